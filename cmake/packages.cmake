@@ -1,0 +1,13 @@
+# Every third-party library, found once. scripts/packages.txt lists the Debian packages.
+find_package(Threads REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+find_package(Boost 1.81 REQUIRED COMPONENTS json)
+find_package(fmt 9 REQUIRED)
+find_package(SQLite3 3.38 REQUIRED)
+find_package(PostgreSQL REQUIRED)
+find_package(GTest 1.12 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+find_package(CLI11 REQUIRED)
+find_path(HOLDFAST_RAPIDCHECK_INCLUDE rapidcheck.h REQUIRED)
+find_library(HOLDFAST_RAPIDCHECK_LIBRARY rapidcheck REQUIRED)

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Installs the packages of scripts/packages.txt that are missing. When none is missing it does
+# not touch apt at all, so it needs no rights and no network.
+#
+#   install_packages.sh build   what a build needs
+#   install_packages.sh all     what the tests need, too
+set -euo pipefail
+
+usage() {
+  echo "usage: install_packages.sh build|all" >&2
+  exit 2
+}
+
+[[ $# -eq 1 ]] || usage
+case "$1" in
+  build) roles="build" ;;
+  all) roles="build test" ;;
+  *) usage ;;
+esac
+
+list="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/packages.txt"
+
+if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
+  echo "packages: this is not a Debian system; install by hand what $list names" >&2
+  exit 1
+fi
+
+missing=()
+while read -r package role _; do
+  if [[ " $roles " == *" ${role:-build} "* ]] &&
+    [[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null)" != installed ]]; then
+    missing+=("$package")
+  fi
+done < <(sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$list")
+
+if [[ ${#missing[@]} -eq 0 ]]; then
+  echo "packages: all there"
+  exit 0
+fi
+
+as_root=()
+if [[ $EUID -ne 0 ]]; then
+  if ! command -v sudo > /dev/null; then
+    echo "packages: missing: ${missing[*]}" >&2
+    echo "packages: run this as root, or install sudo" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+
+echo "packages: installing ${missing[*]}"
+apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q)
+output="$(mktemp)"
+trap 'rm -f "$output"' EXIT
+# --no-remove: a package that stands in the way is for its owner to remove, not for us.
+if ! { "${apt[@]}" update &&
+  "${apt[@]}" install -y --no-install-recommends --no-remove "${missing[@]}"; } \
+  < /dev/null > "$output" 2>&1; then
+  tail -n 30 "$output" >&2
+  echo "packages: apt could not install them; its reason is above" >&2
+  exit 1
+fi
+echo "packages: done"

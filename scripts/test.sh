@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Installs what the tests need, builds, and runs every test.
+#
+# usage: test.sh [--sanitize | --tsan] [--long]
+#   --sanitize  build and run with AddressSanitizer and UndefinedBehaviorSanitizer
+#   --tsan      build and run with ThreadSanitizer
+#   --long      add the soaks: more rounds, more kills, longer timeouts
+#   --help      this text
+#
+# Works from any directory. Exit code 0 when every test passed.
+set -euo pipefail
+
+usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+preset=release
+timeout_factor=1
+for argument in "$@"; do
+  case "$argument" in
+    --sanitize | --tsan)
+      if [[ $preset != release ]]; then
+        echo "test.sh: --sanitize and --tsan are two different builds; give one" >&2
+        exit 2
+      fi
+      [[ $argument == --tsan ]] && preset=tsan || preset=asan
+      ;;
+    --long)
+      export HOLDFAST_LONG=1
+      timeout_factor=10
+      ;;
+    --help | -h)
+      usage
+      exit 0
+      ;;
+    *)
+      echo "test.sh: unknown option $argument" >&2
+      usage >&2
+      exit 2
+      ;;
+  esac
+done
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+echo "== packages"
+./scripts/install_packages.sh all
+
+echo "== build ($preset)"
+cmake --preset "$preset" -DHOLDFAST_TIMEOUT_FACTOR=$timeout_factor > /dev/null
+cmake --build --preset "$preset"
+
+export ASAN_OPTIONS="detect_leaks=1:halt_on_error=1:detect_stack_use_after_return=1:\
+strict_string_checks=1:check_initialization_order=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
+export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
+
+# ThreadSanitizer needs its address range free: kernels with much address randomisation take it.
+fixed_addresses=()
+if [[ $preset == tsan ]] && setarch "$(uname -m)" -R true 2> /dev/null; then
+  fixed_addresses=(setarch "$(uname -m)" -R)
+fi
+
+echo "== tests"
+exec "${fixed_addresses[@]}" ctest --test-dir "build/$preset" --output-on-failure -j2 \
+  --timeout $((600 * timeout_factor))

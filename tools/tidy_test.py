@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Proves that each check of tools/tidy.py fires, and that good code passes.
+
+Every test takes a small good tree, spoils one thing and expects exactly one problem, at the
+right place.
+"""
+
+import pathlib
+import tempfile
+import unittest
+
+import tidy
+
+GOOD_HEADER = """// Adds numbers.
+#pragma once
+
+namespace holdfast {
+
+int add(int left, int right);
+
+}  // namespace holdfast
+"""
+
+GOOD_TREE = {
+    "CMakeLists.txt": """add_subdirectory(src/base)
+add_subdirectory(src/log)
+add_subdirectory(src/workflow)
+add_subdirectory(src/cli)
+""",
+    "src/README.md": "`base/` `log/` `workflow/` `cli/`\n",
+    "src/base/CMakeLists.txt": "holdfast_room(base SOURCES add.cc LIBRARIES fmt::fmt)\n",
+    "src/base/README.md": "base\n",
+    "src/base/add.h": GOOD_HEADER,
+    "src/base/add.cc": '#include "base/add.h"\n\n#include <fmt/format.h>\n#include <zstd.h>\n',
+    "src/base/error_codes.h": """// Codes.
+#pragma once
+#define CODES(X) \\
+  X(not_found, 3, 404, 2, permanent, "no") \\
+  X(conflict, 20, 409, 4, refresh, "late")
+""",
+    "src/log/CMakeLists.txt": "# the log\nholdfast_room(log\n  SOURCES log.cc\n  USES base\n)\n",
+    "src/log/README.md": "log\n",
+    "src/log/log.cc": '#include <sqlite3.h>\n\n#include "base/add.h"\n',
+    "src/workflow/CMakeLists.txt": "holdfast_room(workflow SOURCES decide.cc USES log)\n",
+    "src/workflow/README.md": "workflow\n",
+    "src/workflow/decide.cc": '#include "base/add.h"\n// getenv, std::thread: only a comment\n',
+    "src/cli/CMakeLists.txt": "holdfast_room(cli SOURCES main.cc USES workflow)\n",
+    "src/cli/README.md": "cli\n",
+    "src/cli/main.cc": "#include <CLI/CLI.hpp>\n",
+    "tests/add_test.cc": "#include <gtest/gtest.h>\n#include <sqlite3.h>\n",
+    "docs/errors/README.md": "# Errors\n"
+    "| [`not_found`](not_found.md) | 3 | 2 | `permanent` |\n"
+    "| [`conflict`](conflict.md) | 20 | 4 | `refresh` |\n",
+    "docs/errors/not_found.md": "# not_found\n\n"
+    "Number 3, exit code 2, HTTP status 404, what next: permanent.\n",
+    "docs/errors/conflict.md": "# conflict\n\n"
+    "Number 20, exit code 4, HTTP status 409, what next: refresh.\n",
+}
+
+
+def long_function(lines):
+    return "int f(int x) {\n" + "  ++x;\n" * (lines - 2) + "}\n"
+
+
+class TidyTest(unittest.TestCase):
+    def problems_with(self, changes):
+        """The problems of the good tree with some files changed, or removed where None."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in {**GOOD_TREE, **changes}.items():
+                if text is not None:
+                    (root / name).parent.mkdir(parents=True, exist_ok=True)
+                    (root / name).write_bytes(text.encode("utf-8"))
+            return sorted(set(tidy.problems(root)))
+
+    def expect(self, changes, place, message):
+        found = self.problems_with(changes)
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(place + ": "), found)
+        self.assertIn(message, found[0])
+
+    def expect_code(self, name, text, line, message):
+        self.expect({name: text}, f"{name}:{line}", message)
+
+    def test_the_good_tree_is_good(self):
+        self.assertEqual(self.problems_with({}), [])
+
+    # Rooms
+
+    def test_a_room_without_readme(self):
+        self.expect({"src/log/README.md": None}, "src/log/README.md:1", "README")
+
+    def test_a_room_that_is_not_on_the_map(self):
+        self.expect({"src/README.md": "`base/` `workflow/` `cli/`\n"}, "src/README.md:1", "log")
+
+    def test_a_room_that_is_not_declared(self):
+        self.expect({"src/cli/CMakeLists.txt": "# holdfast_room(cli)\n"},
+                    "src/cli/CMakeLists.txt:1", "not declared")
+
+    def test_a_room_that_is_not_built(self):
+        top = GOOD_TREE["CMakeLists.txt"].replace("add_subdirectory(src/cli)\n", "")
+        self.expect({"CMakeLists.txt": top}, "CMakeLists.txt:1", "not part of the build")
+
+    def test_an_arrow_that_points_up(self):
+        self.expect({"src/base/CMakeLists.txt": "holdfast_room(base SOURCES add.cc USES cli)\n"},
+                    "src/base/CMakeLists.txt:1", "may not use cli")
+
+    def test_an_undeclared_include(self):
+        self.expect_code("src/base/add.cc", '\n#include "log/log.h"\n', 2, "does not declare")
+
+    def test_an_include_through_a_declared_room_is_fine(self):
+        self.assertEqual(
+            self.problems_with({"src/cli/main.cc": '#include "base/add.h"\n'}), [])
+
+    def test_an_include_in_a_comment_is_fine(self):
+        self.assertEqual(
+            self.problems_with({"src/base/add.cc": '/*\n#include "log/log.h"\n*/\n'}), [])
+
+    def test_an_include_without_its_room(self):
+        self.expect_code("src/base/add.cc", '#include "add.h"\n', 1, "base/add.h")
+
+    # Libraries
+
+    def test_a_third_party_header_in_a_header(self):
+        text = GOOD_HEADER.replace("once\n", "once\n#include <fmt/format.h>\n")
+        self.expect_code("src/base/add.h", text, 3, "third-party")
+
+    def test_a_third_party_header_in_a_public_header(self):
+        text = GOOD_HEADER.replace("once\n", "once\n#include <sqlite3.h>\n")
+        self.expect_code("include/holdfast/add.h", text, 3, "third-party")
+
+    def test_a_library_in_a_room_that_does_not_own_it(self):
+        for header in ["boost/json.hpp", "boost/asio.hpp", "openssl/evp.h", "zstd.h",
+                       "libpq-fe.h", "sqlite3.h"]:
+            self.expect_code("src/cli/main.cc", f"#include <{header}>\n", 1, "not for room cli")
+        self.expect_code("src/log/log.cc", "#include <CLI/CLI.hpp>\n", 1, "not for room log")
+
+    def test_a_test_library_outside_of_tests(self):
+        self.expect_code("src/log/log.cc", "#include <gtest/gtest.h>\n", 1, "tests only")
+
+    # Purity
+
+    def test_impure_names_in_a_pure_room(self):
+        for code in ["SystemClock c;", "auto t = std::chrono::system_clock::now();",
+                     "auto t = time(nullptr);", "SeededRandom r(1);", "std::mt19937 g;",
+                     "std::thread t;", "std::mutex m;", "auto* f = fopen(p, m);",
+                     "int s = socket(1, 2, 3);", "const char* e = getenv(n);"]:
+            self.expect_code("src/workflow/decide.cc", "\n" + code + "\n", 2, "pure room")
+
+    def test_impure_headers_in_a_pure_room(self):
+        for header in ["<chrono>", "<random>", "<thread>", "<mutex>", "<fstream>", "<unistd.h>",
+                       "<sys/socket.h>", '"base/random.h"']:
+            self.expect_code("src/workflow/decide.cc", f"#include {header}\n", 1, "pure room")
+
+    def test_the_same_names_are_fine_elsewhere(self):
+        self.assertEqual(
+            self.problems_with({"src/log/log.cc": "#include <thread>\nstd::thread t;\n"}), [])
+
+    def test_names_that_only_look_impure_are_fine(self):
+        code = 'int format_time(int);\nauto a = x.time();\nauto b = "getenv(";\n'
+        self.assertEqual(self.problems_with({"src/workflow/decide.cc": code}), [])
+
+    def test_walking_over_an_unordered_container(self):
+        declared = "std::unordered_map<int, std::set<int>> seen;\n"
+        for walk in ["for (auto& [a, b] : seen) {\n}", "for (auto& x : state.seen) {\n}",
+                     "auto it = seen.begin();"]:
+            self.expect_code("src/workflow/decide.cc", declared + walk + "\n", 2, "unordered")
+
+    def test_looking_up_in_an_unordered_container_is_fine(self):
+        code = "std::unordered_set<int> seen;\nbool b = seen.contains(1);\n"
+        self.assertEqual(self.problems_with({"src/workflow/decide.cc": code}), [])
+
+    # Text
+
+    def test_a_wide_line(self):
+        self.expect_code("src/base/add.cc", "//" + "x" * 99 + "\n", 1, "wide")
+        self.assertEqual(self.problems_with({"src/base/add.cc": "//" + "é" * 98 + "\n"}), [])
+
+    def test_tabs_and_white_space_at_the_end(self):
+        self.expect_code("src/base/add.cc", "int\ta;\n", 1, "tab")
+        self.expect_code("src/base/add.cc", "\nint a; \n", 2, "white space")
+        self.expect_code("src/base/add.cc", "int a;\r\nint b;\n", 1, "white space")
+
+    def test_the_end_of_the_file(self):
+        self.expect_code("src/base/add.cc", "int a;", 1, "line break")
+        self.expect_code("src/base/add.cc", "int a;\n\n", 3, "line break")
+
+    def test_unfinished_work(self):
+        for word in ["TO" + "DO", "FIX" + "ME", "XX" + "X"]:
+            self.expect_code("src/base/add.cc", f"\n// {word}: later\n", 2, "unfinished")
+
+    def test_paths_of_one_machine(self):
+        for path in ["/ho" + "me/anna/x", "/wo" + "rk/x", "/ro" + "ot/x", "/Us" + "ers/a"]:
+            self.expect_code("docs/a.md", f"see {path}\n", 1, "machine")
+
+    # Headers and sizes
+
+    def test_a_header_without_pragma_once(self):
+        self.expect_code("src/base/add.h", "// Adds.\n", 1, "pragma")
+
+    def test_a_header_without_an_opening_comment(self):
+        self.expect_code("src/base/add.h", "#pragma once\n", 1, "comment")
+
+    def test_long_files(self):
+        self.expect_code("src/base/add.h", "// a\n#pragma once\n" + "int a;\n" * 399, 401, "limit")
+        self.expect_code("src/base/add.cc", "int a;\n" * 601, 601, "limit")
+
+    def test_long_functions_in_all_their_forms(self):
+        for before, first in [
+                ("", 1),
+                ("namespace a {\n\nnamespace {\n", 4),
+                ("struct A {\n int x = 1;\n", 3),
+                ("struct A {\n int x{1};\n", 3),
+                ("template <typename T>\nclass [[nodiscard]] A final : public B<T> {\n", 3),
+                ("#define A(x) {\nconst int k[] = {1, 2};\n", 3)]:
+            for head in ["int f(int x) {", "TEST(A, b) {", "auto f() const& noexcept -> int {",
+                         "A::A(int x) : a_(x), b_{x} {", "bool operator==(const A& o) const {",
+                         "int f() override {", "A() {"]:
+                body = long_function(71).replace("int f(int x) {", head)
+                self.expect_code("src/log/log.cc", before + body, first, "function has 71 lines")
+
+    def test_a_function_of_70_lines_is_fine(self):
+        self.assertEqual(self.problems_with({"src/log/log.cc": long_function(70)}), [])
+
+    def test_long_tables_and_classes_are_fine(self):
+        table = "const int k[] = {\n" + "  1,\n" * 80 + "};\n"
+        many = "class A {\n" + "  int f() { return 1; }\n" * 80 + "};\n"
+        self.assertEqual(self.problems_with({"src/log/log.cc": table + many}), [])
+
+    # Tests and error pages
+
+    def test_tests_that_skip_or_sleep(self):
+        for code in ["GTEST_SKIP();", "TEST(A, DISABLED_b);", "std::this_thread::sleep_for(x);",
+                     "usleep(1);"]:
+            self.expect_code("tests/add_test.cc", "\n" + code + "\n", 2, "skip nor sleep")
+            self.expect_code("src/log/log_test.cc", "\n" + code + "\n", 2, "skip nor sleep")
+
+    def test_an_error_code_without_page(self):
+        self.expect({"docs/errors/conflict.md": None}, "src/base/error_codes.h:5", "conflict.md")
+
+    def test_a_page_without_error_code(self):
+        self.expect({"docs/errors/gone.md": "# gone\n"}, "docs/errors/gone.md:1", "no error code")
+
+    def test_a_page_that_says_other_numbers(self):
+        page = GOOD_TREE["docs/errors/conflict.md"].replace("exit code 4", "exit code 5")
+        self.expect({"docs/errors/conflict.md": page}, "docs/errors/conflict.md:1",
+                    "does not open")
+
+    def test_an_index_that_lacks_a_code(self):
+        index = GOOD_TREE["docs/errors/README.md"].replace("| 20 |", "| 21 |")
+        self.expect({"docs/errors/README.md": index}, "docs/errors/README.md:1", "conflict")
+
+
+if __name__ == "__main__":
+    unittest.main()
