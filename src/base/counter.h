@@ -1,0 +1,18 @@
+// Distinct types for things that are counted, so that a revision is never taken for a position.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace holdfast {
+
+template <typename Tag>
+struct Counter {
+  std::uint64_t value = 0;
+
+  [[nodiscard]] constexpr Counter next() const { return Counter{value + 1}; }
+  [[nodiscard]] constexpr Counter plus(std::uint64_t count) const { return Counter{value + count}; }
+  friend constexpr auto operator<=>(const Counter&, const Counter&) = default;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,54 @@
+// JsonWriter: writes compact JSON straight into a string. Calls must form one valid value;
+// a wrong order of calls is a programmer error. Texts must be UTF-8: bytes that are not are
+// written as U+FFFD, so that the output is always valid JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast {
+
+class JsonText;
+
+class JsonWriter {
+ public:
+  JsonWriter& begin_object();
+  JsonWriter& end_object();
+  JsonWriter& begin_array();
+  JsonWriter& end_array();
+  JsonWriter& key(std::string_view name);
+  JsonWriter& string(std::string_view value);
+  JsonWriter& integer(std::int64_t value);
+  JsonWriter& unsigned_integer(std::uint64_t value);
+  // Shortest text that reads back as the same number. Infinite and NaN become null.
+  JsonWriter& number(double value);
+  JsonWriter& boolean(bool value);
+  JsonWriter& null();
+  JsonWriter& raw(const JsonText& value);
+
+  JsonWriter& member(std::string_view name, std::string_view value);
+  JsonWriter& member(std::string_view name, const char* value);
+  JsonWriter& member(std::string_view name, const std::string& value);
+  JsonWriter& member(std::string_view name, std::uint64_t value);
+  JsonWriter& member(std::string_view name, std::int64_t value);
+  JsonWriter& member(std::string_view name, double value);
+  JsonWriter& member(std::string_view name, bool value);
+  JsonWriter& member(std::string_view name, const JsonText& value);
+
+  [[nodiscard]] std::string take() &&;
+  [[nodiscard]] JsonText take_text() &&;
+
+ private:
+  void before_value();
+
+  std::string out_;
+  std::vector<char> open_;
+  bool comma_ = false;
+  bool after_key_ = false;
+};
+
+void append_json_string(std::string& out, std::string_view value);
+
+}  // namespace holdfast

@@ -1,0 +1,65 @@
+#include "base/uuid.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/encoding.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::array<std::size_t, 4> kDashes{8, 13, 18, 23};
+constexpr std::size_t kTextLength = 36;
+
+Error not_a_uuid(std::string_view text) {
+  return Error{ErrorCode::invalid_argument, "\"" + std::string(text) + "\" is not a UUID"};
+}
+
+}  // namespace
+
+Uuid make_uuid(TimeMs now, Random& random) {
+  Uuid uuid;
+  random.fill(uuid.bytes);
+  auto time = static_cast<std::uint64_t>(now.value);
+  for (std::size_t i = 6; i-- > 0;) {
+    uuid.bytes[i] = static_cast<std::byte>(time & 0xffU);
+    time >>= 8U;
+  }
+  uuid.bytes[6] = (uuid.bytes[6] & std::byte{0x0f}) | std::byte{0x70};
+  uuid.bytes[8] = (uuid.bytes[8] & std::byte{0x3f}) | std::byte{0x80};
+  return uuid;
+}
+
+std::string to_string(const Uuid& uuid) {
+  std::string text = to_hex(uuid.bytes);
+  for (const std::size_t dash : kDashes) {
+    text.insert(dash, 1, '-');
+  }
+  return text;
+}
+
+Result<Uuid> parse_uuid(std::string_view text) {
+  if (text.size() != kTextLength) {
+    return not_a_uuid(text);
+  }
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool dash_place = std::find(kDashes.begin(), kDashes.end(), i) != kDashes.end();
+    if ((text[i] == '-') != dash_place) {
+      return not_a_uuid(text);
+    }
+    if (!dash_place) {
+      digits += static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
+    }
+  }
+  auto bytes = from_hex(digits);
+  if (!bytes.ok()) {
+    return not_a_uuid(text);
+  }
+  Uuid uuid;
+  std::copy(bytes.value().begin(), bytes.value().end(), uuid.bytes.begin());
+  return uuid;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,28 @@
+// Uuid: 128-bit ids. New ones are version 7 (RFC 9562): they sort by the time they were made.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/result.h"
+
+namespace holdfast {
+
+struct Uuid {
+  std::array<std::byte, 16> bytes{};
+  friend auto operator<=>(const Uuid&, const Uuid&) = default;
+};
+
+Uuid make_uuid(TimeMs now, Random& random);
+
+// Lower-case, 8-4-4-4-12.
+std::string to_string(const Uuid& uuid);
+// Any version; letters in either case. invalid_argument otherwise.
+Result<Uuid> parse_uuid(std::string_view text);
+
+}  // namespace holdfast
