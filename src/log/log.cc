@@ -1,0 +1,260 @@
+#include "log/log.h"
+
+#include "log/chain.h"
+
+namespace holdfast {
+
+namespace {
+
+Error corrupt(Position position, std::string_view reason, std::string_view what) {
+  return Error{ErrorCode::corrupt_log,
+               "batch " + std::to_string(position.value) + ": " + std::string(what)}
+      .with("position", position.value)
+      .with("reason", reason);
+}
+
+// What the rules say about one stored row that follows a verified batch.
+std::optional<Error> check_row(const Row& row, Position expected, const Digest& previous) {
+  if (row.position != expected) {
+    return corrupt(expected, "missing_batch", "the batch is missing");
+  }
+  if (sha256(row.body) != row.body_hash) {
+    return corrupt(expected, "body_hash_mismatch", "the body does not match its hash");
+  }
+  if (next_chain(previous, expected, row.body_hash) != row.chain) {
+    return corrupt(expected, "chain_mismatch", "the batch does not follow the one before it");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Log::Log(std::unique_ptr<Store> store, const StoreState& state)
+    : store_(std::move(store)), log_id_(state.log_id), head_{state.head, state.head_chain} {}
+
+Result<std::unique_ptr<Log>> Log::open(std::unique_ptr<Store> store) {
+  auto state = store->state();
+  if (!state.ok()) {
+    return std::move(state).error().in(store->name());
+  }
+  return std::unique_ptr<Log>(new Log(std::move(store), state.value()));
+}
+
+LogHead Log::head() const {
+  const std::scoped_lock lock(mutex_);
+  return head_;
+}
+
+Result<StoreState> Log::refresh() {
+  HOLDFAST_TRY(auto state, store_->state());
+  const std::scoped_lock lock(mutex_);
+  if (state.log_id != log_id_ || state.head < head_.position ||
+      (state.head == head_.position && state.head_chain != head_.chain)) {
+    return corrupt(head_.position, "history_changed",
+                   "the log was replaced or cut while it was open");
+  }
+  head_ = LogHead{state.head, state.head_chain};
+  return state;
+}
+
+Result<void> Log::check_running() const {
+  const std::scoped_lock lock(mutex_);
+  if (stopped_.has_value()) {
+    return Error{ErrorCode::log_stopped,
+                 "the log stopped after a failure and must be opened again: " + *stopped_};
+  }
+  return {};
+}
+
+Error Log::stopped_by(Error error) {
+  if (error.code() != ErrorCode::conflict && error.code() != ErrorCode::busy &&
+      error.code() != ErrorCode::read_only) {
+    const std::scoped_lock lock(mutex_);
+    stopped_ = error.text();
+  }
+  return error;
+}
+
+Result<LogHead> Log::append(Position expected_head, std::string_view body) {
+  HOLDFAST_CHECK(check_running());
+  const LogHead known = head();
+  if (expected_head != known.position) {
+    return Error{ErrorCode::conflict, "the log is at position " +
+                                          std::to_string(known.position.value) + ", not at " +
+                                          std::to_string(expected_head.value)};
+  }
+  const Position position = expected_head.next();
+  const Digest body_hash = sha256(body);
+  const Digest chain = next_chain(known.chain, position, body_hash);
+  auto written = store_->append(RowView{position, body, body_hash, chain});
+  if (!written.ok()) {
+    return stopped_by(std::move(written).error());
+  }
+  const std::scoped_lock lock(mutex_);
+  // A refresh may have seen this batch, and later ones, already.
+  if (head_.position < position) {
+    head_ = LogHead{position, chain};
+  }
+  return LogHead{position, chain};
+}
+
+Result<LogHead> Log::append_copies(Position expected_head, std::span<const Batch> batches) {
+  HOLDFAST_CHECK(check_running());
+  LogHead at = head();
+  if (expected_head != at.position) {
+    return Error{ErrorCode::conflict, "the log has moved while it was copied to"};
+  }
+  std::vector<Digest> hashes(batches.size());
+  std::vector<Digest> chains(batches.size());
+  std::vector<RowView> rows;
+  rows.reserve(batches.size());
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    hashes[i] = sha256(batches[i].body);
+    chains[i] = next_chain(at.chain, at.position.next(), hashes[i]);
+    at = LogHead{at.position.next(), chains[i]};
+    rows.push_back(RowView{at.position, batches[i].body, hashes[i], chains[i]});
+  }
+  auto written = store_->append_many(rows);
+  if (!written.ok()) {
+    return stopped_by(std::move(written).error());
+  }
+  const std::scoped_lock lock(mutex_);
+  head_ = at;
+  return at;
+}
+
+Result<LogReader> Log::read(Position from) {
+  HOLDFAST_TRY(const auto state, refresh());
+  if (from < state.start) {
+    return Error{ErrorCode::not_found, "batch " + std::to_string(from.value) +
+                                           " was trimmed; the log starts at " +
+                                           std::to_string(state.start.value)}
+        .with("start", state.start.value);
+  }
+  if (from == state.start) {
+    return LogReader(this, from, state.anchor);
+  }
+  if (state.head.next() < from) {
+    return Error{ErrorCode::not_found, "the log ends at position " +
+                                           std::to_string(state.head.value) + ", before " +
+                                           std::to_string(from.value)};
+  }
+  const Position before{from.value - 1};
+  HOLDFAST_TRY(const auto previous, store_->chain_at(before));
+  if (!previous.has_value()) {
+    return corrupt(before, "missing_batch", "the batch is missing");
+  }
+  return LogReader(this, from, *previous);
+}
+
+Result<std::vector<Batch>> LogReader::next(ReadLimit limit) {
+  if (failed_) {
+    return Error{ErrorCode::corrupt_log,
+                 "nothing is read after damage at batch " + std::to_string(next_.value)}
+        .with("position", next_.value)
+        .with("reason", "after_damage");
+  }
+  auto read = log_->store_->read(next_, limit);
+  if (!read.ok()) {
+    if (read.error().code() != ErrorCode::corrupt_log) {
+      return std::move(read).error();
+    }
+    if (limit.max_rows > 1) {
+      return next(ReadLimit{.max_rows = 1});  // one by one up to the damage
+    }
+    failed_ = true;
+    return std::move(read)
+        .error()
+        .in("batch " + std::to_string(next_.value))
+        .with("position", next_.value);
+  }
+  std::vector<Row> rows = std::move(read).value();
+  if (rows.empty() && next_ <= log_->head().position) {
+    // Either the end of the log is gone, or a trim overtook this reader.
+    HOLDFAST_TRY(const auto state, log_->refresh());
+    if (next_ < state.start) {
+      return Error{ErrorCode::not_found,
+                   "batch " + std::to_string(next_.value) + " was trimmed while reading"}
+          .with("start", state.start.value);
+    }
+    failed_ = true;
+    return corrupt(next_, "missing_batch", "the batch is missing");
+  }
+  std::vector<Batch> batches;
+  batches.reserve(rows.size());
+  for (Row& row : rows) {
+    if (auto wrong = check_row(row, next_, previous_)) {
+      if (!batches.empty()) {
+        return batches;  // what is good first; the next call meets the damage again
+      }
+      HOLDFAST_TRY(const auto state, log_->refresh());
+      if (next_ < state.start) {
+        return Error{ErrorCode::not_found,
+                     "batch " + std::to_string(next_.value) + " was trimmed while reading"}
+            .with("start", state.start.value);
+      }
+      failed_ = true;
+      return *std::move(wrong);
+    }
+    previous_ = row.chain;
+    next_ = next_.next();
+    batches.push_back(Batch{row.position, std::move(row.body), row.chain});
+  }
+  return batches;
+}
+
+Result<void> Log::trim(Position below) {
+  HOLDFAST_TRY(const auto state, refresh());
+  SideUpdate update;
+  update.trim = Trim{state.start, below, {}};
+  return this->update(std::move(update));
+}
+
+Result<void> Log::update(SideUpdate update) {
+  HOLDFAST_CHECK(check_running());
+  if (update.trim.has_value()) {
+    const LogHead known = head();
+    if (known.position < update.trim->start || update.trim->start < update.trim->expected_start) {
+      return Error{ErrorCode::invalid_argument,
+                   "cannot trim below " + std::to_string(update.trim->start.value) +
+                       ": the newest batch, " + std::to_string(known.position.value) +
+                       ", always stays and the start only moves forward"};
+    }
+    HOLDFAST_TRY(auto reader_at, read(update.trim->start));
+    update.trim->anchor = reader_at.previous_;
+  }
+  auto written = store_->update(update);
+  if (!written.ok()) {
+    return stopped_by(std::move(written).error());
+  }
+  return {};
+}
+
+Result<std::optional<std::string>> Log::get(const std::string& key) {
+  HOLDFAST_TRY(auto values, store_->get(std::span(&key, 1)));
+  return std::move(values.front());
+}
+
+Result<std::vector<std::optional<std::string>>> Log::get(std::span<const std::string> keys) {
+  return store_->get(keys);
+}
+
+Result<std::vector<SidePair>> Log::scan(const SideScan& scan) { return store_->scan(scan); }
+
+Result<std::optional<Digest>> Log::chain_at(Position position) {
+  HOLDFAST_TRY(const auto state, store_->state());
+  if (position.next() == state.start) {
+    return std::optional(state.anchor);
+  }
+  return store_->chain_at(position);
+}
+
+Result<void> Log::wait_for_change(Position known_head, std::chrono::milliseconds timeout) {
+  return store_->wait_for_change(known_head, timeout);
+}
+
+Result<void> Log::reclaim() { return store_->reclaim(); }
+
+Result<std::uint64_t> Log::size_bytes() { return store_->size_bytes(); }
+
+}  // namespace holdfast

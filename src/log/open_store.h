@@ -1,0 +1,17 @@
+// Opens the store that a URL names.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/random.h"
+#include "log/store.h"
+
+namespace holdfast {
+
+// origin_if_new is used only when mode is create and the store does not exist yet.
+Result<std::unique_ptr<Store>> open_store(std::string_view url, OpenMode mode,
+                                          const StoreOrigin& origin_if_new);
+
+}  // namespace holdfast

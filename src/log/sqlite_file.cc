@@ -1,0 +1,242 @@
+#include "log/sqlite_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/encoding.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x484c4446;  // "HLDF"
+constexpr std::size_t kHeaderSize = 100;
+constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
+constexpr std::size_t kPageSizeOffset = 16;
+constexpr std::size_t kChangeCounterOffset = 24;
+constexpr std::size_t kPageCountOffset = 28;
+constexpr std::size_t kUserVersionOffset = 60;
+constexpr std::size_t kApplicationIdOffset = 68;
+constexpr std::size_t kValidForOffset = 92;
+
+// The file format of the log, version 1. Shipped: never edited; docs/format.md explains it.
+constexpr const char* kSchema = R"sql(
+CREATE TABLE log_state(
+  only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+  log_id BLOB NOT NULL,
+  start INTEGER NOT NULL,
+  anchor BLOB NOT NULL,
+  head INTEGER NOT NULL,
+  head_chain BLOB NOT NULL
+);
+CREATE TABLE batches(
+  position INTEGER PRIMARY KEY,
+  body TEXT NOT NULL,
+  body_hash BLOB NOT NULL,
+  chain BLOB NOT NULL
+);
+CREATE TABLE side(
+  key TEXT PRIMARY KEY,
+  value BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE VIEW entries AS
+SELECT batches.position AS position,
+       item.key AS idx,
+       json_extract(item.value, '$.thread') AS thread,
+       json_extract(item.value, '$.seq') AS seq,
+       json_extract(item.value, '$.kind') AS kind,
+       json_extract(item.value, '$.at') AS at,
+       json_extract(item.value, '$.data') AS data
+  FROM batches, json_each(batches.body) AS item;
+)sql";
+
+Error system_error(const std::string& path, int number) {
+  const std::string why = std::strerror(number);
+  switch (number) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return Error{ErrorCode::permission_denied, path + ": " + why};
+    case ENOENT:
+    case ENOTDIR:
+      return Error{ErrorCode::not_found, path + ": " + why};
+    default:
+      return Error{ErrorCode::io_error, path + ": " + why};
+  }
+}
+
+std::uint32_t big_endian(std::string_view header, std::size_t offset) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    value = (value << 8U) | static_cast<unsigned char>(header[offset + i]);
+  }
+  return value;
+}
+
+Result<SqliteFileKind> judge_header(const std::string& path, std::string_view header) {
+  if (header.empty()) {
+    return SqliteFileKind::empty;
+  }
+  if (header.size() < kHeaderSize || !header.starts_with(kSqliteMagic)) {
+    return Error{ErrorCode::not_a_journal, path + " is not a Holdfast journal"};
+  }
+  if (big_endian(header, kApplicationIdOffset) != kApplicationId) {
+    return Error{ErrorCode::not_a_journal,
+                 path + " is an SQLite database, but not a Holdfast journal"};
+  }
+  const std::uint32_t format = big_endian(header, kUserVersionOffset);
+  if (format > kLogFormat) {
+    return Error{ErrorCode::newer_format,
+                 fmt::format("{} has journal format {}; this program knows formats up to {}: use "
+                             "a newer holdfast",
+                             path, format, kLogFormat)};
+  }
+  return SqliteFileKind::journal;
+}
+
+// SQLite notices a lost end only when it needs a page from there. The header says how long the
+// file must be, unless a WAL still has to be moved into it.
+Result<void> check_length(const std::string& path, std::string_view header, std::uint64_t size) {
+  struct stat wal {};
+  const bool has_wal = stat((path + "-wal").c_str(), &wal) == 0 && wal.st_size > 0;
+  const bool count_valid =
+      big_endian(header, kChangeCounterOffset) == big_endian(header, kValidForOffset);
+  const std::uint64_t page_size = big_endian(header, kPageSizeOffset) >> 16U;
+  const std::uint64_t expected = page_size * big_endian(header, kPageCountOffset);
+  if (!has_wal && count_valid && size < expected) {
+    return Error{ErrorCode::corrupt_log,
+                 fmt::format("{} is cut off: it has {} of {} bytes", path, size, expected)}
+        .with("reason", "truncated_file");
+  }
+  return {};
+}
+
+std::string_view view_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Result<void> fill_new_log(SqliteDb& db, const StoreOrigin& origin) {
+  HOLDFAST_CHECK(db.exec(kSchema));
+  HOLDFAST_TRY(auto insert, db.prepare("INSERT INTO log_state VALUES (1, ?1, ?2, ?3, ?4, ?3)"));
+  insert.bind_blob(1, view_of(origin.log_id.bytes))
+      .bind(2, static_cast<std::int64_t>(origin.start.value))
+      .bind_blob(3, view_of(origin.anchor))
+      .bind(4, static_cast<std::int64_t>(origin.start.value) - 1);
+  HOLDFAST_CHECK(insert.run());
+  HOLDFAST_CHECK(db.exec(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str()));
+  return db.exec(fmt::format("PRAGMA user_version = {}", kLogFormat).c_str());
+}
+
+}  // namespace
+
+Result<SqliteFileKind> inspect_sqlite_file(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) {
+      return SqliteFileKind::missing;
+    }
+    return system_error(path, errno);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return Error{ErrorCode::not_a_journal, path + " is not a regular file"};
+  }
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return system_error(path, errno);
+  }
+  std::array<char, kHeaderSize> header{};
+  const ssize_t got = pread(descriptor, header.data(), header.size(), 0);
+  const int failed = errno;
+  close(descriptor);
+  if (got < 0) {
+    return system_error(path, failed);
+  }
+  const std::string_view seen(header.data(), static_cast<std::size_t>(got));
+  HOLDFAST_TRY(const SqliteFileKind kind, judge_header(path, seen));
+  if (kind == SqliteFileKind::journal) {
+    HOLDFAST_CHECK(check_length(path, seen, static_cast<std::uint64_t>(status.st_size)));
+  }
+  return kind;
+}
+
+Result<void> create_sqlite_log(const std::string& path, const StoreOrigin& origin,
+                               const std::string& vfs, std::chrono::milliseconds busy_timeout) {
+  HOLDFAST_TRY(auto db, SqliteDb::open(path, SqliteAccess::create, vfs, busy_timeout));
+  // 8 kB pages: measured best over all group sizes (docs/adr/0001). The tables and the
+  // application id become durable in one rollback-journal transaction, so the header that
+  // inspect_sqlite_file reads is never half made; only then the file goes to WAL mode.
+  HOLDFAST_CHECK(db->exec("PRAGMA page_size = 8192; BEGIN EXCLUSIVE"));
+  HOLDFAST_TRY(auto tables, db->prepare("SELECT count(*) FROM sqlite_schema"));
+  HOLDFAST_TRY([[maybe_unused]] const bool row, tables.step());
+  const bool made_by_another = tables.column_integer(0) > 0;
+  tables.reset();
+  if (!made_by_another) {
+    HOLDFAST_CHECK(fill_new_log(*db, origin));
+  }
+  HOLDFAST_CHECK(db->exec("COMMIT"));
+  return db->exec("PRAGMA journal_mode = WAL");
+}
+
+void announce_sqlite_commit(const std::string& path) {
+  const int descriptor = open((path + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    close(descriptor);
+  }
+}
+
+Result<std::unique_ptr<SqliteFileWatch>> SqliteFileWatch::create(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (descriptor < 0) {
+    return system_error(path, errno);
+  }
+  std::unique_ptr<SqliteFileWatch> watch(new SqliteFileWatch(descriptor, name + "-wal"));
+  if (inotify_add_watch(descriptor, folder.c_str(), IN_CLOSE_NOWRITE) < 0) {
+    return system_error(path, errno);
+  }
+  return watch;
+}
+
+SqliteFileWatch::~SqliteFileWatch() { close(fd_); }
+
+Result<void> SqliteFileWatch::wait(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    pollfd watched{.fd = fd_, .events = POLLIN, .revents = 0};
+    const int ready = poll(&watched, 1, static_cast<int>(std::max<long>(left.count(), 0)));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) {
+      return {};
+    }
+    if (ready < 0) {
+      return system_error(name_, errno);
+    }
+    alignas(inotify_event) std::array<char, 4096> events;
+    bool ours = false;
+    ssize_t got = 0;
+    while ((got = read(fd_, events.data(), events.size())) > 0) {
+      for (ssize_t at = 0; at < got;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
+        const std::string_view file = event->len > 0 ? event->name : "";
+        ours = ours || file == name_ || (event->mask & IN_Q_OVERFLOW) != 0;
+        at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+      }
+    }
+    if (ours) {
+      return {};
+    }
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,240 @@
+// Disks that fail, fill up and rot under an SQLite log.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "journal/verify.h"
+#include "log/sqlite_store.h"
+#include "tests/support/fault_vfs.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_log.h"
+
+namespace holdfast {
+namespace {
+
+bool long_run() { return std::getenv("HOLDFAST_LONG") != nullptr; }
+
+std::unique_ptr<Log> open_log_at(const std::string& path, const std::string& vfs = "") {
+  return must(Log::open(
+      must(open_sqlite_store(path, OpenMode::create, new_origin(test_uuid(1)),
+                             SqliteOptions{.vfs = vfs, .busy_timeout = std::chrono::seconds(5)}))));
+}
+
+std::string body_of(std::uint64_t position) {
+  return std::to_string(position) + ":" + std::string(3000, static_cast<char>('a' + position % 26));
+}
+
+// Every batch that is there must be whole; at least `acknowledged` of them must be there.
+void expect_intact(const std::string& path, std::uint64_t acknowledged) {
+  const auto log = open_log_at(path);
+  const auto bodies = bodies_from(*log, Position{1});
+  EXPECT_GE(bodies.size(), acknowledged);
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    EXPECT_EQ(bodies[i], body_of(i + 1));
+  }
+  must(log->append(log->head().position, body_of(log->head().position.value + 1)));
+}
+
+class DiskFaults : public testing::TestWithParam<DiskFault> {};
+
+// Lets the 1st, 2nd, 3rd... operation fail, until all appends get through unharmed.
+TEST_P(DiskFaults, whichever_operation_fails_nothing_acknowledged_is_lost) {
+  int faults_met = 0;
+  for (int fail_at = 1;; ++fail_at) {
+    SCOPED_TRACE(fail_at);
+    ASSERT_LT(fail_at, 20'000);
+    const TempDir dir;
+    const std::string path = dir.file("log.db");
+    std::uint64_t acknowledged = 0;
+    std::optional<Error> failure;
+    {
+      const auto log = open_log_at(path, fault_vfs());
+      arm_fault(GetParam(), fail_at);
+      // Enough to fill the WAL, so that moving it into the file is hit too.
+      for (std::uint64_t i = 1; i <= 260 && !failure.has_value(); ++i) {
+        auto written = log->append(Position{i - 1}, body_of(i));
+        if (written.ok()) {
+          acknowledged = i;
+        } else {
+          failure = std::move(written).error();
+        }
+      }
+      if (failure.has_value()) {
+        EXPECT_TRUE(failure->code() == ErrorCode::io_error ||
+                    failure->code() == ErrorCode::disk_full)
+            << failure->text();
+        EXPECT_EQ(failure->what_next(), WhatNext::in_doubt);
+        EXPECT_EQ(code_of(log->append(log->head().position, "x")), "log_stopped");
+        EXPECT_EQ(code_of(log->update(SideUpdate{})), "log_stopped");
+      }
+      if (disarm_fault() == 0) {
+        break;
+      }
+      ++faults_met;
+      EXPECT_TRUE(failure.has_value()) << "a failed operation was swallowed";
+    }
+    expect_intact(path, acknowledged);
+    // The early operations one by one, then ever wider apart.
+    fail_at += fail_at / (long_run() ? 100 : 10);
+  }
+  EXPECT_GT(faults_met, 30);
+}
+
+INSTANTIATE_TEST_SUITE_P(WriteError, DiskFaults, testing::Values(DiskFault::write_error));
+INSTANTIATE_TEST_SUITE_P(SyncError, DiskFaults, testing::Values(DiskFault::sync_error));
+INSTANTIATE_TEST_SUITE_P(DiskFull, DiskFaults, testing::Values(DiskFault::disk_full));
+
+TEST(SqliteFaults, a_failing_side_update_changes_nothing_and_stops_the_log) {
+  const TempDir dir;
+  const std::string path = dir.file("log.db");
+  {
+    const auto log = open_log_at(path, fault_vfs());
+    must(log->append(Position{0}, body_of(1)));
+    SideUpdate update;
+    update.puts.push_back({"key", std::string(50'000, 'v')});
+    arm_fault(DiskFault::write_error, 2);
+    EXPECT_EQ(code_of(log->update(update)), "io_error");
+    disarm_fault();
+    EXPECT_EQ(code_of(log->append(Position{1}, body_of(2))), "log_stopped");
+  }
+  EXPECT_EQ(must(open_log_at(path)->get("key")), std::nullopt);
+  expect_intact(path, 1);
+}
+
+// In a child with a mount of its own, so that nothing is left behind whatever happens.
+void fill_small_disk(const std::string& mount_point) {
+  const std::string path = mount_point + "/log.db";
+  const std::string ballast = mount_point + "/ballast";
+  std::ofstream(ballast) << std::string(300'000, 'b');
+  std::uint64_t acknowledged = 0;
+  {
+    const auto log = open_log_at(path);
+    for (;;) {
+      auto written = log->append(Position{acknowledged}, body_of(acknowledged + 1));
+      if (!written.ok()) {
+        EXPECT_EQ(code_of(written), "disk_full") << written.error().text();
+        EXPECT_EQ(code_of(log->append(Position{acknowledged}, "x")), "log_stopped");
+        break;
+      }
+      ++acknowledged;
+      ASSERT_LT(acknowledged, 10'000U);
+    }
+  }
+  std::filesystem::remove(ballast);
+  EXPECT_GT(acknowledged, 10U);
+  expect_intact(path, acknowledged);
+}
+
+TEST(SqliteFaults, a_full_disk_is_named_and_loses_nothing) {
+  const TempDir dir;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const int spaces = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+    if (unshare(spaces) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1500k") != 0) {
+      std::perror("this test mounts a small tmpfs: run it as root, or allow user namespaces");
+      _exit(1);
+    }
+    try {
+      fill_small_disk(dir.path());
+    } catch (const std::exception&) {
+      _exit(1);
+    }
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the messages above";
+}
+
+class RottenFile : public testing::Test {
+ protected:
+  // A closed journal file with sealed and unsealed batches.
+  void SetUp() override {
+    const auto journal = must(Journal::open(open_log_at(path_)));
+    for (int i = 0; i < 30; ++i) {
+      must(journal->append(thread("run:" + std::to_string(i % 3)),
+                           {entry("fact", R"({"n":)" + std::to_string(i) + R"(,"pad":")" +
+                                              std::string(500, 'p') + "\"}")}));
+    }
+    must(journal->seal({.below = Position{15}}));
+    good_ = bodies_from(journal->log(), Position{15});
+  }
+
+  // Reads everything; whatever is served must be what was written, from the beginning on.
+  // Returns whether damage was reported.
+  bool read_checked() {
+    auto store = open_sqlite_store(path_, OpenMode::read, new_origin(test_uuid(1)));
+    if (!store.ok()) {
+      return true;
+    }
+    auto log = Log::open(std::move(store).value());
+    if (!log.ok()) {
+      return true;
+    }
+    auto reader = log.value()->read(Position{15});
+    std::size_t served = 0;
+    while (reader.ok()) {
+      auto batches = reader.value().next();
+      if (!batches.ok()) {
+        return true;
+      }
+      if (batches.value().empty()) {
+        break;
+      }
+      for (const Batch& batch : batches.value()) {
+        EXPECT_LT(served, good_.size());
+        EXPECT_EQ(batch.body, good_[served++]);
+      }
+    }
+    return !reader.ok() || served < good_.size() || !verify_journal(*log.value()).ok();
+  }
+
+  std::string slurp() {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void overwrite(const std::string& bytes) {
+    std::filesystem::remove(path_ + "-wal");
+    std::filesystem::remove(path_ + "-shm");
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+  }
+
+  TempDir dir_;
+  std::string path_ = dir_.file("log.db");
+  std::vector<std::string> good_;
+};
+
+TEST_F(RottenFile, an_intact_file_is_read_whole) { EXPECT_FALSE(read_checked()); }
+
+TEST_F(RottenFile, a_truncated_file_is_reported_at_every_length) {
+  const std::string bytes = slurp();
+  for (std::size_t length = 1; length < bytes.size(); length += 1 + bytes.size() / 97) {
+    overwrite(bytes.substr(0, length));
+    EXPECT_TRUE(read_checked()) << "cut to " << length << " of " << bytes.size();
+  }
+}
+
+TEST_F(RottenFile, a_flipped_bit_never_changes_what_is_served) {
+  const std::string bytes = slurp();
+  SeededRandom random(11);
+  int reported = 0;
+  const int flips = long_run() ? 20'000 : 1'000;
+  for (int i = 0; i < flips; ++i) {
+    std::string rotten = bytes;
+    const std::uint64_t bit = random.below(bytes.size() * 8);
+    rotten[bit / 8] = static_cast<char>(rotten[bit / 8] ^ (1 << (bit % 8)));
+    overwrite(rotten);
+    reported += read_checked() ? 1 : 0;
+  }
+  EXPECT_GT(reported, flips / 10);
+}
+
+}  // namespace
+}  // namespace holdfast

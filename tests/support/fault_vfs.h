@@ -1,0 +1,20 @@
+// An SQLite VFS that passes everything on to the default one and fails chosen operations.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace holdfast {
+
+enum class DiskFault : std::uint8_t { write_error, sync_error, disk_full };
+
+// Registers the VFS on first use and returns its name for SqliteOptions::vfs.
+std::string fault_vfs();
+
+// The countdown-th operation of the fault's kind from now on fails, and every later one too,
+// until disarm_fault(). One fault at a time for the whole process.
+void arm_fault(DiskFault fault, int countdown);
+// Returns how often the fault struck.
+int disarm_fault();
+
+}  // namespace holdfast

@@ -1,0 +1,34 @@
+// StoreHarness: one storage engine as the contract suite sees it: a place where a log can live,
+// ways to open it again and again, and ways to damage what is stored there.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "log/store.h"
+
+namespace holdfast {
+
+class StoreHarness {
+ public:
+  virtual ~StoreHarness() = default;
+
+  // A new handle, as another process would make it.
+  virtual Result<std::unique_ptr<Store>> open(OpenMode mode) = 0;
+  // False when the data lives in this process only, so that "processes" must be threads.
+  [[nodiscard]] virtual bool survives_processes() const = 0;
+
+  virtual void replace_body(Position position, const std::string& body) = 0;
+  virtual void delete_row(Position position) = 0;
+  // Exchanges what is stored under two positions, positions excepted.
+  virtual void swap_rows(Position left, Position right) = 0;
+  virtual void set_format(std::uint32_t format) = 0;
+};
+
+std::unique_ptr<StoreHarness> make_memory_harness();
+std::unique_ptr<StoreHarness> make_sqlite_harness();
+std::unique_ptr<StoreHarness> make_postgres_harness();
+
+}  // namespace holdfast
