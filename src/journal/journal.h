@@ -1,0 +1,175 @@
+// Journal: threads of entries inside the batches of one log.
+//
+// - append and commit are durable when they return success; a commit over several threads is
+//   there whole or not at all. Many threads of the program may call at once: calls that come
+//   while a batch is being written share the next batch (group commit). There is no thread of
+//   the journal's own: one of the callers writes for all.
+// - An expected revision that is no longer true is conflict; nothing of that commit is written.
+//   This also holds against other processes on the same store.
+// - load and revision show durable entries only.
+// - After an I/O error the journal is stopped: open it again (see log/log.h).
+// - Entries never change. Sealing moves them to another address and loses nothing.
+//
+// All members are safe to call from any thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "journal/directory.h"
+#include "journal/entry.h"
+#include "journal/thread_id.h"
+#include "log/log.h"
+
+namespace holdfast {
+
+inline constexpr std::size_t kMaxCommitBytes = 64U << 20U;
+
+struct ThreadAppend {
+  ThreadId thread;
+  std::optional<Revision> expected_rev;  // empty: after whatever is there
+  std::vector<NewEntry> entries;
+};
+
+using Commit = std::vector<ThreadAppend>;
+
+struct Committed {
+  Position position;
+  std::vector<Revision> revisions;  // after the commit, in the order of its threads
+};
+
+// A disposable cache of a fold: the bytes mean what `version` of the caller's code says.
+struct Checkpoint {
+  std::uint8_t version = 0;
+  Revision revision;  // exactly the entries before this one are in it
+  std::string data;
+};
+
+struct SealOptions {
+  // Seal batches below this position; the newest batch always stays. Empty: all that can be.
+  std::optional<Position> below;
+  // How much is sealed in one step; appends wait for a step.
+  std::size_t step_bytes = 4U << 20U;
+};
+
+struct SealReport {
+  std::uint64_t batches = 0;
+  std::uint64_t entries = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t bytes_before = 0;  // of the bodies
+  std::uint64_t bytes_after = 0;   // of the segments
+};
+
+struct JournalStat {
+  Uuid log_id;
+  Position start;
+  Position head;
+  Digest head_chain;
+  std::uint64_t unsealed_threads = 0;
+  std::uint64_t size_bytes = 0;
+  // Batches that were read to open the journal: the tail after the newest directory.
+  std::uint64_t opened_from_batches = 0;
+};
+
+struct PendingCommit;
+
+// A commit on its way; see stage().
+using Ticket = std::shared_ptr<PendingCommit>;
+
+class Journal {
+ public:
+  // Start-up reads the newest directory and the batches after it. unfinished_copy when the
+  // store is the target of a copy that did not end.
+  static Result<std::unique_ptr<Journal>> open(std::unique_ptr<Log> log);
+  ~Journal();
+
+  Result<Revision> append(const ThreadId& thread, std::vector<NewEntry> entries,
+                          std::optional<Revision> expected_rev = std::nullopt);
+  Result<Committed> commit(const Commit& commit);
+
+  // commit() in two halves: stage checks the revisions, against everything staged before, and
+  // numbers the entries; wait returns when they are durable. A commit that was staged on top of
+  // one that then failed fails with conflict. A ticket nobody waits for is written with the
+  // next batch.
+  Result<Ticket> stage(const Commit& commit);
+  Result<Committed> wait(const Ticket& ticket);
+
+  // 0 for a thread without entries.
+  Result<Revision> revision(const ThreadId& thread);
+  // Entries with seq >= from, in order, at most limit of them.
+  Result<std::vector<Entry>> load(const ThreadId& thread, Revision from = {},
+                                  std::size_t limit = SIZE_MAX);
+  Result<void> put_checkpoint(const ThreadId& thread, const Checkpoint& checkpoint);
+  // Empty when there is none, or it is of another version, newer than the thread, or damaged.
+  Result<std::optional<Checkpoint>> find_checkpoint(const ThreadId& thread, std::uint8_t version);
+  Result<void> delete_checkpoint(const ThreadId& thread);
+
+  // Moves old batches into compressed segments per thread and trims the log. Safe at any time,
+  // also while other processes append; conflict when another process seals too.
+  Result<SealReport> seal(const SealOptions& options = {});
+  // Writes the directory, so that the next open reads only what comes after it.
+  Result<void> save_directory();
+  // Takes in what other processes have appended; returns the newest position.
+  Result<Position> catch_up();
+
+  Result<JournalStat> stat();
+  [[nodiscard]] std::string name() const { return log_->name(); }
+  [[nodiscard]] Log& log() { return *log_; }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  explicit Journal(std::unique_ptr<Log> log);
+
+  // Members below are called with the mutex held, except where they take the lock.
+
+  // The mutex, at a moment when nobody is writing a batch.
+  Lock lock_quiet();
+  // Rebuilds the directory from the store.
+  Result<void> reload();
+  // Folds the batches that came after the directory; reloads when they were trimmed.
+  Result<void> fold_new_batches();
+  // What is known of a thread now, without making it known.
+  Result<ThreadState> thread_state(std::string_view thread);
+
+  // Checks the expected revisions and numbers the entries.
+  Result<void> assign(PendingCommit& commit);
+  // Writes one batch for all who wait. Gives the lock up while writing.
+  void lead(Lock& lock);
+  std::deque<Ticket> take_batch();
+  void finish_batch(const std::deque<Ticket>& batch, const LogHead& written);
+  void fail_batch(const std::deque<Ticket>& batch, const Error& error);
+  // After another process was first: checks the batch and all that wait behind it again.
+  void assign_again(std::deque<Ticket> batch);
+  void assign_all(std::deque<Ticket> commits, std::set<std::string, std::less<>> failed_threads);
+  void stop(const std::deque<Ticket>& batch, const Error& error);
+  void wake_next_leader();
+
+  Result<std::vector<Entry>> load_once(std::string_view thread, Revision from, std::size_t limit);
+  Result<void> load_sealed(std::string_view thread, Revision from, Revision to,
+                           std::vector<Entry>& out);
+  Result<void> load_unsealed(std::string_view thread, const ThreadState& state, Revision from,
+                             Revision to, std::vector<Entry>& out);
+
+  std::unique_ptr<Log> log_;
+  std::mutex seal_mutex_;  // one seal at a time
+  std::mutex mutex_;       // guards everything below
+  std::condition_variable quiet_;
+  Directory directory_;
+  std::deque<Ticket> pending_;
+  bool leading_ = false;      // somebody is writing a batch
+  bool ever_sealed_ = false;  // threads the directory does not know may have sealed entries
+  std::uint64_t opened_from_batches_ = 0;
+  std::optional<Error> stopped_;
+};
+
+}  // namespace holdfast

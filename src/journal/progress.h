@@ -1,0 +1,17 @@
+// Progress of long work, for whoever shows it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace holdfast {
+
+struct ProgressPoint {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+};
+
+// Called now and then; may be empty.
+using Progress = std::function<void(const ProgressPoint&)>;
+
+}  // namespace holdfast

@@ -1,0 +1,41 @@
+// Moving whole journals: between stores, and to and from files.
+//
+// An export is JSON lines:
+//   {"holdfast_export":1,"log_id":"…"}
+//   {"position":1,"thread":"run:1","seq":0,"kind":"…","at":…,"data":{…}}    one per entry
+//   {"end":{"position":N,"chain":"…"}}
+// Importing it gives a log of the same id with the same batches and the same chain.
+#pragma once
+
+#include <iosfwd>
+#include <string_view>
+
+#include "base/result.h"
+#include "journal/progress.h"
+#include "log/log.h"
+
+namespace holdfast {
+
+struct TransferReport {
+  std::uint64_t batches = 0;  // written by this call
+  std::uint64_t entries = 0;
+  std::uint64_t side_values = 0;
+  Position head;
+  Digest chain{};
+};
+
+// Makes the log at to_url an exact copy of `from`, side store included: same id, positions,
+// bodies and chain. A copy that was broken off goes on where it stopped; a finished one is
+// brought up to date. already_exists when the target holds another journal, diverged when it
+// has batches that `from` has not. Until it ends the target cannot be opened as a journal.
+Result<TransferReport> copy_journal(Log& from, std::string_view to_url,
+                                    const Progress& progress = {});
+
+Result<TransferReport> export_journal(Log& from, std::ostream& out, const Progress& progress = {});
+
+// The file is read twice: it must be seekable. Nothing is written unless all of it is good.
+// invalid_export names the line that is not. An import that was broken off goes on.
+Result<TransferReport> import_journal(std::istream& file, std::string_view to_url,
+                                      const Progress& progress = {});
+
+}  // namespace holdfast
