@@ -2,22 +2,28 @@
 
 #include <zstd.h>
 
-#include <algorithm>
+#include <memory>
 
 #include "base/assert.h"
+#include "base/hash.h"
 
 namespace holdfast {
 
 namespace {
 
 constexpr std::string_view kMagic = "HF";
-constexpr std::size_t kCheckSize = 8;
+constexpr std::size_t kCheckSize = 16;
 constexpr std::size_t kCheckedFrom = kMagic.size() + kCheckSize;
-constexpr std::size_t kVersionAt = kCheckedFrom + 1;
-constexpr std::size_t kDigestAt = kVersionAt + 1;
-constexpr std::size_t kLengthAt = kDigestAt + sizeof(Digest);
-constexpr std::size_t kHeaderSize = kLengthAt + 8;
+constexpr std::size_t kTypeAt = kCheckedFrom;
+constexpr std::size_t kVersionAt = kTypeAt + 1;
+constexpr std::size_t kLengthAt = kVersionAt + 1;
+constexpr std::size_t kEncodingAt = kLengthAt + 8;
+constexpr std::size_t kHeaderSize = kEncodingAt + 1;
+constexpr char kPlain = '-';
+constexpr char kZstd = 'z';
 constexpr int kLevel = 3;
+// Below this a frame is hardly ever smaller than the text.
+constexpr std::size_t kCompressFrom = 64;
 // A cap on what a damaged length can make us allocate.
 constexpr std::uint64_t kMaxText = 1ULL << 30U;
 
@@ -25,8 +31,33 @@ Error damaged(std::string_view what) {
   return Error{ErrorCode::corrupt_segment, "packed value is damaged: " + std::string(what)};
 }
 
-std::string_view as_text(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+std::string check_of(std::string_view bytes) {
+  const Digest digest = sha256(bytes.substr(kCheckedFrom));
+  return {reinterpret_cast<const char*>(digest.data()), kCheckSize};
+}
+
+struct ContextDeleter {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+// Making a context costs far more than compressing a small text, so each thread keeps one.
+void append_compressed(std::string& out, std::string_view text) {
+  thread_local const std::unique_ptr<ZSTD_CCtx, ContextDeleter> context(ZSTD_createCCtx());
+  const std::size_t before = out.size();
+  const std::size_t bound = ZSTD_compressBound(text.size());
+  out.resize(before + bound);
+  const std::size_t size = ZSTD_compressCCtx(context.get(), out.data() + before, bound, text.data(),
+                                             text.size(), kLevel);
+  HOLDFAST_ASSERT(ZSTD_isError(size) == 0);
+  out.resize(before + size);
+}
+
+bool decompress(std::string_view frame, std::string& text) {
+  thread_local const std::unique_ptr<ZSTD_DCtx, ContextDeleter> context(ZSTD_createDCtx());
+  const std::size_t size =
+      ZSTD_decompressDCtx(context.get(), text.data(), text.size(), frame.data(), frame.size());
+  return ZSTD_isError(size) == 0 && size == text.size();
 }
 
 }  // namespace
@@ -37,18 +68,17 @@ std::string pack(PackedType type, std::uint8_t version, std::string_view text) {
   out.append(kCheckSize, '\0');
   out += static_cast<char>(type);
   out += static_cast<char>(version);
-  out += as_text(sha256(text));
   for (unsigned shift = 0; shift < 64; shift += 8) {
     out += static_cast<char>((static_cast<std::uint64_t>(text.size()) >> shift) & 0xffU);
   }
-  const std::size_t bound = ZSTD_compressBound(text.size());
-  out.resize(kHeaderSize + bound);
-  const std::size_t size =
-      ZSTD_compress(out.data() + kHeaderSize, bound, text.data(), text.size(), kLevel);
-  HOLDFAST_ASSERT(ZSTD_isError(size) == 0);
-  out.resize(kHeaderSize + size);
-  const Digest check = sha256(std::string_view(out).substr(kCheckedFrom));
-  out.replace(kMagic.size(), kCheckSize, as_text(check).substr(0, kCheckSize));
+  if (text.size() < kCompressFrom) {
+    out += kPlain;
+    out += text;
+  } else {
+    out += kZstd;
+    append_compressed(out, text);
+  }
+  out.replace(kMagic.size(), kCheckSize, check_of(out));
   return out;
 }
 
@@ -56,17 +86,12 @@ Result<Unpacked> unpack(PackedType type, std::string_view bytes) {
   if (bytes.size() < kHeaderSize || !bytes.starts_with(kMagic)) {
     return damaged("the header is missing");
   }
-  const Digest check = sha256(bytes.substr(kCheckedFrom));
-  if (bytes.substr(kMagic.size(), kCheckSize) != as_text(check).substr(0, kCheckSize)) {
+  if (bytes.substr(kMagic.size(), kCheckSize) != check_of(bytes)) {
     return damaged("the checksum does not match");
   }
-  if (bytes[kCheckedFrom] != static_cast<char>(type)) {
+  if (bytes[kTypeAt] != static_cast<char>(type)) {
     return damaged("it is of another type");
   }
-  Unpacked unpacked{
-      .version = static_cast<std::uint8_t>(bytes[kVersionAt]), .digest = {}, .text = {}};
-  std::copy_n(reinterpret_cast<const std::byte*>(bytes.data() + kDigestAt), sizeof(Digest),
-              unpacked.digest.begin());
   std::uint64_t length = 0;
   for (std::size_t i = 8; i-- > 0;) {
     length = (length << 8U) | static_cast<unsigned char>(bytes[kLengthAt + i]);
@@ -74,14 +99,15 @@ Result<Unpacked> unpack(PackedType type, std::string_view bytes) {
   if (length > kMaxText) {
     return damaged("the length is out of range");
   }
-  unpacked.text.resize(length);
-  const std::size_t size = ZSTD_decompress(unpacked.text.data(), unpacked.text.size(),
-                                           bytes.data() + kHeaderSize, bytes.size() - kHeaderSize);
-  if (ZSTD_isError(size) != 0 || size != length) {
-    return damaged("it does not decompress to the stored length");
+  Unpacked unpacked{.version = static_cast<std::uint8_t>(bytes[kVersionAt]), .text = {}};
+  const std::string_view content = bytes.substr(kHeaderSize);
+  if (bytes[kEncodingAt] == kPlain && content.size() == length) {
+    unpacked.text = content;
+    return unpacked;
   }
-  if (sha256(unpacked.text) != unpacked.digest) {
-    return damaged("the text does not match its digest");
+  unpacked.text.resize(length);
+  if (bytes[kEncodingAt] != kZstd || !decompress(content, unpacked.text)) {
+    return damaged("the content does not give a text of the stored length");
   }
   return unpacked;
 }

@@ -1,16 +1,16 @@
-// Packed: a compressed text with a checksum, the form of everything in a log's side store.
+// Packed: a text with a checksum, compressed where that pays; the form of everything in a log's
+// side store.
 //
-// Layout: "HF", check (8 bytes), type (1 byte), version (1 byte), SHA-256 of the text (32 bytes),
-// length of the text (8 bytes, little-endian), zstd frame. The check is the start of the SHA-256
-// of all bytes after it: damage is found before anything is decompressed. Valid if and only if
-// the check holds and the frame decompresses to exactly that length and digest.
+// Layout: "HF", check (16 bytes), type (1 byte), version (1 byte), length of the text (8 bytes,
+// little-endian), encoding (1 byte: '-' the text itself, 'z' one zstd frame), content. The check
+// is the start of the SHA-256 of all bytes after it. Valid if and only if the check holds and the
+// content gives a text of exactly that length.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "base/hash.h"
 #include "base/result.h"
 
 namespace holdfast {
@@ -27,7 +27,6 @@ std::string pack(PackedType type, std::uint8_t version, std::string_view text);
 
 struct Unpacked {
   std::uint8_t version;
-  Digest digest;  // of the text
   std::string text;
 };
 

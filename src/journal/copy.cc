@@ -8,16 +8,26 @@ namespace holdfast {
 
 namespace {
 
-Result<void> mark_unfinished(Log& to) {
-  SideUpdate update;
-  update.puts.push_back(SidePair{std::string(kCopyKey), "1"});
-  return to.update(std::move(update));
-}
-
 Result<void> mark_finished(Log& to) {
   SideUpdate update;
   update.deletes.emplace_back(kCopyKey);
   return to.update(std::move(update));
+}
+
+constexpr std::string_view kUnfinished = "1";
+
+// Two names may mean one log. Marking the target shows it: the source then has the mark too.
+Result<void> mark_unfinished(Log& from, Log& to) {
+  SideUpdate update;
+  update.puts.push_back(SidePair{std::string(kCopyKey), std::string(kUnfinished)});
+  HOLDFAST_CHECK(to.update(std::move(update)));
+  HOLDFAST_TRY(const auto mark, from.get(std::string(kCopyKey)));
+  if (mark.has_value()) {
+    HOLDFAST_CHECK(mark_finished(to));
+    return Error{ErrorCode::invalid_argument,
+                 from.name() + " and " + to.name() + " are the same journal"};
+  }
+  return {};
 }
 
 Result<std::uint64_t> copy_side_store(Log& from, Log& to) {
@@ -94,7 +104,7 @@ Result<TransferReport> copy_journal(Log& from, std::string_view to_url, const Pr
                                       StoreOrigin{source.log_id, source.start, source.anchor}));
   HOLDFAST_TRY(const auto to, Log::open(std::move(store)));
   HOLDFAST_CHECK(check_same_history(from, *to));
-  HOLDFAST_CHECK(mark_unfinished(*to));
+  HOLDFAST_CHECK(mark_unfinished(from, *to));
   TransferReport report;
   for (;;) {
     // When the source is sealed meanwhile, the segments that came with it are copied too.

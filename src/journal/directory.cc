@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/assert.h"
 #include "journal/entry.h"
 
 namespace holdfast {
@@ -101,8 +102,10 @@ Result<void> Directory::fold(Position position, std::string_view body, const Dig
   return {};
 }
 
-void Directory::add(Position position, std::string_view thread, std::uint64_t count) {
+void Directory::add(Position position, std::string_view thread, Revision first,
+                    std::uint64_t count) {
   ThreadState& state = threads_.find(thread)->second;
+  HOLDFAST_ASSERT(state.durable == first);
   if (state.places.empty() || state.places.back().position != position) {
     state.places.push_back(Place{position, state.durable});
   }
@@ -135,9 +138,15 @@ void Directory::unstage(std::string_view thread) {
   const auto found = threads_.find(thread);
   if (found != threads_.end()) {
     found->second.staged = found->second.durable;
-    if (found->second.places.empty()) {
-      threads_.erase(found);
-    }
+  }
+  release(thread);
+}
+
+void Directory::release(std::string_view thread) {
+  const auto found = threads_.find(thread);
+  if (found != threads_.end() && found->second.places.empty() &&
+      found->second.staged == found->second.durable) {
+    threads_.erase(found);
   }
 }
 

@@ -43,8 +43,8 @@ class Directory {
   // invalid_journal_entry (reason seq_gap, or those of BodyScanner) when the batch does not
   // continue its threads; the directory is then of no more use.
   Result<void> fold(Position position, std::string_view body, const Digest& chain);
-  // The same for entries this process has written itself and already knows.
-  void add(Position position, std::string_view thread, std::uint64_t count);
+  // The same for entries this process has numbered and written itself.
+  void add(Position position, std::string_view thread, Revision first, std::uint64_t count);
   void advance(Position position, const Digest& chain);
 
   [[nodiscard]] const ThreadState* find(std::string_view thread) const;
@@ -54,6 +54,8 @@ class Directory {
   Revision stage(std::string_view thread, std::uint64_t count);
   // Forgets the numbers of entries that did not become durable.
   void unstage(std::string_view thread);
+  // Forgets a thread that was only admitted.
+  void release(std::string_view thread);
   // Forgets batches below start, and threads of which nothing else is left.
   void forget_below(Position start);
 

@@ -59,20 +59,28 @@ Result<void> check_new_entry(const NewEntry& entry) {
   return {};
 }
 
+namespace {
+
+void append_number(std::string& out, std::uint64_t value) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  out.append(digits.data(), end);
+}
+
+}  // namespace
+
 void append_entry_head(std::string& out, std::string_view thread, Revision seq) {
   out += R"({"thread":")";
   out += thread;
   out += R"(","seq":)";
-  std::array<char, 20> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), seq.value).ptr;
-  out.append(digits.data(), end);
+  append_number(out, seq.value);
 }
 
 void append_entry_tail(std::string& out, const NewEntry& entry) {
   out += R"(,"kind":")";
   out += entry.kind;
   out += R"(","at":)";
-  out += std::to_string(entry.at.value);
+  append_number(out, static_cast<std::uint64_t>(entry.at.value));
   out += R"(,"data":)";
   out += entry.data.view();
   out += '}';

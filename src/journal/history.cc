@@ -46,9 +46,12 @@ Result<std::vector<Entry>> load_seal(Log& log, const SealRecord& record) {
 
 Result<std::vector<Batch>> History::next() {
   auto batches = next_unsealed();
-  // not_found: the position was trimmed, before or while it was read.
+  // not_found: the position was trimmed, before or while it was read, or is not there yet.
   if (!batches.ok() && batches.error().code() == ErrorCode::not_found) {
     tail_.reset();
+    if (log_->head().position < next_) {
+      return std::vector<Batch>();
+    }
     batches = next_sealed();
   }
   if (batches.ok() && !batches.value().empty()) {

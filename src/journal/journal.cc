@@ -114,8 +114,19 @@ Journal::Lock Journal::lock_quiet() {
 
 Result<Position> Journal::catch_up() {
   const Lock lock = lock_quiet();
+  const Position before = directory_.at();
   HOLDFAST_CHECK(fold_new_batches());
+  if (directory_.at() != before) {
+    assign_again({});
+  }
   return directory_.at();
+}
+
+Result<void> Journal::begin_again() {
+  const Lock lock = lock_quiet();
+  HOLDFAST_CHECK(reload());
+  assign_again({});
+  return {};
 }
 
 Result<ThreadState> Journal::thread_state(std::string_view thread) {
@@ -162,17 +173,34 @@ Result<Ticket> Journal::stage(const Commit& commit) {
   return ticket;
 }
 
-Result<void> Journal::assign(PendingCommit& commit) {
+Result<void> Journal::make_known(const PendingCommit& commit) {
   for (const PendingCommit::Part& part : commit.parts) {
-    HOLDFAST_TRY(const auto state, thread_state(part.thread));
-    if (part.expected_rev.has_value() && *part.expected_rev != state.staged) {
-      return revision_conflict(part, state.staged);
+    if (directory_.find(part.thread) == nullptr) {
+      HOLDFAST_TRY(const auto state, thread_state(part.thread));
+      directory_.admit(part.thread, state.sealed);
     }
   }
+  return {};
+}
+
+Result<void> Journal::assign(PendingCommit& commit) {
+  Result<void> checked = make_known(commit);
+  for (const PendingCommit::Part& part : commit.parts) {
+    if (checked.ok() && part.expected_rev.has_value()) {
+      const Revision staged = directory_.find(part.thread)->staged;
+      if (staged != *part.expected_rev) {
+        checked = revision_conflict(part, staged);
+      }
+    }
+  }
+  if (!checked.ok()) {
+    for (const PendingCommit::Part& part : commit.parts) {
+      directory_.release(part.thread);
+    }
+    return checked;
+  }
   for (PendingCommit::Part& part : commit.parts) {
-    HOLDFAST_TRY(const auto state, thread_state(part.thread));
-    directory_.admit(part.thread, state.sealed);
-    part.first = directory_.stage(part.thread, part.tail_ends.size());
+    part.first = directory_.stage(part.thread, part.count);
   }
   return {};
 }
@@ -246,9 +274,8 @@ void Journal::finish_batch(const std::deque<Ticket>& batch, const LogHead& writt
   for (const Ticket& ticket : batch) {
     Committed committed{written.position, {}};
     for (const PendingCommit::Part& part : ticket->parts) {
-      const std::uint64_t count = part.tail_ends.size();
-      directory_.add(written.position, part.thread, count);
-      committed.revisions.push_back(part.first.plus(count));
+      directory_.add(written.position, part.thread, part.first, part.count);
+      committed.revisions.push_back(part.first.plus(part.count));
     }
     ticket->finish(std::move(committed));
   }

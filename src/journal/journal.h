@@ -58,7 +58,7 @@ struct SealOptions {
   // Seal batches below this position; the newest batch always stays. Empty: all that can be.
   std::optional<Position> below;
   // How much is sealed in one step; appends wait for a step.
-  std::size_t step_bytes = 4U << 20U;
+  std::size_t step_bytes = 16U << 20U;
 };
 
 struct SealReport {
@@ -130,10 +130,14 @@ class Journal {
 
   explicit Journal(std::unique_ptr<Log> log);
 
-  // Members below are called with the mutex held, except where they take the lock.
-
   // The mutex, at a moment when nobody is writing a batch.
   Lock lock_quiet();
+  // Rebuilds the directory, after another process has sealed batches this one knew.
+  Result<void> begin_again();
+
+  // The members below are called with the mutex held. Whoever folds batches of other processes
+  // must have the commits that wait checked again: their numbers may be taken.
+
   // Rebuilds the directory from the store.
   Result<void> reload();
   // Folds the batches that came after the directory; reloads when they were trimmed.
@@ -141,6 +145,7 @@ class Journal {
   // What is known of a thread now, without making it known.
   Result<ThreadState> thread_state(std::string_view thread);
 
+  Result<void> make_known(const PendingCommit& commit);
   // Checks the expected revisions and numbers the entries.
   Result<void> assign(PendingCommit& commit);
   // Writes one batch for all who wait. Gives the lock up while writing.

@@ -143,6 +143,18 @@ TEST_F(JournalTest, a_commit_staged_on_one_that_failed_fails_even_if_the_number_
   EXPECT_EQ(must(append(*journal_, "run:1", "after", Revision{1})), Revision{2});
 }
 
+TEST_F(JournalTest, catching_up_checks_the_commits_that_wait_again) {
+  const auto other = open_memory_journal(disk_);
+  const Ticket stale = must(journal_->stage({{thread("run:1"), Revision{0}, {entry("mine")}}}));
+  const Ticket blind = must(journal_->stage({{thread("run:1"), std::nullopt, {entry("blind")}}}));
+  must(append(*other, "run:1", "theirs"));
+  must(append(*other, "run:1", "theirs"));
+  must(journal_->catch_up());
+  EXPECT_EQ(code_of(journal_->wait(stale)), "conflict");
+  EXPECT_EQ(must(journal_->wait(blind)).revisions.front(), Revision{3});
+  EXPECT_EQ(kinds(*open_memory_journal(disk_), "run:1"), "theirs theirs blind ");
+}
+
 TEST_F(JournalTest, an_entry_out_of_sequence_in_the_log_is_corruption) {
   must(append(*journal_, "run:1", "a"));
   must(journal_->log().append(Position{1},

@@ -50,8 +50,7 @@ Result<std::vector<Entry>> Journal::load(const ThreadId& thread, Revision from, 
       return loaded;
     }
     // Another process has sealed batches this one was about to read; they are in segments now.
-    const Lock lock = lock_quiet();
-    HOLDFAST_CHECK(reload());
+    HOLDFAST_CHECK(begin_again());
   }
 }
 

@@ -8,30 +8,41 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::size_t kHeadBytes = 40;  // {"thread":"","seq":…} and a comma, generously
+constexpr std::size_t kFrameBytes = 90;  // names, numbers and punctuation of an entry, generously
 
-Result<PendingCommit::Part> prepare_part(const ThreadAppend& append) {
+// Adds what it takes to write the entries of one thread; checks each of them.
+Result<void> add_part(PendingCommit& pending, const ThreadAppend& append) {
   if (append.entries.empty()) {
     return Error{ErrorCode::empty_entries,
                  "nothing to append to thread " + append.thread.text() + ": no entries"}
         .with("thread", append.thread.text());
   }
-  PendingCommit::Part part{append.thread.text(), append.expected_rev, {}, {}, {}};
-  std::size_t bytes = 0;
+  const std::string& thread = append.thread.text();
   for (const NewEntry& entry : append.entries) {
     auto checked = check_new_entry(entry);
     if (!checked.ok()) {
-      return std::move(checked).error().in("thread " + append.thread.text());
+      return std::move(checked).error().in("thread " + thread);
     }
-    bytes += entry.data.view().size() + entry.kind.size() + kHeadBytes;
+    pending.bytes += entry.data.view().size() + entry.kind.size() + thread.size() + kFrameBytes;
   }
-  part.tails.reserve(bytes);
-  part.tail_ends.reserve(append.entries.size());
-  for (const NewEntry& entry : append.entries) {
-    append_entry_tail(part.tails, entry);
-    part.tail_ends.push_back(part.tails.size());
+  pending.parts.push_back({thread, append.expected_rev, append.entries.size(), {}});
+  return {};
+}
+
+// Sorted rather than compared one by one: a commit may name thousands of threads.
+Result<void> check_named_once(const Commit& commit) {
+  std::vector<std::string_view> threads;
+  threads.reserve(commit.size());
+  for (const ThreadAppend& append : commit) {
+    threads.push_back(append.thread.text());
   }
-  return part;
+  std::sort(threads.begin(), threads.end());
+  const auto twice = std::adjacent_find(threads.begin(), threads.end());
+  if (twice != threads.end()) {
+    return Error{ErrorCode::invalid_argument,
+                 "a commit names thread " + std::string(*twice) + " twice"};
+  }
+  return {};
 }
 
 }  // namespace
@@ -40,22 +51,22 @@ Result<Ticket> prepare_commit(const Commit& commit) {
   if (commit.empty()) {
     return Error{ErrorCode::empty_entries, "nothing to commit: no threads"};
   }
+  HOLDFAST_CHECK(check_named_once(commit));
   auto pending = std::make_shared<PendingCommit>();
+  pending->parts.reserve(commit.size());
   for (const ThreadAppend& append : commit) {
-    const bool twice =
-        std::any_of(pending->parts.begin(), pending->parts.end(),
-                    [&](const auto& part) { return part.thread == append.thread.text(); });
-    if (twice) {
-      return Error{ErrorCode::invalid_argument,
-                   "a commit names thread " + append.thread.text() + " twice"};
-    }
-    HOLDFAST_TRY(auto part, prepare_part(append));
-    pending->bytes += part.tails.size() + part.tail_ends.size() * (kHeadBytes + part.thread.size());
-    pending->parts.push_back(std::move(part));
+    HOLDFAST_CHECK(add_part(*pending, append));
   }
   if (pending->bytes > kMaxCommitBytes) {
     return Error{ErrorCode::too_large, fmt::format("a commit has {} bytes, the limit is {}",
                                                    pending->bytes, kMaxCommitBytes)};
+  }
+  pending->tails.reserve(pending->bytes);
+  for (const ThreadAppend& append : commit) {
+    for (const NewEntry& entry : append.entries) {
+      append_entry_tail(pending->tails, entry);
+      pending->tail_ends.push_back(pending->tails.size());
+    }
   }
   return pending;
 }
@@ -68,15 +79,14 @@ std::string build_body(const std::deque<Ticket>& batch) {
   std::string body;
   body.reserve(bytes);
   for (const Ticket& commit : batch) {
+    std::size_t begin = 0;
+    auto end = commit->tail_ends.begin();
     for (const PendingCommit::Part& part : commit->parts) {
-      Revision seq = part.first;
-      std::size_t begin = 0;
-      for (const std::size_t end : part.tail_ends) {
+      for (std::size_t i = 0; i < part.count; ++i) {
         body += body.empty() ? '[' : ',';
-        append_entry_head(body, part.thread, seq);
-        body.append(part.tails, begin, end - begin);
-        begin = end;
-        seq = seq.next();
+        append_entry_head(body, part.thread, part.first.plus(i));
+        body.append(commit->tails, begin, *end - begin);
+        begin = *end++;
       }
     }
   }

@@ -12,16 +12,17 @@
 namespace holdfast {
 
 struct PendingCommit {
-  // The entries of one thread, encoded but for their heads, which wait for their numbers.
   struct Part {
     std::string thread;
     std::optional<Revision> expected_rev;
-    std::string tails;
-    std::vector<std::size_t> tail_ends;
-    Revision first;
+    std::size_t count = 0;  // entries
+    Revision first;         // the number of the first of them
   };
 
   std::vector<Part> parts;
+  // The entries of all parts, encoded but for their heads, which wait for their numbers.
+  std::string tails;
+  std::vector<std::size_t> tail_ends;
   std::size_t bytes = 0;  // about what it adds to a body
   bool waited_for = false;
   std::optional<Result<Committed>> result;

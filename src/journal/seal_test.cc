@@ -114,6 +114,10 @@ TEST_F(SealTest, history_begins_at_any_position) {
     History history(journal_->log(), Position{from});
     EXPECT_EQ(must(history.next()).front().position, Position{from});
   }
+  History ahead(journal_->log(), Position{25});
+  EXPECT_TRUE(must(ahead.next()).empty());
+  append("run:1", 5);
+  EXPECT_EQ(must(ahead.next()).front().position, Position{25});
 }
 
 TEST_F(SealTest, a_long_thread_is_cut_into_segments_that_load_in_part) {

@@ -92,6 +92,14 @@ TEST_F(TransferTest, an_unfinished_copy_is_no_journal_until_it_is_finished) {
   open(url("to.db"), OpenMode::read);
 }
 
+TEST_F(TransferTest, a_journal_is_not_copied_onto_itself_under_another_name) {
+  const auto from = open(url("from.db"));
+  fill(*from, 3);
+  std::filesystem::create_symlink(dir_.file("from.db"), dir_.file("alias.db"));
+  EXPECT_EQ(code_of(copy_journal(from->log(), url("alias.db"))), "invalid_argument");
+  EXPECT_EQ(must(open(url("from.db"))->stat()).head, Position{3}) << "it still opens";
+}
+
 TEST_F(TransferTest, a_target_with_another_journal_is_left_alone) {
   const auto from = open(url("from.db"));
   const auto other = open(url("other.db"));

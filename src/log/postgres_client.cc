@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -77,7 +78,7 @@ struct StatementCode {
   ErrorCode code;
 };
 
-constexpr StatementCode kStatementCodes[] = {
+constexpr auto kStatementCodes = std::to_array<StatementCode>({
     {"23505", ErrorCode::conflict},           // unique_violation
     {"25006", ErrorCode::read_only},          // read_only_sql_transaction: a standby
     {"3F000", ErrorCode::not_found},          // invalid_schema_name
@@ -88,7 +89,7 @@ constexpr StatementCode kStatementCodes[] = {
     {"53100", ErrorCode::disk_full},          // disk_full
     {"55P03", ErrorCode::busy},               // lock_not_available
     {"57014", ErrorCode::busy},               // query_canceled: a statement timeout
-};
+});
 
 ErrorCode statement_code(std::string_view sqlstate) {
   const auto* const found =

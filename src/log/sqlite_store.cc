@@ -397,9 +397,16 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path, OpenMo
       return kind == SqliteFileKind::missing ? Error{ErrorCode::not_found, path + " does not exist"}
                                              : Error{ErrorCode::not_a_journal, path + " is empty"};
     }
-    HOLDFAST_CHECK(create_sqlite_log(path, origin_if_new, options.vfs, options.busy_timeout));
+    auto created = create_sqlite_log(path, origin_if_new, options.vfs, options.busy_timeout);
+    if (!created.ok()) {
+      return std::move(created).error().in("cannot create " + path);
+    }
   }
-  return open_existing(path, mode, options);
+  auto store = open_existing(path, mode, options);
+  if (!store.ok()) {
+    return std::move(store).error().in("cannot open " + path);
+  }
+  return store;
 }
 
 }  // namespace holdfast

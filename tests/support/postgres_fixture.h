@@ -17,6 +17,7 @@
 #include "log/log.h"
 #include "log/postgres_store.h"
 #include "tests/support/postgres_cluster.h"
+#include "tests/support/test_log.h"
 
 namespace holdfast::postgres_test {
 
@@ -36,20 +37,6 @@ inline Result<std::unique_ptr<Log>> open_log_at(const std::string& url,
                                                 OpenMode mode = OpenMode::create) {
   HOLDFAST_TRY(auto store, open_store_at(url, mode));
   return Log::open(std::move(store));
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    throw std::runtime_error(result.error().text());
-  }
-  return std::move(result).value();
-}
-
-inline void must(Result<void> result) {
-  if (!result.ok()) {
-    throw std::runtime_error(result.error().text());
-  }
 }
 
 inline std::string random_text(SeededRandom& random, std::size_t size) {

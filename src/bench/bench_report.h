@@ -1,0 +1,49 @@
+// BenchReport: the one shape in which every benchmark of the project speaks.
+//   {"bench":"journal","case":"append_group_128","value":212000,"unit":"entries/s",
+//    "limit":286000,"ratio":0.741}
+// limit is what the machine could do at best, measured in the same run; ratio is value / limit.
+// Both are left out where no limit was measured.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast {
+
+struct BenchResult {
+  std::string name;  // the case
+  double value = 0;
+  std::string unit;
+  std::optional<double> limit = std::nullopt;
+};
+
+enum class BenchForm : std::uint8_t {
+  json_lines,
+  table,  // for people: aligned columns
+};
+
+class BenchReport {
+ public:
+  BenchReport(std::string bench, BenchForm form, std::ostream& out)
+      : bench_(std::move(bench)), form_(form), out_(&out) {}
+
+  // Prints at once: a benchmark that is broken off has shown what it measured.
+  void add(const BenchResult& result);
+
+ private:
+  std::string bench_;
+  BenchForm form_;
+  std::ostream* out_;
+  bool header_shown_ = false;
+};
+
+std::string bench_json(std::string_view bench, const BenchResult& result);
+
+// The middle value; of an even number the lower of the two. Must not be empty.
+double median(std::vector<double> values);
+
+}  // namespace holdfast

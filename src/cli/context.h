@@ -1,0 +1,37 @@
+// What every command is given.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "cli/options.h"
+#include "journal/journal.h"
+
+namespace holdfast {
+
+struct Context {
+  Clock& clock;
+  Random& random;
+  std::ostream& out;  // standard output
+  OutputForm form;
+
+  [[nodiscard]] bool json() const { return form == OutputForm::json; }
+};
+
+// For commands that read everything. unfinished_copy as for a journal, but the batches are not
+// read to open it.
+Result<std::unique_ptr<Log>> open_log_to_read(const std::string& url, Context& context);
+
+// The URL without its secrets, for messages. Must be valid.
+std::string shown_url(std::string_view url);
+
+void print_line(Context& context, std::string_view line);
+void print_json(Context& context, JsonWriter writer);
+
+}  // namespace holdfast

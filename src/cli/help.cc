@@ -1,0 +1,117 @@
+#include "cli/help.h"
+
+namespace holdfast::help {
+
+const char* const kProgram =
+    "Holdfast keeps work alive: every fact about it is in a journal that survives crashes.";
+const char* const kProgramExamples = R"(First commands to try:
+  holdfast journal append sqlite:demo.db run:1 run_started '{"workflow":"hello"}'
+  holdfast journal cat sqlite:demo.db
+  holdfast journal verify sqlite:demo.db
+
+A store is named by a URL: sqlite:PATH or postgres://user@host/database?schema=NAME.
+
+Exit codes:
+  0  done
+  2  cannot be done as asked: wrong arguments, missing file, not a journal
+  3  the data is damaged
+  4  conflict: somebody else was first, nothing was written
+  5  the store or the machine failed)";
+
+const char* const kJournal = "Read, check and move journals.";
+const char* const kJournalExamples = R"(Examples:
+  holdfast journal stat sqlite:demo.db
+  holdfast journal cat sqlite:demo.db --thread run:1
+  holdfast journal cat --help)";
+
+const char* const kAppend = "Append one entry to a thread and wait until it is on disk.";
+const char* const kAppendExamples = R"(The store is made if it does not exist.
+
+Examples:
+  holdfast journal append sqlite:demo.db run:1 run_started '{"workflow":"hello"}'
+  echo '{"result":42}' | holdfast journal append sqlite:demo.db run:1 step_done -
+
+Only if the thread is still as you have read it (exit code 4 if it is not):
+  holdfast journal append sqlite:demo.db run:1 run_ended --expected-rev 2)";
+
+const char* const kStat = "Show what a journal is: its id, positions, newest hash and size.";
+const char* const kStatExamples = R"(Examples:
+  holdfast journal stat sqlite:demo.db
+  holdfast journal stat postgres://me@db.example/work --json)";
+
+const char* const kCat = "Print entries: the whole journal in commit order, or one thread.";
+const char* const kCatExamples = R"(A line is: time, position, thread#seq, kind, data.
+
+Examples:
+  holdfast journal cat sqlite:demo.db
+  holdfast journal cat sqlite:demo.db --from 100 --limit 20      from position 100
+  holdfast journal cat sqlite:demo.db --thread run:1 --from 5    from entry 5 of the thread
+  holdfast journal cat sqlite:demo.db --follow                   and what comes later; Ctrl-C ends
+  holdfast journal cat sqlite:demo.db --json | jq .data)";
+
+const char* const kVerify = "Prove a whole journal: every hash, the chain, every thread.";
+const char* const kVerifyExamples =
+    R"(Changes nothing. Exit code 0: every byte is as it was written. 3: damaged; the message
+names the place.
+
+Examples:
+  holdfast journal verify sqlite:demo.db
+  holdfast journal verify sqlite:demo.db --json)";
+
+const char* const kExport = "Write a whole journal as JSON lines.";
+const char* const kExportExamples =
+    R"(The lines are a header, one per entry, and an end line with the hash over everything.
+A file appears under its name only when it is complete and on disk.
+
+Examples:
+  holdfast journal export sqlite:demo.db demo.jsonl
+  holdfast journal export sqlite:demo.db | gzip > demo.jsonl.gz)";
+
+const char* const kImport = "Make a journal from an export: same id, positions and hashes.";
+const char* const kImportExamples =
+    R"(Nothing is written unless the whole file is good. An import that was broken off goes on when
+it is run again.
+
+Examples:
+  holdfast journal import sqlite:restored.db demo.jsonl
+  gunzip -c demo.jsonl.gz | holdfast journal import sqlite:restored.db -)";
+
+const char* const kCopy = "Copy a whole journal to another store, byte for byte.";
+const char* const kCopyExamples =
+    R"(Bodies, hashes and checkpoints are the same afterwards. A copy that was broken off goes on
+when it is run again; a finished one is brought up to date.
+Until it is complete, the target cannot be opened as a journal.
+
+Examples:
+  holdfast journal copy sqlite:demo.db sqlite:backup.db
+  holdfast journal copy sqlite:demo.db 'postgres://me@db.example/work?schema=demo'
+  holdfast journal copy 'postgres://me@db.example/work?schema=demo' sqlite:back.db)";
+
+const char* const kSeal = "Move old batches into compressed segments, one per thread.";
+const char* const kSealExamples =
+    R"(Nothing is lost and nothing changes for readers. Safe at any time, also while other
+programs append.
+
+Examples:
+  holdfast journal seal sqlite:demo.db
+  holdfast journal seal sqlite:demo.db --below 1000    keep the batches from 1000 on as they are
+  holdfast journal seal sqlite:demo.db --reclaim       and give the freed space back)";
+
+const char* const kBench = "Measure this machine.";
+const char* const kBenchExamples = R"(Examples:
+  holdfast bench journal --quick
+  holdfast bench journal --help)";
+
+const char* const kBenchJournal = "Measure a journal against the raw disk under it.";
+const char* const kBenchJournalExamples =
+    R"(limit is what the disk does without a journal (append + fdatasync of the same bytes; on
+PostgreSQL one row per commit), measured in the same run; ratio is value / limit.
+Prints a table on a terminal, otherwise JSON lines. The store must not exist yet; without
+--store it is a temporary file under $TMPDIR or /var/tmp.
+
+Examples:
+  holdfast bench journal
+  holdfast bench journal --quick --json
+  holdfast bench journal --store sqlite:/data/bench.db --keep)";
+
+}  // namespace holdfast::help

@@ -1,0 +1,31 @@
+// The texts that teach: what each command is for, and examples to copy.
+#pragma once
+
+namespace holdfast::help {
+
+extern const char* const kProgram;
+extern const char* const kProgramExamples;
+extern const char* const kJournal;
+extern const char* const kJournalExamples;
+extern const char* const kAppend;
+extern const char* const kAppendExamples;
+extern const char* const kStat;
+extern const char* const kStatExamples;
+extern const char* const kCat;
+extern const char* const kCatExamples;
+extern const char* const kVerify;
+extern const char* const kVerifyExamples;
+extern const char* const kExport;
+extern const char* const kExportExamples;
+extern const char* const kImport;
+extern const char* const kImportExamples;
+extern const char* const kCopy;
+extern const char* const kCopyExamples;
+extern const char* const kSeal;
+extern const char* const kSealExamples;
+extern const char* const kBench;
+extern const char* const kBenchExamples;
+extern const char* const kBenchJournal;
+extern const char* const kBenchJournalExamples;
+
+}  // namespace holdfast::help

@@ -1,0 +1,81 @@
+// What each command was asked to do: plain data, made by cli/parse.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace holdfast {
+
+// Help or version: what the user asked for is a text.
+struct ShowText {
+  std::string text;
+};
+
+struct AppendOptions {
+  std::string store;
+  std::string thread;
+  std::string kind;
+  std::string data = "{}";  // "-": standard input
+  std::optional<std::uint64_t> expected_rev;
+  std::optional<std::uint64_t> at_ms;
+};
+
+struct StatOptions {
+  std::string store;
+};
+
+struct CatOptions {
+  std::string store;
+  std::string thread;                 // empty: all threads
+  std::optional<std::uint64_t> from;  // a position, or with a thread a sequence number
+  std::optional<std::uint64_t> limit;
+  bool follow = false;
+};
+
+struct VerifyOptions {
+  std::string store;
+};
+
+struct ExportOptions {
+  std::string store;
+  std::string file = "-";  // "-": standard output
+  bool force = false;
+};
+
+struct ImportOptions {
+  std::string store;
+  std::string file;  // "-": standard input
+};
+
+struct CopyOptions {
+  std::string from;
+  std::string to;
+};
+
+struct SealCommandOptions {
+  std::string store;
+  std::optional<std::uint64_t> below;
+  bool reclaim = false;
+};
+
+struct BenchJournalOptions {
+  std::string store;  // empty: a temporary file
+  std::optional<std::uint64_t> entries;
+  bool keep = false;
+  bool quick = false;
+};
+
+using Command =
+    std::variant<ShowText, AppendOptions, StatOptions, CatOptions, VerifyOptions, ExportOptions,
+                 ImportOptions, CopyOptions, SealCommandOptions, BenchJournalOptions>;
+
+enum class OutputForm : std::uint8_t { text, json };
+
+struct CommandLine {
+  Command command;
+  OutputForm form = OutputForm::text;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,114 @@
+#include "cli/run.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "cli/commands.h"
+#include "cli/fd_stream.h"
+#include "cli/parse.h"
+
+namespace holdfast {
+
+namespace {
+
+struct Runner {
+  Context& context;
+
+  Result<void> operator()(const ShowText& show) const {
+    context.out << show.text;
+    return {};
+  }
+  Result<void> operator()(const AppendOptions& options) const {
+    return run_append(options, context);
+  }
+  Result<void> operator()(const StatOptions& options) const { return run_stat(options, context); }
+  Result<void> operator()(const CatOptions& options) const { return run_cat(options, context); }
+  Result<void> operator()(const VerifyOptions& options) const {
+    return run_verify(options, context);
+  }
+  Result<void> operator()(const ExportOptions& options) const {
+    return run_export(options, context);
+  }
+  Result<void> operator()(const ImportOptions& options) const {
+    return run_import(options, context);
+  }
+  Result<void> operator()(const CopyOptions& options) const { return run_copy(options, context); }
+  Result<void> operator()(const SealCommandOptions& options) const {
+    return run_seal(options, context);
+  }
+  Result<void> operator()(const BenchJournalOptions& options) const {
+    return run_bench_journal(options, context);
+  }
+};
+
+// Messages of other programs, a database server's for example, may have several lines.
+std::string one_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) {
+    text.pop_back();
+  }
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
+int report(const Error& error, OutputForm form, std::ostream& out) {
+  if (form == OutputForm::json) {
+    out << R"({"error":)" << error.json() << "}\n";
+  }
+  fmt::print(stderr, "holdfast: {}\n", one_line(error.text()));
+  return error_info(error.code()).exit_code;
+}
+
+// Damage is what verify was asked about: its JSON is an answer like the one for a whole journal.
+int report_damage(const Error& error, OutputForm form, std::ostream& out) {
+  if (form == OutputForm::json) {
+    out << R"({"ok":false,"error":)" << error.json() << "}\n";
+  }
+  return report(error, OutputForm::text, out);
+}
+
+// A usage error comes before the options are known.
+OutputForm form_of(std::span<char*> arguments) {
+  const bool json = std::any_of(arguments.begin(), arguments.end(), [](const char* argument) {
+    return std::string_view(argument) == "--json";
+  });
+  return json ? OutputForm::json : OutputForm::text;
+}
+
+int run_parsed(const CommandLine& line, Clock& clock, Random& random, std::ostream& out) {
+  Context context{clock, random, out, line.form};
+  const Result<void> done = std::visit(Runner{context}, line.command);
+  if (done.ok()) {
+    return 0;
+  }
+  constexpr int kDamaged = 3;
+  const bool damaged = error_info(done.error().code()).exit_code == kDamaged;
+  return damaged && std::holds_alternative<VerifyOptions>(line.command)
+             ? report_damage(done.error(), line.form, out)
+             : report(done.error(), line.form, out);
+}
+
+}  // namespace
+
+int run_cli(std::span<char*> arguments, Clock& clock, Random& random) {
+  // A reader that goes away is seen as a failed write, and the program ends in good order.
+  signal(SIGPIPE, SIG_IGN);
+  FdStream out(STDOUT_FILENO);
+  const auto line = parse_command_line(arguments);
+  const int exit_code = line.ok() ? run_parsed(line.value(), clock, random, out)
+                                  : report(line.error(), form_of(arguments), out);
+  out.flush();
+  if (exit_code == 0 && out.failure() != 0 && out.failure() != EPIPE) {
+    const Error error{ErrorCode::io_error, fmt::format("cannot write to standard output: {}",
+                                                       std::strerror(out.failure()))};
+    return report(error, OutputForm::text, out);
+  }
+  return exit_code;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "journal/open_journal.h"
+
+namespace holdfast {
+
+Result<void> run_seal(const SealCommandOptions& options, Context& context) {
+  HOLDFAST_TRY(const auto journal,
+               open_journal(options.store, OpenMode::write, context.clock, context.random));
+  SealOptions seal;
+  if (options.below.has_value()) {
+    seal.below = Position{*options.below};
+  }
+  HOLDFAST_TRY(const SealReport report, journal->seal(seal));
+  if (options.reclaim) {
+    HOLDFAST_CHECK(journal->log().reclaim());
+  }
+  HOLDFAST_TRY(const JournalStat stat, journal->stat());
+  if (context.json()) {
+    JsonWriter writer;
+    writer.begin_object();
+    writer.member("batches", report.batches);
+    writer.member("entries", report.entries);
+    writer.member("segments", report.segments);
+    writer.member("bytes_before", report.bytes_before);
+    writer.member("bytes_after", report.bytes_after);
+    writer.member("start", stat.start.value);
+    writer.member("size_bytes", stat.size_bytes);
+    writer.end_object();
+    print_json(context, std::move(writer));
+    return {};
+  }
+  print_line(context, fmt::format("sealed {} entries of {} batches into {} segments: {} became {}",
+                                  with_thousands(report.entries), with_thousands(report.batches),
+                                  with_thousands(report.segments), human_bytes(report.bytes_before),
+                                  human_bytes(report.bytes_after)));
+  print_line(context, fmt::format("{} has {} now", journal->name(), human_bytes(stat.size_bytes)));
+  return {};
+}
+
+}  // namespace holdfast

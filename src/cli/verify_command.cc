@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "journal/verify.h"
+
+namespace holdfast {
+
+namespace {
+
+Result<VerifyReport> verify_with_bar(Log& log) {
+  ProgressBar bar("verifying", "batches");
+  return verify_journal(log, bar.progress());
+}
+
+}  // namespace
+
+Result<void> run_verify(const VerifyOptions& options, Context& context) {
+  HOLDFAST_TRY(const auto log, open_log_to_read(options.store, context));
+  HOLDFAST_TRY(const VerifyReport report, verify_with_bar(*log));
+  if (context.json()) {
+    JsonWriter writer;
+    writer.begin_object();
+    writer.member("ok", true);
+    writer.member("entries", report.entries);
+    writer.member("batches", report.batches);
+    writer.member("sealed_batches", report.sealed_batches);
+    writer.member("threads", report.threads);
+    writer.member("head", report.head.value);
+    writer.member("chain", to_hex(report.chain));
+    writer.end_object();
+    print_json(context, std::move(writer));
+    return {};
+  }
+  print_line(
+      context,
+      fmt::format("{} is whole: {} entries in {} batches ({} sealed), {} threads", log->name(),
+                  with_thousands(report.entries), with_thousands(report.batches),
+                  with_thousands(report.sealed_batches), with_thousands(report.threads)));
+  print_line(context, fmt::format("chain {} at position {}", to_hex(report.chain),
+                                  with_thousands(report.head.value)));
+  return {};
+}
+
+}  // namespace holdfast
