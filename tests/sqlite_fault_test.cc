@@ -89,6 +89,79 @@ INSTANTIATE_TEST_SUITE_P(WriteError, DiskFaults, testing::Values(DiskFault::writ
 INSTANTIATE_TEST_SUITE_P(SyncError, DiskFaults, testing::Values(DiskFault::sync_error));
 INSTANTIATE_TEST_SUITE_P(DiskFull, DiskFaults, testing::Values(DiskFault::disk_full));
 
+// The child runs `work` and dies at the countdown-th write or sync. Returns whether it died.
+template <typename Work>
+bool crashes(int countdown, Work work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    arm_fault(DiskFault::crash, countdown);
+    work();
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  return WEXITSTATUS(status) == kCrashExitCode;
+}
+
+TEST(SqliteFaults, a_crash_at_any_operation_of_making_a_log_can_be_made_good) {
+  const std::string vfs = fault_vfs();
+  for (int countdown = 1;; ++countdown) {
+    SCOPED_TRACE(countdown);
+    const TempDir dir;
+    if (!crashes(countdown, [&] { open_log_at(dir.file("log.db"), vfs); })) {
+      EXPECT_GT(countdown, 10);
+      break;
+    }
+    expect_intact(dir.file("log.db"), 0);
+  }
+}
+
+TEST(SqliteFaults, a_crash_at_any_operation_of_a_commit_leaves_all_or_nothing_of_it) {
+  const std::string vfs = fault_vfs();
+  for (int countdown = 1;; ++countdown) {
+    SCOPED_TRACE(countdown);
+    const TempDir dir;
+    const std::string path = dir.file("log.db");
+    {
+      const auto log = open_log_at(path);
+      must(log->append(Position{0}, body_of(1)));
+    }
+    const bool died = crashes(countdown, [&] {
+      const auto log = open_log_at(path, vfs);
+      SideUpdate update;
+      update.puts = {{"a", std::string(20'000, 'a')}, {"b", std::string(20'000, 'b')}};
+      must(log->append(Position{1}, body_of(2)));
+      must(log->append(Position{2}, body_of(3)));
+      update.trim = Trim{Position{1}, Position{1}, {}};
+      must(log->update(update));
+    });
+    const auto log = open_log_at(path);
+    EXPECT_EQ(must(log->get("a")).has_value(), must(log->get("b")).has_value());
+    EXPECT_TRUE(died || must(log->get("b")).has_value());
+    expect_intact(path, died ? 1 : 3);
+    if (!died) {
+      EXPECT_GT(countdown, 10);
+      break;
+    }
+  }
+}
+
+TEST(SqliteFaults, reading_leaves_no_files_behind) {
+  const TempDir dir;
+  const std::string path = dir.file("log.db");
+  must(open_log_at(path)->append(Position{0}, body_of(1)));
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(dir.path()), {});
+  };
+  EXPECT_EQ(files(), 1);
+  {
+    const auto log = must(Log::open(must(open_sqlite_store(path, OpenMode::read, {}))));
+    EXPECT_EQ(bodies_from(*log, Position{1}).size(), 1U);
+  }
+  EXPECT_EQ(files(), 1);
+}
+
 TEST(SqliteFaults, a_failing_side_update_changes_nothing_and_stops_the_log) {
   const TempDir dir;
   const std::string path = dir.file("log.db");

@@ -39,9 +39,9 @@ CREATE TABLE log_state(
 );
 CREATE TABLE batches(
   position INTEGER PRIMARY KEY,
-  body TEXT NOT NULL,
   body_hash BLOB NOT NULL,
-  chain BLOB NOT NULL
+  chain BLOB NOT NULL,
+  body TEXT NOT NULL
 );
 CREATE TABLE side(
   key TEXT PRIMARY KEY,
@@ -102,16 +102,21 @@ Result<SqliteFileKind> judge_header(const std::string& path, std::string_view he
   return SqliteFileKind::journal;
 }
 
+// A file that somebody left in the middle of a write, or is writing now.
+bool is_unsettled(const std::string& path) {
+  struct stat status {};
+  return (stat((path + "-wal").c_str(), &status) == 0 && status.st_size > 0) ||
+         stat((path + "-journal").c_str(), &status) == 0;
+}
+
 // SQLite notices a lost end only when it needs a page from there. The header says how long the
-// file must be, unless a WAL still has to be moved into it.
+// file must be, unless there is still something to be moved into it or to be undone.
 Result<void> check_length(const std::string& path, std::string_view header, std::uint64_t size) {
-  struct stat wal {};
-  const bool has_wal = stat((path + "-wal").c_str(), &wal) == 0 && wal.st_size > 0;
   const bool count_valid =
       big_endian(header, kChangeCounterOffset) == big_endian(header, kValidForOffset);
   const std::uint64_t page_size = big_endian(header, kPageSizeOffset) >> 16U;
   const std::uint64_t expected = page_size * big_endian(header, kPageCountOffset);
-  if (!has_wal && count_valid && size < expected) {
+  if (!is_unsettled(path) && count_valid && size < expected) {
     return Error{ErrorCode::corrupt_log,
                  fmt::format("{} is cut off: it has {} of {} bytes", path, size, expected)}
         .with("reason", "truncated_file");
@@ -136,6 +141,11 @@ Result<void> fill_new_log(SqliteDb& db, const StoreOrigin& origin) {
 }
 
 }  // namespace
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
 
 Result<SqliteFileKind> inspect_sqlite_file(const std::string& path) {
   struct stat status {};
@@ -193,9 +203,8 @@ void announce_sqlite_commit(const std::string& path) {
 }
 
 Result<std::unique_ptr<SqliteFileWatch>> SqliteFileWatch::create(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string folder = folder_of(path);
+  const std::string name = path.substr(path.rfind('/') + 1);
   const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (descriptor < 0) {
     return system_error(path, errno);

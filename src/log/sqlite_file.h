@@ -11,6 +11,9 @@
 
 namespace holdfast {
 
+// The folder that a path is in: "." when it names none.
+std::string folder_of(const std::string& path);
+
 enum class SqliteFileKind : std::uint8_t { missing, empty, journal };
 
 // Looks at the header bytes only and changes nothing. not_a_journal, newer_format,

@@ -62,7 +62,8 @@ struct Writer {
     HOLDFAST_TRY(auto rollback, db->prepare("ROLLBACK"));
     HOLDFAST_TRY(auto move_head, db->prepare("UPDATE log_state SET head = ?1, head_chain = ?2 "
                                              "WHERE only_row = 1 AND head = ?1 - 1"));
-    HOLDFAST_TRY(auto insert, db->prepare("INSERT INTO batches VALUES (?1, ?2, ?3, ?4)"));
+    HOLDFAST_TRY(auto insert, db->prepare("INSERT INTO batches(position, body, body_hash, chain) "
+                                          "VALUES (?1, ?2, ?3, ?4)"));
     HOLDFAST_TRY(auto move_start,
                  db->prepare("UPDATE log_state SET start = ?2, anchor = ?3 WHERE only_row = 1 "
                              "AND start = ?1 AND head >= ?2"));
@@ -349,39 +350,50 @@ Result<std::uint64_t> SqliteStore::size_bytes() {
   return bytes;
 }
 
-// A journal on a read-only medium has nowhere to put SQLite's shared-memory file. Without a WAL
-// nobody can be writing there, so it is safe to read it as it is.
-Result<Reader> open_reader(const std::string& path, OpenMode mode, const SqliteOptions& options) {
-  const SqliteAccess access =
-      mode == OpenMode::read ? SqliteAccess::read_only : SqliteAccess::read_write;
+bool exists(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0;
+}
+
+bool is_writable(const std::string& path) { return access(path.c_str(), W_OK) == 0; }
+
+// SQLite needs a WAL and a shared-memory file beside the journal even to read it.
+// - Nobody has it open and they can be made: the last to close removes them again, but only if
+//   it was opened for writing.
+// - Somebody has it open, or had when it died: read what is there and leave all files alone.
+// - They cannot be made, as on a read-only medium: then nobody can be writing either.
+Result<Reader> open_reader_only(const std::string& path, const SqliteOptions& options) {
   const auto try_open = [&](SqliteAccess how) -> Result<Reader> {
     HOLDFAST_TRY(auto db, SqliteDb::open(path, how, options.vfs, options.busy_timeout));
+    HOLDFAST_CHECK(db->exec("PRAGMA query_only = ON"));
     return Reader::create(std::move(db));
   };
-  auto reader = try_open(access);
-  if (reader.ok() || mode != OpenMode::read ||
-      reader.error().code() != ErrorCode::permission_denied) {
-    return reader;
+  if (exists(path + "-wal")) {
+    return try_open(SqliteAccess::read_only);
   }
-  struct stat wal {};
-  if (stat((path + "-wal").c_str(), &wal) == 0 && wal.st_size > 0) {
-    return reader;
+  if (is_writable(path) && is_writable(folder_of(path))) {
+    return try_open(SqliteAccess::read_write);
   }
   return try_open(SqliteAccess::immutable);
 }
 
 Result<std::unique_ptr<Store>> open_existing(const std::string& path, OpenMode mode,
                                              const SqliteOptions& options) {
-  if (mode != OpenMode::read && access(path.c_str(), W_OK) != 0) {
-    return Error{ErrorCode::permission_denied, path + " is not writable"};
+  const auto open_db = [&] {
+    return SqliteDb::open(path, SqliteAccess::read_write, options.vfs, options.busy_timeout);
+  };
+  if (mode == OpenMode::read) {
+    HOLDFAST_TRY(auto reader, open_reader_only(path, options));
+    return std::unique_ptr<Store>(
+        std::make_unique<SqliteStore>(path, std::nullopt, std::move(reader)));
   }
-  HOLDFAST_TRY(auto reader, open_reader(path, mode, options));
-  std::optional<Writer> writer;
-  if (mode != OpenMode::read) {
-    HOLDFAST_TRY(auto db,
-                 SqliteDb::open(path, SqliteAccess::read_write, options.vfs, options.busy_timeout));
-    HOLDFAST_TRY(writer, Writer::create(std::move(db)));
+  if (!is_writable(path)) {
+    return Error{ErrorCode::permission_denied, "the file is not writable"};
   }
+  HOLDFAST_TRY(auto reader_db, open_db());
+  HOLDFAST_TRY(auto reader, Reader::create(std::move(reader_db)));
+  HOLDFAST_TRY(auto writer_db, open_db());
+  HOLDFAST_TRY(auto writer, Writer::create(std::move(writer_db)));
   return std::unique_ptr<Store>(
       std::make_unique<SqliteStore>(path, std::move(writer), std::move(reader)));
 }
@@ -392,11 +404,15 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path, OpenMo
                                                  const StoreOrigin& origin_if_new,
                                                  const SqliteOptions& options) {
   HOLDFAST_TRY(const SqliteFileKind kind, inspect_sqlite_file(path));
-  if (kind != SqliteFileKind::journal) {
-    if (mode != OpenMode::create) {
-      return kind == SqliteFileKind::missing ? Error{ErrorCode::not_found, path + " does not exist"}
-                                             : Error{ErrorCode::not_a_journal, path + " is empty"};
-    }
+  if (mode != OpenMode::create && kind != SqliteFileKind::journal) {
+    return kind == SqliteFileKind::missing ? Error{ErrorCode::not_found, path + " does not exist"}
+                                           : Error{ErrorCode::not_a_journal, path + " is empty"};
+  }
+  if (mode == OpenMode::create && !exists(folder_of(path))) {
+    return Error{ErrorCode::not_found, "cannot create " + path + ": the folder does not exist"};
+  }
+  // A rollback journal is what a process leaves that died while it made the tables.
+  if (mode == OpenMode::create && (kind != SqliteFileKind::journal || exists(path + "-journal"))) {
     auto created = create_sqlite_log(path, origin_if_new, options.vfs, options.busy_timeout);
     if (!created.ok()) {
       return std::move(created).error().in("cannot create " + path);

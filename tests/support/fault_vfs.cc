@@ -1,6 +1,7 @@
 #include "tests/support/fault_vfs.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -17,9 +18,13 @@ std::atomic<int> struck = 0;
 DiskFault armed_fault = DiskFault::write_error;
 
 bool strikes(bool is_sync) {
-  const bool wanted = (armed_fault == DiskFault::sync_error) == is_sync;
+  const bool wanted =
+      armed_fault == DiskFault::crash || (armed_fault == DiskFault::sync_error) == is_sync;
   if (!armed || !wanted || --countdown > 0) {
     return false;
+  }
+  if (armed_fault == DiskFault::crash) {
+    _exit(kCrashExitCode);
   }
   ++struck;
   return true;

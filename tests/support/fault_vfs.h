@@ -6,7 +6,10 @@
 
 namespace holdfast {
 
-enum class DiskFault : std::uint8_t { write_error, sync_error, disk_full };
+// crash: the process ends at a write or sync, at once and without clean-up.
+enum class DiskFault : std::uint8_t { write_error, sync_error, disk_full, crash };
+
+inline constexpr int kCrashExitCode = 99;
 
 // Registers the VFS on first use and returns its name for SqliteOptions::vfs.
 std::string fault_vfs();
