@@ -113,19 +113,22 @@ Journal::Lock Journal::lock_quiet() {
 }
 
 Result<Position> Journal::catch_up() {
-  const Lock lock = lock_quiet();
+  Lock lock = lock_quiet();
   const Position before = directory_.at();
   HOLDFAST_CHECK(fold_new_batches());
-  if (directory_.at() != before) {
+  const Position now = directory_.at();
+  if (now != before) {
     assign_again({});
+    release(lock);
   }
-  return directory_.at();
+  return now;
 }
 
 Result<void> Journal::begin_again() {
-  const Lock lock = lock_quiet();
+  Lock lock = lock_quiet();
   HOLDFAST_CHECK(reload());
   assign_again({});
+  release(lock);
   return {};
 }
 
@@ -206,28 +209,45 @@ Result<void> Journal::assign(PendingCommit& commit) {
 }
 
 Result<Committed> Journal::wait(const Ticket& ticket) {
-  Lock lock(mutex_);
-  ticket->waited_for = true;
-  while (!ticket->result.has_value()) {
-    if (leading_) {
-      ticket->finished.wait(lock);
-    } else {
-      lead(lock);
+  using Signal = PendingCommit::Signal;
+  while (ticket->signal.load(std::memory_order_acquire) != Signal::done) {
+    {
+      Lock lock(mutex_);
+      ticket->waited_for = true;
+      if (!leading_ && !ticket->result.has_value()) {
+        lead(lock);
+        release(lock);
+        continue;
+      }
+      // Whoever writes now wakes this ticket later; an older call to lead is out of date.
+      Signal old = Signal::lead;
+      ticket->signal.compare_exchange_strong(old, Signal::none);
     }
+    ticket->signal.wait(Signal::none, std::memory_order_acquire);
   }
-  wake_next_leader();
   return *ticket->result;
 }
 
-// Called by whoever leaves wait(): if nobody is writing, somebody who waits must begin.
-void Journal::wake_next_leader() {
-  if (leading_) {
-    return;
+void Journal::finish(const Ticket& ticket, Result<Committed> outcome) {
+  ticket->result.emplace(std::move(outcome));
+  finished_.push_back(ticket);
+}
+
+void Journal::release(Lock& lock) {
+  const std::vector<Ticket> finished = std::exchange(finished_, {});
+  Ticket next;
+  if (!leading_) {
+    const auto waiting = std::find_if(pending_.begin(), pending_.end(),
+                                      [](const Ticket& ticket) { return ticket->waited_for; });
+    next = waiting == pending_.end() ? nullptr : *waiting;
   }
-  const auto next = std::find_if(pending_.begin(), pending_.end(),
-                                 [](const Ticket& ticket) { return ticket->waited_for; });
-  if (next != pending_.end()) {
-    (*next)->finished.notify_one();
+  // Under the lock: afterwards somebody else may lead and finish it.
+  if (next != nullptr) {
+    next->wake(PendingCommit::Signal::lead);
+  }
+  lock.unlock();
+  for (const Ticket& ticket : finished) {
+    ticket->wake(PendingCommit::Signal::done);
   }
 }
 
@@ -277,7 +297,7 @@ void Journal::finish_batch(const std::deque<Ticket>& batch, const LogHead& writt
       directory_.add(written.position, part.thread, part.first, part.count);
       committed.revisions.push_back(part.first.plus(part.count));
     }
-    ticket->finish(std::move(committed));
+    finish(ticket, std::move(committed));
   }
 }
 
@@ -287,7 +307,7 @@ void Journal::fail_batch(const std::deque<Ticket>& batch, const Error& error) {
     for (const PendingCommit::Part& part : ticket->parts) {
       failed_threads.insert(part.thread);
     }
-    ticket->finish(error);
+    finish(ticket, error);
   }
   for (const std::string& thread : failed_threads) {
     directory_.unstage(thread);
@@ -326,7 +346,7 @@ void Journal::assign_all(std::deque<Ticket> commits,
     for (const PendingCommit::Part& part : ticket->parts) {
       failed_threads.insert(part.thread);
     }
-    ticket->finish(std::move(assigned).error());
+    finish(ticket, std::move(assigned).error());
   }
 }
 
@@ -334,10 +354,10 @@ void Journal::stop(const std::deque<Ticket>& batch, const Error& error) {
   stopped_ = Error{ErrorCode::log_stopped,
                    "the journal stopped after a failure and must be opened again: " + error.text()};
   for (const Ticket& ticket : batch) {
-    ticket->finish(error);
+    finish(ticket, error);
   }
   for (const Ticket& ticket : std::exchange(pending_, {})) {
-    ticket->finish(*stopped_);
+    finish(ticket, *stopped_);
   }
 }
 

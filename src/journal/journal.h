@@ -157,7 +157,9 @@ class Journal {
   void assign_again(std::deque<Ticket> batch);
   void assign_all(std::deque<Ticket> commits, std::set<std::string, std::less<>> failed_threads);
   void stop(const std::deque<Ticket>& batch, const Error& error);
-  void wake_next_leader();
+  void finish(const Ticket& ticket, Result<Committed> outcome);
+  // Gives the lock up and wakes those whose commits were finished, and the next to lead.
+  void release(Lock& lock);
 
   Result<std::vector<Entry>> load_once(std::string_view thread, Revision from, std::size_t limit);
   Result<void> load_sealed(std::string_view thread, Revision from, Revision to,
@@ -171,8 +173,9 @@ class Journal {
   std::condition_variable quiet_;
   Directory directory_;
   std::deque<Ticket> pending_;
-  bool leading_ = false;      // somebody is writing a batch
-  bool ever_sealed_ = false;  // threads the directory does not know may have sealed entries
+  std::vector<Ticket> finished_;  // to be woken at the next release
+  bool leading_ = false;          // somebody is writing a batch
+  bool ever_sealed_ = false;      // threads the directory does not know may have sealed entries
   std::uint64_t opened_from_batches_ = 0;
   std::optional<Error> stopped_;
 };

@@ -1,7 +1,7 @@
 // PendingCommit: a commit between the caller and the disk.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <deque>
 #include <optional>
 #include <string>
@@ -25,12 +25,17 @@ struct PendingCommit {
   std::vector<std::size_t> tail_ends;
   std::size_t bytes = 0;  // about what it adds to a body
   bool waited_for = false;
-  std::optional<Result<Committed>> result;
-  std::condition_variable finished;
 
-  void finish(Result<Committed> outcome) {
-    result.emplace(std::move(outcome));
-    finished.notify_all();
+  // Who waits sleeps here and not on the journal's lock: waking a large group costs no fight
+  // for it.
+  enum class Signal : int { none, lead, done };
+  std::atomic<Signal> signal = Signal::none;
+  // Set before the signal is done; not touched after.
+  std::optional<Result<Committed>> result;
+
+  void wake(Signal with) {
+    signal.store(with, std::memory_order_release);
+    signal.notify_one();
   }
 };
 
