@@ -25,6 +25,7 @@ for argument in "$@"; do
       ;;
     --long)
       export HOLDFAST_LONG=1
+      export RC_PARAMS="${RC_PARAMS:-max_success=2000}"
       timeout_factor=10
       ;;
     --help | -h)

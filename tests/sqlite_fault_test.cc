@@ -203,14 +203,27 @@ void fill_small_disk(const std::string& mount_point) {
   expect_intact(path, acknowledged);
 }
 
+// A mount namespace for this process; as root of a user namespace when it is not root already.
+bool enter_own_mounts() {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  if (unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) {
+    return false;
+  }
+  if (user != 0) {
+    std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
+  }
+  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+}
+
 TEST(SqliteFaults, a_full_disk_is_named_and_loses_nothing) {
   const TempDir dir;
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    const int spaces = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
-    if (unshare(spaces) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1500k") != 0) {
+    if (!enter_own_mounts() || mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1500k") != 0) {
       std::perror("this test mounts a small tmpfs: run it as root, or allow user namespaces");
       _exit(1);
     }
