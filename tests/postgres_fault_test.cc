@@ -2,8 +2,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 #include <thread>
 
 #include "tests/support/postgres_fixture.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/temp_dir.h"
 
 namespace holdfast::postgres_test {
@@ -142,39 +141,6 @@ TEST_F(PostgresFault, reader_comes_back_after_a_restart_and_the_writer_does_not)
   EXPECT_EQ(written.error().what_next(), WhatNext::in_doubt);
 }
 
-// A small file system of our own; only this thread and the processes it starts see it.
-class SmallDisk {
- public:
-  // Empty when it was made, otherwise why not.
-  std::string mount_at(const std::string& place, const std::string& size) {
-    const std::string ids = std::to_string(getuid());
-    const std::string groups = std::to_string(getgid());
-    if (unshare(CLONE_NEWNS) != 0) {
-      // Without root: a user namespace in which we are who we are, but may mount.
-      if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
-        return std::string("cannot make a mount namespace: ") + std::strerror(errno);
-      }
-      std::ofstream("/proc/self/setgroups") << "deny";
-      std::ofstream("/proc/self/uid_map") << ids << " " << ids << " 1";
-      std::ofstream("/proc/self/gid_map") << groups << " " << groups << " 1";
-    }
-    if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        mount("holdfast", place.c_str(), "tmpfs", 0, ("mode=777,size=" + size).c_str()) != 0) {
-      return std::string("cannot mount a tmpfs: ") + std::strerror(errno);
-    }
-    place_ = place;
-    return "";
-  }
-  ~SmallDisk() {
-    if (!place_.empty()) {
-      umount2(place_.c_str(), MNT_DETACH);
-    }
-  }
-
- private:
-  std::string place_;
-};
-
 // Appends until it fails. The chain values of what was acknowledged.
 std::vector<Digest> fill(const std::string& url) {
   auto log = must(open_log_at(url));
@@ -218,23 +184,14 @@ PostgresCluster::Options small_cluster(const std::string& parent) {
 TEST_F(PostgresFault, full_disk_stops_the_log_and_loses_nothing) {
   const TempDir directory;
   SmallDisk disk;
-  const std::string why_not = disk.mount_at(directory.path(), "160m");
+  ASSERT_EQ(disk.mount_at(directory.path(), "160m"), "");
   const auto cluster = must(PostgresCluster::create(small_cluster(directory.path())));
   const std::string ballast = directory.file("ballast");
-  if (why_not.empty()) {
-    std::ofstream(ballast) << std::string(32U << 20U, 'b');
-  } else {
-    // Where nothing can be mounted, files that cannot grow stand for the full disk.
-    RecordProperty("no_small_disk", why_not);
-    cluster->stop();
-    cluster->limit_file_bytes(24U << 20U);
-    must(cluster->start());
-  }
+  std::ofstream(ballast) << std::string(32U << 20U, 'b');
   const std::vector<Digest> chains = fill(cluster->url("full"));
   EXPECT_GT(chains.size(), 20U);
 
   std::filesystem::remove(ballast);
-  cluster->limit_file_bytes(0);
   // A server that could not write its log ends itself and is started again by its keeper.
   must(cluster->restart());
   auto log = must(open_log_at(cluster->url("full"), OpenMode::write));

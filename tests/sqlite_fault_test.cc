@@ -1,8 +1,6 @@
 // Disks that fail, fill up and rot under an SQLite log.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include "journal/verify.h"
 #include "log/sqlite_store.h"
 #include "tests/support/fault_vfs.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 
@@ -203,34 +202,15 @@ void fill_small_disk(const std::string& mount_point) {
   expect_intact(path, acknowledged);
 }
 
-// A mount namespace for this process; as root of a user namespace when it is not root already.
-bool enter_own_mounts() {
-  const uid_t user = geteuid();
-  const gid_t group = getegid();
-  if (unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) {
-    return false;
-  }
-  if (user != 0) {
-    std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
-    std::ofstream("/proc/self/setgroups") << "deny";
-    std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
-  }
-  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
-}
-
 TEST(SqliteFaults, a_full_disk_is_named_and_loses_nothing) {
   const TempDir dir;
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    if (!enter_own_mounts() || mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1500k") != 0) {
-      std::perror("this test mounts a small tmpfs: run it as root, or allow user namespaces");
-      _exit(1);
-    }
-    try {
+    SmallDisk disk;
+    EXPECT_EQ(disk.mount_at(dir.path(), "1500k"), "");
+    if (!testing::Test::HasFailure()) {
       fill_small_disk(dir.path());
-    } catch (const std::exception&) {
-      _exit(1);
     }
     _exit(testing::Test::HasFailure() ? 1 : 0);
   }
