@@ -209,8 +209,12 @@ TEST(SqliteFaults, a_full_disk_is_named_and_loses_nothing) {
   if (child == 0) {
     SmallDisk disk;
     EXPECT_EQ(disk.mount_at(dir.path(), "1500k"), "");
-    if (!testing::Test::HasFailure()) {
-      fill_small_disk(dir.path());
+    try {
+      if (!testing::Test::HasFailure()) {
+        fill_small_disk(dir.path());
+      }
+    } catch (const std::exception&) {
+      _exit(1);  // must not go on with the other tests in here
     }
     _exit(testing::Test::HasFailure() ? 1 : 0);
   }
