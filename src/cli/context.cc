@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "journal/keys.h"
 #include "journal/open_journal.h"
 #include "log/store_url.h"
 
@@ -20,13 +19,7 @@ struct Shown {
 
 Result<std::unique_ptr<Log>> open_log_to_read(const std::string& url, Context& context) {
   HOLDFAST_TRY(auto log, open_log(url, OpenMode::read, context.clock, context.random));
-  HOLDFAST_TRY(const auto copy, log->get(std::string(kCopyKey)));
-  if (copy.has_value()) {
-    return Error{ErrorCode::unfinished_copy,
-                 fmt::format("{} is the target of a copy that did not end: run the same "
-                             "'holdfast journal copy' again",
-                             log->name())};
-  }
+  HOLDFAST_CHECK(check_copy_finished(*log));
   return log;
 }
 

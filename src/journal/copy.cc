@@ -1,6 +1,7 @@
 #include "base/encoding.h"
 #include "journal/history.h"
 #include "journal/keys.h"
+#include "journal/open_journal.h"
 #include "journal/transfer.h"
 #include "log/open_store.h"
 
@@ -94,11 +95,7 @@ Result<void> copy_batches(Log& from, Log& to, TransferReport& report, const Prog
 }  // namespace
 
 Result<TransferReport> copy_journal(Log& from, std::string_view to_url, const Progress& progress) {
-  HOLDFAST_TRY(const auto unfinished, from.get(std::string(kCopyKey)));
-  if (unfinished.has_value()) {
-    return Error{ErrorCode::unfinished_copy,
-                 from.name() + " is itself the target of a copy that did not end"};
-  }
+  HOLDFAST_CHECK(check_copy_finished(from));
   HOLDFAST_TRY(auto source, from.refresh());
   HOLDFAST_TRY(auto store, open_store(to_url, OpenMode::create,
                                       StoreOrigin{source.log_id, source.start, source.anchor}));

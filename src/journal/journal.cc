@@ -6,6 +6,7 @@
 
 #include "base/packed.h"
 #include "journal/keys.h"
+#include "journal/open_journal.h"
 #include "journal/pending.h"
 
 namespace holdfast {
@@ -59,13 +60,7 @@ Journal::Journal(std::unique_ptr<Log> log) : log_(std::move(log)) {}
 Journal::~Journal() = default;
 
 Result<std::unique_ptr<Journal>> Journal::open(std::unique_ptr<Log> log) {
-  HOLDFAST_TRY(const auto copy, log->get(std::string(kCopyKey)));
-  if (copy.has_value()) {
-    return Error{ErrorCode::unfinished_copy,
-                 log->name() +
-                     " is the target of a copy that did not end: run the same "
-                     "'holdfast journal copy' again"};
-  }
+  HOLDFAST_CHECK(check_copy_finished(*log));
   std::unique_ptr<Journal> journal(new Journal(std::move(log)));
   const std::scoped_lock lock(journal->mutex_);
   HOLDFAST_CHECK(journal->reload());

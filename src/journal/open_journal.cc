@@ -1,5 +1,6 @@
 #include "journal/open_journal.h"
 
+#include "journal/keys.h"
 #include "log/chain.h"
 #include "log/open_store.h"
 
@@ -7,6 +8,17 @@ namespace holdfast {
 
 StoreOrigin new_origin(const Uuid& log_id) {
   return StoreOrigin{log_id, Position{1}, genesis_chain(log_id)};
+}
+
+Result<void> check_copy_finished(Log& log) {
+  HOLDFAST_TRY(const auto mark, log.get(std::string(kCopyKey)));
+  if (mark.has_value()) {
+    return Error{ErrorCode::unfinished_copy,
+                 log.name() +
+                     " is the target of a copy that did not end: run the same "
+                     "'holdfast journal copy' again"};
+  }
+  return {};
 }
 
 Result<std::unique_ptr<Log>> open_log(std::string_view url, OpenMode mode, Clock& clock,

@@ -15,6 +15,9 @@ Result<std::unique_ptr<Log>> open_log(std::string_view url, OpenMode mode, Clock
 Result<std::unique_ptr<Journal>> open_journal(std::string_view url, OpenMode mode, Clock& clock,
                                               Random& random);
 
+// unfinished_copy when the log is the target of a copy that did not end.
+Result<void> check_copy_finished(Log& log);
+
 // An empty log of that id.
 StoreOrigin new_origin(const Uuid& log_id);
 

@@ -147,38 +147,37 @@ Result<LogReader> Log::read(Position from) {
   return LogReader(this, from, *previous);
 }
 
+Error LogReader::explain(Error damage) {
+  auto state = log_->refresh();
+  if (!state.ok()) {
+    return std::move(state).error();
+  }
+  if (next_ < state.value().start) {
+    return Error{ErrorCode::not_found,
+                 "batch " + std::to_string(next_.value) + " was trimmed while reading"}
+        .with("start", state.value().start.value);
+  }
+  failed_ = true;
+  return damage;
+}
+
 Result<std::vector<Batch>> LogReader::next(ReadLimit limit) {
   if (failed_) {
-    return Error{ErrorCode::corrupt_log,
-                 "nothing is read after damage at batch " + std::to_string(next_.value)}
-        .with("position", next_.value)
-        .with("reason", "after_damage");
+    return corrupt(next_, "after_damage", "nothing is read after damage");
   }
   auto read = log_->store_->read(next_, limit);
-  if (!read.ok()) {
-    if (read.error().code() != ErrorCode::corrupt_log) {
-      return std::move(read).error();
-    }
+  if (!read.ok() && read.error().code() == ErrorCode::corrupt_log) {
     if (limit.max_rows > 1) {
       return next(ReadLimit{.max_rows = 1});  // one by one up to the damage
     }
-    failed_ = true;
-    return std::move(read)
-        .error()
-        .in("batch " + std::to_string(next_.value))
-        .with("position", next_.value);
+    return explain(std::move(read)
+                       .error()
+                       .in("batch " + std::to_string(next_.value))
+                       .with("position", next_.value));
   }
-  std::vector<Row> rows = std::move(read).value();
+  HOLDFAST_TRY(std::vector<Row> rows, std::move(read));
   if (rows.empty() && next_ <= log_->head().position) {
-    // Either the end of the log is gone, or a trim overtook this reader.
-    HOLDFAST_TRY(const auto state, log_->refresh());
-    if (next_ < state.start) {
-      return Error{ErrorCode::not_found,
-                   "batch " + std::to_string(next_.value) + " was trimmed while reading"}
-          .with("start", state.start.value);
-    }
-    failed_ = true;
-    return corrupt(next_, "missing_batch", "the batch is missing");
+    return explain(corrupt(next_, "missing_batch", "the batch is missing"));
   }
   std::vector<Batch> batches;
   batches.reserve(rows.size());
@@ -187,14 +186,7 @@ Result<std::vector<Batch>> LogReader::next(ReadLimit limit) {
       if (!batches.empty()) {
         return batches;  // what is good first; the next call meets the damage again
       }
-      HOLDFAST_TRY(const auto state, log_->refresh());
-      if (next_ < state.start) {
-        return Error{ErrorCode::not_found,
-                     "batch " + std::to_string(next_.value) + " was trimmed while reading"}
-            .with("start", state.start.value);
-      }
-      failed_ = true;
-      return *std::move(wrong);
+      return explain(*std::move(wrong));
     }
     previous_ = row.chain;
     next_ = next_.next();

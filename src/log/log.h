@@ -97,6 +97,9 @@ class LogReader {
 
  private:
   friend class Log;
+  // What it is when the next batch is not as it should be: damage, or a trim that overtook us.
+  Error explain(Error damage);
+
   LogReader(Log* log, Position next, const Digest& previous)
       : log_(log), next_(next), previous_(previous) {}
 
