@@ -71,7 +71,7 @@ TEST_P(DiskFaults, whichever_operation_fails_nothing_acknowledged_is_lost) {
         EXPECT_EQ(code_of(log->append(log->head().position, "x")), "log_stopped");
         EXPECT_EQ(code_of(log->update(SideUpdate{})), "log_stopped");
       }
-      if (disarm_fault() == 0) {
+      if (!disarm_fault()) {
         break;
       }
       ++faults_met;

@@ -14,19 +14,19 @@ namespace {
 
 std::atomic<bool> armed = false;
 std::atomic<int> countdown = 0;
-std::atomic<int> struck = 0;
+std::atomic<bool> struck = false;
 DiskFault armed_fault = DiskFault::write_error;
 
 bool strikes(bool is_sync) {
   const bool wanted =
       armed_fault == DiskFault::crash || (armed_fault == DiskFault::sync_error) == is_sync;
-  if (!armed || !wanted || --countdown > 0) {
+  if (!armed || struck || !wanted || --countdown > 0) {
     return false;
   }
   if (armed_fault == DiskFault::crash) {
     _exit(kCrashExitCode);
   }
-  ++struck;
+  struck = true;
   return true;
 }
 
@@ -134,11 +134,11 @@ std::string fault_vfs() {
 void arm_fault(DiskFault fault, int count) {
   armed_fault = fault;
   countdown = count;
-  struck = 0;
+  struck = false;
   armed = true;
 }
 
-int disarm_fault() {
+bool disarm_fault() {
   armed = false;
   return struck;
 }

@@ -14,10 +14,10 @@ inline constexpr int kCrashExitCode = 99;
 // Registers the VFS on first use and returns its name for SqliteOptions::vfs.
 std::string fault_vfs();
 
-// The countdown-th operation of the fault's kind from now on fails, and every later one too,
-// until disarm_fault(). One fault at a time for the whole process.
+// The countdown-th operation of the fault's kind from now on fails, that one alone: whoever
+// swallows the error is found out. One fault at a time for the whole process.
 void arm_fault(DiskFault fault, int countdown);
-// Returns how often the fault struck.
-int disarm_fault();
+// Returns whether the fault struck.
+bool disarm_fault();
 
 }  // namespace holdfast
