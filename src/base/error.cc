@@ -28,6 +28,8 @@ const ErrorInfo& error_info(ErrorCode code) {
   return *row;
 }
 
+bool is_damage(ErrorCode code) { return error_info(code).exit_code == 3; }
+
 std::string_view to_string(WhatNext next) {
   switch (next) {
     case WhatNext::permanent:

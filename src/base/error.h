@@ -37,6 +37,8 @@ struct ErrorInfo {
 
 std::span<const ErrorInfo> error_table();
 const ErrorInfo& error_info(ErrorCode code);
+// Stored data is damaged: the codes with exit code 3.
+bool is_damage(ErrorCode code);
 std::string_view to_string(WhatNext next);
 
 class [[nodiscard]] Error {

@@ -23,6 +23,7 @@ class GatedStore final : public Store {
     bool open = true;
     int arrived = 0;  // appends that came to the gate
     std::optional<Error> fail_with;
+    bool fail_reads_at_end = false;
 
     void close() {
       const std::scoped_lock lock(mutex);
@@ -53,7 +54,11 @@ class GatedStore final : public Store {
   }
   Result<StoreState> state() override { return inner_->state(); }
   Result<std::vector<Row>> read(Position from, ReadLimit limit) override {
-    return inner_->read(from, limit);
+    auto rows = inner_->read(from, limit);
+    if (gate_->fail_reads_at_end && rows.ok() && rows.value().empty()) {
+      return Error{ErrorCode::unavailable, "the connection is gone"};
+    }
+    return rows;
   }
   Result<std::optional<Digest>> chain_at(Position position) override {
     return inner_->chain_at(position);
@@ -139,6 +144,30 @@ TEST_F(GroupCommit, an_io_error_stops_the_journal_and_acknowledges_nothing) {
   EXPECT_EQ(must(journal_->load(thread("run:1"))).size(), 1U);
   open_gated();
   EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("again")})), Revision{2});
+}
+
+TEST_F(GroupCommit, a_failure_while_catching_up_leaves_no_commit_with_a_number_that_is_taken) {
+  open_gated();
+  const auto other = open_memory_journal(disk_);
+  const Ticket blind = must(journal_->stage({{thread("run:1"), std::nullopt, {entry("mine")}}}));
+  const Ticket stale = must(journal_->stage({{thread("run:1"), Revision{1}, {entry("stale")}}}));
+  must(other->append(thread("run:1"), {entry("theirs"), entry("theirs")}));
+  gate_.fail_reads_at_end = true;
+  EXPECT_EQ(code_of(journal_->catch_up()), "unavailable");
+  gate_.fail_reads_at_end = false;
+  EXPECT_EQ(must(journal_->wait(blind)).revisions.front(), Revision{3});
+  EXPECT_EQ(code_of(journal_->wait(stale)), "conflict");
+  EXPECT_EQ(must(open_memory_journal(disk_)->load(thread("run:1"))).size(), 3U);
+}
+
+TEST_F(GroupCommit, damage_met_while_catching_up_stops_the_journal) {
+  open_gated();
+  must(journal_->append(thread("run:1"), {entry("a")}));
+  const auto other = open_memory_log(disk_);
+  must(other->append(Position{1}, R"([{"thread":"run:1","seq":9,"kind":"x","at":1,"data":{}}])"));
+  EXPECT_EQ(code_of(journal_->catch_up()), "invalid_journal_entry");
+  EXPECT_EQ(code_of(journal_->append(thread("run:1"), {entry("b")})), "log_stopped");
+  EXPECT_EQ(must(journal_->load(thread("run:1"))).size(), 1U);
 }
 
 TEST_F(GroupCommit, a_busy_store_fails_the_batch_but_does_not_stop_the_journal) {

@@ -109,22 +109,25 @@ Journal::Lock Journal::lock_quiet() {
 
 Result<Position> Journal::catch_up() {
   Lock lock = lock_quiet();
-  const Position before = directory_.at();
-  HOLDFAST_CHECK(fold_new_batches());
-  const Position now = directory_.at();
-  if (now != before) {
-    assign_again({});
-    release(lock);
-  }
-  return now;
+  HOLDFAST_CHECK(settle(lock, fold_new_batches()));
+  const std::scoped_lock again(mutex_);
+  return directory_.at();
 }
 
 Result<void> Journal::begin_again() {
   Lock lock = lock_quiet();
-  HOLDFAST_CHECK(reload());
+  return settle(lock, reload());
+}
+
+// Also after a failure: it may have come when batches were folded already, and a number that is
+// taken must never be written. A directory that met damage is of no more use.
+Result<void> Journal::settle(Lock& lock, Result<void> folded) {
+  if (!folded.ok() && is_damage(folded.error().code())) {
+    stop({}, folded.error());
+  }
   assign_again({});
   release(lock);
-  return {};
+  return folded;
 }
 
 Result<ThreadState> Journal::thread_state(std::string_view thread) {
@@ -261,6 +264,7 @@ std::deque<Ticket> Journal::take_batch() {
 void Journal::lead(Lock& lock) {
   leading_ = true;
   std::deque<Ticket> batch = take_batch();
+  HOLDFAST_ASSERT(!batch.empty());
   const Position expected_head = directory_.at();
   lock.unlock();
   auto written = log_->append(expected_head, build_body(batch));

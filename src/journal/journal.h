@@ -135,8 +135,11 @@ class Journal {
   // Rebuilds the directory, after another process has sealed batches this one knew.
   Result<void> begin_again();
 
-  // The members below are called with the mutex held. Whoever folds batches of other processes
-  // must have the commits that wait checked again: their numbers may be taken.
+  // Ends what has folded batches of other processes: the commits that wait are checked again,
+  // because their numbers may be taken. Gives the lock up.
+  Result<void> settle(Lock& lock, Result<void> folded);
+
+  // The members below are called with the mutex held.
 
   // Rebuilds the directory from the store.
   Result<void> reload();
