@@ -9,6 +9,7 @@
 
 #include "bench/raw_file.h"
 #include "journal/open_journal.h"
+#include "log/open_store.h"
 
 namespace holdfast {
 

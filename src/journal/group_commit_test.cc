@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "journal/history.h"
+#include "tests/support/pass_through_store.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {
@@ -15,7 +16,7 @@ namespace {
 
 // Passes everything on to a memory store; holds appends back until the gate is opened, and
 // fails them when told to.
-class GatedStore final : public Store {
+class GatedStore final : public PassThroughStore {
  public:
   struct Gate {
     std::mutex mutex;
@@ -40,7 +41,8 @@ class GatedStore final : public Store {
     }
   };
 
-  GatedStore(std::unique_ptr<Store> inner, Gate* gate) : inner_(std::move(inner)), gate_(gate) {}
+  GatedStore(std::unique_ptr<Store> inner, Gate* gate)
+      : PassThroughStore(std::move(inner)), gate_(gate) {}
 
   Result<void> append(const RowView& row) override {
     std::unique_lock lock(gate_->mutex);
@@ -50,33 +52,17 @@ class GatedStore final : public Store {
     if (gate_->fail_with.has_value()) {
       return *gate_->fail_with;
     }
-    return inner_->append(row);
+    return PassThroughStore::append(row);
   }
-  Result<StoreState> state() override { return inner_->state(); }
   Result<std::vector<Row>> read(Position from, ReadLimit limit) override {
-    auto rows = inner_->read(from, limit);
+    auto rows = PassThroughStore::read(from, limit);
     if (gate_->fail_reads_at_end && rows.ok() && rows.value().empty()) {
       return Error{ErrorCode::unavailable, "the connection is gone"};
     }
     return rows;
   }
-  Result<std::optional<Digest>> chain_at(Position position) override {
-    return inner_->chain_at(position);
-  }
-  Result<void> update(const SideUpdate& update) override { return inner_->update(update); }
-  Result<std::vector<std::optional<std::string>>> get(std::span<const std::string> keys) override {
-    return inner_->get(keys);
-  }
-  Result<std::vector<SidePair>> scan(const SideScan& scan) override { return inner_->scan(scan); }
-  Result<void> wait_for_change(Position head, std::chrono::milliseconds timeout) override {
-    return inner_->wait_for_change(head, timeout);
-  }
-  Result<void> reclaim() override { return inner_->reclaim(); }
-  Result<std::uint64_t> size_bytes() override { return inner_->size_bytes(); }
-  [[nodiscard]] std::string name() const override { return "gated:"; }
 
  private:
-  std::unique_ptr<Store> inner_;
   Gate* gate_;
 };
 

@@ -1,14 +1,9 @@
 #include "journal/open_journal.h"
 
 #include "journal/keys.h"
-#include "log/chain.h"
 #include "log/open_store.h"
 
 namespace holdfast {
-
-StoreOrigin new_origin(const Uuid& log_id) {
-  return StoreOrigin{log_id, Position{1}, genesis_chain(log_id)};
-}
 
 Result<void> check_copy_finished(Log& log) {
   HOLDFAST_TRY(const auto mark, log.get(std::string(kCopyKey)));

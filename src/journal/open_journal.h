@@ -18,7 +18,4 @@ Result<std::unique_ptr<Journal>> open_journal(std::string_view url, OpenMode mod
 // unfinished_copy when the log is the target of a copy that did not end.
 Result<void> check_copy_finished(Log& log);
 
-// An empty log of that id.
-StoreOrigin new_origin(const Uuid& log_id);
-
 }  // namespace holdfast

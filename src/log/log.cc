@@ -46,14 +46,19 @@ LogHead Log::head() const {
 }
 
 Result<StoreState> Log::refresh() {
+  // An append may finish while the state is read, so what is read is held against what was known
+  // before.
+  const LogHead known = head();
   HOLDFAST_TRY(auto state, store_->state());
-  const std::scoped_lock lock(mutex_);
-  if (state.log_id != log_id_ || state.head < head_.position ||
-      (state.head == head_.position && state.head_chain != head_.chain)) {
-    return corrupt(head_.position, "history_changed",
+  if (state.log_id != log_id_ || state.head < known.position ||
+      (state.head == known.position && state.head_chain != known.chain)) {
+    return corrupt(known.position, "history_changed",
                    "the log was replaced or cut while it was open");
   }
-  head_ = LogHead{state.head, state.head_chain};
+  const std::scoped_lock lock(mutex_);
+  if (head_.position < state.head) {
+    head_ = LogHead{state.head, state.head_chain};
+  }
   return state;
 }
 

@@ -1,5 +1,6 @@
 #include "log/open_store.h"
 
+#include "log/chain.h"
 #include "log/memory_store.h"
 #include "log/postgres_store.h"
 #include "log/sqlite_store.h"
@@ -25,6 +26,10 @@ struct Opener {
 };
 
 }  // namespace
+
+StoreOrigin new_origin(const Uuid& log_id) {
+  return StoreOrigin{log_id, Position{1}, genesis_chain(log_id)};
+}
 
 Result<std::unique_ptr<Store>> open_store(std::string_view url, OpenMode mode,
                                           const StoreOrigin& origin_if_new) {

@@ -11,6 +11,7 @@
 #include "journal/open_journal.h"
 #include "log/log.h"
 #include "log/memory_store.h"
+#include "log/open_store.h"
 
 namespace holdfast {
 
