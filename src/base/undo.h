@@ -1,0 +1,88 @@
+// UndoLog: how to take back what was done to a projection, newest first. A decision may run
+// ahead of the disk; when the disk says no, the projection goes back to what is durable.
+//
+// Marks are places in the log: roll_back_to(mark) undoes everything after it; keep_until(mark)
+// forgets how to undo what came before, because it became durable.
+//
+// The helpers change a value or a node-based map and note how to undo that. Without a log
+// (nullptr) changes are final. What they change must stay where it is while the log can undo.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace holdfast {
+
+class UndoLog {
+ public:
+  using Mark = std::uint64_t;
+
+  [[nodiscard]] Mark mark() const { return first_ + steps_.size(); }
+  void add(std::function<void()> step) { steps_.push_back(std::move(step)); }
+  void roll_back_to(Mark mark) {
+    HOLDFAST_ASSERT(mark >= first_);
+    while (this->mark() > mark) {
+      steps_.back()();
+      steps_.pop_back();
+    }
+  }
+  void keep_until(Mark mark) {
+    HOLDFAST_ASSERT(mark <= this->mark());
+    for (; first_ < mark; ++first_) {
+      steps_.pop_front();
+    }
+  }
+
+ private:
+  Mark first_ = 0;
+  std::deque<std::function<void()>> steps_;
+};
+
+// Call before the value is changed.
+template <typename T>
+void save(UndoLog* undo, T& value) {
+  if (undo != nullptr) {
+    undo->add([&value, old = value] { value = old; });
+  }
+}
+
+// The key must not be in the map.
+template <typename Map>
+typename Map::mapped_type& insert(UndoLog* undo, Map& map, const typename Map::key_type& key,
+                                  typename Map::mapped_type value) {
+  const auto [at, fresh] = map.emplace(key, std::move(value));
+  HOLDFAST_ASSERT(fresh);
+  if (undo != nullptr) {
+    undo->add([&map, key] { map.erase(key); });
+  }
+  return at->second;
+}
+
+template <typename Map>
+void erase(UndoLog* undo, Map& map, const typename Map::key_type& key) {
+  if (undo == nullptr) {
+    map.erase(key);
+    return;
+  }
+  // The node is kept as it is, so that pointers to what is in it are right again afterwards.
+  auto node = std::make_shared<typename Map::node_type>(map.extract(key));
+  if (!node->empty()) {
+    undo->add([&map, node] { map.insert(std::move(*node)); });
+  }
+}
+
+// For lists that only grow at the end.
+template <typename List>
+void push_back(UndoLog* undo, List& list, typename List::value_type value) {
+  list.push_back(std::move(value));
+  if (undo != nullptr) {
+    undo->add([&list] { list.pop_back(); });
+  }
+}
+
+}  // namespace holdfast

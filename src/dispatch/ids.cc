@@ -1,0 +1,69 @@
+#include "dispatch/ids.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/encoding.h"
+#include "base/hash.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 128;
+
+ThreadId thread_named(std::string_view kind, std::string_view name) {
+  auto thread = ThreadId::parse(fmt::format("{}:{}", kind, name));
+  return std::move(thread).value();
+}
+
+}  // namespace
+
+Result<RunId> parse_run_id(std::string_view text) {
+  HOLDFAST_TRY(const Uuid uuid, parse_uuid(text));
+  return RunId{uuid};
+}
+
+RunId derive_run_id(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) {
+    text += fmt::format("{}{}:{}", text.empty() ? "" : "|", part.size(), part);
+  }
+  const Digest digest = sha256(text);
+  RunId id;
+  std::copy_n(digest.begin(), id.uuid.bytes.size(), id.uuid.bytes.begin());
+  id.uuid.bytes[6] = (id.uuid.bytes[6] & std::byte{0x0f}) | std::byte{0x50};
+  id.uuid.bytes[8] = (id.uuid.bytes[8] & std::byte{0x3f}) | std::byte{0x80};
+  return id;
+}
+
+SharedText runnable_key(const RunId& run, std::string_view step, std::uint32_t attempt_number) {
+  std::string key = to_string(run);
+  key += ':';
+  key += step;
+  key += ':';
+  key += std::to_string(attempt_number);
+  return SharedText(key);
+}
+
+Result<void> check_name(std::string_view what, std::string_view name) {
+  const bool fits = name.size() <= kMaxNameBytes && is_thread_id(fmt::format("x:{}", name)) &&
+                    name.find(':') == std::string_view::npos;
+  if (!fits) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("the {} \"{}\" is not a name: a letter or digit, then letters, digits, "
+                    "'_', '.' and '-', at most {} bytes",
+                    what, name.substr(0, kMaxNameBytes), kMaxNameBytes)}
+        .with(what, name.substr(0, kMaxNameBytes));
+  }
+  return {};
+}
+
+ThreadId run_thread(const RunId& run) { return thread_named("run", to_string(run)); }
+ThreadId dispatch_thread(std::string_view queue) { return thread_named("dispatch", queue); }
+ThreadId index_thread(std::string_view workflow) { return thread_named("run_index", workflow); }
+ThreadId catalog_thread() { return thread_named("run_catalog", "all"); }
+
+}  // namespace holdfast
