@@ -15,6 +15,8 @@
 namespace holdfast {
 
 inline constexpr std::uint64_t kDefaultLeaseMs = 30'000;
+// A hundred years: what asks for more gets this, so that no sum of times overflows.
+inline constexpr std::uint64_t kMaxLeaseMs = 3'155'760'000'000;
 
 // unknown_runnable_intent, terminal_run, conflicting_runnable_intent, continuation_fenced,
 // wrong_queue.

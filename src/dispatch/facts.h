@@ -276,7 +276,7 @@ std::string_view kind_of(const DispatchFact& fact);
 // missing_fields when something required has no value; invalid_argument when fields contradict
 // each other.
 Result<NewEntry> to_entry(const DispatchFact& fact, TimeMs at);
-// unknown_entry_type, missing_fields or invalid_argument.
+// unknown_entry_type, missing_fields or invalid_argument; invalid_json when it is no object.
 Result<DispatchFact> dispatch_fact(std::string_view kind, std::string_view data);
 
 }  // namespace holdfast

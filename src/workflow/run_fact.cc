@@ -1,0 +1,26 @@
+#include "workflow/run_fact.h"
+
+#include "dispatch/fact_codec.h"
+
+namespace holdfast {
+
+std::string_view kind_of(const RunFact& fact) { return fact_kind(fact); }
+
+Result<NewEntry> to_entry(const RunFact& fact, TimeMs at) { return encode_fact(fact, at); }
+
+Result<RunFact> run_fact(std::string_view kind, std::string_view data) {
+  return FactDecoder<RunFact>::decode(kind, data);
+}
+
+Result<NewEntry> to_entry(const RunIndexed& fact, TimeMs at) { return encode_fact(fact, at); }
+Result<NewEntry> to_entry(const RunCataloged& fact, TimeMs at) { return encode_fact(fact, at); }
+Result<NewEntry> to_entry(const DefinitionRegistered& fact, TimeMs at) {
+  return encode_fact(fact, at);
+}
+
+ThreadId definition_thread(std::string_view fingerprint) {
+  auto thread = ThreadId::parse("definition:" + std::string(fingerprint));
+  return std::move(thread).value();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,80 @@
+// RunFact: any fact of a run thread. And the facts of the threads by which runs are found again.
+#pragma once
+
+#include <variant>
+
+#include "workflow/facts.h"
+#include "workflow/rare_facts.h"
+
+namespace holdfast {
+
+using RunFact =
+    std::variant<RunSignalReceived, RunStarted, RunnablesPlanned, RunnableApplied, ChildRunStarted,
+                 ManualStepPaused, ManualStepResolved, RunTerminal, DynamicWorkRecorded,
+                 DynamicGraphMutated, RunContinuationRequested, RunContinuedFrom,
+                 ExternalEventWaitOpened, ExternalEventReceived, ExternalEventWaitTimeoutSelected,
+                 ExternalEventWaitResolved, SearchAttributesUpdated, RunDefinitionMigrated,
+                 RunArchived, RunUnarchived>;
+
+std::string_view kind_of(const RunFact& fact);
+Result<NewEntry> to_entry(const RunFact& fact, TimeMs at);
+// unknown_entry_type, missing_fields or invalid_argument.
+Result<RunFact> run_fact(std::string_view kind, std::string_view data);
+
+// In run_index:<workflow>.
+struct RunIndexed {
+  static constexpr std::string_view kKind = "run_indexed";
+  RunId run_id;
+  SharedText workflow;
+  SharedText queue;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("workflow", self.workflow);
+    v.required("queue", self.queue);
+  }
+  friend bool operator==(const RunIndexed&, const RunIndexed&) = default;
+};
+
+// In run_catalog:all.
+struct RunCataloged {
+  static constexpr std::string_view kKind = "run_cataloged";
+  RunId run_id;
+  SharedText workflow;
+  SharedText queue;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("workflow", self.workflow);
+    v.required("queue", self.queue);
+  }
+  friend bool operator==(const RunCataloged&, const RunCataloged&) = default;
+};
+
+// In definition:<fingerprint>: what a workflow was when the first run of it started.
+struct DefinitionRegistered {
+  static constexpr std::string_view kKind = "definition_registered";
+  SharedText workflow;
+  SharedText fingerprint;
+  SharedText version;
+  Payload spec;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("workflow", self.workflow);
+    v.required("fingerprint", self.fingerprint);
+    v.optional("version", self.version);
+    v.required("spec", self.spec);
+  }
+  friend bool operator==(const DefinitionRegistered&, const DefinitionRegistered&) = default;
+};
+
+Result<NewEntry> to_entry(const RunIndexed& fact, TimeMs at);
+Result<NewEntry> to_entry(const RunCataloged& fact, TimeMs at);
+Result<NewEntry> to_entry(const DefinitionRegistered& fact, TimeMs at);
+
+ThreadId definition_thread(std::string_view fingerprint);
+
+}  // namespace holdfast

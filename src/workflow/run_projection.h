@@ -1,0 +1,253 @@
+// RunProjection: the fold of one run thread. A fact that breaks a rule changes nothing and
+// becomes an anomaly (workflow/rules.h).
+//
+// Costs do not grow with the length of the run: each fact touches only what it names. With an
+// UndoLog every change can be taken back; the projection must then stay where it is.
+//
+// With a definition attached it also knows which steps are done and what each still waits for.
+// That is derived from the same facts, so it may be attached at any time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/box.h"
+#include "base/undo.h"
+#include "dispatch/anomaly.h"
+#include "workflow/definition.h"
+#include "workflow/run_fact.h"
+
+namespace holdfast {
+
+// `created` until run_started; idle when every latest planned runnable is applied.
+enum class RunStatus : std::uint8_t {
+  created,
+  started,
+  running,
+  idle,
+  paused,
+  completed,
+  failed,
+  cancelled,
+  continued,
+};
+template <>
+inline constexpr std::string_view kEnumNames<RunStatus>[] = {
+    "new", "started", "running", "idle", "paused", "completed", "failed", "cancelled", "continued"};
+
+struct PlannedRunnable {
+  Runnable plan;
+  std::uint64_t order = 0;  // its place among all plans of the run
+  bool applied = false;
+  TimeMs applied_at;
+  Payload result;
+  Payload transition;
+  Payload execution_opts;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("plan", self.plan);
+    v.required("order", self.order);
+    v.optional("applied", self.applied);
+    v.required("applied_at", self.applied_at);
+    v.optional("result", self.result);
+    v.optional("transition", self.transition);
+    v.optional("execution_opts", self.execution_opts);
+  }
+};
+
+// Where the run waits for somebody: at a manual step, or (kind event_wait) for an event.
+struct ManualState {
+  SharedText step;
+  SharedText kind;  // pause, approval or event_wait
+  TimeMs paused_at;
+  SharedText reason;
+  Payload metadata;
+  Payload deadline;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("step", self.step);
+    v.required("kind", self.kind);
+    v.required("paused_at", self.paused_at);
+    v.optional("reason", self.reason);
+    v.optional("metadata", self.metadata);
+    v.optional("deadline", self.deadline);
+  }
+  friend bool operator==(const ManualState&, const ManualState&) = default;
+};
+
+enum class WaitStatus : std::uint8_t {
+  waiting,
+  received,
+  timeout_selected,
+  resolved,
+  timed_out,
+  completed,
+  failed,
+  cancelled,
+  continued,
+};
+template <>
+inline constexpr std::string_view kEnumNames<WaitStatus>[] = {
+    "waiting",   "received", "timeout_selected", "resolved", "timed_out",
+    "completed", "failed",   "cancelled",        "continued"};
+
+struct EventWait {
+  ExternalEventWaitOpened opened;
+  WaitStatus status = WaitStatus::waiting;
+  Payload payload;             // of the event that was received
+  SharedText idempotency_key;  // of that event
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("opened", self.opened);
+    v.required("status", self.status);
+    v.optional("payload", self.payload);
+    v.optional("idempotency_key", self.idempotency_key);
+  }
+};
+
+// The graph as mutations have changed it. Removed ids stay reserved for ever.
+struct GraphState {
+  std::uint64_t version = 0;
+  std::map<std::string, GraphAddition> active;
+  std::map<std::string, GraphRemoval> tombstones;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("version", self.version);
+    v.optional("active", self.active);
+    v.optional("tombstones", self.tombstones);
+  }
+};
+
+// What few runs have.
+struct RareState {
+  std::map<std::string, EventWait> waits;  // by wait_id
+  std::map<std::string, DynamicWorkRecorded> dynamic_work;
+  std::map<std::string, DynamicGraphMutated> mutations;
+  GraphState graph;
+  std::optional<RunContinuationRequested> continuation;
+  std::optional<RunContinuedFrom> continued_from;
+  std::map<std::string, RunDefinitionMigrated> migrations;
+  std::map<std::string, SharedText> attribute_updates;  // idempotency key to fingerprint
+  std::map<std::string, Payload> attributes;
+  std::optional<RunArchived> archived;
+  TimeMs archived_at;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("waits", self.waits);
+    v.optional("dynamic_work", self.dynamic_work);
+    v.optional("mutations", self.mutations);
+    v.required("graph", self.graph);
+    v.optional("continuation", self.continuation);
+    v.optional("continued_from", self.continued_from);
+    v.optional("migrations", self.migrations);
+    v.optional("attribute_updates", self.attribute_updates);
+    v.optional("attributes", self.attributes);
+    v.optional("archived", self.archived);
+    v.required("archived_at", self.archived_at);
+  }
+};
+
+struct Receipt {
+  RunSignalReceived signal;
+  TimeMs at;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("signal", self.signal);
+    v.required("at", self.at);
+  }
+};
+
+// How far a run is with the steps of its definition.
+struct Progress {
+  std::vector<std::uint32_t> unmet;        // dependencies that are not done, by step
+  std::vector<bool> done;                  // by step
+  std::map<StepIndex, TimeMs> not_before;  // dependencies asked to be followed later
+  std::size_t done_count = 0;
+};
+
+class RunProjection {
+ public:
+  explicit RunProjection(const RunId& run_id);
+  RunProjection(const RunProjection&) = delete;
+  RunProjection& operator=(const RunProjection&) = delete;
+
+  void set_undo(UndoLog* undo) { undo_ = undo; }
+  // The definition the run is pinned to. Final: cannot be undone, changes no fact.
+  void attach(std::shared_ptr<const Definition> definition);
+
+  void evolve(TimeMs at, const RunFact& fact);
+  // An entry of the thread as it is stored; what is no fact becomes a malformed_entry anomaly.
+  void fold(const EntryView& entry);
+
+  [[nodiscard]] const RunId& run_id() const { return run_id_; }
+  [[nodiscard]] RunStatus status() const;
+  [[nodiscard]] bool is_terminal() const { return terminal_.has_value(); }
+  // Entries folded in so far, valid or not.
+  [[nodiscard]] Revision revision() const { return revision_; }
+  [[nodiscard]] const std::optional<RunStarted>& started() const { return started_; }
+  [[nodiscard]] TimeMs started_at() const { return started_at_; }
+  [[nodiscard]] const std::optional<RunTerminal>& terminal() const { return terminal_; }
+  [[nodiscard]] TimeMs terminal_at() const { return terminal_at_; }
+  [[nodiscard]] const std::optional<ManualState>& manual_state() const { return manual_; }
+  [[nodiscard]] const std::vector<Receipt>& receipts() const { return receipts_; }
+  [[nodiscard]] const std::map<RunId, ChildRunStarted>& children() const { return children_; }
+  // Never null; empty when nothing rare ever happened.
+  [[nodiscard]] const RareState& rare() const;
+  [[nodiscard]] const std::vector<Anomaly>& anomalies() const { return anomalies_; }
+
+  [[nodiscard]] const PlannedRunnable* find(std::string_view runnable_key) const;
+  // The newest plan for a step; nullptr when there is none.
+  [[nodiscard]] const PlannedRunnable* latest(std::string_view step) const;
+  // In the order they were planned. Looks at all of them: for inspection, not for the loop.
+  [[nodiscard]] std::vector<const PlannedRunnable*> runnables() const;
+
+  [[nodiscard]] const std::shared_ptr<const Definition>& definition() const { return definition_; }
+  // Only with a definition.
+  [[nodiscard]] const Progress& progress() const { return *progress_; }
+
+  // What steps see: the input of the run, then every result in the order they were applied; of
+  // equal keys the later wins. A result that is no object is left out.
+  [[nodiscard]] Payload context() const { return context_with(Payload()); }
+  // The same with one more result.
+  [[nodiscard]] Payload context_with(const Payload& result) const;
+
+  // The whole state, without the definition, as bytes and back; equal states give equal bytes.
+  [[nodiscard]] std::string encode() const;
+  static Result<std::unique_ptr<RunProjection>> decode(std::string_view bytes);
+
+ private:
+  friend class RunFold;  // run_projection.cc: applies accepted facts
+
+  RunId run_id_;
+  UndoLog* undo_ = nullptr;
+  Revision revision_;
+  std::optional<RunStarted> started_;
+  TimeMs started_at_;
+  std::optional<RunTerminal> terminal_;
+  TimeMs terminal_at_;
+  std::optional<ManualState> manual_;
+  std::vector<Receipt> receipts_;
+  std::unordered_map<SharedText, PlannedRunnable, SharedTextHash, SharedTextEqual> runnables_;
+  std::unordered_map<SharedText, const PlannedRunnable*, SharedTextHash, SharedTextEqual> latest_;
+  std::uint64_t next_order_ = 0;
+  std::size_t open_count_ = 0;  // steps whose latest runnable is not applied
+  // Key to slice of the value, in the order the keys first came.
+  std::map<std::string, std::pair<std::uint64_t, Payload>, std::less<>> context_;
+  std::map<RunId, ChildRunStarted> children_;
+  Box<RareState> rare_;
+  std::vector<Anomaly> anomalies_;
+  std::shared_ptr<const Definition> definition_;
+  std::unique_ptr<Progress> progress_;
+};
+
+}  // namespace holdfast
