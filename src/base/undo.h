@@ -22,6 +22,8 @@ class UndoLog {
  public:
   using Mark = std::uint64_t;
 
+  // Everything before this mark is final.
+  [[nodiscard]] Mark oldest() const { return first_; }
   [[nodiscard]] Mark mark() const { return first_ + steps_.size(); }
   void add(std::function<void()> step) { steps_.push_back(std::move(step)); }
   void roll_back_to(Mark mark) {

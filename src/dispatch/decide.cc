@@ -1,5 +1,7 @@
 #include "dispatch/decide.h"
 
+#include <algorithm>
+
 namespace holdfast {
 
 namespace {
@@ -45,18 +47,16 @@ ErrorCode code_of(DispatchReason reason) {
 template <typename Fact>
 Error refusal(const Fact& fact, DispatchReason reason) {
   const ErrorCode code = code_of(reason);
-  Error error{code, std::string(error_info(code).line)};
-  std::string about;
+  Error error = Error{code, std::string(error_info(code).line)}
+                    .with("run_id", to_string(fact.run_id))
+                    .with("reason", to_text(reason));
+  const std::string kind(Fact::kKind);
   if constexpr (requires { fact.runnable_key; }) {
-    about = "attempt " + fact.runnable_key.str();
-    error = std::move(error).with("runnable_key", fact.runnable_key.view());
-  } else {
-    about = "run " + to_string(fact.run_id);
+    return std::move(error)
+        .with("runnable_key", fact.runnable_key.view())
+        .in(kind + " of attempt " + fact.runnable_key.str());
   }
-  return std::move(error)
-      .with("run_id", to_string(fact.run_id))
-      .with("reason", to_text(reason))
-      .in(std::string(Fact::kKind) + " of " + about);
+  return std::move(error).in(kind + " of run " + to_string(fact.run_id));
 }
 
 // The fact if it is new, nothing if it repeats what is known, or the refusal.
@@ -95,7 +95,8 @@ Result<void> check_run(const DispatchProjection& state, const ClaimProof& proof)
 }
 
 TimeMs lease_end(const Attempt& attempt, TimeMs now) {
-  const std::uint64_t lease_ms = attempt.lease_ms == 0 ? kDefaultLeaseMs : attempt.lease_ms;
+  const std::uint64_t asked_ms = attempt.lease_ms == 0 ? kDefaultLeaseMs : attempt.lease_ms;
+  const std::uint64_t lease_ms = std::min(asked_ms, kMaxLeaseMs);
   return TimeMs{now.value + static_cast<std::int64_t>(lease_ms)};
 }
 

@@ -29,12 +29,18 @@ Anomaly describe(TimeMs at, const Fact& fact, DispatchReason reason) {
     anomaly.claim_id = fact.claim_id;
     anomaly.claim_token_hash = to_hex(fact.claim_token_hash);
   }
+  return anomaly;
+}
+
+// A fact is complete when it gets here, so that little can be wrong with its form.
+template <typename Fact>
+SharedText malformed_detail(const Fact& fact, const SharedText& queue) {
   if constexpr (requires { fact.queue; }) {
-    if (reason == DispatchReason::malformed_entry) {
-      anomaly.detail = "the fact names the queue " + fact.queue.str();
+    if (fact.queue != queue) {
+      return "the fact names the queue " + fact.queue.str();
     }
   }
-  return anomaly;
+  return "the lease is over when the claim begins";
 }
 
 }  // namespace
@@ -54,8 +60,8 @@ const Attempt* DispatchProjection::find(std::string_view runnable_key) const {
   return found == attempts_.end() ? nullptr : &found->second;
 }
 
-const QueuedRun* DispatchProjection::find_run(const RunId& run) const {
-  const auto found = runs_.find(run);
+const QueuedRun* DispatchProjection::find_run(const RunId& id) const {
+  const auto found = runs_.find(id);
   return found == runs_.end() ? nullptr : &found->second;
 }
 
@@ -88,9 +94,14 @@ void DispatchProjection::take(TimeMs at, const Fact& fact) {
       return;
     case Verdict::Kind::repeat:
       return;
-    case Verdict::Kind::refuse:
-      push_back(undo_, anomalies_, describe(at, fact, verdict.reason));
+    case Verdict::Kind::refuse: {
+      Anomaly anomaly = describe(at, fact, verdict.reason);
+      if (verdict.reason == DispatchReason::malformed_entry) {
+        anomaly.detail = malformed_detail(fact, queue_);
+      }
+      push_back(undo_, anomalies_, std::move(anomaly));
       return;
+    }
   }
 }
 
@@ -226,8 +237,8 @@ void DispatchProjection::apply(TimeMs /*at*/, const RunContinuationAborted& fact
   change_run(fact.run_id, [](QueuedRun& run) { run.fence->state = FenceState::aborted; });
 }
 
-void DispatchProjection::end_run(const RunId& run) {
-  change_run(run, [](QueuedRun& known) { known.terminal = true; });
+void DispatchProjection::end_run(const RunId& id) {
+  change_run(id, [](QueuedRun& known) { known.terminal = true; });
 }
 
 template <typename Change>

@@ -59,12 +59,12 @@ class DispatchProjection {
   void fold(const EntryView& entry);
   // From run threads: a result became part of the run; the run ended.
   void evolve(TimeMs at, const ResultApplied& applied);
-  void end_run(const RunId& run);
+  void end_run(const RunId& id);
   // Drops everything about a run that has ended, to keep memory for live work.
-  void forget_run(const RunId& run);
+  void forget_run(const RunId& id);
 
   [[nodiscard]] const Attempt* find(std::string_view runnable_key) const;
-  [[nodiscard]] const QueuedRun* find_run(const RunId& run) const;
+  [[nodiscard]] const QueuedRun* find_run(const RunId& id) const;
   [[nodiscard]] std::size_t attempt_count() const { return attempts_.size(); }
   [[nodiscard]] const std::vector<Anomaly>& anomalies() const { return anomalies_; }
 
@@ -78,9 +78,10 @@ class DispatchProjection {
   [[nodiscard]] std::optional<TimeMs> next_change(std::span<const SharedText> handlers,
                                                   TimeMs now) const;
 
-  // In claim order. These look at every attempt: for inspection, not for the loop.
+  // In claim order, those of a run as they were scheduled. These look at every attempt: for
+  // inspection, not for the loop.
   [[nodiscard]] std::vector<const Attempt*> attempts() const;
-  [[nodiscard]] std::vector<const Attempt*> attempts_of(const RunId& run) const;
+  [[nodiscard]] std::vector<const Attempt*> attempts_of(const RunId& id) const;
   [[nodiscard]] std::vector<const Attempt*> visible(TimeMs now) const;
   [[nodiscard]] std::vector<const Attempt*> expired(TimeMs now) const;
   [[nodiscard]] std::vector<const Attempt*> scheduled_later(TimeMs now) const;
@@ -122,11 +123,11 @@ class DispatchProjection {
   struct Bucket {
     AttemptHeap ready{AttemptHeap::By::visible_at};
   };
-  [[nodiscard]] bool claimable_run(const RunId& run) const;
+  [[nodiscard]] bool claimable_run(const RunId& id) const;
   // Puts an attempt into the heap its state asks for, or takes it out of its heap.
   void index(Attempt& attempt);
   void unindex(Attempt& attempt);
-  void reindex(const QueuedRun& run);
+  void reindex(const QueuedRun& known);
 
   SharedText queue_;
   UndoLog* undo_ = nullptr;

@@ -25,6 +25,14 @@ Error revision_conflict(const PendingCommit::Part& part, Revision actual) {
       .with("revision", actual.value);
 }
 
+Error head_conflict(Position expected, Position head) {
+  return Error{ErrorCode::conflict,
+               fmt::format("the log is at position {}, or moving on, and not at the expected {}",
+                           head.value, expected.value)}
+      .with("expected_head", expected.value)
+      .with("head", head.value);
+}
+
 Error follows_failed(const PendingCommit::Part& part) {
   return Error{ErrorCode::conflict,
                "thread " + part.thread + ": an earlier commit this one builds on was not written"}
@@ -163,15 +171,26 @@ Result<Committed> Journal::commit(const Commit& commit) {
   return wait(ticket);
 }
 
+Result<Committed> Journal::commit_at(Position expected_head, const Commit& commit) {
+  HOLDFAST_TRY(Ticket ticket, prepare_commit_at(expected_head, commit));
+  HOLDFAST_CHECK(stage(ticket));
+  return wait(ticket);
+}
+
 Result<Ticket> Journal::stage(const Commit& commit) {
   HOLDFAST_TRY(Ticket ticket, prepare_commit(commit));
+  HOLDFAST_CHECK(stage(ticket));
+  return ticket;
+}
+
+Result<void> Journal::stage(const Ticket& ticket) {
   const std::scoped_lock lock(mutex_);
   if (stopped_.has_value()) {
     return *stopped_;
   }
   HOLDFAST_CHECK(assign(*ticket));
   pending_.push_back(ticket);
-  return ticket;
+  return {};
 }
 
 Result<void> Journal::make_known(const PendingCommit& commit) {
@@ -185,7 +204,11 @@ Result<void> Journal::make_known(const PendingCommit& commit) {
 }
 
 Result<void> Journal::assign(PendingCommit& commit) {
-  Result<void> checked = make_known(commit);
+  // What is staged but not written comes before it too.
+  const bool moved = commit.expected_head.has_value() &&
+                     (*commit.expected_head != directory_.at() || leading_ || !pending_.empty());
+  Result<void> checked =
+      moved ? head_conflict(*commit.expected_head, directory_.at()) : make_known(commit);
   for (const PendingCommit::Part& part : commit.parts) {
     if (checked.ok() && part.expected_rev.has_value()) {
       const Revision staged = directory_.find(part.thread)->staged;

@@ -103,6 +103,11 @@ class Journal {
   Result<Ticket> stage(const Commit& commit);
   Result<Committed> wait(const Ticket& ticket);
 
+  // commit() for whoever decided on the whole log up to expected_head: conflict when any batch
+  // came after it, whatever threads it touches. Entries are stored in the order of `commit`,
+  // which may name a thread several times; expected revisions are not looked at.
+  Result<Committed> commit_at(Position expected_head, const Commit& commit);
+
   // 0 for a thread without entries.
   Result<Revision> revision(const ThreadId& thread);
   // Entries with seq >= from, in order, at most limit of them.
@@ -138,6 +143,9 @@ class Journal {
   // Ends what has folded batches of other processes: the commits that wait are checked again,
   // because their numbers may be taken. Gives the lock up.
   Result<void> settle(Lock& lock, Result<void> folded);
+
+  // Numbers a commit and puts it in line.
+  Result<void> stage(const Ticket& ticket);
 
   // The members below are called with the mutex held.
 

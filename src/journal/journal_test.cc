@@ -74,6 +74,30 @@ TEST_F(JournalTest, a_stale_expected_revision_is_a_conflict_and_writes_nothing) 
   EXPECT_EQ(must(journal_->log().refresh()).head, Position{1});
 }
 
+TEST_F(JournalTest, a_commit_at_a_position_keeps_the_order_of_its_entries) {
+  const Commit mixed{{thread("run:1"), {}, {entry("a")}},
+                     {thread("dispatch:q"), {}, {entry("b")}},
+                     {thread("run:1"), {}, {entry("c"), entry("d")}}};
+  const Committed committed = must(journal_->commit_at(Position{0}, mixed));
+  EXPECT_EQ(committed.position, Position{1});
+  EXPECT_EQ(kinds(*journal_, "run:1"), "a c d ");
+  const std::string body = bodies_from(journal_->log(), Position{1}).front();
+  EXPECT_LT(body.find(R"("kind":"b")"), body.find(R"("kind":"c")"));
+  EXPECT_EQ(kinds(*open_memory_journal(disk_), "run:1"), "a c d ");
+}
+
+TEST_F(JournalTest, a_commit_at_a_position_conflicts_with_any_batch_after_it) {
+  const auto other = open_memory_journal(disk_);
+  must(append(*other, "run:2", "x"));
+  const Commit one{{thread("run:1"), {}, {entry("a")}}};
+  EXPECT_EQ(code_of(journal_->commit_at(Position{0}, one)), "conflict");
+  EXPECT_EQ(must(journal_->revision(thread("run:1"))), Revision{0});
+  EXPECT_EQ(code_of(journal_->commit_at(Position{5}, one)), "conflict");
+  EXPECT_EQ(must(journal_->commit_at(Position{1}, one)).position, Position{2});
+  EXPECT_EQ(code_of(journal_->commit_at(Position{1}, one)), "conflict");
+  EXPECT_EQ(kinds(*journal_, "run:1"), "a ");
+}
+
 TEST_F(JournalTest, a_commit_over_several_threads_is_all_or_nothing) {
   Commit good;
   good.push_back({thread("run:1"), Revision{0}, {entry("a"), entry("b")}});

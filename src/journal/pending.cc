@@ -45,13 +45,10 @@ Result<void> check_named_once(const Commit& commit) {
   return {};
 }
 
-}  // namespace
-
-Result<Ticket> prepare_commit(const Commit& commit) {
+Result<Ticket> encode_commit(const Commit& commit) {
   if (commit.empty()) {
     return Error{ErrorCode::empty_entries, "nothing to commit: no threads"};
   }
-  HOLDFAST_CHECK(check_named_once(commit));
   auto pending = std::make_shared<PendingCommit>();
   pending->parts.reserve(commit.size());
   for (const ThreadAppend& append : commit) {
@@ -69,6 +66,22 @@ Result<Ticket> prepare_commit(const Commit& commit) {
     }
   }
   return pending;
+}
+
+}  // namespace
+
+Result<Ticket> prepare_commit(const Commit& commit) {
+  HOLDFAST_CHECK(check_named_once(commit));
+  return encode_commit(commit);
+}
+
+Result<Ticket> prepare_commit_at(Position expected_head, const Commit& commit) {
+  HOLDFAST_TRY(Ticket ticket, encode_commit(commit));
+  ticket->expected_head = expected_head;
+  for (PendingCommit::Part& part : ticket->parts) {
+    part.expected_rev.reset();
+  }
+  return ticket;
 }
 
 std::string build_body(const std::deque<Ticket>& batch) {

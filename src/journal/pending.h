@@ -20,6 +20,7 @@ struct PendingCommit {
   };
 
   std::vector<Part> parts;
+  std::optional<Position> expected_head;  // of a commit that depends on the whole log
   // The entries of all parts, encoded but for their heads, which wait for their numbers.
   std::string tails;
   std::vector<std::size_t> tail_ends;
@@ -42,6 +43,8 @@ struct PendingCommit {
 // Checks everything that does not depend on the state of the journal: empty_entries,
 // missing_fields, invalid_argument (one thread twice, nothing to commit), too_large.
 Result<Ticket> prepare_commit(const Commit& commit);
+// The same for a commit that may name a thread several times.
+Result<Ticket> prepare_commit_at(Position expected_head, const Commit& commit);
 
 // The body of the batch that holds these commits, whose entries have their numbers.
 std::string build_body(const std::deque<Ticket>& batch);

@@ -69,6 +69,7 @@ class Log {
   Result<std::optional<Digest>> chain_at(Position position);
 
   Result<void> wait_for_change(Position known_head, std::chrono::milliseconds timeout);
+  void interrupt_waits() { store_->interrupt_waits(); }
   Result<void> reclaim();
   Result<std::uint64_t> size_bytes();
 

@@ -111,8 +111,15 @@ class MemoryStore final : public Store {
 
   Result<void> wait_for_change(Position known_head, std::chrono::milliseconds timeout) override {
     std::unique_lock lock(disk_->mutex);
-    disk_->changed.wait_for(lock, timeout, [&] { return disk_->state->head > known_head; });
+    disk_->changed.wait_for(lock, timeout,
+                            [&] { return interrupted_ || disk_->state->head > known_head; });
     return {};
+  }
+
+  void interrupt_waits() override {
+    const std::scoped_lock lock(disk_->mutex);
+    interrupted_ = true;
+    disk_->changed.notify_all();
   }
 
   Result<void> reclaim() override { return {}; }
@@ -141,6 +148,7 @@ class MemoryStore final : public Store {
 
   std::shared_ptr<MemoryDisk> disk_;
   OpenMode mode_;
+  bool interrupted_ = false;  // guarded by the disk's mutex
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "log/postgres_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -54,6 +55,7 @@ class PostgresStore final : public Store {
   Result<std::vector<std::optional<std::string>>> get(std::span<const std::string> keys) override;
   Result<std::vector<SidePair>> scan(const SideScan& scan) override;
   Result<void> wait_for_change(Position known_head, std::chrono::milliseconds timeout) override;
+  void interrupt_waits() override;
   Result<void> reclaim() override;
   Result<std::uint64_t> size_bytes() override;
   [[nodiscard]] std::string name() const override { return url_.shown; }
@@ -92,6 +94,7 @@ class PostgresStore final : public Store {
   std::mutex writer_mutex_;
   // Never made again after it was lost: the outcome of its last write is open.
   std::unique_ptr<PgConnection> writer_;
+  std::atomic<bool> interrupted_ = false;
   std::mutex reader_mutex_;
   std::unique_ptr<PgConnection> reader_;
   std::optional<PostgresListener> listener_;
@@ -445,10 +448,23 @@ Result<std::vector<SidePair>> PostgresStore::scan(const SideScan& scan) {
 Result<void> PostgresStore::wait_for_change(Position known_head,
                                             std::chrono::milliseconds timeout) {
   const auto moved = [&]() -> Result<bool> {
+    if (interrupted_) {
+      return true;
+    }
     HOLDFAST_TRY(const PgRows rows, ask(sql_.head));
     return rows.size() != 1 || rows.number(0, 0) > known_head.value;
   };
   return listener_->wait(moved, std::chrono::steady_clock::now() + timeout);
+}
+
+// Whoever listens looks again when notified, and finds that it need not wait. Without NOTIFY, or
+// without a server, the wait ends by itself within a second.
+void PostgresStore::interrupt_waits() {
+  interrupted_ = true;
+  const std::scoped_lock lock(reader_mutex_);
+  if (reader_ != nullptr && !reader_->lost()) {
+    static_cast<void>(reader_->run("NOTIFY \"" + channel_ + "\"").ok());
+  }
 }
 
 // On a connection of its own: a VACUUM can take long and must hold up neither reads nor

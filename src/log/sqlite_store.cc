@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "log/side_range.h"
@@ -118,6 +119,10 @@ class SqliteStore final : public Store {
   Result<std::vector<std::optional<std::string>>> get(std::span<const std::string> keys) override;
   Result<std::vector<SidePair>> scan(const SideScan& scan) override;
   Result<void> wait_for_change(Position known_head, std::chrono::milliseconds timeout) override;
+  void interrupt_waits() override {
+    interrupted_ = true;
+    announce_sqlite_commit(path_);
+  }
   Result<void> reclaim() override;
   Result<std::uint64_t> size_bytes() override;
   [[nodiscard]] std::string name() const override { return "sqlite:" + path_; }
@@ -137,6 +142,7 @@ class SqliteStore final : public Store {
   Reader reader_;
   std::mutex watch_mutex_;
   std::unique_ptr<SqliteFileWatch> watch_;
+  std::atomic<bool> interrupted_ = false;
 };
 
 Result<void> SqliteStore::check_writable() const {
@@ -326,7 +332,7 @@ Result<void> SqliteStore::wait_for_change(Position known_head, std::chrono::mill
     HOLDFAST_TRY(const auto now, state());
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
-    if (now.head > known_head || left.count() <= 0) {
+    if (interrupted_ || now.head > known_head || left.count() <= 0) {
       return {};
     }
     HOLDFAST_CHECK(watch_->wait(std::min(left, kLookAgain)));

@@ -124,6 +124,8 @@ class Store {
   // Returns when the head may have moved past known_head, or after the timeout. A hint: a
   // caller reads state() to know. Costs nothing while nothing happens.
   virtual Result<void> wait_for_change(Position known_head, std::chrono::milliseconds timeout) = 0;
+  // From now on wait_for_change returns at once, also for those who wait already.
+  virtual void interrupt_waits() = 0;
   // Gives space that trims have freed back to the system, where the engine can.
   virtual Result<void> reclaim() = 0;
   virtual Result<std::uint64_t> size_bytes() = 0;

@@ -39,6 +39,9 @@ struct RetryPolicy {
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
 
+// A hundred years. No delay or lease is longer, so that adding one to a time never overflows.
+inline constexpr std::uint64_t kMaxDurationMs = 3'155'760'000'000;
+
 // The delay before the attempt that follows attempt number n (from 1).
 std::uint64_t retry_delay_ms(const RetryPolicy& policy, std::uint32_t attempt_number);
 
@@ -91,8 +94,9 @@ class Definition {
  public:
   // invalid_definition; the message and the field "errors" name every fault: no steps, a bad or
   // repeated name, an unknown or repeated dependency, a dependency on itself, a cycle, a policy
-  // without attempts.
+  // without attempts, a time over kMaxDurationMs.
   static Result<std::shared_ptr<const Definition>> create(const WorkflowSpec& spec);
+  // The same from text; fields that are unknown, repeated or of another type are faults too.
   static Result<std::shared_ptr<const Definition>> parse(std::string_view spec);
 
   [[nodiscard]] const SharedText& workflow() const { return workflow_; }
@@ -104,6 +108,7 @@ class Definition {
   [[nodiscard]] std::optional<StepIndex> find(std::string_view step) const;
 
  private:
+  friend class DefinitionBuilder;  // definition.cc
   Definition() = default;
 
   SharedText workflow_;

@@ -146,6 +146,9 @@ struct Runnable {
   Payload guardrails;
   Payload trace;
 
+  // It does not carry out its step: it ends an event wait of the step when no event comes.
+  [[nodiscard]] bool is_timer() const { return !event_wait_timeout.empty(); }
+
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     v.required("run_id", self.run_id);
@@ -170,7 +173,7 @@ struct Runnable {
   friend bool operator==(const Runnable&, const Runnable&) = default;
 };
 
-// The first plan of a key wins. A runnable without a key is ignored.
+// The first plan of a key wins.
 struct RunnablesPlanned {
   static constexpr std::string_view kKind = "runnables_planned";
   RunId run_id;

@@ -54,10 +54,13 @@ struct RunVerdict {
   enum class Kind : std::uint8_t { accept, repeat, refuse };
   Kind kind = Kind::accept;
   RunReason reason = RunReason::malformed_entry;  // of a refusal
+  std::string_view detail;                        // for people, where the reason is not enough
 
   static RunVerdict accept() { return {}; }
-  static RunVerdict repeat() { return {Kind::repeat, {}}; }
-  static RunVerdict refuse(RunReason reason) { return {Kind::refuse, reason}; }
+  static RunVerdict repeat() { return {Kind::repeat, {}, {}}; }
+  static RunVerdict refuse(RunReason reason, std::string_view detail = {}) {
+    return {Kind::refuse, reason, detail};
+  }
 };
 
 RunVerdict judge(const RunProjection& run, TimeMs at, const RunFact& fact);

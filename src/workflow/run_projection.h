@@ -19,6 +19,7 @@
 #include "base/undo.h"
 #include "dispatch/anomaly.h"
 #include "workflow/definition.h"
+#include "workflow/progress.h"
 #include "workflow/run_fact.h"
 
 namespace holdfast {
@@ -102,6 +103,7 @@ struct EventWait {
   WaitStatus status = WaitStatus::waiting;
   Payload payload;             // of the event that was received
   SharedText idempotency_key;  // of that event
+  Payload result;              // what it was resolved with
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -109,6 +111,7 @@ struct EventWait {
     v.required("status", self.status);
     v.optional("payload", self.payload);
     v.optional("idempotency_key", self.idempotency_key);
+    v.optional("result", self.result);
   }
 };
 
@@ -126,6 +129,19 @@ struct GraphState {
   }
 };
 
+// Which definition a run follows.
+struct PinnedDefinition {
+  SharedText version;
+  SharedText fingerprint;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("version", self.version);
+    v.optional("fingerprint", self.fingerprint);
+  }
+  friend bool operator==(const PinnedDefinition&, const PinnedDefinition&) = default;
+};
+
 // What few runs have.
 struct RareState {
   std::map<std::string, EventWait> waits;  // by wait_id
@@ -135,6 +151,7 @@ struct RareState {
   std::optional<RunContinuationRequested> continuation;
   std::optional<RunContinuedFrom> continued_from;
   std::map<std::string, RunDefinitionMigrated> migrations;
+  std::optional<PinnedDefinition> migrated_to;          // by the newest migration
   std::map<std::string, SharedText> attribute_updates;  // idempotency key to fingerprint
   std::map<std::string, Payload> attributes;
   std::optional<RunArchived> archived;
@@ -149,6 +166,7 @@ struct RareState {
     v.optional("continuation", self.continuation);
     v.optional("continued_from", self.continued_from);
     v.optional("migrations", self.migrations);
+    v.optional("migrated_to", self.migrated_to);
     v.optional("attribute_updates", self.attribute_updates);
     v.optional("attributes", self.attributes);
     v.optional("archived", self.archived);
@@ -165,14 +183,6 @@ struct Receipt {
     v.required("signal", self.signal);
     v.required("at", self.at);
   }
-};
-
-// How far a run is with the steps of its definition.
-struct Progress {
-  std::vector<std::uint32_t> unmet;        // dependencies that are not done, by step
-  std::vector<bool> done;                  // by step
-  std::map<StepIndex, TimeMs> not_before;  // dependencies asked to be followed later
-  std::size_t done_count = 0;
 };
 
 class RunProjection {
@@ -204,9 +214,12 @@ class RunProjection {
   // Never null; empty when nothing rare ever happened.
   [[nodiscard]] const RareState& rare() const;
   [[nodiscard]] const std::vector<Anomaly>& anomalies() const { return anomalies_; }
+  // As the run started, or as the newest migration says.
+  [[nodiscard]] PinnedDefinition pinned_definition() const;
 
   [[nodiscard]] const PlannedRunnable* find(std::string_view runnable_key) const;
-  // The newest plan for a step; nullptr when there is none.
+  // The newest plan for a step; nullptr when there is none. The timer of an event wait is no plan
+  // for its step.
   [[nodiscard]] const PlannedRunnable* latest(std::string_view step) const;
   // In the order they were planned. Looks at all of them: for inspection, not for the loop.
   [[nodiscard]] std::vector<const PlannedRunnable*> runnables() const;
@@ -226,7 +239,10 @@ class RunProjection {
   static Result<std::unique_ptr<RunProjection>> decode(std::string_view bytes);
 
  private:
-  friend class RunFold;  // run_projection.cc: applies accepted facts
+  friend class RunFold;   // run_projection.cc: applies accepted facts
+  friend class RunCodec;  // run_codec.cc: to bytes and back
+
+  using Context = std::map<std::string, std::pair<std::uint64_t, Payload>, std::less<>>;
 
   RunId run_id_;
   UndoLog* undo_ = nullptr;
@@ -241,13 +257,15 @@ class RunProjection {
   std::unordered_map<SharedText, const PlannedRunnable*, SharedTextHash, SharedTextEqual> latest_;
   std::uint64_t next_order_ = 0;
   std::size_t open_count_ = 0;  // steps whose latest runnable is not applied
-  // Key to slice of the value, in the order the keys first came.
-  std::map<std::string, std::pair<std::uint64_t, Payload>, std::less<>> context_;
+  // Key, as it is written inside the quotes, to its place (the order the keys first came) and its
+  // value.
+  Context context_;
   std::map<RunId, ChildRunStarted> children_;
   Box<RareState> rare_;
   std::vector<Anomaly> anomalies_;
   std::shared_ptr<const Definition> definition_;
   std::unique_ptr<Progress> progress_;
+  std::uint64_t attachments_ = 0;
 };
 
 }  // namespace holdfast

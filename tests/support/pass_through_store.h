@@ -27,6 +27,7 @@ class PassThroughStore : public Store {
     return inner_->get(keys);
   }
   Result<std::vector<SidePair>> scan(const SideScan& scan) override { return inner_->scan(scan); }
+  void interrupt_waits() override { inner_->interrupt_waits(); }
   Result<void> wait_for_change(Position head, std::chrono::milliseconds timeout) override {
     return inner_->wait_for_change(head, timeout);
   }

@@ -1,0 +1,430 @@
+#include "engine/core.h"
+
+#include <algorithm>
+#include <set>
+
+#include "journal/history.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr int kBusyTries = 5;
+constexpr std::uint8_t kCheckpointVersion = 1;
+
+// Not a thread of entries: the state covers a position of the whole log, which it names itself.
+ThreadId checkpoint_name() {
+  auto thread = ThreadId::parse("engine:live");
+  return std::move(thread).value();
+}
+
+std::int64_t heartbeat_interval(std::uint64_t lease_ms) {
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(lease_ms / 3));
+}
+
+}  // namespace
+
+Core::Core(Journal& journal, Definitions& definitions, const CoreOptions& options)
+    : journal_(journal),
+      definitions_(definitions),
+      options_(options),
+      state_(journal, definitions, options.max_cached_runs),
+      building_(std::make_unique<Group>()) {}
+
+Result<void> Core::open() {
+  HOLDFAST_TRY(const auto stored, journal_.find_checkpoint(checkpoint_name(), kCheckpointVersion));
+  if (stored.has_value()) {
+    // Damaged, or of another history: it is only a cache.
+    HOLDFAST_CHECK(state_.decode(stored->data));
+  }
+  HOLDFAST_CHECK(catch_up());
+  building_->begin = state_.undo().mark();
+  return {};
+}
+
+Result<void> Core::catch_up() {
+  look_ = false;
+  HOLDFAST_CHECK(journal_.catch_up());
+  History history(journal_.log(), state_.position().next());
+  for (;;) {
+    HOLDFAST_TRY(const auto batches, history.next());
+    if (batches.empty()) {
+      return {};
+    }
+    for (const Batch& batch : batches) {
+      HOLDFAST_TRY(const std::size_t entries, state_.fold(batch));
+      since_checkpoint_ += entries;
+    }
+    recover_ = true;
+    serve_again_ = true;
+  }
+}
+
+void Core::post(CommandPtr command) {
+  if (stopped_.has_value()) {
+    command->settle(*stopped_);
+    return;
+  }
+  inbox_.push_back(std::move(command));
+}
+
+void Core::wait_for_work(WaitingWorkerPtr worker) {
+  if (stopped_.has_value()) {
+    effects_.push_back([worker, why = *stopped_] { worker->assigned(why); });
+    return;
+  }
+  line_of(*worker).push_back(worker);
+  serve_again_ = true;
+}
+
+bool Core::stop_waiting(const WaitingWorkerPtr& worker) {
+  return std::erase(line_of(*worker), worker) > 0;
+}
+
+std::deque<WaitingWorkerPtr>& Core::line_of(const WaitingWorker& worker) {
+  for (Line& line : lines_) {
+    if (line.skills == worker.skills) {
+      return line.workers;
+    }
+  }
+  // Lines of pools that are gone make room.
+  std::erase_if(lines_, [](const Line& line) { return line.workers.empty(); });
+  lines_.push_back(Line{worker.skills, {}});
+  return lines_.back().workers;
+}
+
+bool Core::somebody_wants_work() const {
+  return std::any_of(lines_.begin(), lines_.end(),
+                     [](const Line& line) { return !line.workers.empty(); });
+}
+
+void Core::hold(const Group::Given& given, TimeMs now) {
+  if (given.worker->lost == nullptr) {
+    return;
+  }
+  const SharedText& claim_id = given.assignment.proof.claim_id;
+  HeldClaim& claim = held_[claim_id];
+  claim.proof = given.assignment.proof;
+  claim.lease_ms = given.assignment.lease_ms;
+  claim.lost = given.worker->lost;
+  beat_at(claim_id, claim, TimeMs{now.value + heartbeat_interval(claim.lease_ms)});
+}
+
+void Core::beat_at(const SharedText& claim_id, HeldClaim& claim, TimeMs at) {
+  beats_.erase({claim.next_heartbeat, claim_id});
+  claim.next_heartbeat = at;
+  beats_.emplace(at, claim_id);
+}
+
+void Core::drop(const SharedText& claim_id) {
+  const auto claim = held_.find(claim_id);
+  if (claim != held_.end()) {
+    beats_.erase({claim->second.next_heartbeat, claim_id});
+    held_.erase(claim);
+  }
+}
+
+bool Core::has_work(TimeMs now) const {
+  if (stopped_.has_value() || stopping_.has_value() || building_->facts.bytes >= options_.max_group_bytes ||
+      (checkpoint_wanted_ && !quiet())) {
+    return false;
+  }
+  const auto timer = next_timer(now);
+  return !inbox_.empty() || (look_ && writing_ == nullptr) ||
+         (recover_ && !state_.has_no_debts()) || (serve_again_ && somebody_wants_work()) ||
+         (timer.has_value() && *timer <= now);
+}
+
+void Core::decide(TimeMs now) {
+  if (stopped_.has_value() || stopping_.has_value() || (checkpoint_wanted_ && !quiet())) {
+    return;
+  }
+  if (checkpoint_wanted_) {
+    make_checkpoint();
+  }
+  if (look_ && writing_ == nullptr) {
+    take_back();
+    if (const Result<void> seen = catch_up(); !seen.ok()) {
+      stop(seen.error());
+      return;
+    }
+  }
+  Turn turn(state_, definitions_, now, building_->facts);
+  if (std::exchange(recover_, false) && !state_.has_no_debts()) {
+    const auto paid = recover(turn);
+    if (!paid.ok()) {
+      stop(paid.error());
+      return;
+    }
+    stats_.recovered += paid.value();
+  }
+  decide_commands(turn);
+  send_heartbeats(turn);
+  serve_waiting(turn);
+  building_->end = state_.undo().mark();
+  // Replies that depend on nothing unwritten need no disk.
+  if (quiet()) {
+    release(*building_, now);
+    *building_ = Group{};
+    building_->begin = state_.undo().mark();
+  }
+}
+
+void Core::decide_commands(Turn& turn) {
+  while (!inbox_.empty() && building_->facts.bytes < options_.max_group_bytes) {
+    CommandPtr command = std::move(inbox_.front());
+    inbox_.pop_front();
+    const Turn::Mark mark = turn.mark();
+    const Result<void> decided = command->decide(turn);
+    if (!decided.ok()) {
+      turn.roll_back_to(mark);
+    }
+    building_->refusals.push_back(decided.ok() ? std::nullopt : std::optional(decided.error()));
+    building_->commands.push_back(std::move(command));
+    serve_again_ = true;
+  }
+}
+
+void Core::send_heartbeats(Turn& turn) {
+  while (!beats_.empty() && beats_.begin()->first <= turn.now()) {
+    const SharedText claim_id = beats_.begin()->second;
+    HeldClaim& claim = held_.find(claim_id)->second;
+    beat_at(claim_id, claim, TimeMs{turn.now().value + heartbeat_interval(claim.lease_ms)});
+    const Turn::Mark mark = turn.mark();
+    building_->beaten.push_back(claim_id);
+    const auto beat = heartbeat(turn, claim.proof);
+    if (!beat.ok()) {
+      turn.roll_back_to(mark);
+      building_->lost.emplace_back(claim_id, beat.error());
+    }
+  }
+}
+
+void Core::serve_waiting(Turn& turn) {
+  if (!std::exchange(serve_again_, false) && !timer_for_workers_due(turn.now())) {
+    return;
+  }
+  for (Line& line : lines_) {
+    while (!line.workers.empty() && building_->facts.bytes < options_.max_group_bytes &&
+           serve(turn, line.workers.front())) {
+      line.workers.pop_front();
+    }
+  }
+}
+
+bool Core::serve(Turn& turn, const WaitingWorkerPtr& worker) {
+  const Turn::Mark mark = turn.mark();
+  auto claimed = claim_next(turn, *worker->skills, worker->claimant);
+  if (!claimed.ok() || !claimed.value().has_value()) {
+    turn.roll_back_to(mark);
+    return false;
+  }
+  building_->given.push_back({worker, *std::move(claimed).value()});
+  ++stats_.claims;
+  return true;
+}
+
+bool Core::can_write() const {
+  return !stopped_.has_value() && writing_ == nullptr && building_->facts.entries > 0;
+}
+
+Core::Write Core::begin_write() {
+  writing_ = std::exchange(building_, std::make_unique<Group>());
+  writing_->end = state_.undo().mark();
+  building_->begin = writing_->end;
+  return Write{state_.position(), &writing_->facts.commit};
+}
+
+void Core::end_write(const Result<Committed>& outcome, TimeMs now) {
+  finish_write(outcome, now);
+  if (stopping_.has_value()) {
+    stop(*std::exchange(stopping_, std::nullopt));
+  }
+}
+
+void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
+  if (outcome.ok()) {
+    const std::unique_ptr<Group> group = std::move(writing_);
+    busy_tries_ = 0;
+    state_.set_position(outcome.value().position);
+    state_.undo().keep_until(group->end);
+    for (const RunId& run : group->facts.ended) {
+      state_.forget(run);
+    }
+    state_.trim_cache();
+    ++stats_.commits;
+    stats_.facts += group->facts.entries;
+    since_checkpoint_ += group->facts.entries;
+    if (since_checkpoint_ >= options_.checkpoint_every &&
+        since_checkpoint_ >= 2 * state_.attempt_count()) {
+      checkpoint_wanted_ = true;
+    }
+    reports_.push_back(report_of(*group, outcome.value().position));
+    release(*group, now);
+    if (building_->facts.entries == 0) {
+      release(*building_, now);
+      *building_ = Group{};
+      building_->begin = state_.undo().mark();
+    }
+    return;
+  }
+  const ErrorCode code = outcome.error().code();
+  const bool lost_race = code == ErrorCode::conflict;
+  if (!lost_race && !(code == ErrorCode::busy && ++busy_tries_ < kBusyTries)) {
+    // What became of these commands is told as the store told it.
+    for (const CommandPtr& command : std::exchange(writing_->commands, {})) {
+      effects_.push_back([command, why = outcome.error()] { command->settle(why); });
+    }
+    take_back();
+    stop(outcome.error());
+    return;
+  }
+  stats_.conflicts += lost_race ? 1 : 0;
+  take_back();
+  if (lost_race) {
+    if (const Result<void> seen = catch_up(); !seen.ok()) {
+      stop(seen.error());
+    }
+  }
+}
+
+CommitReport Core::report_of(Group& group, Position position) {
+  std::set<SharedText> claimed;
+  for (const Group::Given& given : group.given) {
+    claimed.insert(given.assignment.runnable_key);
+  }
+  std::erase_if(group.facts.wakeups,
+                [&](const Wakeup& wakeup) { return claimed.contains(wakeup.runnable_key); });
+  return CommitReport{position, group.facts.entries, group.facts.bytes, std::move(group.facts.wakeups)};
+}
+
+void Core::take_back() {
+  const Group* oldest = writing_ != nullptr ? writing_.get() : building_.get();
+  state_.undo().roll_back_to(oldest->begin);
+  std::deque<CommandPtr> commands;
+  std::deque<WaitingWorkerPtr> workers;
+  for (Group* group : {writing_.get(), building_.get()}) {
+    if (group == nullptr) {
+      continue;
+    }
+    commands.insert(commands.end(), group->commands.begin(), group->commands.end());
+    for (Group::Given& given : group->given) {
+      workers.push_back(std::move(given.worker));
+    }
+    for (const SharedText& claim_id : group->beaten) {
+      const auto claim = held_.find(claim_id);
+      if (claim != held_.end()) {
+        beat_at(claim_id, claim->second, TimeMs{0});
+      }
+    }
+  }
+  inbox_.insert(inbox_.begin(), commands.begin(), commands.end());
+  for (auto worker = workers.rbegin(); worker != workers.rend(); ++worker) {
+    line_of(**worker).push_front(*worker);
+  }
+  writing_.reset();
+  building_ = std::make_unique<Group>();
+  building_->begin = state_.undo().mark();
+  recover_ = true;
+  serve_again_ = true;
+}
+
+void Core::release(Group& group, TimeMs now) {
+  for (std::size_t i = 0; i < group.commands.size(); ++i) {
+    effects_.push_back([command = std::move(group.commands[i]),
+                        refusal = std::move(group.refusals[i])] {
+      command->settle(refusal.has_value() ? Result<void>(*refusal) : Result<void>());
+    });
+  }
+  for (Group::Given& given : group.given) {
+    hold(given, now);
+    effects_.push_back([given = std::move(given)] { given.worker->assigned(given.assignment); });
+  }
+  for (auto& [claim_id, error] : group.lost) {
+    const auto claim = held_.find(claim_id);
+    if (claim != held_.end()) {
+      effects_.push_back([lost = claim->second.lost, id = claim_id, why = error] {
+        lost(id, why);
+      });
+      drop(claim_id);
+    }
+  }
+}
+
+std::vector<std::function<void()>> Core::take_effects() { return std::exchange(effects_, {}); }
+
+std::vector<CommitReport> Core::take_reports() { return std::exchange(reports_, {}); }
+
+bool Core::timer_for_workers_due(TimeMs now) const {
+  const auto next = next_claimable_at(now);
+  return next.has_value() && *next <= now;
+}
+
+// When time alone makes work for those who wait.
+std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
+  std::optional<TimeMs> next;
+  for (const Line& line : lines_) {
+    if (line.workers.empty()) {
+      continue;
+    }
+    for (const SharedText& name : line.skills->queues) {
+      const auto queue = state_.queues().find(name);
+      if (queue == state_.queues().end()) {
+        continue;
+      }
+      const auto change = queue->second->next_change(line.skills->handlers, now);
+      if (change.has_value() && (!next.has_value() || *change < *next)) {
+        next = change;
+      }
+    }
+  }
+  return next;
+}
+
+std::optional<TimeMs> Core::next_timer(TimeMs now) const {
+  auto next = next_claimable_at(now);
+  if (!beats_.empty() && (!next.has_value() || beats_.begin()->first < *next)) {
+    next = beats_.begin()->first;
+  }
+  return next;
+}
+
+void Core::stop(const Error& why) {
+  if (stopped_.has_value()) {
+    return;
+  }
+  if (writing_ != nullptr) {
+    stopping_ = why;
+    return;
+  }
+  stopped_ = Error{ErrorCode::engine_stopped, "the engine stopped: " + why.text()};
+  take_back();
+  for (const CommandPtr& command : std::exchange(inbox_, {})) {
+    effects_.push_back([command, error = *stopped_] { command->settle(error); });
+  }
+  for (const Line& line : std::exchange(lines_, {})) {
+    for (const WaitingWorkerPtr& worker : line.workers) {
+      effects_.push_back([worker, error = *stopped_] { worker->assigned(error); });
+    }
+  }
+  beats_.clear();
+  for (const auto& [claim_id, claim] : std::exchange(held_, {})) {
+    effects_.push_back([lost = claim.lost, id = claim_id, why_lost = *stopped_] {
+      lost(id, why_lost);
+    });
+  }
+}
+
+void Core::make_checkpoint() {
+  checkpoint_wanted_ = false;
+  since_checkpoint_ = 0;
+  checkpoint_ = Checkpoint{kCheckpointVersion, Revision{0}, state_.encode()};
+}
+
+std::optional<Checkpoint> Core::take_checkpoint() { return std::exchange(checkpoint_, {}); }
+
+Result<void> Core::save(Journal& journal, const Checkpoint& checkpoint) {
+  return journal.put_checkpoint(checkpoint_name(), checkpoint);
+}
+
+}  // namespace holdfast

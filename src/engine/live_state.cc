@@ -1,0 +1,281 @@
+#include "engine/live_state.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::uint8_t kRunCheckpointVersion = 1;
+constexpr std::string_view kRunPrefix = "run:";
+constexpr std::string_view kDispatchPrefix = "dispatch:";
+constexpr std::string_view kDefinitionPrefix = "definition:";
+
+}  // namespace
+
+LiveState::LiveState(Journal& journal, Definitions& definitions, std::size_t max_cached_runs)
+    : journal_(&journal), known_(&definitions), max_cached_runs_(max_cached_runs) {}
+
+DispatchProjection& LiveState::queue(const SharedText& name) {
+  auto& known = queues_[name];
+  if (known == nullptr) {
+    known = std::make_unique<DispatchProjection>(name);
+    known->set_undo(&undo_);
+  }
+  return *known;
+}
+
+DispatchProjection* LiveState::queue_of(std::string_view runnable_key) {
+  for (const auto& [name, queue] : queues_) {
+    if (queue->find(runnable_key) != nullptr) {
+      return queue.get();
+    }
+  }
+  return nullptr;
+}
+
+Result<bool> LiveState::run_exists(const RunId& id) {
+  const auto cached = cache_.find(id);
+  if (live_.contains(id) ||
+      (cached != cache_.end() && cached->second.projection->revision() > Revision{0})) {
+    return true;
+  }
+  HOLDFAST_TRY(const Revision revision, journal_->revision(run_thread(id)));
+  return revision > Revision{0};
+}
+
+Result<std::unique_ptr<RunProjection>> LiveState::load(const RunId& id) {
+  const ThreadId thread = run_thread(id);
+  std::unique_ptr<RunProjection> projection;
+  HOLDFAST_TRY(const auto checkpoint, journal_->find_checkpoint(thread, kRunCheckpointVersion));
+  if (checkpoint.has_value()) {
+    auto stored = RunProjection::decode(checkpoint->data);
+    if (stored.ok() && stored.value()->run_id() == id &&
+        stored.value()->revision() == checkpoint->revision) {
+      projection = std::move(stored).value();
+    }
+  }
+  if (projection == nullptr) {
+    projection = std::make_unique<RunProjection>(id);
+  }
+  HOLDFAST_TRY(const auto entries, journal_->load(thread, projection->revision()));
+  for (const Entry& entry : entries) {
+    projection->fold(entry);
+  }
+  if (projection->revision() == Revision{0}) {
+    return Error{ErrorCode::run_not_found, "there is no run " + to_string(id)}.with("run_id",
+                                                                                    to_string(id));
+  }
+  const auto& started = projection->started();
+  if (started.has_value() && !started->definition_fingerprint.empty()) {
+    auto definition = known_->pinned(started->definition_fingerprint);
+    if (definition.ok()) {
+      projection->attach(std::move(definition).value());
+    } else if (definition.error().code() != ErrorCode::unknown_workflow) {
+      return std::move(definition).error();
+    }
+  }
+  return projection;
+}
+
+RunProjection& LiveState::keep(const RunId& id, std::unique_ptr<RunProjection> projection) {
+  projection->set_undo(&undo_);
+  Cached& cached = cache_[id];
+  cached.projection = std::move(projection);
+  cached.used = true;
+  cache_order_.push_back(id);
+  return *cached.projection;
+}
+
+Result<RunProjection*> LiveState::run(const RunId& id) {
+  const auto found = cache_.find(id);
+  // Without entries it is what is left of a start that was taken back.
+  if (found != cache_.end() && found->second.projection->revision() > Revision{0}) {
+    found->second.used = true;
+    return found->second.projection.get();
+  }
+  HOLDFAST_TRY(auto projection, load(id));
+  return &keep(id, std::move(projection));
+}
+
+RunProjection& LiveState::new_run(const RunId& id) {
+  const auto found = cache_.find(id);
+  return found != cache_.end() ? *found->second.projection
+                               : keep(id, std::make_unique<RunProjection>(id));
+}
+
+void LiveState::trim_cache() {
+  std::size_t looks = cache_order_.size();
+  while (cache_.size() > max_cached_runs_ && looks-- > 0) {
+    const RunId id = cache_order_.front();
+    cache_order_.pop_front();
+    const auto found = cache_.find(id);
+    if (found == cache_.end()) {
+      continue;
+    }
+    if (found->second.used || found->second.touched > undo_.oldest()) {
+      found->second.used = false;
+      cache_order_.push_back(id);
+      continue;
+    }
+    cache_.erase(found);
+  }
+}
+
+void LiveState::evolve(TimeMs at, const RunFact& fact) {
+  const RunId id = std::visit([](const auto& known) { return known.run_id; }, fact);
+  Cached& cached = cache_.find(id)->second;
+  cached.used = true;
+  cached.projection->evolve(at, fact);
+  observe(at, fact, Origin::own);
+  cached.touched = undo_.mark();
+}
+
+void LiveState::evolve(const SharedText& name, TimeMs at, const DispatchFact& fact) {
+  queue(name).evolve(at, fact);
+}
+
+void LiveState::note_definition(const SharedText& fingerprint) {
+  if (definitions_stored_.insert(fingerprint).second) {
+    undo_.add([this, fingerprint] { definitions_stored_.erase(fingerprint); });
+  }
+}
+
+void LiveState::start(const RunId& run) {
+  if (live_.insert(run).second) {
+    undo_.add([this, run] { live_.erase(run); });
+  }
+}
+
+// From now on nothing of the run can be claimed or reported.
+void LiveState::end(const RunId& run) {
+  for (const auto& [name, queue] : queues_) {
+    if (queue->find_run(run) != nullptr) {
+      queue->end_run(run);
+    }
+  }
+}
+
+void LiveState::forget(const RunId& run) {
+  for (const auto& [name, queue] : queues_) {
+    queue->set_undo(nullptr);
+    queue->forget_run(run);
+    queue->set_undo(&undo_);
+  }
+  live_.erase(run);
+  cache_.erase(run);
+}
+
+void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
+  if (const auto* started = std::get_if<RunStarted>(&fact)) {
+    start(started->run_id);
+  } else if (const auto* applied = std::get_if<RunnableApplied>(&fact)) {
+    if (DispatchProjection* queue = queue_of(applied->runnable_key.view())) {
+      queue->evolve(
+          at, ResultApplied{applied->run_id, applied->runnable_key, !applied->transition.empty()});
+    }
+    erase(&undo_, debts_.unapplied, applied->runnable_key);
+    erase(&undo_, debts_.unprogressed, applied->runnable_key);
+  } else if (const auto* terminal = std::get_if<RunTerminal>(&fact)) {
+    end(terminal->run_id);
+    if (origin == Origin::stored) {
+      ended_.push_back(terminal->run_id);
+    }
+  } else if (const auto* child = std::get_if<ChildRunStarted>(&fact)) {
+    // Recovery looks whether the child is there; this process starts both in one commit.
+    if (origin == Origin::stored) {
+      debts_.children.emplace(child->child_run_id, *child);
+    }
+  } else if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
+    for (const Runnable& runnable : planned->runnables) {
+      if (origin == Origin::stored && queue_of(runnable.runnable_key.view()) == nullptr) {
+        debts_.unscheduled.emplace(runnable.runnable_key, planned->run_id);
+      }
+    }
+  }
+}
+
+void LiveState::observe(const SharedText& queue, const DispatchFact& fact) {
+  if (const auto* scheduled = std::get_if<AttemptScheduled>(&fact)) {
+    debts_.unscheduled.erase(scheduled->runnable_key);
+  } else if (const auto* completed = std::get_if<AttemptCompleted>(&fact)) {
+    debts_.unapplied.emplace(completed->runnable_key, queue);
+  } else if (const auto* failed = std::get_if<AttemptFailed>(&fact)) {
+    debts_.unprogressed.emplace(failed->runnable_key, queue);
+    debts_.unscheduled.erase(failed->retry_runnable_key);
+  }
+}
+
+Result<std::size_t> LiveState::fold(const Batch& batch) {
+  HOLDFAST_ASSERT(batch.position == position_.next());
+  BodyScanner scanner(batch.position, batch.body);
+  for (;;) {
+    HOLDFAST_TRY(const auto entry, scanner.next());
+    if (!entry.has_value()) {
+      break;
+    }
+    HOLDFAST_CHECK(fold_entry(*entry));
+  }
+  position_ = batch.position;
+  undo_.keep_until(undo_.mark());
+  for (const RunId& run : std::exchange(ended_, {})) {
+    forget(run);
+  }
+  return scanner.count();
+}
+
+Result<void> LiveState::fold_entry(const EntryView& entry) {
+  if (entry.thread.starts_with(kDispatchPrefix)) {
+    return fold_dispatch_entry(SharedText(entry.thread.substr(kDispatchPrefix.size())), entry);
+  }
+  if (entry.thread.starts_with(kDefinitionPrefix)) {
+    definitions_stored_.insert(SharedText(entry.thread.substr(kDefinitionPrefix.size())));
+    return {};
+  }
+  if (entry.thread.starts_with(kRunPrefix)) {
+    const auto run = parse_run_id(entry.thread.substr(kRunPrefix.size()));
+    // Threads that only look like runs belong to somebody else.
+    return run.ok() ? fold_run_entry(run.value(), entry) : Result<void>();
+  }
+  return {};
+}
+
+Result<void> LiveState::fold_run_entry(const RunId& run, const EntryView& entry) {
+  const auto cached = cache_.find(run);
+  if (cached != cache_.end()) {
+    cached->second.projection->fold(entry);
+  }
+  const auto fact = run_fact(entry.kind, entry.data);
+  const bool about_this_run =
+      fact.ok() && std::visit([&](const auto& known) { return known.run_id == run; }, fact.value());
+  if (about_this_run) {
+    observe(entry.at, fact.value(), Origin::stored);
+  }
+  return {};
+}
+
+Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryView& entry) {
+  DispatchProjection& known = queue(name);
+  const auto fact = dispatch_fact(entry.kind, entry.data);
+  if (!fact.ok()) {
+    known.fold(entry);
+    return {};
+  }
+  const auto* scheduled = std::get_if<AttemptScheduled>(&fact.value());
+  if (scheduled != nullptr && !live_.contains(scheduled->run_id)) {
+    // Of a run that is not live here: it has ended and was forgotten, or it never began.
+    auto run = load(scheduled->run_id);
+    if (run.ok() && run.value()->is_terminal()) {
+      known.end_run(scheduled->run_id);
+      ended_.push_back(scheduled->run_id);
+    } else if (!run.ok() && run.error().code() != ErrorCode::run_not_found) {
+      return std::move(run).error();
+    }
+  }
+  const std::size_t anomalies = known.anomalies().size();
+  known.evolve(entry.at, fact.value());
+  if (known.anomalies().size() == anomalies) {
+    observe(name, fact.value());
+  }
+  return {};
+}
+
+}  // namespace holdfast

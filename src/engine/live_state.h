@@ -1,0 +1,125 @@
+// LiveState: what the loop knows. A fold of the whole log in commit order that keeps live work
+// only: the attempts of every queue, which runs have not ended, and what recovery has to do.
+// Projections of runs are a cache, filled from the journal when a run is asked for.
+//
+// It may run ahead of the disk: changes by emit can be taken back (undo()), changes by fold are
+// durable already.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/undo.h"
+#include "dispatch/projection.h"
+#include "engine/definitions.h"
+#include "journal/journal.h"
+#include "workflow/run_projection.h"
+
+namespace holdfast {
+
+// What other writers, or a crash between their commits, may have left undone.
+struct Debts {
+  std::map<SharedText, RunId> unscheduled;        // planned, not in a queue: by runnable key
+  std::map<SharedText, SharedText> unapplied;     // completed, not in the run: key to queue
+  std::map<SharedText, SharedText> unprogressed;  // failed, the run did not go on: key to queue
+  std::map<RunId, ChildRunStarted> children;      // linked, perhaps not started
+
+  [[nodiscard]] bool empty() const {
+    return unscheduled.empty() && unapplied.empty() && unprogressed.empty() && children.empty();
+  }
+};
+
+class LiveState {
+ public:
+  // The journal and the definitions must outlive this. max_cached_runs: projections that are
+  // kept although nothing happens to their runs.
+  LiveState(Journal& journal, Definitions& definitions, std::size_t max_cached_runs);
+
+  UndoLog& undo() { return undo_; }
+  // The last batch that was folded in or written.
+  [[nodiscard]] Position position() const { return position_; }
+  void set_position(Position position) { position_ = position; }
+
+  // Made when it is not there.
+  DispatchProjection& queue(const SharedText& name);
+  [[nodiscard]] const std::map<SharedText, std::unique_ptr<DispatchProjection>>& queues() const {
+    return queues_;
+  }
+  // The queue that knows the attempt; nullptr when none does.
+  DispatchProjection* queue_of(std::string_view runnable_key);
+  [[nodiscard]] bool is_live(const RunId& run) const { return live_.contains(run); }
+  [[nodiscard]] std::size_t live_count() const { return live_.size(); }
+  [[nodiscard]] bool knows_definition(const SharedText& fingerprint) const {
+    return definitions_stored_.contains(fingerprint);
+  }
+  Debts& debts() { return debts_; }
+  [[nodiscard]] bool has_no_debts() const { return debts_.empty(); }
+  [[nodiscard]] std::size_t attempt_count() const;
+
+  // The run's projection, with its definition if that can be found; run_not_found. The pointer
+  // is good until the end of the turn.
+  Result<RunProjection*> run(const RunId& id);
+  // For an id under which nothing is stored.
+  RunProjection& new_run(const RunId& id);
+  // A run that run() or new_run() has given out in this turn.
+  RunProjection& held(const RunId& id) { return *cache_.find(id)->second.projection; }
+  Result<bool> run_exists(const RunId& id);
+
+  // Facts this process is about to write. The run's projection must be in memory.
+  void evolve(TimeMs at, const RunFact& fact);
+  void evolve(const SharedText& queue, TimeMs at, const DispatchFact& fact);
+  void note_definition(const SharedText& fingerprint);
+  // Drops everything about a run whose end is durable.
+  void forget(const RunId& run);
+
+  // Batches that are durable. Damage is an error, broken rules are anomalies.
+  // Returns the number of entries.
+  Result<std::size_t> fold(const Batch& batch);
+  // Lets projections go that nothing happens to. Not while a turn holds pointers to them.
+  void trim_cache();
+
+  // Everything but the cache as bytes; only when nothing can be undone.
+  [[nodiscard]] std::string encode();
+  // Takes the bytes if they are whole and belong to the journal as it is now; else begins with
+  // nothing. An error is one of the store.
+  Result<void> decode(std::string_view bytes);
+
+ private:
+  struct Cached {
+    std::unique_ptr<RunProjection> projection;
+    UndoLog::Mark touched = 0;  // it must stay until nothing before this can be undone
+    bool used = false;          // since it was last looked at for eviction
+  };
+
+  Result<std::unique_ptr<RunProjection>> load(const RunId& id);
+  RunProjection& keep(const RunId& id, std::unique_ptr<RunProjection> projection);
+  Result<void> fold_entry(const EntryView& entry);
+  Result<void> fold_run_entry(const RunId& run, const EntryView& entry);
+  Result<void> fold_dispatch_entry(const SharedText& queue, const EntryView& entry);
+  enum class Origin : std::uint8_t { own, stored };
+  void observe(TimeMs at, const RunFact& fact, Origin origin);
+  void observe(const SharedText& queue, const DispatchFact& fact);
+  void start(const RunId& run);
+  void end(const RunId& run);
+
+  Journal* journal_;
+  Definitions* known_;
+  std::size_t max_cached_runs_;
+  UndoLog undo_;
+  Position position_;
+  std::map<SharedText, std::unique_ptr<DispatchProjection>> queues_;
+  std::unordered_set<RunId, RunIdHash> live_;
+  std::unordered_map<RunId, Cached, RunIdHash> cache_;
+  std::deque<RunId> cache_order_;
+  std::set<SharedText> definitions_stored_;
+  Debts debts_;
+  std::vector<RunId> ended_;  // in the batch that is being folded
+};
+
+}  // namespace holdfast

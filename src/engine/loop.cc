@@ -1,0 +1,398 @@
+#include "engine/loop.h"
+
+#include <chrono>
+
+#include "base/encoding.h"
+#include "base/hash.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::size_t kMaxNotifications = 10'000;
+// While this process writes itself it learns of others by conflicts; the watch may rest.
+constexpr std::chrono::milliseconds kWatchRests{20};
+constexpr std::chrono::milliseconds kWatchLooks{60'000};
+
+std::string random_text(Random& random, std::size_t bytes) {
+  std::vector<std::byte> buffer(bytes);
+  random.fill(buffer);
+  return to_base64url(buffer);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock& clock,
+                                             Random& random, const LoopOptions& options) {
+  std::unique_ptr<Loop> loop(new Loop(std::move(journal), clock, random, options));
+  HOLDFAST_CHECK(loop->core_.open());
+  loop->threads_.emplace_back([raw = loop.get()] { raw->run_loop(); });
+  loop->threads_.emplace_back([raw = loop.get()] { raw->run_watch(); });
+  loop->threads_.emplace_back([raw = loop.get()] { raw->run_keeper(); });
+  if (options.notifier != nullptr) {
+    loop->threads_.emplace_back([raw = loop.get()] { raw->run_notifier(); });
+  }
+  return loop;
+}
+
+Loop::Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random,
+               const LoopOptions& options)
+    : journal_(std::move(journal)),
+      clock_(clock),
+      random_(random),
+      options_(options),
+      owner_id_("o-" + random_text(random, 16)),
+      definitions_(*journal_),
+      core_(*journal_, definitions_, options.core) {}
+
+Loop::~Loop() { close(); }
+
+Claimant Loop::new_claimant(const Skills& skills) {
+  std::string claim_id;
+  std::string token;
+  {
+    const std::scoped_lock lock(random_mutex_);
+    claim_id = random_text(random_, 16);
+    token = random_text(random_, 32);
+  }
+  return Claimant{SharedText(claim_id), sha256(token), owner_id_, skills.handlers};
+}
+
+void Loop::add_definition(std::shared_ptr<const Definition> definition) {
+  Waiter waiter;
+  submit({.other = [&](Core& core) {
+    definitions_.add(definition);
+    core.definitions_changed();
+    waiter.wake();
+  }});
+  drive_until(waiter);
+}
+
+CoreStats Loop::stats() {
+  CoreStats stats;
+  Waiter waiter;
+  submit({.other = [&](Core& core) {
+    stats = core.stats();
+    waiter.wake();
+  }});
+  drive_until(waiter);
+  return stats;
+}
+
+std::optional<Error> Loop::failure() {
+  Lock lock(mutex_);
+  idle_.wait(lock, [this] { return !deciding_; });
+  return core_.stopped();
+}
+
+void Loop::submit(Request request) {
+  const std::scoped_lock lock(mutex_);
+  requests_.push_back(std::move(request));
+}
+
+void Loop::submit(std::vector<Request> requests) {
+  const std::scoped_lock lock(mutex_);
+  for (Request& request : requests) {
+    requests_.push_back(std::move(request));
+  }
+}
+
+void Loop::submit_later(Request request) {
+  std::vector<Request> one;
+  one.push_back(std::move(request));
+  submit_later(std::move(one));
+}
+
+void Loop::submit_later(std::vector<Request> requests) {
+  Lock lock(mutex_);
+  for (Request& request : requests) {
+    requests_.push_back(std::move(request));
+  }
+  // Nobody else is there any more to answer.
+  while (closed_ && step(lock)) {
+  }
+  nudge();
+}
+
+// Whoever holds a role looks for more work before it gives the role up, so only a loop where
+// nobody does anything must be woken.
+void Loop::nudge() {
+  if (!deciding_ && loop_asleep_ && !nudged_) {
+    nudged_ = true;
+    loop_wakes_.notify_one();
+  }
+}
+
+bool Loop::has_step() {
+  if (deciding_) {
+    return false;
+  }
+  return !requests_.empty() || written_.has_value() || core_.has_work(clock_.now()) ||
+         (!writing_ && core_.can_write());
+}
+
+bool Loop::step(Lock& lock) {
+  if (deciding_) {
+    return false;
+  }
+  if (!requests_.empty() || written_.has_value() || core_.has_work(clock_.now())) {
+    decide(lock);
+    return true;
+  }
+  if (!writing_ && core_.can_write()) {
+    write(lock);
+    return true;
+  }
+  return false;
+}
+
+void Loop::decide(Lock& lock) {
+  deciding_ = true;
+  std::vector<Request> requests = std::exchange(requests_, {});
+  std::optional<Result<Committed>> written = std::exchange(written_, std::nullopt);
+  lock.unlock();
+  const TimeMs now = clock_.now();
+  if (written.has_value()) {
+    core_.end_write(*written, now);
+  }
+  for (Request& request : requests) {
+    if (request.other != nullptr) {
+      request.other(core_);
+    }
+    if (request.command != nullptr) {
+      core_.post(std::move(request.command));
+    }
+    if (request.worker != nullptr) {
+      core_.wait_for_work(std::move(request.worker));
+    }
+  }
+  core_.decide(now);
+  auto effects = core_.take_effects();
+  auto reports = core_.take_reports();
+  auto checkpoint = core_.take_checkpoint();
+  lock.lock();
+  deciding_ = false;
+  if (checkpoint.has_value()) {
+    checkpoint_ = std::move(checkpoint);
+    keeper_wakes_.notify_one();
+  }
+  somebody_waits_ = core_.somebody_waits();
+  if (somebody_waits_) {
+    watch_changed_.notify_one();
+  }
+  for (const CommitReport& report : reports) {
+    unsealed_bytes_ += report.bytes;
+  }
+  if (options_.seal_every_bytes > 0 && unsealed_bytes_ >= options_.seal_every_bytes) {
+    keeper_wakes_.notify_one();
+  }
+  // A timer that is due before the loop's thread would look.
+  const auto timer = core_.next_timer(now);
+  if (loop_asleep_ && timer.has_value() &&
+      (!loop_wakes_at_.has_value() || *timer < *loop_wakes_at_)) {
+    nudged_ = true;
+    loop_wakes_.notify_one();
+  }
+  idle_.notify_all();
+  lock.unlock();
+  carry_out(std::move(effects), std::move(reports));
+  lock.lock();
+}
+
+void Loop::write(Lock& lock) {
+  writing_ = true;
+  const Core::Write what = core_.begin_write();
+  lock.unlock();
+  Result<Committed> outcome = journal_->commit_at(what.expected_head, *what.commit);
+  lock.lock();
+  writing_ = false;
+  written_.emplace(std::move(outcome));
+}
+
+void Loop::carry_out(std::vector<std::function<void()>> effects,
+                       std::vector<CommitReport> reports) {
+  for (const CommitReport& report : reports) {
+    if (options_.observer != nullptr) {
+      options_.observer->committed(report);
+    }
+    if (options_.notifier != nullptr && !report.wakeups.empty()) {
+      const std::scoped_lock lock(notify_mutex_);
+      for (const Wakeup& wakeup : report.wakeups) {
+        // Only hints: when nobody takes them, the oldest go.
+        if (to_notify_.size() == kMaxNotifications) {
+          to_notify_.pop_front();
+        }
+        to_notify_.push_back(wakeup);
+      }
+      notify_wakes_.notify_one();
+    }
+  }
+  for (const auto& effect : effects) {
+    effect();
+  }
+}
+
+void Loop::drive_until(Waiter& waiter) {
+  Lock lock(mutex_);
+  while (!waiter.done()) {
+    if (!step(lock)) {
+      lock.unlock();
+      waiter.wait();
+      lock.lock();
+      break;
+    }
+  }
+  // What is left is for the engine's own thread.
+  if (loop_asleep_ && has_step()) {
+    nudged_ = true;
+    loop_wakes_.notify_one();
+  }
+}
+
+void Loop::run_loop() {
+  Lock lock(mutex_);
+  for (;;) {
+    while (step(lock)) {
+    }
+    if (closed_) {
+      return;
+    }
+    loop_asleep_ = true;
+    nudged_ = false;
+    loop_wakes_at_ = deciding_ ? std::nullopt : core_.next_timer(clock_.now());
+    const auto awake = [this] { return nudged_ || closed_; };
+    if (loop_wakes_at_.has_value()) {
+      const auto wait_ms = std::max<std::int64_t>(0, loop_wakes_at_->value - clock_.now().value);
+      loop_wakes_.wait_for(lock, std::chrono::milliseconds(wait_ms), awake);
+    } else {
+      loop_wakes_.wait(lock, awake);
+    }
+    loop_asleep_ = false;
+  }
+}
+
+// Learns of commits by other processes while somebody here waits for some.
+void Loop::run_watch() {
+  Lock lock(mutex_);
+  for (;;) {
+    watch_changed_.wait(lock, [this] { return closing_ || somebody_waits_; });
+    if (closing_) {
+      return;
+    }
+    if (deciding_ || writing_) {
+      watch_changed_.wait_for(lock, kWatchRests);
+      continue;
+    }
+    const Position known = core_.position();
+    lock.unlock();
+    const Result<void> changed = journal_->log().wait_for_change(known, kWatchLooks);
+    lock.lock();
+    if (closing_) {
+      return;
+    }
+    if (!changed.ok()) {
+      watch_changed_.wait_for(lock, std::chrono::seconds(1));
+    }
+    // When this process has moved on itself it has seen what there was.
+    requests_.push_back({.other = [known](Core& core) {
+      if (core.position() == known) {
+        core.look_for_changes();
+      }
+    }});
+    nudge();
+    watch_changed_.wait_for(lock, kWatchRests);
+  }
+}
+
+void Loop::run_notifier() {
+  std::unique_lock lock(notify_mutex_);
+  for (;;) {
+    notify_wakes_.wait(lock, [this] { return notify_closing_ || !to_notify_.empty(); });
+    if (notify_closing_) {
+      return;
+    }
+    const Wakeup wakeup = std::move(to_notify_.front());
+    to_notify_.pop_front();
+    lock.unlock();
+    const bool told = options_.notifier->notify(wakeup).ok();
+    if (told && options_.record_wakeups) {
+      ask_later<Done>(
+          [wakeup](Turn& turn) -> Result<Done> {
+            HOLDFAST_TRY(const auto fact, decide_wakeup(turn.state().queue(wakeup.queue),
+                                                        wakeup.runnable_key.view(), turn.now()));
+            HOLDFAST_CHECK(turn.emit(wakeup.queue, fact));
+            return Done{};
+          },
+          [](const Result<Done>&) {});
+    }
+    lock.lock();
+  }
+}
+
+// Puts checkpoints away and seals old batches, so that the next start and every load stay short.
+void Loop::run_keeper() {
+  Lock lock(mutex_);
+  for (;;) {
+    const auto seal_due = [this] {
+      return options_.seal_every_bytes > 0 && unsealed_bytes_ >= options_.seal_every_bytes;
+    };
+    keeper_wakes_.wait(lock, [&] { return closing_ || checkpoint_.has_value() || seal_due(); });
+    const auto checkpoint = std::exchange(checkpoint_, std::nullopt);
+    const bool seal = seal_due() && !closing_;
+    if (seal) {
+      unsealed_bytes_ = 0;
+    }
+    const bool last = closing_ && !checkpoint.has_value();
+    lock.unlock();
+    // Failures of the store stop the log, and with it the next commit; others are conflicts with
+    // processes that do the same.
+    if (checkpoint.has_value() && !checkpoint->data.empty()) {
+      static_cast<void>(Core::save(*journal_, *checkpoint).ok());
+      static_cast<void>(journal_->save_directory().ok());
+    }
+    if (seal) {
+      static_cast<void>(journal_->seal({.below = std::nullopt, .step_bytes = 1U << 20U}).ok());
+    }
+    lock.lock();
+    if (last) {
+      return;
+    }
+  }
+}
+
+void Loop::close() {
+  const std::scoped_lock once(close_mutex_);
+  {
+    Lock lock(mutex_);
+    if (closed_) {
+      return;
+    }
+    // What was asked before is carried out.
+    while (step(lock)) {
+    }
+    idle_.wait(lock, [this] { return !deciding_ && !writing_ && !has_step(); });
+    core_.want_checkpoint();
+    core_.decide(clock_.now());
+    checkpoint_ = core_.take_checkpoint();
+    core_.stop(Error{ErrorCode::engine_stopped, "it was closed"});
+    closing_ = true;
+    closed_ = true;
+    auto effects = core_.take_effects();
+    loop_wakes_.notify_all();
+    watch_changed_.notify_all();
+    keeper_wakes_.notify_all();
+    lock.unlock();
+    carry_out(std::move(effects), {});
+  }
+  journal_->log().interrupt_waits();
+  {
+    const std::scoped_lock lock(notify_mutex_);
+    notify_closing_ = true;
+    notify_wakes_.notify_all();
+  }
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+}  // namespace holdfast

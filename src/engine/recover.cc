@@ -1,0 +1,137 @@
+// Recovery: what other writers, or a crash between their commits, have left undone.
+#include <functional>
+
+#include "engine/chain.h"
+
+namespace holdfast {
+
+namespace {
+
+// Pays one debt, or leaves everything as it was: what one run lacks must not hold up the others.
+// An error is one of the store.
+Result<bool> try_to_pay(Turn& turn, const std::function<Result<void>()>& pay) {
+  const Turn::Mark mark = turn.mark();
+  const Result<void> paid = pay();
+  if (paid.ok()) {
+    return true;
+  }
+  turn.roll_back_to(mark);
+  const int exit_code = error_info(paid.error().code()).exit_code;
+  if (exit_code == 3 || exit_code == 5) {
+    return paid.error();
+  }
+  return false;
+}
+
+Result<void> schedule_planned(Turn& turn, const SharedText& key, const RunId& id) {
+  HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+  const PlannedRunnable* planned = run->find(key.view());
+  if (run->is_terminal() || planned == nullptr || planned->applied) {
+    return {};
+  }
+  const AttemptScheduled intent = intent_of(planned->plan, run->started()->workflow);
+  HOLDFAST_TRY(const auto fact,
+               decide_schedule(turn.state().queue(intent.queue), intent, turn.now()));
+  return fact.has_value() ? turn.emit(intent.queue, *fact) : Result<void>();
+}
+
+// The attempt of a debt, if there is still something to do about it.
+const Attempt* owed(Turn& turn, const SharedText& key, const SharedText& queue,
+                    AttemptStatus status) {
+  const Attempt* attempt = turn.state().queue(queue).find(key.view());
+  const bool open = attempt != nullptr && attempt->status == status && !attempt->applied;
+  return open ? attempt : nullptr;
+}
+
+Result<void> apply_completed(Turn& turn, const SharedText& key, const SharedText& queue) {
+  const Attempt* attempt = owed(turn, key, queue, AttemptStatus::completed);
+  if (attempt == nullptr) {
+    return {};
+  }
+  HOLDFAST_TRY(RunProjection * run, turn.state().run(attempt->run_id));
+  if (run->is_terminal()) {
+    return {};
+  }
+  if (run->definition() == nullptr) {
+    return Error{ErrorCode::unknown_workflow, "the definition of the run is not known here"};
+  }
+  HOLDFAST_TRY(const RunFacts facts, decide_apply(*run, *attempt, turn.now()));
+  return emit_with_attempts(turn, attempt->run_id, facts);
+}
+
+Result<void> progress_failed(Turn& turn, const SharedText& key, const SharedText& queue) {
+  const Attempt* attempt = owed(turn, key, queue, AttemptStatus::failed);
+  if (attempt == nullptr) {
+    return {};
+  }
+  HOLDFAST_TRY(RunProjection * run, turn.state().run(attempt->run_id));
+  if (run->is_terminal()) {
+    return {};
+  }
+  std::optional<PlannedRetry> retry;
+  for (const Attempt* other : turn.state().queue(queue).attempts_of(attempt->run_id)) {
+    if (other->step == attempt->step && other->attempt_number == attempt->attempt_number + 1) {
+      retry = PlannedRetry{other->runnable_key, other->visible_at};
+    }
+  }
+  HOLDFAST_TRY(const RunFacts facts, decide_after_failure(*run, *attempt, attempt->outcome->error,
+                                                          retry, turn.now()));
+  return emit_with_attempts(turn, attempt->run_id, facts);
+}
+
+Result<void> start_missing_child(Turn& turn, const ChildRunStarted& link) {
+  HOLDFAST_TRY(const bool exists, turn.state().run_exists(link.child_run_id));
+  if (exists) {
+    return {};
+  }
+  if (link.input.empty()) {
+    return Error{ErrorCode::missing_fields, "the link does not say what the child was to do"};
+  }
+  HOLDFAST_TRY(const auto definition,
+               link.child_definition_fingerprint.empty()
+                   ? turn.definitions().current(link.child_workflow.view())
+                   : turn.definitions().pinned(link.child_definition_fingerprint));
+  HOLDFAST_TRY(const Started started,
+               start_run(turn, start_of_child(link, definition), IdOrigin::given));
+  static_cast<void>(started);
+  return {};
+}
+
+// Tries each debt of one kind once, in their order.
+template <typename Map, typename Pay>
+Result<std::size_t> pay_all(Turn& turn, Map& debts, Pay pay) {
+  std::size_t count = 0;
+  const Map open = debts;
+  for (const auto& [key, value] : open) {
+    HOLDFAST_TRY(const bool paid, try_to_pay(turn, [&] { return pay(key, value); }));
+    if (paid) {
+      ++count;
+      erase(&turn.state().undo(), debts, key);
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<std::size_t> recover(Turn& turn) {
+  Debts& debts = turn.state().debts();
+  HOLDFAST_TRY(std::size_t scheduled, pay_all(turn, debts.unscheduled, [&](const auto& key, auto run) {
+                 return schedule_planned(turn, key, run);
+               }));
+  HOLDFAST_TRY(std::size_t applied,
+               pay_all(turn, debts.unapplied, [&](const auto& key, const auto& queue) {
+                 return apply_completed(turn, key, queue);
+               }));
+  HOLDFAST_TRY(std::size_t progressed,
+               pay_all(turn, debts.unprogressed, [&](const auto& key, const auto& queue) {
+                 return progress_failed(turn, key, queue);
+               }));
+  HOLDFAST_TRY(std::size_t started,
+               pay_all(turn, debts.children, [&](const auto& /*child*/, const auto& link) {
+                 return start_missing_child(turn, link);
+               }));
+  return scheduled + applied + progressed + started;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,109 @@
+#include "engine/turn.h"
+
+#include "workflow/run_fact.h"
+
+namespace holdfast {
+
+namespace {
+
+// A rule that decide did not know of. Nothing of it is written.
+Error broken_rule(const Anomaly& anomaly) {
+  return Error{ErrorCode::invalid_transition, "the fact " + anomaly.entry_type.str() +
+                                                  " would break the rule " + anomaly.reason.str()}
+      .with("reason", anomaly.reason.view())
+      .with("run_id", to_string(anomaly.run_id));
+}
+
+}  // namespace
+
+Result<void> Turn::add(const ThreadId& thread, Result<NewEntry> entry) {
+  if (!entry.ok()) {
+    return std::move(entry).error();
+  }
+  ++group_.entries;
+  group_.bytes += entry.value().data.view().size();
+  if (group_.commit.empty() || group_.commit.back().thread != thread) {
+    group_.commit.push_back(ThreadAppend{thread, std::nullopt, {}});
+  }
+  group_.commit.back().entries.push_back(std::move(entry).value());
+  return {};
+}
+
+Result<void> Turn::emit(const RunFact& fact) {
+  const RunId id = std::visit([](const auto& known) { return known.run_id; }, fact);
+  const RunProjection& run = state_.held(id);
+  const std::size_t anomalies = run.anomalies().size();
+  state_.evolve(now_, fact);
+  if (run.anomalies().size() != anomalies) {
+    return broken_rule(run.anomalies().back());
+  }
+  if (std::holds_alternative<RunTerminal>(fact)) {
+    group_.ended.push_back(id);
+  }
+  return add(run_thread(id), to_entry(fact, now_));
+}
+
+Result<void> Turn::emit(const SharedText& queue, const DispatchFact& fact) {
+  DispatchProjection& known = state_.queue(queue);
+  const std::size_t anomalies = known.anomalies().size();
+  state_.evolve(queue, now_, fact);
+  if (known.anomalies().size() != anomalies) {
+    return broken_rule(known.anomalies().back());
+  }
+  if (const auto* scheduled = std::get_if<AttemptScheduled>(&fact)) {
+    note_wakeup(queue, scheduled->runnable_key);
+  } else if (const auto* failed = std::get_if<AttemptFailed>(&fact);
+             failed != nullptr && !failed->retry_runnable_key.empty()) {
+    note_wakeup(queue, failed->retry_runnable_key);
+  }
+  return add(dispatch_thread(queue.view()), to_entry(fact, now_));
+}
+
+void Turn::note_wakeup(const SharedText& queue, const SharedText& runnable_key) {
+  const Attempt& attempt = *state_.queue(queue).find(runnable_key.view());
+  group_.wakeups.push_back(
+      {attempt.run_id, runnable_key, queue, attempt.handler, attempt.visible_at});
+}
+
+Result<void> Turn::emit_listing(const RunIndexed& indexed, const RunCataloged& cataloged) {
+  HOLDFAST_CHECK(add(index_thread(indexed.workflow.view()), to_entry(indexed, now_)));
+  return add(catalog_thread(), to_entry(cataloged, now_));
+}
+
+Result<void> Turn::emit_definition(const Definition& definition) {
+  if (state_.knows_definition(definition.fingerprint())) {
+    return {};
+  }
+  state_.note_definition(definition.fingerprint());
+  const DefinitionRegistered fact{definition.workflow(), definition.fingerprint(),
+                                  definition.version(), definition.spec()};
+  return add(definition_thread(definition.fingerprint().view()), to_entry(fact, now_));
+}
+
+Turn::Mark Turn::mark() const {
+  return Mark{state_.undo().mark(),
+              group_.commit.size(),
+              group_.commit.empty() ? 0 : group_.commit.back().entries.size(),
+              group_.entries,
+              group_.bytes,
+              group_.ended.size(),
+              group_.wakeups.size()};
+}
+
+void Turn::roll_back_to(const Mark& mark) {
+  state_.undo().roll_back_to(mark.undo);
+  group_.commit.erase(group_.commit.begin() + static_cast<std::ptrdiff_t>(mark.parts),
+                      group_.commit.end());
+  if (!group_.commit.empty()) {
+    auto& entries = group_.commit.back().entries;
+    entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(mark.last_part_entries),
+                  entries.end());
+  }
+  group_.entries = mark.entries;
+  group_.bytes = mark.bytes;
+  group_.ended.resize(mark.ended);
+  group_.wakeups.erase(group_.wakeups.begin() + static_cast<std::ptrdiff_t>(mark.wakeups),
+                       group_.wakeups.end());
+}
+
+}  // namespace holdfast

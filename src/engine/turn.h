@@ -1,0 +1,72 @@
+// Turn: one pass of the loop, as the commands in it see it. What a command emits is applied to
+// the state at once and joins the group that will be written as one batch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/live_state.h"
+#include "journal/journal.h"
+
+namespace holdfast {
+
+// An attempt that can be claimed, for those who tell workers.
+struct Wakeup {
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText queue;
+  SharedText handler;
+  TimeMs visible_at;
+};
+
+// What is written as one batch.
+struct GroupFacts {
+  Commit commit;
+  std::size_t entries = 0;
+  std::size_t bytes = 0;
+  std::vector<RunId> ended;     // runs that leave memory once this is durable
+  std::vector<Wakeup> wakeups;  // attempts that are new in this group
+};
+
+class Turn {
+ public:
+  Turn(LiveState& state, Definitions& definitions, TimeMs now, GroupFacts& group)
+      : state_(state), definitions_(definitions), now_(now), group_(group) {}
+
+  [[nodiscard]] TimeMs now() const { return now_; }
+  LiveState& state() { return state_; }
+  Definitions& definitions() { return definitions_; }
+
+  // Of a run that state().run or new_run has given out.
+  // Each is an error when the projection would not take the fact as it is; the command is then
+  // refused.
+  Result<void> emit(const RunFact& fact);
+  Result<void> emit(const SharedText& queue, const DispatchFact& fact);
+  Result<void> emit_listing(const RunIndexed& indexed, const RunCataloged& cataloged);
+  Result<void> emit_definition(const Definition& definition);
+
+  // Takes back everything since the mark.
+  struct Mark {
+    UndoLog::Mark undo;
+    std::size_t parts;
+    std::size_t last_part_entries;
+    std::size_t entries;
+    std::size_t bytes;
+    std::size_t ended;
+    std::size_t wakeups;
+  };
+  [[nodiscard]] Mark mark() const;
+  void roll_back_to(const Mark& mark);
+
+ private:
+  Result<void> add(const ThreadId& thread, Result<NewEntry> entry);
+  void note_wakeup(const SharedText& queue, const SharedText& runnable_key);
+
+  LiveState& state_;
+  Definitions& definitions_;
+  TimeMs now_;
+  GroupFacts& group_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,47 @@
+// WaitingWorker: somebody who wants an attempt to execute. The loop gives it the next one it can
+// execute; the claim is durable before `assigned` is called.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "dispatch/decide.h"
+
+namespace holdfast {
+
+// A claimed attempt, as its worker needs it.
+struct Assignment {
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText idempotency_key;
+  SharedText workflow;
+  SharedText step;
+  SharedText handler;
+  SharedText queue;
+  std::uint32_t attempt_number = 0;
+  Payload input;
+  Payload trace;
+  ClaimProof proof;
+  TimeMs lease_until;
+  std::uint64_t lease_ms = 0;
+};
+
+struct Skills {
+  std::vector<SharedText> queues;    // in the order they are looked at
+  std::vector<SharedText> handlers;  // empty: anything
+};
+
+struct WaitingWorker {
+  // Workers that can do the same share it: one look serves them all.
+  std::shared_ptr<const Skills> skills;
+  Claimant claimant;
+  // Called once, from the thread that drives the loop: with an attempt, or why there is none.
+  std::function<void(Result<Assignment>)> assigned;
+  // If set, the loop keeps the claim alive until it is dropped, and calls this when it is lost.
+  std::function<void(const SharedText& claim_id, const Error&)> lost;
+};
+
+using WaitingWorkerPtr = std::shared_ptr<WaitingWorker>;
+
+}  // namespace holdfast

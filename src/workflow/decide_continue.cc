@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+
+#include "workflow/planning.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::size_t kMaxKeyBytes = 255;
+
+Error unsafe(const RunProjection& run, std::string_view reason, const std::string& message) {
+  return refusal(run, ErrorCode::unsafe_continuation, message).with("reason", reason);
+}
+
+Result<void> check_command(const RunProjection& run, const ContinueRun& command) {
+  HOLDFAST_CHECK(check_started(run));
+  const std::string_view key = command.continuation_key.view();
+  if (key.empty() || key.size() > kMaxKeyBytes) {
+    return refusal(run, ErrorCode::invalid_argument,
+                   fmt::format("a continuation key has 1 to {} bytes", kMaxKeyBytes))
+        .with("field", "continuation_key");
+  }
+  if (!or_empty(command.input).is_object()) {
+    return refusal(run, ErrorCode::invalid_argument, "the input is no JSON object")
+        .with("field", "input");
+  }
+  return {};
+}
+
+// Whether the run continues already, in this way.
+Result<bool> is_requested(const RunProjection& run, const ContinueRun& command) {
+  const auto& known = run.rare().continuation;
+  if (!known.has_value()) {
+    return false;
+  }
+  if (known->continuation_key == command.continuation_key &&
+      known->input == or_empty(command.input)) {
+    return true;
+  }
+  return refusal(run, ErrorCode::conflicting_continuation,
+                 fmt::format("it continues as {} under the key {}",
+                             to_string(known->successor_run_id), known->continuation_key.view()))
+      .with("successor_run_id", to_string(known->successor_run_id))
+      .with("continuation_key", known->continuation_key.view());
+}
+
+// `source` is the runnable that asks; what else is open would be lost.
+Result<void> check_safe(const RunProjection& run, const PlannedRunnable* source) {
+  if (run.is_terminal()) {
+    return refusal(run, ErrorCode::terminal_run, fmt::format("it is {}", to_text(run.status())));
+  }
+  if (run.manual_state().has_value()) {
+    const std::string_view step = run.manual_state()->step.view();
+    return unsafe(run, "manual_state", fmt::format("it waits at step {}", step)).with("step", step);
+  }
+  if (!run.anomalies().empty()) {
+    return unsafe(run, "workflow_anomalies", "its thread has entries that break its rules");
+  }
+  for (const PlannedRunnable* planned : run.runnables()) {
+    const bool open = !planned->applied && run.latest(planned->plan.step.view()) == planned;
+    if (open && planned != source) {
+      return unsafe(run, "unapplied_runnables",
+                    fmt::format("step {} is not done", planned->plan.step.view()))
+          .with("step", planned->plan.step.view())
+          .with("runnable_key", planned->plan.runnable_key.view());
+    }
+  }
+  return {};
+}
+
+void add_continuation(RunFacts& facts, const RunProjection& run, const ContinueRun& command) {
+  const PinnedDefinition pinned = run.pinned_definition();
+  RunContinuationRequested request;
+  request.run_id = run.run_id();
+  request.successor_run_id = successor_run_id(run.run_id(), command.continuation_key.view());
+  request.continuation_key = command.continuation_key;
+  request.workflow = run.started()->workflow;
+  request.trigger = run.started()->trigger.empty() ? "manual" : run.started()->trigger;
+  request.input = or_empty(command.input);
+  request.definition = "current";
+  request.definition_fingerprint = pinned.fingerprint;
+  request.definition_version = pinned.version;
+  facts.emplace_back(std::move(request));
+  facts.emplace_back(terminal_fact(run, TerminalStatus::continued));
+}
+
+}  // namespace
+
+RunId successor_run_id(const RunId& run, std::string_view continuation_key) {
+  return derive_run_id({"continuation", to_string(run), continuation_key});
+}
+
+Result<RunFacts> decide_continue(const RunProjection& run, const ContinueRun& command,
+                                 TimeMs /*now*/) {
+  HOLDFAST_CHECK(check_command(run, command));
+  HOLDFAST_TRY(const bool requested, is_requested(run, command));
+  RunFacts facts;
+  if (!requested) {
+    HOLDFAST_CHECK(check_safe(run, nullptr));
+    add_continuation(facts, run, command);
+  }
+  return facts;
+}
+
+Result<RunFacts> decide_continue(const RunProjection& run, const Attempt& attempt,
+                                 const ContinueRun& command, TimeMs now) {
+  HOLDFAST_CHECK(check_command(run, command));
+  HOLDFAST_TRY(const bool requested, is_requested(run, command));
+  RunFacts facts;
+  if (requested) {
+    return facts;
+  }
+  HOLDFAST_TRY(const PlannedRunnable* const planned, find_applicable(run, attempt));
+  if (planned == nullptr) {
+    return facts;
+  }
+  HOLDFAST_CHECK(check_safe(run, planned));
+  facts.emplace_back(applied_fact(run, attempt, now));
+  add_continuation(facts, run, command);
+  return facts;
+}
+
+StartRun start_of_successor(const RunContinuationRequested& request, const SharedText& queue,
+                            std::shared_ptr<const Definition> definition) {
+  StartRun command;
+  command.run_id = request.successor_run_id;
+  command.definition = std::move(definition);
+  command.queue = queue;
+  command.trigger = request.trigger;
+  command.input = request.input;
+  command.source.source = "continuation";
+  command.continued_from = RunContinuedFrom{request.successor_run_id, request.run_id,
+                                            request.continuation_key};
+  return command;
+}
+
+}  // namespace holdfast
