@@ -26,7 +26,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(holdfast_options INTERFACE -Wno-restrict)
 endif()
 target_compile_definitions(holdfast_options INTERFACE _GLIBCXX_ASSERTIONS)
-target_include_directories(holdfast_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
+target_include_directories(holdfast_options INTERFACE
+  "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(holdfast_options INTERFACE -fstack-protector-strong)

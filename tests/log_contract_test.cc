@@ -276,9 +276,8 @@ TEST_P(LogContract, waiting_ends_when_another_handle_appends) {
   EXPECT_EQ(waiter->head().position, Position{1});
   EXPECT_LT(std::chrono::steady_clock::now(), deadline);
   must(waiter->wait_for_change(Position{0}, std::chrono::seconds(30)));  // returns at once
-  std::thread interrupted([&] {
-    must(waiter->wait_for_change(waiter->head().position, std::chrono::seconds(600)));
-  });
+  std::thread interrupted(
+      [&] { must(waiter->wait_for_change(waiter->head().position, std::chrono::seconds(600))); });
   waiter->interrupt_waits();
   interrupted.join();
 }

@@ -27,7 +27,8 @@ def with_headers(source, seen):
         return
     seen[source] = source.read_bytes()
     for name in INCLUDE.findall(seen[source]):
-        with_headers(ROOT / "src" / name.decode(), seen)
+        for folder in ("src", "include"):
+            with_headers(ROOT / folder / name.decode(), seen)
 
 
 def fingerprint(command):

@@ -40,6 +40,11 @@ OWNERS = [
 ]
 TEST_LIBRARIES = ("gtest/", "gmock/", "rapidcheck")
 
+# The public headers: what is in them by themselves, and the room that implements the others.
+PUBLIC = "holdfast"
+SHARED_HEADERS = {f"holdfast/{name}.h" for name in ("assert", "error", "error_codes", "result")}
+PUBLIC_ROOM = "embed"
+
 PURE_ROOMS = {"dispatch", "workflow", "delivery", "mesh"}
 IMPURE_HEADERS = re.compile(
     r"chrono|ctime|time\.h|random|thread|mutex|shared_mutex|condition_variable|future|atomic|"
@@ -199,14 +204,27 @@ def check_includes(tree):
             if quote == '"' and not (target == "tests" and file.is_test):
                 if "/" not in name:
                     yield file.name, line, f'include "{file.room}/{name}", from src/'
+                elif target == PUBLIC:
+                    if name not in SHARED_HEADERS and PUBLIC_ROOM not in reach:
+                        yield file.name, line, f'"{name}" is for {PUBLIC_ROOM} and above'
                 elif target not in reach:
                     yield file.name, line, f"room {file.room} does not declare its use of {target}"
 
 
+def check_public_headers(tree):
+    for file in tree.code:
+        if not file.name.startswith("include/"):
+            continue
+        for line, quote, name in file.includes():
+            if quote == '"' and not name.startswith(PUBLIC + "/"):
+                yield file.name, line, f'"{name}" is not public'
+            if quote == "<" and not re.fullmatch(r"[a-z_]+", name):
+                yield file.name, line, f"<{name}>: public headers include the standard library only"
+
+
 def check_libraries(tree):
     for file in tree.code:
-        in_include = file.name.startswith("include/")
-        if file.room is None and not in_include:
+        if file.room is None:
             continue
         for line, quote, name in file.includes():
             if quote != "<":
@@ -348,7 +366,7 @@ ERROR_CODE = re.compile(r"\bX\((\w+),\s*(\d+),\s*(\d+),\s*(\d+),\s*(\w+),")
 
 
 def check_error_pages(tree):
-    codes_name = "src/base/error_codes.h"
+    codes_name = "include/holdfast/error_codes.h"
     codes_path = tree.root / codes_name
     if not codes_path.is_file():
         return
@@ -373,8 +391,8 @@ def check_error_pages(tree):
         yield f"docs/errors/{page}.md", 1, f"there is no error code {page}"
 
 
-CHECKS = [check_rooms, check_includes, check_libraries, check_purity, check_unordered, check_text,
-          check_headers, check_sizes, check_tests, check_error_pages]
+CHECKS = [check_rooms, check_includes, check_public_headers, check_libraries, check_purity,
+          check_unordered, check_text, check_headers, check_sizes, check_tests, check_error_pages]
 
 
 def problems(root):

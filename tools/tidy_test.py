@@ -32,7 +32,7 @@ add_subdirectory(src/cli)
     "src/base/README.md": "base\n",
     "src/base/add.h": GOOD_HEADER,
     "src/base/add.cc": '#include "base/add.h"\n\n#include <fmt/format.h>\n#include <zstd.h>\n',
-    "src/base/error_codes.h": """// Codes.
+    "include/holdfast/error_codes.h": """// Codes.
 #pragma once
 #define CODES(X) \\
   X(not_found, 3, 404, 2, permanent, "no") \\
@@ -127,7 +127,18 @@ class TidyTest(unittest.TestCase):
 
     def test_a_third_party_header_in_a_public_header(self):
         text = GOOD_HEADER.replace("once\n", "once\n#include <sqlite3.h>\n")
-        self.expect_code("include/holdfast/add.h", text, 3, "third-party")
+        self.expect_code("include/holdfast/add.h", text, 3, "standard library only")
+
+    def test_a_private_header_in_a_public_header(self):
+        text = GOOD_HEADER.replace("once\n", 'once\n#include "base/add.h"\n')
+        self.expect_code("include/holdfast/add.h", text, 3, "not public")
+
+    def test_a_public_header_below_the_room_that_implements_it(self):
+        self.expect_code("src/base/add.cc", '#include "holdfast/engine.h"\n', 1, "embed and above")
+
+    def test_a_public_header_that_all_share_is_fine(self):
+        self.assertEqual(
+            self.problems_with({"src/base/add.cc": '#include "holdfast/error.h"\n'}), [])
 
     def test_a_library_in_a_room_that_does_not_own_it(self):
         for header in ["boost/json.hpp", "boost/asio.hpp", "openssl/evp.h", "zstd.h",
@@ -236,7 +247,8 @@ class TidyTest(unittest.TestCase):
             self.expect_code("src/log/log_test.cc", "\n" + code + "\n", 2, "skip nor sleep")
 
     def test_an_error_code_without_page(self):
-        self.expect({"docs/errors/conflict.md": None}, "src/base/error_codes.h:5", "conflict.md")
+        self.expect({"docs/errors/conflict.md": None}, "include/holdfast/error_codes.h:5",
+                    "conflict.md")
 
     def test_a_page_without_error_code(self):
         self.expect({"docs/errors/gone.md": "# gone\n"}, "docs/errors/gone.md:1", "no error code")

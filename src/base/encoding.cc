@@ -27,14 +27,17 @@ constexpr auto kBase64Values = digit_values(kBase64Digits);
 }  // namespace
 
 std::string to_hex(std::span<const std::byte> bytes) {
-  std::string text;
-  text.reserve(bytes.size() * 2);
+  std::string text(bytes.size() * 2, '0');
+  write_hex(bytes, text.data());
+  return text;
+}
+
+void write_hex(std::span<const std::byte> bytes, char* out) {
   for (const std::byte byte : bytes) {
     const auto value = std::to_integer<unsigned>(byte);
-    text += kHexDigits[value >> 4U];
-    text += kHexDigits[value & 0xfU];
+    *out++ = kHexDigits[value >> 4U];
+    *out++ = kHexDigits[value & 0xfU];
   }
-  return text;
 }
 
 std::string to_base64url(std::span<const std::byte> bytes) {

@@ -12,6 +12,8 @@
 namespace holdfast {
 
 std::string to_hex(std::span<const std::byte> bytes);
+// Two characters for each byte.
+void write_hex(std::span<const std::byte> bytes, char* out);
 std::string to_base64url(std::span<const std::byte> bytes);
 
 // Strict: upper-case hex, padding, stray bits and foreign characters are invalid_argument.

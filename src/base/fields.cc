@@ -31,13 +31,13 @@ void write_value(std::string& out, const std::string& value) { append_json_strin
 void write_value(std::string& out, const Payload& value) { out += value.view(); }
 void write_value(std::string& out, const Uuid& value) {
   out += '"';
-  out += to_string(value);
+  append_uuid(out, value);
   out += '"';
 }
 void write_value(std::string& out, const Digest& value) {
-  out += '"';
-  out += to_hex(value);
-  out += '"';
+  const std::size_t begin = out.size();
+  out.resize(begin + 2 + value.size() * 2, '"');
+  write_hex(value, out.data() + begin + 1);
 }
 void write_value(std::string& out, TimeMs value) { write_number(out, value.value); }
 void write_value(std::string& out, bool value) { out += value ? "true" : "false"; }

@@ -301,10 +301,11 @@ class FieldReader {
   std::string ill_typed_;
 };
 
-// The JSON object of a struct. missing_fields when something required has no value.
+inline constexpr std::size_t kUsualBytes = 448;  // more than most facts need
+
+// Appends the JSON object of a struct. missing_fields when something required has no value.
 template <HasFields T>
-Result<JsonText> to_json(const T& value) {
-  std::string out;
+Result<void> append_json(std::string& out, const T& value) {
   FieldWriter writer(out);
   T::visit(value, writer);
   std::string missing = std::move(writer).finish();
@@ -312,6 +313,14 @@ Result<JsonText> to_json(const T& value) {
     return Error{ErrorCode::missing_fields, "required fields have no value: " + missing}.with(
         "fields", missing);
   }
+  return {};
+}
+
+template <HasFields T>
+Result<JsonText> to_json(const T& value) {
+  std::string out;
+  out.reserve(kUsualBytes);
+  HOLDFAST_CHECK(append_json(out, value));
   return JsonText::trusted(std::move(out));
 }
 

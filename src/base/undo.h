@@ -67,14 +67,15 @@ typename Map::mapped_type& insert(UndoLog* undo, Map& map, const typename Map::k
 
 template <typename Map>
 void erase(UndoLog* undo, Map& map, const typename Map::key_type& key) {
-  if (undo == nullptr) {
-    map.erase(key);
+  const auto at = map.find(key);
+  if (at == map.end()) {
     return;
   }
   // The node is kept as it is, so that pointers to what is in it are right again afterwards.
-  auto node = std::make_shared<typename Map::node_type>(map.extract(key));
-  if (!node->empty()) {
-    undo->add([&map, node] { map.insert(std::move(*node)); });
+  auto node = map.extract(at);
+  if (undo != nullptr) {
+    auto kept = std::make_shared<typename Map::node_type>(std::move(node));
+    undo->add([&map, kept] { map.insert(std::move(*kept)); });
   }
 }
 

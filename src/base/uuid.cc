@@ -32,11 +32,21 @@ Uuid make_uuid(TimeMs now, Random& random) {
 }
 
 std::string to_string(const Uuid& uuid) {
-  std::string text = to_hex(uuid.bytes);
-  for (const std::size_t dash : kDashes) {
-    text.insert(dash, 1, '-');
-  }
+  std::string text;
+  append_uuid(text, uuid);
   return text;
+}
+
+void append_uuid(std::string& out, const Uuid& uuid) {
+  const std::size_t begin = out.size();
+  out.resize(begin + kTextLength, '-');
+  char* text = out.data() + begin;
+  const std::span<const std::byte> bytes(uuid.bytes);
+  write_hex(bytes.subspan(0, 4), text);
+  write_hex(bytes.subspan(4, 2), text + 9);
+  write_hex(bytes.subspan(6, 2), text + 14);
+  write_hex(bytes.subspan(8, 2), text + 19);
+  write_hex(bytes.subspan(10, 6), text + 24);
 }
 
 Result<Uuid> parse_uuid(std::string_view text) {

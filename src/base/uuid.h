@@ -22,6 +22,7 @@ Uuid make_uuid(TimeMs now, Random& random);
 
 // Lower-case, 8-4-4-4-12.
 std::string to_string(const Uuid& uuid);
+void append_uuid(std::string& out, const Uuid& uuid);
 // Any version; letters in either case. invalid_argument otherwise.
 Result<Uuid> parse_uuid(std::string_view text);
 

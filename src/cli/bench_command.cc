@@ -1,30 +1,58 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <functional>
+
+#include "bench/engine_bench.h"
 #include "bench/journal_bench.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 
 namespace holdfast {
 
-Result<void> run_bench_journal(const BenchJournalOptions& options, Context& context) {
+namespace {
+
+// Runs a benchmark that speaks as people or programs want it, and says what it leaves behind.
+Result<void> run_bench(const std::string& name, Context& context,
+                       const std::function<Result<std::string>(BenchWorld&)>& bench) {
   const bool table = !context.json() && is_terminal(STDOUT_FILENO);
-  BenchReport report("journal", table ? BenchForm::table : BenchForm::json_lines, context.out);
+  BenchReport report(name, table ? BenchForm::table : BenchForm::json_lines, context.out);
   BenchWorld world{context.clock, context.random, report, {}};
   if (is_terminal(STDERR_FILENO)) {
     world.note = [](std::string_view text) { fmt::print(stderr, "… {}\n", text); };
   }
-  const JournalBenchOptions bench{
-      .store = options.store,
-      .entries = options.entries.value_or(0),
-      .effort = options.quick ? BenchEffort::quick : BenchEffort::full,
-      .after = options.keep ? AfterBench::keep : AfterBench::remove,
-  };
-  HOLDFAST_TRY(const std::string left_behind, run_journal_bench(bench, world));
+  HOLDFAST_TRY(const std::string left_behind, bench(world));
   if (!left_behind.empty()) {
     fmt::print(stderr, "{}\n", left_behind);
   }
   return {};
+}
+
+BenchEffort effort_of(bool quick) { return quick ? BenchEffort::quick : BenchEffort::full; }
+AfterBench after_of(bool keep) { return keep ? AfterBench::keep : AfterBench::remove; }
+
+}  // namespace
+
+Result<void> run_bench_journal(const BenchJournalOptions& options, Context& context) {
+  return run_bench("journal", context, [&](BenchWorld& world) {
+    return run_journal_bench({.store = options.store,
+                              .entries = options.entries.value_or(0),
+                              .effort = effort_of(options.quick),
+                              .after = after_of(options.keep)},
+                             world);
+  });
+}
+
+Result<void> run_bench_engine(const BenchEngineOptions& options, Context& context) {
+  return run_bench("engine", context, [&](BenchWorld& world) {
+    return run_engine_bench({.store = options.store,
+                             .only = options.only,
+                             .pending = options.pending.value_or(0),
+                             .steps = options.steps.value_or(0),
+                             .effort = effort_of(options.quick),
+                             .after = after_of(options.keep)},
+                            world);
+  });
 }
 
 }  // namespace holdfast

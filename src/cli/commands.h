@@ -17,5 +17,6 @@ Result<void> run_import(const ImportOptions& options, Context& context);
 Result<void> run_copy(const CopyOptions& options, Context& context);
 Result<void> run_seal(const SealCommandOptions& options, Context& context);
 Result<void> run_bench_journal(const BenchJournalOptions& options, Context& context);
+Result<void> run_bench_engine(const BenchEngineOptions& options, Context& context);
 
 }  // namespace holdfast

@@ -100,7 +100,8 @@ Examples:
 const char* const kBench = "Measure this machine.";
 const char* const kBenchExamples = R"(Examples:
   holdfast bench journal --quick
-  holdfast bench journal --help)";
+  holdfast bench engine --quick
+  holdfast bench engine --help)";
 
 const char* const kBenchJournal = "Measure a journal against the raw disk under it.";
 const char* const kBenchJournalExamples =
@@ -113,5 +114,20 @@ Examples:
   holdfast bench journal
   holdfast bench journal --quick --json
   holdfast bench journal --store sqlite:/data/bench.db --keep)";
+
+const char* const kBenchEngine = "Measure runs and steps against the raw disk under them.";
+const char* const kBenchEngineExamples =
+    R"(Handlers do nothing, so what is measured is the engine. limit is what the disk does with the
+same bytes and as many syncs, measured in the same run; for claims with many pending attempts it
+is the rate with few, for the last steps of a long run the time of its first. ratio is
+value / limit. A single chain is also measured in syncs of the disk.
+Cases: one_step, chains, single_chain, fan_out, pending, sleeping, long_run.
+Prints a table on a terminal, otherwise JSON lines. The store must not exist yet; without
+--store it is a temporary file under $TMPDIR or /var/tmp.
+
+Examples:
+  holdfast bench engine
+  holdfast bench engine --only single_chain
+  holdfast bench engine --store postgres://user@host/database?schema=scratch --json)";
 
 }  // namespace holdfast::help

@@ -27,5 +27,7 @@ extern const char* const kBench;
 extern const char* const kBenchExamples;
 extern const char* const kBenchJournal;
 extern const char* const kBenchJournalExamples;
+extern const char* const kBenchEngine;
+extern const char* const kBenchEngineExamples;
 
 }  // namespace holdfast::help

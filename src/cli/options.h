@@ -67,9 +67,18 @@ struct BenchJournalOptions {
   bool quick = false;
 };
 
-using Command =
-    std::variant<ShowText, AppendOptions, StatOptions, CatOptions, VerifyOptions, ExportOptions,
-                 ImportOptions, CopyOptions, SealCommandOptions, BenchJournalOptions>;
+struct BenchEngineOptions {
+  std::string store;  // empty: a temporary file
+  std::string only;   // empty: all cases
+  std::optional<std::uint64_t> pending;
+  std::optional<std::uint64_t> steps;
+  bool keep = false;
+  bool quick = false;
+};
+
+using Command = std::variant<ShowText, AppendOptions, StatOptions, CatOptions, VerifyOptions,
+                             ExportOptions, ImportOptions, CopyOptions, SealCommandOptions,
+                             BenchJournalOptions, BenchEngineOptions>;
 
 enum class OutputForm : std::uint8_t { text, json };
 

@@ -167,6 +167,20 @@ class Grammar {
                "Entries in the journal that is opened and sealed (default: 1000000)");
     journal->add_flag("--keep", options->keep, "Leave the journal that was made");
     journal->add_flag("--quick", options->quick, "A few seconds only; the numbers mean little");
+    add_bench_engine(parent);
+  }
+
+  void add_bench_engine(CLI::App& parent) {
+    auto [engine, options] =
+        add<BenchEngineOptions>(parent, "engine", help::kBenchEngine, help::kBenchEngineExamples);
+    engine->add_option("--store", options->store, "Where: sqlite:PATH, postgres://… or memory:")
+        ->type_name("URL");
+    engine->add_option("--only", options->only, "One case")->type_name("CASE");
+    add_number(*engine, "--pending", options->pending,
+               "Pending attempts of the case with many (default: 1000000)");
+    add_number(*engine, "--steps", options->steps, "Steps of the long run (default: 100000)");
+    engine->add_flag("--keep", options->keep, "Leave the journal that was made");
+    engine->add_flag("--quick", options->quick, "A few seconds only; the numbers mean little");
   }
 
   // The innermost command that was named.

@@ -44,6 +44,9 @@ struct Runner {
   Result<void> operator()(const BenchJournalOptions& options) const {
     return run_bench_journal(options, context);
   }
+  Result<void> operator()(const BenchEngineOptions& options) const {
+    return run_bench_engine(options, context);
+  }
 };
 
 // Messages of other programs, a database server's for example, may have several lines.

@@ -22,15 +22,30 @@ std::string_view fact_kind(const std::variant<Facts...>& fact) {
   return std::visit([](const auto& known) { return std::decay_t<decltype(known)>::kKind; }, fact);
 }
 
+// Appends the JSON form of a fact.
+template <typename Fact>
+Result<void> append_fact(std::string& out, const Fact& fact) {
+  Result<void> written = append_json(out, fact);
+  if (written.ok()) {
+    written = check_fact(fact);
+  }
+  if (!written.ok()) {
+    return std::move(written).error().with("kind", Fact::kKind).in(std::string(Fact::kKind));
+  }
+  return {};
+}
+
+template <typename... Facts>
+Result<void> append_fact(std::string& out, const std::variant<Facts...>& fact) {
+  return std::visit([&out](const auto& known) { return append_fact(out, known); }, fact);
+}
+
 template <typename Fact>
 Result<NewEntry> encode_fact(const Fact& fact, TimeMs at) {
-  auto data = to_json(fact);
-  const Result<void> checked = check_fact(fact);
-  if (!data.ok() || !checked.ok()) {
-    Error error = data.ok() ? checked.error() : data.error();
-    return std::move(error).with("kind", Fact::kKind).in(std::string(Fact::kKind));
-  }
-  return NewEntry{std::string(Fact::kKind), at, std::move(data).value()};
+  std::string data;
+  data.reserve(kUsualBytes);
+  HOLDFAST_CHECK(append_fact(data, fact));
+  return NewEntry{std::string(Fact::kKind), at, JsonText::trusted(std::move(data))};
 }
 
 template <typename... Facts>

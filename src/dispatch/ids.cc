@@ -13,9 +13,13 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 128;
 
-ThreadId thread_named(std::string_view kind, std::string_view name) {
-  auto thread = ThreadId::parse(fmt::format("{}:{}", kind, name));
-  return std::move(thread).value();
+// Names that passed check_name cannot break a thread name.
+ThreadId thread_named(std::string_view prefix, std::string_view name) {
+  std::string text;
+  text.reserve(prefix.size() + name.size());
+  text += prefix;
+  text += name;
+  return ThreadId::trusted(std::move(text));
 }
 
 }  // namespace
@@ -39,7 +43,9 @@ RunId derive_run_id(std::initializer_list<std::string_view> parts) {
 }
 
 SharedText runnable_key(const RunId& run, std::string_view step, std::uint32_t attempt_number) {
-  std::string key = to_string(run);
+  std::string key;
+  key.reserve(48 + step.size());
+  append_uuid(key, run.uuid);
   key += ':';
   key += step;
   key += ':';
@@ -61,9 +67,14 @@ Result<void> check_name(std::string_view what, std::string_view name) {
   return {};
 }
 
-ThreadId run_thread(const RunId& run) { return thread_named("run", to_string(run)); }
-ThreadId dispatch_thread(std::string_view queue) { return thread_named("dispatch", queue); }
-ThreadId index_thread(std::string_view workflow) { return thread_named("run_index", workflow); }
-ThreadId catalog_thread() { return thread_named("run_catalog", "all"); }
+ThreadId run_thread(const RunId& run) {
+  std::string text = "run:";
+  text.reserve(40);
+  append_uuid(text, run.uuid);
+  return ThreadId::trusted(std::move(text));
+}
+ThreadId dispatch_thread(std::string_view queue) { return thread_named("dispatch:", queue); }
+ThreadId index_thread(std::string_view workflow) { return thread_named("run_index:", workflow); }
+ThreadId catalog_thread() { return thread_named("run_catalog:", "all"); }
 
 }  // namespace holdfast

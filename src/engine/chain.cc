@@ -26,13 +26,20 @@ Result<DispatchProjection*> queue_with(Turn& turn, const ClaimProof& proof) {
       .in("attempt " + proof.runnable_key.str());
 }
 
-// The run takes in how an attempt ended. Without the definition it stays for those who have it.
-Result<void> apply_outcome(Turn& turn, const Attempt& attempt) {
-  HOLDFAST_TRY(RunProjection * run, turn.state().run(attempt.run_id));
+// What follows a step can be decided only by those who know the definition.
+Result<RunProjection*> run_with_definition(Turn& turn, const RunId& id) {
+  HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
   if (run->definition() == nullptr) {
     return Error{ErrorCode::unknown_workflow,
-                 "the definition of run " + to_string(attempt.run_id) + " is not known here"};
+                 "the definition of run " + to_string(id) + " is not known here"}
+        .with("run_id", to_string(id));
   }
+  return run;
+}
+
+// The run takes in how an attempt ended. Without the definition it stays for those who have it.
+Result<void> apply_outcome(Turn& turn, const Attempt& attempt) {
+  HOLDFAST_TRY(RunProjection * run, run_with_definition(turn, attempt.run_id));
   HOLDFAST_TRY(const RunFacts facts, decide_apply(*run, attempt, turn.now()));
   return emit_with_attempts(turn, attempt.run_id, facts);
 }
@@ -98,8 +105,8 @@ Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id) {
   for (const RunFact& fact : facts) {
     HOLDFAST_CHECK(turn.emit(fact));
   }
-  HOLDFAST_CHECK(turn.emit_listing({command.run_id, workflow, queue},
-                                   {command.run_id, workflow, queue}));
+  HOLDFAST_CHECK(
+      turn.emit_listing({command.run_id, workflow, queue}, {command.run_id, workflow, queue}));
   HOLDFAST_CHECK(turn.emit(queue, RunQueued{command.run_id, queue}));
   for (const RunFact& fact : facts) {
     if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
@@ -144,11 +151,8 @@ Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Complet
 Result<void> fail_attempt(Turn& turn, const ClaimProof& proof, const Failure& failure) {
   HOLDFAST_TRY(DispatchProjection * queue, queue_with(turn, proof));
   const Attempt* attempt = queue->find(proof.runnable_key.view());
-  auto run = turn.state().run(attempt->run_id);
-  std::optional<PlannedRetry> planned;
-  if (run.ok()) {
-    planned = plan_retry(*run.value(), *attempt, failure, turn.now());
-  }
+  HOLDFAST_TRY(RunProjection * run, run_with_definition(turn, attempt->run_id));
+  const auto planned = plan_retry(*run, *attempt, failure, turn.now());
   std::optional<Retry> retry;
   if (planned.has_value()) {
     retry = Retry{planned->runnable_key, planned->visible_at};
@@ -158,12 +162,9 @@ Result<void> fail_attempt(Turn& turn, const ClaimProof& proof, const Failure& fa
     return {};
   }
   HOLDFAST_CHECK(turn.emit(queue->queue(), *fact));
-  if (!run.ok()) {
-    return std::move(run).error();
-  }
   HOLDFAST_TRY(const RunFacts facts,
-               decide_after_failure(*run.value(), *queue->find(proof.runnable_key.view()),
-                                    failure.error, planned, turn.now()));
+               decide_after_failure(*run, *queue->find(proof.runnable_key.view()), failure.error,
+                                    planned, turn.now()));
   return emit_with_attempts(turn, proof.run_id, facts);
 }
 

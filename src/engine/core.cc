@@ -28,7 +28,7 @@ Core::Core(Journal& journal, Definitions& definitions, const CoreOptions& option
     : journal_(journal),
       definitions_(definitions),
       options_(options),
-      state_(journal, definitions, options.max_cached_runs),
+      state_(journal, definitions, options.max_cached_runnables),
       building_(std::make_unique<Group>()) {}
 
 Result<void> Core::open() {
@@ -44,20 +44,25 @@ Result<void> Core::open() {
 
 Result<void> Core::catch_up() {
   look_ = false;
-  HOLDFAST_CHECK(journal_.catch_up());
+  // Not beyond what the journal knows: a run that is loaded would lack the rest.
+  HOLDFAST_TRY(const Position head, journal_.catch_up());
   History history(journal_.log(), state_.position().next());
-  for (;;) {
+  while (state_.position() < head) {
     HOLDFAST_TRY(const auto batches, history.next());
-    if (batches.empty()) {
-      return {};
-    }
+    HOLDFAST_ASSERT(!batches.empty());
     for (const Batch& batch : batches) {
-      HOLDFAST_TRY(const std::size_t entries, state_.fold(batch));
-      since_checkpoint_ += entries;
+      if (batch.position <= head) {
+        HOLDFAST_TRY(const std::size_t entries, state_.fold(batch));
+        since_checkpoint_ += entries;
+      }
     }
     recover_ = true;
     serve_again_ = true;
   }
+  // What was folded cannot be undone.
+  building_->begin = state_.undo().mark();
+  run_waits_.look(state_, effects_);
+  return {};
 }
 
 void Core::post(CommandPtr command) {
@@ -125,7 +130,8 @@ void Core::drop(const SharedText& claim_id) {
 }
 
 bool Core::has_work(TimeMs now) const {
-  if (stopped_.has_value() || stopping_.has_value() || building_->facts.bytes >= options_.max_group_bytes ||
+  if (stopped_.has_value() || stopping_.has_value() ||
+      building_->facts.commit.bytes() >= options_.max_group_bytes ||
       (checkpoint_wanted_ && !quiet())) {
     return false;
   }
@@ -171,7 +177,7 @@ void Core::decide(TimeMs now) {
 }
 
 void Core::decide_commands(Turn& turn) {
-  while (!inbox_.empty() && building_->facts.bytes < options_.max_group_bytes) {
+  while (!inbox_.empty() && building_->facts.commit.bytes() < options_.max_group_bytes) {
     CommandPtr command = std::move(inbox_.front());
     inbox_.pop_front();
     const Turn::Mark mark = turn.mark();
@@ -205,7 +211,7 @@ void Core::serve_waiting(Turn& turn) {
     return;
   }
   for (Line& line : lines_) {
-    while (!line.workers.empty() && building_->facts.bytes < options_.max_group_bytes &&
+    while (!line.workers.empty() && building_->facts.commit.bytes() < options_.max_group_bytes &&
            serve(turn, line.workers.front())) {
       line.workers.pop_front();
     }
@@ -225,12 +231,14 @@ bool Core::serve(Turn& turn, const WaitingWorkerPtr& worker) {
 }
 
 bool Core::can_write() const {
-  return !stopped_.has_value() && writing_ == nullptr && building_->facts.entries > 0;
+  return !stopped_.has_value() && writing_ == nullptr && !building_->facts.commit.empty();
 }
 
 Core::Write Core::begin_write() {
   writing_ = std::exchange(building_, std::make_unique<Group>());
   writing_->end = state_.undo().mark();
+  writing_->entries = writing_->facts.commit.entries();
+  writing_->bytes = writing_->facts.commit.bytes();
   building_->begin = writing_->end;
   return Write{state_.position(), &writing_->facts.commit};
 }
@@ -250,18 +258,20 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     state_.undo().keep_until(group->end);
     for (const RunId& run : group->facts.ended) {
       state_.forget(run);
+      run_waits_.ended(run, effects_);
     }
     state_.trim_cache();
     ++stats_.commits;
-    stats_.facts += group->facts.entries;
-    since_checkpoint_ += group->facts.entries;
+    stats_.facts += group->entries;
+    stats_.bytes += group->bytes;
+    since_checkpoint_ += group->entries;
     if (since_checkpoint_ >= options_.checkpoint_every &&
         since_checkpoint_ >= 2 * state_.attempt_count()) {
       checkpoint_wanted_ = true;
     }
     reports_.push_back(report_of(*group, outcome.value().position));
     release(*group, now);
-    if (building_->facts.entries == 0) {
+    if (building_->facts.commit.empty()) {
       release(*building_, now);
       *building_ = Group{};
       building_->begin = state_.undo().mark();
@@ -295,7 +305,7 @@ CommitReport Core::report_of(Group& group, Position position) {
   }
   std::erase_if(group.facts.wakeups,
                 [&](const Wakeup& wakeup) { return claimed.contains(wakeup.runnable_key); });
-  return CommitReport{position, group.facts.entries, group.facts.bytes, std::move(group.facts.wakeups)};
+  return CommitReport{position, group.entries, group.bytes, std::move(group.facts.wakeups)};
 }
 
 void Core::take_back() {
@@ -331,10 +341,10 @@ void Core::take_back() {
 
 void Core::release(Group& group, TimeMs now) {
   for (std::size_t i = 0; i < group.commands.size(); ++i) {
-    effects_.push_back([command = std::move(group.commands[i]),
-                        refusal = std::move(group.refusals[i])] {
-      command->settle(refusal.has_value() ? Result<void>(*refusal) : Result<void>());
-    });
+    effects_.push_back(
+        [command = std::move(group.commands[i]), refusal = std::move(group.refusals[i])] {
+          command->settle(refusal.has_value() ? Result<void>(*refusal) : Result<void>());
+        });
   }
   for (Group::Given& given : group.given) {
     hold(given, now);
@@ -343,9 +353,8 @@ void Core::release(Group& group, TimeMs now) {
   for (auto& [claim_id, error] : group.lost) {
     const auto claim = held_.find(claim_id);
     if (claim != held_.end()) {
-      effects_.push_back([lost = claim->second.lost, id = claim_id, why = error] {
-        lost(id, why);
-      });
+      effects_.push_back(
+          [lost = claim->second.lost, id = claim_id, why = error] { lost(id, why); });
       drop(claim_id);
     }
   }
@@ -407,11 +416,11 @@ void Core::stop(const Error& why) {
       effects_.push_back([worker, error = *stopped_] { worker->assigned(error); });
     }
   }
+  run_waits_.stop(effects_);
   beats_.clear();
   for (const auto& [claim_id, claim] : std::exchange(held_, {})) {
-    effects_.push_back([lost = claim.lost, id = claim_id, why_lost = *stopped_] {
-      lost(id, why_lost);
-    });
+    effects_.push_back(
+        [lost = claim.lost, id = claim_id, why_lost = *stopped_] { lost(id, why_lost); });
   }
 }
 

@@ -26,13 +26,14 @@
 #include "engine/chain.h"
 #include "engine/command.h"
 #include "engine/live_state.h"
+#include "engine/run_waits.h"
 #include "engine/waiting_worker.h"
 #include "journal/journal.h"
 
 namespace holdfast {
 
 struct CoreOptions {
-  std::size_t max_cached_runs = 50'000;
+  std::size_t max_cached_runnables = 50'000;  // see LiveState
   std::size_t max_group_bytes = 8U << 20U;
   // A checkpoint is due after this many entries, and at least twice the live attempts.
   std::uint64_t checkpoint_every = 100'000;
@@ -41,6 +42,7 @@ struct CoreOptions {
 struct CoreStats {
   std::uint64_t commits = 0;
   std::uint64_t facts = 0;
+  std::uint64_t bytes = 0;  // of the facts
   std::uint64_t conflicts = 0;
   std::uint64_t recovered = 0;  // debts of other writers that were paid
   std::uint64_t claims = 0;
@@ -87,7 +89,7 @@ class Core {
   [[nodiscard]] bool can_write() const;
   struct Write {
     Position expected_head;
-    const Commit* commit;
+    CommitBuffer* commit;
   };
   Write begin_write();
   void end_write(const Result<Committed>& outcome, TimeMs now);
@@ -101,6 +103,7 @@ class Core {
   [[nodiscard]] bool somebody_waits() const { return somebody_wants_work() || watchers_ > 0; }
   void add_watcher() { ++watchers_; }
   void remove_watcher() { --watchers_; }
+  RunWaits& run_waits() { return run_waits_; }
 
   [[nodiscard]] const std::optional<Error>& stopped() const { return stopped_; }
   // Everybody who waits is told why. A write under way is ended first.
@@ -121,6 +124,8 @@ class Core {
  private:
   struct Group {
     GroupFacts facts;
+    std::size_t entries = 0;  // of the facts, once they are being written
+    std::size_t bytes = 0;
     std::vector<CommandPtr> commands;
     std::vector<std::optional<Error>> refusals;  // beside each command
     struct Given {
@@ -132,10 +137,6 @@ class Core {
     std::vector<std::pair<SharedText, Error>> lost;  // claims that a heartbeat found gone
     UndoLog::Mark begin = 0;
     UndoLog::Mark end = 0;
-
-    [[nodiscard]] bool empty() const {
-      return facts.entries == 0 && commands.empty() && given.empty() && lost.empty();
-    }
   };
 
   [[nodiscard]] bool somebody_wants_work() const;
@@ -154,7 +155,7 @@ class Core {
   // Takes back both groups; their commands and workers are first in line again.
   void take_back();
   [[nodiscard]] bool quiet() const {
-    return writing_ == nullptr && building_->facts.entries == 0;
+    return writing_ == nullptr && building_->facts.commit.empty();
   }
   void make_checkpoint();
   Result<void> catch_up();
@@ -180,6 +181,7 @@ class Core {
   std::optional<Error> stopped_;
   CoreStats stats_;
   std::size_t watchers_ = 0;
+  RunWaits run_waits_;
   std::uint64_t since_checkpoint_ = 0;
   std::optional<Checkpoint> checkpoint_;
   bool checkpoint_wanted_ = false;

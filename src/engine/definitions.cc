@@ -37,9 +37,14 @@ Result<std::shared_ptr<const Definition>> Definitions::pinned(const SharedText& 
   if (entries.empty()) {
     return unknown;
   }
-  HOLDFAST_TRY(const auto stored, from_json<DefinitionRegistered>(entries.front().data));
-  HOLDFAST_TRY(auto definition, Definition::parse(stored.spec.view()));
-  pinned_[fingerprint] = definition;
+  // What is stored there but is no definition is as good as nothing.
+  const auto stored = from_json<DefinitionRegistered>(entries.front().data);
+  auto definition = stored.ok() ? Definition::parse(stored.value().spec.view())
+                                : Result<std::shared_ptr<const Definition>>(unknown);
+  if (!definition.ok() || definition.value()->fingerprint() != fingerprint) {
+    return unknown;
+  }
+  pinned_[fingerprint] = definition.value();
   return definition;
 }
 

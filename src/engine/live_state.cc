@@ -11,8 +11,8 @@ constexpr std::string_view kDefinitionPrefix = "definition:";
 
 }  // namespace
 
-LiveState::LiveState(Journal& journal, Definitions& definitions, std::size_t max_cached_runs)
-    : journal_(&journal), known_(&definitions), max_cached_runs_(max_cached_runs) {}
+LiveState::LiveState(Journal& journal, Definitions& definitions, std::size_t max_cached)
+    : journal_(&journal), known_(&definitions), max_cached_(max_cached) {}
 
 DispatchProjection& LiveState::queue(const SharedText& name) {
   auto& known = queues_[name];
@@ -64,16 +64,25 @@ Result<std::unique_ptr<RunProjection>> LiveState::load(const RunId& id) {
     return Error{ErrorCode::run_not_found, "there is no run " + to_string(id)}.with("run_id",
                                                                                     to_string(id));
   }
-  const auto& started = projection->started();
-  if (started.has_value() && !started->definition_fingerprint.empty()) {
-    auto definition = known_->pinned(started->definition_fingerprint);
-    if (definition.ok()) {
-      projection->attach(std::move(definition).value());
-    } else if (definition.error().code() != ErrorCode::unknown_workflow) {
-      return std::move(definition).error();
-    }
-  }
+  HOLDFAST_CHECK(attach_definition(*projection));
   return projection;
+}
+
+// As far as the definition is known here.
+Result<void> LiveState::attach_definition(RunProjection& projection) {
+  const auto& started = projection.started();
+  if (projection.definition() != nullptr || !started.has_value() ||
+      started->definition_fingerprint.empty()) {
+    return {};
+  }
+  auto definition = known_->pinned(started->definition_fingerprint);
+  if (definition.ok()) {
+    projection.attach(std::move(definition).value());
+    return {};
+  }
+  return definition.error().code() == ErrorCode::unknown_workflow
+             ? Result<void>()
+             : Result<void>(std::move(definition).error());
 }
 
 RunProjection& LiveState::keep(const RunId& id, std::unique_ptr<RunProjection> projection) {
@@ -81,8 +90,25 @@ RunProjection& LiveState::keep(const RunId& id, std::unique_ptr<RunProjection> p
   Cached& cached = cache_[id];
   cached.projection = std::move(projection);
   cached.used = true;
+  weigh(cached);
   cache_order_.push_back(id);
   return *cached.projection;
+}
+
+// A run without runnables still takes as much room as a few.
+void LiveState::weigh(Cached& cached) {
+  constexpr std::size_t kEmptyRun = 4;
+  const std::size_t weight = kEmptyRun + cached.projection->runnable_count();
+  cached_weight_ += weight - cached.weight;
+  cached.weight = weight;
+}
+
+void LiveState::uncache(const RunId& id) {
+  const auto found = cache_.find(id);
+  if (found != cache_.end()) {
+    cached_weight_ -= found->second.weight;
+    cache_.erase(found);
+  }
 }
 
 Result<RunProjection*> LiveState::run(const RunId& id) {
@@ -90,6 +116,7 @@ Result<RunProjection*> LiveState::run(const RunId& id) {
   // Without entries it is what is left of a start that was taken back.
   if (found != cache_.end() && found->second.projection->revision() > Revision{0}) {
     found->second.used = true;
+    HOLDFAST_CHECK(attach_definition(*found->second.projection));
     return found->second.projection.get();
   }
   HOLDFAST_TRY(auto projection, load(id));
@@ -104,7 +131,7 @@ RunProjection& LiveState::new_run(const RunId& id) {
 
 void LiveState::trim_cache() {
   std::size_t looks = cache_order_.size();
-  while (cache_.size() > max_cached_runs_ && looks-- > 0) {
+  while (cached_weight_ > max_cached_ && looks-- > 0) {
     const RunId id = cache_order_.front();
     cache_order_.pop_front();
     const auto found = cache_.find(id);
@@ -116,7 +143,7 @@ void LiveState::trim_cache() {
       cache_order_.push_back(id);
       continue;
     }
-    cache_.erase(found);
+    uncache(id);
   }
 }
 
@@ -127,6 +154,7 @@ void LiveState::evolve(TimeMs at, const RunFact& fact) {
   cached.projection->evolve(at, fact);
   observe(at, fact, Origin::own);
   cached.touched = undo_.mark();
+  weigh(cached);
 }
 
 void LiveState::evolve(const SharedText& name, TimeMs at, const DispatchFact& fact) {
@@ -148,8 +176,15 @@ void LiveState::start(const RunId& run) {
 // From now on nothing of the run can be claimed or reported.
 void LiveState::end(const RunId& run) {
   for (const auto& [name, queue] : queues_) {
-    if (queue->find_run(run) != nullptr) {
-      queue->end_run(run);
+    if (queue->find_run(run) == nullptr) {
+      continue;
+    }
+    queue->end_run(run);
+    if (!debts_.empty()) {
+      for (const Attempt* attempt : queue->attempts_of(run)) {
+        erase(&undo_, debts_.unapplied, attempt->runnable_key);
+        erase(&undo_, debts_.unprogressed, attempt->runnable_key);
+      }
     }
   }
 }
@@ -161,12 +196,13 @@ void LiveState::forget(const RunId& run) {
     queue->set_undo(&undo_);
   }
   live_.erase(run);
-  cache_.erase(run);
+  uncache(run);
 }
 
 void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
   if (const auto* started = std::get_if<RunStarted>(&fact)) {
     start(started->run_id);
+    erase(&undo_, debts_.children, started->run_id);
   } else if (const auto* applied = std::get_if<RunnableApplied>(&fact)) {
     if (DispatchProjection* queue = queue_of(applied->runnable_key.view())) {
       queue->evolve(
@@ -177,7 +213,7 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
   } else if (const auto* terminal = std::get_if<RunTerminal>(&fact)) {
     end(terminal->run_id);
     if (origin == Origin::stored) {
-      ended_.push_back(terminal->run_id);
+      ended_.insert(terminal->run_id);
     }
   } else if (const auto* child = std::get_if<ChildRunStarted>(&fact)) {
     // Recovery looks whether the child is there; this process starts both in one commit.
@@ -188,6 +224,11 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
     for (const Runnable& runnable : planned->runnables) {
       if (origin == Origin::stored && queue_of(runnable.runnable_key.view()) == nullptr) {
         debts_.unscheduled.emplace(runnable.runnable_key, planned->run_id);
+      }
+      if (runnable.attempt_number > 1) {
+        const SharedText failed =
+            runnable_key(planned->run_id, runnable.step.view(), runnable.attempt_number - 1);
+        erase(&undo_, debts_.unprogressed, failed);
       }
     }
   }
@@ -212,7 +253,7 @@ Result<std::size_t> LiveState::fold(const Batch& batch) {
     if (!entry.has_value()) {
       break;
     }
-    HOLDFAST_CHECK(fold_entry(*entry));
+    HOLDFAST_CHECK(fold_entry(*entry, Place{batch.position, scanner.count() - 1}));
   }
   position_ = batch.position;
   undo_.keep_until(undo_.mark());
@@ -222,9 +263,10 @@ Result<std::size_t> LiveState::fold(const Batch& batch) {
   return scanner.count();
 }
 
-Result<void> LiveState::fold_entry(const EntryView& entry) {
+Result<void> LiveState::fold_entry(const EntryView& entry, const Place& place) {
   if (entry.thread.starts_with(kDispatchPrefix)) {
-    return fold_dispatch_entry(SharedText(entry.thread.substr(kDispatchPrefix.size())), entry);
+    return fold_dispatch_entry(SharedText(entry.thread.substr(kDispatchPrefix.size())), entry,
+                               place);
   }
   if (entry.thread.starts_with(kDefinitionPrefix)) {
     definitions_stored_.insert(SharedText(entry.thread.substr(kDefinitionPrefix.size())));
@@ -233,26 +275,56 @@ Result<void> LiveState::fold_entry(const EntryView& entry) {
   if (entry.thread.starts_with(kRunPrefix)) {
     const auto run = parse_run_id(entry.thread.substr(kRunPrefix.size()));
     // Threads that only look like runs belong to somebody else.
-    return run.ok() ? fold_run_entry(run.value(), entry) : Result<void>();
+    return run.ok() ? fold_run_entry(run.value(), entry, place) : Result<void>();
   }
   return {};
 }
 
-Result<void> LiveState::fold_run_entry(const RunId& run, const EntryView& entry) {
+// Whether the run had ended when an entry was written. Live runs have not; of the others only the
+// entries before that place count, so that everybody who folds the log comes to the same answer.
+Result<bool> LiveState::had_ended(const RunId& run, const Place& place) {
+  if (ended_.contains(run)) {
+    return true;
+  }
+  if (live_.contains(run)) {
+    return false;
+  }
+  HOLDFAST_TRY(const auto entries, journal_->load(run_thread(run)));
+  RunProjection before(run);
+  for (const Entry& entry : entries) {
+    if (std::pair(entry.position, entry.index) < std::pair(place.position, place.index)) {
+      before.fold(entry);
+    }
+  }
+  return before.is_terminal();
+}
+
+Result<void> LiveState::fold_run_entry(const RunId& run, const EntryView& entry,
+                                       const Place& place) {
   const auto cached = cache_.find(run);
-  if (cached != cache_.end()) {
+  // The journal may have known more than this fold when the run was loaded.
+  if (cached != cache_.end() && cached->second.projection->revision() == entry.seq) {
     cached->second.projection->fold(entry);
   }
   const auto fact = run_fact(entry.kind, entry.data);
   const bool about_this_run =
       fact.ok() && std::visit([&](const auto& known) { return known.run_id == run; }, fact.value());
+  // A run begins with its first two entries; what comes later to a run that is not live comes to
+  // one that has ended.
+  if (about_this_run && entry.seq > Revision{1}) {
+    HOLDFAST_TRY(const bool ended, had_ended(run, place));
+    if (ended) {
+      return {};
+    }
+  }
   if (about_this_run) {
     observe(entry.at, fact.value(), Origin::stored);
   }
   return {};
 }
 
-Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryView& entry) {
+Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryView& entry,
+                                            const Place& place) {
   DispatchProjection& known = queue(name);
   const auto fact = dispatch_fact(entry.kind, entry.data);
   if (!fact.ok()) {
@@ -261,13 +333,10 @@ Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryV
   }
   const auto* scheduled = std::get_if<AttemptScheduled>(&fact.value());
   if (scheduled != nullptr && !live_.contains(scheduled->run_id)) {
-    // Of a run that is not live here: it has ended and was forgotten, or it never began.
-    auto run = load(scheduled->run_id);
-    if (run.ok() && run.value()->is_terminal()) {
+    HOLDFAST_TRY(const bool ended, had_ended(scheduled->run_id, place));
+    if (ended) {
       known.end_run(scheduled->run_id);
-      ended_.push_back(scheduled->run_id);
-    } else if (!run.ok() && run.error().code() != ErrorCode::run_not_found) {
-      return std::move(run).error();
+      ended_.insert(scheduled->run_id);
     }
   }
   const std::size_t anomalies = known.anomalies().size();

@@ -37,9 +37,9 @@ struct Debts {
 
 class LiveState {
  public:
-  // The journal and the definitions must outlive this. max_cached_runs: projections that are
-  // kept although nothing happens to their runs.
-  LiveState(Journal& journal, Definitions& definitions, std::size_t max_cached_runs);
+  // The journal and the definitions must outlive this. max_cached: runnables of the runs whose
+  // projections are kept although nothing happens to them.
+  LiveState(Journal& journal, Definitions& definitions, std::size_t max_cached);
 
   UndoLog& undo() { return undo_; }
   // The last batch that was folded in or written.
@@ -94,14 +94,25 @@ class LiveState {
   struct Cached {
     std::unique_ptr<RunProjection> projection;
     UndoLog::Mark touched = 0;  // it must stay until nothing before this can be undone
+    std::size_t weight = 0;     // about how much memory it takes, in runnables
     bool used = false;          // since it was last looked at for eviction
   };
 
   Result<std::unique_ptr<RunProjection>> load(const RunId& id);
+  Result<void> attach_definition(RunProjection& projection);
   RunProjection& keep(const RunId& id, std::unique_ptr<RunProjection> projection);
-  Result<void> fold_entry(const EntryView& entry);
-  Result<void> fold_run_entry(const RunId& run, const EntryView& entry);
-  Result<void> fold_dispatch_entry(const SharedText& queue, const EntryView& entry);
+  // Where an entry stands in the log.
+  struct Place {
+    Position position;
+    std::uint32_t index = 0;
+  };
+  void weigh(Cached& cached);
+  void uncache(const RunId& id);
+  Result<void> fold_entry(const EntryView& entry, const Place& place);
+  Result<void> fold_run_entry(const RunId& run, const EntryView& entry, const Place& place);
+  Result<void> fold_dispatch_entry(const SharedText& queue, const EntryView& entry,
+                                   const Place& place);
+  Result<bool> had_ended(const RunId& run, const Place& place);
   enum class Origin : std::uint8_t { own, stored };
   void observe(TimeMs at, const RunFact& fact, Origin origin);
   void observe(const SharedText& queue, const DispatchFact& fact);
@@ -110,16 +121,17 @@ class LiveState {
 
   Journal* journal_;
   Definitions* known_;
-  std::size_t max_cached_runs_;
+  std::size_t max_cached_;
   UndoLog undo_;
   Position position_;
   std::map<SharedText, std::unique_ptr<DispatchProjection>> queues_;
   std::unordered_set<RunId, RunIdHash> live_;
   std::unordered_map<RunId, Cached, RunIdHash> cache_;
   std::deque<RunId> cache_order_;
+  std::size_t cached_weight_ = 0;
   std::set<SharedText> definitions_stored_;
   Debts debts_;
-  std::vector<RunId> ended_;  // in the batch that is being folded
+  std::unordered_set<RunId, RunIdHash> ended_;  // in the batch that is being folded
 };
 
 }  // namespace holdfast

@@ -1,5 +1,7 @@
 #include "engine/loop.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "base/encoding.h"
@@ -9,10 +11,16 @@ namespace holdfast {
 
 namespace {
 
+constexpr std::size_t kClaimIdBytes = 16;
+constexpr std::size_t kTokenBytes = 32;
 constexpr std::size_t kMaxNotifications = 10'000;
 // While this process writes itself it learns of others by conflicts; the watch may rest.
 constexpr std::chrono::milliseconds kWatchRests{20};
 constexpr std::chrono::milliseconds kWatchLooks{60'000};
+// Nothing was written for this long: a good time to seal.
+constexpr std::chrono::milliseconds kQuiet{1000};
+constexpr std::uint64_t kSealAnyway = 16;
+constexpr std::size_t kSealStep = 1U << 20U;
 
 std::string random_text(Random& random, std::size_t bytes) {
   std::vector<std::byte> buffer(bytes);
@@ -23,7 +31,7 @@ std::string random_text(Random& random, std::size_t bytes) {
 }  // namespace
 
 Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock& clock,
-                                             Random& random, const LoopOptions& options) {
+                                         Random& random, const LoopOptions& options) {
   std::unique_ptr<Loop> loop(new Loop(std::move(journal), clock, random, options));
   HOLDFAST_CHECK(loop->core_.open());
   loop->threads_.emplace_back([raw = loop.get()] { raw->run_loop(); });
@@ -36,7 +44,7 @@ Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock
 }
 
 Loop::Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random,
-               const LoopOptions& options)
+           const LoopOptions& options)
     : journal_(std::move(journal)),
       clock_(clock),
       random_(random),
@@ -48,14 +56,21 @@ Loop::Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random,
 Loop::~Loop() { close(); }
 
 Claimant Loop::new_claimant(const Skills& skills) {
-  std::string claim_id;
-  std::string token;
+  std::array<std::byte, kClaimIdBytes + kTokenBytes> secret{};
   {
     const std::scoped_lock lock(random_mutex_);
-    claim_id = random_text(random_, 16);
-    token = random_text(random_, 32);
+    // Asking the system for each claim alone would cost more than the claim.
+    if (randomness_.size() < secret.size()) {
+      randomness_.resize(secret.size() * 64);
+      random_.fill(randomness_);
+    }
+    std::copy(randomness_.end() - secret.size(), randomness_.end(), secret.begin());
+    randomness_.resize(randomness_.size() - secret.size());
   }
-  return Claimant{SharedText(claim_id), sha256(token), owner_id_, skills.handlers};
+  const std::span<const std::byte> bytes(secret);
+  const std::string token = to_base64url(bytes.subspan(kClaimIdBytes));
+  return Claimant{SharedText(to_base64url(bytes.first(kClaimIdBytes))), sha256(token), owner_id_,
+                  skills.handlers};
 }
 
 void Loop::add_definition(std::shared_ptr<const Definition> definition) {
@@ -183,7 +198,7 @@ void Loop::decide(Lock& lock) {
   for (const CommitReport& report : reports) {
     unsealed_bytes_ += report.bytes;
   }
-  if (options_.seal_every_bytes > 0 && unsealed_bytes_ >= options_.seal_every_bytes) {
+  if (seal_due()) {
     keeper_wakes_.notify_one();
   }
   // A timer that is due before the loop's thread would look.
@@ -203,14 +218,14 @@ void Loop::write(Lock& lock) {
   writing_ = true;
   const Core::Write what = core_.begin_write();
   lock.unlock();
-  Result<Committed> outcome = journal_->commit_at(what.expected_head, *what.commit);
+  Result<Committed> outcome = journal_->commit_at(what.expected_head, std::move(*what.commit));
   lock.lock();
   writing_ = false;
   written_.emplace(std::move(outcome));
 }
 
 void Loop::carry_out(std::vector<std::function<void()>> effects,
-                       std::vector<CommitReport> reports) {
+                     std::vector<CommitReport> reports) {
   for (const CommitReport& report : reports) {
     if (options_.observer != nullptr) {
       options_.observer->committed(report);
@@ -330,33 +345,46 @@ void Loop::run_notifier() {
 }
 
 // Puts checkpoints away and seals old batches, so that the next start and every load stay short.
+// Sealing waits for a quiet moment, unless there is very much to seal.
 void Loop::run_keeper() {
   Lock lock(mutex_);
   for (;;) {
-    const auto seal_due = [this] {
-      return options_.seal_every_bytes > 0 && unsealed_bytes_ >= options_.seal_every_bytes;
-    };
     keeper_wakes_.wait(lock, [&] { return closing_ || checkpoint_.has_value() || seal_due(); });
     const auto checkpoint = std::exchange(checkpoint_, std::nullopt);
-    const bool seal = seal_due() && !closing_;
-    if (seal) {
-      unsealed_bytes_ = 0;
+    if (checkpoint.has_value()) {
+      lock.unlock();
+      put_away(*checkpoint);
+      lock.lock();
+      continue;
     }
-    const bool last = closing_ && !checkpoint.has_value();
-    lock.unlock();
-    // Failures of the store stop the log, and with it the next commit; others are conflicts with
-    // processes that do the same.
-    if (checkpoint.has_value() && !checkpoint->data.empty()) {
-      static_cast<void>(Core::save(*journal_, *checkpoint).ok());
-      static_cast<void>(journal_->save_directory().ok());
-    }
-    if (seal) {
-      static_cast<void>(journal_->seal({.below = std::nullopt, .step_bytes = 1U << 20U}).ok());
-    }
-    lock.lock();
-    if (last) {
+    if (closing_) {
       return;
     }
+    const std::uint64_t before = unsealed_bytes_;
+    keeper_wakes_.wait_for(lock, kQuiet, [this] { return closing_ || checkpoint_.has_value(); });
+    const bool quiet = unsealed_bytes_ == before;
+    if (closing_ || checkpoint_.has_value() ||
+        (!quiet && unsealed_bytes_ < kSealAnyway * options_.seal_every_bytes)) {
+      continue;
+    }
+    unsealed_bytes_ = 0;
+    lock.unlock();
+    // A conflict means that another process does the same; a failure of the store stops the log,
+    // and with it the next commit.
+    static_cast<void>(journal_->seal({.below = std::nullopt, .step_bytes = kSealStep}).ok());
+    lock.lock();
+  }
+}
+
+bool Loop::seal_due() const {
+  return options_.seal_every_bytes > 0 && unsealed_bytes_ >= options_.seal_every_bytes;
+}
+
+// Only caches: whoever opens the journal without them reads more.
+void Loop::put_away(const Checkpoint& checkpoint) {
+  if (!checkpoint.data.empty()) {
+    static_cast<void>(Core::save(*journal_, checkpoint).ok());
+    static_cast<void>(journal_->save_directory().ok());
   }
 }
 

@@ -45,7 +45,7 @@ struct LoopOptions {
   CommitObserver* observer = nullptr;    // likewise
   // Stores live_wakeup_emitted for each notification that succeeded.
   bool record_wakeups = false;
-  // Old batches are sealed after this many bytes of new ones; 0: never.
+  // Old batches are sealed after this many bytes of new ones, when nothing else happens; 0: never.
   std::uint64_t seal_every_bytes = 64U << 20U;
 };
 
@@ -53,7 +53,7 @@ class Loop {
  public:
   // clock and random must outlive the engine.
   static Result<std::unique_ptr<Loop>> open(std::unique_ptr<Journal> journal, Clock& clock,
-                                              Random& random, const LoopOptions& options = {});
+                                            Random& random, const LoopOptions& options = {});
   // Stops as close() does.
   ~Loop();
 
@@ -72,8 +72,7 @@ class Loop {
   }
   // The same without waiting: `done` is called from whatever thread drives the loop.
   template <typename T>
-  void ask_later(std::function<Result<T>(Turn&)> question,
-                 std::function<void(Result<T>)> done) {
+  void ask_later(std::function<Result<T>(Turn&)> question, std::function<void(Result<T>)> done) {
     submit_later({.command = std::make_shared<Ask<T>>(std::move(question), std::move(done))});
   }
 
@@ -134,8 +133,7 @@ class Loop {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random,
-         const LoopOptions& options);
+  Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random, const LoopOptions& options);
 
   // One step of the loop, if there is one to do and nobody else is doing it.
   bool step(Lock& lock);
@@ -149,6 +147,8 @@ class Loop {
   void run_watch();
   void run_notifier();
   void run_keeper();
+  [[nodiscard]] bool seal_due() const;
+  void put_away(const Checkpoint& checkpoint);
 
   std::unique_ptr<Journal> journal_;
   Clock& clock_;
@@ -156,6 +156,7 @@ class Loop {
   LoopOptions options_;
   SharedText owner_id_;
   std::mutex random_mutex_;
+  std::vector<std::byte> randomness_;  // drawn and not used yet
 
   std::mutex mutex_;  // guards what follows; the core belongs to whoever set deciding_
   Definitions definitions_;

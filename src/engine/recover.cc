@@ -74,8 +74,8 @@ Result<void> progress_failed(Turn& turn, const SharedText& key, const SharedText
       retry = PlannedRetry{other->runnable_key, other->visible_at};
     }
   }
-  HOLDFAST_TRY(const RunFacts facts, decide_after_failure(*run, *attempt, attempt->outcome->error,
-                                                          retry, turn.now()));
+  HOLDFAST_TRY(const RunFacts facts,
+               decide_after_failure(*run, *attempt, attempt->outcome->error, retry, turn.now()));
   return emit_with_attempts(turn, attempt->run_id, facts);
 }
 
@@ -116,7 +116,8 @@ Result<std::size_t> pay_all(Turn& turn, Map& debts, Pay pay) {
 
 Result<std::size_t> recover(Turn& turn) {
   Debts& debts = turn.state().debts();
-  HOLDFAST_TRY(std::size_t scheduled, pay_all(turn, debts.unscheduled, [&](const auto& key, auto run) {
+  HOLDFAST_TRY(std::size_t scheduled,
+               pay_all(turn, debts.unscheduled, [&](const auto& key, auto run) {
                  return schedule_planned(turn, key, run);
                }));
   HOLDFAST_TRY(std::size_t applied,

@@ -1,5 +1,6 @@
 #include "engine/turn.h"
 
+#include "dispatch/fact_codec.h"
 #include "workflow/run_fact.h"
 
 namespace holdfast {
@@ -16,17 +17,16 @@ Error broken_rule(const Anomaly& anomaly) {
 
 }  // namespace
 
-Result<void> Turn::add(const ThreadId& thread, Result<NewEntry> entry) {
-  if (!entry.ok()) {
-    return std::move(entry).error();
+template <typename Fact>
+Result<void> Turn::add(const ThreadId& thread, const Fact& fact) {
+  std::string_view kind;
+  if constexpr (requires { Fact::kKind; }) {
+    kind = Fact::kKind;
+  } else {
+    kind = fact_kind(fact);
   }
-  ++group_.entries;
-  group_.bytes += entry.value().data.view().size();
-  if (group_.commit.empty() || group_.commit.back().thread != thread) {
-    group_.commit.push_back(ThreadAppend{thread, std::nullopt, {}});
-  }
-  group_.commit.back().entries.push_back(std::move(entry).value());
-  return {};
+  return group_.commit.add(thread, kind, now_,
+                           [&](std::string& out) { return append_fact(out, fact); });
 }
 
 Result<void> Turn::emit(const RunFact& fact) {
@@ -40,7 +40,7 @@ Result<void> Turn::emit(const RunFact& fact) {
   if (std::holds_alternative<RunTerminal>(fact)) {
     group_.ended.push_back(id);
   }
-  return add(run_thread(id), to_entry(fact, now_));
+  return add(run_thread(id), fact);
 }
 
 Result<void> Turn::emit(const SharedText& queue, const DispatchFact& fact) {
@@ -56,7 +56,7 @@ Result<void> Turn::emit(const SharedText& queue, const DispatchFact& fact) {
              failed != nullptr && !failed->retry_runnable_key.empty()) {
     note_wakeup(queue, failed->retry_runnable_key);
   }
-  return add(dispatch_thread(queue.view()), to_entry(fact, now_));
+  return add(dispatch_thread(queue.view()), fact);
 }
 
 void Turn::note_wakeup(const SharedText& queue, const SharedText& runnable_key) {
@@ -66,8 +66,8 @@ void Turn::note_wakeup(const SharedText& queue, const SharedText& runnable_key) 
 }
 
 Result<void> Turn::emit_listing(const RunIndexed& indexed, const RunCataloged& cataloged) {
-  HOLDFAST_CHECK(add(index_thread(indexed.workflow.view()), to_entry(indexed, now_)));
-  return add(catalog_thread(), to_entry(cataloged, now_));
+  HOLDFAST_CHECK(add(index_thread(indexed.workflow.view()), indexed));
+  return add(catalog_thread(), cataloged);
 }
 
 Result<void> Turn::emit_definition(const Definition& definition) {
@@ -77,33 +77,19 @@ Result<void> Turn::emit_definition(const Definition& definition) {
   state_.note_definition(definition.fingerprint());
   const DefinitionRegistered fact{definition.workflow(), definition.fingerprint(),
                                   definition.version(), definition.spec()};
-  return add(definition_thread(definition.fingerprint().view()), to_entry(fact, now_));
+  return add(definition_thread(definition.fingerprint().view()), fact);
 }
 
 Turn::Mark Turn::mark() const {
-  return Mark{state_.undo().mark(),
-              group_.commit.size(),
-              group_.commit.empty() ? 0 : group_.commit.back().entries.size(),
-              group_.entries,
-              group_.bytes,
-              group_.ended.size(),
+  return Mark{state_.undo().mark(), group_.commit.mark(), group_.ended.size(),
               group_.wakeups.size()};
 }
 
 void Turn::roll_back_to(const Mark& mark) {
   state_.undo().roll_back_to(mark.undo);
-  group_.commit.erase(group_.commit.begin() + static_cast<std::ptrdiff_t>(mark.parts),
-                      group_.commit.end());
-  if (!group_.commit.empty()) {
-    auto& entries = group_.commit.back().entries;
-    entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(mark.last_part_entries),
-                  entries.end());
-  }
-  group_.entries = mark.entries;
-  group_.bytes = mark.bytes;
+  group_.commit.truncate(mark.commit);
   group_.ended.resize(mark.ended);
-  group_.wakeups.erase(group_.wakeups.begin() + static_cast<std::ptrdiff_t>(mark.wakeups),
-                       group_.wakeups.end());
+  group_.wakeups.resize(mark.wakeups);
 }
 
 }  // namespace holdfast

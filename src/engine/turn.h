@@ -22,9 +22,7 @@ struct Wakeup {
 
 // What is written as one batch.
 struct GroupFacts {
-  Commit commit;
-  std::size_t entries = 0;
-  std::size_t bytes = 0;
+  CommitBuffer commit;
   std::vector<RunId> ended;     // runs that leave memory once this is durable
   std::vector<Wakeup> wakeups;  // attempts that are new in this group
 };
@@ -49,10 +47,7 @@ class Turn {
   // Takes back everything since the mark.
   struct Mark {
     UndoLog::Mark undo;
-    std::size_t parts;
-    std::size_t last_part_entries;
-    std::size_t entries;
-    std::size_t bytes;
+    CommitBuffer::Mark commit;
     std::size_t ended;
     std::size_t wakeups;
   };
@@ -60,7 +55,8 @@ class Turn {
   void roll_back_to(const Mark& mark);
 
  private:
-  Result<void> add(const ThreadId& thread, Result<NewEntry> entry);
+  template <typename Fact>
+  Result<void> add(const ThreadId& thread, const Fact& fact);
   void note_wakeup(const SharedText& queue, const SharedText& runnable_key);
 
   LiveState& state_;

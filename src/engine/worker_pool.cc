@@ -68,6 +68,14 @@ Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const HandlerOu
   return Done{};
 }
 
+std::shared_ptr<WorkerPool> WorkerPool::create(Loop& loop,
+                                               std::shared_ptr<const HandlerTable> handlers,
+                                               std::vector<SharedText> queues,
+                                               const PoolOptions& options) {
+  return std::shared_ptr<WorkerPool>(
+      new WorkerPool(loop, std::move(handlers), std::move(queues), options));
+}
+
 WorkerPool::WorkerPool(Loop& loop, std::shared_ptr<const HandlerTable> handlers,
                        std::vector<SharedText> queues, const PoolOptions& options)
     : loop_(loop), handlers_(std::move(handlers)), options_(options) {
@@ -94,13 +102,16 @@ Result<void> WorkerPool::run(const std::stop_token& stop) {
   for (std::thread& thread : others) {
     thread.join();
   }
+  // The last results are durable when this is answered.
+  const auto reported = loop_.ask<Done>([](Turn&) { return Done{}; });
   const Lock lock(mutex_);
-  return failure_.has_value() ? Result<void>(*failure_) : Result<void>();
+  if (failure_.has_value()) {
+    return *failure_;
+  }
+  return reported.ok() ? Result<void>() : Result<void>(reported.error());
 }
 
-bool WorkerPool::finished() const {
-  return stopping_ && wishes_.empty() && ready_.empty();
-}
+bool WorkerPool::finished() const { return stopping_ && wishes_.empty() && ready_.empty(); }
 
 void WorkerPool::work() {
   Lock lock(mutex_);
@@ -140,12 +151,11 @@ void WorkerPool::execute(Lock& lock, Task task) {
   measure(handler_us_, taken);
   std::vector<Loop::Request> requests;
   // A refusal means that the claim is not ours any more: the result does not count.
-  requests.push_back({.command = std::make_shared<Ask<Done>>(
-                          [proof, outcome](Turn& turn) {
-                            return report_outcome(turn, proof, *outcome);
-                          },
-                          [](const Result<Done>&) {}),
-                      .other = [id = proof.claim_id](Core& core) { core.drop(id); }});
+  requests.push_back(
+      {.command = std::make_shared<Ask<Done>>(
+           [proof, outcome](Turn& turn) { return report_outcome(turn, proof, *outcome); },
+           [](const Result<Done>&) {}),
+       .other = [id = proof.claim_id](Core& core) { core.drop(id); }});
   wish(requests);
   const bool more = !ready_.empty();
   lock.unlock();
@@ -169,11 +179,13 @@ void WorkerPool::wish(std::vector<Loop::Request>& requests) {
     auto worker = std::make_shared<WaitingWorker>();
     worker->skills = skills_;
     worker->claimant = loop_.new_claimant(*skills_);
-    worker->assigned = [this, raw = std::weak_ptr(worker),
+    worker->assigned = [self = shared_from_this(), raw = std::weak_ptr(worker),
                         asked = std::chrono::steady_clock::now()](Result<Assignment> given) {
-      assigned(raw.lock(), std::move(given), asked);
+      self->assigned(raw.lock(), std::move(given), asked);
     };
-    worker->lost = [this](const SharedText& claim_id, const Error&) { lost(claim_id); };
+    worker->lost = [self = shared_from_this()](const SharedText& claim_id, const Error&) {
+      self->lost(claim_id);
+    };
     wishes_.insert(worker);
     requests.push_back({.worker = worker});
   }
@@ -205,9 +217,8 @@ void WorkerPool::lost(const SharedText& claim_id) {
     running->second.request_stop();
     return;
   }
-  std::erase_if(ready_, [&](const Task& task) {
-    return task.assignment.proof.claim_id == claim_id;
-  });
+  std::erase_if(ready_,
+                [&](const Task& task) { return task.assignment.proof.claim_id == claim_id; });
 }
 
 void WorkerPool::request_stop() {
@@ -215,14 +226,14 @@ void WorkerPool::request_stop() {
   stopping_ = true;
   const std::set<WaitingWorkerPtr> wishes = wishes_;
   lock.unlock();
-  loop_.submit_later({.other = [this, wishes](Core& core) {
-    const Lock inner(mutex_);
+  loop_.submit_later({.other = [self = shared_from_this(), wishes](Core& core) {
+    const Lock inner(self->mutex_);
     for (const WaitingWorkerPtr& worker : wishes) {
       if (core.stop_waiting(worker)) {
-        wishes_.erase(worker);
+        self->wishes_.erase(worker);
       }
     }
-    wake_all();
+    self->wake_all();
   }});
 }
 

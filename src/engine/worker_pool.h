@@ -38,13 +38,17 @@ struct PoolOptions {
   std::size_t max_claimed = 1024;  // attempts claimed at once, at most
 };
 
-class WorkerPool {
+// Shared: the loop may still call a pool whose run() has returned.
+class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
  public:
-  // The engine must outlive the pool.
-  WorkerPool(Loop& loop, std::shared_ptr<const HandlerTable> handlers,
-             std::vector<SharedText> queues, const PoolOptions& options);
+  // The loop must outlive run().
+  static std::shared_ptr<WorkerPool> create(Loop& loop,
+                                            std::shared_ptr<const HandlerTable> handlers,
+                                            std::vector<SharedText> queues,
+                                            const PoolOptions& options);
 
-  // Executes attempts until stop is requested; what was claimed by then is still executed.
+  // Executes attempts until stop is requested; what was claimed by then is still executed and
+  // reported. May be called once.
   // Returns the error that stopped the engine, if one did.
   Result<void> run(const std::stop_token& stop);
 
@@ -56,6 +60,9 @@ class WorkerPool {
     Assignment assignment;
     std::stop_source stop;
   };
+
+  WorkerPool(Loop& loop, std::shared_ptr<const HandlerTable> handlers,
+             std::vector<SharedText> queues, const PoolOptions& options);
 
   void work();
   void execute(Lock& lock, Task task);

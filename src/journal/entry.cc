@@ -77,13 +77,17 @@ void append_entry_head(std::string& out, std::string_view thread, Revision seq) 
 }
 
 void append_entry_tail(std::string& out, const NewEntry& entry) {
-  out += R"(,"kind":")";
-  out += entry.kind;
-  out += R"(","at":)";
-  append_number(out, static_cast<std::uint64_t>(entry.at.value));
-  out += R"(,"data":)";
+  append_tail_head(out, entry.kind, entry.at);
   out += entry.data.view();
   out += '}';
+}
+
+void append_tail_head(std::string& out, std::string_view kind, TimeMs at) {
+  out += R"(,"kind":")";
+  out += kind;
+  out += R"(","at":)";
+  append_number(out, static_cast<std::uint64_t>(at.value));
+  out += R"(,"data":)";
 }
 
 Error BodyScanner::invalid(std::string_view reason, std::string_view what) const {

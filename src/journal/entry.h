@@ -52,6 +52,8 @@ Result<void> check_new_entry(const NewEntry& entry);
 
 // The part of an entry that does not depend on where it goes: ,"kind":…}
 void append_entry_tail(std::string& out, const NewEntry& entry);
+// Its beginning, up to the data: ,"kind":…,"at":…,"data":
+void append_tail_head(std::string& out, std::string_view kind, TimeMs at);
 // The part that does: {"thread":…,"seq":…
 void append_entry_head(std::string& out, std::string_view thread, Revision seq);
 

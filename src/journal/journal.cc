@@ -171,8 +171,8 @@ Result<Committed> Journal::commit(const Commit& commit) {
   return wait(ticket);
 }
 
-Result<Committed> Journal::commit_at(Position expected_head, const Commit& commit) {
-  HOLDFAST_TRY(Ticket ticket, prepare_commit_at(expected_head, commit));
+Result<Committed> Journal::commit_at(Position expected_head, CommitBuffer&& commit) {
+  HOLDFAST_TRY(Ticket ticket, prepare_commit_at(expected_head, std::move(commit)));
   HOLDFAST_CHECK(stage(ticket));
   return wait(ticket);
 }

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "journal/commit_buffer.h"
 #include "journal/directory.h"
 #include "journal/entry.h"
 #include "journal/thread_id.h"
@@ -104,9 +105,9 @@ class Journal {
   Result<Committed> wait(const Ticket& ticket);
 
   // commit() for whoever decided on the whole log up to expected_head: conflict when any batch
-  // came after it, whatever threads it touches. Entries are stored in the order of `commit`,
-  // which may name a thread several times; expected revisions are not looked at.
-  Result<Committed> commit_at(Position expected_head, const Commit& commit);
+  // came after it, whatever threads it touches. Entries are stored in the order they were
+  // added.
+  Result<Committed> commit_at(Position expected_head, CommitBuffer&& commit);
 
   // 0 for a thread without entries.
   Result<Revision> revision(const ThreadId& thread);

@@ -74,11 +74,20 @@ TEST_F(JournalTest, a_stale_expected_revision_is_a_conflict_and_writes_nothing) 
   EXPECT_EQ(must(journal_->log().refresh()).head, Position{1});
 }
 
+CommitBuffer buffer(std::initializer_list<std::pair<std::string_view, std::string_view>> entries) {
+  CommitBuffer commit;
+  for (const auto& [name, kind] : entries) {
+    must(commit.add(thread(name), kind, TimeMs{1}, [](std::string& out) -> Result<void> {
+      out += "{}";
+      return {};
+    }));
+  }
+  return commit;
+}
+
 TEST_F(JournalTest, a_commit_at_a_position_keeps_the_order_of_its_entries) {
-  const Commit mixed{{thread("run:1"), {}, {entry("a")}},
-                     {thread("dispatch:q"), {}, {entry("b")}},
-                     {thread("run:1"), {}, {entry("c"), entry("d")}}};
-  const Committed committed = must(journal_->commit_at(Position{0}, mixed));
+  const Committed committed = must(journal_->commit_at(
+      Position{0}, buffer({{"run:1", "a"}, {"dispatch:q", "b"}, {"run:1", "c"}, {"run:1", "d"}})));
   EXPECT_EQ(committed.position, Position{1});
   EXPECT_EQ(kinds(*journal_, "run:1"), "a c d ");
   const std::string body = bodies_from(journal_->log(), Position{1}).front();
@@ -89,13 +98,35 @@ TEST_F(JournalTest, a_commit_at_a_position_keeps_the_order_of_its_entries) {
 TEST_F(JournalTest, a_commit_at_a_position_conflicts_with_any_batch_after_it) {
   const auto other = open_memory_journal(disk_);
   must(append(*other, "run:2", "x"));
-  const Commit one{{thread("run:1"), {}, {entry("a")}}};
-  EXPECT_EQ(code_of(journal_->commit_at(Position{0}, one)), "conflict");
+  const auto commit_at = [&](std::uint64_t position) {
+    return journal_->commit_at(Position{position}, buffer({{"run:1", "a"}}));
+  };
+  EXPECT_EQ(code_of(commit_at(0)), "conflict");
   EXPECT_EQ(must(journal_->revision(thread("run:1"))), Revision{0});
-  EXPECT_EQ(code_of(journal_->commit_at(Position{5}, one)), "conflict");
-  EXPECT_EQ(must(journal_->commit_at(Position{1}, one)).position, Position{2});
-  EXPECT_EQ(code_of(journal_->commit_at(Position{1}, one)), "conflict");
+  EXPECT_EQ(code_of(commit_at(5)), "conflict");
+  EXPECT_EQ(must(commit_at(1)).position, Position{2});
+  EXPECT_EQ(code_of(commit_at(1)), "conflict");
   EXPECT_EQ(kinds(*journal_, "run:1"), "a ");
+}
+
+TEST_F(JournalTest, what_a_buffer_takes_back_is_not_written) {
+  CommitBuffer commit = buffer({{"run:1", "a"}});
+  const CommitBuffer::Mark mark = commit.mark();
+  const auto add = [&](std::string_view name, std::string data) {
+    return commit.add(thread(name), "b", TimeMs{1}, [&](std::string& out) -> Result<void> {
+      out += data;
+      return {};
+    });
+  };
+  must(add("run:1", "{}"));
+  must(add("run:2", "{}"));
+  commit.truncate(mark);
+  EXPECT_EQ(code_of(add("run:3", std::string(kMaxDataBytes + 1, ' '))), "too_large");
+  EXPECT_EQ(commit.entries(), 1U);
+  must(journal_->commit_at(Position{0}, std::move(commit)));
+  EXPECT_EQ(kinds(*journal_, "run:1"), "a ");
+  EXPECT_EQ(must(journal_->stat()).unsealed_threads, 1U);
+  EXPECT_EQ(code_of(journal_->commit_at(Position{1}, CommitBuffer())), "empty_entries");
 }
 
 TEST_F(JournalTest, a_commit_over_several_threads_is_all_or_nothing) {

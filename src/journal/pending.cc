@@ -45,19 +45,28 @@ Result<void> check_named_once(const Commit& commit) {
   return {};
 }
 
+Error nothing_to_commit() {
+  return Error{ErrorCode::empty_entries, "nothing to commit: no threads"};
+}
+
+Result<void> check_size(const PendingCommit& pending) {
+  if (pending.bytes > kMaxCommitBytes) {
+    return Error{ErrorCode::too_large, fmt::format("a commit has {} bytes, the limit is {}",
+                                                   pending.bytes, kMaxCommitBytes)};
+  }
+  return {};
+}
+
 Result<Ticket> encode_commit(const Commit& commit) {
   if (commit.empty()) {
-    return Error{ErrorCode::empty_entries, "nothing to commit: no threads"};
+    return nothing_to_commit();
   }
   auto pending = std::make_shared<PendingCommit>();
   pending->parts.reserve(commit.size());
   for (const ThreadAppend& append : commit) {
     HOLDFAST_CHECK(add_part(*pending, append));
   }
-  if (pending->bytes > kMaxCommitBytes) {
-    return Error{ErrorCode::too_large, fmt::format("a commit has {} bytes, the limit is {}",
-                                                   pending->bytes, kMaxCommitBytes)};
-  }
+  HOLDFAST_CHECK(check_size(*pending));
   pending->tails.reserve(pending->bytes);
   for (const ThreadAppend& append : commit) {
     for (const NewEntry& entry : append.entries) {
@@ -75,13 +84,24 @@ Result<Ticket> prepare_commit(const Commit& commit) {
   return encode_commit(commit);
 }
 
-Result<Ticket> prepare_commit_at(Position expected_head, const Commit& commit) {
-  HOLDFAST_TRY(Ticket ticket, encode_commit(commit));
-  ticket->expected_head = expected_head;
-  for (PendingCommit::Part& part : ticket->parts) {
-    part.expected_rev.reset();
+PendingCommit::PendingCommit(Position head, CommitBuffer&& buffer)
+    : parts(std::move(buffer.parts_)),
+      expected_head(head),
+      tails(std::move(buffer.tails_)),
+      tail_ends(std::move(buffer.tail_ends_)),
+      bytes(tails.size()) {
+  for (const Part& part : parts) {
+    bytes += part.count * (part.thread.size() + kFrameBytes);
   }
-  return ticket;
+}
+
+Result<Ticket> prepare_commit_at(Position expected_head, CommitBuffer&& commit) {
+  if (commit.empty()) {
+    return nothing_to_commit();
+  }
+  auto pending = std::make_shared<PendingCommit>(expected_head, std::move(commit));
+  HOLDFAST_CHECK(check_size(*pending));
+  return pending;
 }
 
 std::string build_body(const std::deque<Ticket>& batch) {

@@ -7,17 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "journal/commit_buffer.h"
 #include "journal/journal.h"
 
 namespace holdfast {
 
 struct PendingCommit {
-  struct Part {
-    std::string thread;
-    std::optional<Revision> expected_rev;
-    std::size_t count = 0;  // entries
-    Revision first;         // the number of the first of them
-  };
+  using Part = CommitPart;
+
+  PendingCommit() = default;
+  PendingCommit(Position head, CommitBuffer&& buffer);
 
   std::vector<Part> parts;
   std::optional<Position> expected_head;  // of a commit that depends on the whole log
@@ -43,8 +42,8 @@ struct PendingCommit {
 // Checks everything that does not depend on the state of the journal: empty_entries,
 // missing_fields, invalid_argument (one thread twice, nothing to commit), too_large.
 Result<Ticket> prepare_commit(const Commit& commit);
-// The same for a commit that may name a thread several times.
-Result<Ticket> prepare_commit_at(Position expected_head, const Commit& commit);
+// empty_entries, too_large.
+Result<Ticket> prepare_commit_at(Position expected_head, CommitBuffer&& commit);
 
 // The body of the batch that holds these commits, whose entries have their numbers.
 std::string build_body(const std::deque<Ticket>& batch);

@@ -83,7 +83,8 @@ std::optional<PlannedRetry> plan_retry(const RunProjection& run, const Attempt& 
                                        const Failure& failure, TimeMs now) {
   const RetryPolicy& policy = policy_of(run, attempt.step.view());
   const bool timer = attempt.extras && !attempt.extras->event_wait_timeout.empty();
-  if (timer || !failure.retryable || run.is_terminal() || attempt.attempt_number >= policy.max_attempts) {
+  if (timer || !failure.retryable || run.is_terminal() ||
+      attempt.attempt_number >= policy.max_attempts) {
     return std::nullopt;
   }
   const std::uint64_t delay_ms =

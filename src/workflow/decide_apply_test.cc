@@ -1,5 +1,5 @@
 #include "dispatch/rules.h"
-#include "workflow/run_fixture.h"
+#include "tests/support/run_fixture.h"
 
 namespace holdfast {
 namespace {
@@ -185,8 +185,8 @@ TEST(DecideAfterFailure, the_time_of_the_retry_is_that_of_the_fact) {
   test.start();
   const Attempt attempt = test.failed("pay");
   const PlannedRetry recorded{runnable_key(run_no(1), "pay", 2), TimeMs{1234}};
-  const auto planned = the<RunnablesPlanned>(test.put(decide_after_failure(
-      *test.run, attempt, attempt.outcome->error, recorded, TimeMs{99'000})));
+  const auto planned = the<RunnablesPlanned>(test.put(
+      decide_after_failure(*test.run, attempt, attempt.outcome->error, recorded, TimeMs{99'000})));
   EXPECT_EQ(planned.runnables.front().visible_at, TimeMs{1234});
 }
 

@@ -1,4 +1,4 @@
-#include "workflow/run_fixture.h"
+#include "tests/support/run_fixture.h"
 
 namespace holdfast {
 namespace {

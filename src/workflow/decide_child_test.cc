@@ -1,4 +1,4 @@
-#include "workflow/run_fixture.h"
+#include "tests/support/run_fixture.h"
 
 namespace holdfast {
 namespace {
@@ -103,8 +103,7 @@ TEST_F(DecideChild, what_cannot_be_stored_is_refused) {
             ErrorCode::invalid_argument);
   EXPECT_EQ(code_with([](StartChild& child) { child.metadata = json("1"); }),
             ErrorCode::invalid_argument);
-  EXPECT_EQ(code_with([](StartChild& child) { child.queue = "a b"; }),
-            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_with([](StartChild& child) { child.queue = "a b"; }), ErrorCode::invalid_argument);
 }
 
 TEST_F(DecideChild, secrets_in_the_metadata_are_not_stored) {

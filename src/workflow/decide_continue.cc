@@ -115,7 +115,7 @@ Result<RunFacts> decide_continue(const RunProjection& run, const Attempt& attemp
     return facts;
   }
   HOLDFAST_CHECK(check_safe(run, planned));
-  facts.emplace_back(applied_fact(run, attempt, now));
+  facts.emplace_back(final_fact(run, attempt, now));
   add_continuation(facts, run, command);
   return facts;
 }
@@ -129,8 +129,8 @@ StartRun start_of_successor(const RunContinuationRequested& request, const Share
   command.trigger = request.trigger;
   command.input = request.input;
   command.source.source = "continuation";
-  command.continued_from = RunContinuedFrom{request.successor_run_id, request.run_id,
-                                            request.continuation_key};
+  command.continued_from =
+      RunContinuedFrom{request.successor_run_id, request.run_id, request.continuation_key};
   return command;
 }
 

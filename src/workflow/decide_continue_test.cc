@@ -1,4 +1,4 @@
-#include "workflow/run_fixture.h"
+#include "tests/support/run_fixture.h"
 
 namespace holdfast {
 namespace {
@@ -31,16 +31,15 @@ TEST_F(DecideContinue, the_last_open_step_may_hand_over_to_a_successor) {
 }
 
 TEST_F(DecideContinue, the_successor_names_its_predecessor) {
-  const auto request =
-      the<RunContinuationRequested>(test_.put(decide_from("charge", command())));
+  const auto request = the<RunContinuationRequested>(test_.put(decide_from("charge", command())));
   const StartRun start = start_of_successor(request, "slow", test_.definition);
   EXPECT_EQ(start.queue, SharedText("slow"));
   EXPECT_EQ(start.input, json(R"({"page":2})"));
   RunProjection successor(start.run_id);
   const auto facts = decide_start(successor, start, test_.now);
   ASSERT_TRUE(facts.ok());
-  EXPECT_EQ(kinds(facts.value()), Kinds({"run_signal_received", "run_started",
-                                         "run_continued_from", "runnables_planned"}));
+  EXPECT_EQ(kinds(facts.value()), Kinds({"run_signal_received", "run_started", "run_continued_from",
+                                         "runnables_planned"}));
   for (const RunFact& fact : facts.value()) {
     successor.evolve(test_.now, fact);
   }

@@ -10,8 +10,7 @@ constexpr std::size_t kMaxEventBytes = 255;
 constexpr std::size_t kMaxCorrelationBytes = 1024;
 constexpr std::size_t kMaxPayloadBytes = 1U << 20U;
 
-Result<void> check_wait(const RunProjection& run, const Attempt& attempt,
-                        const OpenWait& command) {
+Result<void> check_wait(const RunProjection& run, const Attempt& attempt, const OpenWait& command) {
   const auto invalid = [&](std::string_view field, const std::string& message) {
     return refusal(run, attempt, ErrorCode::invalid_argument, message).with("field", field);
   };
@@ -194,7 +193,7 @@ Result<RunFacts> decide_open_wait(const RunProjection& run, const Attempt& attem
   }
   HOLDFAST_CHECK(check_not_waiting(run, attempt));
   HOLDFAST_CHECK(check_wait(run, attempt, command));
-  facts.emplace_back(applied_fact(run, attempt, now));
+  facts.emplace_back(final_fact(run, attempt, now));
   ExternalEventWaitOpened opened;
   opened.run_id = run.run_id();
   opened.wait_id = attempt.runnable_key;
@@ -227,8 +226,8 @@ Result<RunFacts> decide_receive_event(const RunProjection& run, const SendEvent&
         .with("event", command.event.view());
   }
   HOLDFAST_TRY(const EventWait* const wait, find_wait(run, command));
-  facts.emplace_back(receipt(run.run_id(), SignalType::signal_run, command.source,
-                             naming_event(command)));
+  facts.emplace_back(
+      receipt(run.run_id(), SignalType::signal_run, command.source, naming_event(command)));
   ExternalEventReceived received;
   received.run_id = run.run_id();
   received.wait_id = wait->opened.wait_id;

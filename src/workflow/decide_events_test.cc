@@ -1,4 +1,4 @@
-#include "workflow/run_fixture.h"
+#include "tests/support/run_fixture.h"
 
 namespace holdfast {
 namespace {
@@ -44,9 +44,8 @@ TEST_F(DecideEvents, a_step_that_waits_holds_up_what_follows_until_the_event_com
   EXPECT_EQ(kinds(open(paid())), Kinds({"runnable_applied", "external_event_wait_opened"}));
   EXPECT_EQ(test_.run->status(), RunStatus::paused);
   const RunFacts facts = test_.put(send(event()));
-  EXPECT_EQ(kinds(facts),
-            Kinds({"run_signal_received", "external_event_received",
-                   "external_event_wait_resolved", "runnables_planned"}));
+  EXPECT_EQ(kinds(facts), Kinds({"run_signal_received", "external_event_received",
+                                 "external_event_wait_resolved", "runnables_planned"}));
   EXPECT_EQ(planned_steps(facts), Steps({"ship", "bill"}));
   EXPECT_EQ(the<RunnablesPlanned>(facts).runnables.front().input,
             json(R"({"order":7,"amount":5})"));
@@ -67,9 +66,9 @@ TEST_F(DecideEvents, a_wait_with_a_limit_plans_its_timer) {
 TEST_F(DecideEvents, the_event_wins_over_the_timer) {
   open(paid_within(500));
   const RunFacts facts = test_.put(send(event()));
-  EXPECT_EQ(kinds(facts), Kinds({"run_signal_received", "external_event_received",
-                                 "external_event_wait_resolved", "runnable_applied",
-                                 "runnables_planned"}));
+  EXPECT_EQ(kinds(facts),
+            Kinds({"run_signal_received", "external_event_received", "external_event_wait_resolved",
+                   "runnable_applied", "runnables_planned"}));
   test_.now = TimeMs{9000};
   EXPECT_TRUE(test_.put(time_out()).empty());
   EXPECT_TRUE(test_.run->find(wait_id_ + ":timeout")->applied);
@@ -80,9 +79,9 @@ TEST_F(DecideEvents, the_timer_wins_over_the_event) {
   EXPECT_EQ(code_of(time_out()), ErrorCode::invalid_transition);
   test_.now = TimeMs{1500};
   const RunFacts facts = test_.put(time_out());
-  EXPECT_EQ(kinds(facts), Kinds({"external_event_wait_timeout_selected",
-                                 "external_event_wait_resolved", "runnable_applied",
-                                 "runnables_planned"}));
+  EXPECT_EQ(kinds(facts),
+            Kinds({"external_event_wait_timeout_selected", "external_event_wait_resolved",
+                   "runnable_applied", "runnables_planned"}));
   EXPECT_EQ(the<RunnablesPlanned>(facts).runnables.front().input,
             json(R"({"order":7,"timed_out":"paid"})"));
   EXPECT_EQ(code_of(send(event())), ErrorCode::event_wait_not_found);
@@ -152,8 +151,7 @@ TEST_F(DecideEvents, a_run_has_one_open_wait) {
   EXPECT_EQ(code_of(decide_open_wait(*test_.run, test_.completed("bill"), paid(), test_.now)),
             ErrorCode::active_manual_step);
   ResolveStep resume;
-  EXPECT_EQ(code_of(decide_resolve(*test_.run, resume, test_.now)),
-            ErrorCode::invalid_transition);
+  EXPECT_EQ(code_of(decide_resolve(*test_.run, resume, test_.now)), ErrorCode::invalid_transition);
   EXPECT_TRUE(
       test_.put(decide_open_wait(*test_.run, test_.completed("ship"), paid(), test_.now)).empty());
 }
@@ -162,8 +160,7 @@ TEST_F(DecideEvents, a_wait_that_makes_no_sense_is_refused) {
   const auto code_with = [&](auto change) {
     OpenWait command = paid();
     change(command);
-    return code_of(
-        decide_open_wait(*test_.run, test_.completed("charge"), command, test_.now));
+    return code_of(decide_open_wait(*test_.run, test_.completed("charge"), command, test_.now));
   };
   EXPECT_EQ(code_with([](OpenWait& wait) { wait.event = {}; }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_with([](OpenWait& wait) { wait.event = std::string(256, 'e'); }),

@@ -41,7 +41,7 @@ Runnable runnable_of(const RunProjection& run, const GraphAddition& node,
 
 SharedText mutation_of(const RunProjection& run, const GraphAddition& node) {
   for (const auto& [id, mutation] : run.rare().mutations) {
-    if (mutation.runnable_intent_fingerprints.count(node.id.str()) != 0) {
+    if (mutation.runnable_intent_fingerprints.contains(node.id.str())) {
       return id;
     }
   }
@@ -59,7 +59,7 @@ std::vector<const GraphAddition*> ready_nodes(const RunProjection& run, const It
   }
   std::vector<const GraphAddition*> ready;
   for (const auto& [id, item] : items) {
-    if (is_node(item) && blocked.count(id) == 0 && run.latest(id) == nullptr) {
+    if (is_node(item) && !blocked.contains(id) && run.latest(id) == nullptr) {
       ready.push_back(&item);
     }
   }
@@ -128,9 +128,9 @@ class Mutation {
     }
     const std::uint64_t version = run_.rare().graph.version;
     if (command_.expected_version != version) {
-      return refused("expected_version", "stale",
-                     fmt::format("the graph has version {}, not {}", version,
-                                 command_.expected_version));
+      return refused(
+          "expected_version", "stale",
+          fmt::format("the graph has version {}, not {}", version, command_.expected_version));
     }
     const PlannedRunnable* origin = run_.find(command_.origin.runnable_key.view());
     if (origin == nullptr || origin->plan.step != command_.origin.step ||
@@ -179,7 +179,7 @@ class Mutation {
     if (run_.definition()->find(id).has_value()) {
       return refused("additions", "declared_identity", id + " is a step of the workflow");
     }
-    if (items_.count(id) != 0 || run_.rare().graph.tombstones.count(id) != 0) {
+    if (items_.contains(id) || run_.rare().graph.tombstones.contains(id)) {
       return refused("additions", "reserved_identity", id + " is taken");
     }
     HOLDFAST_CHECK(is_node(addition) ? check_node(addition) : check_target(addition));
@@ -205,8 +205,8 @@ class Mutation {
   Result<void> check_target(const GraphAddition& edge) const {
     if (run_.latest(edge.to.view()) != nullptr) {
       return refused("additions", "predecessor_for_started_node",
-                     fmt::format("{} is planned already, so edge {} comes too late",
-                                 edge.to.view(), edge.id.view()));
+                     fmt::format("{} is planned already, so edge {} comes too late", edge.to.view(),
+                                 edge.id.view()));
     }
     return {};
   }
@@ -223,9 +223,9 @@ class Mutation {
                                  edge.from.view()));
     }
     if (!has_node(edge.to)) {
-      return refused("topology", "invalid_target",
-                     fmt::format("edge {} leads to {}, which is no node", edge.id.view(),
-                                 edge.to.view()));
+      return refused(
+          "topology", "invalid_target",
+          fmt::format("edge {} leads to {}, which is no node", edge.id.view(), edge.to.view()));
     }
     return {};
   }
@@ -261,9 +261,8 @@ class Mutation {
         }
       }
     }
-    return taken == incoming.size()
-               ? Result<void>()
-               : refused("topology", "cycle", "the edges lead in a circle");
+    return taken == incoming.size() ? Result<void>()
+                                    : refused("topology", "cycle", "the edges lead in a circle");
   }
 
   const RunProjection& run_;

@@ -77,9 +77,7 @@ struct ResolvedStep {
   }
 };
 
-Payload naming(const SharedText& step) {
-  return to_json(ResolvedStep{step}).value();
-}
+Payload naming(const SharedText& step) { return to_json(ResolvedStep{step}).value(); }
 
 bool is_about(const RunSignalReceived& signal, const SharedText& step) {
   const auto about = from_json<ResolvedStep>(signal.payload.view());
@@ -118,8 +116,7 @@ bool fits(ManualAction action, const ManualState& state) {
 // Whether the run waits for this command.
 Result<void> check_waiting(const RunProjection& run, const ResolveStep& command) {
   if (run.is_terminal()) {
-    return refusal(run, ErrorCode::terminal_run,
-                   fmt::format("it is {}", to_text(run.status())))
+    return refusal(run, ErrorCode::terminal_run, fmt::format("it is {}", to_text(run.status())))
         .with("step", command.step.view());
   }
   const auto& state = run.manual_state();
@@ -229,7 +226,7 @@ Result<RunFacts> decide_pause(const RunProjection& run, const Attempt& attempt,
   }
   HOLDFAST_CHECK(check_not_waiting(run, attempt));
   HOLDFAST_CHECK(check_routes(run, attempt, command.metadata));
-  facts.emplace_back(applied_fact(run, attempt, now));
+  facts.emplace_back(final_fact(run, attempt, now));
   ManualStepPaused paused;
   paused.run_id = run.run_id();
   paused.step = planned->plan.step;
@@ -252,8 +249,8 @@ Result<RunFacts> decide_resolve(const RunProjection& run, const ResolveStep& com
   HOLDFAST_CHECK(check_waiting(run, command));
   const ManualState& state = *run.manual_state();
   const Routes routes = routes_of(state.metadata);
-  facts.emplace_back(receipt(run.run_id(), signal_of(command.action), command.source,
-                             naming(state.step)));
+  facts.emplace_back(
+      receipt(run.run_id(), signal_of(command.action), command.source, naming(state.step)));
   ManualStepResolved resolved;
   resolved.run_id = run.run_id();
   resolved.step = state.step;
@@ -263,8 +260,7 @@ Result<RunFacts> decide_resolve(const RunProjection& run, const ResolveStep& com
   const Payload result = resolved.result;
   facts.emplace_back(std::move(resolved));
   add_target(facts, run, {state.step, result, now}, target_of(command.action, routes),
-             terminal_error("rejected",
-                            fmt::format("step {} was rejected", state.step.view()),
+             terminal_error("rejected", fmt::format("step {} was rejected", state.step.view()),
                             state.step.view()));
   return facts;
 }

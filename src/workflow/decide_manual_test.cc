@@ -1,4 +1,4 @@
-#include "workflow/run_fixture.h"
+#include "tests/support/run_fixture.h"
 
 namespace holdfast {
 namespace {
@@ -70,6 +70,17 @@ TEST_F(DecideResolve, a_join_waits_for_a_paused_dependency_whoever_is_last) {
   EXPECT_EQ(planned_steps(test_.put(resolve(ManualAction::resumed))), Steps({"thank"}));
 }
 
+TEST_F(DecideResolve, a_step_that_pauses_cannot_put_itself_off_as_well) {
+  const Attempt attempt = test_.completed("charge", "{}", R"({"defer":{}})");
+  const RunFacts facts = test_.put(decide_pause(*test_.run, attempt, {}, test_.now));
+  EXPECT_EQ(kinds(facts), Kinds({"runnable_applied", "manual_step_paused"}));
+  test_.put(resolve(ManualAction::resumed));
+  for (const std::string_view step : {"ship", "bill", "thank"}) {
+    test_.apply(step);
+  }
+  EXPECT_EQ(test_.run->status(), RunStatus::completed);
+}
+
 TEST_F(DecideResolve, a_run_is_not_completed_while_a_step_waits) {
   TestRun two(R"([{"name":"a"},{"name":"b"}])");
   two.start();
@@ -83,10 +94,9 @@ TEST_F(DecideResolve, an_approval_joins_the_context) {
   pause("charge", ManualKind::approval, R"({"output_key":"verdict"})");
   const RunFacts facts = test_.put(resolve(ManualAction::approved, "charge"));
   EXPECT_EQ(the<RunSignalReceived>(facts).signal_type, SignalType::approve_run);
-  EXPECT_EQ(
-      the<RunnablesPlanned>(facts).runnables.front().input,
-      json(R"({"order":7,"verdict":{"decision":"approved","actor":"ann","decided_at":1000,)"
-           R"("comment":"fine"}})"));
+  EXPECT_EQ(the<RunnablesPlanned>(facts).runnables.front().input,
+            json(R"({"order":7,"verdict":{"decision":"approved","actor":"ann","decided_at":1000,)"
+                 R"("comment":"fine"}})"));
 }
 
 TEST_F(DecideResolve, a_rejection_fails_the_run_unless_a_route_says_otherwise) {
@@ -143,8 +153,7 @@ TEST_F(DecideResolve, only_what_the_run_waits_for_can_be_resolved) {
   EXPECT_EQ(code_of(resolve(ManualAction::approved, "ship")), ErrorCode::stale_manual_resolution);
   ResolveStep anonymous;
   anonymous.action = ManualAction::approved;
-  EXPECT_EQ(code_of(decide_resolve(*test_.run, anonymous, test_.now)),
-            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(decide_resolve(*test_.run, anonymous, test_.now)), ErrorCode::invalid_argument);
   test_.cancel();
   EXPECT_EQ(code_of(resolve(ManualAction::approved)), ErrorCode::terminal_run);
   const RunProjection nobody(run_no(3));

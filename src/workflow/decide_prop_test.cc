@@ -7,12 +7,13 @@
 #include <map>
 #include <set>
 
-#include "workflow/run_fixture.h"
+#include "tests/support/run_fixture.h"
 
 namespace holdfast {
 namespace {
 
-int below(int limit) { return *rc::gen::inRange(0, limit); }
+// The whole range from the first case on.
+int below(int limit) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, limit)); }
 bool one_in(int chances) { return below(chances) == 0; }
 
 template <typename T>
@@ -266,8 +267,8 @@ RC_GTEST_PROP(DecideProp, every_run_ends_completed_with_each_step_done_once, ())
     } else {
       RC_ASSERT(!world.open().empty());
       const std::string step = world.open().front();
-      RC_ASSERT(world.take(
-          decide_apply(*world.test.run, world.test.completed(step), world.test.now)));
+      RC_ASSERT(
+          world.take(decide_apply(*world.test.run, world.test.completed(step), world.test.now)));
     }
   }
   RC_ASSERT(world.test.run->status() == RunStatus::completed);

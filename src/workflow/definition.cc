@@ -30,7 +30,7 @@ std::string_view shown(std::string_view text) { return text.substr(0, kMaxShownB
 // Everything that is wrong with a spec.
 class Faults {
  public:
-  void add(std::string fault) {
+  void add(const std::string& fault) {
     text_ += text_.empty() ? "" : "; ";
     text_ += fault;
     ++count_;
@@ -202,8 +202,8 @@ void check_step(Faults& faults, const StepSpec& step) {
 }
 
 // Fills steps[index].after with the dependencies that are known.
-void connect(Faults& faults, const StepSpec& spec, const StepNames& names, StepIndex index,
-             std::vector<Step>& steps) {
+void add_edges(Faults& faults, const StepSpec& spec, const StepNames& names, StepIndex index,
+               std::vector<Step>& steps) {
   std::vector<StepIndex>& after = steps[index].after;
   for (const SharedText& name : spec.after) {
     const auto found = names.find(name);
@@ -339,7 +339,7 @@ class DefinitionBuilder {
     check_head(spec);
     add_steps(spec);
     for (StepIndex i = 0; i < spec.steps.size(); ++i) {
-      connect(faults_, spec.steps[i], definition_->by_name_, i, definition_->steps_);
+      add_edges(faults_, spec.steps[i], definition_->by_name_, i, definition_->steps_);
     }
     find_cycles(faults_, definition_->steps_);
     if (!faults_.none()) {

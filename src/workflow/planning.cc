@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "workflow/execution_opts.h"
 #include "workflow/redact.h"
 
 namespace holdfast {
@@ -150,6 +151,14 @@ RunnableApplied applied_fact(const RunProjection& run, const Attempt& attempt, T
   fact.applied_at = now;
   fact.execution_opts = attempt.outcome->execution_opts;
   fact.guardrails = attempt.outcome->guardrails;
+  return fact;
+}
+
+RunnableApplied final_fact(const RunProjection& run, const Attempt& attempt, TimeMs now) {
+  RunnableApplied fact = applied_fact(run, attempt, now);
+  if (execution_opts(fact.execution_opts).defer.has_value()) {
+    fact.execution_opts = Payload();
+  }
   return fact;
 }
 

@@ -35,6 +35,8 @@ Result<const PlannedRunnable*> find_applicable(const RunProjection& run, const A
 // active_manual_step when the run waits for somebody already.
 Result<void> check_not_waiting(const RunProjection& run, const Attempt& attempt);
 RunnableApplied applied_fact(const RunProjection& run, const Attempt& attempt, TimeMs now);
+// The same for a step after which the run waits or hands over: it cannot put itself off as well.
+RunnableApplied final_fact(const RunProjection& run, const Attempt& attempt, TimeMs now);
 
 RunTerminal terminal_fact(const RunProjection& run, TerminalStatus status,
                           const Payload& error = Payload());

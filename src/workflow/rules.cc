@@ -153,7 +153,7 @@ bool are_operations_whole(const DynamicGraphMutated& fact) {
 bool do_operations_fit(const GraphState& graph, const DynamicGraphMutated& fact) {
   for (const GraphAddition& addition : fact.additions) {
     const std::string id = addition.id.str();
-    if (graph.active.count(id) != 0 || graph.tombstones.count(id) != 0) {
+    if (graph.active.contains(id) || graph.tombstones.contains(id)) {
       return false;
     }
   }

@@ -221,6 +221,7 @@ class RunProjection {
   // The newest plan for a step; nullptr when there is none. The timer of an event wait is no plan
   // for its step.
   [[nodiscard]] const PlannedRunnable* latest(std::string_view step) const;
+  [[nodiscard]] std::size_t runnable_count() const { return runnables_.size(); }
   // In the order they were planned. Looks at all of them: for inspection, not for the loop.
   [[nodiscard]] std::vector<const PlannedRunnable*> runnables() const;
 

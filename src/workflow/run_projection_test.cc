@@ -303,8 +303,12 @@ TEST(RunProgress, what_follows_waits_for_the_longest_delay) {
 TEST(RunProgress, a_delay_without_end_does_not_overflow) {
   const auto run = run_of(begun());
   run->attach(diamond());
-  run->evolve(ms(200), applied_run("a#1", "{}", R"({"schedule_in_ms":18446744073709551615})"));
+  run->evolve(ms(INT64_MAX - 5), applied_run("a#1", "{}", R"({"schedule_in_ms":6})"));
   EXPECT_EQ(run->progress().not_before.at(1), ms(INT64_MAX));
+  const auto other = run_of(begun());
+  other->attach(diamond());
+  other->evolve(ms(-7), applied_run("a#1", "{}", R"({"schedule_in_ms":18446744073709551615})"));
+  EXPECT_EQ(other->progress().not_before.at(1), ms(static_cast<std::int64_t>(kMaxDurationMs) - 7));
 }
 
 TEST(RunProgress, undoing_goes_back_even_past_the_attachment) {
@@ -379,6 +383,20 @@ TEST(RunProjection, comes_back_from_its_bytes) {
   run->attach(diamond());
   again->attach(diamond());
   EXPECT_EQ(again->progress(), run->progress());
+}
+
+TEST(RunProjection, a_run_from_its_bytes_counts_open_steps_as_before) {
+  for (const bool first_is_applied : {false, true}) {
+    Facts facts = begun({planned({runnable("a", 2)})});
+    if (first_is_applied) {
+      facts.insert(facts.begin() + 3, applied_run("a#1"));
+    }
+    const auto run = must(RunProjection::decode(run_of(facts)->encode()));
+    EXPECT_EQ(run->status(), RunStatus::running);
+    run->evolve(ms(300), applied_run("a#2"));
+    EXPECT_EQ(run->status(), RunStatus::idle);
+    EXPECT_EQ(must(RunProjection::decode(run->encode()))->status(), RunStatus::idle);
+  }
 }
 
 TEST(RunProjection, bytes_that_do_not_fit_together_are_refused) {

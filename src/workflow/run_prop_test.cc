@@ -350,15 +350,18 @@ TEST(RunLaws, a_checkpoint_at_any_place_makes_no_difference) {
     const std::vector<Stored> thread = thread_of(*histories(50));
     const auto all = attached();
     std::vector<std::string> prefixes{all->encode()};
+    std::vector<RunStatus> statuses{all->status()};
     for (const Stored& stored : thread) {
       take(*all, stored);
       prefixes.push_back(all->encode());
+      statuses.push_back(all->status());
     }
     for (std::size_t cut = 0; cut < prefixes.size(); ++cut) {
       const auto run = must(RunProjection::decode(prefixes[cut]));
       RC_ASSERT(run->encode() == prefixes[cut]);
       run->attach(diamond());
       for (std::size_t i = cut; i < thread.size(); ++i) {
+        RC_ASSERT(run->status() == statuses[i]);
         take(*run, thread[i]);
       }
       RC_ASSERT(run->encode() == all->encode());

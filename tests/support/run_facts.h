@@ -225,8 +225,8 @@ inline RunArchived archived(std::string_view reason = "old") {
 }
 inline RunUnarchived unarchived() { return {run_no(1)}; }
 
-// One fact of each kind with every field set, in the order of the variant.
-inline std::vector<RunFact> every_run_fact() {
+// Facts with every field set; together one of each kind, in the order of the variant.
+inline std::vector<RunFact> full_common_facts() {
   RunSignalReceived signal = run_signal(SignalType::approve_run);
   signal.source = "api";
   signal.signal_id = "s";
@@ -257,6 +257,10 @@ inline std::vector<RunFact> every_run_fact() {
   result.applied_at = ms(30);
   result.guardrails = json("[7]");
   result.trace = json("[8]");
+  return {signal, started, planned({plan}), result};
+}
+
+inline std::vector<RunFact> full_boundary_facts() {
   ChildRunStarted child = child_started();
   child.input = json("{}");
   child.child_definition_fingerprint = "f3";
@@ -276,6 +280,10 @@ inline std::vector<RunFact> every_run_fact() {
   resolution.trace = json("[11]");
   RunTerminal end = terminal(TerminalStatus::failed, R"({"code":"x"})");
   end.trace = json("[12]");
+  return {child, pause, resolution, end};
+}
+
+inline std::vector<RunFact> full_rare_facts() {
   DynamicWorkRecorded work = dynamic_work("d");
   work.edges = {json(R"({"id":"e"})")};
   work.metadata = json("{}");
@@ -305,15 +313,7 @@ inline std::vector<RunFact> every_run_fact() {
   RunDefinitionMigrated migration = migrated();
   migration.source_manual_step = "a";
   migration.target_manual_step = "b";
-  return {signal,
-          started,
-          planned({plan}),
-          result,
-          child,
-          pause,
-          resolution,
-          end,
-          work,
+  return {work,
           mutation,
           request,
           continued_from(),
@@ -325,6 +325,14 @@ inline std::vector<RunFact> every_run_fact() {
           migration,
           archived(),
           unarchived()};
+}
+
+inline std::vector<RunFact> every_run_fact() {
+  std::vector<RunFact> facts = full_common_facts();
+  for (const auto& more : {full_boundary_facts(), full_rare_facts()}) {
+    facts.insert(facts.end(), more.begin(), more.end());
+  }
+  return facts;
 }
 
 // The names of the broken rules, oldest first.

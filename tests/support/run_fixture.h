@@ -23,9 +23,8 @@ inline RunId run_no(int number) {
 
 inline std::shared_ptr<const Definition> definition_of(std::string_view steps,
                                                        std::string_view workflow = "order") {
-  auto definition =
-      Definition::parse(R"({"workflow":")" + std::string(workflow) + R"(","version":"1","steps":)" +
-                        std::string(steps) + "}");
+  auto definition = Definition::parse(R"({"workflow":")" + std::string(workflow) +
+                                      R"(","version":"1","steps":)" + std::string(steps) + "}");
   EXPECT_TRUE(definition.ok()) << definition.error().text();
   return std::move(definition).value();
 }

@@ -1,0 +1,41 @@
+# cmake --install BUILD --prefix DIR --component embed
+#
+# Installs what programs need to embed Holdfast: the public headers, all rooms in one static
+# library, and a package file, so that find_package(holdfast) gives holdfast::holdfast.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The archives of the rooms, joined: programs link one file and need not know the rooms.
+set(rooms base log journal dispatch workflow engine embed)
+set(joined "${CMAKE_BINARY_DIR}/lib/libholdfast.a")
+set(script "CREATE ${joined}\n")
+set(archives)
+foreach(room IN LISTS rooms)
+  string(APPEND script "ADDLIB $<TARGET_FILE:holdfast_${room}>\n")
+  list(APPEND archives $<TARGET_FILE:holdfast_${room}>)
+endforeach()
+string(APPEND script "SAVE\nEND\n")
+file(GENERATE OUTPUT "${CMAKE_BINARY_DIR}/lib/join.mri" CONTENT "${script}")
+add_custom_command(OUTPUT "${joined}"
+  COMMAND "${CMAKE_COMMAND}" -E rm -f "${joined}"
+  COMMAND "${CMAKE_AR}" -M < "${CMAKE_BINARY_DIR}/lib/join.mri"
+  DEPENDS ${archives} "${CMAKE_BINARY_DIR}/lib/join.mri"
+  COMMENT "Joining the rooms into libholdfast.a"
+  VERBATIM)
+add_custom_target(holdfast_library ALL DEPENDS "${joined}")
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/holdfastConfig.cmake.in"
+  "${CMAKE_BINARY_DIR}/lib/holdfastConfig.cmake"
+  INSTALL_DESTINATION "${package_dir}"
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR
+  NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/lib/holdfastConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/holdfast"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT embed)
+install(FILES "${joined}" DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT embed)
+install(FILES "${CMAKE_BINARY_DIR}/lib/holdfastConfig.cmake"
+  "${CMAKE_BINARY_DIR}/lib/holdfastConfigVersion.cmake"
+  DESTINATION "${package_dir}" COMPONENT embed)

@@ -1,0 +1,118 @@
+// Engine: durable work inside a program. It keeps runs of workflows in a store and executes their
+// steps by handlers of the program.
+//
+//   auto engine = holdfast::Engine::open("sqlite:work.db");
+//
+// Several engines, in one process or many, may share a store: each step is claimed by one of
+// them. What a function has returned is durable. Every failure comes as an Error; no exception
+// gets out. After close, or after the store failed, everything returns engine_stopped.
+//
+// All members are safe to call from any thread, but for moving and destroying.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "holdfast/result.h"
+#include "holdfast/run.h"
+#include "holdfast/step.h"
+#include "holdfast/workflow.h"
+
+namespace holdfast {
+
+struct EngineOptions {
+  bool create = true;  // makes the store if there is none; otherwise that is not_found
+  // Where this engine looks for steps, beside "default" and what registered workflows name.
+  std::vector<std::string> queues = {};
+};
+
+struct EngineStats {
+  std::uint64_t live_runs = 0;  // have not ended
+  std::uint64_t attempts = 0;   // of live runs, in memory
+  std::uint64_t position = 0;   // of the newest batch in the log
+  // Of this engine since it was opened.
+  std::uint64_t commits = 0;
+  std::uint64_t facts = 0;
+  std::uint64_t conflicts = 0;
+  std::uint64_t recovered = 0;  // things that others had left undone
+  std::uint64_t claims = 0;
+};
+
+// What execute_next has done.
+struct ExecutedStep {
+  StepInfo step;
+  StepResult::Kind result = StepResult::Kind::ok;
+  bool counted = true;  // false: the claim was lost before the result was there
+  std::string run_status;
+};
+
+struct DrainOptions {
+  std::size_t threads = 1;
+  // Idle means that nothing could be executed for this long: steps that are due within that time
+  // are waited for.
+  std::chrono::milliseconds idle_for{0};
+  std::uint64_t max_steps = 0;  // 0: no limit
+};
+
+class Engine {
+ public:
+  // url: memory:, sqlite:PATH or postgres://... invalid_url, not_found, and what the store says.
+  static Result<Engine> open(std::string_view url, const EngineOptions& options = {});
+  Engine(Engine&& other) noexcept;
+  Engine& operator=(Engine&& other) noexcept;
+  // As close().
+  ~Engine();
+
+  // New runs of the workflow follow this definition. invalid_definition names every fault.
+  Result<void> register_workflow(const Workflow& workflow);
+  // The same from JSON: {"workflow":"order","version":"1","steps":[{"name":"charge",...}]}
+  Result<void> register_workflow_json(std::string_view spec);
+  // A handler that has the name already is replaced. Work that is under way does not see it.
+  Result<void> register_handler(std::string_view name, StepHandler handler);
+
+  // input: a JSON object. unknown_workflow, invalid_json, invalid_argument; run_exists when
+  // another run has the id, idempotency_conflict when the key was used with another input.
+  Result<StartedRun> start(std::string_view workflow, std::string_view input = "{}",
+                           const StartOptions& options = {});
+  // Nothing of the run is executed any more; handlers that are at it learn it by their stop
+  // token. Again: nothing happens. run_not_found; invalid_transition when it ended otherwise.
+  Result<void> cancel(std::string_view run_id, const CancelOptions& options = {});
+
+  // Executes one step in this thread; empty when there was none for this long. A failed step is
+  // no error. unknown_handler when no handler is registered; so for the next two.
+  Result<std::optional<ExecutedStep>> execute_next(
+      std::chrono::milliseconds wait_up_to = std::chrono::milliseconds(0));
+  // Executes until there is nothing to do. Returns the number of steps.
+  Result<std::uint64_t> drain(const DrainOptions& options = {});
+  // Executes with so many threads, this one included, until stop is requested or the engine is
+  // closed; what was claimed by then is still executed. The error is what stopped the engine.
+  Result<void> work(std::size_t threads, std::stop_token stop);
+
+  // The run as it is now, whether it has ended or not. run_not_found; invalid_argument when it
+  // is no run id.
+  Result<RunView> inspect(std::string_view run_id);
+  // The same when the run has ended, by whichever process, or after the timeout: `terminal` tells.
+  // A handler that waits keeps its thread from other work.
+  Result<RunView> wait(std::string_view run_id, std::chrono::milliseconds timeout);
+  // invalid_argument when workflow, limit or cursor are not valid.
+  Result<RunPage> list(const ListOptions& options = {});
+  Result<EngineStats> stats();
+
+  // No new work; what is being written is ended; a checkpoint makes the next start short.
+  void close();
+
+ private:
+  class Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace holdfast

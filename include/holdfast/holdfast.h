@@ -1,0 +1,9 @@
+// Everything a program needs to embed Holdfast.
+#pragma once
+
+#include "holdfast/engine.h"
+#include "holdfast/json.h"
+#include "holdfast/result.h"
+#include "holdfast/run.h"
+#include "holdfast/step.h"
+#include "holdfast/workflow.h"

@@ -1,0 +1,187 @@
+#include "bench/bench_engine.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace holdfast {
+
+namespace {
+
+constexpr const char* kHandler = "nothing";
+
+// Lets a limited number of runs be on their way, and waits for the last.
+class Gate {
+ public:
+  explicit Gate(std::size_t limit) : limit_(limit) {}
+
+  void enter() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return inside_ < limit_ || failed_.has_value(); });
+    ++inside_;
+  }
+  void leave(const std::optional<Error>& error) {
+    const std::scoped_lock lock(mutex_);
+    --inside_;
+    if (error.has_value()) {
+      failed_ = error;
+    }
+    changed_.notify_all();
+  }
+  Result<void> wait_until_empty() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return inside_ == 0; });
+    return failed_.has_value() ? Result<void>(*failed_) : Result<void>();
+  }
+
+ private:
+  std::size_t limit_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t inside_ = 0;
+  std::optional<Error> failed_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Definition> bench_definition(
+    std::string_view workflow, std::size_t steps,
+    const std::function<std::vector<std::size_t>(std::size_t step)>& after) {
+  WorkflowSpec spec;
+  spec.workflow = workflow;
+  for (std::size_t i = 0; i < steps; ++i) {
+    StepSpec step;
+    step.name = "s" + std::to_string(i);
+    step.handler = kHandler;
+    for (const std::size_t before : after(i)) {
+      step.after.emplace_back("s" + std::to_string(before));
+    }
+    spec.steps.push_back(std::move(step));
+  }
+  auto definition = Definition::create(spec);
+  return std::move(definition).value();
+}
+
+std::shared_ptr<const Definition> bench_chain(std::size_t steps) {
+  return bench_definition("chain", steps, [](std::size_t step) {
+    return step == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{step - 1};
+  });
+}
+
+Result<std::unique_ptr<BenchEngine>> BenchEngine::open(std::unique_ptr<Journal> journal,
+                                                       BenchWorld& world,
+                                                       const LoopOptions& options) {
+  std::unique_ptr<BenchEngine> engine(new BenchEngine(world));
+  HOLDFAST_TRY(engine->loop_, Loop::open(std::move(journal), world.clock, world.random, options));
+  return engine;
+}
+
+StartRun BenchEngine::new_start(const std::shared_ptr<const Definition>& definition) {
+  StartRun start;
+  start.run_id = RunId{make_uuid(world_.clock.now(), world_.random)};
+  start.definition = definition;
+  start.input = Payload::trusted(R"({"order":"A-1042","amount":1999,"currency":"EUR"})");
+  return start;
+}
+
+Result<double> BenchEngine::carry_out(const Load& load) {
+  loop_->add_definition(load.definition);
+  const std::size_t steps = load.definition->steps().size();
+  Gate gate(load.at_once);
+  std::atomic<std::uint64_t> executed = 0;
+  std::mutex mutex;
+  std::map<RunId, std::size_t> left;  // steps of each run that are not executed
+  std::stop_source stop;
+  auto handlers = std::make_shared<HandlerTable>();
+  (*handlers)[kHandler] = [&](const Assignment& assignment,
+                              const std::stop_token& /*stop*/) -> HandlerOutcome {
+    const std::uint64_t count = ++executed;
+    if (load.seen) {
+      load.seen(count);
+    }
+    {
+      const std::scoped_lock lock(mutex);
+      const auto run = left.find(assignment.run_id);
+      if (--run->second == 0) {
+        left.erase(run);
+        gate.leave(std::nullopt);
+      }
+    }
+    if (count == load.runs * steps) {
+      stop.request_stop();
+    }
+    return Completion{Payload::trusted("{}"), {}, {}};
+  };
+  const Stopwatch watch;
+  std::thread starter([&] {
+    for (std::uint64_t i = 0; i < load.runs; ++i) {
+      gate.enter();
+      const StartRun start = new_start(load.definition);
+      {
+        const std::scoped_lock lock(mutex);
+        left.emplace(start.run_id, steps);
+      }
+      loop_->ask_later<Started>(
+          [start](Turn& turn) { return start_run(turn, start, IdOrigin::fresh); },
+          [&](const Result<Started>& started) {
+            if (!started.ok()) {
+              gate.leave(started.error());
+              stop.request_stop();
+            }
+          });
+    }
+  });
+  const auto pool =
+      WorkerPool::create(*loop_, handlers, {SharedText(kDefaultQueue)}, {.threads = load.threads});
+  const Result<void> worked = pool->run(stop.get_token());
+  const double seconds = watch.seconds();
+  starter.join();
+  HOLDFAST_CHECK(worked);
+  HOLDFAST_CHECK(gate.wait_until_empty());
+  return seconds;
+}
+
+Result<void> BenchEngine::start_pending(const std::shared_ptr<const Definition>& definition,
+                                        std::uint64_t runs) {
+  constexpr std::size_t kAtOnce = 256;
+  loop_->add_definition(definition);
+  Gate gate(kAtOnce);
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    gate.enter();
+    loop_->ask_later<Started>(
+        [start = new_start(definition)](Turn& turn) {
+          return start_run(turn, start, IdOrigin::fresh);
+        },
+        [&](const Result<Started>& started) {
+          gate.leave(started.ok() ? std::nullopt : std::optional(started.error()));
+        });
+  }
+  return gate.wait_until_empty();
+}
+
+Result<double> BenchEngine::claim(std::size_t commits, std::size_t claims) {
+  const Skills skills{{SharedText(kDefaultQueue)}, {SharedText(kHandler)}};
+  double seconds = 0;
+  for (std::size_t i = 0; i < commits; ++i) {
+    std::vector<Claimant> claimants;
+    for (std::size_t n = 0; n < claims; ++n) {
+      claimants.push_back(loop_->new_claimant(skills));
+    }
+    const Stopwatch watch;
+    HOLDFAST_TRY(const std::size_t got,
+                 loop_->ask<std::size_t>([&](Turn& turn) -> Result<std::size_t> {
+                   std::size_t count = 0;
+                   for (const Claimant& claimant : claimants) {
+                     HOLDFAST_TRY(const auto given, claim_next(turn, skills, claimant));
+                     count += given.has_value() ? 1U : 0U;
+                   }
+                   return count;
+                 }));
+    seconds += watch.seconds();
+    if (got != claims) {
+      return Error{ErrorCode::not_found, "there were fewer attempts to claim than expected"};
+    }
+  }
+  return seconds;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,53 @@
+// BenchEngine: an engine on the store of a benchmark, with one handler that does nothing, so that
+// what is measured is the engine.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "bench/bench_run.h"
+#include "engine/worker_pool.h"
+
+namespace holdfast {
+
+// Steps s0, s1, ... of a workflow; each after those `after` names.
+std::shared_ptr<const Definition> bench_definition(
+    std::string_view workflow, std::size_t steps,
+    const std::function<std::vector<std::size_t>(std::size_t step)>& after);
+std::shared_ptr<const Definition> bench_chain(std::size_t steps);
+
+class BenchEngine {
+ public:
+  // The world must outlive the engine.
+  static Result<std::unique_ptr<BenchEngine>> open(std::unique_ptr<Journal> journal,
+                                                   BenchWorld& world,
+                                                   const LoopOptions& options = {});
+
+  Loop& loop() { return *loop_; }
+  // Starts `runs` runs, at most `at_once` of them unfinished, with workers beside, and returns
+  // when `runs` x `steps` attempts were executed. Each executed attempt is told to `seen`.
+  struct Load {
+    std::shared_ptr<const Definition> definition;
+    std::uint64_t runs = 0;
+    std::size_t at_once = 1;
+    std::size_t threads = 1;
+    std::function<void(std::uint64_t count)> seen = nullptr;
+  };
+  // Seconds from the first start to the last result, which is durable.
+  Result<double> carry_out(const Load& load);
+  // Starts runs whose attempts stay pending.
+  Result<void> start_pending(const std::shared_ptr<const Definition>& definition,
+                             std::uint64_t runs);
+  // Seconds for so many commits of so many claims each.
+  Result<double> claim(std::size_t commits, std::size_t claims);
+
+ private:
+  explicit BenchEngine(BenchWorld& world) : world_(world) {}
+  StartRun new_start(const std::shared_ptr<const Definition>& definition);
+
+  BenchWorld& world_;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,276 @@
+#include "embed/engine_impl.h"
+
+#include "embed/step_outcome.h"
+#include "embed/views.h"
+#include "engine/stored_run.h"
+#include "journal/open_journal.h"
+
+namespace holdfast {
+
+namespace {
+
+Result<Payload> object_of(std::string_view field, std::string_view text) {
+  auto json = JsonText::parse(text);
+  if (!json.ok()) {
+    return std::move(json).error().in("the " + std::string(field));
+  }
+  if (!json.value().is_object()) {
+    return Error{ErrorCode::invalid_argument, "the " + std::string(field) + " is no JSON object"}
+        .with("field", field);
+  }
+  return Payload(json.value());
+}
+
+StartedRun public_form(const Started& started) {
+  return StartedRun{to_string(started.run_id), started.existed};
+}
+
+// The key stands for the run whatever definition it was started on.
+Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) {
+  HOLDFAST_TRY(const bool exists, turn.state().run_exists(command.run_id));
+  if (!exists) {
+    return std::optional<Started>();
+  }
+  HOLDFAST_TRY(const RunProjection* run, turn.state().run(command.run_id));
+  if (!run->started().has_value()) {
+    return std::optional<Started>();
+  }
+  const SharedText trigger = command.trigger.empty() ? SharedText("manual") : command.trigger;
+  if (run->started()->input != command.input || run->started()->trigger != trigger) {
+    return Error{ErrorCode::idempotency_conflict,
+                 "a run was started under this key with another input or trigger"}
+        .with("run_id", to_string(command.run_id));
+  }
+  return std::optional(Started{command.run_id, true});
+}
+
+}  // namespace
+
+Engine::Impl::Impl(const EngineOptions& options)
+    : queues_(options.queues.begin(), options.queues.end()),
+      handlers_(std::make_shared<const HandlerTable>()) {
+  queues_.insert(SharedText(kDefaultQueue));
+}
+
+Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::string_view url,
+                                                         const EngineOptions& options) {
+  for (const std::string& queue : options.queues) {
+    HOLDFAST_CHECK(check_name("queue", queue));
+  }
+  std::unique_ptr<Impl> impl(new Impl(options));
+  const OpenMode mode = options.create ? OpenMode::create : OpenMode::write;
+  HOLDFAST_TRY(auto journal, open_journal(url, mode, impl->clock_, impl->random_));
+  HOLDFAST_TRY(impl->loop_, Loop::open(std::move(journal), impl->clock_, impl->random_));
+  return impl;
+}
+
+Result<void> Engine::Impl::add_definition(const std::shared_ptr<const Definition>& definition) {
+  loop_->add_definition(definition);
+  const std::scoped_lock lock(mutex_);
+  for (const Step& step : definition->steps()) {
+    if (!step.queue.empty()) {
+      queues_.insert(step.queue);
+    }
+  }
+  set_skills();
+  return {};
+}
+
+Result<void> Engine::Impl::add_handler(std::string_view name, StepHandler handler) {
+  HOLDFAST_CHECK(check_name("handler", name));
+  if (handler == nullptr) {
+    return Error{ErrorCode::invalid_argument, "the handler is empty"}.with("field", "handler");
+  }
+  const std::scoped_lock lock(mutex_);
+  HandlerTable table = *handlers_;
+  table[SharedText(name)] = [this,
+                             shared = std::make_shared<const StepHandler>(std::move(handler))](
+                                const Assignment& assignment, const std::stop_token& stop) {
+    return call(*shared, assignment, stop);
+  };
+  handlers_ = std::make_shared<const HandlerTable>(std::move(table));
+  set_skills();
+  return {};
+}
+
+void Engine::Impl::set_skills() {
+  Skills skills{{queues_.begin(), queues_.end()}, {}};
+  for (const auto& [name, handler] : *handlers_) {
+    skills.handlers.push_back(name);
+  }
+  skills_ = std::make_shared<const Skills>(std::move(skills));
+}
+
+Result<Hands> Engine::Impl::hands() {
+  const std::scoped_lock lock(mutex_);
+  if (handlers_->empty()) {
+    return Error{ErrorCode::unknown_handler, "no handler is registered in this engine"};
+  }
+  return Hands{handlers_, skills_};
+}
+
+HandlerOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& assignment,
+                                  const std::stop_token& stop) {
+  StepContext context(info_of(assignment), stop,
+                      [&](std::string_view workflow, std::string_view key, std::string_view input,
+                          const ChildOptions& options) -> Result<StartedRun> {
+                        StartChild command;
+                        command.child_key = key;
+                        command.queue = options.queue;
+                        command.trigger = options.trigger;
+                        HOLDFAST_TRY(command.input, object_of("input", input));
+                        if (!options.metadata.empty()) {
+                          HOLDFAST_TRY(command.metadata, object_of("metadata", options.metadata));
+                        }
+                        return start_child(assignment, workflow, command);
+                      });
+  return outcome_of(handler(context, assignment.input.view()));
+}
+
+Result<StartedRun> Engine::Impl::start_child(const Assignment& parent, std::string_view workflow,
+                                             const StartChild& asked) {
+  StartChild command = asked;
+  command.origin = Origin{parent.runnable_key, parent.step, parent.attempt_number};
+  HOLDFAST_TRY(const Started started,
+               loop_->ask<Started>([command, run = parent.run_id, name = std::string(workflow)](
+                                       Turn& turn) mutable -> Result<Started> {
+                 HOLDFAST_TRY(command.definition, turn.definitions().current(name));
+                 return holdfast::start_child(turn, run, command);
+               }));
+  return public_form(started);
+}
+
+Result<StartedRun> Engine::Impl::start(std::string_view workflow, std::string_view input,
+                                       const StartOptions& options) {
+  StartRun command;
+  HOLDFAST_TRY(command.input, object_of("input", input));
+  if (!options.search_attributes.empty()) {
+    HOLDFAST_TRY(command.search_attributes,
+                 object_of("search_attributes", options.search_attributes));
+  }
+  command.queue = options.queue;
+  command.trigger = options.trigger;
+  command.source.source = "embedded";
+  command.source.actor = options.actor;
+  command.source.comment = options.comment;
+  command.source.idempotency_key = options.idempotency_key;
+  const bool by_key = !options.idempotency_key.empty();
+  IdOrigin origin = IdOrigin::given;
+  if (!options.run_id.empty()) {
+    if (by_key) {
+      return Error{ErrorCode::invalid_argument,
+                   "a run id and an idempotency key exclude each other"}
+          .with("field", "idempotency_key");
+    }
+    HOLDFAST_TRY(command.run_id, parse_run_id(options.run_id));
+  } else if (by_key) {
+    command.run_id = derive_run_id({"start", workflow, options.idempotency_key});
+  } else {
+    command.run_id = RunId{make_uuid(clock_.now(), random_)};
+    origin = IdOrigin::fresh;
+  }
+  HOLDFAST_TRY(const Started started,
+               loop_->ask<Started>([command, origin, by_key, name = std::string(workflow)](
+                                       Turn& turn) mutable -> Result<Started> {
+                 HOLDFAST_TRY(command.definition, turn.definitions().current(name));
+                 if (by_key) {
+                   HOLDFAST_TRY(const auto known, find_by_key(turn, command));
+                   if (known.has_value()) {
+                     return *known;
+                   }
+                 }
+                 return start_run(turn, command, origin);
+               }));
+  return public_form(started);
+}
+
+Result<void> Engine::Impl::cancel(const RunId& run, const CancelOptions& options) {
+  CommandSource source;
+  source.source = "embedded";
+  source.actor = options.actor;
+  source.comment = options.comment;
+  source.idempotency_key = options.idempotency_key;
+  HOLDFAST_TRY(const Done done, loop_->ask<Done>([run, source](Turn& turn) -> Result<Done> {
+    HOLDFAST_TRY(const RunProjection* known, turn.state().run(run));
+    HOLDFAST_TRY(const RunFacts facts, decide_cancel(*known, source, turn.now()));
+    HOLDFAST_CHECK(emit_with_attempts(turn, run, facts));
+    return Done{};
+  }));
+  static_cast<void>(done);
+  return {};
+}
+
+Result<void> Engine::Impl::work(std::size_t threads, const std::stop_token& stop) {
+  if (threads == 0) {
+    return Error{ErrorCode::invalid_argument, "nothing is executed without threads"}.with(
+        "field", "threads");
+  }
+  HOLDFAST_TRY(const Hands able, hands());
+  PoolOptions options;
+  options.threads = threads;
+  Result<void> worked =
+      WorkerPool::create(*loop_, able.handlers, able.skills->queues, options)->run(stop);
+  const std::scoped_lock lock(mutex_);
+  return closed_ ? Result<void>() : worked;
+}
+
+Result<RunView> Engine::Impl::inspect(const RunId& run) {
+  Loop::Waiter waiter;
+  Result<std::optional<RunView>> live = std::optional<RunView>();
+  auto question = [run](Turn& turn) -> Result<std::optional<RunView>> {
+    if (!turn.state().is_live(run)) {
+      return std::optional<RunView>();
+    }
+    SnapshotSource source{nullptr, {}, turn.state().position(), turn.now()};
+    HOLDFAST_TRY(source.run, turn.state().run(run));
+    for (const auto& [name, queue] : turn.state().queues()) {
+      source.queues.push_back(queue.get());
+    }
+    return std::optional(view_of(source));
+  };
+  loop_->submit({.command = std::make_shared<Ask<std::optional<RunView>>>(
+                     question,
+                     [&](Result<std::optional<RunView>> answer) {
+                       live = std::move(answer);
+                       waiter.wake();
+                     }),
+                 .other = [](Core& core) { core.look_for_changes(); }});
+  loop_->drive_until(waiter);
+  HOLDFAST_TRY(auto view, std::move(live));
+  if (view.has_value()) {
+    return *std::move(view);
+  }
+  HOLDFAST_TRY(const StoredRun stored, read_stored_run(loop_->journal(), run));
+  SnapshotSource source{stored.run.get(), {}, stored.position, clock_.now()};
+  for (const auto& [name, queue] : stored.queues) {
+    source.queues.push_back(queue.get());
+  }
+  return view_of(source);
+}
+
+Result<EngineStats> Engine::Impl::stats() {
+  HOLDFAST_TRY(EngineStats stats, loop_->ask<EngineStats>([](Turn& turn) -> Result<EngineStats> {
+    EngineStats now;
+    now.live_runs = turn.state().live_count();
+    now.attempts = turn.state().attempt_count();
+    now.position = turn.state().position().value;
+    return now;
+  }));
+  const CoreStats core = loop_->stats();
+  stats.commits = core.commits;
+  stats.facts = core.facts;
+  stats.conflicts = core.conflicts;
+  stats.recovered = core.recovered;
+  stats.claims = core.claims;
+  return stats;
+}
+
+void Engine::Impl::close() {
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+  }
+  loop_->close();
+}
+
+}  // namespace holdfast

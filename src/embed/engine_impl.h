@@ -1,0 +1,54 @@
+// Engine::Impl: the loop, and what this process can execute.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "embed/step_runner.h"
+#include "engine/loop.h"
+#include "holdfast/engine.h"
+
+namespace holdfast {
+
+class Engine::Impl {
+ public:
+  static Result<std::unique_ptr<Impl>> open(std::string_view url, const EngineOptions& options);
+
+  Result<void> add_definition(const std::shared_ptr<const Definition>& definition);
+  Result<void> add_handler(std::string_view name, StepHandler handler);
+  // unknown_handler when there is none.
+  Result<Hands> hands();
+
+  Result<StartedRun> start(std::string_view workflow, std::string_view input,
+                           const StartOptions& options);
+  Result<void> cancel(const RunId& run, const CancelOptions& options);
+  Result<void> work(std::size_t threads, const std::stop_token& stop);
+  Result<RunView> inspect(const RunId& run);
+  Result<EngineStats> stats();
+  void close();
+  Loop& loop() { return *loop_; }
+
+ private:
+  explicit Impl(const EngineOptions& options);
+
+  HandlerOutcome call(const StepHandler& handler, const Assignment& assignment,
+                      const std::stop_token& stop);
+  Result<StartedRun> start_child(const Assignment& parent, std::string_view workflow,
+                                 const StartChild& command);
+  void set_skills();
+
+  SystemClock clock_;
+  SystemRandom random_;
+  std::unique_ptr<Loop> loop_;
+
+  std::mutex mutex_;  // guards what follows
+  std::set<SharedText> queues_;
+  std::shared_ptr<const HandlerTable> handlers_;
+  std::shared_ptr<const Skills> skills_;  // those who can do the same share it
+  bool closed_ = false;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,106 @@
+#include "embed/step_outcome.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "workflow/execution_opts.h"
+
+namespace holdfast {
+
+namespace {
+
+std::uint64_t milliseconds(std::chrono::milliseconds delay) {
+  return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, delay.count())),
+                  kMaxDurationMs);
+}
+
+Failure failure_of(std::string_view code, std::string_view message, bool retryable) {
+  Failure failure;
+  failure.retryable = retryable;
+  JsonWriter json;
+  json.begin_object()
+      .member("code", code)
+      .member("message", message)
+      .member("retryable", retryable)
+      .end_object();
+  failure.error = std::move(json).take_text();
+  return failure;
+}
+
+HandlerOutcome completion_of(const StepResult& result) {
+  if (result.text().size() > kMaxResultBytes) {
+    return failure_of("result_too_large",
+                      fmt::format("the result has {} bytes, the limit is {}", result.text().size(),
+                                  kMaxResultBytes),
+                      false);
+  }
+  const auto json = JsonText::parse(result.text());
+  if (!json.ok()) {
+    return failure_of("invalid_result", "the result is no JSON: " + json.error().text(), false);
+  }
+  Completion completion;
+  completion.result = json.value();
+  if (result.delay().count() > 0) {
+    JsonWriter opts;
+    opts.begin_object().member("schedule_in_ms", milliseconds(result.delay())).end_object();
+    completion.execution_opts = std::move(opts).take_text();
+  }
+  return completion;
+}
+
+Completion deferral_of(const StepResult& result) {
+  Completion completion;
+  completion.result = JsonText();
+  JsonWriter opts;
+  opts.begin_object().key("defer").begin_object();
+  opts.member("reason", result.text());
+  opts.member("schedule_in_ms", milliseconds(result.delay()));
+  opts.end_object().end_object();
+  completion.execution_opts = std::move(opts).take_text();
+  return completion;
+}
+
+}  // namespace
+
+HandlerOutcome outcome_of(const StepResult& result) {
+  switch (result.kind()) {
+    case StepResult::Kind::ok:
+      return completion_of(result);
+    case StepResult::Kind::retry:
+      return failure_of(result.code(), result.text(), true);
+    case StepResult::Kind::retry_after: {
+      Failure failure = failure_of(result.code(), result.text(), true);
+      failure.retry_after_ms = milliseconds(result.delay());
+      return failure;
+    }
+    case StepResult::Kind::defer:
+      return deferral_of(result);
+    case StepResult::Kind::fail:
+      break;
+  }
+  return failure_of(result.code(), result.text(), false);
+}
+
+StepResult::Kind kind_of(const HandlerOutcome& outcome) {
+  if (const auto* completion = std::get_if<Completion>(&outcome)) {
+    return execution_opts(completion->execution_opts).defer.has_value() ? StepResult::Kind::defer
+                                                                        : StepResult::Kind::ok;
+  }
+  const Failure& failure = std::get<Failure>(outcome);
+  if (!failure.retryable) {
+    return StepResult::Kind::fail;
+  }
+  return failure.retry_after_ms.has_value() ? StepResult::Kind::retry_after
+                                            : StepResult::Kind::retry;
+}
+
+StepInfo info_of(const Assignment& assignment) {
+  return StepInfo{to_string(assignment.run_id),  assignment.workflow.str(),
+                  assignment.step.str(),         assignment.queue.str(),
+                  assignment.runnable_key.str(), assignment.idempotency_key.str(),
+                  assignment.attempt_number};
+}
+
+}  // namespace holdfast

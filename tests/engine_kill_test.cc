@@ -1,0 +1,64 @@
+// Workers that are killed at any moment lose nothing and do nothing twice.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "journal/keys.h"
+#include "tests/support/engine_crash.h"
+
+namespace holdfast {
+namespace {
+
+int kills() { return std::getenv("HOLDFAST_LONG") != nullptr ? 500 : 50; }
+
+// What is only a cache may be lost at any time while nobody works.
+void lose_caches(CrashSite& site, Random& random) {
+  auto journal = site.open();
+  if (random.below(2) == 0) {
+    must(journal->delete_checkpoint(thread("engine:live")));
+  }
+  if (random.below(3) == 0) {
+    must(journal->log().update(
+        SideUpdate{.puts = {}, .deletes = {std::string(kDirectoryKey)}, .trim = {}}));
+  }
+  const auto runs = CrashSite::lines(site.acks);
+  for (int i = 0; i < 3 && !runs.empty(); ++i) {
+    const auto id = must(parse_run_id(runs[random.below(runs.size())]));
+    must(journal->delete_checkpoint(run_thread(id)));
+  }
+}
+
+void kill_again_and_again(CrashSite& site, std::uint64_t seed) {
+  SeededRandom random(seed);
+  for (int kill = 0; kill < kills() && !testing::Test::HasFailure(); ++kill) {
+    SCOPED_TRACE("kill " + std::to_string(kill));
+    auto worker = site.worker("start", 1 + static_cast<int>(random.below(3)), 40);
+    const Milliseconds life(5 + random.below(296));
+    EXPECT_TRUE(worker->runs_for(life)) << "it ended by itself";
+    if (random.below(8) == 0) {
+      worker->ask_to_end();
+      EXPECT_EQ(worker->wait_for_exit(std::chrono::seconds(30)), 0);
+    } else {
+      worker->kill_9();
+    }
+    if (random.below(3) == 0) {
+      lose_caches(site, random);
+    }
+  }
+  site.drain();
+  expect_exactly_once(site);
+  EXPECT_GT(CrashSite::lines(site.acks).size(), 10U);
+}
+
+TEST(EngineKill, workers_on_sqlite_lose_nothing_and_do_nothing_twice) {
+  CrashSite site;
+  kill_again_and_again(site, 1);
+}
+
+TEST(EngineKill, workers_on_postgres_lose_nothing_and_do_nothing_twice) {
+  CrashSite site(PostgresCluster::shared().url("engine_kill"));
+  kill_again_and_again(site, 2);
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,128 @@
+// Several processes, and several loops in one process, on one queue of one journal.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "engine/worker_pool.h"
+#include "tests/support/engine_crash.h"
+
+namespace holdfast {
+namespace {
+
+using std::chrono::seconds;
+
+void replace_again_and_again(CrashSite& site, std::uint64_t seed) {
+  SeededRandom random(seed);
+  std::vector<std::unique_ptr<WorkerProcess>> workers;
+  for (int i = 0; i < 3; ++i) {
+    workers.push_back(site.worker("start", 2, 60));
+  }
+  for (int i = 0; i < 20 && !testing::Test::HasFailure(); ++i) {
+    SCOPED_TRACE("replacement " + std::to_string(i));
+    auto& unlucky = workers[random.below(workers.size())];
+    EXPECT_TRUE(unlucky->runs_for(Milliseconds(20 + random.below(280)))) << "it ended by itself";
+    unlucky->kill_9();
+    unlucky = site.worker("start", 2, 60);
+  }
+  for (const auto& worker : workers) {
+    worker->ask_to_end();
+  }
+  for (const auto& worker : workers) {
+    EXPECT_EQ(worker->wait_for_exit(seconds(30)), 0);
+  }
+  site.drain();
+  expect_exactly_once(site);
+  EXPECT_GT(CrashSite::lines(site.acks).size(), 10U);
+}
+
+// An idle process hears of work by an event: the deadline is far below any time it would look by
+// itself.
+void notice_work_of_others(CrashSite& site) {
+  auto idle = site.worker("work");
+  ASSERT_EQ(idle->wait_for_lines(1, seconds(30)), 1U) << "it is not ready";
+  std::size_t expected = 1;
+  for (int round = 0; round < 5; ++round) {
+    auto other = site.worker("only", 1, 1);
+    ASSERT_EQ(other->wait_for_exit(seconds(30)), 0);
+    expected += 6;  // a repeated attempt at d may add one more
+    EXPECT_GE(idle->wait_for_lines(expected, seconds(2)), expected) << "round " << round;
+  }
+  idle->ask_to_end();
+  EXPECT_EQ(idle->wait_for_exit(seconds(30)), 0);
+  site.drain();
+  expect_exactly_once(site);
+}
+
+TEST(EngineProcesses, on_sqlite_take_over_from_those_that_are_killed) {
+  CrashSite site;
+  replace_again_and_again(site, 3);
+}
+
+TEST(EngineProcesses, on_postgres_take_over_from_those_that_are_killed) {
+  CrashSite site(PostgresCluster::shared().url("engine_processes"));
+  replace_again_and_again(site, 4);
+}
+
+TEST(EngineProcesses, on_sqlite_notice_at_once_what_others_write) {
+  CrashSite site;
+  notice_work_of_others(site);
+}
+
+TEST(EngineProcesses, on_postgres_notice_at_once_what_others_write) {
+  CrashSite site(PostgresCluster::shared().url("engine_notice"));
+  notice_work_of_others(site);
+}
+
+TEST(EngineProcesses, two_loops_of_one_process_share_a_journal) {
+  CrashSite site;
+  constexpr int kRuns = 100;
+  const auto workflow = must(Definition::parse(
+      R"({"workflow":"pair","version":"1","steps":[{"name":"a"},{"name":"b","after":["a"]}]})"));
+  std::atomic<int> executed = 0;
+  std::stop_source stop;
+  auto handlers = std::make_shared<HandlerTable>();
+  for (const char* step : {"a", "b"}) {
+    (*handlers)[step] = [&](const Assignment&, const std::stop_token&) -> HandlerOutcome {
+      if (++executed == 2 * 2 * kRuns) {
+        stop.request_stop();
+      }
+      Completion done;
+      done.result = Payload::trusted("{}");
+      return done;
+    };
+  }
+  const auto work = [&] {
+    auto loop = must(Loop::open(site.open(), site.clock, site.random));
+    loop->add_definition(workflow);
+    std::thread starter([&] {
+      for (int i = 0; i < kRuns; ++i) {
+        StartRun command;
+        command.run_id = RunId{make_uuid(site.clock.now(), site.random)};
+        command.definition = workflow;
+        must(loop->ask<Started>(
+            [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
+      }
+    });
+    const auto pool =
+        WorkerPool::create(*loop, handlers, {SharedText(kDefaultQueue)}, {.threads = 2});
+    must(pool->run(stop.get_token()));
+    starter.join();
+    loop->close();
+  };
+  std::thread other(work);
+  work();
+  other.join();
+  auto journal = site.open();
+  const Audit found = audit(journal->log());
+  EXPECT_THAT(found.anomalies(), testing::IsEmpty());
+  EXPECT_EQ(found.runs.size(), 2U * kRuns);
+  for (const auto& [id, run] : found.runs) {
+    EXPECT_EQ(run->status(), RunStatus::completed);
+  }
+  EXPECT_EQ(found.kinds.at("attempt_completed"), 4U * kRuns);
+  EXPECT_EQ(executed, 4 * kRuns);
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,411 @@
+// The sentences of the protocol that need an engine, one test each; see tests/protocol_test.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <mutex>
+
+#include "base/encoding.h"
+#include "engine/loop.h"
+#include "tests/support/engine_support.h"
+#include "tests/support/temp_dir.h"
+
+namespace holdfast {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr std::string_view kJoin = R"([{"name":"a"},{"name":"b"},{"name":"c","after":["a","b"]}])";
+
+class ProtocolEngine : public testing::Test {
+ protected:
+  TestCore& open() {
+    cores_.push_back(std::make_unique<TestCore>(disk_, clock_));
+    cores_.back()->set_name("core" + std::to_string(cores_.size()));
+    return *cores_.back();
+  }
+  // Kinds of what is stored.
+  std::vector<std::string> stored(Position from = Position{1}) {
+    return kinds_from(*open_memory_journal(disk_), from);
+  }
+  // The steps that were ever scheduled, in order.
+  std::vector<std::string> scheduled_steps() {
+    std::vector<std::string> steps;
+    for (const Entry& entry : must(open_memory_journal(disk_)->load(dispatch_thread("default")))) {
+      const auto fact = must(dispatch_fact(entry.kind, entry.data));
+      if (const auto* scheduled = std::get_if<AttemptScheduled>(&fact)) {
+        steps.push_back(scheduled->step.str());
+      }
+    }
+    return steps;
+  }
+  static void finish(TestCore& core, const TestWorker& worker) {
+    core.core.drop(worker.assignment().proof.claim_id);
+    const auto done = core.complete(worker.assignment().proof, completion());
+    core.settle();
+    EXPECT_EQ(done->code(), "ok");
+  }
+
+  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
+  ManualClock clock_{kStart};
+  std::shared_ptr<const Definition> one_ = definition_of(kOneStep);
+  std::shared_ptr<const Definition> two_ = definition_of(kTwoSteps, "pair");
+  std::vector<std::unique_ptr<TestCore>> cores_;
+};
+
+TEST_F(ProtocolEngine, facts_must_be_durable_before_any_effect) {
+  TestCore& core = open();
+  const auto started = core.start(start_of(1, one_));
+  const auto worker = core.worker();
+  core.decide();
+  EXPECT_THAT(stored(), IsEmpty());
+  EXPECT_EQ(started->settled, 0);
+  EXPECT_EQ(worker->calls, 0);
+  EXPECT_THAT(core.reports, IsEmpty());
+  core.write();
+  EXPECT_EQ(started->settled, 1);
+  EXPECT_EQ(worker->calls, 1);
+  EXPECT_THAT(core.reports, SizeIs(1));
+}
+
+TEST_F(ProtocolEngine, a_step_and_all_that_follows_from_it_is_one_commit) {
+  TestCore& core = open();
+  core.start(start_of(1, two_));
+  const auto first = core.worker();
+  core.settle();
+  const Position before = must(core.journal->catch_up());
+  core.complete(first->assignment().proof, completion());
+  const auto second = core.worker();
+  core.settle();
+  EXPECT_EQ(must(core.journal->catch_up()), before.next());
+  EXPECT_THAT(stored(before.next()),
+              ElementsAre("attempt_completed", "runnable_applied", "runnables_planned",
+                          "attempt_scheduled", "attempt_claimed"));
+  EXPECT_EQ(second->assignment().step, SharedText("b"));
+}
+
+TEST_F(ProtocolEngine, a_join_gets_its_intent_only_after_every_dependency_is_durable) {
+  TestCore& core = open();
+  core.start(start_of(1, definition_of(kJoin)));
+  const auto a = core.worker();
+  const auto b = core.worker();
+  core.settle();
+  EXPECT_THAT(scheduled_steps(), ElementsAre("a", "b"));
+  finish(core, *b);
+  EXPECT_THAT(scheduled_steps(), ElementsAre("a", "b"));
+  finish(core, *a);
+  EXPECT_THAT(scheduled_steps(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(ProtocolEngine, a_stale_writer_gets_a_conflict_and_decides_again_on_what_is_there) {
+  TestCore& slow = open();
+  TestCore& fast = open();
+  slow.start(start_of(1, one_));
+  slow.settle();
+  fast.core.look_for_changes();
+  fast.settle();
+  const auto late = slow.worker();
+  slow.decide();
+  const Core::Write what = slow.core.begin_write();
+  const auto first = fast.worker();
+  fast.settle();
+  ASSERT_EQ(first->code(), "ok");
+  const auto outcome = slow.commit(what);
+  EXPECT_EQ(code_of(outcome), "conflict");
+  slow.end(outcome);
+  slow.settle();
+  EXPECT_EQ(late->calls, 0) << "the attempt is taken";
+  EXPECT_EQ(slow.core.stats().conflicts, 1U);
+}
+
+TEST_F(ProtocolEngine, recovery_schedules_what_is_planned_and_only_then_applies_results) {
+  auto journal = open_memory_journal(disk_);
+  Scribe done(*journal, 1, two_);
+  done.register_definition();
+  done.start();
+  done.schedule("a");
+  done.claim("a");
+  done.complete("a");
+  Scribe planned(*journal, 2, one_);
+  planned.register_definition();
+  planned.start();
+  const Position before = must(journal->catch_up());
+  open().settle();
+  EXPECT_THAT(stored(before.next()), ElementsAre("attempt_scheduled", "runnable_applied",
+                                                 "runnables_planned", "attempt_scheduled"));
+}
+
+TEST_F(ProtocolEngine, a_result_is_applied_with_its_completion_or_after_it_never_before) {
+  TestCore& core = open();
+  core.start(start_of(1, one_));
+  const auto worker = core.worker();
+  core.settle();
+  const auto early = core.ask<RunFacts>([](Turn& turn) -> Result<RunFacts> {
+    HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
+    const Attempt* claimed = turn.state().queue(kDefaultQueue).attempts().front();
+    return decide_apply(*run, *claimed, turn.now());
+  });
+  core.settle();
+  EXPECT_EQ(early->code(), "result_not_completed");
+  finish(core, *worker);
+  const std::vector<std::string> kinds = stored();
+  const auto completed = std::find(kinds.begin(), kinds.end(), "attempt_completed");
+  const auto applied = std::find(kinds.begin(), kinds.end(), "runnable_applied");
+  EXPECT_LT(completed, applied);
+  EXPECT_NE(applied, kinds.end());
+}
+
+TEST_F(ProtocolEngine, the_end_of_a_run_fences_its_remaining_work) {
+  TestCore& core = open();
+  core.start(start_of(1, definition_of(kJoin)));
+  const auto holder = core.worker();
+  core.settle();
+  const auto cancelled = core.ask<Done>([](Turn& turn) -> Result<Done> {
+    HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
+    HOLDFAST_TRY(const RunFacts facts, decide_cancel(*run, {}, turn.now()));
+    HOLDFAST_CHECK(emit_with_attempts(turn, run_no(1), facts));
+    return Done{};
+  });
+  core.settle();
+  ASSERT_EQ(cancelled->code(), "ok");
+  const auto done = core.complete(holder->assignment().proof, completion());
+  const auto idle = core.worker();
+  core.settle();
+  EXPECT_EQ(done->code(), "terminal_run");
+  EXPECT_EQ(idle->calls, 0);
+  TestCore& later = open();
+  const auto newcomer = later.worker();
+  later.settle();
+  clock_.advance_ms(100'000);
+  later.settle();
+  EXPECT_EQ(newcomer->calls, 0);
+}
+
+StartChild child_of(const RunProjection& parent, const std::shared_ptr<const Definition>& what) {
+  const Runnable& plan = parent.latest("a")->plan;
+  StartChild command;
+  command.origin = {plan.runnable_key, plan.step, plan.attempt_number};
+  command.definition = what;
+  command.child_key = "k";
+  command.input = Payload::trusted(R"({"weight":3})");
+  return command;
+}
+
+class ProtocolChild : public ProtocolEngine {
+ protected:
+  void SetUp() override {
+    core_ = &open();
+    core_->start(start_of(1, two_));
+    worker_ = core_->worker();
+    core_->settle();
+    command_ = child_of(*must(core_->core.state().run(run_no(1))), one_);
+  }
+  std::shared_ptr<Answer<Started>> start(const StartChild& command) {
+    auto answer = core_->ask<Started>(
+        [command](Turn& turn) { return start_child(turn, run_no(1), command); });
+    core_->settle();
+    return answer;
+  }
+
+  TestCore* core_ = nullptr;
+  std::shared_ptr<TestWorker> worker_;
+  StartChild command_;
+};
+
+TEST_F(ProtocolChild, starting_the_same_child_again_is_idempotent) {
+  const auto first = start(command_);
+  const Position before = must(core_->journal->catch_up());
+  const auto again = start(command_);
+  EXPECT_EQ(must(*again->result).run_id, must(*first->result).run_id);
+  EXPECT_TRUE(must(*again->result).existed);
+  EXPECT_EQ(must(core_->journal->catch_up()), before);
+}
+
+TEST_F(ProtocolChild, what_does_not_fit_is_refused_and_changes_no_history) {
+  start(command_);
+  const Position before = must(core_->journal->catch_up());
+  StartChild other = command_;
+  other.input = Payload::trusted(R"({"weight":4})");
+  EXPECT_EQ(start(other)->code(), "conflicting_child_run");
+  StartChild stale = command_;
+  stale.child_key = "k2";
+  stale.origin.attempt = 2;
+  EXPECT_EQ(start(stale)->code(), "invalid_parent_context");
+  StartChild nameless = command_;
+  nameless.child_key = SharedText();
+  EXPECT_EQ(start(nameless)->code(), "invalid_argument");
+  EXPECT_EQ(must(core_->journal->catch_up()), before);
+  finish(*core_, *worker_);
+  StartChild late = command_;
+  late.child_key = "k3";
+  EXPECT_EQ(start(late)->code(), "invalid_parent_context") << "its step is over";
+}
+
+TEST_F(ProtocolChild, a_parent_that_has_ended_starts_no_children) {
+  core_->fail(worker_->assignment().proof, failure());
+  core_->settle();
+  StartChild late = command_;
+  late.child_key = "k4";
+  EXPECT_EQ(start(late)->code(), "terminal_run");
+}
+
+// Remembers what it drew.
+class RecordingRandom final : public Random {
+ public:
+  void fill(std::span<std::byte> out) override {
+    inner_.fill(out);
+    const std::scoped_lock lock(mutex_);
+    drawn_.emplace_back(out.begin(), out.end());
+  }
+  std::vector<std::byte> last() {
+    const std::scoped_lock lock(mutex_);
+    return drawn_.back();
+  }
+
+ private:
+  SeededRandom inner_{7};
+  std::mutex mutex_;
+  std::vector<std::vector<std::byte>> drawn_;
+};
+
+TEST_F(ProtocolEngine, of_a_token_only_the_hash_is_stored) {
+  RecordingRandom random;
+  const auto loop = must(Loop::open(open_memory_journal(disk_), clock_, random));
+  const auto worker = std::make_shared<WaitingWorker>();
+  worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
+  worker->claimant = loop->new_claimant(*worker->skills);
+  // A claim takes its id and its token from the end of what was drawn: 16 and 32 bytes.
+  const std::vector<std::byte> drawn = random.last();
+  const std::span<const std::byte> secret = std::span(drawn).last(48);
+  const std::string token = to_base64url(secret.last(32));
+  std::promise<Result<Assignment>> given;
+  worker->assigned = [&](Result<Assignment> result) { given.set_value(std::move(result)); };
+  loop->add_definition(one_);
+  must(loop->ask<Started>(
+      [this](Turn& turn) { return start_run(turn, start_of(1, one_), IdOrigin::given); }));
+  loop->submit_later({.worker = worker});
+  must(given.get_future().get());
+  loop->close();
+
+  std::string everything;
+  for (const std::string& body : bodies_from(*open_memory_log(disk_), Position{1})) {
+    everything += body;
+  }
+  EXPECT_THAT(everything, HasSubstr(R"("claim_id":")" + to_base64url(secret.first(16))));
+  EXPECT_THAT(everything, HasSubstr(R"("claim_token_hash":")" + to_hex(sha256(token))));
+  EXPECT_THAT(everything, Not(HasSubstr(token)));
+}
+
+// Looks, when it is told of work, whether the intent is on disk.
+class LookingNotifier final : public DispatchNotifier {
+ public:
+  explicit LookingNotifier(std::shared_ptr<MemoryDisk> disk, bool works)
+      : disk_(std::move(disk)), works_(works) {}
+
+  Result<void> notify(const Wakeup& wakeup) override {
+    std::string seen;
+    for (const std::string& body : bodies_from(*open_memory_log(disk_), Position{1})) {
+      seen += body;
+    }
+    intent_found.set_value(seen.find(R"("kind":"attempt_scheduled")") != std::string::npos &&
+                           seen.find(wakeup.runnable_key.str()) != std::string::npos);
+    return works_ ? Result<void>() : Error{ErrorCode::unavailable, "nobody listens"};
+  }
+
+  std::promise<bool> intent_found;
+
+ private:
+  std::shared_ptr<MemoryDisk> disk_;
+  bool works_;
+};
+
+class ProtocolNotifier : public ProtocolEngine {
+ protected:
+  // Starts a run; whether the notifier found the intent when it was told.
+  bool run_with(LookingNotifier& notifier) {
+    SeededRandom random(7);
+    LoopOptions options;
+    options.notifier = &notifier;
+    options.record_wakeups = true;
+    const auto loop = must(Loop::open(open_memory_journal(disk_), clock_, random, options));
+    must(loop->ask<Started>(
+        [this](Turn& turn) { return start_run(turn, start_of(1, one_), IdOrigin::given); }));
+    auto found = notifier.intent_found.get_future();
+    EXPECT_EQ(found.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    return found.get();
+  }
+};
+
+TEST_F(ProtocolNotifier, is_told_only_after_the_commit_that_scheduled_the_attempt) {
+  LookingNotifier notifier(disk_, true);
+  EXPECT_TRUE(run_with(notifier));
+}
+
+TEST_F(ProtocolNotifier, that_fails_never_takes_anything_back) {
+  LookingNotifier notifier(disk_, false);
+  run_with(notifier);
+  EXPECT_THAT(stored(), Not(::testing::Contains("live_wakeup_emitted")));
+  TestCore& core = open();
+  const auto worker = core.worker();
+  core.settle();
+  EXPECT_EQ(worker->code(), "ok");
+}
+
+// A run from its start to its end, by an engine on that journal; the kinds it stored.
+std::vector<std::string> kinds_of_a_run(Journal& journal, ManualClock& clock) {
+  Definitions definitions(journal);
+  Core core(journal, definitions, {});
+  must(core.open());
+  const auto turn_over = [&] {
+    core.decide(clock.now());
+    while (core.can_write()) {
+      const Core::Write what = core.begin_write();
+      core.end_write(journal.commit_at(what.expected_head, std::move(*what.commit)), clock.now());
+      core.decide(clock.now());
+    }
+    for (const auto& effect : core.take_effects()) {
+      effect();
+    }
+  };
+  const auto definition = definition_of(kTwoSteps, "pair");
+  core.post(std::make_shared<Ask<Started>>(
+      [&](Turn& turn) { return start_run(turn, start_of(1, definition), IdOrigin::given); },
+      [](const Result<Started>& result) { EXPECT_EQ(code_of(result), "ok"); }));
+  for (int step = 0; step < 2; ++step) {
+    const auto worker = std::make_shared<WaitingWorker>();
+    worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
+    worker->claimant = Claimant{"c" + std::to_string(step), sha256("token"), "o", {}};
+    std::optional<Assignment> given;
+    worker->assigned = [&](Result<Assignment> result) { given = must(std::move(result)); };
+    core.wait_for_work(worker);
+    turn_over();
+    core.post(std::make_shared<Ask<Done>>(
+        [&](Turn& turn) -> Result<Done> {
+          HOLDFAST_CHECK(complete_attempt(turn, given.value().proof, completion()));
+          return Done{};
+        },
+        [](const Result<Done>& result) { EXPECT_EQ(code_of(result), "ok"); }));
+    turn_over();
+  }
+  EXPECT_EQ(core.state().live_count(), 0U);
+  return kinds_from(journal, Position{1});
+}
+
+TEST_F(ProtocolEngine, any_store_that_detects_conflicts_carries_the_protocol) {
+  const TempDir dir;
+  SeededRandom random(7);
+  const auto sqlite =
+      must(open_journal("sqlite:" + dir.file("a.db"), OpenMode::create, clock_, random));
+  const auto memory = open_memory_journal(disk_);
+  EXPECT_EQ(kinds_of_a_run(*sqlite, clock_), kinds_of_a_run(*memory, clock_));
+  EXPECT_THAT(stored(), ::testing::Contains("run_terminal"));
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,66 @@
+"""Every test that docs/protocol-tests.md names is there, and every protocol test is named there.
+
+usage: protocol_map_test.py
+"""
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TEST = re.compile(r"^\s*TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
+HOME = "tests/protocol_test.cc"
+PROTOCOL_FILES = [HOME, "tests/protocol_engine_test.cc"]
+
+
+def tests_in(name):
+    """The tests of a source file, as Suite.test."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return {f"{suite}.{test}" for suite, test in TEST.findall(text)}
+
+
+def rows():
+    """(promise, the tests of each cell with their file) of each row of the map."""
+    text = (ROOT / "docs/protocol-tests.md").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and cells[0] not in ("Promise", "---"):
+            yield cells[0], [named(cell) for cell in cells[1:]]
+
+
+def named(cell):
+    """(test, file) of each test a cell names."""
+    found = re.findall(r"`(\w+\.\w+)`(?: in `([^`]+)`)?", cell)
+    return [(test, home or HOME) for test, home in found]
+
+
+def home_of(test):
+    """Where a test is, for the message that it is not where the map says."""
+    files = [*ROOT.glob("src/*/*_test.cc"), *ROOT.glob("tests/*_test.cc")]
+    homes = [str(file.relative_to(ROOT)) for file in files if test in tests_in(file)]
+    return homes or "nowhere"
+
+
+class ProtocolMap(unittest.TestCase):
+    def test_every_promise_has_a_test_of_its_own(self):
+        self.assertGreater(len(list(rows())), 40)
+        for promise, (main, _) in rows():
+            self.assertEqual(len(main), 1, promise)
+            self.assertIn(main[0][1], PROTOCOL_FILES, promise)
+
+    def test_no_test_stands_for_two_promises(self):
+        mains = [main[0] for _, (main, _) in rows()]
+        self.assertEqual(len(mains), len(set(mains)))
+
+    def test_every_named_test_exists_in_its_file(self):
+        for test, home in [pair for _, cells in rows() for cell in cells for pair in cell]:
+            there = (ROOT / home).exists() and test in tests_in(home)
+            self.assertTrue(there, f"{test} is not in {home} but in {home_of(test)}")
+
+    def test_every_protocol_test_is_named(self):
+        mains = {main[0][0] for _, (main, _) in rows()}
+        for name in PROTOCOL_FILES:
+            self.assertEqual(tests_in(name) - mains, set(), name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,86 @@
+// What the tests of the embedded engine share: an engine in memory, the one-step workflow "job",
+// a pool that is stopped by the test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "holdfast/holdfast.h"
+
+namespace holdfast {
+
+using std::chrono::milliseconds;
+
+inline constexpr milliseconds kLong{60'000};  // a deadline, not a delay
+
+inline Engine open_engine(const std::string& url = "memory:", const EngineOptions& options = {}) {
+  auto engine = Engine::open(url, options);
+  EXPECT_TRUE(engine.ok()) << engine.error().text();
+  return std::move(engine).value();
+}
+
+template <typename T>
+T must(Result<T> result) {
+  EXPECT_TRUE(result.ok()) << result.error().text();
+  return std::move(result).value();
+}
+
+inline void must(const Result<void>& result) { EXPECT_TRUE(result.ok()) << result.error().text(); }
+
+template <typename T>
+std::string_view code_of(const Result<T>& result) {
+  return result.ok() ? "ok" : error_info(result.error().code()).name;
+}
+
+inline StepResult nothing(StepContext& /*context*/, std::string_view /*input*/) {
+  return StepResult::ok();
+}
+
+// One workflow "job" with the one step "work".
+inline void register_job(Engine& engine, StepHandler handler, StepSettings settings = {}) {
+  must(engine.register_workflow(Workflow("job").step("work", std::move(settings))));
+  must(engine.register_handler("work", std::move(handler)));
+}
+
+inline std::string start_job(Engine& engine, std::string_view input = "{}",
+                             const StartOptions& options = {}) {
+  return must(engine.start("job", input, options)).run_id;
+}
+
+inline RunView inspect(Engine& engine, const std::string& run) { return must(engine.inspect(run)); }
+
+// A pool in a thread of its own, stopped with the test.
+class Pool {
+ public:
+  Pool(Engine& engine, std::size_t threads)
+      : thread_([&engine, threads, this](const std::stop_token& stop) {
+          worked_ = engine.work(threads, stop);
+        }) {}
+  Result<void> stop() {
+    thread_.request_stop();
+    thread_.join();
+    return worked_;
+  }
+
+ private:
+  Result<void> worked_;
+  std::jthread thread_;
+};
+
+class Gate {
+ public:
+  void open() { promise_.set_value(); }
+  void wait() { ASSERT_EQ(future_.wait_for(kLong), std::future_status::ready); }
+
+ private:
+  std::promise<void> promise_;
+  std::shared_future<void> future_ = promise_.get_future();
+};
+
+}  // namespace holdfast

@@ -1,0 +1,324 @@
+// Writes the journal that tests/compat keeps: every kind of fact at least once, by an engine and
+// by others, some of it left half done and some of it wrong. The same bytes every time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tests/support/engine_support.h"
+
+namespace holdfast {
+
+inline Payload story_json(std::string_view text) { return Payload::trusted(text); }
+
+class EngineStory {
+ public:
+  explicit EngineStory(std::shared_ptr<MemoryDisk> disk)
+      : disk_(std::move(disk)), journal_(open_memory_journal(disk_)) {}
+
+  void write() {
+    by_an_engine();
+    must(journal_->catch_up());
+    an_order();
+    a_wait_that_times_out();
+    a_graph_that_grows();
+    a_run_that_continues();
+    a_run_that_does_not();
+    a_run_that_migrates();
+    runs_that_end_badly();
+    what_is_wrong();
+  }
+
+ private:
+  // Batches over several threads; the second step is claimed and never reported.
+  void by_an_engine() {
+    ManualClock clock{kStart};
+    TestCore core(disk_, clock);
+    core.start(start_of(1, definition_of(kTwoSteps, "pair")));
+    const auto first = core.worker();
+    core.settle();
+    clock.advance_ms(10'000);
+    core.settle();  // a heartbeat
+    core.core.drop(first->assignment().proof.claim_id);
+    core.complete(first->assignment().proof, completion(R"({"a":1})"));
+    core.worker();
+    core.settle();
+  }
+
+  void an_order() {
+    Scribe order(*journal_, 2, definition_of(R"([
+        {"name":"charge","handler":"card","lease_ms":60000,
+         "retry":{"max_attempts":2,"delay_ms":10}},
+        {"name":"ship","after":["charge"]},
+        {"name":"pay","after":["ship"]}])"));
+    StartRun command = start_of(2, order.definition);
+    command.input = story_json(R"({"order":7,"text":"äöü 🐙 \\ \""})");
+    command.search_attributes = story_json(R"({"customer":"c-3"})");
+    command.source.actor = "ann";
+    command.source.metadata = story_json(R"({"token":"t"})");
+    begin(order, command);
+    order.schedule("charge");
+    const SharedText first = order.run.latest("charge")->plan.runnable_key;
+    order.tell(DispatchFact(must(decide_wakeup(order.queue, first.view(), order.now))));
+    order.claim("charge");
+    auto beat = order.of_claim<AttemptHeartbeat>("charge", "dead");
+    beat.lease_until = after(order.now, 90'000);
+    order.tell(DispatchFact(beat));
+    order.fail("charge", Scribe::Again::yes);
+    const Attempt& failed = *order.queue.find(first.view());
+    const PlannedRetry retry{runnable_key(run_no(2), "charge", 2), after(order.now, 10)};
+    tell_all(order,
+             decide_after_failure(order.run, failed, failed.outcome->error, retry, order.now));
+    order.now = after(order.now, 20);
+    order.claim("charge");
+    order.complete("charge", R"({"receipt":"r-9"})");
+    order.apply("charge");
+    with_a_child(order);
+    PauseStep pause;
+    pause.kind = ManualKind::approval;
+    pause.reason = "over the limit";
+    tell_all(order, decide_pause(order.run, attempt(order, "ship"), pause, order.now));
+    ResolveStep resolve;
+    resolve.action = ManualAction::approved;
+    resolve.source.actor = "ann";
+    tell_all(order, decide_resolve(order.run, resolve, order.now));
+    wait_for_payment(order, "pay");
+    SendEvent event;
+    event.event = "paid";
+    event.correlation = "order-7";
+    event.payload = story_json(R"({"sum":30})");
+    event.source.idempotency_key = "bank-55";
+    tell_all(order, decide_receive_event(order.run, event, order.now));
+    tell_all(order, decide_update_attributes(order.run, story_json(R"({"customer":null,"n":1})"),
+                                             "move-1", order.now));
+    tell_all(order, decide_archive(order.run, "old", order.now));
+    tell_all(order, decide_unarchive(order.run, order.now));
+  }
+  // The child is there and was never scheduled.
+  void with_a_child(Scribe& order) {
+    order.schedule("ship");
+    order.claim("ship");
+    StartChild start;
+    const Runnable& plan = order.run.latest("ship")->plan;
+    start.origin = {plan.runnable_key, plan.step, plan.attempt_number};
+    start.definition = definition_of(kOneStep, "parcel");
+    start.child_key = "box-1";
+    start.input = story_json(R"({"weight":3})");
+    tell_all(order, decide_start_child(order.run, start, order.now));
+    const ChildRunStarted& link = order.run.children().begin()->second;
+    Scribe(*journal_, 3, start.definition).register_definition();
+    start_other(start_of_child(link, start.definition));
+    order.complete("ship");
+  }
+  void wait_for_payment(Scribe& run, std::string_view step) {
+    run.schedule(step);
+    run.claim(step);
+    run.complete(step);
+    OpenWait wait;
+    wait.event = "paid";
+    wait.correlation = "order-7";
+    wait.timeout_ms = 1000;
+    tell_all(run, decide_open_wait(run.run, attempt(run, step), wait, run.now));
+    const std::string timer = run.run.latest(step)->plan.runnable_key.str() + ":timeout";
+    run.tell(DispatchFact(intent_of(run.run.find(timer)->plan, run.definition->workflow())));
+  }
+
+  void a_wait_that_times_out() {
+    Scribe run(*journal_, 4, definition_of(kOneStep, "patient"));
+    begin(run, start_of(4, run.definition));
+    wait_for_payment(run, "a");
+    run.now = after(run.now, 1000);
+    const SharedText wait = run.run.latest("a")->plan.runnable_key;
+    tell_all(run, decide_wait_timeout(run.run, wait.view(), run.now));
+  }
+
+  // Left with a node that is scheduled.
+  void a_graph_that_grows() {
+    Scribe run(*journal_, 5, definition_of(kOneStep, "growing"));
+    begin(run, start_of(5, run.definition));
+    const Runnable& plan = run.run.latest("a")->plan;
+    const Origin origin{plan.runnable_key, plan.step, plan.attempt_number};
+    DynamicWorkRecorded work;
+    work.run_id = run_no(5);
+    work.dynamic_key = "extra";
+    work.origin = origin;
+    work.nodes = {story_json(R"({"id":"n"})")};
+    work.status = "recorded";
+    run.tell(RunFact(work));
+    MutateGraph mutation;
+    mutation.mutation_id = "m-1";
+    mutation.expected_version = run.run.rare().graph.version;
+    mutation.origin = origin;
+    mutation.additions.resize(3);
+    mutation.additions[0] = {GraphItem::node, "gift", "wrap", story_json("{}"), {}, {}, {}};
+    mutation.additions[1] = {GraphItem::node, "card", "write", {}, {}, {}, {}};
+    mutation.additions[2] = {GraphItem::edge, "e1", {}, {}, {}, "gift", "card"};
+    tell_all(run, decide_mutate_graph(run.run, mutation, run.now));
+    run.schedule("gift");
+    run.work("a");
+  }
+
+  void a_run_that_continues() {
+    Scribe run(*journal_, 6, definition_of(kOneStep, "rolling"));
+    begin(run, start_of(6, run.definition));
+    run.schedule("a");
+    run.claim("a");
+    run.complete("a");
+    const ContinueRun command{"2026-01", story_json(R"({"page":2})")};
+    const Attempt& source = attempt(run, "a");
+    const RunFacts facts = must(decide_continue(run.run, source, command, run.now));
+    Continuation fence;
+    for (const RunFact& fact : facts) {
+      if (const auto* request = std::get_if<RunContinuationRequested>(&fact)) {
+        fence = fence_of(*request);
+      }
+    }
+    run.tell(DispatchFact(*must(decide_fence(run.queue, fence, run.now))));
+    tell_all(run, facts);
+    start_other(start_of_successor(*run.run.rare().continuation, kDefaultQueue, run.definition));
+    run.tell(DispatchFact(*must(decide_repair(run.queue, fence, run.now))));
+  }
+  static Continuation fence_of(const RunContinuationRequested& request) {
+    Continuation fence;
+    fence.run_id = request.run_id;
+    fence.successor_run_id = request.successor_run_id;
+    fence.continuation_key = request.continuation_key;
+    fence.workflow = request.workflow;
+    fence.trigger = request.trigger;
+    fence.input = request.input;
+    fence.definition = request.definition;
+    fence.definition_fingerprint = request.definition_fingerprint;
+    fence.queue = kDefaultQueue;
+    return fence;
+  }
+
+  // The fence is taken away; a worker has claimed the step and died.
+  void a_run_that_does_not() {
+    Scribe run(*journal_, 7, definition_of(kOneStep, "staying"));
+    begin(run, start_of(7, run.definition));
+    run.schedule("a");
+    Continuation fence;
+    fence.run_id = run_no(7);
+    fence.successor_run_id = successor_run_id(run_no(7), "k");
+    fence.continuation_key = "k";
+    fence.workflow = "staying";
+    fence.trigger = "manual";
+    fence.input = story_json("{}");
+    fence.definition = "current";
+    fence.definition_fingerprint = run.definition->fingerprint();
+    fence.queue = kDefaultQueue;
+    run.tell(DispatchFact(*must(decide_fence(run.queue, fence, run.now))));
+    run.tell(DispatchFact(
+        *must(decide_abort(run.queue, fence, AbortReason::predecessor_changed, run.now))));
+    run.claim("a");
+  }
+
+  // Left paused.
+  void a_run_that_migrates() {
+    Scribe run(*journal_, 8, definition_of(kTwoSteps, "moving"));
+    begin(run, start_of(8, run.definition));
+    run.schedule("a");
+    run.claim("a");
+    run.complete("a");
+    tell_all(run, decide_pause(run.run, attempt(run, "a"), {}, run.now));
+    const auto target = definition_of(kOneStep, "moving");
+    Scribe(*journal_, 8, target).register_definition();
+    RunDefinitionMigrated fact;
+    fact.run_id = run_no(8);
+    fact.migration_key = "to-2";
+    fact.source_version = run.definition->version();
+    fact.source_fingerprint = run.definition->fingerprint();
+    fact.target_version = "2";
+    fact.target_fingerprint = target->fingerprint();
+    fact.context = story_json(R"({"moved":true})");
+    fact.manual_state = story_json(R"({"step":"a","kind":"pause","paused_at":1700000000000})");
+    run.tell(RunFact(fact));
+  }
+
+  // One fails, one is cancelled, one has a result that nobody has applied.
+  void runs_that_end_badly() {
+    const auto definition = definition_of(kOneStep, "short");
+    Scribe fails(*journal_, 9, definition);
+    begin(fails, start_of(9, definition));
+    fails.schedule("a");
+    fails.claim("a");
+    fails.fail("a", Scribe::Again::no);
+    const Attempt& failed = attempt(fails, "a");
+    tell_all(fails, decide_after_failure(fails.run, failed, failed.outcome->error, std::nullopt,
+                                         fails.now));
+    Scribe cancelled(*journal_, 10, definition);
+    begin(cancelled, start_of(10, definition));
+    cancelled.schedule("a");
+    tell_all(cancelled, decide_cancel(cancelled.run, {}, cancelled.now));
+    Scribe unapplied(*journal_, 11, definition);
+    begin(unapplied, start_of(11, definition));
+    unapplied.schedule("a");
+    unapplied.claim("a");
+    unapplied.complete("a", R"({"late":true})");
+  }
+
+  // Facts that break rules: all of them become anomalies. The run itself is finished.
+  void what_is_wrong() {
+    Scribe run(*journal_, 12, definition_of(kOneStep, "troubled"));
+    begin(run, start_of(12, run.definition));
+    run.schedule("a");
+    AttemptScheduled other = intent_of(run.run.latest("a")->plan, "troubled");
+    other.input = story_json(R"({"other":true})");
+    run.tell(DispatchFact(other));
+    run.claim("a");
+    run.claim("a", 30'000, "thief");
+    run.complete("a", "{}", "thief");
+    RunnableApplied unplanned;
+    unplanned.run_id = run_no(12);
+    unplanned.runnable_key = "never";
+    run.tell(RunFact(unplanned));
+    ManualStepResolved stale;
+    stale.run_id = run_no(12);
+    stale.step = "a";
+    run.tell(RunFact(stale));
+    run.complete("a");
+    run.apply("a");
+    run.complete("a", R"({"after":"the end"})");
+    const std::string future = R"({"run_id":")" + to_string(run_no(12)) + R"("})";
+    run.append(run_thread(run_no(12)), entry("from_the_future", future, run.now.value));
+    run.append(dispatch_thread(kDefaultQueue), entry("from_the_future", future, run.now.value));
+  }
+
+  // The start as an engine stores it, in commits of their own, without attempts.
+  void begin(Scribe& run, const StartRun& command) {
+    run.register_definition();
+    tell_all(run, decide_start(run.run, command, run.now));
+    run.run.attach(run.definition);
+    const SharedText workflow = run.definition->workflow();
+    list(command.run_id, workflow, run.now);
+    run.tell(DispatchFact(RunQueued{command.run_id, kDefaultQueue}));
+  }
+  // A run whose id is derived.
+  void start_other(const StartRun& command) {
+    const RunProjection nothing(command.run_id);
+    for (const RunFact& fact : must(decide_start(nothing, command, kStart))) {
+      must(journal_->append(run_thread(command.run_id), {must(to_entry(fact, kStart))}));
+    }
+    list(command.run_id, command.definition->workflow(), kStart);
+  }
+  void list(const RunId& run, const SharedText& workflow, TimeMs at) {
+    const SharedText queue(kDefaultQueue);
+    must(journal_->append(index_thread(workflow.view()),
+                          {must(to_entry(RunIndexed{run, workflow, queue}, at))}));
+    must(journal_->append(catalog_thread(),
+                          {must(to_entry(RunCataloged{run, workflow, queue}, at))}));
+  }
+  static void tell_all(Scribe& run, const Result<RunFacts>& facts) {
+    for (const RunFact& fact : must(facts)) {
+      run.tell(fact);
+    }
+  }
+  static const Attempt& attempt(const Scribe& run, std::string_view step) {
+    return *run.queue.find(run.run.latest(step)->plan.runnable_key.view());
+  }
+
+  std::shared_ptr<MemoryDisk> disk_;
+  std::unique_ptr<Journal> journal_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,347 @@
+// What tests of the engine share: a core driven by hand on a disk in memory, a store that
+// interferes, and a scribe that writes facts as another process would have left them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core.h"
+#include "tests/support/pass_through_store.h"
+#include "tests/support/test_log.h"
+
+namespace holdfast {
+
+inline constexpr TimeMs kStart{1'700'000'000'000};
+
+inline TimeMs after(TimeMs from, std::int64_t by_ms) { return TimeMs{from.value + by_ms}; }
+
+inline RunId run_no(int number) {
+  RunId run;
+  run.uuid.bytes[14] = static_cast<std::byte>(number / 256);
+  run.uuid.bytes[15] = static_cast<std::byte>(number % 256);
+  return run;
+}
+
+inline std::shared_ptr<const Definition> definition_of(std::string_view steps,
+                                                       std::string_view workflow = "order") {
+  return must(Definition::parse(R"({"workflow":")" + std::string(workflow) +
+                                R"(","version":"1","steps":)" + std::string(steps) + "}"));
+}
+inline constexpr std::string_view kOneStep = R"([{"name":"a"}])";
+inline constexpr std::string_view kTwoSteps = R"([{"name":"a"},{"name":"b","after":["a"]}])";
+
+inline StartRun start_of(int number, const std::shared_ptr<const Definition>& definition) {
+  StartRun command;
+  command.run_id = run_no(number);
+  command.definition = definition;
+  return command;
+}
+
+inline Completion completion(std::string_view result = "{}") {
+  Completion done;
+  done.result = Payload::trusted(result);
+  return done;
+}
+
+inline Failure failure() {
+  Failure failed;
+  failed.error = Payload::trusted(R"({"code":"declined"})");
+  return failed;
+}
+
+// What a store does beside its work. Each hook is called by the next operation of its kind only.
+struct StoreHooks {
+  std::function<Result<void>()> before_append;
+  std::function<void()> after_read;
+  std::atomic<std::uint64_t> appends = 0;  // that got through
+};
+
+class HookedStore final : public PassThroughStore {
+ public:
+  HookedStore(std::unique_ptr<Store> inner, std::shared_ptr<StoreHooks> hooks)
+      : PassThroughStore(std::move(inner)), hooks_(std::move(hooks)) {}
+
+  Result<void> append(const RowView& row) override {
+    if (const auto hook = std::exchange(hooks_->before_append, nullptr)) {
+      HOLDFAST_CHECK(hook());
+    }
+    HOLDFAST_CHECK(PassThroughStore::append(row));
+    ++hooks_->appends;
+    return {};
+  }
+  Result<std::vector<Row>> read(Position from, ReadLimit limit) override {
+    auto rows = PassThroughStore::read(from, limit);
+    if (const auto hook = std::exchange(hooks_->after_read, nullptr)) {
+      hook();
+    }
+    return rows;
+  }
+
+ private:
+  std::shared_ptr<StoreHooks> hooks_;
+};
+
+inline std::unique_ptr<Journal> open_hooked_journal(const std::shared_ptr<MemoryDisk>& disk,
+                                                    const std::shared_ptr<StoreHooks>& hooks) {
+  auto store = must(open_memory_store(disk, OpenMode::create, new_origin(test_uuid(1))));
+  return must(
+      Journal::open(must(Log::open(std::make_unique<HookedStore>(std::move(store), hooks)))));
+}
+
+// What a command was answered.
+template <typename T>
+struct Answer {
+  int settled = 0;
+  int decided = 0;
+  std::optional<Result<T>> result;
+
+  [[nodiscard]] std::string code() const {
+    return result.has_value() ? code_of(*result) : "none yet";
+  }
+};
+
+struct TestWorker {
+  WaitingWorkerPtr waiting;
+  int calls = 0;
+  std::optional<Result<Assignment>> given;
+  std::vector<std::string> lost;  // the codes
+
+  [[nodiscard]] std::string code() const {
+    return given.has_value() ? code_of(*given) : "none yet";
+  }
+  [[nodiscard]] const Assignment& assignment() const { return given->value(); }
+};
+
+// A core without threads. The test decides when it decides and when it writes.
+class TestCore {
+ public:
+  explicit TestCore(const std::shared_ptr<MemoryDisk>& disk, ManualClock& time,
+                    const CoreOptions& options = {})
+      : clock(time),
+        hooks(std::make_shared<StoreHooks>()),
+        journal(open_hooked_journal(disk, hooks)),
+        definitions(*journal),
+        core(*journal, definitions, options) {
+    must(core.open());
+  }
+
+  template <typename T>
+  std::shared_ptr<Answer<T>> ask(std::function<Result<T>(Turn&)> question) {
+    auto answer = std::make_shared<Answer<T>>();
+    core.post(std::make_shared<Ask<T>>(
+        [answer, question = std::move(question)](Turn& turn) {
+          ++answer->decided;
+          return question(turn);
+        },
+        [answer](Result<T> result) {
+          ++answer->settled;
+          answer->result.emplace(std::move(result));
+        }));
+    return answer;
+  }
+  std::shared_ptr<Answer<Started>> start(const StartRun& command) {
+    return ask<Started>(
+        [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
+  }
+  std::shared_ptr<Answer<Done>> complete(const ClaimProof& proof, const Completion& with) {
+    return ask<Done>([proof, with](Turn& turn) -> Result<Done> {
+      HOLDFAST_CHECK(complete_attempt(turn, proof, with));
+      return Done{};
+    });
+  }
+  std::shared_ptr<Answer<Done>> fail(const ClaimProof& proof, const Failure& with) {
+    return ask<Done>([proof, with](Turn& turn) -> Result<Done> {
+      HOLDFAST_CHECK(fail_attempt(turn, proof, with));
+      return Done{};
+    });
+  }
+  std::shared_ptr<TestWorker> worker(std::vector<SharedText> handlers = {}) {
+    auto worker = std::make_shared<TestWorker>();
+    worker->waiting = std::make_shared<WaitingWorker>();
+    worker->waiting->skills =
+        std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, handlers});
+    const std::string name = "claim-" + std::to_string(++workers_) + "-" + name_;
+    worker->waiting->claimant =
+        Claimant{SharedText(name), sha256(name), SharedText(name_), std::move(handlers)};
+    worker->waiting->assigned = [raw = worker.get()](Result<Assignment> given) {
+      ++raw->calls;
+      raw->given.emplace(std::move(given));
+    };
+    worker->waiting->lost = [raw = worker.get()](const SharedText&, const Error& why) {
+      raw->lost.emplace_back(error_info(why.code()).name);
+    };
+    kept_.push_back(worker);
+    core.wait_for_work(worker->waiting);
+    return worker;
+  }
+  void set_name(std::string name) { name_ = std::move(name); }
+
+  void decide() {
+    core.decide(clock.now());
+    carry_out();
+  }
+  // Writes what was decided, if there is anything.
+  bool write() {
+    if (!core.can_write()) {
+      return false;
+    }
+    const Core::Write what = core.begin_write();
+    end(commit(what));
+    return true;
+  }
+  Result<Committed> commit(const Core::Write& what) {
+    return journal->commit_at(what.expected_head, std::move(*what.commit));
+  }
+  void end(const Result<Committed>& outcome) {
+    core.end_write(outcome, clock.now());
+    carry_out();
+  }
+  // Until there is nothing to do at this moment.
+  void settle() {
+    for (int turns = 0; core.has_work(clock.now()) || core.can_write(); ++turns) {
+      ASSERT_LT(turns, 10'000) << "the core never comes to rest";
+      decide();
+      write();
+    }
+  }
+  // Commits since the core was made.
+  [[nodiscard]] std::uint64_t commits() const { return hooks->appends; }
+  void carry_out() {
+    for (const auto& effect : core.take_effects()) {
+      effect();
+    }
+    for (CommitReport& report : core.take_reports()) {
+      reports.push_back(std::move(report));
+    }
+  }
+
+  ManualClock& clock;
+  std::shared_ptr<StoreHooks> hooks;
+  std::unique_ptr<Journal> journal;
+  Definitions definitions;
+  Core core;
+  std::vector<CommitReport> reports;
+
+ private:
+  std::string name_ = "w";
+  int workers_ = 0;
+  std::vector<std::shared_ptr<TestWorker>> kept_;
+};
+
+// One run as somebody else tells it, one thread at a time: the story may stop anywhere.
+class Scribe {
+ public:
+  Scribe(Journal& journal, int number, std::shared_ptr<const Definition> of)
+      : definition(std::move(of)), run(run_no(number)), queue(kDefaultQueue), journal_(journal) {}
+
+  // The run's own part of its start: nothing is in a queue yet.
+  void start() {
+    StartRun command;
+    command.run_id = run.run_id();
+    command.definition = definition;
+    tell(must(decide_start(run, command, now)));
+    run.attach(definition);
+  }
+  void register_definition() {
+    append(definition_thread(definition->fingerprint().view()),
+           to_entry(DefinitionRegistered{definition->workflow(), definition->fingerprint(),
+                                         definition->version(), definition->spec()},
+                    now));
+  }
+  void schedule(std::string_view step) {
+    tell(intent_of(run.latest(step)->plan, definition->workflow()));
+  }
+  void claim(std::string_view step, std::int64_t lease_ms = 30'000, std::string_view by = "dead") {
+    AttemptClaimed fact = of_claim<AttemptClaimed>(step, by);
+    fact.owner_id = by;
+    fact.lease_until = after(now, lease_ms);
+    tell(fact);
+  }
+  void complete(std::string_view step, std::string_view result = "{}",
+                std::string_view by = "dead") {
+    AttemptCompleted fact = of_claim<AttemptCompleted>(step, by);
+    fact.result = Payload::trusted(result);
+    tell(fact);
+  }
+  enum class Again : std::uint8_t { no, yes };
+  void fail(std::string_view step, Again again) {
+    AttemptFailed fact = of_claim<AttemptFailed>(step, "dead");
+    fact.error = Payload::trusted(R"({"code":"declined"})");
+    if (again == Again::yes) {
+      const Runnable& plan = run.latest(step)->plan;
+      fact.retry_runnable_key = runnable_key(run.run_id(), step, plan.attempt_number + 1);
+      fact.retry_visible_at = after(now, 10);
+    }
+    tell(fact);
+  }
+  // The result becomes part of the run, with all that follows from it.
+  void apply(std::string_view step) {
+    const Attempt* attempt = queue.find(run.latest(step)->plan.runnable_key.view());
+    tell(must(decide_apply(run, *attempt, now)));
+  }
+  void work(std::string_view step) {
+    schedule(step);
+    claim(step);
+    complete(step);
+    apply(step);
+  }
+
+  // What one decision says about the run is one append.
+  void tell(const RunFacts& facts) {
+    std::vector<NewEntry> entries;
+    for (const RunFact& fact : facts) {
+      run.evolve(now, fact);
+      entries.push_back(must(to_entry(fact, now)));
+    }
+    must(journal_.append(run_thread(run.run_id()), std::move(entries)));
+  }
+  void tell(const RunFact& fact) { tell(RunFacts{fact}); }
+  void tell(const DispatchFact& fact) {
+    queue.evolve(now, fact);
+    append(dispatch_thread(kDefaultQueue), to_entry(fact, now));
+  }
+  void append(const ThreadId& to, Result<NewEntry> entry) {
+    must(journal_.append(to, {must(std::move(entry))}));
+  }
+
+  template <typename Fact>
+  Fact of_claim(std::string_view step, std::string_view by) const {
+    Fact fact;
+    fact.run_id = run.run_id();
+    fact.runnable_key = run.latest(step)->plan.runnable_key;
+    fact.claim_id = by;
+    fact.claim_token_hash = sha256(by);
+    fact.queue = kDefaultQueue;
+    return fact;
+  }
+
+  std::shared_ptr<const Definition> definition;
+  RunProjection run;
+  DispatchProjection queue;
+  TimeMs now = kStart;
+
+ private:
+  Journal& journal_;
+};
+
+// Kinds of all entries of a journal in the order they were committed, from a position on.
+inline std::vector<std::string> kinds_from(Journal& journal, Position from) {
+  std::vector<std::string> kinds;
+  must(journal.catch_up());
+  for (const std::string& body : bodies_from(journal.log(), from)) {
+    BodyScanner scanner(from, body);
+    while (const auto entry = must(scanner.next())) {
+      kinds.emplace_back(entry->kind);
+    }
+  }
+  return kinds;
+}
+
+}  // namespace holdfast
