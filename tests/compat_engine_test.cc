@@ -88,7 +88,8 @@ class OldEngine {
       std::optional<Assignment> given;
       const auto worker = std::make_shared<WaitingWorker>();
       worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
-      worker->claimant = Claimant{"new-" + std::to_string(claim), sha256("token"), "new", {}};
+      worker->applicant =
+          Applicant{Claimant{"new-" + std::to_string(claim), sha256("token"), "new", {}}, "token"};
       worker->assigned = [&](Result<Assignment> result) { given = must(std::move(result)); };
       core_.wait_for_work(worker);
       settle();
@@ -97,7 +98,7 @@ class OldEngine {
       }
       core_.post(std::make_shared<Ask<Done>>(
           [&](Turn& turn) -> Result<Done> {
-            HOLDFAST_CHECK(complete_attempt(turn, given->proof, completion()));
+            HOLDFAST_CHECK(complete_attempt(turn, proof_of(*given), completion()));
             return Done{};
           },
           [](const Result<Done>& result) { EXPECT_EQ(code_of(result), "ok"); }));

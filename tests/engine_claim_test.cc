@@ -88,7 +88,7 @@ TEST_F(ClaimTest, a_held_claim_gets_a_heartbeat_at_every_third_of_its_lease) {
     ASSERT_EQ(attempt->claim->lease_until, after(kStart, 300 * beat + 900));
   }
   EXPECT_EQ(core.commits(), 1U + 10U);
-  core.core.drop(worker->assignment().proof.claim_id);
+  core.core.drop(worker->assignment().claim_id);
   EXPECT_EQ(core.core.next_timer(clock_.now()), std::nullopt);
 }
 
@@ -130,12 +130,12 @@ TEST_F(ClaimTest, a_claim_that_was_replaced_is_reported_lost_once) {
   EXPECT_THAT(worker->lost, ElementsAre("expired_claim"));
   mine.core.look_for_changes();
   mine.settle();
-  const auto late = mine.complete(worker->assignment().proof, completion());
+  const auto late = mine.complete(proof_of(worker->assignment()), completion());
   mine.settle();
   EXPECT_EQ(late->code(), "stale_claim");
   EXPECT_THAT(worker->lost, SizeIs(1));
   EXPECT_EQ(mine.core.next_timer(clock_.now()), std::nullopt);
-  const auto good = other.complete(heir->assignment().proof, completion());
+  const auto good = other.complete(proof_of(heir->assignment()), completion());
   other.settle();
   EXPECT_EQ(good->code(), "ok");
 }
@@ -156,7 +156,7 @@ TEST_F(ClaimTest, the_claim_of_a_cancelled_run_is_reported_lost) {
   clock_.advance_ms(10'000);
   core.settle();
   EXPECT_THAT(worker->lost, ElementsAre("terminal_run"));
-  const auto late = core.complete(worker->assignment().proof, completion());
+  const auto late = core.complete(proof_of(worker->assignment()), completion());
   core.settle();
   EXPECT_EQ(late->code(), "terminal_run");
   EXPECT_EQ(core.core.state().live_count(), 0U);
@@ -169,8 +169,8 @@ TEST_F(ClaimTest, the_next_timer_is_the_exact_moment_work_becomes_visible) {
       start_of(1, definition_of(R"([{"name":"a","retry":{"max_attempts":2,"delay_ms":1234}}])")));
   const auto first = core.worker();
   core.settle();
-  core.core.drop(first->assignment().proof.claim_id);
-  core.fail(first->assignment().proof, failure());
+  core.core.drop(first->assignment().claim_id);
+  core.fail(proof_of(first->assignment()), failure());
   core.settle();
   EXPECT_EQ(core.core.next_timer(clock_.now()), std::nullopt) << "nobody wants it";
 
@@ -191,7 +191,7 @@ TEST_F(ClaimTest, the_next_timer_is_the_exact_moment_an_abandoned_lease_ends) {
   core.start(start_of(1, definition_of(R"([{"name":"a","lease_ms":900}])")));
   const auto dead = core.worker();
   core.settle();
-  core.core.drop(dead->assignment().proof.claim_id);
+  core.core.drop(dead->assignment().claim_id);
   const auto heir = core.worker();
   core.settle();
   ASSERT_EQ(core.core.next_timer(clock_.now()), after(kStart, 900));
@@ -209,7 +209,7 @@ TEST_F(ClaimTest, a_timer_that_serves_nobody_does_not_spin) {
   core.start(start_of(1, definition_of(R"([{"name":"a","lease_ms":900}])")));
   const auto dead = core.worker();
   core.settle();
-  core.core.drop(dead->assignment().proof.claim_id);
+  core.core.drop(dead->assignment().claim_id);
   // It cannot execute the step whose lease ends.
   core.worker({SharedText("other")});
   core.settle();
@@ -228,8 +228,8 @@ TEST_F(ClaimTest, a_chain_of_steps_costs_one_commit_each_and_one_for_the_start) 
   for (const char* step : {"a", "b", "c"}) {
     ASSERT_EQ(worker->code(), "ok");
     ASSERT_EQ(worker->assignment().step, SharedText(step));
-    core.core.drop(worker->assignment().proof.claim_id);
-    const auto done = core.complete(worker->assignment().proof, completion());
+    core.core.drop(worker->assignment().claim_id);
+    const auto done = core.complete(proof_of(worker->assignment()), completion());
     worker = core.worker();
     core.settle();
     EXPECT_EQ(done->code(), "ok");

@@ -316,7 +316,7 @@ TEST_F(CoreTest, a_batch_that_comes_while_the_core_catches_up_is_not_seen_half) 
   // After the journal has read to the end, before the core does.
   late.hooks->after_read = [&] {
     late.hooks->after_read = [&] {
-      other.complete(worker->assignment().proof, completion());
+      other.complete(proof_of(worker->assignment()), completion());
       other.settle();
     };
   };
@@ -366,8 +366,8 @@ TEST_F(CoreTest, runs_that_left_the_cache_are_loaded_again) {
     const auto worker = core.worker();
     core.settle();
     ASSERT_EQ(worker->code(), "ok");
-    core.core.drop(worker->assignment().proof.claim_id);
-    const auto done = core.complete(worker->assignment().proof, completion());
+    core.core.drop(worker->assignment().claim_id);
+    const auto done = core.complete(proof_of(worker->assignment()), completion());
     core.settle();
     ASSERT_EQ(done->code(), "ok");
   }

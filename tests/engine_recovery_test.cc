@@ -45,7 +45,7 @@ TEST_F(Recovery, what_is_completed_is_applied_and_the_run_goes_on) {
   core.settle();
   ASSERT_EQ(worker->code(), "ok");
   EXPECT_EQ(worker->assignment().input.view(), R"({"paid":7})");
-  core.complete(worker->assignment().proof, completion());
+  core.complete(proof_of(worker->assignment()), completion());
   core.settle();
   EXPECT_EQ(status(1), RunStatus::completed);
   EXPECT_THAT(audit(journal_->log()).anomalies(), IsEmpty());
@@ -200,7 +200,7 @@ TEST_F(Recovery, the_claim_of_a_dead_owner_is_replaced_when_its_lease_is_over) {
   core.settle();
   ASSERT_EQ(worker->code(), "ok");
   EXPECT_EQ(worker->assignment().attempt_number, 1U);
-  core.complete(worker->assignment().proof, completion());
+  core.complete(proof_of(worker->assignment()), completion());
   core.settle();
   EXPECT_EQ(status(1), RunStatus::completed);
   EXPECT_THAT(audit(journal_->log()).anomalies(), IsEmpty());
@@ -376,8 +376,8 @@ TEST_F(Recovery, a_failure_without_the_definition_does_not_cost_the_run_its_retr
   const auto worker = core.worker();
   core.settle();
   ASSERT_EQ(worker->code(), "ok");
-  core.core.drop(worker->assignment().proof.claim_id);
-  core.fail(worker->assignment().proof, failure());
+  core.core.drop(worker->assignment().claim_id);
+  core.fail(proof_of(worker->assignment()), failure());
   core.settle();
   EXPECT_NE(status(1), RunStatus::failed);
   core.definitions.add(retried_);

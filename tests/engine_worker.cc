@@ -79,7 +79,7 @@ bool fails_at_first(const Assignment& given) {
 
 HandlerOutcome execute(const Loop& loop, const LineFile& side, const Assignment& given) {
   const std::string line =
-      given.idempotency_key.str() + " " + loop.owner_id().str() + " " + given.proof.claim_id.str();
+      given.idempotency_key.str() + " " + loop.owner_id().str() + " " + given.claim_id.str();
   side.add(line);
   LineFile::write_line(STDOUT_FILENO, line);
   if (fails_at_first(given)) {

@@ -57,7 +57,7 @@ class Package(unittest.TestCase):
         self.assertEqual(run(program), expected.replace("17", "1"))
         failed = subprocess.run([program, "nonsense"], capture_output=True, text=True, check=False)
         self.assertEqual(failed.returncode, 1)
-        self.assertIn("URL", failed.stderr)
+        self.assertIn("scheme", failed.stderr)
 
     def test_the_program_of_the_readme_runs(self):
         source = self.root / "readme"

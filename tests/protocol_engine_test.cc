@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
-#include <mutex>
 
 #include "base/encoding.h"
 #include "engine/loop.h"
@@ -46,8 +45,8 @@ class ProtocolEngine : public testing::Test {
     return steps;
   }
   static void finish(TestCore& core, const TestWorker& worker) {
-    core.core.drop(worker.assignment().proof.claim_id);
-    const auto done = core.complete(worker.assignment().proof, completion());
+    core.core.drop(worker.assignment().claim_id);
+    const auto done = core.complete(proof_of(worker.assignment()), completion());
     core.settle();
     EXPECT_EQ(done->code(), "ok");
   }
@@ -80,7 +79,7 @@ TEST_F(ProtocolEngine, a_step_and_all_that_follows_from_it_is_one_commit) {
   const auto first = core.worker();
   core.settle();
   const Position before = must(core.journal->catch_up());
-  core.complete(first->assignment().proof, completion());
+  core.complete(proof_of(first->assignment()), completion());
   const auto second = core.worker();
   core.settle();
   EXPECT_EQ(must(core.journal->catch_up()), before.next());
@@ -174,7 +173,7 @@ TEST_F(ProtocolEngine, the_end_of_a_run_fences_its_remaining_work) {
   });
   core.settle();
   ASSERT_EQ(cancelled->code(), "ok");
-  const auto done = core.complete(holder->assignment().proof, completion());
+  const auto done = core.complete(proof_of(holder->assignment()), completion());
   const auto idle = core.worker();
   core.settle();
   EXPECT_EQ(done->code(), "terminal_run");
@@ -248,58 +247,36 @@ TEST_F(ProtocolChild, what_does_not_fit_is_refused_and_changes_no_history) {
 }
 
 TEST_F(ProtocolChild, a_parent_that_has_ended_starts_no_children) {
-  core_->fail(worker_->assignment().proof, failure());
+  core_->fail(proof_of(worker_->assignment()), failure());
   core_->settle();
   StartChild late = command_;
   late.child_key = "k4";
   EXPECT_EQ(start(late)->code(), "terminal_run");
 }
 
-// Remembers what it drew.
-class RecordingRandom final : public Random {
- public:
-  void fill(std::span<std::byte> out) override {
-    inner_.fill(out);
-    const std::scoped_lock lock(mutex_);
-    drawn_.emplace_back(out.begin(), out.end());
-  }
-  std::vector<std::byte> last() {
-    const std::scoped_lock lock(mutex_);
-    return drawn_.back();
-  }
-
- private:
-  SeededRandom inner_{7};
-  std::mutex mutex_;
-  std::vector<std::vector<std::byte>> drawn_;
-};
-
 TEST_F(ProtocolEngine, of_a_token_only_the_hash_is_stored) {
-  RecordingRandom random;
+  SeededRandom random(7);
   const auto loop = must(Loop::open(open_memory_journal(disk_), clock_, random));
-  const auto worker = std::make_shared<WaitingWorker>();
-  worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
-  worker->claimant = loop->new_claimant(*worker->skills);
-  // A claim takes its id and its token from the end of what was drawn: 16 and 32 bytes.
-  const std::vector<std::byte> drawn = random.last();
-  const std::span<const std::byte> secret = std::span(drawn).last(48);
-  const std::string token = to_base64url(secret.last(32));
-  std::promise<Result<Assignment>> given;
-  worker->assigned = [&](Result<Assignment> result) { given.set_value(std::move(result)); };
-  loop->add_definition(one_);
   must(loop->ask<Started>(
       [this](Turn& turn) { return start_run(turn, start_of(1, one_), IdOrigin::given); }));
+  const auto worker = std::make_shared<WaitingWorker>();
+  worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
+  worker->applicant = loop->new_applicant(*worker->skills);
+  std::promise<Result<Assignment>> given;
+  worker->assigned = [&](Result<Assignment> result) { given.set_value(std::move(result)); };
   loop->submit_later({.worker = worker});
-  must(given.get_future().get());
+  const Assignment held = must(given.get_future().get());
   loop->close();
 
+  EXPECT_EQ(must(from_base64url(held.claim_id.view())).size(), 16U);
+  EXPECT_EQ(must(from_base64url(held.token.view())).size(), 32U);
   std::string everything;
   for (const std::string& body : bodies_from(*open_memory_log(disk_), Position{1})) {
     everything += body;
   }
-  EXPECT_THAT(everything, HasSubstr(R"("claim_id":")" + to_base64url(secret.first(16))));
-  EXPECT_THAT(everything, HasSubstr(R"("claim_token_hash":")" + to_hex(sha256(token))));
-  EXPECT_THAT(everything, Not(HasSubstr(token)));
+  EXPECT_THAT(everything, HasSubstr(R"("claim_id":")" + held.claim_id.str()));
+  EXPECT_THAT(everything, HasSubstr(R"("claim_token_hash":")" + to_hex(sha256(held.token.view()))));
+  EXPECT_THAT(everything, Not(HasSubstr(held.token.str())));
 }
 
 // Looks, when it is told of work, whether the intent is on disk.
@@ -380,14 +357,15 @@ std::vector<std::string> kinds_of_a_run(Journal& journal, ManualClock& clock) {
   for (int step = 0; step < 2; ++step) {
     const auto worker = std::make_shared<WaitingWorker>();
     worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
-    worker->claimant = Claimant{"c" + std::to_string(step), sha256("token"), "o", {}};
+    worker->applicant =
+        Applicant{Claimant{"c" + std::to_string(step), sha256("token"), "o", {}}, "token"};
     std::optional<Assignment> given;
     worker->assigned = [&](Result<Assignment> result) { given = must(std::move(result)); };
     core.wait_for_work(worker);
     turn_over();
     core.post(std::make_shared<Ask<Done>>(
         [&](Turn& turn) -> Result<Done> {
-          HOLDFAST_CHECK(complete_attempt(turn, given.value().proof, completion()));
+          HOLDFAST_CHECK(complete_attempt(turn, proof_of(given.value()), completion()));
           return Done{};
         },
         [](const Result<Done>& result) { EXPECT_EQ(code_of(result), "ok"); }));

@@ -93,7 +93,7 @@ class Engine {
   Result<std::uint64_t> drain(const DrainOptions& options = {});
   // Executes with so many threads, this one included, until stop is requested or the engine is
   // closed; what was claimed by then is still executed. The error is what stopped the engine.
-  Result<void> work(std::size_t threads, std::stop_token stop);
+  Result<void> work(std::size_t threads, const std::stop_token& stop);
 
   // The run as it is now, whether it has ended or not. run_not_found; invalid_argument when it
   // is no run id.

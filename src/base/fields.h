@@ -34,7 +34,7 @@ namespace holdfast {
 // The spelling of each enumerator, in the order of their values; specialised per enum as
 //   template <> inline constexpr std::string_view kEnumNames<Colour>[] = {"red", "green"};
 template <typename E>
-inline constexpr std::string_view kEnumNames[] = {""};
+inline constexpr std::string_view kEnumNames[] = {""};  // NOLINT(modernize-avoid-c-arrays)
 
 template <typename E>
 requires std::is_enum_v<E> std::string_view to_text(E value) {

@@ -162,16 +162,16 @@ Result<double> BenchEngine::claim(std::size_t commits, std::size_t claims) {
   const Skills skills{{SharedText(kDefaultQueue)}, {SharedText(kHandler)}};
   double seconds = 0;
   for (std::size_t i = 0; i < commits; ++i) {
-    std::vector<Claimant> claimants;
+    std::vector<Applicant> applicants;
     for (std::size_t n = 0; n < claims; ++n) {
-      claimants.push_back(loop_->new_claimant(skills));
+      applicants.push_back(loop_->new_applicant(skills));
     }
     const Stopwatch watch;
     HOLDFAST_TRY(const std::size_t got,
                  loop_->ask<std::size_t>([&](Turn& turn) -> Result<std::size_t> {
                    std::size_t count = 0;
-                   for (const Claimant& claimant : claimants) {
-                     HOLDFAST_TRY(const auto given, claim_next(turn, skills, claimant));
+                   for (const Applicant& applicant : applicants) {
+                     HOLDFAST_TRY(const auto given, claim_next(turn, skills, applicant));
                      count += given.has_value() ? 1U : 0U;
                    }
                    return count;

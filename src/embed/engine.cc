@@ -104,7 +104,7 @@ Result<std::uint64_t> Engine::drain(const DrainOptions& options) {
   return drain_steps(impl_->loop(), hands, {options.threads, options.idle_for, options.max_steps});
 }
 
-Result<void> Engine::work(std::size_t threads, std::stop_token stop) {
+Result<void> Engine::work(std::size_t threads, const std::stop_token& stop) {
   return impl_->work(threads, stop);
 }
 

@@ -37,7 +37,7 @@ class Engine::Impl {
   HandlerOutcome call(const StepHandler& handler, const Assignment& assignment,
                       const std::stop_token& stop);
   Result<StartedRun> start_child(const Assignment& parent, std::string_view workflow,
-                                 const StartChild& command);
+                                 const StartChild& asked);
   void set_skills();
 
   SystemClock clock_;

@@ -32,7 +32,7 @@ struct StepRunner::Slot {
 WaitingWorkerPtr StepRunner::wish(const std::shared_ptr<Slot>& slot) const {
   auto worker = std::make_shared<WaitingWorker>();
   worker->skills = hands_.skills;
-  worker->claimant = loop_.new_claimant(*hands_.skills);
+  worker->applicant = loop_.new_applicant(*hands_.skills);
   worker->assigned = [slot](Result<Assignment> given) { slot->give(std::move(given)); };
   worker->lost = [slot](const SharedText&, const Error&) { slot->stop.request_stop(); };
   return worker;
@@ -90,7 +90,7 @@ Result<std::optional<ClaimedStep>> StepRunner::next(const std::optional<StepRepo
 }
 
 StepReport StepRunner::execute(const ClaimedStep& step) const {
-  return StepReport{step.assignment.proof,
+  return StepReport{proof_of(step.assignment),
                     std::make_shared<const HandlerOutcome>(
                         call_handler(*hands_.handlers, step.assignment, step.stop.get_token()))};
 }

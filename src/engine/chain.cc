@@ -1,5 +1,7 @@
 #include "engine/chain.h"
 
+#include "base/hash.h"
+
 namespace holdfast {
 
 namespace {
@@ -56,8 +58,7 @@ Assignment assignment_of(const Attempt& attempt, const SharedText& queue) {
   given.attempt_number = attempt.attempt_number;
   given.input = attempt.input;
   given.trace = attempt.extras ? attempt.extras->trace : Payload();
-  given.proof = ClaimProof{attempt.run_id, attempt.runnable_key, attempt.claim->claim_id,
-                           attempt.claim->token_hash};
+  given.claim_id = attempt.claim->claim_id;
   given.lease_until = attempt.claim->lease_until;
   given.lease_ms = attempt.lease_ms == 0 ? kDefaultLeaseMs : attempt.lease_ms;
   return given;
@@ -68,6 +69,11 @@ bool is_unknown_definition(const Result<void>& result) {
 }
 
 }  // namespace
+
+ClaimProof proof_of(const Assignment& assignment) {
+  return ClaimProof{assignment.run_id, assignment.runnable_key, assignment.claim_id,
+                    sha256(assignment.token.view())};
+}
 
 Result<void> emit_with_attempts(Turn& turn, const RunId& id, const RunFacts& facts) {
   for (const RunFact& fact : facts) {
@@ -119,14 +125,16 @@ Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id) {
 }
 
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
-                                             const Claimant& claimant) {
+                                             const Applicant& applicant) {
   for (const SharedText& name : skills.queues) {
     DispatchProjection& queue = turn.state().queue(name);
     queue.advance(turn.now());
-    const auto claim = decide_claim_next(queue, claimant, turn.now());
+    const auto claim = decide_claim_next(queue, applicant.claimant, turn.now());
     if (claim.has_value()) {
       HOLDFAST_CHECK(turn.emit(name, *claim));
-      return std::optional(assignment_of(*queue.find(claim->runnable_key.view()), name));
+      Assignment given = assignment_of(*queue.find(claim->runnable_key.view()), name);
+      given.token = applicant.token;
+      return std::optional(std::move(given));
     }
   }
   return std::optional<Assignment>();

@@ -25,7 +25,7 @@ Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id);
 
 // The next attempt the claimant can execute, in the first of the queues that has one.
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
-                                             const Claimant& claimant);
+                                             const Applicant& applicant);
 
 // The refusals of decide_complete and decide_fail; terminal_run also for runs that have left
 // memory.

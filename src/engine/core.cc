@@ -107,9 +107,9 @@ void Core::hold(const Group::Given& given, TimeMs now) {
   if (given.worker->lost == nullptr) {
     return;
   }
-  const SharedText& claim_id = given.assignment.proof.claim_id;
+  const SharedText& claim_id = given.assignment.claim_id;
   HeldClaim& claim = held_[claim_id];
-  claim.proof = given.assignment.proof;
+  claim.proof = proof_of(given.assignment);
   claim.lease_ms = given.assignment.lease_ms;
   claim.lost = given.worker->lost;
   beat_at(claim_id, claim, TimeMs{now.value + heartbeat_interval(claim.lease_ms)});
@@ -220,7 +220,7 @@ void Core::serve_waiting(Turn& turn) {
 
 bool Core::serve(Turn& turn, const WaitingWorkerPtr& worker) {
   const Turn::Mark mark = turn.mark();
-  auto claimed = claim_next(turn, *worker->skills, worker->claimant);
+  auto claimed = claim_next(turn, *worker->skills, worker->applicant);
   if (!claimed.ok() || !claimed.value().has_value()) {
     turn.roll_back_to(mark);
     return false;

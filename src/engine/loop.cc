@@ -55,7 +55,7 @@ Loop::Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random,
 
 Loop::~Loop() { close(); }
 
-Claimant Loop::new_claimant(const Skills& skills) {
+Applicant Loop::new_applicant(const Skills& skills) {
   std::array<std::byte, kClaimIdBytes + kTokenBytes> secret{};
   {
     const std::scoped_lock lock(random_mutex_);
@@ -69,8 +69,9 @@ Claimant Loop::new_claimant(const Skills& skills) {
   }
   const std::span<const std::byte> bytes(secret);
   const std::string token = to_base64url(bytes.subspan(kClaimIdBytes));
-  return Claimant{SharedText(to_base64url(bytes.first(kClaimIdBytes))), sha256(token), owner_id_,
-                  skills.handlers};
+  const SharedText claim_id(to_base64url(bytes.first(kClaimIdBytes)));
+  return Applicant{Claimant{claim_id, sha256(token), owner_id_, skills.handlers},
+                   SharedText(token)};
 }
 
 void Loop::add_definition(std::shared_ptr<const Definition> definition) {

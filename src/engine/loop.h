@@ -113,8 +113,8 @@ class Loop {
   void submit_later(Request request);
   void submit_later(std::vector<Request> requests);
 
-  // A claimant with a new claim id and token of this process.
-  Claimant new_claimant(const Skills& skills);
+  // With a new claim id and token of this process.
+  Applicant new_applicant(const Skills& skills);
   [[nodiscard]] const SharedText& owner_id() const { return owner_id_; }
 
   // Definitions are used in the loop only; a new one is known to all that is asked afterwards.

@@ -22,9 +22,19 @@ struct Assignment {
   std::uint32_t attempt_number = 0;
   Payload input;
   Payload trace;
-  ClaimProof proof;
+  SharedText claim_id;
+  SharedText token;  // the secret of the claim; the journal knows only its hash
   TimeMs lease_until;
   std::uint64_t lease_ms = 0;
+};
+
+// What the holder of an assignment shows.
+ClaimProof proof_of(const Assignment& assignment);
+
+// A claimant and the token its claim will be proved with.
+struct Applicant {
+  Claimant claimant;
+  SharedText token;
 };
 
 struct Skills {
@@ -35,7 +45,7 @@ struct Skills {
 struct WaitingWorker {
   // Workers that can do the same share it: one look serves them all.
   std::shared_ptr<const Skills> skills;
-  Claimant claimant;
+  Applicant applicant;
   // Called once, from the thread that drives the loop: with an attempt, or why there is none.
   std::function<void(Result<Assignment>)> assigned;
   // If set, the loop keeps the claim alive until it is dropped, and calls this when it is lost.

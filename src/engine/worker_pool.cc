@@ -139,23 +139,25 @@ void WorkerPool::wait_for_task(Lock& lock) {
 }
 
 void WorkerPool::execute(Lock& lock, Task task) {
-  const ClaimProof proof = task.assignment.proof;
-  running_.emplace(proof.claim_id, task.stop);
+  const SharedText claim_id = task.assignment.claim_id;
+  running_.emplace(claim_id, task.stop);
   lock.unlock();
   const auto begin = std::chrono::steady_clock::now();
   auto outcome = std::make_shared<HandlerOutcome>(
       call_handler(*handlers_, task.assignment, task.stop.get_token()));
   const auto taken = std::chrono::steady_clock::now() - begin;
   lock.lock();
-  running_.erase(proof.claim_id);
+  running_.erase(claim_id);
   measure(handler_us_, taken);
   std::vector<Loop::Request> requests;
   // A refusal means that the claim is not ours any more: the result does not count.
   requests.push_back(
       {.command = std::make_shared<Ask<Done>>(
-           [proof, outcome](Turn& turn) { return report_outcome(turn, proof, *outcome); },
+           [proof = proof_of(task.assignment), outcome](Turn& turn) {
+             return report_outcome(turn, proof, *outcome);
+           },
            [](const Result<Done>&) {}),
-       .other = [id = proof.claim_id](Core& core) { core.drop(id); }});
+       .other = [claim_id](Core& core) { core.drop(claim_id); }});
   wish(requests);
   const bool more = !ready_.empty();
   lock.unlock();
@@ -178,7 +180,7 @@ void WorkerPool::wish(std::vector<Loop::Request>& requests) {
   while (wishes_.size() + ready_.size() + running_.size() < wanted) {
     auto worker = std::make_shared<WaitingWorker>();
     worker->skills = skills_;
-    worker->claimant = loop_.new_claimant(*skills_);
+    worker->applicant = loop_.new_applicant(*skills_);
     worker->assigned = [self = shared_from_this(), raw = std::weak_ptr(worker),
                         asked = std::chrono::steady_clock::now()](Result<Assignment> given) {
       self->assigned(raw.lock(), std::move(given), asked);
@@ -218,7 +220,7 @@ void WorkerPool::lost(const SharedText& claim_id) {
     return;
   }
   std::erase_if(ready_,
-                [&](const Task& task) { return task.assignment.proof.claim_id == claim_id; });
+                [&](const Task& task) { return task.assignment.claim_id == claim_id; });
 }
 
 void WorkerPool::request_stop() {

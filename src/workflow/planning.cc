@@ -18,7 +18,7 @@ bool waits_elsewhere(const RunProjection& run, std::string_view just_done) {
 
 // Whether a step waits for nothing but `just_done`.
 bool is_ready(const RunProjection& run, const Step& step, StepIndex index, StepIndex just_done) {
-  const Progress& progress = run.progress();
+  const StepProgress& progress = run.progress();
   const std::vector<Step>& steps = run.definition()->steps();
   const std::string_view name = steps[just_done].name.view();
   if (waits_elsewhere(run, name)) {
@@ -58,7 +58,7 @@ bool is_complete(const RunProjection& run, std::string_view just_done) {
   if (waits_elsewhere(run, just_done)) {
     return false;
   }
-  const Progress& progress = run.progress();
+  const StepProgress& progress = run.progress();
   const auto index = run.definition()->find(just_done);
   const bool one_more = index.has_value() && !progress.done[*index];
   return progress.done_count + (one_more ? 1 : 0) == progress.done.size() &&

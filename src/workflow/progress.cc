@@ -18,14 +18,14 @@ TimeMs due_after(TimeMs time, std::uint64_t by_ms) {
 
 }  // namespace
 
-Progress::Progress(const Definition& definition) : done(definition.steps().size(), false) {
+StepProgress::StepProgress(const Definition& definition) : done(definition.steps().size(), false) {
   unmet.reserve(done.size());
   for (const Step& step : definition.steps()) {
     unmet.push_back(static_cast<std::uint32_t>(step.after.size()));
   }
 }
 
-void Progress::apply(const Definition& definition, const Runnable& plan, TimeMs applied_at,
+void StepProgress::apply(const Definition& definition, const Runnable& plan, TimeMs applied_at,
                      const Payload& execution_opts) {
   const auto step = definition.find(plan.step.view());
   const ExecutionOpts asked = holdfast::execution_opts(execution_opts);
@@ -50,7 +50,7 @@ void Progress::apply(const Definition& definition, const Runnable& plan, TimeMs 
   }
 }
 
-Progress::Before Progress::before(const Definition& definition, const Runnable& plan) const {
+StepProgress::Before StepProgress::before(const Definition& definition, const Runnable& plan) const {
   Before before;
   before.step = definition.find(plan.step.view());
   if (!before.step.has_value()) {
@@ -65,7 +65,7 @@ Progress::Before Progress::before(const Definition& definition, const Runnable& 
   return before;
 }
 
-void Progress::restore(const Before& before) {
+void StepProgress::restore(const Before& before) {
   if (!before.step.has_value()) {
     return;
   }

@@ -1,4 +1,4 @@
-// Progress: how far a run is with the steps of its definition. Counts what is applied, in any
+// StepProgress: how far a run is with the steps of its definition. Counts what is applied, in any
 // order; each application costs as much as the step has dependents.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace holdfast {
 
-struct Progress {
+struct StepProgress {
   std::vector<std::uint32_t> unmet;        // dependencies that are not done, by step
   std::vector<bool> done;                  // by step
   std::map<StepIndex, TimeMs> not_before;  // dependencies asked to be followed later
   std::size_t done_count = 0;
 
   // Nothing is done yet.
-  explicit Progress(const Definition& definition);
+  explicit StepProgress(const Definition& definition);
 
   // A runnable was applied. Its step is done unless execution_opts put it off; schedule_in_ms
   // delays what follows, and of several delays the longest counts.
@@ -35,7 +35,7 @@ struct Progress {
   [[nodiscard]] Before before(const Definition& definition, const Runnable& plan) const;
   void restore(const Before& before);
 
-  friend bool operator==(const Progress&, const Progress&) = default;
+  friend bool operator==(const StepProgress&, const StepProgress&) = default;
 };
 
 }  // namespace holdfast

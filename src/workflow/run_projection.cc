@@ -265,7 +265,7 @@ class RunFold {
 
   // Makes the progress from all facts the projection has.
   static void rebuild_progress(RunProjection& run) {
-    run.progress_ = std::make_unique<Progress>(*run.definition_);
+    run.progress_ = std::make_unique<StepProgress>(*run.definition_);
     for (const PlannedRunnable* planned : run.runnables()) {
       if (planned->applied) {
         run.progress_->apply(*run.definition_, planned->plan, planned->applied_at,
@@ -328,7 +328,7 @@ class RunFold {
 
   // Undone last of all that the fact changes: by then the runnable is what it was.
   void add_progress(const Runnable& plan, TimeMs applied_at, const Payload& opts) const {
-    Progress::Before before;
+    StepProgress::Before before;
     if (run_.progress_ != nullptr && undo_ != nullptr) {
       before = run_.progress_->before(*run_.definition_, plan);
     }

@@ -227,7 +227,7 @@ class RunProjection {
 
   [[nodiscard]] const std::shared_ptr<const Definition>& definition() const { return definition_; }
   // Only with a definition.
-  [[nodiscard]] const Progress& progress() const { return *progress_; }
+  [[nodiscard]] const StepProgress& progress() const { return *progress_; }
 
   // What steps see: the input of the run, then every result in the order they were applied; of
   // equal keys the later wins. A result that is no object is left out.
@@ -265,7 +265,7 @@ class RunProjection {
   Box<RareState> rare_;
   std::vector<Anomaly> anomalies_;
   std::shared_ptr<const Definition> definition_;
-  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<StepProgress> progress_;
   std::uint64_t attachments_ = 0;
 };
 

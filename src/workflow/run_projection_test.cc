@@ -288,7 +288,7 @@ TEST(RunProgress, a_step_that_is_put_off_or_timed_is_not_done) {
   run->evolve(ms(200), applied_run("a#1", "{}", R"({"defer":{"reason":"r"},"schedule_in_ms":5})"));
   run->evolve(ms(210), applied_run("a#1:timeout"));
   run->evolve(ms(220), applied_run("other#1"));
-  EXPECT_EQ(run->progress(), Progress(*diamond()));
+  EXPECT_EQ(run->progress(), StepProgress(*diamond()));
   EXPECT_TRUE(run->anomalies().empty());
 }
 
@@ -321,7 +321,7 @@ TEST(RunProgress, undoing_goes_back_even_past_the_attachment) {
   run->evolve(ms(220), applied_run("b#1"));
   EXPECT_EQ(run->progress().done_count, 2U);
   undo.roll_back_to(0);
-  EXPECT_EQ(run->progress(), Progress(*diamond()));
+  EXPECT_EQ(run->progress(), StepProgress(*diamond()));
 }
 
 EntryView view_of(const NewEntry& entry) {
@@ -423,7 +423,7 @@ TEST(RunProjection, every_change_can_be_taken_back) {
   run.attach(diamond());
   UndoLog undo;
   run.set_undo(&undo);
-  std::vector<std::pair<std::string, Progress>> states;
+  std::vector<std::pair<std::string, StepProgress>> states;
   std::vector<UndoLog::Mark> marks;
   for (const RunFact& fact : facts) {
     states.emplace_back(run.encode(), run.progress());

@@ -320,7 +320,7 @@ TEST(RunLaws, what_is_not_accepted_changes_nothing_but_revision_and_anomalies) {
     std::size_t accepted = 0;
     for (const Stored& stored : thread_of(history)) {
       const std::string before = known(*run);
-      const Progress progress = run->progress();
+      const StepProgress progress = run->progress();
       const std::size_t anomalies = run->anomalies().size();
       const Revision revision = run->revision();
       const RunVerdict verdict = stored.fact.has_value()
@@ -397,7 +397,7 @@ TEST(RunLaws, what_is_rolled_back_never_was) {
     const auto run = attached();
     UndoLog undo;
     run->set_undo(&undo);
-    std::vector<std::tuple<UndoLog::Mark, std::string, Progress, RunStatus, Payload>> states;
+    std::vector<std::tuple<UndoLog::Mark, std::string, StepProgress, RunStatus, Payload>> states;
     for (std::size_t i = 0; i < history.size(); ++i) {
       states.emplace_back(undo.mark(), run->encode(), run->progress(), run->status(),
                           run->context());
@@ -417,7 +417,7 @@ TEST(RunLaws, what_is_rolled_back_never_was) {
     if (!states.empty()) {
       undo.roll_back_to(0);
       RC_ASSERT(run->encode() == RunProjection(run_no(1)).encode());
-      RC_ASSERT(run->progress() == Progress(*diamond()));
+      RC_ASSERT(run->progress() == StepProgress(*diamond()));
     }
   }));
 }
@@ -469,7 +469,7 @@ TEST(RunLaws, what_is_counted_is_what_is_there) {
         RC_ASSERT(status == plain_status(*run));
       }
       RC_ASSERT(is_compact_json(run->context().view()));
-      const Progress& progress = run->progress();
+      const StepProgress& progress = run->progress();
       const auto done =
           static_cast<std::size_t>(std::count(progress.done.begin(), progress.done.end(), true));
       RC_ASSERT(progress.done_count == done);

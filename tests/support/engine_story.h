@@ -39,8 +39,8 @@ class EngineStory {
     core.settle();
     clock.advance_ms(10'000);
     core.settle();  // a heartbeat
-    core.core.drop(first->assignment().proof.claim_id);
-    core.complete(first->assignment().proof, completion(R"({"a":1})"));
+    core.core.drop(first->assignment().claim_id);
+    core.complete(proof_of(first->assignment()), completion(R"({"a":1})"));
     core.worker();
     core.settle();
   }

@@ -168,8 +168,8 @@ class TestCore {
     worker->waiting->skills =
         std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, handlers});
     const std::string name = "claim-" + std::to_string(++workers_) + "-" + name_;
-    worker->waiting->claimant =
-        Claimant{SharedText(name), sha256(name), SharedText(name_), std::move(handlers)};
+    worker->waiting->applicant = Applicant{
+        Claimant{SharedText(name), sha256(name), SharedText(name_), std::move(handlers)}, name};
     worker->waiting->assigned = [raw = worker.get()](Result<Assignment> given) {
       ++raw->calls;
       raw->given.emplace(std::move(given));

@@ -58,8 +58,8 @@ class Recovery : public testing::Test {
       }
       steps.push_back(worker->assignment().step.str() + "/" +
                       std::to_string(worker->assignment().attempt_number));
-      core.core.drop(worker->assignment().proof.claim_id);
-      const auto done = core.complete(worker->assignment().proof, completion());
+      core.core.drop(worker->assignment().claim_id);
+      const auto done = core.complete(proof_of(worker->assignment()), completion());
       core.settle();
       EXPECT_EQ(done->code(), "ok");
     }
