@@ -134,11 +134,10 @@ int run(const std::vector<std::string>& args) {
   const std::string& mode = args[4];
   SystemClock clock;
   SystemRandom random;
-  // Small limits: checkpoints, sealing and loading again happen all the time.
+  // Small limits: checkpoints and loading again happen all the time; so does sealing, below.
   LoopOptions options;
   options.core.checkpoint_every = 300;
   options.core.max_cached_runnables = 100;
-  options.seal_every_bytes = 128U << 10U;
   auto loop = must(Loop::open(must(open_journal(args[1], OpenMode::create, clock, random)), clock,
                               random, options));
   loop->add_definition(definition());
@@ -170,6 +169,11 @@ int run(const std::vector<std::string>& args) {
     }
   });
   wait_for_end(term, [&] {
+    // A conflict is another process that does the same.
+    if (const auto sealed = loop->journal().seal({.below = std::nullopt, .step_bytes = 1U << 14U});
+        !sealed.ok() && sealed.error().code() != ErrorCode::conflict) {
+      give_up(sealed.error().text());
+    }
     return mode == "drain" &&
            must(loop->ask<std::size_t>([](Turn& turn) { return turn.state().live_count(); })) == 0;
   });

@@ -151,13 +151,12 @@ void WorkerPool::execute(Lock& lock, Task task) {
   measure(handler_us_, taken);
   std::vector<Loop::Request> requests;
   // A refusal means that the claim is not ours any more: the result does not count.
-  requests.push_back(
-      {.command = std::make_shared<Ask<Done>>(
-           [proof = proof_of(task.assignment), outcome](Turn& turn) {
-             return report_outcome(turn, proof, *outcome);
-           },
-           [](const Result<Done>&) {}),
-       .other = [claim_id](Core& core) { core.drop(claim_id); }});
+  requests.push_back({.command = std::make_shared<Ask<Done>>(
+                          [proof = proof_of(task.assignment), outcome](Turn& turn) {
+                            return report_outcome(turn, proof, *outcome);
+                          },
+                          [](const Result<Done>&) {}),
+                      .other = [claim_id](Core& core) { core.drop(claim_id); }});
   wish(requests);
   const bool more = !ready_.empty();
   lock.unlock();
@@ -219,8 +218,7 @@ void WorkerPool::lost(const SharedText& claim_id) {
     running->second.request_stop();
     return;
   }
-  std::erase_if(ready_,
-                [&](const Task& task) { return task.assignment.claim_id == claim_id; });
+  std::erase_if(ready_, [&](const Task& task) { return task.assignment.claim_id == claim_id; });
 }
 
 void WorkerPool::request_stop() {

@@ -26,7 +26,7 @@ StepProgress::StepProgress(const Definition& definition) : done(definition.steps
 }
 
 void StepProgress::apply(const Definition& definition, const Runnable& plan, TimeMs applied_at,
-                     const Payload& execution_opts) {
+                         const Payload& execution_opts) {
   const auto step = definition.find(plan.step.view());
   const ExecutionOpts asked = holdfast::execution_opts(execution_opts);
   if (!step.has_value() || asked.defer.has_value() || plan.is_timer()) {
@@ -50,7 +50,8 @@ void StepProgress::apply(const Definition& definition, const Runnable& plan, Tim
   }
 }
 
-StepProgress::Before StepProgress::before(const Definition& definition, const Runnable& plan) const {
+StepProgress::Before StepProgress::before(const Definition& definition,
+                                          const Runnable& plan) const {
   Before before;
   before.step = definition.find(plan.step.view());
   if (!before.step.has_value()) {

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Instructions the engine takes per step: the same benchmark with more and with fewer steps under
+# callgrind; the difference is what the additional steps cost. Needs valgrind (apt-get install
+# valgrind) and a release build.
+#
+# usage: bench/instructions.sh [PROGRAM]
+set -eu
+
+program=${1:-build/release/bin/holdfast}
+few=1000
+many=3000
+
+if ! command -v valgrind >/dev/null; then
+  echo "instructions.sh: valgrind is missing; install it with: apt-get install valgrind" >&2
+  exit 2
+fi
+
+instructions() {
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+    "$program" bench engine --only long_run --steps "$1" --json 2>&1 >/dev/null |
+    sed -n 's/^==[0-9]*== Collected : //p'
+}
+
+first=$(instructions $few)
+second=$(instructions $many)
+echo "{\"bench\":\"engine\",\"case\":\"instructions_per_step\",\"value\":$(((second - first) / (many - few))),\"unit\":\"instructions\"}"
