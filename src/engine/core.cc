@@ -61,8 +61,25 @@ Result<void> Core::catch_up() {
   }
   // What was folded cannot be undone.
   building_->begin = state_.undo().mark();
+  drop_claims_of_ended_runs();
   run_waits_.look(state_, effects_);
   return {};
+}
+
+// Their holders learn at once that nobody waits for the result any more.
+void Core::drop_claims_of_ended_runs() {
+  std::vector<SharedText> dropped;
+  for (const auto& [claim_id, claim] : held_) {
+    if (!state_.is_live(claim.proof.run_id)) {
+      dropped.push_back(claim_id);
+      effects_.push_back([lost = claim.lost, id = claim_id] {
+        lost(id, Error{ErrorCode::terminal_run, "the run has ended"});
+      });
+    }
+  }
+  for (const SharedText& claim_id : dropped) {
+    drop(claim_id);
+  }
 }
 
 void Core::post(CommandPtr command) {
@@ -259,6 +276,9 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     for (const RunId& run : group->facts.ended) {
       state_.forget(run);
       run_waits_.ended(run, effects_);
+    }
+    if (!group->facts.ended.empty()) {
+      drop_claims_of_ended_runs();
     }
     state_.trim_cache();
     ++stats_.commits;

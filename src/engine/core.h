@@ -154,6 +154,7 @@ class Core {
   void release(Group& group, TimeMs now);
   // Takes back both groups; their commands and workers are first in line again.
   void take_back();
+  void drop_claims_of_ended_runs();
   [[nodiscard]] bool quiet() const {
     return writing_ == nullptr && building_->facts.commit.empty();
   }

@@ -42,6 +42,25 @@ Failure exception_failure(std::string_view type, std::string_view message) {
   return failure;
 }
 
+// Another attempt would end the same way.
+bool is_fault_of_result(ErrorCode code) {
+  return code == ErrorCode::too_large || code == ErrorCode::invalid_argument ||
+         code == ErrorCode::missing_fields || code == ErrorCode::invalid_transition;
+}
+
+Failure result_failure(const Error& error) {
+  Failure failure;
+  failure.retryable = false;
+  JsonWriter json;
+  json.begin_object()
+      .member("code", error_info(error.code()).name)
+      .member("message", "the result cannot become part of the run: " + error.text())
+      .member("retryable", false)
+      .end_object();
+  failure.error = std::move(json).take_text();
+  return failure;
+}
+
 }  // namespace
 
 HandlerOutcome call_handler(const HandlerTable& handlers, const Assignment& assignment,
@@ -60,11 +79,20 @@ HandlerOutcome call_handler(const HandlerTable& handlers, const Assignment& assi
 }
 
 Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const HandlerOutcome& outcome) {
-  if (const auto* completion = std::get_if<Completion>(&outcome)) {
-    HOLDFAST_CHECK(complete_attempt(turn, proof, *completion));
-  } else {
-    HOLDFAST_CHECK(fail_attempt(turn, proof, std::get<Failure>(outcome)));
+  if (const auto* failure = std::get_if<Failure>(&outcome)) {
+    HOLDFAST_CHECK(fail_attempt(turn, proof, *failure));
+    return Done{};
   }
+  const Turn::Mark mark = turn.mark();
+  const Result<void> completed = complete_attempt(turn, proof, std::get<Completion>(outcome));
+  if (completed.ok()) {
+    return Done{};
+  }
+  if (!is_fault_of_result(completed.error().code())) {
+    return completed.error();
+  }
+  turn.roll_back_to(mark);
+  HOLDFAST_CHECK(fail_attempt(turn, proof, result_failure(completed.error())));
   return Done{};
 }
 
