@@ -4,7 +4,7 @@
 # usage: test.sh [--sanitize | --tsan] [--long]
 #   --sanitize  build and run with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan      build and run with ThreadSanitizer
-#   --long      add the soaks: more rounds, more kills, longer timeouts
+#   --long      add the soaks: more rounds, more kills, longer timeouts, clang-tidy
 #   --help      this text
 #
 # Works from any directory. Exit code 0 when every test passed.
@@ -14,6 +14,7 @@ usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 preset=release
 timeout_factor=1
+long=OFF
 for argument in "$@"; do
   case "$argument" in
     --sanitize | --tsan)
@@ -27,6 +28,7 @@ for argument in "$@"; do
       export HOLDFAST_LONG=1
       export RC_PARAMS="${RC_PARAMS:-max_success=2000}"
       timeout_factor=10
+      long=ON
       ;;
     --help | -h)
       usage
@@ -46,7 +48,8 @@ echo "== packages"
 ./scripts/install_packages.sh all
 
 echo "== build ($preset)"
-cmake --preset "$preset" -DHOLDFAST_TIMEOUT_FACTOR=$timeout_factor > /dev/null
+cmake --preset "$preset" -DHOLDFAST_TIMEOUT_FACTOR=$timeout_factor -DHOLDFAST_LONG=$long \
+  > /dev/null
 cmake --build --preset "$preset"
 
 export ASAN_OPTIONS="detect_leaks=1:halt_on_error=1:detect_stack_use_after_return=1:\

@@ -1,6 +1,7 @@
 #include "base/fields.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "base/encoding.h"
@@ -11,9 +12,9 @@ namespace {
 
 template <typename T>
 void write_number(std::string& out, T value) {
-  char digits[24];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
-  out.append(std::begin(digits), end);
+  std::array<char, 24> digits{};
+  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  out.append(digits.data(), end);
 }
 
 template <typename T>
@@ -52,8 +53,11 @@ bool read_value(std::string_view slice, SharedText& value) {
 }
 bool read_value(std::string_view slice, std::string& value) {
   auto text = json_string_value(slice);
-  value = std::move(text).value_or("");
-  return text.has_value();
+  if (!text.has_value()) {
+    return false;
+  }
+  value = *std::move(text);
+  return true;
 }
 bool read_value(std::string_view slice, Payload& value) {
   value = Payload::trusted(slice);

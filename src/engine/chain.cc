@@ -75,11 +75,11 @@ ClaimProof proof_of(const Assignment& assignment) {
                     sha256(assignment.token.view())};
 }
 
-Result<void> emit_with_attempts(Turn& turn, const RunId& id, const RunFacts& facts) {
+Result<void> emit_with_attempts(Turn& turn, const RunId& run, const RunFacts& facts) {
   for (const RunFact& fact : facts) {
     HOLDFAST_CHECK(turn.emit(fact));
     if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
-      const SharedText workflow = turn.state().held(id).started()->workflow;
+      const SharedText workflow = turn.state().held(run).started()->workflow;
       for (const Runnable& runnable : planned->runnables) {
         HOLDFAST_CHECK(schedule(turn, runnable, workflow));
       }
@@ -147,7 +147,7 @@ Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Complet
     return {};
   }
   HOLDFAST_CHECK(turn.emit(queue->queue(), *fact));
-  const Result<void> applied = apply_outcome(turn, *queue->find(proof.runnable_key.view()));
+  Result<void> applied = apply_outcome(turn, *queue->find(proof.runnable_key.view()));
   if (is_unknown_definition(applied)) {
     insert(&turn.state().undo(), turn.state().debts().unapplied, proof.runnable_key,
            queue->queue());

@@ -72,7 +72,7 @@ void Core::drop_claims_of_ended_runs() {
   for (const auto& [claim_id, claim] : held_) {
     if (!state_.is_live(claim.proof.run_id)) {
       dropped.push_back(claim_id);
-      effects_.push_back([lost = claim.lost, id = claim_id] {
+      effects_.emplace_back([lost = claim.lost, id = claim_id] {
         lost(id, Error{ErrorCode::terminal_run, "the run has ended"});
       });
     }
@@ -90,9 +90,9 @@ void Core::post(CommandPtr command) {
   inbox_.push_back(std::move(command));
 }
 
-void Core::wait_for_work(WaitingWorkerPtr worker) {
+void Core::wait_for_work(const WaitingWorkerPtr& worker) {
   if (stopped_.has_value()) {
-    effects_.push_back([worker, why = *stopped_] { worker->assigned(why); });
+    effects_.emplace_back([worker, why = *stopped_] { worker->assigned(why); });
     return;
   }
   line_of(*worker).push_back(worker);
@@ -303,7 +303,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
   if (!lost_race && !(code == ErrorCode::busy && ++busy_tries_ < kBusyTries)) {
     // What became of these commands is told as the store told it.
     for (const CommandPtr& command : std::exchange(writing_->commands, {})) {
-      effects_.push_back([command, why = outcome.error()] { command->settle(why); });
+      effects_.emplace_back([command, why = outcome.error()] { command->settle(why); });
     }
     take_back();
     stop(outcome.error());
@@ -361,19 +361,19 @@ void Core::take_back() {
 
 void Core::release(Group& group, TimeMs now) {
   for (std::size_t i = 0; i < group.commands.size(); ++i) {
-    effects_.push_back(
+    effects_.emplace_back(
         [command = std::move(group.commands[i]), refusal = std::move(group.refusals[i])] {
           command->settle(refusal.has_value() ? Result<void>(*refusal) : Result<void>());
         });
   }
   for (Group::Given& given : group.given) {
     hold(given, now);
-    effects_.push_back([given = std::move(given)] { given.worker->assigned(given.assignment); });
+    effects_.emplace_back([given = std::move(given)] { given.worker->assigned(given.assignment); });
   }
   for (auto& [claim_id, error] : group.lost) {
     const auto claim = held_.find(claim_id);
     if (claim != held_.end()) {
-      effects_.push_back(
+      effects_.emplace_back(
           [lost = claim->second.lost, id = claim_id, why = error] { lost(id, why); });
       drop(claim_id);
     }
@@ -429,17 +429,17 @@ void Core::stop(const Error& why) {
   stopped_ = Error{ErrorCode::engine_stopped, "the engine stopped: " + why.text()};
   take_back();
   for (const CommandPtr& command : std::exchange(inbox_, {})) {
-    effects_.push_back([command, error = *stopped_] { command->settle(error); });
+    effects_.emplace_back([command, error = *stopped_] { command->settle(error); });
   }
   for (const Line& line : std::exchange(lines_, {})) {
     for (const WaitingWorkerPtr& worker : line.workers) {
-      effects_.push_back([worker, error = *stopped_] { worker->assigned(error); });
+      effects_.emplace_back([worker, error = *stopped_] { worker->assigned(error); });
     }
   }
   run_waits_.stop(effects_);
   beats_.clear();
   for (const auto& [claim_id, claim] : std::exchange(held_, {})) {
-    effects_.push_back(
+    effects_.emplace_back(
         [lost = claim.lost, id = claim_id, why_lost = *stopped_] { lost(id, why_lost); });
   }
 }

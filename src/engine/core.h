@@ -73,7 +73,7 @@ class Core {
   Result<void> open();
 
   void post(CommandPtr command);
-  void wait_for_work(WaitingWorkerPtr worker);
+  void wait_for_work(const WaitingWorkerPtr& worker);
   // False when it was assigned already, or is being assigned.
   bool stop_waiting(const WaitingWorkerPtr& worker);
   // No more heartbeats for a claim.

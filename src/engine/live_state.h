@@ -73,7 +73,7 @@ class LiveState {
 
   // Facts this process is about to write. The run's projection must be in memory.
   void evolve(TimeMs at, const RunFact& fact);
-  void evolve(const SharedText& queue, TimeMs at, const DispatchFact& fact);
+  void evolve(const SharedText& name, TimeMs at, const DispatchFact& fact);
   void note_definition(const SharedText& fingerprint);
   // Drops everything about a run whose end is durable.
   void forget(const RunId& run);
@@ -110,7 +110,7 @@ class LiveState {
   void uncache(const RunId& id);
   Result<void> fold_entry(const EntryView& entry, const Place& place);
   Result<void> fold_run_entry(const RunId& run, const EntryView& entry, const Place& place);
-  Result<void> fold_dispatch_entry(const SharedText& queue, const EntryView& entry,
+  Result<void> fold_dispatch_entry(const SharedText& name, const EntryView& entry,
                                    const Place& place);
   Result<bool> had_ended(const RunId& run, const Place& place);
   enum class Origin : std::uint8_t { own, stored };

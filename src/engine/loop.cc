@@ -179,12 +179,12 @@ void Loop::decide(Lock& lock) {
       core_.post(std::move(request.command));
     }
     if (request.worker != nullptr) {
-      core_.wait_for_work(std::move(request.worker));
+      core_.wait_for_work(request.worker);
     }
   }
   core_.decide(now);
-  auto effects = core_.take_effects();
-  auto reports = core_.take_reports();
+  const auto effects = core_.take_effects();
+  const auto reports = core_.take_reports();
   auto checkpoint = core_.take_checkpoint();
   lock.lock();
   deciding_ = false;
@@ -211,7 +211,7 @@ void Loop::decide(Lock& lock) {
   }
   idle_.notify_all();
   lock.unlock();
-  carry_out(std::move(effects), std::move(reports));
+  carry_out(effects, reports);
   lock.lock();
 }
 
@@ -225,8 +225,8 @@ void Loop::write(Lock& lock) {
   written_.emplace(std::move(outcome));
 }
 
-void Loop::carry_out(std::vector<std::function<void()>> effects,
-                     std::vector<CommitReport> reports) {
+void Loop::carry_out(const std::vector<std::function<void()>>& effects,
+                     const std::vector<CommitReport>& reports) {
   for (const CommitReport& report : reports) {
     if (options_.observer != nullptr) {
       options_.observer->committed(report);
@@ -258,7 +258,9 @@ void Loop::drive_until(Waiter& waiter) {
       break;
     }
   }
-  // What is left is for the engine's own thread.
+  // What is left is for the engine's own thread, or for us when that is gone.
+  while (closed_ && step(lock)) {
+  }
   if (loop_asleep_ && has_step()) {
     nudged_ = true;
     loop_wakes_.notify_one();
@@ -406,12 +408,12 @@ void Loop::close() {
     core_.stop(Error{ErrorCode::engine_stopped, "it was closed"});
     closing_ = true;
     closed_ = true;
-    auto effects = core_.take_effects();
+    const auto effects = core_.take_effects();
     loop_wakes_.notify_all();
     watch_changed_.notify_all();
     keeper_wakes_.notify_all();
     lock.unlock();
-    carry_out(std::move(effects), {});
+    carry_out(effects, {});
   }
   journal_->log().interrupt_waits();
   {

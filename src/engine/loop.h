@@ -139,7 +139,8 @@ class Loop {
   bool step(Lock& lock);
   void decide(Lock& lock);
   void write(Lock& lock);
-  void carry_out(std::vector<std::function<void()>> effects, std::vector<CommitReport> reports);
+  void carry_out(const std::vector<std::function<void()>>& effects,
+                 const std::vector<CommitReport>& reports);
   [[nodiscard]] bool has_step();
   void nudge();
 

@@ -102,11 +102,11 @@ template <typename Map, typename Pay>
 Result<std::size_t> pay_all(Turn& turn, Map& debts, Pay pay) {
   std::size_t count = 0;
   const Map open = debts;
-  for (const auto& [key, value] : open) {
-    HOLDFAST_TRY(const bool paid, try_to_pay(turn, [&] { return pay(key, value); }));
+  for (const auto& debt : open) {
+    HOLDFAST_TRY(const bool paid, try_to_pay(turn, [&] { return pay(debt.first, debt.second); }));
     if (paid) {
       ++count;
-      erase(&turn.state().undo(), debts, key);
+      erase(&turn.state().undo(), debts, debt.first);
     }
   }
   return count;

@@ -131,8 +131,11 @@ Result<SealReport> Journal::seal(const SealOptions& options) {
     if (below <= state.start) {
       break;
     }
-    HOLDFAST_TRY(const Position sealed_to,
-                 seal_step(*log_, state, below, options.step_bytes, report));
+    auto step = seal_step(*log_, state, below, options.step_bytes, report);
+    if (!step.ok() && step.error().code() == ErrorCode::not_found) {
+      return Error{ErrorCode::conflict, "another process seals too: " + step.error().text()};
+    }
+    HOLDFAST_TRY(const Position sealed_to, std::move(step));
     const std::scoped_lock lock(mutex_);
     directory_.forget_below(sealed_to);
     ever_sealed_ = true;

@@ -147,7 +147,10 @@ Result<LogReader> Log::read(Position from) {
   const Position before{from.value - 1};
   HOLDFAST_TRY(const auto previous, store_->chain_at(before));
   if (!previous.has_value()) {
-    return corrupt(before, "missing_batch", "the batch is missing");
+    // Another process may have trimmed it since.
+    HOLDFAST_TRY(const auto now, refresh());
+    return now.start != state.start ? read(from)
+                                    : corrupt(before, "missing_batch", "the batch is missing");
   }
   return LogReader(this, from, *previous);
 }
@@ -170,6 +173,8 @@ Result<std::vector<Batch>> LogReader::next(ReadLimit limit) {
   if (failed_) {
     return corrupt(next_, "after_damage", "nothing is read after damage");
   }
+  // Before it is read: another thread may learn of later batches meanwhile.
+  const Position known_head = log_->head().position;
   auto read = log_->store_->read(next_, limit);
   if (!read.ok() && read.error().code() == ErrorCode::corrupt_log) {
     if (limit.max_rows > 1) {
@@ -181,7 +186,7 @@ Result<std::vector<Batch>> LogReader::next(ReadLimit limit) {
                        .with("position", next_.value));
   }
   HOLDFAST_TRY(std::vector<Row> rows, std::move(read));
-  if (rows.empty() && next_ <= log_->head().position) {
+  if (rows.empty() && next_ <= known_head) {
     return explain(corrupt(next_, "missing_batch", "the batch is missing"));
   }
   std::vector<Batch> batches;
