@@ -23,4 +23,5 @@ instructions() {
 
 first=$(instructions $few)
 second=$(instructions $many)
-echo "{\"bench\":\"engine\",\"case\":\"instructions_per_step\",\"value\":$(((second - first) / (many - few))),\"unit\":\"instructions\"}"
+printf '{"bench":"engine","case":"instructions_per_step","value":%d,"unit":"instructions"}\n' \
+  $(((second - first) / (many - few)))

@@ -14,7 +14,7 @@ template <typename T>
 void write_number(std::string& out, T value) {
   std::array<char, 24> digits{};
   const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  out.append(digits.data(), end);
+  out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
 template <typename T>

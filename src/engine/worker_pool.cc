@@ -160,7 +160,11 @@ void WorkerPool::work() {
 void WorkerPool::wait_for_task(Lock& lock) {
   Loop::Waiter waiter;
   idle_.push_back(&waiter);
+  // Attempts that were lost before they ran have left nobody who wishes for others.
+  std::vector<Loop::Request> requests;
+  wish(requests);
   lock.unlock();
+  loop_.submit(std::move(requests));
   loop_.drive_until(waiter);
   lock.lock();
   std::erase(idle_, &waiter);
@@ -247,6 +251,7 @@ void WorkerPool::lost(const SharedText& claim_id) {
     return;
   }
   std::erase_if(ready_, [&](const Task& task) { return task.assignment.claim_id == claim_id; });
+  wake_all();
 }
 
 void WorkerPool::request_stop() {
