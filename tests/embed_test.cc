@@ -42,6 +42,29 @@ TEST(EmbedOpen, an_engine_can_be_moved) {
   EXPECT_EQ(inspect(second, run).status, "completed");
 }
 
+TEST(EmbedOpen, others_are_told_of_steps_that_wait_and_a_failure_to_tell_loses_nothing) {
+  std::promise<WorkNotice> told;
+  bool first = true;
+  Engine engine = open_engine("memory:", {.notify = [&](const WorkNotice& notice) -> bool {
+                                            if (!std::exchange(first, false)) {
+                                              throw std::runtime_error("nobody is there");
+                                            }
+                                            told.set_value(notice);
+                                            return true;
+                                          },
+                                          .record_notices = true});
+  register_job(engine, nothing);
+  const std::string run = start_job(engine);
+  std::future<WorkNotice> notice = told.get_future();
+  ASSERT_EQ(notice.wait_for(kLong), std::future_status::ready);
+  const WorkNotice given = notice.get();
+  EXPECT_EQ(given.run_id, run);
+  EXPECT_EQ(given.handler, "work");
+  EXPECT_EQ(given.queue, "default");
+  start_job(engine);
+  EXPECT_EQ(must(engine.drain()), 2U);
+}
+
 // Registering
 
 TEST(EmbedRegister, a_definition_with_faults_is_refused) {

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -27,10 +28,25 @@
 
 namespace holdfast {
 
+// There is something to execute, from visible_at_ms on.
+struct WorkNotice {
+  std::string run_id;
+  std::string runnable_key;
+  std::string queue;
+  std::string handler;
+  std::int64_t visible_at_ms = 0;
+};
+
 struct EngineOptions {
   bool create = true;  // makes the store if there is none; otherwise that is not_found
   // Where this engine looks for steps, beside "default" and what registered workflows name.
   std::vector<std::string> queues = {};
+  // Tells workers elsewhere of new steps that no worker of this engine took at once. Called from
+  // a thread of the engine's own, after they are durable; true when it was told. Only a hint: a
+  // failure loses nothing, because the journal can always find the work again.
+  std::function<bool(const WorkNotice&)> notify = nullptr;
+  // Stores a live_wakeup_emitted for each notice that was told.
+  bool record_notices = false;
 };
 
 struct EngineStats {

@@ -44,6 +44,29 @@ Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) 
   return std::optional(Started{command.run_id, true});
 }
 
+// What the program gave, as the loop wants it.
+class NoticeGiver final : public DispatchNotifier {
+ public:
+  explicit NoticeGiver(std::function<bool(const WorkNotice&)> notify)
+      : notify_(std::move(notify)) {}
+
+  Result<void> notify(const Wakeup& wakeup) override {
+    const WorkNotice notice{to_string(wakeup.run_id), wakeup.runnable_key.str(), wakeup.queue.str(),
+                            wakeup.handler.str(), wakeup.visible_at.value};
+    try {
+      if (notify_(notice)) {
+        return {};
+      }
+    } catch (...) {
+      // An exception is a notice that was not given.
+    }
+    return Error{ErrorCode::unavailable, "nobody was told of " + notice.runnable_key};
+  }
+
+ private:
+  std::function<bool(const WorkNotice&)> notify_;
+};
+
 }  // namespace
 
 Engine::Impl::Impl(const EngineOptions& options)
@@ -60,7 +83,13 @@ Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::string_view url,
   std::unique_ptr<Impl> impl(new Impl(options));
   const OpenMode mode = options.create ? OpenMode::create : OpenMode::write;
   HOLDFAST_TRY(auto journal, open_journal(url, mode, impl->clock_, impl->random_));
-  HOLDFAST_TRY(impl->loop_, Loop::open(std::move(journal), impl->clock_, impl->random_));
+  LoopOptions loop;
+  if (options.notify) {
+    impl->notifier_ = std::make_unique<NoticeGiver>(options.notify);
+    loop.notifier = impl->notifier_.get();
+    loop.record_wakeups = options.record_notices;
+  }
+  HOLDFAST_TRY(impl->loop_, Loop::open(std::move(journal), impl->clock_, impl->random_, loop));
   return impl;
 }
 

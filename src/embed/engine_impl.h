@@ -42,6 +42,7 @@ class Engine::Impl {
 
   SystemClock clock_;
   SystemRandom random_;
+  std::unique_ptr<DispatchNotifier> notifier_;  // outlives the loop
   std::unique_ptr<Loop> loop_;
 
   std::mutex mutex_;  // guards what follows
