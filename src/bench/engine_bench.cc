@@ -79,7 +79,7 @@ Result<void> bench_one_step(EngineRun& run) {
     const Written before = Written::of(engine->loop());
     HOLDFAST_TRY(const double seconds,
                  engine->carry_out(
-                     {.definition = bench_chain(1), .runs = runs, .at_once = 4096, .threads = 1}));
+                     {.definition = bench_chain(1), .runs = runs, .at_once = 256, .threads = 1}));
     const Written written = Written::of(engine->loop()) - before;
     rates.push_back(static_cast<double>(runs) / seconds);
     facts.push_back(static_cast<double>(written.facts) / seconds);
@@ -266,7 +266,7 @@ struct Case {
   Result<void> (*run)(EngineRun&);
 };
 constexpr std::array<Case, 7> kCases{{
-    {"one_step", "runs of one step, 4096 at once", bench_one_step},
+    {"one_step", "runs of one step, 256 at once", bench_one_step},
     {"chains", "chains of 10 steps, 64 at once", bench_chains},
     {"single_chain", "one chain at a time", bench_single_chain},
     {"fan_out", "a fan-out of 100 with a join", bench_fan_out},

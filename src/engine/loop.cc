@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kClaimIdBytes = 16;
 constexpr std::size_t kTokenBytes = 32;
+constexpr std::size_t kWorthDeciding = 64;
 constexpr std::size_t kMaxNotifications = 10'000;
 // While this process writes itself it learns of others by conflicts; the watch may rest.
 constexpr std::chrono::milliseconds kWatchRests{20};
@@ -127,6 +128,10 @@ void Loop::submit_later(std::vector<Request> requests) {
   // Nobody else is there any more to answer.
   while (closed_ && step(lock)) {
   }
+  // While the last group is written the next one is decided, by whoever brings enough for it.
+  if (writing_ && !deciding_ && requests_.size() >= kWorthDeciding) {
+    decide(lock);
+  }
   nudge();
 }
 
@@ -192,8 +197,8 @@ void Loop::decide(Lock& lock) {
     checkpoint_ = std::move(checkpoint);
     keeper_wakes_.notify_one();
   }
-  somebody_waits_ = core_.somebody_waits();
-  if (somebody_waits_) {
+  const bool nobody_waited = !std::exchange(somebody_waits_, core_.somebody_waits());
+  if (nobody_waited && somebody_waits_) {
     watch_changed_.notify_one();
   }
   for (const CommitReport& report : reports) {
