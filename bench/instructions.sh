@@ -17,7 +17,7 @@ fi
 
 instructions() {
   valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-    "$program" bench engine --only long_run --steps "$1" --json 2>&1 >/dev/null |
+    "$program" bench engine --only long_run_in_memory --steps "$1" --json 2>&1 >/dev/null |
     sed -n 's/^==[0-9]*== Collected : //p'
 }
 

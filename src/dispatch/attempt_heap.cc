@@ -1,70 +1,78 @@
 #include "dispatch/attempt_heap.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "base/assert.h"
 
 namespace holdfast {
 
-bool AttemptHeap::before(const Attempt& left, const Attempt& right) const {
-  const TimeMs left_at = by_ == By::visible_at ? left.visible_at : left.claim->lease_until;
-  const TimeMs right_at = by_ == By::visible_at ? right.visible_at : right.claim->lease_until;
-  return std::pair(left_at, left.order) < std::pair(right_at, right.order);
-}
+namespace {
 
-void AttemptHeap::place(std::size_t slot, Attempt* attempt) {
-  heap_[slot] = attempt;
-  attempt->heap_slot = static_cast<std::uint32_t>(slot);
+constexpr std::size_t kChildren = 4;
+
+}  // namespace
+
+void AttemptHeap::place(std::size_t slot, const Slot& content) {
+  heap_[slot] = content;
+  content.attempt->heap_slot = static_cast<std::uint32_t>(slot);
 }
 
 void AttemptHeap::push(Attempt& attempt) {
-  heap_.push_back(&attempt);
-  place(heap_.size() - 1, &attempt);
-  sift_up(heap_.size() - 1);
+  const TimeMs at = by_ == By::visible_at ? attempt.visible_at : attempt.claim->lease_until;
+  heap_.emplace_back();
+  sift_up(heap_.size() - 1, Slot{at, attempt.order, &attempt});
 }
 
 void AttemptHeap::remove(Attempt& attempt) {
   const std::size_t slot = attempt.heap_slot;
-  HOLDFAST_ASSERT(slot < heap_.size() && heap_[slot] == &attempt);
-  Attempt* last = heap_.back();
+  HOLDFAST_ASSERT(slot < heap_.size() && heap_[slot].attempt == &attempt);
+  const Slot last = heap_.back();
   heap_.pop_back();
   attempt.heap_slot = UINT32_MAX;
-  if (last != &attempt) {
-    place(slot, last);
-    sift_up(slot);
-    sift_down(last->heap_slot);
+  if (last.attempt != &attempt) {
+    const bool rises = slot > 0 && last.before(heap_[(slot - 1) / kChildren]);
+    if (rises) {
+      sift_up(slot, last);
+    } else {
+      sift_down(slot, last);
+    }
   }
 }
 
-void AttemptHeap::sift_up(std::size_t slot) {
+// The slot is free; the content goes there or above.
+void AttemptHeap::sift_up(std::size_t slot, const Slot& content) {
   while (slot > 0) {
-    const std::size_t parent = (slot - 1) / 2;
-    if (!before(*heap_[slot], *heap_[parent])) {
-      return;
+    const std::size_t parent = (slot - 1) / kChildren;
+    if (!content.before(heap_[parent])) {
+      break;
     }
-    Attempt* above = heap_[parent];
-    place(parent, heap_[slot]);
-    place(slot, above);
+    place(slot, heap_[parent]);
     slot = parent;
   }
+  place(slot, content);
 }
 
-void AttemptHeap::sift_down(std::size_t slot) {
+// The slot is free; the content goes there or below.
+void AttemptHeap::sift_down(std::size_t slot, const Slot& content) {
   for (;;) {
-    std::size_t least = slot;
-    for (const std::size_t child : {2 * slot + 1, 2 * slot + 2}) {
-      if (child < heap_.size() && before(*heap_[child], *heap_[least])) {
+    const std::size_t first = slot * kChildren + 1;
+    if (first >= heap_.size()) {
+      break;
+    }
+    std::size_t least = first;
+    for (std::size_t child = first + 1; child < std::min(first + kChildren, heap_.size());
+         ++child) {
+      if (heap_[child].before(heap_[least])) {
         least = child;
       }
     }
-    if (least == slot) {
-      return;
+    if (!heap_[least].before(content)) {
+      break;
     }
-    Attempt* below = heap_[least];
-    place(least, heap_[slot]);
-    place(slot, below);
+    place(slot, heap_[least]);
     slot = least;
   }
+  place(slot, content);
 }
 
 }  // namespace holdfast
