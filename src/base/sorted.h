@@ -7,16 +7,22 @@
 
 namespace holdfast {
 
-template <typename Map>
-std::vector<const typename Map::value_type*> sorted(const Map& map) {
+// sorted(map, before): in another order, which must be total.
+template <typename Map, typename Before>
+std::vector<const typename Map::value_type*> sorted(const Map& map, Before before) {
   std::vector<const typename Map::value_type*> entries;
   entries.reserve(map.size());
   for (const auto& entry : map) {
     entries.push_back(&entry);
   }
   std::sort(entries.begin(), entries.end(),
-            [](const auto* left, const auto* right) { return left->first < right->first; });
+            [&](const auto* left, const auto* right) { return before(*left, *right); });
   return entries;
+}
+
+template <typename Map>
+std::vector<const typename Map::value_type*> sorted(const Map& map) {
+  return sorted(map, [](const auto& left, const auto& right) { return left.first < right.first; });
 }
 
 }  // namespace holdfast

@@ -9,11 +9,8 @@ namespace holdfast {
 namespace {
 
 template <typename Keep>
-std::vector<const Attempt*> in_claim_order(std::vector<const Attempt*> attempts, Keep keep) {
+std::vector<const Attempt*> only(std::vector<const Attempt*> attempts, Keep keep) {
   std::erase_if(attempts, [&](const Attempt* attempt) { return !keep(*attempt); });
-  std::sort(attempts.begin(), attempts.end(), [](const Attempt* left, const Attempt* right) {
-    return std::pair(left->visible_at, left->order) < std::pair(right->visible_at, right->order);
-  });
   return attempts;
 }
 
@@ -49,6 +46,27 @@ struct Stored {
   }
 };
 
+bool claimed_before(const std::pair<const SharedText, Attempt>& left,
+                    const std::pair<const SharedText, Attempt>& right) {
+  return std::pair(left.second.visible_at, left.second.order) <
+         std::pair(right.second.visible_at, right.second.order);
+}
+
+// One member of the stored form: a list of what `value` makes of each item.
+template <typename Item, typename Value>
+void append_list(std::string& out, std::string_view name, const std::vector<const Item*>& items,
+                 Value value) {
+  out += ",\"";
+  out += name;
+  out += "\":[";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    out += i == 0 ? "" : ",";
+    const Result<void> written = append_json(out, value(*items[i]));
+    HOLDFAST_ASSERT(written.ok());
+  }
+  out += ']';
+}
+
 bool waits(const Attempt& attempt) {
   return attempt.status == AttemptStatus::available ||
          attempt.status == AttemptStatus::retry_scheduled;
@@ -58,10 +76,11 @@ bool waits(const Attempt& attempt) {
 
 std::vector<const Attempt*> DispatchProjection::attempts() const {
   std::vector<const Attempt*> all;
-  for (const auto* entry : sorted(attempts_)) {
+  all.reserve(attempts_.size());
+  for (const auto* entry : sorted(attempts_, claimed_before)) {
     all.push_back(&entry->second);
   }
-  return in_claim_order(std::move(all), [](const Attempt&) { return true; });
+  return all;
 }
 
 std::vector<const Attempt*> DispatchProjection::attempts_of(const RunId& id) const {
@@ -76,48 +95,59 @@ std::vector<const Attempt*> DispatchProjection::attempts_of(const RunId& id) con
 }
 
 std::vector<const Attempt*> DispatchProjection::visible(TimeMs now) const {
-  return in_claim_order(attempts(), [&](const Attempt& attempt) {
+  return only(attempts(), [&](const Attempt& attempt) {
     return waits(attempt) && attempt.visible_at <= now && claimable_run(attempt.run_id);
   });
 }
 
 std::vector<const Attempt*> DispatchProjection::expired(TimeMs now) const {
-  return in_claim_order(attempts(), [&](const Attempt& attempt) {
+  return only(attempts(), [&](const Attempt& attempt) {
     return attempt.status == AttemptStatus::claimed && attempt.claim->lease_until <= now &&
            claimable_run(attempt.run_id);
   });
 }
 
 std::vector<const Attempt*> DispatchProjection::scheduled_later(TimeMs now) const {
-  return in_claim_order(attempts(), [&](const Attempt& attempt) {
+  return only(attempts(), [&](const Attempt& attempt) {
     return waits(attempt) && attempt.visible_at > now && claimable_run(attempt.run_id);
   });
 }
 
 std::vector<const Attempt*> DispatchProjection::unapplied() const {
-  return in_claim_order(attempts(), [&](const Attempt& attempt) {
+  return only(attempts(), [&](const Attempt& attempt) {
     return attempt.status == AttemptStatus::completed && !attempt.applied &&
            claimable_run(attempt.run_id);
   });
 }
 
+// Written straight from where it is: a queue can have very many attempts.
 std::string DispatchProjection::encode() const {
-  Stored stored{queue_, next_order_, {}, {}, anomalies_};
-  for (const auto* entry : sorted(runs_)) {
-    const QueuedRun& known = entry->second;
-    RunRecord record{entry->first, std::nullopt, known.queued, known.terminal};
+  std::string out = R"({"queue":)";
+  out.reserve(attempts_.size() * kUsualBytes);
+  write_value(out, queue_);
+  out += R"(,"next_order":)";
+  write_value(out, next_order_);
+  append_list(out, "runs", sorted(runs_), [](const auto& entry) {
+    const QueuedRun& known = entry.second;
+    RunRecord record{entry.first, std::nullopt, known.queued, known.terminal};
     if (known.fence) {
       record.fence = *known.fence;
     }
-    stored.runs.push_back(std::move(record));
+    return record;
+  });
+  const auto scheduled_before = [](const auto& left, const auto& right) {
+    return left.second.order < right.second.order;
+  };
+  append_list(out, "attempts", sorted(attempts_, scheduled_before),
+              [](const auto& entry) -> const Attempt& { return entry.second; });
+  std::vector<const Anomaly*> anomalies;
+  for (const Anomaly& anomaly : anomalies_) {
+    anomalies.push_back(&anomaly);
   }
-  for (const Attempt* attempt : attempts()) {
-    stored.attempts.push_back(*attempt);
-  }
-  std::sort(stored.attempts.begin(), stored.attempts.end(),
-            [](const Attempt& left, const Attempt& right) { return left.order < right.order; });
-  auto text = to_json(stored);
-  return std::string(text.value().view());
+  append_list(out, "anomalies", anomalies,
+              [](const Anomaly& anomaly) -> const Anomaly& { return anomaly; });
+  out += '}';
+  return out;
 }
 
 Result<std::unique_ptr<DispatchProjection>> DispatchProjection::decode(std::string_view bytes) {

@@ -10,6 +10,8 @@ namespace holdfast {
 namespace {
 
 constexpr int kBusyTries = 5;
+// A checkpoint costs as much as there are attempts, so it must be earned by that many facts.
+constexpr std::uint64_t kFactsPerAttempt = 4;
 constexpr std::uint8_t kCheckpointVersion = 1;
 
 // Not a thread of entries: the state covers a position of the whole log, which it names itself.
@@ -286,7 +288,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     stats_.bytes += group->bytes;
     since_checkpoint_ += group->entries;
     if (since_checkpoint_ >= options_.checkpoint_every &&
-        since_checkpoint_ >= 2 * state_.attempt_count()) {
+        since_checkpoint_ >= kFactsPerAttempt * state_.attempt_count()) {
       checkpoint_wanted_ = true;
     }
     reports_.push_back(report_of(*group, outcome.value().position));
