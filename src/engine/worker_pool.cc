@@ -163,6 +163,10 @@ void WorkerPool::wait_for_task(Lock& lock) {
   // Attempts that were lost before they ran have left nobody who wishes for others.
   std::vector<Loop::Request> requests;
   wish(requests);
+  // A wish may have been on its way to the loop when the others were taken back.
+  if (stopping_) {
+    requests.push_back(cancel_wishes());
+  }
   lock.unlock();
   loop_.submit(std::move(requests));
   loop_.drive_until(waiter);
@@ -198,6 +202,12 @@ void WorkerPool::execute(Lock& lock, Task task) {
     loop_.submit(std::move(requests));
   }
   lock.lock();
+  // Something came meanwhile: this thread executes it before it could drive the loop.
+  if (!more && !ready_.empty()) {
+    lock.unlock();
+    loop_.submit_later(std::vector<Loop::Request>());
+    lock.lock();
+  }
 }
 
 std::size_t WorkerPool::target() const {
@@ -257,17 +267,22 @@ void WorkerPool::lost(const SharedText& claim_id) {
 void WorkerPool::request_stop() {
   Lock lock(mutex_);
   stopping_ = true;
-  const std::set<WaitingWorkerPtr> wishes = wishes_;
+  Loop::Request cancel = cancel_wishes();
   lock.unlock();
-  loop_.submit_later({.other = [self = shared_from_this(), wishes](Core& core) {
-    const Lock inner(self->mutex_);
+  loop_.submit_later(std::move(cancel));
+}
+
+// Takes back the wishes that the loop knows and has not fulfilled.
+Loop::Request WorkerPool::cancel_wishes() {
+  return {.other = [self = shared_from_this(), wishes = wishes_](Core& core) {
+    const Lock lock(self->mutex_);
     for (const WaitingWorkerPtr& worker : wishes) {
       if (core.stop_waiting(worker)) {
         self->wishes_.erase(worker);
       }
     }
     self->wake_all();
-  }});
+  }};
 }
 
 void WorkerPool::wake_one() {

@@ -70,6 +70,7 @@ class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
   void assigned(const WaitingWorkerPtr& worker, Result<Assignment> assignment, Instant asked);
   void lost(const SharedText& claim_id);
   void request_stop();
+  Loop::Request cancel_wishes();
   // The requests that bring the number of claimed attempts and wishes up to the target.
   void wish(std::vector<Loop::Request>& requests);
   [[nodiscard]] std::size_t target() const;
