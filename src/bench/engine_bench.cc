@@ -272,15 +272,16 @@ struct Case {
   std::string_view note;
   Result<void> (*run)(EngineRun&);
 };
+// The last two leave attempts behind that the workers of the others would execute.
 constexpr std::array<Case, 8> kCases{{
     {"one_step", "runs of one step, 256 at once", bench_one_step},
     {"chains", "chains of 10 steps, 64 at once", bench_chains},
     {"single_chain", "one chain at a time", bench_single_chain},
     {"fan_out", "a fan-out of 100 with a join", bench_fan_out},
-    {"pending", "claims with many pending attempts", bench_pending},
-    {"sleeping", "memory of sleeping runs", bench_sleeping},
     {"long_run", "a run of many steps", bench_long_run},
     {"long_run_in_memory", "a run of many steps, in memory", bench_long_run_in_memory},
+    {"pending", "claims with many pending attempts", bench_pending},
+    {"sleeping", "memory of sleeping runs", bench_sleeping},
 }};
 
 }  // namespace
