@@ -189,7 +189,7 @@ void Loop::decide(Lock& lock) {
   }
   core_.decide(now);
   const auto effects = core_.take_effects();
-  const auto reports = core_.take_reports();
+  auto reports = core_.take_reports();
   auto checkpoint = core_.take_checkpoint();
   lock.lock();
   deciding_ = false;
@@ -201,8 +201,9 @@ void Loop::decide(Lock& lock) {
   if (nobody_waited && somebody_waits_) {
     watch_changed_.notify_one();
   }
-  for (const CommitReport& report : reports) {
+  for (CommitReport& report : reports) {
     unsealed_bytes_ += report.bytes;
+    reports_.push_back(std::move(report));
   }
   if (seal_due()) {
     keeper_wakes_.notify_one();
@@ -214,9 +215,12 @@ void Loop::decide(Lock& lock) {
     nudged_ = true;
     loop_wakes_.notify_one();
   }
+  deliver_reports(lock);
   idle_.notify_all();
   lock.unlock();
-  carry_out(effects, reports);
+  for (const auto& effect : effects) {
+    effect();
+  }
   lock.lock();
 }
 
@@ -230,27 +234,39 @@ void Loop::write(Lock& lock) {
   written_.emplace(std::move(outcome));
 }
 
-void Loop::carry_out(const std::vector<std::function<void()>>& effects,
-                     const std::vector<CommitReport>& reports) {
-  for (const CommitReport& report : reports) {
-    if (options_.observer != nullptr) {
-      options_.observer->committed(report);
-    }
-    if (options_.notifier != nullptr && !report.wakeups.empty()) {
-      const std::scoped_lock lock(notify_mutex_);
-      for (const Wakeup& wakeup : report.wakeups) {
-        // Only hints: when nobody takes them, the oldest go.
-        if (to_notify_.size() == kMaxNotifications) {
-          to_notify_.pop_front();
-        }
-        to_notify_.push_back(wakeup);
-      }
-      notify_wakes_.notify_one();
-    }
+// One thread at a time, so that reports come in the order of their commits whoever drives.
+void Loop::deliver_reports(Lock& lock) {
+  if (reporting_) {
+    return;
   }
-  for (const auto& effect : effects) {
-    effect();
+  reporting_ = true;
+  while (!reports_.empty()) {
+    const std::vector<CommitReport> reports = std::exchange(reports_, {});
+    lock.unlock();
+    for (const CommitReport& report : reports) {
+      deliver(report);
+    }
+    lock.lock();
   }
+  reporting_ = false;
+}
+
+void Loop::deliver(const CommitReport& report) {
+  if (options_.observer != nullptr) {
+    options_.observer->committed(report);
+  }
+  if (options_.notifier == nullptr || report.wakeups.empty()) {
+    return;
+  }
+  const std::scoped_lock lock(notify_mutex_);
+  for (const Wakeup& wakeup : report.wakeups) {
+    // Only hints: when nobody takes them, the oldest go.
+    if (to_notify_.size() == kMaxNotifications) {
+      to_notify_.pop_front();
+    }
+    to_notify_.push_back(wakeup);
+  }
+  notify_wakes_.notify_one();
 }
 
 void Loop::drive_until(Waiter& waiter) {
@@ -406,7 +422,7 @@ void Loop::close() {
     // What was asked before is carried out.
     while (step(lock)) {
     }
-    idle_.wait(lock, [this] { return !deciding_ && !writing_ && !has_step(); });
+    idle_.wait(lock, [this] { return !deciding_ && !writing_ && !reporting_ && !has_step(); });
     core_.want_checkpoint();
     core_.decide(clock_.now());
     checkpoint_ = core_.take_checkpoint();
@@ -418,7 +434,9 @@ void Loop::close() {
     watch_changed_.notify_all();
     keeper_wakes_.notify_all();
     lock.unlock();
-    carry_out(effects, {});
+    for (const auto& effect : effects) {
+      effect();
+    }
   }
   journal_->log().interrupt_waits();
   {

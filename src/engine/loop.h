@@ -32,7 +32,7 @@ class DispatchNotifier {
   virtual Result<void> notify(const Wakeup& wakeup) = 0;
 };
 
-// Is told what became durable, in order. Must not block.
+// Is told what became durable, in order and by one thread at a time. Must not block.
 class CommitObserver {
  public:
   virtual ~CommitObserver() = default;
@@ -139,8 +139,8 @@ class Loop {
   bool step(Lock& lock);
   void decide(Lock& lock);
   void write(Lock& lock);
-  void carry_out(const std::vector<std::function<void()>>& effects,
-                 const std::vector<CommitReport>& reports);
+  void deliver_reports(Lock& lock);
+  void deliver(const CommitReport& report);
   [[nodiscard]] bool has_step();
   void nudge();
 
@@ -166,6 +166,8 @@ class Loop {
   bool deciding_ = false;
   bool writing_ = false;
   std::optional<Result<Committed>> written_;
+  std::vector<CommitReport> reports_;  // not delivered yet
+  bool reporting_ = false;
   bool closing_ = false;
   bool closed_ = false;
   std::condition_variable loop_wakes_;
