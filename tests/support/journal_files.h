@@ -1,5 +1,4 @@
-// Journals as files, for tests that also use runs: the headers that move journals and those of
-// workflows give the same name to different things, so they are not included together.
+// Journals as files, for tests: exported with proof, and imported again.
 #pragma once
 
 #include <string>
