@@ -1,4 +1,5 @@
 // Recovery: what other writers, or a crash between their commits, have left undone.
+#include <algorithm>
 #include <functional>
 
 #include "engine/chain.h"
@@ -41,6 +42,13 @@ const Attempt* owed(Turn& turn, const SharedText& key, const SharedText& queue,
   const Attempt* attempt = turn.state().queue(queue).find(key.view());
   const bool open = attempt != nullptr && attempt->status == status && !attempt->applied;
   return open ? attempt : nullptr;
+}
+
+std::pair<TimeMs, std::uint64_t> completion_of(Turn& turn, const SharedText& key,
+                                               const SharedText& queue) {
+  const Attempt* attempt = owed(turn, key, queue, AttemptStatus::completed);
+  return attempt == nullptr ? std::pair(TimeMs{}, std::uint64_t{0})
+                            : std::pair(attempt->outcome->at, attempt->order);
 }
 
 Result<void> apply_completed(Turn& turn, const SharedText& key, const SharedText& queue) {
@@ -97,11 +105,15 @@ Result<void> start_missing_child(Turn& turn, const ChildRunStarted& link) {
   return {};
 }
 
-// Tries each debt of one kind once, in their order.
-template <typename Map, typename Pay>
-Result<std::size_t> pay_all(Turn& turn, Map& debts, Pay pay) {
+constexpr auto kAnyOrder = [](const auto& /*left*/, const auto& /*right*/) { return false; };
+
+// Tries each debt of one kind once, in the order that `before` says.
+template <typename Map, typename Pay, typename Before = decltype(kAnyOrder)>
+Result<std::size_t> pay_all(Turn& turn, Map& debts, Pay pay, Before before = kAnyOrder) {
   std::size_t count = 0;
-  const Map open = debts;
+  std::vector<std::pair<typename Map::key_type, typename Map::mapped_type>> open(debts.begin(),
+                                                                                 debts.end());
+  std::stable_sort(open.begin(), open.end(), before);
   for (const auto& debt : open) {
     HOLDFAST_TRY(const bool paid, try_to_pay(turn, [&] { return pay(debt.first, debt.second); }));
     if (paid) {
@@ -116,14 +128,21 @@ Result<std::size_t> pay_all(Turn& turn, Map& debts, Pay pay) {
 
 Result<std::size_t> recover(Turn& turn) {
   Debts& debts = turn.state().debts();
+  // Later results win over earlier ones, so they are applied as they came.
+  const auto completed_before = [&](const auto& left, const auto& right) {
+    return completion_of(turn, left.first, left.second) <
+           completion_of(turn, right.first, right.second);
+  };
   HOLDFAST_TRY(std::size_t scheduled,
                pay_all(turn, debts.unscheduled, [&](const auto& key, auto run) {
                  return schedule_planned(turn, key, run);
                }));
-  HOLDFAST_TRY(std::size_t applied,
-               pay_all(turn, debts.unapplied, [&](const auto& key, const auto& queue) {
-                 return apply_completed(turn, key, queue);
-               }));
+  HOLDFAST_TRY(std::size_t applied, pay_all(
+                                        turn, debts.unapplied,
+                                        [&](const auto& key, const auto& queue) {
+                                          return apply_completed(turn, key, queue);
+                                        },
+                                        completed_before));
   HOLDFAST_TRY(std::size_t progressed,
                pay_all(turn, debts.unprogressed, [&](const auto& key, const auto& queue) {
                  return progress_failed(turn, key, queue);
