@@ -39,20 +39,24 @@ def run_lines(script, folder):
 
 
 class Snippets(unittest.TestCase):
-    def check(self, script):
+    def check(self, script, files=None):
         for name, stand_in in STAND_INS.items():
             script = script.replace(name, stand_in)
         with tempfile.TemporaryDirectory() as folder:
+            for name, text in (files or {}).items():
+                (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
             for line, code in run_lines(script, folder):
                 promised = PROMISED.search(line)
                 self.assertEqual(code, int(promised.group(1)) if promised else 0, line)
 
     def test_readme_commands_do_what_they_say(self):
-        _, play = snippets("README.md")
+        _, play, workflow = snippets("README.md")
         self.check(play)
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        self.check(workflow, {"order.yaml": re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1]})
 
     def test_readme_names_scripts_that_are_there(self):
-        scripts, _ = snippets("README.md")
+        scripts, *_ = snippets("README.md")
         for name in re.findall(r"^\./(\S+)", scripts, re.MULTILINE):
             self.assertTrue(os.access(ROOT / name, os.X_OK), name)
 

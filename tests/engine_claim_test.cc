@@ -89,7 +89,11 @@ TEST_F(ClaimTest, a_held_claim_gets_a_heartbeat_at_every_third_of_its_lease) {
   }
   EXPECT_EQ(core.commits(), 1U + 10U);
   core.core.drop(worker->assignment().claim_id);
+  EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, 3000 + 900)) << "the lease ends";
+  clock_.advance_ms(900);
+  core.settle();
   EXPECT_EQ(core.core.next_timer(clock_.now()), std::nullopt);
+  EXPECT_EQ(core.commits(), 1U + 10U);
 }
 
 TEST_F(ClaimTest, a_heartbeat_that_lost_the_race_is_sent_again) {
@@ -134,7 +138,7 @@ TEST_F(ClaimTest, a_claim_that_was_replaced_is_reported_lost_once) {
   mine.settle();
   EXPECT_EQ(late->code(), "stale_claim");
   EXPECT_THAT(worker->lost, SizeIs(1));
-  EXPECT_EQ(mine.core.next_timer(clock_.now()), std::nullopt);
+  EXPECT_EQ(mine.core.next_timer(clock_.now()), heir->assignment().lease_until);
   const auto good = other.complete(proof_of(heir->assignment()), completion());
   other.settle();
   EXPECT_EQ(good->code(), "ok");
@@ -145,12 +149,7 @@ TEST_F(ClaimTest, the_claim_of_a_cancelled_run_is_reported_lost) {
   core.start(start_of(1, one_));
   const auto worker = core.worker();
   core.settle();
-  const auto cancelled = core.ask<Done>([](Turn& turn) -> Result<Done> {
-    HOLDFAST_TRY(RunProjection * run, turn.state().run(run_no(1)));
-    HOLDFAST_TRY(const RunFacts facts, decide_cancel(*run, {}, turn.now()));
-    HOLDFAST_CHECK(emit_with_attempts(turn, run_no(1), facts));
-    return Done{};
-  });
+  const auto cancelled = core.cancel(run_no(1));
   core.settle();
   EXPECT_EQ(cancelled->code(), "ok");
   clock_.advance_ms(10'000);

@@ -352,12 +352,7 @@ TEST_F(LoopTest, a_handler_whose_run_was_cancelled_is_told_to_stop) {
                      }}});
   must(start(*loop, 1, quick));
   EXPECT_TRUE(eventually([&] { return running.load(); }));
-  must(loop->ask<Done>([](Turn& turn) -> Result<Done> {
-    HOLDFAST_TRY(RunProjection * run, turn.state().run(run_no(1)));
-    HOLDFAST_TRY(const RunFacts facts, decide_cancel(*run, {}, turn.now()));
-    HOLDFAST_CHECK(emit_with_attempts(turn, run_no(1), facts));
-    return Done{};
-  }));
+  must(loop->ask<Done>([](Turn& turn) { return cancel_run(turn, run_no(1)); }));
   EXPECT_EQ(pool.stop(), "ok");
   EXPECT_TRUE(told);
   EXPECT_EQ(found().runs.at(run_no(1))->status(), RunStatus::cancelled);

@@ -141,7 +141,9 @@ void for_each_fact(Visit visit) {
   };
   all(static_cast<const DispatchFact*>(nullptr));
   all(static_cast<const RunFact*>(nullptr));
-  all(static_cast<const std::variant<RunIndexed, RunCataloged, DefinitionRegistered>*>(nullptr));
+  all(static_cast<
+      const std::variant<RunIndexed, RunCataloged, DefinitionRegistered, WorkflowRegistered>*>(
+      nullptr));
 }
 
 template <typename Fact>
@@ -161,6 +163,9 @@ Result<std::string> written_again(const std::string& kind, std::string_view data
   }
   if (kind == DefinitionRegistered::kKind) {
     return encoded(from_json<DefinitionRegistered>(data));
+  }
+  if (kind == WorkflowRegistered::kKind) {
+    return encoded(from_json<WorkflowRegistered>(data));
   }
   const auto of_queue = dispatch_fact(kind, data);
   return of_queue.ok() || of_queue.error().code() != ErrorCode::unknown_entry_type
@@ -188,7 +193,7 @@ TEST(ProtocolDocument, every_example_reads_and_writes_to_the_same_bytes) {
       EXPECT_EQ(must(written_again(name, data)), data);
     }
   }
-  EXPECT_GE(examples, 33U);
+  EXPECT_GE(examples, 38U);
 }
 
 TEST(ProtocolDocument, every_fact_has_the_fields_that_are_listed) {
@@ -205,6 +210,8 @@ TEST(ProtocolDocument, every_part_of_a_fact_has_the_fields_that_are_listed) {
   expect_fields<GraphAddition>("GraphAddition");
   expect_fields<GraphRemoval>("GraphRemoval");
   expect_fields<WaitTimeout>("WaitTimeout");
+  expect_fields<AwaitedEvent>("AwaitedEvent");
+  expect_fields<TransitionTaken>("TransitionTaken");
 }
 
 template <typename E>
@@ -232,8 +239,9 @@ TEST(ProtocolDocument, every_word_a_fact_may_use_is_named) {
   text << file.rdbuf();
   const Names all = names_in(std::regex_replace(text.str(), std::regex("```[^`]*```"), ""));
   const std::set<std::string> named(all.begin(), all.end());
-  for (const auto& some : {words<SignalType>(), words<ManualKind>(), words<ManualAction>(),
-                           words<TerminalStatus>(), words<WaitAction>(), words<AbortReason>()}) {
+  for (const auto& some :
+       {words<SignalType>(), words<ManualKind>(), words<ManualAction>(), words<TerminalStatus>(),
+        words<WaitAction>(), words<AbortReason>(), words<ParentClose>(), words<StepOutcome>()}) {
     for (const std::string& word : some) {
       EXPECT_TRUE(named.contains(word)) << word;
     }

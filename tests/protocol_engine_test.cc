@@ -146,9 +146,9 @@ TEST_F(ProtocolEngine, a_result_is_applied_with_its_completion_or_after_it_never
   const auto worker = core.worker();
   core.settle();
   const auto early = core.ask<RunFacts>([](Turn& turn) -> Result<RunFacts> {
-    HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
+    HOLDFAST_TRY(RunProjection * run, turn.state().run(run_no(1)));
     const Attempt* claimed = turn.state().queue(kDefaultQueue).attempts().front();
-    return decide_apply(*run, *claimed, turn.now());
+    return decide_apply(*run, *claimed, EngineSurroundings(turn), turn.now());
   });
   core.settle();
   EXPECT_EQ(early->code(), "result_not_completed");
@@ -165,12 +165,7 @@ TEST_F(ProtocolEngine, the_end_of_a_run_fences_its_remaining_work) {
   core.start(start_of(1, definition_of(kJoin)));
   const auto holder = core.worker();
   core.settle();
-  const auto cancelled = core.ask<Done>([](Turn& turn) -> Result<Done> {
-    HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
-    HOLDFAST_TRY(const RunFacts facts, decide_cancel(*run, {}, turn.now()));
-    HOLDFAST_CHECK(emit_with_attempts(turn, run_no(1), facts));
-    return Done{};
-  });
+  const auto cancelled = core.cancel(run_no(1));
   core.settle();
   ASSERT_EQ(cancelled->code(), "ok");
   const auto done = core.complete(proof_of(holder->assignment()), completion());
@@ -184,6 +179,89 @@ TEST_F(ProtocolEngine, the_end_of_a_run_fences_its_remaining_work) {
   clock_.advance_ms(100'000);
   later.settle();
   EXPECT_EQ(newcomer->calls, 0);
+}
+
+TEST_F(ProtocolEngine, a_timer_is_no_work_for_a_worker_and_needs_no_completion) {
+  TestCore& core = open();
+  core.start(start_of(1, definition_of(R"([{"name":"a","wait":{"for_ms":500}}])")));
+  const auto worker = core.worker();
+  core.settle();
+  EXPECT_THAT(scheduled_steps(), ElementsAre("a"));
+  const Position before = must(core.journal->catch_up());
+  clock_.advance_ms(500);
+  core.settle();
+  EXPECT_EQ(worker->calls, 0);
+  EXPECT_THAT(stored(before.next()), ElementsAre("runnable_applied", "run_terminal"));
+}
+
+TEST_F(ProtocolEngine, what_the_engine_carries_out_is_planned_and_in_no_queue) {
+  TestCore& core = open();
+  core.start(start_of(1, definition_of(R"([{"name":"a","log":"hello"},
+                                           {"name":"b","after":["a"],"pause":true}])")));
+  core.settle();
+  EXPECT_THAT(scheduled_steps(), IsEmpty());
+  const RunProjection& run = *must(core.core.state().run(run_no(1)));
+  EXPECT_EQ(run.latest("a")->plan.handler.view(), kEngineHandler);
+  EXPECT_TRUE(run.latest("a")->applied);
+  EXPECT_EQ(run.latest("b")->plan.handler.view(), kEngineHandler);
+  EXPECT_EQ(run.status(), RunStatus::paused);
+}
+
+TEST_F(ProtocolEngine, an_attempt_that_takes_too_long_has_failed_and_its_report_is_stale) {
+  TestCore& core = open();
+  core.start(start_of(1, definition_of(R"([{"name":"a","timeout":{"start_to_close_ms":500},)"
+                                       R"("retry":{"max_attempts":2}}])")));
+  const auto late = core.worker();
+  core.settle();
+  clock_.advance_ms(500);
+  core.settle();
+  EXPECT_THAT(late->lost, ElementsAre("stale_claim"));
+  const auto report = core.complete(proof_of(late->assignment()), completion());
+  const auto second = core.worker();
+  core.settle();
+  EXPECT_EQ(report->code(), "stale_claim");
+  EXPECT_EQ(second->assignment().attempt_number, 2U);
+}
+
+TEST_F(ProtocolEngine, a_moment_that_two_engines_see_is_written_once) {
+  TestCore& slow = open();
+  slow.add(must(Definition::parse(
+      R"({"workflow":"report","steps":[{"name":"a","log":"now"}],"triggers":[{"name":"often",)"
+      R"("cron":{"expression":"*/5 * * * *","timezone":"UTC"}}]})")));
+  slow.start(start_of(1, definition_of(R"([{"name":"a","wait":{"for_ms":100000}}])")));
+  slow.settle();
+  TestCore& fast = open();
+  clock_.advance_ms(100'000);  // 22:15:00
+  slow.decide();
+  const Core::Write what = slow.core.begin_write();
+  fast.settle();
+  const auto outcome = slow.commit(what);
+  EXPECT_EQ(code_of(outcome), "conflict");
+  slow.end(outcome);
+  slow.settle();
+  const std::vector<std::string> kinds = stored();
+  EXPECT_EQ(std::count(kinds.begin(), kinds.end(), "run_started"), 2);
+  EXPECT_EQ(std::count(kinds.begin(), kinds.end(), "run_terminal"), 2);
+}
+
+TEST_F(ProtocolEngine, what_is_claimed_comes_to_its_end_before_a_run_goes_back) {
+  TestCore& core = open();
+  core.start(start_of(1, definition_of(R"([{"name":"book","compensate":"unbook"},
+                                           {"name":"pay"},{"name":"never","pause":true}])")));
+  const auto book = core.worker({"book"});
+  const auto pay = core.worker({"pay"});
+  core.settle();
+  const auto cancelled = core.cancel(run_no(1), OnCancel::compensate);
+  core.settle();
+  ASSERT_EQ(cancelled->code(), "ok");
+  const auto undo = core.worker({"unbook"});
+  finish(core, *book);
+  EXPECT_EQ(undo->calls, 0) << "the other one is still at work";
+  finish(core, *pay);
+  EXPECT_EQ(undo->assignment().step, SharedText("compensate:book"));
+  finish(core, *undo);
+  EXPECT_THAT(stored(), ::testing::Contains("runnables_withdrawn"));
+  EXPECT_EQ(core.core.state().live_count(), 0U);
 }
 
 StartChild child_of(const RunProjection& parent, const std::shared_ptr<const Definition>& what) {
@@ -252,6 +330,20 @@ TEST_F(ProtocolChild, a_parent_that_has_ended_starts_no_children) {
   StartChild late = command_;
   late.child_key = "k4";
   EXPECT_EQ(start(late)->code(), "terminal_run");
+}
+
+TEST_F(ProtocolEngine, a_child_that_ends_lets_its_parent_go_on_in_the_same_commit) {
+  TestCore& core = open();
+  core.add(definition_of(kOneStep, "box"));
+  core.start(start_of(1, definition_of(R"([{"name":"ship","child":"box"}])")));
+  const auto worker = core.worker();
+  core.settle();
+  const Position before = must(core.journal->catch_up());
+  finish(core, *worker);
+  EXPECT_EQ(must(core.journal->catch_up()), before.next());
+  EXPECT_THAT(stored(before.next()),
+              ElementsAre("attempt_completed", "runnable_applied", "run_terminal",
+                          "runnable_applied", "run_terminal"));
 }
 
 TEST_F(ProtocolEngine, of_a_token_only_the_hash_is_stored) {

@@ -265,6 +265,19 @@ TEST_F(ProtocolClaim, a_result_is_applied_only_after_its_completion) {
   EXPECT_TRUE(queue_.find("a")->applied);
 }
 
+TEST_F(ProtocolClaim, a_withdrawn_attempt_is_not_claimed_and_its_report_is_stale) {
+  tell(100, scheduled("b"));
+  tell(110, ResultApplied{run_no(1), "a", false, true});
+  tell(110, ResultApplied{run_no(1), "b", false, true});
+  expect_anomaly(111, completed("a"), "stale_claim");
+  expect_anomaly(111, heartbeat("a", 300), "stale_claim");
+  expect_anomaly(111, claimed("b", 300, "c2"), "terminal_attempt");
+  EXPECT_THAT(queue_.visible(ms(500)), IsEmpty());
+  EXPECT_THAT(queue_.expired(ms(500)), IsEmpty());
+  queue_.advance(ms(500));
+  EXPECT_EQ(queue_.next_claimable({}, ms(500)), nullptr);
+}
+
 TEST_F(ProtocolClaim, attempts_of_an_ended_run_are_in_no_view) {
   tell(100, scheduled("b"));
   tell(100, scheduled("later", 900));
@@ -342,10 +355,66 @@ TEST_F(ProtocolRun, a_duplicate_pause_that_matches_is_idempotent) {
   expect_repeat(paused("a"));
 }
 
-TEST_F(ProtocolRun, a_second_manual_boundary_is_an_anomaly) {
+TEST_F(ProtocolRun, a_second_boundary_of_one_step_is_an_anomaly) {
   tell(paused("a"));
-  expect_anomaly(paused("b"), "active_manual_step");
   expect_anomaly(paused("a", ManualKind::approval), "active_manual_step");
+}
+
+TEST_F(ProtocolRun, several_steps_wait_at_once_and_are_resolved_one_by_one) {
+  tell(paused("a"));
+  EXPECT_EQ(run_.status(), RunStatus::running) << "the other step is open";
+  tell(paused("b", ManualKind::approval));
+  EXPECT_EQ(run_.status(), RunStatus::paused);
+  EXPECT_THAT(run_.boundaries(), SizeIs(2));
+  tell(resolved("a"));
+  EXPECT_THAT(run_.boundaries(), SizeIs(1));
+  expect_anomaly(resolved("a"), "stale_manual_resolution");
+}
+
+TEST_F(ProtocolRun, what_is_withdrawn_is_closed_without_a_result) {
+  RunnablesWithdrawn fact{run_no(1), {"a#1"}, "not wanted"};
+  tell(fact);
+  EXPECT_TRUE(run_.find("a#1")->withdrawn);
+  EXPECT_EQ(run_.open_count(), 1U);
+  expect_repeat(fact);
+  expect_repeat(applied_run("a#1", R"({"late":true})"));
+  fact.runnable_keys = {"never#1"};
+  expect_anomaly(fact, "unknown_runnable_intent");
+}
+
+TEST_F(ProtocolRun, an_early_event_is_kept_until_a_wait_receives_it) {
+  const ExternalEventReceived received = event_received();
+  auto early = of_run<ExternalEventBuffered>();
+  early.event = received.event;
+  early.correlation = received.correlation;
+  early.payload = received.payload;
+  early.idempotency_key = received.idempotency_key;
+  tell(early);
+  EXPECT_THAT(run_.rare().buffered, SizeIs(1));
+  tell(wait_opened());
+  tell(received);
+  EXPECT_THAT(run_.rare().buffered, IsEmpty());
+  expect_anomaly(early, "idempotency_conflict");
+}
+
+TEST_F(ProtocolRun, a_run_goes_back_once_in_one_way) {
+  CompensationStarted back{run_no(1), TerminalStatus::failed, json(R"({"code":"x"})")};
+  tell(back);
+  EXPECT_EQ(run_.status(), RunStatus::compensating);
+  expect_repeat(back);
+  back.outcome = TerminalStatus::cancelled;
+  expect_anomaly(back, "conflicting_compensation");
+  run_.evolve(ms(200), terminal(TerminalStatus::failed));
+  EXPECT_EQ(run_.status(), RunStatus::failed);
+}
+
+TEST_F(ProtocolRun, what_a_run_adopts_is_part_of_its_start) {
+  StepsAdopted adopted{run_no(1), run_no(2), "b", {}, {"a"}, json(R"({"x":1})")};
+  tell(adopted);
+  EXPECT_EQ(run_.context().view(), R"({"order":7,"x":1})");
+  expect_repeat(adopted);
+  adopted.from_step = "a";
+  expect_anomaly(adopted, "conflicting_run_start");
 }
 
 TEST_F(ProtocolRun, a_stale_resolution_is_an_anomaly) {

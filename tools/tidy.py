@@ -36,6 +36,9 @@ OWNERS = [
     ("libpq", {"log"}),
     ("postgres_ext.h", {"log"}),
     ("CLI/", {"cli"}),
+    ("curl/", {"builtin"}),
+    ("date/", {"cron"}),
+    ("yaml-cpp/", {"yaml"}),
     ("fmt/", EVERY_ROOM),
 ]
 TEST_LIBRARIES = ("gtest/", "gmock/", "rapidcheck")
@@ -45,7 +48,7 @@ PUBLIC = "holdfast"
 SHARED_HEADERS = {f"holdfast/{name}.h" for name in ("assert", "error", "error_codes", "result")}
 PUBLIC_ROOM = "embed"
 
-PURE_ROOMS = {"dispatch", "workflow", "delivery", "mesh"}
+PURE_ROOMS = {"data", "definition", "dispatch", "workflow", "delivery", "mesh"}
 IMPURE_HEADERS = re.compile(
     r"chrono|ctime|time\.h|random|thread|mutex|shared_mutex|condition_variable|future|atomic|"
     r"stop_token|semaphore|latch|barrier|fstream|iostream|filesystem|cstdio|stdio\.h|unistd\.h|"

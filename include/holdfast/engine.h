@@ -37,6 +37,16 @@ struct WorkNotice {
   std::int64_t visible_at_ms = 0;
 };
 
+// What a log step says.
+struct LogMessage {
+  std::string run_id;
+  std::string workflow;
+  std::string step;
+  std::string level;  // debug, info, warning, error
+  std::string message;
+  std::int64_t at_ms = 0;
+};
+
 struct EngineOptions {
   bool create = true;  // makes the store if there is none; otherwise that is not_found
   // Where this engine looks for steps, beside "default" and what registered workflows name.
@@ -47,6 +57,11 @@ struct EngineOptions {
   std::function<bool(const WorkNotice&)> notify = nullptr;
   // Stores a live_wakeup_emitted for each notice that was told.
   bool record_notices = false;
+  // Is told what log steps say, after it is durable, in order and by one thread at a time. Must
+  // not block and not call the engine.
+  std::function<void(const LogMessage&)> log = nullptr;
+  // The secret that a credential name of an http step stands for; empty when there is none.
+  std::function<std::optional<std::string>(std::string_view name)> credential = nullptr;
 };
 
 struct EngineStats {
@@ -88,8 +103,13 @@ class Engine {
 
   // New runs of the workflow follow this definition. invalid_definition names every fault.
   Result<void> register_workflow(const Workflow& workflow);
+  Result<void> register_workflow(const WorkflowDefinition& workflow);
   // The same from JSON: {"workflow":"order","version":"1","steps":[{"name":"charge",...}]}
   Result<void> register_workflow_json(std::string_view spec);
+  // The same from YAML or JSON; `name` stands in front of each fault, with its line and column.
+  Result<void> register_workflow_yaml(std::string_view text, std::string_view name = "workflow");
+  // The same from a file. not_found, permission_denied, io_error.
+  Result<void> register_workflow_file(const std::string& path);
   // A handler that has the name already is replaced. Work that is under way does not see it.
   Result<void> register_handler(std::string_view name, StepHandler handler);
 
@@ -101,8 +121,35 @@ class Engine {
   // token. Again: nothing happens. run_not_found; invalid_transition when it ended otherwise.
   Result<void> cancel(std::string_view run_id, const CancelOptions& options = {});
 
+  // The run goes on after a pause or an approval. approve and reject need an actor; rejecting is
+  // the failure of the step. Again: nothing happens. run_not_found, terminal_run,
+  // invalid_transition (it does not wait for this), stale_manual_resolution (it waits elsewhere),
+  // idempotency_conflict, invalid_argument.
+  Result<void> resume(std::string_view run_id, const DecisionOptions& options = {});
+  Result<void> approve(std::string_view run_id, const DecisionOptions& options);
+  Result<void> reject(std::string_view run_id, const DecisionOptions& options);
+  // An event for an await_event step; kept when nothing waits for it yet. payload: a JSON object
+  // of at most 1 MiB. run_not_found, terminal_run, idempotency_conflict, invalid_argument.
+  Result<void> signal(std::string_view run_id, std::string_view event,
+                      std::string_view payload = "{}", const SignalOptions& options = {});
+  // Repeats a run as a new one, on the definition of the old one: whole, or from a step on with
+  // what the steps before it gave. run_not_found; unsafe_replay when steps would be repeated that
+  // cannot be undone; invalid_transition, invalid_argument, invalid_payload.
+  Result<StartedRun> replay(std::string_view run_id, const ReplayOptions& options = {});
+  // Ends a run in which nothing is open and starts its successor with this input; the same key
+  // finds the same successor. unsafe_continuation, conflicting_continuation, terminal_run.
+  Result<StartedRun> continue_as_new(std::string_view run_id, std::string_view input,
+                                     std::string_view key = "next");
+  // changes: a JSON object, null takes an attribute away. Also after the run ended.
+  // idempotency_conflict, invalid_argument.
+  Result<void> set_search_attributes(std::string_view run_id, std::string_view changes,
+                                     std::string_view idempotency_key = "");
+  // Only runs that have ended; again: nothing happens. invalid_transition, invalid_argument.
+  Result<void> archive(std::string_view run_id, std::string_view reason);
+  Result<void> unarchive(std::string_view run_id);
+
   // Executes one step in this thread; empty when there was none for this long. A failed step is
-  // no error. unknown_handler when no handler is registered; so for the next two.
+  // no error. Steps are executed by registered handlers; http and exec steps always.
   Result<std::optional<ExecutedStep>> execute_next(
       std::chrono::milliseconds wait_up_to = std::chrono::milliseconds(0));
   // Executes until there is nothing to do. Returns the number of steps.

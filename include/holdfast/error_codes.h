@@ -65,6 +65,9 @@
   X(invalid_graph_mutation, 129, 409, 4, permanent, "the change of the graph is not allowed")   \
   X(unsafe_continuation, 130, 409, 4, permanent,                                                \
     "the run has work that a continuation would lose")                                          \
+  X(unsafe_replay, 131, 409, 4, permanent, "a replay would repeat steps that cannot be undone") \
+  X(invalid_trigger, 132, 400, 2, permanent, "the workflow has no such trigger")                \
+  X(invalid_payload, 133, 400, 2, permanent, "the input does not fit its contract")             \
   X(invalid_definition, 140, 400, 2, permanent, "the workflow definition is not valid")         \
   X(unknown_workflow, 141, 404, 2, permanent, "no such workflow is registered")                 \
   X(unknown_handler, 142, 404, 2, permanent, "no handler is registered for the step")           \

@@ -15,7 +15,7 @@ struct StartOptions {
   std::string run_id = {};
   std::string idempotency_key = {};
   std::string queue = {};              // empty: the default
-  std::string trigger = {};            // empty: manual
+  std::string trigger = {};            // empty: the first of the workflow
   std::string search_attributes = {};  // a JSON object
   std::string actor = {};              // who started it, for the record
   std::string comment = {};
@@ -26,16 +26,49 @@ struct StartedRun {
   bool existed = false;  // the same run was started before
 };
 
+// What becomes of steps that are done when a run is cancelled.
+enum class CancelMode : std::uint8_t {
+  as_defined,  // what the definition says: compensate_on_cancel
+  compensate,  // they are compensated, newest first; then the run is cancelled
+  stop,        // nothing more happens, also when the run is being compensated
+};
+
 struct CancelOptions {
   std::string actor = {};
   std::string comment = {};
   std::string idempotency_key = {};
+  CancelMode mode = CancelMode::as_defined;
+};
+
+// Of resume, approve and reject.
+struct DecisionOptions {
+  std::string step = {};   // empty: the only one the run waits at
+  std::string actor = {};  // who decided; must be given to approve or reject
+  std::string comment = {};
+  std::string metadata = {};  // a JSON object; secrets in it are redacted before it is stored
+  std::string idempotency_key = {};
+};
+
+struct SignalOptions {
+  std::string correlation = {};      // what the waiting step must have named too
+  std::string idempotency_key = {};  // the same event again under it is not received again
+  std::string actor = {};
+};
+
+struct ReplayOptions {
+  std::string from_step = {};  // empty: from the beginning
+  std::string input = {};      // a JSON object; empty: the input of the run that is repeated
+  bool allow_irreversible = false;
+  std::string run_id = {};  // of the new run; empty: a new one
+  std::string actor = {};
+  std::string comment = {};
 };
 
 struct StepView {
   std::string name;
-  // waiting (for other steps), planned, scheduled (for later), ready, running, completed, failed;
-  // abandoned when the run ended before.
+  // waiting (for other steps), planned, scheduled (for later), ready, running, paused (waits for
+  // somebody), completed, failed (also when an error route was taken), withdrawn; abandoned when
+  // the run ended before.
   std::string status;
   std::uint32_t attempts = 0;
   std::string result = {};  // of a completed step
@@ -47,13 +80,14 @@ struct RunView {
   std::string workflow;
   std::string version;
   std::string queue;
-  // new, started, running, idle, paused, completed, failed, cancelled, continued
+  // new, started, running, idle, paused, compensating, completed, failed, cancelled, continued
   std::string status;
   bool terminal = false;
   std::int64_t started_at_ms = 0;
   std::int64_t ended_at_ms = 0;  // 0: it has not
   std::string input;
   std::string context;             // the input and all results, merged
+  std::string result = {};         // of a completed run: what its definition says, or its context
   std::string error = {};          // of a failed run: {"code","message",...}
   std::string parent_run_id = {};  // of a child
   std::vector<std::string> children = {};

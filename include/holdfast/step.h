@@ -28,12 +28,15 @@ struct StepInfo {
   std::string runnable_key = {};     // the name of this attempt
   std::string idempotency_key = {};  // the same however often this attempt is executed
   std::uint32_t attempt = 1;
+  std::uint32_t visit = 1;  // how often the step was begun, where transitions lead back to it
+  std::int64_t item = -1;   // of a step with for_each: the place in the list
 };
 
 struct ChildOptions {
-  std::string queue = {};     // empty: the default
-  std::string trigger = {};   // empty: child
-  std::string metadata = {};  // a JSON object; secrets in it are redacted before it is stored
+  std::string queue = {};           // empty: the default
+  std::string trigger = {};         // empty: child
+  std::string metadata = {};        // a JSON object; secrets in it are redacted before it is stored
+  bool cancel_with_parent = false;  // cancelled when the parent ends before it
 };
 
 using ChildStarter =
@@ -79,7 +82,7 @@ struct StepOptions {
 
 class StepResult {
  public:
-  enum class Kind : std::uint8_t { ok, retry, retry_after, defer, fail };
+  enum class Kind : std::uint8_t { ok, retry, retry_after, defer, continue_as_new, fail };
 
   // The step is done. The members of an object become part of the run's context, which later
   // steps get as input. A text that is no JSON fails the step.
@@ -99,7 +102,13 @@ class StepResult {
   static StepResult defer(std::string reason, std::chrono::milliseconds delay) {
     return {Kind::defer, {}, std::move(reason), delay};
   }
-  // It will never work: the run fails.
+  // The run ends here and goes on as a new one with this input (a JSON object), under the
+  // workflow's newest definition. Repeating it under the same key finds the same successor. Only
+  // while nothing else of the run is open; otherwise the step fails.
+  static StepResult continue_as_new(std::string input, std::string key = "next") {
+    return {Kind::continue_as_new, std::move(key), std::move(input), {}};
+  }
+  // It will never work: an error route is taken, or the run fails.
   static StepResult fail(std::string code, std::string message) {
     return {Kind::fail, std::move(code), std::move(message), {}};
   }

@@ -1,66 +1,204 @@
-// Workflow: which steps there are and what each waits for. Immutable once it is registered; a run
-// keeps the definition it started on, also when a newer one is registered.
+// Workflow: the definition of a workflow, in the order people tell it. A run keeps the definition
+// it started on, also when a newer one is registered.
 //
 //   Workflow("order").version("1")
-//       .step("charge", {.retry = {.max_attempts = 3, .delay = 100ms}})
-//       .step("ship", {.after = {"charge"}, .queue = "slow", .lease = 60s})
+//       .trigger("placed", {{"order_id", DataField::string()}, {"total", DataField::number()}})
+//       .step("charge", {.retry = {.max_attempts = 3, .delay = 100ms},
+//                        .input = {{"order", "order_id"}, {"currency", literal("EUR")}},
+//                        .output = "payment",
+//                        .compensate = {.handler = "refund"}})
+//       .approval("review", "Is this large order genuine?")
+//       .step("ship", {.queue = "slow", .lease = 60s})
+//       .log("refused", "order {order_id} was refused")
+//       .transition("charge", "review", When::path("total").greater(1000))
+//       .transition("charge", "ship")
+//       .transition("review", "ship")
+//       .on_error("review", "refused")
+//       .build();
 //
-// Nothing is checked here: Engine::register_workflow says what is wrong.
+// Steps are joined in two ways: `after` waits for other steps, transitions lead along a path from
+// one step to the next, by the first whose condition holds, and may lead back.
+//
+// Only build, and Engine::register_workflow, check: they name everything that is wrong at once.
+// A Workflow is a value; use of one from several threads is for its owner to order.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
+
+#include "holdfast/condition.h"
+#include "holdfast/result.h"
+#include "holdfast/step_settings.h"
 
 namespace holdfast {
 
-enum class RetryBackoff : std::uint8_t { fixed, linear, exponential };
+struct CronTrigger {
+  // What a time that has a run already gives.
+  enum class Idempotency : std::uint8_t { return_existing_run, skip_duplicate, none };
+  // What happens about times that passed while no engine was running.
+  enum class CatchUp : std::uint8_t { skip, latest };
 
-// How often a step is tried that asks for a retry. One attempt means: never again.
-struct RetryOptions {
-  std::uint32_t max_attempts = 1;
-  std::chrono::milliseconds delay{0};      // after the first attempt
-  std::chrono::milliseconds max_delay{0};  // 0: no limit
-  RetryBackoff backoff = RetryBackoff::fixed;
+  std::string expression = {};  // "30 8 * * 1-5"
+  std::string timezone = {};    // "Europe/Berlin"
+  Idempotency idempotency = Idempotency::return_existing_run;
+  CatchUp catch_up = CatchUp::skip;
+  DataFields payload = {};
 };
 
-struct StepSettings {
-  std::vector<std::string> after = {};  // the steps that must be done before
-  std::string handler = {};             // empty: the handler with the step's own name
-  std::string queue = {};               // empty: the queue of the run
-  std::chrono::milliseconds lease{0};   // how long a silent worker is waited for; 0: the default
-  RetryOptions retry = {};
+// What a route on an error is for.
+enum class Recovery : std::uint8_t { none, compensation, undo };
+
+// A workflow that was found to be in order. An immutable value.
+class WorkflowDefinition {
+ public:
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& version() const { return version_; }
+  // SHA-256 of json(), lower-case hex. The same definition has the same, however it was written.
+  [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
+  [[nodiscard]] const std::string& json() const { return json_; }  // in its one canonical form
+
+ private:
+  friend class Workflow;
+  WorkflowDefinition() = default;
+
+  std::string name_;
+  std::string version_;
+  std::string fingerprint_;
+  std::string json_;
 };
 
 class Workflow {
  public:
+  // Targets of transitions beside steps: this path is over; the run fails.
+  static constexpr std::string_view kComplete = "complete";
+  static constexpr std::string_view kFail = "fail";
+
+  // monostate: a call of a handler.
+  using Kind = std::variant<std::monostate, LogStep, WaitStep, PauseStep, ApprovalStep, EventStep,
+                            HttpStep, ExecStep, ChildStep>;
   struct Step {
     std::string name;
     StepSettings settings;
+    Kind kind = {};
+  };
+  struct Trigger {
+    std::string name;
+    DataFields payload;
+    std::optional<CronTrigger> cron = {};
+  };
+  struct Transition {
+    std::string from;
+    std::string to;
+    bool on_error = false;
+    std::optional<When> when = {};
+    Recovery recovery = Recovery::none;
+  };
+  // Everything that was said.
+  struct Parts {
+    std::string name;
+    std::string version = {};
+    std::string description = {};
+    std::vector<Trigger> triggers = {};
+    std::vector<Step> steps = {};
+    std::vector<Transition> transitions = {};
+    std::string entry = {};
+    std::chrono::milliseconds timeout{0};
+    std::uint32_t max_visits = 0;
+    DataMapping output = {};
+    bool compensate_on_cancel = false;
   };
 
-  explicit Workflow(std::string_view name) : name_(name) {}
+  explicit Workflow(std::string_view name) : parts_{.name = std::string(name)} {}
 
   Workflow& version(std::string_view version) {
-    version_ = version;
+    parts_.version = version;
     return *this;
   }
-  Workflow& step(std::string_view name, StepSettings settings = {}) {
-    steps_.push_back({std::string(name), std::move(settings)});
+  Workflow& description(std::string_view text) {
+    parts_.description = text;
     return *this;
   }
 
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] const std::string& version() const { return version_; }
-  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
+  // What starts it. Without any: one, manual, that takes any object.
+  Workflow& trigger(std::string_view name, DataFields payload = {});
+  Workflow& cron(std::string_view name, CronTrigger when);
+
+  // A call of a handler.
+  Workflow& step(std::string_view name, StepSettings settings = {});
+  Workflow& log(std::string_view name, std::string_view message, StepSettings settings = {});
+  Workflow& log(std::string_view name, LogStep log, StepSettings settings = {});
+  Workflow& wait(std::string_view name, std::chrono::milliseconds duration,
+                 StepSettings settings = {});
+  // A path to a time (ISO 8601, or milliseconds since 1970), or a time itself.
+  Workflow& wait_until(std::string_view name, std::string_view path_or_time,
+                       StepSettings settings = {});
+  Workflow& wait_until(std::string_view name, std::chrono::system_clock::time_point time,
+                       StepSettings settings = {});
+  // Until somebody resumes it; or decides: approved is a success, rejected an error.
+  Workflow& pause(std::string_view name, std::string_view reason = {}, StepSettings settings = {});
+  Workflow& approval(std::string_view name, std::string_view reason = {},
+                     StepSettings settings = {});
+  Workflow& await_event(std::string_view name, std::string_view event, StepSettings settings = {});
+  Workflow& await_event(std::string_view name, EventStep events, StepSettings settings = {});
+  Workflow& http(std::string_view name, HttpStep request, StepSettings settings = {});
+  Workflow& exec(std::string_view name, std::vector<std::string> command,
+                 StepSettings settings = {});
+  Workflow& exec(std::string_view name, ExecStep process, StepSettings settings = {});
+  Workflow& child(std::string_view name, std::string_view workflow, StepSettings settings = {});
+  Workflow& child(std::string_view name, ChildStep child, StepSettings settings = {});
+
+  // When a step is done; when it has failed for good. Of several the first that fits is taken.
+  Workflow& transition(std::string_view from, std::string_view to);
+  Workflow& transition(std::string_view from, std::string_view to, When when);
+  Workflow& on_error(std::string_view from, std::string_view to,
+                     Recovery recovery = Recovery::none);
+  Workflow& on_error(std::string_view from, std::string_view to, When when,
+                     Recovery recovery = Recovery::none);
+
+  // The first step, where it is also the target of a loop.
+  Workflow& entry(std::string_view step) {
+    parts_.entry = step;
+    return *this;
+  }
+  // Of the whole run; 0: none.
+  Workflow& timeout(std::chrono::milliseconds timeout) {
+    parts_.timeout = timeout;
+    return *this;
+  }
+  // How often each step may be begun; 0: the default.
+  Workflow& max_visits(std::uint32_t visits) {
+    parts_.max_visits = visits;
+    return *this;
+  }
+  // The result of a run; without: its context.
+  Workflow& output(DataMapping mapping) {
+    parts_.output = std::move(mapping);
+    return *this;
+  }
+  // Steps that are done are compensated when a run is cancelled.
+  Workflow& compensate_on_cancel() {
+    parts_.compensate_on_cancel = true;
+    return *this;
+  }
+
+  // invalid_definition: the message names every fault, the field "errors" has them as JSON.
+  [[nodiscard]] Result<WorkflowDefinition> build() const;
+
+  [[nodiscard]] const std::string& name() const { return parts_.name; }
+  [[nodiscard]] const std::string& version() const { return parts_.version; }
+  [[nodiscard]] const std::vector<Step>& steps() const { return parts_.steps; }
+  [[nodiscard]] const Parts& parts() const { return parts_; }
 
  private:
-  std::string name_;
-  std::string version_;
-  std::vector<Step> steps_;
+  Workflow& add(std::string_view name, StepSettings settings, Kind kind);
+
+  Parts parts_;
 };
 
 }  // namespace holdfast

@@ -1,5 +1,7 @@
 #include "bench/bench_engine.h"
 
+#include <malloc.h>
+
 #include <condition_variable>
 #include <mutex>
 
@@ -67,6 +69,11 @@ std::shared_ptr<const Definition> bench_chain(std::size_t steps) {
   });
 }
 
+std::uint64_t heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<std::uint64_t>(info.uordblks) + static_cast<std::uint64_t>(info.hblkhd);
+}
+
 Result<std::unique_ptr<BenchEngine>> BenchEngine::open(std::unique_ptr<Journal> journal,
                                                        BenchWorld& world,
                                                        const LoopOptions& options) {
@@ -75,17 +82,20 @@ Result<std::unique_ptr<BenchEngine>> BenchEngine::open(std::unique_ptr<Journal> 
   return engine;
 }
 
-StartRun BenchEngine::new_start(const std::shared_ptr<const Definition>& definition) {
+StartRun BenchEngine::new_start(const std::shared_ptr<const Definition>& definition,
+                                const Payload& input) {
   StartRun start;
   start.run_id = RunId{make_uuid(world_.clock.now(), world_.random)};
   start.definition = definition;
-  start.input = Payload::trusted(R"({"order":"A-1042","amount":1999,"currency":"EUR"})");
+  start.input = input.empty()
+                    ? Payload::trusted(R"({"order":"A-1042","amount":1999,"currency":"EUR"})")
+                    : input;
   return start;
 }
 
 Result<double> BenchEngine::carry_out(const Load& load) {
   loop_->add_definition(load.definition);
-  const std::size_t steps = load.definition->steps().size();
+  const std::size_t steps = load.attempts == 0 ? load.definition->steps().size() : load.attempts;
   Gate gate(load.at_once);
   std::atomic<std::uint64_t> executed = 0;
   std::mutex mutex;
@@ -109,13 +119,13 @@ Result<double> BenchEngine::carry_out(const Load& load) {
     if (count == load.runs * steps) {
       stop.request_stop();
     }
-    return Completion{Payload::trusted("{}"), {}, {}};
+    return Completion{Payload::trusted("{}"), {}};
   };
   const Stopwatch watch;
   std::thread starter([&] {
     for (std::uint64_t i = 0; i < load.runs; ++i) {
       gate.enter();
-      const StartRun start = new_start(load.definition);
+      const StartRun start = new_start(load.definition, load.input);
       {
         const std::scoped_lock lock(mutex);
         left.emplace(start.run_id, steps);
@@ -141,14 +151,14 @@ Result<double> BenchEngine::carry_out(const Load& load) {
 }
 
 Result<void> BenchEngine::start_pending(const std::shared_ptr<const Definition>& definition,
-                                        std::uint64_t runs) {
+                                        std::uint64_t runs, const Payload& input) {
   constexpr std::size_t kAtOnce = 256;
   loop_->add_definition(definition);
   Gate gate(kAtOnce);
   for (std::uint64_t i = 0; i < runs; ++i) {
     gate.enter();
     loop_->ask_later<Started>(
-        [start = new_start(definition)](Turn& turn) {
+        [start = new_start(definition, input)](Turn& turn) {
           return start_run(turn, start, IdOrigin::fresh);
         },
         [&](const Result<Started>& started) {
@@ -156,6 +166,23 @@ Result<void> BenchEngine::start_pending(const std::shared_ptr<const Definition>&
         });
   }
   return gate.wait_until_empty();
+}
+
+Result<double> BenchEngine::work_off(std::uint64_t attempts, TimeMs begin) {
+  std::atomic<std::uint64_t> executed = 0;
+  std::stop_source stop;
+  auto handlers = std::make_shared<HandlerTable>();
+  (*handlers)[kHandler] = [&](const Assignment& /*assignment*/,
+                              const std::stop_token& /*stop*/) -> HandlerOutcome {
+    if (++executed == attempts) {
+      stop.request_stop();
+    }
+    return Completion{Payload::trusted("{}"), {}};
+  };
+  const auto pool =
+      WorkerPool::create(*loop_, handlers, {SharedText(kDefaultQueue)}, {.threads = 1});
+  HOLDFAST_CHECK(pool->run(stop.get_token()));
+  return static_cast<double>(world_.clock.now().value - begin.value) / 1e3;
 }
 
 Result<double> BenchEngine::claim(std::size_t commits, std::size_t claims) {

@@ -17,6 +17,9 @@ std::shared_ptr<const Definition> bench_definition(
     const std::function<std::vector<std::size_t>(std::size_t step)>& after);
 std::shared_ptr<const Definition> bench_chain(std::size_t steps);
 
+// What is allocated now.
+std::uint64_t heap_bytes();
+
 class BenchEngine {
  public:
   // The world must outlive the engine.
@@ -26,25 +29,29 @@ class BenchEngine {
 
   Loop& loop() { return *loop_; }
   // Starts `runs` runs, at most `at_once` of them unfinished, with workers beside, and returns
-  // when `runs` x `steps` attempts were executed. Each executed attempt is told to `seen`.
+  // when the attempts of all were executed. Each executed attempt is told to `seen`.
   struct Load {
     std::shared_ptr<const Definition> definition;
     std::uint64_t runs = 0;
     std::size_t at_once = 1;
     std::size_t threads = 1;
     std::function<void(std::uint64_t count)> seen = nullptr;
+    std::uint64_t attempts = 0;  // of each run; 0: one for each step
+    Payload input = {};          // empty: a small order
   };
   // Seconds from the first start to the last result, which is durable.
   Result<double> carry_out(const Load& load);
   // Starts runs whose attempts stay pending.
   Result<void> start_pending(const std::shared_ptr<const Definition>& definition,
-                             std::uint64_t runs);
+                             std::uint64_t runs, const Payload& input = {});
+  // Executes so many attempts of runs that exist; seconds from `begin` to the last result.
+  Result<double> work_off(std::uint64_t attempts, TimeMs begin);
   // Seconds for so many commits of so many claims each.
   Result<double> claim(std::size_t commits, std::size_t claims);
 
  private:
   explicit BenchEngine(BenchWorld& world) : world_(world) {}
-  StartRun new_start(const std::shared_ptr<const Definition>& definition);
+  StartRun new_start(const std::shared_ptr<const Definition>& definition, const Payload& input);
 
   BenchWorld& world_;
   std::unique_ptr<Loop> loop_;

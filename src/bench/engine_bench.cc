@@ -1,7 +1,6 @@
 #include "bench/engine_bench.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <array>
 
@@ -159,11 +158,6 @@ Result<void> bench_fan_out(EngineRun& run) {
                         .value = seconds * 1e3 / static_cast<double>(runs),
                         .unit = "ms"});
   return {};
-}
-
-std::uint64_t heap_bytes() {
-  const struct mallinfo2 info = mallinfo2();
-  return static_cast<std::uint64_t>(info.uordblks) + static_cast<std::uint64_t>(info.hblkhd);
 }
 
 // Claims are measured with few pending attempts, then with very many; and how much memory those

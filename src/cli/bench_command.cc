@@ -5,6 +5,7 @@
 
 #include "bench/engine_bench.h"
 #include "bench/journal_bench.h"
+#include "bench/workflow_bench.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 
@@ -52,6 +53,17 @@ Result<void> run_bench_engine(const BenchEngineOptions& options, Context& contex
                              .effort = effort_of(options.quick),
                              .after = after_of(options.keep)},
                             world);
+  });
+}
+
+Result<void> run_bench_workflow(const BenchWorkflowOptions& options, Context& context) {
+  return run_bench("workflow", context, [&](BenchWorld& world) {
+    return run_workflow_bench({.store = options.store,
+                               .only = options.only,
+                               .sleeping = options.sleeping.value_or(0),
+                               .effort = effort_of(options.quick),
+                               .after = after_of(options.keep)},
+                              world);
   });
 }
 

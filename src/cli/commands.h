@@ -17,6 +17,9 @@ Result<void> run_import(const ImportOptions& options, Context& context);
 Result<void> run_copy(const CopyOptions& options, Context& context);
 Result<void> run_seal(const SealCommandOptions& options, Context& context);
 Result<void> run_bench_journal(const BenchJournalOptions& options, Context& context);
+Result<void> run_bench_workflow(const BenchWorkflowOptions& options, Context& context);
 Result<void> run_bench_engine(const BenchEngineOptions& options, Context& context);
+Result<void> run_workflow_check(const WorkflowCheckOptions& options, Context& context);
+Result<void> run_workflow_schema(const WorkflowSchemaOptions& options, Context& context);
 
 }  // namespace holdfast

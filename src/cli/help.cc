@@ -97,10 +97,48 @@ Examples:
   holdfast journal seal sqlite:demo.db --below 1000    keep the batches from 1000 on as they are
   holdfast journal seal sqlite:demo.db --reclaim       and give the freed space back)";
 
+const char* const kWorkflow = "Check workflow files before anything runs them.";
+const char* const kWorkflowExamples = R"(Examples:
+  holdfast workflow check orders.yaml
+  holdfast workflow schema > workflow.schema.json
+  holdfast workflow check --help)";
+
+const char* const kWorkflowCheck = "Check workflow files: every fault with its line.";
+const char* const kWorkflowCheckExamples =
+    R"(A file is YAML or JSON. A first one to try:
+  workflow: orders
+  version: "1"
+  steps:
+    - name: charge
+      retry: {max_attempts: 5, delay: 2s, backoff: exponential}
+    - name: ship
+      after: charge
+
+A line per fault is: file:line:column: place: what is wrong [code]. Nothing is changed or run.
+Exit code 0: all files are valid. 2: a file has faults or cannot be read.
+
+Examples:
+  holdfast workflow check orders.yaml
+  holdfast workflow check flows/*.yaml
+  holdfast workflow check --json orders.yaml | jq .errors
+  generate_workflow | holdfast workflow check -)";
+
+const char* const kWorkflowSchema = "Print the JSON Schema of workflow files, for editors.";
+const char* const kWorkflowSchemaExamples =
+    R"(With it an editor completes fields, shows what they mean and marks mistakes. Many editors
+find it by a comment in the first line of a YAML file:
+  # yaml-language-server: $schema=workflow.schema.json
+
+The schema knows the fields and their values; how steps fit together only check knows.
+
+Examples:
+  holdfast workflow schema > workflow.schema.json)";
+
 const char* const kBench = "Measure this machine.";
 const char* const kBenchExamples = R"(Examples:
   holdfast bench journal --quick
   holdfast bench engine --quick
+  holdfast bench workflow --quick
   holdfast bench engine --help)";
 
 const char* const kBenchJournal = "Measure a journal against the raw disk under it.";
@@ -129,5 +167,18 @@ Examples:
   holdfast bench engine
   holdfast bench engine --only single_chain
   holdfast bench engine --store postgres://user@host/database?schema=scratch --json)";
+
+const char* const kBenchWorkflow = "Measure conditions, lists, joins and waits.";
+const char* const kBenchWorkflowExamples =
+    R"(Handlers do nothing, so what is measured is the engine. limit is the steps per second of
+plain chains of 10 steps, 64 at once, measured in the same run; ratio is value / limit.
+Cases: conditions, for_each, diamond, waking, asleep.
+Prints a table on a terminal, otherwise JSON lines. The store must not exist yet; without
+--store it is a temporary file under $TMPDIR or /var/tmp.
+
+Examples:
+  holdfast bench workflow
+  holdfast bench workflow --only for_each
+  holdfast bench workflow --only asleep --sleeping 100000)";
 
 }  // namespace holdfast::help

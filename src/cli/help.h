@@ -23,11 +23,19 @@ extern const char* const kCopy;
 extern const char* const kCopyExamples;
 extern const char* const kSeal;
 extern const char* const kSealExamples;
+extern const char* const kWorkflow;
+extern const char* const kWorkflowExamples;
+extern const char* const kWorkflowCheck;
+extern const char* const kWorkflowCheckExamples;
+extern const char* const kWorkflowSchema;
+extern const char* const kWorkflowSchemaExamples;
 extern const char* const kBench;
 extern const char* const kBenchExamples;
 extern const char* const kBenchJournal;
 extern const char* const kBenchJournalExamples;
 extern const char* const kBenchEngine;
 extern const char* const kBenchEngineExamples;
+extern const char* const kBenchWorkflow;
+extern const char* const kBenchWorkflowExamples;
 
 }  // namespace holdfast::help

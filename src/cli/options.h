@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace holdfast {
 
@@ -76,9 +77,24 @@ struct BenchEngineOptions {
   bool quick = false;
 };
 
+struct BenchWorkflowOptions {
+  std::string store;  // empty: a temporary file
+  std::string only;   // empty: all cases
+  std::optional<std::uint64_t> sleeping;
+  bool keep = false;
+  bool quick = false;
+};
+
+struct WorkflowCheckOptions {
+  std::vector<std::string> files;  // "-": standard input
+};
+
+struct WorkflowSchemaOptions {};
+
 using Command = std::variant<ShowText, AppendOptions, StatOptions, CatOptions, VerifyOptions,
                              ExportOptions, ImportOptions, CopyOptions, SealCommandOptions,
-                             BenchJournalOptions, BenchEngineOptions>;
+                             BenchJournalOptions, BenchEngineOptions, BenchWorkflowOptions,
+                             WorkflowCheckOptions, WorkflowSchemaOptions>;
 
 enum class OutputForm : std::uint8_t { text, json };
 

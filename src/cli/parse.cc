@@ -58,6 +58,10 @@ class Grammar {
     add_reading_commands(*journal);
     add_writing_commands(*journal);
     add_moving_commands(*journal);
+    CLI::App* const workflow = app_.add_subcommand("workflow", help::kWorkflow);
+    workflow->footer(help::kWorkflowExamples);
+    workflow->require_subcommand(0, 1);
+    add_workflow_commands(*workflow);
     CLI::App* const bench = app_.add_subcommand("bench", help::kBench);
     bench->footer(help::kBenchExamples);
     bench->require_subcommand(0, 1);
@@ -158,6 +162,16 @@ class Grammar {
     add_text(*copy, "TO", copy_options->to, "the store to make or bring up to date");
   }
 
+  void add_workflow_commands(CLI::App& parent) {
+    auto [check, options] = add<WorkflowCheckOptions>(parent, "check", help::kWorkflowCheck,
+                                                      help::kWorkflowCheckExamples);
+    check->add_option("FILE", options->files, "workflow files; - reads standard input")
+        ->required()
+        ->type_name("");
+    add<WorkflowSchemaOptions>(parent, "schema", help::kWorkflowSchema,
+                               help::kWorkflowSchemaExamples);
+  }
+
   void add_bench_commands(CLI::App& parent) {
     auto [journal, options] = add<BenchJournalOptions>(parent, "journal", help::kBenchJournal,
                                                        help::kBenchJournalExamples);
@@ -168,6 +182,19 @@ class Grammar {
     journal->add_flag("--keep", options->keep, "Leave the journal that was made");
     journal->add_flag("--quick", options->quick, "A few seconds only; the numbers mean little");
     add_bench_engine(parent);
+    add_bench_workflow(parent);
+  }
+
+  void add_bench_workflow(CLI::App& parent) {
+    auto [workflow, options] = add<BenchWorkflowOptions>(parent, "workflow", help::kBenchWorkflow,
+                                                         help::kBenchWorkflowExamples);
+    workflow->add_option("--store", options->store, "Where: sqlite:PATH, postgres://… or memory:")
+        ->type_name("URL");
+    workflow->add_option("--only", options->only, "One case")->type_name("CASE");
+    add_number(*workflow, "--sleeping", options->sleeping,
+               "Runs of the case with many asleep (default: 1000000)");
+    workflow->add_flag("--keep", options->keep, "Leave the journal that was made");
+    workflow->add_flag("--quick", options->quick, "A few seconds only; the numbers mean little");
   }
 
   void add_bench_engine(CLI::App& parent) {

@@ -64,9 +64,10 @@ TEST(Parse, numbers_are_decimal_and_nothing_else) {
 
 TEST(Parse, every_command_knows_json_and_help) {
   const std::vector<std::vector<std::string>> commands{
-      {"journal", "append"}, {"journal", "stat"},   {"journal", "cat"},
-      {"journal", "verify"}, {"journal", "export"}, {"journal", "import"},
-      {"journal", "copy"},   {"journal", "seal"},   {"bench", "journal"}};
+      {"journal", "append"}, {"journal", "stat"},   {"journal", "cat"},    {"journal", "verify"},
+      {"journal", "export"}, {"journal", "import"}, {"journal", "copy"},   {"journal", "seal"},
+      {"bench", "journal"},  {"bench", "engine"},   {"bench", "workflow"}, {"workflow", "check"},
+      {"workflow", "schema"}};
   for (auto words : commands) {
     words.emplace_back("--help");
     const std::string text = parsed<ShowText>(words).text;

@@ -47,6 +47,15 @@ struct Runner {
   Result<void> operator()(const BenchEngineOptions& options) const {
     return run_bench_engine(options, context);
   }
+  Result<void> operator()(const BenchWorkflowOptions& options) const {
+    return run_bench_workflow(options, context);
+  }
+  Result<void> operator()(const WorkflowCheckOptions& options) const {
+    return run_workflow_check(options, context);
+  }
+  Result<void> operator()(const WorkflowSchemaOptions& options) const {
+    return run_workflow_schema(options, context);
+  }
 };
 
 // Messages of other programs, a database server's for example, may have several lines.
@@ -88,6 +97,9 @@ int run_parsed(const CommandLine& line, Clock& clock, Random& random, std::ostre
   const Result<void> done = std::visit(Runner{context}, line.command);
   if (done.ok()) {
     return 0;
+  }
+  if (std::holds_alternative<WorkflowCheckOptions>(line.command)) {
+    return report(done.error(), OutputForm::text, out);  // the files were asked about, and answered
   }
   constexpr int kDamaged = 3;
   const bool damaged = error_info(done.error().code()).exit_code == kDamaged;

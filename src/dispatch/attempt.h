@@ -39,6 +39,7 @@ struct Outcome {
   Payload execution_opts;
   Payload guardrails;
   std::optional<CompletionEncoding> encoding;
+  Payload details = {};
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -48,6 +49,7 @@ struct Outcome {
     v.optional("execution_opts", self.execution_opts);
     v.optional("guardrails", self.guardrails);
     v.optional("completion_encoding", self.encoding);
+    v.optional("details", self.details);
   }
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
@@ -57,12 +59,16 @@ struct AttemptExtras {
   Payload event_wait_timeout;
   Payload deadline;
   Payload trace;
+  std::uint64_t start_to_close_ms = 0;
+  std::uint64_t schedule_to_start_ms = 0;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     v.optional("event_wait_timeout", self.event_wait_timeout);
     v.optional("deadline", self.deadline);
     v.optional("trace", self.trace);
+    v.optional("start_to_close_ms", self.start_to_close_ms);
+    v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
   }
   friend bool operator==(const AttemptExtras&, const AttemptExtras&) = default;
 };
@@ -85,16 +91,20 @@ struct Attempt {
   std::uint32_t attempt_number = 0;
   AttemptStatus status = AttemptStatus::available;
   bool wakeup_emitted = false;
-  bool applied = false;
+  bool applied = false;  // before it ended: it was withdrawn, or it was a timer
 
   // Owned by the projection: where the attempt is indexed, and the run's next attempt.
-  std::uint32_t heap_slot = UINT32_MAX;
   bool in_leases = false;
+  std::uint32_t heap_slot = UINT32_MAX;
+  std::uint32_t timeout_slot = UINT32_MAX;
   Attempt* next_of_run = nullptr;
 
   [[nodiscard]] bool ended() const {
     return status == AttemptStatus::completed || status == AttemptStatus::failed;
   }
+  [[nodiscard]] bool is_timer() const { return handler.view() == kTimerHandler; }
+  // When it has failed unless it is claimed, or ends, before; empty: never.
+  [[nodiscard]] std::optional<TimeMs> times_out_at() const;
   [[nodiscard]] bool holds(const SharedText& claim_id, const Digest& token_hash) const;
 
   template <typename Self, typename Visitor>

@@ -14,21 +14,32 @@ constexpr std::size_t kChildren = 4;
 
 void AttemptHeap::place(std::size_t slot, const Slot& content) {
   heap_[slot] = content;
-  content.attempt->heap_slot = static_cast<std::uint32_t>(slot);
+  slot_of(*content.attempt) = static_cast<std::uint32_t>(slot);
+}
+
+TimeMs AttemptHeap::time_of(const Attempt& attempt) const {
+  switch (by_) {
+    case By::visible_at:
+      return attempt.visible_at;
+    case By::lease_until:
+      return attempt.claim->lease_until;
+    case By::timeout:
+      return attempt.times_out_at().value_or(TimeMs{});
+  }
+  return attempt.visible_at;
 }
 
 void AttemptHeap::push(Attempt& attempt) {
-  const TimeMs at = by_ == By::visible_at ? attempt.visible_at : attempt.claim->lease_until;
   heap_.emplace_back();
-  sift_up(heap_.size() - 1, Slot{at, attempt.order, &attempt});
+  sift_up(heap_.size() - 1, Slot{time_of(attempt), attempt.order, &attempt});
 }
 
 void AttemptHeap::remove(Attempt& attempt) {
-  const std::size_t slot = attempt.heap_slot;
+  const std::size_t slot = slot_of(attempt);
   HOLDFAST_ASSERT(slot < heap_.size() && heap_[slot].attempt == &attempt);
   const Slot last = heap_.back();
   heap_.pop_back();
-  attempt.heap_slot = UINT32_MAX;
+  slot_of(attempt) = UINT32_MAX;
   if (last.attempt != &attempt) {
     const bool rises = slot > 0 && last.before(heap_[(slot - 1) / kChildren]);
     if (rises) {

@@ -1,5 +1,6 @@
 // AttemptHeap: attempts by a time, earliest first, ties in the order they were scheduled. An
-// attempt is in one heap at most and knows its slot, so that it can leave from anywhere. Each slot
+// attempt is in one heap of claims and one of timeouts at most and knows its slots, so that it
+// can leave from anywhere. Each slot
 // holds what is compared and has four slots below it: with a million attempts memory is what a
 // heap waits for, and this touches little of it. The time of an attempt must not change while it
 // is in a heap.
@@ -13,7 +14,7 @@ namespace holdfast {
 
 class AttemptHeap {
  public:
-  enum class By : std::uint8_t { visible_at, lease_until };
+  enum class By : std::uint8_t { visible_at, lease_until, timeout };
   explicit AttemptHeap(By by) : by_(by) {}
 
   [[nodiscard]] bool empty() const { return heap_.empty(); }
@@ -32,6 +33,10 @@ class AttemptHeap {
       return at < other.at || (at == other.at && order < other.order);
     }
   };
+  [[nodiscard]] std::uint32_t& slot_of(Attempt& attempt) const {
+    return by_ == By::timeout ? attempt.timeout_slot : attempt.heap_slot;
+  }
+  [[nodiscard]] TimeMs time_of(const Attempt& attempt) const;
   void place(std::size_t slot, const Slot& content);
   void sift_up(std::size_t slot, const Slot& content);
   void sift_down(std::size_t slot, const Slot& content);

@@ -166,6 +166,7 @@ Result<std::optional<AttemptCompleted>> decide_complete(const DispatchProjection
   fact.result = completion.result;
   fact.execution_opts = completion.execution_opts;
   fact.completion_encoding = completion.encoding;
+  fact.details = completion.details;
   return judged(state, now, std::move(fact));
 }
 
@@ -183,6 +184,10 @@ Result<std::optional<AttemptFailed>> decide_fail(const DispatchProjection& state
   if (retry.has_value()) {
     fact.retry_runnable_key = retry->runnable_key;
     fact.retry_visible_at = retry->visible_at;
+    // The time until a step should be done goes on.
+    if (attempt != nullptr && attempt->extras) {
+      fact.retry_deadline = attempt->extras->deadline;
+    }
   }
   return judged(state, now, std::move(fact));
 }

@@ -55,7 +55,8 @@ Result<AttemptHeartbeat> decide_heartbeat(const DispatchProjection& state, const
 struct Completion {
   Payload result;
   Payload execution_opts;
-  std::optional<CompletionEncoding> encoding;
+  std::optional<CompletionEncoding> encoding = {};
+  Payload details = {};
 };
 // Also conflicting_completion. No value: completed before, by the same claim with the same result.
 Result<std::optional<AttemptCompleted>> decide_complete(const DispatchProjection& state,

@@ -40,6 +40,9 @@ struct AttemptScheduled {
   SharedText workflow;
   SharedText handler;          // who can execute it; empty: the step's own name
   std::uint64_t lease_ms = 0;  // how long a claim holds; 0: the default
+  // After which it has failed; 0: never. From its claim; from visible_at until it is claimed.
+  std::uint64_t start_to_close_ms = 0;
+  std::uint64_t schedule_to_start_ms = 0;
   Payload event_wait_timeout;
   Payload deadline;
   Payload trace;
@@ -57,6 +60,8 @@ struct AttemptScheduled {
     v.optional("workflow", self.workflow);
     v.optional("handler", self.handler);
     v.optional("lease_ms", self.lease_ms);
+    v.optional("start_to_close_ms", self.start_to_close_ms);
+    v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
     v.optional("event_wait_timeout", self.event_wait_timeout);
     v.optional("deadline", self.deadline);
     v.optional("trace", self.trace);
@@ -138,6 +143,7 @@ struct AttemptCompleted {
   Payload execution_opts;  // what the step asked for beside its result
   Payload guardrails;
   std::optional<CompletionEncoding> completion_encoding;
+  Payload details;  // for people: what the step wrote to stderr, for example
   Payload trace;
 
   template <typename Self, typename Visitor>
@@ -151,6 +157,7 @@ struct AttemptCompleted {
     v.optional("execution_opts", self.execution_opts);
     v.optional("guardrails", self.guardrails);
     v.optional("completion_encoding", self.completion_encoding);
+    v.optional("details", self.details);
     v.optional("trace", self.trace);
   }
   friend bool operator==(const AttemptCompleted&, const AttemptCompleted&) = default;

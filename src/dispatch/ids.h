@@ -59,6 +59,10 @@ struct SharedTextEqual {
 
 inline constexpr std::string_view kDefaultQueue = "default";
 
+// The handler of attempts that no worker claims: the engine itself goes on with their run once
+// they are visible.
+inline constexpr std::string_view kTimerHandler = "__timer__";
+
 // <run>:<step>:<attempt>, the name of one attempt at one step of one run.
 SharedText runnable_key(const RunId& run, std::string_view step, std::uint32_t attempt_number);
 

@@ -68,8 +68,8 @@ void append_list(std::string& out, std::string_view name, const std::vector<cons
 }
 
 bool waits(const Attempt& attempt) {
-  return attempt.status == AttemptStatus::available ||
-         attempt.status == AttemptStatus::retry_scheduled;
+  return !attempt.applied && (attempt.status == AttemptStatus::available ||
+                              attempt.status == AttemptStatus::retry_scheduled);
 }
 
 }  // namespace
@@ -102,8 +102,8 @@ std::vector<const Attempt*> DispatchProjection::visible(TimeMs now) const {
 
 std::vector<const Attempt*> DispatchProjection::expired(TimeMs now) const {
   return only(attempts(), [&](const Attempt& attempt) {
-    return attempt.status == AttemptStatus::claimed && attempt.claim->lease_until <= now &&
-           claimable_run(attempt.run_id);
+    return attempt.status == AttemptStatus::claimed && !attempt.applied &&
+           attempt.claim->lease_until <= now && claimable_run(attempt.run_id);
   });
 }
 

@@ -53,6 +53,17 @@ bool Attempt::holds(const SharedText& claim_id, const Digest& token_hash) const 
          equal_secrets(bytes(claim->token_hash), bytes(token_hash));
 }
 
+std::optional<TimeMs> Attempt::times_out_at() const {
+  if (!extras || ended() || applied) {
+    return std::nullopt;
+  }
+  const bool claimed = status == AttemptStatus::claimed;
+  const std::uint64_t limit_ms = claimed ? extras->start_to_close_ms : extras->schedule_to_start_ms;
+  const TimeMs since = claimed ? claim->claimed_at : visible_at;
+  return limit_ms == 0 ? std::nullopt
+                       : std::optional(TimeMs{since.value + static_cast<std::int64_t>(limit_ms)});
+}
+
 DispatchProjection::DispatchProjection(SharedText queue) : queue_(std::move(queue)) {}
 
 const Attempt* DispatchProjection::find(std::string_view runnable_key) const {
@@ -154,6 +165,7 @@ void DispatchProjection::restore(const SharedText& runnable_key, const Attempt& 
   unindex(attempt);
   attempt = old;
   attempt.heap_slot = UINT32_MAX;
+  attempt.timeout_slot = UINT32_MAX;
   index(attempt);
 }
 
@@ -175,7 +187,8 @@ void DispatchProjection::apply(TimeMs at, const AttemptScheduled& fact) {
   attempt.scheduled_at = at;
   attempt.visible_at = fact.visible_at;
   attempt.lease_ms = fact.lease_ms;
-  const AttemptExtras extras{fact.event_wait_timeout, fact.deadline, fact.trace};
+  const AttemptExtras extras{fact.event_wait_timeout, fact.deadline, fact.trace,
+                             fact.start_to_close_ms, fact.schedule_to_start_ms};
   if (!(extras == AttemptExtras{})) {
     attempt.extras = extras;
   }
@@ -198,8 +211,13 @@ void DispatchProjection::apply(TimeMs /*at*/, const AttemptHeartbeat& fact) {
 void DispatchProjection::apply(TimeMs at, const AttemptCompleted& fact) {
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
     attempt.status = AttemptStatus::completed;
-    attempt.outcome = Outcome{
-        at, fact.result, {}, fact.execution_opts, fact.guardrails, fact.completion_encoding};
+    attempt.outcome = Outcome{at,
+                              fact.result,
+                              {},
+                              fact.execution_opts,
+                              fact.guardrails,
+                              fact.completion_encoding,
+                              fact.details};
   });
 }
 
@@ -211,7 +229,7 @@ void DispatchProjection::apply(TimeMs at, const AttemptFailed& fact) {
   }
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
     attempt.status = AttemptStatus::failed;
-    attempt.outcome = Outcome{at, {}, fact.error, {}, {}, {}};
+    attempt.outcome = Outcome{at, {}, fact.error, {}, {}, {}, {}};
   });
 }
 
@@ -282,8 +300,11 @@ bool DispatchProjection::claimable_run(const RunId& id) const {
 // An attempt that can be claimed once its time has come waits in its handler's heap, a claimed
 // one in the heap of leases until advance() finds the lease over.
 void DispatchProjection::index(Attempt& attempt) {
-  if (attempt.ended() || !claimable_run(attempt.run_id)) {
+  if (attempt.ended() || attempt.applied || !claimable_run(attempt.run_id)) {
     return;
+  }
+  if (attempt.times_out_at().has_value()) {
+    timeouts_.push(attempt);
   }
   if (attempt.status == AttemptStatus::claimed) {
     leases_.push(attempt);
@@ -295,6 +316,9 @@ void DispatchProjection::index(Attempt& attempt) {
 }
 
 void DispatchProjection::unindex(Attempt& attempt) {
+  if (attempt.timeout_slot != UINT32_MAX) {
+    timeouts_.remove(attempt);
+  }
   if (attempt.heap_slot == UINT32_MAX) {
     return;
   }
@@ -346,7 +370,9 @@ const Attempt* DispatchProjection::next_claimable(std::span<const SharedText> ha
   };
   if (handlers.empty()) {
     for (const auto& [handler, bucket] : buckets_) {
-      consider(bucket);
+      if (handler.view() != kTimerHandler) {
+        consider(bucket);
+      }
     }
     return best;
   }
@@ -365,7 +391,8 @@ std::optional<TimeMs> DispatchProjection::next_change(std::span<const SharedText
   const auto consider = [&](TimeMs at) { next = next.has_value() ? std::min(*next, at) : at; };
   for (const auto& [handler, bucket] : buckets_) {
     const bool wanted =
-        handlers.empty() || std::find(handlers.begin(), handlers.end(), handler) != handlers.end();
+        handlers.empty() ? handler.view() != kTimerHandler
+                         : std::find(handlers.begin(), handlers.end(), handler) != handlers.end();
     if (wanted && !bucket.ready.empty()) {
       consider(std::max(bucket.ready.top()->visible_at, now));
     }
@@ -374,6 +401,33 @@ std::optional<TimeMs> DispatchProjection::next_change(std::span<const SharedText
     consider(leases_.top()->claim->lease_until);
   }
   return next;
+}
+
+const Attempt* DispatchProjection::timed_out(TimeMs now) const {
+  const Attempt* first = timeouts_.top();
+  return first != nullptr && *first->times_out_at() <= now ? first : nullptr;
+}
+
+std::optional<TimeMs> DispatchProjection::next_timeout() const {
+  return timeouts_.empty() ? std::nullopt : timeouts_.top()->times_out_at();
+}
+
+void DispatchProjection::put_off_timeout(const SharedText& runnable_key) {
+  const auto found = attempts_.find(runnable_key);
+  if (found != attempts_.end() && found->second.timeout_slot != UINT32_MAX) {
+    timeouts_.remove(found->second);
+    put_off_.push_back(runnable_key);
+  }
+}
+
+void DispatchProjection::resume_timeouts() {
+  for (const SharedText& key : std::exchange(put_off_, {})) {
+    const auto found = attempts_.find(key);
+    if (found != attempts_.end()) {
+      unindex(found->second);
+      index(found->second);
+    }
+  }
 }
 
 }  // namespace holdfast

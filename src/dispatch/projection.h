@@ -71,12 +71,21 @@ class DispatchProjection {
   // Makes claims whose lease is over by `now` claimable again. Call it before the two below; it
   // changes no answer but theirs.
   void advance(TimeMs now);
-  // The attempt to claim next: visible or expired, of one of the handlers (all, when empty).
+  // The attempt to claim next: visible or expired, of one of the handlers (all but timers, when
+  // empty).
   [[nodiscard]] const Attempt* next_claimable(std::span<const SharedText> handlers,
                                               TimeMs now) const;
   // When next_claimable may next have another answer because time went by; empty: never.
   [[nodiscard]] std::optional<TimeMs> next_change(std::span<const SharedText> handlers,
                                                   TimeMs now) const;
+
+  // The attempt whose time was up first, by `now`; nullptr when there is none.
+  [[nodiscard]] const Attempt* timed_out(TimeMs now) const;
+  [[nodiscard]] std::optional<TimeMs> next_timeout() const;
+  // Leaves the timeout of an attempt out until something happens to it, or until it is resumed:
+  // for those who cannot deal with it. No part of the state.
+  void put_off_timeout(const SharedText& runnable_key);
+  void resume_timeouts();
 
   // In claim order, those of a run as they were scheduled. These look at every attempt: for
   // inspection, not for the loop.
@@ -137,6 +146,8 @@ class DispatchProjection {
   std::vector<Anomaly> anomalies_;
   std::map<SharedText, Bucket> buckets_;  // by handler
   AttemptHeap leases_{AttemptHeap::By::lease_until};
+  AttemptHeap timeouts_{AttemptHeap::By::timeout};
+  std::vector<SharedText> put_off_;  // timeouts
 };
 
 }  // namespace holdfast

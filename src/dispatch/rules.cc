@@ -20,7 +20,9 @@ bool same_intent(const Attempt& known, const AttemptScheduled& fact) {
   return known.run_id == fact.run_id && known.idempotency_key == fact.idempotency_key &&
          known.attempt_number == fact.attempt_number && known.step == fact.step &&
          known.input == fact.input && known.visible_at == fact.visible_at &&
-         extras.event_wait_timeout == fact.event_wait_timeout && extras.deadline == fact.deadline;
+         extras.event_wait_timeout == fact.event_wait_timeout && extras.deadline == fact.deadline &&
+         extras.start_to_close_ms == fact.start_to_close_ms &&
+         extras.schedule_to_start_ms == fact.schedule_to_start_ms;
 }
 
 // What every fact about an attempt must satisfy. On success `attempt` is set.
@@ -43,7 +45,7 @@ Verdict judge_known(const DispatchProjection& state, const Fact& fact, const Att
 // Heartbeat, completion and failure count only with the current claim, before its lease is over.
 template <typename Fact>
 Verdict judge_claim(const Attempt& attempt, TimeMs at, const Fact& fact) {
-  if (attempt.status != AttemptStatus::claimed ||
+  if (attempt.status != AttemptStatus::claimed || attempt.applied ||
       !attempt.holds(fact.claim_id, fact.claim_token_hash)) {
     return Verdict::refuse(Reason::stale_claim);
   }
@@ -102,7 +104,7 @@ Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptClaimed& 
   if (const Verdict verdict = judge_known(state, fact, attempt); refused(verdict)) {
     return verdict;
   }
-  if (attempt->ended()) {
+  if (attempt->ended() || attempt->applied) {
     return Verdict::refuse(Reason::terminal_attempt);
   }
   if (attempt->status == AttemptStatus::claimed && attempt->claim->lease_until > at) {
@@ -185,9 +187,12 @@ Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const ResultApplie
   }
   const bool completed = attempt->status == AttemptStatus::completed;
   const bool routed_failure = attempt->status == AttemptStatus::failed && fact.routed;
-  const bool timer = attempt->extras && !attempt->extras->event_wait_timeout.empty();
-  return completed || routed_failure || timer ? Verdict::accept()
-                                              : Verdict::refuse(Reason::result_not_completed);
+  const bool timer =
+      attempt->is_timer() || (attempt->extras && !attempt->extras->event_wait_timeout.empty());
+  const bool withdrawn = fact.withdrawn && !attempt->ended();
+  return completed || routed_failure || timer || withdrawn
+             ? Verdict::accept()
+             : Verdict::refuse(Reason::result_not_completed);
 }
 
 Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const RunContinuationFenced& fact) {
@@ -242,6 +247,10 @@ AttemptScheduled retry_intent(const Attempt& failed, const AttemptFailed& fact) 
   intent.workflow = failed.workflow;
   intent.input = failed.input;
   intent.lease_ms = failed.lease_ms;
+  if (failed.extras) {
+    intent.start_to_close_ms = failed.extras->start_to_close_ms;
+    intent.schedule_to_start_ms = failed.extras->schedule_to_start_ms;
+  }
   intent.visible_at = fact.retry_visible_at.value_or(TimeMs{});
   intent.deadline = fact.retry_deadline;
   intent.trace = fact.retry_trace;

@@ -69,7 +69,8 @@ struct ResultApplied {
   static constexpr std::string_view kKind = "runnable_applied";
   RunId run_id;
   SharedText runnable_key;
-  bool routed = false;  // the run goes on by a transition, which a failure may also take
+  bool routed = false;     // the run goes on by a transition, which a failure may also take
+  bool withdrawn = false;  // the run does not want it any more
 };
 
 Verdict judge(const DispatchProjection& state, TimeMs at, const RunQueued& fact);

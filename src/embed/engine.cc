@@ -1,46 +1,16 @@
 #include "holdfast/engine.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include "embed/engine_impl.h"
 #include "embed/listing.h"
 #include "embed/run_wait.h"
 #include "embed/step_outcome.h"
+#include "embed/workflow_builder.h"
+#include "yaml/check_workflow.h"
 
 namespace holdfast {
-
-namespace {
-
-Backoff backoff_of(RetryBackoff backoff) {
-  switch (backoff) {
-    case RetryBackoff::fixed:
-      return Backoff::fixed;
-    case RetryBackoff::linear:
-      return Backoff::linear;
-    case RetryBackoff::exponential:
-      break;
-  }
-  return Backoff::exponential;
-}
-
-// Negative times become longer than any that is allowed, so the definition is refused.
-std::uint64_t time_of(std::chrono::milliseconds time) {
-  return static_cast<std::uint64_t>(time.count());
-}
-
-StepSpec spec_of(const Workflow::Step& step) {
-  StepSpec spec;
-  spec.name = step.name;
-  spec.handler = step.settings.handler;
-  spec.queue = step.settings.queue;
-  spec.after.assign(step.settings.after.begin(), step.settings.after.end());
-  spec.lease_ms = time_of(step.settings.lease);
-  spec.retry.max_attempts = step.settings.retry.max_attempts;
-  spec.retry.delay_ms = time_of(step.settings.retry.delay);
-  spec.retry.max_delay_ms = time_of(step.settings.retry.max_delay);
-  spec.retry.backoff = backoff_of(step.settings.retry.backoff);
-  return spec;
-}
-
-}  // namespace
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::Engine(Engine&& other) noexcept = default;
@@ -53,19 +23,36 @@ Result<Engine> Engine::open(std::string_view url, const EngineOptions& options) 
 }
 
 Result<void> Engine::register_workflow(const Workflow& workflow) {
-  WorkflowSpec spec;
-  spec.workflow = workflow.name();
-  spec.version = workflow.version();
-  for (const Workflow::Step& step : workflow.steps()) {
-    spec.steps.push_back(spec_of(step));
-  }
-  HOLDFAST_TRY(const auto definition, Definition::create(spec));
+  HOLDFAST_TRY(const auto definition, Definition::create(spec_of(workflow)));
   return impl_->add_definition(definition);
+}
+
+Result<void> Engine::register_workflow(const WorkflowDefinition& workflow) {
+  return register_workflow_json(workflow.json());
 }
 
 Result<void> Engine::register_workflow_json(std::string_view spec) {
   HOLDFAST_TRY(const auto definition, Definition::parse(spec));
   return impl_->add_definition(definition);
+}
+
+Result<void> Engine::register_workflow_yaml(std::string_view text, std::string_view name) {
+  HOLDFAST_TRY(const auto definition, load_workflow(text, name));
+  return impl_->add_definition(definition);
+}
+
+Result<void> Engine::register_workflow_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code error;
+  if (!file && !std::filesystem::exists(path, error)) {
+    return Error{ErrorCode::not_found, "there is no file " + path}.with("path", path);
+  }
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (!file || file.bad()) {
+    return Error{ErrorCode::permission_denied, "the file " + path + " cannot be read"}.with("path",
+                                                                                            path);
+  }
+  return register_workflow_yaml(text, path);
 }
 
 Result<void> Engine::register_handler(std::string_view name, StepHandler handler) {
@@ -80,6 +67,54 @@ Result<StartedRun> Engine::start(std::string_view workflow, std::string_view inp
 Result<void> Engine::cancel(std::string_view run_id, const CancelOptions& options) {
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
   return impl_->cancel(run, options);
+}
+
+Result<void> Engine::resume(std::string_view run_id, const DecisionOptions& options) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->resolve(run, ManualAction::resumed, options);
+}
+
+Result<void> Engine::approve(std::string_view run_id, const DecisionOptions& options) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->resolve(run, ManualAction::approved, options);
+}
+
+Result<void> Engine::reject(std::string_view run_id, const DecisionOptions& options) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->resolve(run, ManualAction::rejected, options);
+}
+
+Result<void> Engine::signal(std::string_view run_id, std::string_view event,
+                            std::string_view payload, const SignalOptions& options) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->signal(run, event, payload, options);
+}
+
+Result<StartedRun> Engine::replay(std::string_view run_id, const ReplayOptions& options) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->replay(run, options);
+}
+
+Result<StartedRun> Engine::continue_as_new(std::string_view run_id, std::string_view input,
+                                           std::string_view key) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->continue_as_new(run, input, key);
+}
+
+Result<void> Engine::set_search_attributes(std::string_view run_id, std::string_view changes,
+                                           std::string_view idempotency_key) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->set_search_attributes(run, changes, idempotency_key);
+}
+
+Result<void> Engine::archive(std::string_view run_id, std::string_view reason) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->archive(run, reason);
+}
+
+Result<void> Engine::unarchive(std::string_view run_id) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->unarchive(run);
 }
 
 Result<std::optional<ExecutedStep>> Engine::execute_next(std::chrono::milliseconds wait_up_to) {

@@ -1,5 +1,7 @@
 #include "embed/engine_impl.h"
 
+#include "embed/built_in.h"
+#include "embed/objects.h"
 #include "embed/step_outcome.h"
 #include "embed/views.h"
 #include "engine/stored_run.h"
@@ -9,17 +11,30 @@ namespace holdfast {
 
 namespace {
 
-Result<Payload> object_of(std::string_view field, std::string_view text) {
-  auto json = JsonText::parse(text);
-  if (!json.ok()) {
-    return std::move(json).error().in("the " + std::string(field));
+// Tells the program what log steps say.
+class LogTeller final : public CommitObserver {
+ public:
+  explicit LogTeller(std::function<void(const LogMessage&)> log) : log_(std::move(log)) {}
+
+  void committed(const CommitReport& report) override {
+    for (const LogLine& line : report.lines) {
+      const auto json = Json::parse(line.line.view());
+      const auto text = [&](std::string_view name) {
+        const auto member = json.ok() ? json.value().find(name) : std::nullopt;
+        return std::string(member.has_value() ? member->string().value_or("") : "");
+      };
+      try {
+        log_({to_string(line.run_id), line.workflow.str(), line.step.str(), text("level"),
+              text("message"), line.at.value});
+      } catch (...) {
+        // The run does not depend on who listens.
+      }
+    }
   }
-  if (!json.value().is_object()) {
-    return Error{ErrorCode::invalid_argument, "the " + std::string(field) + " is no JSON object"}
-        .with("field", field);
-  }
-  return Payload(json.value());
-}
+
+ private:
+  std::function<void(const LogMessage&)> log_;
+};
 
 StartedRun public_form(const Started& started) {
   return StartedRun{to_string(started.run_id), started.existed};
@@ -35,8 +50,13 @@ Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) 
   if (!run->started().has_value()) {
     return std::optional<Started>();
   }
-  const SharedText trigger = command.trigger.empty() ? SharedText("manual") : command.trigger;
-  if (run->started()->input != command.input || run->started()->trigger != trigger) {
+  HOLDFAST_TRY(RunProjection * known, turn.state().run(command.run_id));
+  StartRun same = command;
+  if (known->definition() != nullptr) {
+    same.definition = known->definition();
+  }
+  const auto facts = decide_start(*known, same, EngineSurroundings(turn), turn.now());
+  if (!facts.ok()) {
     return Error{ErrorCode::idempotency_conflict,
                  "a run was started under this key with another input or trigger"}
         .with("run_id", to_string(command.run_id));
@@ -89,16 +109,26 @@ Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::string_view url,
     loop.notifier = impl->notifier_.get();
     loop.record_wakeups = options.record_notices;
   }
+  if (options.log) {
+    impl->observer_ = std::make_unique<LogTeller>(options.log);
+    loop.observer = impl->observer_.get();
+  }
+  impl->handlers_ = std::make_shared<const HandlerTable>(built_in_handlers(options.credential));
+  impl->set_skills();
   HOLDFAST_TRY(impl->loop_, Loop::open(std::move(journal), impl->clock_, impl->random_, loop));
   return impl;
 }
 
 Result<void> Engine::Impl::add_definition(const std::shared_ptr<const Definition>& definition) {
-  loop_->add_definition(definition);
+  HOLDFAST_CHECK(check_timezones(*definition));
+  HOLDFAST_CHECK(loop_->register_definition(definition));
   const std::scoped_lock lock(mutex_);
   for (const Step& step : definition->steps()) {
     if (!step.queue.empty()) {
       queues_.insert(step.queue);
+    }
+    if (step.spec.compensate.has_value() && !step.spec.compensate->queue.empty()) {
+      queues_.insert(step.spec.compensate->queue);
     }
   }
   set_skills();
@@ -132,9 +162,6 @@ void Engine::Impl::set_skills() {
 
 Result<Hands> Engine::Impl::hands() {
   const std::scoped_lock lock(mutex_);
-  if (handlers_->empty()) {
-    return Error{ErrorCode::unknown_handler, "no handler is registered in this engine"};
-  }
   return Hands{handlers_, skills_};
 }
 
@@ -147,6 +174,8 @@ HandlerOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& 
                         command.child_key = key;
                         command.queue = options.queue;
                         command.trigger = options.trigger;
+                        command.on_parent_close =
+                            options.cancel_with_parent ? ParentClose::cancel : ParentClose::detach;
                         HOLDFAST_TRY(command.input, object_of("input", input));
                         if (!options.metadata.empty()) {
                           HOLDFAST_TRY(command.metadata, object_of("metadata", options.metadata));
@@ -163,7 +192,7 @@ Result<StartedRun> Engine::Impl::start_child(const Assignment& parent, std::stri
   HOLDFAST_TRY(const Started started,
                loop_->ask<Started>([command, run = parent.run_id, name = std::string(workflow)](
                                        Turn& turn) mutable -> Result<Started> {
-                 HOLDFAST_TRY(command.definition, turn.definitions().current(name));
+                 HOLDFAST_TRY(command.definition, current_definition(turn, name));
                  return holdfast::start_child(turn, run, command);
                }));
   return public_form(started);
@@ -201,7 +230,7 @@ Result<StartedRun> Engine::Impl::start(std::string_view workflow, std::string_vi
   HOLDFAST_TRY(const Started started,
                loop_->ask<Started>([command, origin, by_key, name = std::string(workflow)](
                                        Turn& turn) mutable -> Result<Started> {
-                 HOLDFAST_TRY(command.definition, turn.definitions().current(name));
+                 HOLDFAST_TRY(command.definition, current_definition(turn, name));
                  if (by_key) {
                    HOLDFAST_TRY(const auto known, find_by_key(turn, command));
                    if (known.has_value()) {
@@ -211,22 +240,6 @@ Result<StartedRun> Engine::Impl::start(std::string_view workflow, std::string_vi
                  return start_run(turn, command, origin);
                }));
   return public_form(started);
-}
-
-Result<void> Engine::Impl::cancel(const RunId& run, const CancelOptions& options) {
-  CommandSource source;
-  source.source = "embedded";
-  source.actor = options.actor;
-  source.comment = options.comment;
-  source.idempotency_key = options.idempotency_key;
-  HOLDFAST_TRY(const Done done, loop_->ask<Done>([run, source](Turn& turn) -> Result<Done> {
-    HOLDFAST_TRY(const RunProjection* known, turn.state().run(run));
-    HOLDFAST_TRY(const RunFacts facts, decide_cancel(*known, source, turn.now()));
-    HOLDFAST_CHECK(emit_with_attempts(turn, run, facts));
-    return Done{};
-  }));
-  static_cast<void>(done);
-  return {};
 }
 
 Result<void> Engine::Impl::work(std::size_t threads, const std::stop_token& stop) {

@@ -1,6 +1,7 @@
 // Engine::Impl: the loop, and what this process can execute.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,16 @@ class Engine::Impl {
   Result<StartedRun> start(std::string_view workflow, std::string_view input,
                            const StartOptions& options);
   Result<void> cancel(const RunId& run, const CancelOptions& options);
+  Result<void> resolve(const RunId& run, ManualAction action, const DecisionOptions& options);
+  Result<void> signal(const RunId& run, std::string_view event, std::string_view payload,
+                      const SignalOptions& options);
+  Result<StartedRun> replay(const RunId& run, const ReplayOptions& options);
+  Result<StartedRun> continue_as_new(const RunId& run, std::string_view input,
+                                     std::string_view key);
+  Result<void> set_search_attributes(const RunId& run, std::string_view changes,
+                                     std::string_view idempotency_key);
+  Result<void> archive(const RunId& run, std::string_view reason);
+  Result<void> unarchive(const RunId& run);
   Result<void> work(std::size_t threads, const std::stop_token& stop);
   Result<RunView> inspect(const RunId& run);
   Result<EngineStats> stats();
@@ -39,10 +50,14 @@ class Engine::Impl {
   Result<StartedRun> start_child(const Assignment& parent, std::string_view workflow,
                                  const StartChild& asked);
   void set_skills();
+  // Decides something about a run that exists; everything it means is one commit.
+  using Decision = std::function<Result<RunFacts>(RunProjection& run, Turn& turn)>;
+  Result<void> decide(const RunId& run, Decision decision);
 
   SystemClock clock_;
   SystemRandom random_;
-  std::unique_ptr<DispatchNotifier> notifier_;  // outlives the loop
+  std::unique_ptr<DispatchNotifier> notifier_;  // these outlive the loop
+  std::unique_ptr<CommitObserver> observer_;
   std::unique_ptr<Loop> loop_;
 
   std::mutex mutex_;  // guards what follows

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "workflow/activation.h"
 #include "workflow/execution_opts.h"
 
 namespace holdfast {
@@ -50,6 +51,21 @@ HandlerOutcome completion_of(const StepResult& result) {
   return completion;
 }
 
+HandlerOutcome continuation_of(const StepResult& result) {
+  const auto input = JsonText::parse(result.text());
+  if (!input.ok() || !input.value().is_object()) {
+    return failure_of("invalid_result", "the input of the next run is no JSON object", false);
+  }
+  Completion completion;
+  completion.result = JsonText();
+  JsonWriter opts;
+  opts.begin_object().key("continue_as_new").begin_object();
+  opts.member("key", result.code()).member("input", input.value());
+  opts.end_object().end_object();
+  completion.execution_opts = std::move(opts).take_text();
+  return completion;
+}
+
 Completion deferral_of(const StepResult& result) {
   Completion completion;
   completion.result = JsonText();
@@ -77,6 +93,8 @@ HandlerOutcome outcome_of(const StepResult& result) {
     }
     case StepResult::Kind::defer:
       return deferral_of(result);
+    case StepResult::Kind::continue_as_new:
+      return continuation_of(result);
     case StepResult::Kind::fail:
       break;
   }
@@ -85,8 +103,11 @@ HandlerOutcome outcome_of(const StepResult& result) {
 
 StepResult::Kind kind_of(const HandlerOutcome& outcome) {
   if (const auto* completion = std::get_if<Completion>(&outcome)) {
-    return execution_opts(completion->execution_opts).defer.has_value() ? StepResult::Kind::defer
-                                                                        : StepResult::Kind::ok;
+    const ExecutionOpts opts = execution_opts(completion->execution_opts);
+    if (opts.continue_as_new.has_value()) {
+      return StepResult::Kind::continue_as_new;
+    }
+    return opts.defer.has_value() ? StepResult::Kind::defer : StepResult::Kind::ok;
   }
   const Failure& failure = std::get<Failure>(outcome);
   if (!failure.retryable) {
@@ -97,10 +118,18 @@ StepResult::Kind kind_of(const HandlerOutcome& outcome) {
 }
 
 StepInfo info_of(const Assignment& assignment) {
-  return StepInfo{to_string(assignment.run_id),  assignment.workflow.str(),
-                  assignment.step.str(),         assignment.queue.str(),
-                  assignment.runnable_key.str(), assignment.idempotency_key.str(),
-                  assignment.attempt_number};
+  const Activation activation = parse_activation(assignment.step.view());
+  StepInfo info;
+  info.run_id = to_string(assignment.run_id);
+  info.workflow = assignment.workflow.str();
+  info.step = activation.compensation ? assignment.step.str() : std::string(activation.step);
+  info.queue = assignment.queue.str();
+  info.runnable_key = assignment.runnable_key.str();
+  info.idempotency_key = assignment.idempotency_key.str();
+  info.attempt = assignment.attempt_number;
+  info.visit = activation.visit;
+  info.item = activation.item.has_value() ? static_cast<std::int64_t>(*activation.item) : -1;
+  return info;
 }
 
 }  // namespace holdfast

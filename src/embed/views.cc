@@ -26,6 +26,9 @@ RunView view_of(const SnapshotSource& source) {
   if (run.is_terminal()) {
     view.ended_at_ms = run.terminal_at().value;
     view.error = text_of(run.terminal()->error);
+    if (run.terminal()->status == TerminalStatus::completed) {
+      view.result = run.terminal()->result.empty() ? view.context : text_of(run.terminal()->result);
+    }
   }
   if (const RunId parent = parent_of(run); !parent.empty()) {
     view.parent_run_id = to_string(parent);

@@ -6,13 +6,6 @@ namespace holdfast {
 
 namespace {
 
-Result<void> schedule(Turn& turn, const Runnable& runnable, const SharedText& workflow) {
-  const AttemptScheduled intent = intent_of(runnable, workflow);
-  DispatchProjection& queue = turn.state().queue(intent.queue);
-  HOLDFAST_TRY(const auto fact, decide_schedule(queue, intent, turn.now()));
-  return fact.has_value() ? turn.emit(intent.queue, *fact) : Result<void>();
-}
-
 // The queue that knows the attempt, or why none does.
 Result<DispatchProjection*> queue_with(Turn& turn, const ClaimProof& proof) {
   DispatchProjection* queue = turn.state().queue_of(proof.runnable_key.view());
@@ -42,7 +35,8 @@ Result<RunProjection*> run_with_definition(Turn& turn, const RunId& id) {
 // The run takes in how an attempt ended. Without the definition it stays for those who have it.
 Result<void> apply_outcome(Turn& turn, const Attempt& attempt) {
   HOLDFAST_TRY(RunProjection * run, run_with_definition(turn, attempt.run_id));
-  HOLDFAST_TRY(const RunFacts facts, decide_apply(*run, attempt, turn.now()));
+  HOLDFAST_TRY(const RunFacts facts,
+               decide_apply(*run, attempt, EngineSurroundings(turn), turn.now()));
   return emit_with_attempts(turn, attempt.run_id, facts);
 }
 
@@ -64,6 +58,15 @@ Assignment assignment_of(const Attempt& attempt, const SharedText& queue) {
   return given;
 }
 
+// What the engine's own workers carry out is written in the definition.
+Result<void> add_definition(Turn& turn, Assignment& given) {
+  if (given.handler.view() == kHttpHandler || given.handler.view() == kExecHandler) {
+    HOLDFAST_TRY(const RunProjection* run, turn.state().run(given.run_id));
+    given.definition = run->definition();
+  }
+  return {};
+}
+
 bool is_unknown_definition(const Result<void>& result) {
   return !result.ok() && result.error().code() == ErrorCode::unknown_workflow;
 }
@@ -76,52 +79,16 @@ ClaimProof proof_of(const Assignment& assignment) {
 }
 
 Result<void> emit_with_attempts(Turn& turn, const RunId& run, const RunFacts& facts) {
-  for (const RunFact& fact : facts) {
-    HOLDFAST_CHECK(turn.emit(fact));
-    if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
-      const SharedText workflow = turn.state().held(run).started()->workflow;
-      for (const Runnable& runnable : planned->runnables) {
-        HOLDFAST_CHECK(schedule(turn, runnable, workflow));
-      }
-    }
-  }
-  return {};
+  Consequences consequences(turn);
+  HOLDFAST_CHECK(consequences.record(run, facts));
+  return consequences.settle();
 }
 
 Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id) {
-  LiveState& state = turn.state();
-  bool exists = false;
-  if (id == IdOrigin::given) {
-    HOLDFAST_TRY(exists, state.run_exists(command.run_id));
-  }
-  RunProjection* run = nullptr;
-  if (exists) {
-    HOLDFAST_TRY(run, state.run(command.run_id));
-  } else {
-    run = &state.new_run(command.run_id);
-  }
-  HOLDFAST_TRY(const RunFacts facts, decide_start(*run, command, turn.now()));
-  if (facts.empty()) {
-    return Started{command.run_id, true};
-  }
-  run->attach(command.definition);
-  HOLDFAST_CHECK(turn.emit_definition(*command.definition));
-  const SharedText workflow = command.definition->workflow();
-  const SharedText queue = command.queue.empty() ? SharedText(kDefaultQueue) : command.queue;
-  for (const RunFact& fact : facts) {
-    HOLDFAST_CHECK(turn.emit(fact));
-  }
-  HOLDFAST_CHECK(
-      turn.emit_listing({command.run_id, workflow, queue}, {command.run_id, workflow, queue}));
-  HOLDFAST_CHECK(turn.emit(queue, RunQueued{command.run_id, queue}));
-  for (const RunFact& fact : facts) {
-    if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
-      for (const Runnable& runnable : planned->runnables) {
-        HOLDFAST_CHECK(schedule(turn, runnable, workflow));
-      }
-    }
-  }
-  return Started{command.run_id, false};
+  Consequences consequences(turn);
+  HOLDFAST_TRY(const Started started, consequences.start(command, id));
+  HOLDFAST_CHECK(consequences.settle());
+  return started;
 }
 
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
@@ -134,6 +101,7 @@ Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
       HOLDFAST_CHECK(turn.emit(name, *claim));
       Assignment given = assignment_of(*queue.find(claim->runnable_key.view()), name);
       given.token = applicant.token;
+      HOLDFAST_CHECK(add_definition(turn, given));
       return std::optional(std::move(given));
     }
   }
@@ -142,6 +110,12 @@ Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
 
 Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Completion& completion) {
   HOLDFAST_TRY(DispatchProjection * queue, queue_with(turn, proof));
+  if (const auto run = turn.state().run(proof.run_id); run.ok()) {
+    if (const auto fault =
+            output_fault(*run.value(), proof.runnable_key.view(), completion.result)) {
+      return fail_attempt(turn, proof, Failure{*fault, false, std::nullopt});
+    }
+  }
   HOLDFAST_TRY(const auto fact, decide_complete(*queue, proof, completion, turn.now()));
   if (!fact.has_value()) {
     return {};
@@ -172,7 +146,7 @@ Result<void> fail_attempt(Turn& turn, const ClaimProof& proof, const Failure& fa
   HOLDFAST_CHECK(turn.emit(queue->queue(), *fact));
   HOLDFAST_TRY(const RunFacts facts,
                decide_after_failure(*run, *queue->find(proof.runnable_key.view()), failure.error,
-                                    planned, turn.now()));
+                                    planned, EngineSurroundings(turn), turn.now()));
   return emit_with_attempts(turn, proof.run_id, facts);
 }
 
@@ -185,11 +159,120 @@ Result<TimeMs> heartbeat(Turn& turn, const ClaimProof& proof) {
 
 Result<Started> start_child(Turn& turn, const RunId& parent, const StartChild& command) {
   HOLDFAST_TRY(RunProjection * run, turn.state().run(parent));
+  turn.definitions().keep(command.definition);
+  const RunId child = child_run_id(parent, command);
   HOLDFAST_TRY(const RunFacts facts, decide_start_child(*run, command, turn.now()));
   HOLDFAST_CHECK(emit_with_attempts(turn, parent, facts));
-  const auto link = run->children().find(child_run_id(parent, command));
+  if (!facts.empty()) {
+    return Started{child, false};
+  }
+  // A parent whose child was never started is repaired.
+  const auto link = run->children().find(child);
   HOLDFAST_ASSERT(link != run->children().end());
   return start_run(turn, start_of_child(link->second, command.definition), IdOrigin::given);
+}
+
+namespace {
+
+// Claims for the engine itself, so that it may say how the attempt ended.
+Result<ClaimProof> claim_for_engine(Turn& turn, DispatchProjection& queue, const Attempt& attempt,
+                                    const EngineApplicant& as_engine) {
+  const Applicant engine = as_engine();
+  HOLDFAST_TRY(const AttemptClaimed claim,
+               decide_claim(queue, attempt.runnable_key.view(), engine.claimant, turn.now()));
+  HOLDFAST_CHECK(turn.emit(queue.queue(), claim));
+  return ClaimProof{attempt.run_id, attempt.runnable_key, engine.claimant.claim_id,
+                    engine.claimant.token_hash};
+}
+
+Payload timeout_error(const Attempt& attempt, bool claimed) {
+  JsonWriter writer;
+  writer.begin_object();
+  writer.member("code", claimed ? "start_to_close_timeout" : "schedule_to_start_timeout");
+  writer.member("message", claimed ? "the attempt was not over in time"
+                                   : "no worker claimed the attempt in time");
+  writer.member("step", attempt.step.view());
+  writer.member("retryable", claimed).end_object();
+  return std::move(writer).take_text();
+}
+
+// It is the store that failed, not what was asked of it.
+bool is_of_store(const Error& error) {
+  const int exit_code = error_info(error.code()).exit_code;
+  return exit_code == 3 || exit_code == 5;
+}
+
+Result<void> go_on_at(Turn& turn, const Attempt& timer) {
+  const RunId id = timer.run_id;
+  HOLDFAST_TRY(RunProjection * run, run_with_definition(turn, id));
+  HOLDFAST_TRY(const RunFacts facts,
+               decide_timer(*run, timer.runnable_key.view(), EngineSurroundings(turn), turn.now()));
+  if (facts.empty()) {
+    return Error{ErrorCode::invalid_transition, "nothing waits for the timer"};
+  }
+  return emit_with_attempts(turn, id, facts);
+}
+
+Result<void> fail_late(Turn& turn, DispatchProjection& queue, const Attempt& late,
+                       const EngineApplicant& engine) {
+  const bool claimed = late.status == AttemptStatus::claimed;
+  ClaimProof proof{late.run_id, late.runnable_key, {}, {}};
+  if (claimed && late.claim->lease_until > turn.now()) {
+    proof.claim_id = late.claim->claim_id;
+    proof.token_hash = late.claim->token_hash;
+  } else {
+    HOLDFAST_TRY(proof, claim_for_engine(turn, queue, late, engine));
+  }
+  const Failure failure{timeout_error(late, claimed), claimed, std::nullopt};
+  HOLDFAST_CHECK(fail_attempt(turn, proof, failure));
+  turn.withdraw_claim(proof.runnable_key);
+  return {};
+}
+
+}  // namespace
+
+Result<bool> fire_timer(Turn& turn, const EngineApplicant& engine) {
+  static const std::vector<SharedText> timers{SharedText(kTimerHandler)};
+  for (const auto& [name, queue] : turn.state().queues()) {
+    queue->advance(turn.now());
+    const Attempt* timer = queue->next_claimable(timers, turn.now());
+    if (timer == nullptr) {
+      continue;
+    }
+    const Turn::Mark mark = turn.mark();
+    const Result<void> fired = go_on_at(turn, *timer);
+    if (!fired.ok()) {
+      turn.roll_back_to(mark);
+      if (is_of_store(fired.error())) {
+        return fired.error();
+      }
+      // Whoever can deal with it may do so; here it comes back when this claim is over.
+      HOLDFAST_CHECK(claim_for_engine(turn, *queue, *timer, engine));
+    }
+    return true;
+  }
+  return false;
+}
+
+Result<bool> fail_timed_out(Turn& turn, const EngineApplicant& engine) {
+  for (const auto& [name, queue] : turn.state().queues()) {
+    const Attempt* late = queue->timed_out(turn.now());
+    if (late == nullptr) {
+      continue;
+    }
+    const SharedText key = late->runnable_key;
+    const Turn::Mark mark = turn.mark();
+    const Result<void> failed = fail_late(turn, *queue, *late, engine);
+    if (!failed.ok()) {
+      turn.roll_back_to(mark);
+      if (is_of_store(failed.error())) {
+        return failed.error();
+      }
+      queue->put_off_timeout(key);  // those who know the definition deal with it
+    }
+    return true;
+  }
+  return false;
 }
 
 }  // namespace holdfast

@@ -3,24 +3,19 @@
 // listing and its first attempts. So each costs one commit.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "dispatch/decide.h"
-#include "engine/turn.h"
+#include "engine/consequences.h"
 #include "engine/waiting_worker.h"
 #include "workflow/decide.h"
 
 namespace holdfast {
 
-// Emits the facts of one run, and the attempts that planned runnables ask for.
+// Writes the facts of one run and all they mean for others.
 Result<void> emit_with_attempts(Turn& turn, const RunId& run, const RunFacts& facts);
 
-// Whether the id may be in use already: one the caller made up, or one that was just drawn.
-enum class IdOrigin : std::uint8_t { given, fresh };
-struct Started {
-  RunId run_id;
-  bool existed = false;
-};
 Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id);
 
 // The next attempt the claimant can execute, in the first of the queues that has one.
@@ -36,6 +31,13 @@ Result<TimeMs> heartbeat(Turn& turn, const ClaimProof& proof);
 
 // Starts a child of a run; both are one commit.
 Result<Started> start_child(Turn& turn, const RunId& parent, const StartChild& command);
+
+// Who the engine is when it claims something itself.
+using EngineApplicant = std::function<Applicant()>;
+// One timer that is due did what it is there for. False: none is due.
+Result<bool> fire_timer(Turn& turn, const EngineApplicant& engine);
+// One attempt whose time is up has failed. False: there is none.
+Result<bool> fail_timed_out(Turn& turn, const EngineApplicant& engine);
 
 // Carries out what other writers have left undone, as far as the definitions are known: first
 // schedules what is planned, then applies what is completed, then starts missing children.

@@ -84,12 +84,45 @@ void Core::drop_claims_of_ended_runs() {
   }
 }
 
+// Those whose attempts are not wanted any more, and those whose runs go back: the latter still
+// report, so that what they did can be compensated.
+void Core::stop_handlers(const GroupFacts& facts) {
+  if (facts.withdrawn.empty() && facts.going_back.empty()) {
+    return;
+  }
+  const std::set<SharedText> withdrawn(facts.withdrawn.begin(), facts.withdrawn.end());
+  std::vector<SharedText> dropped;
+  for (const auto& [claim_id, claim] : held_) {
+    if (withdrawn.contains(claim.proof.runnable_key)) {
+      dropped.push_back(claim_id);
+      effects_.emplace_back([lost = claim.lost, id = claim_id] {
+        lost(id, Error{ErrorCode::stale_claim, "the attempt was withdrawn"});
+      });
+    } else if (std::find(facts.going_back.begin(), facts.going_back.end(), claim.proof.run_id) !=
+               facts.going_back.end()) {
+      effects_.emplace_back([lost = claim.lost, id = claim_id] {
+        lost(id, Error{ErrorCode::invalid_transition, "the run goes back"});
+      });
+    }
+  }
+  for (const SharedText& claim_id : dropped) {
+    drop(claim_id);
+  }
+}
+
 void Core::post(CommandPtr command) {
   if (stopped_.has_value()) {
     command->settle(*stopped_);
     return;
   }
   inbox_.push_back(std::move(command));
+}
+
+void Core::definitions_changed() {
+  recover_ = true;
+  for (const auto& [name, queue] : state_.queues()) {
+    queue->resume_timeouts();
+  }
 }
 
 void Core::wait_for_work(const WaitingWorkerPtr& worker) {
@@ -157,7 +190,7 @@ bool Core::has_work(TimeMs now) const {
   const auto timer = next_timer(now);
   return !inbox_.empty() || (look_ && writing_ == nullptr) ||
          (recover_ && !state_.has_no_debts()) || (serve_again_ && somebody_wants_work()) ||
-         (timer.has_value() && *timer <= now);
+         !schedules_.is_fresh(state_) || (timer.has_value() && *timer <= now);
 }
 
 void Core::decide(TimeMs now) {
@@ -184,6 +217,10 @@ void Core::decide(TimeMs now) {
     stats_.recovered += paid.value();
   }
   decide_commands(turn);
+  if (const Result<void> kept = keep_time(turn); !kept.ok()) {
+    stop(kept.error());
+    return;
+  }
   send_heartbeats(turn);
   serve_waiting(turn);
   building_->end = state_.undo().mark();
@@ -208,6 +245,34 @@ void Core::decide_commands(Turn& turn) {
     building_->commands.push_back(std::move(command));
     serve_again_ = true;
   }
+}
+
+Result<void> Core::keep_time(Turn& turn) {
+  schedules_.refresh(state_, definitions_, turn.now());
+  bool more = true;
+  while (more && building_->facts.commit.bytes() < options_.max_group_bytes) {
+    more = start_due(turn);
+    HOLDFAST_TRY(const bool fired, fire_timer(turn, options_.applicant));
+    HOLDFAST_TRY(const bool failed, fail_timed_out(turn, options_.applicant));
+    more = more || fired || failed;
+    serve_again_ = serve_again_ || more;
+  }
+  return {};
+}
+
+// A run that cannot be started (its definition wants an input) leaves nothing behind.
+bool Core::start_due(Turn& turn) {
+  auto due = schedules_.take_due(turn.now());
+  if (!due.has_value()) {
+    return false;
+  }
+  const Turn::Mark mark = turn.mark();
+  if (start_run(turn, due->start, IdOrigin::given).ok()) {
+    building_->due.push_back(*std::move(due));
+  } else {
+    turn.roll_back_to(mark);
+  }
+  return true;
 }
 
 void Core::send_heartbeats(Turn& turn) {
@@ -282,6 +347,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     if (!group->facts.ended.empty()) {
       drop_claims_of_ended_runs();
     }
+    stop_handlers(group->facts);
     state_.trim_cache();
     ++stats_.commits;
     stats_.facts += group->entries;
@@ -327,7 +393,8 @@ CommitReport Core::report_of(Group& group, Position position) {
   }
   std::erase_if(group.facts.wakeups,
                 [&](const Wakeup& wakeup) { return claimed.contains(wakeup.runnable_key); });
-  return CommitReport{position, group.entries, group.bytes, std::move(group.facts.wakeups)};
+  return CommitReport{position, group.entries, group.bytes, std::move(group.facts.wakeups),
+                      std::move(group.facts.lines)};
 }
 
 void Core::take_back() {
@@ -342,6 +409,9 @@ void Core::take_back() {
     commands.insert(commands.end(), group->commands.begin(), group->commands.end());
     for (Group::Given& given : group->given) {
       workers.push_back(std::move(given.worker));
+    }
+    for (const Schedules::Due& due : group->due) {
+      schedules_.put_back(due);
     }
     for (const SharedText& claim_id : group->beaten) {
       const auto claim = held_.find(claim_id);
@@ -413,7 +483,18 @@ std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
 }
 
 std::optional<TimeMs> Core::next_timer(TimeMs now) const {
+  static const std::vector<SharedText> timers{SharedText(kTimerHandler)};
   auto next = next_claimable_at(now);
+  const auto consider = [&](const std::optional<TimeMs>& at) {
+    if (at.has_value() && (!next.has_value() || *at < *next)) {
+      next = at;
+    }
+  };
+  consider(schedules_.next());
+  for (const auto& [name, queue] : state_.queues()) {
+    consider(queue->next_change(timers, now));
+    consider(queue->next_timeout());
+  }
   if (!beats_.empty() && (!next.has_value() || beats_.begin()->first < *next)) {
     next = beats_.begin()->first;
   }

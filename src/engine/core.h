@@ -23,10 +23,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "engine/chain.h"
 #include "engine/command.h"
 #include "engine/live_state.h"
 #include "engine/run_waits.h"
+#include "engine/schedules.h"
 #include "engine/waiting_worker.h"
 #include "journal/journal.h"
 
@@ -37,6 +39,10 @@ struct CoreOptions {
   std::size_t max_group_bytes = 8U << 20U;
   // A checkpoint is due after this many entries, and at least four for each live attempt.
   std::uint64_t checkpoint_every = 100'000;
+  // Who the engine is when it claims something itself, each time with a new token.
+  EngineApplicant applicant = [] {
+    return Applicant{{"engine", sha256("engine"), "engine", {}}, "engine"};
+  };
 };
 
 struct CoreStats {
@@ -54,6 +60,7 @@ struct CommitReport {
   std::size_t entries = 0;
   std::size_t bytes = 0;
   std::vector<Wakeup> wakeups;  // new attempts that nobody here has claimed at once
+  std::vector<LogLine> lines;   // of log steps
 };
 
 // A claim this process holds and keeps alive.
@@ -78,8 +85,8 @@ class Core {
   bool stop_waiting(const WaitingWorkerPtr& worker);
   // No more heartbeats for a claim.
   void drop(const SharedText& claim_id);
-  // What could not be recovered for want of a definition may be now.
-  void definitions_changed() { recover_ = true; }
+  // What could not be done for want of a definition may be now.
+  void definitions_changed();
   // Others may have written: takes that in.
   void look_for_changes() { look_ = true; }
 
@@ -134,6 +141,7 @@ class Core {
     };
     std::vector<Given> given;
     std::vector<SharedText> beaten;                  // claims that got a heartbeat
+    std::vector<Schedules::Due> due;                 // what schedules have started
     std::vector<std::pair<SharedText, Error>> lost;  // claims that a heartbeat found gone
     UndoLog::Mark begin = 0;
     UndoLog::Mark end = 0;
@@ -143,6 +151,9 @@ class Core {
   std::deque<WaitingWorkerPtr>& line_of(const WaitingWorker& worker);
   void decide_commands(Turn& turn);
   void send_heartbeats(Turn& turn);
+  // What time alone brings: timers, attempts that took too long, schedules.
+  Result<void> keep_time(Turn& turn);
+  bool start_due(Turn& turn);
   void hold(const Group::Given& given, TimeMs now);
   void beat_at(const SharedText& claim_id, HeldClaim& claim, TimeMs at);
   void serve_waiting(Turn& turn);
@@ -155,6 +166,7 @@ class Core {
   // Takes back both groups; their commands and workers are first in line again.
   void take_back();
   void drop_claims_of_ended_runs();
+  void stop_handlers(const GroupFacts& facts);
   [[nodiscard]] bool quiet() const {
     return writing_ == nullptr && building_->facts.commit.empty();
   }
@@ -183,6 +195,7 @@ class Core {
   CoreStats stats_;
   std::size_t watchers_ = 0;
   RunWaits run_waits_;
+  Schedules schedules_;
   std::uint64_t since_checkpoint_ = 0;
   std::optional<Checkpoint> checkpoint_;
   bool checkpoint_wanted_ = false;

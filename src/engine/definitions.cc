@@ -10,6 +10,11 @@ void Definitions::add(std::shared_ptr<const Definition> definition) {
   current_[definition->workflow()] = std::move(definition);
 }
 
+void Definitions::keep(std::shared_ptr<const Definition> definition) {
+  const SharedText fingerprint = definition->fingerprint();
+  pinned_.emplace(fingerprint, std::move(definition));
+}
+
 Result<std::shared_ptr<const Definition>> Definitions::current(std::string_view workflow) const {
   const auto found = current_.find(SharedText(workflow));
   if (found == current_.end()) {

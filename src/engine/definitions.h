@@ -5,8 +5,8 @@
 #include <map>
 #include <memory>
 
+#include "definition/definition.h"
 #include "journal/journal.h"
-#include "workflow/definition.h"
 
 namespace holdfast {
 
@@ -17,6 +17,8 @@ class Definitions {
 
   // From now on new runs of this workflow use this definition.
   void add(std::shared_ptr<const Definition> definition);
+  // Only knows it by its fingerprint.
+  void keep(std::shared_ptr<const Definition> definition);
   // unknown_workflow.
   Result<std::shared_ptr<const Definition>> current(std::string_view workflow) const;
   // What the fingerprint names, from memory or the journal. unknown_workflow.

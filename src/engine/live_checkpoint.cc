@@ -31,6 +31,7 @@ struct Stored {
   std::vector<OpenRunnable> unapplied;
   std::vector<OpenRunnable> unprogressed;
   std::vector<ChildRunStarted> children;
+  std::map<std::string, RegisteredWorkflow> workflows;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -43,6 +44,7 @@ struct Stored {
     v.required("unapplied", self.unapplied);
     v.required("unprogressed", self.unprogressed);
     v.required("children", self.children);
+    v.optional("workflows", self.workflows);
   }
 };
 
@@ -82,6 +84,9 @@ std::string LiveState::encode() {
   }
   for (const auto& [id, link] : debts_.children) {
     stored.children.push_back(link);
+  }
+  for (const auto& [workflow, registered] : workflows_) {
+    stored.workflows.emplace(workflow.str(), registered);
   }
   const auto text = to_json(stored);
   return text.ok() ? std::string(text.value().view()) : std::string();
@@ -125,6 +130,10 @@ Result<void> LiveState::decode(std::string_view bytes) {
   for (const ChildRunStarted& link : stored.children) {
     debts_.children.emplace(link.child_run_id, link);
   }
+  for (const auto& [workflow, registered] : stored.workflows) {
+    workflows_.emplace(workflow, registered);
+  }
+  ++workflow_changes_;
   position_ = Position{stored.position};
   return {};
 }

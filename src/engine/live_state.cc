@@ -4,10 +4,11 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::uint8_t kRunCheckpointVersion = 1;
+constexpr std::uint8_t kRunCheckpointVersion = 2;
 constexpr std::string_view kRunPrefix = "run:";
 constexpr std::string_view kDispatchPrefix = "dispatch:";
 constexpr std::string_view kDefinitionPrefix = "definition:";
+constexpr std::string_view kWorkflowPrefix = "workflow:";
 
 }  // namespace
 
@@ -147,11 +148,10 @@ void LiveState::trim_cache() {
   }
 }
 
-void LiveState::evolve(TimeMs at, const RunFact& fact) {
+void LiveState::note(TimeMs at, const RunFact& fact) {
   const RunId id = std::visit([](const auto& known) { return known.run_id; }, fact);
   Cached& cached = cache_.find(id)->second;
   cached.used = true;
-  cached.projection->evolve(at, fact);
   observe(at, fact, Origin::own);
   cached.touched = undo_.mark();
   weigh(cached);
@@ -165,6 +165,19 @@ void LiveState::note_definition(const SharedText& fingerprint) {
   if (definitions_stored_.insert(fingerprint).second) {
     undo_.add([this, fingerprint] { definitions_stored_.erase(fingerprint); });
   }
+}
+
+SharedText LiveState::current_workflow(const SharedText& workflow) const {
+  const auto found = workflows_.find(workflow);
+  return found == workflows_.end() ? SharedText() : found->second.fingerprint;
+}
+
+void LiveState::set_current_workflow(const SharedText& workflow,
+                                     const RegisteredWorkflow& registered) {
+  undo_.add([this] { ++workflow_changes_; });
+  ++workflow_changes_;
+  erase(&undo_, workflows_, workflow);
+  insert(&undo_, workflows_, workflow, registered);
 }
 
 void LiveState::start(const RunId& run) {
@@ -205,11 +218,15 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
     erase(&undo_, debts_.children, started->run_id);
   } else if (const auto* applied = std::get_if<RunnableApplied>(&fact)) {
     if (DispatchProjection* queue = queue_of(applied->runnable_key.view())) {
-      queue->evolve(
-          at, ResultApplied{applied->run_id, applied->runnable_key, !applied->transition.empty()});
+      queue->evolve(at, ResultApplied{applied->run_id, applied->runnable_key,
+                                      !applied->transition.empty(), false});
     }
     erase(&undo_, debts_.unapplied, applied->runnable_key);
     erase(&undo_, debts_.unprogressed, applied->runnable_key);
+  } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact)) {
+    for (const SharedText& key : withdrawn->runnable_keys) {
+      withdraw(at, withdrawn->run_id, key);
+    }
   } else if (const auto* terminal = std::get_if<RunTerminal>(&fact)) {
     end(terminal->run_id);
     if (origin == Origin::stored) {
@@ -222,7 +239,8 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
     }
   } else if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
     for (const Runnable& runnable : planned->runnables) {
-      if (origin == Origin::stored && queue_of(runnable.runnable_key.view()) == nullptr) {
+      if (origin == Origin::stored && !runnable.is_internal() &&
+          queue_of(runnable.runnable_key.view()) == nullptr) {
         debts_.unscheduled.emplace(runnable.runnable_key, planned->run_id);
       }
       if (runnable.attempt_number > 1) {
@@ -232,6 +250,17 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
       }
     }
   }
+}
+
+// Nobody claims it any more, and what is reported about it does not count.
+void LiveState::withdraw(TimeMs at, const RunId& run, const SharedText& key) {
+  DispatchProjection* queue = queue_of(key.view());
+  if (queue != nullptr && !queue->find(key.view())->ended()) {
+    queue->evolve(at, ResultApplied{run, key, false, true});
+  }
+  erase(&undo_, debts_.unscheduled, key);
+  erase(&undo_, debts_.unapplied, key);
+  erase(&undo_, debts_.unprogressed, key);
 }
 
 void LiveState::observe(const SharedText& queue, const DispatchFact& fact) {
@@ -270,6 +299,14 @@ Result<void> LiveState::fold_entry(const EntryView& entry, const Place& place) {
   }
   if (entry.thread.starts_with(kDefinitionPrefix)) {
     definitions_stored_.insert(SharedText(entry.thread.substr(kDefinitionPrefix.size())));
+    return {};
+  }
+  if (entry.thread.starts_with(kWorkflowPrefix)) {
+    const auto fact = from_json<WorkflowRegistered>(entry.data);
+    if (fact.ok() && entry.kind == WorkflowRegistered::kKind) {
+      workflows_[fact.value().workflow] = {fact.value().fingerprint, entry.at};
+      ++workflow_changes_;
+    }
     return {};
   }
   if (entry.thread.starts_with(kRunPrefix)) {

@@ -35,6 +35,18 @@ struct Debts {
   }
 };
 
+// What new runs of a workflow follow, and since when.
+struct RegisteredWorkflow {
+  SharedText fingerprint;
+  TimeMs at;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("fingerprint", self.fingerprint);
+    v.required("at", self.at);
+  }
+};
+
 class LiveState {
  public:
   // The journal and the definitions must outlive this. max_cached: runnables of the runs whose
@@ -71,10 +83,19 @@ class LiveState {
   RunProjection& held(const RunId& id) { return *cache_.find(id)->second.projection; }
   Result<bool> run_exists(const RunId& id);
 
-  // Facts this process is about to write. The run's projection must be in memory.
-  void evolve(TimeMs at, const RunFact& fact);
+  // Facts this process is about to write. The run's projection is in memory and has taken in its
+  // fact already.
+  void note(TimeMs at, const RunFact& fact);
   void evolve(const SharedText& name, TimeMs at, const DispatchFact& fact);
   void note_definition(const SharedText& fingerprint);
+  // The definition that new runs of a workflow follow, as the journal says it; empty: none.
+  [[nodiscard]] SharedText current_workflow(const SharedText& workflow) const;
+  [[nodiscard]] const std::map<SharedText, RegisteredWorkflow>& current_workflows() const {
+    return workflows_;
+  }
+  void set_current_workflow(const SharedText& workflow, const RegisteredWorkflow& registered);
+  // Another number whenever the answers may be others.
+  [[nodiscard]] std::uint64_t workflow_changes() const { return workflow_changes_; }
   // Drops everything about a run whose end is durable.
   void forget(const RunId& run);
 
@@ -116,6 +137,7 @@ class LiveState {
   enum class Origin : std::uint8_t { own, stored };
   void observe(TimeMs at, const RunFact& fact, Origin origin);
   void observe(const SharedText& queue, const DispatchFact& fact);
+  void withdraw(TimeMs at, const RunId& run, const SharedText& key);
   void start(const RunId& run);
   void end(const RunId& run);
 
@@ -130,6 +152,8 @@ class LiveState {
   std::deque<RunId> cache_order_;
   std::size_t cached_weight_ = 0;
   std::set<SharedText> definitions_stored_;
+  std::map<SharedText, RegisteredWorkflow> workflows_;
+  std::uint64_t workflow_changes_ = 0;
   Debts debts_;
   std::unordered_set<RunId, RunIdHash> ended_;  // in the batch that is being folded
 };

@@ -52,7 +52,13 @@ Loop::Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random,
       options_(options),
       owner_id_("o-" + random_text(random, 16)),
       definitions_(*journal_),
-      core_(*journal_, definitions_, options.core) {}
+      core_(*journal_, definitions_, core_options(options)) {}
+
+CoreOptions Loop::core_options(const LoopOptions& options) {
+  CoreOptions core = options.core;
+  core.applicant = [this] { return new_applicant(Skills{}); };
+  return core;
+}
 
 Loop::~Loop() { close(); }
 
@@ -83,6 +89,16 @@ void Loop::add_definition(std::shared_ptr<const Definition> definition) {
     waiter.wake();
   }});
   drive_until(waiter);
+}
+
+Result<void> Loop::register_definition(const std::shared_ptr<const Definition>& definition) {
+  add_definition(definition);
+  HOLDFAST_TRY(const Done done, ask<Done>([definition](Turn& turn) -> Result<Done> {
+                 HOLDFAST_CHECK(turn.emit_registration(*definition));
+                 return Done{};
+               }));
+  static_cast<void>(done);
+  return {};
 }
 
 CoreStats Loop::stats() {

@@ -119,6 +119,8 @@ class Loop {
 
   // Definitions are used in the loop only; a new one is known to all that is asked afterwards.
   void add_definition(std::shared_ptr<const Definition> definition);
+  // The same, and the journal says that new runs of the workflow follow it.
+  Result<void> register_definition(const std::shared_ptr<const Definition>& definition);
 
   Clock& clock() { return clock_; }
   Random& random() { return random_; }
@@ -135,6 +137,7 @@ class Loop {
   using Lock = std::unique_lock<std::mutex>;
   Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random, const LoopOptions& options);
 
+  CoreOptions core_options(const LoopOptions& options);
   // One step of the loop, if there is one to do and nobody else is doing it.
   bool step(Lock& lock);
   void decide(Lock& lock);

@@ -63,7 +63,8 @@ Result<void> apply_completed(Turn& turn, const SharedText& key, const SharedText
   if (run->definition() == nullptr) {
     return Error{ErrorCode::unknown_workflow, "the definition of the run is not known here"};
   }
-  HOLDFAST_TRY(const RunFacts facts, decide_apply(*run, *attempt, turn.now()));
+  HOLDFAST_TRY(const RunFacts facts,
+               decide_apply(*run, *attempt, EngineSurroundings(turn), turn.now()));
   return emit_with_attempts(turn, attempt->run_id, facts);
 }
 
@@ -83,7 +84,8 @@ Result<void> progress_failed(Turn& turn, const SharedText& key, const SharedText
     }
   }
   HOLDFAST_TRY(const RunFacts facts,
-               decide_after_failure(*run, *attempt, attempt->outcome->error, retry, turn.now()));
+               decide_after_failure(*run, *attempt, attempt->outcome->error, retry,
+                                    EngineSurroundings(turn), turn.now()));
   return emit_with_attempts(turn, attempt->run_id, facts);
 }
 
@@ -97,7 +99,7 @@ Result<void> start_missing_child(Turn& turn, const ChildRunStarted& link) {
   }
   HOLDFAST_TRY(const auto definition,
                link.child_definition_fingerprint.empty()
-                   ? turn.definitions().current(link.child_workflow.view())
+                   ? current_definition(turn, link.child_workflow.view())
                    : turn.definitions().pinned(link.child_definition_fingerprint));
   HOLDFAST_TRY(const Started started,
                start_run(turn, start_of_child(link, definition), IdOrigin::given));

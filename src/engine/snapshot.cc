@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/encoding.h"
@@ -101,47 +102,68 @@ std::string_view open_status(const Attempt* attempt, TimeMs now) {
   return is_scheduled(*attempt, now) ? "scheduled" : "ready";
 }
 
-StepState step_state(const SnapshotSource& source, const std::vector<Known>& attempts,
-                     const SharedText& step) {
+using ByStep = std::map<SharedText, std::vector<const Attempt*>>;
+
+// The status of a runnable that is over, whichever way.
+std::string_view closed_status(const PlannedRunnable& latest) {
+  if (latest.withdrawn) {
+    return "withdrawn";
+  }
+  const auto taken = latest.transition.empty()
+                         ? Result<TransitionTaken>(TransitionTaken{})
+                         : from_json<TransitionTaken>(latest.transition.view());
+  return taken.ok() && (taken.value().on.view() == "error" || taken.value().on.view() == "timeout")
+             ? "failed"
+             : "completed";
+}
+
+// Of a runnable that no queue knows: the engine is at it, or waits for somebody.
+std::string_view engine_status(const RunProjection& run, const PlannedRunnable& latest) {
+  return run.boundaries().contains(latest.plan.step) ? "paused" : "running";
+}
+
+StepState step_state(const SnapshotSource& source, const ByStep& attempts, const SharedText& step) {
   StepState state;
   state.step = step;
   const PlannedRunnable* latest = source.run->latest(step.view());
   const Attempt* current = nullptr;
-  for (const Known& known : attempts) {
-    const Attempt& attempt = *known.attempt;
-    const bool timer = attempt.extras && !attempt.extras->event_wait_timeout.empty();
-    if (attempt.step != step || timer) {
-      continue;
-    }
-    state.attempts = std::max(state.attempts, attempt.attempt_number);
-    if (attempt.status == AttemptStatus::failed) {
-      state.error = attempt.outcome->error;
-    }
-    if (latest != nullptr && attempt.runnable_key == latest->plan.runnable_key) {
-      current = &attempt;
+  if (const auto known = attempts.find(step); known != attempts.end()) {
+    for (const Attempt* attempt : known->second) {
+      state.attempts = std::max(state.attempts, attempt->attempt_number);
+      if (attempt->status == AttemptStatus::failed) {
+        state.error = attempt->outcome->error;
+      }
+      if (latest != nullptr && attempt->runnable_key == latest->plan.runnable_key) {
+        current = attempt;
+      }
     }
   }
-  const bool done = latest != nullptr && latest->applied &&
-                    !execution_opts(latest->execution_opts).defer.has_value();
-  if (done) {
-    state.status = "completed";
-    state.result = latest->result;
-    state.error = Payload();
-  } else if (latest == nullptr) {
+  if (latest == nullptr) {
     state.status = source.run->is_terminal() ? "abandoned" : "waiting";
-  } else {
-    state.status = open_status(current, source.now);
-    if (source.run->is_terminal() && state.status != "failed") {
-      state.status = "abandoned";
+    return state;
+  }
+  const bool put_off = execution_opts(latest->execution_opts).defer.has_value();
+  if (latest->applied && !put_off) {
+    state.status = closed_status(*latest);
+    if (state.status == "completed") {
+      state.result = latest->result;
+      state.error = Payload();
     }
+    return state;
+  }
+  state.status = latest->plan.is_internal() ? engine_status(*source.run, *latest)
+                                            : open_status(current, source.now);
+  if (source.run->is_terminal() && state.status != "failed") {
+    state.status = "abandoned";
   }
   return state;
 }
 
 std::vector<StepState> states_of(const SnapshotSource& source, const std::vector<Known>& attempts) {
   std::vector<SharedText> names;
+  std::set<SharedText> seen;
   const auto add = [&](const SharedText& name) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
+    if (seen.insert(name).second) {
       names.push_back(name);
     }
   };
@@ -151,15 +173,51 @@ std::vector<StepState> states_of(const SnapshotSource& source, const std::vector
     }
   }
   for (const PlannedRunnable* runnable : source.run->runnables()) {
-    add(runnable->plan.step);
+    if (!runnable->plan.is_timer()) {
+      add(runnable->plan.step);
+    }
+  }
+  ByStep by_step;
+  for (const Known& known : attempts) {
+    const PlannedRunnable* planned = source.run->find(known.attempt->runnable_key.view());
+    if (planned == nullptr || !planned->plan.is_timer()) {
+      by_step[known.attempt->step].push_back(known.attempt);
+    }
   }
   std::vector<StepState> states;
   states.reserve(names.size());
   for (const SharedText& name : names) {
-    states.push_back(step_state(source, attempts, name));
+    states.push_back(step_state(source, by_step, name));
   }
   return states;
 }
+
+struct Deadline {
+  TimeMs due_at;
+  TimeMs due_soon_at;
+  TimeMs escalated_at;
+  SharedText escalation;
+  SharedText target;
+
+  [[nodiscard]] std::string_view status(TimeMs now) const {
+    if (now < due_soon_at) {
+      return "on_time";
+    }
+    if (now < due_at) {
+      return "due_soon";
+    }
+    return now < escalated_at ? "overdue" : "escalated";
+  }
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("due_at", self.due_at);
+    v.required("due_soon_at", self.due_soon_at);
+    v.required("escalated_at", self.escalated_at);
+    v.optional("escalation", self.escalation);
+    v.optional("target", self.target);
+  }
+};
 
 // Writes one snapshot, part by part.
 class Snapshot {
@@ -218,6 +276,13 @@ class Snapshot {
     if (run_.is_terminal()) {
       json_.member("ended_at", run_.terminal_at().value);
       payload_member(json_, "error", run_.terminal()->error);
+      payload_member(json_, "result", run_.terminal()->result);
+    }
+    if (run_.rare().compensation.has_value()) {
+      json_.key("compensation").begin_object();
+      json_.member("outcome", to_text(run_.rare().compensation->outcome));
+      payload_member(json_, "error", run_.rare().compensation->error);
+      json_.end_object();
     }
     if (run_.rare().archived.has_value()) {
       json_.key("archived").begin_object();
@@ -252,17 +317,26 @@ class Snapshot {
     json_.end_array();
   }
 
+  void write_boundary(const ManualState& manual) {
+    json_.begin_object();
+    json_.member("step", manual.step.view());
+    json_.member("kind", manual.kind.view());
+    json_.member("paused_at", manual.paused_at.value);
+    text_member(json_, "reason", manual.reason);
+    payload_member(json_, "metadata", manual.metadata);
+    payload_member(json_, "deadline", manual.deadline);
+    json_.end_object();
+  }
+
   void write_waits() {
-    if (run_.manual_state().has_value()) {
-      const ManualState& manual = *run_.manual_state();
-      json_.key("manual_state").begin_object();
-      json_.member("step", manual.step.view());
-      json_.member("kind", manual.kind.view());
-      json_.member("paused_at", manual.paused_at.value);
-      text_member(json_, "reason", manual.reason);
-      payload_member(json_, "metadata", manual.metadata);
-      payload_member(json_, "deadline", manual.deadline);
-      json_.end_object();
+    if (const auto manual = run_.manual_state()) {
+      json_.key("manual_state");
+      write_boundary(*manual);
+      json_.key("boundaries").begin_array();
+      for (const auto& [step, state] : run_.boundaries()) {
+        write_boundary(state);
+      }
+      json_.end_array();
     }
     json_.key("event_waits").begin_array();
     for (const auto& [id, wait] : run_.rare().waits) {
@@ -299,6 +373,28 @@ class Snapshot {
     json_.end_array();
   }
 
+  // How urgent an open step is. Only shown: nothing happens when it is over.
+  void write_deadline(const PlannedRunnable& runnable) {
+    const auto stored = runnable.plan.deadline.empty()
+                            ? Result<Deadline>(Error{ErrorCode::not_found, "none"})
+                            : from_json<Deadline>(runnable.plan.deadline.view());
+    if (!stored.ok()) {
+      return;
+    }
+    const Deadline& deadline = stored.value();
+    const TimeMs at = runnable.applied ? runnable.applied_at : source_.now;
+    json_.key("deadline").begin_object();
+    json_.member("status", deadline.status(at));
+    json_.member("due_at", deadline.due_at.value);
+    json_.member("due_soon_at", deadline.due_soon_at.value);
+    json_.member("escalated_at", deadline.escalated_at.value);
+    json_.member("remaining_ms", deadline.due_at.value - at.value);
+    json_.member("overdue", at >= deadline.due_at);
+    text_member(json_, "escalation", deadline.escalation);
+    text_member(json_, "target", deadline.target);
+    json_.end_object();
+  }
+
   void write_plans() {
     const auto runnables = run_.runnables();
     json_.key("planned_runnables").begin_array();
@@ -312,6 +408,9 @@ class Snapshot {
         json_.member("deferred_from", runnable->plan.deferred->from_runnable_key.view());
         text_member(json_, "deferred_because", runnable->plan.deferred->reason);
       }
+      text_member(json_, "path", runnable->plan.path);
+      write_deadline(*runnable);
+      payload_member(json_, "recovery", runnable->plan.recovery);
       json_.end_object();
     }
     json_.end_array();
@@ -322,16 +421,23 @@ class Snapshot {
         json_.member("runnable_key", runnable->plan.runnable_key.view());
         json_.member("applied_at", runnable->applied_at.value);
         payload_member(json_, "result", runnable->result);
+        text_member(json_, "output_key", runnable->output_key);
+        payload_member(json_, "transition", runnable->transition);
+        if (runnable->withdrawn) {
+          json_.member("withdrawn", true);
+        }
         json_.end_object();
       }
     }
     json_.end_array();
+    std::set<SharedText> known;
+    for (const Known& attempt : attempts_) {
+      known.insert(attempt.attempt->runnable_key);
+    }
     json_.key("pending_dispatches").begin_array();
     for (const PlannedRunnable* runnable : runnables) {
-      const bool known = std::any_of(attempts_.begin(), attempts_.end(), [&](const Known& other) {
-        return other.attempt->runnable_key == runnable->plan.runnable_key;
-      });
-      if (!runnable->applied && !known && !run_.is_terminal()) {
+      if (!runnable->applied && !runnable->plan.is_internal() && !run_.is_terminal() &&
+          !known.contains(runnable->plan.runnable_key)) {
         json_.string(runnable->plan.runnable_key.view());
       }
     }
@@ -373,6 +479,7 @@ class Snapshot {
       payload_member(json_, "result", attempt.outcome->result);
       payload_member(json_, "error", attempt.outcome->error);
       payload_member(json_, "execution_opts", attempt.outcome->execution_opts);
+      payload_member(json_, "details", attempt.outcome->details);
     }
     json_.member("applied", attempt.applied);
     json_.end_object();

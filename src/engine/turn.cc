@@ -29,18 +29,29 @@ Result<void> Turn::add(const ThreadId& thread, const Fact& fact) {
                            [&](std::string& out) { return append_fact(out, fact); });
 }
 
-Result<void> Turn::emit(const RunFact& fact) {
+Result<void> Turn::record(const RunFact& fact) {
   const RunId id = std::visit([](const auto& known) { return known.run_id; }, fact);
-  const RunProjection& run = state_.held(id);
-  const std::size_t anomalies = run.anomalies().size();
-  state_.evolve(now_, fact);
-  if (run.anomalies().size() != anomalies) {
-    return broken_rule(run.anomalies().back());
-  }
-  if (std::holds_alternative<RunTerminal>(fact)) {
-    group_.ended.push_back(id);
-  }
+  state_.note(now_, fact);
+  note_effects(fact);
   return add(run_thread(id), fact);
+}
+
+void Turn::note_effects(const RunFact& fact) {
+  if (const auto* terminal = std::get_if<RunTerminal>(&fact)) {
+    group_.ended.push_back(terminal->run_id);
+  } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact)) {
+    group_.withdrawn.insert(group_.withdrawn.end(), withdrawn->runnable_keys.begin(),
+                            withdrawn->runnable_keys.end());
+  } else if (const auto* compensation = std::get_if<CompensationStarted>(&fact)) {
+    group_.going_back.push_back(compensation->run_id);
+  } else if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
+    for (const Runnable& runnable : planned->runnables) {
+      if (runnable.is_internal() && runnable.input.view().starts_with(R"({"level":)")) {
+        group_.lines.push_back({runnable.run_id, state_.held(runnable.run_id).started()->workflow,
+                                runnable.step, runnable.input, now_});
+      }
+    }
+  }
 }
 
 Result<void> Turn::emit(const SharedText& queue, const DispatchFact& fact) {
@@ -80,9 +91,21 @@ Result<void> Turn::emit_definition(const Definition& definition) {
   return add(definition_thread(definition.fingerprint().view()), fact);
 }
 
+Result<void> Turn::emit_registration(const Definition& definition) {
+  HOLDFAST_CHECK(emit_definition(definition));
+  if (state_.current_workflow(definition.workflow()) == definition.fingerprint()) {
+    return {};
+  }
+  state_.set_current_workflow(definition.workflow(), {definition.fingerprint(), now_});
+  return add(
+      workflow_thread(definition.workflow().view()),
+      WorkflowRegistered{definition.workflow(), definition.fingerprint(), definition.version()});
+}
+
 Turn::Mark Turn::mark() const {
-  return Mark{state_.undo().mark(), group_.commit.mark(), group_.ended.size(),
-              group_.wakeups.size()};
+  return Mark{state_.undo().mark(),    group_.commit.mark(), group_.ended.size(),
+              group_.wakeups.size(),   group_.lines.size(),  group_.withdrawn.size(),
+              group_.going_back.size()};
 }
 
 void Turn::roll_back_to(const Mark& mark) {
@@ -90,6 +113,9 @@ void Turn::roll_back_to(const Mark& mark) {
   group_.commit.truncate(mark.commit);
   group_.ended.resize(mark.ended);
   group_.wakeups.resize(mark.wakeups);
+  group_.lines.resize(mark.lines);
+  group_.withdrawn.resize(mark.withdrawn);
+  group_.going_back.resize(mark.going_back);
 }
 
 }  // namespace holdfast

@@ -20,11 +20,23 @@ struct Wakeup {
   TimeMs visible_at;
 };
 
+// What a log step says.
+struct LogLine {
+  RunId run_id;
+  SharedText workflow;
+  SharedText step;
+  Payload line;  // {"level","message"}
+  TimeMs at;
+};
+
 // What is written as one batch.
 struct GroupFacts {
   CommitBuffer commit;
-  std::vector<RunId> ended;     // runs that leave memory once this is durable
-  std::vector<Wakeup> wakeups;  // attempts that are new in this group
+  std::vector<RunId> ended;           // runs that leave memory once this is durable
+  std::vector<Wakeup> wakeups;        // attempts that are new in this group
+  std::vector<LogLine> lines;         // to be told once this is durable
+  std::vector<SharedText> withdrawn;  // attempts whose holders are to stop
+  std::vector<RunId> going_back;      // runs whose handlers are to stop and report
 };
 
 class Turn {
@@ -36,13 +48,17 @@ class Turn {
   LiveState& state() { return state_; }
   Definitions& definitions() { return definitions_; }
 
-  // Of a run that state().run or new_run has given out.
-  // Each is an error when the projection would not take the fact as it is; the command is then
-  // refused.
-  Result<void> emit(const RunFact& fact);
+  // A fact of a run that state().run or new_run has given out and that has taken it in already.
+  Result<void> record(const RunFact& fact);
+  // An error when the projection would not take the fact as it is; the command is then refused.
   Result<void> emit(const SharedText& queue, const DispatchFact& fact);
   Result<void> emit_listing(const RunIndexed& indexed, const RunCataloged& cataloged);
   Result<void> emit_definition(const Definition& definition);
+  // From now on new runs of the workflow follow this definition.
+  Result<void> emit_registration(const Definition& definition);
+
+  // Whoever holds the attempt is told to stop.
+  void withdraw_claim(const SharedText& runnable_key) { group_.withdrawn.push_back(runnable_key); }
 
   // Takes back everything since the mark.
   struct Mark {
@@ -50,6 +66,9 @@ class Turn {
     CommitBuffer::Mark commit;
     std::size_t ended;
     std::size_t wakeups;
+    std::size_t lines;
+    std::size_t withdrawn;
+    std::size_t going_back;
   };
   [[nodiscard]] Mark mark() const;
   void roll_back_to(const Mark& mark);
@@ -57,6 +76,7 @@ class Turn {
  private:
   template <typename Fact>
   Result<void> add(const ThreadId& thread, const Fact& fact);
+  void note_effects(const RunFact& fact);
   void note_wakeup(const SharedText& queue, const SharedText& runnable_key);
 
   LiveState& state_;

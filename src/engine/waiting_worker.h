@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "definition/definition.h"
 #include "dispatch/decide.h"
 
 namespace holdfast {
@@ -26,6 +27,7 @@ struct Assignment {
   SharedText token;  // the secret of the claim; the journal knows only its hash
   TimeMs lease_until;
   std::uint64_t lease_ms = 0;
+  std::shared_ptr<const Definition> definition = nullptr;  // of steps the engine's workers know
 };
 
 // What the holder of an assignment shows.

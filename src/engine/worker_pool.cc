@@ -45,7 +45,8 @@ Failure exception_failure(std::string_view type, std::string_view message) {
 // Another attempt would end the same way.
 bool is_fault_of_result(ErrorCode code) {
   return code == ErrorCode::too_large || code == ErrorCode::invalid_argument ||
-         code == ErrorCode::missing_fields || code == ErrorCode::invalid_transition;
+         code == ErrorCode::missing_fields || code == ErrorCode::invalid_transition ||
+         code == ErrorCode::unsafe_continuation || code == ErrorCode::conflicting_continuation;
 }
 
 Failure result_failure(const Error& error) {
@@ -226,8 +227,8 @@ void WorkerPool::wish(std::vector<Loop::Request>& requests) {
                         asked = std::chrono::steady_clock::now()](Result<Assignment> given) {
       self->assigned(raw.lock(), std::move(given), asked);
     };
-    worker->lost = [self = shared_from_this()](const SharedText& claim_id, const Error&) {
-      self->lost(claim_id);
+    worker->lost = [self = shared_from_this()](const SharedText& claim_id, const Error& why) {
+      self->lost(claim_id, why);
     };
     wishes_.insert(worker);
     requests.push_back({.worker = worker});
@@ -253,11 +254,15 @@ void WorkerPool::assigned(const WaitingWorkerPtr& worker, Result<Assignment> ass
   wake_one();
 }
 
-void WorkerPool::lost(const SharedText& claim_id) {
+void WorkerPool::lost(const SharedText& claim_id, const Error& why) {
   const Lock lock(mutex_);
   const auto running = running_.find(claim_id);
   if (running != running_.end()) {
     running->second.request_stop();
+    return;
+  }
+  // The run goes back: it wants to know what becomes of this.
+  if (why.code() == ErrorCode::invalid_transition) {
     return;
   }
   std::erase_if(ready_, [&](const Task& task) { return task.assignment.claim_id == claim_id; });

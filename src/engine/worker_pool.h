@@ -68,7 +68,7 @@ class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
   void execute(Lock& lock, Task task);
   void wait_for_task(Lock& lock);
   void assigned(const WaitingWorkerPtr& worker, Result<Assignment> assignment, Instant asked);
-  void lost(const SharedText& claim_id);
+  void lost(const SharedText& claim_id, const Error& why);
   void request_stop();
   Loop::Request cancel_wishes();
   // The requests that bring the number of claimed attempts and wishes up to the target.

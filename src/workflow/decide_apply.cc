@@ -1,47 +1,10 @@
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "workflow/execution_opts.h"
 #include "workflow/planning.h"
 
 namespace holdfast {
 
 namespace {
-
-constexpr std::string_view kDeferredSuffix = ":deferred";
-
-// <key>:deferred, then <key>:deferred:2 and so on: the key of a step that is put off a thousand
-// times stays short.
-SharedText deferred_key(const Runnable& from) {
-  const std::string_view key = from.runnable_key.view();
-  if (!from.deferred.has_value()) {
-    return fmt::format("{}{}", key, kDeferredSuffix);
-  }
-  const std::size_t end = key.rfind(kDeferredSuffix) + kDeferredSuffix.size();
-  const std::uint64_t times = end == key.size() ? 1 : *parse_decimal(key.substr(end + 1));
-  return fmt::format("{}:{}", key.substr(0, end), times + 1);
-}
-
-Runnable deferred(const RunProjection& run, const Runnable& from, const Payload& result,
-                  const Deferral& why, TimeMs now) {
-  Runnable again = from;
-  again.runnable_key = deferred_key(from);
-  again.idempotency_key = again.runnable_key;
-  again.visible_at = later(now, why.schedule_in_ms);
-  again.deferred = Deferred{why.reason, from.runnable_key, now};
-  // What a step says when it puts itself off, it sees when it comes back.
-  if (!from.graph_mutation.has_value()) {
-    again.input = run.context_with(result);
-  }
-  return again;
-}
-
-const RetryPolicy& policy_of(const RunProjection& run, std::string_view step) {
-  static const RetryPolicy once;
-  HOLDFAST_ASSERT(run.definition() != nullptr);
-  const auto index = run.definition()->find(step);
-  return index.has_value() ? run.definition()->steps()[*index].retry : once;
-}
 
 Runnable retried(const Runnable& failed, const PlannedRetry& retry) {
   Runnable again = failed;
@@ -52,50 +15,67 @@ Runnable retried(const Runnable& failed, const PlannedRetry& retry) {
   // The queue has scheduled the retry by itself, from the failure; this must be the same intent.
   again.deferred.reset();
   again.event_wait_timeout = Payload();
-  again.deadline = Payload();
   return again;
 }
 
 }  // namespace
 
-Result<RunFacts> decide_apply(const RunProjection& run, const Attempt& attempt, TimeMs now) {
+Result<RunFacts> decide_apply(RunProjection& run, const Attempt& attempt,
+                              const Surroundings& around, TimeMs now) {
   HOLDFAST_TRY(const PlannedRunnable* const planned, find_applicable(run, attempt));
-  RunFacts facts;
   if (planned == nullptr) {
-    return facts;
+    return RunFacts();
   }
-  RunnableApplied applied = applied_fact(run, attempt, now);
-  const Payload result = applied.result;
-  const ExecutionOpts opts = execution_opts(applied.execution_opts);
-  facts.emplace_back(std::move(applied));
-  if (opts.defer.has_value()) {
-    RunnablesPlanned again;
-    again.run_id = run.run_id();
-    again.runnables.push_back(deferred(run, planned->plan, result, *opts.defer, now));
-    facts.emplace_back(std::move(again));
-  } else {
-    add_what_follows(facts, run, {planned->plan.step, result, now, opts.schedule_in_ms});
+  const ExecutionOpts opts = execution_opts(attempt.outcome->execution_opts);
+  if (opts.continue_as_new.has_value()) {
+    return decide_continue(run, attempt, {opts.continue_as_new->key, opts.continue_as_new->input},
+                           now);
   }
-  return facts;
+  RunDraft draft(run, around, now);
+  draft.done(*planned, {attempt.outcome->result, attempt.outcome->execution_opts,
+                        attempt.outcome->guardrails});
+  return draft.finish();
+}
+
+std::optional<Payload> output_fault(const RunProjection& run, std::string_view runnable_key,
+                                    const Payload& result) {
+  const PlannedRunnable* planned = run.find(runnable_key);
+  const auto index = planned == nullptr || run.definition() == nullptr
+                         ? std::nullopt
+                         : run.definition()->find(planned->plan.step.view());
+  if (!index.has_value() || planned->plan.step.view().find(':') != std::string_view::npos ||
+      !run.definition()->steps()[*index].output_contract.has_value()) {
+    return std::nullopt;
+  }
+  const Step& step = run.definition()->steps()[*index];
+  if (!result.is_object()) {
+    return terminal_error("invalid_output", "the result is no object", step.name.view());
+  }
+  const ContractMisfit misfit =
+      step.output_contract->check(Json::parse(result.view()).value(), UnknownFields::allowed);
+  return misfit.none() ? std::nullopt
+                       : std::optional(misfit_error("invalid_output", "the result", misfit,
+                                                    step.name.view()));
 }
 
 std::optional<PlannedRetry> plan_retry(const RunProjection& run, const Attempt& attempt,
                                        const Failure& failure, TimeMs now) {
-  const RetryPolicy& policy = policy_of(run, attempt.step.view());
-  const bool timer = attempt.extras && !attempt.extras->event_wait_timeout.empty();
-  if (timer || !failure.retryable || run.is_terminal() ||
-      attempt.attempt_number >= policy.max_attempts) {
+  const PlannedRunnable* planned = run.find(attempt.runnable_key.view());
+  if (planned == nullptr) {
     return std::nullopt;
   }
-  const std::uint64_t delay_ms =
-      failure.retry_after_ms.value_or(retry_delay_ms(policy, attempt.attempt_number));
+  const auto at = retry_at(run, planned->plan, failure, now);
+  if (!at.has_value()) {
+    return std::nullopt;
+  }
   return PlannedRetry{runnable_key(attempt.run_id, attempt.step.view(), attempt.attempt_number + 1),
-                      later(now, delay_ms)};
+                      *at};
 }
 
-Result<RunFacts> decide_after_failure(const RunProjection& run, const Attempt& attempt,
+Result<RunFacts> decide_after_failure(RunProjection& run, const Attempt& attempt,
                                       const Payload& error,
-                                      const std::optional<PlannedRetry>& retry, TimeMs /*now*/) {
+                                      const std::optional<PlannedRetry>& retry,
+                                      const Surroundings& around, TimeMs now) {
   if (attempt.run_id != run.run_id()) {
     return refusal(run, attempt, ErrorCode::wrong_run,
                    "it belongs to run " + to_string(attempt.run_id));
@@ -104,21 +84,52 @@ Result<RunFacts> decide_after_failure(const RunProjection& run, const Attempt& a
   if (planned == nullptr) {
     return refusal(run, attempt, ErrorCode::unknown_runnable_intent, "the run never planned it");
   }
-  RunFacts facts;
   const bool went_on =
       run.is_terminal() || planned->applied || run.latest(planned->plan.step.view()) != planned;
   if (went_on) {
-    return facts;
+    return RunFacts();
   }
+  RunDraft draft(run, around, now);
   if (retry.has_value()) {
-    RunnablesPlanned again;
-    again.run_id = run.run_id();
-    again.runnables.push_back(retried(planned->plan, *retry));
-    facts.emplace_back(std::move(again));
+    draft.plan(retried(planned->plan, *retry));
   } else {
-    facts.emplace_back(terminal_fact(run, TerminalStatus::failed, error));
+    draft.failed(*planned, error);
   }
-  return facts;
+  return draft.finish();
+}
+
+Result<RunFacts> decide_timer(RunProjection& run, std::string_view runnable_key,
+                              const Surroundings& around, TimeMs now) {
+  HOLDFAST_CHECK(check_started(run));
+  const PlannedRunnable* planned = run.find(runnable_key);
+  if (planned == nullptr || planned->plan.handler.view() != kTimerHandler) {
+    return refusal(run, ErrorCode::unknown_runnable_intent,
+                   fmt::format("{} is no timer of it", runnable_key))
+        .with("runnable_key", runnable_key);
+  }
+  if (planned->applied || run.is_terminal()) {
+    return RunFacts();
+  }
+  if (now < planned->plan.visible_at) {
+    return refusal(run, ErrorCode::invalid_transition,
+                   fmt::format("the time of {} has not come", runnable_key))
+        .with("runnable_key", runnable_key);
+  }
+  RunDraft draft(run, around, now);
+  const Payload& timeout = planned->plan.event_wait_timeout;
+  if (!planned->plan.timer.empty()) {
+    draft.fire(*planned);
+  } else if (!timeout.empty()) {
+    const auto named = from_json<WaitTimeout>(timeout.view());
+    const auto wait =
+        named.ok() ? run.rare().waits.find(named.value().wait_id.str()) : run.rare().waits.end();
+    if (wait != run.rare().waits.end() && wait->second.status == WaitStatus::waiting) {
+      draft.timed_out(EventWait(wait->second));
+    }
+  } else {
+    draft.carry_out(*planned);
+  }
+  return draft.finish();
 }
 
 AttemptScheduled intent_of(const Runnable& runnable, const SharedText& workflow) {
@@ -134,6 +145,8 @@ AttemptScheduled intent_of(const Runnable& runnable, const SharedText& workflow)
   intent.workflow = workflow;
   intent.handler = runnable.handler;
   intent.lease_ms = runnable.lease_ms;
+  intent.start_to_close_ms = runnable.start_to_close_ms;
+  intent.schedule_to_start_ms = runnable.schedule_to_start_ms;
   intent.event_wait_timeout = runnable.event_wait_timeout;
   intent.deadline = runnable.deadline;
   intent.trace = runnable.trace;

@@ -39,31 +39,30 @@ TEST(DecideApply, applying_again_adds_nothing_even_after_the_end) {
   TestRun test(kLine);
   test.start();
   const Attempt ask = test.completed("ask");
-  test.put(decide_apply(*test.run, ask, test.now));
-  EXPECT_TRUE(test.put(decide_apply(*test.run, ask, test.now)).empty());
+  test.put(test.applying(ask));
+  EXPECT_TRUE(test.put(test.applying(ask)).empty());
   test.apply("act");
-  EXPECT_TRUE(test.put(decide_apply(*test.run, ask, test.now)).empty());
+  EXPECT_TRUE(test.put(test.applying(ask)).empty());
 }
 
 TEST(DecideApply, only_a_completed_attempt_of_the_run_can_be_applied) {
   TestRun test(kLine);
   test.start();
   Attempt attempt = test.failed("ask");
-  const auto refused = decide_apply(*test.run, attempt, test.now);
+  const auto refused = test.ask(test.applying(attempt));
   EXPECT_EQ(code_of(refused), ErrorCode::result_not_completed);
   EXPECT_EQ(refused.error().field("step"), "ask");
   EXPECT_EQ(refused.error().field("run_id"), to_string(run_no(1)));
   EXPECT_EQ(refused.error().field("runnable_key"), attempt.runnable_key.view());
   attempt = test.completed("ask");
   attempt.runnable_key = "other";
-  EXPECT_EQ(code_of(decide_apply(*test.run, attempt, test.now)),
-            ErrorCode::unknown_runnable_intent);
+  EXPECT_EQ(code_of(test.ask(test.applying(attempt))), ErrorCode::unknown_runnable_intent);
   attempt = test.completed("ask");
   attempt.run_id = run_no(2);
-  EXPECT_EQ(code_of(decide_apply(*test.run, attempt, test.now)), ErrorCode::wrong_run);
+  EXPECT_EQ(code_of(test.ask(test.applying(attempt))), ErrorCode::wrong_run);
   attempt = test.completed("ask");
   test.cancel();
-  EXPECT_EQ(code_of(decide_apply(*test.run, attempt, test.now)), ErrorCode::terminal_run);
+  EXPECT_EQ(code_of(test.ask(test.applying(attempt))), ErrorCode::terminal_run);
 }
 
 TEST(DecideApply, a_delay_holds_back_what_follows_and_a_join_takes_the_longest) {
@@ -120,7 +119,14 @@ TEST(DecideApply, a_result_that_is_no_object_leaves_the_context_as_it_is) {
 }
 
 constexpr std::string_view kRetrying =
-    R"([{"name":"pay","retry":{"max_attempts":3,"delay_ms":100,"backoff":"exponential"}}])";
+    R"([{"name":"pay","retry":{"max_attempts":3,"delay":"100ms","backoff":"exponential"}}])";
+
+TestRun::Decision failing(const TestRun& test, const Attempt& attempt,
+                          const std::optional<PlannedRetry>& retry) {
+  return [&test, attempt, retry](RunProjection& run) {
+    return decide_after_failure(run, attempt, attempt.outcome->error, retry, test.around, test.now);
+  };
+}
 
 TEST(PlanRetry, the_policy_of_the_step_says_how_often_and_when) {
   TestRun test(kRetrying);
@@ -160,8 +166,7 @@ TEST(DecideAfterFailure, the_planned_retry_is_the_intent_the_queue_made_of_the_f
   fact.queue = kDefaultQueue;
   fact.retry_runnable_key = retry->runnable_key;
   fact.retry_visible_at = retry->visible_at;
-  const auto planned = the<RunnablesPlanned>(
-      test.put(decide_after_failure(*test.run, failed, failed.outcome->error, retry, test.now)));
+  const auto planned = the<RunnablesPlanned>(test.put(failing(test, failed, retry)));
   AttemptScheduled intent = intent_of(planned.runnables.front(), failed.workflow);
   EXPECT_EQ(intent, retry_intent(failed, fact));
 }
@@ -171,9 +176,7 @@ TEST(DecideAfterFailure, a_failure_that_was_dealt_with_adds_nothing) {
   test.start();
   const Attempt first = test.failed("pay");
   const auto retry = plan_retry(*test.run, first, {}, test.now);
-  const auto again = [&] {
-    return test.put(decide_after_failure(*test.run, first, first.outcome->error, retry, test.now));
-  };
+  const auto again = [&] { return test.put(failing(test, first, retry)); };
   EXPECT_EQ(again().size(), 1U);
   EXPECT_TRUE(again().empty());
   test.apply("pay");
@@ -185,8 +188,8 @@ TEST(DecideAfterFailure, the_time_of_the_retry_is_that_of_the_fact) {
   test.start();
   const Attempt attempt = test.failed("pay");
   const PlannedRetry recorded{runnable_key(run_no(1), "pay", 2), TimeMs{1234}};
-  const auto planned = the<RunnablesPlanned>(test.put(
-      decide_after_failure(*test.run, attempt, attempt.outcome->error, recorded, TimeMs{99'000})));
+  test.now = TimeMs{99'000};
+  const auto planned = the<RunnablesPlanned>(test.put(failing(test, attempt, recorded)));
   EXPECT_EQ(planned.runnables.front().visible_at, TimeMs{1234});
 }
 
@@ -195,12 +198,11 @@ TEST(DecideAfterFailure, an_attempt_the_run_does_not_know_is_refused) {
   test.start();
   Attempt attempt = test.failed("pay");
   attempt.runnable_key = "other";
-  EXPECT_EQ(code_of(decide_after_failure(*test.run, attempt, {}, std::nullopt, test.now)),
+  EXPECT_EQ(code_of(test.ask(failing(test, attempt, std::nullopt))),
             ErrorCode::unknown_runnable_intent);
   attempt = test.failed("pay");
   attempt.run_id = run_no(2);
-  EXPECT_EQ(code_of(decide_after_failure(*test.run, attempt, {}, std::nullopt, test.now)),
-            ErrorCode::wrong_run);
+  EXPECT_EQ(code_of(test.ask(failing(test, attempt, std::nullopt))), ErrorCode::wrong_run);
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ Result<void> check_ended(const RunProjection& run, std::string_view what) {
 
 }  // namespace
 
-Result<RunFacts> decide_update_attributes(const RunProjection& run, const Payload& changes,
-                                          const SharedText& idempotency_key, TimeMs /*now*/) {
+Result<RunFacts> decide_update_attributes(RunProjection& run, const Payload& changes,
+                                          const SharedText& idempotency_key, TimeMs now) {
   HOLDFAST_CHECK(check_started(run));
   if (idempotency_key.empty()) {
     return refusal(run, ErrorCode::invalid_argument,
@@ -51,11 +51,10 @@ Result<RunFacts> decide_update_attributes(const RunProjection& run, const Payloa
   fact.changes = changes;
   fact.fingerprint = fingerprint_of(changes);
   fact.idempotency_key = idempotency_key;
-  RunFacts facts;
   const auto& updates = run.rare().attribute_updates;
   if (const auto known = updates.find(idempotency_key.str()); known != updates.end()) {
     if (known->second == fact.fingerprint) {
-      return facts;
+      return RunFacts();
     }
     return refusal(run, ErrorCode::idempotency_conflict,
                    fmt::format("other search attributes were set under the key {}",
@@ -66,32 +65,32 @@ Result<RunFacts> decide_update_attributes(const RunProjection& run, const Payloa
   if (!changed.ok()) {
     return std::move(changed).error().with("run_id", to_string(run.run_id()));
   }
-  facts.emplace_back(std::move(fact));
-  return facts;
+  RunDraft draft(run, nothing_around(), now);
+  draft.add(std::move(fact));
+  return draft.finish();
 }
 
-Result<RunFacts> decide_archive(const RunProjection& run, const SharedText& reason,
-                                TimeMs /*now*/) {
+Result<RunFacts> decide_archive(RunProjection& run, const SharedText& reason, TimeMs now) {
   HOLDFAST_CHECK(check_ended(run, "archived"));
   if (reason.empty() || reason.view().size() > kMaxReasonBytes) {
     return refusal(run, ErrorCode::invalid_argument,
                    fmt::format("the reason has 1 to {} bytes", kMaxReasonBytes))
         .with("field", "reason");
   }
-  RunFacts facts;
+  RunDraft draft(run, nothing_around(), now);
   if (!run.rare().archived.has_value()) {
-    facts.emplace_back(RunArchived{run.run_id(), reason});
+    draft.add(RunArchived{run.run_id(), reason});
   }
-  return facts;
+  return draft.finish();
 }
 
-Result<RunFacts> decide_unarchive(const RunProjection& run, TimeMs /*now*/) {
+Result<RunFacts> decide_unarchive(RunProjection& run, TimeMs now) {
   HOLDFAST_CHECK(check_ended(run, "unarchived"));
-  RunFacts facts;
+  RunDraft draft(run, nothing_around(), now);
   if (run.rare().archived.has_value()) {
-    facts.emplace_back(RunUnarchived{run.run_id()});
+    draft.add(RunUnarchived{run.run_id()});
   }
-  return facts;
+  return draft.finish();
 }
 
 }  // namespace holdfast

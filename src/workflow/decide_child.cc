@@ -82,6 +82,7 @@ ChildRunStarted link_of(const RunProjection& parent, const StartChild& command, 
   link.input = or_empty(command.input);
   link.child_definition_fingerprint = command.definition->fingerprint();
   link.child_queue = command.queue;
+  link.on_parent_close = to_text(command.on_parent_close);
   link.metadata = command.metadata.empty() ? Payload() : redact(command.metadata);
   link.started_at = now;
   return link;
@@ -118,8 +119,7 @@ RunId child_run_id(const RunId& parent, const StartChild& command) {
                         command.child_key.view()});
 }
 
-Result<RunFacts> decide_start_child(const RunProjection& parent, const StartChild& command,
-                                    TimeMs now) {
+Result<RunFacts> decide_start_child(RunProjection& parent, const StartChild& command, TimeMs now) {
   HOLDFAST_ASSERT(command.definition != nullptr);
   HOLDFAST_CHECK(check_started(parent));
   HOLDFAST_CHECK(check_command(parent, command));
@@ -138,9 +138,110 @@ Result<RunFacts> decide_start_child(const RunProjection& parent, const StartChil
                       fmt::format("the parent is {}", to_text(parent.status())));
   }
   HOLDFAST_CHECK(check_origin(parent, command));
-  RunFacts facts;
-  facts.emplace_back(std::move(link));
-  return facts;
+  RunDraft draft(parent, nothing_around(), now);
+  draft.add(std::move(link));
+  return draft.finish();
+}
+
+void RunDraft::start_child(const Step& step, const PlannedRunnable& planned) {
+  const ChildSpec& spec = *step.spec.child;
+  StartChild command;
+  command.definition = around_.current(spec.workflow.view());
+  if (command.definition == nullptr) {
+    failed(planned, terminal_error("unknown_workflow",
+                                   fmt::format("there is no workflow {}", spec.workflow.view()),
+                                   step.name.view()));
+    return;
+  }
+  const Runnable& plan = planned.plan;
+  command.origin = Origin{plan.runnable_key, plan.step, plan.attempt_number};
+  command.child_key = spec.key.empty() ? step.name : spec.key;
+  if (plan.attempt_number > 1) {
+    command.child_key = fmt::format("{}#{}", command.child_key.view(), plan.attempt_number);
+  }
+  command.trigger =
+      spec.trigger.empty() ? command.definition->triggers().front().spec.name : spec.trigger;
+  command.queue = spec.queue;
+  command.on_parent_close = spec.on_parent_close;
+  const auto input = checked_input(*command.definition, command.trigger.view(), plan.input, now_);
+  if (!input.ok()) {
+    failed(planned, terminal_error(error_info(input.error().code()).name, input.error().message(),
+                                   step.name.view()));
+    return;
+  }
+  command.input = plan.input;
+  ChildRunStarted link = link_of(run_, command, now_);
+  link.awaited = !spec.detached;
+  const RunId child = link.child_run_id;
+  add(std::move(link));
+  if (!spec.detached && step.spec.timeout.start_to_close_ms > 0) {
+    plan_timer(plan, "timeout", "expire", later(now_, step.spec.timeout.start_to_close_ms));
+  }
+  if (spec.detached) {
+    JsonWriter writer;
+    writer.begin_object().member("run_id", to_string(child)).end_object();
+    done(planned, {Payload(std::move(writer).take_text())});
+  }
+}
+
+void RunDraft::child_failed(const PlannedRunnable& planned, const Payload& error) {
+  const auto at = retry_at(run_, planned.plan, Failure{error, true, std::nullopt}, now_);
+  if (!at.has_value()) {
+    failed(planned, error);
+    return;
+  }
+  Runnable again = planned.plan;
+  // The child of this attempt may still be there: nobody waits for it any more.
+  RunnablesWithdrawn given_up;
+  given_up.run_id = run_.run_id();
+  given_up.runnable_keys = {planned.plan.runnable_key};
+  given_up.reason = "another child takes its place";
+  add(std::move(given_up));
+  again.attempt_number = planned.plan.attempt_number + 1;
+  again.runnable_key = runnable_key(run_.run_id(), again.step.view(), again.attempt_number);
+  again.idempotency_key = again.runnable_key;
+  again.visible_at = *at;
+  plan_internal(std::move(again));
+}
+
+namespace {
+
+Payload child_error(const ChildEnd& end, std::string_view step) {
+  const bool failed = end.status == TerminalStatus::failed;
+  JsonWriter writer;
+  writer.begin_object().member("code", failed ? "child_failed" : "child_cancelled");
+  writer.member("message", fmt::format("the child {} {}", to_string(end.run_id),
+                                       failed ? "failed" : "was cancelled"));
+  writer.member("step", step).member("child_run_id", to_string(end.run_id));
+  if (!end.error.empty()) {
+    writer.member("error", JsonText::trusted(std::string(end.error.view())));
+  }
+  writer.member("retryable", failed).end_object();
+  return std::move(writer).take_text();
+}
+
+}  // namespace
+
+Result<RunFacts> decide_child_ended(RunProjection& parent, std::string_view runnable_key,
+                                    const ChildEnd& end, const Surroundings& around, TimeMs now) {
+  const PlannedRunnable* planned = parent.find(runnable_key);
+  const auto step =
+      planned == nullptr ? std::nullopt : parent.definition()->find(planned->plan.step.view());
+  const bool awaited = step.has_value() && !planned->applied && !parent.is_terminal() &&
+                       parent.definition()->steps()[*step].kind == StepKind::child &&
+                       parent.latest(planned->plan.step.view()) == planned;
+  if (!awaited || end.status == TerminalStatus::continued) {
+    return RunFacts();
+  }
+  RunDraft draft(parent, around, now);
+  if (end.status == TerminalStatus::completed) {
+    draft.done(*planned, {end.result});
+  } else if (end.status == TerminalStatus::failed) {
+    draft.child_failed(*planned, child_error(end, planned->plan.step.view()));
+  } else {
+    draft.failed(*planned, child_error(end, planned->plan.step.view()));  // somebody meant it
+  }
+  return draft.finish();
 }
 
 StartRun start_of_child(const ChildRunStarted& link, std::shared_ptr<const Definition> definition) {

@@ -14,8 +14,9 @@ class DecideChild : public ::testing::Test {
     command.input = json(R"({"weight":3})");
     return command;
   }
-  Result<RunFacts> decide(const StartChild& command) {
-    return decide_start_child(*test_.run, command, test_.now);
+  TestRun::Decision decide(const StartChild& command) {
+    return
+        [this, command](RunProjection& run) { return decide_start_child(run, command, test_.now); };
   }
 
   TestRun test_{R"([{"name":"ask","retry":{"max_attempts":3}},{"name":"act","after":["ask"]}])"};
@@ -31,7 +32,7 @@ TEST_F(DecideChild, the_link_says_everything_the_child_needs) {
   EXPECT_EQ(start.input, json(R"({"weight":3})"));
   EXPECT_NE(start.context.view().find(to_string(run_no(1))), std::string_view::npos);
   RunProjection child(start.run_id);
-  EXPECT_TRUE(decide_start(child, start, test_.now).ok());
+  EXPECT_TRUE(decide_start(child, start, nothing_around(), test_.now).ok());
 }
 
 TEST_F(DecideChild, a_retry_of_the_step_finds_the_same_child) {
@@ -47,10 +48,10 @@ TEST_F(DecideChild, other_content_under_the_same_key_is_refused) {
   test_.put(decide(command()));
   StartChild other = command();
   other.input = json(R"({"weight":4})");
-  EXPECT_EQ(code_of(decide(other)), ErrorCode::conflicting_child_run);
+  EXPECT_EQ(code_of(test_.ask(decide(other))), ErrorCode::conflicting_child_run);
   other = command();
   other.queue = "slow";
-  EXPECT_EQ(code_of(decide(other)), ErrorCode::conflicting_child_run);
+  EXPECT_EQ(code_of(test_.ask(decide(other))), ErrorCode::conflicting_child_run);
 }
 
 TEST_F(DecideChild, each_key_trigger_and_workflow_has_its_own_child) {
@@ -70,32 +71,32 @@ TEST_F(DecideChild, each_key_trigger_and_workflow_has_its_own_child) {
 TEST_F(DecideChild, only_the_current_attempt_starts_children) {
   StartChild old = command();
   test_.fail("ask");
-  EXPECT_EQ(code_of(decide(old)), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
   old = command();
   old.origin.attempt = 7;
-  EXPECT_EQ(code_of(decide(old)), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
   old = command();
   old.origin.step = "act";
-  EXPECT_EQ(code_of(decide(old)), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
   old = command();
   old.origin.runnable_key = "other";
-  EXPECT_EQ(code_of(decide(old)), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
   old = command();
   test_.apply("ask");
-  EXPECT_EQ(code_of(decide(old)), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
 }
 
 TEST_F(DecideChild, a_run_that_ended_starts_no_children) {
   const StartChild late = command();
   test_.cancel();
-  EXPECT_EQ(code_of(decide(late)), ErrorCode::terminal_run);
+  EXPECT_EQ(code_of(test_.ask(decide(late))), ErrorCode::terminal_run);
 }
 
 TEST_F(DecideChild, what_cannot_be_stored_is_refused) {
   const auto code_with = [&](auto change) {
     StartChild changed = command();
     change(changed);
-    return code_of(decide(changed));
+    return code_of(test_.ask(decide(changed)));
   };
   EXPECT_EQ(code_with([](StartChild& child) { child.child_key = {}; }),
             ErrorCode::invalid_argument);

@@ -49,12 +49,15 @@ Result<void> check_safe(const RunProjection& run, const PlannedRunnable* source)
   if (run.is_terminal()) {
     return refusal(run, ErrorCode::terminal_run, fmt::format("it is {}", to_text(run.status())));
   }
-  if (run.manual_state().has_value()) {
-    const std::string_view step = run.manual_state()->step.view();
+  if (!run.boundaries().empty()) {
+    const std::string_view step = run.boundaries().begin()->first.view();
     return unsafe(run, "manual_state", fmt::format("it waits at step {}", step)).with("step", step);
   }
   if (!run.anomalies().empty()) {
     return unsafe(run, "workflow_anomalies", "its thread has entries that break its rules");
+  }
+  if (run.is_compensating()) {
+    return unsafe(run, "compensating", "it goes back");
   }
   for (const PlannedRunnable* planned : run.runnables()) {
     const bool open = !planned->applied && run.latest(planned->plan.step.view()) == planned;
@@ -68,7 +71,8 @@ Result<void> check_safe(const RunProjection& run, const PlannedRunnable* source)
   return {};
 }
 
-void add_continuation(RunFacts& facts, const RunProjection& run, const ContinueRun& command) {
+void add_continuation(RunDraft& draft, const ContinueRun& command) {
+  const RunProjection& run = draft.run();
   const PinnedDefinition pinned = run.pinned_definition();
   RunContinuationRequested request;
   request.run_id = run.run_id();
@@ -80,8 +84,8 @@ void add_continuation(RunFacts& facts, const RunProjection& run, const ContinueR
   request.definition = "current";
   request.definition_fingerprint = pinned.fingerprint;
   request.definition_version = pinned.version;
-  facts.emplace_back(std::move(request));
-  facts.emplace_back(terminal_fact(run, TerminalStatus::continued));
+  draft.add(std::move(request));
+  draft.add(terminal_fact(run, TerminalStatus::continued));
 }
 
 }  // namespace
@@ -90,42 +94,48 @@ RunId successor_run_id(const RunId& run, std::string_view continuation_key) {
   return derive_run_id({"continuation", to_string(run), continuation_key});
 }
 
-Result<RunFacts> decide_continue(const RunProjection& run, const ContinueRun& command,
-                                 TimeMs /*now*/) {
+Result<RunFacts> decide_continue(RunProjection& run, const ContinueRun& command, TimeMs now) {
   HOLDFAST_CHECK(check_command(run, command));
   HOLDFAST_TRY(const bool requested, is_requested(run, command));
-  RunFacts facts;
-  if (!requested) {
-    HOLDFAST_CHECK(check_safe(run, nullptr));
-    add_continuation(facts, run, command);
+  if (requested) {
+    return RunFacts();
   }
-  return facts;
+  HOLDFAST_CHECK(check_safe(run, nullptr));
+  RunDraft draft(run, nothing_around(), now);
+  add_continuation(draft, command);
+  return draft.finish();
 }
 
-Result<RunFacts> decide_continue(const RunProjection& run, const Attempt& attempt,
+Result<RunFacts> decide_continue(RunProjection& run, const Attempt& attempt,
                                  const ContinueRun& command, TimeMs now) {
   HOLDFAST_CHECK(check_command(run, command));
   HOLDFAST_TRY(const bool requested, is_requested(run, command));
-  RunFacts facts;
   if (requested) {
-    return facts;
+    return RunFacts();
   }
   HOLDFAST_TRY(const PlannedRunnable* const planned, find_applicable(run, attempt));
   if (planned == nullptr) {
-    return facts;
+    return RunFacts();
   }
   HOLDFAST_CHECK(check_safe(run, planned));
-  facts.emplace_back(final_fact(run, attempt, now));
-  add_continuation(facts, run, command);
-  return facts;
+  RunDraft draft(run, nothing_around(), now);
+  RunnableApplied applied;
+  applied.run_id = run.run_id();
+  applied.runnable_key = attempt.runnable_key;
+  applied.result = attempt.outcome->result;
+  applied.applied_at = now;
+  draft.add(std::move(applied));
+  add_continuation(draft, command);
+  return draft.finish();
 }
 
-StartRun start_of_successor(const RunContinuationRequested& request, const SharedText& queue,
+StartRun start_of_successor(const RunContinuationRequested& request, const RunStarted& predecessor,
                             std::shared_ptr<const Definition> definition) {
   StartRun command;
   command.run_id = request.successor_run_id;
   command.definition = std::move(definition);
-  command.queue = queue;
+  command.queue = predecessor.queue;
+  command.context = predecessor.context;
   command.trigger = request.trigger;
   command.input = request.input;
   command.source.source = "continuation";

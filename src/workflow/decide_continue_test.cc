@@ -9,11 +9,13 @@ class DecideContinue : public ::testing::Test {
   static ContinueRun command(std::string_view key = "page-2") {
     return {SharedText(key), json(R"({"page":2})")};
   }
-  Result<RunFacts> decide(const ContinueRun& command) {
-    return decide_continue(*test_.run, command, test_.now);
+  TestRun::Decision decide(const ContinueRun& command) {
+    return [this, command](RunProjection& run) { return decide_continue(run, command, test_.now); };
   }
-  Result<RunFacts> decide_from(std::string_view step, const ContinueRun& command) {
-    return decide_continue(*test_.run, test_.completed(step), command, test_.now);
+  TestRun::Decision decide_from(std::string_view step, const ContinueRun& command) {
+    return [this, command, attempt = test_.completed(step)](RunProjection& run) {
+      return decide_continue(run, attempt, command, test_.now);
+    };
   }
 
   TestRun test_{kDiamond};
@@ -32,42 +34,49 @@ TEST_F(DecideContinue, the_last_open_step_may_hand_over_to_a_successor) {
 
 TEST_F(DecideContinue, the_successor_names_its_predecessor) {
   const auto request = the<RunContinuationRequested>(test_.put(decide_from("charge", command())));
-  const StartRun start = start_of_successor(request, "slow", test_.definition);
+  RunStarted predecessor = *test_.run->started();
+  predecessor.queue = "slow";
+  predecessor.context = json(R"({"parent":{"run_id":"p"}})");
+  const StartRun start = start_of_successor(request, predecessor, test_.definition);
   EXPECT_EQ(start.queue, SharedText("slow"));
+  EXPECT_EQ(start.context, predecessor.context);
   EXPECT_EQ(start.input, json(R"({"page":2})"));
   RunProjection successor(start.run_id);
-  const auto facts = decide_start(successor, start, test_.now);
+  const auto facts = decide_start(successor, start, nothing_around(), test_.now);
   ASSERT_TRUE(facts.ok());
   EXPECT_EQ(kinds(facts.value()), Kinds({"run_signal_received", "run_started", "run_continued_from",
                                          "runnables_planned"}));
-  for (const RunFact& fact : facts.value()) {
-    successor.evolve(test_.now, fact);
-  }
   EXPECT_TRUE(successor.anomalies().empty());
   EXPECT_EQ(successor.rare().continued_from->predecessor_run_id, run_no(1));
 }
 
 TEST_F(DecideContinue, the_same_request_again_adds_nothing_and_another_is_refused) {
-  const Attempt attempt = test_.completed("charge");
-  test_.put(decide_from("charge", command()));
+  const auto from_charge = decide_from("charge", command());
+  test_.put(from_charge);
   EXPECT_TRUE(test_.put(decide(command())).empty());
-  EXPECT_TRUE(test_.put(decide_continue(*test_.run, attempt, command(), test_.now)).empty());
-  EXPECT_EQ(code_of(decide(command("page-3"))), ErrorCode::conflicting_continuation);
+  EXPECT_TRUE(test_.put(from_charge).empty());
+  EXPECT_EQ(code_of(test_.ask(decide(command("page-3")))), ErrorCode::conflicting_continuation);
 }
 
 TEST_F(DecideContinue, work_that_is_open_would_be_lost) {
-  EXPECT_EQ(code_of(decide(command())), ErrorCode::unsafe_continuation);
+  EXPECT_EQ(code_of(test_.ask(decide(command()))), ErrorCode::unsafe_continuation);
   test_.apply("charge");
-  const auto refused = decide_from("ship", command());
+  const auto refused = test_.ask(decide_from("ship", command()));
   EXPECT_EQ(code_of(refused), ErrorCode::unsafe_continuation);
   EXPECT_EQ(refused.error().field("step"), "bill");
 }
 
 TEST_F(DecideContinue, a_run_that_waits_or_has_ended_cannot_continue) {
-  test_.put(decide_pause(*test_.run, test_.completed("charge"), {}, test_.now));
-  EXPECT_EQ(code_of(decide(command())), ErrorCode::unsafe_continuation);
-  test_.cancel();
-  EXPECT_EQ(code_of(decide(command())), ErrorCode::terminal_run);
+  TestRun waiting(R"([{"name":"look","pause":true}])");
+  waiting.start();
+  const auto go_on = [&](RunProjection& run) {
+    return decide_continue(run, command(), waiting.now);
+  };
+  const auto refused = waiting.ask(go_on);
+  EXPECT_EQ(code_of(refused), ErrorCode::unsafe_continuation);
+  EXPECT_EQ(refused.error().field("reason"), "manual_state");
+  waiting.cancel();
+  EXPECT_EQ(code_of(waiting.ask(go_on)), ErrorCode::terminal_run);
 }
 
 TEST_F(DecideContinue, a_run_with_anomalies_cannot_continue) {
@@ -75,13 +84,13 @@ TEST_F(DecideContinue, a_run_with_anomalies_cannot_continue) {
   unknown.run_id = run_no(1);
   unknown.runnable_key = "other";
   test_.run->evolve(test_.now, unknown);
-  EXPECT_EQ(code_of(decide_from("charge", command())), ErrorCode::unsafe_continuation);
+  EXPECT_EQ(code_of(test_.ask(decide_from("charge", command()))), ErrorCode::unsafe_continuation);
 }
 
 TEST_F(DecideContinue, a_command_that_makes_no_sense_is_refused) {
-  EXPECT_EQ(code_of(decide(command(""))), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(decide({"k", json("3")})), ErrorCode::invalid_argument);
-  const RunProjection nobody(run_no(3));
+  EXPECT_EQ(code_of(test_.ask(decide(command("")))), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(test_.ask(decide({"k", json("3")}))), ErrorCode::invalid_argument);
+  RunProjection nobody(run_no(3));
   EXPECT_EQ(code_of(decide_continue(nobody, command(), test_.now)), ErrorCode::run_not_found);
 }
 

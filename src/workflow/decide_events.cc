@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "base/hash.h"
+#include "data/canonical_json.h"
 #include "workflow/planning.h"
 
 namespace holdfast {
@@ -10,40 +12,74 @@ constexpr std::size_t kMaxEventBytes = 255;
 constexpr std::size_t kMaxCorrelationBytes = 1024;
 constexpr std::size_t kMaxPayloadBytes = 1U << 20U;
 
-Result<void> check_wait(const RunProjection& run, const Attempt& attempt, const OpenWait& command) {
-  const auto invalid = [&](std::string_view field, const std::string& message) {
-    return refusal(run, attempt, ErrorCode::invalid_argument, message).with("field", field);
-  };
+Error invalid(const RunProjection& run, std::string_view field, const std::string& message) {
+  return refusal(run, ErrorCode::invalid_argument, message).with("field", field);
+}
+
+Result<void> check_event(const RunProjection& run, const SendEvent& command) {
+  if (command.source.idempotency_key.empty()) {
+    return invalid(run, "idempotency_key", "an event needs an idempotency key");
+  }
   if (command.event.empty() || command.event.view().size() > kMaxEventBytes) {
-    return invalid("event", fmt::format("an event has a name of 1 to {} bytes", kMaxEventBytes));
+    return invalid(run, "event",
+                   fmt::format("an event has a name of 1 to {} bytes", kMaxEventBytes));
   }
-  if (command.correlation.empty() || command.correlation.view().size() > kMaxCorrelationBytes) {
-    return invalid("correlation",
-                   fmt::format("a correlation has 1 to {} bytes", kMaxCorrelationBytes));
+  if (command.correlation.view().size() > kMaxCorrelationBytes) {
+    return invalid(run, "correlation",
+                   fmt::format("a correlation has at most {} bytes", kMaxCorrelationBytes));
   }
-  if (command.timeout_ms.has_value() && *command.timeout_ms == 0) {
-    return invalid("timeout_ms", "a timeout is longer than nothing");
-  }
-  if (!command.timeout_target.empty() && !is_target(command.timeout_target.view())) {
-    return invalid("timeout_target",
-                   fmt::format("\"{}\" is no target", command.timeout_target.view()));
+  const Payload payload = or_empty(command.payload);
+  if (!payload.is_object() || payload.view().size() > kMaxPayloadBytes) {
+    return invalid(run, "payload",
+                   fmt::format("the payload of event {} is no JSON object of at most {} bytes",
+                               command.event.view(), kMaxPayloadBytes));
   }
   return {};
 }
 
-WaitTimeout timeout_of(const Attempt& attempt, const OpenWait& command, TimeMs now) {
-  WaitTimeout timeout;
-  timeout.wait_id = attempt.runnable_key;
-  timeout.timeout_runnable_key = fmt::format("{}:timeout", attempt.runnable_key.view());
-  timeout.event = command.event;
-  timeout.correlation = command.correlation;
-  timeout.target = command.timeout_target.empty() ? kNextTarget : command.timeout_target.view();
-  timeout.after = *command.timeout_ms;
-  timeout.due_at = later(now, *command.timeout_ms);
-  return timeout;
+// Whether this very event was received before.
+Result<bool> is_received(const RunProjection& run, const SendEvent& command) {
+  const auto& keys = run.rare().received_keys;
+  const auto known = keys.find(command.source.idempotency_key.str());
+  if (known == keys.end()) {
+    return false;
+  }
+  const std::string digest =
+      to_hex(sha256(fmt::format("{}\n{}\n{}", command.event.view(), command.correlation.view(),
+                                canonical_json(or_empty(command.payload).view()))));
+  if (known->second.view() == digest) {
+    return true;
+  }
+  return refusal(run, ErrorCode::idempotency_conflict,
+                 fmt::format("the key {} was used for another event",
+                             command.source.idempotency_key.view()))
+      .with("idempotency_key", command.source.idempotency_key.view());
 }
 
-RunnablesPlanned timer_of(const Runnable& waiting, const WaitTimeout& timeout) {
+// The wait that was opened first.
+const EventWait* find_wait(const RunProjection& run, const SharedText& event,
+                           const SharedText& correlation) {
+  const EventWait* first = nullptr;
+  for (const auto& [wait_id, wait] : run.rare().waits) {
+    if (wait.status == WaitStatus::waiting && wait.opened.awaits(event, correlation) &&
+        (first == nullptr || wait.opened.opened_at < first->opened.opened_at)) {
+      first = &wait;
+    }
+  }
+  return first;
+}
+
+Payload naming_event(const SendEvent& command) {
+  JsonWriter writer;
+  writer.begin_object().member("event", command.event.view());
+  if (!command.correlation.empty()) {
+    writer.member("correlation", command.correlation.view());
+  }
+  writer.end_object();
+  return std::move(writer).take_text();
+}
+
+Runnable timer_of(const Runnable& waiting, const WaitTimeout& timeout) {
   Runnable timer;
   timer.run_id = waiting.run_id;
   timer.runnable_key = timeout.timeout_runnable_key;
@@ -55,20 +91,17 @@ RunnablesPlanned timer_of(const Runnable& waiting, const WaitTimeout& timeout) {
   timer.visible_at = timeout.due_at;
   timer.handler = kTimerHandler;
   timer.event_wait_timeout = to_json(timeout).value();
-  RunnablesPlanned planned;
-  planned.run_id = waiting.run_id;
-  planned.runnables.push_back(std::move(timer));
-  return planned;
+  return timer;
 }
 
-ExternalEventWaitResolved resolved_fact(const EventWait& wait, WaitAction action,
-                                        const Payload& result) {
+ExternalEventWaitResolved resolved_fact(const EventWait& wait, const AwaitedEvent& event,
+                                        WaitAction action, const Payload& result) {
   ExternalEventWaitResolved fact;
   fact.run_id = wait.opened.run_id;
   fact.wait_id = wait.opened.wait_id;
   fact.step = wait.opened.step;
-  fact.event = wait.opened.event;
-  fact.correlation = wait.opened.correlation;
+  fact.event = event.event;
+  fact.correlation = event.correlation;
   fact.action = action;
   fact.result = result;
   if (action == WaitAction::timed_out) {
@@ -78,198 +111,201 @@ ExternalEventWaitResolved resolved_fact(const EventWait& wait, WaitAction action
 }
 
 // Nobody has to look at the timer any more.
-void add_timer_over(RunFacts& facts, const RunProjection& run, const EventWait& wait, TimeMs now) {
+void end_timer(RunDraft& draft, const EventWait& wait) {
   if (!wait.opened.timeout.has_value()) {
     return;
   }
   const SharedText& key = wait.opened.timeout->timeout_runnable_key;
-  const PlannedRunnable* timer = run.find(key.view());
+  const PlannedRunnable* timer = draft.run().find(key.view());
   if (timer == nullptr || timer->applied) {
     return;
   }
   RunnableApplied over;
-  over.run_id = run.run_id();
+  over.run_id = draft.run().run_id();
   over.runnable_key = key;
-  over.applied_at = now;
-  facts.emplace_back(std::move(over));
+  over.applied_at = draft.now();
+  draft.add(std::move(over));
 }
 
-Result<void> check_event(const RunProjection& run, const SendEvent& command) {
-  if (command.source.idempotency_key.empty()) {
-    return refusal(run, ErrorCode::invalid_argument, "an event needs an idempotency key")
-        .with("field", "idempotency_key");
+// Where several events are awaited, also which one came.
+Payload result_of(const Step& step, const ExternalEventBuffered& event) {
+  if (!step.spec.await_event.has_value() || step.spec.await_event->any_of.size() == 1) {
+    return event.payload;
   }
-  const Payload payload = or_empty(command.payload);
-  if (!payload.is_object() || payload.view().size() > kMaxPayloadBytes) {
-    return refusal(run, ErrorCode::invalid_argument,
-                   fmt::format("the payload of event {} is no JSON object of at most {} bytes",
-                               command.event.view(), kMaxPayloadBytes))
-        .with("field", "payload");
-  }
-  return {};
-}
-
-// Whether this very event was received before.
-Result<bool> is_received(const RunProjection& run, const SendEvent& command) {
-  for (const auto& [wait_id, wait] : run.rare().waits) {
-    if (wait.idempotency_key != command.source.idempotency_key) {
-      continue;
-    }
-    if (wait.opened.event == command.event && wait.opened.correlation == command.correlation &&
-        wait.payload == or_empty(command.payload)) {
-      return true;
-    }
-    return refusal(run, ErrorCode::idempotency_conflict,
-                   fmt::format("the key {} was used for another event",
-                               command.source.idempotency_key.view()))
-        .with("idempotency_key", command.source.idempotency_key.view())
-        .with("step", wait.opened.step.view());
-  }
-  return false;
-}
-
-Result<const EventWait*> find_wait(const RunProjection& run, const SendEvent& command) {
-  for (const auto& [wait_id, wait] : run.rare().waits) {
-    if (wait.status == WaitStatus::waiting && wait.opened.event == command.event &&
-        wait.opened.correlation == command.correlation) {
-      return &wait;
-    }
-  }
-  return refusal(run, ErrorCode::event_wait_not_found,
-                 fmt::format("it does not wait for event {} with this correlation",
-                             command.event.view()))
-      .with("event", command.event.view());
-}
-
-Payload naming_event(const SendEvent& command) {
   JsonWriter writer;
-  writer.begin_object().member("event", command.event.view());
-  writer.member("correlation", command.correlation.view()).end_object();
+  writer.begin_object().member("event", event.event.view());
+  writer.member("payload", JsonText::trusted(std::string(event.payload.view()))).end_object();
   return std::move(writer).take_text();
 }
 
-Payload timed_out(const EventWait& wait) {
-  JsonWriter writer;
-  writer.begin_object().member("timed_out", wait.opened.event.view()).end_object();
-  return std::move(writer).take_text();
+// The correlation of an event; empty when its path leads nowhere.
+std::optional<SharedText> correlation_of(const EventSpec& spec, const DataView& data) {
+  if (spec.correlation.empty()) {
+    return SharedText();
+  }
+  if (const auto literal = json_string_value(spec.correlation.view())) {
+    return SharedText(*literal);
+  }
+  const auto path_json = ObjectView(spec.correlation.view()).member("path");
+  const auto path = DataPath::parse(
+      path_json.has_value() ? json_string_value(*path_json).value_or("") : std::string());
+  std::string storage;
+  const auto value = path.ok() ? find_value(data, path.value(), storage) : std::nullopt;
+  if (!value.has_value() || value->size() > kMaxCorrelationBytes) {
+    return std::nullopt;
+  }
+  return SharedText(json_string_value(*value).value_or(std::string(*value)));
 }
 
-// The wait whose time is up; nullptr when it is over.
-Result<const EventWait*> find_due(const RunProjection& run, std::string_view wait_id, TimeMs now) {
-  const auto found = run.rare().waits.find(std::string(wait_id));
-  if (found == run.rare().waits.end()) {
-    return refusal(run, ErrorCode::event_wait_not_found, fmt::format("no wait {}", wait_id))
-        .with("wait_id", wait_id);
-  }
-  const EventWait& wait = found->second;
-  if (wait.status == WaitStatus::timed_out || wait.status == WaitStatus::resolved) {
-    return nullptr;
-  }
-  if (run.is_terminal()) {
-    return refusal(run, ErrorCode::terminal_run, fmt::format("it is {}", to_text(run.status())))
-        .with("wait_id", wait_id)
-        .with("step", wait.opened.step.view());
-  }
-  if (wait.status != WaitStatus::waiting) {
-    return nullptr;
-  }
-  if (!wait.opened.timeout.has_value() || now < wait.opened.timeout->due_at) {
-    return refusal(run, ErrorCode::invalid_transition,
-                   fmt::format("the time of wait {} is not up", wait_id))
-        .with("wait_id", wait_id)
-        .with("step", wait.opened.step.view());
-  }
-  return &wait;
+const Step& step_of(RunDraft& draft, const EventWait& wait) {
+  return draft.definition().steps()[*draft.definition().find(wait.opened.step.view())];
 }
 
 }  // namespace
 
-Result<RunFacts> decide_open_wait(const RunProjection& run, const Attempt& attempt,
-                                  const OpenWait& command, TimeMs now) {
-  HOLDFAST_TRY(const PlannedRunnable* const planned, find_applicable(run, attempt));
-  RunFacts facts;
-  if (planned == nullptr) {
-    return facts;
-  }
-  HOLDFAST_CHECK(check_not_waiting(run, attempt));
-  HOLDFAST_CHECK(check_wait(run, attempt, command));
-  facts.emplace_back(final_fact(run, attempt, now));
+void RunDraft::open_wait(const Step& step, const PlannedRunnable& planned) {
+  const AwaitEventSpec& spec = *step.spec.await_event;
   ExternalEventWaitOpened opened;
-  opened.run_id = run.run_id();
-  opened.wait_id = attempt.runnable_key;
-  opened.step = planned->plan.step;
-  opened.event = command.event;
-  opened.correlation = command.correlation;
-  opened.opened_at = now;
-  if (command.timeout_ms.has_value()) {
-    opened.timeout = timeout_of(attempt, command, now);
+  opened.run_id = run_.run_id();
+  opened.wait_id = planned.plan.runnable_key;
+  opened.step = planned.plan.step;
+  opened.opened_at = now_;
+  for (const EventSpec& event : spec.any_of) {
+    const auto correlation = correlation_of(event, ContextView(run_));
+    if (!correlation.has_value()) {
+      failed(planned, terminal_error("missing_input_path",
+                                     fmt::format("the correlation of event {} is not there: {}",
+                                                 event.event.view(), event.correlation.view()),
+                                     step.name.view()));
+      return;
+    }
+    if (opened.event.empty()) {
+      opened.event = event.event;
+      opened.correlation = *correlation;
+    } else {
+      opened.others.push_back({event.event, *correlation});
+    }
   }
-  const std::optional<WaitTimeout> timeout = opened.timeout;
-  facts.emplace_back(std::move(opened));
-  if (timeout.has_value()) {
-    facts.emplace_back(timer_of(planned->plan, *timeout));
+  if (spec.timeout_ms > 0) {
+    WaitTimeout timeout;
+    timeout.wait_id = opened.wait_id;
+    timeout.timeout_runnable_key = fmt::format("{}:timeout", opened.wait_id.view());
+    timeout.event = opened.event;
+    timeout.correlation = opened.correlation;
+    timeout.target = spec.on_timeout.empty() ? SharedText("error") : spec.on_timeout;
+    timeout.after = spec.timeout_ms;
+    timeout.due_at = later(now_, spec.timeout_ms);
+    opened.timeout = timeout;
   }
-  return facts;
+  const ExternalEventWaitOpened wait = opened;
+  add(std::move(opened));
+  if (wait.timeout.has_value()) {
+    plan(timer_of(planned.plan, *wait.timeout));
+    flush();
+  }
+  for (const ExternalEventBuffered& event : run_.rare().buffered) {
+    if (wait.awaits(event.event, event.correlation)) {
+      received(EventWait(run_.rare().waits.find(wait.wait_id.str())->second),
+               ExternalEventBuffered(event));
+      return;
+    }
+  }
 }
 
-Result<RunFacts> decide_receive_event(const RunProjection& run, const SendEvent& command,
-                                      TimeMs now) {
+void RunDraft::received(const EventWait& wait, const ExternalEventBuffered& event) {
+  ExternalEventReceived fact;
+  fact.run_id = run_.run_id();
+  fact.wait_id = wait.opened.wait_id;
+  fact.event = event.event;
+  fact.correlation = event.correlation;
+  fact.payload = event.payload;
+  fact.idempotency_key = event.idempotency_key;
+  fact.trace = event.trace;
+  add(std::move(fact));
+  add(resolved_fact(wait, {event.event, event.correlation}, WaitAction::received,
+                    Payload::trusted("{}")));
+  end_timer(*this, wait);
+  const PlannedRunnable& planned = *run_.find(wait.opened.wait_id.view());
+  if (planned.applied) {
+    go_on_after(planned);
+  } else {
+    done(planned, {result_of(step_of(*this, wait), event)});
+  }
+}
+
+void RunDraft::timed_out(const EventWait& wait) {
+  ExternalEventWaitTimeoutSelected selected;
+  selected.run_id = run_.run_id();
+  selected.wait_id = wait.opened.wait_id;
+  selected.timeout_runnable_key = wait.opened.timeout->timeout_runnable_key;
+  selected.step = wait.opened.step;
+  selected.event = wait.opened.event;
+  selected.correlation = wait.opened.correlation;
+  selected.target = wait.opened.timeout->target;
+  selected.selected_at = now_;
+  add(std::move(selected));
+  JsonWriter writer;
+  writer.begin_object().member("timed_out", wait.opened.event.view()).end_object();
+  add(resolved_fact(wait, {wait.opened.event, wait.opened.correlation}, WaitAction::timed_out,
+                    Payload(std::move(writer).take_text())));
+  end_timer(*this, wait);
+  const PlannedRunnable& planned = *run_.find(wait.opened.wait_id.view());
+  const Payload error = terminal_error(
+      "event_timeout", fmt::format("no event {} came in time", wait.opened.event.view()),
+      wait.opened.step.view());
+  const Step& step = step_of(*this, wait);
+  // A step that waited after its result was applied.
+  if (planned.applied) {
+    if (wait.opened.timeout->target.view() == "__next__") {
+      go_on_after(planned);
+    } else {
+      fail_run(error);
+    }
+    return;
+  }
+  if (!step.on_timeout.has_value()) {
+    failed(planned, error);
+    return;
+  }
+  take_route(planned, "timeout", *step.on_timeout, step.spec.await_event->on_timeout, error);
+}
+
+Result<RunFacts> decide_receive_event(RunProjection& run, const SendEvent& command,
+                                      const Surroundings& around, TimeMs now) {
   HOLDFAST_CHECK(check_started(run));
   HOLDFAST_CHECK(check_event(run, command));
   HOLDFAST_TRY(const bool known, is_received(run, command));
-  RunFacts facts;
   if (known) {
-    return facts;
+    return RunFacts();
   }
-  if (run.is_terminal()) {
+  if (run.is_terminal() || run.is_compensating()) {
     return refusal(run, ErrorCode::terminal_run, fmt::format("it is {}", to_text(run.status())))
         .with("event", command.event.view());
   }
-  HOLDFAST_TRY(const EventWait* const wait, find_wait(run, command));
-  facts.emplace_back(
-      receipt(run.run_id(), SignalType::signal_run, command.source, naming_event(command)));
-  ExternalEventReceived received;
-  received.run_id = run.run_id();
-  received.wait_id = wait->opened.wait_id;
-  received.event = command.event;
-  received.correlation = command.correlation;
-  received.payload = or_empty(command.payload);
-  received.idempotency_key = command.source.idempotency_key;
-  received.trace = command.source.trace;
-  const Payload result = received.payload;
-  facts.emplace_back(std::move(received));
-  facts.emplace_back(resolved_fact(*wait, WaitAction::received, result));
-  add_timer_over(facts, run, *wait, now);
-  add_what_follows(facts, run, {wait->opened.step, result, now});
-  return facts;
-}
-
-Result<RunFacts> decide_wait_timeout(const RunProjection& run, std::string_view wait_id,
-                                     TimeMs now) {
-  HOLDFAST_CHECK(check_started(run));
-  HOLDFAST_TRY(const EventWait* const wait, find_due(run, wait_id, now));
-  RunFacts facts;
-  if (wait == nullptr) {
-    return facts;
+  ExternalEventBuffered event;
+  event.run_id = run.run_id();
+  event.event = command.event;
+  event.correlation = command.correlation;
+  event.payload = or_empty(command.payload);
+  event.idempotency_key = command.source.idempotency_key;
+  event.trace = command.source.trace;
+  const EventWait* wait = find_wait(run, command.event, command.correlation);
+  if (wait == nullptr && run.rare().buffered.size() >= kMaxBufferedEvents) {
+    return refusal(run, ErrorCode::too_large,
+                   fmt::format("{} events wait already for steps that would receive them",
+                               kMaxBufferedEvents))
+        .with("event", command.event.view());
   }
-  ExternalEventWaitTimeoutSelected selected;
-  selected.run_id = run.run_id();
-  selected.wait_id = wait->opened.wait_id;
-  selected.timeout_runnable_key = wait->opened.timeout->timeout_runnable_key;
-  selected.step = wait->opened.step;
-  selected.event = wait->opened.event;
-  selected.correlation = wait->opened.correlation;
-  selected.target = wait->opened.timeout->target;
-  selected.selected_at = now;
-  facts.emplace_back(std::move(selected));
-  const Payload result = timed_out(*wait);
-  facts.emplace_back(resolved_fact(*wait, WaitAction::timed_out, result));
-  add_timer_over(facts, run, *wait, now);
-  add_target(facts, run, {wait->opened.step, result, now}, wait->opened.timeout->target.view(),
-             terminal_error("event_timeout",
-                            fmt::format("no event {} came in time", wait->opened.event.view()),
-                            wait->opened.step.view()));
-  return facts;
+  RunDraft draft(run, around, now);
+  const std::optional<EventWait> open =
+      wait == nullptr ? std::nullopt : std::optional(EventWait(*wait));
+  draft.add(receipt(run.run_id(), SignalType::signal_run, command.source, naming_event(command)));
+  if (open.has_value()) {
+    draft.received(*open, event);
+  } else {
+    draft.add(std::move(event));
+  }
+  return draft.finish();
 }
 
 }  // namespace holdfast

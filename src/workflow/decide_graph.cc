@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "base/hash.h"
 #include "workflow/planning.h"
 
 namespace holdfast {
@@ -21,20 +22,21 @@ SharedText intent_fingerprint(const GraphAddition& node) {
   return to_hex(sha256(std::move(writer).take()));
 }
 
-// A node as the step it is carried out as.
-Step step_of(const GraphAddition& node) {
-  Step step;
-  step.name = node.id;
-  step.handler = node.handler;
-  step.queue = node.queue;
-  return step;
-}
-
 Runnable runnable_of(const RunProjection& run, const GraphAddition& node,
-                     const SharedText& mutation_id, const StepDone& done) {
-  const Payload input = node.input.empty() ? run.context_with(done.result) : node.input;
-  Runnable runnable = first_attempt(run.run_id(), run.started()->queue, step_of(node), input,
-                                    later(done.at, done.delay_ms));
+                     const SharedText& mutation_id, TimeMs now) {
+  Runnable runnable;
+  runnable.run_id = run.run_id();
+  runnable.runnable_key = runnable_key(run.run_id(), node.id.view(), 1);
+  runnable.idempotency_key = runnable.runnable_key;
+  runnable.attempt_number = 1;
+  runnable.queue = node.queue.empty() ? run.started()->queue : node.queue;
+  if (runnable.queue.empty()) {
+    runnable.queue = kDefaultQueue;
+  }
+  runnable.step = node.id;
+  runnable.input = node.input.empty() ? run.context() : node.input;
+  runnable.visible_at = now;
+  runnable.handler = node.handler;
   runnable.graph_mutation = GraphIntent{mutation_id, node.id, intent_fingerprint(node)};
   return runnable;
 }
@@ -48,12 +50,12 @@ SharedText mutation_of(const RunProjection& run, const GraphAddition& node) {
   return {};
 }
 
-// The nodes that are not planned and wait for nothing but `just_done`.
-std::vector<const GraphAddition*> ready_nodes(const RunProjection& run, const Items& items,
-                                              std::string_view just_done) {
+// The nodes that are not planned and wait for nothing.
+std::vector<const GraphAddition*> find_ready(const RunProjection& run) {
+  const Items& items = run.rare().graph.active;
   std::set<std::string_view> blocked;
   for (const auto& [id, item] : items) {
-    if (!is_node(item) && !is_done(run, item.from.view(), just_done)) {
+    if (!is_node(item) && !is_done(run, item.from.view())) {
       blocked.insert(item.to.view());
     }
   }
@@ -92,9 +94,6 @@ class Mutation {
     }
     return check_acyclic();
   }
-
-  // The graph with the mutation.
-  [[nodiscard]] const Items& items() const { return items_; }
 
   [[nodiscard]] DynamicGraphMutated fact() const {
     DynamicGraphMutated fact;
@@ -273,28 +272,24 @@ class Mutation {
 
 }  // namespace
 
-void add_ready_nodes(std::vector<Runnable>& runnables, const RunProjection& run,
-                     const StepDone& done) {
-  const Items& active = run.rare().graph.active;
-  if (active.empty()) {
-    return;
+std::vector<Runnable> ready_nodes(const RunProjection& run, TimeMs now) {
+  std::vector<Runnable> runnables;
+  for (const GraphAddition* node : find_ready(run)) {
+    runnables.push_back(runnable_of(run, *node, mutation_of(run, *node), now));
   }
-  for (const GraphAddition* node : ready_nodes(run, active, done.step.view())) {
-    runnables.push_back(runnable_of(run, *node, mutation_of(run, *node), done));
-  }
+  return runnables;
 }
 
-bool are_nodes_done(const RunProjection& run, std::string_view just_done) {
+bool are_nodes_done(const RunProjection& run) {
   for (const auto& [id, item] : run.rare().graph.active) {
-    if (is_node(item) && !is_done(run, id, just_done)) {
+    if (is_node(item) && !is_done(run, id)) {
       return false;
     }
   }
   return true;
 }
 
-Result<RunFacts> decide_mutate_graph(const RunProjection& run, const MutateGraph& command,
-                                     TimeMs now) {
+Result<RunFacts> decide_mutate_graph(RunProjection& run, const MutateGraph& command, TimeMs now) {
   HOLDFAST_CHECK(check_started(run));
   HOLDFAST_ASSERT(run.definition() != nullptr);
   Mutation mutation(run, command);
@@ -316,19 +311,12 @@ Result<RunFacts> decide_mutate_graph(const RunProjection& run, const MutateGraph
         .with("mutation_id", command.mutation_id.view());
   }
   HOLDFAST_CHECK(mutation.check());
-  RunFacts facts;
-  facts.emplace_back(std::move(fact));
-  RunnablesPlanned planned;
-  planned.run_id = run.run_id();
-  for (const GraphAddition* node : ready_nodes(run, mutation.items(), {})) {
-    const SharedText known_id = mutation_of(run, *node);
-    planned.runnables.push_back(runnable_of(
-        run, *node, known_id.empty() ? command.mutation_id : known_id, {{}, {}, now, 0}));
+  RunDraft draft(run, nothing_around(), now);
+  draft.add(std::move(fact));
+  for (Runnable& node : ready_nodes(run, now)) {
+    draft.plan(std::move(node));
   }
-  if (!planned.runnables.empty()) {
-    facts.emplace_back(std::move(planned));
-  }
-  return facts;
+  return draft.finish();
 }
 
 }  // namespace holdfast

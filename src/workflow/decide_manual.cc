@@ -9,48 +9,6 @@ namespace holdfast {
 
 namespace {
 
-// What the metadata of a boundary says about the time after it.
-struct Routes {
-  SharedText target;
-  SharedText ok_target;
-  SharedText error_target;
-  SharedText output_key;
-  Payload output;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("target", self.target);
-    v.optional("ok_target", self.ok_target);
-    v.optional("error_target", self.error_target);
-    v.optional("output_key", self.output_key);
-    v.optional("output", self.output);
-  }
-};
-
-Routes routes_of(const Payload& metadata) {
-  auto routes = from_json<Routes>(or_empty(metadata).view());
-  return routes.ok() ? std::move(routes).value() : Routes();
-}
-
-Result<void> check_routes(const RunProjection& run, const Attempt& attempt,
-                          const Payload& metadata) {
-  const auto routes = from_json<Routes>(or_empty(metadata).view());
-  if (!routes.ok()) {
-    return refusal(run, attempt, ErrorCode::invalid_argument,
-                   "the metadata is not usable: " + routes.error().message())
-        .with("field", "metadata");
-  }
-  for (const SharedText* target :
-       {&routes.value().target, &routes.value().ok_target, &routes.value().error_target}) {
-    if (!target->empty() && !is_target(target->view())) {
-      return refusal(run, attempt, ErrorCode::invalid_argument,
-                     fmt::format("\"{}\" is no target", target->view()))
-          .with("target", target->view());
-    }
-  }
-  return {};
-}
-
 SignalType signal_of(ManualAction action) {
   switch (action) {
     case ManualAction::resumed:
@@ -101,7 +59,7 @@ Result<bool> is_recorded(const RunProjection& run, const ResolveStep& command) {
     }
     if (key.empty() && is_resolution(signal.signal_type) && is_about(signal, command.step)) {
       // While the run waits again, only a command that names the step can mean an older one.
-      return same && (!command.step.empty() || !run.manual_state().has_value());
+      return same && (!command.step.empty() || run.boundaries().empty());
     }
   }
   return false;
@@ -113,33 +71,43 @@ bool fits(ManualAction action, const ManualState& state) {
   return state.kind.view() == to_text(kind);
 }
 
-// Whether the run waits for this command.
-Result<void> check_waiting(const RunProjection& run, const ResolveStep& command) {
+// Where the run waits for this command.
+Result<const ManualState*> find_boundary(const RunProjection& run, const ResolveStep& command) {
   if (run.is_terminal()) {
     return refusal(run, ErrorCode::terminal_run, fmt::format("it is {}", to_text(run.status())))
         .with("step", command.step.view());
   }
-  const auto& state = run.manual_state();
-  if (!state.has_value()) {
-    return refusal(run, ErrorCode::invalid_transition,
-                   fmt::format("it is {} and waits for nobody", to_text(run.status())))
-        .with("step", command.step.view());
+  const ManualState* fitting = nullptr;
+  std::string others;
+  for (const auto& [step, state] : run.boundaries()) {
+    if ((command.step.empty() || command.step == step) && fits(command.action, state)) {
+      if (fitting != nullptr) {
+        return refusal(run, ErrorCode::invalid_argument,
+                       fmt::format("it waits at {} and at {}: say which step is meant",
+                                   fitting->step.view(), step.view()))
+            .with("field", "step");
+      }
+      fitting = &state;
+    } else {
+      others += fmt::format("{}step {} waits as {}", others.empty() ? "" : ", ", step.view(),
+                            state.kind.view());
+    }
   }
-  if (!command.step.empty() && command.step != state->step) {
-    return refusal(run, ErrorCode::stale_manual_resolution,
-                   fmt::format("it waits at step {}, not at {}", state->step.view(),
-                               command.step.view()))
-        .with("step", command.step.view());
+  if (fitting != nullptr) {
+    return fitting;
   }
-  if (!fits(command.action, *state)) {
-    return refusal(run, ErrorCode::invalid_transition,
-                   fmt::format("step {} waits as {}, so it cannot be {}", state->step.view(),
-                               state->kind.view(), to_text(command.action)))
-        .with("step", state->step.view());
-  }
+  const bool elsewhere = !command.step.empty() && !run.boundaries().contains(command.step) &&
+                         !run.boundaries().empty();
+  return refusal(
+             run, elsewhere ? ErrorCode::stale_manual_resolution : ErrorCode::invalid_transition,
+             others.empty() ? fmt::format("it is {} and waits for nobody", to_text(run.status()))
+                            : fmt::format("nothing can be {}: {}", to_text(command.action), others))
+      .with("step", command.step.view());
+}
+
+Result<void> check_actor(const RunProjection& run, const ResolveStep& command) {
   if (command.action != ManualAction::resumed && command.source.actor.empty()) {
     return refusal(run, ErrorCode::invalid_argument, "a decision names who made it: the actor")
-        .with("step", state->step.view())
         .with("field", "actor");
   }
   return {};
@@ -163,13 +131,19 @@ Payload decision(const ResolveStep& command, std::string_view key, TimeMs now) {
   return std::move(writer).take_text();
 }
 
-Payload result_of(const ResolveStep& command, const ManualState& state, const Routes& routes,
+// A decision is known by the output of its step, or by the name of the step.
+Payload result_of(const RunProjection& run, const ResolveStep& command, const ManualState& state,
                   TimeMs now) {
   if (command.action == ManualAction::resumed) {
-    return routes.output.is_object() ? routes.output : Payload::trusted("{}");
+    return Payload::trusted("{}");
   }
-  const SharedText& key = routes.output_key.empty() ? state.step : routes.output_key;
-  return decision(command, key.view(), now);
+  const auto index = run.definition()->find(state.step.view());
+  if (!index.has_value()) {
+    return decision(command, state.step.view(), now);
+  }
+  const Step& step = run.definition()->steps()[*index];
+  return decision(command, step.spec.output.empty() ? step.name.view() : step.spec.output.view(),
+                  now);
 }
 
 // Who did it and when; beside the decision, for those who audit.
@@ -186,83 +160,88 @@ Payload audit(const ResolveStep& command, TimeMs now) {
   return std::move(writer).take_text();
 }
 
-std::string_view target_of(ManualAction action, const Routes& routes) {
-  switch (action) {
-    case ManualAction::resumed:
-      return routes.target.view();
-    case ManualAction::approved:
-      return routes.ok_target.view();
-    case ManualAction::rejected:
-      return routes.error_target.empty() ? kFailTarget : routes.error_target.view();
+Payload rejection(const ResolveStep& command, const SharedText& step) {
+  JsonWriter writer;
+  writer.begin_object().member("code", "rejected");
+  writer.member("message", fmt::format("step {} was rejected by {}", step.view(),
+                                       command.source.actor.view()));
+  if (!command.source.comment.empty()) {
+    writer.member("comment", command.source.comment.view());
   }
-  return kNextTarget;
+  writer.member("step", step.view()).member("retryable", false).end_object();
+  return std::move(writer).take_text();
 }
 
 }  // namespace
 
-Result<RunFacts> decide_cancel(const RunProjection& run, const CommandSource& source,
-                               TimeMs /*now*/) {
+Result<RunFacts> decide_cancel(RunProjection& run, const CommandSource& source, OnCancel how,
+                               const Surroundings& around, TimeMs now) {
   HOLDFAST_CHECK(check_started(run));
+  const bool cancelled_before =
+      (run.is_terminal() && run.terminal()->status == TerminalStatus::cancelled) ||
+      (run.is_compensating() && run.rare().compensation->outcome == TerminalStatus::cancelled &&
+       how != OnCancel::stop);
+  if (cancelled_before) {
+    return RunFacts();
+  }
   if (run.is_terminal()) {
-    if (run.terminal()->status == TerminalStatus::cancelled) {
-      return RunFacts();
-    }
     return refusal(run, ErrorCode::invalid_transition,
                    fmt::format("it is {}, so it cannot be cancelled", to_text(run.status())))
         .with("status", to_text(run.status()));
   }
-  RunFacts facts;
-  facts.emplace_back(receipt(run.run_id(), SignalType::cancel_run, source, Payload()));
-  facts.emplace_back(terminal_fact(run, TerminalStatus::cancelled));
-  return facts;
-}
-
-Result<RunFacts> decide_pause(const RunProjection& run, const Attempt& attempt,
-                              const PauseStep& command, TimeMs now) {
-  HOLDFAST_TRY(const PlannedRunnable* const planned, find_applicable(run, attempt));
-  RunFacts facts;
-  if (planned == nullptr) {
-    return facts;
+  if (run.is_compensating() && how != OnCancel::stop) {
+    return refusal(run, ErrorCode::invalid_transition,
+                   "it goes back already; only stopping it ends it before that is done")
+        .with("status", to_text(run.status()));
   }
-  HOLDFAST_CHECK(check_not_waiting(run, attempt));
-  HOLDFAST_CHECK(check_routes(run, attempt, command.metadata));
-  facts.emplace_back(final_fact(run, attempt, now));
-  ManualStepPaused paused;
-  paused.run_id = run.run_id();
-  paused.step = planned->plan.step;
-  paused.kind = command.kind;
-  paused.metadata = command.metadata.empty() ? Payload() : redact(command.metadata);
-  paused.paused_at = now;
-  paused.reason = command.reason;
-  paused.deadline = command.deadline;
-  facts.emplace_back(std::move(paused));
-  return facts;
+  const bool goes_back =
+      !run.is_compensating() && run.definition() != nullptr &&
+      (how == OnCancel::compensate ||
+       (how == OnCancel::as_defined && run.definition()->parts().compensate_on_cancel));
+  RunDraft draft(run, around, now);
+  draft.add(receipt(run.run_id(), SignalType::cancel_run, source, Payload()));
+  if (goes_back) {
+    draft.compensate(TerminalStatus::cancelled, Payload());
+  } else {
+    draft.add(terminal_fact(run, TerminalStatus::cancelled));
+  }
+  return draft.finish();
 }
 
-Result<RunFacts> decide_resolve(const RunProjection& run, const ResolveStep& command, TimeMs now) {
+Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
+                                const Surroundings& around, TimeMs now) {
   HOLDFAST_CHECK(check_started(run));
   HOLDFAST_TRY(const bool recorded, is_recorded(run, command));
-  RunFacts facts;
   if (recorded) {
-    return facts;
+    return RunFacts();
   }
-  HOLDFAST_CHECK(check_waiting(run, command));
-  const ManualState& state = *run.manual_state();
-  const Routes routes = routes_of(state.metadata);
-  facts.emplace_back(
-      receipt(run.run_id(), signal_of(command.action), command.source, naming(state.step)));
+  HOLDFAST_TRY(const ManualState* const boundary, find_boundary(run, command));
+  HOLDFAST_CHECK(check_actor(run, command));
+  const ManualState state = *boundary;
+  RunDraft draft(run, around, now);
+  draft.add(receipt(run.run_id(), signal_of(command.action), command.source, naming(state.step)));
   ManualStepResolved resolved;
   resolved.run_id = run.run_id();
   resolved.step = state.step;
   resolved.action = command.action;
-  resolved.result = result_of(command, state, routes, now);
+  resolved.result = result_of(run, command, state, now);
   resolved.metadata = audit(command, now);
   const Payload result = resolved.result;
-  facts.emplace_back(std::move(resolved));
-  add_target(facts, run, {state.step, result, now}, target_of(command.action, routes),
-             terminal_error("rejected", fmt::format("step {} was rejected", state.step.view()),
-                            state.step.view()));
-  return facts;
+  draft.add(std::move(resolved));
+  const PlannedRunnable* planned = run.latest(state.step.view());
+  if (command.action == ManualAction::rejected) {
+    const Payload error = rejection(command, state.step);
+    if (planned == nullptr || planned->applied) {
+      draft.fail_run(error);
+    } else {
+      draft.failed(*planned, error);
+    }
+  } else if (planned != nullptr && planned->applied) {
+    draft.go_on_after(*planned);  // a step that waited after its result was applied
+  } else if (planned != nullptr) {
+    draft.done(*planned, {result});
+  }
+  return draft.finish();
 }
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
-// Random runs of random small graphs. Whatever is decided, the projection accepts; every step is
-// done once, after all it waits for; a run ends once, and after that nothing happens any more.
+// Laws of the decisions under random workflows of all kinds of steps and random commands. The
+// fixture holds each decision to the promises of the room.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -21,215 +21,222 @@ T any_of(const std::vector<T>& values) {
   return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))];
 }
 
-// Each step may wait for any of those before it.
-std::string random_steps() {
+std::string random_kind() {
+  static const std::vector<std::string> kinds = {
+      R"("retry":{"max_attempts":3,"delay_ms":10},"compensate":"undo")",
+      R"("retry":{"max_attempts":2},"compensate":{"handler":"undo","retry":{"max_attempts":2}})",
+      R"("output":"out")",
+      R"("log":"order {order}")",
+      R"("wait":"20ms")",
+      R"("pause":true)",
+      R"("approval":true)",
+      R"("await_event":{"event":"paid","correlation":"c"})",
+      R"("await_event":{"any_of":["paid","gone"],"timeout":"20ms","on_timeout":"complete"})",
+      R"("for_each":[1,2,3],"compensate":"undo","retry":{"max_attempts":2})",
+      R"("for_each":{"items":[1,2,3,4],"concurrency":2,"on_error":"collect"})",
+      R"("for_each":[])",
+      R"("child":"parcel","retry":{"max_attempts":2,"delay_ms":5})",
+      R"("child":{"workflow":"parcel","detached":true})",
+      R"("child":"parcel","for_each":[{"a":1},{"a":2}])",
+  };
+  return one_in(3) ? R"("retry":{"max_attempts":3,"delay_ms":10})" : any_of(kinds);
+}
+
+// Each step may wait for any of those before it, and may have another one to stand in for it.
+std::shared_ptr<const Definition> random_workflow() {
   const int count = 1 + below(6);
-  std::string steps = "[";
+  std::string steps;
+  std::string routes;
   for (int i = 0; i < count; ++i) {
+    const std::string name = "s" + std::to_string(i);
     std::string after;
     for (int j = 0; j < i; ++j) {
       after += one_in(2) ? (after.empty() ? "\"s" : ",\"s") + std::to_string(j) + '"' : "";
     }
-    steps += (i == 0 ? "" : ",") + std::string(R"({"name":"s)") + std::to_string(i) +
-             R"(","retry":{"max_attempts":3,"delay_ms":10},"after":[)" + after + "]}";
+    steps += i == 0 ? "" : ",";
+    steps += R"({"name":")" + name + R"(",)" + random_kind() + R"(,"after":[)" + after + "]}";
+    if (one_in(4)) {
+      steps += R"(,{"name":"f)" + name + R"("})";
+      routes += (routes.empty() ? "" : ",") + std::string(R"({"from":")") + name +
+                R"(","on":"error","to":"f)" + name + R"("})";
+    }
   }
-  return steps + "]";
+  // So that it is always a workflow with after.
+  steps += R"(,{"name":"end","log":"end","after":["s0"]})";
+  return flow("[" + steps + "]", "[" + routes + "]",
+              one_in(4) ? R"("timeout":"1h","compensate_on_cancel":true)" : "");
 }
 
-// Applies decisions to a run and watches what happens to it.
+// Lets decisions happen to a run and watches it.
 class Watched {
  public:
-  explicit Watched(const std::string& steps) : test(steps) {
-    take(decide_start(*test.run, test.start_command(), test.now));
-    test.run->attach(test.definition);
-    RC_ASSERT(again(decide_start(*test.run, test.start_command(), test.now)));
+  Watched() : test(random_workflow()) {
+    test.around.workflows.emplace("parcel", definition_of(R"([{"name":"one"}])", "parcel"));
+    take([this](RunProjection& run) {
+      return decide_start(run, test.start_command(), test.around, test.now);
+    });
   }
 
   // True when something was decided.
-  bool take(const Result<RunFacts>& decided) {
-    if (!decided.ok() || decided.value().empty()) {
+  bool take(const TestRun::Decision& decide) {
+    const auto tried = test.ask(decide);
+    if (!tried.ok() || tried.value().empty()) {
       return false;
     }
-    for (const RunFact& fact : decided.value()) {
-      const auto entry = to_entry(fact, test.now);
-      RC_ASSERT(entry.ok());
-      watch(fact);
-      test.run->evolve(test.now, fact);
-      for (const Anomaly& anomaly : test.run->anomalies()) {
-        RC_FAIL(anomaly.entry_type.str() + ": " + anomaly.reason.str());
-      }
+    const bool was_over = test.run->is_terminal();
+    for (const RunFact& fact : test.put(decide)) {
+      watch(fact, was_over);
     }
+    RC_ASSERT(!::testing::Test::HasFailure());
     test.now.value += below(20);
     return true;
   }
 
-  // Steps and nodes with a runnable that is not applied.
-  [[nodiscard]] std::vector<std::string> open() const {
-    std::vector<std::string> names;
+  enum class Move : std::uint8_t { work, fire, resolve, child };
+  // What somebody could do next to move the run on.
+  [[nodiscard]] std::vector<std::pair<Move, std::string>> moves() const {
+    std::vector<std::pair<Move, std::string>> found;
     for (const PlannedRunnable* planned : test.run->runnables()) {
-      if (!planned->applied && test.run->latest(planned->plan.step.view()) == planned) {
-        names.push_back(planned->plan.step.str());
+      const Runnable& plan = planned->plan;
+      if (planned->applied) {
+        continue;
+      }
+      if (plan.handler.view() == kTimerHandler) {
+        if (plan.step.view() != "__run__") {
+          found.emplace_back(Move::fire, plan.runnable_key.str());
+        }
+      } else if (test.run->latest(plan.step.view()) != planned) {
+        continue;  // it was tried again
+      } else if (!plan.is_internal()) {
+        found.emplace_back(Move::work, plan.step.str());
+      } else if (test.run->boundaries().contains(plan.step)) {
+        found.emplace_back(Move::resolve, plan.step.str());
+      } else if (has_child(plan)) {
+        found.emplace_back(Move::child, plan.runnable_key.str());
       }
     }
-    return names;
+    return found;
   }
-  [[nodiscard]] bool ended() const { return test.run->is_terminal(); }
 
   TestRun test;
-  std::map<std::string, int> done;  // how often each step or node was done
+  std::map<std::string, int> done;  // how often each step, item or node was done
+  std::set<std::string> keys;
   int ends = 0;
   int old_facts = 0;  // facts of the run itself since it ended
 
  private:
-  static bool again(const Result<RunFacts>& decided) {
-    return decided.ok() && decided.value().empty();
+  [[nodiscard]] bool has_child(const Runnable& plan) const {
+    for (const auto& [id, child] : test.run->children()) {
+      if (child.origin.runnable_key == plan.runnable_key) {
+        return true;
+      }
+    }
+    return false;
   }
 
-  void watch(const RunFact& fact) {
+  void watch(const RunFact& fact, bool was_over) {
     const bool outlives = std::holds_alternative<SearchAttributesUpdated>(fact) ||
                           std::holds_alternative<RunArchived>(fact) ||
                           std::holds_alternative<RunUnarchived>(fact);
-    old_facts += ended() && !outlives ? 1 : 0;
+    old_facts += was_over && !outlives ? 1 : 0;
     if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
       for (const Runnable& runnable : planned->runnables) {
         check_planned(runnable);
       }
     } else if (const auto* applied = std::get_if<RunnableApplied>(&fact)) {
-      const Runnable& plan = test.run->find(applied->runnable_key.view())->plan;
-      const bool deferred = applied->execution_opts.view().find("defer") != std::string_view::npos;
-      done[plan.step.str()] += deferred || plan.is_timer() ? 0 : 1;
-    } else if (const auto* paused = std::get_if<ManualStepPaused>(&fact)) {
-      --done[paused->step.str()];
-    } else if (const auto* opened = std::get_if<ExternalEventWaitOpened>(&fact)) {
-      --done[opened->step.str()];
-    } else if (const auto* resolved = std::get_if<ManualStepResolved>(&fact)) {
-      ++done[resolved->step.str()];
-    } else if (const auto* received = std::get_if<ExternalEventWaitResolved>(&fact)) {
-      ++done[received->step.str()];
-    } else if (std::holds_alternative<RunTerminal>(fact)) {
-      ++ends;
+      const PlannedRunnable& planned_one = *test.run->find(applied->runnable_key.view());
+      const bool deferred = execution_opts(applied->execution_opts).defer.has_value();
+      done[planned_one.plan.step.str()] += deferred || planned_one.plan.is_timer() ? 0 : 1;
     }
+    ends += std::holds_alternative<RunTerminal>(fact) ? 1 : 0;
   }
 
   // Nothing is planned before all it waits for is done, or twice under one key.
   void check_planned(const Runnable& runnable) {
-    RC_ASSERT(test.run->find(runnable.runnable_key.view()) == nullptr);
+    RC_ASSERT(keys.insert(runnable.runnable_key.str()).second);
     RC_ASSERT(runnable.visible_at >= TimeMs{1000});
     const auto index = test.definition->find(runnable.step.view());
     if (index.has_value()) {
       for (const StepIndex before : test.definition->steps()[*index].after) {
-        RC_ASSERT(done[test.definition->steps()[before].name.str()] == 1);
+        RC_ASSERT(test.run->progress().done[before]);
       }
       return;
     }
     for (const auto& [id, item] : test.run->rare().graph.active) {
       if (item.kind == GraphItem::edge && item.to == runnable.step) {
-        RC_ASSERT(done[item.from.str()] == 1);
+        RC_ASSERT(is_done(*test.run, item.from.view()));
       }
     }
   }
 };
 
-Attempt completed_somehow(const Watched& world, const std::string& step) {
-  const std::string result = "{\"" + step + "\":" + std::to_string(below(5)) + "}";
-  const std::vector<std::string> opts = {"", "", R"({"schedule_in_ms":15})",
+TestRun::Decision failing(const TestRun& test, const std::string& step) {
+  const Attempt attempt = test.failed(step);
+  const auto retry =
+      plan_retry(*test.run, attempt, Failure{attempt.outcome->error, true, {}}, test.now);
+  return [&test, attempt, retry](RunProjection& run) {
+    return decide_after_failure(run, attempt, attempt.outcome->error, retry, test.around, test.now);
+  };
+}
+
+TestRun::Decision completing(const TestRun& test, const std::string& step) {
+  const std::string result = R"({"x":)" + std::to_string(below(5)) + "}";
+  const std::vector<std::string> opts = {"", "", "", R"({"schedule_in_ms":15})",
                                          R"({"defer":{"schedule_in_ms":5}})"};
-  return world.test.completed(step, result, any_of(opts));
+  return test.applying(test.completed(step, result, any_of(opts)));
 }
 
-SendEvent random_event() {
-  SendEvent command;
-  command.event = "paid";
-  command.correlation = "c";
-  command.payload = json(R"({"paid":1})");
-  command.source.idempotency_key = "k" + std::to_string(below(40));
-  return command;
+TestRun::Decision ending_child(const TestRun& test, const std::string& key, bool well) {
+  const ChildEnd end{
+      run_no(9), well ? TerminalStatus::completed : TerminalStatus::failed, json("{}"), {}};
+  return [&test, key, end](RunProjection& run) {
+    return decide_child_ended(run, key, end, test.around, test.now);
+  };
 }
 
-OpenWait random_wait(std::string_view target) {
-  OpenWait command;
-  command.event = "paid";
-  command.correlation = "c";
-  if (one_in(2)) {
-    command.timeout_ms = 1 + below(30);
-    command.timeout_target = target;
+TestRun::Decision resolving(const TestRun& test, const std::string& step, bool well) {
+  const std::string_view kind = test.run->boundaries().at(step).kind.view();
+  if (kind == "event_wait") {
+    const auto key = "r" + std::to_string(test.run->receipts().size());
+    const EventWait& wait = test.run->rare().waits.at(test.key(step));
+    return test.sending("paid", key, R"({"sum":1})", wait.opened.correlation.view());
   }
-  return command;
-}
-
-bool resolve(Watched& world, ManualAction action) {
-  ResolveStep command;
-  command.action = action;
-  command.source.actor = "ann";
-  return world.take(decide_resolve(*world.test.run, command, world.test.now));
-}
-
-// Ends whatever the run waits for.
-void release(Watched& world) {
-  if (!world.test.run->manual_state().has_value()) {
-    return;
-  }
-  const std::string kind = world.test.run->manual_state()->kind.str();
   if (kind == "pause") {
-    RC_ASSERT(resolve(world, ManualAction::resumed));
-  } else if (kind == "approval") {
-    RC_ASSERT(resolve(world, ManualAction::approved));
-  } else {
-    for (const auto& [id, wait] : world.test.run->rare().waits) {
-      if (wait.status == WaitStatus::waiting && one_in(2) &&
-          world.take(decide_wait_timeout(*world.test.run, std::string(id), world.test.now))) {
-        return;
-      }
-    }
-    SendEvent command = random_event();
-    command.source.idempotency_key = "r" + std::to_string(world.test.run->receipts().size());
-    RC_ASSERT(world.take(decide_receive_event(*world.test.run, command, world.test.now)));
+    return test.resolving(ManualAction::resumed, step);
   }
+  return test.resolving(well ? ManualAction::approved : ManualAction::rejected, step);
 }
 
-// One step of the way to a good end.
-void progress(Watched& world) {
-  RunProjection& run = *world.test.run;
-  const TimeMs now = world.test.now;
-  if (run.manual_state().has_value() && (one_in(3) || world.open().empty())) {
-    release(world);
-    return;
-  }
-  const std::string step = any_of(world.open());
-  const Attempt attempt = completed_somehow(world, step);
-  const Attempt failed = world.test.failed(step);
-  switch (below(6)) {
-    case 0: {
-      const auto retry = plan_retry(run, failed, {}, now);
-      if (retry.has_value()) {
-        RC_ASSERT(world.take(decide_after_failure(run, failed, failed.outcome->error, retry, now)));
-        RC_ASSERT(!world.take(
-            decide_after_failure(run, failed, failed.outcome->error, retry, world.test.now)));
-      }
-      return;
+// `well`: the run must not fail of it.
+bool move(Watched& world, const std::pair<Watched::Move, std::string>& next, bool well) {
+  TestRun& test = world.test;
+  switch (next.first) {
+    case Watched::Move::work: {
+      const Runnable& plan = test.run->latest(next.second)->plan;
+      const bool may_fail = plan.attempt_number < policy_of(*test.run, plan).rule.max_attempts;
+      const bool fails = one_in(4) && (may_fail || !well);
+      return world.take(fails ? failing(test, next.second) : completing(test, next.second));
     }
-    case 1: {
-      PauseStep pause;
-      pause.kind = one_in(2) ? ManualKind::pause : ManualKind::approval;
-      world.take(decide_pause(run, world.test.completed(step), pause, now));
-      return;
+    case Watched::Move::fire:
+      test.now = std::max(test.now, test.run->find(next.second)->plan.visible_at);
+      return world.take(test.firing(next.second));
+    case Watched::Move::resolve:
+      return world.take(resolving(test, next.second, well || one_in(2)));
+    case Watched::Move::child: {
+      const Runnable& plan = test.run->find(next.second)->plan;
+      const bool may_fail = plan.attempt_number < policy_of(*test.run, plan).rule.max_attempts;
+      return world.take(ending_child(test, next.second, !(one_in(4) && (may_fail || !well))));
     }
-    case 2:
-      world.take(decide_open_wait(run, world.test.completed(step), random_wait(""), now));
-      return;
-    default:
-      RC_ASSERT(world.take(decide_apply(run, attempt, now)));
-      RC_ASSERT(!world.take(decide_apply(run, attempt, world.test.now)));
   }
+  return false;
 }
 
 MutateGraph random_mutation(const Watched& world) {
-  const auto open = world.open();
   const std::uint64_t version = world.test.run->rare().graph.version;
   MutateGraph command;
   command.mutation_id = "m" + std::to_string(version);
   command.expected_version = version;
-  command.origin = world.test.origin(open.empty() ? "s0" : any_of(open));
+  command.origin = world.test.origin("s0");
   std::vector<std::string> ends = {"s0", "s1"};
   for (int i = 0; i <= below(3); ++i) {
     GraphAddition node;
@@ -254,114 +261,144 @@ MutateGraph random_mutation(const Watched& world) {
   return command;
 }
 
+TestRun::Decision mutating(const Watched& world) {
+  return [&test = world.test, command = random_mutation(world)](RunProjection& run) {
+    return decide_mutate_graph(run, command, test.now);
+  };
+}
+
 RC_GTEST_PROP(DecideProp, every_run_ends_completed_with_each_step_done_once, ()) {
-  Watched world(random_steps());
-  for (int i = 0; i < 500 && !world.ended(); ++i) {
-    if (one_in(8)) {
-      world.take(decide_mutate_graph(*world.test.run, random_mutation(world), world.test.now));
+  Watched world;
+  const RunProjection& run = *world.test.run;
+  for (int i = 0; i < 400 && !run.is_terminal(); ++i) {
+    if (i < 60 && one_in(10)) {
+      world.take(mutating(world));
     }
-    if (i < 60) {
-      progress(world);
-    } else if (world.test.run->manual_state().has_value()) {
-      release(world);
-    } else {
-      RC_ASSERT(!world.open().empty());
-      const std::string step = world.open().front();
-      RC_ASSERT(
-          world.take(decide_apply(*world.test.run, world.test.completed(step), world.test.now)));
-    }
+    const auto moves = world.moves();
+    RC_ASSERT(!moves.empty());
+    RC_ASSERT(move(world, any_of(moves), true));
   }
-  RC_ASSERT(world.test.run->status() == RunStatus::completed);
+  RC_ASSERT(run.status() == RunStatus::completed);
   RC_ASSERT(world.ends == 1);
+  RC_ASSERT(run.progress().done_count == world.test.definition->path_count());
   for (const Step& step : world.test.definition->steps()) {
-    RC_ASSERT(world.done[step.name.str()] == 1);
+    RC_ASSERT(world.done[step.name.str()] == (step.begins_path ? 1 : 0));
   }
-  for (const auto& [id, item] : world.test.run->rare().graph.active) {
+  for (const auto& [id, item] : run.rare().graph.active) {
     RC_ASSERT(item.kind == GraphItem::edge || world.done[id] == 1);
   }
-  RC_ASSERT(world.open().empty());
+  RC_ASSERT(run.open_count() == 0U);
 }
 
-Result<RunFacts> random_on_attempt(const Watched& world, const std::string& step, TimeMs now) {
-  const RunProjection& run = *world.test.run;
-  const std::vector<std::string_view> targets = {"", kNextTarget, kCompleteTarget, kFailTarget};
-  const Attempt attempt = completed_somehow(world, step);
-  const Attempt failed = world.test.failed(step);
-  switch (below(7)) {
-    case 0:
-      return decide_after_failure(run, failed, failed.outcome->error,
-                                  plan_retry(run, failed, {{}, !one_in(4), {}}, now), now);
-    case 1: {
-      PauseStep pause;
-      pause.kind = one_in(2) ? ManualKind::pause : ManualKind::approval;
-      return decide_pause(run, attempt, pause, now);
+TestRun::Decision random_command(Watched& world) {
+  TestRun& test = world.test;
+  const std::string key = "k" + std::to_string(below(9));
+  switch (below(9)) {
+    case 0: {
+      const auto how = one_in(6) ? static_cast<OnCancel>(below(3)) : OnCancel::compensate;
+      if (!one_in(5)) {
+        return mutating(world);
+      }
+      return [&test, how](RunProjection& run) {
+        return decide_cancel(run, {}, how, test.around, test.now);
+      };
     }
+    case 1:
+      return test.resolving(static_cast<ManualAction>(below(3)), "", one_in(2) ? "" : key);
     case 2:
-      return decide_open_wait(run, attempt, random_wait(any_of(targets)), now);
+      return test.sending(one_in(2) ? "paid" : "gone", key, "{}", one_in(2) ? "c" : "");
     case 3:
-      return decide_continue(run, attempt, {"k" + std::to_string(below(2)), {}}, now);
-    case 4: {
-      StartChild child;
-      child.origin = world.test.origin(step);
-      child.definition = world.test.definition;
-      child.child_key = "c" + std::to_string(below(2));
-      child.input = one_in(2) ? json(R"({"x":1})") : Payload();
-      return decide_start_child(run, child, now);
-    }
-    default:
-      return decide_apply(run, attempt, now);
-  }
-}
-
-Result<RunFacts> random_on_run(const Watched& world, TimeMs now) {
-  const RunProjection& run = *world.test.run;
-  switch (below(8)) {
-    case 0:
-      return one_in(6) ? decide_cancel(run, {}, now) : RunFacts();
-    case 1: {
-      ResolveStep command;
-      command.action = static_cast<ManualAction>(below(3));
-      command.source.actor = "ann";
-      command.source.idempotency_key = one_in(2) ? "" : "k" + std::to_string(below(9));
-      return decide_resolve(run, command, now);
-    }
-    case 2:
-      return decide_receive_event(run, random_event(), now);
-    case 3:
-      return run.rare().waits.empty()
-                 ? RunFacts()
-                 : decide_wait_timeout(run, run.rare().waits.rbegin()->first, now);
+      test.now.value += one_in(30) ? 3'600'000 : 0;
+      return test.firing(runnable_key(run_no(1), "__run__", 1).str());
     case 4:
-      return decide_update_attributes(run, json(one_in(2) ? R"({"a":1})" : R"({"a":null})"),
-                                      "k" + std::to_string(below(5)), now);
+      return [&test, key,
+              changes = json(one_in(2) ? R"({"a":1})" : R"({"a":null})")](RunProjection& run) {
+        return decide_update_attributes(run, changes, key, test.now);
+      };
     case 5:
-      return one_in(2) ? decide_archive(run, "old", now) : decide_unarchive(run, now);
+      return [&test, old = one_in(2)](RunProjection& run) {
+        return old ? decide_archive(run, "old", test.now) : decide_unarchive(run, test.now);
+      };
     case 6:
-      return decide_continue(run, {"k" + std::to_string(below(2)), {}}, now);
+      return [&test, key](RunProjection& run) {
+        return decide_continue(run, {SharedText(key), {}}, test.now);
+      };
+    case 7: {
+      StartChild child;
+      child.origin = test.origin("s0");
+      child.definition = test.definition;
+      child.child_key = key;
+      return
+          [&test, child](RunProjection& run) { return decide_start_child(run, child, test.now); };
+    }
     default:
-      return decide_mutate_graph(run, random_mutation(world), now);
+      return mutating(world);
   }
 }
 
-RC_GTEST_PROP(DecideProp, whatever_is_decided_is_accepted_and_nothing_happens_after_the_end, ()) {
-  Watched world(random_steps());
+// Somebody takes what is there to be done, or lets go of it.
+void claim_something(Watched& world) {
+  world.test.around.claimed.clear();
+  for (const auto& [kind, step] : world.moves()) {
+    if (kind == Watched::Move::work && one_in(2)) {
+      world.test.claim(step);
+    }
+  }
+}
+
+RC_GTEST_PROP(DecideProp, whatever_is_decided_is_accepted_and_a_run_can_always_go_on, ()) {
+  Watched world;
+  const RunProjection& run = *world.test.run;
   const int count = below(80);
   for (int i = 0; i < count; ++i) {
-    const TimeMs now = world.test.now;
-    std::set<std::string> steps;
-    for (const PlannedRunnable* planned : world.test.run->runnables()) {
-      steps.insert(planned->plan.step.str());
+    const auto moves = world.moves();
+    if (moves.empty() || one_in(3)) {
+      world.take(random_command(world));
+    } else {
+      claim_something(world);
+      const auto next = any_of(moves);
+      world.test.around.claimed.erase(
+          next.first == Watched::Move::work ? world.test.key(next.second) : "");
+      move(world, next, false);
     }
-    const std::string step = any_of(std::vector<std::string>(steps.begin(), steps.end()));
-    world.take(one_in(2) ? random_on_attempt(world, step, now) : random_on_run(world, now));
+    // Somebody has something to do, or it is over.
+    RC_ASSERT(run.is_terminal() || !world.moves().empty());
   }
-  RC_ASSERT(world.ends == (world.ended() ? 1 : 0));
+  RC_ASSERT(world.ends == (run.is_terminal() ? 1 : 0));
   RC_ASSERT(world.old_facts == 0);
   for (const auto& [step, times] : world.done) {
-    RC_ASSERT(times == 0 || times == 1);
+    RC_ASSERT(times <= 1);
   }
-  // It can always go on: somebody works, somebody is waited for, or it is over.
-  RC_ASSERT(world.ended() || world.test.run->manual_state().has_value() || !world.open().empty());
+}
+
+RC_GTEST_PROP(DecideProp, a_run_that_goes_back_comes_to_its_end, ()) {
+  Watched world;
+  const RunProjection& run = *world.test.run;
+  for (int i = 0; i < 12 && !run.is_terminal(); ++i) {
+    move(world, any_of(world.moves()), true);
+  }
+  claim_something(world);
+  if (run.is_terminal()) {
+    return;
+  }
+  world.test.cancel(OnCancel::compensate);
+  world.test.around.claimed.clear();
+  for (int i = 0; i < 200 && !run.is_terminal(); ++i) {
+    RC_ASSERT(run.status() == RunStatus::compensating);
+    RC_ASSERT(!world.moves().empty());
+    for (const auto& [kind, what] : world.moves()) {
+      RC_ASSERT(kind == Watched::Move::work);
+    }
+    RC_ASSERT(move(world, any_of(world.moves()), false));
+  }
+  RC_ASSERT(run.status() == RunStatus::cancelled);
+  // What was done is undone, each once, and nothing else is.
+  for (const PlannedRunnable* planned : run.runnables()) {
+    const std::string step = planned->plan.step.str();
+    if (step.starts_with("compensate:")) {
+      RC_ASSERT(world.done[step.substr(11)] == 1);
+    }
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "base/hash.h"
+#include "data/canonical_json.h"
 #include "workflow/planning.h"
 #include "workflow/search_attributes.h"
 
@@ -8,7 +10,14 @@ namespace holdfast {
 namespace {
 
 SharedText trigger_of(const StartRun& command) {
-  return command.trigger.empty() ? SharedText("manual") : command.trigger;
+  return command.trigger.empty() ? command.definition->triggers().front().spec.name
+                                 : command.trigger;
+}
+
+// What was asked for, whatever the order of its members. Defaults depend on the time, so they are
+// no part of it.
+std::string input_digest(const Payload& input) {
+  return to_hex(sha256(canonical_json(or_empty(input).view())));
 }
 
 Payload what_was_asked(const StartRun& command) {
@@ -19,12 +28,34 @@ Payload what_was_asked(const StartRun& command) {
   if (!command.replayed_from.empty()) {
     writer.member("run_id", to_string(command.replayed_from));
   }
+  writer.member("input_digest", input_digest(command.input));
   writer.end_object();
   return std::move(writer).take_text();
 }
 
+struct Asked {
+  SharedText input_digest;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("input_digest", self.input_digest);
+  }
+};
+
+bool same_input(const RunProjection& run, const StartRun& command) {
+  const std::string digest = input_digest(command.input);
+  const auto asked = run.receipts().empty()
+                         ? Result<Asked>(Asked{})
+                         : from_json<Asked>(run.receipts().front().signal.payload.view());
+  if (asked.ok() && !asked.value().input_digest.empty()) {
+    return asked.value().input_digest.view() == digest;
+  }
+  return input_digest(run.started()->input) == digest;
+}
+
 // Empty when the commands are the same, else what differs.
-std::string_view difference(const RunStarted& started, const StartRun& command) {
+std::string_view difference(const RunProjection& run, const StartRun& command) {
+  const RunStarted& started = *run.started();
   if (started.workflow != command.definition->workflow()) {
     return "workflow";
   }
@@ -34,7 +65,7 @@ std::string_view difference(const RunStarted& started, const StartRun& command) 
   if (started.trigger != trigger_of(command)) {
     return "trigger";
   }
-  return started.input == or_empty(command.input) ? "" : "input";
+  return same_input(run, command) ? "" : "input";
 }
 
 Result<void> check_command(const RunProjection& run, const StartRun& command) {
@@ -58,13 +89,13 @@ Result<void> check_command(const RunProjection& run, const StartRun& command) {
   return {};
 }
 
-RunStarted started_fact(const StartRun& command) {
+RunStarted started_fact(const StartRun& command, const Payload& input) {
   RunStarted fact;
   fact.run_id = command.run_id;
   fact.workflow = command.definition->workflow();
   fact.queue = command.queue;
   fact.trigger = trigger_of(command);
-  fact.input = or_empty(command.input);
+  fact.input = input;
   fact.context = command.context;
   fact.replayed_from_run_id = command.replayed_from;
   fact.definition_version = command.definition->version();
@@ -74,13 +105,26 @@ RunStarted started_fact(const StartRun& command) {
   return fact;
 }
 
+// A child is started by its parent's step and a successor by its predecessor: whatever their
+// trigger is called, any object will do.
+Result<Payload> input_of(const StartRun& command, TimeMs now) {
+  const SharedText trigger = trigger_of(command);
+  const bool by_run = command.source.source.view() == "parent_run" ||
+                      command.source.source.view() == "continuation";
+  if (by_run && command.definition->find_trigger(trigger.view()) == nullptr) {
+    return or_empty(command.input);
+  }
+  return checked_input(*command.definition, trigger.view(), command.input, now);
+}
+
 }  // namespace
 
-Result<RunFacts> decide_start(const RunProjection& run, const StartRun& command, TimeMs now) {
+Result<RunFacts> decide_start(RunProjection& run, const StartRun& command,
+                              const Surroundings& around, TimeMs now) {
   HOLDFAST_ASSERT(command.definition != nullptr);
   HOLDFAST_CHECK(check_command(run, command));
   if (run.started().has_value()) {
-    const std::string_view other = difference(*run.started(), command);
+    const std::string_view other = difference(run, command);
     if (other.empty()) {
       return RunFacts();
     }
@@ -89,25 +133,22 @@ Result<RunFacts> decide_start(const RunProjection& run, const StartRun& command,
         .with("field", other)
         .with("workflow", run.started()->workflow.view());
   }
-  RunFacts facts;
-  const SignalType type =
-      command.replayed_from.empty() ? SignalType::start_run : SignalType::replay_run;
-  facts.emplace_back(receipt(command.run_id, type, command.source, what_was_asked(command)));
-  RunStarted started = started_fact(command);
-  const Payload input = started.input;
-  facts.emplace_back(std::move(started));
+  HOLDFAST_TRY(const Payload input, input_of(command, now));
+  RunDraft draft(run, around, now);
+  const SignalType type = command.replayed_from.empty() ? command.signal : SignalType::replay_run;
+  draft.add(receipt(command.run_id, type, command.source, what_was_asked(command)));
+  draft.add(started_fact(command, input));
+  run.attach(command.definition);
   if (command.continued_from.has_value()) {
-    facts.emplace_back(*command.continued_from);
+    draft.add(*command.continued_from);
   }
-  RunnablesPlanned planned;
-  planned.run_id = command.run_id;
-  planned.runnables.reserve(command.definition->roots().size());
-  for (const StepIndex root : command.definition->roots()) {
-    planned.runnables.push_back(first_attempt(command.run_id, command.queue,
-                                              command.definition->steps()[root], input, now));
+  if (command.adopted.has_value()) {
+    draft.add(*command.adopted);
+    draft.begin_adopted();
+  } else {
+    draft.begin_run();
   }
-  facts.emplace_back(std::move(planned));
-  return facts;
+  return draft.finish();
 }
 
 }  // namespace holdfast

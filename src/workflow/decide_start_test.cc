@@ -3,6 +3,12 @@
 namespace holdfast {
 namespace {
 
+TestRun::Decision starting(const TestRun& test, const StartRun& command) {
+  return [&test, command](RunProjection& run) {
+    return decide_start(run, command, test.around, test.now);
+  };
+}
+
 TEST(DecideStart, start_plans_every_step_that_waits_for_nothing) {
   TestRun test(R"([{"name":"a"},{"name":"b"},{"name":"c","after":["a","b"]}])");
   const RunFacts facts = test.start();
@@ -12,7 +18,7 @@ TEST(DecideStart, start_plans_every_step_that_waits_for_nothing) {
 }
 
 TEST(DecideStart, a_planned_runnable_says_all_its_queue_needs) {
-  TestRun test(R"([{"name":"a","handler":"do_a","lease_ms":5000}])");
+  TestRun test(R"([{"name":"a","handler":"do_a","lease":"5s"}])");
   const Runnable runnable = the<RunnablesPlanned>(test.start()).runnables.front();
   EXPECT_EQ(runnable.run_id, run_no(1));
   EXPECT_EQ(runnable.runnable_key, runnable_key(run_no(1), "a", 1));
@@ -50,9 +56,10 @@ TEST(DecideStart, the_run_is_pinned_to_its_definition) {
 TEST(DecideStart, starting_the_same_run_again_adds_nothing) {
   TestRun test(kLine);
   test.start();
-  EXPECT_TRUE(test.put(decide_start(*test.run, test.start_command(), TimeMs{9000})).empty());
+  test.now = TimeMs{9000};
+  EXPECT_TRUE(test.start().empty());
   test.cancel();
-  EXPECT_TRUE(test.put(decide_start(*test.run, test.start_command(), TimeMs{9000})).empty());
+  EXPECT_TRUE(test.start().empty());
 }
 
 TEST(DecideStart, another_run_under_the_same_id_is_refused) {
@@ -60,17 +67,17 @@ TEST(DecideStart, another_run_under_the_same_id_is_refused) {
   test.start();
   StartRun command = test.start_command();
   command.input = json(R"({"order":8})");
-  const auto other_input = decide_start(*test.run, command, test.now);
+  const auto other_input = test.ask(starting(test, command));
   EXPECT_EQ(code_of(other_input), ErrorCode::run_exists);
   EXPECT_EQ(other_input.error().field("field"), "input");
   command = test.start_command();
   command.trigger = "cron";
-  EXPECT_EQ(code_of(decide_start(*test.run, command, test.now)), ErrorCode::run_exists);
+  EXPECT_EQ(code_of(test.ask(starting(test, command))), ErrorCode::run_exists);
   command = test.start_command();
   command.definition = definition_of(kDiamond);
-  EXPECT_EQ(code_of(decide_start(*test.run, command, test.now)), ErrorCode::run_exists);
+  EXPECT_EQ(code_of(test.ask(starting(test, command))), ErrorCode::run_exists);
   command.definition = definition_of(kLine, "other");
-  EXPECT_EQ(code_of(decide_start(*test.run, command, test.now)), ErrorCode::run_exists);
+  EXPECT_EQ(code_of(test.ask(starting(test, command))), ErrorCode::run_exists);
 }
 
 TEST(DecideStart, what_cannot_be_stored_is_refused) {
@@ -78,7 +85,7 @@ TEST(DecideStart, what_cannot_be_stored_is_refused) {
   const auto code_with = [&](auto change) {
     StartRun command = test.start_command();
     change(command);
-    return code_of(decide_start(*test.run, command, test.now));
+    return code_of(test.ask(starting(test, command)));
   };
   EXPECT_EQ(code_with([](StartRun& start) { start.input = json("[1]"); }),
             ErrorCode::invalid_argument);

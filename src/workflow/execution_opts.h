@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "workflow/definition.h"
+#include "definition/definition.h"
 
 namespace holdfast {
 
@@ -22,14 +22,28 @@ struct Deferral {
   }
 };
 
+// The run ends here and goes on as a new one.
+struct ContinueAsNew {
+  SharedText key;
+  Payload input;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("key", self.key);
+    v.required("input", self.input);
+  }
+};
+
 struct ExecutionOpts {
   std::uint64_t schedule_in_ms = 0;  // what follows is visible that much later
   std::optional<Deferral> defer;
+  std::optional<ContinueAsNew> continue_as_new;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     v.optional("schedule_in_ms", self.schedule_in_ms);
     v.optional("defer", self.defer);
+    v.optional("continue_as_new", self.continue_as_new);
   }
 };
 

@@ -125,7 +125,14 @@ struct GraphIntent {
   friend bool operator==(const GraphIntent&, const GraphIntent&) = default;
 };
 
+// Who carries out what no worker is asked for: the engine, in the commit that plans it or later.
+inline constexpr std::string_view kEngineHandler = "__engine__";
+
 // One planned attempt at a step: the intent, before a queue knows of it.
+//
+// `step` names what is attempted: a step (charge), its second and later visits (charge@2), an item
+// of a for_each (charge[0], charge@2[0]), or the compensation of one of these
+// (compensate:charge).
 struct Runnable {
   RunId run_id;
   SharedText runnable_key;
@@ -138,6 +145,10 @@ struct Runnable {
   TimeMs visible_at;
   SharedText handler;
   std::uint64_t lease_ms = 0;
+  std::uint64_t start_to_close_ms = 0;
+  std::uint64_t schedule_to_start_ms = 0;
+  SharedText path;  // the step that began the path this is on; empty: this step
+  Payload timer;    // what is to happen at visible_at, when that is not the step itself
   std::optional<Deferred> deferred;
   std::optional<GraphIntent> graph_mutation;
   Payload event_wait_timeout;
@@ -146,8 +157,10 @@ struct Runnable {
   Payload guardrails;
   Payload trace;
 
-  // It does not carry out its step: it ends an event wait of the step when no event comes.
-  [[nodiscard]] bool is_timer() const { return !event_wait_timeout.empty(); }
+  // It does not carry out its step: at its time it ends a wait of the step, or the run.
+  [[nodiscard]] bool is_timer() const { return !event_wait_timeout.empty() || !timer.empty(); }
+  // No queue has to know of it.
+  [[nodiscard]] bool is_internal() const { return handler.view() == kEngineHandler; }
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -162,6 +175,10 @@ struct Runnable {
     v.required("visible_at", self.visible_at);
     v.optional("handler", self.handler);
     v.optional("lease_ms", self.lease_ms);
+    v.optional("start_to_close_ms", self.start_to_close_ms);
+    v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
+    v.optional("path", self.path);
+    v.optional("timer", self.timer);
     v.optional("deferred", self.deferred);
     v.optional("graph_mutation", self.graph_mutation);
     v.optional("event_wait_timeout", self.event_wait_timeout);
@@ -187,13 +204,33 @@ struct RunnablesPlanned {
   friend bool operator==(const RunnablesPlanned&, const RunnablesPlanned&) = default;
 };
 
+// The transition that was taken. Recorded, so that no condition is ever evaluated again.
+struct TransitionTaken {
+  SharedText from;
+  SharedText on;
+  SharedText to;
+  Payload when;
+  SharedText recovery;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("from", self.from);
+    v.required("on", self.on);
+    v.required("to", self.to);
+    v.optional("when", self.when);
+    v.optional("recovery", self.recovery);
+  }
+  friend bool operator==(const TransitionTaken&, const TransitionTaken&) = default;
+};
+
 // A result became part of the run.
 struct RunnableApplied {
   static constexpr std::string_view kKind = "runnable_applied";
   RunId run_id;
   SharedText runnable_key;
   Payload result;
-  Payload transition;
+  SharedText output_key;  // what the result is called in the context; empty: its members join it
+  Payload transition;     // a TransitionTaken
   std::optional<TimeMs> applied_at;
   Payload execution_opts;
   Payload guardrails;
@@ -204,6 +241,7 @@ struct RunnableApplied {
     v.required("run_id", self.run_id);
     v.required("runnable_key", self.runnable_key);
     v.optional("result", self.result);
+    v.optional("output_key", self.output_key);
     v.optional("transition", self.transition);
     v.optional("applied_at", self.applied_at);
     v.optional("execution_opts", self.execution_opts);
@@ -240,6 +278,8 @@ struct ChildRunStarted {
   Payload input;
   SharedText child_definition_fingerprint;
   SharedText child_queue;
+  bool awaited = false;        // the step waits for the end of the child
+  SharedText on_parent_close;  // cancel or detach; empty: detach
   Payload metadata;
   std::optional<TimeMs> started_at;
   Payload trace;
@@ -255,6 +295,8 @@ struct ChildRunStarted {
     v.optional("input", self.input);
     v.optional("child_definition_fingerprint", self.child_definition_fingerprint);
     v.optional("child_queue", self.child_queue);
+    v.optional("awaited", self.awaited);
+    v.optional("on_parent_close", self.on_parent_close);
     v.optional("metadata", self.metadata);
     v.optional("started_at", self.started_at);
     v.optional("trace", self.trace);
@@ -326,6 +368,7 @@ struct RunTerminal {
   RunId run_id;
   TerminalStatus status = TerminalStatus::completed;
   Payload error;
+  Payload result;  // what the definition says the run gives; empty: its context
   Payload trace;
 
   template <typename Self, typename Visitor>
@@ -333,6 +376,7 @@ struct RunTerminal {
     v.required("run_id", self.run_id);
     v.required("status", self.status);
     v.optional("error", self.error);
+    v.optional("result", self.result);
     v.optional("trace", self.trace);
   }
   friend bool operator==(const RunTerminal&, const RunTerminal&) = default;

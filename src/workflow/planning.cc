@@ -4,68 +4,11 @@
 
 #include <algorithm>
 
-#include "workflow/execution_opts.h"
+#include "base/hash.h"
+#include "workflow/activation.h"
 #include "workflow/redact.h"
 
 namespace holdfast {
-
-namespace {
-
-bool waits_elsewhere(const RunProjection& run, std::string_view just_done) {
-  const auto& waiting = run.manual_state();
-  return waiting.has_value() && waiting->step.view() != just_done;
-}
-
-// Whether a step waits for nothing but `just_done`.
-bool is_ready(const RunProjection& run, const Step& step, StepIndex index, StepIndex just_done) {
-  const StepProgress& progress = run.progress();
-  const std::vector<Step>& steps = run.definition()->steps();
-  const std::string_view name = steps[just_done].name.view();
-  if (waits_elsewhere(run, name)) {
-    return std::all_of(step.after.begin(), step.after.end(), [&](StepIndex before) {
-      return is_done(run, steps[before].name.view(), name);
-    });
-  }
-  return progress.unmet[index] == (progress.done[just_done] ? 0U : 1U);
-}
-
-void add_ready_steps(std::vector<Runnable>& runnables, const RunProjection& run,
-                     const StepDone& done) {
-  const Definition& definition = *run.definition();
-  const auto just_done = definition.find(done.step.view());
-  if (!just_done.has_value()) {
-    return;
-  }
-  Payload input;
-  for (const StepIndex index : definition.steps()[*just_done].dependents) {
-    const Step& step = definition.steps()[index];
-    if (run.latest(step.name.view()) != nullptr || !is_ready(run, step, index, *just_done)) {
-      continue;
-    }
-    if (input.empty()) {
-      input = run.context_with(done.result);
-    }
-    TimeMs visible_at = later(done.at, done.delay_ms);
-    const auto& not_before = run.progress().not_before;
-    if (const auto found = not_before.find(index); found != not_before.end()) {
-      visible_at = std::max(visible_at, found->second);
-    }
-    runnables.push_back(first_attempt(run.run_id(), run.started()->queue, step, input, visible_at));
-  }
-}
-
-bool is_complete(const RunProjection& run, std::string_view just_done) {
-  if (waits_elsewhere(run, just_done)) {
-    return false;
-  }
-  const StepProgress& progress = run.progress();
-  const auto index = run.definition()->find(just_done);
-  const bool one_more = index.has_value() && !progress.done[*index];
-  return progress.done_count + (one_more ? 1 : 0) == progress.done.size() &&
-         are_nodes_done(run, just_done);
-}
-
-}  // namespace
 
 Error refusal(const RunProjection& run, ErrorCode code, const std::string& message) {
   const std::string run_id = to_string(run.run_id());
@@ -134,34 +77,6 @@ Result<const PlannedRunnable*> find_applicable(const RunProjection& run, const A
   return planned;
 }
 
-Result<void> check_not_waiting(const RunProjection& run, const Attempt& attempt) {
-  if (run.manual_state().has_value()) {
-    return refusal(run, attempt, ErrorCode::active_manual_step,
-                   fmt::format("the run waits at step {}", run.manual_state()->step.view()))
-        .with("waiting_step", run.manual_state()->step.view());
-  }
-  return {};
-}
-
-RunnableApplied applied_fact(const RunProjection& run, const Attempt& attempt, TimeMs now) {
-  RunnableApplied fact;
-  fact.run_id = run.run_id();
-  fact.runnable_key = attempt.runnable_key;
-  fact.result = attempt.outcome->result;
-  fact.applied_at = now;
-  fact.execution_opts = attempt.outcome->execution_opts;
-  fact.guardrails = attempt.outcome->guardrails;
-  return fact;
-}
-
-RunnableApplied final_fact(const RunProjection& run, const Attempt& attempt, TimeMs now) {
-  RunnableApplied fact = applied_fact(run, attempt, now);
-  if (execution_opts(fact.execution_opts).defer.has_value()) {
-    fact.execution_opts = Payload();
-  }
-  return fact;
-}
-
 RunTerminal terminal_fact(const RunProjection& run, TerminalStatus status, const Payload& error) {
   RunTerminal fact;
   fact.run_id = run.run_id();
@@ -177,61 +92,140 @@ Payload terminal_error(std::string_view code, std::string_view message, std::str
   return std::move(writer).take_text();
 }
 
-Runnable first_attempt(const RunId& run, const SharedText& queue, const Step& step,
-                       const Payload& input, TimeMs visible_at) {
-  Runnable runnable;
-  runnable.run_id = run;
-  runnable.runnable_key = runnable_key(run, step.name.view(), 1);
-  runnable.idempotency_key = runnable.runnable_key;
-  runnable.attempt_number = 1;
-  runnable.queue = step.queue.empty() ? queue : step.queue;
-  if (runnable.queue.empty()) {
-    runnable.queue = kDefaultQueue;
-  }
-  runnable.step = step.name;
-  runnable.input = input;
-  runnable.visible_at = visible_at;
-  runnable.handler = step.handler;
-  runnable.lease_ms = step.lease_ms;
-  return runnable;
+Payload missing_path_error(std::string_view code, const MissingPath& missing,
+                           std::string_view step) {
+  JsonWriter writer;
+  writer.begin_object().member("code", code);
+  writer.member("message", fmt::format("{} is taken from {}, but there is no {}", missing.target,
+                                       missing.path, missing.missing_at));
+  writer.member("step", step).member("target", missing.target).member("path", missing.path);
+  writer.member("missing_at", missing.missing_at).member("retryable", false).end_object();
+  return std::move(writer).take_text();
 }
 
-bool is_done(const RunProjection& run, std::string_view step, std::string_view just_done) {
-  if (step == just_done) {
+Payload misfit_error(std::string_view code, std::string_view what, const ContractMisfit& misfit,
+                     std::string_view step) {
+  JsonWriter writer;
+  writer.begin_object().member("code", code);
+  writer.member("message", fmt::format("{} does not fit: {}", what, misfit.text()));
+  writer.member("step", step).member("validation_errors", misfit.json());
+  writer.member("retryable", false).end_object();
+  return std::move(writer).take_text();
+}
+
+std::string error_code_of(const Payload& error) {
+  const auto code = error.is_object() ? ObjectView(error.view()).member("code") : std::nullopt;
+  return code.has_value() ? json_string_value(*code).value_or("") : std::string();
+}
+
+const RetryPolicy& policy_of(const RunProjection& run, const Runnable& plan) {
+  static const RetryPolicy once;
+  HOLDFAST_ASSERT(run.definition() != nullptr);
+  const auto index = run.definition()->find(parse_activation(plan.step.view()).step);
+  if (!index.has_value()) {
+    return once;
+  }
+  const Step& step = run.definition()->steps()[*index];
+  if (!is_compensation(plan.step.view())) {
+    return step.retry;
+  }
+  return step.spec.compensate.has_value() ? step.spec.compensate->retry : once;
+}
+
+namespace {
+
+// An exception is no decision of the step: whoever names its code in the policy wants it retried.
+bool may_retry(const RetryPolicy& policy, const Failure& failure, const std::string& code) {
+  if (failure.retryable) {
     return true;
   }
-  if (run.manual_state().has_value() && run.manual_state()->step.view() == step) {
-    return false;
+  return code == "step_exception" &&
+         std::any_of(policy.codes.begin(), policy.codes.end(),
+                     [&](const CodeRetry& other) { return other.code.view() == code; });
+}
+
+// Random enough to spread retries, and the same whoever computes it.
+std::uint64_t jittered(std::uint64_t delay_ms, std::uint32_t percent, std::string_view key) {
+  if (percent == 0 || delay_ms == 0) {
+    return delay_ms;
   }
-  if (const auto index = run.definition()->find(step)) {
+  const Digest digest = sha256(key);
+  std::uint64_t draw = 0;
+  for (std::size_t i = 0; i < sizeof draw; ++i) {
+    draw = draw << 8U | static_cast<std::uint64_t>(digest[i]);
+  }
+  const std::uint64_t most = delay_ms / 100 * percent + delay_ms % 100 * percent / 100;
+  return delay_ms - (most == 0 ? 0 : draw % (most + 1));
+}
+
+}  // namespace
+
+std::optional<TimeMs> retry_at(const RunProjection& run, const Runnable& plan,
+                               const Failure& failure, TimeMs now) {
+  const RetryPolicy& policy = policy_of(run, plan);
+  const std::string code = error_code_of(failure.error);
+  const RetryRule& rule = rule_for(policy, code);
+  const bool going_back = run.is_compensating() && !is_compensation(plan.step.view());
+  if (plan.is_timer() || run.is_terminal() || going_back || !may_retry(policy, failure, code) ||
+      plan.attempt_number >= rule.max_attempts) {
+    return std::nullopt;
+  }
+  const std::uint64_t delay_ms = failure.retry_after_ms.value_or(jittered(
+      retry_delay_ms(rule, plan.attempt_number), rule.jitter_percent, plan.runnable_key.view()));
+  return later(now, delay_ms);
+}
+
+bool is_done(const RunProjection& run, std::string_view step) {
+  if (const auto index = run.definition()->find(step);
+      index.has_value() && run.definition()->steps()[*index].begins_path) {
     return run.progress().done[*index];
   }
   const PlannedRunnable* latest = run.latest(step);
   return latest != nullptr && latest->applied;
 }
 
-void add_what_follows(RunFacts& facts, const RunProjection& run, const StepDone& done) {
-  HOLDFAST_ASSERT(run.definition() != nullptr);
-  RunnablesPlanned planned;
-  planned.run_id = run.run_id();
-  add_ready_steps(planned.runnables, run, done);
-  add_ready_nodes(planned.runnables, run, done);
-  if (!planned.runnables.empty()) {
-    facts.emplace_back(std::move(planned));
-  } else if (is_complete(run, done.step.view())) {
-    facts.emplace_back(terminal_fact(run, TerminalStatus::completed));
+Result<Payload> checked_input(const Definition& definition, std::string_view trigger,
+                              const Payload& input, TimeMs now) {
+  const Trigger* found = definition.find_trigger(trigger);
+  if (found == nullptr) {
+    return Error{ErrorCode::invalid_trigger, fmt::format("workflow {} has no trigger {}",
+                                                         definition.workflow().view(), trigger)}
+        .with("workflow", definition.workflow().view())
+        .with("trigger", trigger);
   }
+  const Payload object = or_empty(input);
+  if (!object.is_object()) {
+    return Error{ErrorCode::invalid_argument, "the input is no JSON object"}.with("field", "input");
+  }
+  if (!found->contract.has_value()) {
+    return object;
+  }
+  HOLDFAST_TRY(const Json json, Json::parse(object.view()));
+  const ContractMisfit misfit = found->contract->check(json, UnknownFields::refused);
+  if (!misfit.none()) {
+    return Error{ErrorCode::invalid_payload,
+                 fmt::format("the input of workflow {} does not fit: {}",
+                             definition.workflow().view(), misfit.text())}
+        .with("workflow", definition.workflow().view())
+        .with("trigger", found->spec.name.view())
+        .with("errors", misfit.json().view());
+  }
+  return found->contract->with_defaults(object, now);
 }
 
-void add_target(RunFacts& facts, const RunProjection& run, const StepDone& done,
-                std::string_view target, const Payload& error) {
-  if (target == kCompleteTarget) {
-    facts.emplace_back(terminal_fact(run, TerminalStatus::completed));
-  } else if (target == kFailTarget) {
-    facts.emplace_back(terminal_fact(run, TerminalStatus::failed, error));
-  } else {
-    add_what_follows(facts, run, done);
-  }
+const Surroundings& nothing_around() {
+  class Nothing final : public Surroundings {
+   public:
+    [[nodiscard]] std::shared_ptr<const Definition> current(
+        std::string_view /*workflow*/) const override {
+      return nullptr;
+    }
+    [[nodiscard]] bool is_claimed(std::string_view /*runnable_key*/) const override {
+      return false;
+    }
+  };
+  static const Nothing nothing;
+  return nothing;
 }
 
 }  // namespace holdfast

@@ -1,11 +1,13 @@
-// What the decisions of this room share: how facts are filled in, which runnables a run plans
-// next and when it is complete.
+// What the decisions of this room share: refusals, how facts are filled in, errors of runs, and
+// the nodes of a changed graph.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "workflow/decide.h"
+#include "base/text.h"
+#include "workflow/draft.h"
+#include "workflow/execution_opts.h"
 
 namespace holdfast {
 
@@ -32,46 +34,35 @@ RunSignalReceived receipt(const RunId& run, SignalType type, const CommandSource
 // wrong_run, unknown_runnable_intent, terminal_run, result_not_completed; invalid_transition when
 // it is a timer.
 Result<const PlannedRunnable*> find_applicable(const RunProjection& run, const Attempt& attempt);
-// active_manual_step when the run waits for somebody already.
-Result<void> check_not_waiting(const RunProjection& run, const Attempt& attempt);
-RunnableApplied applied_fact(const RunProjection& run, const Attempt& attempt, TimeMs now);
-// The same for a step after which the run waits or hands over: it cannot put itself off as well.
-RunnableApplied final_fact(const RunProjection& run, const Attempt& attempt, TimeMs now);
 
 RunTerminal terminal_fact(const RunProjection& run, TerminalStatus status,
                           const Payload& error = Payload());
 // An error as run_terminal carries it: {"code","message","step","retryable":false}.
 Payload terminal_error(std::string_view code, std::string_view message, std::string_view step);
+Payload missing_path_error(std::string_view code, const MissingPath& missing,
+                           std::string_view step);
+Payload misfit_error(std::string_view code, std::string_view what, const ContractMisfit& misfit,
+                     std::string_view step);
 
-// The first attempt at a step; queue: that of the run.
-Runnable first_attempt(const RunId& run, const SharedText& queue, const Step& step,
-                       const Payload& input, TimeMs visible_at);
+// What an error that a step gave is called; empty when it does not say.
+std::string error_code_of(const Payload& error);
 
-inline bool is_target(std::string_view text) {
-  return text == kNextTarget || text == kCompleteTarget || text == kFailTarget;
-}
+// The policy a runnable is retried by.
+const RetryPolicy& policy_of(const RunProjection& run, const Runnable& plan);
+// When the attempt after this one may begin; empty: no more attempts.
+std::optional<TimeMs> retry_at(const RunProjection& run, const Runnable& plan,
+                               const Failure& failure, TimeMs now);
 
-// Appends what follows once a step is done: runnables_planned for the steps and graph nodes that
-// waited for nothing else, or run_terminal(completed) when nothing is left, or nothing while
-// others are at work. The run itself may know or not know yet that the step is done.
-struct StepDone {
-  SharedText step;
-  Payload result;
-  TimeMs at;
-  std::uint64_t delay_ms = 0;  // of what follows
-};
-void add_what_follows(RunFacts& facts, const RunProjection& run, const StepDone& done);
-// The same by one of the targets of decide.h; the error is that of a run which fails.
-void add_target(RunFacts& facts, const RunProjection& run, const StepDone& done,
-                std::string_view target, const Payload& error);
+// True when the step or graph node needs nothing more.
+bool is_done(const RunProjection& run, std::string_view step);
+// Graph nodes (decide_graph.cc) that wait for nothing more and are not planned, and whether all
+// are done.
+std::vector<Runnable> ready_nodes(const RunProjection& run, TimeMs now);
+bool are_nodes_done(const RunProjection& run);
 
-// True when the step or graph node needs nothing more; `just_done` needs nothing more, whatever
-// the run says.
-bool is_done(const RunProjection& run, std::string_view step, std::string_view just_done);
-
-// Graph nodes (decide_graph.cc): those that waited for nothing but `done`, and whether all are.
-void add_ready_nodes(std::vector<Runnable>& runnables, const RunProjection& run,
-                     const StepDone& done);
-bool are_nodes_done(const RunProjection& run, std::string_view just_done);
+// The input of a run as its trigger wants it, with defaults. invalid_payload names every field;
+// invalid_trigger when there is none of that name.
+Result<Payload> checked_input(const Definition& definition, std::string_view trigger,
+                              const Payload& input, TimeMs now);
 
 }  // namespace holdfast

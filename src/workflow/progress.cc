@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "workflow/activation.h"
 #include "workflow/execution_opts.h"
+#include "workflow/run_projection.h"
 
 namespace holdfast {
 
@@ -16,6 +18,14 @@ TimeMs due_after(TimeMs time, std::uint64_t by_ms) {
   return by_ms > left ? TimeMs{kEnd} : TimeMs{time.value + static_cast<std::int64_t>(by_ms)};
 }
 
+bool leads_on(const Payload& transition) {
+  if (transition.empty()) {
+    return false;
+  }
+  const auto taken = from_json<TransitionTaken>(transition.view());
+  return taken.ok() && taken.value().to.view() != kCompleteStep;
+}
+
 }  // namespace
 
 StepProgress::StepProgress(const Definition& definition) : done(definition.steps().size(), false) {
@@ -25,26 +35,43 @@ StepProgress::StepProgress(const Definition& definition) : done(definition.steps
   }
 }
 
-void StepProgress::apply(const Definition& definition, const Runnable& plan, TimeMs applied_at,
-                         const Payload& execution_opts) {
-  const auto step = definition.find(plan.step.view());
-  const ExecutionOpts asked = holdfast::execution_opts(execution_opts);
-  if (!step.has_value() || asked.defer.has_value() || plan.is_timer()) {
+std::optional<StepIndex> path_of(const Definition& definition, const Runnable& plan) {
+  if (plan.is_timer() || is_compensation(plan.step.view()) || is_item(plan.step.view())) {
+    return std::nullopt;
+  }
+  return definition.find(plan.path.empty() ? plan.step.view() : plan.path.view());
+}
+
+void StepProgress::finish(const Definition& definition, StepIndex step) {
+  if (done[step] || !definition.steps()[step].begins_path) {
     return;
   }
-  const std::vector<StepIndex>& dependents = definition.steps()[*step].dependents;
-  if (!done[*step]) {
-    done[*step] = true;
-    ++done_count;
-    for (const StepIndex dependent : dependents) {
-      --unmet[dependent];
-    }
+  done[step] = true;
+  ++done_count;
+  for (const StepIndex dependent : definition.steps()[step].dependents) {
+    --unmet[dependent];
   }
+}
+
+void StepProgress::adopt(const Definition& definition, std::string_view step) {
+  if (const auto index = definition.find(step)) {
+    finish(definition, *index);
+  }
+}
+
+void StepProgress::apply(const Definition& definition, const PlannedRunnable& applied) {
+  const auto step = path_of(definition, applied.plan);
+  const ExecutionOpts asked = holdfast::execution_opts(applied.execution_opts);
+  if (!step.has_value() || asked.defer.has_value() || applied.withdrawn ||
+      leads_on(applied.transition)) {
+    return;
+  }
+  finish(definition, *step);
   if (asked.schedule_in_ms == 0) {
     return;
   }
-  const TimeMs due = due_after(applied_at, asked.schedule_in_ms);
-  for (const StepIndex dependent : dependents) {
+  const TimeMs due = due_after(applied.applied_at, asked.schedule_in_ms);
+  for (const StepIndex dependent : definition.steps()[*step].dependents) {
     const auto known = not_before.emplace(dependent, due).first;
     known->second = std::max(known->second, due);
   }
@@ -53,7 +80,7 @@ void StepProgress::apply(const Definition& definition, const Runnable& plan, Tim
 StepProgress::Before StepProgress::before(const Definition& definition,
                                           const Runnable& plan) const {
   Before before;
-  before.step = definition.find(plan.step.view());
+  before.step = path_of(definition, plan);
   if (!before.step.has_value()) {
     return before;
   }

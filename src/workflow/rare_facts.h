@@ -2,6 +2,7 @@
 // continuation, migration, search attributes, archiving. See workflow/facts.h.
 #pragma once
 
+#include "workflow/event_facts.h"
 #include "workflow/facts.h"
 
 namespace holdfast {
@@ -142,141 +143,6 @@ struct RunContinuedFrom {
   friend bool operator==(const RunContinuedFrom&, const RunContinuedFrom&) = default;
 };
 
-// The timer that ends a wait when no event comes.
-struct WaitTimeout {
-  SharedText wait_id;
-  SharedText timeout_runnable_key;
-  SharedText event;
-  SharedText correlation;
-  SharedText target;
-  std::uint64_t after = 0;  // milliseconds
-  TimeMs due_at;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("wait_id", self.wait_id);
-    v.required("timeout_runnable_key", self.timeout_runnable_key);
-    v.required("event", self.event);
-    v.required("correlation", self.correlation);
-    v.required("target", self.target);
-    v.required("after", self.after);
-    v.required("due_at", self.due_at);
-  }
-  friend bool operator==(const WaitTimeout&, const WaitTimeout&) = default;
-};
-
-struct ExternalEventWaitOpened {
-  static constexpr std::string_view kKind = "external_event_wait_opened";
-  RunId run_id;
-  SharedText wait_id;  // the runnable key of the waiting step
-  SharedText step;
-  SharedText event;
-  SharedText correlation;
-  TimeMs opened_at;
-  std::optional<WaitTimeout> timeout;
-  Payload result;
-  Payload trace;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("wait_id", self.wait_id);
-    v.required("step", self.step);
-    v.required("event", self.event);
-    v.required("correlation", self.correlation);
-    v.required("opened_at", self.opened_at);
-    v.optional("timeout", self.timeout);
-    v.optional("result", self.result);
-    v.optional("trace", self.trace);
-  }
-  friend bool operator==(const ExternalEventWaitOpened&, const ExternalEventWaitOpened&) = default;
-};
-
-struct ExternalEventReceived {
-  static constexpr std::string_view kKind = "external_event_received";
-  RunId run_id;
-  SharedText wait_id;
-  SharedText event;
-  SharedText correlation;
-  Payload payload;
-  SharedText idempotency_key;
-  Payload trace;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("wait_id", self.wait_id);
-    v.required("event", self.event);
-    v.required("correlation", self.correlation);
-    v.required("payload", self.payload);
-    v.required("idempotency_key", self.idempotency_key);
-    v.optional("trace", self.trace);
-  }
-  friend bool operator==(const ExternalEventReceived&, const ExternalEventReceived&) = default;
-};
-
-struct ExternalEventWaitTimeoutSelected {
-  static constexpr std::string_view kKind = "external_event_wait_timeout_selected";
-  RunId run_id;
-  SharedText wait_id;
-  SharedText timeout_runnable_key;
-  SharedText step;
-  SharedText event;
-  SharedText correlation;
-  SharedText target;
-  TimeMs selected_at;
-  Payload trace;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("wait_id", self.wait_id);
-    v.required("timeout_runnable_key", self.timeout_runnable_key);
-    v.required("step", self.step);
-    v.required("event", self.event);
-    v.required("correlation", self.correlation);
-    v.required("target", self.target);
-    v.required("selected_at", self.selected_at);
-    v.optional("trace", self.trace);
-  }
-  friend bool operator==(const ExternalEventWaitTimeoutSelected&,
-                         const ExternalEventWaitTimeoutSelected&) = default;
-};
-
-enum class WaitAction : std::uint8_t { received, timed_out };
-template <>
-inline constexpr std::string_view kEnumNames<WaitAction>[] = {"received", "timed_out"};
-
-struct ExternalEventWaitResolved {
-  static constexpr std::string_view kKind = "external_event_wait_resolved";
-  RunId run_id;
-  SharedText wait_id;
-  SharedText step;
-  SharedText event;
-  SharedText correlation;
-  WaitAction action = WaitAction::received;
-  Payload result;
-  Payload transition;
-  SharedText timeout_target;
-  Payload trace;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("wait_id", self.wait_id);
-    v.required("step", self.step);
-    v.required("event", self.event);
-    v.required("correlation", self.correlation);
-    v.required("action", self.action);
-    v.required("result", self.result);
-    v.optional("transition", self.transition);
-    v.optional("timeout_target", self.timeout_target);
-    v.optional("trace", self.trace);
-  }
-  friend bool operator==(const ExternalEventWaitResolved&,
-                         const ExternalEventWaitResolved&) = default;
-};
-
 struct SearchAttributesUpdated {
   static constexpr std::string_view kKind = "search_attributes_updated";
   RunId run_id;
@@ -321,6 +187,62 @@ struct RunDefinitionMigrated {
     v.optional("target_manual_step", self.target_manual_step);
   }
   friend bool operator==(const RunDefinitionMigrated&, const RunDefinitionMigrated&) = default;
+};
+
+// The run does not want these any more: what nobody has claimed is not claimed, and what is
+// reported does not count.
+struct RunnablesWithdrawn {
+  static constexpr std::string_view kKind = "runnables_withdrawn";
+  RunId run_id;
+  std::vector<SharedText> runnable_keys;
+  SharedText reason;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("runnable_keys", self.runnable_keys);
+    v.optional("reason", self.reason);
+  }
+  friend bool operator==(const RunnablesWithdrawn&, const RunnablesWithdrawn&) = default;
+};
+
+// The run goes back: what is done and can be compensated is compensated, newest first. Then the
+// run ends as `outcome` says.
+struct CompensationStarted {
+  static constexpr std::string_view kKind = "compensation_started";
+  RunId run_id;
+  TerminalStatus outcome = TerminalStatus::failed;
+  Payload error;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("outcome", self.outcome);
+    v.optional("error", self.error);
+  }
+  friend bool operator==(const CompensationStarted&, const CompensationStarted&) = default;
+};
+
+// A replay from the middle: what it takes over from the run it repeats.
+struct StepsAdopted {
+  static constexpr std::string_view kKind = "steps_adopted";
+  RunId run_id;
+  RunId source_run_id;
+  SharedText from_step;
+  SharedText path;               // the step that began the path from_step is on; empty: from_step
+  std::vector<SharedText> done;  // steps that count as done
+  Payload context;               // what they gave
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("source_run_id", self.source_run_id);
+    v.required("from_step", self.from_step);
+    v.optional("path", self.path);
+    v.optional("done", self.done);
+    v.required("context", self.context);
+  }
+  friend bool operator==(const StepsAdopted&, const StepsAdopted&) = default;
 };
 
 struct RunArchived {

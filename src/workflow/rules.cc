@@ -106,6 +106,10 @@ std::string_view fault_of(const ExternalEventWaitOpened& fact) {
   return fit ? "" : "the timeout belongs to another wait";
 }
 
+std::string_view fault_of(const ExternalEventBuffered& fact) {
+  return fact.payload.is_object() ? "" : "the payload is no object";
+}
+
 std::string_view fault_of(const ExternalEventReceived& fact) {
   return fact.payload.is_object() ? "" : "the payload is no object";
 }
@@ -174,13 +178,13 @@ bool is_intended(const RareState& rare, const GraphIntent& intent) {
   return fingerprint != nullptr && *fingerprint == intent.intent_fingerprint;
 }
 
-bool is_pause(const std::optional<ManualState>& state) {
-  return state.has_value() && enum_from<ManualKind>(state->kind.view()).has_value();
+bool is_pause(const ManualState* state) {
+  return state != nullptr && enum_from<ManualKind>(state->kind.view()).has_value();
 }
 
 template <typename Fact>
 bool matches(const EventWait& wait, const Fact& fact) {
-  return wait.opened.event == fact.event && wait.opened.correlation == fact.correlation;
+  return wait.opened.awaits(fact.event, fact.correlation);
 }
 
 // Judges a fact that is complete, of this run and not fenced by its end.
@@ -222,8 +226,8 @@ class Judge {
   }
 
   RunVerdict operator()(const ManualStepPaused& fact) const {
-    const std::optional<ManualState>& active = run_.manual_state();
-    if (!active.has_value()) {
+    const ManualState* active = boundary(fact.step);
+    if (active == nullptr) {
       return RunVerdict::accept();
     }
     const ManualState same{
@@ -233,8 +237,8 @@ class Judge {
   }
 
   RunVerdict operator()(const ManualStepResolved& fact) const {
-    const bool active = is_pause(run_.manual_state()) && run_.manual_state()->step == fact.step;
-    return active ? RunVerdict::accept() : RunVerdict::refuse(Reason::stale_manual_resolution);
+    return is_pause(boundary(fact.step)) ? RunVerdict::accept()
+                                         : RunVerdict::refuse(Reason::stale_manual_resolution);
   }
 
   RunVerdict operator()(const RunTerminal& fact) const {
@@ -281,7 +285,7 @@ class Judge {
     if (known != nullptr && known->opened == fact) {
       return RunVerdict::repeat();
     }
-    if (run_.manual_state().has_value()) {
+    if (boundary(fact.step) != nullptr) {
       return RunVerdict::refuse(Reason::active_manual_step);
     }
     return known == nullptr ? RunVerdict::accept() : RunVerdict::refuse(Reason::stale_event_wait);
@@ -340,8 +344,9 @@ class Judge {
     }
     const PinnedDefinition source{fact.source_version, fact.source_fingerprint};
     const bool current =
-        source == run_.pinned_definition() && is_pause(run_.manual_state()) &&
-        (fact.source_manual_step.empty() || fact.source_manual_step == run_.manual_state()->step);
+        source == run_.pinned_definition() && run_.boundaries().size() == 1 &&
+        is_pause(&run_.boundaries().begin()->second) &&
+        (fact.source_manual_step.empty() || boundary(fact.source_manual_step) != nullptr);
     return current ? RunVerdict::accept() : RunVerdict::refuse(Reason::stale_definition_migration);
   }
 
@@ -356,7 +361,35 @@ class Judge {
                : RunVerdict::refuse(Reason::invalid_archive_transition);
   }
 
+  RunVerdict operator()(const RunnablesWithdrawn& fact) const {
+    bool fresh = false;
+    for (const SharedText& key : fact.runnable_keys) {
+      const PlannedRunnable* planned = run_.find(key.view());
+      if (planned == nullptr) {
+        return RunVerdict::refuse(Reason::unknown_runnable_intent);
+      }
+      fresh = fresh || !planned->applied;
+    }
+    return fresh ? RunVerdict::accept() : RunVerdict::repeat();
+  }
+
+  RunVerdict operator()(const ExternalEventBuffered& fact) const {
+    return run_.rare().received_keys.contains(fact.idempotency_key.str())
+               ? RunVerdict::refuse(Reason::idempotency_conflict)
+               : RunVerdict::accept();
+  }
+
+  RunVerdict operator()(const CompensationStarted& fact) const {
+    return once(address(run_.rare().compensation), fact, Reason::conflicting_compensation);
+  }
+  RunVerdict operator()(const StepsAdopted& fact) const {
+    return once(address(run_.rare().adopted), fact, Reason::conflicting_run_start);
+  }
+
  private:
+  [[nodiscard]] const ManualState* boundary(const SharedText& step) const {
+    return find_in(run_.boundaries(), step);
+  }
   [[nodiscard]] const EventWait* wait(const SharedText& id) const {
     return find_in(run_.rare().waits, id.str());
   }

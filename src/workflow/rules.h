@@ -26,6 +26,7 @@ enum class RunReason : std::uint8_t {
   invalid_archive_transition,
   conflicting_run_start,
   stale_event_wait,
+  conflicting_compensation,
 };
 template <>
 inline constexpr std::string_view kEnumNames<RunReason>[] = {
@@ -48,6 +49,7 @@ inline constexpr std::string_view kEnumNames<RunReason>[] = {
     "invalid_archive_transition",
     "conflicting_run_start",
     "stale_event_wait",
+    "conflicting_compensation",
 };
 
 struct RunVerdict {

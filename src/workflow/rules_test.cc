@@ -118,11 +118,11 @@ TEST(RunRules, a_child_is_started_once) {
             "conflicting_child_run");
 }
 
-TEST(RunRules, one_manual_step_at_a_time) {
+TEST(RunRules, a_step_waits_in_one_way_at_a_time) {
   const Facts before = begun({paused("a")});
   EXPECT_EQ(verdict_on(begun(), paused("a")), "accept");
   EXPECT_EQ(verdict_on(before, paused("a")), "repeat");
-  EXPECT_EQ(verdict_on(before, paused("b")), "active_manual_step");
+  EXPECT_EQ(verdict_on(before, paused("b")), "accept") << "each step by itself";
   EXPECT_EQ(verdict_on(before, paused("a", ManualKind::approval)), "active_manual_step");
   EXPECT_EQ(verdict_on(before, changed(paused("a"), [](auto& fact) { fact.paused_at = ms(1); })),
             "active_manual_step");
@@ -130,7 +130,7 @@ TEST(RunRules, one_manual_step_at_a_time) {
   EXPECT_EQ(verdict_on(begun({paused("a"), resolved("a")}), paused("b")), "accept");
 }
 
-TEST(RunRules, only_the_active_manual_step_is_resolved) {
+TEST(RunRules, only_a_step_that_waits_for_somebody_is_resolved) {
   EXPECT_EQ(verdict_on(begun({paused("a")}), resolved("a")), "accept");
   EXPECT_EQ(verdict_on(begun({paused("a")}), resolved("b")), "stale_manual_resolution");
   EXPECT_EQ(verdict_on(begun(), resolved("a")), "stale_manual_resolution");
@@ -246,11 +246,11 @@ TEST(RunRules, a_run_is_continued_once_and_continues_one) {
   EXPECT_EQ(verdict_on(begun(), continued_from("x")), "accept");
 }
 
-TEST(RunRules, one_event_wait_at_a_time) {
+TEST(RunRules, a_step_waits_for_its_events_once) {
   const Facts before = begun({wait_opened("a")});
   EXPECT_EQ(verdict_on(begun(), wait_opened("a")), "accept");
   EXPECT_EQ(verdict_on(before, wait_opened("a")), "repeat");
-  EXPECT_EQ(verdict_on(before, wait_opened("b")), "active_manual_step");
+  EXPECT_EQ(verdict_on(before, wait_opened("b")), "accept") << "each step by itself";
   EXPECT_EQ(verdict_on(begun({paused("a")}), wait_opened("a")), "active_manual_step");
   const Facts over =
       begun({wait_opened("a"), event_received("a"), wait_resolved(WaitAction::received, "a")});
@@ -275,6 +275,13 @@ TEST(RunRules, an_event_is_for_the_wait_that_waits_for_it) {
       verdict_on(before, changed(event_received(), [](auto& fact) { fact.correlation = "8"; })),
       stale);
   EXPECT_EQ(verdict_on(before, event_received("a", "[]")), "malformed_entry");
+  const auto any = changed(wait_opened(), [](auto& fact) { fact.others = {{"refused", ""}}; });
+  const auto refused = changed(event_received(), [](auto& fact) {
+    fact.event = "refused";
+    fact.correlation = {};
+  });
+  EXPECT_EQ(verdict_on(begun({any}), refused), "accept");
+  EXPECT_EQ(verdict_on(before, refused), stale);
   const Facts received = begun({wait_opened(), event_received()});
   EXPECT_EQ(verdict_on(received, event_received()), "repeat");
   EXPECT_EQ(verdict_on(received, event_received("a", "{}")), stale);
@@ -344,6 +351,7 @@ TEST(RunRules, a_paused_run_migrates_from_the_definition_it_follows) {
   EXPECT_EQ(verdict_on(before, migrated()), "accept");
   EXPECT_EQ(verdict_on(begun(), migrated()), stale);
   EXPECT_EQ(verdict_on(begun({wait_opened()}), migrated()), stale);
+  EXPECT_EQ(verdict_on(begun({paused("a"), paused("b")}), migrated()), stale) << "which one?";
   EXPECT_EQ(other([](auto& fact) { fact.source_version = "0"; }), stale);
   EXPECT_EQ(other([](auto& fact) { fact.source_fingerprint = "f0"; }), stale);
   EXPECT_EQ(other([](auto& fact) { fact.source_manual_step = "b"; }), stale);
@@ -380,6 +388,35 @@ TEST(RunRules, only_what_ended_is_archived_and_only_what_is_archived_comes_back)
   EXPECT_EQ(verdict_on(begun({terminal(), archived()}), archived()), bad);
   EXPECT_EQ(verdict_on(begun({terminal(), archived()}), unarchived()), "accept");
   EXPECT_EQ(verdict_on(begun({terminal(), archived(), unarchived()}), archived()), "accept");
+}
+
+TEST(RunRules, what_was_planned_can_be_withdrawn_until_it_is_applied) {
+  EXPECT_EQ(verdict_on(begun(), withdrawn({"a#1", "b#1"})), "accept");
+  EXPECT_EQ(verdict_on(begun(), withdrawn({"a#1", "x#1"})), "unknown_runnable_intent");
+  EXPECT_EQ(verdict_on(begun({withdrawn({"a#1"})}), withdrawn({"a#1"})), "repeat");
+  EXPECT_EQ(verdict_on(begun({withdrawn({"a#1"})}), withdrawn({"a#1", "b#1"})), "accept");
+  EXPECT_EQ(verdict_on(begun({withdrawn({"a#1"})}), applied_run("a#1")), "repeat");
+  EXPECT_EQ(verdict_on(begun({applied_run("a#1")}), withdrawn({"a#1"})), "repeat");
+}
+
+TEST(RunRules, a_key_stands_for_one_event) {
+  const std::string conflict = "idempotency_conflict";
+  EXPECT_EQ(verdict_on(begun(), event_buffered()), "accept");
+  EXPECT_EQ(verdict_on(begun({event_buffered()}), event_buffered()), conflict);
+  EXPECT_EQ(verdict_on(begun({wait_opened(), event_received()}), event_buffered("once")), conflict);
+  EXPECT_EQ(verdict_on(begun({event_buffered()}), event_buffered("other")), "accept");
+  EXPECT_EQ(
+      verdict_on(begun(), changed(event_buffered(), [](auto& fact) { fact.payload = json("1"); })),
+      "malformed_entry");
+}
+
+TEST(RunRules, a_run_goes_back_once_and_adopts_once) {
+  const Facts before = begun({compensation_started(), steps_adopted()});
+  EXPECT_EQ(verdict_on(before, compensation_started()), "repeat");
+  EXPECT_EQ(verdict_on(before, compensation_started(TerminalStatus::cancelled)),
+            "conflicting_compensation");
+  EXPECT_EQ(verdict_on(before, steps_adopted()), "repeat");
+  EXPECT_EQ(verdict_on(before, steps_adopted({"b"})), "conflicting_run_start");
 }
 
 TEST(RunRules, an_anomaly_says_what_it_is_about) {

@@ -1,5 +1,7 @@
 // RunProjection as bytes and back.
-#include "workflow/run_projection.h"
+#include <algorithm>
+
+#include "workflow/run_fold.h"
 
 namespace holdfast {
 
@@ -23,7 +25,7 @@ struct StoredRun {
   TimeMs started_at;
   std::optional<RunTerminal> terminal;
   TimeMs terminal_at;
-  std::optional<ManualState> manual;
+  std::vector<ManualState> manual;
   std::vector<Receipt> receipts;
   std::vector<PlannedRunnable> runnables;
   std::vector<ContextItem> context;
@@ -65,7 +67,9 @@ class RunCodec {
     stored.started_at = run.started_at_;
     stored.terminal = run.terminal_;
     stored.terminal_at = run.terminal_at_;
-    stored.manual = run.manual_;
+    for (const auto& [step, state] : run.manual_) {
+      stored.manual.push_back(state);
+    }
     stored.receipts = run.receipts_;
     for (const PlannedRunnable* planned : run.runnables()) {
       stored.runnables.push_back(*planned);
@@ -91,7 +95,10 @@ class RunCodec {
     run->started_at_ = stored.started_at;
     run->terminal_ = std::move(stored.terminal);
     run->terminal_at_ = stored.terminal_at;
-    run->manual_ = std::move(stored.manual);
+    for (ManualState& state : stored.manual) {
+      const SharedText step = state.step;
+      run->manual_.emplace(step, std::move(state));
+    }
     run->receipts_ = std::move(stored.receipts);
     for (PlannedRunnable& planned : stored.runnables) {
       if (!add_runnable(*run, std::move(planned))) {
@@ -129,9 +136,11 @@ class RunCodec {
     const SharedText key = planned.plan.runnable_key;
     const auto [at, fresh] = run.runnables_.emplace(key, std::move(planned));
     const PlannedRunnable& added = at->second;
+    run.applied_count_ = std::max(run.applied_count_, added.applied_order);
     if (!fresh || added.plan.is_timer()) {
       return fresh;
     }
+    RunFold::restore_counts(run, added);
     const PlannedRunnable*& latest = run.latest_[added.plan.step];
     run.open_count_ -= latest != nullptr && !latest->applied ? 1U : 0U;
     run.open_count_ += added.applied ? 0U : 1U;

@@ -18,6 +18,15 @@ Result<NewEntry> to_entry(const DefinitionRegistered& fact, TimeMs at) {
   return encode_fact(fact, at);
 }
 
+Result<NewEntry> to_entry(const WorkflowRegistered& fact, TimeMs at) {
+  return encode_fact(fact, at);
+}
+
+ThreadId workflow_thread(std::string_view workflow) {
+  auto thread = ThreadId::parse("workflow:" + std::string(workflow));
+  return std::move(thread).value();
+}
+
 ThreadId definition_thread(std::string_view fingerprint) {
   auto thread = ThreadId::parse("definition:" + std::string(fingerprint));
   return std::move(thread).value();

@@ -14,7 +14,8 @@ using RunFact =
                  DynamicGraphMutated, RunContinuationRequested, RunContinuedFrom,
                  ExternalEventWaitOpened, ExternalEventReceived, ExternalEventWaitTimeoutSelected,
                  ExternalEventWaitResolved, SearchAttributesUpdated, RunDefinitionMigrated,
-                 RunArchived, RunUnarchived>;
+                 RunArchived, RunUnarchived, RunnablesWithdrawn, ExternalEventBuffered,
+                 CompensationStarted, StepsAdopted>;
 
 std::string_view kind_of(const RunFact& fact);
 Result<NewEntry> to_entry(const RunFact& fact, TimeMs at);
@@ -71,10 +72,29 @@ struct DefinitionRegistered {
   friend bool operator==(const DefinitionRegistered&, const DefinitionRegistered&) = default;
 };
 
+// In workflow:<name>: from here on new runs of the workflow follow this definition.
+struct WorkflowRegistered {
+  static constexpr std::string_view kKind = "workflow_registered";
+  SharedText workflow;
+  SharedText fingerprint;
+  SharedText version;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("workflow", self.workflow);
+    v.required("fingerprint", self.fingerprint);
+    v.optional("version", self.version);
+  }
+  friend bool operator==(const WorkflowRegistered&, const WorkflowRegistered&) = default;
+};
+
 Result<NewEntry> to_entry(const RunIndexed& fact, TimeMs at);
 Result<NewEntry> to_entry(const RunCataloged& fact, TimeMs at);
 Result<NewEntry> to_entry(const DefinitionRegistered& fact, TimeMs at);
+Result<NewEntry> to_entry(const WorkflowRegistered& fact, TimeMs at);
 
 ThreadId definition_thread(std::string_view fingerprint);
+// The name must have passed check_name.
+ThreadId workflow_thread(std::string_view workflow);
 
 }  // namespace holdfast

@@ -27,21 +27,21 @@ const std::map<std::string_view, std::vector<std::string>>& required_fields() {
        {"run_id", "successor_run_id", "continuation_key", "workflow", "trigger", "input",
         "definition", "definition_fingerprint"}},
       {"run_continued_from", {"run_id", "predecessor_run_id", "continuation_key"}},
-      {"external_event_wait_opened",
-       {"run_id", "wait_id", "step", "event", "correlation", "opened_at"}},
-      {"external_event_received",
-       {"run_id", "wait_id", "event", "correlation", "payload", "idempotency_key"}},
+      {"external_event_wait_opened", {"run_id", "wait_id", "step", "event", "opened_at"}},
+      {"external_event_received", {"run_id", "wait_id", "event", "payload", "idempotency_key"}},
       {"external_event_wait_timeout_selected",
-       {"run_id", "wait_id", "timeout_runnable_key", "step", "event", "correlation", "target",
-        "selected_at"}},
-      {"external_event_wait_resolved",
-       {"run_id", "wait_id", "step", "event", "correlation", "action", "result"}},
+       {"run_id", "wait_id", "timeout_runnable_key", "step", "event", "target", "selected_at"}},
+      {"external_event_wait_resolved", {"run_id", "wait_id", "step", "event", "action", "result"}},
       {"search_attributes_updated", {"run_id", "changes", "fingerprint", "idempotency_key"}},
       {"run_definition_migrated",
        {"run_id", "migration_key", "source_version", "source_fingerprint", "target_version",
         "target_fingerprint", "context", "manual_state"}},
       {"run_archived", {"run_id", "reason"}},
-      {"run_unarchived", {"run_id"}}};
+      {"run_unarchived", {"run_id"}},
+      {"runnables_withdrawn", {"run_id", "runnable_keys"}},
+      {"external_event_buffered", {"run_id", "event", "payload", "idempotency_key"}},
+      {"compensation_started", {"run_id", "outcome"}},
+      {"steps_adopted", {"run_id", "source_run_id", "from_step", "context"}}};
   return fields;
 }
 
@@ -151,10 +151,12 @@ TEST(RunFacts, the_facts_by_which_runs_are_found_read_back_too) {
   expect_round_trip(RunIndexed{run_no(1), "order", "default"});
   expect_round_trip(RunCataloged{run_no(1), "order", "default"});
   expect_round_trip(DefinitionRegistered{"order", "f1", "1", json("{}")});
+  expect_round_trip(WorkflowRegistered{"order", "f1", "1"});
   EXPECT_EQ(code_of(to_entry(RunIndexed{run_no(1), {}, "default"}, kAt)), "missing_fields");
   EXPECT_EQ(code_of(to_entry(RunCataloged{{}, "order", "default"}, kAt)), "missing_fields");
   EXPECT_EQ(code_of(to_entry(DefinitionRegistered{"order", "f1", "1", {}}, kAt)), "missing_fields");
   EXPECT_EQ(definition_thread("abc").text(), "definition:abc");
+  EXPECT_EQ(workflow_thread("order").text(), "workflow:order");
 }
 
 }  // namespace

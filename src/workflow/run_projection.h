@@ -17,8 +17,8 @@
 
 #include "base/box.h"
 #include "base/undo.h"
+#include "definition/definition.h"
 #include "dispatch/anomaly.h"
-#include "workflow/definition.h"
 #include "workflow/progress.h"
 #include "workflow/run_fact.h"
 
@@ -30,7 +30,8 @@ enum class RunStatus : std::uint8_t {
   started,
   running,
   idle,
-  paused,
+  paused,        // everything that is open waits for somebody
+  compensating,  // it goes back before it ends
   completed,
   failed,
   cancelled,
@@ -38,14 +39,18 @@ enum class RunStatus : std::uint8_t {
 };
 template <>
 inline constexpr std::string_view kEnumNames<RunStatus>[] = {
-    "new", "started", "running", "idle", "paused", "completed", "failed", "cancelled", "continued"};
+    "new",          "started",   "running", "idle",      "paused",
+    "compensating", "completed", "failed",  "cancelled", "continued"};
 
 struct PlannedRunnable {
   Runnable plan;
   std::uint64_t order = 0;  // its place among all plans of the run
   bool applied = false;
+  bool withdrawn = false;           // and so applied, without a result
+  std::uint64_t applied_order = 0;  // its place among all that was applied, from 1
   TimeMs applied_at;
   Payload result;
+  SharedText output_key;
   Payload transition;
   Payload execution_opts;
 
@@ -54,11 +59,21 @@ struct PlannedRunnable {
     v.required("plan", self.plan);
     v.required("order", self.order);
     v.optional("applied", self.applied);
+    v.optional("withdrawn", self.withdrawn);
+    v.optional("applied_order", self.applied_order);
     v.required("applied_at", self.applied_at);
     v.optional("result", self.result);
+    v.optional("output_key", self.output_key);
     v.optional("transition", self.transition);
     v.optional("execution_opts", self.execution_opts);
   }
+};
+
+// How far a step is that is carried out for each item of a list.
+struct EachProgress {
+  std::vector<std::string_view> items;  // slices of the input of its runnable
+  std::uint64_t next = 0;               // the first item that is not planned
+  std::uint64_t done = 0;               // items that need nothing more
 };
 
 // Where the run waits for somebody: at a manual step, or (kind event_wait) for an event.
@@ -156,6 +171,10 @@ struct RareState {
   std::map<std::string, Payload> attributes;
   std::optional<RunArchived> archived;
   TimeMs archived_at;
+  std::vector<ExternalEventBuffered> buffered;      // events that nothing has waited for yet
+  std::map<std::string, SharedText> received_keys;  // of all events: idempotency key to digest
+  std::optional<CompensationStarted> compensation;
+  std::optional<StepsAdopted> adopted;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -171,6 +190,10 @@ struct RareState {
     v.optional("attributes", self.attributes);
     v.optional("archived", self.archived);
     v.required("archived_at", self.archived_at);
+    v.optional("buffered", self.buffered);
+    v.optional("received_keys", self.received_keys);
+    v.optional("compensation", self.compensation);
+    v.optional("adopted", self.adopted);
   }
 };
 
@@ -208,7 +231,10 @@ class RunProjection {
   [[nodiscard]] TimeMs started_at() const { return started_at_; }
   [[nodiscard]] const std::optional<RunTerminal>& terminal() const { return terminal_; }
   [[nodiscard]] TimeMs terminal_at() const { return terminal_at_; }
-  [[nodiscard]] const std::optional<ManualState>& manual_state() const { return manual_; }
+  // Where it waits for somebody, by what `step` of the runnable says.
+  [[nodiscard]] const std::map<SharedText, ManualState>& boundaries() const { return manual_; }
+  // The one it has waited at longest.
+  [[nodiscard]] std::optional<ManualState> manual_state() const;
   [[nodiscard]] const std::vector<Receipt>& receipts() const { return receipts_; }
   [[nodiscard]] const std::map<RunId, ChildRunStarted>& children() const { return children_; }
   // Never null; empty when nothing rare ever happened.
@@ -222,6 +248,15 @@ class RunProjection {
   // for its step.
   [[nodiscard]] const PlannedRunnable* latest(std::string_view step) const;
   [[nodiscard]] std::size_t runnable_count() const { return runnables_.size(); }
+  // Steps, items and compensations whose newest plan is not applied.
+  [[nodiscard]] std::size_t open_count() const { return open_count_; }
+  // How often a step was begun.
+  [[nodiscard]] std::uint32_t visits(std::string_view step) const;
+  // Of a visit of a step with for_each that was begun; nullptr otherwise.
+  [[nodiscard]] const EachProgress* each(std::string_view visit) const;
+  [[nodiscard]] bool is_compensating() const {
+    return !terminal_.has_value() && rare().compensation.has_value();
+  }
   // In the order they were planned. Looks at all of them: for inspection, not for the loop.
   [[nodiscard]] std::vector<const PlannedRunnable*> runnables() const;
 
@@ -234,6 +269,8 @@ class RunProjection {
   [[nodiscard]] Payload context() const { return context_with(Payload()); }
   // The same with one more result.
   [[nodiscard]] Payload context_with(const Payload& result) const;
+  // One member of the context, without building it.
+  [[nodiscard]] std::optional<std::string_view> context_member(std::string_view name) const;
 
   // The whole state, without the definition, as bytes and back; equal states give equal bytes.
   [[nodiscard]] std::string encode() const;
@@ -242,6 +279,8 @@ class RunProjection {
  private:
   friend class RunFold;   // run_projection.cc: applies accepted facts
   friend class RunCodec;  // run_codec.cc: to bytes and back
+
+  [[nodiscard]] bool waits_only() const;
 
   using Context = std::map<std::string, std::pair<std::uint64_t, Payload>, std::less<>>;
 
@@ -252,12 +291,15 @@ class RunProjection {
   TimeMs started_at_;
   std::optional<RunTerminal> terminal_;
   TimeMs terminal_at_;
-  std::optional<ManualState> manual_;
+  std::map<SharedText, ManualState> manual_;
   std::vector<Receipt> receipts_;
   std::unordered_map<SharedText, PlannedRunnable, SharedTextHash, SharedTextEqual> runnables_;
   std::unordered_map<SharedText, const PlannedRunnable*, SharedTextHash, SharedTextEqual> latest_;
   std::uint64_t next_order_ = 0;
   std::size_t open_count_ = 0;  // steps whose latest runnable is not applied
+  std::uint64_t applied_count_ = 0;
+  std::map<SharedText, std::uint32_t> visits_;  // of steps that were begun more than once
+  std::map<SharedText, EachProgress> each_;
   // Key, as it is written inside the quotes, to its place (the order the keys first came) and its
   // value.
   Context context_;

@@ -172,6 +172,78 @@ TEST(RunManual, a_pause_says_where_and_why_the_run_waits) {
   EXPECT_FALSE(run_of(begun({fact, terminal()}))->manual_state().has_value());
 }
 
+TEST(RunManual, a_run_may_wait_at_several_steps) {
+  const auto run = run_of(begun({planned({runnable("b"), runnable("c")}), paused("b"),
+                                 paused("a", ManualKind::approval), wait_opened("c")}));
+  EXPECT_EQ(run->boundaries().size(), 3U);
+  EXPECT_EQ(run->status(), RunStatus::paused);
+  EXPECT_EQ(run->manual_state()->step.view(), "c") << "the one it has waited at longest";
+  run->evolve(ms(200), resolved("b"));
+  EXPECT_EQ(run->boundaries().size(), 2U);
+  EXPECT_EQ(run->status(), RunStatus::running) << "b is open and waits for nobody";
+  run->evolve(ms(210), applied_run("b#1"));
+  EXPECT_EQ(run->status(), RunStatus::paused);
+}
+
+TEST(RunWithdrawn, what_was_withdrawn_is_over_without_a_result) {
+  const auto run = run_of(begun({planned({runnable("b")}), paused("b"), wait_opened("a"),
+                                 withdrawn({"a#1", "b#1"}), applied_run("a#1", R"({"x":1})")}));
+  EXPECT_TRUE(run->find("a#1")->applied);
+  EXPECT_TRUE(run->find("a#1")->withdrawn);
+  EXPECT_EQ(run->find("a#1")->applied_at, ms(160));
+  EXPECT_TRUE(run->find("a#1")->result.empty());
+  EXPECT_TRUE(run->boundaries().empty());
+  EXPECT_EQ(run->rare().waits.at("a#1").status, WaitStatus::cancelled);
+  EXPECT_EQ(run->status(), RunStatus::idle);
+  run->attach(diamond());
+  EXPECT_EQ(run->progress(), StepProgress(*diamond())) << "it is not done";
+}
+
+TEST(RunWithdrawn, a_run_that_goes_back_is_compensating_until_its_end) {
+  const auto run = run_of(begun({paused("a"), compensation_started()}));
+  EXPECT_EQ(run->status(), RunStatus::compensating);
+  EXPECT_TRUE(run->is_compensating());
+  run->evolve(ms(200), terminal(TerminalStatus::failed));
+  EXPECT_FALSE(run->is_compensating());
+  EXPECT_EQ(run->status(), RunStatus::failed);
+}
+
+TEST(RunEach, items_are_counted_as_they_are_planned_and_applied) {
+  Runnable whole = runnable("m");
+  whole.handler = kEngineHandler;
+  whole.input = json(R"({"items":["x",{"y":[1,2]}]})");
+  Facts facts = begun(
+      {planned({whole, runnable("m[0]"), runnable("m[1]")}), applied_run("m[1]#1", R"({"r":1})"),
+       applied_run("m[0]#1", "{}", R"({"defer":{}})"), planned({runnable("m[0]", 2)})});
+  const auto run = run_of(facts);
+  const EachProgress& each = *run->each("m");
+  EXPECT_EQ(each.items, (std::vector<std::string_view>{R"("x")", R"({"y":[1,2]})"}));
+  EXPECT_EQ(each.next, 2U);
+  EXPECT_EQ(each.done, 1U) << "what is put off is not done";
+  EXPECT_EQ(run->context().view(), R"({"order":7})") << "items are no part of the context";
+  const auto again = must(RunProjection::decode(run->encode()));
+  EXPECT_EQ(again->each("m")->items, each.items);
+  EXPECT_EQ(again->each("m")->done, 1U);
+  EXPECT_EQ(again->each("m")->next, 2U);
+}
+
+TEST(RunVisits, visits_are_counted_by_step) {
+  const auto run = run_of(begun({planned({runnable("a@2"), runnable("a@3"), runnable("b")}),
+                                 planned({runnable("compensate:b@7"), runnable("b[4]")})}));
+  EXPECT_EQ(run->visits("a"), 3U);
+  EXPECT_EQ(run->visits("b"), 1U);
+  EXPECT_EQ(run->visits("c"), 0U);
+  EXPECT_EQ(must(RunProjection::decode(run->encode()))->visits("a"), 3U);
+}
+
+TEST(RunAdopted, adopted_steps_count_as_done) {
+  const auto run = run_of({run_signal(), run_started(), steps_adopted({"a", "b"})});
+  run->attach(diamond());
+  EXPECT_EQ(run->progress().done, (std::vector<bool>{true, true, false, false}));
+  EXPECT_EQ(run->progress().unmet, (std::vector<std::uint32_t>{0, 0, 0, 1}));
+  EXPECT_EQ(run->context().view(), R"({"order":7,"kept":1})");
+}
+
 std::string_view wait_status_after(Facts more) {
   more.insert(more.begin(), wait_opened());
   return to_text(run_of(begun(std::move(more)))->rare().waits.at("a#1").status);
@@ -365,11 +437,27 @@ TEST(RunProjection, what_is_no_fact_is_a_malformed_entry) {
 }
 
 Facts everything() {
-  return begun({child_started(), planned({runnable("b", 2)}), paused("a"), migrated(),
-                resolved("b"), mutated("m", 0, {node("n")}), dynamic_work("d"),
-                applied_run("a#1", R"({"x":1})", R"({"schedule_in_ms":3})"), wait_opened(),
-                event_received(), continuation_requested(), continued_from(),
-                attributes_updated(R"({"a":1})", "i"), terminal(), archived()});
+  return begun({child_started(),
+                planned({runnable("b", 2)}),
+                paused("a"),
+                migrated(),
+                resolved("b"),
+                mutated("m", 0, {node("n")}),
+                dynamic_work("d"),
+                applied_run("a#1", R"({"x":1})", R"({"schedule_in_ms":3})"),
+                wait_opened(),
+                event_received(),
+                continuation_requested(),
+                continued_from(),
+                event_buffered(),
+                planned({runnable("c"), runnable("d@2")}),
+                withdrawn({"c#1"}),
+                steps_adopted({"c"}),
+                paused("d@2"),
+                compensation_started(),
+                attributes_updated(R"({"a":1})", "i"),
+                terminal(),
+                archived()});
 }
 
 TEST(RunProjection, comes_back_from_its_bytes) {

@@ -36,6 +36,11 @@ enum class Act : std::uint8_t {
   migrate,
   archive,
   unarchive,
+  withdraw,
+  buffer,
+  compensate,
+  adopt,
+  plan_items,
   garbage,
 };
 
@@ -81,6 +86,11 @@ rc::Gen<Act> acts() {
       {2, Act::migrate},
       {2, Act::archive},
       {1, Act::unarchive},
+      {3, Act::withdraw},
+      {3, Act::buffer},
+      {1, Act::compensate},
+      {1, Act::adopt},
+      {4, Act::plan_items},
       {1, Act::garbage},
   });
 }
@@ -117,11 +127,20 @@ std::string result_of(const Draw& draw) {
   return draw.variant == 3 ? "[]" : R"({"r)" + name + R"(":)" + std::to_string(draw.key) + "}";
 }
 
+SharedText some_key(const Draw& draw) {
+  const std::string step = step_no(draw.key);
+  const std::vector<std::string> names = {step, step + "@2", step + "@2[0]", step + "@2[1]"};
+  return runnable(names[static_cast<std::size_t>(draw.variant)]).runnable_key;
+}
+
 RunnableApplied application_of(const Draw& draw) {
   const auto attempt = static_cast<std::uint32_t>(1 + draw.variant % 2);
   SharedText key = runnable(step_no(draw.key), attempt).runnable_key;
   if (draw.variant == 3) {
     key = timer(step_no(draw.key)).runnable_key;
+  }
+  if (draw.act == Act::apply && draw.variant == 2) {
+    key = some_key({draw.act, draw.key, 1 + draw.key % 3, Twist::none});
   }
   const std::string opts = draw.act == Act::defer ? R"({"defer":{}})"
                            : draw.variant == 2
@@ -144,6 +163,24 @@ RunnablesPlanned plan_of(const Draw& draw) {
     plans[0].graph_mutation = GraphIntent{"m" + std::to_string(draw.variant), plans[0].step, "f"};
   }
   return planned(std::move(plans));
+}
+
+// A list of two, an item of it, a visit or a compensation.
+RunnablesPlanned items_plan_of(const Draw& draw) {
+  const std::string step = step_no(draw.key);
+  Runnable whole = runnable(step + "@2");
+  whole.handler = kEngineHandler;
+  whole.input = json(R"({"items":[1,[2]]})");
+  switch (draw.variant) {
+    case 0:
+      return planned({whole});
+    case 1:
+      return planned({runnable(step + "@2[0]"), runnable(step + "@2[1]")});
+    case 2:
+      return planned({runnable(step + "@3")});
+    default:
+      return planned({runnable("compensate:" + step)});
+  }
 }
 
 DynamicGraphMutated mutation_of(const Draw& draw, std::uint64_t version) {
@@ -219,6 +256,16 @@ RunFact plain_fact(const Draw& draw, const RunProjection& run) {
       return archived();
     case Act::unarchive:
       return unarchived();
+    case Act::withdraw:
+      return withdrawn({some_key(draw)});
+    case Act::buffer:
+      return event_buffered(draw.variant == 0 ? "once" : "k" + std::to_string(draw.key));
+    case Act::compensate:
+      return compensation_started();
+    case Act::adopt:
+      return steps_adopted({SharedText(step)});
+    case Act::plan_items:
+      return items_plan_of(draw);
   }
   return run_signal();
 }
@@ -425,6 +472,7 @@ TEST(RunLaws, what_is_rolled_back_never_was) {
 bool happens_once(const RunFact& fact) {
   return !std::holds_alternative<RunSignalReceived>(fact) &&
          !std::holds_alternative<ManualStepResolved>(fact) &&
+         !std::holds_alternative<ExternalEventBuffered>(fact) &&
          !std::holds_alternative<RunArchived>(fact) && !std::holds_alternative<RunUnarchived>(fact);
 }
 

@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "tests/support/engine_story_steps.h"
+#include "tests/support/engine_story_waits.h"
 #include "tests/support/engine_support.h"
 
 namespace holdfast {
-
-inline Payload story_json(std::string_view text) { return Payload::trusted(text); }
 
 class EngineStory {
  public:
@@ -18,6 +18,7 @@ class EngineStory {
 
   void write() {
     by_an_engine();
+    StepsStory(disk_).write();
     must(journal_->catch_up());
     an_order();
     a_wait_that_times_out();
@@ -27,6 +28,7 @@ class EngineStory {
     a_run_that_migrates();
     runs_that_end_badly();
     what_is_wrong();
+    what_goes_back_twice();
   }
 
  private:
@@ -67,28 +69,25 @@ class EngineStory {
     order.fail("charge", Scribe::Again::yes);
     const Attempt& failed = *order.queue.find(first.view());
     const PlannedRetry retry{runnable_key(run_no(2), "charge", 2), after(order.now, 10)};
-    tell_all(order,
-             decide_after_failure(order.run, failed, failed.outcome->error, retry, order.now));
+    tell_all(order, decide_after_failure(order.run, failed, failed.outcome->error, retry,
+                                         nothing_around(), order.now));
     order.now = after(order.now, 20);
     order.claim("charge");
     order.complete("charge", R"({"receipt":"r-9"})");
     order.apply("charge");
     with_a_child(order);
-    PauseStep pause;
-    pause.kind = ManualKind::approval;
-    pause.reason = "over the limit";
-    tell_all(order, decide_pause(order.run, attempt(order, "ship"), pause, order.now));
+    story_pause(order, "ship", ManualKind::approval, "over the limit");
     ResolveStep resolve;
     resolve.action = ManualAction::approved;
     resolve.source.actor = "ann";
-    tell_all(order, decide_resolve(order.run, resolve, order.now));
-    wait_for_payment(order, "pay");
+    tell_all(order, decide_resolve(order.run, resolve, nothing_around(), order.now));
+    story_wait(order, "pay");
     SendEvent event;
     event.event = "paid";
     event.correlation = "order-7";
     event.payload = story_json(R"({"sum":30})");
     event.source.idempotency_key = "bank-55";
-    tell_all(order, decide_receive_event(order.run, event, order.now));
+    tell_all(order, decide_receive_event(order.run, event, nothing_around(), order.now));
     tell_all(order, decide_update_attributes(order.run, story_json(R"({"customer":null,"n":1})"),
                                              "move-1", order.now));
     tell_all(order, decide_archive(order.run, "old", order.now));
@@ -110,26 +109,14 @@ class EngineStory {
     start_other(start_of_child(link, start.definition));
     order.complete("ship");
   }
-  void wait_for_payment(Scribe& run, std::string_view step) {
-    run.schedule(step);
-    run.claim(step);
-    run.complete(step);
-    OpenWait wait;
-    wait.event = "paid";
-    wait.correlation = "order-7";
-    wait.timeout_ms = 1000;
-    tell_all(run, decide_open_wait(run.run, attempt(run, step), wait, run.now));
-    const std::string timer = run.run.latest(step)->plan.runnable_key.str() + ":timeout";
-    run.tell(DispatchFact(intent_of(run.run.find(timer)->plan, run.definition->workflow())));
-  }
-
+  // It goes on with the next step, of which there is none.
   void a_wait_that_times_out() {
     Scribe run(*journal_, 4, definition_of(kOneStep, "patient"));
     begin(run, start_of(4, run.definition));
-    wait_for_payment(run, "a");
+    story_wait(run, "a");
     run.now = after(run.now, 1000);
-    const SharedText wait = run.run.latest("a")->plan.runnable_key;
-    tell_all(run, decide_wait_timeout(run.run, wait.view(), run.now));
+    story_time_out(run);
+    run.tell(RunFact(RunTerminal{run_no(4), TerminalStatus::completed, {}, {}, {}}));
   }
 
   // Left with a node that is scheduled.
@@ -175,7 +162,8 @@ class EngineStory {
     }
     run.tell(DispatchFact(*must(decide_fence(run.queue, fence, run.now))));
     tell_all(run, facts);
-    start_other(start_of_successor(*run.run.rare().continuation, kDefaultQueue, run.definition));
+    start_other(
+        start_of_successor(*run.run.rare().continuation, *run.run.started(), run.definition));
     run.tell(DispatchFact(*must(decide_repair(run.queue, fence, run.now))));
   }
   static Continuation fence_of(const RunContinuationRequested& request) {
@@ -220,7 +208,7 @@ class EngineStory {
     run.schedule("a");
     run.claim("a");
     run.complete("a");
-    tell_all(run, decide_pause(run.run, attempt(run, "a"), {}, run.now));
+    story_pause(run, "a", ManualKind::pause, "");
     const auto target = definition_of(kOneStep, "moving");
     Scribe(*journal_, 8, target).register_definition();
     RunDefinitionMigrated fact;
@@ -245,11 +233,12 @@ class EngineStory {
     fails.fail("a", Scribe::Again::no);
     const Attempt& failed = attempt(fails, "a");
     tell_all(fails, decide_after_failure(fails.run, failed, failed.outcome->error, std::nullopt,
-                                         fails.now));
+                                         nothing_around(), fails.now));
     Scribe cancelled(*journal_, 10, definition);
     begin(cancelled, start_of(10, definition));
     cancelled.schedule("a");
-    tell_all(cancelled, decide_cancel(cancelled.run, {}, cancelled.now));
+    tell_all(cancelled, decide_cancel(cancelled.run, {}, OnCancel::as_defined, nothing_around(),
+                                      cancelled.now));
     Scribe unapplied(*journal_, 11, definition);
     begin(unapplied, start_of(11, definition));
     unapplied.schedule("a");
@@ -284,19 +273,28 @@ class EngineStory {
     run.append(dispatch_thread(kDefaultQueue), entry("from_the_future", future, run.now.value));
   }
 
+  // Two ways back contradict each other: the first counts. Its only step is left open.
+  void what_goes_back_twice() {
+    Scribe run(*journal_, 13, definition_of(kOneStep, "undecided"));
+    begin(run, start_of(13, run.definition));
+    run.schedule("a");
+    const Payload error = story_json(R"({"code":"declined"})");
+    run.tell(RunFact(CompensationStarted{run_no(13), TerminalStatus::failed, error}));
+    run.tell(RunFact(CompensationStarted{run_no(13), TerminalStatus::cancelled, {}}));
+  }
+
   // The start as an engine stores it, in commits of their own, without attempts.
   void begin(Scribe& run, const StartRun& command) {
     run.register_definition();
-    tell_all(run, decide_start(run.run, command, run.now));
-    run.run.attach(run.definition);
+    tell_all(run, decide_start(run.run, command, nothing_around(), run.now));
     const SharedText workflow = run.definition->workflow();
     list(command.run_id, workflow, run.now);
     run.tell(DispatchFact(RunQueued{command.run_id, kDefaultQueue}));
   }
   // A run whose id is derived.
   void start_other(const StartRun& command) {
-    const RunProjection nothing(command.run_id);
-    for (const RunFact& fact : must(decide_start(nothing, command, kStart))) {
+    RunProjection run(command.run_id);
+    for (const RunFact& fact : must(decide_start(run, command, nothing_around(), kStart))) {
       must(journal_->append(run_thread(command.run_id), {must(to_entry(fact, kStart))}));
     }
     list(command.run_id, command.definition->workflow(), kStart);
@@ -310,7 +308,7 @@ class EngineStory {
   }
   static void tell_all(Scribe& run, const Result<RunFacts>& facts) {
     for (const RunFact& fact : must(facts)) {
-      run.tell(fact);
+      run.record({fact});
     }
   }
   static const Attempt& attempt(const Scribe& run, std::string_view step) {

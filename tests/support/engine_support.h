@@ -56,6 +56,21 @@ inline Failure failure() {
   return failed;
 }
 
+// A decision about a run, with all that it means for others.
+template <typename Decision>
+Result<Done> change_run(Turn& turn, const RunId& id, const Decision& decision) {
+  HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+  HOLDFAST_TRY(const RunFacts facts, decision(*run, EngineSurroundings(turn), turn.now()));
+  HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));
+  return Done{};
+}
+
+inline Result<Done> cancel_run(Turn& turn, const RunId& id, OnCancel how = OnCancel::as_defined) {
+  return change_run(turn, id, [how](RunProjection& run, const Surroundings& around, TimeMs now) {
+    return decide_cancel(run, {}, how, around, now);
+  });
+}
+
 // What a store does beside its work. Each hook is called by the next operation of its kind only.
 struct StoreHooks {
   std::function<Result<void>()> before_append;
@@ -162,6 +177,27 @@ class TestCore {
       return Done{};
     });
   }
+  std::shared_ptr<Answer<Done>> cancel(const RunId& id, OnCancel how = OnCancel::as_defined) {
+    return ask<Done>([id, how](Turn& turn) { return cancel_run(turn, id, how); });
+  }
+  std::shared_ptr<Answer<Done>> send(const RunId& id, const SendEvent& event) {
+    return change(id, [event](RunProjection& run, const Surroundings& around, TimeMs now) {
+      return decide_receive_event(run, event, around, now);
+    });
+  }
+  std::shared_ptr<Answer<Done>> resolve(const RunId& id, const ResolveStep& resolution) {
+    return change(id, [resolution](RunProjection& run, const Surroundings& around, TimeMs now) {
+      return decide_resolve(run, resolution, around, now);
+    });
+  }
+  // New runs of its workflow follow it, here and everywhere.
+  std::shared_ptr<Answer<Done>> add(const std::shared_ptr<const Definition>& definition) {
+    definitions.add(definition);
+    return ask<Done>([definition](Turn& turn) -> Result<Done> {
+      HOLDFAST_CHECK(turn.emit_registration(*definition));
+      return Done{};
+    });
+  }
   std::shared_ptr<TestWorker> worker(std::vector<SharedText> handlers = {}) {
     auto worker = std::make_shared<TestWorker>();
     worker->waiting = std::make_shared<WaitingWorker>();
@@ -186,6 +222,10 @@ class TestCore {
   void decide() {
     core.decide(clock.now());
     carry_out();
+  }
+  template <typename Decision>
+  std::shared_ptr<Answer<Done>> change(const RunId& id, const Decision& decision) {
+    return ask<Done>([id, decision](Turn& turn) { return change_run(turn, id, decision); });
   }
   // Writes what was decided, if there is anything.
   bool write() {
@@ -246,8 +286,7 @@ class Scribe {
     StartRun command;
     command.run_id = run.run_id();
     command.definition = definition;
-    tell(must(decide_start(run, command, now)));
-    run.attach(definition);
+    record(must(decide_start(run, command, nothing_around(), now)));
   }
   void register_definition() {
     append(definition_thread(definition->fingerprint().view()),
@@ -284,7 +323,7 @@ class Scribe {
   // The result becomes part of the run, with all that follows from it.
   void apply(std::string_view step) {
     const Attempt* attempt = queue.find(run.latest(step)->plan.runnable_key.view());
-    tell(must(decide_apply(run, *attempt, now)));
+    record(must(decide_apply(run, *attempt, nothing_around(), now)));
   }
   void work(std::string_view step) {
     schedule(step);
@@ -293,16 +332,19 @@ class Scribe {
     apply(step);
   }
 
-  // What one decision says about the run is one append.
-  void tell(const RunFacts& facts) {
+  // What one decision says about the run is one append. The run has taken it in already.
+  void record(const RunFacts& facts) {
     std::vector<NewEntry> entries;
     for (const RunFact& fact : facts) {
-      run.evolve(now, fact);
       entries.push_back(must(to_entry(fact, now)));
     }
     must(journal_.append(run_thread(run.run_id()), std::move(entries)));
   }
-  void tell(const RunFact& fact) { tell(RunFacts{fact}); }
+  // A fact that nobody has decided.
+  void tell(const RunFact& fact) {
+    run.evolve(now, fact);
+    record({fact});
+  }
   void tell(const DispatchFact& fact) {
     queue.evolve(now, fact);
     append(dispatch_thread(kDefaultQueue), to_entry(fact, now));

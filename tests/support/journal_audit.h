@@ -83,17 +83,26 @@ class Auditor {
       return;
     }
     if (const auto* applied = std::get_if<RunnableApplied>(&fact.value())) {
-      for (const auto& [name, known] : audit_.queues) {
-        if (known->find(applied->runnable_key.view()) != nullptr) {
-          known->evolve(entry.at, ResultApplied{applied->run_id, applied->runnable_key,
-                                                !applied->transition.empty()});
-        }
+      close(entry.at, {applied->run_id, applied->runnable_key, !applied->transition.empty()});
+    } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact.value())) {
+      for (const SharedText& key : withdrawn->runnable_keys) {
+        close(entry.at, {withdrawn->run_id, key, false, true});
       }
     } else if (std::holds_alternative<RunTerminal>(fact.value())) {
       for (const auto& [name, known] : audit_.queues) {
         if (known->find_run(id) != nullptr) {
           known->end_run(id);
         }
+      }
+    }
+  }
+
+  // Nothing more is expected of the attempt.
+  void close(TimeMs at, const ResultApplied& fact) {
+    for (const auto& [name, known] : audit_.queues) {
+      const Attempt* attempt = known->find(fact.runnable_key.view());
+      if (attempt != nullptr && !(fact.withdrawn && attempt->ended())) {
+        known->evolve(at, fact);
       }
     }
   }

@@ -113,7 +113,9 @@ inline ChildRunStarted link_from(const Scribe& parent,
   command.definition = child;
   command.child_key = "k";
   command.input = Payload::trusted(R"({"parcel":3})");
-  const RunFacts facts = must(decide_start_child(parent.run, command, parent.now));
+  // Of a copy: the parent does not know of it before it is told.
+  const auto asked = must(RunProjection::decode(parent.run.encode()));
+  const RunFacts facts = must(decide_start_child(*asked, command, parent.now));
   return std::get<ChildRunStarted>(facts.front());
 }
 

@@ -220,6 +220,27 @@ inline RunDefinitionMigrated migrated(std::string_view key = "m1") {
   return fact;
 }
 
+inline RunnablesWithdrawn withdrawn(std::vector<SharedText> keys) {
+  return {run_no(1), std::move(keys), "the run goes back"};
+}
+
+inline ExternalEventBuffered event_buffered(std::string_view key = "early") {
+  auto fact = of_run<ExternalEventBuffered>();
+  fact.event = "paid";
+  fact.correlation = "7";
+  fact.payload = json(R"({"sum":1})");
+  fact.idempotency_key = key;
+  return fact;
+}
+
+inline CompensationStarted compensation_started(TerminalStatus outcome = TerminalStatus::failed) {
+  return {run_no(1), outcome, json(R"({"code":"x"})")};
+}
+
+inline StepsAdopted steps_adopted(std::vector<SharedText> done = {"a"}) {
+  return {run_no(1), run_no(3), "b", {}, std::move(done), json(R"({"kept":1})")};
+}
+
 inline RunArchived archived(std::string_view reason = "old") {
   return {run_no(1), SharedText(reason)};
 }
@@ -246,6 +267,10 @@ inline std::vector<RunFact> full_common_facts() {
   plan.recovery = json(R"({"max_attempts":3})");
   plan.handler = "h";
   plan.lease_ms = 500;
+  plan.start_to_close_ms = 600;
+  plan.schedule_to_start_ms = 700;
+  plan.path = "first";
+  plan.timer = json(R"({"code":"run_timeout"})");
   plan.deferred = Deferred{"later", "a#0", ms(1)};
   plan.graph_mutation = GraphIntent{"m", "n", "f"};
   plan.dynamic_work = json("[3]");
@@ -253,6 +278,7 @@ inline std::vector<RunFact> full_common_facts() {
   plan.guardrails = json("[5]");
   plan.trace = json("[6]");
   RunnableApplied result = applied_run("a#1", R"({"x":1})", R"({"schedule_in_ms":5})");
+  result.output_key = "paid";
   result.transition = json(R"({"to":"b"})");
   result.applied_at = ms(30);
   result.guardrails = json("[7]");
@@ -265,6 +291,8 @@ inline std::vector<RunFact> full_boundary_facts() {
   child.input = json("{}");
   child.child_definition_fingerprint = "f3";
   child.child_queue = "slow";
+  child.awaited = true;
+  child.on_parent_close = "cancel";
   child.metadata = json("{}");
   child.started_at = ms(31);
   child.trace = json("[9]");
@@ -279,6 +307,7 @@ inline std::vector<RunFact> full_boundary_facts() {
   resolution.metadata = json("{}");
   resolution.trace = json("[11]");
   RunTerminal end = terminal(TerminalStatus::failed, R"({"code":"x"})");
+  end.result = json(R"({"r":1})");
   end.trace = json("[12]");
   return {child, pause, resolution, end};
 }
@@ -300,6 +329,7 @@ inline std::vector<RunFact> full_rare_facts() {
   RunContinuationRequested request = continuation_requested();
   request.definition_version = "1";
   ExternalEventWaitOpened opened = wait_opened();
+  opened.others = {{"refused", "7"}};
   opened.result = json("{}");
   opened.trace = json("[14]");
   ExternalEventReceived event = event_received();
@@ -310,6 +340,10 @@ inline std::vector<RunFact> full_rare_facts() {
   closed.transition = json("{}");
   closed.timeout_target = "next";
   closed.trace = json("[17]");
+  ExternalEventBuffered early = event_buffered();
+  early.trace = json("[18]");
+  StepsAdopted adopted = steps_adopted();
+  adopted.path = "a";
   RunDefinitionMigrated migration = migrated();
   migration.source_manual_step = "a";
   migration.target_manual_step = "b";
@@ -324,7 +358,11 @@ inline std::vector<RunFact> full_rare_facts() {
           attributes_updated(R"({"a":1})", "i"),
           migration,
           archived(),
-          unarchived()};
+          unarchived(),
+          withdrawn({"a#1"}),
+          early,
+          compensation_started(),
+          adopted};
 }
 
 inline std::vector<RunFact> every_run_fact() {

@@ -1,0 +1,18 @@
+// Parts of texts from outside that are to be shown or kept: never more than asked for, never half
+// a character at the cut.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+// At most that many bytes from the start or the end.
+std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes);
+std::string_view utf8_suffix(std::string_view text, std::size_t max_bytes);
+
+// The text with U+FFFD in place of each byte that is not UTF-8.
+std::string valid_utf8(std::string_view text);
+
+}  // namespace holdfast

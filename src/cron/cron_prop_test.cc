@@ -1,0 +1,120 @@
+// Laws of cron clocks at random times in zones with all sorts of changes, against the plainest
+// reading of the rules: looking at every minute of some days.
+#include <date/tz.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cron/cron.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::int64_t kMinuteMs = 60'000;
+constexpr std::int64_t kDayMs = 86'400'000;
+
+const std::vector<std::string> kZones{
+    "UTC",          "Europe/Berlin",     "America/New_York", "Australia/Lord_Howe",
+    "Asia/Kolkata", "Africa/Casablanca", "America/St_Johns", "Pacific/Chatham"};
+const std::vector<std::string> kExpressions{
+    "* * * * *",    "*/15 * * * *", "30 * * * *",   "0 */2 * * *",  "30 2 * * *",
+    "*/20 2 * * *", "0 0 * * *",    "15 1,2 * * *", "45 0-3 * * *", "0 12 13 * FRI",
+    "0 3 * * SUN",  "0 0 1 * *",    "5 4 */2 * *",  "0 0 29 2 *",   "30 1-3 * MAR,APR,OCT,NOV SUN"};
+
+std::string any_zone() { return *rc::gen::elementOf(kZones); }
+std::string any_expression() { return *rc::gen::elementOf(kExpressions); }
+
+// Near a change of the clocks half of the time.
+TimeMs any_time(const std::string& zone) {
+  const std::int64_t days = *rc::gen::inRange<std::int64_t>(365, 60 * 365);
+  const std::int64_t within = *rc::gen::inRange<std::int64_t>(0, kDayMs);
+  if (*rc::gen::arbitrary<bool>()) {
+    return TimeMs{days * kDayMs + within};
+  }
+  const auto info = date::locate_zone(zone)->get_info(
+      date::sys_seconds(std::chrono::seconds(days * (kDayMs / 1000))));
+  const std::int64_t change = info.begin.time_since_epoch().count() * 1000;
+  return TimeMs{(change > 0 ? change : days * kDayMs) - kDayMs / 4 + within / 2};
+}
+
+CivilMinute civil(date::local_seconds local) {
+  const auto day = date::floor<date::days>(local);
+  const date::year_month_day ymd(day);
+  const date::hh_mm_ss<std::chrono::seconds> clock(local - day);
+  return CivilMinute{
+      static_cast<int>(ymd.year()), static_cast<int>(static_cast<unsigned>(ymd.month())),
+      static_cast<int>(static_cast<unsigned>(ymd.day())), static_cast<int>(clock.hours().count()),
+      static_cast<int>(clock.minutes().count())};
+}
+
+// Every due time of some days, minute by minute. Elapsed time walks over instants, times of day
+// over local minutes, of which some have no instant and some have two.
+std::set<std::int64_t> dues_by_looking(const CronExpression& expression, const std::string& name,
+                                       TimeMs from, int days) {
+  const date::time_zone* zone = date::locate_zone(name);
+  std::set<std::int64_t> dues;
+  const date::sys_seconds begin(std::chrono::seconds(from.value / kMinuteMs * 60));
+  for (int minute = 0; minute < days * 24 * 60; ++minute) {
+    const date::sys_seconds at = begin + std::chrono::minutes(minute);
+    if (expression.every_hour()) {
+      if (expression.matches(civil(zone->to_local(at)))) {
+        dues.insert(at.time_since_epoch().count() * 1000);
+      }
+      continue;
+    }
+    const date::local_seconds local(at.time_since_epoch());
+    if (expression.matches(civil(local))) {
+      const auto due = zone->to_sys(local, date::choose::earliest);
+      dues.insert(due.time_since_epoch().count() * 1000);
+    }
+  }
+  return dues;
+}
+
+TEST(CronLaws, agree_with_looking_at_every_minute) {
+  EXPECT_TRUE(rc::check([] {
+    const std::string zone = any_zone();
+    const std::string expression = any_expression();
+    const TimeMs time = any_time(zone);
+    const CronClock clock = CronClock::create(expression, zone).value();
+    const CronExpression parsed = CronExpression::parse(expression).value();
+    const auto dues = dues_by_looking(parsed, zone, TimeMs{time.value - 3 * kDayMs}, 6);
+    // Zones are less than a day off, so the day around the time is complete.
+    const auto after = dues.upper_bound(time.value);
+    if (after != dues.end() && *after < time.value + kDayMs) {
+      RC_ASSERT(clock.next(time) == std::optional(TimeMs{*after}));
+    } else {
+      const auto next = clock.next(time);
+      RC_ASSERT(!next.has_value() || next->value >= time.value + kDayMs);
+    }
+    const auto before = dues.upper_bound(time.value);
+    if (before != dues.begin() && *std::prev(before) > time.value - kDayMs) {
+      RC_ASSERT(clock.previous(time) == std::optional(TimeMs{*std::prev(before)}));
+    } else {
+      const auto previous = clock.previous(time);
+      RC_ASSERT(!previous.has_value() || previous->value <= time.value - kDayMs);
+    }
+  }));
+}
+
+TEST(CronLaws, next_and_previous_are_each_others_reverse) {
+  EXPECT_TRUE(rc::check([] {
+    const std::string zone = any_zone();
+    const TimeMs time = any_time(zone);
+    const CronClock clock = CronClock::create(any_expression(), zone).value();
+    const auto next = clock.next(time);
+    const auto previous = clock.previous(time);
+    RC_ASSERT(next.has_value() && previous.has_value());
+    RC_ASSERT(*previous <= time && time < *next);
+    RC_ASSERT(clock.previous(*next) == next);
+    RC_ASSERT(clock.previous(TimeMs{next->value - 1}) == previous);
+    RC_ASSERT(clock.next(*previous) == next);
+    RC_ASSERT(clock.next(TimeMs{previous->value - 1}) == previous);
+  }));
+}
+
+}  // namespace
+}  // namespace holdfast

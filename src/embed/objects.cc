@@ -1,0 +1,17 @@
+#include "embed/objects.h"
+
+namespace holdfast {
+
+Result<Payload> object_of(std::string_view field, std::string_view text) {
+  auto json = JsonText::parse(text);
+  if (!json.ok()) {
+    return std::move(json).error().in("the " + std::string(field));
+  }
+  if (!json.value().is_object()) {
+    return Error{ErrorCode::invalid_argument, "the " + std::string(field) + " is no JSON object"}
+        .with("field", field);
+  }
+  return Payload(json.value());
+}
+
+}  // namespace holdfast

@@ -1,0 +1,14 @@
+// JSON objects that a program hands in as text.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "base/shared_text.h"
+
+namespace holdfast {
+
+// invalid_json, or invalid_argument when it is no object; both name the field.
+Result<Payload> object_of(std::string_view field, std::string_view text);
+
+}  // namespace holdfast

@@ -1,0 +1,36 @@
+// Activation: what `step` of a runnable says: which step, for the how many-th time, for which item,
+// or that it takes one of these back. See Runnable.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/shared_text.h"
+
+namespace holdfast {
+
+inline constexpr std::string_view kCompensatePrefix = "compensate:";
+
+struct Activation {
+  std::string_view step;
+  std::uint32_t visit = 1;
+  std::optional<std::uint64_t> item;
+  bool compensation = false;
+};
+
+// Views into the text. What is no activation is a step of that name.
+Activation parse_activation(std::string_view text);
+
+// charge, charge@2
+SharedText visit_name(std::string_view step, std::uint32_t visit);
+// charge[7]
+SharedText item_name(std::string_view visit, std::uint64_t item);
+// The visit an item belongs to: charge@2 of charge@2[7].
+std::string_view without_item(std::string_view activation);
+bool is_item(std::string_view activation);
+inline bool is_compensation(std::string_view activation) {
+  return activation.starts_with(kCompensatePrefix);
+}
+
+}  // namespace holdfast

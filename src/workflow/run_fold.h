@@ -1,0 +1,21 @@
+// RunFold: what each accepted fact changes in a RunProjection. Every change goes through the undo
+// log of the projection, if it has one.
+#pragma once
+
+#include "workflow/run_projection.h"
+
+namespace holdfast {
+
+class RunFold {
+ public:
+  static void apply(RunProjection& run, TimeMs at, const RunFact& fact);
+  // Makes the progress from all facts the projection has.
+  static void rebuild_progress(RunProjection& run);
+  // What is counted about a runnable that was read back.
+  static void restore_counts(RunProjection& run, const PlannedRunnable& planned);
+
+ private:
+  class Visitor;  // run_fold.cc
+};
+
+}  // namespace holdfast

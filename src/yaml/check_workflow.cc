@@ -1,0 +1,110 @@
+#include "yaml/check_workflow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cron/cron.h"
+#include "definition/fault_codes.h"
+#include "yaml/document.h"
+
+namespace holdfast {
+
+namespace {
+
+LocatedFault unreadable(const Error& error) {
+  const SourcePlace place{parse_decimal(error.field("line")).value_or(1),
+                          parse_decimal(error.field("column")).value_or(1)};
+  return {{{},
+           std::string(to_text(FaultCode::invalid_spec)),
+           "the text cannot be read: " + std::string(error.field("reason"))},
+          place};
+}
+
+bool has_fault_at(const std::vector<DefinitionFault>& faults,
+                  const std::vector<std::string>& path) {
+  return std::any_of(faults.begin(), faults.end(),
+                     [&](const DefinitionFault& fault) { return fault.path == path; });
+}
+
+// The rooms that know the language cannot know what zones there are.
+void check_timezones(const JsonText& spec, std::vector<DefinitionFault>& faults) {
+  const auto whole = Json::parse(spec.view());
+  const auto triggers = whole.ok() ? whole.value().find("triggers") : std::nullopt;
+  if (!triggers.has_value() || triggers->kind() != Json::Kind::array) {
+    return;
+  }
+  for (std::size_t i = 0; i < triggers->size(); ++i) {
+    const auto cron = triggers->item(i).find("cron");
+    const auto timezone = cron.has_value() ? cron->find("timezone") : std::nullopt;
+    const auto name = timezone.has_value() ? timezone->string() : std::nullopt;
+    std::vector<std::string> path{"triggers", std::to_string(i), "cron", "timezone"};
+    if (name.has_value() && !is_timezone(*name) && !has_fault_at(faults, path)) {
+      faults.push_back({std::move(path), std::string(to_text(FaultCode::invalid_cron_timezone)),
+                        fmt::format("triggers[{}]: cron.timezone is \"{}\", and there is no such "
+                                    "time zone",
+                                    i, *name)});
+    }
+  }
+}
+
+std::string fault_line(std::string_view file, const LocatedFault& fault) {
+  const std::string path = path_text(fault.fault.path);
+  return fmt::format("{}:{}:{}: {}{}{} ({})", file, fault.place.line, fault.place.column, path,
+                     path.empty() ? "" : ": ", fault.fault.message, fault.fault.code);
+}
+
+}  // namespace
+
+CheckedWorkflow check_workflow(std::string_view text) {
+  CheckedWorkflow checked;
+  const auto document = YamlDocument::parse(text);
+  if (!document.ok()) {
+    checked.faults.push_back(unreadable(document.error()));
+    return checked;
+  }
+  std::vector<DefinitionFault> faults = Definition::check(document.value().json().view());
+  check_timezones(document.value().json(), faults);
+  for (DefinitionFault& fault : faults) {
+    const SourcePlace place = document.value().place(fault.path);
+    checked.faults.push_back({std::move(fault), place});
+  }
+  std::stable_sort(
+      checked.faults.begin(), checked.faults.end(),
+      [](const LocatedFault& left, const LocatedFault& right) { return left.place < right.place; });
+  if (checked.faults.empty()) {
+    checked.definition = Definition::parse(document.value().json().view()).value();
+  }
+  return checked;
+}
+
+void write_fault(JsonWriter& json, const LocatedFault& fault) {
+  json.begin_object().key("path").begin_array();
+  for (const std::string& part : fault.fault.path) {
+    json.string(part);
+  }
+  json.end_array().member("code", fault.fault.code).member("message", fault.fault.message);
+  json.member("line", std::uint64_t{fault.place.line});
+  json.member("column", std::uint64_t{fault.place.column}).end_object();
+}
+
+Result<std::shared_ptr<const Definition>> load_workflow(std::string_view text,
+                                                        std::string_view file) {
+  CheckedWorkflow checked = check_workflow(text);
+  if (checked.faults.empty()) {
+    return std::move(checked.definition);
+  }
+  std::string lines;
+  JsonWriter json;
+  json.begin_array();
+  for (const LocatedFault& located : checked.faults) {
+    lines += (lines.empty() ? "" : "\n") + fault_line(file, located);
+    write_fault(json, located);
+  }
+  json.end_array();
+  return Error{ErrorCode::invalid_definition, std::move(lines)}.with("errors",
+                                                                     std::move(json).take());
+}
+
+}  // namespace holdfast

@@ -1,0 +1,36 @@
+// Workflows from files: YAML or JSON text to a Definition, and every fault with its line. Beside
+// the rules of the language (definition/) time zones must exist.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "definition/definition.h"
+#include "yaml/source_text.h"
+
+namespace holdfast {
+
+struct LocatedFault {
+  DefinitionFault fault;
+  SourcePlace place;
+};
+
+struct CheckedWorkflow {
+  std::shared_ptr<const Definition> definition;  // nullptr when there are faults
+  std::vector<LocatedFault> faults;              // by their places
+};
+
+// A text that cannot be read is one fault, invalid_spec.
+CheckedWorkflow check_workflow(std::string_view text);
+
+// {"path":[...],"code":"...","message":"...","line":12,"column":5}
+void write_fault(JsonWriter& json, const LocatedFault& fault);
+
+// invalid_definition, whose message has a line for each fault (file:line:column: path: message
+// (code)), and whose field "errors" is a list of what write_fault writes.
+Result<std::shared_ptr<const Definition>> load_workflow(std::string_view text,
+                                                        std::string_view file);
+
+}  // namespace holdfast
