@@ -158,11 +158,11 @@ Result<Started> Consequences::start(const StartRun& command, IdOrigin id) {
 }
 
 Result<void> Consequences::settle() {
-  while (!effects_.empty()) {
-    const Effect effect = std::move(effects_.front());
-    effects_.pop_front();
+  for (std::size_t next = 0; next < effects_.size(); ++next) {
+    const Effect effect = std::move(effects_[next]);
     HOLDFAST_CHECK(carry_out(effect));
   }
+  effects_.clear();
   return {};
 }
 

@@ -3,7 +3,7 @@
 // All of it is one commit with the facts themselves.
 #pragma once
 
-#include <deque>
+#include <vector>
 
 #include "engine/turn.h"
 #include "workflow/decide.h"
@@ -62,7 +62,7 @@ class Consequences {
 
   Turn& turn_;
   EngineSurroundings around_;
-  std::deque<Effect> effects_;
+  std::vector<Effect> effects_;
 };
 
 }  // namespace holdfast

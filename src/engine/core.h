@@ -35,7 +35,7 @@
 namespace holdfast {
 
 struct CoreOptions {
-  std::size_t max_cached_runnables = 50'000;  // see LiveState
+  std::size_t max_cached_runnables = 100'000;  // see LiveState
   std::size_t max_group_bytes = 8U << 20U;
   // A checkpoint is due after this many entries, and at least four for each live attempt.
   std::uint64_t checkpoint_every = 100'000;

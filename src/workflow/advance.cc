@@ -327,7 +327,7 @@ void RunDraft::fire(const PlannedRunnable& timer) {
 }
 
 void RunDraft::fail_run(const Payload& error) {
-  tasks_.clear();
+  drop_tasks();
   flush();
   if (next_to_compensate() != nullptr || is_compensatable_under_way()) {
     compensate(TerminalStatus::failed, error);

@@ -104,7 +104,7 @@ std::vector<SharedText> RunDraft::withdrawable() const {
 }
 
 void RunDraft::compensate(TerminalStatus outcome, const Payload& error) {
-  tasks_.clear();
+  drop_tasks();
   flush();
   CompensationStarted started;
   started.run_id = run_.run_id();

@@ -28,7 +28,11 @@ Payload what_was_asked(const StartRun& command) {
   if (!command.replayed_from.empty()) {
     writer.member("run_id", to_string(command.replayed_from));
   }
-  writer.member("input_digest", input_digest(command.input));
+  // Without a contract the input is stored as it was given.
+  const Trigger* trigger = command.definition->find_trigger(trigger_of(command).view());
+  if (trigger != nullptr && trigger->contract.has_value()) {
+    writer.member("input_digest", input_digest(command.input));
+  }
   writer.end_object();
   return std::move(writer).take_text();
 }

@@ -64,9 +64,8 @@ Payload RunDraft::whole_context() {
 }
 
 Result<RunFacts> RunDraft::finish() {
-  while (!tasks_.empty()) {
-    const Task task = std::move(tasks_.front());
-    tasks_.pop_front();
+  while (next_task_ < tasks_.size()) {
+    const Task task = std::move(tasks_[next_task_++]);
     if (is_over()) {
       continue;
     }

@@ -6,7 +6,6 @@
 // when it is over. Commands (decide_*.cc) say what happened, the draft what follows.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,6 +90,10 @@ class RunDraft {
   };
 
   void flush();
+  void drop_tasks() {
+    tasks_.clear();
+    next_task_ = 0;
+  }
   [[nodiscard]] Payload whole_context();
   [[nodiscard]] bool is_over() const { return run_.is_terminal() || run_.is_compensating(); }
 
@@ -142,8 +145,9 @@ class RunDraft {
   std::size_t anomalies_;  // that the run had before
   RunFacts facts_;
   RunnablesPlanned planned_;
-  std::deque<Task> tasks_;
-  Payload context_;  // the whole, as long as nothing changes it
+  std::vector<Task> tasks_;
+  std::size_t next_task_ = 0;  // those before it are done
+  Payload context_;            // the whole, as long as nothing changes it
 };
 
 }  // namespace holdfast

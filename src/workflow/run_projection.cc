@@ -136,9 +136,11 @@ std::optional<ManualState> RunProjection::manual_state() const {
 }
 
 std::uint32_t RunProjection::visits(std::string_view step) const {
-  const auto known = visits_.find(SharedText(step));
-  if (known != visits_.end()) {
-    return known->second;
+  if (!visits_.empty()) {
+    const auto known = visits_.find(SharedText(step));
+    if (known != visits_.end()) {
+      return known->second;
+    }
   }
   return latest(step) == nullptr ? 0 : 1;
 }
