@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/encoding.h"
+#include "data/path.h"
 #include "workflow/execution_opts.h"
 
 namespace holdfast {
@@ -122,6 +123,13 @@ std::string_view engine_status(const RunProjection& run, const PlannedRunnable& 
   return run.boundaries().contains(latest.plan.step) ? "paused" : "running";
 }
 
+// The step whose failure ended the run, if the error says so.
+std::string failed_step(const RunProjection& run) {
+  const Payload& error = run.terminal()->error;
+  const auto step = error.is_object() ? ObjectView(error.view()).member("step") : std::nullopt;
+  return step.has_value() ? json_string_value(*step).value_or("") : std::string();
+}
+
 StepState step_state(const SnapshotSource& source, const ByStep& attempts, const SharedText& step) {
   StepState state;
   state.step = step;
@@ -154,7 +162,9 @@ StepState step_state(const SnapshotSource& source, const ByStep& attempts, const
   state.status = latest->plan.is_internal() ? engine_status(*source.run, *latest)
                                             : open_status(current, source.now);
   if (source.run->is_terminal() && state.status != "failed") {
-    state.status = "abandoned";
+    const bool ended_it = failed_step(*source.run) == step.view();
+    state.status = ended_it ? "failed" : "abandoned";
+    state.error = ended_it ? source.run->terminal()->error : state.error;
   }
   return state;
 }

@@ -125,7 +125,7 @@ void RunDraft::begin(StepIndex index, const SharedText& path, TimeMs visible_at)
 }
 
 void RunDraft::begin_body(const Step& step, Runnable runnable, const DataView& data) {
-  runnable.input = Payload::trusted("{}");
+  runnable.input = empty_object();
   switch (step.kind) {
     case StepKind::handler:
     case StepKind::http:
@@ -180,8 +180,8 @@ void RunDraft::plan_timer(const Runnable& runnable, std::string_view suffix, std
   Runnable timer = runnable;
   timer.runnable_key = fmt::format("{}:{}", runnable.runnable_key.view(), suffix);
   timer.idempotency_key = timer.runnable_key;
-  timer.input = Payload::trusted("{}");
-  timer.handler = kTimerHandler;
+  timer.input = empty_object();
+  timer.handler = timer_handler();
   timer.visible_at = at;
   JsonWriter does;
   does.begin_object().member(what, runnable.runnable_key.view()).end_object();
@@ -197,7 +197,7 @@ void RunDraft::plan_wait(Runnable runnable) {
     plan_internal(std::move(runnable));
     return;
   }
-  runnable.handler = kTimerHandler;
+  runnable.handler = timer_handler();
   plan(std::move(runnable));
 }
 
@@ -206,7 +206,7 @@ void RunDraft::plan_failed(Runnable runnable, const Payload& error) {
   const SharedText key = runnable.runnable_key;
   runnable.handler = kEngineHandler;
   if (runnable.input.empty()) {
-    runnable.input = Payload::trusted("{}");
+    runnable.input = empty_object();
   }
   plan(std::move(runnable));
   flush();

@@ -87,9 +87,9 @@ Runnable timer_of(const Runnable& waiting, const WaitTimeout& timeout) {
   timer.attempt_number = waiting.attempt_number;
   timer.queue = waiting.queue;
   timer.step = waiting.step;
-  timer.input = Payload::trusted("{}");
+  timer.input = empty_object();
   timer.visible_at = timeout.due_at;
-  timer.handler = kTimerHandler;
+  timer.handler = timer_handler();
   timer.event_wait_timeout = to_json(timeout).value();
   return timer;
 }

@@ -17,8 +17,18 @@ Error refusal(const RunProjection& run, ErrorCode code, const std::string& messa
 Error refusal(const RunProjection& run, const Attempt& attempt, ErrorCode code,
               const std::string& message);
 
+// Many runs hold these at once, so all share one.
+inline const Payload& empty_object() {
+  static const Payload object = Payload::trusted("{}");
+  return object;
+}
+inline const SharedText& timer_handler() {
+  static const SharedText handler(kTimerHandler);
+  return handler;
+}
+
 inline Payload or_empty(const Payload& payload) {
-  return payload.empty() ? Payload::trusted("{}") : payload;
+  return payload.empty() ? empty_object() : payload;
 }
 
 // By at most kMaxDurationMs.
