@@ -193,13 +193,13 @@ Result<void> Consequences::start_child(const ChildRunStarted& link) {
 Result<void> Consequences::continue_run(const RunId& id) {
   HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
   const RunContinuationRequested request = *run->rare().continuation;
-  auto current = current_definition(turn_, request.workflow.view());
+  const auto current = current_definition(turn_, request.workflow.view());
   // A workflow that nobody has registered goes on with what it had.
   const bool unregistered = !current.ok() && current.error().code() == ErrorCode::unknown_workflow;
-  if (unregistered && run->definition() != nullptr) {
-    current = run->definition();
+  std::shared_ptr<const Definition> definition = run->definition();
+  if (!unregistered || definition == nullptr) {
+    HOLDFAST_TRY(definition, current);
   }
-  HOLDFAST_TRY(const auto definition, std::move(current));
   HOLDFAST_TRY(const Started started,
                start(start_of_successor(request, *run->started(), definition), IdOrigin::given));
   static_cast<void>(started);
