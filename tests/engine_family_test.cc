@@ -16,6 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 class Family : public CoreTest {
  protected:
@@ -26,8 +27,11 @@ class Family : public CoreTest {
   }
 
   // Starts a run of these steps; its id is 1.
-  void start(std::string_view steps) {
-    parent_ = definition_of(steps, "parcel");
+  void start(std::string_view steps, std::string_view transitions = "") {
+    const std::string more =
+        transitions.empty() ? "" : R"(,"transitions":)" + std::string(transitions);
+    parent_ = must(
+        Definition::parse(R"({"workflow":"parcel","steps":)" + std::string(steps) + more + "}"));
     const auto started = core_->start(start_of(1, parent_));
     core_->settle();
     ASSERT_EQ(started->code(), "ok");
@@ -49,6 +53,20 @@ class Family : public CoreTest {
     const auto reported = core_->complete(proof_of(given), done);
     core_->settle();
     EXPECT_EQ(reported->code(), "ok") << given.step.view();
+  }
+  // What the handler of the attempt asks for; the child ends with its parent.
+  RunId start_child(const Assignment& given, std::string_view key) {
+    StartChild command;
+    command.origin = Origin{given.runnable_key, given.step, given.attempt_number};
+    command.definition = definition_of(R"([{"name":"pack"}])", "box");
+    command.child_key = key;
+    command.on_parent_close = ParentClose::cancel;
+    const auto started = core_->ask<Started>([command, run = given.run_id](Turn& turn) {
+      return holdfast::start_child(turn, run, command);
+    });
+    core_->settle();
+    EXPECT_EQ(started->code(), "ok");
+    return child_run_id(given.run_id, command);
   }
   void fail(const Assignment& given) {
     const auto reported = core_->fail(proof_of(given), failure());
@@ -161,12 +179,8 @@ TEST_F(AwaitedChild, that_fails_is_started_again_as_another_run) {
 }
 
 TEST_F(AwaitedChild, that_fails_leads_its_parent_along_the_error_route) {
-  parent_ = must(Definition::parse(
-      R"({"workflow":"parcel","steps":[{"name":"ship","child":"box"},{"name":"sorry"}],)"
-      R"("transitions":[{"from":"ship","on":"error","to":"sorry"},)"
-      R"({"from":"ship","on":"ok","to":"complete"}]})"));
-  core_->start(start_of(1, parent_));
-  core_->settle();
+  start(R"([{"name":"ship","child":"box"},{"name":"sorry"}])",
+        R"([{"from":"ship","on":"error","to":"sorry"},{"from":"ship","on":"ok","to":"complete"}])");
   fail(take("pack"));
   complete(take("sorry"));
   EXPECT_EQ(status(run_no(1)), RunStatus::completed);
@@ -241,6 +255,25 @@ TEST_F(AwaitedChild, whose_end_is_lost_to_a_conflict_ends_again_with_all_that_fo
   EXPECT_EQ(core_->core.stats().conflicts, 1U);
   EXPECT_EQ(found().kinds.at("run_terminal"), 1U);
   EXPECT_EQ(take("thank").run_id, run_no(1));
+}
+
+TEST_F(AwaitedChild, that_is_repeated_has_no_parent) {
+  start(R"([{"name":"ship","output":"box","child":"box"}])");
+  const Assignment pack = take("pack");
+  ReplayRun again;
+  again.run_id = run_no(2);
+  const auto started = core_->ask<Started>([&](Turn& turn) -> Result<Started> {
+    HOLDFAST_TRY(const RunProjection* source, turn.state().run(pack.run_id));
+    HOLDFAST_TRY(const StartRun command, plan_replay(*source, again));
+    return start_run(turn, command, IdOrigin::given);
+  });
+  core_->settle();
+  EXPECT_EQ(started->code(), "ok");
+  complete(take("pack"), R"({"size":1})");
+  EXPECT_EQ(status(run_no(2)), RunStatus::completed);
+  EXPECT_EQ(status(run_no(1)), RunStatus::running) << "it waits for its own child";
+  complete(pack, R"({"size":2})");
+  EXPECT_EQ(context(run_no(1)), R"({"box":{"size":2}})");
 }
 
 using Generations = Family;
@@ -339,6 +372,91 @@ TEST_F(ClosedParent, lets_children_go_back_that_do_so_when_they_are_cancelled) {
   EXPECT_EQ(status(child()), RunStatus::cancelled);
 }
 
+// Children that end with their parent, not with a step of it.
+using ParentThatGoesOn = Family;
+
+TEST_F(ParentThatGoesOn, leaves_the_child_alone_that_its_handler_started) {
+  start(R"([{"name":"order"},{"name":"thank"}])", R"([{"from":"order","to":"thank"}])");
+  const Assignment order = take("order");
+  const RunId box = start_child(order, "b");
+  complete(order);
+  EXPECT_EQ(status(box), RunStatus::running) << "the parent went on, it did not end";
+  fail(take("thank"));
+  EXPECT_EQ(status(box), RunStatus::cancelled);
+}
+
+TEST_F(ParentThatGoesOn, along_an_error_route_leaves_the_child_alone_that_its_handler_started) {
+  start(R"([{"name":"order"},{"name":"sorry"}])",
+        R"([{"from":"order","to":"complete"},{"from":"order","on":"error","to":"sorry"}])");
+  const Assignment order = take("order");
+  const RunId box = start_child(order, "b");
+  fail(order);
+  EXPECT_EQ(status(box), RunStatus::running);
+  complete(take("sorry"));
+  EXPECT_EQ(status(run_no(1)), RunStatus::completed);
+  EXPECT_EQ(status(box), RunStatus::cancelled);
+}
+
+TEST_F(ParentThatGoesOn, leaves_the_child_alone_that_it_does_not_wait_for) {
+  start(R"([{"name":"copy","child":{"workflow":"box","detached":true,"on_parent_close":"cancel"}},
+            {"name":"thank"}])",
+        R"([{"from":"copy","to":"thank"}])");
+  EXPECT_EQ(status(child()), RunStatus::running);
+  complete(take("thank"));
+  EXPECT_EQ(status(run_no(1)), RunStatus::completed);
+  EXPECT_EQ(status(child()), RunStatus::cancelled);
+}
+
+TEST_F(ParentThatGoesOn, leaves_the_children_of_withdrawn_handlers_alone_until_it_ends) {
+  start(R"([{"name":"each","for_each":[1,2]},{"name":"sorry"}])",
+        R"([{"from":"each","to":"complete"},{"from":"each","on":"error","to":"sorry"}])");
+  const Assignment first = take("each");
+  const RunId box = start_child(take("each"), "b");
+  fail(first);
+  EXPECT_EQ(status(box), RunStatus::running);
+  complete(take("sorry"));
+  EXPECT_EQ(status(box), RunStatus::cancelled);
+}
+
+// Children that a step waited for, and waits for no longer.
+using GivenUpChild = Family;
+
+TEST_F(GivenUpChild, is_cancelled_when_its_step_takes_the_error_route) {
+  start(R"([{"name":"ship","child":"box","timeout":"5s"},{"name":"sorry"}])",
+        R"([{"from":"ship","to":"complete"},{"from":"ship","on":"error","to":"sorry"}])");
+  clock_.advance_ms(5'000);
+  core_->settle();
+  EXPECT_EQ(status(child()), RunStatus::cancelled);
+  EXPECT_EQ(take("sorry").run_id, run_no(1)) << "the parent goes on";
+}
+
+TEST_F(GivenUpChild, is_cancelled_when_another_takes_its_place) {
+  start(R"([{"name":"ship","child":"box","timeout":"5s","retry":{"max_attempts":2}}])");
+  clock_.advance_ms(5'000);
+  core_->settle();
+  const auto both = children(run_no(1));
+  ASSERT_THAT(both, SizeIs(2));
+  EXPECT_EQ(status(both[0]), RunStatus::cancelled);
+  EXPECT_EQ(status(both[1]), RunStatus::running);
+  complete(take("pack"));
+  EXPECT_EQ(status(run_no(1)), RunStatus::completed);
+}
+
+TEST_F(GivenUpChild, of_one_item_is_cancelled_when_another_item_fails) {
+  start(R"([{"name":"ship","for_each":[1,2,3],"child":"box"},{"name":"sorry"}])",
+        R"([{"from":"ship","to":"complete"},{"from":"ship","on":"error","to":"sorry"}])");
+  const Assignment one = take("pack");
+  complete(take("pack"));
+  fail(one);
+  std::vector<RunStatus> ends;
+  for (const RunId& box : children(run_no(1))) {
+    ends.push_back(status(box));
+  }
+  EXPECT_THAT(ends,
+              UnorderedElementsAre(RunStatus::failed, RunStatus::completed, RunStatus::cancelled));
+  EXPECT_EQ(status(run_no(1)), RunStatus::running);
+}
+
 using ContinuedChild = Family;
 
 TEST_F(ContinuedChild, gives_its_parent_the_result_of_its_successor) {
@@ -422,6 +540,21 @@ TEST_F(FamilyGoingBack, of_a_child_is_waited_for_by_its_parent) {
   EXPECT_EQ(status(run_no(1)), RunStatus::running);
   complete(take("unpack"));
   EXPECT_EQ(status(run_no(1)), RunStatus::failed);
+}
+
+TEST_F(Family, items_that_are_withdrawn_are_given_to_nobody) {
+  start(R"([{"name":"each","for_each":[1,2,3]},{"name":"sorry"}])",
+        R"([{"from":"each","to":"complete"},{"from":"each","on":"error","to":"sorry"}])");
+  const Assignment held = take("each");
+  fail(take("each"));
+  const auto idle = core_->worker({"each"});
+  core_->settle();
+  EXPECT_EQ(idle->code(), "none yet");
+  const auto late = core_->complete(proof_of(held), completion());
+  core_->settle();
+  EXPECT_EQ(late->code(), "stale_claim");
+  complete(take("sorry"));
+  EXPECT_EQ(status(run_no(1)), RunStatus::completed);
 }
 
 TEST_F(Family, a_parent_of_an_unknown_definition_does_not_keep_its_child_from_ending) {

@@ -531,16 +531,18 @@ TEST_F(CronTrigger, of_an_older_version_is_over_when_a_newer_one_is_registered) 
   EXPECT_THAT(windows(), ElementsAre("2023-11-14T23:00:00.000Z"));
 }
 
-TEST_F(CronTrigger, that_wants_an_input_it_cannot_have_starts_nothing_and_does_not_spin) {
-  TestCore& core = open_with(must(Definition::parse(
-      R"({"workflow":"report","steps":[{"name":"a"}],"triggers":[{"name":"often","cron":)"
-      R"({"expression":"*/5 * * * *","timezone":"UTC"},)"
-      R"("payload":{"n":"integer"}}]})")));
-  const std::uint64_t commits = core.commits();
+TEST_F(CronTrigger, of_a_newer_version_leaves_the_run_of_the_older_alone_and_does_not_spin) {
+  TestCore& core = open_with(every_five_minutes("latest"));
   advance(core, kFirst);
-  EXPECT_EQ(core.commits(), commits);
+  core.add(must(Definition::parse(
+      R"({"workflow":"report","version":"2","steps":[{"name":"a"}],"triggers":[{"name":"often",)"
+      R"("cron":{"expression":"*/5 * * * *","timezone":"UTC","catch_up":"latest"}}]})")));
+  core.settle();
+  EXPECT_THAT(windows(), ElementsAre("2023-11-14T22:15:00.000Z")) << "it cannot be started twice";
   EXPECT_FALSE(core.core.stopped().has_value());
-  EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, kFirst + kEvery));
+  expect_quiet_until(core, kEvery);
+  core.settle();
+  EXPECT_THAT(windows(), ElementsAre("2023-11-14T22:15:00.000Z", "2023-11-14T22:20:00.000Z"));
 }
 
 }  // namespace

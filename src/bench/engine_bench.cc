@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "bench/bench_cases.h"
 #include "bench/bench_engine.h"
 #include "bench/raw_file.h"
 
@@ -17,11 +18,6 @@ struct EngineRun {
   BenchStore& store;
 
   [[nodiscard]] bool quick() const { return options.effort == BenchEffort::quick; }
-  void note(std::string_view text) const {
-    if (world.note) {
-      world.note(text);
-    }
-  }
   Result<std::unique_ptr<BenchEngine>> open() {
     HOLDFAST_TRY(auto journal, store.open());
     return BenchEngine::open(std::move(journal), world);
@@ -261,13 +257,8 @@ Result<void> bench_long_run_in_memory(EngineRun& run) {
   return measure_long_run(run, *engine, "_in_memory");
 }
 
-struct Case {
-  std::string_view name;
-  std::string_view note;
-  Result<void> (*run)(EngineRun&);
-};
 // The last two leave attempts behind that the workers of the others would execute.
-constexpr std::array<Case, 8> kCases{{
+constexpr std::array<BenchCase<EngineRun>, 8> kCases{{
     {"one_step", "runs of one step, 256 at once", bench_one_step},
     {"chains", "chains of 10 steps, 64 at once", bench_chains},
     {"single_chain", "one chain at a time", bench_single_chain},
@@ -284,22 +275,7 @@ Result<std::string> run_engine_bench(const EngineBenchOptions& options, BenchWor
   HOLDFAST_TRY(const auto store,
                BenchStore::create(options.store, options.after, world.clock, world.random));
   EngineRun run{options, world, *store};
-  bool known = options.only.empty();
-  for (const Case& one : kCases) {
-    if (options.only.empty() || options.only == one.name) {
-      known = true;
-      run.note(one.note);
-      HOLDFAST_CHECK(one.run(run));
-    }
-  }
-  if (!known) {
-    std::string names;
-    for (const Case& one : kCases) {
-      names += (names.empty() ? "" : ", ") + std::string(one.name);
-    }
-    return Error{ErrorCode::invalid_argument,
-                 "there is no case " + options.only + "; the cases are " + names};
-  }
+  HOLDFAST_CHECK(run_cases(kCases, options.only, run));
   return store->left_behind();
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <thread>
 
+#include "bench/bench_cases.h"
 #include "bench/bench_engine.h"
 
 namespace holdfast {
@@ -20,11 +21,6 @@ struct WorkflowRun {
   BenchStore& store;
 
   [[nodiscard]] bool quick() const { return options.effort == BenchEffort::quick; }
-  void note(std::string_view text) const {
-    if (world.note) {
-      world.note(text);
-    }
-  }
   Result<std::unique_ptr<BenchEngine>> open(const LoopOptions& loop = {}) {
     HOLDFAST_TRY(auto journal, store.open());
     return BenchEngine::open(std::move(journal), world, loop);
@@ -184,13 +180,8 @@ Result<void> bench_asleep(WorkflowRun& run) {
   return {};
 }
 
-struct Case {
-  std::string_view name;
-  std::string_view note;
-  Result<void> (*run)(WorkflowRun&);
-};
 // The last leaves runs behind.
-constexpr std::array<Case, 5> kCases{{
+constexpr std::array<BenchCase<WorkflowRun>, 5> kCases{{
     {"conditions", "a chain of 10 with conditions", bench_conditions},
     {"for_each", "a list of 1,000 items", bench_for_each},
     {"diamond", "a diamond of 100 steps", bench_diamond},
@@ -204,20 +195,7 @@ Result<std::string> run_workflow_bench(const WorkflowBenchOptions& options, Benc
   HOLDFAST_TRY(const auto store,
                BenchStore::create(options.store, options.after, world.clock, world.random));
   WorkflowRun run{options, world, *store};
-  std::string names;
-  bool known = options.only.empty();
-  for (const Case& one : kCases) {
-    names += (names.empty() ? "" : ", ") + std::string(one.name);
-    if (options.only.empty() || options.only == one.name) {
-      known = true;
-      run.note(one.note);
-      HOLDFAST_CHECK(one.run(run));
-    }
-  }
-  if (!known) {
-    return Error{ErrorCode::invalid_argument,
-                 "there is no case " + options.only + "; the cases are " + names};
-  }
+  HOLDFAST_CHECK(run_cases(kCases, options.only, run));
   return store->left_behind();
 }
 

@@ -105,6 +105,13 @@ std::vector<Case> trigger_cases() {
        payload(R"({"x":{"type":"string","size":7}})")},
       {Code::invalid_payload_default, "triggers[0].payload.x.default",
        payload(R"({"x":{"type":"string","default":7}})")},
+      {Code::invalid_payload_default, "triggers[0].payload.y",
+       trigger(R"("name":"t","cron":{"expression":"@daily","timezone":"UTC"},)"
+               R"("payload":{"x":{"type":"string","required":false},"y":"string",)"
+               R"("z":{"type":"string","default":"z"}})")},
+      {Code::invalid_payload_contract, "triggers[0].payload.x",
+       trigger(R"("name":"t","cron":{"expression":"@daily","timezone":"UTC"},"payload":)"
+               R"({"x":{"type":"any","default":1},"x":{"type":"any","default":1}})")},
   };
 }
 

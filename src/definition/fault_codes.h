@@ -30,7 +30,7 @@
   X(invalid_payload_field_name, "the name of a field of a contract")                          \
   X(invalid_payload_field_type, "the type of a field of a contract")                          \
   X(invalid_payload_field_opts, "the options of a field of a contract")                       \
-  X(invalid_payload_default, "a default that is not of the type of its field")                \
+  X(invalid_payload_default, "a default of the wrong type, or one that a cron trigger lacks") \
   X(invalid_step, "a step is not an object")                                                  \
   X(invalid_step_name, "the name of a step, or one that is reserved")                         \
   X(invalid_step_module, "the handler of a step, or more than one kind of step at once")      \

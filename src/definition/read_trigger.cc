@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "data/contract.h"
 #include "data/cron_expression.h"
 #include "definition/read_spec.h"
 
@@ -46,6 +47,18 @@ void read_cron(const SpecPlace& place, std::string_view slice, CronSpec& cron) {
   }
   optional_choice(object, "catch_up", cron.catch_up);
   object.finish();
+}
+
+// Nobody gives the runs of a clock an input, so they would never start.
+void check_defaults(const SpecPlace& place, std::string_view slice) {
+  std::vector<ContractFault> faults;
+  const auto json = Json::parse(slice);
+  const Contract contract = Contract::parse(json.value(), faults);
+  for (const ContractField& field : contract.fields()) {
+    if (field.required && faults.empty()) {
+      place.at(field.name).fault("needs a default or required: false, as cron gives no input");
+    }
+  }
 }
 
 void read_type(SpecObject& object, TriggerSpec& trigger) {
@@ -94,6 +107,9 @@ void read_trigger(const SpecPlace& place, std::string_view slice, TriggerSpec& t
   if (const auto payload = object.take("payload")) {
     read_contract(object.at("payload").with(FaultCode::invalid_payload_contract), *payload,
                   trigger.payload);
+    if (trigger.cron.has_value()) {
+      check_defaults(object.at("payload").with(FaultCode::invalid_payload_default), *payload);
+    }
   }
   object.finish();
 }

@@ -1,7 +1,5 @@
 #include "engine/consequences.h"
 
-#include <algorithm>
-
 #include "dispatch/decide.h"
 
 namespace holdfast {
@@ -101,14 +99,12 @@ Result<void> Consequences::note(const RunId& run, const RunFact& fact) {
     effects_.push_back({Effect::Kind::close_children, run});
   } else if (const auto* applied = std::get_if<RunnableApplied>(&fact);
              applied != nullptr && !applied->transition.empty()) {
-    // Children that a step gave up waiting for.
-    if (!turn_.state().held(run).children().empty()) {
-      effects_.push_back({Effect::Kind::close_children, run, {}, {applied->runnable_key}});
+    // A step that takes an error route may not have waited to the end. No worker's step waits.
+    if (turn_.state().held(run).find(applied->runnable_key.view())->plan.is_internal()) {
+      give_up_children(run, {applied->runnable_key});
     }
   } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact)) {
-    if (!turn_.state().held(run).children().empty()) {
-      effects_.push_back({Effect::Kind::close_children, run, {}, withdrawn->runnable_keys});
-    }
+    give_up_children(run, {withdrawn->runnable_keys.begin(), withdrawn->runnable_keys.end()});
   } else if (const auto* terminal = std::get_if<RunTerminal>(&fact);
              terminal != nullptr && terminal->status != TerminalStatus::continued) {
     if (!turn_.state().held(run).children().empty()) {
@@ -173,7 +169,7 @@ Result<void> Consequences::carry_out(const Effect& effect) {
     case Effect::Kind::continue_run:
       return continue_run(effect.run);
     case Effect::Kind::close_children:
-      return close_children(effect.run, effect.withdrawn);
+      return close_children(effect.run, effect.given_up);
     case Effect::Kind::tell_parent:
       return tell_parent(effect.run);
   }
@@ -206,16 +202,21 @@ Result<void> Consequences::continue_run(const RunId& id) {
   return {};
 }
 
-Result<void> Consequences::close_children(const RunId& id,
-                                          const std::vector<SharedText>& withdrawn) {
+void Consequences::give_up_children(const RunId& run, std::set<SharedText> runnables) {
+  if (!runnables.empty() && !turn_.state().held(run).children().empty()) {
+    effects_.push_back({Effect::Kind::close_children, run, {}, std::move(runnables)});
+  }
+}
+
+Result<void> Consequences::close_children(const RunId& id, const std::set<SharedText>& given_up) {
   HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
   CommandSource source;
   source.source = "parent_run";
   source.comment = "the parent " + to_string(id) + " does not wait for it any more";
-  const std::map<RunId, ChildRunStarted> links = run->children();
-  for (const auto& [child, link] : links) {
-    const bool meant = withdrawn.empty() || std::find(withdrawn.begin(), withdrawn.end(),
-                                                      link.origin.runnable_key) != withdrawn.end();
+  // Closing a child changes nothing of its parent yet, so the links stay where they are.
+  for (const auto& [child, link] : run->children()) {
+    const bool meant =
+        given_up.empty() || (link.awaited && given_up.contains(link.origin.runnable_key));
     if (meant && link.on_parent_close.view() == to_text(ParentClose::cancel)) {
       HOLDFAST_CHECK(close_child(child, source));
     }

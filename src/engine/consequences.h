@@ -3,6 +3,7 @@
 // All of it is one commit with the facts themselves.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "engine/turn.h"
@@ -48,7 +49,8 @@ class Consequences {
     enum class Kind : std::uint8_t { start_child, continue_run, close_children, tell_parent } kind;
     RunId run;
     std::optional<ChildRunStarted> link = {};
-    std::vector<SharedText> withdrawn = {};  // only the children of these; empty: all
+    // Only the children that these runnables waited for; empty: all.
+    std::set<SharedText> given_up = {};
   };
 
   Result<void> note(const RunId& run, const RunFact& fact);
@@ -56,7 +58,8 @@ class Consequences {
   Result<void> carry_out(const Effect& effect);
   Result<void> start_child(const ChildRunStarted& link);
   Result<void> continue_run(const RunId& run);
-  Result<void> close_children(const RunId& run, const std::vector<SharedText>& withdrawn);
+  void give_up_children(const RunId& run, std::set<SharedText> runnables);
+  Result<void> close_children(const RunId& run, const std::set<SharedText>& given_up);
   Result<void> close_child(const RunId& child, const CommandSource& source);
   Result<void> tell_parent(const RunId& run);
 

@@ -21,16 +21,13 @@ const Transition* choose(const std::vector<Transition>& transitions, const DataV
   return nullptr;
 }
 
-Payload taken_json(const Runnable& plan, std::string_view on, const Transition& transition) {
-  TransitionTaken taken;
-  taken.from = plan.step;
-  taken.on = on;
-  taken.to = transition.to_name;
+TransitionTaken chosen_by(const Runnable& plan, std::string_view on, const Transition& transition) {
+  TransitionTaken taken = taken_by(plan, on, transition.to_name);
   taken.when = transition.when_json;
   if (transition.recovery != RecoveryLabel::none) {
     taken.recovery = to_text(transition.recovery);
   }
-  return to_json(taken).value();
+  return taken;
 }
 
 RunnableApplied applied_fact(const RunProjection& run, const Runnable& plan, const StepEnd& end,
@@ -78,14 +75,6 @@ SharedText deferred_key(const Runnable& from) {
   return fmt::format("{}:{}", key.substr(0, end), times + 1);
 }
 
-Payload timeout_error(std::string_view step) {
-  JsonWriter writer;
-  writer.begin_object().member("code", "start_to_close_timeout");
-  writer.member("message", "the child was not over in time").member("step", step);
-  writer.member("retryable", true).end_object();
-  return std::move(writer).take_text();
-}
-
 Payload run_timeout_error(std::uint64_t timeout_ms) {
   return terminal_error("run_timeout", fmt::format("the run was not over after {} ms", timeout_ms),
                         "");
@@ -105,13 +94,7 @@ void RunDraft::begin_run_timer() {
   if (timeout_ms == 0) {
     return;
   }
-  Runnable timer;
-  timer.run_id = run_.run_id();
-  timer.step = "__run__";
-  timer.runnable_key = runnable_key(run_.run_id(), timer.step.view(), 1);
-  timer.idempotency_key = timer.runnable_key;
-  timer.attempt_number = 1;
-  timer.queue = run_.started()->queue.empty() ? SharedText(kDefaultQueue) : run_.started()->queue;
+  Runnable timer = first_attempt(run_, "__run__", {});
   timer.input = Payload::trusted("{}");
   timer.visible_at = later(now_, timeout_ms);
   timer.handler = kTimerHandler;
@@ -167,7 +150,9 @@ void RunDraft::done(const PlannedRunnable& planned, const StepEnd& end) {
   const Transition* taken = nullptr;
   if (!step.on_ok.empty()) {
     taken = choose(step.on_ok, ContextView(run_, applied.output_key, end.result));
-    applied.transition = taken == nullptr ? Payload() : taken_json(plan, "ok", *taken);
+    if (taken != nullptr) {
+      applied.transition = to_json(chosen_by(plan, "ok", *taken)).value();
+    }
   }
   add(std::move(applied));
   const TimeMs visible_at = later(now_, opts.schedule_in_ms);
@@ -192,7 +177,7 @@ void RunDraft::failed(const PlannedRunnable& planned, const Payload& error) {
   const std::string_view name = plan.step.view();
   // What fails on the way back is noted, and the run goes on going back.
   if (is_compensation(name) || run_.is_compensating()) {
-    close_failed(planned, error_result(error), "compensation");
+    close_failed(planned, error, taken_by(plan, "error", "compensation"));
     go_back();
     return;
   }
@@ -206,39 +191,26 @@ void RunDraft::failed(const PlannedRunnable& planned, const Payload& error) {
     return;
   }
   const Step& step = definition().steps()[*index];
-  const Payload result = error_result(error);
-  const Transition* taken = choose(step.on_error, ContextView(run_, {}, result));
+  const Transition* taken = choose(step.on_error, ContextView(run_, {}, error_result(error)));
   if (taken == nullptr) {
     fail_run(error);
     return;
   }
-  RunnableApplied applied = applied_fact(run_, plan, {result}, now_);
-  applied.transition = taken_json(plan, "error", *taken);
-  add(std::move(applied));
+  close_failed(planned, error, chosen_by(plan, "error", *taken));
   follow(taken->to, path_name(plan), now_, error);
 }
 
 // A failure that has its place, so that nothing waits for it any more.
-void RunDraft::close_failed(const PlannedRunnable& planned, const Payload& result,
-                            std::string_view to) {
-  RunnableApplied applied = applied_fact(run_, planned.plan, {result}, now_);
-  TransitionTaken taken;
-  taken.from = planned.plan.step;
-  taken.on = "error";
-  taken.to = to;
+void RunDraft::close_failed(const PlannedRunnable& planned, const Payload& error,
+                            const TransitionTaken& taken) {
+  RunnableApplied applied = applied_fact(run_, planned.plan, {error_result(error)}, now_);
   applied.transition = to_json(taken).value();
   add(std::move(applied));
 }
 
 void RunDraft::take_route(const PlannedRunnable& planned, std::string_view on, const Target& to,
                           const SharedText& to_name, const Payload& error) {
-  RunnableApplied applied = applied_fact(run_, planned.plan, {error_result(error)}, now_);
-  TransitionTaken taken;
-  taken.from = planned.plan.step;
-  taken.on = on;
-  taken.to = to_name;
-  applied.transition = to_json(taken).value();
-  add(std::move(applied));
+  close_failed(planned, error, taken_by(planned.plan, on, to_name));
   follow(to, path_name(planned.plan), now_, error);
 }
 
@@ -322,7 +294,7 @@ void RunDraft::fire(const PlannedRunnable& timer) {
   if (begins.has_value()) {
     carry_out(*step);
   } else {
-    child_failed(*step, timeout_error(step->plan.step.view()));
+    child_failed(*step, timeout_error(TimedOut::child, step->plan.step.view()));
   }
 }
 

@@ -75,16 +75,7 @@ Payload log_line(const LogSpec& spec, const DataView& data) {
 
 Runnable RunDraft::runnable_of(const Step& step, const SharedText& name, const SharedText& path,
                                TimeMs visible_at) const {
-  Runnable runnable;
-  runnable.run_id = run_.run_id();
-  runnable.runnable_key = runnable_key(run_.run_id(), name.view(), 1);
-  runnable.idempotency_key = runnable.runnable_key;
-  runnable.attempt_number = 1;
-  runnable.queue = step.queue.empty() ? run_.started()->queue : step.queue;
-  if (runnable.queue.empty()) {
-    runnable.queue = kDefaultQueue;
-  }
-  runnable.step = name;
+  Runnable runnable = first_attempt(run_, name, step.queue);
   runnable.path = path.view() == name.view() ? SharedText() : path;
   runnable.visible_at = visible_at;
   runnable.recovery = recovery_of(step.spec);

@@ -135,13 +135,8 @@ void RunDraft::go_back() {
 
 void RunDraft::plan_compensation(const PlannedRunnable& origin) {
   const CompensateSpec& spec = *compensation_of(definition(), origin.plan);
-  Runnable runnable;
-  runnable.run_id = run_.run_id();
-  runnable.step = compensation_name(origin.plan);
-  runnable.runnable_key = runnable_key(run_.run_id(), runnable.step.view(), 1);
-  runnable.idempotency_key = runnable.runnable_key;
-  runnable.attempt_number = 1;
-  runnable.queue = spec.queue.empty() ? origin.plan.queue : spec.queue;
+  Runnable runnable = first_attempt(run_, compensation_name(origin.plan),
+                                    spec.queue.empty() ? origin.plan.queue : spec.queue);
   runnable.input = what_is_undone(run_, origin);
   runnable.visible_at = now_;
   runnable.handler = spec.handler;

@@ -10,6 +10,9 @@
 
 namespace holdfast {
 
+// Of what a run knows beside its input, what its steps see too: when it was to run.
+inline constexpr std::string_view kScheduleKey = "schedule";
+
 // A name as it is written inside the quotes.
 inline std::string escaped(std::string_view name) {
   std::string quoted;

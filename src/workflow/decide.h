@@ -89,6 +89,9 @@ struct Failure {
   bool retryable = true;
   std::optional<std::uint64_t> retry_after_ms;
 };
+// The error of what took too long.
+enum class TimedOut : std::uint8_t { start, attempt, child };
+Payload timeout_error(TimedOut what, std::string_view step);
 struct PlannedRetry {
   SharedText runnable_key;
   TimeMs visible_at;
@@ -211,7 +214,8 @@ Result<RunFacts> decide_continue(RunProjection& run, const Attempt& attempt,
 StartRun start_of_successor(const RunContinuationRequested& request, const RunStarted& predecessor,
                             std::shared_ptr<const Definition> definition);
 
-// The command that repeats a run: whole, or from a step on, with what the steps before it gave.
+// The command that repeats a run: whole, or from a step on, with what the steps before it gave. It
+// is for the same window of a schedule, without the idempotency of that, and has no parent.
 // run_not_found, invalid_transition (nothing of it can be repeated from that step),
 // invalid_argument (no such step); unsafe_replay names the steps that would be repeated although
 // they are irreversible or cannot be compensated, unless that is allowed.

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include "base/hash.h"
-#include "data/canonical_json.h"
 #include "workflow/planning.h"
+#include "workflow/run_fold.h"
 
 namespace holdfast {
 
@@ -44,10 +43,8 @@ Result<bool> is_received(const RunProjection& run, const SendEvent& command) {
   if (known == keys.end()) {
     return false;
   }
-  const std::string digest =
-      to_hex(sha256(fmt::format("{}\n{}\n{}", command.event.view(), command.correlation.view(),
-                                canonical_json(or_empty(command.payload).view()))));
-  if (known->second.view() == digest) {
+  if (known->second ==
+      event_digest(command.event, command.correlation, or_empty(command.payload))) {
     return true;
   }
   return refusal(run, ErrorCode::idempotency_conflict,

@@ -24,16 +24,7 @@ SharedText intent_fingerprint(const GraphAddition& node) {
 
 Runnable runnable_of(const RunProjection& run, const GraphAddition& node,
                      const SharedText& mutation_id, TimeMs now) {
-  Runnable runnable;
-  runnable.run_id = run.run_id();
-  runnable.runnable_key = runnable_key(run.run_id(), node.id.view(), 1);
-  runnable.idempotency_key = runnable.runnable_key;
-  runnable.attempt_number = 1;
-  runnable.queue = node.queue.empty() ? run.started()->queue : node.queue;
-  if (runnable.queue.empty()) {
-    runnable.queue = kDefaultQueue;
-  }
-  runnable.step = node.id;
+  Runnable runnable = first_attempt(run, node.id, node.queue);
   runnable.input = node.input.empty() ? run.context() : node.input;
   runnable.visible_at = now;
   runnable.handler = node.handler;

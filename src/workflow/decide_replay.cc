@@ -4,6 +4,7 @@
 #include <set>
 
 #include "workflow/activation.h"
+#include "workflow/context_text.h"
 #include "workflow/planning.h"
 
 namespace holdfast {
@@ -92,6 +93,27 @@ Payload kept_context(std::vector<const PlannedRunnable*> kept) {
   return Payload::trusted(object + "}");
 }
 
+// Beside its input a replay knows only what its source was scheduled for. It is no child of the
+// parent of its source, and the schedule does not count it.
+Payload schedule_only(const Payload& context) {
+  std::string schedule;
+  each_member(context, [&](std::string_view name, std::string_view value) {
+    if (name == kScheduleKey) {
+      schedule = value;
+    }
+  });
+  if (schedule.empty()) {
+    return Payload();
+  }
+  std::string kept = "{";
+  each_member(Payload::trusted(schedule), [&](std::string_view name, std::string_view value) {
+    if (name != "idempotency" && name != "idempotency_key") {
+      kept += fmt::format("{}\"{}\":{}", kept.size() == 1 ? "" : ",", name, value);
+    }
+  });
+  return Payload::trusted(fmt::format("{{\"{}\":{}}}}}", kScheduleKey, kept));
+}
+
 // Steps that ran and cannot be undone, among those that would run again.
 Result<void> check_safe(const RunProjection& source, const Adoption* adoption) {
   std::vector<std::string> unsafe;
@@ -146,7 +168,7 @@ Result<StartRun> plan_replay(const RunProjection& source, const ReplayRun& comma
   start.queue = source.started()->queue;
   start.trigger = source.started()->trigger;
   start.input = command.input.empty() ? source.started()->input : command.input;
-  start.context = source.started()->context;
+  start.context = schedule_only(source.started()->context);
   start.replayed_from = source.run_id();
   start.source = command.source;
   start.source.source = "replay";

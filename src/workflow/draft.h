@@ -107,7 +107,8 @@ class RunDraft {
   void put_off(const PlannedRunnable& planned, const Payload& result, const Deferral& why);
   void node_done(const PlannedRunnable& planned);
   void complete_if_done();
-  void close_failed(const PlannedRunnable& planned, const Payload& result, std::string_view to);
+  void close_failed(const PlannedRunnable& planned, const Payload& error,
+                    const TransitionTaken& taken);
   [[nodiscard]] Runnable runnable_of(const Step& step, const SharedText& name,
                                      const SharedText& path, TimeMs visible_at) const;
 

@@ -113,10 +113,7 @@ void RunDraft::next_items(const SharedText& visit) {
 void RunDraft::item_failed(const PlannedRunnable& planned, const Payload& error) {
   const std::string visit(without_item(planned.plan.step.view()));
   const Step& step = definition().steps()[*definition().find(visit)];
-  JsonWriter writer;
-  writer.begin_object().member("error", JsonText::trusted(std::string(error.view())));
-  writer.end_object();
-  close_failed(planned, Payload(std::move(writer).take_text()), visit);
+  close_failed(planned, error, taken_by(planned.plan, "error", visit));
   if (step.spec.for_each->on_error == EachErrors::collect) {
     item_done(visit);
     return;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/hash.h"
 #include "workflow/activation.h"
@@ -77,6 +78,28 @@ Result<const PlannedRunnable*> find_applicable(const RunProjection& run, const A
   return planned;
 }
 
+Runnable first_attempt(const RunProjection& run, const SharedText& step, const SharedText& queue) {
+  Runnable runnable;
+  runnable.run_id = run.run_id();
+  runnable.step = step;
+  runnable.runnable_key = runnable_key(run.run_id(), step.view(), 1);
+  runnable.idempotency_key = runnable.runnable_key;
+  runnable.attempt_number = 1;
+  runnable.queue = queue.empty() ? run.started()->queue : queue;
+  if (runnable.queue.empty()) {
+    runnable.queue = kDefaultQueue;
+  }
+  return runnable;
+}
+
+TransitionTaken taken_by(const Runnable& plan, std::string_view on, const SharedText& to) {
+  TransitionTaken taken;
+  taken.from = plan.step;
+  taken.on = on;
+  taken.to = to;
+  return taken;
+}
+
 RunTerminal terminal_fact(const RunProjection& run, TerminalStatus status, const Payload& error) {
   RunTerminal fact;
   fact.run_id = run.run_id();
@@ -89,6 +112,24 @@ Payload terminal_error(std::string_view code, std::string_view message, std::str
   JsonWriter writer;
   writer.begin_object().member("code", code).member("message", message).member("step", step);
   writer.member("retryable", false).end_object();
+  return std::move(writer).take_text();
+}
+
+Payload timeout_error(TimedOut what, std::string_view step) {
+  struct Words {
+    std::string_view code;
+    std::string_view message;
+    bool retryable;
+  };
+  static constexpr std::array<Words, 3> kWords{{
+      {"schedule_to_start_timeout", "no worker claimed the attempt in time", false},
+      {"start_to_close_timeout", "the attempt was not over in time", true},
+      {"start_to_close_timeout", "the child was not over in time", true},
+  }};
+  const Words& words = kWords[static_cast<std::size_t>(what)];
+  JsonWriter writer;
+  writer.begin_object().member("code", words.code).member("message", words.message);
+  writer.member("step", step).member("retryable", words.retryable).end_object();
   return std::move(writer).take_text();
 }
 

@@ -45,6 +45,13 @@ RunSignalReceived receipt(const RunId& run, SignalType type, const CommandSource
 // it is a timer.
 Result<const PlannedRunnable*> find_applicable(const RunProjection& run, const Attempt& attempt);
 
+// The first attempt at a step, visit or item, in this queue; empty: in that of the run. What is
+// done, with what and when is left to the caller.
+Runnable first_attempt(const RunProjection& run, const SharedText& step, const SharedText& queue);
+
+// The way that a run takes after a step.
+TransitionTaken taken_by(const Runnable& plan, std::string_view on, const SharedText& to);
+
 RunTerminal terminal_fact(const RunProjection& run, TerminalStatus status,
                           const Payload& error = Payload());
 // An error as run_terminal carries it: {"code","message","step","retryable":false}.

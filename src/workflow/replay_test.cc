@@ -33,7 +33,6 @@ TEST(Replay, the_whole_run_is_repeated_with_its_input) {
   TestRun source(kDiamond);
   StartRun first = source.start_command();
   first.queue = "slow";
-  first.context = json(R"({"tenant":"t"})");
   source.start(first);
   source.cancel();
   TestRun test(source.definition, 2);
@@ -45,7 +44,6 @@ TEST(Replay, the_whole_run_is_repeated_with_its_input) {
   EXPECT_EQ(started.replayed_from_run_id, run_no(1));
   EXPECT_EQ(started.input, json(R"({"order":7})"));
   EXPECT_EQ(started.queue, SharedText("slow"));
-  EXPECT_EQ(started.context, json(R"({"tenant":"t"})"));
   EXPECT_EQ(started.definition_fingerprint, source.definition->fingerprint());
   EXPECT_TRUE(test.start(planned(source)).empty()) << "the same replay again";
 }
@@ -56,6 +54,34 @@ TEST(Replay, the_input_can_be_another) {
   TestRun test(source.definition, 2);
   test.start(planned(source, "", R"({"order":8})"));
   EXPECT_EQ(test.input("ask"), json(R"({"order":8})"));
+}
+
+TEST(Replay, of_a_child_is_no_child) {
+  TestRun source(kLine);
+  StartRun first = source.start_command();
+  first.context = json(R"({"parent":{"run_id":")" + to_string(run_no(9)) +
+                       R"(","runnable_key":"k","step":"s","attempt":1,"child_key":"c"}})");
+  source.start(first);
+  EXPECT_TRUE(planned(source).context.empty());
+  source.apply("ask");
+  EXPECT_TRUE(planned(source, "act").context.empty());
+}
+
+TEST(Replay, of_a_scheduled_run_is_for_the_same_window_but_is_not_the_start_of_it) {
+  TestRun source(kLine);
+  StartRun first = source.start_command();
+  first.context = json(R"({"tenant":"t","schedule":{"trigger_name":"often","signal_id":"x",)"
+                       R"("idempotency":"none","idempotency_key":"x",)"
+                       R"("intended_window":{"start_at":"a","end_at":"b"}}})");
+  source.start(first);
+  const Payload kept = json(R"({"schedule":{"trigger_name":"often","signal_id":"x",)"
+                            R"("intended_window":{"start_at":"a","end_at":"b"}}})");
+  EXPECT_EQ(planned(source).context, kept);
+  TestRun test(source.definition, 2);
+  EXPECT_EQ(the<RunStarted>(test.start(planned(source))).context, kept);
+  EXPECT_EQ(test.input("ask"), json(R"({"order":7,"schedule":{"trigger_name":"often",)"
+                                    R"("signal_id":"x",)"
+                                    R"("intended_window":{"start_at":"a","end_at":"b"}}})"));
 }
 
 TEST(ReplayFrom, only_the_step_and_what_comes_after_it_is_done_again) {

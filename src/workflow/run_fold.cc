@@ -16,8 +16,6 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kEventWait = "event_wait";
-// Of what a run knows beside its input, what its steps see too: when it was to run.
-constexpr std::string_view kScheduleKey = "schedule";
 
 PlannedRunnable unapplied(const Runnable& plan, std::uint64_t order) {
   PlannedRunnable planned;
@@ -46,6 +44,12 @@ WaitStatus ended_as(TerminalStatus status) {
 }
 
 }  // namespace
+
+SharedText event_digest(const SharedText& event, const SharedText& correlation,
+                        const Payload& payload) {
+  return to_hex(sha256(
+      fmt::format("{}\n{}\n{}", event.view(), correlation.view(), canonical_json(payload.view()))));
+}
 
 // Applies facts that were accepted.
 class RunFold::Visitor {
@@ -175,7 +179,8 @@ class RunFold::Visitor {
   void operator()(const ExternalEventBuffered& fact) const {
     RareState& rare = edit_rare();
     rare.buffered.push_back(fact);
-    rare.received_keys.emplace(fact.idempotency_key.str(), event_digest(fact));
+    rare.received_keys.emplace(fact.idempotency_key.str(),
+                               event_digest(fact.event, fact.correlation, fact.payload));
   }
 
   void operator()(const ExternalEventReceived& fact) const {
@@ -183,7 +188,8 @@ class RunFold::Visitor {
     std::erase_if(rare.buffered, [&](const ExternalEventBuffered& buffered) {
       return buffered.idempotency_key == fact.idempotency_key;
     });
-    rare.received_keys.emplace(fact.idempotency_key.str(), event_digest(fact));
+    rare.received_keys.emplace(fact.idempotency_key.str(),
+                               event_digest(fact.event, fact.correlation, fact.payload));
     EventWait& wait = rare.waits.find(fact.wait_id.str())->second;
     wait.status = WaitStatus::received;
     wait.payload = fact.payload;
@@ -285,12 +291,6 @@ class RunFold::Visitor {
       items.push_back(item->value);
     }
     return items;
-  }
-
-  template <typename Fact>
-  static SharedText event_digest(const Fact& fact) {
-    return to_hex(sha256(fmt::format("{}\n{}\n{}", fact.event.view(), fact.correlation.view(),
-                                     canonical_json(fact.payload.view()))));
   }
 
   void open_boundary(ManualState state) const {

@@ -6,6 +6,10 @@
 
 namespace holdfast {
 
+// Tells apart the events that come under one idempotency key.
+SharedText event_digest(const SharedText& event, const SharedText& correlation,
+                        const Payload& payload);
+
 class RunFold {
  public:
   static void apply(RunProjection& run, TimeMs at, const RunFact& fact);
