@@ -51,6 +51,7 @@ struct EngineOptions {
   bool create = true;  // makes the store if there is none; otherwise that is not_found
   // Where this engine looks for steps, beside "default" and what registered workflows name.
   std::vector<std::string> queues = {};
+  bool all_queues = false;  // it looks in every queue there is
   // Tells workers elsewhere of new steps that no worker of this engine took at once. Called from
   // a thread of the engine's own, after they are durable; true when it was told. Only a hint: a
   // failure loses nothing, because the journal can always find the work again.
@@ -164,8 +165,27 @@ class Engine {
   // The same when the run has ended, by whichever process, or after the timeout: `terminal` tells.
   // A handler that waits keeps its thread from other work.
   Result<RunView> wait(std::string_view run_id, std::chrono::milliseconds timeout);
-  // invalid_argument when workflow, limit or cursor are not valid.
+  // What follows looks at the journal and changes nothing. `at` names a point: empty is now, 123 a
+  // position of the log, r5 a revision of the run, 2026-11-16T14:02:00Z a time, 10m an age. Each
+  // gives what it would have given then. invalid_argument when there is no such point.
+  // docs/inspection.md has the JSON; values under keys that name secrets are not in it.
+
+  // Why the run is where it is, and what would move it.
+  Result<RunExplanation> explain(std::string_view run_id, std::string_view at = "");
+  // The same JSON as RunView::json, at any point.
+  Result<std::string> snapshot_json(std::string_view run_id, std::string_view at = "");
+  // Steps and what joins them; everything that happened; what changed between two points.
+  Result<std::string> graph_json(std::string_view run_id, std::string_view at = "");
+  Result<std::string> timeline_json(std::string_view run_id, std::string_view at = "");
+  Result<std::string> diff_json(std::string_view run_id, std::string_view from,
+                                std::string_view to = "");
+  // In the order they were started; pages stay as they are while runs start and end.
+  // invalid_argument when workflow, limit, cursor or a filter are not valid.
   Result<RunPage> list(const ListOptions& options = {});
+  // The whole store: runs by status, queues; what is not as it should be. Both load every run that
+  // has not ended.
+  Result<std::string> status_json(std::string_view at = "");
+  Result<std::string> doctor_json(std::string_view at = "");
   Result<EngineStats> stats();
 
   // No new work; what is being written is ended; a checkpoint makes the next start short.

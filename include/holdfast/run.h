@@ -67,8 +67,8 @@ struct ReplayOptions {
 struct StepView {
   std::string name;
   // waiting (for other steps), planned, scheduled (for later), ready, running, paused (waits for
-  // somebody), completed, failed (also when an error route was taken), withdrawn; abandoned when
-  // the run ended before.
+  // somebody), completed, failed (also when an error route was taken), withdrawn; skipped when the
+  // run was completed without it, abandoned when it ended otherwise.
   std::string status;
   std::uint32_t attempts = 0;
   std::string result = {};  // of a completed step
@@ -95,6 +95,26 @@ struct RunView {
   std::string json = {};  // the whole snapshot, with attempts, plans, anomalies and revisions
 };
 
+// Something that would move a run, or a place to look at.
+struct NextStep {
+  std::string action;      // its name; docs/inspection.md has them all
+  std::string summary;     // for people
+  std::string command;     // of the holdfast program; empty: there is none for it
+  std::int64_t at_ms = 0;  // it comes by itself at this time; 0: it does not
+};
+
+// Why a run is where it is.
+struct RunExplanation {
+  std::string run_id;
+  std::string status;
+  bool terminal = false;
+  std::string reason;   // one of a fixed list, see docs/inspection.md
+  std::string step;     // the one the reason is about; empty: none
+  std::string summary;  // one sentence, down to what is outside: a person, an event, a time
+  std::vector<NextStep> next_steps = {};
+  std::string json = {};  // with the tree of causes and the evidence
+};
+
 struct RunSummary {
   std::string run_id;
   std::string workflow;
@@ -102,6 +122,11 @@ struct RunSummary {
   std::string status;
   bool terminal = false;
   std::int64_t listed_at_ms = 0;
+  std::int64_t started_at_ms = 0;  // 0: it has not
+  std::int64_t ended_at_ms = 0;    // 0: it has not
+  std::string waits_at = {};       // the step it waits at for somebody
+  std::string error = {};          // of a failed run, one line
+  std::string parent_run_id = {};
 };
 
 enum class ListOrder : std::uint8_t { newest_first, oldest_first };
@@ -110,12 +135,19 @@ struct ListOptions {
   std::string workflow = {};  // empty: all
   ListOrder order = ListOrder::newest_first;
   std::size_t limit = 50;   // 1 to 1000
-  std::string cursor = {};  // RunPage::next of the page before
+  std::string cursor = {};  // RunPage::next of the page before, with the same options
+  std::vector<std::string> statuses = {};  // empty: all
+  std::int64_t started_from_ms = 0;        // at or after; 0: ever
+  std::int64_t started_before_ms = 0;      // 0: ever
+  std::string attributes = {};             // a JSON object: search attributes with these values
+  bool archived = false;                   // also runs that are put away
+  std::string at = {};                     // a point in the past; see Engine::explain
 };
 
 struct RunPage {
   std::vector<RunSummary> runs;
   std::string next = {};  // empty: this was the last page
+  std::string json = {};
 };
 
 }  // namespace holdfast

@@ -4,7 +4,6 @@
 #include <fstream>
 
 #include "embed/engine_impl.h"
-#include "embed/listing.h"
 #include "embed/run_wait.h"
 #include "embed/step_outcome.h"
 #include "embed/workflow_builder.h"
@@ -154,8 +153,59 @@ Result<RunView> Engine::wait(std::string_view run_id, std::chrono::milliseconds 
   return impl_->inspect(run);
 }
 
-Result<RunPage> Engine::list(const ListOptions& options) {
-  return list_runs(impl_->loop(), options);
+Result<RunExplanation> Engine::explain(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl_->explain(run, at);
+}
+
+Result<std::string> Engine::snapshot_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  HOLDFAST_TRY(const At point, At::parse(at));
+  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(const JsonText json, inspector.snapshot(run, point));
+  return std::string(json.view());
+}
+
+Result<std::string> Engine::graph_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  HOLDFAST_TRY(const At point, At::parse(at));
+  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(const RunGraph graph, inspector.graph(run, point));
+  return std::string(to_json(graph, true).view());
+}
+
+Result<std::string> Engine::timeline_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  HOLDFAST_TRY(const At point, At::parse(at));
+  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(const Timeline timeline, inspector.timeline(run, point));
+  return std::string(to_json(timeline).view());
+}
+
+Result<std::string> Engine::diff_json(std::string_view run_id, std::string_view from,
+                                      std::string_view to) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  HOLDFAST_TRY(const At first, At::parse(from));
+  HOLDFAST_TRY(const At second, At::parse(to));
+  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(const auto difference, inspector.diff(run, first, second));
+  return std::string(to_json(difference).view());
+}
+
+Result<RunPage> Engine::list(const ListOptions& options) { return impl_->list(options); }
+
+Result<std::string> Engine::status_json(std::string_view at) {
+  HOLDFAST_TRY(const At point, At::parse(at));
+  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(const StoreStatus status, inspector.status(point));
+  return std::string(to_json(status).view());
+}
+
+Result<std::string> Engine::doctor_json(std::string_view at) {
+  HOLDFAST_TRY(const At point, At::parse(at));
+  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(const Diagnosis diagnosis, inspector.doctor(point));
+  return std::string(to_json(diagnosis).view());
 }
 
 Result<EngineStats> Engine::stats() { return impl_->stats(); }

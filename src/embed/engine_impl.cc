@@ -1,10 +1,13 @@
 #include "embed/engine_impl.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+
 #include "embed/built_in.h"
 #include "embed/objects.h"
 #include "embed/step_outcome.h"
-#include "embed/views.h"
-#include "engine/stored_run.h"
 #include "journal/open_journal.h"
 
 namespace holdfast {
@@ -36,6 +39,13 @@ class LogTeller final : public CommitObserver {
   std::function<void(const LogMessage&)> log_;
 };
 
+// This process, as somebody who looks for it would: host and number.
+std::string process_name() {
+  std::array<char, 65> host{};
+  const bool known = gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0';
+  return fmt::format("{}-{}", known ? host.data() : "host", getpid());
+}
+
 StartedRun public_form(const Started& started) {
   return StartedRun{to_string(started.run_id), started.existed};
 }
@@ -46,11 +56,10 @@ Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) 
   if (!exists) {
     return std::optional<Started>();
   }
-  HOLDFAST_TRY(const RunProjection* run, turn.state().run(command.run_id));
-  if (!run->started().has_value()) {
+  HOLDFAST_TRY(RunProjection * known, turn.state().run(command.run_id));
+  if (!known->started().has_value()) {
     return std::optional<Started>();
   }
-  HOLDFAST_TRY(RunProjection * known, turn.state().run(command.run_id));
   StartRun same = command;
   if (known->definition() != nullptr) {
     same.definition = known->definition();
@@ -90,7 +99,8 @@ class NoticeGiver final : public DispatchNotifier {
 }  // namespace
 
 Engine::Impl::Impl(const EngineOptions& options)
-    : queues_(options.queues.begin(), options.queues.end()),
+    : all_queues_(options.all_queues),
+      queues_(options.queues.begin(), options.queues.end()),
       handlers_(std::make_shared<const HandlerTable>()) {
   queues_.insert(SharedText(kDefaultQueue));
 }
@@ -104,6 +114,8 @@ Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::string_view url,
   const OpenMode mode = options.create ? OpenMode::create : OpenMode::write;
   HOLDFAST_TRY(auto journal, open_journal(url, mode, impl->clock_, impl->random_));
   LoopOptions loop;
+  const std::string owner = process_name();
+  loop.owner = owner;
   if (options.notify) {
     impl->notifier_ = std::make_unique<NoticeGiver>(options.notify);
     loop.notifier = impl->notifier_.get();
@@ -153,7 +165,10 @@ Result<void> Engine::Impl::add_handler(std::string_view name, StepHandler handle
 }
 
 void Engine::Impl::set_skills() {
-  Skills skills{{queues_.begin(), queues_.end()}, {}};
+  Skills skills;
+  if (!all_queues_) {
+    skills.queues.assign(queues_.begin(), queues_.end());
+  }
   for (const auto& [name, handler] : *handlers_) {
     skills.handlers.push_back(name);
   }
@@ -254,40 +269,6 @@ Result<void> Engine::Impl::work(std::size_t threads, const std::stop_token& stop
       WorkerPool::create(*loop_, able.handlers, able.skills->queues, options)->run(stop);
   const std::scoped_lock lock(mutex_);
   return closed_ ? Result<void>() : worked;
-}
-
-Result<RunView> Engine::Impl::inspect(const RunId& run) {
-  Loop::Waiter waiter;
-  Result<std::optional<RunView>> live = std::optional<RunView>();
-  auto question = [run](Turn& turn) -> Result<std::optional<RunView>> {
-    if (!turn.state().is_live(run)) {
-      return std::optional<RunView>();
-    }
-    SnapshotSource source{nullptr, {}, turn.state().position(), turn.now()};
-    HOLDFAST_TRY(source.run, turn.state().run(run));
-    for (const auto& [name, queue] : turn.state().queues()) {
-      source.queues.push_back(queue.get());
-    }
-    return std::optional(view_of(source));
-  };
-  loop_->submit({.command = std::make_shared<Ask<std::optional<RunView>>>(
-                     question,
-                     [&](Result<std::optional<RunView>> answer) {
-                       live = std::move(answer);
-                       waiter.wake();
-                     }),
-                 .other = [](Core& core) { core.look_for_changes(); }});
-  loop_->drive_until(waiter);
-  HOLDFAST_TRY(auto view, std::move(live));
-  if (view.has_value()) {
-    return *std::move(view);
-  }
-  HOLDFAST_TRY(const StoredRun stored, read_stored_run(loop_->journal(), run));
-  SnapshotSource source{stored.run.get(), {}, stored.position, clock_.now()};
-  for (const auto& [name, queue] : stored.queues) {
-    source.queues.push_back(queue.get());
-  }
-  return view_of(source);
 }
 
 Result<EngineStats> Engine::Impl::stats() {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "embed/step_runner.h"
+#include "engine/inspector.h"
 #include "engine/loop.h"
 #include "holdfast/engine.h"
 
@@ -38,6 +39,10 @@ class Engine::Impl {
   Result<void> unarchive(const RunId& run);
   Result<void> work(std::size_t threads, const std::stop_token& stop);
   Result<RunView> inspect(const RunId& run);
+  Result<RunExplanation> explain(const RunId& run, std::string_view at);
+  Result<RunPage> list(const ListOptions& options);
+  // engine_stopped, or what stopped the engine.
+  Result<Inspector> inspector();
   Result<EngineStats> stats();
   void close();
   Loop& loop() { return *loop_; }
@@ -49,6 +54,10 @@ class Engine::Impl {
                       const std::stop_token& stop);
   Result<StartedRun> start_child(const Assignment& parent, std::string_view workflow,
                                  const StartChild& asked);
+  // What the view makes of a run that has not ended; empty when it has.
+  template <typename View>
+  Result<std::optional<View>> look_at_live(
+      const RunId& run, std::function<Result<View>(const RunSource&, const FindRun&)> view);
   void set_skills();
   // Decides something about a run that exists; everything it means is one commit.
   using Decision = std::function<Result<RunFacts>(RunProjection& run, Turn& turn)>;
@@ -59,6 +68,7 @@ class Engine::Impl {
   std::unique_ptr<DispatchNotifier> notifier_;  // these outlive the loop
   std::unique_ptr<CommitObserver> observer_;
   std::unique_ptr<Loop> loop_;
+  const bool all_queues_;
 
   std::mutex mutex_;  // guards what follows
   std::set<SharedText> queues_;

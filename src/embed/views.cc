@@ -1,5 +1,8 @@
 #include "embed/views.h"
 
+#include "view/snapshot.h"
+#include "view/step_state.h"
+
 namespace holdfast {
 
 namespace {
@@ -8,7 +11,7 @@ std::string text_of(const Payload& payload) { return std::string(payload.view())
 
 }  // namespace
 
-RunView view_of(const SnapshotSource& source) {
+RunView view_of(const RunSource& source) {
   const RunProjection& run = *source.run;
   RunView view;
   view.run_id = to_string(run.run_id());
@@ -42,6 +45,34 @@ RunView view_of(const SnapshotSource& source) {
   }
   view.json = std::string(run_snapshot(source).view());
   return view;
+}
+
+RunExplanation public_form(const Explanation& explanation) {
+  RunExplanation form;
+  form.run_id = explanation.run_id;
+  form.status = explanation.status;
+  form.terminal = explanation.terminal;
+  form.reason = to_text(explanation.reason);
+  form.step = explanation.step;
+  form.summary = explanation.summary;
+  for (const NextAction& next : explanation.next_actions) {
+    form.next_steps.push_back(
+        {next.action, next.summary, next.command, next.at.value_or(TimeMs{}).value});
+  }
+  form.json = std::string(to_json(explanation).view());
+  return form;
+}
+
+RunPage public_form(const RunRows& rows) {
+  RunPage page;
+  page.next = rows.next;
+  for (const RunRow& row : rows.rows) {
+    page.runs.push_back({row.run_id, row.workflow, row.queue, row.status, row.terminal,
+                         row.listed_at.value, row.started_at.value_or(TimeMs{}).value,
+                         row.ended_at.value_or(TimeMs{}).value, row.waits_at, row.error,
+                         row.parent});
+  }
+  return page;
 }
 
 }  // namespace holdfast

@@ -93,7 +93,7 @@ Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id) {
 
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
                                              const Applicant& applicant) {
-  for (const SharedText& name : skills.queues) {
+  for (const SharedText& name : turn.state().queues_of(skills.queues)) {
     DispatchProjection& queue = turn.state().queue(name);
     queue.advance(turn.now());
     const auto claim = decide_claim_next(queue, applicant.claimant, turn.now());
@@ -185,17 +185,6 @@ Result<ClaimProof> claim_for_engine(Turn& turn, DispatchProjection& queue, const
                     engine.claimant.token_hash};
 }
 
-Payload timeout_error(const Attempt& attempt, bool claimed) {
-  JsonWriter writer;
-  writer.begin_object();
-  writer.member("code", claimed ? "start_to_close_timeout" : "schedule_to_start_timeout");
-  writer.member("message", claimed ? "the attempt was not over in time"
-                                   : "no worker claimed the attempt in time");
-  writer.member("step", attempt.step.view());
-  writer.member("retryable", claimed).end_object();
-  return std::move(writer).take_text();
-}
-
 // It is the store that failed, not what was asked of it.
 bool is_of_store(const Error& error) {
   const int exit_code = error_info(error.code()).exit_code;
@@ -223,7 +212,8 @@ Result<void> fail_late(Turn& turn, DispatchProjection& queue, const Attempt& lat
   } else {
     HOLDFAST_TRY(proof, claim_for_engine(turn, queue, late, engine));
   }
-  const Failure failure{timeout_error(late, claimed), claimed, std::nullopt};
+  const TimedOut what = claimed ? TimedOut::attempt : TimedOut::start;
+  const Failure failure{timeout_error(what, late.step.view()), claimed, std::nullopt};
   HOLDFAST_CHECK(fail_attempt(turn, proof, failure));
   turn.withdraw_claim(proof.runnable_key);
   return {};

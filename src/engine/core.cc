@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "journal/history.h"
-
 namespace holdfast {
 
 namespace {
@@ -12,13 +10,6 @@ namespace {
 constexpr int kBusyTries = 5;
 // A checkpoint costs as much as there are attempts, so it must be earned by that many facts.
 constexpr std::uint64_t kFactsPerAttempt = 4;
-constexpr std::uint8_t kCheckpointVersion = 1;
-
-// Not a thread of entries: the state covers a position of the whole log, which it names itself.
-ThreadId checkpoint_name() {
-  auto thread = ThreadId::parse("engine:live");
-  return std::move(thread).value();
-}
 
 std::int64_t heartbeat_interval(std::uint64_t lease_ms) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(lease_ms / 3));
@@ -34,11 +25,7 @@ Core::Core(Journal& journal, Definitions& definitions, const CoreOptions& option
       building_(std::make_unique<Group>()) {}
 
 Result<void> Core::open() {
-  HOLDFAST_TRY(const auto stored, journal_.find_checkpoint(checkpoint_name(), kCheckpointVersion));
-  if (stored.has_value()) {
-    // Damaged, or of another history: it is only a cache.
-    HOLDFAST_CHECK(state_.decode(stored->data));
-  }
+  HOLDFAST_CHECK(state_.restore());
   HOLDFAST_CHECK(catch_up());
   building_->begin = state_.undo().mark();
   return {};
@@ -48,16 +35,9 @@ Result<void> Core::catch_up() {
   look_ = false;
   // Not beyond what the journal knows: a run that is loaded would lack the rest.
   HOLDFAST_TRY(const Position head, journal_.catch_up());
-  History history(journal_.log(), state_.position().next());
-  while (state_.position() < head) {
-    HOLDFAST_TRY(const auto batches, history.next());
-    HOLDFAST_ASSERT(!batches.empty());
-    for (const Batch& batch : batches) {
-      if (batch.position <= head) {
-        HOLDFAST_TRY(const std::size_t entries, state_.fold(batch));
-        since_checkpoint_ += entries;
-      }
-    }
+  if (state_.position() < head) {
+    HOLDFAST_TRY(const std::size_t entries, state_.read_up_to(head));
+    since_checkpoint_ += entries;
     recover_ = true;
     serve_again_ = true;
   }
@@ -468,7 +448,7 @@ std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
     if (line.workers.empty()) {
       continue;
     }
-    for (const SharedText& name : line.skills->queues) {
+    for (const SharedText& name : state_.queues_of(line.skills->queues)) {
       const auto queue = state_.queues().find(name);
       if (queue == state_.queues().end()) {
         continue;
@@ -530,13 +510,13 @@ void Core::stop(const Error& why) {
 void Core::make_checkpoint() {
   checkpoint_wanted_ = false;
   since_checkpoint_ = 0;
-  checkpoint_ = Checkpoint{kCheckpointVersion, Revision{0}, state_.encode()};
+  checkpoint_ = Checkpoint{kLiveCheckpointVersion, Revision{0}, state_.encode()};
 }
 
 std::optional<Checkpoint> Core::take_checkpoint() { return std::exchange(checkpoint_, {}); }
 
 Result<void> Core::save(Journal& journal, const Checkpoint& checkpoint) {
-  return journal.put_checkpoint(checkpoint_name(), checkpoint);
+  return journal.put_checkpoint(live_checkpoint_name(), checkpoint);
 }
 
 }  // namespace holdfast

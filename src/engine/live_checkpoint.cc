@@ -32,6 +32,7 @@ struct Stored {
   std::vector<OpenRunnable> unprogressed;
   std::vector<ChildRunStarted> children;
   std::map<std::string, RegisteredWorkflow> workflows;
+  EndedCounts ended;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -45,6 +46,7 @@ struct Stored {
     v.required("unprogressed", self.unprogressed);
     v.required("children", self.children);
     v.optional("workflows", self.workflows);
+    v.required("ended", self.ended);
   }
 };
 
@@ -88,6 +90,7 @@ std::string LiveState::encode() {
   for (const auto& [workflow, registered] : workflows_) {
     stored.workflows.emplace(workflow.str(), registered);
   }
+  stored.ended = ended_counts_;
   const auto text = to_json(stored);
   return text.ok() ? std::string(text.value().view()) : std::string();
 }
@@ -116,6 +119,10 @@ Result<void> LiveState::decode(std::string_view bytes) {
     queues[name] = std::move(queue).value();
   }
   queues_ = std::move(queues);
+  queue_names_.clear();
+  for (const auto& [name, queue] : queues_) {
+    queue_names_.push_back(name);
+  }
   live_.insert(stored.live.begin(), stored.live.end());
   definitions_stored_.insert(stored.definitions.begin(), stored.definitions.end());
   for (const OpenRunnable& open : stored.unscheduled) {
@@ -133,6 +140,7 @@ Result<void> LiveState::decode(std::string_view bytes) {
   for (const auto& [workflow, registered] : stored.workflows) {
     workflows_.emplace(workflow, registered);
   }
+  ended_counts_ = stored.ended;
   ++workflow_changes_;
   position_ = Position{stored.position};
   return {};

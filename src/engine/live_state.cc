@@ -1,5 +1,7 @@
 #include "engine/live_state.h"
 
+#include "journal/history.h"
+
 namespace holdfast {
 
 namespace {
@@ -12,6 +14,25 @@ constexpr std::string_view kWorkflowPrefix = "workflow:";
 
 }  // namespace
 
+ThreadId live_checkpoint_name() {
+  auto thread = ThreadId::parse("engine:live");
+  return std::move(thread).value();
+}
+
+std::uint64_t& EndedCounts::of(TerminalStatus status) {
+  switch (status) {
+    case TerminalStatus::completed:
+      return completed;
+    case TerminalStatus::failed:
+      return failed;
+    case TerminalStatus::cancelled:
+      return cancelled;
+    case TerminalStatus::continued:
+      break;
+  }
+  return continued;
+}
+
 LiveState::LiveState(Journal& journal, Definitions& definitions, std::size_t max_cached)
     : journal_(&journal), known_(&definitions), max_cached_(max_cached) {}
 
@@ -20,6 +41,7 @@ DispatchProjection& LiveState::queue(const SharedText& name) {
   if (known == nullptr) {
     known = std::make_unique<DispatchProjection>(name);
     known->set_undo(&undo_);
+    queue_names_.push_back(name);
   }
   return *known;
 }
@@ -47,7 +69,7 @@ Result<std::unique_ptr<RunProjection>> LiveState::load(const RunId& id) {
   const ThreadId thread = run_thread(id);
   std::unique_ptr<RunProjection> projection;
   HOLDFAST_TRY(const auto checkpoint, journal_->find_checkpoint(thread, kRunCheckpointVersion));
-  if (checkpoint.has_value()) {
+  if (checkpoint.has_value() && !horizon_.has_value()) {
     auto stored = RunProjection::decode(checkpoint->data);
     if (stored.ok() && stored.value()->run_id() == id &&
         stored.value()->revision() == checkpoint->revision) {
@@ -59,7 +81,9 @@ Result<std::unique_ptr<RunProjection>> LiveState::load(const RunId& id) {
   }
   HOLDFAST_TRY(const auto entries, journal_->load(thread, projection->revision()));
   for (const Entry& entry : entries) {
-    projection->fold(entry);
+    if (!horizon_.has_value() || entry.position <= *horizon_) {
+      projection->fold(entry);
+    }
   }
   if (projection->revision() == Revision{0}) {
     return Error{ErrorCode::run_not_found, "there is no run " + to_string(id)}.with("run_id",
@@ -228,6 +252,9 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
       withdraw(at, withdrawn->run_id, key);
     }
   } else if (const auto* terminal = std::get_if<RunTerminal>(&fact)) {
+    std::uint64_t& count = ended_counts_.of(terminal->status);
+    save(&undo_, count);
+    ++count;
     end(terminal->run_id);
     if (origin == Origin::stored) {
       ended_.insert(terminal->run_id);
@@ -272,6 +299,29 @@ void LiveState::observe(const SharedText& queue, const DispatchFact& fact) {
     debts_.unprogressed.emplace(failed->runnable_key, queue);
     debts_.unscheduled.erase(failed->retry_runnable_key);
   }
+}
+
+Result<void> LiveState::restore() {
+  HOLDFAST_TRY(const auto stored,
+               journal_->find_checkpoint(live_checkpoint_name(), kLiveCheckpointVersion));
+  // Damaged, or of another history: it is only a cache.
+  return stored.has_value() ? decode(stored->data) : Result<void>();
+}
+
+Result<std::size_t> LiveState::read_up_to(Position last) {
+  std::size_t entries = 0;
+  History history(journal_->log(), position_.next());
+  while (position_ < last) {
+    HOLDFAST_TRY(const auto batches, history.next());
+    HOLDFAST_ASSERT(!batches.empty());
+    for (const Batch& batch : batches) {
+      if (batch.position <= last) {
+        HOLDFAST_TRY(const std::size_t folded, fold(batch));
+        entries += folded;
+      }
+    }
+  }
+  return entries;
 }
 
 Result<std::size_t> LiveState::fold(const Batch& batch) {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -47,6 +48,29 @@ struct RegisteredWorkflow {
   }
 };
 
+// How the runs have ended that did.
+struct EndedCounts {
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t continued = 0;
+
+  [[nodiscard]] std::uint64_t total() const { return completed + failed + cancelled + continued; }
+  std::uint64_t& of(TerminalStatus status);
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("completed", self.completed);
+    v.required("failed", self.failed);
+    v.required("cancelled", self.cancelled);
+    v.required("continued", self.continued);
+  }
+};
+
+// The state as of a position of the whole log, which it names itself: not a thread of entries.
+ThreadId live_checkpoint_name();
+inline constexpr std::uint8_t kLiveCheckpointVersion = 2;
+
 class LiveState {
  public:
   // The journal and the definitions must outlive this. max_cached: runnables of the runs whose
@@ -63,10 +87,17 @@ class LiveState {
   [[nodiscard]] const std::map<SharedText, std::unique_ptr<DispatchProjection>>& queues() const {
     return queues_;
   }
+  // The names themselves; all there are when there is none.
+  [[nodiscard]] const std::vector<SharedText>& queues_of(
+      const std::vector<SharedText>& names) const {
+    return names.empty() ? queue_names_ : names;
+  }
   // The queue that knows the attempt; nullptr when none does.
   DispatchProjection* queue_of(std::string_view runnable_key);
   [[nodiscard]] bool is_live(const RunId& run) const { return live_.contains(run); }
   [[nodiscard]] std::size_t live_count() const { return live_.size(); }
+  [[nodiscard]] std::vector<RunId> live_runs() const { return {live_.begin(), live_.end()}; }
+  [[nodiscard]] const EndedCounts& ended_counts() const { return ended_counts_; }
   [[nodiscard]] bool knows_definition(const SharedText& fingerprint) const {
     return definitions_stored_.contains(fingerprint);
   }
@@ -99,9 +130,16 @@ class LiveState {
   // Drops everything about a run whose end is durable.
   void forget(const RunId& run);
 
+  // Begins with the newest checkpoint, if there is a good one. An error is one of the store.
+  Result<void> restore();
+  // Folds what came after position(), up to a position the journal knows. Returns the number of
+  // entries.
+  Result<std::size_t> read_up_to(Position last);
   // Batches that are durable. Damage is an error, broken rules are anomalies.
   // Returns the number of entries.
   Result<std::size_t> fold(const Batch& batch);
+  // For those who look at the past: runs are loaded as they were at this position.
+  void look_back_to(Position last) { horizon_ = last; }
   // Lets projections go that nothing happens to. Not while a turn holds pointers to them.
   void trim_cache();
 
@@ -147,7 +185,10 @@ class LiveState {
   UndoLog undo_;
   Position position_;
   std::map<SharedText, std::unique_ptr<DispatchProjection>> queues_;
+  std::vector<SharedText> queue_names_;  // as they came
   std::unordered_set<RunId, RunIdHash> live_;
+  EndedCounts ended_counts_;
+  std::optional<Position> horizon_;
   std::unordered_map<RunId, Cached, RunIdHash> cache_;
   std::deque<RunId> cache_order_;
   std::size_t cached_weight_ = 0;

@@ -1,5 +1,7 @@
 #include "engine/loop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -50,7 +52,7 @@ Loop::Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random,
       clock_(clock),
       random_(random),
       options_(options),
-      owner_id_("o-" + random_text(random, 16)),
+      owner_id_(fmt::format("{}-{}", options.owner, random_text(random, 16))),
       definitions_(*journal_),
       core_(*journal_, definitions_, core_options(options)) {}
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct LoopOptions {
   CoreOptions core;
   DispatchNotifier* notifier = nullptr;  // must outlive the engine
   CommitObserver* observer = nullptr;    // likewise
+  // What claims call this process, for people; something random is added. Only read by open.
+  std::string_view owner = "engine";
   // Stores live_wakeup_emitted for each notification that succeeded.
   bool record_wakeups = false;
   // Old batches are sealed after this many bytes of new ones, when nothing else happens; 0: never.

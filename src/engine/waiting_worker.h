@@ -40,7 +40,7 @@ struct Applicant {
 };
 
 struct Skills {
-  std::vector<SharedText> queues;    // in the order they are looked at
+  std::vector<SharedText> queues;    // in the order they are looked at; empty: all there are
   std::vector<SharedText> handlers;  // empty: anything
 };
 

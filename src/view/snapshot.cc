@@ -1,20 +1,21 @@
-#include "engine/snapshot.h"
+#include "view/snapshot.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string>
 
 #include "base/encoding.h"
 #include "data/path.h"
-#include "workflow/execution_opts.h"
+#include "view/deadline.h"
+#include "view/step_state.h"
+#include "workflow/redact.h"
 
 namespace holdfast {
 
 namespace {
 
 JsonText json_of(const Payload& payload) {
-  return JsonText::trusted(payload.empty() ? "null" : std::string(payload.view()));
+  return JsonText::trusted(payload.empty() ? "null" : std::string(redact(payload).view()));
 }
 
 void text_member(JsonWriter& json, std::string_view name, const SharedText& text) {
@@ -57,182 +58,10 @@ std::optional<std::string_view> parent_slice(const RunProjection& run) {
   return known ? find_member(run.started()->context.view(), "parent") : std::nullopt;
 }
 
-struct Known {
-  const Attempt* attempt;
-  SharedText queue;
-};
-
-// As they were scheduled, queue by queue.
-std::vector<Known> attempts_of(const SnapshotSource& source) {
-  std::vector<Known> known;
-  for (const DispatchProjection* queue : source.queues) {
-    for (const Attempt* attempt : queue->attempts_of(source.run->run_id())) {
-      known.push_back({attempt, queue->queue()});
-    }
-  }
-  std::stable_sort(known.begin(), known.end(), [](const Known& left, const Known& right) {
-    return left.attempt->scheduled_at < right.attempt->scheduled_at;
-  });
-  return known;
-}
-
-bool is_open(const Attempt& attempt) { return !attempt.ended(); }
-bool is_held(const Attempt& attempt, TimeMs now) {
-  return attempt.status == AttemptStatus::claimed && attempt.claim->lease_until > now;
-}
-bool is_expired(const Attempt& attempt, TimeMs now) {
-  return attempt.status == AttemptStatus::claimed && attempt.claim->lease_until <= now;
-}
-bool is_visible(const Attempt& attempt, TimeMs now) {
-  return is_open(attempt) && attempt.status != AttemptStatus::claimed && attempt.visible_at <= now;
-}
-bool is_scheduled(const Attempt& attempt, TimeMs now) {
-  return is_open(attempt) && attempt.status != AttemptStatus::claimed && attempt.visible_at > now;
-}
-
-std::string_view open_status(const Attempt* attempt, TimeMs now) {
-  if (attempt == nullptr) {
-    return "planned";
-  }
-  if (attempt->ended()) {
-    return attempt->status == AttemptStatus::failed ? "failed" : "running";
-  }
-  if (is_held(*attempt, now)) {
-    return "running";
-  }
-  return is_scheduled(*attempt, now) ? "scheduled" : "ready";
-}
-
-using ByStep = std::map<SharedText, std::vector<const Attempt*>>;
-
-// The status of a runnable that is over, whichever way.
-std::string_view closed_status(const PlannedRunnable& latest) {
-  if (latest.withdrawn) {
-    return "withdrawn";
-  }
-  const auto taken = latest.transition.empty()
-                         ? Result<TransitionTaken>(TransitionTaken{})
-                         : from_json<TransitionTaken>(latest.transition.view());
-  return taken.ok() && (taken.value().on.view() == "error" || taken.value().on.view() == "timeout")
-             ? "failed"
-             : "completed";
-}
-
-// Of a runnable that no queue knows: the engine is at it, or waits for somebody.
-std::string_view engine_status(const RunProjection& run, const PlannedRunnable& latest) {
-  return run.boundaries().contains(latest.plan.step) ? "paused" : "running";
-}
-
-// The step whose failure ended the run, if the error says so.
-std::string failed_step(const RunProjection& run) {
-  const Payload& error = run.terminal()->error;
-  const auto step = error.is_object() ? ObjectView(error.view()).member("step") : std::nullopt;
-  return step.has_value() ? json_string_value(*step).value_or("") : std::string();
-}
-
-StepState step_state(const SnapshotSource& source, const ByStep& attempts, const SharedText& step) {
-  StepState state;
-  state.step = step;
-  const PlannedRunnable* latest = source.run->latest(step.view());
-  const Attempt* current = nullptr;
-  if (const auto known = attempts.find(step); known != attempts.end()) {
-    for (const Attempt* attempt : known->second) {
-      state.attempts = std::max(state.attempts, attempt->attempt_number);
-      if (attempt->status == AttemptStatus::failed) {
-        state.error = attempt->outcome->error;
-      }
-      if (latest != nullptr && attempt->runnable_key == latest->plan.runnable_key) {
-        current = attempt;
-      }
-    }
-  }
-  if (latest == nullptr) {
-    state.status = source.run->is_terminal() ? "abandoned" : "waiting";
-    return state;
-  }
-  const bool put_off = execution_opts(latest->execution_opts).defer.has_value();
-  if (latest->applied && !put_off) {
-    state.status = closed_status(*latest);
-    if (state.status == "completed") {
-      state.result = latest->result;
-      state.error = Payload();
-    }
-    return state;
-  }
-  state.status = latest->plan.is_internal() ? engine_status(*source.run, *latest)
-                                            : open_status(current, source.now);
-  if (source.run->is_terminal() && state.status != "failed") {
-    const bool ended_it = failed_step(*source.run) == step.view();
-    state.status = ended_it ? "failed" : "abandoned";
-    state.error = ended_it ? source.run->terminal()->error : state.error;
-  }
-  return state;
-}
-
-std::vector<StepState> states_of(const SnapshotSource& source, const std::vector<Known>& attempts) {
-  std::vector<SharedText> names;
-  std::set<SharedText> seen;
-  const auto add = [&](const SharedText& name) {
-    if (seen.insert(name).second) {
-      names.push_back(name);
-    }
-  };
-  if (source.run->definition() != nullptr) {
-    for (const Step& step : source.run->definition()->steps()) {
-      add(step.name);
-    }
-  }
-  for (const PlannedRunnable* runnable : source.run->runnables()) {
-    if (!runnable->plan.is_timer()) {
-      add(runnable->plan.step);
-    }
-  }
-  ByStep by_step;
-  for (const Known& known : attempts) {
-    const PlannedRunnable* planned = source.run->find(known.attempt->runnable_key.view());
-    if (planned == nullptr || !planned->plan.is_timer()) {
-      by_step[known.attempt->step].push_back(known.attempt);
-    }
-  }
-  std::vector<StepState> states;
-  states.reserve(names.size());
-  for (const SharedText& name : names) {
-    states.push_back(step_state(source, by_step, name));
-  }
-  return states;
-}
-
-struct Deadline {
-  TimeMs due_at;
-  TimeMs due_soon_at;
-  TimeMs escalated_at;
-  SharedText escalation;
-  SharedText target;
-
-  [[nodiscard]] std::string_view status(TimeMs now) const {
-    if (now < due_soon_at) {
-      return "on_time";
-    }
-    if (now < due_at) {
-      return "due_soon";
-    }
-    return now < escalated_at ? "overdue" : "escalated";
-  }
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("due_at", self.due_at);
-    v.required("due_soon_at", self.due_soon_at);
-    v.required("escalated_at", self.escalated_at);
-    v.optional("escalation", self.escalation);
-    v.optional("target", self.target);
-  }
-};
-
 // Writes one snapshot, part by part.
 class Snapshot {
  public:
-  explicit Snapshot(const SnapshotSource& source)
+  explicit Snapshot(const RunSource& source)
       : source_(source), run_(*source.run), attempts_(attempts_of(source)) {}
 
   JsonText write() && {
@@ -371,7 +200,7 @@ class Snapshot {
 
   void write_steps() {
     json_.key("steps").begin_array();
-    for (const StepState& state : states_of(source_, attempts_)) {
+    for (const StepState& state : step_states(source_, attempts_)) {
       json_.begin_object();
       json_.member("name", state.step.view());
       json_.member("status", state.status);
@@ -385,13 +214,11 @@ class Snapshot {
 
   // How urgent an open step is. Only shown: nothing happens when it is over.
   void write_deadline(const PlannedRunnable& runnable) {
-    const auto stored = runnable.plan.deadline.empty()
-                            ? Result<Deadline>(Error{ErrorCode::not_found, "none"})
-                            : from_json<Deadline>(runnable.plan.deadline.view());
-    if (!stored.ok()) {
+    const auto known = deadline_of(runnable.plan);
+    if (!known.has_value()) {
       return;
     }
-    const Deadline& deadline = stored.value();
+    const Deadline& deadline = *known;
     const TimeMs at = runnable.applied ? runnable.applied_at : source_.now;
     json_.key("deadline").begin_object();
     json_.member("status", deadline.status(at));
@@ -441,7 +268,7 @@ class Snapshot {
     }
     json_.end_array();
     std::set<SharedText> known;
-    for (const Known& attempt : attempts_) {
+    for (const KnownAttempt& attempt : attempts_) {
       known.insert(attempt.attempt->runnable_key);
     }
     json_.key("pending_dispatches").begin_array();
@@ -456,7 +283,7 @@ class Snapshot {
 
   void write_attempts() {
     json_.key("attempts").begin_array();
-    for (const Known& known : attempts_) {
+    for (const KnownAttempt& known : attempts_) {
       write_attempt(*known.attempt, known.queue);
     }
     json_.end_array();
@@ -498,7 +325,7 @@ class Snapshot {
   template <typename Test>
   void write_keys(std::string_view name, Test test) {
     json_.key(name).begin_array();
-    for (const Known& known : attempts_) {
+    for (const KnownAttempt& known : attempts_) {
       if (!run_.is_terminal() && test(*known.attempt)) {
         json_.string(known.attempt->runnable_key.view());
       }
@@ -508,14 +335,12 @@ class Snapshot {
 
   void write_attempt_sets() {
     const TimeMs now = source_.now;
-    write_keys("pending_results", [](const Attempt& attempt) {
-      return attempt.status == AttemptStatus::completed && !attempt.applied;
-    });
+    write_keys("pending_results", is_unapplied);
     write_keys("visible_attempts", [&](const Attempt& it) { return is_visible(it, now); });
     write_keys("scheduled_attempts", [&](const Attempt& it) { return is_scheduled(it, now); });
     write_keys("expired_attempts", [&](const Attempt& it) { return is_expired(it, now); });
     std::optional<TimeMs> next;
-    for (const Known& known : attempts_) {
+    for (const KnownAttempt& known : attempts_) {
       if (!run_.is_terminal() && is_scheduled(*known.attempt, now)) {
         next = std::min(next.value_or(known.attempt->visible_at), known.attempt->visible_at);
       }
@@ -568,17 +393,13 @@ class Snapshot {
     json_.end_array();
   }
 
-  const SnapshotSource& source_;
+  const RunSource& source_;
   const RunProjection& run_;
-  std::vector<Known> attempts_;
+  std::vector<KnownAttempt> attempts_;
   JsonWriter json_;
 };
 
 }  // namespace
-
-std::vector<StepState> step_states(const SnapshotSource& source) {
-  return states_of(source, attempts_of(source));
-}
 
 RunId parent_of(const RunProjection& run) {
   RunId parent;
@@ -591,6 +412,6 @@ RunId parent_of(const RunProjection& run) {
   return parent;
 }
 
-JsonText run_snapshot(const SnapshotSource& source) { return Snapshot(source).write(); }
+JsonText run_snapshot(const RunSource& source) { return Snapshot(source).write(); }
 
 }  // namespace holdfast

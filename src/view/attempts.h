@@ -1,0 +1,28 @@
+// The attempts of a run, from all queues, and what each means at a moment.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "view/run_source.h"
+
+namespace holdfast {
+
+struct KnownAttempt {
+  const Attempt* attempt = nullptr;
+  SharedText queue = {};
+};
+
+// As they were scheduled, queue by queue.
+std::vector<KnownAttempt> attempts_of(const RunSource& source);
+
+// Of attempts that have not ended: somebody holds it; somebody held it for too long; anybody may
+// take it; nobody may take it yet.
+bool is_held(const Attempt& attempt, TimeMs now);
+bool is_expired(const Attempt& attempt, TimeMs now);
+bool is_visible(const Attempt& attempt, TimeMs now);
+bool is_scheduled(const Attempt& attempt, TimeMs now);
+// Its result, or its failure, is not part of the run yet.
+bool is_unapplied(const Attempt& attempt);
+
+}  // namespace holdfast

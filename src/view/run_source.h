@@ -1,0 +1,22 @@
+// RunSource: one run as it is at one moment, with everything a view of it needs.
+#pragma once
+
+#include <vector>
+
+#include "dispatch/projection.h"
+#include "workflow/run_projection.h"
+
+namespace holdfast {
+
+struct RunSource {
+  const RunProjection* run = nullptr;
+  // The queues that may know attempts of the run.
+  std::vector<const DispatchProjection*> queues = {};
+  Position position = {};  // up to where the log is in it
+  TimeMs now = {};
+};
+
+// The run this one is a child of; empty when it is none.
+RunId parent_of(const RunProjection& run);
+
+}  // namespace holdfast
