@@ -50,7 +50,7 @@ Result<NewEntry> make_entry(const AppendOptions& options, Clock& clock) {
 
 }  // namespace
 
-Result<void> run_append(const AppendOptions& options, Context& context) {
+Result<void> run_command(const AppendOptions& options, Context& context) {
   // Everything is checked before a store is made for it.
   HOLDFAST_TRY(const ThreadId thread, ThreadId::parse(options.thread));
   HOLDFAST_TRY(NewEntry entry, make_entry(options, context.clock));

@@ -34,7 +34,7 @@ AfterBench after_of(bool keep) { return keep ? AfterBench::keep : AfterBench::re
 
 }  // namespace
 
-Result<void> run_bench_journal(const BenchJournalOptions& options, Context& context) {
+Result<void> run_command(const BenchJournalOptions& options, Context& context) {
   return run_bench("journal", context, [&](BenchWorld& world) {
     return run_journal_bench({.store = options.store,
                               .entries = options.entries.value_or(0),
@@ -44,7 +44,7 @@ Result<void> run_bench_journal(const BenchJournalOptions& options, Context& cont
   });
 }
 
-Result<void> run_bench_engine(const BenchEngineOptions& options, Context& context) {
+Result<void> run_command(const BenchEngineOptions& options, Context& context) {
   return run_bench("engine", context, [&](BenchWorld& world) {
     return run_engine_bench({.store = options.store,
                              .only = options.only,
@@ -56,7 +56,7 @@ Result<void> run_bench_engine(const BenchEngineOptions& options, Context& contex
   });
 }
 
-Result<void> run_bench_workflow(const BenchWorkflowOptions& options, Context& context) {
+Result<void> run_command(const BenchWorkflowOptions& options, Context& context) {
   return run_bench("workflow", context, [&](BenchWorld& world) {
     return run_workflow_bench({.store = options.store,
                                .only = options.only,

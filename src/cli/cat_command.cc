@@ -125,7 +125,7 @@ Result<void> cat_thread(const CatOptions& options, Context& context) {
 
 }  // namespace
 
-Result<void> run_cat(const CatOptions& options, Context& context) {
+Result<void> run_command(const CatOptions& options, Context& context) {
   if (options.follow) {
     exit_cleanly_on_signals();
   }

@@ -15,11 +15,17 @@
 
 namespace holdfast {
 
+// Exit codes of commands that did what they were asked to.
+inline constexpr int kExitBadAnswer = 1;
+inline constexpr int kExitWaits = 6;
+inline constexpr int kExitInterrupted = 130;
+
 struct Context {
   Clock& clock;
   Random& random;
   std::ostream& out;  // standard output
   OutputForm form;
+  int exit_code = 0;  // of a command that could be carried out
 
   [[nodiscard]] bool json() const { return form == OutputForm::json; }
 };

@@ -149,7 +149,7 @@ void print_report(const TransferReport& report, const std::string& file, Context
 
 }  // namespace
 
-Result<void> run_export(const ExportOptions& options, Context& context) {
+Result<void> run_command(const ExportOptions& options, Context& context) {
   if (options.file == "-") {
     HOLDFAST_TRY(const auto log, open_log_to_read(options.store, context));
     HOLDFAST_CHECK(export_with_bar(*log, context.out));

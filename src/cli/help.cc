@@ -3,20 +3,27 @@
 namespace holdfast::help {
 
 const char* const kProgram =
-    "Holdfast keeps work alive: every fact about it is in a journal that survives crashes.";
-const char* const kProgramExamples = R"(First commands to try:
-  holdfast journal append sqlite:demo.db run:1 run_started '{"workflow":"hello"}'
-  holdfast journal cat sqlite:demo.db
-  holdfast journal verify sqlite:demo.db
+    "Holdfast keeps work alive: runs of workflows survive crashes, restarts and lost workers,\n"
+    "and anyone can ask at any time what is happening and why.";
+const char* const kProgramExamples = R"(First commands to try, with a workflow in order.yaml:
+  holdfast run order.yaml --input '{"total":12}'   # carry it out, with live progress
+  holdfast list                                    # what there is
+  holdfast explain latest                          # why it is where it is, and what to do next
+  holdfast timeline latest                         # what happened, and how long it took
+  holdfast work --drain                            # go on with whatever is open
 
-A store is named by a URL: sqlite:PATH or postgres://user@host/database?schema=NAME.
+Runs are kept in a store: sqlite:PATH or postgres://user@host/database?schema=NAME, named by
+--store or HOLDFAST_STORE; without either it is sqlite:holdfast.db in this folder.
 
 Exit codes:
-  0  done
-  2  cannot be done as asked: wrong arguments, missing file, not a journal
-  3  the data is damaged
-  4  conflict: somebody else was first, nothing was written
-  5  the store or the machine failed)";
+  0    done
+  1    done, and the answer is bad: the run failed or was cancelled, doctor found a fault
+  2    cannot be done as asked: wrong arguments, missing file, no such run, not a journal
+  3    the data is damaged
+  4    conflict: somebody else was first, nothing was written
+  5    the store or the machine failed
+  6    the run waits for others (run --until-blocked)
+  130  stopped by Ctrl-C)";
 
 const char* const kJournal = "Read, check and move journals.";
 const char* const kJournalExamples = R"(Examples:
@@ -97,11 +104,12 @@ Examples:
   holdfast journal seal sqlite:demo.db --below 1000    keep the batches from 1000 on as they are
   holdfast journal seal sqlite:demo.db --reclaim       and give the freed space back)";
 
-const char* const kWorkflow = "Check workflow files before anything runs them.";
+const char* const kWorkflow = "Check workflow files; look at the workflows that a store knows.";
 const char* const kWorkflowExamples = R"(Examples:
   holdfast workflow check orders.yaml
   holdfast workflow schema > workflow.schema.json
-  holdfast workflow check --help)";
+  holdfast workflow list
+  holdfast workflow diff order order.yaml)";
 
 const char* const kWorkflowCheck = "Check workflow files: every fault with its line.";
 const char* const kWorkflowCheckExamples =

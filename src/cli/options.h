@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "cli/run_options.h"
+
 namespace holdfast {
 
 // Help or version: what the user asked for is a text.
@@ -91,10 +93,34 @@ struct WorkflowCheckOptions {
 
 struct WorkflowSchemaOptions {};
 
-using Command = std::variant<ShowText, AppendOptions, StatOptions, CatOptions, VerifyOptions,
-                             ExportOptions, ImportOptions, CopyOptions, SealCommandOptions,
-                             BenchJournalOptions, BenchEngineOptions, BenchWorkflowOptions,
-                             WorkflowCheckOptions, WorkflowSchemaOptions>;
+struct WorkflowListOptions {
+  std::string store;
+};
+
+struct WorkflowShowOptions {
+  std::string store;
+  std::string workflow;  // NAME, NAME@VERSION, NAME@FINGERPRINT or a file
+};
+
+struct WorkflowDiffOptions {
+  std::string store;
+  std::string before;  // as in WorkflowShowOptions
+  std::string after;
+};
+
+struct CompletionOptions {
+  std::string shell;
+};
+
+using Command =
+    std::variant<ShowText, AppendOptions, StatOptions, CatOptions, VerifyOptions, ExportOptions,
+                 ImportOptions, CopyOptions, SealCommandOptions, RunFileOptions, WorkOptions,
+                 StartRunOptions, ListRunsOptions, ShowRunOptions, ExplainOptions, GraphOptions,
+                 TimelineOptions, DiffOptions, StatusOptions, DoctorOptions, CancelRunOptions,
+                 SignalRunOptions, ResolveOptions, ReplayRunOptions, WorkflowCheckOptions,
+                 WorkflowSchemaOptions, WorkflowListOptions, WorkflowShowOptions,
+                 WorkflowDiffOptions, CompletionOptions, BenchJournalOptions, BenchEngineOptions,
+                 BenchWorkflowOptions>;
 
 enum class OutputForm : std::uint8_t { text, json };
 

@@ -16,48 +16,6 @@ namespace holdfast {
 
 namespace {
 
-struct Runner {
-  Context& context;
-
-  Result<void> operator()(const ShowText& show) const {
-    context.out << show.text;
-    return {};
-  }
-  Result<void> operator()(const AppendOptions& options) const {
-    return run_append(options, context);
-  }
-  Result<void> operator()(const StatOptions& options) const { return run_stat(options, context); }
-  Result<void> operator()(const CatOptions& options) const { return run_cat(options, context); }
-  Result<void> operator()(const VerifyOptions& options) const {
-    return run_verify(options, context);
-  }
-  Result<void> operator()(const ExportOptions& options) const {
-    return run_export(options, context);
-  }
-  Result<void> operator()(const ImportOptions& options) const {
-    return run_import(options, context);
-  }
-  Result<void> operator()(const CopyOptions& options) const { return run_copy(options, context); }
-  Result<void> operator()(const SealCommandOptions& options) const {
-    return run_seal(options, context);
-  }
-  Result<void> operator()(const BenchJournalOptions& options) const {
-    return run_bench_journal(options, context);
-  }
-  Result<void> operator()(const BenchEngineOptions& options) const {
-    return run_bench_engine(options, context);
-  }
-  Result<void> operator()(const BenchWorkflowOptions& options) const {
-    return run_bench_workflow(options, context);
-  }
-  Result<void> operator()(const WorkflowCheckOptions& options) const {
-    return run_workflow_check(options, context);
-  }
-  Result<void> operator()(const WorkflowSchemaOptions& options) const {
-    return run_workflow_schema(options, context);
-  }
-};
-
 // Messages of other programs, a database server's for example, may have several lines.
 std::string one_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) {
@@ -94,9 +52,10 @@ OutputForm form_of(std::span<char*> arguments) {
 
 int run_parsed(const CommandLine& line, Clock& clock, Random& random, std::ostream& out) {
   Context context{clock, random, out, line.form};
-  const Result<void> done = std::visit(Runner{context}, line.command);
+  const Result<void> done =
+      std::visit([&](const auto& options) { return run_command(options, context); }, line.command);
   if (done.ok()) {
-    return 0;
+    return context.exit_code;
   }
   if (std::holds_alternative<WorkflowCheckOptions>(line.command)) {
     return report(done.error(), OutputForm::text, out);  // the files were asked about, and answered
@@ -109,6 +68,11 @@ int run_parsed(const CommandLine& line, Clock& clock, Random& random, std::ostre
 }
 
 }  // namespace
+
+Result<void> run_command(const ShowText& options, Context& context) {
+  context.out << options.text;
+  return {};
+}
 
 int run_cli(std::span<char*> arguments, Clock& clock, Random& random) {
   // A reader that goes away is seen as a failed write, and the program ends in good order.

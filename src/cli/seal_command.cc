@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-Result<void> run_seal(const SealCommandOptions& options, Context& context) {
+Result<void> run_command(const SealCommandOptions& options, Context& context) {
   HOLDFAST_TRY(const auto journal,
                open_journal(options.store, OpenMode::write, context.clock, context.random));
   SealOptions seal;

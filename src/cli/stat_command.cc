@@ -57,7 +57,7 @@ void print_stat_text(const JournalStat& stat, const std::string& store, Context&
 
 }  // namespace
 
-Result<void> run_stat(const StatOptions& options, Context& context) {
+Result<void> run_command(const StatOptions& options, Context& context) {
   HOLDFAST_TRY(const auto journal,
                open_journal(options.store, OpenMode::read, context.clock, context.random));
   HOLDFAST_TRY(const JournalStat stat, journal->stat());

@@ -30,11 +30,13 @@ extern "C" void exit_now(int /*signal*/) { _exit(0); }
 
 bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
 
-bool wants_colour() {
+bool wants_pictures() {
   const char* const term = getenv("TERM");
   const bool dumb = term != nullptr && std::string_view(term) == "dumb";
-  return is_terminal(STDOUT_FILENO) && !is_set("NO_COLOR") && !dumb;
+  return is_terminal(STDOUT_FILENO) && !dumb;
 }
+
+bool wants_colour() { return wants_pictures() && !is_set("NO_COLOR"); }
 
 ProgressBar::ProgressBar(std::string label, std::string unit)
     : label_(std::move(label)), unit_(std::move(unit)), visible_(is_terminal(STDERR_FILENO)) {}

@@ -9,6 +9,8 @@
 namespace holdfast {
 
 bool is_terminal(int descriptor);
+// Standard output is a terminal on which lines can be drawn again.
+bool wants_pictures();
 // Standard output is a terminal that shows colour, and NO_COLOR is not set.
 bool wants_colour();
 

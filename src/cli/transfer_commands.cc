@@ -114,7 +114,7 @@ bool same_place(std::string_view from, std::string_view to) {
 
 }  // namespace
 
-Result<void> run_import(const ImportOptions& options, Context& context) {
+Result<void> run_command(const ImportOptions& options, Context& context) {
   // A wrong URL is told before standard input is waited for.
   HOLDFAST_CHECK(parse_store_url(options.store));
   auto report = import_from(options);
@@ -127,7 +127,7 @@ Result<void> run_import(const ImportOptions& options, Context& context) {
   return {};
 }
 
-Result<void> run_copy(const CopyOptions& options, Context& context) {
+Result<void> run_command(const CopyOptions& options, Context& context) {
   HOLDFAST_CHECK(parse_store_url(options.to));
   // A target is marked as unfinished while it is written; a journal must not do that to itself.
   if (same_place(options.from, options.to)) {

@@ -17,7 +17,7 @@ Result<VerifyReport> verify_with_bar(Log& log) {
 
 }  // namespace
 
-Result<void> run_verify(const VerifyOptions& options, Context& context) {
+Result<void> run_command(const VerifyOptions& options, Context& context) {
   HOLDFAST_TRY(const auto log, open_log_to_read(options.store, context));
   HOLDFAST_TRY(const VerifyReport report, verify_with_bar(*log));
   if (context.json()) {

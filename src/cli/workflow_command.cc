@@ -168,7 +168,7 @@ std::size_t check_file(const std::string& file, CheckPrinter& printer) {
 
 }  // namespace
 
-Result<void> run_workflow_check(const WorkflowCheckOptions& options, Context& context) {
+Result<void> run_command(const WorkflowCheckOptions& options, Context& context) {
   CheckPrinter printer(context);
   std::size_t bad_files = 0;
   std::size_t faults = 0;
@@ -191,7 +191,7 @@ Result<void> run_workflow_check(const WorkflowCheckOptions& options, Context& co
   return {};
 }
 
-Result<void> run_workflow_schema(const WorkflowSchemaOptions&, Context& context) {
+Result<void> run_command(const WorkflowSchemaOptions&, Context& context) {
   if (!context.json()) {
     context.out << kWorkflowSchema;
     return {};

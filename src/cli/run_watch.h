@@ -1,0 +1,86 @@
+// What people see while runs are carried out: one run as a picture that changes, or in plain lines;
+// all runs of a store in plain lines.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cli/live_screen.h"
+#include "cli/store.h"
+#include "engine/stored_run.h"
+#include "view/timeline.h"
+
+namespace holdfast {
+
+// What log steps say, from the engine's thread to whoever prints.
+class LogTape {
+ public:
+  void add(const LogMessage& message);
+  std::vector<LogMessage> take();
+
+ private:
+  std::mutex mutex_;
+  std::vector<LogMessage> messages_;
+};
+
+class RunWatch {
+ public:
+  RunWatch(Looker& looker, const RunId& run, Context& context, Style style, bool quiet,
+           LogTape& log);
+
+  // Which run it is, before anything else.
+  void announce(bool existed);
+  // Takes in and prints what is new.
+  Result<void> catch_up();
+  Result<Explanation> explain();
+  void draw(const Explanation& why);
+  // Until something may be new, or interrupt() is called.
+  Result<void> wait();
+  void interrupt();
+  // The last picture.
+  Result<void> finish();
+  [[nodiscard]] const RunProjection& run() const { return follower_.run(); }
+
+ private:
+  Looker& looker_;
+  Context& context_;
+  Style style_;
+  bool quiet_;
+  bool live_;  // a picture, not lines
+  RunFollower follower_;
+  LiveScreen screen_;
+  LogTape& log_;
+  std::map<RunId, StoredRun> children_;
+  std::string said_;  // what was last waited for
+};
+
+// Every event of every run that comes after it was begun.
+class WorkWatch {
+ public:
+  WorkWatch(Looker& looker, Context& context, Style style, bool quiet, LogTape& log)
+      : looker_(looker), context_(context), style_(std::move(style)), quiet_(quiet), log_(log) {}
+
+  Result<void> begin();
+  // Prints until stop() is called, then the rest.
+  void follow();
+  void stop();
+  void interrupt() { looker_.journal().log().interrupt_waits(); }
+
+ private:
+  Result<void> print_new();
+  void print_entry(const EntryView& entry, Position position);
+
+  Looker& looker_;
+  Context& context_;
+  Style style_;
+  bool quiet_;
+  LogTape& log_;
+  Position position_;
+  std::atomic<bool> stopped_ = false;
+  std::map<RunId, TimelineBuilder> runs_;
+};
+
+}  // namespace holdfast
