@@ -210,8 +210,19 @@ void LiveState::start(const RunId& run) {
   }
 }
 
-// From now on nothing of the run can be claimed or reported.
+template <typename Map>
+void LiveState::forget_debts(Map& debts, std::string_view prefix) {
+  for (auto owed = debts.lower_bound(SharedText(prefix));
+       owed != debts.end() && owed->first.view().starts_with(prefix);) {
+    const SharedText key = owed->first;
+    ++owed;
+    erase(&undo_, debts, key);
+  }
+}
+
+// From now on nothing of the run can be claimed or reported, and nothing has to be scheduled.
 void LiveState::end(const RunId& run) {
+  forget_debts(debts_.unscheduled, to_string(run) + ":");
   for (const auto& [name, queue] : queues_) {
     if (queue->find_run(run) == nullptr) {
       continue;
@@ -271,9 +282,11 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
         debts_.unscheduled.emplace(runnable.runnable_key, planned->run_id);
       }
       if (runnable.attempt_number > 1) {
+        // Also when it was put off before it failed: <key>:deferred, <key>:deferred:2, ...
         const SharedText failed =
             runnable_key(planned->run_id, runnable.step.view(), runnable.attempt_number - 1);
         erase(&undo_, debts_.unprogressed, failed);
+        forget_debts(debts_.unprogressed, failed.str() + ":");
       }
     }
   }

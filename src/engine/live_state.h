@@ -176,6 +176,9 @@ class LiveState {
   void observe(TimeMs at, const RunFact& fact, Origin origin);
   void observe(const SharedText& queue, const DispatchFact& fact);
   void withdraw(TimeMs at, const RunId& run, const SharedText& key);
+  // Those whose key begins so.
+  template <typename Map>
+  void forget_debts(Map& debts, std::string_view prefix);
   void start(const RunId& run);
   void end(const RunId& run);
 

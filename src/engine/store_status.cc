@@ -8,6 +8,12 @@ namespace holdfast {
 
 namespace {
 
+bool is_empty(const QueueStatus& queue) {
+  return queue.visible + queue.scheduled + queue.claimed + queue.expired + queue.sleeping +
+             queue.anomalies ==
+         0;
+}
+
 void keep_earliest(std::optional<TimeMs>& earliest, TimeMs time) {
   earliest = std::min(earliest.value_or(time), time);
 }
@@ -106,7 +112,10 @@ Result<StoreStatus> store_status(LiveState& state, const Moment& moment) {
               [](const ClaimStatus& left, const ClaimStatus& right) {
                 return left.claimed_at < right.claimed_at;
               });
-    status.queues.push_back(std::move(counted));
+    // A queue in which nothing is left is as good as none; a worker that looks makes one, too.
+    if (!is_empty(counted)) {
+      status.queues.push_back(std::move(counted));
+    }
   }
   for (const RunId& id : state.live_runs()) {
     HOLDFAST_TRY(const RunProjection* run, state.run(id));

@@ -41,10 +41,10 @@ struct StoreStatus {
   std::map<std::string, std::uint64_t> live = {};  // runs by status
   EndedCounts ended = {};
   std::uint64_t manual_interventions = 0;  // places where runs wait for somebody
-  std::vector<QueueStatus> queues = {};
-  std::uint64_t pending_dispatches = 0;  // planned, in no queue
-  std::uint64_t pending_results = 0;     // reported, not in the run
-  std::uint64_t anomalies = 0;           // of live runs and of queues
+  std::vector<QueueStatus> queues = {};    // in which there is something
+  std::uint64_t pending_dispatches = 0;    // planned, in no queue
+  std::uint64_t pending_results = 0;       // reported, not in the run
+  std::uint64_t anomalies = 0;             // of live runs and of queues
   std::vector<std::string> workflows = {};
   Moment moment = {};
 };

@@ -81,6 +81,80 @@ class WorkflowWorld {
     return run;
   }
 
+  // The parts of play(). One thing happens in move(); false when nothing can any more.
+  bool move() {
+    settle();
+    if (work() || decide() || send()) {
+      return true;
+    }
+    const auto next = core_.next_timer(clock_.now());
+    if (!next.has_value()) {
+      return false;
+    }
+    clock_.advance_ms(std::max<std::int64_t>(1, next->value - clock_.now().value));
+    return true;
+  }
+  // Everything is decided and durable that can be now.
+  void settle() {
+    for (int turns = 0; core_.has_work(clock_.now()) || core_.can_write(); ++turns) {
+      ASSERT_LT(turns, 10'000) << "the core never comes to rest";
+      core_.decide(clock_.now());
+      if (core_.can_write()) {
+        const Core::Write what = core_.begin_write();
+        core_.end_write(journal_->commit_at(what.expected_head, std::move(*what.commit)),
+                        clock_.now());
+        if (script_.watch) {
+          script_.watch(*this);
+        }
+      }
+      for (const auto& effect : core_.take_effects()) {
+        effect();
+      }
+      core_.take_reports();
+    }
+  }
+  // A worker executes the next attempt there is.
+  bool work() {
+    if (worker_ == nullptr) {
+      given_.reset();
+      worker_ = std::make_shared<WaitingWorker>();
+      worker_->skills = skills_;
+      const std::string name =
+          "claim-" + std::to_string(clock_.now().value) + "-" + std::to_string(++claims_);
+      worker_->applicant = Applicant{{SharedText(name), sha256(name), "worker", {}}, name};
+      worker_->assigned = [this](Result<Assignment> given) { given_.emplace(std::move(given)); };
+      core_.wait_for_work(worker_);
+      settle();
+    }
+    if (!given_.has_value()) {
+      return false;
+    }
+    const Assignment assignment = must(*std::exchange(given_, std::nullopt));
+    worker_.reset();
+    const WorldOutcome outcome = script_.handler(assignment);
+    const ClaimProof proof = proof_of(assignment);
+    const auto reported = ask<Done>([&](Turn& turn) -> Result<Done> {
+      if (const auto* failure = std::get_if<Failure>(&outcome)) {
+        HOLDFAST_CHECK(fail_attempt(turn, proof, *failure));
+      } else {
+        HOLDFAST_CHECK(complete_attempt(turn, proof, std::get<Completion>(outcome)));
+      }
+      return Done{};
+    });
+    EXPECT_EQ(code_of(reported), "ok");
+    return true;
+  }
+  // A decision about a run, with all that follows from it.
+  template <typename Decide>
+  void tell(const RunId& id, Decide decision) {
+    must(ask<Done>([&](Turn& turn) -> Result<Done> {
+      HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+      HOLDFAST_TRY(const RunFacts facts, decision(*run, turn));
+      HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));
+      return Done{};
+    }));
+  }
+
   // Starts the run, if it was not, and goes on until nothing more can happen.
   void play() {
     start();
@@ -184,71 +258,6 @@ class WorkflowWorld {
     }));
   }
 
-  // One thing happens; false when nothing can any more.
-  bool move() {
-    settle();
-    if (work() || decide() || send()) {
-      return true;
-    }
-    const auto next = core_.next_timer(clock_.now());
-    if (!next.has_value()) {
-      return false;
-    }
-    clock_.advance_ms(std::max<std::int64_t>(1, next->value - clock_.now().value));
-    return true;
-  }
-
-  void settle() {
-    for (int turns = 0; core_.has_work(clock_.now()) || core_.can_write(); ++turns) {
-      ASSERT_LT(turns, 10'000) << "the core never comes to rest";
-      core_.decide(clock_.now());
-      if (core_.can_write()) {
-        const Core::Write what = core_.begin_write();
-        core_.end_write(journal_->commit_at(what.expected_head, std::move(*what.commit)),
-                        clock_.now());
-        if (script_.watch) {
-          script_.watch(*this);
-        }
-      }
-      for (const auto& effect : core_.take_effects()) {
-        effect();
-      }
-      core_.take_reports();
-    }
-  }
-
-  // A worker executes the next attempt there is.
-  bool work() {
-    if (worker_ == nullptr) {
-      given_.reset();
-      worker_ = std::make_shared<WaitingWorker>();
-      worker_->skills = skills_;
-      const std::string name =
-          "claim-" + std::to_string(clock_.now().value) + "-" + std::to_string(++claims_);
-      worker_->applicant = Applicant{{SharedText(name), sha256(name), "worker", {}}, name};
-      worker_->assigned = [this](Result<Assignment> given) { given_.emplace(std::move(given)); };
-      core_.wait_for_work(worker_);
-      settle();
-    }
-    if (!given_.has_value()) {
-      return false;
-    }
-    const Assignment assignment = must(*std::exchange(given_, std::nullopt));
-    worker_.reset();
-    const WorldOutcome outcome = script_.handler(assignment);
-    const ClaimProof proof = proof_of(assignment);
-    const auto reported = ask<Done>([&](Turn& turn) -> Result<Done> {
-      if (const auto* failure = std::get_if<Failure>(&outcome)) {
-        HOLDFAST_CHECK(fail_attempt(turn, proof, *failure));
-      } else {
-        HOLDFAST_CHECK(complete_attempt(turn, proof, std::get<Completion>(outcome)));
-      }
-      return Done{};
-    });
-    EXPECT_EQ(code_of(reported), "ok");
-    return true;
-  }
-
   bool decide() {
     for (const RunId& id : run_ids()) {
       const auto run = load(id);
@@ -294,16 +303,6 @@ class WorkflowWorld {
       }
     }
     return false;
-  }
-
-  template <typename Decide>
-  void tell(const RunId& id, Decide decision) {
-    must(ask<Done>([&](Turn& turn) -> Result<Done> {
-      HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
-      HOLDFAST_TRY(const RunFacts facts, decision(*run, turn));
-      HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));
-      return Done{};
-    }));
   }
 
   WorldScript script_;
