@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "journal/batch_cache.h"
 #include "journal/commit_buffer.h"
 #include "journal/directory.h"
 #include "journal/entry.h"
@@ -112,8 +113,9 @@ class Journal {
   // 0 for a thread without entries.
   Result<Revision> revision(const ThreadId& thread);
   // Entries with seq >= from, in order, at most limit of them.
+  // `cache`, if there is one, remembers batches for the next thread that is loaded with it.
   Result<std::vector<Entry>> load(const ThreadId& thread, Revision from = {},
-                                  std::size_t limit = SIZE_MAX);
+                                  std::size_t limit = SIZE_MAX, BatchCache* cache = nullptr);
   Result<void> put_checkpoint(const ThreadId& thread, const Checkpoint& checkpoint);
   // Empty when there is none, or it is of another version, newer than the thread, or damaged.
   Result<std::optional<Checkpoint>> find_checkpoint(const ThreadId& thread, std::uint8_t version);
@@ -173,11 +175,14 @@ class Journal {
   // Gives the lock up and wakes those whose commits were finished, and the next to lead.
   void release(Lock& lock);
 
-  Result<std::vector<Entry>> load_once(std::string_view thread, Revision from, std::size_t limit);
+  Result<std::vector<Entry>> load_once(std::string_view thread, Revision from, std::size_t limit,
+                                       BatchCache* cache);
   Result<void> load_sealed(std::string_view thread, Revision from, Revision to,
                            std::vector<Entry>& out);
   Result<void> load_unsealed(std::string_view thread, const ThreadState& state, Revision from,
                              Revision to, std::vector<Entry>& out);
+  Result<void> load_cached(std::string_view thread, const ThreadState& state, Revision from,
+                           Revision to, BatchCache& cache, std::vector<Entry>& out);
 
   std::unique_ptr<Log> log_;
   std::mutex seal_mutex_;  // one seal at a time

@@ -43,9 +43,10 @@ Result<void> pick_entries(std::string_view thread, Revision from, Revision to, B
 
 }  // namespace
 
-Result<std::vector<Entry>> Journal::load(const ThreadId& thread, Revision from, std::size_t limit) {
+Result<std::vector<Entry>> Journal::load(const ThreadId& thread, Revision from, std::size_t limit,
+                                         BatchCache* cache) {
   for (int tries = 1;; ++tries) {
-    auto loaded = load_once(thread.text(), from, limit);
+    auto loaded = load_once(thread.text(), from, limit, cache);
     if (loaded.ok() || loaded.error().code() != ErrorCode::not_found || tries == kMaxTries) {
       return loaded;
     }
@@ -55,7 +56,7 @@ Result<std::vector<Entry>> Journal::load(const ThreadId& thread, Revision from, 
 }
 
 Result<std::vector<Entry>> Journal::load_once(std::string_view thread, Revision from,
-                                              std::size_t limit) {
+                                              std::size_t limit, BatchCache* cache) {
   ThreadState state;
   {
     const std::scoped_lock lock(mutex_);
@@ -67,7 +68,9 @@ Result<std::vector<Entry>> Journal::load_once(std::string_view thread, Revision 
   }
   const Revision to = state.durable.value - from.value <= limit ? state.durable : from.plus(limit);
   HOLDFAST_CHECK(load_sealed(thread, from, std::min(to, state.sealed), entries));
-  HOLDFAST_CHECK(load_unsealed(thread, state, std::max(from, state.sealed), to, entries));
+  const Revision unsealed = std::max(from, state.sealed);
+  HOLDFAST_CHECK(cache == nullptr ? load_unsealed(thread, state, unsealed, to, entries)
+                                  : load_cached(thread, state, unsealed, to, *cache, entries));
   Revision expected = from;
   for (const Entry& entry : entries) {
     if (entry.seq != expected) {
@@ -107,6 +110,22 @@ Result<void> Journal::load_sealed(std::string_view thread, Revision from, Revisi
         return {};
       }
       next = segment.key + '\0';
+    }
+  }
+  return {};
+}
+
+Result<void> Journal::load_cached(std::string_view thread, const ThreadState& state, Revision from,
+                                  Revision to, BatchCache& cache, std::vector<Entry>& out) {
+  for (const Place& place : state.places) {
+    if (to <= place.first) {
+      break;
+    }
+    HOLDFAST_TRY(auto entries, cache.entries(*log_, place.position, thread));
+    for (Entry& entry : entries) {
+      if (from <= entry.seq && entry.seq < to) {
+        out.push_back(std::move(entry));
+      }
     }
   }
   return {};

@@ -46,7 +46,7 @@ CREATE TABLE batches(
 CREATE TABLE side(
   key TEXT PRIMARY KEY,
   value BLOB NOT NULL
-) WITHOUT ROWID;
+);
 CREATE VIEW entries AS
 SELECT batches.position AS position,
        item.key AS idx,

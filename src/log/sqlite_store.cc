@@ -96,10 +96,11 @@ struct Reader {
                                         "WHERE position >= ?1 ORDER BY position LIMIT ?2"));
     HOLDFAST_TRY(auto chain, db->prepare("SELECT chain FROM batches WHERE position = ?1"));
     HOLDFAST_TRY(auto get, db->prepare("SELECT value FROM side WHERE key = ?1"));
+    // Both bounds as they stand, so that the index knows where to begin and where to end.
     HOLDFAST_TRY(auto scan_up, db->prepare("SELECT key, value FROM side WHERE key >= ?1 AND "
-                                           "(?3 = 0 OR key < ?2) ORDER BY key ASC LIMIT ?4"));
+                                           "key < ?2 ORDER BY key ASC LIMIT ?3"));
     HOLDFAST_TRY(auto scan_down, db->prepare("SELECT key, value FROM side WHERE key >= ?1 AND "
-                                             "(?3 = 0 OR key < ?2) ORDER BY key DESC LIMIT ?4"));
+                                             "key < ?2 ORDER BY key DESC LIMIT ?3"));
     return Reader{std::move(db),  std::move(state),   std::move(rows),     std::move(chain),
                   std::move(get), std::move(scan_up), std::move(scan_down)};
   }
@@ -297,13 +298,14 @@ Result<std::vector<std::optional<std::string>>> SqliteStore::get(
 Result<std::vector<SidePair>> SqliteStore::scan(const SideScan& scan) {
   const std::scoped_lock lock(reader_mutex_);
   const SideRange range = range_of(scan);
-  const std::string high = range.high.value_or("");
   SqliteStatement& statement =
       scan.order == SideScan::Order::ascending ? reader_.scan_up : reader_.scan_down;
-  statement.bind_text(1, range.low)
-      .bind_text(2, high)
-      .bind(3, range.high.has_value() ? 1 : 0)
-      .bind(4, static_cast<std::int64_t>(scan.max_pairs));
+  statement.bind_text(1, range.low).bind(3, static_cast<std::int64_t>(scan.max_pairs));
+  if (range.high.has_value()) {
+    statement.bind_text(2, *range.high);
+  } else {
+    statement.bind_blob(2, "");  // every text comes before every blob
+  }
   std::vector<SidePair> pairs;
   std::size_t bytes = 0;
   while (bytes < scan.max_bytes) {
