@@ -1,4 +1,5 @@
-"""Runs the shell snippets of the documents, as a reader would type them.
+"""Runs the shell snippets of the documents, as a reader would type them, and compares
+docs/inspection.md with the source: whatever one of them names, the other does too.
 
 usage: docs_test.py HOLDFAST
 A snippet runs line by line in an empty folder. What needs a server is run against a file.
@@ -14,56 +15,202 @@ import unittest
 HOLDFAST = os.path.abspath(sys.argv.pop(1))
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STAND_INS = {
-    "build/release/bin/holdfast": HOLDFAST,
+    "$PWD/build/release/bin": os.path.dirname(HOLDFAST),
     "postgres://localhost/mydb": "sqlite:copy.db",
 }
 # Lines that a comment in the document marks as failing, with the exit code it promises.
 PROMISED = re.compile(r"#.*exit code (\d)")
+MARK = "== exit code "
+VARYING = [(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "RUN"),
+           (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
+           (r"\d+(?:\.\d)? m?s\b", "DURATION"),
+           (r"(?m)[█▒░][█▒░ ]*(?=  )", " ")]
+
+
+def blocks(document, language):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [block for name, block in found if name == language]
 
 
 def snippets(document):
-    text = (ROOT / document).read_text(encoding="utf-8")
-    return re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    return blocks(document, "sh")
+
+
+def workflows(document):
+    """The workflows that a document shows, as files that are called like them."""
+    return {re.match(r"workflow: (\w+)", text)[1] + ".yaml": text
+            for text in blocks(document, "yaml")}
+
+
+def plain(text):
+    """What is the same each time, on terminals of any width."""
+    for pattern, stand_in in VARYING:
+        text = re.sub(pattern, stand_in, text)
+    return text.split()
+
+
+def anchors(document):
+    """What the headings of a page can be linked by."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
 
 
 def run_lines(script, folder):
-    """Runs the lines in one shell; returns (line, exit code) for each."""
+    """Runs the lines in one shell; returns (line, exit code, what it printed) for each."""
     lines = [line for line in script.splitlines() if line.strip() and not line.startswith("#")]
-    program = "".join(f"{line}\necho \"exit=$?\" >&3\n" for line in lines)
-    reader, writer = os.pipe()
-    subprocess.run(["bash", "-c", f"exec 3>&{writer}\n{program}"], cwd=folder, check=True,
-                   pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    os.close(writer)
-    with os.fdopen(reader) as codes:
-        return list(zip(lines, [int(code.strip()[5:]) for code in codes], strict=True))
+    program = "".join(f"{line}\nprintf '\\n{MARK}%d\\n' $?\n" for line in lines)
+    done = subprocess.run(["bash", "-c", program], cwd=folder, check=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env={name: value for name, value in os.environ.items()
+                               if not name.startswith("HOLDFAST_")})
+    said = re.split(rf"\n{MARK}(\d+)\n", done.stdout)
+    return list(zip(lines, map(int, said[1::2]), said[:-1:2], strict=True))
 
 
 class Snippets(unittest.TestCase):
-    def check(self, script, files=None):
+    def check(self, script, files):
+        """Runs the script among the files; line -> what it printed."""
         for name, stand_in in STAND_INS.items():
             script = script.replace(name, stand_in)
+        said = {}
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in (files or {}).items():
+            for name, text in files.items():
                 (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
-            for line, code in run_lines(script, folder):
+            for line, code, text in run_lines(script, folder):
                 promised = PROMISED.search(line)
                 self.assertEqual(code, int(promised.group(1)) if promised else 0, line)
+                said[line.split("   #")[0].strip()] = text
+        return said
 
     def test_readme_commands_do_what_they_say(self):
-        _, play, workflow = snippets("README.md")
-        self.check(play)
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        self.check(workflow, {"order.yaml": re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1]})
+        _, *scripts = snippets("README.md")
+        said = self.check("".join(scripts), workflows("README.md"))
+        explained, timeline = blocks("README.md", "")[:2]
+        self.assertEqual(plain(said["holdfast explain latest"]), plain(explained))
+        self.assertEqual(plain(said["holdfast timeline latest"]), plain(timeline))
 
     def test_readme_names_scripts_that_are_there(self):
         scripts, *_ = snippets("README.md")
         for name in re.findall(r"^\./(\S+)", scripts, re.MULTILINE):
             self.assertTrue(os.access(ROOT / name, os.X_OK), name)
 
-    def test_every_linked_document_exists(self):
-        for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]:
-            for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
-                self.assertTrue((document.parent / target).exists(), f"{document}: {target}")
+    def test_every_linked_document_and_heading_exists(self):
+        for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+            links = re.findall(r"\]\(([^)#:]*)#?([^)#:]*)\)", document.read_text(encoding="utf-8"))
+            for target, heading in links:
+                page = document.parent / target if target else document
+                self.assertTrue(page.exists(), f"{document}: {target}")
+                if heading:
+                    self.assertIn(heading, anchors(page), f"{document}: {target}#{heading}")
+
+
+# Section of docs/inspection.md -> the sources that write its JSON, and the names in them that are
+# read from data or belong to something else.
+VIEWS = {
+    "Snapshot": (["src/view/snapshot.cc"], set()),
+    "Explanation": (["src/view/explain.cc"], set()),
+    "Graph": (["src/view/graph.cc"], {"item"}),
+    "Timeline": (["src/view/timeline.cc"], set()),
+    "List": (["src/view/run_row.cc", "src/engine/run_list.cc"],
+             {"attributes", "before", "from", "statuses"}),
+    "Status": (["src/engine/store_status.cc"], set()),
+    "Doctor": (["src/engine/doctor.cc"], set()),
+    "Diff": (["src/engine/inspector.cc", "src/view/json_diff.cc"], set()),
+}
+# member("a", key("a", text_member(json_, "a", write_keys("a", text("a", {"a", &finding.a}
+WRITTEN = re.compile(r"(?:member|key|text|write_\w+)\(\s*(?:json_?,\s*)?\"(\w+)\""
+                     r"|\"(\w+)\", &finding\.")
+CODE = re.compile(r"`([a-z_]+)`")
+# A row about members: their names, their type.
+MEMBER = re.compile(r"^\| (`[^|]*) \| (?:text|number|bool|list|object|time|id|JSON) \|",
+                    re.MULTILINE)
+
+
+def source(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def enum_names(header, enum):
+    return set(re.findall(r'"(\w+)"', re.search(
+        rf"kEnumNames<{enum}>\[\] = \{{(.*?)\}}", source(header), re.DOTALL)[1]))
+
+
+class Inspection(unittest.TestCase):
+    """What programs rely on: names of members, and words that stand for something."""
+
+    def section(self, heading, level="##"):
+        page = source("docs/inspection.md")
+        found = re.search(rf"^{level} {heading}\n(.*?)(?=^#{{2,{len(level)}}} |\Z)", page,
+                          re.DOTALL | re.MULTILINE)
+        self.assertIsNotNone(found, heading)
+        return found[1]
+
+    def words(self, heading):
+        """The first column of the table of a sub-section."""
+        rows = re.findall(r"^\| (`.*?) \|", self.section(heading, "###"), re.MULTILINE)
+        return {word for row in rows for word in CODE.findall(row)} - {"waits_for"}
+
+    def test_every_member_is_described_and_every_described_one_is_there(self):
+        for heading, (files, read) in VIEWS.items():
+            written = {first or second for file in files
+                       for first, second in WRITTEN.findall(source(file))} - read
+            text = self.section(heading)
+            named = set(CODE.findall(text))
+            self.assertEqual(written - named, set(), f"{heading}: not in docs/inspection.md")
+            columns = {name for row in MEMBER.findall(text) for name in CODE.findall(row)}
+            self.assertEqual(columns - written, set(), f"{heading}: not in the source")
+
+    def test_reasons(self):
+        reasons = enum_names("src/view/explain.h", "Reason")
+        self.assertEqual(self.words("Reasons"), reasons)
+        listed = re.findall(r"^\| `(\w+)`", self.section("Reasons", "###"), re.MULTILINE)
+        counted = re.search(r"enum class Reason [^{]*\{(.*?)\}", source("src/view/explain.h"),
+                            re.DOTALL)[1]
+        self.assertEqual(listed, re.findall(r"\w+", counted), "their order is what counts")
+
+    def test_next_actions(self):
+        # Every word with an underscore in a string is one, but for these.
+        others = {"event_wait", "on_time", "due_soon"}
+        actions = set(re.findall(r'"([a-z]+(?:_[a-z]+)+)"', source("src/view/causes.cc"))) - others
+        self.assertEqual(self.words("Next actions"), actions)
+
+    def test_what_causes_wait_for(self):
+        said = re.findall(r"waits_for =(.*?);", source("src/view/causes.cc"), re.DOTALL)
+        words = {word for text in said for word in re.findall(r'"(\w+)"', text)}
+        words |= enum_names("src/workflow/facts.h", "ManualKind")
+        self.assertEqual(self.words("What a cause waits for"), words)
+
+    def test_event_types(self):
+        text = source("src/view/timeline_events.cc")
+        types = set(re.findall(r'\badd(?:_of|_at)?\(\s*"(\w+)"', text))
+        for first, second in re.findall(r'\badd_of\([^"]*\? "(\w+)" : "(\w+)"', text):
+            types |= {first, second}
+        self.assertEqual(self.words("Event types"), types)
+
+    def test_doctor_checks(self):
+        text = source("src/engine/doctor.cc")
+        checks = dict(re.findall(r'check\("(\w+)",.*?Verdict::(\w+)\)', text, re.DOTALL))
+        rows = re.findall(r"^\| `(\w+)` \| .* \| (\w+) \|$", self.section("Checks", "###"),
+                          re.MULTILINE)
+        self.assertEqual(dict(rows), checks)
+
+    def test_words_for_how_far_something_is(self):
+        for section, header, enum in [
+                ("Snapshot", "src/workflow/run_projection.h", "RunStatus"),
+                ("Snapshot", "src/dispatch/attempt.h", "AttemptStatus"),
+                ("Snapshot", "src/workflow/facts.h", "SignalType"),
+                ("Graph", "src/definition/definition.h", "StepKind"),
+                ("Doctor", "src/engine/doctor.h", "Check::Verdict"),
+                ("Diff", "src/view/json_diff.h", "JsonChange::Kind")]:
+            missing = enum_names(header, enum) - set(CODE.findall(self.section(section)))
+            self.assertEqual(missing, set(), f"{section}: {enum}")
+
+    def test_secret_keys(self):
+        keys = re.search(r"kSecretKeys\{(.*?)\}", source("src/workflow/redact.cc"), re.DOTALL)[1]
+        missing = set(re.findall(r'"(\w+)"', keys)) - set(
+            CODE.findall(self.section("What is not shown")))
+        self.assertEqual(missing, set())
 
 
 if __name__ == "__main__":

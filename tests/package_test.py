@@ -47,18 +47,6 @@ class Package(unittest.TestCase):
         run("cmake", "--build", folder)
         return folder
 
-    def test_the_example_does_what_its_readme_says(self):
-        program = self.build(ROOT / "examples/embedded") / "order"
-        text = (ROOT / "examples/embedded/README.md").read_text(encoding="utf-8")
-        _, expected = re.findall(r"```\n(.*?)```", text, re.DOTALL)
-        url = f"sqlite:{self.root}/orders.db"
-        self.assertEqual(run(program, url, "17"), expected)
-        self.assertEqual(run(program, url, "17"), expected.replace("new", "known"))
-        self.assertEqual(run(program), expected.replace("17", "1"))
-        failed = subprocess.run([program, "nonsense"], capture_output=True, text=True, check=False)
-        self.assertEqual(failed.returncode, 1)
-        self.assertIn("scheme", failed.stderr)
-
     def test_the_program_of_the_readme_runs(self):
         source = self.root / "readme"
         source.mkdir()

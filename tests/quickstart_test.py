@@ -1,0 +1,84 @@
+"""Runs the demo of scripts/quickstart.sh: what it shows, and that it finds what must not be.
+
+usage: quickstart_test.py HOLDFAST
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HOLDFAST = pathlib.Path(sys.argv.pop(1)).resolve()
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DEADLINE_S = 120
+# As it is shown: everything that the demo is about.
+SHOWN = [
+    "attempt 2 failed: the bank does not answer",
+    "holdfast approve latest --actor you",
+    "kill -9 ",
+    "reason attempt_claimed",
+    "No step that was finished was done again",
+    "error (compensation): refund",
+    "was completed at",
+    "expired",
+    "== done; try next",
+]
+
+
+class Quickstart(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def demo(self, program, *, check=True):
+        values = {name: value for name, value in os.environ.items()
+                  if not name.startswith("HOLDFAST_")}
+        done = subprocess.run([ROOT / "scripts/quickstart.sh", "--demo-only", program,
+                               self.folder / "demo"], env=values, cwd="/",
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S, check=False)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stdout)
+        return done
+
+    def impostor(self, text):
+        """A program that does something else before it does what is asked."""
+        program = self.folder / "bin/holdfast"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\n{text}\nexec {HOLDFAST} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        return program
+
+    def test_it_shows_what_it_is_about_and_can_be_run_again(self):
+        for _ in range(2):
+            said = self.demo(HOLDFAST).stdout
+            for text in SHOWN:
+                self.assertIn(text, said)
+        effects = (self.folder / "demo/effects.txt").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(sum(line.endswith(" shipped") for line in effects), 8)
+        self.assertEqual(sum(line.startswith("charge order 17:") for line in effects), 3)
+        self.assertEqual(sum(line.startswith("refund order 18:") for line in effects), 1)
+
+    def test_a_finished_step_that_is_done_again_is_found(self):
+        again = 'test "$*" != "work --drain" || ' \
+                'echo "charge order 17: 5000 charged" >> "$QUICKSTART_FOLDER/effects.txt"'
+        done = self.demo(self.impostor(again), check=False)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("quickstart: step charge was finished and was done again", done.stdout)
+
+    def test_a_command_that_ends_otherwise_than_promised_is_found(self):
+        done = self.demo(self.impostor('test "$1" != approve || exit 7'), check=False)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("ended with exit code 7 instead of 0", done.stdout)
+
+    def test_options_it_does_not_know_are_refused(self):
+        done = subprocess.run([ROOT / "scripts/quickstart.sh", "--nonsense"], capture_output=True,
+                              text=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("usage: quickstart.sh", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
