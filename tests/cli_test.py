@@ -10,88 +10,15 @@ import json
 import os
 import pathlib
 import pty
-import re
-import select
 import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
-import time
-import unittest
 import uuid
 
-HOLDFAST = ""
-DEADLINE_S = 60
-NOBODY = 65534
-
-
-def run(*args, stdin=None, cwd=None, **options):
-    environment = {**os.environ, **options.pop("env", {})}
-    return subprocess.run([HOLDFAST, *args], input=stdin, cwd=cwd, env=environment, text=True,
-                          stdin=None if stdin is not None else subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE_S,
-                          **options)
-
-
-class Output:
-    """What a process writes to a descriptor, waited for with a deadline."""
-
-    def __init__(self, descriptor):
-        self.descriptor = descriptor
-        self.text = b""
-
-    def wait_for(self, pattern):
-        deadline = time.monotonic() + DEADLINE_S
-        while not re.search(pattern, self.text):
-            left = deadline - time.monotonic()
-            ready, _, _ = select.select([self.descriptor], [], [], max(left, 0))
-            if not ready:
-                raise AssertionError(f"no {pattern!r} in {self.text[-2000:]!r}")
-            if not self.read_some():
-                raise AssertionError(f"ended without {pattern!r}: {self.text[-2000:]!r}")
-        return self.text
-
-    def read_some(self):
-        try:
-            piece = os.read(self.descriptor, 65536)
-        except OSError:  # a terminal whose other side is closed
-            piece = b""
-        self.text += piece
-        return bool(piece)
-
-    def read_to_end(self):
-        while self.read_some():
-            pass
-        return self.text
-
-
-@contextlib.contextmanager
-def started(*args, **options):
-    process = subprocess.Popen([HOLDFAST, *args], stdin=subprocess.DEVNULL, **options)
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-
-
-def snapshot(directory):
-    """Every file below a directory with its bytes."""
-    found = {}
-    for parent, directories, files in os.walk(directory):
-        for name in directories:
-            found[os.path.join(parent, name)] = None
-        for name in files:
-            path = os.path.join(parent, name)
-            with open(path, "rb") as file:
-                found[path] = file.read()
-    return found
+from support import cli
+from support.cli import DEADLINE_S, Output, run, snapshot, started
 
 
 def export_lines(batches, entries_per_batch, threads=50):
@@ -121,32 +48,7 @@ def export_lines(batches, entries_per_batch, threads=50):
     return lines, chain.hex()
 
 
-class CliTest(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="holdfast_cli_")
-        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
-    def url(self, name="a.db"):
-        return "sqlite:" + self.path(name)
-
-    def ok(self, *args, **options):
-        result = run(*args, **options)
-        self.assertEqual((result.returncode, result.stderr), (0, ""), args)
-        return result.stdout
-
-    def ok_json(self, *args, **options):
-        return json.loads(self.ok(*args, "--json", **options))
-
-    def fails(self, exit_code, *args, says="", **options):
-        result = run(*args, **options)
-        self.assertEqual(result.returncode, exit_code, (args, result.stderr))
-        self.assertRegex(result.stderr, r"\Aholdfast: [^\n]+\n\Z", args)
-        self.assertIn(says, result.stderr)
-        return result
-
+class CliTest(cli.CliTest):
     def append(self, thread="run:1", kind="run_started", data="{}", store="a.db", *more):
         return self.ok("journal", "append", self.url(store), thread, kind, data, *more)
 
@@ -205,7 +107,7 @@ class HelpTest(CliTest):
             "workflow: order\nsteps:\n  - {name: say, log: {message: 'for {total}'}}\n",
             encoding="utf-8")
         for line in lines.splitlines()[1:]:
-            done = subprocess.run(line.strip().replace("holdfast", HOLDFAST, 1), shell=True,
+            done = subprocess.run(line.strip().replace("holdfast", cli.program(), 1), shell=True,
                                   cwd=self.directory, capture_output=True, timeout=DEADLINE_S)
             self.assertEqual(done.returncode, 0, (line, done.stderr))
 
@@ -223,7 +125,7 @@ class AppendTest(CliTest):
     def test_standard_input_is_left_alone_unless_asked_for(self):
         reader, writer = os.pipe()  # never written to: whoever reads it waits for ever
         with os.fdopen(reader), os.fdopen(writer, "w"):
-            done = subprocess.run([HOLDFAST, "journal", "append", self.url(), "run:1", "a"],
+            done = subprocess.run([cli.program(), "journal", "append", self.url(), "run:1", "a"],
                                   stdin=reader, capture_output=True, timeout=DEADLINE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -604,27 +506,6 @@ class WrongStoreTest(CliTest):
         self.refused(self.readers(self.url()) + self.writers(self.url()), "newer_format",
                      says="use a newer holdfast")
 
-    @contextlib.contextmanager
-    def as_nobody(self):
-        """Runs a copy of the program that everybody may run, as a user with no rights."""
-        if os.geteuid() != 0:
-            yield {}
-            return
-        global HOLDFAST
-        original = HOLDFAST
-        HOLDFAST = shutil.copy(original, os.path.join(self.tools, "holdfast"))
-        os.chmod(HOLDFAST, 0o755)
-
-        def drop_rights():
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-
-        try:
-            yield {"preexec_fn": drop_rights}
-        finally:
-            HOLDFAST = original
-
     def test_no_permission_to_read(self):
         self.make_sample()
         os.chmod(self.path("a.db"), 0)
@@ -653,9 +534,7 @@ class TerminalTest(CliTest):
         """Standard output and standard error of a command whose both are terminals."""
         out_ours, out_theirs = pty.openpty()
         err_ours, err_theirs = pty.openpty()
-        environment = {**os.environ, "TERM": "xterm", **(env or {})}
-        environment.pop("NO_COLOR", None) if not env else None
-        with started(*args, stdout=out_theirs, stderr=err_theirs, env=environment) as process:
+        with started(*args, stdout=out_theirs, stderr=err_theirs, env=env) as process:
             os.close(out_theirs)
             os.close(err_theirs)
             out = Output(out_ours).read_to_end()
@@ -728,7 +607,4 @@ class BenchTest(CliTest):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    HOLDFAST = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    cli.main(__doc__)

@@ -48,6 +48,8 @@ struct LogMessage {
 };
 
 struct EngineOptions {
+  // Where commands come from, for the record.
+  std::string source = "embedded";
   bool create = true;  // makes the store if there is none; otherwise that is not_found
   // Where this engine looks for steps, beside "default" and what registered workflows name.
   std::vector<std::string> queues = {};

@@ -73,13 +73,14 @@ std::string value_kinds(const std::vector<Place>& places) {
       trimmed(files), trimmed(free));
 }
 
+// In zsh `path` and `words` have meanings of their own.
 std::string bash_script() {
   const CommandShape program = program_shape();
   std::vector<Place> places;
   collect(program, "", places);
   std::string cases;
   for (const Place& place : places) {
-    cases += fmt::format("    '{}') words='{}'; kind={} ;;\n", place.path, words_of(*place.shape),
+    cases += fmt::format("    '{}') choices='{}'; kind={} ;;\n", place.path, words_of(*place.shape),
                          argument_kind(*place.shape));
   }
   std::string families;
@@ -103,22 +104,22 @@ _holdfast_runs() {{
 
 _holdfast() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}}
-  local path='' words='' kind=none
+  local place='' choices='' kind=none
   COMPREPLY=()
   if ((COMP_CWORD > 1)); then
-    path=${{COMP_WORDS[1]}}
-    case $path in
-      {families}) if ((COMP_CWORD > 2)); then path+=" ${{COMP_WORDS[2]}}"; fi ;;
+    place=${{COMP_WORDS[1]}}
+    case $place in
+      {families}) if ((COMP_CWORD > 2)); then place+=" ${{COMP_WORDS[2]}}"; fi ;;
     esac
   fi
   case $previous in
 {values}  esac
-  case $path in
+  case $place in
 {cases}  esac
   if [[ $word != -* && $kind == runs ]]; then
-    words+=" $(_holdfast_runs)"
+    choices+=" $(_holdfast_runs)"
   fi
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  COMPREPLY=($(compgen -W "$choices" -- "$word"))
   if [[ $word != -* && ($kind == files || $kind == runs) ]]; then
     COMPREPLY+=($(compgen -f -- "$word"))
   fi

@@ -16,6 +16,7 @@
 #include "cli/store.h"
 #include "cli/terminal.h"
 #include "show/show.h"
+#include "show/text.h"
 #include "view/words.h"
 #include "workflow/redact.h"
 #include "yaml/check_workflow.h"
@@ -31,6 +32,14 @@ constexpr std::size_t kDefaultThreads = 4;
 constexpr std::int64_t kSoonMs = 5000;
 
 using Loaded = std::vector<std::shared_ptr<const Definition>>;
+
+Result<std::size_t> threads_of(const std::optional<std::uint64_t>& option) {
+  if (option == 0U) {
+    return Error{ErrorCode::invalid_argument, "--threads needs a number of at least 1"}.with(
+        "field", "threads");
+  }
+  return static_cast<std::size_t>(option.value_or(kDefaultThreads));
+}
 
 // Before the store is touched: files with faults leave nothing behind.
 Result<Loaded> load_files(const std::vector<std::string>& files) {
@@ -130,7 +139,11 @@ void print_outcome(Left left, const RunView& view, const NamedStore& store, Cont
                                   duration_text(end - view.started_at_ms)));
   if (!view.result.empty()) {
     const Payload shown = redact(Payload::trusted(view.result));
-    print_line(context, fmt::format("result: {}", shown.view()));
+    const std::size_t room = is_terminal(STDOUT_FILENO) ? 4 * style.width : shown.view().size();
+    print_line(context, shown.view().size() <= room
+                            ? fmt::format("result: {}", shown.view())
+                            : fmt::format("result: {}\nall of it: holdfast show {} --json{}",
+                                          one_line(shown.view(), room), view.run_id, store.suffix));
   }
   if (!view.error.empty()) {
     print_line(context, "error: " + error_text(Payload::trusted(view.error)));
@@ -188,16 +201,16 @@ Result<void> run_command(const RunFileOptions& options, Context& context) {
   std::vector<std::string> files{options.file};
   files.insert(files.end(), options.with.begin(), options.with.end());
   HOLDFAST_TRY(const Loaded definitions, load_files(files));
-  LogTape log;
-  EngineOptions engine_options;
-  engine_options.log = [&log](const LogMessage& message) { log.add(message); };
-  HOLDFAST_TRY(Engine engine, open_engine(store, engine_options));
+  HOLDFAST_TRY(const std::size_t threads, threads_of(options.threads));
+  HOLDFAST_CHECK(check_start(*definitions.front(), options.id, options.trigger));
+  HOLDFAST_TRY(Engine engine, open_engine(store, {}));
   HOLDFAST_CHECK(register_all(engine, definitions));
   bool existed = false;
   HOLDFAST_TRY(const RunId run,
                start_it(engine, options, input, definitions.front()->workflow().view(), existed));
   HOLDFAST_TRY(Looker looker, Looker::open(store, context));
-  RunWatch view(looker, run, context, style_of(store), options.quiet || context.json(), log);
+  HOLDFAST_TRY(const Position before, before_run(looker.journal(), run));
+  RunWatch view(looker, run, before, context, style_of(store), options.quiet || context.json());
   view.announce(existed);
   Interrupt interrupt([&] {
     view.interrupt();
@@ -207,8 +220,7 @@ Result<void> run_command(const RunFileOptions& options, Context& context) {
   });
   Result<Left> left = Left::stopped;
   {
-    Worker worker(engine, options.threads.value_or(kDefaultThreads), interrupt.token(),
-                  [&] { view.interrupt(); });
+    Worker worker(engine, threads, interrupt.token(), [&] { view.interrupt(); });
     left = watch(view, options, interrupt, worker);
     interrupt.stop();
     const Result<void> worked = worker.wait();
@@ -274,7 +286,11 @@ Result<std::uint64_t> drain_all(Engine& engine, Looker& looker, std::size_t thre
     if (!soon.has_value() && done == 0) {
       break;
     }
-    drain.idle_for = soon.has_value() ? std::min(*soon + kMargin, kLongestWait) : milliseconds(0);
+    if (done == 0) {
+      HOLDFAST_TRY(const auto executed,
+                   engine.execute_next(std::min(*soon + kMargin, kLongestWait)));
+      steps += executed.has_value() ? 1U : 0U;
+    }
   }
   return steps;
 }
@@ -284,17 +300,15 @@ Result<std::uint64_t> drain_all(Engine& engine, Looker& looker, std::size_t thre
 Result<void> run_command(const WorkOptions& options, Context& context) {
   const NamedStore store = store_of(options.store);
   HOLDFAST_TRY(const Loaded definitions, load_files(options.with));
+  HOLDFAST_TRY(const std::size_t threads, threads_of(options.threads));
   EngineOptions engine_options;
   engine_options.create = !definitions.empty();
   engine_options.queues = options.queues;
-  LogTape log;
-  engine_options.log = [&log](const LogMessage& message) { log.add(message); };
   HOLDFAST_TRY(Engine engine, open_engine(store, engine_options));
   HOLDFAST_TRY(Looker looker, Looker::open(store, context));
-  WorkWatch view(looker, context, style_of(store), options.quiet || context.json(), log);
+  WorkWatch view(looker, context, style_of(store), options.quiet || context.json());
   HOLDFAST_CHECK(view.begin());
   HOLDFAST_CHECK(register_all(engine, definitions));
-  const std::size_t threads = options.threads.value_or(kDefaultThreads);
   Interrupt interrupt([&] { view.interrupt(); });
   std::thread watcher([&] { view.follow(); });
   Result<void> worked;
@@ -313,14 +327,15 @@ Result<void> run_command(const WorkOptions& options, Context& context) {
   watcher.join();
   HOLDFAST_CHECK(worked);
   HOLDFAST_TRY(const EngineStats stats, engine.stats());
+  steps = options.drain ? steps : stats.claims;
   if (context.json()) {
     JsonWriter json;
-    json.begin_object().member("claims", stats.claims).member("live_runs", stats.live_runs);
+    json.begin_object().member("steps", steps).member("live_runs", stats.live_runs);
     json.end_object();
     print_json(context, std::move(json));
   } else if (!options.quiet) {
-    print_line(context, fmt::format("{} steps carried out; {} runs have not ended",
-                                    options.drain ? steps : stats.claims, stats.live_runs));
+    print_line(context, fmt::format("{} carried out; {} not ended", counted(steps, "step", "steps"),
+                                    counted(stats.live_runs, "run has", "runs have")));
   }
   return {};
 }

@@ -1,5 +1,8 @@
 // Commands that look at runs. None of them writes.
+#include <fmt/format.h>
+
 #include <filesystem>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/store.h"
@@ -28,7 +31,7 @@ struct Sight {
     HOLDFAST_TRY(const At point, At::parse(at));
     const NamedStore store = store_of(store_option);
     HOLDFAST_TRY(Looker looker, Looker::open(store, context));
-    HOLDFAST_TRY(const RunId id, looker.inspector().find(run));
+    HOLDFAST_TRY(const RunId id, looker.find(store, run));
     return Sight{store, std::move(looker), id, point};
   }
 };
@@ -60,6 +63,39 @@ Result<RunListQuery> query_of(const ListRunsOptions& options, TimeMs now) {
   return query;
 }
 
+bool is_filtered(const ListRunsOptions& options) {
+  return !options.workflow.empty() || !options.statuses.empty() || !options.since.empty() ||
+         !options.until.empty() || !options.attributes.empty();
+}
+
+Result<RunRows> page_of(Looker& looker, const RunListQuery& query, const Moment& moment) {
+  auto page = list_runs(looker.journal(), query, moment);
+  if (!page.ok() && page.error().field("field") == "cursor") {
+    return advised(page.error(),
+                   "give what it was given with, or leave --cursor out to begin at the front");
+  }
+  return page;
+}
+
+// Plans and attempts say in many lines what the steps say in few.
+void print_changes(const std::vector<JsonChange>& changes, const Style& style, Context& context) {
+  static const std::set<std::string, std::less<>> kDetails{
+      "applied_runnables", "as_of",           "attempts",           "expired_attempts",
+      "manual_state",      "next_visible_at", "pending_dispatches", "pending_results",
+      "planned_runnables", "revisions",       "scheduled_attempts", "visible_attempts"};
+  std::vector<JsonChange> shown;
+  for (const JsonChange& change : changes) {
+    if (!kDetails.contains(change.path.substr(0, change.path.find_first_of(".[")))) {
+      shown.push_back(change);
+    }
+  }
+  print_text(context, show_changes(shown, style));
+  if (shown.size() < changes.size()) {
+    print_line(context, fmt::format("({} more in plans, attempts and revisions: --json)",
+                                    changes.size() - shown.size()));
+  }
+}
+
 Result<RunGraph> graph_of_file(const std::string& file) {
   HOLDFAST_TRY(const std::string text, read_file_argument(file));
   HOLDFAST_TRY(const auto definition, load_workflow(text, file));
@@ -79,14 +115,16 @@ Result<void> run_command(const ListRunsOptions& options, Context& context) {
   HOLDFAST_TRY(Looker looker, Looker::open(store, context));
   HOLDFAST_TRY(const Moment moment, looker.inspector().moment(point));
   HOLDFAST_TRY(RunListQuery query, query_of(options, context.clock.now()));
-  HOLDFAST_TRY(RunRows page, list_runs(looker.journal(), query, moment));
+  HOLDFAST_TRY(RunRows page, page_of(looker, query, moment));
   // A filter that few fit gives short pages: go on until there is something to show.
   while (page.rows.empty() && !page.next.empty()) {
     query.cursor = page.next;
-    HOLDFAST_TRY(page, list_runs(looker.journal(), query, moment));
+    HOLDFAST_TRY(page, page_of(looker, query, moment));
   }
   if (context.json()) {
     print_json(context, to_json(page, moment));
+  } else if (page.rows.empty() && is_filtered(options)) {
+    print_line(context, fmt::format("No run fits. All runs: holdfast list{}", store.suffix));
   } else {
     print_text(context, show_list(page, moment.now, style_of(store)));
   }
@@ -161,7 +199,7 @@ Result<void> run_command(const DiffOptions& options, Context& context) {
   if (context.json()) {
     print_json(context, to_json(difference));
   } else {
-    print_text(context, show_changes(difference.changes, style_of(sight.store)));
+    print_changes(difference.changes, style_of(sight.store), context);
   }
   return {};
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
+#include <thread>
 
 #include "cli/terminal.h"
 #include "journal/history.h"
@@ -19,6 +21,7 @@ using std::chrono::milliseconds;
 
 // Only what is shown as passing time needs a look without a change.
 constexpr milliseconds kTick{500};
+constexpr milliseconds kBetweenPictures{40};
 constexpr milliseconds kLongWait{60'000};
 constexpr std::size_t kLongLine = 2000;  // in a file nothing is cut off
 constexpr std::string_view kRunPrefix = "run:";
@@ -34,36 +37,30 @@ bool is_noise(const TimelineEvent& event) {
   return kNoise.contains(event.type);
 }
 
-std::string line_of(const LogMessage& message, const Style& style) {
-  const Ink ink = message.level == "error"     ? Ink::red
-                  : message.level == "warning" ? Ink::yellow
-                                               : Ink::cyan;
-  return fmt::format("{} {}: {}\n", style.paint(ink, message.level), message.step,
-                     one_line(message.message, 2000));
+// The run, or a child that it waits for.
+bool needs_somebody(const std::vector<Cause>& causes) {
+  return std::any_of(causes.begin(), causes.end(), [](const Cause& cause) {
+    return cause.reason == Reason::manual_intervention_required || needs_somebody(cause.causes);
+  });
 }
 
 }  // namespace
 
-void LogTape::add(const LogMessage& message) {
-  const std::scoped_lock lock(mutex_);
-  messages_.push_back(message);
+Result<Position> before_run(Journal& journal, const RunId& run) {
+  HOLDFAST_TRY(const Position head, journal.catch_up());
+  HOLDFAST_TRY(const auto entries, journal.load(run_thread(run), {}, 1));
+  return entries.empty() ? head : Position{entries.front().position.value - 1};
 }
 
-std::vector<LogMessage> LogTape::take() {
-  const std::scoped_lock lock(mutex_);
-  return std::exchange(messages_, {});
-}
-
-RunWatch::RunWatch(Looker& looker, const RunId& run, Context& context, Style style, bool quiet,
-                   LogTape& log)
+RunWatch::RunWatch(Looker& looker, const RunId& run, Position before, Context& context, Style style,
+                   bool quiet)
     : looker_(looker),
       context_(context),
       style_(std::move(style)),
       quiet_(quiet),
       live_(!quiet && wants_pictures()),
-      follower_(looker.journal(), run, Position{}),
-      screen_(context.out),
-      log_(log) {
+      follower_(looker.journal(), run, before),
+      screen_(context.out) {
   if (!live_) {
     style_.width = kLongLine;
   }
@@ -81,13 +78,9 @@ Result<void> RunWatch::catch_up() {
   HOLDFAST_TRY(const bool came, follower_.catch_up());
   static_cast<void>(came);
   for (const TimelineEvent& event : follower_.take_events()) {
-    if (!live_ && !quiet_ && !is_noise(event)) {
-      context_.out << show_event(event, run().started_at(), style_);
-    }
-  }
-  for (const LogMessage& message : log_.take()) {
-    if (!quiet_) {
-      screen_.print_above(line_of(message, style_));
+    // A picture shows how far steps are, but not what they say.
+    if (!quiet_ && (live_ ? event.type == "log_written" : !is_noise(event))) {
+      screen_.print_above(show_event(event, run().started_at(), style_));
     }
   }
   context_.out.flush();
@@ -115,13 +108,12 @@ void RunWatch::draw(const Explanation& why) {
   if (live_) {
     const TimeMs now = context_.clock.now();
     const RunGraph graph = run_graph(follower_.source(now));
-    const Timeline timeline = follower_.timeline(now);
-    screen_.draw(live_lines({graph, timeline, why}, style_, LiveScreen::height() - 1));
+    const std::vector<TimelineBar> bars = follower_.bars(now);
+    screen_.draw(live_lines({graph, bars, why}, style_, LiveScreen::height() - 1));
     return;
   }
   // In lines, only what somebody can do something about is said, and once.
-  const bool manual = why.reason == Reason::manual_intervention_required;
-  if (!manual || why.summary == said_) {
+  if (!needs_somebody(why.causes) || why.summary == said_) {
     return;
   }
   said_ = why.summary;
@@ -134,7 +126,9 @@ void RunWatch::draw(const Explanation& why) {
   context_.out.flush();
 }
 
+// Not more often than somebody can see: the run may be large and its steps short.
 Result<void> RunWatch::wait() {
+  std::this_thread::sleep_for(kBetweenPictures);
   return looker_.journal().log().wait_for_change(follower_.position(), live_ ? kTick : kLongWait);
 }
 
@@ -186,11 +180,6 @@ Result<void> WorkWatch::print_new() {
       }
       position_ = batch.position;
     }
-  }
-  for (const LogMessage& message : log_.take()) {
-    context_.out << fmt::format("{}  {}  {}", format_time(TimeMs{message.at_ms}),
-                                message.run_id.substr(message.run_id.size() - kShownIdBytes),
-                                line_of(message, style_));
   }
   context_.out.flush();
   return {};

@@ -4,9 +4,7 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "cli/live_screen.h"
 #include "cli/store.h"
@@ -15,21 +13,14 @@
 
 namespace holdfast {
 
-// What log steps say, from the engine's thread to whoever prints.
-class LogTape {
- public:
-  void add(const LogMessage& message);
-  std::vector<LogMessage> take();
-
- private:
-  std::mutex mutex_;
-  std::vector<LogMessage> messages_;
-};
+// The newest position before anything about the run.
+Result<Position> before_run(Journal& journal, const RunId& run);
 
 class RunWatch {
  public:
-  RunWatch(Looker& looker, const RunId& run, Context& context, Style style, bool quiet,
-           LogTape& log);
+  // before: where nothing of the run has happened yet.
+  RunWatch(Looker& looker, const RunId& run, Position before, Context& context, Style style,
+           bool quiet);
 
   // Which run it is, before anything else.
   void announce(bool existed);
@@ -52,7 +43,6 @@ class RunWatch {
   bool live_;  // a picture, not lines
   RunFollower follower_;
   LiveScreen screen_;
-  LogTape& log_;
   std::map<RunId, StoredRun> children_;
   std::string said_;  // what was last waited for
 };
@@ -60,8 +50,8 @@ class RunWatch {
 // Every event of every run that comes after it was begun.
 class WorkWatch {
  public:
-  WorkWatch(Looker& looker, Context& context, Style style, bool quiet, LogTape& log)
-      : looker_(looker), context_(context), style_(std::move(style)), quiet_(quiet), log_(log) {}
+  WorkWatch(Looker& looker, Context& context, Style style, bool quiet)
+      : looker_(looker), context_(context), style_(std::move(style)), quiet_(quiet) {}
 
   Result<void> begin();
   // Prints until stop() is called, then the rest.
@@ -77,7 +67,6 @@ class WorkWatch {
   Context& context_;
   Style style_;
   bool quiet_;
-  LogTape& log_;
   Position position_;
   std::atomic<bool> stopped_ = false;
   std::map<RunId, TimelineBuilder> runs_;

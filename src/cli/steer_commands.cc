@@ -18,23 +18,45 @@ namespace {
 struct Steered {
   NamedStore store;
   std::string run;
+  Looker looker;
+  Position before;  // the command came after it
   Engine engine;
 
   static Result<Steered> find(const std::string& store_option, const std::string& run,
                               Context& context) {
     const NamedStore store = store_of(store_option);
-    std::string id;
-    {
-      HOLDFAST_TRY(Looker looker, Looker::open(store, context));
-      HOLDFAST_TRY(const RunId found, looker.inspector().find(run));
-      id = to_string(found);
-    }
+    HOLDFAST_TRY(Looker looker, Looker::open(store, context));
+    HOLDFAST_TRY(const RunId found, looker.find(store, run));
+    HOLDFAST_TRY(const Position before, looker.journal().catch_up());
     EngineOptions options;
     options.create = false;
     HOLDFAST_TRY(Engine engine, open_engine(store, options));
-    return Steered{store, std::move(id), std::move(engine)};
+    return Steered{store, to_string(found), std::move(looker), before, std::move(engine)};
   }
 };
+
+// Of a command that does not fit where the run is: says how to see where that is.
+Result<void> taken(const Steered& steered, Result<void> done) {
+  if (!done.ok() && (done.error().code() == ErrorCode::terminal_run ||
+                     done.error().code() == ErrorCode::invalid_transition ||
+                     done.error().code() == ErrorCode::stale_manual_resolution)) {
+    return advised(done.error(), fmt::format("`holdfast explain {}{}` says what can be done",
+                                             steered.run, steered.store.suffix));
+  }
+  return done;
+}
+
+// What log steps said because of the command.
+Result<void> print_log_lines(Steered& steered, Context& context) {
+  HOLDFAST_TRY(const RunId run, parse_run_id(steered.run));
+  HOLDFAST_TRY(const Timeline timeline, steered.looker.inspector().timeline(run));
+  for (const TimelineEvent& event : timeline.events) {
+    if (event.type == "log_written" && event.position > steered.before) {
+      print_line(context, event.summary);
+    }
+  }
+  return {};
+}
 
 // What was done, and what the run does now.
 Result<void> report(Steered& steered, std::string_view done, Context& context) {
@@ -44,6 +66,7 @@ Result<void> report(Steered& steered, std::string_view done, Context& context) {
     return {};
   }
   print_line(context, fmt::format("run {} {}", steered.run, done));
+  HOLDFAST_CHECK(print_log_lines(steered, context));
   print_line(context, fmt::format("it {}", why.summary));
   for (const NextStep& next : why.next_steps) {
     if (!why.terminal && !next.command.empty()) {
@@ -97,6 +120,7 @@ Result<void> run_command(const StartRunOptions& options, Context& context) {
     // Before the store is made: a file with faults leaves nothing behind.
     HOLDFAST_TRY(const std::string text, read_file_argument(workflow));
     HOLDFAST_TRY(definition, load_workflow(text, options.workflow));
+    HOLDFAST_CHECK(check_start(*definition, options.id, options.trigger));
     workflow = definition->workflow().str();
   }
   EngineOptions engine_options;
@@ -126,7 +150,7 @@ Result<void> run_command(const CancelRunOptions& options, Context& context) {
   cancel.comment = options.comment;
   cancel.idempotency_key = options.key;
   cancel.mode = mode_of(options);
-  HOLDFAST_CHECK(steered.engine.cancel(steered.run, cancel));
+  HOLDFAST_CHECK(taken(steered, steered.engine.cancel(steered.run, cancel)));
   return report(steered, "is told to end", context);
 }
 
@@ -137,7 +161,7 @@ Result<void> run_command(const SignalRunOptions& options, Context& context) {
   signal.correlation = options.correlation;
   signal.idempotency_key = options.key;
   signal.actor = options.actor;
-  HOLDFAST_CHECK(steered.engine.signal(steered.run, options.event, data, signal));
+  HOLDFAST_CHECK(taken(steered, steered.engine.signal(steered.run, options.event, data, signal)));
   return report(steered, fmt::format("got event {}", options.event), context);
 }
 
@@ -150,13 +174,13 @@ Result<void> run_command(const ResolveOptions& options, Context& context) {
   decision.idempotency_key = options.key;
   switch (options.verb) {
     case ResolveOptions::Verb::resume:
-      HOLDFAST_CHECK(steered.engine.resume(steered.run, decision));
+      HOLDFAST_CHECK(taken(steered, steered.engine.resume(steered.run, decision)));
       return report(steered, "is resumed", context);
     case ResolveOptions::Verb::approve:
-      HOLDFAST_CHECK(steered.engine.approve(steered.run, decision));
+      HOLDFAST_CHECK(taken(steered, steered.engine.approve(steered.run, decision)));
       return report(steered, fmt::format("is approved by {}", options.actor), context);
     case ResolveOptions::Verb::reject:
-      HOLDFAST_CHECK(steered.engine.reject(steered.run, decision));
+      HOLDFAST_CHECK(taken(steered, steered.engine.reject(steered.run, decision)));
       return report(steered, fmt::format("is rejected by {}", options.actor), context);
   }
   return {};
@@ -173,7 +197,11 @@ Result<void> run_command(const ReplayRunOptions& options, Context& context) {
   replay.run_id = options.id;
   replay.actor = options.actor;
   replay.comment = options.comment;
-  HOLDFAST_TRY(const StartedRun started, steered.engine.replay(steered.run, replay));
+  auto replayed = steered.engine.replay(steered.run, replay);
+  if (!replayed.ok() && replayed.error().code() == ErrorCode::unsafe_replay) {
+    return advised(replayed.error(), "--allow-irreversible repeats it all the same");
+  }
+  HOLDFAST_TRY(const StartedRun started, std::move(replayed));
   report_started(started, steered.store, context);
   return {};
 }

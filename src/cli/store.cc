@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "journal/open_journal.h"
 
@@ -74,13 +75,54 @@ Result<Looker> Looker::open(const NamedStore& store, Context& context) {
   return Looker(std::move(journal).value(), context.clock);
 }
 
+Result<RunId> Looker::find(const NamedStore& store, const std::string& run) {
+  const std::string advice = fmt::format("`holdfast list{}` shows what there is", store.suffix);
+  auto found = inspector().find(run);
+  if (!found.ok()) {
+    return found.error().code() == ErrorCode::run_not_found ? advised(found.error(), advice)
+                                                            : found.error();
+  }
+  // A whole id is taken as it is.
+  HOLDFAST_CHECK(journal_->catch_up());
+  HOLDFAST_TRY(const auto entries, journal_->load(run_thread(found.value()), {}, 1));
+  if (entries.empty()) {
+    return Error{ErrorCode::run_not_found, fmt::format("there is no run {}; {}", run, advice)}.with(
+        "run_id", run);
+  }
+  return found;
+}
+
 Result<Engine> open_engine(const NamedStore& store, EngineOptions options) {
   options.all_queues = options.queues.empty();
+  options.source = "cli";
   auto engine = Engine::open(store.url, options);
   if (!engine.ok() && engine.error().code() == ErrorCode::not_found) {
     return no_store(store, engine.error());
   }
   return engine;
+}
+
+Error advised(const Error& error, std::string_view advice) {
+  Error told(error.code(), fmt::format("{}; {}", error.message(), advice));
+  for (const auto& [name, value] : error.fields()) {
+    std::move(told).with(name, value);
+  }
+  for (const std::string& frame : error.context()) {
+    std::move(told).in(frame);
+  }
+  return std::move(told).with(error.what_next());
+}
+
+Result<void> check_start(const Definition& definition, const std::string& run_id,
+                         const std::string& trigger) {
+  if (!run_id.empty()) {
+    HOLDFAST_CHECK(parse_run_id(run_id));
+  }
+  if (!trigger.empty() && definition.find_trigger(trigger) == nullptr) {
+    return Error{ErrorCode::invalid_trigger, fmt::format("workflow {} has no trigger {}",
+                                                         definition.workflow().view(), trigger)};
+  }
+  return {};
 }
 
 Style style_of(const NamedStore& store) {
@@ -94,7 +136,9 @@ Style style_of(const NamedStore& store) {
     style.width = std::max<std::size_t>(size.ws_col, kNarrowest);
   } else {
     constexpr std::size_t kOfFiles = 120;
-    style.width = kOfFiles;
+    const char* const columns = getenv("COLUMNS");
+    const auto asked = parse_decimal(columns == nullptr ? "" : columns);
+    style.width = std::max<std::size_t>(asked.value_or(kOfFiles), 60);
   }
   return style;
 }
@@ -145,7 +189,13 @@ Result<std::string> json_argument(std::string_view field, const std::string& arg
   }
   const auto json = JsonText::parse(text);
   if (!json.ok()) {
-    return Error{ErrorCode::invalid_json, fmt::format("--{}: {}", field, json.error().message())}
+    return Error{ErrorCode::invalid_json, fmt::format("--{} needs a JSON object, @FILE or -: {}",
+                                                      field, json.error().message())}
+        .with("field", field);
+  }
+  if (!json.value().view().starts_with('{')) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("--{} needs a JSON object: {{\"name\":\"value\"}}", field)}
         .with("field", field);
   }
   return text;

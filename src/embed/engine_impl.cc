@@ -100,6 +100,7 @@ class NoticeGiver final : public DispatchNotifier {
 
 Engine::Impl::Impl(const EngineOptions& options)
     : all_queues_(options.all_queues),
+      source_(options.source),
       queues_(options.queues.begin(), options.queues.end()),
       handlers_(std::make_shared<const HandlerTable>()) {
   queues_.insert(SharedText(kDefaultQueue));
@@ -223,7 +224,7 @@ Result<StartedRun> Engine::Impl::start(std::string_view workflow, std::string_vi
   }
   command.queue = options.queue;
   command.trigger = options.trigger;
-  command.source.source = "embedded";
+  command.source.source = source_;
   command.source.actor = options.actor;
   command.source.comment = options.comment;
   command.source.idempotency_key = options.idempotency_key;

@@ -69,6 +69,7 @@ class Engine::Impl {
   std::unique_ptr<CommitObserver> observer_;
   std::unique_ptr<Loop> loop_;
   const bool all_queues_;
+  const SharedText source_;  // of commands
 
   std::mutex mutex_;  // guards what follows
   std::set<SharedText> queues_;

@@ -6,8 +6,6 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::string_view kSource = "embedded";
-
 OnCancel on_cancel(CancelMode mode) {
   switch (mode) {
     case CancelMode::as_defined:
@@ -40,7 +38,7 @@ Result<void> Engine::Impl::decide(const RunId& run, Decision decision) {
 
 Result<void> Engine::Impl::cancel(const RunId& run, const CancelOptions& options) {
   CommandSource source;
-  source.source = kSource;
+  source.source = source_;
   source.actor = options.actor;
   source.comment = options.comment;
   source.idempotency_key = options.idempotency_key;
@@ -54,7 +52,7 @@ Result<void> Engine::Impl::resolve(const RunId& run, ManualAction action,
   ResolveStep command;
   command.action = action;
   command.step = options.step;
-  command.source.source = kSource;
+  command.source.source = source_;
   command.source.actor = options.actor;
   command.source.comment = options.comment;
   command.source.idempotency_key = options.idempotency_key;
@@ -72,7 +70,7 @@ Result<void> Engine::Impl::signal(const RunId& run, std::string_view event,
   command.event = event;
   command.correlation = options.correlation;
   HOLDFAST_TRY(command.payload, object_of("payload", payload));
-  command.source.source = kSource;
+  command.source.source = source_;
   command.source.actor = options.actor;
   command.source.idempotency_key = options.idempotency_key.empty()
                                        ? to_string(make_uuid(clock_.now(), random_))

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "view/attempts.h"
-#include "view/causes.h"
 #include "view/deadline.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -39,7 +39,7 @@ class Doctor {
   }
 
   Result<Diagnosis> look() && {
-    look_at_debts();
+    HOLDFAST_CHECK(look_at_debts());
     for (const auto& [name, queue] : state_.queues()) {
       look_at_queue(*queue);
     }
@@ -62,35 +62,34 @@ class Doctor {
     }
   }
 
-  void look_at_debts() {
+  Result<void> look_at_debts() {
     const Debts& debts = state_.debts();
     for (const auto& [key, run] : debts.unscheduled) {
-      found("unfinished_facts",
-            {to_string(run), "", fmt::format("{} is planned and in no queue", key.view()), kWork});
+      found("unfinished_facts", {to_string(run), step_of_key(key.view()),
+                                 fmt::format("{} is planned and in no queue", key.view()), kWork});
     }
-    for (const auto& [what, pending] :
-         {std::pair("result", &debts.unapplied), {"failure", &debts.unprogressed}}) {
-      for (const auto& [key, queue] : *pending) {
-        found("unfinished_facts",
-              {"", "",
-               fmt::format("the {} of {} is stored and the run did not go on", what, key.view()),
-               kWork});
-      }
-    }
+    look_at_reports("result", debts.unapplied);
+    look_at_reports("failure", debts.unprogressed);
     for (const auto& [child, link] : debts.children) {
-      if (!state_.is_live(child)) {
-        look_for_child(child, link);
+      // It may have been started and ended since.
+      HOLDFAST_TRY(const auto started, source_of(child));
+      if (!started.has_value()) {
+        found("unfinished_facts",
+              {to_string(link.run_id), link.origin.step.str(),
+               fmt::format("child run {} is linked and was not started", to_string(child)), kWork});
       }
     }
+    return {};
   }
 
-  // It may have been started and ended since.
-  void look_for_child(const RunId& child, const ChildRunStarted& link) {
-    const auto exists = state_.run_exists(child);
-    if (exists.ok() && !exists.value()) {
+  void look_at_reports(std::string_view what, const std::map<SharedText, SharedText>& reports) {
+    for (const auto& [key, queue] : reports) {
+      const Attempt* attempt = state_.queue(queue).find(key.view());
       found("unfinished_facts",
-            {to_string(link.run_id), link.origin.step.str(),
-             fmt::format("child run {} is linked and was not started", to_string(child)), kWork});
+            {attempt == nullptr ? "" : to_string(attempt->run_id),
+             attempt == nullptr ? "" : attempt->step.str(),
+             fmt::format("the {} of {} is stored and the run did not go on", what, key.view()),
+             kWork});
     }
   }
 
@@ -160,12 +159,17 @@ class Doctor {
     if (why.reason >= Reason::idle) {
       found("wake_up_sources", {text, "", why.summary, explain(id)});
     }
-    for (const Cause& cause : why.causes) {
-      if (cause.reason == Reason::manual_intervention_required) {
-        found("manual_intervention",
-              {text, cause.step, cause.summary,
-               cause.next_actions.empty() ? explain(id) : cause.next_actions.front().command});
-      }
+    for (const auto& [step, boundary] : run.boundaries()) {
+      // An explanation does not list everything.
+      const auto cause =
+          std::find_if(why.causes.begin(), why.causes.end(),
+                       [&, &name = step](const Cause& one) { return one.step == name.view(); });
+      const bool listed = cause != why.causes.end() && !cause->next_actions.empty();
+      found(
+          "manual_intervention",
+          {text, step.str(),
+           listed ? cause->summary : fmt::format("waits since {}", format_time(boundary.paused_at)),
+           listed ? cause->next_actions.front().command : explain(id)});
     }
     for (const PlannedRunnable* planned : run.runnables()) {
       const auto deadline = planned->applied ? std::nullopt : deadline_of(planned->plan);

@@ -104,6 +104,9 @@ Result<Inspector::Difference> Inspector::diff(const RunId& run, const At& from, 
   HOLDFAST_TRY(const JsonText before, snapshot_at(run, difference.from));
   HOLDFAST_TRY(const JsonText after, snapshot_at(run, difference.to));
   difference.changes = json_diff(before.view(), after.view());
+  // The points themselves are in from and to.
+  std::erase_if(difference.changes,
+                [](const JsonChange& change) { return change.path.starts_with("as_of."); });
   return difference;
 }
 

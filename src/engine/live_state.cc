@@ -6,7 +6,6 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::uint8_t kRunCheckpointVersion = 2;
 constexpr std::string_view kRunPrefix = "run:";
 constexpr std::string_view kDispatchPrefix = "dispatch:";
 constexpr std::string_view kDefinitionPrefix = "definition:";
@@ -66,20 +65,8 @@ Result<bool> LiveState::run_exists(const RunId& id) {
 }
 
 Result<std::unique_ptr<RunProjection>> LiveState::load(const RunId& id) {
-  const ThreadId thread = run_thread(id);
-  std::unique_ptr<RunProjection> projection;
-  HOLDFAST_TRY(const auto checkpoint, journal_->find_checkpoint(thread, kRunCheckpointVersion));
-  if (checkpoint.has_value() && !horizon_.has_value()) {
-    auto stored = RunProjection::decode(checkpoint->data);
-    if (stored.ok() && stored.value()->run_id() == id &&
-        stored.value()->revision() == checkpoint->revision) {
-      projection = std::move(stored).value();
-    }
-  }
-  if (projection == nullptr) {
-    projection = std::make_unique<RunProjection>(id);
-  }
-  HOLDFAST_TRY(const auto entries, journal_->load(thread, projection->revision()));
+  auto projection = std::make_unique<RunProjection>(id);
+  HOLDFAST_TRY(const auto entries, journal_->load(run_thread(id)));
   for (const Entry& entry : entries) {
     if (!horizon_.has_value() || entry.position <= *horizon_) {
       projection->fold(entry);

@@ -25,6 +25,9 @@ constexpr std::chrono::milliseconds kQuiet{1000};
 constexpr std::uint64_t kSealAnyway = 16;
 constexpr std::size_t kSealStep = 1U << 20U;
 
+// Host and process are in the name already: this tells their incarnations apart.
+constexpr std::size_t kOwnerBytes = 6;
+
 std::string random_text(Random& random, std::size_t bytes) {
   std::vector<std::byte> buffer(bytes);
   random.fill(buffer);
@@ -52,7 +55,7 @@ Loop::Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random,
       clock_(clock),
       random_(random),
       options_(options),
-      owner_id_(fmt::format("{}-{}", options.owner, random_text(random, 16))),
+      owner_id_(fmt::format("{}-{}", options.owner, random_text(random, kOwnerBytes))),
       definitions_(*journal_),
       core_(*journal_, definitions_, core_options(options)) {}
 

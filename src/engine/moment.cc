@@ -130,6 +130,10 @@ Result<Moment> find_moment(Journal& journal, const At& at, TimeMs now,
   const TimeMs time = at.kind == At::Kind::time
                           ? at.time
                           : TimeMs{now.value - static_cast<std::int64_t>(at.number)};
+  if (time > now) {
+    return bad_moment(
+        fmt::format("{} has not come yet: it is {}", format_time(time), format_time(now)));
+  }
   HOLDFAST_TRY(const Position position, newest_by(journal, head, time));
   return Moment{position, time};
 }

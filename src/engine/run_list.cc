@@ -8,7 +8,6 @@
 #include "base/encoding.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "engine/stored_run.h"
 
 namespace holdfast {
 
@@ -36,17 +35,20 @@ Result<std::uint64_t> place_of(const RunListQuery& query, std::uint64_t revision
   if (query.cursor.empty()) {
     return query.newest_first ? revision : 0;
   }
-  const std::size_t dash = query.cursor.find('-');
-  const auto at = dash == std::string::npos
-                      ? std::nullopt
-                      : parse_decimal(std::string_view(query.cursor).substr(dash + 1));
-  if (!at.has_value() || *at > revision) {
-    return bad_query("cursor", "the cursor is not one that a list gave")
-        .with("reason", "malformed");
-  }
-  if (query.cursor.substr(0, dash) != signature_of(query)) {
+  const std::string_view cursor = query.cursor;
+  const std::size_t dash = cursor.find('-');
+  const auto at =
+      dash == std::string_view::npos ? std::nullopt : parse_decimal(cursor.substr(dash + 1));
+  const std::string_view signature = cursor.substr(0, dash);
+  const bool ours = at.has_value() && signature.size() == kQuerySignature &&
+                    signature.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (ours && signature != signature_of(query)) {
     return bad_query("cursor", "the cursor belongs to a list with other filters")
         .with("reason", "query_mismatch");
+  }
+  if (!ours || *at > revision) {
+    return bad_query("cursor", "the cursor is not one that a list gave")
+        .with("reason", "malformed");
   }
   return *at;
 }
@@ -132,14 +134,18 @@ std::optional<RunRow> row_of(const Entry& entry) {
   return row;
 }
 
-// A run without entries of its own stays new.
-Result<void> fill_in_run(Journal& journal, RunRow& row, const Moment& moment) {
+// A run without entries of its own stays new. What follows from its definition is not needed.
+Result<void> fill_in_run(Journal& journal, RunRow& row, const Moment& moment, BatchCache& cache) {
   HOLDFAST_TRY(const RunId id, parse_run_id(row.run_id));
-  const auto stored = read_run_thread(journal, id, moment.position);
-  if (stored.ok()) {
-    fill_in(row, *stored.value().run);
-  } else if (stored.error().code() != ErrorCode::run_not_found) {
-    return stored.error();
+  HOLDFAST_TRY(const auto entries, journal.load(run_thread(id), {}, SIZE_MAX, &cache));
+  RunProjection run(id);
+  for (const Entry& entry : entries) {
+    if (entry.position <= moment.position) {
+      run.fold(entry);
+    }
+  }
+  if (run.revision() > Revision{0}) {
+    fill_in(row, run);
   }
   return {};
 }
@@ -155,6 +161,7 @@ Result<RunRows> list_runs(Journal& journal, const RunListQuery& query, const Mom
   HOLDFAST_TRY(const std::uint64_t revision, revision_at(journal, thread, moment));
   HOLDFAST_TRY(const std::uint64_t place, place_of(query, revision));
   Catalog catalog(journal, thread, query.newest_first, revision, place);
+  BatchCache cache;  // runs that are listed together were mostly carried out together
   RunRows page;
   for (std::size_t looked_at = 0; !catalog.at_end(); ++looked_at) {
     if (page.rows.size() == query.limit || looked_at == kMaxLookedAt) {
@@ -164,7 +171,7 @@ Result<RunRows> list_runs(Journal& journal, const RunListQuery& query, const Mom
     HOLDFAST_TRY(const Entry* entry, catalog.next());
     auto row = row_of(*entry);
     if (row.has_value()) {
-      HOLDFAST_CHECK(fill_in_run(journal, *row, moment));
+      HOLDFAST_CHECK(fill_in_run(journal, *row, moment, cache));
       if (query.filter.matches(*row)) {
         page.rows.push_back(*std::move(row));
       }
@@ -202,15 +209,21 @@ Result<RunId> find_run(Journal& journal, std::string_view part, const Moment& mo
   }
   HOLDFAST_TRY(const std::uint64_t revision, revision_at(journal, catalog_thread(), moment));
   Catalog catalog(journal, catalog_thread(), true, revision, revision);
+  BatchCache cache;
   std::optional<std::string> found;
   while (!catalog.at_end()) {
     HOLDFAST_TRY(const Entry* entry, catalog.next());
-    const auto row = row_of(*entry);
+    auto row = row_of(*entry);
     if (!row.has_value() ||
         (!latest && !row->run_id.starts_with(part) && !row->run_id.ends_with(part))) {
       continue;
     }
     if (latest) {
+      // What somebody started, not what that started in turn.
+      HOLDFAST_CHECK(fill_in_run(journal, *row, moment, cache));
+      if (!row->parent.empty()) {
+        continue;
+      }
       return parse_run_id(row->run_id);
     }
     if (found.has_value() && *found != row->run_id) {

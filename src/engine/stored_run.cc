@@ -167,11 +167,6 @@ RunSource StoredRun::source(Position position, TimeMs now) const {
   return source;
 }
 
-Result<StoredRun> read_run_thread(Journal& journal, const RunId& id, Position last) {
-  HOLDFAST_TRY(Thread thread, read_thread(journal, id, last));
-  return std::move(thread.stored);
-}
-
 Result<StoredRun> read_stored_run(Journal& journal, const RunId& id, Position last) {
   HOLDFAST_TRY(Thread thread, read_thread(journal, id, last));
   const std::string name = "run:" + to_string(id);

@@ -26,11 +26,9 @@ struct StoredRun {
   [[nodiscard]] RunSource source(Position position, TimeMs now) const;
 };
 
-// All of them look at nothing that came after `last`, and give run_not_found when there was no
+// These look at nothing that came after `last`, and give run_not_found when there was no
 // such run by then.
 
-// The run thread only, with its definition if that is known: queues stay empty.
-Result<StoredRun> read_run_thread(Journal& journal, const RunId& id, Position last);
 // With everything the queues said about it up to its end.
 Result<StoredRun> read_stored_run(Journal& journal, const RunId& id, Position last);
 // Every entry about the run up to its end, and those of its own thread after that, in the order
@@ -52,7 +50,7 @@ class RunFollower {
   [[nodiscard]] Position position() const { return position_; }
   [[nodiscard]] const RunProjection& run() const { return *stored_.run; }
   [[nodiscard]] RunSource source(TimeMs now) const { return stored_.source(position_, now); }
-  [[nodiscard]] Timeline timeline(TimeMs now) const { return events_.timeline(now); }
+  [[nodiscard]] std::vector<TimelineBar> bars(TimeMs now) const { return events_.bars(now); }
   std::vector<TimelineEvent> take_events() { return events_.take_events(); }
 
  private:

@@ -3,13 +3,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sqlite3.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <memory>
 
 #include "base/encoding.h"
 
@@ -124,6 +129,34 @@ Result<void> check_length(const std::string& path, std::string_view header, std:
   return {};
 }
 
+// Read as SQLite reads. A descriptor of our own must not be used: closing it would take away the
+// locks that connections of this process hold on the file, and another process that closes its
+// connection would then delete the write-ahead log under them.
+Result<std::string> read_header(const std::string& path, std::uint64_t bytes) {
+  if (access(path.c_str(), R_OK) != 0) {
+    return system_error(path, errno);
+  }
+  sqlite3_vfs* const vfs = sqlite3_vfs_find(nullptr);
+  const auto storage = std::make_unique<std::max_align_t[]>(
+      static_cast<std::size_t>(vfs->szOsFile) / sizeof(std::max_align_t) + 1);
+  auto* const file = reinterpret_cast<sqlite3_file*>(storage.get());
+  std::error_code failed;
+  const std::string real = std::filesystem::canonical(path, failed).string();  // no symbolic links
+  if (failed) {
+    return system_error(path, failed.value());
+  }
+  const std::string name = real + '\0';  // the VFS wants two zeros at the end
+  if (vfs->xOpen(vfs, name.c_str(), file, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB, nullptr) !=
+      SQLITE_OK) {
+    return Error{ErrorCode::io_error, path + " cannot be opened"};
+  }
+  std::string header(bytes, '\0');
+  const int code = file->pMethods->xRead(file, header.data(), static_cast<int>(bytes), 0);
+  file->pMethods->xClose(file);
+  return code == SQLITE_OK ? Result<std::string>(std::move(header))
+                           : Error{ErrorCode::io_error, path + " cannot be read"};
+}
+
 std::string_view view_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -158,21 +191,12 @@ Result<SqliteFileKind> inspect_sqlite_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) {
     return Error{ErrorCode::not_a_journal, path + " is not a regular file"};
   }
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    return system_error(path, errno);
-  }
-  std::array<char, kHeaderSize> header{};
-  const ssize_t got = pread(descriptor, header.data(), header.size(), 0);
-  const int failed = errno;
-  close(descriptor);
-  if (got < 0) {
-    return system_error(path, failed);
-  }
-  const std::string_view seen(header.data(), static_cast<std::size_t>(got));
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  HOLDFAST_TRY(const std::string seen,
+               read_header(path, std::min<std::uint64_t>(size, kHeaderSize)));
   HOLDFAST_TRY(const SqliteFileKind kind, judge_header(path, seen));
   if (kind == SqliteFileKind::journal) {
-    HOLDFAST_CHECK(check_length(path, seen, static_cast<std::uint64_t>(status.st_size)));
+    HOLDFAST_CHECK(check_length(path, seen, size));
   }
   return kind;
 }

@@ -22,9 +22,9 @@ struct Times {
   bool open = false;
 };
 
-std::map<std::string, Times> times_of(const Timeline& timeline) {
+std::map<std::string, Times> times_of(const std::vector<TimelineBar>& bars) {
   std::map<std::string, Times> times;
-  for (const TimelineBar& bar : timeline.bars) {
+  for (const TimelineBar& bar : bars) {
     const Activation activation = parse_activation(bar.step);
     Times& step = times[activation.compensation ? bar.step : std::string(activation.step)];
     if (bar.started_at.has_value()) {
@@ -79,7 +79,7 @@ std::string step_line(const GraphNode& node, const Times& times, const LivePictu
   if (node.visits > 1) {
     add(fmt::format("visit {}", node.visits));
   }
-  add(elapsed_of(times, picture.timeline.now));
+  add(elapsed_of(times, picture.why.now));
   if (!node.error.empty() && node.status != "completed") {
     add(error_text(node.error));
   }
@@ -101,10 +101,19 @@ std::vector<std::string> waiting_lines(const LivePicture& picture, const Style& 
   const std::string text = one_line(why.summary, 1000);
   lines.push_back(
       style.paint(Ink::yellow, columns_of(text) > style.width ? padded(text, style.width) : text));
-  for (const NextAction& next : why.next_actions) {
-    // Whoever sees this has an engine process already.
-    if (!next.command.empty() && !next.command.starts_with("holdfast work")) {
-      lines.push_back("  " + next.command + style.command_suffix);
+  const auto offer = [&](const std::vector<NextAction>& actions) {
+    for (const NextAction& next : actions) {
+      // Whoever sees this has an engine process already.
+      if (!next.command.empty() && !next.command.starts_with("holdfast work")) {
+        lines.push_back("  " + next.command + style.command_suffix);
+      }
+    }
+  };
+  offer(why.next_actions);
+  // Others may wait for somebody too.
+  for (const Cause& cause : why.causes) {
+    if (cause.reason == Reason::manual_intervention_required && cause.step != why.step) {
+      offer(cause.next_actions);
     }
   }
   return lines;
@@ -114,7 +123,7 @@ std::vector<std::string> waiting_lines(const LivePicture& picture, const Style& 
 
 std::vector<std::string> live_lines(const LivePicture& picture, const Style& style,
                                     std::size_t height) {
-  const auto times = times_of(picture.timeline);
+  const auto times = times_of(picture.bars);
   std::vector<std::string> below = waiting_lines(picture, style);
   constexpr std::size_t kMaxBelow = 6;
   below.resize(std::min(below.size(), kMaxBelow));

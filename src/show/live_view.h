@@ -13,7 +13,7 @@ namespace holdfast {
 
 struct LivePicture {
   const RunGraph& graph;
-  const Timeline& timeline;
+  const std::vector<TimelineBar>& bars;
   const Explanation& why;
 };
 

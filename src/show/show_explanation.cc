@@ -36,7 +36,7 @@ std::string_view own_summary(const Cause& cause) {
   for (const Cause& below : cause.causes) {
     if (!below.summary.empty() && text.ends_with(below.summary)) {
       text.remove_suffix(below.summary.size());
-      for (const std::string_view joint : {", which ", ": "}) {
+      for (const std::string_view joint : {", which ", " and ", ": "}) {
         if (text.ends_with(joint)) {
           text.remove_suffix(joint.size());
         }

@@ -71,6 +71,11 @@ class GraphTree {
         joins_[edge.to] += edge.on.empty() ? 1U : 0U;
       }
     }
+    // What was followed is drawn before what was not: a step stands where the run came from.
+    for (auto& [from, edges] : out_) {
+      std::stable_partition(edges.begin(), edges.end(),
+                            [](const GraphEdge* edge) { return edge->status != "skipped"; });
+    }
   }
 
   std::string text() && {

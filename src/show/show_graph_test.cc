@@ -70,10 +70,10 @@ order version 1  running
 run 00000000-0000-0000-0000-000000000001
 
 pay             failed
-├─ ok: thank    waiting  route skipped
 ├─ error when {"equals":"declined","path":"error.cod.. (undo): ask *  pending
 │  ├─ ok: -> complete
 │  └─ error: -> fail
+├─ ok: thank    waiting  route skipped
 └─ error: late  waiting  route skipped  ok -> complete
 
 * the run is here

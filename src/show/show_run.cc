@@ -139,7 +139,11 @@ class RunText {
       value("Input", short_json(run_.started()->input, kMaxValue), Ink::plain);
     }
     if (run_.is_terminal()) {
-      value("Result", short_json(run_.terminal()->result, kMaxValue), Ink::plain);
+      const bool completed = run_.terminal()->status == TerminalStatus::completed;
+      const Payload& result = run_.terminal()->result;
+      value("Result",
+            completed ? short_json(result.empty() ? run_.context() : result, kMaxValue) : "",
+            Ink::plain);
       value("Error", short_error(run_.terminal()->error, kMaxValue), Ink::red);
     } else if (run_.rare().compensation.has_value()) {
       value("Error", short_error(run_.rare().compensation->error, kMaxValue), Ink::red);

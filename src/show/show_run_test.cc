@@ -122,6 +122,7 @@ STEP     STATUS     ATTEMPTS  RESULT OR ERROR
 reserve  completed         1  {"reservation":"r-1"}
 
 Input: {"order":17}
+Result: {"order":17,"reservation":"r-1"}
 
 What to do next:
   repeat it as a new run

@@ -45,7 +45,8 @@ std::string counts_text(const std::map<std::string, std::uint64_t>& counts) {
                    [](const auto& left, const auto& right) { return left.second > right.second; });
   std::string text;
   for (const auto& [name, number] : sorted) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, with_thousands(number));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", handler_text(name),
+                        with_thousands(number));
   }
   return text;
 }

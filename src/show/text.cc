@@ -5,49 +5,15 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "view/words.h"
 #include "workflow/redact.h"
 
 namespace holdfast {
 
 namespace {
 
-// Control characters of ASCII and of Unicode, and what turns the direction of writing around.
-bool is_harmful(std::string_view character) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(character[at]); };
-  if (character.size() == 1) {
-    return byte(0) < 0x20U || byte(0) == 0x7fU;
-  }
-  if (character.size() == 2) {
-    return byte(0) == 0xc2U && byte(1) < 0xa0U;
-  }
-  if (character.size() != 3 || byte(0) != 0xe2U) {
-    return false;
-  }
-  return (byte(1) == 0x80U &&
-          (byte(2) == 0x8eU || byte(2) == 0x8fU || (byte(2) >= 0xa8U && byte(2) <= 0xaeU))) ||
-         (byte(1) == 0x81U && byte(2) >= 0xa6U && byte(2) <= 0xa9U);
-}
-
 constexpr std::size_t kMaxBytesPerColumn = 16;
 
 }  // namespace
-
-std::string harmless(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t length = utf8_sequence_length(text);
-    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
-    if (length == 0 || is_harmful(character)) {
-      out += ' ';
-    } else {
-      out += character;
-    }
-    text.remove_prefix(character.size());
-  }
-  return out;
-}
 
 std::string short_text(std::string_view text, std::size_t columns) {
   // A payload may be long, and only its beginning is looked at.

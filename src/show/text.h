@@ -9,13 +9,11 @@
 #include "base/clock.h"
 #include "base/shared_text.h"
 #include "show/style.h"
+#include "view/words.h"
 
 namespace holdfast {
 
-// What somebody wrote, as it may stand in a line: everything that a terminal could take for more
-// than a character is a space.
-std::string harmless(std::string_view text);
-// The same, cut off at so many columns.
+// What somebody wrote, harmless (view/words.h) and cut off at so many columns.
 std::string short_text(std::string_view text, std::size_t columns);
 // JSON without secrets; and what an error says, without them.
 std::string short_json(const Payload& payload, std::size_t columns);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
+#include "data/path.h"
 #include "view/deadline.h"
 #include "view/step_state.h"
 #include "view/words.h"
@@ -48,6 +51,19 @@ NextAction time_action(std::string_view action, TimeMs at, std::string_view what
   return next;
 }
 
+// The first of them; the most important one is never left out.
+void shorten(std::vector<Cause>& causes) {
+  if (causes.size() <= kMaxCauses) {
+    return;
+  }
+  const auto most = static_cast<std::size_t>(most_important(causes) - causes.data());
+  if (most >= kMaxCauses) {
+    causes[kMaxCauses - 1] = std::move(causes[most]);
+  }
+  causes[kMaxCauses - 1].omitted += causes.size() - kMaxCauses;
+  causes.resize(kMaxCauses);
+}
+
 }  // namespace
 
 CauseFinder::CauseFinder(const RunSource& source, const FindRun& find, int depth)
@@ -82,17 +98,14 @@ Result<std::vector<Cause>> CauseFinder::find() {
     const auto parent =
         is_item(step) ? parents.find(std::string(without_item(step))) : parents.end();
     std::vector<Cause>& place = parent == parents.end() ? causes : causes[parent->second].causes;
-    if (place.size() < kMaxCauses) {
-      place.push_back(std::move(cause));
-    } else {
-      place.back().omitted += 1;
-    }
+    place.push_back(std::move(cause));
   }
   for (const auto& [visit, index] : parents) {
     if (const Cause* first = most_important(causes[index].causes)) {
       causes[index].reason = first->reason;
       causes[index].next_actions = first->next_actions;
       causes[index].summary += " and " + first->summary;
+      shorten(causes[index].causes);
     }
   }
   if (run_.definition() == nullptr && run_.started().has_value()) {
@@ -101,6 +114,7 @@ Result<std::vector<Cause>> CauseFinder::find() {
   if (causes.empty()) {
     causes.push_back(nothing_open());
   }
+  shorten(causes);
   return causes;
 }
 
@@ -125,8 +139,14 @@ Cause CauseFinder::ended() const {
                                   cause.step.empty() ? "" : fmt::format(" in step {}", cause.step),
                                   error_text(run_.terminal()->error));
       cause.next_actions.push_back(look("it is over: look at what happened"));
-      cause.next_actions.push_back({"replay_run", "repeat it as a new run when the fault is mended",
-                                    "holdfast replay " + id()});
+      if (!cause.step.empty() && !is_compensation(cause.step)) {
+        cause.next_actions.push_back({"replay_run",
+                                      "when the fault is mended, repeat it from that step on",
+                                      fmt::format("holdfast replay {} --from-step {}", id(),
+                                                  parse_activation(cause.step).step)});
+      }
+      cause.next_actions.push_back(
+          {"replay_run", "repeat the whole of it as a new run", "holdfast replay " + id()});
       return cause;
     case TerminalStatus::cancelled: {
       cause.waits_for = "cancellation";
@@ -156,16 +176,19 @@ Cause CauseFinder::ended() const {
   return cause;
 }
 
-// The one the error names, else the newest that failed.
+// The one the error names, though it may name none; else the newest that failed with this error.
 std::string CauseFinder::step_that_failed() const {
-  const std::string named = failed_step(run_);
-  if (!named.empty()) {
-    return named;
+  const Payload& error = run_.terminal()->error;
+  if (error.is_object() && ObjectView(error.view()).member("step").has_value()) {
+    return failed_step(run_);
   }
   const Attempt* newest = nullptr;
+  const auto rank = [&](const Attempt& attempt) {
+    return std::pair(attempt.outcome->error == error, attempt.outcome->at);
+  };
   for (const auto& [key, attempt] : attempts_) {
-    if (attempt->status == AttemptStatus::failed &&
-        (newest == nullptr || newest->outcome->at <= attempt->outcome->at)) {
+    if (attempt->status == AttemptStatus::failed && !is_compensation(attempt->step.view()) &&
+        (newest == nullptr || rank(*newest) <= rank(*attempt))) {
       newest = attempt;
     }
   }
@@ -278,21 +301,18 @@ Cause CauseFinder::of_boundary(const ManualState& boundary, const PlannedRunnabl
 }
 
 void CauseFinder::offer_events(Cause& cause, const EventWait& wait) const {
-  std::string names = wait.opened.event.str();
-  std::vector<SharedText> events{wait.opened.event};
-  for (const AwaitedEvent& other : wait.opened.others) {
-    names += " or " + other.event.str();
-    events.push_back(other.event);
+  std::vector<AwaitedEvent> events{{wait.opened.event, wait.opened.correlation}};
+  events.insert(events.end(), wait.opened.others.begin(), wait.opened.others.end());
+  std::string names;
+  for (const AwaitedEvent& event : events) {
+    names += (names.empty() ? "" : " or ") + event.event.str();
+    cause.next_actions.push_back(
+        {"deliver_external_event", fmt::format("somebody sends event {}", event.event.view()),
+         fmt::format("holdfast signal {} {}{}", id(), event.event.view(),
+                     event.correlation.empty() ? "" : " --correlation VALUE")});
   }
   cause.summary = fmt::format("waits for event {} at step {} since {}", names,
                               wait.opened.step.view(), since(wait.opened.opened_at));
-  for (const SharedText& event : events) {
-    const bool correlated = !wait.opened.correlation.empty();
-    cause.next_actions.push_back({"deliver_external_event",
-                                  fmt::format("somebody sends event {}", event.view()),
-                                  fmt::format("holdfast signal {} {}{}", id(), event.view(),
-                                              correlated ? " --correlation VALUE" : "")});
-  }
   if (wait.opened.timeout.has_value()) {
     const TimeMs due = wait.opened.timeout->due_at;
     cause.until = due;
@@ -346,8 +366,10 @@ Result<Cause> CauseFinder::of_child(const PlannedRunnable& planned, const ChildR
   cause.since = link.started_at;
   RunId newest = link.child_run_id;
   HOLDFAST_TRY(auto child, find_(newest));
+  std::set<RunId> seen{newest};  // no writer of ours makes a circle
   while (child.has_value() && child->run->is_terminal() &&
-         child->run->rare().continuation.has_value()) {
+         child->run->rare().continuation.has_value() &&
+         seen.insert(child->run->rare().continuation->successor_run_id).second) {
     newest = child->run->rare().continuation->successor_run_id;
     HOLDFAST_TRY(child, find_(newest));
   }

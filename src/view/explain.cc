@@ -206,7 +206,9 @@ JsonText to_json(const Explanation& explanation) {
   json.begin_object();
   json.member("run_id", explanation.run_id);
   json.member("workflow", explanation.workflow);
-  json.member("version", explanation.version);
+  if (!explanation.version.empty()) {
+    json.member("version", explanation.version);
+  }
   json.member("queue", explanation.queue);
   json.member("status", explanation.status);
   json.member("terminal", explanation.terminal);

@@ -10,6 +10,7 @@
 #include "data/path.h"
 #include "view/deadline.h"
 #include "view/step_state.h"
+#include "view/words.h"
 #include "workflow/activation.h"
 #include "workflow/execution_opts.h"
 #include "workflow/redact.h"
@@ -428,7 +429,7 @@ void payload_member(JsonWriter& json, std::string_view name, const Payload& payl
 void write(JsonWriter& json, const GraphNode& node, bool with_history) {
   json.begin_object().member("id", node.id);
   text_member(json, "kind", node.kind);
-  text_member(json, "action", node.action);
+  text_member(json, "action", handler_text(node.action));
   json.member("status", node.status).member("current", node.current);
   json.member("attempts", std::uint64_t{node.attempts});
   json.member("visits", std::uint64_t{node.visits});

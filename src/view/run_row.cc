@@ -59,7 +59,7 @@ void write_json(JsonWriter& json, const RunRow& row) {
   json.member("archived", row.archived);
   json.key("search_attributes").begin_object();
   for (const auto& [name, value] : row.attributes) {
-    json.member(name, JsonText::trusted(std::string(value.view())));
+    json.member(name, JsonText::trusted(std::string(redact(name, value).view())));
   }
   json.end_object();
   json.member("revision", row.revision);
@@ -106,8 +106,12 @@ std::string RunFilter::text() const {
     json.string(status);
   }
   json.end_array();
-  json.member("from", started_from.value_or(TimeMs{}).value);
-  json.member("before", started_before.value_or(TimeMs{}).value);
+  if (started_from.has_value()) {
+    json.member("from", started_from->value);
+  }
+  if (started_before.has_value()) {
+    json.member("before", started_before->value);
+  }
   json.key("attributes").begin_object();
   for (const auto& [name, value] : attributes) {
     json.member(name, value);

@@ -79,7 +79,9 @@ class Snapshot {
     json_.key("revisions").begin_object();
     json_.member("run", run_.revision().value);
     json_.member("log_position", source_.position.value);
-    json_.end_object().end_object();
+    json_.end_object();
+    json_.key("as_of").begin_object().member("position", source_.position.value);
+    json_.member("time", source_.now.value).end_object().end_object();
     return std::move(json_).take_text();
   }
 
@@ -106,7 +108,7 @@ class Snapshot {
     json_.member("context", json_of(run_.context()));
     json_.key("search_attributes").begin_object();
     for (const auto& [name, value] : run_.rare().attributes) {
-      json_.member(name, json_of(value));
+      json_.member(name, json_of(redact(name, value)));
     }
     json_.end_object();
   }

@@ -80,9 +80,11 @@ Timeline TimelineBuilder::timeline(TimeMs now) const {
   }
   timeline.now = now;
   timeline.events = state_->events;
-  timeline.bars = state_->bars.bars(now);
+  timeline.bars = bars(now);
   return timeline;
 }
+
+std::vector<TimelineBar> TimelineBuilder::bars(TimeMs now) const { return state_->bars.bars(now); }
 
 namespace {
 

@@ -74,8 +74,9 @@ class TimelineBuilder {
   void add(const EntryView& entry, Position position);
   // What add has made of the newest entries since it was last asked: for those who follow a run.
   std::vector<TimelineEvent> take_events();
-  // Everything so far.
+  // Everything so far; the bars alone.
   [[nodiscard]] Timeline timeline(TimeMs now) const;
+  [[nodiscard]] std::vector<TimelineBar> bars(TimeMs now) const;
 
  private:
   struct State;

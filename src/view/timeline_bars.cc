@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "base/json_slice.h"
 #include "data/path.h"
+#include "view/words.h"
 #include "workflow/activation.h"
 #include "workflow/run_projection.h"
 
@@ -94,6 +96,25 @@ void add_held_bars(std::vector<TimelineBar>& bars, const Work& work, TimeMs now)
 
 }  // namespace
 
+namespace {
+
+// What a log step says, from the input of its plan; empty when it is none.
+std::string log_text(const Payload& input) {
+  const ObjectView object(input.is_object() ? input.view() : "{}");
+  const auto text = [&](std::string_view name) {
+    const auto member = object.member(name);
+    return member.has_value() ? json_string_value(*member).value_or("") : std::string();
+  };
+  const std::string level = text("level");
+  const std::string message = text("message");
+  if (level.empty() || message.empty()) {
+    return "";
+  }
+  return one_line(level == "info" ? message : level + ": " + message);
+}
+
+}  // namespace
+
 class RunFactTaker {
  public:
   RunFactTaker(TimelineBars& bars, TimeMs at) : bars_(bars), at_(at) {}
@@ -110,6 +131,7 @@ class RunFactTaker {
       work.by = who(plan.handler, plan.is_timer());
       work.scheduled_at = known == nullptr ? at_ : work.scheduled_at;
       work.visible_at = plan.visible_at;
+      work.says = work.by == Work::By::engine ? log_text(plan.input) : std::string();
       if (work.by == Work::By::timer || (work.by == Work::By::engine && plan.visible_at <= at_)) {
         work.began = at_;
       }

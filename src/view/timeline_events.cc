@@ -176,7 +176,12 @@ class RunDescriber : public Describer {
     }
   }
   void operator()(const RunnableApplied& fact) const {
-    add_of("runnable_applied", fact.runnable_key, applied_text(fact), fact);
+    const Work* work = find(fact.runnable_key);
+    if (work != nullptr && !work->says.empty()) {
+      add_of("log_written", fact.runnable_key, work->says, fact);
+    } else {
+      add_of("runnable_applied", fact.runnable_key, applied_text(fact), fact);
+    }
   }
   void operator()(const RunnablesWithdrawn& fact) const {
     for (const SharedText& key : fact.runnable_keys) {

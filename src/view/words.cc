@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "base/json_slice.h"
 #include "base/text.h"
 #include "data/path.h"
 #include "definition/definition.h"
+#include "workflow/redact.h"
 
 namespace holdfast {
 
@@ -34,11 +37,56 @@ std::string last_line(const std::optional<std::string_view>& json) {
   return start == std::string::npos ? text : text.substr(start + 1);
 }
 
+// Control characters of ASCII and of Unicode, and what turns the direction of writing around.
+bool is_harmful(std::string_view character) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(character[at]); };
+  if (character.size() == 1) {
+    return byte(0) < 0x20U || byte(0) == 0x7fU;
+  }
+  if (character.size() == 2) {
+    return byte(0) == 0xc2U && byte(1) < 0xa0U;
+  }
+  if (character.size() != 3 || byte(0) != 0xe2U) {
+    return false;
+  }
+  return (byte(1) == 0x80U &&
+          (byte(2) == 0x8eU || byte(2) == 0x8fU || (byte(2) >= 0xa8U && byte(2) <= 0xaeU))) ||
+         (byte(1) == 0x81U && byte(2) >= 0xa6U && byte(2) <= 0xa9U);
+}
+
+// The first character of a text that has one; a byte that is no part of any is one by itself.
+struct FirstCharacter {
+  std::size_t bytes;  // it takes in the text
+  std::string_view shown;
+};
+FirstCharacter first_character(std::string_view text) {
+  const std::size_t length = utf8_sequence_length(text);
+  const std::string_view character = text.substr(0, length);
+  return length == 0             ? FirstCharacter{1, " "}
+         : is_harmful(character) ? FirstCharacter{length, " "}
+                                 : FirstCharacter{length, character};
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Takes what stands behind the last colon off the text; empty when there is none.
+std::string_view take_last_part(std::string_view& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) {
+    return {};
+  }
+  const std::string_view part = text.substr(colon + 1);
+  text = text.substr(0, colon);
+  return part;
+}
+
 }  // namespace
 
 std::string duration_text(std::int64_t ms) {
   if (ms < 0) {
-    return "-" + duration_text(-ms);
+    return "-" + duration_text(-std::max(ms, -std::numeric_limits<std::int64_t>::max()));
   }
   if (ms < kSecond) {
     return fmt::format("{} ms", ms);
@@ -55,27 +103,53 @@ std::string duration_text(std::int64_t ms) {
                    : two_units(ms / kDay, "d", ms % kDay / kHour, "h");
 }
 
+std::string harmless(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const FirstCharacter first = first_character(text);
+    out += first.shown;
+    text.remove_prefix(first.bytes);
+  }
+  return out;
+}
+
 std::string one_line(std::string_view text, std::size_t max_bytes) {
   std::string line;
-  while (!text.empty() && line.size() < max_bytes) {
-    const std::size_t length = utf8_sequence_length(text);
-    const auto first = static_cast<unsigned char>(text.front());
-    if (length == 0 || first < 0x20U || first == 0x7fU) {
-      line += ' ';
-    } else {
-      line += text.substr(0, length);
+  while (!text.empty()) {
+    const FirstCharacter first = first_character(text);
+    if (line.size() + first.shown.size() > max_bytes) {
+      return line + "...";
     }
-    text.remove_prefix(length == 0 ? 1 : length);
+    line += first.shown;
+    text.remove_prefix(first.bytes);
   }
-  return text.empty() ? line : line + "...";
+  return line;
 }
 
 std::string step_of_key(std::string_view runnable_key) {
   constexpr std::size_t kRunIdBytes = 36;
-  const std::size_t end = runnable_key.rfind(':');
-  return runnable_key.size() > kRunIdBytes + 1 && end > kRunIdBytes && end != std::string_view::npos
-             ? std::string(runnable_key.substr(kRunIdBytes + 1, end - kRunIdBytes - 1))
-             : std::string(runnable_key);
+  if (runnable_key.size() <= kRunIdBytes + 1 || runnable_key[kRunIdBytes] != ':') {
+    return std::string(runnable_key);
+  }
+  // What is left is charge:2, charge:2:timeout, charge:2:deferred or charge:2:deferred:3.
+  std::string_view rest = runnable_key.substr(kRunIdBytes + 1);
+  while (!rest.empty()) {
+    std::string_view before = rest;
+    const std::string_view last = take_last_part(before);
+    if (last.empty()) {
+      break;
+    }
+    rest = before;
+    if (!is_number(last)) {
+      continue;
+    }
+    const bool again = take_last_part(before) == "deferred" && is_number(take_last_part(before));
+    if (!again) {
+      return std::string(rest);
+    }
+  }
+  return std::string(runnable_key);
 }
 
 std::string handler_text(std::string_view handler) {
@@ -84,7 +158,7 @@ std::string handler_text(std::string_view handler) {
 
 std::string error_text(const Payload& error) {
   if (!error.is_object()) {
-    return one_line(error.view());
+    return one_line(redact(error).view());
   }
   const ObjectView object(error.view());
   const auto text = [&](std::string_view name) {
@@ -100,7 +174,7 @@ std::string error_text(const Payload& error) {
     message += (message.empty() ? "" : ": ") + line;
   }
   if (message.empty()) {
-    return one_line(code.empty() ? error.view() : std::string_view(code));
+    return one_line(code.empty() ? redact(error).view() : std::string_view(code));
   }
   return one_line(code.empty() ? message : fmt::format("{} [{}]", message, code));
 }

@@ -157,7 +157,10 @@ void RunDraft::done(const PlannedRunnable& planned, const StepEnd& end) {
   add(std::move(applied));
   const TimeMs visible_at = later(now_, opts.schedule_in_ms);
   if (taken != nullptr) {
-    follow(taken->to, path_name(plan), visible_at, Payload());
+    follow(taken->to, path_name(plan), visible_at,
+           terminal_error("failed_by_transition",
+                          fmt::format("a transition of step {} says that the run has failed", name),
+                          name));
   } else if (!step.on_ok.empty()) {
     fail_run(terminal_error("no_matching_transition",
                             fmt::format("no transition of step {} fits its result", name), name));
@@ -224,10 +227,7 @@ void RunDraft::follow(const Target& to, const SharedText& path, TimeMs visible_a
       end_path(*definition().find(path.view()), visible_at);
       return;
     case Target::Kind::fail:
-      fail_run(error.empty()
-                   ? terminal_error("failed_by_transition",
-                                    "a transition says that the run has failed", path.view())
-                   : error);
+      fail_run(error);
       return;
   }
 }

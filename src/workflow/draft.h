@@ -99,6 +99,7 @@ class RunDraft {
 
   // advance.cc
   void begin_run_timer();
+  // error: what the run has failed with, when that is where it leads.
   void follow(const Target& to, const SharedText& path, TimeMs visible_at, const Payload& error);
   // The step ended otherwise than well, and that is where the run goes.
   void take_route(const PlannedRunnable& planned, std::string_view on, const Target& to,

@@ -55,6 +55,10 @@ bool write_redacted(std::string& out, std::string_view value) {
 
 }  // namespace
 
+Payload redact(std::string_view name, const Payload& value) {
+  return is_secret(name) ? Payload::trusted(R"("[REDACTED]")") : redact(value);
+}
+
 Payload redact(const Payload& payload) {
   std::string out;
   return write_redacted(out, payload.view()) ? Payload::trusted(out) : payload;

@@ -1,0 +1,241 @@
+// Runs that wait for other runs: the explanation goes down to what is outside. As the journal tells
+// it, with a core that carries everything out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/inspector.h"
+#include "tests/support/core_fixture.h"
+#include "tests/support/explain_support.h"
+
+namespace holdfast {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::string kNow = "2023-11-14T22:13:20.000Z";  // kStart
+
+class Chain : public CoreTest {
+ protected:
+  void SetUp() override { core_ = &open(); }
+
+  void add(std::string_view workflow, std::string_view steps) {
+    core_->add(definition_of(steps, workflow));
+    core_->settle();
+  }
+  // Starts run 1, whose one step is a run of the workflow parcel.
+  void start() {
+    const auto started =
+        core_->start(start_of(1, definition_of(R"([{"name":"ship","child":"parcel"}])", "order")));
+    core_->settle();
+    ASSERT_EQ(started->code(), "ok");
+  }
+  Assignment take(std::string_view handler) {
+    const auto worker = core_->worker({SharedText(handler)});
+    core_->settle();
+    EXPECT_TRUE(worker->given.has_value());
+    core_->core.drop(worker->assignment().claim_id);
+    return worker->assignment();
+  }
+  void complete(const Assignment& given, std::string_view opts = "") {
+    Completion done = completion();
+    done.execution_opts = Payload::trusted(opts);
+    const auto reported = core_->complete(proof_of(given), done);
+    core_->settle();
+    ASSERT_EQ(reported->code(), "ok");
+  }
+  RunId child_of(const RunId& run) {
+    const auto stored = must(read_stored_run(*core_->journal, run, head()));
+    EXPECT_EQ(stored.run->children().size(), 1U);
+    return stored.run->children().begin()->first;
+  }
+  Position head() { return must(core_->journal->catch_up()); }
+  Explanation why(const RunId& run = run_no(1)) {
+    const auto journal = open_memory_journal(disk_);
+    return must(Inspector(*journal, clock_).explain(run));
+  }
+
+  // Another journal, in which only the first entries of some threads are.
+  struct Part {
+    std::shared_ptr<MemoryDisk> disk = std::make_shared<MemoryDisk>();
+    std::unique_ptr<Journal> journal = open_memory_journal(disk);
+  };
+  void copy(Part& part, const ThreadId& thread, std::size_t entries = SIZE_MAX) {
+    for (Entry& entry : must(core_->journal->load(thread, Revision{0}, entries))) {
+      must(part.journal->append(thread, {NewEntry{std::string(entry.kind), entry.at,
+                                                  must(JsonText::parse(entry.data))}}));
+    }
+  }
+  Told told_in(Part& part) {
+    return told(must(Inspector(*part.journal, clock_).explain(run_no(1))));
+  }
+
+  TestCore* core_ = nullptr;
+};
+
+TEST_F(Chain, goes_down_three_runs_to_the_one_who_must_decide) {
+  add("box", R"([{"name":"manager","approval":{"reason":"big"}}])");
+  add("parcel", R"([{"name":"pack","child":"box"}])");
+  start();
+  const RunId parcel_id = child_of(run_no(1));
+  const std::string parcel = to_string(parcel_id);
+  const std::string box = to_string(child_of(parcel_id));
+  clock_.advance_ms(5000);
+  const Explanation explanation = why();
+  EXPECT_THAT(
+      told(explanation),
+      ElementsAre("waiting_for_child at ship, child since 1700000000000",
+                  "waits for child run " + parcel +
+                      " of workflow parcel, which waits for child "
+                      "run " +
+                      box + " of workflow box, which waits for approval manager, open since " +
+                      kNow + " (big)",
+                  "> resolve_manual_step: somebody grants it $ holdfast approve " + box +
+                      " --step manager --actor YOU",
+                  "> resolve_manual_step: somebody refuses it $ holdfast reject " + box +
+                      " --step manager --actor YOU",
+                  "> inspect_child_run: look at the child $ holdfast explain " + box,
+                  "> inspect_child_run: look at the child $ holdfast explain " + parcel));
+  const Cause& ship = explanation.causes.at(0);
+  EXPECT_EQ(ship.run_id, parcel);
+  EXPECT_EQ(ship.causes.at(0).run_id, box);
+  EXPECT_EQ(ship.causes.at(0).step, "pack");
+  EXPECT_EQ(told(ship.causes.at(0).causes.at(0)).at(0),
+            "manual_intervention_required at manager, approval since 1700000000000");
+}
+
+TEST_F(Chain, a_child_that_sleeps_says_until_when) {
+  add("parcel", R"([{"name":"rest","wait":"1h"}])");
+  start();
+  const std::string child = to_string(child_of(run_no(1)));
+  EXPECT_THAT(told(why()),
+              ElementsAre("waiting_for_child at ship, child since 1700000000000 until "
+                          "1700003600000",
+                          "waits for child run " + child +
+                              " of workflow parcel, which sleeps at step rest until "
+                              "2023-11-14T23:13:20.000Z",
+                          "> wait_until_attempt_visible: an engine process goes on at "
+                          "2023-11-14T23:13:20.000Z @ 1700003600000",
+                          "> inspect_child_run: look at the child $ holdfast explain " + child));
+}
+
+TEST_F(Chain, a_child_whose_worker_is_at_it_or_was_lost_says_so) {
+  add("parcel", R"([{"name":"pack","lease":"30s"}])");
+  start();
+  EXPECT_THAT(why().summary, HasSubstr("which waits for a worker of queue default to take attempt "
+                                       "1 at step pack (handler pack) since " +
+                                       kNow));
+  take("pack");
+  EXPECT_EQ(told(why()).at(0),
+            "waiting_for_child at ship, child since 1700000000000 until 1700000030000");
+  EXPECT_THAT(why().summary, HasSubstr("which has attempt 1 at step pack carried out by core1"));
+  clock_.advance_ms(30'000);
+  EXPECT_EQ(told(why()).at(0), "waiting_for_child at ship, child since 1700000000000");
+  EXPECT_THAT(why().summary, HasSubstr("which waits for a worker to take attempt 1 at step pack "
+                                       "over from core1, whose lease ended at "));
+  EXPECT_THAT(told(why()).at(2), StartsWith("> recover_expired_claim: "));
+}
+
+TEST_F(Chain, a_child_that_waits_for_an_event_says_which_and_how_to_send_it) {
+  add("parcel", R"([{"name":"paid","await_event":{"event":"payment"}}])");
+  start();
+  const std::string child = to_string(child_of(run_no(1)));
+  EXPECT_EQ(why().summary, "waits for child run " + child +
+                               " of workflow parcel, which waits for event payment at step paid "
+                               "since " +
+                               kNow);
+  EXPECT_EQ(told(why()).at(2),
+            "> deliver_external_event: somebody sends event payment $ holdfast "
+            "signal " +
+                child + " payment");
+}
+
+TEST_F(Chain, a_child_that_went_on_as_another_run_is_explained_by_that) {
+  add("parcel", R"([{"name":"pack"}])");
+  start();
+  const RunId first = child_of(run_no(1));
+  complete(take("pack"), R"({"continue_as_new":{"key":"two","input":{}}})");
+  complete(take("pack"), R"({"continue_as_new":{"key":"three","input":{}}})");
+  const RunId second = successor_run_id(first, "two");
+  const std::string third = to_string(successor_run_id(second, "three"));
+  EXPECT_EQ(why().causes.at(0).run_id, third);
+  EXPECT_THAT(why().summary, StartsWith("waits for child run " + third +
+                                        " of workflow parcel, which waits for a worker"));
+  EXPECT_EQ(told(why()).back(),
+            "> inspect_child_run: look at the child $ holdfast explain " + third);
+  EXPECT_THAT(why(first).summary, StartsWith("went on as run " + to_string(second)));
+}
+
+TEST_F(Chain, a_child_that_was_not_started_waits_for_an_engine) {
+  const auto order = definition_of(R"([{"name":"ship","child":"parcel"}])", "order");
+  add("parcel", R"([{"name":"pack"}])");
+  start();
+  const std::string child = to_string(child_of(run_no(1)));
+  Part part;
+  copy(part, definition_thread(order->fingerprint().view()));
+  copy(part, run_thread(run_no(1)));
+  EXPECT_THAT(
+      told_in(part),
+      ElementsAre("planned_dispatch_pending_schedule at ship, child since 1700000000000",
+                  "waits for child run " + child + " of workflow parcel, which is not started yet",
+                  "> schedule_pending_dispatch: an engine process starts it: any program "
+                  "that has the store open, or this $ holdfast work"));
+}
+
+TEST_F(Chain, a_child_that_ended_without_telling_waits_for_an_engine) {
+  const auto order = definition_of(R"([{"name":"ship","child":"parcel"}])", "order");
+  add("parcel", R"([{"name":"pack"}])");
+  start();
+  const RunId child = child_of(run_no(1));
+  const Revision before = must(core_->journal->revision(run_thread(run_no(1))));
+  complete(take("pack"));
+  Part part;
+  copy(part, definition_thread(order->fingerprint().view()));
+  copy(part, run_thread(run_no(1)), before.value);
+  copy(part, run_thread(child));
+  EXPECT_THAT(told_in(part),
+              ElementsAre("completed_result_pending_apply at ship, child since 1700000000000",
+                          "waits for child run " + to_string(child) +
+                              " of workflow parcel, which has ended (completed) without telling "
+                              "step ship",
+                          "> apply_pending_result: an engine process takes the result: any program "
+                          "that has the store open, or this $ holdfast work"));
+}
+
+TEST_F(Chain, a_child_that_is_tried_again_is_the_one_that_counts) {
+  add("parcel", R"([{"name":"pack"}])");
+  const auto started = core_->start(
+      start_of(1, definition_of(R"([{"name":"ship","child":"parcel","retry":{"max_attempts":2,)"
+                                R"("delay":"10s"}}])",
+                                "order")));
+  core_->settle();
+  ASSERT_EQ(started->code(), "ok");
+  const std::string first = to_string(child_of(run_no(1)));
+  const auto failed = core_->fail(proof_of(take("pack")), failure());
+  core_->settle();
+  ASSERT_EQ(failed->code(), "ok");
+  EXPECT_EQ(why().summary, "sleeps at step ship until 2023-11-14T22:13:30.000Z");
+  clock_.advance_ms(10'000);
+  core_->settle();
+  EXPECT_EQ(why().reason, Reason::waiting_for_child);
+  EXPECT_NE(why().causes.at(0).run_id, first);
+}
+
+TEST_F(Chain, an_item_that_is_a_run_is_explained_by_it) {
+  add("parcel", R"([{"name":"manager","approval":{}}])");
+  const auto started = core_->start(start_of(
+      1, definition_of(R"([{"name":"ship","child":"parcel","for_each":[1,2]}])", "order")));
+  core_->settle();
+  ASSERT_EQ(started->code(), "ok");
+  const Explanation explanation = why();
+  EXPECT_EQ(explanation.reason, Reason::waiting_for_child);
+  EXPECT_EQ(explanation.step, "ship");
+  EXPECT_THAT(explanation.summary, StartsWith("has 0 of 2 items of step ship done and waits for "
+                                              "child run "));
+  ASSERT_EQ(explanation.causes.at(0).causes.size(), 2U);
+  EXPECT_EQ(explanation.causes.at(0).causes.at(1).step, "ship[1]");
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""How commands on runs end and fail: each exit code, one line that says what to do next.
+
+Run as: python3 tests/runs_errors_test.py path/to/holdfast
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+
+from support import cli
+
+NO_RUN = "00000000-0000-7000-8000-000000000000"
+
+
+class ErrorsTest(cli.RunsTest):
+    def refused(self, exit_code, code, *args, says=(), **options):
+        """Fails in one line; with --json the same as an object; changes nothing."""
+        before = cli.snapshot(self.directory)
+        plain = self.fails(exit_code, *args, **options)
+        self.assertEqual(plain.stdout, "")
+        for part in says:
+            self.assertIn(part, plain.stderr)
+        result = self.fails(exit_code, *args, "--json", **options)
+        error = json.loads(result.stdout)["error"]
+        self.assertEqual(error["code"], code, error)
+        self.assertEqual(result.stdout.count("\n"), 1)
+        self.assertEqual(cli.snapshot(self.directory), before, "it was refused, and wrote")
+        return error
+
+
+class ExitCodes(ErrorsTest):
+    def test_0_done(self):
+        self.ok("run", "bread.yaml")
+        self.assertEqual(self.ok_json("run", "bread.yaml")["status"], "completed")
+        self.ok("doctor")
+
+    def test_1_the_answer_is_no(self):
+        self.ends(1, "run", "glass.yaml")
+        said = self.ends(1, "run", "glass.yaml", "--json")
+        self.assertEqual(json.loads(said)["status"], "failed")
+
+    def test_1_a_run_that_is_cancelled_meanwhile(self):
+        with cli.started("run", "leave.yaml", cwd=self.directory, stdout=-1) as process:
+            output = cli.Output(process.stdout.fileno())
+            output.wait_for(rb"holdfast approve")
+            self.ok("cancel", "latest", "--actor", "ann")
+            self.assertEqual(process.wait(cli.DEADLINE_S), 1)
+            self.assertIn(b" cancelled after ", output.read_to_end())
+
+    def test_1_the_doctor_found_a_fault(self):
+        """An attempt whose worker is gone, and whose lease is over."""
+        self.write("long.yaml", "workflow: long\nsteps:\n"
+                   "  - {name: long, exec: [sh, -c, 'read line < gate'], lease: 100ms}\n")
+        os.mkfifo(self.path("gate"))
+        with cli.started("run", "long.yaml", cwd=self.directory, stdout=-1) as process:
+            cli.Output(process.stdout.fileno()).wait_for(rb"attempt 1 taken")
+            process.kill()
+            process.wait()
+        cli.wait_until(lambda: self.run_here("doctor").returncode == 1, "the end of the lease")
+        self.assertEqual(json.loads(self.ends(1, "doctor", "--json"))["verdict"], "fault")
+        with contextlib.suppress(OSError):  # whoever still waits there goes
+            os.close(os.open(self.path("gate"), os.O_WRONLY | os.O_NONBLOCK))
+
+    def test_2_not_as_given(self):
+        self.refused(2, "not_found", "list")
+        self.refused(2, "invalid_argument", "list", "--nonsense")
+
+    def test_3_damage(self):
+        self.ok("run", "bread.yaml")
+        with contextlib.closing(sqlite3.connect(self.path("holdfast.db"))) as db:
+            db.execute("UPDATE batches SET body = replace(body, 'run_started', 'run_starteD')")
+            db.commit()
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        # What is newer than the last checkpoint is read by all, what is older by these.
+        for command in (["list"], ["show", "latest"], ["explain", "latest"], ["graph", "latest"],
+                        ["timeline", "latest"], ["cancel", "latest"]):
+            with self.subTest(" ".join(command)):
+                self.refused(3, "corrupt_log", *command, says=["batch 2"])
+
+    def test_4_conflicts(self):
+        run = self.start("bread.yaml", {"flour": 1}, "--key", "monday")
+        self.assertEqual(self.start("bread.yaml", {"flour": 1}, "--key", "monday"), run)
+        error = self.refused(4, "idempotency_conflict", "start", "bread.yaml", "--key", "monday",
+                             "--input", '{"flour":2}')
+        self.assertEqual(error["fields"]["run_id"], run)
+        self.refused(4, "idempotency_conflict", "run", "bread.yaml", "--key", "monday",
+                     "--input", '{"flour":2}')
+        self.refused(4, "run_exists", "start", "bread.yaml", "--id", run)
+        self.refused(4, "conflict", "journal", "append", "sqlite:holdfast.db", f"run:{run}",
+                     "noted", "--expected-rev", "0")
+
+    def test_5_the_store_cannot_be_reached(self):
+        url = "postgres://me:geheim@127.0.0.1:1/db"
+        for command in (["list"], ["run", "bread.yaml"], ["start", "bread.yaml"], ["status"],
+                        ["work", "--drain"], ["approve", "latest", "--actor", "ann"]):
+            with self.subTest(" ".join(command)):
+                result = self.fails(5, *command, "--store", url, "--json")
+                self.assertEqual(json.loads(result.stdout)["error"]["code"], "unavailable")
+                self.assertNotIn("geheim", result.stdout + result.stderr)
+
+    def test_5_no_room_for_what_is_printed(self):
+        self.ok("run", "bread.yaml")
+        for command in (["list"], ["show", "latest"], ["graph", "latest", "--dot"], ["status"]):
+            with self.subTest(" ".join(command)), open("/dev/full", "wb") as full:
+                with cli.started(*command, cwd=self.directory, stdout=full,
+                                 stderr=subprocess.PIPE) as process:
+                    self.assertEqual(process.wait(cli.DEADLINE_S), 5)
+                    self.assertRegex(process.stderr.read(),
+                                     rb"\Aholdfast: [^\n]*No space left[^\n]*\n\Z")
+
+    def test_5_no_room_for_the_store(self):
+        """A limit on the size of files stands in for a full disk."""
+        self.ok("run", "bread.yaml", "--quiet")
+
+        def small_files():
+            import resource
+            size = os.path.getsize(self.path("holdfast.db"))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + 8192, size + 8192))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        large = json.dumps({"text": "x" * 100_000})
+        result = self.fails(5, "start", "bread.yaml", "--input", large, "--json",
+                            preexec_fn=small_files)
+        self.assertIn(json.loads(result.stdout)["error"]["code"], ("disk_full", "io_error"))
+        self.assertIn("is whole", self.ok("journal", "verify", "sqlite:holdfast.db"))
+        self.ok("run", "bread.yaml", "--quiet")
+
+    def test_6_it_waits(self):
+        for file in ("leave.yaml", "invoice.yaml", "nap.yaml", "craft.yaml", "radio.yaml"):
+            with self.subTest(file):
+                given = '{"who":"Ann","number":"n-1"}'
+                said = self.ends(6, "run", file, "--until-blocked", "--input", given)
+                self.assertIn("nothing is lost; it goes on with: holdfast work", said)
+                said = self.ends(6, "run", file, "--until-blocked", "--json", "--input", given)
+                self.assertFalse(json.loads(said)["terminal"])
+
+    def test_6_what_comes_soon_is_waited_for(self):
+        self.write("soon.yaml", "workflow: soon\nsteps:\n  - {name: nap, wait: 50ms}\n")
+        self.ok("run", "soon.yaml", "--until-blocked")
+
+    def test_130_interrupted(self):
+        for more in ([], ["--json"], ["--quiet"]):
+            with self.subTest(more):
+                with cli.started("run", "leave.yaml", *more, cwd=self.directory, stdout=-1,
+                                 stderr=-1) as process:
+                    before = self.count()
+                    cli.wait_until(lambda: self.count() > before or self.waits(), "the run")
+                    process.send_signal(signal.SIGINT)
+                    self.assertEqual(process.wait(cli.DEADLINE_S), 130)
+                    said = process.stdout.read().decode()
+                    if more == ["--json"]:
+                        self.assertFalse(json.loads(said)["terminal"])
+                        self.assertEqual(process.stderr.read(), b"")
+                    else:
+                        self.assertIn("it goes on with: holdfast work", said)
+                self.ok("cancel", "latest")
+
+    def count(self):
+        result = self.run_here("list", "--json")
+        return len(json.loads(result.stdout)["runs"]) if result.returncode == 0 else 0
+
+    def waits(self):
+        result = self.run_here("list", "--status", "paused", "--json")
+        return result.returncode == 0 and json.loads(result.stdout)["runs"]
+
+
+class WhatToDoNext(ErrorsTest):
+    def test_no_store(self):
+        for command in (["list"], ["show", "latest"], ["explain", "latest"], ["graph", "latest"],
+                        ["timeline", "latest"], ["diff", "latest", "--from", "r1"], ["status"],
+                        ["doctor"], ["work"], ["work", "--drain"], ["start", "bread"],
+                        ["cancel", "latest"], ["signal", "latest", "paid"], ["resume", "latest"],
+                        ["approve", "latest", "--actor", "ann"], ["replay", "latest"],
+                        ["reject", "latest", "--actor", "ann"], ["workflow", "list"],
+                        ["workflow", "show", "bread"], ["workflow", "diff", "a", "b"]):
+            with self.subTest(" ".join(command)):
+                self.refused(2, "not_found", *command,
+                             says=["sqlite:holdfast.db", "holdfast run FILE", "--store",
+                                   "HOLDFAST_STORE"])
+
+    def test_no_such_run(self):
+        self.ok("journal", "append", "sqlite:holdfast.db", "note:1", "noted")
+        self.refused(2, "run_not_found", "show", "latest", says=["holdfast"])
+        self.ok("run", "bread.yaml", "--quiet")
+        for command in (["show"], ["explain"], ["graph"], ["timeline"], ["cancel"], ["resume"],
+                        ["replay"]):
+            with self.subTest(command[0]):
+                self.refused(2, "run_not_found", *command, NO_RUN,
+                             says=[NO_RUN, "`holdfast list` shows"])
+                self.refused(2, "run_not_found", *command, "ffffffff",
+                             says=["ffffffff", "`holdfast list` shows"])
+        self.refused(2, "invalid_argument", "show", "zz",
+                     says=["the whole, at least 4 characters of its beginning or end, or latest"])
+
+    def test_the_store_that_was_named_is_in_the_advice(self):
+        store = self.url("other store.db")
+        self.ok("run", "bread.yaml", "--quiet", "--store", store)
+        self.fails(2, "show", NO_RUN, "--store", store, says=f"`holdfast list --store '{store}'`")
+        said = self.ends(6, "run", "leave.yaml", "--until-blocked", "--store", store)
+        for word in ("approve", "work", "explain"):
+            self.assertRegex(said, rf"holdfast {word}[^\n]* --store '{store}'\n")
+
+    def test_part_of_an_id_that_fits_several(self):
+        runs = [f"abcdef0{number}-0000-7000-8000-000000000000" for number in (1, 2)]
+        for run in runs:
+            self.start("bread.yaml", {}, "--id", run)
+        self.refused(2, "invalid_argument", "show", "abcd", says=[*runs, "give more of its id"])
+        self.assertEqual(self.shown("abcdef01")["run_id"], runs[0])
+
+    def test_unknown_workflow(self):
+        self.ok("run", "bread.yaml", "--quiet")
+        for command in (["start", "none"], ["workflow", "show", "none"],
+                        ["workflow", "diff", "bread", "none"]):
+            self.refused(2, "unknown_workflow", *command,
+                         says=["none", "`holdfast workflow list` shows"])
+        self.refused(2, "unknown_workflow", "workflow", "show", "bread@7",
+                     says=["bread has no version and no definition 7"])
+        self.refused(2, "not_found", "run", "none.yaml", says=["none.yaml cannot be read"])
+
+    def test_cursor(self):
+        for _ in range(2):
+            self.start("bread.yaml")
+        cursor = self.ok_json("list", "--limit", "1")["next"]
+        for more in (["--status", "failed"], ["--workflow", "x"], ["--oldest-first"],
+                     ["--attribute", "a=1"], ["--since", "1h"]):
+            error = self.refused(2, "invalid_argument", "list", *more, "--cursor", cursor,
+                                 says=["other filters", "leave --cursor out"])
+            self.assertEqual(error["fields"]["reason"], "query_mismatch")
+        self.refused(2, "invalid_argument", "list", "--cursor", "x", says=["leave --cursor out"])
+
+    def test_arguments_that_are_wrong(self):
+        self.ok("run", "bread.yaml", "--quiet")
+        for args, code, says in (
+                (["list", "--status", "gone"], "invalid_argument", ["'gone'", "compensating"]),
+                (["list", "--at", "noon"], "invalid_argument", ["'noon'", "an age (10m)"]),
+                (["list", "--at", "r1"], "invalid_argument", ["give a position or a time"]),
+                (["list", "--since", "noon"], "invalid_argument", ["an age (2h)", "'noon'"]),
+                (["list", "--attribute", "a"], "invalid_argument", ["NAME=VALUE"]),
+                (["list", "--limit", "0"], "invalid_argument", ["1 to 1000"]),
+                (["show", "latest", "--at", "noon"], "invalid_argument", ["'noon'", "r5"]),
+                (["show", "latest", "--at", "r99"], "invalid_argument", ["it has 1 to 7"]),
+                (["show", "latest", "--at", "999"], "invalid_argument", ["the newest is"]),
+                (["diff", "latest"], "invalid_argument", ["--from", "holdfast diff --help"]),
+                (["replay", "latest", "--from-step", "x"], "invalid_argument", ["no step x"]),
+                (["approve", "latest"], "invalid_argument", ["--actor", "approve --help"]),
+                (["graph", "latest", "--dot", "--mermaid"], "invalid_argument", ["--help"]),
+                (["completion", "fish"], "invalid_argument", ["bash", "zsh"])):
+            with self.subTest(" ".join(args)):
+                self.refused(2, code, *args, says=says)
+
+    def test_what_cannot_be_started_makes_no_store(self):
+        self.write("bad.yaml", "workflow: bad\nsteps:\n  - {name: a, after: b}\n")
+        self.write("bad.json", "{")
+        for more, code, says in (
+                (["--input", "{"], "invalid_json", ["--input", "@FILE"]),
+                (["--input", "[]"], "invalid_argument", ["--input", "JSON object"]),
+                (["--input", "@bad.json"], "invalid_json", ["--input"]),
+                (["--input", "@none.json"], "not_found", ["none.json"]),
+                (["--id", "7"], "invalid_argument", ["UUID"]),
+                (["--trigger", "x"], "invalid_trigger", ["no trigger x"])):
+            for command in ("run", "start"):
+                with self.subTest(f"{command} {more}"):
+                    self.refused(2, code, command, "bread.yaml", *more, says=says)
+        self.refused(2, "invalid_argument", "run", "bread.yaml", "--threads", "0")
+        self.refused(2, "invalid_argument", "work", "--with", "bread.yaml", "--threads", "0")
+        self.refused(2, "invalid_definition", "run", "bad.yaml", says=["bad.yaml"])
+        self.refused(2, "invalid_definition", "run", "bread.yaml", "--with", "bad.yaml")
+        self.assertFalse(os.path.exists(self.path("holdfast.db")))
+
+    def test_decisions_that_nobody_waits_for(self):
+        run = self.drained("craft.yaml")
+        advice = f"`holdfast explain {run}` says what can be done"
+        for command in (["approve", run, "--actor", "ann"], ["reject", run, "--actor", "ann"],
+                        ["resume", run]):
+            self.refused(4, "invalid_transition", *command, says=["waits for nobody", advice])
+        run = self.drained("leave.yaml", {"who": "Ann"})
+        advice = f"`holdfast explain {run}` says what can be done"
+        self.refused(4, "stale_manual_resolution", "approve", run, "--actor", "ann", "--step", "x",
+                     says=["manager", advice])
+        self.refused(4, "invalid_transition", "resume", run, says=["manager", advice])
+
+    def test_a_run_that_has_ended_takes_nothing(self):
+        run = self.drained("bread.yaml")
+        advice = f"`holdfast explain {run}` says what can be done"
+        for code, command in (("terminal_run", ["signal", run, "paid"]),
+                              ("terminal_run", ["approve", run, "--actor", "ann"]),
+                              ("terminal_run", ["resume", run]),
+                              ("invalid_transition", ["cancel", run])):
+            with self.subTest(command[0]):
+                self.refused(4, code, *command, says=["completed", advice])
+
+    def test_a_replay_that_would_repeat_what_cannot_be_undone(self):
+        run = self.drained("rocket.yaml")
+        self.refused(4, "unsafe_replay", "replay", run, says=["launch", "--allow-irreversible"])
+
+    def test_data_of_an_event(self):
+        run = self.drained("invoice.yaml", {"number": "n-1"})
+        self.refused(2, "invalid_json", "signal", run, "paid", "--data", "{", says=["--data"])
+        self.refused(2, "invalid_argument", "signal", run, "paid", "--data", "7",
+                     says=["--data needs a JSON object"])
+
+
+if __name__ == "__main__":
+    cli.main(__doc__)

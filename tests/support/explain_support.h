@@ -1,0 +1,53 @@
+// For tests of explanations: what one says, line by line.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "view/explain.h"
+
+namespace holdfast {
+
+using Told = std::vector<std::string>;
+
+inline std::string told(const NextAction& action) {
+  return fmt::format("> {}: {}{}{}", action.action, action.summary,
+                     action.command.empty() ? "" : " $ " + action.command,
+                     action.at.has_value() ? fmt::format(" @ {}", action.at->value) : "");
+}
+
+// "attempt_visible at charge, worker since 1000 until 6000", the sentence, "> action: words".
+inline Told told(const Cause& cause) {
+  const auto time = [](std::string_view name, const std::optional<TimeMs>& at) {
+    return at.has_value() ? fmt::format(" {} {}", name, at->value) : std::string();
+  };
+  Told lines{fmt::format("{}{}, {}{}{}", to_text(cause.reason),
+                         cause.step.empty() ? "" : " at " + cause.step, cause.waits_for,
+                         time("since", cause.since), time("until", cause.until)),
+             cause.summary};
+  for (const NextAction& action : cause.next_actions) {
+    lines.push_back(told(action));
+  }
+  return lines;
+}
+
+// What is said of the run is what is said of its most important cause.
+inline Told told(const Explanation& why) {
+  const Cause* cause = main_cause(why);
+  if (cause == nullptr) {
+    ADD_FAILURE() << "no cause";
+    return {};
+  }
+  Told lines = told(*cause);
+  EXPECT_EQ(why.reason, cause->reason);
+  EXPECT_EQ(why.step, cause->step);
+  EXPECT_TRUE(why.summary.ends_with(cause->summary)) << why.summary;
+  EXPECT_EQ(why.next_actions.size(), cause->next_actions.size());
+  lines[1] = why.summary;
+  return lines;
+}
+
+}  // namespace holdfast
