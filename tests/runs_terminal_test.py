@@ -140,13 +140,13 @@ steps:
         with self.tmux() as screen:
             screen.start("run", "say.yaml")
             shown = screen.wait_for(r"^  hold +running")
-            self.assertLess(shown.index("info hello: hello there"), shown.index("  hold"))
+            self.assertLess(shown.index("hello there"), shown.index("\n  hold"))
             self.open_gate()
             self.assertEqual(screen.exit_code(), 0)
             shown = screen.wait_for("completed after")
             self.assertEqual(shown.count("hello there"), 1)
-            self.assertEqual(shown.count("warning bye: good bye"), 1)
-            self.assertLess(shown.index("good bye"), shown.index("  hello"))
+            self.assertEqual(shown.count("warning: good bye"), 1)
+            self.assertLess(shown.index("good bye"), shown.index("\n  hello"))
             self.assertEqual(len(re.findall(r"(?m)^  hold ", screen.everything())), 1)
 
     def test_a_failed_step_says_why(self):

@@ -39,6 +39,10 @@ std::int64_t integer(Position position) { return static_cast<std::int64_t>(posit
 Error corrupt(std::string_view what) {
   return Error{ErrorCode::corrupt_log, std::string(what)}.with("reason", "damaged_row");
 }
+// The index names a row that is another one.
+Error damaged_side(std::string_view key) {
+  return corrupt(fmt::format("the index of the side table does not fit its row '{}'", key));
+}
 
 // The statements of the writing connection.
 struct Writer {
@@ -95,7 +99,7 @@ struct Reader {
     HOLDFAST_TRY(auto rows, db->prepare("SELECT position, body, body_hash, chain FROM batches "
                                         "WHERE position >= ?1 ORDER BY position LIMIT ?2"));
     HOLDFAST_TRY(auto chain, db->prepare("SELECT chain FROM batches WHERE position = ?1"));
-    HOLDFAST_TRY(auto get, db->prepare("SELECT value FROM side WHERE key = ?1"));
+    HOLDFAST_TRY(auto get, db->prepare("SELECT value, key FROM side WHERE key = ?1"));
     // Both bounds as they stand, so that the index knows where to begin and where to end.
     HOLDFAST_TRY(auto scan_up, db->prepare("SELECT key, value FROM side WHERE key >= ?1 AND "
                                            "key < ?2 ORDER BY key ASC LIMIT ?3"));
@@ -288,9 +292,13 @@ Result<std::vector<std::optional<std::string>>> SqliteStore::get(
   for (const std::string& key : keys) {
     reader_.get.bind_text(1, key);
     HOLDFAST_TRY(const bool found, reader_.get.step());
+    const bool right = !found || reader_.get.column_bytes(1) == key;
     values.push_back(found ? std::optional<std::string>(reader_.get.column_bytes(0))
                            : std::nullopt);
     reader_.get.reset();
+    if (!right) {
+      return damaged_side(key);
+    }
   }
   return values;
 }
@@ -313,9 +321,18 @@ Result<std::vector<SidePair>> SqliteStore::scan(const SideScan& scan) {
     if (!more) {
       break;
     }
-    pairs.push_back(
-        SidePair{std::string(statement.column_bytes(0)), std::string(statement.column_bytes(1))});
-    bytes += pairs.back().value.size();
+    SidePair pair{std::string(statement.column_bytes(0)), std::string(statement.column_bytes(1))};
+    const bool in_range =
+        range.low <= pair.key && (!range.high.has_value() || pair.key < *range.high);
+    const bool in_order =
+        pairs.empty() || (scan.order == SideScan::Order::ascending ? pairs.back().key < pair.key
+                                                                   : pair.key < pairs.back().key);
+    if (!in_range || !in_order) {
+      statement.reset();
+      return damaged_side(pair.key);
+    }
+    bytes += pair.value.size();
+    pairs.push_back(std::move(pair));
   }
   statement.reset();
   return pairs;

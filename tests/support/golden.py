@@ -30,7 +30,7 @@ RULES = [
     (DURATION, "DURATION"),
     (r'("duration_ms": ?)\d+', r"\1MS"),
     # who works: HOST-PROCESS-RANDOM
-    (r"\b[\w.]+(?:-[\w.]+)*-\d+-[\w-]{22}(?![\w-])", "OWNER"),
+    (r"\b[\w.]+(?:-[\w.]+)*-\d+-[\w-]{8}(?![\w-])", "OWNER"),
     # what is inside of a JSON text that is cut off
     (r'"claim_id":"[\w-]{22}"', '"claim_id":"CLAIM"'),
     (r'"owner_id":"[^"\s]*\.\.$', '"owner_id":"OWNER..'),
