@@ -46,6 +46,8 @@ function(holdfast_test name)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${HOLDFAST_TIMEOUT_FACTOR}")
   endif()
   add_executable(${name} ${arg_SOURCES})
+  # What is tested is optimised; the tests themselves are only to be built quickly.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_link_libraries(${name} PRIVATE holdfast_options GTest::gtest GTest::gmock
     GTest::gtest_main ${arg_LIBRARIES} Threads::Threads)
   foreach(used IN LISTS arg_USES)
