@@ -24,8 +24,10 @@ constexpr char kZstd = 'z';
 constexpr int kLevel = 3;
 // Below this a frame is hardly ever smaller than the text.
 constexpr std::size_t kCompressFrom = 64;
-// A cap on what a damaged length can make us allocate.
+// Caps on what a wrong length can make us allocate. A block of a zstd frame gives at most so much
+// text, and takes more than one byte.
 constexpr std::uint64_t kMaxText = 1ULL << 30U;
+constexpr std::uint64_t kMaxTextOfByte = 128U << 10U;
 
 Error damaged(std::string_view what) {
   return Error{ErrorCode::corrupt_segment, "packed value is damaged: " + std::string(what)};
@@ -105,8 +107,9 @@ Result<Unpacked> unpack(PackedType type, std::string_view bytes) {
     unpacked.text = content;
     return unpacked;
   }
-  unpacked.text.resize(length);
-  if (bytes[kEncodingAt] != kZstd || !decompress(content, unpacked.text)) {
+  const bool possible = bytes[kEncodingAt] == kZstd && length <= content.size() * kMaxTextOfByte;
+  unpacked.text.resize(possible ? length : 0);
+  if (!possible || !decompress(content, unpacked.text)) {
     return damaged("the content does not give a text of the stored length");
   }
   return unpacked;

@@ -26,7 +26,12 @@ ThreadId thread_named(std::string_view prefix, std::string_view name) {
 
 Result<RunId> parse_run_id(std::string_view text) {
   HOLDFAST_TRY(const Uuid uuid, parse_uuid(text));
-  return RunId{uuid};
+  const RunId id{uuid};
+  // A fact with this id would be one without a run.
+  if (id.empty()) {
+    return Error{ErrorCode::invalid_argument, "the id of a run cannot be all zeroes"};
+  }
+  return id;
 }
 
 RunId derive_run_id(std::initializer_list<std::string_view> parts) {

@@ -22,7 +22,7 @@ struct RunId {
 };
 
 inline std::string to_string(const RunId& id) { return to_string(id.uuid); }
-// invalid_argument when it is no UUID.
+// invalid_argument when it is no UUID, or the one of zeroes, which stands for no run.
 Result<RunId> parse_run_id(std::string_view text);
 
 inline void write_value(std::string& out, const RunId& id) { write_value(out, id.uuid); }

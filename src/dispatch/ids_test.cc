@@ -16,6 +16,7 @@ TEST(Ids, a_run_id_is_a_uuid_in_either_case) {
   EXPECT_EQ(to_string(must(parse_run_id("0192F0C1-2D3E-7F40-8A5B-6C7D8E9FA0B1"))), text);
   EXPECT_EQ(code_of(parse_run_id("run-1")), "invalid_argument");
   EXPECT_TRUE(RunId{}.empty());
+  EXPECT_EQ(code_of(parse_run_id(to_string(RunId{}))), "invalid_argument");
   EXPECT_FALSE(must(parse_run_id(text)).empty());
 }
 

@@ -29,6 +29,8 @@ class Cursor {
       const auto byte = static_cast<unsigned char>(take(1).empty() ? '\0' : last_);
       value |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
       if ((byte & 0x80U) == 0) {
+        // Zeroes in front, or more than 64 bits: put_number() writes neither.
+        good_ = good_ && (byte != 0 || shift == 0) && (byte <= 1 || shift < 63);
         return value;
       }
     }
@@ -59,6 +61,29 @@ class Cursor {
   char last_ = '\0';
   bool good_ = true;
 };
+
+// A thread without its name; empty when it is none that a journal up to `at` can have.
+std::optional<ThreadState> take_thread(Cursor& cursor, Position at) {
+  const Revision sealed{cursor.number()};
+  const Revision durable = sealed.plus(cursor.number());
+  const std::uint64_t places = cursor.number();
+  if (!cursor.good() || durable < sealed || places > cursor.left()) {
+    return std::nullopt;
+  }
+  ThreadState state{sealed, durable, durable, {}};
+  state.places.reserve(places);
+  Place place{Position{0}, sealed};
+  for (std::uint64_t n = 0; n < places; ++n) {
+    const Place next{place.position.plus(cursor.number()), place.first.plus(cursor.number())};
+    if (next.position <= place.position || next.position > at || next.first < place.first ||
+        next.first >= durable) {
+      return std::nullopt;
+    }
+    place = next;
+    state.places.push_back(place);
+  }
+  return state;
+}
 
 Error seq_gap(Position position, std::uint32_t index, const EntryView& entry, Revision expected) {
   return Error{ErrorCode::invalid_journal_entry,
@@ -202,21 +227,11 @@ Result<Directory> Directory::decode(std::string_view bytes) {
   directory.threads_.reserve(threads);
   for (std::uint64_t i = 0; i < threads; ++i) {
     const std::string_view thread = cursor.take(cursor.number());
-    const Revision sealed{cursor.number()};
-    const Revision durable = sealed.plus(cursor.number());
-    const std::uint64_t places = cursor.number();
-    if (!cursor.good() || places > cursor.left()) {
+    auto state = take_thread(cursor, directory.at_);
+    if (!state.has_value() ||
+        !directory.threads_.try_emplace(std::string(thread), *std::move(state)).second) {
       return damaged;
     }
-    ThreadState state{sealed, durable, durable, {}};
-    state.places.reserve(places);
-    Place place{Position{0}, sealed};
-    for (std::uint64_t n = 0; n < places; ++n) {
-      place.position = place.position.plus(cursor.number());
-      place.first = place.first.plus(cursor.number());
-      state.places.push_back(place);
-    }
-    directory.threads_.insert_or_assign(std::string(thread), std::move(state));
   }
   if (!cursor.good() || !cursor.at_end()) {
     return damaged;

@@ -57,6 +57,26 @@ TEST(Directory, encoding_round_trips) {
   }
 }
 
+// Position, chain, number of threads, then each thread.
+std::string stored(std::string_view position, std::string_view threads) {
+  return std::string(position) + std::string(32, 'c') + std::string(threads);
+}
+
+TEST(Directory, bytes_that_encode_does_not_write_are_refused) {
+  using std::string_view_literals::operator""sv;
+  EXPECT_TRUE(Directory::decode(stored("\x07"sv, "\x01\x01x\0\x02\x02\x05\0\x02\x01"sv)).ok());
+  for (const std::string& bytes : {
+           stored("\x87\0"sv, "\0"sv),                                    // a longer 7
+           stored("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"sv, "\0"sv),  // over 64 bits
+           stored("\x07"sv, "\x02\x01x\0\0\0\x01x\0\0\0"sv),              // x twice
+           stored("\x07"sv, "\x01\x01x\0\x02\x02\x05\0\0\x01"sv),         // a batch twice
+           stored("\x07"sv, "\x01\x01x\0\x02\x01\x08\0"sv),               // after the newest
+           stored("\x07"sv, "\x01\x01x\0\x02\x01\x05\x02"sv),             // an entry too many
+       }) {
+    EXPECT_EQ(code_of(Directory::decode(bytes)), "corrupt_segment");
+  }
+}
+
 TEST(Directory, cut_bytes_are_refused) {
   const std::string bytes = three_threads().encode();
   for (std::size_t length = 0; length < bytes.size(); ++length) {

@@ -80,6 +80,17 @@ struct PostgresParts {
   std::string_view query;
 };
 
+// Whether a query is the rest of a password that holds a / and a ?: only names and passwords may
+// have an @ that is not encoded.
+bool has_stray_at(std::string_view query) {
+  const std::vector<std::string_view> parameters = split(query, '&');
+  return std::any_of(parameters.begin(), parameters.end(), [](std::string_view parameter) {
+    const std::string_view name = parameter.substr(0, parameter.find('='));
+    return parameter.find('@') != std::string_view::npos && name != "user" && name != "password" &&
+           name != "sslpassword";
+  });
+}
+
 Result<PostgresParts> cut(std::string_view rest) {
   PostgresParts parts;
   const std::size_t user_end = rest.find_first_of("@/");
@@ -96,7 +107,7 @@ Result<PostgresParts> cut(std::string_view rest) {
   parts.path = rest.substr(slash);
   // Otherwise a piece of the password would be taken for a host, a port or a database, and
   // would then stand in messages.
-  if (rest.find('@') != std::string_view::npos ||
+  if (rest.find('@') != std::string_view::npos || has_stray_at(parts.query) ||
       (parts.user_info.has_value() && parts.user_info->find('?') != std::string_view::npos)) {
     return invalid(
         "the characters @ : / ? in a user name, a password or a database name must be "
