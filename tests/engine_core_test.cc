@@ -95,6 +95,57 @@ TEST_F(CoreTest, a_lost_race_is_taken_back_caught_up_and_decided_again) {
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
 }
 
+TEST_F(CoreTest, who_lost_the_race_to_start_a_run_goes_on_by_the_definition_of_the_winner) {
+  TestCore& mine = open();
+  TestCore& other = open();
+  const auto lost = mine.start(start_of(1, definition_of(R"([{"name":"x"}])", "mine")));
+  mine.decide();
+  const Core::Write what = mine.core.begin_write();
+  other.start(start_of(1, definition_of(R"([{"name":"x"},{"name":"y","after":["x"]}])", "theirs")));
+  other.settle();
+  mine.end(mine.commit(what));
+  const auto worker = mine.worker();
+  mine.settle();
+  EXPECT_EQ(lost->code(), "run_exists");
+  ASSERT_EQ(worker->code(), "ok");
+  mine.complete(proof_of(worker->assignment()), completion());
+  const auto next = mine.worker();
+  mine.settle();
+  ASSERT_EQ(next->code(), "ok") << "the run ended after the step that both definitions have";
+  EXPECT_EQ(next->assignment().step, SharedText("y"));
+}
+
+TEST_F(CoreTest, an_answer_that_needs_no_write_knows_what_others_have_written) {
+  TestCore& mine = open();
+  TestCore& other = open();
+  other.start(start_of(1, one_));
+  other.settle();
+  // Nobody has told this process to look.
+  const auto found = mine.cancel(run_no(1));
+  const auto seen = mine.ask<bool>([](Turn& turn) { return turn.state().run_exists(run_no(1)); });
+  mine.settle();
+  EXPECT_EQ(found->code(), "ok");
+  EXPECT_TRUE(must(*seen->result));
+  const auto again = other.ask<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
+  other.settle();
+  EXPECT_FALSE(must(*again->result));
+}
+
+TEST_F(CoreTest, an_answer_that_is_decided_during_a_write_knows_what_others_wrote_after_it) {
+  TestCore& mine = open();
+  TestCore& other = open();
+  mine.start(start_of(1, one_));
+  mine.decide();
+  const auto outcome = mine.commit(mine.core.begin_write());
+  other.start(start_of(2, one_));
+  other.settle();
+  const auto seen = mine.ask<bool>([](Turn& turn) { return turn.state().is_live(run_no(2)); });
+  mine.decide();
+  mine.end(outcome);
+  mine.settle();
+  EXPECT_TRUE(must(*seen->result));
+}
+
 TEST_F(CoreTest, two_cores_that_take_turns_settle_every_command_once) {
   TestCore& left = open();
   TestCore& right = open();

@@ -36,12 +36,14 @@ Result<void> Core::catch_up() {
   // Not beyond what the journal knows: a run that is loaded would lack the rest.
   HOLDFAST_TRY(const Position head, journal_.catch_up());
   if (state_.position() < head) {
-    HOLDFAST_TRY(const std::size_t entries, state_.read_up_to(head));
-    since_checkpoint_ += entries;
+    const auto entries = state_.read_up_to(head);
+    // What was folded cannot be undone, also when the store failed half way.
+    building_->begin = state_.undo().mark();
+    HOLDFAST_CHECK(entries);
+    since_checkpoint_ += entries.value();
     recover_ = true;
     serve_again_ = true;
   }
-  // What was folded cannot be undone.
   building_->begin = state_.undo().mark();
   drop_claims_of_ended_runs();
   run_waits_.look(state_, effects_);
@@ -204,12 +206,29 @@ void Core::decide(TimeMs now) {
   send_heartbeats(turn);
   serve_waiting(turn);
   building_->end = state_.undo().mark();
-  // Replies that depend on nothing unwritten need no disk.
   if (quiet()) {
-    release(*building_, now);
-    *building_ = Group{};
-    building_->begin = state_.undo().mark();
+    release_unwritten(now);
   }
+}
+
+// Replies that depend on nothing unwritten need no disk, but they must be true now: somebody may
+// have been told since by another process what this one has not seen.
+void Core::release_unwritten(TimeMs now) {
+  if (!building_->commands.empty()) {
+    const auto store = journal_.log().refresh();
+    if (!store.ok()) {
+      stop(store.error());
+      return;
+    }
+    if (store.value().head != state_.position()) {
+      take_back();
+      look_ = true;
+      return;
+    }
+  }
+  release(*building_, now);
+  *building_ = Group{};
+  building_->begin = state_.undo().mark();
 }
 
 void Core::decide_commands(Turn& turn) {
@@ -340,9 +359,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     reports_.push_back(report_of(*group, outcome.value().position));
     release(*group, now);
     if (building_->facts.commit.empty()) {
-      release(*building_, now);
-      *building_ = Group{};
-      building_->begin = state_.undo().mark();
+      release_unwritten(now);
     }
     return;
   }

@@ -163,6 +163,7 @@ class Core {
   void finish_write(const Result<Committed>& outcome, TimeMs now);
   static CommitReport report_of(Group& group, Position position);
   void release(Group& group, TimeMs now);
+  void release_unwritten(TimeMs now);
   // Takes back both groups; their commands and workers are first in line again.
   void take_back();
   void drop_claims_of_ended_runs();

@@ -135,10 +135,10 @@ Result<RunProjection*> LiveState::run(const RunId& id) {
   return &keep(id, std::move(projection));
 }
 
+// What is left of a start that was taken back knows a definition that may not be the one.
 RunProjection& LiveState::new_run(const RunId& id) {
-  const auto found = cache_.find(id);
-  return found != cache_.end() ? *found->second.projection
-                               : keep(id, std::make_unique<RunProjection>(id));
+  uncache(id);
+  return keep(id, std::make_unique<RunProjection>(id));
 }
 
 void LiveState::trim_cache() {
@@ -388,6 +388,10 @@ Result<bool> LiveState::had_ended(const RunId& run, const Place& place) {
 
 Result<void> LiveState::fold_run_entry(const RunId& run, const EntryView& entry,
                                        const Place& place) {
+  // Somebody else has started it: see new_run.
+  if (entry.seq == Revision{0}) {
+    uncache(run);
+  }
   const auto cached = cache_.find(run);
   // The journal may have known more than this fold when the run was loaded.
   if (cached != cache_.end() && cached->second.projection->revision() == entry.seq) {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "journal/history.h"
-#include "tests/support/pass_through_store.h"
+#include "log/pass_through_store.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "tests/support/pass_through_store.h"
+#include "log/pass_through_store.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {

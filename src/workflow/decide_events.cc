@@ -53,13 +53,17 @@ Result<bool> is_received(const RunProjection& run, const SendEvent& command) {
       .with("idempotency_key", command.source.idempotency_key.view());
 }
 
-// The wait that was opened first.
+// The wait that was opened first; of those of one moment the one whose step was planned first.
 const EventWait* find_wait(const RunProjection& run, const SharedText& event,
                            const SharedText& correlation) {
+  const auto age = [&](const EventWait& wait) {
+    const PlannedRunnable* planned = run.find(wait.opened.wait_id.view());
+    return std::pair(wait.opened.opened_at, planned == nullptr ? 0 : planned->order);
+  };
   const EventWait* first = nullptr;
   for (const auto& [wait_id, wait] : run.rare().waits) {
     if (wait.status == WaitStatus::waiting && wait.opened.awaits(event, correlation) &&
-        (first == nullptr || wait.opened.opened_at < first->opened.opened_at)) {
+        (first == nullptr || age(wait) < age(*first))) {
       first = &wait;
     }
   }

@@ -43,6 +43,19 @@ TEST_F(DecideEvents, an_event_ends_the_wait_for_it) {
   EXPECT_EQ(test_.run->status(), RunStatus::running);
 }
 
+TEST(DecideEvent, ends_the_wait_that_was_opened_first_also_in_one_moment) {
+  TestRun test(R"([{"name":"z","await_event":{"event":"e"}},{"name":"a","await_event":{"event":"e"}},)"
+               R"({"name":"after_z","after":["z"]},{"name":"after_a","after":["a"]}])");
+  test.start();
+  SendEvent command;
+  command.event = "e";
+  command.source.idempotency_key = "k";
+  const RunFacts facts = test.put([&](RunProjection& run) {
+    return decide_receive_event(run, command, test.around, test.now);
+  });
+  EXPECT_EQ(the<ExternalEventWaitResolved>(facts).step, SharedText("z"));
+}
+
 TEST_F(DecideEvents, the_same_event_counts_once) {
   send(paid());
   EXPECT_TRUE(send(paid()).empty());

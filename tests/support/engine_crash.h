@@ -34,8 +34,8 @@ using Milliseconds = std::chrono::milliseconds;
 
 class WorkerProcess {
  public:
-  explicit WorkerProcess(std::vector<std::string> args) {
-    args.insert(args.begin(), HOLDFAST_ENGINE_WORKER);
+  // The program and its arguments; what it says about errors goes into the file, if one is named.
+  explicit WorkerProcess(std::vector<std::string> args, const std::string& errors = "") {
     std::vector<char*> raw;
     for (std::string& arg : args) {
       raw.push_back(arg.data());
@@ -47,6 +47,10 @@ class WorkerProcess {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (!errors.empty()) {
+      posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(),
+                                       O_WRONLY | O_CREAT | O_APPEND, 0644);
+    }
     HOLDFAST_ASSERT(posix_spawn(&pid_, raw[0], &actions, nullptr, raw.data(), environ) == 0);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
@@ -60,6 +64,7 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   // Lines it has printed by now, waiting until there are `count` or the time is over.
   std::size_t wait_for_lines(std::size_t count, Milliseconds at_most) {
     const auto end = std::chrono::steady_clock::now() + at_most;
@@ -128,8 +133,9 @@ struct CrashSite {
   }
   [[nodiscard]] std::unique_ptr<WorkerProcess> worker(const std::string& mode, int threads = 2,
                                                       std::size_t count = 1'000'000) const {
-    return std::make_unique<WorkerProcess>(std::vector<std::string>{
-        url, side, std::to_string(threads), mode, acks, std::to_string(count)});
+    return std::make_unique<WorkerProcess>(
+        std::vector<std::string>{HOLDFAST_ENGINE_WORKER, url, side, std::to_string(threads), mode,
+                                 acks, std::to_string(count)});
   }
   [[nodiscard]] std::unique_ptr<Journal> open() {
     return must(open_journal(url, OpenMode::create, clock, random));

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/core.h"
-#include "tests/support/pass_through_store.h"
+#include "log/pass_through_store.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {

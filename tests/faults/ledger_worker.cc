@@ -1,0 +1,302 @@
+// A process that starts runs, sends them events and executes their steps, and keeps a ledger of
+// what it was told.
+//
+// usage: ledger_worker URL LEDGER_FILE THREADS MODE COUNT CLOCK_FILE
+//   start   starts COUNT runs, sends each its event, and works until SIGTERM
+//   drain   sends events to all runs of the ledger and works until no run is live
+//
+// Lines of the ledger, each one write:
+//   starting RUN   started RUN   signalled RUN       before it asked; after it was told
+//   claimed KEY CLAIM                                before the step is carried out
+//   completed KEY CLAIM                              after it was told that the result counts
+//   refused KEY CLAIM CODE                           after it was told that it does not
+// CLOCK_FILE holds eight bytes, the milliseconds by which this machine's clock is to be wrong at
+// the moment; - when it is right. Exit code 3 when the store failed.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "engine/worker_pool.h"
+#include "journal/open_journal.h"
+#include "tests/faults/ledger_workflow.h"
+
+namespace holdfast {
+namespace {
+
+constexpr int kFailed = 3;
+
+[[noreturn]] void give_up(const std::string& why) {
+  std::fprintf(stderr, "ledger_worker: %s\n", why.c_str());
+  std::_Exit(kFailed);
+}
+[[noreturn]] void give_up(const Error& why) {
+  give_up(std::string(error_info(why.code()).name) + ": " + why.text());
+}
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result.ok()) {
+    give_up(result.error());
+  }
+  return std::move(result).value();
+}
+
+// The system's clock, as wrong as the file says.
+class WrongClock final : public Clock {
+ public:
+  explicit WrongClock(const std::string& path) {
+    if (path == "-") {
+      return;
+    }
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    void* shared = mmap(nullptr, sizeof(std::int64_t), PROT_READ, MAP_SHARED, fd, 0);
+    if (fd < 0 || shared == MAP_FAILED) {
+      give_up("cannot read " + path);
+    }
+    offset_ms_ = static_cast<const std::atomic<std::int64_t>*>(shared);
+  }
+  TimeMs now() override {
+    return TimeMs{right_.now().value + (offset_ms_ == nullptr ? 0 : offset_ms_->load())};
+  }
+
+ private:
+  SystemClock right_;
+  const std::atomic<std::int64_t>* offset_ms_ = nullptr;
+};
+
+class Ledger {
+ public:
+  explicit Ledger(const std::string& path)
+      : fd_(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
+    if (fd_ < 0) {
+      give_up("cannot open " + path);
+    }
+  }
+  void add(const std::string& line) const {
+    const std::string bytes = line + "\n";
+    if (write(fd_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+      give_up("cannot write into the ledger");
+    }
+  }
+
+ private:
+  int fd_;
+};
+
+class LedgerWorker {
+ public:
+  LedgerWorker(Loop& loop, const std::string& ledger)
+      : loop_(loop), ledger_path_(ledger), ledger_(ledger) {}
+
+  void start_runs(std::size_t count, const std::stop_token& stop) {
+    for (std::size_t i = 0; i < count && !stop.stop_requested(); ++i) {
+      const RunId id{make_uuid(loop_.clock().now(), loop_.random())};
+      ledger_.add("starting " + to_string(id));
+      StartRun command;
+      command.run_id = id;
+      command.definition = workflow_;
+      must(loop_.ask<Started>(
+          [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
+      ledger_.add("started " + to_string(id));
+      signal(id);
+    }
+  }
+  // Whoever died between a start and its event has left a run that waits for it.
+  void signal_all() {
+    std::ifstream file(ledger_path_);
+    for (std::string word, id; file >> word; std::getline(file, id)) {
+      if (word == "starting" && file >> id) {
+        signal(must(parse_run_id(id)));
+      }
+    }
+  }
+  // One attempt after the other, each answer into the ledger.
+  void work(const std::stop_token& stop) {
+    const Skills skills{{SharedText(kDefaultQueue)}, {}};
+    while (!stop.stop_requested()) {
+      const Applicant applicant = loop_.new_applicant(skills);
+      const auto given = must(loop_.ask<std::optional<Assignment>>(
+          [&](Turn& turn) { return claim_next(turn, skills, applicant); }));
+      if (given.has_value()) {
+        execute(*given);
+      } else {
+        wait_a_little(stop);
+      }
+    }
+  }
+  // The same by a pool, which keeps claims alive and hears of new work; it keeps no ledger of
+  // answers.
+  Result<void> work_in_pool(std::size_t threads, const std::stop_token& stop) {
+    auto handlers = std::make_shared<HandlerTable>();
+    for (const char* step : kLedgerSteps) {
+      (*handlers)[step] = [this](const Assignment& given, const std::stop_token&) {
+        note_claim(given);
+        return outcome_of(given);
+      };
+    }
+    return WorkerPool::create(loop_, handlers, {SharedText(kDefaultQueue)}, {.threads = threads})
+        ->run(stop);
+  }
+  [[nodiscard]] const std::shared_ptr<const Definition>& workflow() const { return workflow_; }
+
+ private:
+  void signal(const RunId& id) {
+    SendEvent event;
+    event.event = "go";
+    event.payload = Payload::trusted(R"({"gone":true})");
+    event.source.idempotency_key = "go";
+    const auto sent = loop_.ask<Done>([id, event](Turn& turn) -> Result<Done> {
+      HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+      HOLDFAST_TRY(const RunFacts facts,
+                   decide_receive_event(*run, event, EngineSurroundings(turn), turn.now()));
+      HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));
+      return Done{};
+    });
+    if (sent.ok()) {
+      ledger_.add("signalled " + to_string(id));
+    } else if (sent.error().code() != ErrorCode::run_not_found) {
+      give_up(sent.error());
+    }
+  }
+  void note_claim(const Assignment& given) const {
+    ledger_.add("claimed " + given.runnable_key.str() + " " + given.claim_id.str());
+  }
+  // Some first attempts at d fail.
+  static HandlerOutcome outcome_of(const Assignment& given) {
+    if (given.step == SharedText("d") && given.attempt_number == 1 &&
+        std::to_integer<int>(given.run_id.uuid.bytes.back()) % 4 == 0) {
+      Failure failure;
+      failure.error = Payload::trusted(R"({"code":"not_yet"})");
+      return failure;
+    }
+    Completion done;
+    done.result = Payload::trusted(R"({")" + given.step.str() + R"(":true})");
+    return done;
+  }
+  void execute(const Assignment& given) {
+    note_claim(given);
+    const HandlerOutcome outcome = outcome_of(given);
+    const ClaimProof proof = proof_of(given);
+    const auto told =
+        loop_.ask<Done>([&](Turn& turn) { return report_outcome(turn, proof, outcome); });
+    const std::string line = given.runnable_key.str() + " " + given.claim_id.str();
+    if (told.ok() && std::holds_alternative<Completion>(outcome)) {
+      ledger_.add("completed " + line);
+    } else if (!told.ok()) {
+      const ErrorInfo& info = error_info(told.error().code());
+      if (info.exit_code == error_info(ErrorCode::io_error).exit_code) {
+        give_up(told.error());
+      }
+      ledger_.add("refused " + line + " " + std::string(info.name));
+    }
+  }
+  static void wait_a_little(const std::stop_token& stop) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any changed;
+    changed.wait_for(lock, stop, std::chrono::milliseconds(5), [] { return false; });
+  }
+
+  Loop& loop_;
+  std::string ledger_path_;
+  Ledger ledger_;
+  std::shared_ptr<const Definition> workflow_ = must(Definition::parse(kLedgerWorkflow));
+};
+
+// Returns at SIGTERM, or when `done` says so; it is asked now and then.
+template <typename Until>
+void wait_for_end(const sigset_t& term, Until done) {
+  const timespec now_and_then{0, 20'000'000};
+  while (sigtimedwait(&term, nullptr, &now_and_then) != SIGTERM) {
+    if (done()) {
+      return;
+    }
+  }
+}
+
+// The thread ends the process when the store has failed.
+template <typename Work>
+std::thread in_thread(Work work) {
+  return std::thread([work] {
+    if (const Result<void> ended = work(); !ended.ok()) {
+      give_up(ended.error());
+    }
+  });
+}
+
+int run(const std::vector<std::string>& args) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &term, nullptr);
+
+  WrongClock clock(args[6]);
+  SystemRandom random;
+  // Small limits: checkpoints, loading again and sealing happen all the time.
+  LoopOptions options;
+  options.core.checkpoint_every = 300;
+  options.core.max_cached_runnables = 100;
+  auto loop = must(Loop::open(must(open_journal(args[1], OpenMode::create, clock, random)), clock,
+                              random, options));
+  LedgerWorker worker(*loop, args[2]);
+  loop->add_definition(worker.workflow());
+  std::printf("ready\n");
+  std::fflush(stdout);
+
+  const bool drains = args[4] == "drain";
+  std::stop_source stop;
+  std::vector<std::thread> threads;
+  if (drains) {
+    worker.signal_all();
+  } else {
+    threads.push_back(in_thread([&]() -> Result<void> {
+      worker.start_runs(std::stoul(args[5]), stop.get_token());
+      return {};
+    }));
+  }
+  threads.push_back(in_thread([&]() -> Result<void> {
+    worker.work(stop.get_token());
+    return {};
+  }));
+  threads.push_back(
+      in_thread([&] { return worker.work_in_pool(std::stoul(args[3]), stop.get_token()); }));
+  wait_for_end(term, [&] {
+    // A conflict is another process that does the same.
+    const auto sealed = loop->journal().seal({.below = std::nullopt, .step_bytes = 1U << 14U});
+    if (!sealed.ok() && sealed.error().code() != ErrorCode::conflict) {
+      give_up(sealed.error());
+    }
+    return drains &&
+           must(loop->ask<std::size_t>([](Turn& turn) { return turn.state().live_count(); })) == 0;
+  });
+  stop.request_stop();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  loop->close();
+  return 0;
+}
+
+}  // namespace
+}  // namespace holdfast
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> args(argv, argv + argc);
+  if (args.size() != 7) {
+    std::fprintf(stderr, "usage: ledger_worker URL LEDGER_FILE THREADS MODE COUNT CLOCK_FILE\n");
+    return 2;
+  }
+  return holdfast::run(args);
+}
