@@ -11,11 +11,14 @@ endif()
 
 find_program(HOLDFAST_CCACHE ccache)
 if(HOLDFAST_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${HOLDFAST_CCACHE}")
+  # Without this it does not keep what was compiled with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros "${HOLDFAST_CCACHE}")
 endif()
 
-set(HOLDFAST_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address or thread")
-set_property(CACHE HOLDFAST_SANITIZE PROPERTY STRINGS "" address thread)
+option(HOLDFAST_FUZZ "Build the fuzz targets (clang) instead of the tests" OFF)
+set(HOLDFAST_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address, thread or fuzzer")
+set_property(CACHE HOLDFAST_SANITIZE PROPERTY STRINGS "" address thread fuzzer)
 
 add_library(holdfast_options INTERFACE)
 target_compile_options(holdfast_options INTERFACE
@@ -39,8 +42,12 @@ if(HOLDFAST_SANITIZE STREQUAL "address")
     -fno-omit-frame-pointer)
 elseif(HOLDFAST_SANITIZE STREQUAL "thread")
   set(sanitize_flags -fsanitize=thread -fno-omit-frame-pointer)
+elseif(HOLDFAST_SANITIZE STREQUAL "fuzzer")
+  # The rooms report what they cover; only the targets of fuzz/ bring the fuzzer's own main.
+  set(sanitize_flags -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
 elseif(NOT HOLDFAST_SANITIZE STREQUAL "")
-  message(FATAL_ERROR "HOLDFAST_SANITIZE must be empty, address or thread")
+  message(FATAL_ERROR "HOLDFAST_SANITIZE must be empty, address, thread or fuzzer")
 endif()
 if(HOLDFAST_SANITIZE)
   target_compile_options(holdfast_options INTERFACE ${sanitize_flags})

@@ -199,8 +199,7 @@ TEST_F(Chain, a_child_that_ended_without_telling_waits_for_an_engine) {
                           "waits for child run " + to_string(child) +
                               " of workflow parcel, which has ended (completed) without telling "
                               "step ship",
-                          "> apply_pending_result: an engine process takes the result: any program "
-                          "that has the store open, or this $ holdfast work"));
+                          "> cancel_run: give it up $ holdfast cancel " + to_string(run_no(1))));
 }
 
 TEST_F(Chain, a_child_that_is_tried_again_is_the_one_that_counts) {

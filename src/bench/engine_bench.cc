@@ -64,13 +64,13 @@ struct Written {
 };
 
 Result<void> bench_one_step(EngineRun& run) {
-  constexpr int kSlices = 5;
+  constexpr int kRounds = 5;
   const std::uint64_t runs = run.quick() ? 500 : 20'000;
   HOLDFAST_TRY(const auto engine, run.open());
   std::vector<double> rates;
   std::vector<double> facts;
   std::vector<double> raw;
-  for (int slice = 0; slice < kSlices; ++slice) {
+  for (int slice = 0; slice < kRounds; ++slice) {
     const Written before = Written::of(engine->loop());
     HOLDFAST_TRY(const double seconds,
                  engine->carry_out(

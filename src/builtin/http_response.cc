@@ -119,7 +119,7 @@ StepOutput failure(std::string code, std::string message, bool retryable) {
 }
 
 // Statuses that say: not now.
-bool may_pass(int status) {
+bool status_may_pass(int status) {
   return status == 408 || status == 425 || status == 429 || (status >= 500 && status < 600);
 }
 
@@ -150,7 +150,7 @@ StepOutput output_of_status(const HttpSpec& spec, const HttpRequest& request,
   } else {
     output = failure(fmt::format("http_{}", answer.status),
                      fmt::format("{} {} answered {}", request.method, request.host, answer.status),
-                     may_pass(answer.status));
+                     status_may_pass(answer.status));
   }
   if (output.retryable) {
     output.retry_after_ms = parse_retry_after(header("retry-after"), now);

@@ -18,7 +18,7 @@ constexpr std::uint64_t kHttpPort = 80;
 constexpr std::uint64_t kHttpsPort = 443;
 constexpr std::uint64_t kMaxPort = 65535;
 
-Error refused(std::string message) {
+Error refused_url(std::string message) {
   return Error(ErrorCode::invalid_argument, std::move(message));
 }
 
@@ -55,7 +55,7 @@ void append_encoded(std::string& out, std::string_view text) {
 Result<std::string> scalar_field(const Json& input, std::string_view name) {
   const auto field = input.find(name);
   if (!field) {
-    return refused(fmt::format("the input has no field '{}'", valid_utf8(name)));
+    return refused_url(fmt::format("the input has no field '{}'", valid_utf8(name)));
   }
   if (const auto text = field->string()) {
     return std::string(*text);
@@ -70,7 +70,7 @@ Result<std::string> scalar_field(const Json& input, std::string_view name) {
   } else if (const auto number = field->number()) {
     writer.number(*number);
   } else {
-    return refused(
+    return refused_url(
         fmt::format("the field '{}' is no text, number or truth value", valid_utf8(name)));
   }
   return std::move(writer).take();
@@ -87,13 +87,13 @@ Result<std::string> fill(std::string_view url_template, const Json& input) {
     }
     const std::size_t end = url_template.find('}');
     if (url_template.front() == '}' || end == std::string_view::npos) {
-      return refused("the URL has a brace without its partner");
+      return refused_url("the URL has a brace without its partner");
     }
     const std::string_view name = url_template.substr(1, end - 1);
     HOLDFAST_TRY(const std::string value, scalar_field(input, name));
     // Without this, DELETE /items/{id} would be a request about all items.
     if (value.empty()) {
-      return refused(fmt::format("the field '{}' is empty", valid_utf8(name)));
+      return refused_url(fmt::format("the field '{}' is empty", valid_utf8(name)));
     }
     append_encoded(out, value);
     url_template.remove_prefix(end + 1);
@@ -164,14 +164,14 @@ Result<void> check_path(std::string_view path) {
         path[i] == '%' && i + 2 < path.size() && is_hex(path[i + 1]) && is_hex(path[i + 2]);
     if (!escape && !is_unreserved(path[i]) &&
         std::string_view("/!$&'()*+,;=:@").find(path[i]) == std::string_view::npos) {
-      return refused("the path of the URL holds a character that is not allowed there");
+      return refused_url("the path of the URL holds a character that is not allowed there");
     }
   }
   while (!path.empty()) {
     path.remove_prefix(1);
     const std::size_t length = std::min(path.find('/'), path.size());
     if (is_dot_segment(path.substr(0, length))) {
-      return refused("the path of the URL has a segment '.' or '..'");
+      return refused_url("the path of the URL has a segment '.' or '..'");
     }
     path.remove_prefix(length);
   }
@@ -186,23 +186,23 @@ Result<HttpUrl> fill_http_url(std::string_view url_template, const Json& input,
   const std::size_t colon = url.find("://");
   const std::string scheme = lower(std::string_view(url).substr(0, std::min(colon, url.size())));
   if (scheme != "http" && scheme != "https") {
-    return refused("the URL does not start with http:// or https://");
+    return refused_url("the URL does not start with http:// or https://");
   }
   if (url.find_first_of("?#") != std::string::npos) {
-    return refused("the URL has a query or a fragment");
+    return refused_url("the URL has a query or a fragment");
   }
   const std::string_view rest = std::string_view(url).substr(colon + 3);
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   const std::string_view authority = rest.substr(0, slash);
   if (authority.find('@') != std::string_view::npos) {
-    return refused("the URL has a user name");
+    return refused_url("the URL has a user name");
   }
   const auto target = split_authority(authority);
   if (!target) {
-    return refused("the URL has no valid host and port");
+    return refused_url("the URL has no valid host and port");
   }
   if (!is_allowed(*target, scheme == "http" ? kHttpPort : kHttpsPort, allowed_hosts)) {
-    return refused(fmt::format("the host '{}' is not one of allowed_hosts", lower(authority)));
+    return refused_url(fmt::format("the host '{}' is not one of allowed_hosts", lower(authority)));
   }
   const std::string_view path = rest.substr(slash);
   HOLDFAST_CHECK(check_path(path));

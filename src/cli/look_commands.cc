@@ -6,7 +6,6 @@
 
 #include "cli/commands.h"
 #include "cli/store.h"
-#include "data/canonical_json.h"
 #include "show/show.h"
 #include "view/run_row.h"
 #include "view/snapshot.h"
@@ -43,10 +42,6 @@ Result<RunListQuery> query_of(const ListRunsOptions& options, TimeMs now) {
   query.cursor = options.cursor;
   query.filter.workflow = options.workflow;
   query.filter.archived = options.archived;
-  for (const std::string& status : options.statuses) {
-    HOLDFAST_CHECK(check_run_status(status));
-    query.filter.statuses.insert(status);
-  }
   if (!options.since.empty()) {
     HOLDFAST_TRY(query.filter.started_from, time_argument("since", options.since, now));
   }
@@ -54,12 +49,7 @@ Result<RunListQuery> query_of(const ListRunsOptions& options, TimeMs now) {
     HOLDFAST_TRY(query.filter.started_before, time_argument("until", options.until, now));
   }
   HOLDFAST_TRY(const std::string attributes, attributes_argument(options.attributes));
-  if (!attributes.empty()) {
-    JsonSlicer slicer(attributes);
-    while (const auto member = slicer.next()) {
-      query.filter.attributes[std::string(member->name)] = canonical_json(member->value);
-    }
-  }
+  HOLDFAST_CHECK(query.filter.ask_for(options.statuses, attributes));
   return query;
 }
 

@@ -34,7 +34,7 @@ Result<std::shared_ptr<const Definition>> build(Faults faults, std::string_view 
   return DefinitionBuilder::build(checked.spec, checked.graph);
 }
 
-std::uint64_t times(std::uint64_t left, std::uint64_t right) {
+std::uint64_t capped_product(std::uint64_t left, std::uint64_t right) {
   return left != 0 && right > kMaxDurationMs / left ? kMaxDurationMs : left * right;
 }
 
@@ -72,7 +72,7 @@ std::uint64_t retry_delay_ms(const RetryRule& rule, std::uint32_t attempt_number
       break;
   }
   const std::uint64_t limit = rule.max_delay_ms == 0 ? kMaxDurationMs : rule.max_delay_ms;
-  return std::min({times(rule.delay_ms, factor), limit, kMaxDurationMs});
+  return std::min({capped_product(rule.delay_ms, factor), limit, kMaxDurationMs});
 }
 
 const RetryRule& rule_for(const RetryPolicy& policy, std::string_view code) {

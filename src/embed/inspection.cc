@@ -1,6 +1,5 @@
 // What programs ask about runs. Runs that have not ended are looked at in the loop, which has them
 // in memory; everything else is read from the journal and does not disturb it.
-#include "data/canonical_json.h"
 #include "embed/engine_impl.h"
 #include "embed/objects.h"
 #include "embed/views.h"
@@ -24,23 +23,17 @@ Result<RunListQuery> query_of(const ListOptions& options) {
   query.cursor = options.cursor;
   query.filter.workflow = options.workflow;
   query.filter.archived = options.archived;
-  for (const std::string& status : options.statuses) {
-    HOLDFAST_CHECK(check_run_status(status));
-    query.filter.statuses.insert(status);
-  }
   if (options.started_from_ms != 0) {
     query.filter.started_from = TimeMs{options.started_from_ms};
   }
   if (options.started_before_ms != 0) {
     query.filter.started_before = TimeMs{options.started_before_ms};
   }
+  Payload attributes;
   if (!options.attributes.empty()) {
-    HOLDFAST_TRY(const Payload attributes, object_of("attributes", options.attributes));
-    JsonSlicer slicer(attributes.view());
-    while (const auto member = slicer.next()) {
-      query.filter.attributes[std::string(member->name)] = canonical_json(member->value);
-    }
+    HOLDFAST_TRY(attributes, object_of("attributes", options.attributes));
   }
+  HOLDFAST_CHECK(query.filter.ask_for(options.statuses, attributes.view()));
   return query;
 }
 

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t kOffsetWidth = 12;  // "+59 min 59 s"
 constexpr std::size_t kStepWidth = 20;
-constexpr std::size_t kGap = 2;
 
 Ink ink_of(const TimelineEvent& event) {
   if (event.type == "attempt_failed") {

@@ -16,7 +16,6 @@ namespace {
 constexpr std::size_t kMaxCondition = 40;
 constexpr std::size_t kMaxChildren = 20;
 constexpr std::size_t kIndent = 3;
-constexpr std::size_t kGap = 2;
 constexpr std::size_t kStatusWidth = 14;  // of the longest, and a gap
 constexpr std::size_t kMinName = 8;
 constexpr std::string_view kCompensation = "compensation";

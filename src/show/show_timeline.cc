@@ -14,7 +14,6 @@ namespace holdfast {
 namespace {
 
 constexpr std::size_t kMaxItems = 40;
-constexpr std::size_t kGap = 2;
 
 // What a bar shows at one place; what counts more comes later.
 enum class Part : std::uint8_t { nothing, waits, sleeps, runs };

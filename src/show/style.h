@@ -8,6 +8,9 @@
 
 namespace holdfast {
 
+// Between columns.
+inline constexpr std::size_t kGap = 2;
+
 enum class Ink : std::uint8_t { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
 
 struct Style {

@@ -9,7 +9,6 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::size_t kGap = 2;
 
 std::size_t total(const std::vector<std::size_t>& widths) {
   std::size_t sum = 0;

@@ -386,7 +386,8 @@ Result<Cause> CauseFinder::of_child(const PlannedRunnable& planned, const ChildR
     cause.reason = Reason::completed_result_pending_apply;
     cause.summary = fmt::format("waits for {}, which has ended ({}) without telling step {}", name,
                                 to_text(child->run->status()), planned.plan.step.view());
-    cause.next_actions.push_back(engine_action("apply_pending_result", "takes the result"));
+    // No engine leaves a parent so, and none goes back to it.
+    cause.next_actions.push_back({"cancel_run", "give it up", "holdfast cancel " + id()});
     return cause;
   }
   cause.next_actions.push_back(

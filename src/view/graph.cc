@@ -420,7 +420,7 @@ void text_member(JsonWriter& json, std::string_view name, std::string_view text)
   }
 }
 
-void payload_member(JsonWriter& json, std::string_view name, const Payload& payload) {
+void redacted_member(JsonWriter& json, std::string_view name, const Payload& payload) {
   if (!payload.empty()) {
     json.member(name, JsonText::trusted(std::string(redact(payload).view())));
   }
@@ -441,9 +441,9 @@ void write(JsonWriter& json, const GraphNode& node, bool with_history) {
   }
   text_member(json, "deadline", node.deadline);
   if (with_history) {
-    payload_member(json, "input", node.input);
-    payload_member(json, "output", node.output);
-    payload_member(json, "error", node.error);
+    redacted_member(json, "input", node.input);
+    redacted_member(json, "output", node.output);
+    redacted_member(json, "error", node.error);
   }
   json.end_object();
 }
@@ -453,7 +453,7 @@ void write(JsonWriter& json, const GraphEdge& edge) {
   json.member("type", edge.type);
   text_member(json, "on", edge.on);
   json.member("status", edge.status);
-  payload_member(json, "condition", edge.condition);
+  redacted_member(json, "condition", edge.condition);
   text_member(json, "recovery", edge.recovery);
   json.end_object();
 }

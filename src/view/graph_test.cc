@@ -115,6 +115,8 @@ TEST(RunGraph, items_are_counted_in_the_node_of_their_step) {
             R"("current":false,"attempts":0,"visits":0}],)"
             R"("edges":[{"id":"mail:dependency:last","from":"mail","to":"last",)"
             R"("type":"dependency","status":"pending"}],"children":[]})");
+  const std::string dot = to_dot(graph_of(story));
+  EXPECT_NE(dot.find("running 1/5, 1 failed"), std::string::npos) << dot;
 }
 
 TEST(RunGraph, a_diamond_waits_for_both_sides) {

@@ -44,7 +44,10 @@ const Look& look_of(std::string_view status) {
 std::string state_text(const GraphNode& node) {
   std::string text = node.status;
   if (node.items.has_value()) {
-    text += fmt::format(" {}/{}", node.items->done + node.items->failed, node.items->total);
+    text += fmt::format(" {}/{}", node.items->done, node.items->total);
+    if (node.items->failed > 0) {
+      text += fmt::format(", {} failed", node.items->failed);
+    }
   }
   if (node.attempts > 1) {
     text += fmt::format(", attempt {}", node.attempts);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_slice.h"
 #include "data/canonical_json.h"
 #include "view/run_source.h"
 #include "view/words.h"
@@ -79,6 +80,22 @@ Result<void> check_run_status(std::string_view status) {
   return Error{ErrorCode::invalid_argument,
                fmt::format("'{}' is no status of a run; they are: {}", status, all)}
       .with("field", "status");
+}
+
+Result<void> RunFilter::ask_for(std::span<const std::string> wanted_statuses,
+                                std::string_view wanted) {
+  for (const std::string& status : wanted_statuses) {
+    HOLDFAST_CHECK(check_run_status(status));
+    statuses.insert(status);
+  }
+  if (wanted.empty()) {
+    return {};
+  }
+  JsonSlicer slicer(wanted);
+  while (const auto member = slicer.next()) {
+    attributes[std::string(member->name)] = canonical_json(member->value);
+  }
+  return {};
 }
 
 bool RunFilter::matches(const RunRow& row) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include "base/json_writer.h"
@@ -47,6 +48,8 @@ struct RunFilter {
   std::map<std::string, std::string> attributes = {};  // name to canonical JSON
   bool archived = false;                               // also those that are put away
 
+  // Words of statuses, and attributes as a JSON object; empty: any. invalid_argument.
+  Result<void> ask_for(std::span<const std::string> wanted_statuses, std::string_view wanted);
   [[nodiscard]] bool matches(const RunRow& row) const;
   // The same text for the same question: a cursor belongs to it.
   [[nodiscard]] std::string text() const;
