@@ -47,6 +47,7 @@ Result<void> run_command(const WorkflowShowOptions& options, Context& context);
 Result<void> run_command(const WorkflowDiffOptions& options, Context& context);
 
 Result<void> run_command(const CompletionOptions& options, Context& context);
+Result<void> run_command(const SimulateCommandOptions& options, Context& context);
 Result<void> run_command(const BenchJournalOptions& options, Context& context);
 Result<void> run_command(const BenchWorkflowOptions& options, Context& context);
 Result<void> run_command(const BenchEngineOptions& options, Context& context);

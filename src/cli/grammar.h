@@ -60,6 +60,7 @@ void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& 
 void add_journal_commands(Grammar& grammar, CLI::App& program);
 void add_run_commands(Grammar& grammar, CLI::App& program);
 void add_workflow_commands(Grammar& grammar, CLI::App& program);
+void add_simulate_command(Grammar& grammar, CLI::App& program);
 void add_bench_commands(Grammar& grammar, CLI::App& program);
 
 }  // namespace holdfast

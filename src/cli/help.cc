@@ -142,6 +142,50 @@ The schema knows the fields and their values; how steps fit together only check 
 Examples:
   holdfast workflow schema > workflow.schema.json)";
 
+const char* const kSimulate =
+    "Try a workflow, or Holdfast itself, in a world where everything goes wrong that can.";
+const char* const kSimulateExamples =
+    R"(The real engine, journal and log run in virtual time: processes that die at any step, stores
+that fail, clocks that jump, workers that stall, repeat themselves and come late. When the faults
+end, every run must end. The same seed gives the same simulation.
+
+With FILE it is your workflow. Handlers, http and exec steps are not called: they answer what the
+world file declares (order.sim.yaml beside order.yaml), which also says what people decide, which
+events come, and the invariants, what must never happen:
+
+  runs: {count: 1..3, inputs: [{order_id: o-1}]}
+  handlers:
+    charge:
+      - {ok: {receipt: r-1}, weight: 8, takes: 100ms..3s}
+      - {error: busy, retryable: true}
+      - {error: no_answer, done: true}     # it happened, and the answer was lost
+  decisions: {review: {approve: 4, reject: 1, after: 1m..2h}}
+  events: [{event: paid, chance: 90, after: 1s..3h}]
+  invariants:
+    - {step: ship, needs: charge}
+    - {step: charge, followed_by: [ship, refund], as: executed}
+    - {step: charge, at_most: 1, as: executed}
+    - {ends_within: 4h}
+
+Without such a file every handler answers {} after 1 ms to 1 s, and everything is approved.
+docs/simulate.md has all of it.
+
+The first seed that breaks an invariant is made as short as it can be, and told in the words of
+your workflow, with the one command that plays it again. Steps, transitions, decisions and outcomes
+that no simulation met are listed. Without FILE workflows are made up, and everything is judged by a
+model of what Holdfast promises.
+
+Examples:
+  holdfast simulate order.yaml
+  holdfast simulate order.yaml --seeds 5000 --faults crash,worker
+  holdfast simulate order.yaml --seed 42 --story
+  holdfast simulate order.yaml --with shipping.yaml --world rough.sim.yaml --json
+  holdfast simulate backup.yaml --real
+  holdfast simulate --seconds 60 --coverage
+
+Exit codes: 0 nothing was broken; 1 an invariant or a promise was, or --coverage without FILE found
+something that was never met; 2 a file or an option cannot be used.)";
+
 const char* const kBench = "Measure this machine.";
 const char* const kBenchExamples = R"(Examples:
   holdfast bench journal --quick

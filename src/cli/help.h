@@ -29,6 +29,8 @@ extern const char* const kWorkflowCheck;
 extern const char* const kWorkflowCheckExamples;
 extern const char* const kWorkflowSchema;
 extern const char* const kWorkflowSchemaExamples;
+extern const char* const kSimulate;
+extern const char* const kSimulateExamples;
 extern const char* const kBench;
 extern const char* const kBenchExamples;
 extern const char* const kBenchJournal;

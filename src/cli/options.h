@@ -87,6 +87,23 @@ struct BenchWorkflowOptions {
   bool quick = false;
 };
 
+struct SimulateCommandOptions {
+  std::string file;  // empty: workflows of all kinds are made up
+  std::optional<std::uint64_t> seeds;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::uint64_t> seconds;
+  std::string faults = "all";
+  std::string only;  // item numbers, with commas between them
+  bool story = false;
+  bool coverage = false;
+  bool no_shrink = false;
+  // With a file.
+  std::vector<std::string> with;  // more files: the workflows of its children
+  std::string world;              // what is outside; empty: FILE with .sim.yaml, if it is there
+  bool real = false;
+  bool trace = false;  // the story in the words of the simulator
+};
+
 struct WorkflowCheckOptions {
   std::vector<std::string> files;  // "-": standard input
 };
@@ -120,7 +137,7 @@ using Command =
                  SignalRunOptions, ResolveOptions, ReplayRunOptions, WorkflowCheckOptions,
                  WorkflowSchemaOptions, WorkflowListOptions, WorkflowShowOptions,
                  WorkflowDiffOptions, CompletionOptions, BenchJournalOptions, BenchEngineOptions,
-                 BenchWorkflowOptions>;
+                 BenchWorkflowOptions, SimulateCommandOptions>;
 
 enum class OutputForm : std::uint8_t { text, json };
 

@@ -77,6 +77,7 @@ class Parser {
     add_run_commands(grammar_, app_);
     add_workflow_commands(grammar_, app_);
     add_journal_commands(grammar_, app_);
+    add_simulate_command(grammar_, app_);
     add_bench_commands(grammar_, app_);
     app_.add_subcommand("help", "Print this help and exit");
   }

@@ -165,13 +165,13 @@ void RunDraft::done(const PlannedRunnable& planned, const StepEnd& end) {
     fail_run(terminal_error("no_matching_transition",
                             fmt::format("no transition of step {} fits its result", name), name));
   } else {
-    end_path(*definition().find(path_name(plan).view()), visible_at);
+    end_path(path_name(plan), visible_at);
   }
 }
 
 void RunDraft::go_on_after(const PlannedRunnable& planned) {
   if (const auto path = path_of(definition(), planned.plan)) {
-    end_path(*path, now_);
+    end_path(definition().steps()[*path].name, now_);
   }
 }
 
@@ -224,7 +224,7 @@ void RunDraft::follow(const Target& to, const SharedText& path, TimeMs visible_a
       tasks_.push_back({Task::Kind::begin, to.step, path, visible_at});
       return;
     case Target::Kind::complete:
-      end_path(*definition().find(path.view()), visible_at);
+      end_path(path, visible_at);
       return;
     case Target::Kind::fail:
       fail_run(error);
@@ -233,9 +233,13 @@ void RunDraft::follow(const Target& to, const SharedText& path, TimeMs visible_a
 }
 
 // The path of a step is over: whatever waited for nothing else begins.
-void RunDraft::end_path(StepIndex step, TimeMs visible_at) {
+void RunDraft::end_path(const SharedText& step, TimeMs visible_at) {
+  const auto index = definition().find(step.view());
+  if (!index.has_value()) {
+    return;  // a path that somebody made up
+  }
   const StepProgress& progress = run_.progress();
-  for (const StepIndex dependent : definition().steps()[step].dependents) {
+  for (const StepIndex dependent : definition().steps()[*index].dependents) {
     const Step& next = definition().steps()[dependent];
     if (progress.unmet[dependent] != 0 || run_.latest(next.name.view()) != nullptr) {
       continue;

@@ -201,7 +201,10 @@ void RunDraft::plan_failed(Runnable runnable, const Payload& error) {
   }
   plan(std::move(runnable));
   flush();
-  failed(*run_.find(key.view()), error);
+  // Not there when foreign facts forbid it; finish() says so.
+  if (const PlannedRunnable* planned = run_.find(key.view())) {
+    failed(*planned, error);
+  }
 }
 
 Payload RunDraft::input_of(const Step& step, const DataView& data, Payload& error) {

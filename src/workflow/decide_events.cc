@@ -158,8 +158,9 @@ std::optional<SharedText> correlation_of(const EventSpec& spec, const DataView& 
   return SharedText(json_string_value(*value).value_or(std::string(*value)));
 }
 
-const Step& step_of(RunDraft& draft, const EventWait& wait) {
-  return draft.definition().steps()[*draft.definition().find(wait.opened.step.view())];
+const Step* step_of(RunDraft& draft, const EventWait& wait) {
+  const auto index = draft.definition().find(wait.opened.step.view());
+  return index.has_value() ? &draft.definition().steps()[*index] : nullptr;
 }
 
 }  // namespace
@@ -204,10 +205,13 @@ void RunDraft::open_wait(const Step& step, const PlannedRunnable& planned) {
     plan(timer_of(planned.plan, *wait.timeout));
     flush();
   }
+  const auto known = run_.rare().waits.find(wait.wait_id.str());
+  if (known == run_.rare().waits.end()) {
+    return;  // foreign facts forbid it
+  }
   for (const ExternalEventBuffered& event : run_.rare().buffered) {
     if (wait.awaits(event.event, event.correlation)) {
-      received(EventWait(run_.rare().waits.find(wait.wait_id.str())->second),
-               ExternalEventBuffered(event));
+      received(EventWait(known->second), ExternalEventBuffered(event));
       return;
     }
   }
@@ -226,11 +230,15 @@ void RunDraft::received(const EventWait& wait, const ExternalEventBuffered& even
   add(resolved_fact(wait, {event.event, event.correlation}, WaitAction::received,
                     Payload::trusted("{}")));
   end_timer(*this, wait);
-  const PlannedRunnable& planned = *run_.find(wait.opened.wait_id.view());
-  if (planned.applied) {
-    go_on_after(planned);
+  const PlannedRunnable* planned = run_.find(wait.opened.wait_id.view());
+  const Step* step = step_of(*this, wait);
+  if (planned == nullptr || step == nullptr) {
+    return;  // a wait that somebody made up
+  }
+  if (planned->applied) {
+    go_on_after(*planned);
   } else {
-    done(planned, {result_of(step_of(*this, wait), event)});
+    done(*planned, {result_of(*step, event)});
   }
 }
 
@@ -250,25 +258,28 @@ void RunDraft::timed_out(const EventWait& wait) {
   add(resolved_fact(wait, {wait.opened.event, wait.opened.correlation}, WaitAction::timed_out,
                     Payload(std::move(writer).take_text())));
   end_timer(*this, wait);
-  const PlannedRunnable& planned = *run_.find(wait.opened.wait_id.view());
+  const PlannedRunnable* planned = run_.find(wait.opened.wait_id.view());
+  const Step* step = step_of(*this, wait);
+  if (planned == nullptr || step == nullptr) {
+    return;
+  }
   const Payload error = terminal_error(
       "event_timeout", fmt::format("no event {} came in time", wait.opened.event.view()),
       wait.opened.step.view());
-  const Step& step = step_of(*this, wait);
   // A step that waited after its result was applied.
-  if (planned.applied) {
+  if (planned->applied) {
     if (wait.opened.timeout->target.view() == "__next__") {
-      go_on_after(planned);
+      go_on_after(*planned);
     } else {
       fail_run(error);
     }
     return;
   }
-  if (!step.on_timeout.has_value()) {
-    failed(planned, error);
+  if (!step->on_timeout.has_value()) {
+    failed(*planned, error);
     return;
   }
-  take_route(planned, "timeout", *step.on_timeout, step.spec.await_event->on_timeout, error);
+  take_route(*planned, "timeout", *step->on_timeout, step->spec.await_event->on_timeout, error);
 }
 
 Result<RunFacts> decide_receive_event(RunProjection& run, const SendEvent& command,

@@ -75,7 +75,9 @@ Result<RunFacts> RunDraft::finish() {
         break;
       case Task::Kind::carry_out:
         flush();
-        carry_out(*run_.find(task.path.view()));
+        if (const PlannedRunnable* planned = run_.find(task.path.view())) {
+          carry_out(*planned);
+        }
         break;
       case Task::Kind::next_items:
         next_items(task.path);

@@ -104,7 +104,7 @@ class RunDraft {
   // The step ended otherwise than well, and that is where the run goes.
   void take_route(const PlannedRunnable& planned, std::string_view on, const Target& to,
                   const SharedText& to_name, const Payload& error);
-  void end_path(StepIndex step, TimeMs visible_at);
+  void end_path(const SharedText& step, TimeMs visible_at);
   void put_off(const PlannedRunnable& planned, const Payload& result, const Deferral& why);
   void node_done(const PlannedRunnable& planned);
   void complete_if_done();

@@ -49,7 +49,11 @@ void RunDraft::begin_each(const Step& step, Runnable runnable) {
   runnable.input = Payload::trusted(fmt::format(R"({{"items":{}}})", list));
   plan(std::move(runnable));
   flush();
-  if (run_.each(visit.view())->items.empty()) {
+  const EachProgress* each = run_.each(visit.view());
+  if (each == nullptr) {
+    return;  // foreign facts forbid it; finish() says so
+  }
+  if (each->items.empty()) {
     done(*run_.latest(visit.view()), {Payload::trusted("[]")});
   } else {
     plan_items(step, visit);
@@ -92,33 +96,42 @@ void RunDraft::item_done(std::string_view visit) {
 }
 
 void RunDraft::next_items(const SharedText& visit) {
-  const PlannedRunnable& whole = *run_.latest(visit.view());
-  if (whole.applied) {
+  const PlannedRunnable* whole = run_.latest(visit.view());
+  const EachProgress* known = run_.each(visit.view());
+  const auto index = definition().find(visit.view());
+  if (whole == nullptr || whole->applied || known == nullptr || !index.has_value()) {
     return;
   }
-  const EachProgress& each = *run_.each(visit.view());
+  const EachProgress& each = *known;
   if (each.done < each.items.size()) {
-    plan_items(definition().steps()[*definition().find(visit.view())], visit);
+    plan_items(definition().steps()[*index], visit);
     return;
   }
   std::string results = "[";
   for (std::uint64_t item = 0; item < each.items.size(); ++item) {
-    const Payload& result = run_.latest(item_name(visit.view(), item).view())->result;
+    const PlannedRunnable* part = run_.latest(item_name(visit.view(), item).view());
     results += item == 0 ? "" : ",";
-    results += result.empty() ? "null" : result.view();
+    results += part == nullptr || part->result.empty() ? "null" : part->result.view();
   }
-  done(whole, {Payload::trusted(results + "]")});
+  done(*whole, {Payload::trusted(results + "]")});
 }
 
 void RunDraft::item_failed(const PlannedRunnable& planned, const Payload& error) {
   const std::string visit(without_item(planned.plan.step.view()));
-  const Step& step = definition().steps()[*definition().find(visit)];
+  const auto index = definition().find(visit);
+  const PlannedRunnable* whole = run_.latest(visit);
+  if (!index.has_value() || !definition().steps()[*index].spec.for_each.has_value() ||
+      whole == nullptr || run_.each(visit) == nullptr) {
+    fail_run(error);  // an item that somebody made up
+    return;
+  }
+  const Step& step = definition().steps()[*index];
   close_failed(planned, error, taken_by(planned.plan, "error", visit));
   if (step.spec.for_each->on_error == EachErrors::collect) {
     item_done(visit);
     return;
   }
-  if (run_.latest(visit)->applied) {
+  if (whole->applied) {
     return;  // another item failed before
   }
   RunnablesWithdrawn rest;
@@ -136,7 +149,7 @@ void RunDraft::item_failed(const PlannedRunnable& planned, const Payload& error)
   if (!rest.runnable_keys.empty()) {
     add(std::move(rest));
   }
-  failed(*run_.latest(visit), with_item(error, *parse_activation(planned.plan.step.view()).item));
+  failed(*whole, with_item(error, *parse_activation(planned.plan.step.view()).item));
 }
 
 }  // namespace holdfast

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Plants known bugs, one at a time, and sees whether the simulator finds each of them.
+#
+# usage: mutants.sh [--seeds N] [--only NAME[,NAME...]] [--list]
+#   --seeds N    give up on a bug after this many simulations (default: 2000)
+#   --only ...   only these bugs
+#   --list       the bugs, and exit
+#   --help       this text
+#
+# The sources are copied to build/mutants, the bugs of tools/planted_bugs.py are built in there, and
+# each is switched on by an environment variable: the product knows nothing of them. Prints a table
+# and exits with 1 when a bug was not found, or when the program is wrong without any.
+set -euo pipefail
+
+usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+seeds=2000
+only=""
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --seeds | --only)
+      [[ $# -ge 2 ]] || { echo "mutants.sh: $1 needs a value" >&2; exit 2; }
+      [[ $1 == --seeds ]] && seeds="$2" || only="$2"
+      shift 2
+      ;;
+    --list)
+      python3 tools/plant_bugs.py --list | sed 's/\t/: /'
+      exit 0
+      ;;
+    --help | -h)
+      usage
+      exit 0
+      ;;
+    *)
+      echo "mutants.sh: unknown option $1" >&2
+      usage >&2
+      exit 2
+      ;;
+  esac
+done
+
+tree="$PWD/build/mutants/tree"
+echo "== build with planted bugs"
+mkdir -p "$tree"
+# Files that did not change keep their times, so that only little is built again.
+rm -rf "$tree.new"
+mkdir -p "$tree.new"
+cp -r --preserve=timestamps CMakeLists.txt cmake src include schema fuzz tests "$tree.new/"
+python3 tools/plant_bugs.py "$tree.new/src"
+if command -v rsync > /dev/null; then
+  rsync -rc --delete "$tree.new/" "$tree/"
+else
+  rm -rf "$tree"
+  mv "$tree.new" "$tree"
+fi
+rm -rf "$tree.new"
+cmake -S "$tree" -B build/mutants/build -G Ninja -DCMAKE_BUILD_TYPE=Release > /dev/null
+cmake --build build/mutants/build --target holdfast
+program=build/mutants/build/bin/holdfast
+
+echo "== without any bug"
+"$program" simulate --seeds 300 > /dev/null || {
+  echo "mutants.sh: the simulator complains without a bug; see holdfast simulate" >&2
+  exit 1
+}
+
+echo "== one bug at a time"
+exec python3 tools/hunt_bugs.py --program "$program" --seeds "$seeds" ${only:+--only "$only"}

@@ -1,0 +1,13 @@
+// holdfast simulate FILE: a user's workflow in the world that is declared for it.
+#pragma once
+
+#include "cli/context.h"
+#include "sim/simulate.h"
+
+namespace holdfast {
+
+// options: what was asked for, but the scenario.
+Result<void> simulate_file(const SimulateCommandOptions& asked, sim::SimulateOptions options,
+                           Context& context);
+
+}  // namespace holdfast

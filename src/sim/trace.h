@@ -1,0 +1,58 @@
+// Trace: what happened in one simulation, line by line. The same seed gives the same lines; the
+// hash of them says so in one number.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::sim {
+
+class Trace {
+ public:
+  // keep: the lines themselves, not only their hash.
+  explicit Trace(bool keep) : keep_(keep) {}
+
+  void add(std::int64_t time_us, std::string_view line) {
+    ++events_;
+    for (int shift = 0; shift < 64; shift += 8) {
+      step(static_cast<unsigned char>(static_cast<std::uint64_t>(time_us) >> shift));
+    }
+    for (const char letter : line) {
+      step(static_cast<unsigned char>(letter));
+    }
+    if (keep_) {
+      lines_.push_back(Line{events_, time_us, std::string(line)});
+    }
+  }
+
+  struct Line {
+    std::uint64_t event;
+    std::int64_t time_us;
+    std::string text;
+    std::string run = {};  // of a line of the story: the run it is about
+  };
+  // A line of the story as a witness tells it. It follows from the others, so it is not hashed.
+  void tell(std::int64_t time_us, std::string run, std::string line) {
+    if (keep_) {
+      told_.push_back(Line{events_, time_us, std::move(line), std::move(run)});
+    }
+  }
+  [[nodiscard]] const std::vector<Line>& told() const { return told_; }
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+  [[nodiscard]] std::uint64_t hash() const { return hash_; }
+  [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
+
+ private:
+  void step(unsigned char byte) { hash_ = (hash_ ^ byte) * 0x100000001b3U; }
+
+  bool keep_;
+  std::uint64_t events_ = 0;
+  std::uint64_t hash_ = 0xcbf29ce484222325U;
+  std::vector<Line> lines_;
+  std::vector<Line> told_;
+};
+
+}  // namespace holdfast::sim

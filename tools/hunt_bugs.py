@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Lets the simulator look for each planted bug and prints what came of it.
+
+usage: hunt_bugs.py --program HOLDFAST --seeds N [--only NAME,NAME]
+
+HOLDFAST is the program that scripts/mutants.sh builds. Exit code 1 when a bug was not found.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+from planted_bugs import BUGS
+
+LONGEST_SECONDS = 600
+
+
+def hunt(program: str, name: str, seeds: int) -> tuple[int | None, str]:
+    """After how many simulations it was found (0: by an assertion), and by which broken promise."""
+    command = [program, "simulate", "--seeds", str(seeds), "--no-shrink", "--json"]
+    environment = dict(os.environ, HOLDFAST_PLANTED=name)
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True,
+                              timeout=LONGEST_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None, f"nothing was found in {LONGEST_SECONDS} s"
+    if done.returncode < 0 or done.returncode in (134, 139):
+        return 0, "an assertion stopped the program"
+    report = json.loads(done.stdout)
+    if report["ok"]:
+        return None, f"nothing was found in {report['simulations']} simulations"
+    return report["simulations"], report["failed"]["what"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--seeds", type=int, required=True)
+    parser.add_argument("--only", default="")
+    asked = parser.parse_args()
+    names = [name for name in asked.only.split(",") if name]
+    unknown = set(names) - {name for name, _, _ in BUGS}
+    if unknown:
+        print(f"hunt_bugs.py: no such bug: {', '.join(sorted(unknown))}", file=sys.stderr)
+        return 2
+    bugs = [(name, what) for name, what, _ in BUGS if not names or name in names]
+    found = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        hunts = [pool.submit(hunt, asked.program, name, asked.seeds) for name, _ in bugs]
+        for (name, _), future in zip(bugs, hunts):
+            seeds, how = future.result()
+            found.append(seeds)
+            count = "NOT FOUND" if seeds is None else seeds or "at once"
+            print(f"{name:28} {count:>9}  {how[:150]}", flush=True)
+    killed = [seeds for seeds in found if seeds is not None]
+    print(f"\nplanted {len(bugs)}, found {len(killed)}", end="")
+    # Where an assertion struck first, nobody counted.
+    counted = [seeds for seeds in killed if seeds > 0]
+    print(f", median simulations to find one {statistics.median(counted):.0f}" if counted else "")
+    return 0 if len(killed) == len(bugs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,230 @@
+"""The bugs that `scripts/mutants.sh` plants, to see whether the simulator finds each of them.
+
+A bug has a name, a sentence, and edits: in a file, a text that stands there exactly once is
+replaced by another. In the new text `planted` is true when this bug is switched on. All bugs are
+built into one program and switched on one at a time, by the environment variable HOLDFAST_PLANTED.
+"""
+
+BUGS = [
+    # Claims
+    ("skip_fence", "whoever reports is believed, whatever claim it shows", [
+        ("dispatch/rules.cc",
+         "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
+         "      !attempt.holds(fact.claim_id, fact.claim_token_hash)) {",
+         "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
+         "      (!attempt.holds(fact.claim_id, fact.claim_token_hash) && !planted)) {")]),
+    ("skip_token", "the id of a claim is enough, its token is not looked at", [
+        ("dispatch/rules.cc",
+         "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
+         "      !attempt.holds(fact.claim_id, fact.claim_token_hash)) {",
+         "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
+         "      (!attempt.holds(fact.claim_id, fact.claim_token_hash) &&\n"
+         "       !(planted && attempt.claim->claim_id == fact.claim_id))) {")]),
+    ("lease_one_too_long", "a claim still counts in the millisecond its lease ends", [
+        ("dispatch/rules.cc",
+         "  if (attempt.claim->lease_until <= at) {",
+         "  if (attempt.claim->lease_until < at || (!planted && attempt.claim->lease_until == at)) {")]),
+    ("lease_never_ends", "a report after the end of the lease counts", [
+        ("dispatch/rules.cc",
+         "  if (attempt.claim->lease_until <= at) {",
+         "  if (attempt.claim->lease_until <= at && !planted) {")]),
+    ("claim_taken_away", "an attempt can be claimed one second before the lease of its holder ends", [
+        ("dispatch/projection.cc",
+         "  while (Attempt* attempt = leases_.top()) {\n"
+         "    if (attempt->claim->lease_until > now) {",
+         "  while (Attempt* attempt = leases_.top()) {\n"
+         "    if (attempt->claim->lease_until.value - (planted ? 1000 : 0) > now.value) {"),
+        ("dispatch/projection.cc",
+         "top->status == AttemptStatus::claimed && top->claim->lease_until > now;",
+         "top->status == AttemptStatus::claimed && top->claim->lease_until > now && !planted;"),
+        ("dispatch/rules.cc",
+         "attempt->status == AttemptStatus::claimed && attempt->claim->lease_until > at) {",
+         "attempt->status == AttemptStatus::claimed &&\n"
+         "      attempt->claim->lease_until.value - (planted ? 1000 : 0) > at.value) {")]),
+    ("claim_too_early", "an attempt can be claimed before its time has come", [
+        ("dispatch/projection.cc",
+         "    if (top != nullptr && top->visible_at <= now &&",
+         "    if (top != nullptr && (planted || top->visible_at <= now) &&"),
+        ("dispatch/rules.cc",
+         "  if (at < attempt->visible_at) {",
+         "  if (at < attempt->visible_at && !planted) {")]),
+    ("other_result_accepted", "a second, different result of a completed attempt is answered with ok", [
+        ("dispatch/rules.cc",
+         "    return same ? Verdict::repeat() : Verdict::refuse(Reason::conflicting_completion);",
+         "    return same || planted ? Verdict::repeat()\n"
+         "                           : Verdict::refuse(Reason::conflicting_completion);")]),
+    ("no_heartbeats", "the leases of attempts that this process executes are not renewed", [
+        ("engine/core.cc",
+         "    const auto beat = heartbeat(turn, claim.proof);",
+         "    const auto beat = planted ? Result<TimeMs>(turn.now()) : heartbeat(turn, claim.proof);")]),
+    # The loop
+    ("ack_before_sync", "clients hear the answer when the write begins", [
+        ("engine/core.cc",
+         "  building_->begin = writing_->end;\n",
+         "  building_->begin = writing_->end;\n"
+         "  if (planted) {\n"
+         "    for (std::size_t i = 0; i < writing_->commands.size(); ++i) {\n"
+         "      effects_.emplace_back([command = writing_->commands[i], no = writing_->refusals[i]] {\n"
+         "        command->settle(no.has_value() ? Result<void>(*no) : Result<void>());\n"
+         "      });\n"
+         "    }\n"
+         "    writing_->commands.clear();\n"
+         "    writing_->refusals.clear();\n"
+         "  }\n")]),
+    ("claim_before_sync", "a worker gets its attempt before the claim is durable", [
+        ("engine/core.cc",
+         "  ++stats_.claims;\n",
+         "  ++stats_.claims;\n"
+         "  if (planted) {\n"
+         "    effects_.emplace_back([given = building_->given.back()] {\n"
+         "      given.worker->assigned(given.assignment);\n"
+         "    });\n"
+         "    building_->given.pop_back();\n"
+         "  }\n")]),
+    ("stale_answers", "an answer without a write may be older than what others were told", [
+        ("engine/core.cc",
+         "  if (!building_->commands.empty()) {\n    const auto store",
+         "  if (!building_->commands.empty() && !planted) {\n    const auto store")]),
+    ("nothing_taken_back", "after a conflict the state keeps what was not written", [
+        ("engine/core.cc",
+         "  state_.undo().roll_back_to(oldest->begin);",
+         "  if (!planted) {\n    state_.undo().roll_back_to(oldest->begin);\n  }")]),
+    ("refused_facts_stay", "what a refused command had emitted is written all the same", [
+        ("engine/core.cc",
+         "    const Result<void> decided = command->decide(turn);\n    if (!decided.ok()) {",
+         "    const Result<void> decided = command->decide(turn);\n    if (!decided.ok() && !planted) {")]),
+    ("requests_lost", "after a conflict the commands are forgotten", [
+        ("engine/core.cc",
+         "  inbox_.insert(inbox_.begin(), commands.begin(), commands.end());",
+         "  if (!planted) {\n"
+         "    inbox_.insert(inbox_.begin(), commands.begin(), commands.end());\n  }")]),
+    ("position_ignored", "a commit does not care what others have written since it was decided", [
+        ("journal/journal.cc",
+         "  const bool moved = commit.expected_head.has_value() &&",
+         "  const bool moved = !planted && commit.expected_head.has_value() &&")]),
+    ("timer_lost", "nobody wakes up for timers", [
+        ("engine/core.cc",
+         "    consider(queue->next_change(timers, now));",
+         "    if (!planted) {\n      consider(queue->next_change(timers, now));\n    }")]),
+    ("timeouts_lost", "nobody wakes up for attempts that take too long", [
+        ("engine/core.cc",
+         "    consider(queue->next_timeout());",
+         "    if (!planted) {\n      consider(queue->next_timeout());\n    }"),
+        ("engine/core.cc",
+         "    HOLDFAST_TRY(const bool failed, fail_timed_out(turn, options_.applicant));",
+         "    HOLDFAST_TRY(const bool failed, planted ? Result<bool>(false)\n"
+         "                                            : fail_timed_out(turn, options_.applicant));")]),
+    # Recovery and checkpoints
+    ("planned_not_scheduled", "what others planned and did not schedule stays so", [
+        ("engine/recover.cc",
+         "                 return schedule_planned(turn, key, run);",
+         "                 return planted ? Result<void>() : schedule_planned(turn, key, run);")]),
+    ("completed_not_applied", "what others completed and did not apply stays so", [
+        ("engine/recover.cc",
+         "                                          return apply_completed(turn, key, queue);",
+         "                                          return planted ? Result<void>()\n"
+         "                                                         : apply_completed(turn, key, queue);")]),
+    ("failed_not_progressed", "what failed before a crash is not gone on from", [
+        ("engine/recover.cc",
+         "                 return progress_failed(turn, key, queue);",
+         "                 return planted ? Result<void>() : progress_failed(turn, key, queue);")]),
+    ("child_not_started", "a child that is linked and was not started stays so", [
+        ("engine/recover.cc",
+         "                 return start_missing_child(turn, link);",
+         "                 return planted ? Result<void>() : start_missing_child(turn, link);")]),
+    ("checkpoint_skips_a_batch", "whoever begins with a checkpoint leaves out the batch after it", [
+        ("engine/live_checkpoint.cc",
+         "  position_ = Position{stored.position};\n",
+         "  position_ = Position{stored.position};\n"
+         "  if (planted && position_ < journal_->log().head().position) {\n"
+         "    position_ = position_.next();\n  }\n")]),
+    ("checkpoint_forgets_live", "a checkpoint does not know which runs are live", [
+        ("engine/live_checkpoint.cc",
+         "  stored.live = std::move(live);",
+         "  stored.live = planted ? std::vector<RunId>() : std::move(live);")]),
+    ("withdrawn_is_claimable", "what a run does not want any more is still given to workers", [
+        ("engine/live_state.cc",
+         "  if (queue != nullptr && !queue->find(key.view())->ended()) {",
+         "  if (queue != nullptr && !queue->find(key.view())->ended() && !planted) {")]),
+    ("damage_served", "a body that does not match its hash is served", [
+        ("log/log.cc",
+         "  if (sha256(row.body) != row.body_hash) {",
+         "  if (sha256(row.body) != row.body_hash && !planted) {")]),
+    # Workflows
+    ("join_any", "a step begins when one of the steps before it is done", [
+        ("workflow/progress.cc",
+         "    unmet.push_back(static_cast<std::uint32_t>(step.after.size()));",
+         "    unmet.push_back(static_cast<std::uint32_t>(\n"
+         "        planted ? std::min<std::size_t>(step.after.size(), 1) : step.after.size()));"),
+        ("workflow/progress.cc",
+         "    --unmet[dependent];",
+         "    unmet[dependent] -= planted && unmet[dependent] == 0 ? 0 : 1;")]),
+    ("last_transition", "the last transition that fits is taken, not the first", [
+        ("workflow/advance.cc",
+         "      return &transition;\n    }\n  }\n  return nullptr;",
+         "      if (!planted) {\n        return &transition;\n      }\n"
+         "      last = &transition;\n    }\n  }\n  return last;"),
+        ("workflow/advance.cc",
+         "  for (const Transition& transition : transitions) {",
+         "  const Transition* last = nullptr;\n"
+         "  for (const Transition& transition : transitions) {")]),
+    ("condition_without_result", "a condition is evaluated on what was known before the step", [
+        ("workflow/advance.cc",
+         "    taken = choose(step.on_ok, ContextView(run_, applied.output_key, end.result));",
+         "    taken = planted\n"
+         "                ? choose(step.on_ok, ContextView(run_))\n"
+         "                : choose(step.on_ok, ContextView(run_, applied.output_key, end.result));")]),
+    ("one_retry_too_many", "a step is tried once more than its policy says", [
+        ("workflow/planning.cc",
+         "      plan.attempt_number >= rule.max_attempts) {",
+         "      plan.attempt_number >= rule.max_attempts + (planted ? 1 : 0)) {")]),
+    ("buffered_event_lost", "an event that came before its wait is not found", [
+        ("workflow/decide_events.cc",
+         "    if (wait.awaits(event.event, event.correlation)) {\n      received(",
+         "    if (wait.awaits(event.event, event.correlation) && !planted) {\n      received(")]),
+    ("event_counts_twice", "the same event under the same key counts again", [
+        ("workflow/decide_events.cc",
+         "  if (known == keys.end()) {\n    return false;",
+         "  if (known == keys.end() || planted) {\n    return false;")]),
+    ("early_timeout", "an event wait is over a second too early", [
+        ("workflow/decide_events.cc",
+         "    timeout.due_at = later(now_, spec.timeout_ms);",
+         "    timeout.due_at = later(now_, spec.timeout_ms - (planted ? 1000 : 0));")]),
+    ("concurrency_ignored", "all items of a for_each are begun at once", [
+        ("workflow/each.cc",
+         "item < each.items.size() && item - each.done < most &&",
+         "item < each.items.size() && (planted || item - each.done < most) &&")]),
+    ("last_item_lost", "a for_each is done before its last item", [
+        ("workflow/each.cc",
+         "  if (each.done < each.items.size()) {\n    plan_items",
+         "  if (each.done + (planted ? 1 : 0) < each.items.size()) {\n    plan_items")]),
+    ("compensated_oldest_first", "a run goes back in the order it came", [
+        ("workflow/compensate.cc",
+         "(next == nullptr || planned->applied_order > next->applied_order)) {",
+         "(next == nullptr || (planted ? planned->applied_order < next->applied_order\n"
+         "                                    : planned->applied_order > next->applied_order))) {")]),
+    ("not_compensated", "a run that goes back undoes nothing", [
+        ("workflow/compensate.cc",
+         "  if (const PlannedRunnable* next = next_to_compensate()) {",
+         "  if (const PlannedRunnable* next = planted ? nullptr : next_to_compensate()) {")]),
+    ("parent_not_told", "a parent does not hear that its child has ended", [
+        ("engine/consequences.cc",
+         "  if (!parent.has_value() || !turn_.state().is_live(parent->run_id)) {",
+         "  if (planted || !parent.has_value() || !turn_.state().is_live(parent->run_id)) {")]),
+    ("children_left", "children live on although their parent gave them up", [
+        ("engine/consequences.cc",
+         "    if (meant && link.on_parent_close.view() == to_text(ParentClose::cancel)) {",
+         "    if (!planted && meant && link.on_parent_close.view() == to_text(ParentClose::cancel)) {")]),
+    ("deferred_at_once", "a step that puts itself off comes back at once", [
+        ("workflow/advance.cc",
+         "  again.visible_at = later(now_, why.schedule_in_ms);",
+         "  again.visible_at = later(now_, planted ? 0 : why.schedule_in_ms);")]),
+    ("run_timeout_lost", "a run with a timeout has none", [
+        ("workflow/advance.cc",
+         "  if (timeout_ms == 0) {\n    return;",
+         "  if (timeout_ms == 0 || planted) {\n    return;")]),
+    ("other_run_same_id", "a start under a known id is answered with ok, whatever it asks for", [
+        ("workflow/decide_start.cc",
+         "  return same_input(run, command) ? \"\" : \"input\";",
+         "  return planted || same_input(run, command) ? \"\" : \"input\";")]),
+]
