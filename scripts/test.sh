@@ -4,7 +4,8 @@
 # usage: test.sh [--sanitize | --tsan] [--long]
 #   --sanitize  build and run with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan      build and run with ThreadSanitizer
-#   --long      add the soaks: more rounds, more kills, longer timeouts, clang-tidy
+#   --long      add the soaks: more rounds, more kills, longer timeouts, clang-tidy; an hour of
+#               simulations on every core, a minute of fuzzing for each target, planted bugs
 #   --help      this text
 #
 # Works from any directory. Exit code 0 when every test passed.
@@ -15,6 +16,7 @@ usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 preset=release
 timeout_factor=1
 long=OFF
+unity=ON
 for argument in "$@"; do
   case "$argument" in
     --sanitize | --tsan)
@@ -29,6 +31,7 @@ for argument in "$@"; do
       export RC_PARAMS="${RC_PARAMS:-max_success=2000}"
       timeout_factor=10
       long=ON
+      unity=OFF  # clang-tidy looks at each file alone
       ;;
     --help | -h)
       usage
@@ -49,7 +52,7 @@ echo "== packages"
 
 echo "== build ($preset)"
 cmake --preset "$preset" -DHOLDFAST_TIMEOUT_FACTOR=$timeout_factor -DHOLDFAST_LONG=$long \
-  > /dev/null
+  -DHOLDFAST_UNITY=$unity > /dev/null
 cmake --build --preset "$preset"
 
 export ASAN_OPTIONS="detect_leaks=1:halt_on_error=1:detect_stack_use_after_return=1:\
@@ -61,6 +64,13 @@ export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1${TSAN_OPTIONS:+:$TS
 fixed_addresses=()
 if [[ $preset == tsan ]] && setarch "$(uname -m)" -R true 2> /dev/null; then
   fixed_addresses=(setarch "$(uname -m)" -R)
+fi
+
+if [[ $long == ON && $preset == release ]]; then
+  echo "== fuzzing"
+  ./scripts/fuzz.sh --seconds 60
+  echo "== planted bugs"
+  ./scripts/mutants.sh
 fi
 
 echo "== tests"

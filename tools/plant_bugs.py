@@ -10,7 +10,7 @@ import sys
 
 from planted_bugs import BUGS
 
-HEADER = """// Bugs that are there on purpose: this copy of the sources is only for scripts/mutants.sh.
+HEADER = """// Bugs that are there on purpose: these sources are only for scripts/mutants.sh.
 #pragma once
 
 #include <cstdlib>

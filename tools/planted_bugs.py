@@ -23,12 +23,14 @@ BUGS = [
     ("lease_one_too_long", "a claim still counts in the millisecond its lease ends", [
         ("dispatch/rules.cc",
          "  if (attempt.claim->lease_until <= at) {",
-         "  if (attempt.claim->lease_until < at || (!planted && attempt.claim->lease_until == at)) {")]),
+         "  if (attempt.claim->lease_until < at ||\n"
+         "      (!planted && attempt.claim->lease_until == at)) {")]),
     ("lease_never_ends", "a report after the end of the lease counts", [
         ("dispatch/rules.cc",
          "  if (attempt.claim->lease_until <= at) {",
          "  if (attempt.claim->lease_until <= at && !planted) {")]),
-    ("claim_taken_away", "an attempt can be claimed one second before the lease of its holder ends", [
+    ("claim_taken_away",
+     "an attempt can be claimed one second before the lease of its holder ends", [
         ("dispatch/projection.cc",
          "  while (Attempt* attempt = leases_.top()) {\n"
          "    if (attempt->claim->lease_until > now) {",
@@ -48,7 +50,8 @@ BUGS = [
         ("dispatch/rules.cc",
          "  if (at < attempt->visible_at) {",
          "  if (at < attempt->visible_at && !planted) {")]),
-    ("other_result_accepted", "a second, different result of a completed attempt is answered with ok", [
+    ("other_result_accepted",
+     "a second, different result of a completed attempt is answered with ok", [
         ("dispatch/rules.cc",
          "    return same ? Verdict::repeat() : Verdict::refuse(Reason::conflicting_completion);",
          "    return same || planted ? Verdict::repeat()\n"
@@ -56,7 +59,8 @@ BUGS = [
     ("no_heartbeats", "the leases of attempts that this process executes are not renewed", [
         ("engine/core.cc",
          "    const auto beat = heartbeat(turn, claim.proof);",
-         "    const auto beat = planted ? Result<TimeMs>(turn.now()) : heartbeat(turn, claim.proof);")]),
+         "    const auto beat =\n"
+         "        planted ? Result<TimeMs>(turn.now()) : heartbeat(turn, claim.proof);")]),
     # The loop
     ("ack_before_sync", "clients hear the answer when the write begins", [
         ("engine/core.cc",
@@ -64,7 +68,8 @@ BUGS = [
          "  building_->begin = writing_->end;\n"
          "  if (planted) {\n"
          "    for (std::size_t i = 0; i < writing_->commands.size(); ++i) {\n"
-         "      effects_.emplace_back([command = writing_->commands[i], no = writing_->refusals[i]] {\n"
+         "      effects_.emplace_back([command = writing_->commands[i],\n"
+         "                             no = writing_->refusals[i]] {\n"
          "        command->settle(no.has_value() ? Result<void>(*no) : Result<void>());\n"
          "      });\n"
          "    }\n"
@@ -92,7 +97,8 @@ BUGS = [
     ("refused_facts_stay", "what a refused command had emitted is written all the same", [
         ("engine/core.cc",
          "    const Result<void> decided = command->decide(turn);\n    if (!decided.ok()) {",
-         "    const Result<void> decided = command->decide(turn);\n    if (!decided.ok() && !planted) {")]),
+         "    const Result<void> decided = command->decide(turn);\n"
+         "    if (!decided.ok() && !planted) {")]),
     ("requests_lost", "after a conflict the commands are forgotten", [
         ("engine/core.cc",
          "  inbox_.insert(inbox_.begin(), commands.begin(), commands.end());",
@@ -112,8 +118,9 @@ BUGS = [
          "    if (!planted) {\n      consider(queue->next_timeout());\n    }"),
         ("engine/core.cc",
          "    HOLDFAST_TRY(const bool failed, fail_timed_out(turn, options_.applicant));",
-         "    HOLDFAST_TRY(const bool failed, planted ? Result<bool>(false)\n"
-         "                                            : fail_timed_out(turn, options_.applicant));")]),
+         "    HOLDFAST_TRY(const bool failed,\n"
+         "                 planted ? Result<bool>(false)\n"
+         "                         : fail_timed_out(turn, options_.applicant));")]),
     # Recovery and checkpoints
     ("planned_not_scheduled", "what others planned and did not schedule stays so", [
         ("engine/recover.cc",
@@ -122,8 +129,10 @@ BUGS = [
     ("completed_not_applied", "what others completed and did not apply stays so", [
         ("engine/recover.cc",
          "                                          return apply_completed(turn, key, queue);",
-         "                                          return planted ? Result<void>()\n"
-         "                                                         : apply_completed(turn, key, queue);")]),
+         "                                          if (planted) {\n"
+         "                                            return Result<void>();\n"
+         "                                          }\n"
+         "                                          return apply_completed(turn, key, queue);")]),
     ("failed_not_progressed", "what failed before a crash is not gone on from", [
         ("engine/recover.cc",
          "                 return progress_failed(turn, key, queue);",
@@ -158,7 +167,7 @@ BUGS = [
          "        planted ? std::min<std::size_t>(step.after.size(), 1) : step.after.size()));"),
         ("workflow/progress.cc",
          "    --unmet[dependent];",
-         "    unmet[dependent] -= planted && unmet[dependent] == 0 ? 0 : 1;")]),
+         "    unmet[dependent] -= planted && unmet[dependent] == 0 ? 0U : 1U;")]),
     ("last_transition", "the last transition that fits is taken, not the first", [
         ("workflow/advance.cc",
          "      return &transition;\n    }\n  }\n  return nullptr;",
@@ -171,9 +180,9 @@ BUGS = [
     ("condition_without_result", "a condition is evaluated on what was known before the step", [
         ("workflow/advance.cc",
          "    taken = choose(step.on_ok, ContextView(run_, applied.output_key, end.result));",
-         "    taken = planted\n"
-         "                ? choose(step.on_ok, ContextView(run_))\n"
-         "                : choose(step.on_ok, ContextView(run_, applied.output_key, end.result));")]),
+         "    taken = choose(step.on_ok,\n"
+         "                   planted ? ContextView(run_)\n"
+         "                           : ContextView(run_, applied.output_key, end.result));")]),
     ("one_retry_too_many", "a step is tried once more than its policy says", [
         ("workflow/planning.cc",
          "      plan.attempt_number >= rule.max_attempts) {",
@@ -201,8 +210,9 @@ BUGS = [
     ("compensated_oldest_first", "a run goes back in the order it came", [
         ("workflow/compensate.cc",
          "(next == nullptr || planned->applied_order > next->applied_order)) {",
-         "(next == nullptr || (planted ? planned->applied_order < next->applied_order\n"
-         "                                    : planned->applied_order > next->applied_order))) {")]),
+         "(next == nullptr ||\n"
+         "         (planted ? planned->applied_order < next->applied_order\n"
+         "                  : planned->applied_order > next->applied_order))) {")]),
     ("not_compensated", "a run that goes back undoes nothing", [
         ("workflow/compensate.cc",
          "  if (const PlannedRunnable* next = next_to_compensate()) {",
@@ -214,7 +224,8 @@ BUGS = [
     ("children_left", "children live on although their parent gave them up", [
         ("engine/consequences.cc",
          "    if (meant && link.on_parent_close.view() == to_text(ParentClose::cancel)) {",
-         "    if (!planted && meant && link.on_parent_close.view() == to_text(ParentClose::cancel)) {")]),
+         "    if (!planted && meant &&\n"
+         "        link.on_parent_close.view() == to_text(ParentClose::cancel)) {")]),
     ("deferred_at_once", "a step that puts itself off comes back at once", [
         ("workflow/advance.cc",
          "  again.visible_at = later(now_, why.schedule_in_ms);",

@@ -101,7 +101,7 @@ std::string faults_text(const sim::Faults& faults) {
   return text.empty() ? "none" : text;
 }
 
-std::string again(const SimulateCommandOptions& asked, const sim::FailedSeed& failed) {
+std::string command_again(const SimulateCommandOptions& asked, const sim::FailedSeed& failed) {
   std::string command = "holdfast simulate " + shell_word(asked.file);
   for (const std::string& file : asked.with) {
     command += " --with " + shell_word(file);
@@ -147,8 +147,8 @@ void print_story(const std::vector<sim::Trace::Line>& lines, Context& context) {
   }
 }
 
-void print_failure(const SimulateCommandOptions& asked, const sim::FailedSeed& failed,
-                   Context& context) {
+void print_broken(const SimulateCommandOptions& asked, const sim::FailedSeed& failed,
+                  Context& context) {
   print_line(context, fmt::format("\nseed {}: {}", failed.seed, breach_text(failed.breach)));
   print_line(context, fmt::format("\nwhat happened (the {} of {} things that were needed for it):",
                                   failed.items.size(), failed.items_at_first));
@@ -156,7 +156,7 @@ void print_failure(const SimulateCommandOptions& asked, const sim::FailedSeed& f
   print_line(context,
              fmt::format("  {:>12}  broken at event {}, trace {:016x}",
                          time_text(failed.breach.time_us), failed.breach.event, failed.trace_hash));
-  print_line(context, "\nagain: " + again(asked, failed));
+  print_line(context, "\nagain: " + command_again(asked, failed));
 }
 
 void print_report(const SimulateCommandOptions& asked, const sim::SimulateReport& report,
@@ -173,7 +173,7 @@ void print_report(const SimulateCommandOptions& asked, const sim::SimulateReport
     }
   }
   if (report.failed.has_value()) {
-    print_failure(asked, *report.failed, context);
+    print_broken(asked, *report.failed, context);
   } else {
     print_line(context, "no invariant and no promise was broken");
   }
@@ -223,7 +223,7 @@ void write_report(const SimulateCommandOptions& asked, const sim::SimulateReport
     const sim::FailedSeed& failed = *report.failed;
     json.key("failed").begin_object().member("seed", failed.seed);
     write_breach(json, failed.breach, failed.trace_hash);
-    json.member("again", again(asked, failed));
+    json.member("again", command_again(asked, failed));
     write_story(json, lines_about(failed.told, failed.breach.run));
     json.end_object();
   }

@@ -21,7 +21,7 @@ namespace holdfast {
 
 namespace {
 
-Error cannot_read(const std::string& path, int number) {
+Error cannot_import(const std::string& path, int number) {
   const ErrorCode code = number == EACCES ? ErrorCode::permission_denied : ErrorCode::not_found;
   return Error{code, fmt::format("{}: {}", path, std::strerror(number))};
 }
@@ -29,7 +29,7 @@ Error cannot_read(const std::string& path, int number) {
 Result<void> check_readable(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0 || access(path.c_str(), R_OK) != 0) {
-    return cannot_read(path, errno);
+    return cannot_import(path, errno);
   }
   if (!S_ISREG(status.st_mode)) {
     return Error{ErrorCode::invalid_argument,
@@ -43,7 +43,7 @@ Result<std::fstream> spool_standard_input() {
   std::string path = std::filesystem::temp_directory_path() / "holdfast_import_XXXXXX";
   const int descriptor = mkstemp(path.data());
   if (descriptor < 0) {
-    return cannot_read(path, errno);
+    return cannot_import(path, errno);
   }
   close(descriptor);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary | std::ios::trunc);

@@ -86,7 +86,7 @@ class MappingParser {
     }
     if (path.has_value() == value.has_value()) {
       return wrong_mapping(item.name, path.has_value() ? "has both \"path\" and \"value\""
-                                               : "has neither \"path\" nor \"value\"");
+                                                       : "has neither \"path\" nor \"value\"");
     }
     if (value.has_value()) {
       if (fallback.has_value()) {

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxNotifications = 10'000;
 // While this process writes itself it learns of others by conflicts; the watch may rest.
 constexpr std::chrono::milliseconds kWatchRests{20};
 constexpr std::chrono::milliseconds kWatchLooks{60'000};
-// A clock may be set, or the machine may have slept: whoever sleeps for a timer looks at it so often.
+// A clock may be set, or the machine may have slept: whoever waits for a time looks so often.
 constexpr std::chrono::milliseconds kClockLooks{1000};
 // Nothing was written for this long: a good time to seal.
 constexpr std::chrono::milliseconds kQuiet{1000};
@@ -325,7 +325,8 @@ void Loop::run_loop() {
     const auto awake = [this] { return nudged_ || closed_; };
     if (loop_wakes_at_.has_value()) {
       const std::chrono::milliseconds left(loop_wakes_at_->value - clock_.now().value);
-      loop_wakes_.wait_for(lock, std::clamp(left, std::chrono::milliseconds(0), kClockLooks), awake);
+      const std::chrono::milliseconds none(0);
+      loop_wakes_.wait_for(lock, std::clamp(left, none, kClockLooks), awake);
     } else {
       loop_wakes_.wait(lock, awake);
     }

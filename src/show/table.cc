@@ -9,7 +9,6 @@ namespace holdfast {
 
 namespace {
 
-
 std::size_t total(const std::vector<std::size_t>& widths) {
   std::size_t sum = 0;
   for (const std::size_t width : widths) {

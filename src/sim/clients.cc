@@ -11,7 +11,6 @@ namespace holdfast::sim {
 
 namespace {
 
-constexpr std::int64_t kMs = 1000;
 constexpr int kFewTries = 3;
 constexpr int kManyTries = 200;
 
@@ -22,8 +21,8 @@ RunId drawn_id(const Dice& dice, std::string_view what) {
 
 // What is refused now may be granted later.
 bool may_pass(const std::string& code) {
-  static const std::set<std::string> passing{"unknown_workflow", "conflict",  "busy",
-                                             "unavailable",      "io_error",  "disk_full",
+  static const std::set<std::string> passing{"unknown_workflow", "conflict", "busy",
+                                             "unavailable",      "io_error", "disk_full",
                                              "log_stopped"};
   return passing.contains(code);
 }
@@ -108,6 +107,7 @@ void Clients::register_workflows(bool calm) {
     wish.what = Answer::What::registration;
     wish.params = R"({"definition":")" + definition.value()->fingerprint().str() + "\"}";
     wish.question = [known = definition.value()](Turn& turn) -> Result<std::string> {
+      turn.definitions().keep(known);
       HOLDFAST_CHECK(turn.emit_registration(*known));
       return std::string("{}");
     };
@@ -240,8 +240,8 @@ bool Clients::send_event(const Dice& dice) {
   return true;
 }
 
-Clients::Wish Clients::resolve_wish(const RunId& run, const std::string& step,
-                                    ManualAction action, const std::string& key) {
+Clients::Wish Clients::resolve_wish(const RunId& run, const std::string& step, ManualAction action,
+                                    const std::string& key) {
   ResolveStep command;
   command.action = action;
   command.step = step;
@@ -275,7 +275,8 @@ bool Clients::resolve(const Dice& dice) {
       action = decided.value_or(action);
     }
   }
-  const std::string key = dice.chance(50, "keyed") ? "r" + std::to_string(dice.below(4, "key")) : "";
+  const std::string key =
+      dice.chance(50, "keyed") ? "r" + std::to_string(dice.below(4, "key")) : "";
   ask(resolve_wish(run->run_id(), step, action, key), dice, 2);
   return true;
 }
@@ -346,7 +347,8 @@ bool Clients::set_attributes(const Dice& dice) {
   const std::string key = "a" + std::to_string(dice.below(3, "key"));
   const std::string changes = R"({"customer":"c)" + std::to_string(dice.below(4, "value")) + "\"}";
   const RunId id = run->run_id();
-  ask(Wish{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","attributes":)" + changes + "}",
+  ask(Wish{Answer::What::other,
+           R"({"run_id":")" + to_string(id) + R"(","attributes":)" + changes + "}",
            decision(id,
                     [changes, key](RunProjection& known, Turn& turn) {
                       return decide_update_attributes(known, Payload::trusted(changes), key,

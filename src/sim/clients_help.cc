@@ -11,7 +11,6 @@ namespace holdfast::sim {
 
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000;
 constexpr std::int64_t kLongestPause = 6LL * 3600 * kSecond;
 // A disk may still be slow, or something else may happen first.
 constexpr std::int64_t kPatience = 600 * kSecond;
@@ -86,8 +85,8 @@ void Clients::help(const RunId& run) {
   world_.count("reason:" + std::string(to_text(now.reason)));
   if (now.reason >= Reason::idle || now.next_actions.empty()) {
     if (world_.oracle_judges()) {
-      world_.complain("run " + to_string(run) + " has no reason or no advice: " +
-                      std::string(to_json(now).view()));
+      world_.complain("run " + to_string(run) +
+                      " has no reason or no advice: " + std::string(to_json(now).view()));
     }
     return;
   }
@@ -100,8 +99,8 @@ void Clients::help(const RunId& run) {
   const Dice dice = world_.dice().about("advice", asked_);
   const NextAction& advice = now.next_actions[dice.below(now.next_actions.size(), "which")];
   auto& [tries, since] = in_vain_[run];
-  if (follow(run, advice) && ++tries > kTries &&
-      world_.schedule().now_us() - since > kPatience && world_.oracle_judges()) {
+  if (follow(run, advice) && ++tries > kTries && world_.schedule().now_us() - since > kPatience &&
+      world_.oracle_judges()) {
     world_.complain("run " + to_string(run) + " does not move by its advice \"" + advice.command +
                     "\": " + now.summary);
   }

@@ -13,8 +13,6 @@ namespace holdfast::sim {
 
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000;
-
 std::shared_ptr<MemoryDisk> copy_of(const MemoryDisk& disk) {
   auto copy = std::make_shared<MemoryDisk>();
   copy->format = disk.format;
@@ -34,7 +32,8 @@ std::string checkpoint_name() { return checkpoint_key(live_checkpoint_name().tex
 
 void flip(std::string& bytes, const Dice& dice) {
   const std::uint64_t bit = dice.below(bytes.size() * 8, "bit");
-  bytes[bit / 8] = static_cast<char>(static_cast<unsigned char>(bytes[bit / 8]) ^ (1U << (bit % 8)));
+  bytes[bit / 8] =
+      static_cast<char>(static_cast<unsigned char>(bytes[bit / 8]) ^ (1U << (bit % 8)));
 }
 
 // Everything that can be read of a journal, in one text; or the first error.
@@ -72,9 +71,9 @@ bool Faulty::act(Act act, const Dice& dice) {
     return (this->*known->second)(dice);
   }
   Process* process = world_.some_process(dice);
-  const bool done = process != nullptr &&
-                    (look_after(act, *process) || befall(act, *process, dice) ||
-                     break_write(act, *process, dice));
+  const bool done =
+      process != nullptr && (look_after(act, *process) || befall(act, *process, dice) ||
+                             break_write(act, *process, dice));
   if (process != nullptr) {
     process->bury();
   }
@@ -250,8 +249,8 @@ void Faulty::expect_told_or_same(const std::shared_ptr<MemoryDisk>& damaged,
   } else if (seen.ok() && seen.value() != good.value() && world_.oracle_judges()) {
     world_.complain(what + " is damaged, and other facts are served without a word");
   } else if (!seen.ok() && !is_damage(seen.error().code())) {
-    world_.complain(what + " is damaged, and the error is not about damage: " +
-                    seen.error().text());
+    world_.complain(what +
+                    " is damaged, and the error is not about damage: " + seen.error().text());
   } else {
     world_.count(seen.ok() ? "damage:harmless" : "damage:reported");
   }

@@ -25,8 +25,8 @@ std::vector<Stored> stored_facts(const MemoryDisk& disk) {
          entry = scanner.next()) {
       const EntryView& view = *entry.value();
       if (view.thread.starts_with("run:") || view.thread.starts_with("dispatch:")) {
-        facts.push_back({std::string(view.thread), std::string(view.kind), view.at,
-                         Value::parse(view.data)});
+        facts.push_back(
+            {std::string(view.thread), std::string(view.kind), view.at, Value::parse(view.data)});
       }
     }
   }
@@ -81,53 +81,56 @@ Stored altered(const std::vector<Stored>& facts, const Dice& dice) {
   return fact;
 }
 
-// What no engine of today writes, and what only a writer of its own mind would: with a few keys, so
-// that some come twice and contradict each other.
+// What no engine of today writes, and what only a writer of its own mind would.
+struct Recipe {
+  const char* kind;
+  bool dispatch;
+  const char* data;
+};
+constexpr Recipe kRecipes[] = {
+    {"run_continuation_fenced", true, R"({"definition":"current","trigger":"manual"})"},
+    {"run_continuation_repaired", true, R"({"definition":"current","trigger":"manual"})"},
+    {"run_continuation_aborted", true,
+     R"({"definition":"current","trigger":"manual","abort_reason":"predecessor_changed"})"},
+    // Once more each: they only contradict each other when several are there.
+    {"run_continuation_fenced", true, R"({"definition":"current","trigger":"manual"})"},
+    {"run_continuation_repaired", true, R"({"definition":"current","trigger":"manual"})"},
+    {"run_continuation_aborted", true,
+     R"({"definition":"current","trigger":"manual","abort_reason":"predecessor_changed"})"},
+    {"live_wakeup_emitted", true, "{}"},
+    {"run_continuation_requested", false, R"({"definition":"current","trigger":"manual"})"},
+    {"runnable_applied", false, R"({"runnable_key":"nowhere","result":{}})"},
+    {"dynamic_work_recorded", false, R"({"nodes":[{"id":"gift"}]})"},
+    {"dynamic_work_recorded", false, R"({"nodes":[{"id":"card"}]})"},
+    {"dynamic_graph_mutated", false,
+     R"({"additions":[{"kind":"node","id":"x","handler":"h"}],)"
+     R"("expected_version":0,"result_version":1})"},
+    {"dynamic_graph_mutated", false,
+     R"({"additions":[{"kind":"node","id":"y","handler":"h"}],)"
+     R"("expected_version":3,"result_version":4})"},
+    {"dynamic_graph_mutated", false,
+     R"({"additions":[{"kind":"node","id":"z"}],"expected_version":0,"result_version":2})"},
+    {"dynamic_graph_mutated", false,
+     R"({"additions":[{"kind":"edge","id":"z"}],"expected_version":0,"result_version":1,)"
+     R"("runnable_intent_fingerprints":{"x":"0000"}})"},
+    {"run_definition_migrated", false,
+     R"({"source_version":"1","target_version":"2","context":{},)"
+     R"("manual_state":{"step":"s0","kind":"approval","paused_at":1}})"},
+    {"manual_step_paused", false, R"({"kind":"approval","paused_at":1})"},
+    {"manual_step_resolved", false, R"({"action":"approved","result":{}})"},
+    {"run_archived", false, R"({"reason":"old"})"},
+    {"run_unarchived", false, "{}"},
+    {"search_attributes_updated", false, R"({"changes":{"a":1},"fingerprint":"x"})"},
+    {"compensation_started", false, R"({"outcome":"failed"})"},
+    {"compensation_started", false, R"({"outcome":"cancelled"})"},
+    {"external_event_wait_resolved", false, R"({"event":"e","action":"received","result":{}})"},
+    {"child_run_started", false,
+     R"({"child_workflow":"inner","child_trigger":"manual","on_parent_close":"detach",)"
+     R"("child_run_id":"00000000-0000-7000-8000-00000000000c"})"},
+};
+
+// With a few keys, so that some come twice and contradict each other.
 Stored made_up(const std::vector<Stored>& facts, const std::string& focus, const Dice& dice) {
-  struct Recipe {
-    const char* kind;
-    bool dispatch;
-    const char* data;
-  };
-  static constexpr Recipe kRecipes[] = {
-      {"run_continuation_fenced", true, R"({"definition":"current","trigger":"manual"})"},
-      {"run_continuation_repaired", true, R"({"definition":"current","trigger":"manual"})"},
-      {"run_continuation_aborted", true,
-       R"({"definition":"current","trigger":"manual","abort_reason":"predecessor_changed"})"},
-      // Once more each: they only contradict each other when several are there.
-      {"run_continuation_fenced", true, R"({"definition":"current","trigger":"manual"})"},
-      {"run_continuation_repaired", true, R"({"definition":"current","trigger":"manual"})"},
-      {"run_continuation_aborted", true,
-       R"({"definition":"current","trigger":"manual","abort_reason":"predecessor_changed"})"},
-      {"live_wakeup_emitted", true, "{}"},
-      {"run_continuation_requested", false, R"({"definition":"current","trigger":"manual"})"},
-      {"runnable_applied", false, R"({"runnable_key":"nowhere","result":{}})"},
-      {"dynamic_work_recorded", false, R"({"nodes":[{"id":"gift"}]})"},
-      {"dynamic_work_recorded", false, R"({"nodes":[{"id":"card"}]})"},
-      {"dynamic_graph_mutated", false,
-       R"({"additions":[{"kind":"node","id":"x","handler":"h"}],"expected_version":0,"result_version":1})"},
-      {"dynamic_graph_mutated", false,
-       R"({"additions":[{"kind":"node","id":"y","handler":"h"}],"expected_version":3,"result_version":4})"},
-      {"dynamic_graph_mutated", false,
-       R"({"additions":[{"kind":"node","id":"z"}],"expected_version":0,"result_version":2})"},
-      {"dynamic_graph_mutated", false,
-       R"({"additions":[{"kind":"edge","id":"z"}],"expected_version":0,"result_version":1,)"
-       R"("runnable_intent_fingerprints":{"x":"0000"}})"},
-      {"run_definition_migrated", false,
-       R"({"source_version":"1","target_version":"2","context":{},)"
-       R"("manual_state":{"step":"s0","kind":"approval","paused_at":1}})"},
-      {"manual_step_paused", false, R"({"kind":"approval","paused_at":1})"},
-      {"manual_step_resolved", false, R"({"action":"approved","result":{}})"},
-      {"run_archived", false, R"({"reason":"old"})"},
-      {"run_unarchived", false, "{}"},
-      {"search_attributes_updated", false, R"({"changes":{"a":1},"fingerprint":"x"})"},
-      {"compensation_started", false, R"({"outcome":"failed"})"},
-      {"compensation_started", false, R"({"outcome":"cancelled"})"},
-      {"external_event_wait_resolved", false, R"({"event":"e","action":"received","result":{}})"},
-      {"child_run_started", false,
-       R"({"child_workflow":"inner","child_trigger":"manual","on_parent_close":"detach",)"
-       R"("child_run_id":"00000000-0000-7000-8000-00000000000c"})"},
-  };
   const Recipe& recipe = kRecipes[dice.below(std::size(kRecipes), "recipe")];
   const Stored& other = facts[dice.below(facts.size(), "of")];
   const std::string run =
@@ -141,26 +144,26 @@ Stored made_up(const std::vector<Stored>& facts, const std::string& focus, const
   origin.set("step", "s0");
   origin.set("attempt", std::int64_t{1});
   const std::string id = "00000000-0000-7000-8000-00000000000" + number;
-  for (const auto& [name, value] : Value::Object{
-           {"run_id", Value(run)},
-           {"runnable_key", origin["runnable_key"]},
-           {"queue", Value("default")},
-           {"workflow", Value("flow0")},
-           {"successor_run_id", Value(id)},
-           {"child_run_id", Value(id)},
-           {"child_key", Value("k" + number)},
-           {"continuation_key", Value("c" + number)},
-           {"input", number == "0" ? Value::object() : Value::parse(R"({"n":1})")},
-           {"definition_fingerprint", Value("f")},
-           {"origin", origin},
-           {"dynamic_key", Value("d")},
-           {"mutation_id", Value("m" + number)},
-           {"migration_key", Value("g" + number)},
-           {"source_fingerprint", Value("f" + number)},
-           {"target_fingerprint", Value("t")},
-           {"idempotency_key", Value("i" + number)},
-           {"wait_id", origin["runnable_key"]},
-           {"step", Value("s" + number)}}) {
+  for (const auto& [name, value] :
+       Value::Object{{"run_id", Value(run)},
+                     {"runnable_key", origin["runnable_key"]},
+                     {"queue", Value("default")},
+                     {"workflow", Value("flow0")},
+                     {"successor_run_id", Value(id)},
+                     {"child_run_id", Value(id)},
+                     {"child_key", Value("k" + number)},
+                     {"continuation_key", Value("c" + number)},
+                     {"input", number == "0" ? Value::object() : Value::parse(R"({"n":1})")},
+                     {"definition_fingerprint", Value("f")},
+                     {"origin", origin},
+                     {"dynamic_key", Value("d")},
+                     {"mutation_id", Value("m" + number)},
+                     {"migration_key", Value("g" + number)},
+                     {"source_fingerprint", Value("f" + number)},
+                     {"target_fingerprint", Value("t")},
+                     {"idempotency_key", Value("i" + number)},
+                     {"wait_id", origin["runnable_key"]},
+                     {"step", Value("s" + number)}}) {
     if (!fact.data.has(name)) {
       fact.data.set(name, value);
     }
@@ -224,7 +227,8 @@ std::optional<Stored> migrated(const World& world, const Dice& dice) {
 std::optional<Stored> mistimed(const World& world, const Dice& dice) {
   for (const auto& [name, queue] : world.audit().queues) {
     for (const Attempt* attempt : queue->attempts()) {
-      Stored fact{"dispatch:" + name.str(), "attempt_claimed", attempt->visible_at, Value::object()};
+      Stored fact{"dispatch:" + name.str(), "attempt_claimed", attempt->visible_at,
+                  Value::object()};
       fact.data.set("run_id", to_string(attempt->run_id));
       fact.data.set("runnable_key", attempt->runnable_key.str());
       fact.data.set("queue", name.str());

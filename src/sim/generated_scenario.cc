@@ -2,12 +2,11 @@
 
 #include "sim/author.h"
 #include "sim/scenario.h"
+#include "sim/schedule.h"
 
 namespace holdfast::sim {
 
 namespace {
-
-constexpr std::int64_t kMs = 1000;
 
 Completion says(std::string_view result, std::string_view opts = "") {
   Completion done;
@@ -37,7 +36,8 @@ class GeneratedScenario final : public Scenario {
     if (dice_.chance(25, "cron")) {
       const std::string trigger =
           calm ? R"("triggers":[{"name":"hand"}],)"
-               : R"("triggers":[{"name":"tick","cron":{"expression":"* * * * *","timezone":"Etc/UTC"}}],)";
+               : R"("triggers":[{"name":"tick",)"
+                 R"("cron":{"expression":"* * * * *","timezone":"Etc/UTC"}}],)";
       texts.push_back(R"({"workflow":"ticking",)" + trigger + R"("steps":[{"name":"s0"}]})");
     }
     return texts;

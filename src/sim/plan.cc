@@ -4,12 +4,11 @@
 #include <map>
 
 #include "sim/dice.h"
+#include "sim/schedule.h"
 
 namespace holdfast::sim {
 
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000;
 
 // What a fault does at certain times; the others are habits.
 const std::map<Fault, std::vector<Act>>& acts_of_faults() {

@@ -9,8 +9,6 @@ namespace holdfast::sim {
 
 namespace {
 
-constexpr std::int64_t kMs = 1000;
-
 // Small, so that checkpoints happen in short simulations too.
 constexpr std::uint64_t kCheckpointEvery = 60;
 
@@ -268,7 +266,8 @@ void Process::carry_out_effects() {
 }
 
 void Process::later(std::function<void()> what) {
-  const std::int64_t at = std::max(says_until_us_, around_.schedule.now_us() + delay("say", 2 * kMs));
+  const std::int64_t at =
+      std::max(says_until_us_, around_.schedule.now_us() + delay("say", 2 * kMs));
   says_until_us_ = at;
   after(at - around_.schedule.now_us(), std::move(what));
 }
@@ -302,8 +301,7 @@ std::vector<RequestPtr> Process::requests_of_write() {
 // The store
 
 WriteFate Process::fate_of_write(bool side) {
-  const WriteFate fate =
-      std::exchange(side ? next_side_write_ : next_write_, WriteFate::good);
+  const WriteFate fate = std::exchange(side ? next_side_write_ : next_write_, WriteFate::good);
   if (fate != WriteFate::good) {
     around_.events.count((side ? "side_write:" : "write:") + std::string(to_text(fate)));
   }
@@ -326,7 +324,9 @@ std::size_t Process::split_after(std::string_view body) {
     }
     last = entry;
   }
-  return places.empty() ? 0 : places[static_cast<std::size_t>(delay("split", static_cast<std::int64_t>(places.size())))];
+  return places.empty() ? 0
+                        : places[static_cast<std::size_t>(
+                              delay("split", static_cast<std::int64_t>(places.size())))];
 }
 
 void Process::landed(const RowView& row, bool whole) {

@@ -24,8 +24,8 @@ struct Reply;
 struct HandlerAnswer {
   std::variant<Completion, Failure> outcome;
   std::int64_t takes_us = 1000;
-  bool never = false;  // it hangs: there is no answer at all
-  bool done = true;    // what the handler does outside has really happened
+  bool never = false;     // it hangs: there is no answer at all
+  bool done = true;       // what the handler does outside has really happened
   std::string name = {};  // which of the declared outcomes it is; empty: none was declared
 };
 

@@ -11,6 +11,10 @@
 
 namespace holdfast::sim {
 
+// In microseconds, the unit of virtual time.
+inline constexpr std::int64_t kMs = 1000;
+inline constexpr std::int64_t kSecond = 1'000'000;
+
 class Schedule {
  public:
   [[nodiscard]] std::int64_t now_us() const { return now_us_; }

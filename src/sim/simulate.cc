@@ -141,9 +141,8 @@ SimulateReport simulate(const SimulateOptions& options) {
       report.failed = failure_of(plan, *breach, options);
       break;
     }
-    const bool late =
-        options.seconds.has_value() &&
-        Clock::now() - begin >= std::chrono::seconds(*options.seconds);
+    const bool late = options.seconds.has_value() &&
+                      Clock::now() - begin >= std::chrono::seconds(*options.seconds);
     if (late || (options.progress && !options.progress(report.seeds))) {
       break;
     }

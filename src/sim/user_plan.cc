@@ -2,15 +2,15 @@
 // allowed, so that a failure can be told with as few as it needs.
 #include <algorithm>
 
+#include "sim/schedule.h"
 #include "sim/user_scenario.h"
 
 namespace holdfast::sim {
 
 namespace {
 
-constexpr std::int64_t kOneSecond = 1'000'000;
-constexpr std::int64_t kOneMinute = 60 * kOneSecond;
-constexpr std::int64_t kMostDays = 400LL * 24 * 3600 * kOneSecond;
+constexpr std::int64_t kOneMinute = 60 * kSecond;
+constexpr std::int64_t kMostDays = 400LL * 24 * 3600 * kSecond;
 constexpr std::uint32_t kNumbersOfFault = 100;
 
 std::int64_t of_ms(std::uint64_t ms) {
@@ -48,7 +48,7 @@ std::int64_t longest_of(const Stub& stub) {
 
 // Sometimes everything strikes soon, sometimes it is spread over all the time a run may take.
 std::int64_t draw_horizon(std::int64_t most_us, const Dice& dice) {
-  constexpr std::int64_t kLeast = 5 * kOneSecond;
+  constexpr std::int64_t kLeast = 5 * kSecond;
   std::uint64_t doublings = 1;
   while ((kLeast << doublings) < most_us) {
     ++doublings;
@@ -95,7 +95,7 @@ Plan make_user_plan(const UserSetting& setting, std::uint64_t seed, const Faults
   plan.workers = 1 + static_cast<std::uint32_t>(dice.below(4, "workers"));
   plan.horizon_us = draw_horizon(std::max(2 * kOneMinute, longest_us(setting)), dice);
   // After a second the workflows are there.
-  plan.horizon_us = std::max(plan.horizon_us, world.started_within_us + kOneSecond + 1);
+  plan.horizon_us = std::max(plan.horizon_us, world.started_within_us + kSecond + 1);
   const auto time = [&](const Dice& own, std::int64_t below_us) {
     return static_cast<std::int64_t>(own.below(static_cast<std::uint64_t>(below_us), "at"));
   };
@@ -104,7 +104,7 @@ Plan make_user_plan(const UserSetting& setting, std::uint64_t seed, const Faults
   for (std::uint64_t i = 0; i < runs; ++i) {
     const Dice own = dice.about("start", i);
     plan.items.push_back(Item{static_cast<std::uint32_t>(i + 1),
-                              kOneSecond + time(own, world.started_within_us + 1), Act::start});
+                              kSecond + time(own, world.started_within_us + 1), Act::start});
   }
   const bool fair_weather = dice.chance(15, "fair weather");
   for (const Fault fault : allowed) {

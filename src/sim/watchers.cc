@@ -44,8 +44,8 @@ std::string difference(const std::string& left, const std::string& right) {
   const auto parted = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
   const auto at = static_cast<std::size_t>(parted.first - left.begin());
   const std::size_t from = at < kAround ? 0 : at - kAround;
-  return "..." + left.substr(from, 2 * kAround) + "... and ..." +
-         right.substr(from, 2 * kAround) + "...";
+  return "..." + left.substr(from, 2 * kAround) + "... and ..." + right.substr(from, 2 * kAround) +
+         "...";
 }
 
 // With or without what the checkpoint says.
@@ -105,8 +105,8 @@ void Watchers::look_at(Process& process, const RunId& run, bool remember) {
   const bool good = why.value().reason > Reason::terminal && why.value().reason < Reason::idle &&
                     !why.value().next_actions.empty();
   if (!good && world_.oracle_judges()) {
-    world_.complain("run " + to_string(run) + " has no reason or nothing that moves it: " +
-                    text(to_json(why.value())));
+    world_.complain("run " + to_string(run) +
+                    " has no reason or nothing that moves it: " + text(to_json(why.value())));
   }
   if (!remember) {
     return;
@@ -161,8 +161,7 @@ void Watchers::look_for_unanswered() {
     if (!process->up()) {
       continue;
     }
-    for (const RequestPtr& request :
-         process->unanswered(world_.schedule().now_us() - kLongest)) {
+    for (const RequestPtr& request : process->unanswered(world_.schedule().now_us() - kLongest)) {
       world_.complain(process->name() + " never answered " + request->answer().params);
     }
   }
@@ -201,8 +200,8 @@ void Watchers::look_at_the_end() {
     SimClock clock(world_.schedule());
     const auto doctor = Inspector(*journal.value(), clock).doctor();
     if (!doctor.ok() || doctor.value().verdict() == Check::Verdict::fault) {
-      world_.complain("the doctor finds a fault: " + (doctor.ok() ? text(to_json(doctor.value()))
-                                                                  : doctor.error().text()));
+      world_.complain("the doctor finds a fault: " +
+                      (doctor.ok() ? text(to_json(doctor.value())) : doctor.error().text()));
     }
     compare_with_oracle();
   }
@@ -218,7 +217,8 @@ void Watchers::compare_with_then(Journal& journal) {
     world_.count("check:past");
     if (!snapshot.ok() || text(snapshot.value()) != then.snapshot) {
       world_.complain("run " + to_string(then.run) + " at " + std::to_string(then.position.value) +
-                      " is now " + (snapshot.ok() ? text(snapshot.value()) : snapshot.error().text()) +
+                      " is now " +
+                      (snapshot.ok() ? text(snapshot.value()) : snapshot.error().text()) +
                       " and was " + then.snapshot);
     } else if (!why.ok() || text(to_json(why.value())) != then.explanation) {
       world_.complain("run " + to_string(then.run) + " at " + std::to_string(then.position.value) +

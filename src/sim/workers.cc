@@ -12,8 +12,6 @@ namespace holdfast::sim {
 
 namespace {
 
-constexpr std::int64_t kMs = 1000;
-
 const std::shared_ptr<const Skills>& any_skills() {
   static const auto skills = std::make_shared<const Skills>();
   return skills;
@@ -131,9 +129,8 @@ Workers::Habit Workers::habit(const Dice& dice) const {
 }
 
 const char* Workers::name_of(Habit habit) {
-  static constexpr const char* kNames[kHabits] = {"good",        "stalls",     "dies",
-                                                  "repeats",     "contradicts", "comes_late",
-                                                  "on_the_dot",  "forges"};
+  static constexpr const char* kNames[kHabits] = {
+      "good", "stalls", "dies", "repeats", "contradicts", "comes_late", "on_the_dot", "forges"};
   return kNames[static_cast<std::size_t>(habit)];
 }
 
@@ -257,8 +254,7 @@ void Workers::report(const TaskPtr& task, Habit habit) {
 }
 
 void Workers::report_once(const TaskPtr& task, const HandlerAnswer& answer,
-                          const std::string& token,
-                          const std::function<void(const Reply&)>& done) {
+                          const std::string& token, const std::function<void(const Reply&)>& done) {
   Process* process = process_of(*task, "report");
   if (process == nullptr) {
     finish(task);

@@ -12,7 +12,6 @@ namespace holdfast::sim {
 
 namespace {
 
-constexpr std::int64_t kMs = 1000;
 // After the faults: how much may happen before everything has ended, and how much later.
 constexpr std::uint64_t kEventsOfRest = 20'000;
 // Where foreign facts are, some runs may never end.
@@ -168,7 +167,8 @@ void World::come_to_rest() {
 
 void World::let_runs_end() {
   const std::int64_t end_us = schedule_.now_us() + scenario_.longest_rest_us();
-  const std::uint64_t last_event = trace_.events() + (oracle_judges() ? kEventsOfRest : kEventsOfForeignRest);
+  const std::uint64_t last_event =
+      trace_.events() + (oracle_judges() ? kEventsOfRest : kEventsOfForeignRest);
   if (witness_ == nullptr) {
     clients_->help_runs();
   }
@@ -199,9 +199,8 @@ void World::store(const EntryView& entry, const RowView& row, std::uint32_t inde
     }
   }
   if (!oracle_stands_aside_) {
-    oracle_.stored(StoredFact{row.position.value, index, std::string(entry.thread),
-                              entry.seq.value, std::string(entry.kind), entry.at,
-                              std::string(entry.data)});
+    oracle_.stored(StoredFact{row.position.value, index, std::string(entry.thread), entry.seq.value,
+                              std::string(entry.kind), entry.at, std::string(entry.data)});
   }
 }
 

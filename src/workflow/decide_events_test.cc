@@ -44,7 +44,8 @@ TEST_F(DecideEvents, an_event_ends_the_wait_for_it) {
 }
 
 TEST(DecideEvent, ends_the_wait_that_was_opened_first_also_in_one_moment) {
-  TestRun test(R"([{"name":"z","await_event":{"event":"e"}},{"name":"a","await_event":{"event":"e"}},)"
+  TestRun test(R"([{"name":"z","await_event":{"event":"e"}},)"
+               R"({"name":"a","await_event":{"event":"e"}},)"
                R"({"name":"after_z","after":["z"]},{"name":"after_a","after":["a"]}])");
   test.start();
   SendEvent command;
