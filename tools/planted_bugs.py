@@ -94,11 +94,12 @@ BUGS = [
         ("engine/core.cc",
          "  state_.undo().roll_back_to(oldest->begin);",
          "  if (!planted) {\n    state_.undo().roll_back_to(oldest->begin);\n  }")]),
-    ("refused_facts_stay", "what a refused command had emitted is written all the same", [
-        ("engine/core.cc",
-         "    const Result<void> decided = command->decide(turn);\n    if (!decided.ok()) {",
-         "    const Result<void> decided = command->decide(turn);\n"
-         "    if (!decided.ok() && !planted) {")]),
+    ("refused_result_stays",
+     "a result that cannot become part of the run stays beside its failure", [
+        ("engine/worker_pool.cc",
+         "  turn.roll_back_to(mark);\n  HOLDFAST_CHECK(fail_attempt(",
+         "  if (!planted) {\n    turn.roll_back_to(mark);\n  }\n"
+         "  HOLDFAST_CHECK(fail_attempt(")]),
     ("requests_lost", "after a conflict the commands are forgotten", [
         ("engine/core.cc",
          "  inbox_.insert(inbox_.begin(), commands.begin(), commands.end());",

@@ -113,7 +113,8 @@ std::vector<std::string> required_coverage() {
                            "worker:contradicts",
                            "worker:comes_late",
                            "worker:on_the_dot",
-                           "worker:forges"}) {
+                           "worker:forges",
+                           "worker:hangs"}) {
     names.emplace_back(what);
   }
   return names;

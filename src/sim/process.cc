@@ -18,13 +18,34 @@ StoreOrigin origin() {
   return new_origin(make_uuid(TimeMs{SimClock::kBegin}, random));
 }
 
+struct Place {
+  std::string thread;
+  std::string kind;
+};
+
+std::vector<Place> places_of(std::string_view body) {
+  std::vector<Place> places;
+  BodyScanner scanner(Position{}, body);
+  for (auto entry = scanner.next(); entry.ok() && entry.value().has_value();
+       entry = scanner.next()) {
+    places.push_back({std::string(entry.value()->thread), std::string(entry.value()->kind)});
+  }
+  return places;
+}
+
 // The windows of the protocol: completed and not applied, failed and not gone on, planned and not
-// scheduled, linked and not started.
-bool may_end_here(const EntryView& last, const std::optional<EntryView>& next) {
-  const bool linked = last.kind == "child_run_started" && next.has_value() &&
-                      next->kind == "run_signal_received" && next->thread != last.thread;
-  return last.kind == "attempt_completed" || last.kind == "attempt_failed" || linked ||
-         (next.has_value() && next->kind == "attempt_scheduled");
+// scheduled, linked and not started. What a run decided at once is never torn.
+bool may_end_before(const std::vector<Place>& places, std::size_t next) {
+  const Place& last = places[next - 1];
+  const bool window = last.kind == "attempt_completed" || last.kind == "attempt_failed" ||
+                      (last.kind == "child_run_started" && places[next].thread != last.thread) ||
+                      places[next].kind == "attempt_scheduled";
+  const auto middle = places.begin() + static_cast<std::ptrdiff_t>(next);
+  return window && std::none_of(middle, places.end(), [&](const Place& later) {
+           return later.thread.starts_with("run:") &&
+                  std::any_of(places.begin(), middle,
+                              [&](const Place& earlier) { return earlier.thread == later.thread; });
+         });
 }
 
 }  // namespace
@@ -310,23 +331,14 @@ WriteFate Process::fate_of_write(bool side) {
 
 // At the places where those left off who could not write several threads at once.
 std::size_t Process::split_after(std::string_view body) {
-  std::vector<std::size_t> places;
-  BodyScanner scanner(Position{}, body);
-  std::optional<EntryView> last;
-  for (std::size_t i = 0;; ++i) {
-    auto next = scanner.next();
-    const std::optional<EntryView> entry = next.ok() ? next.value() : std::nullopt;
-    if (last.has_value() && may_end_here(*last, entry)) {
-      places.push_back(i);
+  const std::vector<Place> places = places_of(body);
+  std::vector<std::size_t> ends;
+  for (std::size_t next = 1; next < places.size(); ++next) {
+    if (may_end_before(places, next)) {
+      ends.push_back(next);
     }
-    if (!entry.has_value()) {
-      break;
-    }
-    last = entry;
   }
-  return places.empty() ? 0
-                        : places[static_cast<std::size_t>(
-                              delay("split", static_cast<std::int64_t>(places.size())))];
+  return ends.empty() ? 0 : ends[dice_.below(ends.size(), "split", ++draws_)];
 }
 
 void Process::landed(const RowView& row, bool whole) {

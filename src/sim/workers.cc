@@ -129,9 +129,24 @@ Workers::Habit Workers::habit(const Dice& dice) const {
 }
 
 const char* Workers::name_of(Habit habit) {
-  static constexpr const char* kNames[kHabits] = {
-      "good", "stalls", "dies", "repeats", "contradicts", "comes_late", "on_the_dot", "forges"};
+  static constexpr const char* kNames[kHabits] = {"good",       "stalls",      "dies",
+                                                  "repeats",    "contradicts", "comes_late",
+                                                  "on_the_dot", "forges",      "hangs"};
   return kNames[static_cast<std::size_t>(habit)];
+}
+
+bool Workers::has_timeout(const Assignment& assignment) const {
+  const auto queue = world_.audit().queues.find(assignment.queue);
+  const Attempt* attempt = queue == world_.audit().queues.end()
+                               ? nullptr
+                               : queue->second->find(assignment.runnable_key.view());
+  return attempt != nullptr && attempt->extras && attempt->extras->start_to_close_ms > 0;
+}
+
+bool Workers::nothing_in_the_way() const {
+  const Faults& faults = world_.plan().faults;
+  return !faults.contains(Fault::io) && !faults.contains(Fault::stall) &&
+         !faults.contains(Fault::clock) && world_.oracle_judges();
 }
 
 void Workers::assigned(Process& process, const Assignment& assignment, bool remote) {
@@ -147,7 +162,13 @@ void Workers::assigned(Process& process, const Assignment& assignment, bool remo
   task->answer = world_.scenario().answer(assignment);
   // A handler that hangs lets go only when it is told that the claim is lost.
   const Habit usual = habit(dice);
-  const Habit how = task->answer.never && usual != Habit::dies ? Habit::good : usual;
+  const bool hangs =
+      usual == Habit::hangs && world_.witness() == nullptr && has_timeout(assignment);
+  task->answer.never = task->answer.never || hangs;
+  const Habit how = hangs                                        ? Habit::hangs
+                    : usual == Habit::hangs                      ? Habit::good
+                    : task->answer.never && usual != Habit::dies ? Habit::good
+                                                                 : usual;
   tasks_[assignment.claim_id.str()] = task;
   const auto lease_us = static_cast<std::int64_t>(assignment.lease_ms) * kMs;
   std::int64_t takes = task->answer.takes_us;
@@ -235,6 +256,11 @@ void Workers::report(const TaskPtr& task, Habit habit) {
     report_once(task, answer, task->assignment.token.str(), [=, this](const Reply& reply) {
       if (world_.witness() != nullptr) {
         world_.witness()->reported(task->assignment, reply);
+      }
+      if (reply.code == "expired_claim" && !task->remote && nothing_in_the_way() &&
+          (habit == Habit::good || habit == Habit::stalls)) {
+        world_.complain("the lease of " + task->assignment.runnable_key.str() +
+                        " ended although its process was there to renew it");
       }
       const bool again = habit == Habit::repeats || habit == Habit::contradicts ||
                          (reply.in_doubt() && task->remote);

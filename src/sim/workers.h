@@ -46,13 +46,17 @@ class Workers {
     comes_late,   // reports after the lease, which nobody renewed
     on_the_dot,   // reports in the moment the lease ends
     forges,       // shows a token that is not its own, then the right one
+    hangs,        // holds on for ever, if the step has a timeout against that
   };
-  static constexpr std::size_t kHabits = 8;
+  static constexpr std::size_t kHabits = 9;
   static const char* name_of(Habit habit);
 
   void look_for_work(Process& process);
   void assigned(Process& process, const Assignment& assignment, bool remote);
   [[nodiscard]] Habit habit(const Dice& dice) const;
+  [[nodiscard]] bool has_timeout(const Assignment& assignment) const;
+  // Nothing went wrong that could have kept its process from renewing the lease.
+  [[nodiscard]] bool nothing_in_the_way() const;
   void heartbeat(const TaskPtr& task);
   void report(const TaskPtr& task, Habit habit);
   void report_once(const TaskPtr& task, const HandlerAnswer& answer, const std::string& token,

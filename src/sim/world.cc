@@ -17,6 +17,7 @@ constexpr std::uint64_t kEventsOfRest = 20'000;
 // Where foreign facts are, some runs may never end.
 constexpr std::uint64_t kEventsOfForeignRest = 1000;
 constexpr std::uint64_t kMostEvents = 400'000;
+constexpr std::int64_t kLastRequestsUs = 120 * kSecond;
 constexpr std::int64_t kLastAnswersUs = 400'000'000;
 
 std::int64_t some_us(const Dice& dice, std::string_view what, std::int64_t below_us,
@@ -147,6 +148,10 @@ void World::come_to_rest() {
     }
   }
   if (broken()) {
+    return;
+  }
+  // What was asked before, of a slow disk perhaps, comes first.
+  if (witness_ == nullptr && !play_until(schedule_.now_us() + kLastRequestsUs)) {
     return;
   }
   clients_->register_workflows(true);
