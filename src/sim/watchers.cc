@@ -239,9 +239,6 @@ void Watchers::compare_with_scratch(Journal& journal) {
 void Watchers::compare_with_oracle() {
   for (const auto& [id, run] : world_.audit().runs) {
     const std::string expected = world_.oracle().run(to_string(id));
-    if (expected == "stub") {
-      continue;
-    }
     if (expected.empty()) {
       world_.complain("the oracle does not know run " + to_string(id));
       return;
