@@ -60,7 +60,7 @@ cmake --build build/mutants/build --target holdfast
 program=build/mutants/build/bin/holdfast
 
 echo "== without any bug"
-"$program" simulate --seeds 300 > /dev/null || {
+"$program" simulate --seeds 100 > /dev/null || {
   echo "mutants.sh: the simulator complains without a bug; see holdfast simulate" >&2
   exit 1
 }

@@ -51,6 +51,7 @@ bool Clients::somebody_lives() const {
 }
 
 void Clients::help_runs() {
+  world_.look_for_unanswered();
   std::vector<RunId> live;
   for (const auto& [id, run] : world_.audit().runs) {
     if (run->started().has_value() && !run->is_terminal()) {

@@ -13,7 +13,7 @@ namespace holdfast::sim {
 namespace {
 
 // After the faults: how much may happen before everything has ended, and how much later.
-constexpr std::uint64_t kEventsOfRest = 20'000;
+constexpr std::uint64_t kEventsOfRest = 4000;
 // Where foreign facts are, some runs may never end.
 constexpr std::uint64_t kEventsOfForeignRest = 1000;
 constexpr std::uint64_t kMostEvents = 400'000;
@@ -307,6 +307,8 @@ void World::claimed(Process& process, const Assignment& assignment, std::string 
   oracle_.answered(answer);
   hear_oracle();
 }
+
+void World::look_for_unanswered() { watchers_->look_for_unanswered(); }
 
 void World::write_ended(Process& process) { watchers_->write_ended(process); }
 

@@ -60,6 +60,7 @@ class World final : private ProcessEvents {
   void foreign_facts() { oracle_stands_aside_ = true; }
   [[nodiscard]] bool oracle_judges() const { return !oracle_stands_aside_; }
   [[nodiscard]] bool calm() const { return calm_; }
+  void look_for_unanswered();
   [[nodiscard]] bool broken() const { return breach_.has_value(); }
   void note(const std::string& line) override;
   void count(const std::string& what) override { coverage_.add(what); }
