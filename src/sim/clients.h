@@ -74,7 +74,7 @@ class Clients {
   std::uint64_t asked_ = 0;
   std::uint64_t registrations_ = 0;
   std::int64_t pause_us_ = 1'000'000;
-  bool moved_ = false;
+  bool acted_ = false;  // in this round of help
 };
 
 }  // namespace holdfast::sim

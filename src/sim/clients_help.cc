@@ -2,6 +2,7 @@
 // that has no reason, no advice, or does not move when the advice is followed, breaks a promise.
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "engine/inspector.h"
 #include "sim/clients.h"
@@ -63,8 +64,8 @@ void Clients::help_runs() {
       help(id);
     }
   }
-  pause_us_ = moved_ ? kSecond : std::min(pause_us_ * 2, kLongestPause);
-  moved_ = false;
+  // Where nothing can be done but wait, nobody looks every second.
+  pause_us_ = std::exchange(acted_, false) ? kSecond : std::min(pause_us_ * 2, kLongestPause);
   world_.schedule().after(pause_us_, [this] { help_runs(); });
 }
 
@@ -95,12 +96,13 @@ void Clients::help(const RunId& run) {
   if (before != gist(now)) {
     before = gist(now);
     in_vain_[run] = {0, world_.schedule().now_us()};
-    moved_ = true;
   }
   const Dice dice = world_.dice().about("advice", asked_);
   const NextAction& advice = now.next_actions[dice.below(now.next_actions.size(), "which")];
   auto& [tries, since] = in_vain_[run];
-  if (follow(run, advice) && ++tries > kTries && world_.schedule().now_us() - since > kPatience &&
+  const bool acted = follow(run, advice);
+  acted_ = acted_ || acted;
+  if (acted && ++tries > kTries && world_.schedule().now_us() - since > kPatience &&
       world_.oracle_judges()) {
     world_.complain("run " + to_string(run) + " does not move by its advice \"" + advice.command +
                     "\": " + now.summary);
