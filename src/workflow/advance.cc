@@ -64,15 +64,18 @@ SharedText path_name(const Runnable& plan) {
 constexpr std::string_view kDeferredSuffix = ":deferred";
 
 // <key>:deferred, then <key>:deferred:2 and so on: the key of a step that is put off a thousand
-// times stays short.
+// times stays short. A key that somebody else made up gets the suffix once more.
 SharedText deferred_key(const Runnable& from) {
   const std::string_view key = from.runnable_key.view();
-  if (!from.deferred.has_value()) {
-    return fmt::format("{}{}", key, kDeferredSuffix);
+  const std::size_t at = from.deferred.has_value() ? key.rfind(kDeferredSuffix) : key.npos;
+  const std::size_t end = at == key.npos ? key.npos : at + kDeferredSuffix.size();
+  if (end == key.size()) {
+    return fmt::format("{}:2", key);
   }
-  const std::size_t end = key.rfind(kDeferredSuffix) + kDeferredSuffix.size();
-  const std::uint64_t times = end == key.size() ? 1 : *parse_decimal(key.substr(end + 1));
-  return fmt::format("{}:{}", key.substr(0, end), times + 1);
+  const auto times =
+      end != key.npos && key[end] == ':' ? parse_decimal(key.substr(end + 1)) : std::nullopt;
+  return times.has_value() ? fmt::format("{}:{}", key.substr(0, end), *times + 1)
+                           : fmt::format("{}{}", key, kDeferredSuffix);
 }
 
 Payload run_timeout_error(std::uint64_t timeout_ms) {
