@@ -2,9 +2,8 @@
 // what is advised moves it.
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "engine/inspector.h"
+#include "sim/words.h"
 #include "tests/support/workflow_author.h"
 #include "view/snapshot.h"
 
@@ -151,23 +150,9 @@ std::string without_evidence(const Explanation& why) {
   return json.substr(0, json.find(R"(,"evidence":)"));
 }
 
-std::vector<std::string> words_of(const std::string& command) {
-  std::istringstream in(command);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) {
-    words.push_back(word);
-  }
-  return words;
-}
-
-std::string after_option(const std::vector<std::string>& words, const std::string& option) {
-  const auto at = std::find(words.begin(), words.end(), option);
-  return at == words.end() ? "" : *std::next(at);
-}
-
 // holdfast VERB RUN ...
 void type(WorkflowWorld& world, const NextAction& advice) {
-  const std::vector<std::string> words = words_of(advice.command);
+  const std::vector<std::string> words = sim::words_of(advice.command);
   ASSERT_GE(words.size(), 3U) << advice.command;
   const RunId run = must(parse_run_id(words[2]));
   if (words[1] == "signal") {
@@ -183,8 +168,8 @@ void type(WorkflowWorld& world, const NextAction& advice) {
   resolve.action = words[1] == "approve"  ? ManualAction::approved
                    : words[1] == "reject" ? ManualAction::rejected
                                           : ManualAction::resumed;
-  resolve.step = after_option(words, "--step");
-  resolve.source.actor = after_option(words, "--actor").empty() ? "somebody" : "ann";
+  resolve.step = sim::after_option(words, "--step");
+  resolve.source.actor = sim::after_option(words, "--actor").empty() ? "somebody" : "ann";
   world.tell(run, [&](RunProjection& known, Turn& turn) {
     return decide_resolve(known, resolve, EngineSurroundings(turn), turn.now());
   });

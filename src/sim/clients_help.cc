@@ -1,11 +1,11 @@
 // After the faults: runs are helped to their end by doing what their explanations advise. A run
 // that has no reason, no advice, or does not move when the advice is followed, breaks a promise.
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include "engine/inspector.h"
 #include "sim/clients.h"
+#include "sim/words.h"
 #include "sim/world.h"
 
 namespace holdfast::sim {
@@ -16,20 +16,6 @@ constexpr std::int64_t kLongestPause = 6LL * 3600 * kSecond;
 // A disk may still be slow, or something else may happen first.
 constexpr std::int64_t kPatience = 600 * kSecond;
 constexpr int kTries = 6;
-
-std::vector<std::string> words_of(const std::string& command) {
-  std::istringstream in(command);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) {
-    words.push_back(word);
-  }
-  return words;
-}
-
-std::string after_option(const std::vector<std::string>& words, const std::string& option) {
-  const auto at = std::find(words.begin(), words.end(), option);
-  return at == words.end() || std::next(at) == words.end() ? "" : *std::next(at);
-}
 
 std::string unquoted(std::string word) {
   std::erase_if(word, [](char letter) { return letter == '\'' || letter == '"'; });

@@ -7,46 +7,26 @@
 //
 // The things are numbered by time: every client is at the same few of them. Works until it is
 // killed, or SIGTERM. Exit code 3 when the engine stopped.
-#include <signal.h>
-#include <sys/prctl.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <thread>
 
 #include "embed/engine_impl.h"
-#include "engine/worker_pool.h"
 #include "holdfast/holdfast.h"
-#include "journal/open_journal.h"
 #include "tests/faults/attempt_model.h"
 #include "tests/faults/run_model.h"
+#include "tests/support/worker_process.h"
 
 namespace holdfast {
 namespace {
 
-constexpr int kFailed = 3;
 // A new thing each so often; so many are in use at once.
 constexpr std::int64_t kNewThingNs = 40'000'000;
 constexpr std::uint64_t kThings = 3;
 // Answers from memory come so fast that without a pause they would be all there is.
 constexpr std::uint64_t kPauseUs = 2'000;
-
-[[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "history_client: %s\n", why.c_str());
-  std::_Exit(kFailed);
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    give_up(result.error().text());
-  }
-  return std::move(result).value();
-}
 
 struct Site {
   std::string url;
@@ -101,7 +81,7 @@ class Client {
     if (!result.ok()) {
       const ErrorInfo& info = error_info(result.error().code());
       if (info.exit_code == error_info(ErrorCode::io_error).exit_code) {
-        give_up(result.error().text());
+        give_up(result.error());
       }
       site_.history.answer(who, std::string(info.name), "-");
       return std::nullopt;
@@ -380,8 +360,7 @@ void work_with_threads(Site& site, std::uint64_t count, const sigset_t& term, Ma
   for (std::uint64_t i = 0; i < count; ++i) {
     threads.emplace_back([&make, i] { make(i)->work(); });
   }
-  std::printf("ready\n");
-  std::fflush(stdout);
+  say("ready");
   int signal = 0;
   sigwait(&term, &signal);
   site.end();
@@ -391,18 +370,13 @@ void work_with_threads(Site& site, std::uint64_t count, const sigset_t& term, Ma
 }
 
 int run(const std::vector<std::string>& args) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  sigset_t term;
-  sigemptyset(&term);
-  sigaddset(&term, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &term, nullptr);
-
+  const sigset_t term = live_with_parent();
   Site site{args[1], HistoryFile(args[2]), std::stoll(args[4]), std::stoull(args[5])};
   const std::uint64_t threads = std::stoull(args[6]);
   if (args[3] == "run") {
     Engine engine = must(Engine::open(site.url));
     if (const auto known = engine.register_workflow_json(kSharedWorkflow); !known.ok()) {
-      give_up(known.error().text());
+      give_up(known.error());
     }
     work_with_threads(site, threads, term, [&](std::uint64_t number) {
       return std::make_unique<RunClient>(site, number, engine);
@@ -426,10 +400,6 @@ int run(const std::vector<std::string>& args) {
 }  // namespace holdfast
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> args(argv, argv + argc);
-  if (args.size() != 7) {
-    std::fprintf(stderr, "usage: history_client URL HISTORY_FILE MODE FIRST_NS SEED THREADS\n");
-    return 2;
-  }
-  return holdfast::run(args);
+  return holdfast::run(
+      holdfast::arguments(argc, argv, 7, "URL HISTORY_FILE MODE FIRST_NS SEED THREADS"));
 }

@@ -12,44 +12,19 @@
 //   refused KEY CLAIM CODE                           after it was told that it does not
 // CLOCK_FILE holds eight bytes, the milliseconds by which this machine's clock is to be wrong at
 // the moment; - when it is right. Exit code 3 when the store failed.
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
-#include "engine/worker_pool.h"
-#include "journal/open_journal.h"
 #include "tests/faults/ledger_workflow.h"
+#include "tests/support/worker_process.h"
 
 namespace holdfast {
 namespace {
-
-constexpr int kFailed = 3;
-
-[[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "ledger_worker: %s\n", why.c_str());
-  std::_Exit(kFailed);
-}
-[[noreturn]] void give_up(const Error& why) {
-  give_up(std::string(error_info(why.code()).name) + ": " + why.text());
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    give_up(result.error());
-  }
-  return std::move(result).value();
-}
 
 // The system's clock, as wrong as the file says.
 class WrongClock final : public Clock {
@@ -72,25 +47,6 @@ class WrongClock final : public Clock {
  private:
   SystemClock right_;
   const std::atomic<std::int64_t>* offset_ms_ = nullptr;
-};
-
-class Ledger {
- public:
-  explicit Ledger(const std::string& path)
-      : fd_(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
-    if (fd_ < 0) {
-      give_up("cannot open " + path);
-    }
-  }
-  void add(const std::string& line) const {
-    const std::string bytes = line + "\n";
-    if (write(fd_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
-      give_up("cannot write into the ledger");
-    }
-  }
-
- private:
-  int fd_;
 };
 
 class LedgerWorker {
@@ -171,18 +127,6 @@ class LedgerWorker {
   void note_claim(const Assignment& given) const {
     ledger_.add("claimed " + given.runnable_key.str() + " " + given.claim_id.str());
   }
-  // Some first attempts at d fail.
-  static HandlerOutcome outcome_of(const Assignment& given) {
-    if (given.step == SharedText("d") && given.attempt_number == 1 &&
-        std::to_integer<int>(given.run_id.uuid.bytes.back()) % 4 == 0) {
-      Failure failure;
-      failure.error = Payload::trusted(R"({"code":"not_yet"})");
-      return failure;
-    }
-    Completion done;
-    done.result = Payload::trusted(R"({")" + given.step.str() + R"(":true})");
-    return done;
-  }
   void execute(const Assignment& given) {
     note_claim(given);
     const HandlerOutcome outcome = outcome_of(given);
@@ -209,20 +153,9 @@ class LedgerWorker {
 
   Loop& loop_;
   std::string ledger_path_;
-  Ledger ledger_;
+  LineFile ledger_;
   std::shared_ptr<const Definition> workflow_ = must(Definition::parse(kLedgerWorkflow));
 };
-
-// Returns at SIGTERM, or when `done` says so; it is asked now and then.
-template <typename Until>
-void wait_for_end(const sigset_t& term, Until done) {
-  const timespec now_and_then{0, 20'000'000};
-  while (sigtimedwait(&term, nullptr, &now_and_then) != SIGTERM) {
-    if (done()) {
-      return;
-    }
-  }
-}
 
 // The thread ends the process when the store has failed.
 template <typename Work>
@@ -235,25 +168,14 @@ std::thread in_thread(Work work) {
 }
 
 int run(const std::vector<std::string>& args) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const sigset_t term = live_with_parent();
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write
-  sigset_t term;
-  sigemptyset(&term);
-  sigaddset(&term, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &term, nullptr);
-
   WrongClock clock(args[6]);
   SystemRandom random;
-  // Small limits: checkpoints, loading again and sealing happen all the time.
-  LoopOptions options;
-  options.core.checkpoint_every = 300;
-  options.core.max_cached_runnables = 100;
-  auto loop = must(Loop::open(must(open_journal(args[1], OpenMode::create, clock, random)), clock,
-                              random, options));
+  const auto loop = open_busy_loop(args[1], clock, random);
   LedgerWorker worker(*loop, args[2]);
   loop->add_definition(worker.workflow());
-  std::printf("ready\n");
-  std::fflush(stdout);
+  say("ready");
 
   const bool drains = args[4] == "drain";
   std::stop_source stop;
@@ -273,13 +195,8 @@ int run(const std::vector<std::string>& args) {
   threads.push_back(
       in_thread([&] { return worker.work_in_pool(std::stoul(args[3]), stop.get_token()); }));
   wait_for_end(term, [&] {
-    // A conflict is another process that does the same.
-    const auto sealed = loop->journal().seal({.below = std::nullopt, .step_bytes = 1U << 14U});
-    if (!sealed.ok() && sealed.error().code() != ErrorCode::conflict) {
-      give_up(sealed.error());
-    }
-    return drains &&
-           must(loop->ask<std::size_t>([](Turn& turn) { return turn.state().live_count(); })) == 0;
+    seal_a_little(*loop);
+    return drains && live_runs(*loop) == 0;
   });
   stop.request_stop();
   for (std::thread& thread : threads) {
@@ -293,10 +210,6 @@ int run(const std::vector<std::string>& args) {
 }  // namespace holdfast
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> args(argv, argv + argc);
-  if (args.size() != 7) {
-    std::fprintf(stderr, "usage: ledger_worker URL LEDGER_FILE THREADS MODE COUNT CLOCK_FILE\n");
-    return 2;
-  }
-  return holdfast::run(args);
+  return holdfast::run(
+      holdfast::arguments(argc, argv, 7, "URL LEDGER_FILE THREADS MODE COUNT CLOCK_FILE"));
 }

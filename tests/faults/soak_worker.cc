@@ -3,36 +3,17 @@
 // usage: soak_worker STORE_FILE RUNS SAMPLES
 // Prints a line "RUNS RSS_BYTES FILE_BYTES" SAMPLES times on the way, and "closed RUNS RSS_BYTES
 // FILE_BYTES" when everything is ended and sealed. Exit code 3 when something failed.
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <condition_variable>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <thread>
 
-#include "engine/worker_pool.h"
-#include "journal/open_journal.h"
+#include "tests/support/worker_process.h"
 
 namespace holdfast {
 namespace {
-
-[[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "soak_worker: %s\n", why.c_str());
-  std::_Exit(3);
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    give_up(result.error().text());
-  }
-  return std::move(result).value();
-}
 
 std::uint64_t rss_bytes() {
   std::ifstream statm("/proc/self/statm");
@@ -133,7 +114,7 @@ int run(const std::string& path, std::size_t runs, std::size_t samples) {
       WorkerPool::create(*loop, handlers, {SharedText(kDefaultQueue)}, {.threads = 2});
   std::thread worker([&] {
     if (const auto ended = pool->run(stop.get_token()); !ended.ok()) {
-      give_up(ended.error().text());
+      give_up(ended.error());
     }
   });
   std::thread starter([&] { start_runs(*loop, window, runs); });
@@ -144,8 +125,7 @@ int run(const std::string& path, std::size_t runs, std::size_t samples) {
   starter.join();
   stop.request_stop();
   worker.join();
-  const auto live =
-      must(loop->ask<std::size_t>([](Turn& turn) { return turn.state().live_count(); }));
+  const std::size_t live = live_runs(*loop);
   if (live != 0) {
     give_up(std::to_string(live) + " runs have not ended");
   }
