@@ -1,6 +1,6 @@
 # Every third-party library, found once. scripts/packages.txt lists the Debian packages.
 find_package(Threads REQUIRED)
-find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto SSL)
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 find_package(fmt 9 REQUIRED)
 find_package(SQLite3 3.38 REQUIRED)

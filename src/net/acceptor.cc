@@ -1,0 +1,97 @@
+#include "net/acceptor.h"
+
+#include <cerrno>
+
+#include "net/reactor.h"
+
+namespace holdfast::net {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPause{100};
+// In a row, before those that are already there get their turn.
+constexpr int kAcceptsInARow = 64;
+// Connections that are told that they are too many, at once; more than that are just closed.
+constexpr std::uint64_t kMaxTurnedAway = 64;
+
+bool out_of_resources(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+}  // namespace
+
+Acceptor::Acceptor(Reactor& home, std::vector<Listener> listeners,
+                   std::vector<std::shared_ptr<Mailbox>> reactors, TlsContext* tls)
+    : home_(home), listeners_(std::move(listeners)), reactors_(std::move(reactors)), tls_(tls) {}
+
+void Acceptor::accept_from(std::size_t number) {
+  const Listener& listener = listeners_[number];
+  for (int count = 0; watching_ && count < kAcceptsInARow; ++count) {
+    Listener::Accepted accepted = listener.accept();
+    if (accepted.socket.valid()) {
+      take_in(std::move(accepted), listener.is_unix() ? nullptr : tls_);
+    } else if (out_of_resources(accepted.error)) {
+      ++home_.state().refused;
+      pause();
+    } else if (accepted.error == EAGAIN) {
+      return;
+    }
+    // Anything else is about that one connection, which is gone.
+  }
+}
+
+void Acceptor::take_in(Listener::Accepted accepted, TlsContext* tls) {
+  ServerState& state = home_.state();
+  Adopt adopted{std::move(accepted.socket), std::move(accepted.peer), tls, Adopt::As::served};
+  if (state.open.load() >= state.limits.connections) {
+    ++state.refused;
+    // What is too much to serve is too much for a handshake, too.
+    if (tls != nullptr || state.turned_away.load() >= kMaxTurnedAway) {
+      return;
+    }
+    ++state.turned_away;
+    adopted.as = Adopt::As::refused;
+  } else {
+    ++state.accepted;
+    ++state.open;
+    ++state.live;
+  }
+  const std::shared_ptr<Mailbox>& mailbox = reactors_[turn_];
+  turn_ = (turn_ + 1) % reactors_.size();
+  if (mailbox == home_.mailbox()) {
+    home_.adopt(std::move(adopted));
+  } else {
+    mailbox->post(std::move(adopted));
+  }
+}
+
+void Acceptor::ignore_all() {
+  for (const Listener& listener : listeners_) {
+    home_.ignore_listener(listener.fd());
+  }
+  watching_ = false;
+}
+
+void Acceptor::pause() {
+  ignore_all();
+  home_.timers().set(*this, home_.now() + kPause);
+}
+
+void Acceptor::resume() {
+  for (std::size_t number = 0; number < listeners_.size(); ++number) {
+    home_.watch_listener(listeners_[number].fd(), number);
+  }
+  watching_ = true;
+}
+
+void Acceptor::close() {
+  home_.timers().clear(*this);
+  // Not left to the end of the descriptor: a process that was just forked may still hold it.
+  if (watching_) {
+    ignore_all();
+  }
+  listeners_.clear();
+  home_.state().end_accepting();
+}
+
+}  // namespace holdfast::net

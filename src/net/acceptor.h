@@ -1,0 +1,42 @@
+// Acceptor: takes connections in and hands them to the reactors in turn. It lives in the thread of
+// one of them. When the system has no descriptor left it pauses for a moment; trying again at once
+// would only burn time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "net/listener.h"
+#include "net/mailbox.h"
+#include "net/timers.h"
+
+namespace holdfast::net {
+
+class Reactor;
+
+class Acceptor final : public Timed {
+ public:
+  // `tls` is for TCP connections; nullptr when they are plain. It must outlive the connections.
+  Acceptor(Reactor& home, std::vector<Listener> listeners,
+           std::vector<std::shared_ptr<Mailbox>> reactors, TlsContext* tls);
+
+  // Somebody waits at a listener.
+  void accept_from(std::size_t number);
+  void resume();
+  void close();
+  void on_time() override { resume(); }
+
+ private:
+  void ignore_all();
+  void pause();
+  void take_in(Listener::Accepted accepted, TlsContext* tls);
+
+  Reactor& home_;
+  std::vector<Listener> listeners_;
+  std::vector<std::shared_ptr<Mailbox>> reactors_;
+  TlsContext* tls_;
+  std::size_t turn_ = 0;
+  bool watching_ = false;
+};
+
+}  // namespace holdfast::net

@@ -1,0 +1,87 @@
+#include "net/exchange.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "net/http_writer.h"
+
+namespace holdfast::net {
+
+bool Presence::listen(std::function<void()>& gone) {
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::there) {
+    gone_ = std::move(gone);
+  }
+  return state_ == State::gone;
+}
+
+void Presence::settle() {
+  std::function<void()> unused;  // destroyed without the lock: it may hold anything
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::there) {
+    state_ = State::settled;
+    unused.swap(gone_);
+  }
+}
+
+std::function<void()> Presence::leave() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::there) {
+    return {};
+  }
+  state_ = State::gone;
+  return std::exchange(gone_, nullptr);
+}
+
+namespace {
+
+class ServerStream final : public Stream {
+ public:
+  explicit ServerStream(ReturnAddress address) : address_(std::move(address)) {}
+  ~ServerStream() override { end(); }
+
+  void write(std::string piece, std::function<void(bool alive)> sent) override {
+    HOLDFAST_ASSERT(!finished_.load());
+    address_.mailbox->post(WritePiece{address_.id, std::move(piece), std::move(sent)});
+  }
+  void finish() override { end(); }
+
+ private:
+  void end() {
+    if (!finished_.exchange(true)) {
+      address_.presence->settle();
+      address_.mailbox->post(FinishStream{address_.id});
+    }
+  }
+
+  ReturnAddress address_;
+  std::atomic<bool> finished_ = false;
+};
+
+}  // namespace
+
+ServerExchange::~ServerExchange() {
+  if (!answered_.load()) {
+    reply(problem({500, "internal_error", "the request was dropped without an answer"}));
+  }
+}
+
+void ServerExchange::reply(Response response) {
+  HOLDFAST_ASSERT(!answered_.exchange(true));
+  address_.presence->settle();
+  address_.mailbox->post(GiveReply{address_.id, std::move(response)});
+}
+
+std::shared_ptr<Stream> ServerExchange::stream(Response head) {
+  HOLDFAST_ASSERT(!answered_.exchange(true));
+  address_.mailbox->post(OpenStream{address_.id, std::move(head)});
+  return std::make_shared<ServerStream>(address_);
+}
+
+void ServerExchange::when_gone(std::function<void()> gone) {
+  if (address_.presence->listen(gone)) {
+    address_.mailbox->post(Call{std::move(gone)});
+  }
+}
+
+}  // namespace holdfast::net

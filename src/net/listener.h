@@ -1,0 +1,51 @@
+// Listener: a socket that connections come in at.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "net/fd.h"
+#include "net/http.h"
+
+namespace holdfast::net {
+
+class Listener {
+ public:
+  // HOST:PORT, [IPV6]:PORT or unix:PATH; errors as of HttpServer::start. `[::]` is IPv6 only, so
+  // that 0.0.0.0 can be listened at beside it.
+  static Result<Listener> open(const std::string& address);
+  Listener(Listener&&) noexcept = default;
+  Listener& operator=(Listener&&) noexcept = delete;
+  ~Listener() { close(); }
+
+  // Also removes the socket file, if it is still ours.
+  void close();
+
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  [[nodiscard]] bool is_unix() const { return !path_.empty(); }
+  // 127.0.0.1:8080, [::1]:8080 or unix:/path, with the real port.
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  struct Accepted {
+    Fd socket;  // not valid when nobody was there or it failed
+    Peer peer = {};
+    int error = 0;  // errno; EAGAIN when nobody was there
+  };
+  [[nodiscard]] Accepted accept() const;
+
+ private:
+  Listener() = default;
+  static Result<Listener> open_tcp(const std::string& address);
+  static Result<Listener> open_unix(const std::string& path);
+
+  Fd socket_;
+  std::string name_;
+  std::string path_;  // of a unix socket
+  dev_t device_ = 0;  // of its file
+  ino_t inode_ = 0;
+};
+
+}  // namespace holdfast::net

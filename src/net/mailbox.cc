@@ -1,0 +1,47 @@
+#include "net/mailbox.h"
+
+#include "base/assert.h"
+
+namespace holdfast::net {
+
+void Mailbox::post(Mail mail) {
+  // The reactor looks into its mailbox before it waits; only others must wake it.
+  const bool own = owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) {
+      return;
+    }
+    mails_.push_back(std::move(mail));
+    if (own || woken_) {
+      return;
+    }
+    woken_ = true;
+  }
+  const std::uint64_t one = 1;
+  HOLDFAST_ASSERT(::write(event_.get(), &one, sizeof one) == sizeof one);
+}
+
+void Mailbox::clear_event() const {
+  std::uint64_t count = 0;
+  // Nothing to read is no fault: the mail was taken before the event was seen.
+  [[maybe_unused]] const auto read = ::read(event_.get(), &count, sizeof count);
+}
+
+bool Mailbox::empty() {
+  const std::lock_guard lock(mutex_);
+  return mails_.empty();
+}
+
+void Mailbox::take(std::vector<Mail>& into) {
+  const std::lock_guard lock(mutex_);
+  mails_.swap(into);
+  woken_ = false;
+}
+
+void Mailbox::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+}  // namespace holdfast::net

@@ -1,0 +1,82 @@
+// Mailbox: how other threads reach a reactor. What is posted is handled by its thread, in order.
+// Exchanges and streams keep the mailbox, not the reactor: after the end they post into nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "net/fd.h"
+#include "net/http.h"
+
+namespace holdfast::net {
+
+class TlsContext;
+
+using ConnectionId = std::uint64_t;
+
+// A connection that was accepted.
+struct Adopt {
+  enum class As : std::uint8_t { served, refused };  // refused: one too many, told so
+  Fd fd;
+  Peer peer;
+  TlsContext* tls = nullptr;
+  As as = As::served;
+};
+struct GiveReply {
+  ConnectionId id;
+  Response response;
+};
+struct OpenStream {
+  ConnectionId id;
+  Response head;
+};
+struct WritePiece {
+  ConnectionId id;
+  std::string piece;
+  std::function<void(bool alive)> sent;
+};
+struct FinishStream {
+  ConnectionId id;
+};
+struct Call {
+  std::function<void()> function;
+};
+struct Drain {};
+struct Stop {};
+
+using Mail =
+    std::variant<Adopt, GiveReply, OpenStream, WritePiece, FinishStream, Call, Drain, Stop>;
+
+class Mailbox {
+ public:
+  explicit Mailbox(Fd event) : event_(std::move(event)) {}
+
+  // Any thread. After close() it is dropped.
+  void post(Mail mail);
+  // The descriptor that becomes readable when another thread has posted.
+  [[nodiscard]] int event() const { return event_.get(); }
+
+  // The rest is for the thread of the reactor.
+  void own() { owner_ = std::this_thread::get_id(); }
+  void clear_event() const;
+  [[nodiscard]] bool empty();
+  // Everything posted so far; `into` must be empty, and its memory is used again.
+  void take(std::vector<Mail>& into);
+  void close();
+
+ private:
+  Fd event_;
+  std::atomic<std::thread::id> owner_ = std::thread::id();
+  std::mutex mutex_;
+  std::vector<Mail> mails_;
+  bool woken_ = false;  // the event was set since the last take()
+  bool closed_ = false;
+};
+
+}  // namespace holdfast::net
