@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "access/tokens.h"
 #include "dispatch/projection.h"
 #include "tests/support/test_log.h"
 #include "workflow/rules.h"
@@ -142,8 +143,8 @@ void for_each_fact(Visit visit) {
   all(static_cast<const DispatchFact*>(nullptr));
   all(static_cast<const RunFact*>(nullptr));
   all(static_cast<
-      const std::variant<RunIndexed, RunCataloged, DefinitionRegistered, WorkflowRegistered>*>(
-      nullptr));
+      const std::variant<RunIndexed, RunCataloged, DefinitionRegistered, WorkflowRegistered,
+                         SchedulePaused, ScheduleResumed, TokenCreated, TokenRevoked>*>(nullptr));
 }
 
 template <typename Fact>
@@ -151,6 +152,13 @@ Result<std::string> encoded(const Result<Fact>& fact) {
   HOLDFAST_CHECK(fact);
   HOLDFAST_TRY(const NewEntry entry, to_entry(fact.value(), TimeMs{1}));
   return std::string(entry.data.view());
+}
+
+template <typename Fact>
+Result<std::string> plain(const Result<Fact>& fact) {
+  HOLDFAST_CHECK(fact);
+  HOLDFAST_TRY(const JsonText json, to_json(fact.value()));
+  return std::string(json.view());
 }
 
 // Reads the data as the fact it is said to be, and writes it again.
@@ -166,6 +174,15 @@ Result<std::string> written_again(const std::string& kind, std::string_view data
   }
   if (kind == WorkflowRegistered::kKind) {
     return encoded(from_json<WorkflowRegistered>(data));
+  }
+  if (kind == SchedulePaused::kKind || kind == ScheduleResumed::kKind) {
+    return plain(from_json<ScheduleChange>(data));
+  }
+  if (kind == TokenCreated::kKind) {
+    return plain(from_json<TokenCreated>(data));
+  }
+  if (kind == TokenRevoked::kKind) {
+    return plain(from_json<TokenRevoked>(data));
   }
   const auto of_queue = dispatch_fact(kind, data);
   return of_queue.ok() || of_queue.error().code() != ErrorCode::unknown_entry_type

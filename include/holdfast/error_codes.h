@@ -71,4 +71,6 @@
   X(invalid_definition, 140, 400, 2, permanent, "the workflow definition is not valid")         \
   X(unknown_workflow, 141, 404, 2, permanent, "no such workflow is registered")                 \
   X(unknown_handler, 142, 404, 2, permanent, "no handler is registered for the step")           \
-  X(engine_stopped, 143, 503, 5, refresh, "the engine was stopped")
+  X(engine_stopped, 143, 503, 5, refresh, "the engine was stopped")                             \
+  X(unauthenticated, 160, 401, 2, permanent, "the server does not know the caller")             \
+  X(rate_limited, 161, 429, 5, retry, "the caller asks too often")

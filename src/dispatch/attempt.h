@@ -19,6 +19,7 @@ struct Claim {
   SharedText owner_id;
   TimeMs claimed_at;
   TimeMs lease_until;
+  Payload progress = {};  // also of an earlier claim that was lost
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -27,6 +28,7 @@ struct Claim {
     v.required("owner_id", self.owner_id);
     v.required("claimed_at", self.claimed_at);
     v.required("lease_until", self.lease_until);
+    v.optional("progress", self.progress);
   }
   friend bool operator==(const Claim&, const Claim&) = default;
 };

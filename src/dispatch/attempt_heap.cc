@@ -6,12 +6,6 @@
 
 namespace holdfast {
 
-namespace {
-
-constexpr std::size_t kChildren = 4;
-
-}  // namespace
-
 void AttemptHeap::place(std::size_t slot, const Slot& content) {
   heap_[slot] = content;
   slot_of(*content.attempt) = static_cast<std::uint32_t>(slot);

@@ -20,10 +20,41 @@ class AttemptHeap {
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] Attempt* top() const { return heap_.empty() ? nullptr : heap_.front().attempt; }
   [[nodiscard]] std::size_t size() const { return heap_.size(); }
+  // Calls `due` for each attempt whose time is not after `now`, and `later` with the times next to
+  // those: the earliest of them is the next. Looks at no others.
+  template <typename Due, typename Later>
+  void visit_until(TimeMs now, Due due, Later later) const {
+    std::vector<std::size_t> open;
+    if (!heap_.empty()) {
+      open.push_back(0);
+    }
+    while (!open.empty()) {
+      const std::size_t slot = open.back();
+      open.pop_back();
+      if (heap_[slot].at > now) {
+        later(heap_[slot].at);
+        continue;
+      }
+      due(*heap_[slot].attempt);
+      for (std::size_t below = slot * kChildren + 1;
+           below <= slot * kChildren + kChildren && below < heap_.size(); ++below) {
+        open.push_back(below);
+      }
+    }
+  }
+  // In no order.
+  template <typename Visit>
+  void visit_all(Visit visit) const {
+    for (const Slot& slot : heap_) {
+      visit(*slot.attempt);
+    }
+  }
   void push(Attempt& attempt);
   void remove(Attempt& attempt);
 
  private:
+  static constexpr std::size_t kChildren = 4;
+
   struct Slot {
     TimeMs at;
     std::uint64_t order = 0;

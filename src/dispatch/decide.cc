@@ -148,9 +148,10 @@ Result<AttemptClaimed> decide_claim(const DispatchProjection& state, std::string
 }
 
 Result<AttemptHeartbeat> decide_heartbeat(const DispatchProjection& state, const ClaimProof& proof,
-                                          TimeMs now) {
+                                          TimeMs now, const Payload& progress) {
   HOLDFAST_CHECK(check_run(state, proof));
   auto fact = proven<AttemptHeartbeat>(state, proof);
+  fact.progress = progress;
   if (const Attempt* attempt = state.find(proof.runnable_key.view())) {
     fact.lease_until = lease_end(*attempt, now);
   }

@@ -50,7 +50,7 @@ struct ClaimProof {
 // The next three: unknown_runnable_intent, wrong_run, terminal_run, stale_claim, expired_claim,
 // continuation_fenced.
 Result<AttemptHeartbeat> decide_heartbeat(const DispatchProjection& state, const ClaimProof& proof,
-                                          TimeMs now);
+                                          TimeMs now, const Payload& progress = {});
 
 struct Completion {
   Payload result;

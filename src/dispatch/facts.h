@@ -104,6 +104,7 @@ struct AttemptHeartbeat {
   Digest claim_token_hash{};
   SharedText queue;
   TimeMs lease_until;
+  Payload progress;  // what the worker says of how far it is; empty: as it was
   Payload trace;
 
   template <typename Self, typename Visitor>
@@ -114,6 +115,7 @@ struct AttemptHeartbeat {
     v.required("claim_token_hash", self.claim_token_hash);
     v.required("queue", self.queue);
     v.required("lease_until", self.lease_until);
+    v.optional("progress", self.progress);
     v.optional("trace", self.trace);
   }
   friend bool operator==(const AttemptHeartbeat&, const AttemptHeartbeat&) = default;

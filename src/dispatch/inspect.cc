@@ -120,6 +120,32 @@ std::vector<const Attempt*> DispatchProjection::unapplied() const {
   });
 }
 
+std::vector<const Attempt*> DispatchProjection::held() const {
+  std::vector<const Attempt*> all;
+  leases_.visit_all([&](const Attempt& attempt) { all.push_back(&attempt); });
+  return all;
+}
+
+std::map<SharedText, DispatchProjection::Waiting> DispatchProjection::waiting(TimeMs now) const {
+  std::map<SharedText, Waiting> all;
+  for (const auto& [handler, bucket] : buckets_) {
+    if (bucket.ready.empty()) {
+      continue;
+    }
+    Waiting& waiting = all[handler];
+    bucket.ready.visit_until(
+        now,
+        [&](const Attempt& attempt) {
+          ++waiting.visible;
+          waiting.expired += attempt.status == AttemptStatus::claimed ? 1U : 0U;
+        },
+        [&](TimeMs at) { waiting.next_at = std::min(waiting.next_at.value_or(at), at); });
+    waiting.later = bucket.ready.size() - waiting.visible;
+    waiting.first = waiting.visible > 0 ? bucket.ready.top() : nullptr;
+  }
+  return all;
+}
+
 // Written straight from where it is: a queue can have very many attempts.
 std::string DispatchProjection::encode() const {
   std::string out = R"({"queue":)";

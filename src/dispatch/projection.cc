@@ -198,14 +198,19 @@ void DispatchProjection::apply(TimeMs at, const AttemptScheduled& fact) {
 void DispatchProjection::apply(TimeMs at, const AttemptClaimed& fact) {
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
     attempt.status = AttemptStatus::claimed;
+    const Payload progress = attempt.claim ? attempt.claim->progress : Payload();
     attempt.claim =
-        Claim{fact.claim_id, fact.claim_token_hash, fact.owner_id, at, fact.lease_until};
+        Claim{fact.claim_id, fact.claim_token_hash, fact.owner_id, at, fact.lease_until, progress};
   });
 }
 
 void DispatchProjection::apply(TimeMs /*at*/, const AttemptHeartbeat& fact) {
-  edit(fact.runnable_key.view(),
-       [&](Attempt& attempt) { attempt.claim->lease_until = fact.lease_until; });
+  edit(fact.runnable_key.view(), [&](Attempt& attempt) {
+    attempt.claim->lease_until = fact.lease_until;
+    if (!fact.progress.empty()) {
+      attempt.claim->progress = fact.progress;
+    }
+  });
 }
 
 void DispatchProjection::apply(TimeMs at, const AttemptCompleted& fact) {

@@ -68,7 +68,7 @@ class DispatchProjection {
   [[nodiscard]] std::size_t attempt_count() const { return attempts_.size(); }
   [[nodiscard]] const std::vector<Anomaly>& anomalies() const { return anomalies_; }
 
-  // Makes claims whose lease is over by `now` claimable again. Call it before the two below; it
+  // Makes claims whose lease is over by `now` claimable again. Call it before the four below; it
   // changes no answer but theirs.
   void advance(TimeMs now);
   // The attempt to claim next: visible or expired, of one of the handlers (all but timers, when
@@ -78,6 +78,18 @@ class DispatchProjection {
   // When next_claimable may next have another answer because time went by; empty: never.
   [[nodiscard]] std::optional<TimeMs> next_change(std::span<const SharedText> handlers,
                                                   TimeMs now) const;
+
+  // Those that somebody holds, in no order.
+  [[nodiscard]] std::vector<const Attempt*> held() const;
+  // What there is to claim, by handler. Looks at what is visible, not at what is for later.
+  struct Waiting {
+    std::size_t visible = 0;
+    std::size_t expired = 0;                       // of these: somebody held them for too long
+    std::size_t later = 0;                         // to be visible some time
+    const Attempt* first = nullptr;                // of the visible ones, in claim order
+    std::optional<TimeMs> next_at = std::nullopt;  // of the later ones
+  };
+  [[nodiscard]] std::map<SharedText, Waiting> waiting(TimeMs now) const;
 
   // The attempt whose time was up first, by `now`; nullptr when there is none.
   [[nodiscard]] const Attempt* timed_out(TimeMs now) const;

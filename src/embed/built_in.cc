@@ -1,7 +1,8 @@
 #include "embed/built_in.h"
 
+#include <algorithm>
+
 #include "builtin/exec_step.h"
-#include "builtin/http_step.h"
 #include "cron/cron.h"
 
 namespace holdfast {
@@ -26,14 +27,6 @@ HandlerOutcome outcome_of(const StepOutput& output) {
   return Failure{failure_json(output), output.retryable, output.retry_after_ms};
 }
 
-Failure without_definition(const Assignment& assignment) {
-  JsonWriter json;
-  json.begin_object().member("code", "unknown_workflow");
-  json.member("message", "the definition of step " + assignment.step.str() + " is not known here");
-  json.member("retryable", true).end_object();
-  return Failure{Payload(std::move(json).take_text()), true, std::nullopt};
-}
-
 const StepSpec* spec_of(const Assignment& assignment) {
   const auto index = assignment.definition == nullptr
                          ? std::nullopt
@@ -41,32 +34,83 @@ const StepSpec* spec_of(const Assignment& assignment) {
   return index.has_value() ? &assignment.definition->steps()[*index].spec : nullptr;
 }
 
+BuiltInCall call_of(const Assignment& assignment) {
+  StepInfo info;
+  info.run_id = to_string(assignment.run_id);
+  info.workflow = assignment.workflow.str();
+  info.step = assignment.step.str();
+  info.attempt = assignment.attempt_number;
+  info.idempotency_key = assignment.idempotency_key.str();
+  return {std::move(info), assignment.input.view(), assignment.trace};
+}
+
 HandlerOutcome call_exec(const Assignment& assignment, const std::stop_token& stop) {
   const StepSpec* spec = spec_of(assignment);
   if (spec == nullptr || !spec->exec.has_value()) {
-    return without_definition(assignment);
+    return without_definition(assignment.step.view());
   }
-  return outcome_of(run_exec(*spec->exec, assignment.input.view(),
-                             {{"HOLDFAST_RUN_ID", to_string(assignment.run_id)},
-                              {"HOLDFAST_WORKFLOW", assignment.workflow.str()},
-                              {"HOLDFAST_STEP", assignment.step.str()},
-                              {"HOLDFAST_ATTEMPT", std::to_string(assignment.attempt_number)},
-                              {"HOLDFAST_IDEMPOTENCY_KEY", assignment.idempotency_key.str()}},
-                             stop));
+  return execute(*spec->exec, call_of(assignment), stop);
 }
 
 HandlerOutcome call_http(const Assignment& assignment, const std::stop_token& stop,
                          const CredentialSource& credential) {
   const StepSpec* spec = spec_of(assignment);
   if (spec == nullptr || !spec->http.has_value()) {
-    return without_definition(assignment);
+    return without_definition(assignment.step.view());
   }
-  return outcome_of(run_http(*spec->http, assignment.input.view(),
-                             {{"Idempotency-Key", assignment.idempotency_key.str()}}, credential,
-                             stop));
+  return execute(*spec->http, call_of(assignment), credential, stop);
+}
+
+std::string trace_member(const Payload& trace, std::string_view name) {
+  JsonSlicer slicer(trace.is_object() ? trace.view() : "{}");
+  while (const auto member = slicer.next()) {
+    if (member->name == name) {
+      return json_string_value(member->value).value_or("");
+    }
+  }
+  return "";
+}
+
+bool is_printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < '\x7f'; });
 }
 
 }  // namespace
+
+Failure without_definition(std::string_view step) {
+  JsonWriter json;
+  json.begin_object().member("code", "unknown_workflow");
+  json.member("message", "the definition of step " + std::string(step) + " is not known here");
+  json.member("retryable", true).end_object();
+  return Failure{Payload(std::move(json).take_text()), true, std::nullopt};
+}
+
+std::string traceparent_of(const Payload& trace) {
+  return trace.empty() ? "" : trace_member(trace, "traceparent");
+}
+
+HandlerOutcome execute(const ExecSpec& spec, const BuiltInCall& call, const std::stop_token& stop) {
+  return outcome_of(run_exec(spec, call.input,
+                             {{"HOLDFAST_RUN_ID", call.info.run_id},
+                              {"HOLDFAST_WORKFLOW", call.info.workflow},
+                              {"HOLDFAST_STEP", call.info.step},
+                              {"HOLDFAST_ATTEMPT", std::to_string(call.info.attempt)},
+                              {"HOLDFAST_IDEMPOTENCY_KEY", call.info.idempotency_key}},
+                             stop));
+}
+
+HandlerOutcome execute(const HttpSpec& spec, const BuiltInCall& call,
+                       const CredentialSource& credential, const std::stop_token& stop) {
+  std::vector<std::pair<std::string, std::string>> headers{
+      {"Idempotency-Key", call.info.idempotency_key}};
+  for (const std::string_view name : {"traceparent", "tracestate"}) {
+    std::string value = call.trace.empty() ? "" : trace_member(call.trace, name);
+    if (!value.empty() && is_printable(value) && !spec.headers.contains(std::string(name))) {
+      headers.emplace_back(name, std::move(value));
+    }
+  }
+  return outcome_of(run_http(spec, call.input, headers, credential, stop));
+}
 
 HandlerTable built_in_handlers(
     const std::function<std::optional<std::string>(std::string_view name)>& credential) {

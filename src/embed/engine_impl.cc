@@ -6,7 +6,7 @@
 #include <array>
 
 #include "embed/built_in.h"
-#include "embed/objects.h"
+#include "engine/objects.h"
 #include "embed/step_outcome.h"
 #include "journal/open_journal.h"
 
@@ -46,33 +46,6 @@ std::string process_name() {
   return fmt::format("{}-{}", known ? host.data() : "host", getpid());
 }
 
-StartedRun public_form(const Started& started) {
-  return StartedRun{to_string(started.run_id), started.existed};
-}
-
-// The key stands for the run whatever definition it was started on.
-Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) {
-  HOLDFAST_TRY(const bool exists, turn.state().run_exists(command.run_id));
-  if (!exists) {
-    return std::optional<Started>();
-  }
-  HOLDFAST_TRY(RunProjection * known, turn.state().run(command.run_id));
-  if (!known->started().has_value()) {
-    return std::optional<Started>();
-  }
-  StartRun same = command;
-  if (known->definition() != nullptr) {
-    same.definition = known->definition();
-  }
-  const auto facts = decide_start(*known, same, EngineSurroundings(turn), turn.now());
-  if (!facts.ok()) {
-    return Error{ErrorCode::idempotency_conflict,
-                 "a run was started under this key with another input or trigger"}
-        .with("run_id", to_string(command.run_id));
-  }
-  return std::optional(Started{command.run_id, true});
-}
-
 // What the program gave, as the loop wants it.
 class NoticeGiver final : public DispatchNotifier {
  public:
@@ -100,7 +73,7 @@ class NoticeGiver final : public DispatchNotifier {
 
 Engine::Impl::Impl(const EngineOptions& options)
     : all_queues_(options.all_queues),
-      source_(options.source),
+      questions_(clock_, random_, SharedText(options.source)),
       queues_(options.queues.begin(), options.queues.end()),
       handlers_(std::make_shared<const HandlerTable>()) {
   queues_.insert(SharedText(kDefaultQueue));
@@ -197,7 +170,8 @@ HandlerOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& 
                           HOLDFAST_TRY(command.metadata, object_of("metadata", options.metadata));
                         }
                         return start_child(assignment, workflow, command);
-                      });
+                      },
+                      StepExtras{.trace = traceparent_of(assignment.trace)});
   return outcome_of(handler(context, assignment.input.view()));
 }
 
@@ -211,51 +185,7 @@ Result<StartedRun> Engine::Impl::start_child(const Assignment& parent, std::stri
                  HOLDFAST_TRY(command.definition, current_definition(turn, name));
                  return holdfast::start_child(turn, run, command);
                }));
-  return public_form(started);
-}
-
-Result<StartedRun> Engine::Impl::start(std::string_view workflow, std::string_view input,
-                                       const StartOptions& options) {
-  StartRun command;
-  HOLDFAST_TRY(command.input, object_of("input", input));
-  if (!options.search_attributes.empty()) {
-    HOLDFAST_TRY(command.search_attributes,
-                 object_of("search_attributes", options.search_attributes));
-  }
-  command.queue = options.queue;
-  command.trigger = options.trigger;
-  command.source.source = source_;
-  command.source.actor = options.actor;
-  command.source.comment = options.comment;
-  command.source.idempotency_key = options.idempotency_key;
-  const bool by_key = !options.idempotency_key.empty();
-  IdOrigin origin = IdOrigin::given;
-  if (!options.run_id.empty()) {
-    if (by_key) {
-      return Error{ErrorCode::invalid_argument,
-                   "a run id and an idempotency key exclude each other"}
-          .with("field", "idempotency_key");
-    }
-    HOLDFAST_TRY(command.run_id, parse_run_id(options.run_id));
-  } else if (by_key) {
-    command.run_id = derive_run_id({"start", workflow, options.idempotency_key});
-  } else {
-    command.run_id = RunId{make_uuid(clock_.now(), random_)};
-    origin = IdOrigin::fresh;
-  }
-  HOLDFAST_TRY(const Started started,
-               loop_->ask<Started>([command, origin, by_key, name = std::string(workflow)](
-                                       Turn& turn) mutable -> Result<Started> {
-                 HOLDFAST_TRY(command.definition, current_definition(turn, name));
-                 if (by_key) {
-                   HOLDFAST_TRY(const auto known, find_by_key(turn, command));
-                   if (known.has_value()) {
-                     return *known;
-                   }
-                 }
-                 return start_run(turn, command, origin);
-               }));
-  return public_form(started);
+  return StartedRun{to_string(started.run_id), started.existed};
 }
 
 Result<void> Engine::Impl::work(std::size_t threads, const std::stop_token& stop) {

@@ -11,6 +11,7 @@
 #include "embed/step_runner.h"
 #include "engine/inspector.h"
 #include "engine/loop.h"
+#include "engine/run_questions.h"
 #include "holdfast/engine.h"
 
 namespace holdfast {
@@ -59,9 +60,8 @@ class Engine::Impl {
   Result<std::optional<View>> look_at_live(
       const RunId& run, std::function<Result<View>(const RunSource&, const FindRun&)> view);
   void set_skills();
-  // Decides something about a run that exists; everything it means is one commit.
-  using Decision = std::function<Result<RunFacts>(RunProjection& run, Turn& turn)>;
-  Result<void> decide(const RunId& run, Decision decision);
+  Result<void> carry_out(Question<Done> question);
+  Result<StartedRun> begin(Question<Started> question);
 
   SystemClock clock_;
   SystemRandom random_;
@@ -69,7 +69,7 @@ class Engine::Impl {
   std::unique_ptr<CommitObserver> observer_;
   std::unique_ptr<Loop> loop_;
   const bool all_queues_;
-  const SharedText source_;  // of commands
+  RunQuestions questions_;
 
   std::mutex mutex_;  // guards what follows
   std::set<SharedText> queues_;

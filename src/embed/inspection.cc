@@ -1,20 +1,13 @@
 // What programs ask about runs. Runs that have not ended are looked at in the loop, which has them
 // in memory; everything else is read from the journal and does not disturb it.
 #include "embed/engine_impl.h"
-#include "embed/objects.h"
 #include "embed/views.h"
+#include "engine/live_view.h"
+#include "engine/objects.h"
 
 namespace holdfast {
 
 namespace {
-
-RunSource live_source(Turn& turn, const RunProjection& run) {
-  RunSource source{&run, {}, turn.state().position(), turn.now()};
-  for (const auto& [name, queue] : turn.state().queues()) {
-    source.queues.push_back(queue.get());
-  }
-  return source;
-}
 
 Result<RunListQuery> query_of(const ListOptions& options) {
   RunListQuery query;
@@ -55,15 +48,7 @@ Result<std::optional<View>> Engine::Impl::look_at_live(
     if (!turn.state().is_live(run)) {
       return std::optional<View>();
     }
-    const FindRun find = [&turn](const RunId& id) -> Result<std::optional<RunSource>> {
-      auto known = turn.state().run(id);
-      if (known.ok()) {
-        return std::optional(live_source(turn, *known.value()));
-      }
-      return known.error().code() == ErrorCode::run_not_found
-                 ? Result<std::optional<RunSource>>(std::nullopt)
-                 : Result<std::optional<RunSource>>(known.error());
-    };
+    const FindRun find = live_finder(turn);
     HOLDFAST_TRY(const auto source, find(run));
     HOLDFAST_TRY(View made, view(*source, find));
     return std::optional<View>(std::move(made));

@@ -50,7 +50,8 @@ Result<bool> wait_once(Loop& loop, const RunId& run, Instant deadline) {
                      waiter.wake();
                    }),
                .other = [&](Core& core) {
-                 ticket = core.run_waits().add(run, [bell] { bell->ring(); });
+                 ticket = core.run_waits().add(
+                     run, [bell](const std::optional<RunEnd>&) { bell->ring(); });
                  core.add_watcher();
                  core.look_for_changes();
                }});

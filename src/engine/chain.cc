@@ -40,7 +40,13 @@ Result<void> apply_outcome(Turn& turn, const Attempt& attempt) {
   return emit_with_attempts(turn, attempt.run_id, facts);
 }
 
-Assignment assignment_of(const Attempt& attempt, const SharedText& queue) {
+bool is_unknown_definition(const Result<void>& result) {
+  return !result.ok() && result.error().code() == ErrorCode::unknown_workflow;
+}
+
+}  // namespace
+
+Result<Assignment> assignment_of(Turn& turn, const Attempt& attempt, const SharedText& queue) {
   Assignment given;
   given.run_id = attempt.run_id;
   given.runnable_key = attempt.runnable_key;
@@ -52,26 +58,17 @@ Assignment assignment_of(const Attempt& attempt, const SharedText& queue) {
   given.attempt_number = attempt.attempt_number;
   given.input = attempt.input;
   given.trace = attempt.extras ? attempt.extras->trace : Payload();
+  given.progress = attempt.claim->progress;
   given.claim_id = attempt.claim->claim_id;
   given.lease_until = attempt.claim->lease_until;
   given.lease_ms = attempt.lease_ms == 0 ? kDefaultLeaseMs : attempt.lease_ms;
-  return given;
-}
-
-// What the engine's own workers carry out is written in the definition.
-Result<void> add_definition(Turn& turn, Assignment& given) {
+  // What the engine's own workers carry out is written in the definition.
   if (given.handler.view() == kHttpHandler || given.handler.view() == kExecHandler) {
     HOLDFAST_TRY(const RunProjection* run, turn.state().run(given.run_id));
     given.definition = run->definition();
   }
-  return {};
+  return given;
 }
-
-bool is_unknown_definition(const Result<void>& result) {
-  return !result.ok() && result.error().code() == ErrorCode::unknown_workflow;
-}
-
-}  // namespace
 
 ClaimProof proof_of(const Assignment& assignment) {
   return ClaimProof{assignment.run_id, assignment.runnable_key, assignment.claim_id,
@@ -99,9 +96,9 @@ Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
     const auto claim = decide_claim_next(queue, applicant.claimant, turn.now());
     if (claim.has_value()) {
       HOLDFAST_CHECK(turn.emit(name, *claim));
-      Assignment given = assignment_of(*queue.find(claim->runnable_key.view()), name);
+      HOLDFAST_TRY(Assignment given,
+                   assignment_of(turn, *queue.find(claim->runnable_key.view()), name));
       given.token = applicant.token;
-      HOLDFAST_CHECK(add_definition(turn, given));
       return std::optional(std::move(given));
     }
   }
@@ -150,9 +147,9 @@ Result<void> fail_attempt(Turn& turn, const ClaimProof& proof, const Failure& fa
   return emit_with_attempts(turn, proof.run_id, facts);
 }
 
-Result<TimeMs> heartbeat(Turn& turn, const ClaimProof& proof) {
+Result<TimeMs> heartbeat(Turn& turn, const ClaimProof& proof, const Payload& progress) {
   HOLDFAST_TRY(DispatchProjection * queue, queue_with(turn, proof));
-  HOLDFAST_TRY(const auto fact, decide_heartbeat(*queue, proof, turn.now()));
+  HOLDFAST_TRY(const auto fact, decide_heartbeat(*queue, proof, turn.now(), progress));
   HOLDFAST_CHECK(turn.emit(queue->queue(), fact));
   return fact.lease_until;
 }

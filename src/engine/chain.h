@@ -27,7 +27,9 @@ Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
 Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Completion& completion);
 Result<void> fail_attempt(Turn& turn, const ClaimProof& proof, const Failure& failure);
 // The new end of the lease.
-Result<TimeMs> heartbeat(Turn& turn, const ClaimProof& proof);
+Result<TimeMs> heartbeat(Turn& turn, const ClaimProof& proof, const Payload& progress = {});
+// The holder of this claim, as it would be given to it again; the token is not known here.
+Result<Assignment> assignment_of(Turn& turn, const Attempt& attempt, const SharedText& queue);
 
 // Starts a child of a run; both are one commit.
 Result<Started> start_child(Turn& turn, const RunId& parent, const StartChild& command);

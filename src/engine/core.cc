@@ -17,6 +17,18 @@ std::int64_t heartbeat_interval(std::uint64_t lease_ms) {
 
 }  // namespace
 
+std::optional<RunEnd> end_of(const RunProjection& run) {
+  if (!run.is_terminal()) {
+    return std::nullopt;
+  }
+  RunEnd end{run.run_id(), run.started().has_value() ? run.started()->workflow : SharedText(),
+             run.terminal()->status, run.terminal()->result, run.terminal()->error};
+  if (end.status == TerminalStatus::completed && end.result.empty()) {
+    end.result = run.context();
+  }
+  return end;
+}
+
 Core::Core(Journal& journal, Definitions& definitions, const CoreOptions& options)
     : journal_(journal),
       definitions_(definitions),
@@ -118,6 +130,14 @@ void Core::wait_for_work(const WaitingWorkerPtr& worker) {
 
 bool Core::stop_waiting(const WaitingWorkerPtr& worker) {
   return std::erase(line_of(*worker), worker) > 0;
+}
+
+void Core::stop_waiting(std::set<WaitingWorkerPtr>& workers) {
+  if (workers.empty()) {
+    return;
+  }
+  std::erase_if(line_of(**workers.begin()),
+                [&](const WaitingWorkerPtr& waiting) { return workers.erase(waiting) > 0; });
 }
 
 std::deque<WaitingWorkerPtr>& Core::line_of(const WaitingWorker& worker) {
@@ -340,8 +360,10 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     state_.set_position(outcome.value().position);
     state_.undo().keep_until(group->end);
     for (const RunId& run : group->facts.ended) {
+      if (run_waits_.somebody_waits_for(run)) {
+        run_waits_.ended(run, end_of(state_.held(run)), effects_);
+      }
       state_.forget(run);
-      run_waits_.ended(run, effects_);
     }
     if (!group->facts.ended.empty()) {
       drop_claims_of_ended_runs();
@@ -390,8 +412,13 @@ CommitReport Core::report_of(Group& group, Position position) {
   }
   std::erase_if(group.facts.wakeups,
                 [&](const Wakeup& wakeup) { return claimed.contains(wakeup.runnable_key); });
-  return CommitReport{position, group.entries, group.bytes, std::move(group.facts.wakeups),
-                      std::move(group.facts.lines)};
+  return CommitReport{position,
+                      group.entries,
+                      group.bytes,
+                      std::move(group.facts.wakeups),
+                      std::move(group.facts.lines),
+                      group.commands.size(),
+                      group.facts.counts};
 }
 
 void Core::take_back() {

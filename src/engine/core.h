@@ -61,6 +61,9 @@ struct CommitReport {
   std::size_t bytes = 0;
   std::vector<Wakeup> wakeups;  // new attempts that nobody here has claimed at once
   std::vector<LogLine> lines;   // of log steps
+  std::size_t commands = 0;     // that were decided in it
+  FactCounts counts = {};
+  std::uint64_t write_us = 0;  // how long it took to make it durable; the loop measures it
 };
 
 // A claim this process holds and keeps alive.
@@ -83,6 +86,8 @@ class Core {
   void wait_for_work(const WaitingWorkerPtr& worker);
   // False when it was assigned already, or is being assigned.
   bool stop_waiting(const WaitingWorkerPtr& worker);
+  // Several that share their skills; those that were or are being assigned are left.
+  void stop_waiting(std::set<WaitingWorkerPtr>& workers);
   // No more heartbeats for a claim.
   void drop(const SharedText& claim_id);
   // What could not be done for want of a definition may be now.

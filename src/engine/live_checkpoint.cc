@@ -21,6 +21,19 @@ struct OpenRunnable {
   }
 };
 
+struct ManualWait {
+  RunId run_id;
+  SharedText step;
+  TimeMs at;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("step", self.step);
+    v.required("at", self.at);
+  }
+};
+
 struct Stored {
   std::uint64_t position = 0;
   Digest chain{};  // of the batch at that position
@@ -32,6 +45,9 @@ struct Stored {
   std::vector<OpenRunnable> unprogressed;
   std::vector<ChildRunStarted> children;
   std::map<std::string, RegisteredWorkflow> workflows;
+  std::map<std::string, ScheduleState> schedules;
+  std::vector<Token> tokens;
+  std::vector<ManualWait> manual_waits;
   EndedCounts ended;
 
   template <typename Self, typename Visitor>
@@ -46,6 +62,9 @@ struct Stored {
     v.required("unprogressed", self.unprogressed);
     v.required("children", self.children);
     v.optional("workflows", self.workflows);
+    v.optional("schedules", self.schedules);
+    v.optional("tokens", self.tokens);
+    v.optional("manual_waits", self.manual_waits);
     v.required("ended", self.ended);
   }
 };
@@ -89,6 +108,15 @@ std::string LiveState::encode() {
   }
   for (const auto& [workflow, registered] : workflows_) {
     stored.workflows.emplace(workflow.str(), registered);
+  }
+  for (const auto& [name, schedule] : schedules_) {
+    stored.schedules.emplace(name.str(), schedule);
+  }
+  for (const auto& [id, token] : tokens_.all()) {
+    stored.tokens.push_back(token);
+  }
+  for (const auto& [place, at] : manual_waits_) {
+    stored.manual_waits.push_back({place.first, place.second, at});
   }
   stored.ended = ended_counts_;
   const auto text = to_json(stored);
@@ -139,6 +167,13 @@ Result<void> LiveState::decode(std::string_view bytes) {
   }
   for (const auto& [workflow, registered] : stored.workflows) {
     workflows_.emplace(workflow, registered);
+  }
+  for (const auto& [name, schedule] : stored.schedules) {
+    schedules_.emplace(name, schedule);
+  }
+  tokens_.restore(std::move(stored.tokens));
+  for (const ManualWait& wait : stored.manual_waits) {
+    manual_waits_.emplace(std::pair(wait.run_id, wait.step), wait.at);
   }
   ended_counts_ = stored.ended;
   ++workflow_changes_;

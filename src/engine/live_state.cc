@@ -10,12 +10,17 @@ constexpr std::string_view kRunPrefix = "run:";
 constexpr std::string_view kDispatchPrefix = "dispatch:";
 constexpr std::string_view kDefinitionPrefix = "definition:";
 constexpr std::string_view kWorkflowPrefix = "workflow:";
+constexpr std::string_view kTokensThread = "access:tokens";
 
 }  // namespace
 
 ThreadId live_checkpoint_name() {
   auto thread = ThreadId::parse("engine:live");
   return std::move(thread).value();
+}
+
+SharedText schedule_name(std::string_view workflow, std::string_view trigger) {
+  return SharedText(std::string(workflow) + "/" + std::string(trigger));
 }
 
 std::uint64_t& EndedCounts::of(TerminalStatus status) {
@@ -191,6 +196,13 @@ void LiveState::set_current_workflow(const SharedText& workflow,
   insert(&undo_, workflows_, workflow, registered);
 }
 
+void LiveState::set_schedule(const SharedText& name, const ScheduleState& schedule) {
+  undo_.add([this] { ++workflow_changes_; });
+  ++workflow_changes_;
+  erase(&undo_, schedules_, name);
+  insert(&undo_, schedules_, name, schedule);
+}
+
 void LiveState::start(const RunId& run) {
   if (live_.insert(run).second) {
     undo_.add([this, run] { live_.erase(run); });
@@ -210,6 +222,12 @@ void LiveState::forget_debts(Map& debts, std::string_view prefix) {
 // From now on nothing of the run can be claimed or reported, and nothing has to be scheduled.
 void LiveState::end(const RunId& run) {
   forget_debts(debts_.unscheduled, to_string(run) + ":");
+  for (auto wait = manual_waits_.lower_bound({run, SharedText()});
+       wait != manual_waits_.end() && wait->first.first == run;) {
+    const auto key = wait->first;
+    ++wait;
+    erase(&undo_, manual_waits_, key);
+  }
   for (const auto& [name, queue] : queues_) {
     if (queue->find_run(run) == nullptr) {
       continue;
@@ -257,6 +275,11 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
     if (origin == Origin::stored) {
       ended_.insert(terminal->run_id);
     }
+  } else if (const auto* paused = std::get_if<ManualStepPaused>(&fact)) {
+    erase(&undo_, manual_waits_, {paused->run_id, paused->step});
+    insert(&undo_, manual_waits_, {paused->run_id, paused->step}, at);
+  } else if (const auto* resolved = std::get_if<ManualStepResolved>(&fact)) {
+    erase(&undo_, manual_waits_, {resolved->run_id, resolved->step});
   } else if (const auto* child = std::get_if<ChildRunStarted>(&fact)) {
     // Recovery looks whether the child is there; this process starts both in one commit.
     if (origin == Origin::stored) {
@@ -352,11 +375,11 @@ Result<void> LiveState::fold_entry(const EntryView& entry, const Place& place) {
     return {};
   }
   if (entry.thread.starts_with(kWorkflowPrefix)) {
-    const auto fact = from_json<WorkflowRegistered>(entry.data);
-    if (fact.ok() && entry.kind == WorkflowRegistered::kKind) {
-      workflows_[fact.value().workflow] = {fact.value().fingerprint, entry.at};
-      ++workflow_changes_;
-    }
+    fold_workflow_entry(entry);
+    return {};
+  }
+  if (entry.thread == kTokensThread) {
+    tokens_.fold(entry);
     return {};
   }
   if (entry.thread.starts_with(kRunPrefix)) {
@@ -365,6 +388,27 @@ Result<void> LiveState::fold_entry(const EntryView& entry, const Place& place) {
     return run.ok() ? fold_run_entry(run.value(), entry, place) : Result<void>();
   }
   return {};
+}
+
+void LiveState::fold_workflow_entry(const EntryView& entry) {
+  if (entry.kind == WorkflowRegistered::kKind) {
+    const auto fact = from_json<WorkflowRegistered>(entry.data);
+    if (fact.ok()) {
+      workflows_[fact.value().workflow] = {fact.value().fingerprint, entry.at};
+      ++workflow_changes_;
+    }
+    return;
+  }
+  const bool paused = entry.kind == SchedulePaused::kKind;
+  if (paused || entry.kind == ScheduleResumed::kKind) {
+    const auto fact = from_json<ScheduleChange>(entry.data);
+    if (fact.ok()) {
+      const ScheduleChange& change = fact.value();
+      schedules_[schedule_name(change.workflow.view(), change.trigger.view())] = {paused, entry.at,
+                                                                                  change.actor};
+      ++workflow_changes_;
+    }
+  }
 }
 
 // Whether the run had ended when an entry was written. Live runs have not; of the others only the

@@ -16,6 +16,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "access/tokens.h"
 #include "base/undo.h"
 #include "dispatch/projection.h"
 #include "engine/definitions.h"
@@ -48,6 +49,22 @@ struct RegisteredWorkflow {
   }
 };
 
+// Whether a cron trigger starts runs, as somebody has said it last.
+struct ScheduleState {
+  bool paused = false;
+  TimeMs at;
+  SharedText actor;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("paused", self.paused);
+    v.required("at", self.at);
+    v.optional("actor", self.actor);
+  }
+};
+// Its name among all triggers of all workflows.
+SharedText schedule_name(std::string_view workflow, std::string_view trigger);
+
 // How the runs have ended that did.
 struct EndedCounts {
   std::uint64_t completed = 0;
@@ -69,7 +86,7 @@ struct EndedCounts {
 
 // The state as of a position of the whole log, which it names itself: not a thread of entries.
 ThreadId live_checkpoint_name();
-inline constexpr std::uint8_t kLiveCheckpointVersion = 2;
+inline constexpr std::uint8_t kLiveCheckpointVersion = 3;
 
 class LiveState {
  public:
@@ -127,6 +144,13 @@ class LiveState {
   void set_current_workflow(const SharedText& workflow, const RegisteredWorkflow& registered);
   // Another number whenever the answers may be others.
   [[nodiscard]] std::uint64_t workflow_changes() const { return workflow_changes_; }
+  [[nodiscard]] const std::map<SharedText, ScheduleState>& schedules() const { return schedules_; }
+  void set_schedule(const SharedText& name, const ScheduleState& schedule);
+  Tokens& tokens() { return tokens_; }
+  // Steps that may wait for somebody, and since when. Whoever wants to know looks at the run.
+  [[nodiscard]] const std::map<std::pair<RunId, SharedText>, TimeMs>& manual_waits() const {
+    return manual_waits_;
+  }
   // Drops everything about a run whose end is durable.
   void forget(const RunId& run);
 
@@ -168,6 +192,7 @@ class LiveState {
   void weigh(Cached& cached);
   void uncache(const RunId& id);
   Result<void> fold_entry(const EntryView& entry, const Place& place);
+  void fold_workflow_entry(const EntryView& entry);
   Result<void> fold_run_entry(const RunId& run, const EntryView& entry, const Place& place);
   Result<void> fold_dispatch_entry(const SharedText& name, const EntryView& entry,
                                    const Place& place);
@@ -197,7 +222,10 @@ class LiveState {
   std::size_t cached_weight_ = 0;
   std::set<SharedText> definitions_stored_;
   std::map<SharedText, RegisteredWorkflow> workflows_;
+  std::map<SharedText, ScheduleState> schedules_;
   std::uint64_t workflow_changes_ = 0;
+  Tokens tokens_;
+  std::map<std::pair<RunId, SharedText>, TimeMs> manual_waits_;
   Debts debts_;
   std::unordered_set<RunId, RunIdHash> ended_;  // in the batch that is being folded
 };

@@ -42,6 +42,9 @@ Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock
                                          Random& random, const LoopOptions& options) {
   std::unique_ptr<Loop> loop(new Loop(std::move(journal), clock, random, options));
   HOLDFAST_CHECK(loop->core_.open());
+  loop->tokens_ = std::make_shared<const Tokens>(loop->core_.state().tokens());
+  loop->reached_ = loop->core_.position();
+  loop->told_reached_ = loop->reached_;
   loop->threads_.emplace_back([raw = loop.get()] { raw->run_loop(); });
   loop->threads_.emplace_back([raw = loop.get()] { raw->run_watch(); });
   loop->threads_.emplace_back([raw = loop.get()] { raw->run_keeper(); });
@@ -119,6 +122,18 @@ CoreStats Loop::stats() {
   return stats;
 }
 
+std::shared_ptr<const Tokens> Loop::tokens() {
+  const std::scoped_lock lock(mutex_);
+  return tokens_;
+}
+
+void Loop::keep_watching() {
+  submit_later({.other = [](Core& core) {
+    core.add_watcher();
+    core.look_for_changes();
+  }});
+}
+
 std::optional<Error> Loop::failure() {
   Lock lock(mutex_);
   idle_.wait(lock, [this] { return !deciding_; });
@@ -194,6 +209,7 @@ void Loop::decide(Lock& lock) {
   deciding_ = true;
   std::vector<Request> requests = std::exchange(requests_, {});
   std::optional<Result<Committed>> written = std::exchange(written_, std::nullopt);
+  const std::uint64_t write_us = write_us_;
   lock.unlock();
   const TimeMs now = clock_.now();
   if (written.has_value()) {
@@ -214,8 +230,16 @@ void Loop::decide(Lock& lock) {
   const auto effects = core_.take_effects();
   auto reports = core_.take_reports();
   auto checkpoint = core_.take_checkpoint();
+  std::shared_ptr<const Tokens> tokens;
+  if (core_.state().tokens().changes() != tokens_->changes()) {
+    tokens = std::make_shared<const Tokens>(core_.state().tokens());
+  }
   lock.lock();
   deciding_ = false;
+  reached_ = core_.position();
+  if (tokens != nullptr) {
+    tokens_ = std::move(tokens);
+  }
   if (checkpoint.has_value()) {
     checkpoint_ = std::move(checkpoint);
     keeper_wakes_.notify_one();
@@ -225,6 +249,7 @@ void Loop::decide(Lock& lock) {
     watch_changed_.notify_one();
   }
   for (CommitReport& report : reports) {
+    report.write_us = write_us;
     unsealed_bytes_ += report.bytes;
     reports_.push_back(std::move(report));
   }
@@ -251,8 +276,12 @@ void Loop::write(Lock& lock) {
   writing_ = true;
   const Core::Write what = core_.begin_write();
   lock.unlock();
+  const auto begin = std::chrono::steady_clock::now();
   Result<Committed> outcome = journal_->commit_at(what.expected_head, std::move(*what.commit));
+  const auto taken = std::chrono::steady_clock::now() - begin;
   lock.lock();
+  write_us_ = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(taken).count());
   writing_ = false;
   written_.emplace(std::move(outcome));
 }
@@ -263,12 +292,24 @@ void Loop::deliver_reports(Lock& lock) {
     return;
   }
   reporting_ = true;
-  while (!reports_.empty()) {
+  while (!reports_.empty() || reached_ != told_reached_) {
     const std::vector<CommitReport> reports = std::exchange(reports_, {});
+    const Position reached = reached_;
     lock.unlock();
     for (const CommitReport& report : reports) {
       deliver(report);
     }
+    if (options_.observer != nullptr && reached != told_reached_) {
+      options_.observer->reached(reached);
+    }
+    lock.lock();
+    told_reached_ = reached;
+  }
+  if (!closing_ && !told_stopped_ && options_.observer != nullptr && core_.stopped().has_value()) {
+    told_stopped_ = true;
+    const Error why = *core_.stopped();
+    lock.unlock();
+    options_.observer->stopped(why);
     lock.lock();
   }
   reporting_ = false;

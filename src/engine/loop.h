@@ -38,6 +38,10 @@ class CommitObserver {
  public:
   virtual ~CommitObserver() = default;
   virtual void committed(const CommitReport& report) = 0;
+  // Everything up to there is durable, by whichever process it was written.
+  virtual void reached(Position /*position*/) {}
+  // The store failed: nothing more will be done.
+  virtual void stopped(const Error& /*why*/) {}
 };
 
 struct LoopOptions {
@@ -129,6 +133,10 @@ class Loop {
   Random& random() { return random_; }
   Journal& journal() { return *journal_; }
   CoreStats stats();
+  // The access tokens of the store, as they were when the loop last looked.
+  std::shared_ptr<const Tokens> tokens();
+  // From now on changes by other processes are taken in as they come.
+  void keep_watching();
   // Why the engine stopped; empty while it runs.
   std::optional<Error> failure();
 
@@ -172,7 +180,12 @@ class Loop {
   bool deciding_ = false;
   bool writing_ = false;
   std::optional<Result<Committed>> written_;
+  std::uint64_t write_us_ = 0;         // what that took
   std::vector<CommitReport> reports_;  // not delivered yet
+  Position reached_;
+  Position told_reached_;
+  bool told_stopped_ = false;
+  std::shared_ptr<const Tokens> tokens_ = std::make_shared<const Tokens>();
   bool reporting_ = false;
   bool closing_ = false;
   bool closed_ = false;

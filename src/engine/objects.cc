@@ -1,4 +1,4 @@
-#include "embed/objects.h"
+#include "engine/objects.h"
 
 namespace holdfast {
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,12 +14,25 @@
 
 namespace holdfast {
 
+// How a run ended, for those who waited here.
+struct RunEnd {
+  RunId run_id;
+  SharedText workflow;
+  TerminalStatus status = TerminalStatus::completed;
+  Payload result;  // of a completed run
+  Payload error;
+};
+// Empty while it has not.
+std::optional<RunEnd> end_of(const RunProjection& run);
+
 class RunWaits {
  public:
+  // With the end, when it was at hand; without it whoever is told looks for himself.
+  using Told = std::function<void(const std::optional<RunEnd>& end)>;
   using Effects = std::vector<std::function<void()>>;
   using Ticket = std::uint64_t;
 
-  Ticket add(const RunId& run, std::function<void()> told) {
+  Ticket add(const RunId& run, Told told) {
     waits_.emplace(run, Wait{++last_, std::move(told)});
     return last_;
   }
@@ -32,14 +46,14 @@ class RunWaits {
     }
   }
 
+  [[nodiscard]] bool somebody_waits_for(const RunId& run) const {
+    return !waits_.empty() && waits_.contains(run);
+  }
   // This process wrote the end of the run.
-  void ended(const RunId& run, Effects& effects) {
-    if (waits_.empty()) {
-      return;
-    }
+  void ended(const RunId& run, const std::optional<RunEnd>& end, Effects& effects) {
     const auto [first, last] = waits_.equal_range(run);
     for (auto wait = first; wait != last; ++wait) {
-      effects.push_back(std::move(wait->second.told));
+      effects.push_back([told = std::move(wait->second.told), end] { told(end); });
     }
     waits_.erase(first, last);
   }
@@ -48,14 +62,14 @@ class RunWaits {
     std::erase_if(waits_, [&](auto& wait) {
       const bool over = !state.is_live(wait.first);
       if (over) {
-        effects.push_back(std::move(wait.second.told));
+        effects.push_back([told = std::move(wait.second.told)] { told(std::nullopt); });
       }
       return over;
     });
   }
   void stop(Effects& effects) {
     for (auto& [run, wait] : waits_) {
-      effects.push_back(std::move(wait.told));
+      effects.push_back([told = std::move(wait.told)] { told(std::nullopt); });
     }
     waits_.clear();
   }
@@ -63,7 +77,7 @@ class RunWaits {
  private:
   struct Wait {
     Ticket ticket;
-    std::function<void()> told;
+    Told told;
   };
 
   std::unordered_multimap<RunId, Wait, RunIdHash> waits_;

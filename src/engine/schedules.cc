@@ -52,30 +52,38 @@ void Schedules::refresh(LiveState& state, Definitions& definitions, TimeMs now) 
     return;
   }
   seen_ = state.workflow_changes();
-  const std::vector<Entry> known = std::exchange(entries_, {});
+  std::vector<Entry> known = std::exchange(entries_, {});
   for (const auto& [workflow, registered] : state.current_workflows()) {
-    const auto same = [&](const Entry& entry) {
-      return entry.definition->fingerprint() == registered.fingerprint;
-    };
-    if (std::any_of(known.begin(), known.end(), same)) {
-      std::copy_if(known.begin(), known.end(), std::back_inserter(entries_), same);
-      continue;
-    }
     // A definition of a newer version is for those who understand it.
     const auto definition = definitions.pinned(registered.fingerprint);
     if (!definition.ok()) {
       continue;
     }
     for (const Trigger& trigger : definition.value()->triggers()) {
-      if (trigger.spec.cron.has_value()) {
-        add(definition.value(), trigger.spec, registered.at, now);
+      const auto said =
+          state.schedules().find(schedule_name(workflow.view(), trigger.spec.name.view()));
+      const bool told = said != state.schedules().end();
+      if (!trigger.spec.cron.has_value() || (told && said->second.paused)) {
+        continue;
+      }
+      const auto same = std::find_if(known.begin(), known.end(), [&](const Entry& entry) {
+        return entry.definition->fingerprint() == registered.fingerprint &&
+               entry.trigger == trigger.spec.name;
+      });
+      if (same != known.end()) {
+        entries_.push_back(std::move(*same));
+        known.erase(same);
+      } else {
+        // What passed while it was paused is not made up for.
+        const TimeMs since = told ? std::max(registered.at, said->second.at) : registered.at;
+        add(definition.value(), trigger.spec, since, now);
       }
     }
   }
 }
 
 void Schedules::add(const std::shared_ptr<const Definition>& definition, const TriggerSpec& trigger,
-                    TimeMs registered_at, TimeMs now) {
+                    TimeMs since, TimeMs now) {
   auto clock = CronClock::create(trigger.cron->expression.view(), trigger.cron->timezone.view());
   if (!clock.ok()) {
     return;
@@ -84,7 +92,7 @@ void Schedules::add(const std::shared_ptr<const Definition>& definition, const T
   entry.next = entry.clock.next(now);
   if (trigger.cron->catch_up == CatchUp::latest) {
     const auto missed = entry.clock.previous(now);
-    if (missed.has_value() && *missed >= registered_at) {
+    if (missed.has_value() && *missed >= since) {
       entry.next = missed;
     }
   }

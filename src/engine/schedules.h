@@ -39,7 +39,7 @@ class Schedules {
   };
 
   void add(const std::shared_ptr<const Definition>& definition, const TriggerSpec& trigger,
-           TimeMs registered_at, TimeMs now);
+           TimeMs since, TimeMs now);
 
   std::vector<Entry> entries_;
   std::optional<std::uint64_t> seen_;  // LiveState::workflow_changes

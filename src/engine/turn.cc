@@ -39,6 +39,9 @@ Result<void> Turn::record(const RunFact& fact) {
 void Turn::note_effects(const RunFact& fact) {
   if (const auto* terminal = std::get_if<RunTerminal>(&fact)) {
     group_.ended.push_back(terminal->run_id);
+    ++group_.counts.ended;
+  } else if (std::holds_alternative<RunStarted>(fact)) {
+    ++group_.counts.started;
   } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact)) {
     group_.withdrawn.insert(group_.withdrawn.end(), withdrawn->runnable_keys.begin(),
                             withdrawn->runnable_keys.end());
@@ -51,6 +54,22 @@ void Turn::note_effects(const RunFact& fact) {
                                 runnable.step, runnable.input, now_});
       }
     }
+  }
+}
+
+void Turn::count(const DispatchFact& fact) {
+  FactCounts& counts = group_.counts;
+  if (std::holds_alternative<AttemptScheduled>(fact)) {
+    ++counts.scheduled;
+  } else if (std::holds_alternative<AttemptClaimed>(fact)) {
+    ++counts.claimed;
+  } else if (std::holds_alternative<AttemptHeartbeat>(fact)) {
+    ++counts.heartbeats;
+  } else if (std::holds_alternative<AttemptCompleted>(fact)) {
+    ++counts.completed;
+  } else if (const auto* failed = std::get_if<AttemptFailed>(&fact)) {
+    ++counts.failed;
+    counts.retried += failed->retry_runnable_key.empty() ? 0U : 1U;
   }
 }
 
@@ -67,6 +86,7 @@ Result<void> Turn::emit(const SharedText& queue, const DispatchFact& fact) {
              failed != nullptr && !failed->retry_runnable_key.empty()) {
     note_wakeup(queue, failed->retry_runnable_key);
   }
+  count(fact);
   return add(dispatch_thread(queue.view()), fact);
 }
 
@@ -91,21 +111,58 @@ Result<void> Turn::emit_definition(const Definition& definition) {
   return add(definition_thread(definition.fingerprint().view()), fact);
 }
 
-Result<void> Turn::emit_registration(const Definition& definition) {
+Result<void> Turn::emit_registration(const Definition& definition, const SharedText& actor) {
   HOLDFAST_CHECK(emit_definition(definition));
   if (state_.current_workflow(definition.workflow()) == definition.fingerprint()) {
     return {};
   }
   state_.set_current_workflow(definition.workflow(), {definition.fingerprint(), now_});
-  return add(
-      workflow_thread(definition.workflow().view()),
-      WorkflowRegistered{definition.workflow(), definition.fingerprint(), definition.version()});
+  return add(workflow_thread(definition.workflow().view()),
+             WorkflowRegistered{definition.workflow(), definition.fingerprint(),
+                                definition.version(), actor});
+}
+
+namespace {
+
+bool is_paused(const LiveState& state, const SharedText& name) {
+  const auto known = state.schedules().find(name);
+  return known != state.schedules().end() && known->second.paused;
+}
+
+}  // namespace
+
+Result<void> Turn::emit(const SchedulePaused& fact) {
+  const SharedText name = schedule_name(fact.workflow.view(), fact.trigger.view());
+  if (is_paused(state_, name)) {
+    return {};
+  }
+  state_.set_schedule(name, {true, now_, fact.actor});
+  return add(workflow_thread(fact.workflow.view()), fact);
+}
+
+Result<void> Turn::emit(const ScheduleResumed& fact) {
+  const SharedText name = schedule_name(fact.workflow.view(), fact.trigger.view());
+  if (!is_paused(state_, name)) {
+    return {};
+  }
+  state_.set_schedule(name, {false, now_, fact.actor});
+  return add(workflow_thread(fact.workflow.view()), fact);
+}
+
+Result<void> Turn::emit(const TokenCreated& fact) {
+  state_.tokens().evolve(&state_.undo(), now_, fact);
+  return add(tokens_thread(), fact);
+}
+
+Result<void> Turn::emit(const TokenRevoked& fact) {
+  state_.tokens().evolve(&state_.undo(), now_, fact);
+  return add(tokens_thread(), fact);
 }
 
 Turn::Mark Turn::mark() const {
-  return Mark{state_.undo().mark(),    group_.commit.mark(), group_.ended.size(),
-              group_.wakeups.size(),   group_.lines.size(),  group_.withdrawn.size(),
-              group_.going_back.size()};
+  return Mark{state_.undo().mark(),     group_.commit.mark(), group_.ended.size(),
+              group_.wakeups.size(),    group_.lines.size(),  group_.withdrawn.size(),
+              group_.going_back.size(), group_.counts};
 }
 
 void Turn::roll_back_to(const Mark& mark) {
@@ -116,6 +173,7 @@ void Turn::roll_back_to(const Mark& mark) {
   group_.lines.resize(mark.lines);
   group_.withdrawn.resize(mark.withdrawn);
   group_.going_back.resize(mark.going_back);
+  group_.counts = mark.counts;
 }
 
 }  // namespace holdfast

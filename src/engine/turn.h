@@ -29,6 +29,18 @@ struct LogLine {
   TimeMs at;
 };
 
+// How many facts of a kind that people count are in a group.
+struct FactCounts {
+  std::uint64_t started = 0;  // runs
+  std::uint64_t ended = 0;
+  std::uint64_t scheduled = 0;  // attempts
+  std::uint64_t claimed = 0;
+  std::uint64_t heartbeats = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t retried = 0;  // of the failed ones
+};
+
 // What is written as one batch.
 struct GroupFacts {
   CommitBuffer commit;
@@ -37,6 +49,7 @@ struct GroupFacts {
   std::vector<LogLine> lines;         // to be told once this is durable
   std::vector<SharedText> withdrawn;  // attempts whose holders are to stop
   std::vector<RunId> going_back;      // runs whose handlers are to stop and report
+  FactCounts counts;
 };
 
 class Turn {
@@ -55,7 +68,12 @@ class Turn {
   Result<void> emit_listing(const RunIndexed& indexed, const RunCataloged& cataloged);
   Result<void> emit_definition(const Definition& definition);
   // From now on new runs of the workflow follow this definition.
-  Result<void> emit_registration(const Definition& definition);
+  Result<void> emit_registration(const Definition& definition, const SharedText& actor = {});
+  // Facts that say the same as the state are not written.
+  Result<void> emit(const SchedulePaused& fact);
+  Result<void> emit(const ScheduleResumed& fact);
+  Result<void> emit(const TokenCreated& fact);
+  Result<void> emit(const TokenRevoked& fact);
 
   // Whoever holds the attempt is told to stop.
   void withdraw_claim(const SharedText& runnable_key) { group_.withdrawn.push_back(runnable_key); }
@@ -69,6 +87,7 @@ class Turn {
     std::size_t lines;
     std::size_t withdrawn;
     std::size_t going_back;
+    FactCounts counts;
   };
   [[nodiscard]] Mark mark() const;
   void roll_back_to(const Mark& mark);
@@ -77,6 +96,7 @@ class Turn {
   template <typename Fact>
   Result<void> add(const ThreadId& thread, const Fact& fact);
   void note_effects(const RunFact& fact);
+  void count(const DispatchFact& fact);
   void note_wakeup(const SharedText& queue, const SharedText& runnable_key);
 
   LiveState& state_;

@@ -23,6 +23,7 @@ struct Assignment {
   std::uint32_t attempt_number = 0;
   Payload input;
   Payload trace;
+  Payload progress;  // of an earlier holder of the attempt
   SharedText claim_id;
   SharedText token;  // the secret of the claim; the journal knows only its hash
   TimeMs lease_until;

@@ -70,6 +70,14 @@ HandlerOutcome call_handler(const HandlerTable& handlers, const Assignment& assi
   HOLDFAST_ASSERT(handler != handlers.end());
   try {
     return handler->second(assignment, stop);
+  } catch (...) {
+    return failure_of_exception();
+  }
+}
+
+Failure failure_of_exception() {
+  try {
+    throw;
   } catch (const std::exception& error) {
     return exception_failure(type_name(typeid(error)), error.what());
   } catch (...) {

@@ -30,6 +30,8 @@ using HandlerTable = std::map<SharedText, Handler>;
 // Calls the handler; an exception becomes a failure that names it.
 HandlerOutcome call_handler(const HandlerTable& handlers, const Assignment& assignment,
                             const std::stop_token& stop);
+// What was thrown, as that failure; to be called where it was caught.
+Failure failure_of_exception();
 // The command that reports an outcome.
 Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const HandlerOutcome& outcome);
 

@@ -2,16 +2,13 @@
 
 #include "base/hash.h"
 #include "journal/entry.h"
-#include "journal/history.h"
 #include "journal/transfer.h"
 
 namespace holdfast {
 
 namespace {
 
-Error cannot_write() { return Error{ErrorCode::io_error, "cannot write the export"}; }
-
-Result<std::uint32_t> export_batch(const Batch& batch, std::ostream& out) {
+Result<std::uint32_t> export_batch(const Batch& batch, std::string& out) {
   const std::string begin = "{\"position\":" + std::to_string(batch.position.value) + ",";
   BodyScanner scanner(batch.position, batch.body);
   for (;;) {
@@ -19,44 +16,77 @@ Result<std::uint32_t> export_batch(const Batch& batch, std::ostream& out) {
     if (!entry.has_value()) {
       return scanner.count();
     }
-    out << begin << entry->raw.substr(1) << '\n';
+    out += begin;
+    out += entry->raw.substr(1);
+    out += '\n';
   }
 }
 
 }  // namespace
 
-Result<TransferReport> export_journal(Log& from, std::ostream& out, const Progress& progress) {
+JournalExport::JournalExport(Log& from, const StoreState& state) : history_(from), state_(state) {
+  report_.chain = state.head_chain;
+}
+
+Result<JournalExport> JournalExport::begin(Log& from) {
   HOLDFAST_TRY(const auto state, from.refresh());
-  TransferReport report;
-  report.chain = state.head_chain;
-  out << "{\"holdfast_export\":1,\"log_id\":\"" << to_string(state.log_id) << "\"}\n";
-  History history(from);
-  while (report.head < state.head) {
-    HOLDFAST_TRY(const auto batches, history.next());
-    for (const Batch& batch : batches) {
-      if (state.head < batch.position) {
-        break;  // came after the export began
-      }
-      HOLDFAST_TRY(const auto entries, export_batch(batch, out));
-      report.batches += 1;
-      report.entries += entries;
-      report.head = batch.position;
-      report.chain = batch.chain;
+  return JournalExport(from, state);
+}
+
+ProgressPoint JournalExport::progress() const { return {report_.head.value, state_.head.value}; }
+
+Result<std::string> JournalExport::batches() {
+  HOLDFAST_TRY(const auto batches, history_.next());
+  std::string out;
+  for (const Batch& batch : batches) {
+    if (state_.head < batch.position) {
+      break;  // came after the export began
     }
+    HOLDFAST_TRY(const auto entries, export_batch(batch, out));
+    report_.batches += 1;
+    report_.entries += entries;
+    report_.head = batch.position;
+    report_.chain = batch.chain;
+  }
+  return out;
+}
+
+Result<std::string> JournalExport::next() {
+  if (part_ == Part::head) {
+    part_ = Part::batches;
+    return "{\"holdfast_export\":1,\"log_id\":\"" + to_string(state_.log_id) + "\"}\n";
+  }
+  if (part_ == Part::batches && report_.head < state_.head) {
+    return batches();
+  }
+  if (part_ != Part::over) {
+    part_ = Part::over;
+    return "{\"end\":{\"position\":" + std::to_string(report_.head.value) + ",\"chain\":\"" +
+           to_hex(report_.chain) + "\"}}\n";
+  }
+  return std::string();
+}
+
+Result<TransferReport> export_journal(Log& from, std::ostream& out, const Progress& progress) {
+  HOLDFAST_TRY(JournalExport whole, JournalExport::begin(from));
+  for (;;) {
+    HOLDFAST_TRY(const std::string piece, whole.next());
+    if (piece.empty()) {
+      break;
+    }
+    out << piece;
     if (!out) {
-      return cannot_write();
+      return Error{ErrorCode::io_error, "cannot write the export"};
     }
     if (progress) {
-      progress(ProgressPoint{report.head.value, state.head.value});
+      progress(whole.progress());
     }
   }
-  out << "{\"end\":{\"position\":" << report.head.value << ",\"chain\":\"" << to_hex(report.chain)
-      << "\"}}\n";
   out.flush();
   if (!out) {
-    return cannot_write();
+    return Error{ErrorCode::io_error, "cannot write the export"};
   }
-  return report;
+  return whole.report();
 }
 
 }  // namespace holdfast

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <iosfwd>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "journal/history.h"
 #include "journal/progress.h"
 #include "log/log.h"
 
@@ -32,6 +34,29 @@ Result<TransferReport> copy_journal(Log& from, std::string_view to_url,
                                     const Progress& progress = {});
 
 Result<TransferReport> export_journal(Log& from, std::ostream& out, const Progress& progress = {});
+
+// The same export, a piece at a time, for those who cannot take it all at once. It is of the
+// journal as it was when it began, whatever is written meanwhile.
+class JournalExport {
+ public:
+  // The log must outlive it.
+  static Result<JournalExport> begin(Log& from);
+  // Some more lines; empty at the end.
+  Result<std::string> next();
+  [[nodiscard]] const TransferReport& report() const { return report_; }
+  [[nodiscard]] ProgressPoint progress() const;
+
+ private:
+  enum class Part : std::uint8_t { head, batches, over };
+  JournalExport(Log& from, const StoreState& state);
+
+  Result<std::string> batches();
+
+  History history_;
+  StoreState state_;
+  TransferReport report_;
+  Part part_ = Part::head;
+};
 
 // The file is read twice: it must be seekable. Nothing is written unless all of it is good.
 // invalid_export names the line that is not. An import that was broken off goes on.

@@ -85,6 +85,7 @@ Runnable first_attempt(const RunProjection& run, const SharedText& step, const S
   runnable.runnable_key = runnable_key(run.run_id(), step.view(), 1);
   runnable.idempotency_key = runnable.runnable_key;
   runnable.attempt_number = 1;
+  runnable.trace = run.started()->trace;
   runnable.queue = queue.empty() ? run.started()->queue : queue;
   if (runnable.queue.empty()) {
     runnable.queue = kDefaultQueue;

@@ -78,14 +78,40 @@ struct WorkflowRegistered {
   SharedText workflow;
   SharedText fingerprint;
   SharedText version;
+  SharedText actor = {};
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     v.required("workflow", self.workflow);
     v.required("fingerprint", self.fingerprint);
     v.optional("version", self.version);
+    v.optional("actor", self.actor);
   }
   friend bool operator==(const WorkflowRegistered&, const WorkflowRegistered&) = default;
+};
+
+// In workflow:<name>: whether the cron trigger starts runs. It does until somebody says otherwise,
+// whatever definitions are registered meanwhile.
+struct ScheduleChange {
+  SharedText workflow;
+  SharedText trigger;
+  SharedText actor = {};
+  SharedText comment = {};
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("workflow", self.workflow);
+    v.required("trigger", self.trigger);
+    v.optional("actor", self.actor);
+    v.optional("comment", self.comment);
+  }
+  friend bool operator==(const ScheduleChange&, const ScheduleChange&) = default;
+};
+struct SchedulePaused : ScheduleChange {
+  static constexpr std::string_view kKind = "schedule_paused";
+};
+struct ScheduleResumed : ScheduleChange {
+  static constexpr std::string_view kKind = "schedule_resumed";
 };
 
 Result<NewEntry> to_entry(const RunIndexed& fact, TimeMs at);

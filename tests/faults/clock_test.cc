@@ -114,7 +114,7 @@ TEST(ClockSteps, forward_over_the_end_of_a_wait_end_it_soon) {
       [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
   Loop::Waiter waiter;
   loop->submit_later({.other = [&](Core& core) {
-    core.run_waits().add(command.run_id, [&waiter] { waiter.wake(); });
+    core.run_waits().add(command.run_id, [&waiter](const auto&) { waiter.wake(); });
   }});
   clock.wait_until_nobody_asks();  // its threads sleep
   clock.step_ms(11 * kMinuteMs);

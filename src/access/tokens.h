@@ -1,0 +1,130 @@
+// Access tokens: the facts of the thread access:tokens, what they add up to, and the commands.
+//
+// A token is hf_<id>_<secret>. The id is public and names it; of the secret, 32 random bytes, only
+// the SHA-256 is stored. It is shown once, when it is made.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "access/roles.h"
+#include "base/hash.h"
+#include "base/result.h"
+#include "base/undo.h"
+#include "journal/entry.h"
+#include "journal/thread_id.h"
+
+namespace holdfast {
+
+struct TokenCreated {
+  static constexpr std::string_view kKind = "token_created";
+  SharedText token_id;
+  SharedText name;
+  Role role = Role::viewer;
+  Digest secret_hash{};
+  std::vector<SharedText> queues;     // of a worker: only these; empty: all
+  std::vector<SharedText> workflows;  // of the others: only runs of these; empty: all
+  std::optional<TimeMs> expires_at;
+  SharedText actor;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("token_id", self.token_id);
+    v.required("name", self.name);
+    v.required("role", self.role);
+    v.required("secret_hash", self.secret_hash);
+    v.optional("queues", self.queues);
+    v.optional("workflows", self.workflows);
+    v.optional("expires_at", self.expires_at);
+    v.optional("actor", self.actor);
+  }
+  friend bool operator==(const TokenCreated&, const TokenCreated&) = default;
+};
+
+struct TokenRevoked {
+  static constexpr std::string_view kKind = "token_revoked";
+  SharedText token_id;
+  SharedText actor;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("token_id", self.token_id);
+    v.optional("actor", self.actor);
+  }
+  friend bool operator==(const TokenRevoked&, const TokenRevoked&) = default;
+};
+
+ThreadId tokens_thread();
+
+struct Token {
+  TokenCreated created;
+  TimeMs created_at;
+  std::optional<TimeMs> revoked_at = std::nullopt;
+
+  [[nodiscard]] bool valid(TimeMs now) const {
+    return !revoked_at.has_value() &&
+           (!created.expires_at.has_value() || now < *created.expires_at);
+  }
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("created", self.created);
+    v.required("created_at", self.created_at);
+    v.optional("revoked_at", self.revoked_at);
+  }
+};
+
+// The fold. A fact that breaks a rule changes nothing: the first of an id wins.
+class Tokens {
+ public:
+  void evolve(UndoLog* undo, TimeMs at, const TokenCreated& fact);
+  void evolve(UndoLog* undo, TimeMs at, const TokenRevoked& fact);
+  void fold(const EntryView& entry);
+
+  // Everybody who comes is asked for a token from the first one on, also when it was revoked.
+  [[nodiscard]] bool empty() const { return tokens_.empty(); }
+  [[nodiscard]] const std::map<SharedText, Token>& all() const { return tokens_; }
+  [[nodiscard]] const Token* find(std::string_view token_id) const;
+  // Another number whenever something may be different.
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+  void restore(std::vector<Token> tokens);
+
+ private:
+  void note_change(UndoLog* undo);
+
+  std::map<SharedText, Token> tokens_;  // by id
+  std::uint64_t changes_ = 0;
+};
+
+struct CreateToken {
+  std::string name;
+  Role role = Role::viewer;
+  std::vector<std::string> queues;
+  std::vector<std::string> workflows;
+  std::optional<TimeMs> expires_at;
+  std::string actor;
+};
+// id and secret: random bytes that become text. invalid_argument names the field.
+Result<TokenCreated> decide_create(const Tokens& tokens, const CreateToken& command,
+                                   std::string_view token_id, std::string_view secret, TimeMs now);
+// No value: it was revoked before. not_found.
+Result<std::optional<TokenRevoked>> decide_revoke(const Tokens& tokens, std::string_view token_id,
+                                                  std::string_view actor);
+
+// As it is shown: hf_<id>_<secret>.
+std::string bearer_text(std::string_view token_id, std::string_view secret);
+struct Bearer {
+  std::string_view token_id;
+  std::string_view secret;
+};
+std::optional<Bearer> parse_bearer(std::string_view text);
+// Takes as long whether the secret fits or not.
+bool fits(const Token& token, std::string_view secret);
+
+// For lists: everything but the hash.
+JsonText to_json(const Token& token, TimeMs now);
+
+}  // namespace holdfast

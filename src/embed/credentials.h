@@ -1,0 +1,14 @@
+// Secrets of http steps from the environment of the process: the credential `stripe-key` is
+// HOLDFAST_CREDENTIAL_STRIPE_KEY. Only variables of that form, so that no workflow can have others
+// sent away.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+std::optional<std::string> environment_credential(std::string_view name);
+
+}  // namespace holdfast
