@@ -1,0 +1,109 @@
+// Call: one request of somebody who is known, on its way to an answer. It may be answered later
+// and from any thread, once.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "engine/loop.h"
+#include "engine/run_questions.h"
+#include "net/http_server.h"
+#include "server/caller.h"
+#include "server/query.h"
+#include "server/routes.h"
+#include "show/answers.h"
+
+namespace holdfast {
+
+struct Service;
+
+class Call {
+ public:
+  Call(Service& service, net::ExchangePtr exchange, const Route& route,
+       std::vector<std::string> arguments, Query query, Caller caller);
+
+  Service& service;
+  const net::ExchangePtr exchange;
+  const Route& route;
+  const std::vector<std::string> arguments;  // what stands for {…} in the path, decoded
+  Query query;
+  const Caller caller;
+
+  [[nodiscard]] const net::Request& request() const { return exchange->request(); }
+  // What the caller wants to see: JSON unless it asks for text.
+  [[nodiscard]] Form form() const;
+  // Of texts, from the query: width and colour. Call it before query.finish().
+  Style style();
+
+  void answer(net::Response response);
+  void answer_json(std::string_view json, int status = 200);
+  void answer_text(std::string text);
+  void fail(const Error& error);
+  // As it is counted, of answers that somebody else gives.
+  void note(int status);
+
+ private:
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+using CallPtr = std::shared_ptr<Call>;
+
+// The body as a JSON object; {} when there is none. invalid_argument when it says to be something
+// else; invalid_json.
+Result<JsonText> json_body(const Call& call);
+
+// The names a struct knows.
+class FieldNames {
+ public:
+  template <typename T>
+  void required(std::string_view name, const T& /*value*/) {
+    names_.push_back(name);
+  }
+  template <typename T>
+  void optional(std::string_view name, const T& /*value*/) {
+    names_.push_back(name);
+  }
+  // invalid_argument names a member of the object that is none of them.
+  [[nodiscard]] Result<void> check(std::string_view object) const;
+
+ private:
+  std::vector<std::string_view> names_;
+};
+
+template <HasFields T>
+Result<T> read_object(std::string_view object) {
+  T value;
+  FieldNames names;
+  T::visit(value, names);
+  HOLDFAST_CHECK(names.check(object));
+  return from_json<T>(object);
+}
+
+template <HasFields T>
+Result<T> read_body(const Call& call) {
+  HOLDFAST_TRY(const JsonText body, json_body(call));
+  return read_object<T>(body.view());
+}
+
+// Asks the loop; a refusal is the answer of the call.
+template <typename T>
+void ask(const CallPtr& call, Question<T> question, std::function<void(T)> then);
+// Lets a reader do it; an error is the answer of the call.
+void read(const CallPtr& call, std::function<Result<void>()> work);
+// The answer is what a reader finds in the journal, in the form the caller wants.
+void look(const CallPtr& call, std::function<Result<std::string>(Answers&)> view);
+
+// The run that the first argument of the path names, if the caller may see it.
+void with_run(const CallPtr& call, std::function<void(const RunId& run)> then);
+// permission_denied when the caller is limited to other workflows.
+Result<void> check_workflow(const Caller& caller, std::string_view workflow);
+// Only when the question is about a workflow the caller may see.
+template <typename T>
+Question<T> guarded(const Call& call, const RunId& run, Question<T> question);
+
+}  // namespace holdfast
+
+#include "server/call_ask.h"

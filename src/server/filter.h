@@ -1,0 +1,34 @@
+// Which runs are meant, as requests say it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "engine/run_list.h"
+#include "server/caller.h"
+
+namespace holdfast {
+
+struct FilterBody {
+  std::string workflow;
+  std::vector<std::string> statuses;
+  std::string since;
+  std::string until;
+  Payload attributes;  // an object
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("workflow", self.workflow);
+    v.optional("statuses", self.statuses);
+    v.optional("since", self.since);
+    v.optional("until", self.until);
+    v.optional("attributes", self.attributes);
+  }
+};
+
+// invalid_argument; permission_denied when the caller is limited to other workflows, or to several
+// and names none.
+Result<RunFilter> filter_of(const FilterBody& body, const Caller& caller, TimeMs now);
+
+}  // namespace holdfast

@@ -1,0 +1,15 @@
+// Errors as they go over the wire: problem documents (RFC 9457).
+#pragma once
+
+#include "base/json_writer.h"
+#include "base/result.h"
+#include "net/http.h"
+
+namespace holdfast {
+
+// {"type","title","status","detail","code","retry", and the fields of the error}. Faults of a
+// definition come as a list.
+JsonText problem_json(const Error& error);
+net::Response problem_response(const Error& error);
+
+}  // namespace holdfast

@@ -1,0 +1,38 @@
+// Query: the members of a URL's query. What nobody asked about is an error, so that a misspelt
+// filter is not silently left out.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "net/http.h"
+
+namespace holdfast {
+
+class Query {
+ public:
+  // invalid_argument when it is not well formed.
+  static Result<Query> parse(std::string_view query);
+
+  // Empty when it is not there. Each makes the name known.
+  std::string text(std::string_view name);
+  std::vector<std::string> list(std::string_view name);
+  // True for 1 and true; invalid_argument for what is neither that nor 0 or false.
+  Result<bool> flag(std::string_view name);
+  // invalid_argument unless it is a number of at most `most`.
+  Result<std::optional<std::uint64_t>> number(std::string_view name, std::uint64_t most);
+  // invalid_argument names a member that was not asked for.
+  Result<void> finish() const;
+
+ private:
+  explicit Query(std::vector<net::Header> members) : members_(std::move(members)) {}
+
+  std::vector<net::Header> members_;
+  std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,52 @@
+#include "server/readers.h"
+
+namespace holdfast {
+
+Readers::Readers(std::size_t threads, std::size_t max_waiting) : max_waiting_(max_waiting) {
+  for (std::size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { serve(); });
+  }
+}
+
+Readers::~Readers() { stop(); }
+
+Result<void> Readers::run(std::function<void()> work) {
+  const std::scoped_lock lock(mutex_);
+  if (stopping_ || waiting_.size() >= max_waiting_) {
+    return Error{ErrorCode::busy,
+                 stopping_ ? "the server is stopping" : "too many others are looking at the store"};
+  }
+  waiting_.push_back(std::move(work));
+  changed_.notify_one();
+  return {};
+}
+
+void Readers::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) {
+      thread.join();
+    }
+  }
+}
+
+void Readers::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    if (waiting_.empty()) {
+      return;
+    }
+    const auto work = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,86 @@
+#include "server/call.h"
+#include "server/problem.h"
+#include "server/service.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr int kMethodNotAllowed = 405;
+
+// For those who came without being asked in.
+void turn_away(Service& service, const net::ExchangePtr& exchange, std::string_view operation,
+               const Error& error) {
+  net::Response response = problem_response(error);
+  if (const std::string_view allowed = error.field("allowed"); !allowed.empty()) {
+    response.status = kMethodNotAllowed;
+    response.headers.push_back({"Allow", std::string(allowed)});
+  }
+  service.metrics.answered(operation, response.status, 0);
+  if (service.log.tells(LogLevel::info) && (error.code() == ErrorCode::unauthenticated ||
+                                            error.code() == ErrorCode::permission_denied)) {
+    service.log.tell(LogLevel::info, "turned away",
+                     {{"operation", std::string(operation)},
+                      {"peer", exchange->request().peer.address},
+                      {"code", std::string(error_info(error.code()).name)}});
+  }
+  exchange->reply(std::move(response));
+}
+
+Result<void> check_permission(const Route& route, const Caller& caller) {
+  if (route.door != Route::Door::permitted) {
+    return {};
+  }
+  if (!allows(caller.role, route.permission)) {
+    return Error{ErrorCode::permission_denied, "role " + std::string(to_text(caller.role)) +
+                                                   " does not allow to " +
+                                                   std::string(to_text(route.permission))}
+        .with("role", to_text(caller.role))
+        .with("permission", to_text(route.permission));
+  }
+  if (route.reach == Route::Reach::whole_store && !caller.workflows.empty()) {
+    return Error{ErrorCode::permission_denied,
+                 "the token " + caller.name +
+                     " is limited to some workflows, and this is about the whole store"};
+  }
+  return {};
+}
+
+Result<void> check_not_draining(const Service& service, const Route& route) {
+  const bool looks = route.method == "GET" || route.id == "report_work" ||
+                     route.id == "heartbeat_work" || route.id == "claim_work";
+  if (service.draining && !looks) {
+    return Error{ErrorCode::unavailable, "the server is being stopped; try again in a moment"};
+  }
+  return {};
+}
+
+}  // namespace
+
+void serve(Service& service, const net::ExchangePtr& exchange) {
+  const net::Request& request = exchange->request();
+  auto match = find_route(request.method, request.path);
+  if (!match.ok()) {
+    return turn_away(service, exchange, "none", match.error());
+  }
+  const Route& route = *match.value().route;
+  Caller caller;
+  if (route.door != Route::Door::open) {
+    auto known = service.door.admit(request, *service.loop.tokens());
+    Result<void> allowed =
+        known.ok() ? check_permission(route, known.value()) : Result<void>(known.error());
+    allowed = allowed.ok() ? check_not_draining(service, route) : allowed;
+    if (!allowed.ok()) {
+      return turn_away(service, exchange, route.id, allowed.error());
+    }
+    caller = std::move(known).value();
+  }
+  auto query = Query::parse(request.query);
+  if (!query.ok()) {
+    return turn_away(service, exchange, route.id, query.error());
+  }
+  route.run(std::make_shared<Call>(service, exchange, route, std::move(match.value().arguments),
+                                   std::move(query).value(), std::move(caller)));
+}
+
+}  // namespace holdfast

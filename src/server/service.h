@@ -1,0 +1,47 @@
+// Service: what the operations of one server share.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "engine/loop.h"
+#include "engine/run_questions.h"
+#include "net/http_server.h"
+#include "server/alarm.h"
+#include "server/caller.h"
+#include "server/event_feed.h"
+#include "server/metrics.h"
+#include "server/polls.h"
+#include "server/readers.h"
+#include "server/server_log.h"
+#include "server/worker_list.h"
+
+namespace holdfast {
+
+inline constexpr std::chrono::milliseconds kLongestWait{60'000};
+
+struct Service {
+  Loop& loop;
+  Clock& clock;
+  Random& random;
+  ServerLog& log;
+  Metrics& metrics;
+  DoorKeeper door;
+  RunQuestions questions;
+  Alarm alarm;
+  Readers readers;
+  WorkerList workers;
+  Polls polls;
+  EventFeed events;
+  std::string version;
+  std::string store;  // without its secrets
+  TimeMs started_at;
+  std::atomic<bool> draining = false;
+  std::function<net::Counters()> http = nullptr;  // of the connections
+};
+
+// Takes in one request and sees to it that it is answered.
+void serve(Service& service, const net::ExchangePtr& exchange);
+
+}  // namespace holdfast

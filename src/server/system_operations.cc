@@ -1,0 +1,237 @@
+// The server itself: how it is, what it counts, what it tells as it happens.
+#include <sys/resource.h>
+
+#include "server/call.h"
+#include "server/openapi.h"
+#include "server/operations.h"
+#include "server/queue_view.h"
+
+namespace holdfast {
+
+namespace {
+
+using Kind = MetricsText::Kind;
+
+struct Gauges {
+  std::vector<QueueView> queues;
+  std::uint64_t live_runs = 0;
+  std::uint64_t position = 0;
+  EndedCounts ended;
+  std::uint64_t manual_waits = 0;
+};
+
+void write_queues(MetricsText& text, const std::vector<QueueView>& queues, TimeMs now) {
+  struct Sum {
+    std::size_t visible = 0;
+    std::size_t later = 0;
+    std::size_t expired = 0;
+    std::optional<TimeMs> oldest = std::nullopt;
+  };
+  const auto sum_of = [](const QueueView& queue) {
+    Sum sum;
+    for (const HandlerView& waiting : queue.handlers) {
+      sum.visible += waiting.visible;
+      sum.later += waiting.later;
+      sum.expired += waiting.expired;
+      if (waiting.oldest_at.has_value()) {
+        sum.oldest = std::min(sum.oldest.value_or(*waiting.oldest_at), *waiting.oldest_at);
+      }
+    }
+    return sum;
+  };
+  text.family("holdfast_queue_attempts", Kind::gauge, "Attempts in a queue, by what they are.");
+  for (const QueueView& queue : queues) {
+    const Sum sum = sum_of(queue);
+    const std::string label = metric_label("queue", queue.name);
+    const auto write = [&](std::string_view state, std::size_t count) {
+      text.value(label + "," + metric_label("state", state), static_cast<double>(count));
+    };
+    write("visible", sum.visible - sum.expired);
+    write("scheduled", sum.later);
+    write("expired", sum.expired);
+    write("claimed", queue.claimed);
+    write("sleeping", queue.sleeping);
+  }
+  text.family("holdfast_queue_oldest_age_seconds", Kind::gauge,
+              "How long the oldest visible attempt has waited.");
+  for (const QueueView& queue : queues) {
+    const Sum sum = sum_of(queue);
+    const std::int64_t age = sum.oldest.has_value() ? now.value - sum.oldest->value : 0;
+    text.value(metric_label("queue", queue.name),
+               static_cast<double>(std::max<std::int64_t>(0, age)) / 1000);
+  }
+  text.family("holdfast_anomalies", Kind::gauge, "Facts that broke a rule, by queue.");
+  for (const QueueView& queue : queues) {
+    text.value(metric_label("queue", queue.name), static_cast<double>(queue.anomalies));
+  }
+}
+
+std::string metrics_text(Service& service, const Gauges& gauges) {
+  MetricsText text;
+  service.metrics.write(text);
+  const auto gauge = [&](std::string_view name, std::string_view help, double value) {
+    text.family(name, Kind::gauge, help);
+    text.value("", value);
+  };
+  gauge("holdfast_runs_live", "Runs that have not ended.", static_cast<double>(gauges.live_runs));
+  gauge("holdfast_manual_waits", "Steps that wait for somebody.",
+        static_cast<double>(gauges.manual_waits));
+  gauge("holdfast_log_position", "The newest batch.", static_cast<double>(gauges.position));
+  text.family("holdfast_runs_ended", Kind::gauge, "Runs of the store that have ended, by how.");
+  text.value(metric_label("status", "completed"), static_cast<double>(gauges.ended.completed));
+  text.value(metric_label("status", "failed"), static_cast<double>(gauges.ended.failed));
+  text.value(metric_label("status", "cancelled"), static_cast<double>(gauges.ended.cancelled));
+  text.value(metric_label("status", "continued"), static_cast<double>(gauges.ended.continued));
+  write_queues(text, gauges.queues, service.clock.now());
+  gauge("holdfast_polls_waiting", "Calls of workers that wait for work.",
+        static_cast<double>(service.polls.waiting()));
+  gauge("holdfast_event_listeners", "Streams of events.",
+        static_cast<double>(service.events.listeners()));
+  const net::Counters http = service.http();
+  gauge("holdfast_http_connections", "Open connections.", static_cast<double>(http.open));
+  text.family("holdfast_http_connections_total", Kind::counter, "Connections, by what became.");
+  text.value(metric_label("outcome", "accepted"), static_cast<double>(http.accepted));
+  text.value(metric_label("outcome", "refused"), static_cast<double>(http.refused));
+  text.family("holdfast_http_malformed_total", Kind::counter,
+              "Requests that were malformed, too large or too slow.");
+  text.value("", static_cast<double>(http.malformed));
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  text.family("process_cpu_seconds_total", Kind::counter, "CPU time of the process.");
+  text.value("", seconds(usage.ru_utime) + seconds(usage.ru_stime));
+  gauge("process_max_resident_memory_bytes", "The most memory it had.",
+        static_cast<double>(usage.ru_maxrss) * 1024);
+  gauge("process_start_time_seconds", "When it started.",
+        static_cast<double>(service.started_at.value) / 1000);
+  return std::move(text).take();
+}
+
+// --- events
+
+struct Listening {
+  EventFilter filter;
+  EventPlace after;
+};
+
+Result<Listening> listening_of(Call& call) {
+  Listening wanted;
+  for (const std::string& kind : call.query.list("kind")) {
+    wanted.filter.kinds.insert(kind);
+  }
+  for (const std::string& workflow : call.query.list("workflow")) {
+    HOLDFAST_CHECK(check_workflow(call.caller, workflow));
+    wanted.filter.workflows.insert(workflow);
+  }
+  for (const std::string& run : call.query.list("run")) {
+    HOLDFAST_TRY(const RunId id, parse_run_id(run));
+    wanted.filter.runs.insert(to_string(id));
+  }
+  wanted.filter.thread = call.query.text("thread");
+  if (wanted.filter.workflows.empty()) {
+    for (const SharedText& workflow : call.caller.workflows) {
+      wanted.filter.workflows.insert(workflow.str());
+    }
+  }
+  std::string after = std::string(call.request().header("Last-Event-ID"));
+  const std::string named = call.query.text("after");
+  after = after.empty() ? named : after;
+  HOLDFAST_CHECK(call.query.finish());
+  if (after.empty()) {
+    wanted.after = EventPlace{call.service.events.head()};
+    return wanted;
+  }
+  const auto place = EventPlace::parse(after);
+  if (!place.has_value() || call.service.events.head() < place->position) {
+    return Error{ErrorCode::invalid_argument,
+                 "there is no place " + after + " in the journal; 0 is its beginning"}
+        .with("field", "after");
+  }
+  wanted.after = *place;
+  return wanted;
+}
+
+void stream(const CallPtr& call, const Listening& wanted) {
+  if (call->service.draining) {
+    return call->fail(Error{ErrorCode::unavailable, "the server is being stopped"});
+  }
+  net::Response head;
+  head.content_type = "text/event-stream";
+  head.headers.push_back({"Cache-Control", "no-store"});
+  call->service.events.listen(call->exchange->stream(std::move(head)), wanted.filter, wanted.after,
+                              [call] { call->note(200); });
+}
+
+}  // namespace
+
+void get_health(const CallPtr& call) { call->answer_json(R"({"status":"ok"})"); }
+
+void get_readiness(const CallPtr& call) {
+  const auto failure = call->service.loop.failure();
+  if (!failure.has_value() && !call->service.draining) {
+    return call->answer_json(R"({"ready":true})");
+  }
+  JsonWriter json;
+  json.begin_object().member("ready", false);
+  json.member("reason", failure.has_value() ? failure->text() : "the server is being stopped");
+  json.end_object();
+  call->answer_json(std::move(json).take(), 503);
+}
+
+void get_openapi(const CallPtr& call) { call->answer_json(kOpenapiDocument); }
+
+void get_metrics(const CallPtr& call) {
+  ask<Gauges>(
+      call,
+      [](Turn& turn) -> Result<Gauges> {
+        Gauges gauges;
+        gauges.queues = queue_views(turn, "");
+        gauges.live_runs = turn.state().live_count();
+        gauges.position = turn.state().position().value;
+        gauges.ended = turn.state().ended_counts();
+        gauges.manual_waits = turn.state().manual_waits().size();
+        return gauges;
+      },
+      [call](const Gauges& gauges) {
+        net::Response response;
+        response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+        response.body = metrics_text(call->service, gauges);
+        call->answer(std::move(response));
+      });
+}
+
+void get_server(const CallPtr& call) {
+  Service& service = call->service;
+  JsonWriter json;
+  json.begin_object().member("version", service.version).member("store", service.store);
+  json.member("started_at", service.started_at.value);
+  json.member("position", service.events.head().value);
+  json.member("draining", service.draining.load()).key("you").begin_object();
+  json.member("name", call->caller.name).member("role", to_text(call->caller.role));
+  json.end_object().end_object();
+  call->answer_json(std::move(json).take());
+}
+
+void stream_events(const CallPtr& call) {
+  const auto wanted = listening_of(*call);
+  if (!wanted.ok()) {
+    return call->fail(wanted.error());
+  }
+  stream(call, wanted.value());
+}
+
+void stream_run_events(const CallPtr& call) {
+  auto wanted = listening_of(*call);
+  if (!wanted.ok()) {
+    return call->fail(wanted.error());
+  }
+  with_run(call, [call, wanted = std::move(wanted).value()](const RunId& run) {
+    Listening only = wanted;
+    only.filter.runs = {to_string(run)};
+    stream(call, only);
+  });
+}
+
+}  // namespace holdfast
