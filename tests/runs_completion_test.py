@@ -45,9 +45,11 @@ class Proposals(Shell):
         found = self.proposals("")
         for command in ("run", "work", "start", "list", "show", "explain", "graph", "timeline",
                         "diff", "status", "doctor", "cancel", "signal", "resume", "approve",
-                        "reject", "replay", "workflow", "journal", "bench", "completion"):
+                        "reject", "replay", "workflow", "journal", "bench", "completion",
+                        "server", "worker", "token", "backup", "restore", "queues", "workers",
+                        "schedules", "approvals"):
             self.assertIn(command, found)
-        self.assertEqual(self.proposals("re"), ["resume", "reject", "replay"])
+        self.assertEqual(self.proposals("re"), ["resume", "reject", "replay", "restore"])
         self.assertEqual(set(self.proposals("workflow", "s")), {"schema", "show"})
         self.assertIn("verify", self.proposals("journal", ""))
         self.assertEqual(self.proposals("nonsense", ""), [])

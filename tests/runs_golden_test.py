@@ -325,9 +325,11 @@ class Help(GoldenTest):
     def test_help(self):
         runs = ("run", "work", "start", "list", "show", "explain", "graph", "timeline", "diff",
                 "status", "doctor", "cancel", "signal", "resume", "approve", "reject", "replay",
-                "completion")
+                "server", "worker", "backup", "restore", "queues", "workers", "schedules",
+                "approvals", "completion")
         families = [["workflow"], *(["workflow", name] for name in
-                                    ("check", "schema", "list", "show", "diff"))]
+                                    ("check", "schema", "list", "show", "diff")),
+                    ["token"], *(["token", name] for name in ("create", "list", "revoke"))]
         self.say("--help")
         for command in [*([name] for name in runs), *families]:
             self.say(*command, "--help")

@@ -30,7 +30,7 @@ EVERY_ROOM = None
 OWNERS = [
     ("boost/json", {"base"}),
     ("boost/", set()),
-    ("openssl/", {"base", "net"}),
+    ("openssl/", {"base", "net", "client"}),
     ("zstd", {"base"}),
     ("sqlite3", {"log"}),
     ("libpq", {"log"}),

@@ -1,6 +1,7 @@
 // Everything a program needs to embed Holdfast.
 #pragma once
 
+#include "holdfast/client.h"
 #include "holdfast/engine.h"
 #include "holdfast/json.h"
 #include "holdfast/result.h"

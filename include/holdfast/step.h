@@ -43,11 +43,22 @@ using ChildStarter =
     std::function<Result<StartedRun>(std::string_view workflow, std::string_view key,
                                      std::string_view input, const ChildOptions& options)>;
 
+// What else a handler may see and say.
+struct StepExtras {
+  std::string trace = {};              // the W3C traceparent of the run
+  std::string previous_progress = {};  // JSON
+  std::function<void(std::string json)> progress = nullptr;
+};
+
 class StepContext {
  public:
   // Engines make them; so may tests of handlers.
-  explicit StepContext(StepInfo info, std::stop_token stop = {}, ChildStarter start_child = {})
-      : info_(std::move(info)), stop_(std::move(stop)), start_child_(std::move(start_child)) {}
+  explicit StepContext(StepInfo info, std::stop_token stop = {}, ChildStarter start_child = {},
+                       StepExtras extras = {})
+      : info_(std::move(info)),
+        stop_(std::move(stop)),
+        start_child_(std::move(start_child)),
+        extras_(std::move(extras)) {}
   StepContext(const StepContext&) = delete;
   StepContext& operator=(const StepContext&) = delete;
 
@@ -57,6 +68,20 @@ class StepContext {
   [[nodiscard]] std::uint32_t attempt() const { return info_.attempt; }
   // Stopped when the claim is lost, by a cancelled run for example: the result will not count.
   [[nodiscard]] const std::stop_token& stop() const { return stop_; }
+
+  // How far it is, as JSON: shown to whoever looks, and given to whoever executes this attempt next
+  // if this one is lost. The newest counts; it is sent with the next sign of life to the server. A
+  // text that is no JSON is ignored, and so are all of them where the engine is in this process.
+  void progress(std::string json) {
+    if (extras_.progress != nullptr) {
+      extras_.progress(std::move(json));
+    }
+  }
+  // What an earlier holder of this attempt said last; empty when there is nothing.
+  [[nodiscard]] const std::string& previous_progress() const { return extras_.previous_progress; }
+  // The traceparent (W3C) of whoever started the run, for calls that the handler makes; empty when
+  // there is none.
+  [[nodiscard]] const std::string& trace() const { return extras_.trace; }
 
   // Starts a run that belongs to this step; durable when it returns. The key names it among the
   // children of the step: starting it again finds the same run. unknown_workflow, terminal_run,
@@ -73,6 +98,7 @@ class StepContext {
   StepInfo info_;
   std::stop_token stop_;
   ChildStarter start_child_;
+  StepExtras extras_;
 };
 
 // Beside a result.

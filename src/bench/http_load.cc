@@ -136,6 +136,9 @@ Result<void> HttpLoad::take_in(std::size_t number) {
   // What is done may send the next request on the same connection, or open others.
   const std::string whole = std::exchange(in, {});
   answer.body = std::string_view(whole).substr(begin, length);
+  if (answer.body.ends_with('\n')) {
+    answer.body.remove_suffix(1);
+  }
   const Done done = std::exchange(connections_[number].done, nullptr);
   if (done) {
     done(answer);

@@ -5,6 +5,7 @@
 
 #include "bench/engine_bench.h"
 #include "bench/journal_bench.h"
+#include "bench/server_bench.h"
 #include "bench/workflow_bench.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -64,6 +65,14 @@ Result<void> run_command(const BenchWorkflowOptions& options, Context& context) 
                                .effort = effort_of(options.quick),
                                .after = after_of(options.keep)},
                               world);
+  });
+}
+
+Result<void> run_command(const BenchServerOptions& options, Context& context) {
+  return run_bench("server", context, [&](BenchWorld& world) {
+    return run_server_bench(
+        {.program = "/proc/self/exe", .only = options.only, .effort = effort_of(options.quick)},
+        world);
   });
 }
 

@@ -46,10 +46,24 @@ Result<void> run_command(const WorkflowListOptions& options, Context& context);
 Result<void> run_command(const WorkflowShowOptions& options, Context& context);
 Result<void> run_command(const WorkflowDiffOptions& options, Context& context);
 
+// Servers
+Result<void> run_command(const ServeOptions& options, Context& context);
+Result<void> run_command(const WorkerOptions& options, Context& context);
+Result<void> run_command(const TokenCreateOptions& options, Context& context);
+Result<void> run_command(const TokenListOptions& options, Context& context);
+Result<void> run_command(const TokenRevokeOptions& options, Context& context);
+Result<void> run_command(const BackupOptions& options, Context& context);
+Result<void> run_command(const RestoreOptions& options, Context& context);
+Result<void> run_command(const QueuesOptions& options, Context& context);
+Result<void> run_command(const WorkersOptions& options, Context& context);
+Result<void> run_command(const SchedulesOptions& options, Context& context);
+Result<void> run_command(const ApprovalsOptions& options, Context& context);
+
 Result<void> run_command(const CompletionOptions& options, Context& context);
 Result<void> run_command(const SimulateCommandOptions& options, Context& context);
 Result<void> run_command(const BenchJournalOptions& options, Context& context);
 Result<void> run_command(const BenchWorkflowOptions& options, Context& context);
+Result<void> run_command(const BenchServerOptions& options, Context& context);
 Result<void> run_command(const BenchEngineOptions& options, Context& context);
 
 }  // namespace holdfast

@@ -11,12 +11,12 @@ namespace holdfast {
 namespace {
 
 // "journal cat" to what may follow it.
-struct Place {
+struct Spot {
   std::string path;
   const CommandShape* shape;
 };
 
-void collect(const CommandShape& shape, const std::string& path, std::vector<Place>& places) {
+void collect(const CommandShape& shape, const std::string& path, std::vector<Spot>& places) {
   places.push_back({path, &shape});
   for (const CommandShape& command : shape.commands) {
     collect(command, path.empty() ? command.name : path + " " + command.name, places);
@@ -46,10 +46,10 @@ std::string argument_kind(const CommandShape& shape) {
 }
 
 // Options whose value is a file, a status, or something only people know.
-std::string value_kinds(const std::vector<Place>& places) {
+std::string value_kinds(const std::vector<Spot>& places) {
   std::string files;
   std::string free;
-  for (const Place& place : places) {
+  for (const Spot& place : places) {
     for (const CommandShape::Option& option : place.shape->options) {
       std::string& list = option.type == "FILE" ? files : free;
       const bool known = (" " + list).find(" " + option.name + "|") != std::string::npos ||
@@ -76,10 +76,10 @@ std::string value_kinds(const std::vector<Place>& places) {
 // In zsh `path` and `words` have meanings of their own.
 std::string bash_script() {
   const CommandShape program = program_shape();
-  std::vector<Place> places;
+  std::vector<Spot> places;
   collect(program, "", places);
   std::string cases;
-  for (const Place& place : places) {
+  for (const Spot& place : places) {
     cases += fmt::format("    '{}') choices='{}'; kind={} ;;\n", place.path, words_of(*place.shape),
                          argument_kind(*place.shape));
   }
@@ -93,9 +93,10 @@ std::string bash_script() {
 _holdfast_runs() {{
   local arguments=() index
   for ((index = 1; index < COMP_CWORD; index++)); do
-    if [[ ${{COMP_WORDS[index]}} == --store ]]; then
-      arguments=(--store "${{COMP_WORDS[index + 1]}}")
-    fi
+    case ${{COMP_WORDS[index]}} in
+      --store|--server|--token-file|--tls-ca)
+        arguments+=("${{COMP_WORDS[index]}}" "${{COMP_WORDS[index + 1]}}") ;;
+    esac
   done
   echo latest
   "${{COMP_WORDS[0]}}" list --json --limit 100 "${{arguments[@]}}" 2> /dev/null |

@@ -1,24 +1,21 @@
 // Commands that carry out work: run and work.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <thread>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/place.h"
+#include "cli/run_outcome.h"
 #include "cli/run_watch.h"
-#include "cli/store.h"
-#include "cli/terminal.h"
-#include "show/show.h"
+#include "cli/server_run.h"
 #include "show/text.h"
-#include "view/words.h"
-#include "workflow/redact.h"
 #include "yaml/check_workflow.h"
 
 namespace holdfast {
@@ -27,18 +24,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kDefaultThreads = 4;
-// A time that comes this soon is waited for by commands that stop when they are idle.
-constexpr std::int64_t kSoonMs = 5000;
-
-using Loaded = std::vector<std::shared_ptr<const Definition>>;
-
 Result<std::size_t> threads_of(const std::optional<std::uint64_t>& option) {
   if (option == 0U) {
     return Error{ErrorCode::invalid_argument, "--threads needs a number of at least 1"}.with(
         "field", "threads");
   }
-  return static_cast<std::size_t>(option.value_or(kDefaultThreads));
+  constexpr std::uint64_t kUsual = 4;
+  return static_cast<std::size_t>(option.value_or(kUsual));
 }
 
 // Before the store is touched: files with faults leave nothing behind.
@@ -57,26 +49,6 @@ Result<void> register_all(Engine& engine, const Loaded& definitions) {
     HOLDFAST_CHECK(engine.register_workflow_json(definition->spec().view()));
   }
   return {};
-}
-
-// Everything that is outside of this process, or a time that does not come soon.
-bool waits_for_others(const std::vector<Cause>& causes, TimeMs now) {
-  static const std::set<std::string, std::less<>> kOthers{"approval", "pause", "event",
-                                                          "definition", "writer"};
-  for (const Cause& cause : causes) {
-    const bool later =
-        cause.until.has_value() && cause.until->value - now.value > kSoonMs &&
-        (cause.waits_for == "timer" || cause.waits_for == "retry" || cause.waits_for == "deferral");
-    const bool no_handler = (cause.waits_for == "worker" || cause.waits_for == "lease") &&
-                            !cause.next_actions.empty() &&
-                            cause.next_actions.front().command.empty();
-    const bool inside = !cause.causes.empty() && waits_for_others(cause.causes, now);
-    const bool due = cause.until.has_value() && *cause.until <= now;  // of an event wait
-    if (!(later || no_handler || inside || (kOthers.contains(cause.waits_for) && !due))) {
-      return false;
-    }
-  }
-  return true;
 }
 
 // A worker of the engine in a thread of its own.
@@ -108,56 +80,6 @@ class Worker {
   std::thread thread_;
 };
 
-enum class Left : std::uint8_t { ended, blocked, interrupted, stopped };
-
-int exit_code_of(Left left, const RunProjection& run) {
-  switch (left) {
-    case Left::ended:
-      return run.terminal()->status == TerminalStatus::completed ||
-                     run.terminal()->status == TerminalStatus::continued
-                 ? 0
-                 : kExitBadAnswer;
-    case Left::blocked:
-      return kExitWaits;
-    case Left::interrupted:
-      return kExitInterrupted;
-    case Left::stopped:
-      break;
-  }
-  return 0;
-}
-
-void print_outcome(Left left, const RunView& view, const NamedStore& store, Context& context) {
-  if (context.json()) {
-    context.out << view.json << '\n';
-    return;
-  }
-  const Style style = style_of(store);
-  const std::int64_t end = view.terminal ? view.ended_at_ms : context.clock.now().value;
-  print_line(context, fmt::format("run {} {} after {}", view.run_id,
-                                  style.paint(ink_of_status(view.status), view.status),
-                                  duration_text(end - view.started_at_ms)));
-  if (!view.result.empty()) {
-    const Payload shown = redact(Payload::trusted(view.result));
-    const std::size_t room = is_terminal(STDOUT_FILENO) ? 4 * style.width : shown.view().size();
-    print_line(context, shown.view().size() <= room
-                            ? fmt::format("result: {}", shown.view())
-                            : fmt::format("result: {}\nall of it: holdfast show {} --json{}",
-                                          one_line(shown.view(), room), view.run_id, store.suffix));
-  }
-  if (!view.error.empty()) {
-    print_line(context, "error: " + error_text(Payload::trusted(view.error)));
-    print_line(context,
-               fmt::format("see what happened: holdfast timeline {}{}", view.run_id, store.suffix));
-  }
-  if (left == Left::interrupted || left == Left::blocked) {
-    print_line(context,
-               fmt::format("nothing is lost; it goes on with: holdfast work{}", store.suffix));
-    print_line(context, fmt::format("why it is where it is: holdfast explain {}{}", view.run_id,
-                                    store.suffix));
-  }
-}
-
 // Follows the run until it has ended, or there is a reason to leave it.
 Result<Left> watch(RunWatch& view, const RunFileOptions& options, const Interrupt& interrupt,
                    const Worker& worker) {
@@ -181,36 +103,24 @@ Result<Left> watch(RunWatch& view, const RunFileOptions& options, const Interrup
   }
 }
 
-Result<RunId> start_it(Engine& engine, const RunFileOptions& options, const std::string& input,
-                       std::string_view workflow, bool& existed) {
-  StartOptions start;
-  start.run_id = options.id;
-  start.idempotency_key = options.key;
-  start.trigger = options.trigger;
-  start.actor = options.actor;
-  HOLDFAST_TRY(const StartedRun started, engine.start(workflow, input, start));
+Result<RunId> start_it(Engine& engine, const RunFile& file, bool& existed) {
+  HOLDFAST_TRY(const StartedRun started,
+               engine.start(file.start.workflow, file.start.input, file.start.options));
   existed = started.existed;
   return parse_run_id(started.run_id);
 }
 
-}  // namespace
-
-Result<void> run_command(const RunFileOptions& options, Context& context) {
-  const NamedStore store = store_of(options.store);
-  HOLDFAST_TRY(const std::string input, json_argument("input", options.input));
-  std::vector<std::string> files{options.file};
-  files.insert(files.end(), options.with.begin(), options.with.end());
-  HOLDFAST_TRY(const Loaded definitions, load_files(files));
+Result<void> run_here(const RunFileOptions& options, const RunFile& file, const NamedStore& store,
+                      Context& context) {
   HOLDFAST_TRY(const std::size_t threads, threads_of(options.threads));
-  HOLDFAST_CHECK(check_start(*definitions.front(), options.id, options.trigger));
   HOLDFAST_TRY(Engine engine, open_engine(store, {}));
-  HOLDFAST_CHECK(register_all(engine, definitions));
+  HOLDFAST_CHECK(register_all(engine, file.definitions));
   bool existed = false;
-  HOLDFAST_TRY(const RunId run,
-               start_it(engine, options, input, definitions.front()->workflow().view(), existed));
+  HOLDFAST_TRY(const RunId run, start_it(engine, file, existed));
   HOLDFAST_TRY(Looker looker, Looker::open(store, context));
   HOLDFAST_TRY(const Position before, before_run(looker.journal(), run));
-  RunWatch view(looker, run, before, context, style_of(store), options.quiet || context.json());
+  const Style style = style_of(store.suffix);
+  RunWatch view(looker, run, before, context, style, options.quiet || context.json());
   view.announce(existed);
   Interrupt interrupt([&] {
     view.interrupt();
@@ -229,9 +139,30 @@ Result<void> run_command(const RunFileOptions& options, Context& context) {
   HOLDFAST_TRY(const Left why_left, std::move(left));
   HOLDFAST_CHECK(view.finish());
   HOLDFAST_TRY(const RunView seen, engine.inspect(to_string(run)));
-  print_outcome(seen.terminal ? Left::ended : why_left, seen, store, context);
-  context.exit_code = exit_code_of(view.run().is_terminal() ? Left::ended : why_left, view.run());
+  tell_outcome(why_left, seen, {style, "it goes on with: holdfast work" + store.suffix}, context);
   return {};
+}
+
+}  // namespace
+
+Result<void> run_command(const RunFileOptions& options, Context& context) {
+  RunFile file;
+  HOLDFAST_TRY(file.start.input, json_argument("input", options.input));
+  std::vector<std::string> files{options.file};
+  files.insert(files.end(), options.with.begin(), options.with.end());
+  HOLDFAST_TRY(file.definitions, load_files(files));
+  HOLDFAST_CHECK(threads_of(options.threads));
+  HOLDFAST_CHECK(check_start(*file.definitions.front(), options.id, options.trigger));
+  file.start.workflow = file.definitions.front()->workflow().str();
+  file.start.options.run_id = options.id;
+  file.start.options.idempotency_key = options.key;
+  file.start.options.trigger = options.trigger;
+  file.start.options.actor = options.actor;
+  HOLDFAST_TRY(const NamedPlace place, named_place(options.place));
+  if (const auto* const server = std::get_if<NamedServer>(&place)) {
+    return run_on_server(options, file, *server, context);
+  }
+  return run_here(options, file, std::get<NamedStore>(place), context);
 }
 
 namespace {
@@ -295,18 +226,15 @@ Result<std::uint64_t> drain_all(Engine& engine, Looker& looker, std::size_t thre
   return steps;
 }
 
-}  // namespace
-
-Result<void> run_command(const WorkOptions& options, Context& context) {
-  const NamedStore store = store_of(options.store);
-  HOLDFAST_TRY(const Loaded definitions, load_files(options.with));
+Result<void> work_here(const WorkOptions& options, const Loaded& definitions,
+                       const NamedStore& store, Context& context) {
   HOLDFAST_TRY(const std::size_t threads, threads_of(options.threads));
   EngineOptions engine_options;
   engine_options.create = !definitions.empty();
   engine_options.queues = options.queues;
   HOLDFAST_TRY(Engine engine, open_engine(store, engine_options));
   HOLDFAST_TRY(Looker looker, Looker::open(store, context));
-  WorkWatch view(looker, context, style_of(store), options.quiet || context.json());
+  WorkWatch view(looker, context, style_of(store.suffix), options.quiet || context.json());
   HOLDFAST_CHECK(view.begin());
   HOLDFAST_CHECK(register_all(engine, definitions));
   Interrupt interrupt([&] { view.interrupt(); });
@@ -338,6 +266,18 @@ Result<void> run_command(const WorkOptions& options, Context& context) {
                                     counted(stats.live_runs, "run has", "runs have")));
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> run_command(const WorkOptions& options, Context& context) {
+  HOLDFAST_TRY(const NamedPlace place, named_place(options.place));
+  HOLDFAST_TRY(const Loaded definitions, load_files(options.with));
+  HOLDFAST_CHECK(threads_of(options.threads));
+  if (const auto* const server = std::get_if<NamedServer>(&place)) {
+    return work_for_server(options, definitions, *server, context);
+  }
+  return work_here(options, definitions, std::get<NamedStore>(place), context);
 }
 
 }  // namespace holdfast

@@ -13,7 +13,8 @@ const char* const kProgramExamples = R"(First commands to try, with a workflow i
   holdfast work --drain                            # go on with whatever is open
 
 Runs are kept in a store: sqlite:PATH or postgres://user@host/database?schema=NAME, named by
---store or HOLDFAST_STORE; without either it is sqlite:holdfast.db in this folder.
+--store or HOLDFAST_STORE; without either it is sqlite:holdfast.db in this folder. Or a server has
+the store (`holdfast server`): named by --server or HOLDFAST_SERVER, same commands, same answers.
 
 Exit codes:
   0    done
@@ -21,7 +22,7 @@ Exit codes:
   2    cannot be done as asked: wrong arguments, missing file, no such run, not a journal
   3    the data is damaged
   4    conflict: somebody else was first, nothing was written
-  5    the store or the machine failed
+  5    the store, the server or the machine failed
   6    the run waits for others (run --until-blocked)
   130  stopped by Ctrl-C)";
 
@@ -232,5 +233,19 @@ Examples:
   holdfast bench workflow
   holdfast bench workflow --only for_each
   holdfast bench workflow --only asleep --sleeping 100000)";
+
+const char* const kBenchServer = "Measure a server with workers elsewhere.";
+const char* const kBenchServerExamples =
+    R"(Starts `holdfast server` on a new SQLite store in a process of its own and loads it over
+loopback. Handlers do nothing. limit is what the embedded engine does with the same runs, measured
+in turn in the same run; ratio is value / limit.
+Cases: one_step_batched, one_step_single, chain_batched, chain_single, latency, wake, cheapest,
+idle.
+Prints a table on a terminal, otherwise JSON lines. The store is a temporary file under $TMPDIR or
+/var/tmp.
+
+Examples:
+  holdfast bench server
+  holdfast bench server --only latency)";
 
 }  // namespace holdfast::help

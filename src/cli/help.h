@@ -39,5 +39,7 @@ extern const char* const kBenchEngine;
 extern const char* const kBenchEngineExamples;
 extern const char* const kBenchWorkflow;
 extern const char* const kBenchWorkflowExamples;
+extern const char* const kBenchServer;
+extern const char* const kBenchServerExamples;
 
 }  // namespace holdfast::help

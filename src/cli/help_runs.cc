@@ -12,6 +12,8 @@ exec, http, log, wait, pause, approval, await_event and child steps need nothing
 handlers wait until a program that has them works on the same store. Approvals and events are given
 from another terminal; the command to copy is shown.
 
+With --server the run is started there and followed from here; workers of the server carry it out.
+
 Examples:
   holdfast run order.yaml --input '{"total":12}'
   holdfast run order.yaml --input @order.json --key order-42   one run, however often it is typed
@@ -24,7 +26,8 @@ const Text kWork = {
     "Go on with everything that is open: steps, timers, schedules.",
     R"(Runs until Ctrl-C; then what is under way is ended first (a second Ctrl-C leaves at once, and
 what was under way is taken again when its lease is over). Any number of these, on one machine or
-several, share the work of a store.
+several, share the work of a store. With --server it carries out http and exec steps of the server,
+as `holdfast worker` does.
 
 Examples:
   holdfast work

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "cli/run_options.h"
+#include "cli/server_options.h"
+#include "cli/worker_options.h"
 
 namespace holdfast {
 
@@ -87,6 +89,11 @@ struct BenchWorkflowOptions {
   bool quick = false;
 };
 
+struct BenchServerOptions {
+  std::string only;  // empty: all cases
+  bool quick = false;
+};
+
 struct SimulateCommandOptions {
   std::string file;  // empty: workflows of all kinds are made up
   std::optional<std::uint64_t> seeds;
@@ -111,16 +118,16 @@ struct WorkflowCheckOptions {
 struct WorkflowSchemaOptions {};
 
 struct WorkflowListOptions {
-  std::string store;
+  PlaceOptions place;
 };
 
 struct WorkflowShowOptions {
-  std::string store;
+  PlaceOptions place;
   std::string workflow;  // NAME, NAME@VERSION, NAME@FINGERPRINT or a file
 };
 
 struct WorkflowDiffOptions {
-  std::string store;
+  PlaceOptions place;
   std::string before;  // as in WorkflowShowOptions
   std::string after;
 };
@@ -129,20 +136,21 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command =
-    std::variant<ShowText, AppendOptions, StatOptions, CatOptions, VerifyOptions, ExportOptions,
-                 ImportOptions, CopyOptions, SealCommandOptions, RunFileOptions, WorkOptions,
-                 StartRunOptions, ListRunsOptions, ShowRunOptions, ExplainOptions, GraphOptions,
-                 TimelineOptions, DiffOptions, StatusOptions, DoctorOptions, CancelRunOptions,
-                 SignalRunOptions, ResolveOptions, ReplayRunOptions, WorkflowCheckOptions,
-                 WorkflowSchemaOptions, WorkflowListOptions, WorkflowShowOptions,
-                 WorkflowDiffOptions, CompletionOptions, BenchJournalOptions, BenchEngineOptions,
-                 BenchWorkflowOptions, SimulateCommandOptions>;
+using AnyCommand = std::variant<
+    ShowText, AppendOptions, StatOptions, CatOptions, VerifyOptions, ExportOptions, ImportOptions,
+    CopyOptions, SealCommandOptions, RunFileOptions, WorkOptions, StartRunOptions, ListRunsOptions,
+    ShowRunOptions, ExplainOptions, GraphOptions, TimelineOptions, DiffOptions, StatusOptions,
+    DoctorOptions, CancelRunOptions, SignalRunOptions, ResolveOptions, ReplayRunOptions,
+    WorkflowCheckOptions, WorkflowSchemaOptions, WorkflowListOptions, WorkflowShowOptions,
+    WorkflowDiffOptions, ServeOptions, WorkerOptions, TokenCreateOptions, TokenListOptions,
+    TokenRevokeOptions, BackupOptions, RestoreOptions, QueuesOptions, WorkersOptions,
+    SchedulesOptions, ApprovalsOptions, CompletionOptions, BenchJournalOptions, BenchEngineOptions,
+    BenchWorkflowOptions, BenchServerOptions, SimulateCommandOptions>;
 
 enum class OutputForm : std::uint8_t { text, json };
 
 struct CommandLine {
-  Command command;
+  AnyCommand command;
   OutputForm form = OutputForm::text;
 };
 

@@ -12,7 +12,7 @@
 namespace holdfast {
 
 CLI::App* Grammar::add_leaf(CLI::App& parent, const std::string& name, const char* description,
-                            const char* examples, std::function<Command()> command) {
+                            const char* examples, std::function<AnyCommand()> command) {
   CLI::App* const app = parent.add_subcommand(name, description);
   app->footer(examples);
   auto json = std::make_shared<bool>(false);
@@ -29,20 +29,35 @@ CLI::App& Grammar::add_family(CLI::App& parent, const std::string& name, const c
   return *app;
 }
 
+namespace {
+
 // The library's own numbers also read 010 as 8.
-void add_number(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& target,
-                const std::string& help) {
+template <typename Number>
+void add_decimal(CLI::App& app, const std::string& name, Number& target, const std::string& help) {
   app.add_option_function<std::string>(
          name,
          [name, &target](const std::string& text) {
-           target = parse_decimal(text);
-           if (!target.has_value()) {
+           const auto number = parse_decimal(text);
+           if (!number.has_value()) {
              throw CLI::ValidationError(
                  fmt::format("{} needs a whole number, not \"{}\"", name, text));
            }
+           target = *number;
          },
          help)
       ->type_name("N");
+}
+
+}  // namespace
+
+void add_number(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& target,
+                const std::string& help) {
+  add_decimal(app, name, target, help);
+}
+
+void add_number(CLI::App& app, const std::string& name, std::uint64_t& target,
+                const std::string& help) {
+  add_decimal(app, name, target, help);
 }
 
 void add_text(CLI::App& app, const std::string& name, std::string& target,
@@ -65,6 +80,21 @@ void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& 
       ->allow_extra_args(false);
 }
 
+void add_server(CLI::App& app, PlaceOptions& place) {
+  add_option(app, "--server", place.server, "URL",
+             "A server: http://HOST:PORT, https://…, unix:PATH (default: $HOLDFAST_SERVER)");
+  add_option(app, "--token-file", place.token_file, "FILE",
+             "With the token for the server (default: $HOLDFAST_TOKEN itself)");
+  add_option(app, "--tls-ca", place.tls_ca, "FILE",
+             "Who vouches for the server, PEM (default: $HOLDFAST_TLS_CA, else the system)");
+}
+
+void add_place(CLI::App& app, PlaceOptions& place) {
+  add_option(app, "--store", place.store, "URL",
+             "The store (default: $HOLDFAST_STORE, else sqlite:holdfast.db)");
+  add_server(app, place);
+}
+
 namespace {
 
 class Parser {
@@ -76,6 +106,7 @@ class Parser {
     app_.require_subcommand(0, 1);
     add_run_commands(grammar_, app_);
     add_workflow_commands(grammar_, app_);
+    add_server_commands(grammar_, app_);
     add_journal_commands(grammar_, app_);
     add_simulate_command(grammar_, app_);
     add_bench_commands(grammar_, app_);

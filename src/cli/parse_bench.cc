@@ -32,6 +32,13 @@ void add_bench_engine(Grammar& grammar, CLI::App& parent) {
   engine->add_flag("--quick", options->quick, "A few seconds only; the numbers mean little");
 }
 
+void add_bench_server(Grammar& grammar, CLI::App& parent) {
+  auto [server, options] = grammar.add<BenchServerOptions>(parent, "server", help::kBenchServer,
+                                                           help::kBenchServerExamples);
+  server->add_option("--only", options->only, "One case")->type_name("CASE");
+  server->add_flag("--quick", options->quick, "A few seconds only; the numbers mean little");
+}
+
 }  // namespace
 
 void add_bench_commands(Grammar& grammar, CLI::App& program) {
@@ -46,6 +53,7 @@ void add_bench_commands(Grammar& grammar, CLI::App& program) {
   journal->add_flag("--quick", options->quick, "A few seconds only; the numbers mean little");
   add_bench_engine(grammar, parent);
   add_bench_workflow(grammar, parent);
+  add_bench_server(grammar, parent);
 }
 
 }  // namespace holdfast

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -64,10 +65,10 @@ TEST(Parse, numbers_are_decimal_and_nothing_else) {
 
 TEST(Parse, every_command_knows_json_and_help) {
   const std::vector<std::vector<std::string>> commands{
-      {"journal", "append"}, {"journal", "stat"},   {"journal", "cat"},    {"journal", "verify"},
-      {"journal", "export"}, {"journal", "import"}, {"journal", "copy"},   {"journal", "seal"},
-      {"bench", "journal"},  {"bench", "engine"},   {"bench", "workflow"}, {"workflow", "check"},
-      {"workflow", "schema"}};
+      {"journal", "append"},  {"journal", "stat"},   {"journal", "cat"},    {"journal", "verify"},
+      {"journal", "export"},  {"journal", "import"}, {"journal", "copy"},   {"journal", "seal"},
+      {"bench", "journal"},   {"bench", "engine"},   {"bench", "workflow"}, {"workflow", "check"},
+      {"workflow", "schema"}, {"token", "create"},   {"token", "list"},     {"token", "revoke"}};
   for (auto words : commands) {
     words.emplace_back("--help");
     const std::string text = parsed<ShowText>(words).text;
@@ -75,6 +76,50 @@ TEST(Parse, every_command_knows_json_and_help) {
     EXPECT_NE(text.find("Examples:"), std::string::npos) << text;
     EXPECT_NE(text.find("holdfast " + words[0] + " " + words[1]), std::string::npos) << text;
   }
+}
+
+TEST(Parse, a_server_takes_what_it_needs) {
+  const auto options =
+      parsed<ServeOptions>({"server",   "--store",    "sqlite:a.db", "--listen", "127.0.0.1:1",
+                            "--listen", "[::1]:2",    "--socket",    "/run/s",   "--tls-cert",
+                            "c",        "--tls-key",  "k",           "--work",   "3",
+                            "--log",    "json",       "--log-level", "debug",    "--grace",
+                            "5",        "--max-body", "1000",        "--rate",   "7"});
+  EXPECT_EQ(options.listen, (std::vector<std::string>{"127.0.0.1:1", "[::1]:2"}));
+  EXPECT_EQ(options.socket, "/run/s");
+  EXPECT_EQ(options.work, 3U);
+  EXPECT_EQ(options.log, "json");
+  EXPECT_EQ(options.grace_s, 5U);
+  EXPECT_EQ(options.max_body_bytes, 1000U);
+  EXPECT_EQ(options.max_connections, std::nullopt);
+  EXPECT_EQ(options.rate, 7U);
+}
+
+TEST(Parse, a_server_refuses_what_it_cannot_mean) {
+  EXPECT_NE(message_of({"server", "--log", "xml"}).find("xml"), std::string::npos);
+  EXPECT_NE(message_of({"server", "--tls-cert", "c"}).find("--tls-key"), std::string::npos);
+  EXPECT_NE(message_of({"server", "--work", "-1"}).find("--work"), std::string::npos);
+}
+
+TEST(Parse, a_place_is_a_store_or_a_server) {
+  const auto options = parsed<ShowRunOptions>(
+      {"show", "latest", "--server", "http://a:1", "--token-file", "t", "--tls-ca", "c"});
+  EXPECT_EQ(options.place.server, "http://a:1");
+  EXPECT_EQ(options.place.token_file, "t");
+  EXPECT_EQ(options.place.tls_ca, "c");
+  EXPECT_EQ(parsed<ListRunsOptions>({"list", "--store", "sqlite:a"}).place.store, "sqlite:a");
+}
+
+TEST(Parse, no_command_takes_a_token_as_an_argument) {
+  const std::function<void(const CommandShape&)> look = [&](const CommandShape& shape) {
+    for (const CommandShape::Option& option : shape.options) {
+      EXPECT_NE(option.name, "--token") << shape.name;
+    }
+    for (const CommandShape& command : shape.commands) {
+      look(command);
+    }
+  };
+  look(program_shape());
 }
 
 TEST(Parse, json_is_noticed) {

@@ -11,26 +11,25 @@
 #include "cli/commands.h"
 #include "cli/fd_stream.h"
 #include "cli/parse.h"
+#include "view/words.h"
 
 namespace holdfast {
 
 namespace {
 
 // Messages of other programs, a database server's for example, may have several lines.
-std::string one_line(std::string text) {
+std::string line_of(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) {
     text.pop_back();
   }
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
+  return harmless(text);
 }
 
 int report(const Error& error, OutputForm form, std::ostream& out) {
   if (form == OutputForm::json) {
     out << R"({"error":)" << error.json() << "}\n";
   }
-  fmt::print(stderr, "holdfast: {}\n", one_line(error.text()));
+  fmt::print(stderr, "holdfast: {}\n", line_of(error.text()));
   return error_info(error.code()).exit_code;
 }
 

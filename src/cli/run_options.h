@@ -1,5 +1,5 @@
-// What the commands on runs were asked to do. `store` is empty when none was named: then it is
-// HOLDFAST_STORE, or sqlite:holdfast.db. `run` is an id, a beginning or an end of one, or latest.
+// What the commands on runs were asked to do. `run` is an id, a beginning or an end of one, or
+// latest.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/place_options.h"
+
 namespace holdfast {
 
 // A JSON text: {"a":1}, @FILE, or - for standard input; empty: {}.
 using JsonArgument = std::string;
 
 struct RunFileOptions {
-  std::string store;
+  PlaceOptions place;
   std::string file;
   JsonArgument input;
   std::string id;
@@ -27,7 +29,7 @@ struct RunFileOptions {
 };
 
 struct WorkOptions {
-  std::string store;
+  PlaceOptions place;
   std::vector<std::string> with;
   std::vector<std::string> queues;
   std::optional<std::uint64_t> threads;
@@ -36,7 +38,7 @@ struct WorkOptions {
 };
 
 struct StartRunOptions {
-  std::string store;
+  PlaceOptions place;
   std::string workflow;  // a file, or the name of a workflow the store knows
   JsonArgument input;
   std::string id;
@@ -49,7 +51,7 @@ struct StartRunOptions {
 };
 
 struct ListRunsOptions {
-  std::string store;
+  PlaceOptions place;
   std::string workflow;
   std::vector<std::string> statuses;
   std::string since;
@@ -63,19 +65,19 @@ struct ListRunsOptions {
 };
 
 struct ShowRunOptions {
-  std::string store;
+  PlaceOptions place;
   std::string run;
   std::string at;
 };
 
 struct ExplainOptions {
-  std::string store;
+  PlaceOptions place;
   std::string run;
   std::string at;
 };
 
 struct GraphOptions {
-  std::string store;
+  PlaceOptions place;
   std::string run;  // or a workflow file
   std::string at;
   bool dot = false;
@@ -84,31 +86,31 @@ struct GraphOptions {
 };
 
 struct TimelineOptions {
-  std::string store;
+  PlaceOptions place;
   std::string run;
   std::string at;
   bool events = false;
 };
 
 struct DiffOptions {
-  std::string store;
+  PlaceOptions place;
   std::string run;
   std::string from;
   std::string to;
 };
 
 struct StatusOptions {
-  std::string store;
+  PlaceOptions place;
   std::string at;
 };
 
 struct DoctorOptions {
-  std::string store;
+  PlaceOptions place;
   std::string at;
 };
 
 struct CancelRunOptions {
-  std::string store;
+  PlaceOptions place;
   std::string run;
   std::string actor;
   std::string comment;
@@ -118,7 +120,7 @@ struct CancelRunOptions {
 };
 
 struct SignalRunOptions {
-  std::string store;
+  PlaceOptions place;
   std::string run;
   std::string event;
   JsonArgument data;
@@ -131,7 +133,7 @@ struct SignalRunOptions {
 struct ResolveOptions {
   enum class Verb : std::uint8_t { resume, approve, reject };
   Verb verb = Verb::resume;
-  std::string store;
+  PlaceOptions place;
   std::string run;
   std::string step;
   std::string actor;
@@ -140,7 +142,7 @@ struct ResolveOptions {
 };
 
 struct ReplayRunOptions {
-  std::string store;
+  PlaceOptions place;
   std::string run;
   std::string from_step;
   JsonArgument input;

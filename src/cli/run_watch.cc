@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <set>
 #include <thread>
 
+#include "cli/run_outcome.h"
 #include "cli/terminal.h"
 #include "journal/history.h"
 #include "show/live_view.h"
@@ -23,28 +23,19 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTick{500};
 constexpr milliseconds kBetweenPictures{40};
 constexpr milliseconds kLongWait{60'000};
-constexpr std::size_t kLongLine = 2000;  // in a file nothing is cut off
 constexpr std::string_view kRunPrefix = "run:";
 constexpr std::string_view kDispatchPrefix = "dispatch:";
 // The end of an id tells runs apart, and commands take it for the whole.
 constexpr std::size_t kShownIdBytes = 12;
 
-// Facts that a person who waits does not need one by one.
+}  // namespace
+
 bool is_noise(const TimelineEvent& event) {
   static const std::set<std::string, std::less<>> kNoise{
       "attempt_completed", "attempt_scheduled", "command_received", "event_wait_resolved",
       "lease_extended",    "run_queued",        "step_planned",     "timer_planned"};
   return kNoise.contains(event.type);
 }
-
-// The run, or a child that it waits for.
-bool needs_somebody(const std::vector<Cause>& causes) {
-  return std::any_of(causes.begin(), causes.end(), [](const Cause& cause) {
-    return cause.reason == Reason::manual_intervention_required || needs_somebody(cause.causes);
-  });
-}
-
-}  // namespace
 
 Result<Position> before_run(Journal& journal, const RunId& run) {
   HOLDFAST_TRY(const Position head, journal.catch_up());

@@ -13,6 +13,11 @@
 
 namespace holdfast {
 
+inline constexpr std::size_t kLongLine = 2000;  // in a file nothing is cut off
+
+// Facts that a person who waits does not need one by one.
+bool is_noise(const TimelineEvent& event);
+
 // The newest position before anything about the run.
 Result<Position> before_run(Journal& journal, const RunId& run);
 

@@ -178,18 +178,7 @@ Result<void> run_command(const SimulateCommandOptions& asked, Context& context) 
     context.exit_code = tell_story(options.first_seed, options, context);
     return {};
   }
-  sim::SimulateReport report;
-  {
-    ProgressBar bar("simulating", "seeds");
-    const Progress progress = bar.progress();
-    options.progress = [&](std::uint64_t done) {
-      if (progress) {
-        progress(ProgressPoint{done, options.seeds == UINT64_MAX ? 0 : options.seeds});
-      }
-      return true;
-    };
-    report = sim::simulate(options);
-  }
+  const sim::SimulateReport report = simulate_with_bar(std::move(options));
   const std::vector<std::string> missing =
       asked.coverage ? report.coverage.missing() : std::vector<std::string>();
   context.json() ? write_report(asked, report, missing, context)

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/store.h"
 #include "cli/terminal.h"
 #include "definition/definition_fault.h"
@@ -265,6 +266,18 @@ void tell_story(const SimulateCommandOptions& asked, const sim::SimulateOptions&
 
 }  // namespace
 
+sim::SimulateReport simulate_with_bar(sim::SimulateOptions options) {
+  ProgressBar bar("simulating", "seeds");
+  const Progress progress = bar.progress();
+  options.progress = [&](std::uint64_t done) {
+    if (progress) {
+      progress(ProgressPoint{done, options.seeds == UINT64_MAX ? 0 : options.seeds});
+    }
+    return true;
+  };
+  return sim::simulate(options);
+}
+
 Result<void> simulate_file(const SimulateCommandOptions& asked, sim::SimulateOptions options,
                            Context& context) {
   HOLDFAST_TRY(const Setting setting, load(asked, context));
@@ -289,18 +302,7 @@ Result<void> simulate_file(const SimulateCommandOptions& asked, sim::SimulateOpt
     tell_story(asked, options, context);
     return {};
   }
-  sim::SimulateReport report;
-  {
-    ProgressBar bar("simulating", "seeds");
-    const Progress progress = bar.progress();
-    options.progress = [&](std::uint64_t done) {
-      if (progress) {
-        progress(ProgressPoint{done, options.seeds == UINT64_MAX ? 0 : options.seeds});
-      }
-      return true;
-    };
-    report = sim::simulate(options);
-  }
+  const sim::SimulateReport report = simulate_with_bar(std::move(options));
   const std::vector<sim::Met> met = sim::flow_coverage(*setting, report.coverage);
   context.json() ? write_report(asked, report, met, context)
                  : print_report(asked, report, met, context);

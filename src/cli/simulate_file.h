@@ -10,4 +10,7 @@ namespace holdfast {
 Result<void> simulate_file(const SimulateCommandOptions& asked, sim::SimulateOptions options,
                            Context& context);
 
+// With a bar at a terminal.
+sim::SimulateReport simulate_with_bar(sim::SimulateOptions options);
+
 }  // namespace holdfast

@@ -26,8 +26,8 @@ class Looker {
  public:
   static Result<Looker> open(const NamedStore& store, Context& context);
 
-  // A whole id, a part of one, or latest. run_not_found says where to look.
-  Result<RunId> find(const NamedStore& store, const std::string& run);
+  // A whole id, a part of one, or latest. run_not_found.
+  Result<RunId> find(const std::string& run);
 
   Journal& journal() { return *journal_; }
   Inspector inspector() { return {*journal_, *clock_}; }
@@ -46,21 +46,11 @@ Result<Engine> open_engine(const NamedStore& store, EngineOptions options);
 // The same error; its message says what to do next, too.
 Error advised(const Error& error, std::string_view advice);
 
-// Of texts on standard output.
-Style style_of(const NamedStore& store);
-// A word of a shell command, quoted when it must be.
-std::string shell_word(std::string_view text);
+// Of texts on standard output. suffix: what stands behind commands that are shown.
+Style style_of(const std::string& suffix);
 
 // What can be said of a start before a store is made for it. invalid_argument, invalid_trigger.
 Result<void> check_start(const Definition& definition, const std::string& run_id,
                          const std::string& trigger);
-// The JSON object that an argument stands for: itself, @FILE or - (standard input); {} when empty.
-Result<std::string> json_argument(std::string_view field, const std::string& argument);
-// {"customer":"ann","total":12} of customer=ann and total=12; empty when there are none.
-Result<std::string> attributes_argument(const std::vector<std::string>& attributes);
-// A time or an age, as it is now. invalid_argument.
-Result<TimeMs> time_argument(std::string_view field, const std::string& text, TimeMs now);
-// The whole file. not_found, permission_denied, invalid_argument (too long for a workflow).
-Result<std::string> read_file_argument(const std::string& file);
 
 }  // namespace holdfast

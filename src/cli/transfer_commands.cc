@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/import_file.h"
 #include "cli/terminal.h"
 #include "journal/open_journal.h"
 #include "journal/transfer.h"
@@ -65,16 +66,6 @@ Result<TransferReport> import_with_bar(std::istream& file, const std::string& st
   return import_journal(file, store, bar.progress());
 }
 
-Result<TransferReport> import_from(const ImportOptions& options) {
-  if (options.file == "-") {
-    HOLDFAST_TRY(auto file, spool_standard_input());
-    return import_with_bar(file, options.store);
-  }
-  HOLDFAST_CHECK(check_readable(options.file));
-  std::ifstream file(options.file, std::ios::binary);
-  return import_with_bar(file, options.store);
-}
-
 struct Outcome {
   std::string_view verb;
   std::string store;
@@ -114,16 +105,24 @@ bool same_place(std::string_view from, std::string_view to) {
 
 }  // namespace
 
-Result<void> run_command(const ImportOptions& options, Context& context) {
+Result<TransferReport> import_from(const std::string& path, const std::string& store) {
   // A wrong URL is told before standard input is waited for.
-  HOLDFAST_CHECK(parse_store_url(options.store));
-  auto report = import_from(options);
-  if (!report.ok()) {
-    return report.error().code() == ErrorCode::invalid_export && options.file != "-"
-               ? std::move(report).error().in(options.file)
-               : std::move(report).error();
+  HOLDFAST_CHECK(parse_store_url(store));
+  if (path == "-") {
+    HOLDFAST_TRY(auto file, spool_standard_input());
+    return import_with_bar(file, store);
   }
-  print_report({"imported", shown_url(options.store)}, report.value(), context);
+  HOLDFAST_CHECK(check_readable(path));
+  std::ifstream file(path, std::ios::binary);
+  auto report = import_with_bar(file, store);
+  return !report.ok() && report.error().code() == ErrorCode::invalid_export
+             ? std::move(report).error().in(path)
+             : std::move(report);
+}
+
+Result<void> run_command(const ImportOptions& options, Context& context) {
+  HOLDFAST_TRY(const TransferReport report, import_from(options.file, options.store));
+  print_report({"imported", shown_url(options.store)}, report, context);
   return {};
 }
 

@@ -1,11 +1,6 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
-
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "cli/workflow_schema.h"
@@ -16,51 +11,6 @@ namespace holdfast {
 namespace {
 
 constexpr std::size_t kShownFingerprint = 12;
-
-class InputFile {
- public:
-  explicit InputFile(const std::string& name)
-      : fd_(name == "-" ? STDIN_FILENO : open(name.c_str(), O_RDONLY | O_CLOEXEC)),
-        open_failure_(fd_ < 0 ? errno : 0) {}
-  ~InputFile() {
-    if (fd_ > STDIN_FILENO) {
-      close(fd_);
-    }
-  }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  // No more than shows that there is too much.
-  [[nodiscard]] Result<std::string> read_all() const {
-    if (open_failure_ != 0) {
-      return cannot_read(open_failure_);
-    }
-    std::string text;
-    std::array<char, 65536> piece;
-    while (text.size() <= kMaxSourceBytes) {
-      const ssize_t got = read(fd_, piece.data(), piece.size());
-      if (got < 0) {
-        return cannot_read(errno);
-      }
-      if (got == 0) {
-        break;
-      }
-      text.append(piece.data(), static_cast<std::size_t>(got));
-    }
-    return text;
-  }
-
- private:
-  static Error cannot_read(int failure) {
-    const ErrorCode code = failure == ENOENT   ? ErrorCode::not_found
-                           : failure == EACCES ? ErrorCode::permission_denied
-                                               : ErrorCode::invalid_argument;
-    return Error{code, fmt::format("cannot be read: {}", std::strerror(failure))};
-  }
-
-  int fd_;
-  int open_failure_;  // errno
-};
 
 // Names of files and fields may hold anything; a line stays a line, and a terminal as it is.
 std::string printable(std::string_view text) {
@@ -152,7 +102,8 @@ class CheckPrinter {
 
 // How many faults the file has.
 std::size_t check_file(const std::string& file, CheckPrinter& printer) {
-  const auto text = InputFile(file).read_all();
+  // No more than shows that there is too much.
+  const auto text = read_bytes(file, kMaxSourceBytes);
   if (!text.ok()) {
     printer.unreadable(file, text.error());
     return 1;

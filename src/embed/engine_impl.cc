@@ -6,7 +6,7 @@
 #include <array>
 
 #include "embed/built_in.h"
-#include "engine/objects.h"
+#include "embed/objects.h"
 #include "embed/step_outcome.h"
 #include "journal/open_journal.h"
 

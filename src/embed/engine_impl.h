@@ -11,7 +11,7 @@
 #include "embed/step_runner.h"
 #include "engine/inspector.h"
 #include "engine/loop.h"
-#include "engine/run_questions.h"
+#include "embed/run_questions.h"
 #include "holdfast/engine.h"
 
 namespace holdfast {

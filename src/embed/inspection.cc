@@ -3,7 +3,7 @@
 #include "embed/engine_impl.h"
 #include "embed/views.h"
 #include "engine/live_view.h"
-#include "engine/objects.h"
+#include "embed/objects.h"
 
 namespace holdfast {
 

@@ -14,6 +14,8 @@ namespace holdfast::net {
 
 namespace {
 
+constexpr int kUnavailable = 503;
+
 constexpr std::array<std::string_view, 4> kOwnHeaders{"content-length", "transfer-encoding",
                                                       "connection", "date"};
 
@@ -91,11 +93,15 @@ Response problem(const Refusal& refusal) {
       .member("status", static_cast<std::int64_t>(refusal.status))
       .member("detail", refusal.detail)
       .member("code", refusal.code)
+      .member("retry", refusal.status == kUnavailable)
       .end_object();
   Response response;
   response.status = refusal.status;
   response.content_type = "application/problem+json";
   response.body = std::move(json).take();
+  if (refusal.status == kUnavailable) {
+    response.headers.push_back({"Retry-After", "1"});
+  }
   return response;
 }
 

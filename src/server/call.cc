@@ -46,15 +46,15 @@ Form Call::form() const {
   return accept.starts_with("text/plain") ? Form::text : Form::json;
 }
 
-Style Call::style() {
+Result<Style> Call::style() {
   constexpr std::uint64_t kWidest = 1000;
+  constexpr std::uint64_t kNarrowest = 40;
   Style style;
-  const auto width = query.number("width", kWidest);
-  if (width.ok() && width.value().has_value()) {
-    style.width = std::max<std::size_t>(40, *width.value());
+  HOLDFAST_TRY(const auto width, query.number("width", kWidest));
+  if (width.has_value()) {
+    style.width = static_cast<std::size_t>(std::max(kNarrowest, *width));
   }
-  const auto colour = query.flag("colour");
-  style.colour = colour.ok() && colour.value();
+  HOLDFAST_TRY(style.colour, query.flag("colour"));
   // Shown behind commands, to those who asked with it.
   style.command_suffix = std::string(request().header("Holdfast-Command-Suffix"));
   return style;
@@ -134,6 +134,22 @@ Result<void> FieldNames::check(std::string_view object) const {
   return {};
 }
 
+Error as_argument(const Error& error) {
+  const std::string_view fields = error.field("fields");
+  return error.code() == ErrorCode::missing_fields
+             ? Error{ErrorCode::invalid_argument, "this is missing: " + std::string(fields)}.with(
+                   "field", fields)
+             : Error(error);
+}
+
+bool has_plain_query(const CallPtr& call) {
+  const Result<void> known = call->query.finish();
+  if (!known.ok()) {
+    call->fail(known.error());
+  }
+  return known.ok();
+}
+
 void read(const CallPtr& call, std::function<Result<void>()> work) {
   const Result<void> taken = call->service.readers.run([call, work = std::move(work)] {
     const Result<void> done = work();
@@ -147,12 +163,13 @@ void read(const CallPtr& call, std::function<Result<void>()> work) {
 }
 
 void look(const CallPtr& call, std::function<Result<std::string>(Answers&)> view) {
-  const Style style = call->style();
-  if (const Result<void> known = call->query.finish(); !known.ok()) {
+  const auto wanted = call->style();
+  const Result<void> known = wanted.ok() ? call->query.finish() : Result<void>(wanted.error());
+  if (!known.ok()) {
     call->fail(known.error());
     return;
   }
-  read(call, [call, style, view = std::move(view)]() -> Result<void> {
+  read(call, [call, style = wanted.value(), view = std::move(view)]() -> Result<void> {
     Answers answers(call->service.loop.journal(), call->service.clock, call->form(), style);
     HOLDFAST_TRY(std::string text, view(answers));
     if (call->form() == Form::text) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "embed/run_questions.h"
 #include "engine/loop.h"
-#include "engine/run_questions.h"
 #include "net/http_server.h"
 #include "server/caller.h"
 #include "server/query.h"
@@ -36,8 +36,8 @@ class Call {
   [[nodiscard]] const net::Request& request() const { return exchange->request(); }
   // What the caller wants to see: JSON unless it asks for text.
   [[nodiscard]] Form form() const;
-  // Of texts, from the query: width and colour. Call it before query.finish().
-  Style style();
+  // Of texts, from the query: width and colour.
+  Result<Style> style();
 
   void answer(net::Response response);
   void answer_json(std::string_view json, int status = 200);
@@ -73,20 +73,29 @@ class FieldNames {
   std::vector<std::string_view> names_;
 };
 
+// What is missing or of another type, as an error of whoever asks: invalid_argument.
+Error as_argument(const Error& error);
+
 template <HasFields T>
 Result<T> read_object(std::string_view object) {
   T value;
   FieldNames names;
   T::visit(value, names);
   HOLDFAST_CHECK(names.check(object));
-  return from_json<T>(object);
+  auto read = from_json<T>(object);
+  return read.ok() ? std::move(read) : Result<T>(as_argument(read.error()));
 }
 
+// And of the query: what was not asked for by then is not known here.
 template <HasFields T>
 Result<T> read_body(const Call& call) {
+  HOLDFAST_CHECK(call.query.finish());
   HOLDFAST_TRY(const JsonText body, json_body(call));
   return read_object<T>(body.view());
 }
+
+// For operations whose query says nothing. False: the call was answered.
+bool has_plain_query(const CallPtr& call);
 
 // Asks the loop; a refusal is the answer of the call.
 template <typename T>

@@ -213,12 +213,12 @@ void store_status_now(const CallPtr& call) {
 
 void doctor_now(const CallPtr& call) {
   const auto at = at_of(*call);
-  const Style style = call->style();
-  const Result<void> known = call->query.finish();
-  if (!at.ok() || !known.ok()) {
-    return call->fail(at.ok() ? known.error() : at.error());
+  const auto wanted = at.ok() ? call->style() : Result<Style>(at.error());
+  const Result<void> known = wanted.ok() ? call->query.finish() : Result<void>(wanted.error());
+  if (!known.ok()) {
+    return call->fail(known.error());
   }
-  read(call, [call, at = at.value(), style]() -> Result<void> {
+  read(call, [call, at = at.value(), style = wanted.value()]() -> Result<void> {
     Answers answers(call->service.loop.journal(), call->service.clock, call->form(), style);
     HOLDFAST_TRY(auto diagnosed, answers.doctor(at));
     net::Response response;

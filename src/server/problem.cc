@@ -24,12 +24,13 @@ bool is_own_member(std::string_view name) {
 
 }  // namespace
 
-JsonText problem_json(const Error& error) {
+JsonText problem_json(const Error& error, int status) {
   const ErrorInfo& info = error_info(error.code());
   JsonWriter json;
   json.begin_object();
   json.member("type", "https://holdfast.dev/errors/" + std::string(info.name));
-  json.member("title", info.line).member("status", static_cast<std::int64_t>(info.http_status));
+  json.member("title", info.line)
+      .member("status", std::int64_t{status == 0 ? info.http_status : status});
   json.member("detail", error.text()).member("code", info.name);
   json.member("retry", error.what_next() == WhatNext::retry);
   for (const auto& [name, value] : error.fields()) {
@@ -48,11 +49,11 @@ JsonText problem_json(const Error& error) {
   return std::move(json).take_text();
 }
 
-net::Response problem_response(const Error& error) {
+net::Response problem_response(const Error& error, int status) {
   net::Response response;
-  response.status = error_info(error.code()).http_status;
+  response.status = status == 0 ? error_info(error.code()).http_status : status;
   response.content_type = "application/problem+json";
-  response.body = std::string(problem_json(error).view());
+  response.body = std::string(problem_json(error, status).view());
   if (error.code() == ErrorCode::unauthenticated) {
     response.headers.push_back({"WWW-Authenticate", "Bearer"});
   }

@@ -9,7 +9,8 @@ namespace holdfast {
 
 // {"type","title","status","detail","code","retry", and the fields of the error}. Faults of a
 // definition come as a list.
-JsonText problem_json(const Error& error);
-net::Response problem_response(const Error& error);
+// status: another one than the code has; 0: that one.
+JsonText problem_json(const Error& error, int status = 0);
+net::Response problem_response(const Error& error, int status = 0);
 
 }  // namespace holdfast

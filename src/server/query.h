@@ -32,7 +32,8 @@ class Query {
   explicit Query(std::vector<net::Header> members) : members_(std::move(members)) {}
 
   std::vector<net::Header> members_;
-  std::set<std::string, std::less<>> known_;
+  // How an answer is to look may be said everywhere.
+  std::set<std::string, std::less<>> known_{"width", "colour"};
 };
 
 }  // namespace holdfast

@@ -54,7 +54,8 @@ constexpr std::array kRoutes{
     get("/v1/runs/{run}/timeline", "get_timeline", timeline_run),
     get("/v1/runs/{run}/diff", "diff_run", diff_run),
     get("/v1/runs/{run}/facts", "get_facts", facts_of_run),
-    get("/v1/runs/{run}/outcome", "get_outcome", get_outcome),
+    Route{"GET", "/v1/runs/{run}/outcome", "get_outcome", Door::permitted, Permission::start,
+          Reach::own, get_outcome},
     get("/v1/runs/{run}/events", "stream_run_events", stream_run_events),
     post("/v1/runs/{run}/cancel", "cancel_run", Permission::steer, cancel_run),
     post("/v1/runs/{run}/signal", "signal_run", Permission::start, signal_run),
@@ -103,6 +104,9 @@ std::string_view take_part(std::string_view& path) {
 // The arguments, if the path is of this form.
 std::optional<std::vector<std::string>> match(std::string_view form, std::string_view path) {
   std::vector<std::string> arguments;
+  if (path.ends_with('/')) {
+    return std::nullopt;
+  }
   while (!form.empty() && !path.empty()) {
     const std::string_view wanted = take_part(form);
     const std::string_view given = take_part(path);

@@ -149,15 +149,35 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
     } else if (!live.value() || patience.count() == 0) {
       leave([&] { answer_stored(); });
     } else {
-      const std::scoped_lock lock(mutex_);
-      if (!over_) {
-        alarm_ = service().alarm.after(patience, [self = shared_from_this()] { self->give_up(); });
-        call_->exchange->when_gone([weak = weak_from_this()] {
-          if (const auto self = weak.lock()) {
-            self->give_up();
-          }
-        });
+      wait(patience);
+    }
+  }
+
+  // Until the time is over, nobody is there any more, or the server is stopped.
+  void wait(std::chrono::milliseconds patience) {
+    const auto give_up = [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) {
+        self->give_up();
       }
+    };
+    {
+      const std::scoped_lock lock(mutex_);
+      if (over_) {
+        return;
+      }
+      alarm_ = service().alarm.after(patience, give_up);
+    }
+    // Either may call at once.
+    call_->exchange->when_gone(give_up);
+    const Waiters::Ticket ticket = service().waiters.add(give_up);
+    bool over = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      waiter_ = ticket;
+      over = over_;
+    }
+    if (over) {
+      service().waiters.remove(ticket);
     }
   }
 
@@ -196,6 +216,7 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
     if (alarm_.has_value()) {
       service().alarm.cancel(*alarm_);
     }
+    service().waiters.remove(waiter_);
     return !std::exchange(over_, true);
   }
 
@@ -232,6 +253,7 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
   RunWaits::Ticket ticket_ = 0;  // of the loop
   std::mutex mutex_;
   std::optional<Alarm::Ticket> alarm_;
+  Waiters::Ticket waiter_ = 0;
   bool over_ = false;
 };
 

@@ -11,9 +11,9 @@ constexpr int kMethodNotAllowed = 405;
 // For those who came without being asked in.
 void turn_away(Service& service, const net::ExchangePtr& exchange, std::string_view operation,
                const Error& error) {
-  net::Response response = problem_response(error);
-  if (const std::string_view allowed = error.field("allowed"); !allowed.empty()) {
-    response.status = kMethodNotAllowed;
+  const std::string_view allowed = error.field("allowed");
+  net::Response response = problem_response(error, allowed.empty() ? 0 : kMethodNotAllowed);
+  if (!allowed.empty()) {
     response.headers.push_back({"Allow", std::string(allowed)});
   }
   service.metrics.answered(operation, response.status, 0);

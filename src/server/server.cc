@@ -125,6 +125,7 @@ class RunningServer final : public Server {
         .readers = Readers(options.readers, kMostReadersWait),
         .workers = {},
         .polls = {},
+        .waiters = {},
         .events = EventFeed(loop_->journal(), log_),
         .version = options.version,
         .store = options.shown_store,
@@ -153,6 +154,7 @@ class RunningServer final : public Server {
     if (service_ != nullptr) {
       service_->draining = true;
       service_->polls.end_all();
+      service_->waiters.end_all();
       service_->events.stop();
     }
     if (http_ != nullptr) {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "embed/run_questions.h"
 #include "engine/loop.h"
-#include "engine/run_questions.h"
 #include "net/http_server.h"
 #include "server/alarm.h"
 #include "server/caller.h"
@@ -15,6 +15,7 @@
 #include "server/polls.h"
 #include "server/readers.h"
 #include "server/server_log.h"
+#include "server/waiters.h"
 #include "server/worker_list.h"
 
 namespace holdfast {
@@ -33,6 +34,7 @@ struct Service {
   Readers readers;
   WorkerList workers;
   Polls polls;
+  Waiters waiters;
   EventFeed events;
   std::string version;
   std::string store;  // without its secrets

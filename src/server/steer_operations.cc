@@ -122,10 +122,11 @@ void steer(const CallPtr& call, const RunId& run, std::string did, const Questio
     Explanation why;
     Position before;
   };
-  const Style style = call->style();
-  if (const Result<void> known = call->query.finish(); !known.ok()) {
-    return call->fail(known.error());
+  const auto wanted = call->style();
+  if (!wanted.ok()) {
+    return call->fail(wanted.error());
   }
+  const Style style = wanted.value();
   const Question<Steered> both = [run, question](Turn& turn) -> Result<Steered> {
     HOLDFAST_CHECK(question(turn));
     HOLDFAST_TRY(Explanation why, explain_in_turn(turn, run));

@@ -20,6 +20,9 @@ namespace {
 // --- queues and workers
 
 void answer_queues(const CallPtr& call, const std::string& only) {
+  if (!has_plain_query(call)) {
+    return;
+  }
   ask<std::vector<QueueView>>(
       call,
       [only](Turn& turn) -> Result<std::vector<QueueView>> { return queue_views(turn, only); },
@@ -119,6 +122,9 @@ void list_queues(const CallPtr& call) { answer_queues(call, ""); }
 void get_queue(const CallPtr& call) { answer_queues(call, call->arguments.front()); }
 
 void list_workers(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
   ask<std::vector<LeaseView>>(
       call, [](Turn& turn) -> Result<std::vector<LeaseView>> { return lease_views(turn); },
       [call](const std::vector<LeaseView>& leases) {
@@ -128,6 +134,9 @@ void list_workers(const CallPtr& call) {
 }
 
 void list_approvals(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
   ask<std::vector<OpenWait>>(
       call,
       [](Turn& turn) -> Result<std::vector<OpenWait>> {
@@ -151,6 +160,9 @@ void list_approvals(const CallPtr& call) {
 }
 
 void list_tokens(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
   const auto tokens = call->service.loop.tokens();
   JsonWriter json;
   json.begin_object().key("tokens").begin_array();
@@ -195,6 +207,9 @@ void create_token(const CallPtr& call) {
 }
 
 void revoke_token(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
   const std::string id = call->arguments.front();
   ask<Done>(
       call,
@@ -213,6 +228,10 @@ void revoke_token(const CallPtr& call) {
       });
 }
 
-void get_backup(const CallPtr& call) { stream_backup(call); }
+void get_backup(const CallPtr& call) {
+  if (has_plain_query(call)) {
+    stream_backup(call);
+  }
+}
 
 }  // namespace holdfast

@@ -116,6 +116,12 @@ struct Listening {
   EventPlace after;
 };
 
+Error no_place(const std::string& place) {
+  return Error{ErrorCode::invalid_argument,
+               "there is no place " + place + " in the journal; 0 is its beginning"}
+      .with("field", "after");
+}
+
 Result<Listening> listening_of(Call& call) {
   Listening wanted;
   for (const std::string& kind : call.query.list("kind")) {
@@ -144,24 +150,37 @@ Result<Listening> listening_of(Call& call) {
     return wanted;
   }
   const auto place = EventPlace::parse(after);
-  if (!place.has_value() || call.service.events.head() < place->position) {
-    return Error{ErrorCode::invalid_argument,
-                 "there is no place " + after + " in the journal; 0 is its beginning"}
-        .with("field", "after");
+  if (!place.has_value()) {
+    return no_place(after);
   }
   wanted.after = *place;
   return wanted;
+}
+
+void begin_stream(const CallPtr& call, const Listening& wanted) {
+  net::Response head;
+  head.content_type = "text/event-stream";
+  head.headers.push_back({"Cache-Control", "no-store"});
+  call->service.events.listen(call->exchange->stream(std::move(head)), wanted.filter, wanted.after,
+                              [call] { call->note(200); });
 }
 
 void stream(const CallPtr& call, const Listening& wanted) {
   if (call->service.draining) {
     return call->fail(Error{ErrorCode::unavailable, "the server is being stopped"});
   }
-  net::Response head;
-  head.content_type = "text/event-stream";
-  head.headers.push_back({"Cache-Control", "no-store"});
-  call->service.events.listen(call->exchange->stream(std::move(head)), wanted.filter, wanted.after,
-                              [call] { call->note(200); });
+  if (wanted.after.position <= call->service.events.head()) {
+    return begin_stream(call, wanted);
+  }
+  // Another server may have told of it that has seen more than this one.
+  read(call, [call, wanted]() -> Result<void> {
+    HOLDFAST_TRY(const StoreState state, call->service.loop.journal().log().refresh());
+    if (state.head < wanted.after.position) {
+      return no_place(std::to_string(wanted.after.position.value));
+    }
+    begin_stream(call, wanted);
+    return {};
+  });
 }
 
 }  // namespace
@@ -183,6 +202,9 @@ void get_readiness(const CallPtr& call) {
 void get_openapi(const CallPtr& call) { call->answer_json(kOpenapiDocument); }
 
 void get_metrics(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
   ask<Gauges>(
       call,
       [](Turn& turn) -> Result<Gauges> {
@@ -203,6 +225,9 @@ void get_metrics(const CallPtr& call) {
 }
 
 void get_server(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
   Service& service = call->service;
   JsonWriter json;
   json.begin_object().member("version", service.version).member("store", service.store);

@@ -5,6 +5,7 @@
 #include "data/path.h"
 #include "engine/worker_pool.h"
 #include "server/call.h"
+#include "server/late_reports.h"
 #include "server/operations.h"
 #include "server/problem.h"
 #include "server/work_answers.h"
@@ -79,8 +80,9 @@ struct Waiting {
   CallPtr call;
   PollWish wish;
   std::chrono::milliseconds patience{0};
-  // What the answer begins with, when reports came with the wish.
+  // What the answer begins with, when reports came with the wish; or why they are not stored.
   std::string results = {};
+  std::optional<Error> failure = std::nullopt;
 };
 using WaitingPtr = std::shared_ptr<Waiting>;
 
@@ -112,7 +114,9 @@ PollPtr poll_for(const WaitingPtr& waiting) {
                                  }
                                }
                                service.workers.polled(waiting->wish.worker.id, service.clock.now());
-                               if (given.ok()) {
+                               if (waiting->failure.has_value()) {
+                                 waiting->call->fail(*waiting->failure);
+                               } else if (given.ok()) {
                                  give(*waiting, given.value());
                                } else {
                                  waiting->call->fail(given.error());
@@ -122,17 +126,17 @@ PollPtr poll_for(const WaitingPtr& waiting) {
   service.workers.polls(waiting->wish.worker, waiting->wish.skills->queues,
                         waiting->wish.skills->handlers, service.clock.now());
   if (waiting->patience.count() > 0) {
-    const std::scoped_lock lock(ends->mutex);
-    ends->alarm = service.alarm.after(waiting->patience, [weak = std::weak_ptr(poll)] {
+    const auto end = [weak = std::weak_ptr(poll)] {
       if (const PollPtr known = weak.lock()) {
         known->end();
       }
-    });
-    waiting->call->exchange->when_gone([weak = std::weak_ptr(poll)] {
-      if (const PollPtr known = weak.lock()) {
-        known->end();
-      }
-    });
+    };
+    {
+      const std::scoped_lock lock(ends->mutex);
+      ends->alarm = service.alarm.after(waiting->patience, end);
+    }
+    // May call at once.
+    waiting->call->exchange->when_gone(end);
   }
   return poll;
 }
@@ -174,9 +178,6 @@ void ask_again(const WaitingPtr& waiting) {
   before->end();
 }
 
-// What was reported, in the same order.
-using Judgements = std::vector<std::optional<Error>>;
-
 Question<Judgements> judgement_of(std::vector<Report> reports) {
   auto outcomes = std::make_shared<std::vector<std::pair<ClaimProof, HandlerOutcome>>>();
   for (const Report& report : reports) {
@@ -205,21 +206,31 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish
   waiting->wish = std::move(wish);
   const auto reports = std::make_shared<const std::vector<Report>>(body.reports);
   if (body.claim->again) {
-    ask<Judgements>(call, judgement_of(*reports), [waiting, reports](const Judgements& judged) {
-      waiting->results = results_text(*reports, judged);
-      ask_again(waiting);
-    });
+    ask<Judgements>(
+        call, judgement_of(*reports), [call, waiting, reports](const Judgements& judged) {
+          with_late_reports(call, reports, judged, [waiting, reports](const Judgements& corrected) {
+            waiting->results = results_text(*reports, corrected);
+            ask_again(waiting);
+          });
+        });
     return;
   }
   const PollPtr poll = poll_for(waiting);
   std::vector<Loop::Request> requests;
-  requests.push_back({.command = std::make_shared<Ask<Judgements>>(
-                          judgement_of(*reports), [waiting, reports, poll](const auto& judged) {
-                            if (judged.ok()) {
-                              waiting->results = results_text(*reports, judged.value());
-                            }
-                            poll->end();
-                          })});
+  requests.push_back(
+      {.command = std::make_shared<Ask<Judgements>>(
+           judgement_of(*reports), [call, waiting, reports, poll](const auto& judged) {
+             if (!judged.ok()) {
+               waiting->failure = judged.error();
+               poll->end();
+               return;
+             }
+             with_late_reports(call, reports, judged.value(),
+                               [waiting, reports, poll](const Judgements& corrected) {
+                                 waiting->results = results_text(*reports, corrected);
+                                 poll->end();
+                               });
+           })});
   for (Loop::Request& request : poll->requests()) {
     requests.push_back(std::move(request));
   }
@@ -276,7 +287,10 @@ void report_work(const CallPtr& call) {
   }
   const auto reports = std::make_shared<const std::vector<Report>>(std::move(body.value().reports));
   ask<Judgements>(call, judgement_of(*reports), [call, reports](const Judgements& judged) {
-    call->answer_json(claim_answer(results_text(*reports, judged), {}, call->service.draining));
+    with_late_reports(call, reports, judged, [call, reports](const Judgements& corrected) {
+      call->answer_json(
+          claim_answer(results_text(*reports, corrected), {}, call->service.draining));
+    });
   });
 }
 
@@ -284,6 +298,12 @@ void heartbeat_work(const CallPtr& call) {
   auto body = read_body<HeartbeatBody>(*call);
   if (!body.ok()) {
     return call->fail(body.error());
+  }
+  if (const Result<void> worker = check_worker(body.value().worker); !worker.ok()) {
+    return call->fail(worker.error());
+  }
+  if (body.value().claims.size() > kMostAtOnce) {
+    return call->fail(bad_field("claims", "at most 1000 claims fit into one call"));
   }
   call->service.workers.seen(body.value().worker, call->service.clock.now());
   const auto beats = std::make_shared<const std::vector<Beat>>(std::move(body.value().claims));
@@ -317,6 +337,9 @@ void start_child_run(const CallPtr& call) {
     return call->fail(parsed.error());
   }
   const ChildBody& body = parsed.value();
+  if (const Result<void> worker = check_worker(body.worker); !worker.ok()) {
+    return call->fail(worker.error());
+  }
   StartChild command;
   command.child_key = body.key;
   command.queue = body.queue;

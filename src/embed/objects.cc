@@ -1,4 +1,4 @@
-#include "engine/objects.h"
+#include "embed/objects.h"
 
 namespace holdfast {
 

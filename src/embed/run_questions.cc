@@ -1,6 +1,6 @@
-#include "engine/run_questions.h"
+#include "embed/run_questions.h"
 
-#include "engine/objects.h"
+#include "embed/objects.h"
 
 namespace holdfast {
 

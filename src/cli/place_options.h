@@ -1,0 +1,16 @@
+// Where a command works, as it was asked for: a store, or a server that has one. Named by options
+// or by the environment; see cli/place.h.
+#pragma once
+
+#include <string>
+
+namespace holdfast {
+
+struct PlaceOptions {
+  std::string store = {};       // URL; empty: none was named
+  std::string server = {};      // URL; empty: none was named
+  std::string token_file = {};  // what is in it proves who we are to the server
+  std::string tls_ca = {};      // PEM: the authorities that a server must be known by
+};
+
+}  // namespace holdfast

@@ -1,0 +1,206 @@
+// Client against the real server: what a program of its own sees when the engine is elsewhere.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "holdfast/client.h"
+#include "holdfast/json.h"
+#include "server/server.h"
+#include "tests/support/temp_dir.h"
+
+namespace holdfast {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ClientServer : public testing::Test {
+ protected:
+  void SetUp() override { start("127.0.0.1:0"); }
+
+  void start(const std::string& listen) {
+    ServerOptions options;
+    options.store = "sqlite:" + dir_.file("store.db");
+    options.shown_store = options.store;
+    options.http.listen = {listen};
+    auto started = Server::start(options, clock_, random_, log_);
+    ASSERT_TRUE(started.ok()) << started.error().text();
+    server_ = std::move(started).value();
+    url_ = server_->urls().front();
+  }
+  // The same store at the same address.
+  void restart() {
+    server_->stop(seconds(5));
+    server_ = nullptr;
+    start(url_.substr(url_.find("//") + 2));
+  }
+  Client connect(const ClientOptions& options = {}) {
+    auto client = Client::connect(url_, options);
+    EXPECT_TRUE(client.ok()) << client.error().text();
+    return std::move(client).value();
+  }
+
+  TempDir dir_;
+  SystemClock clock_;
+  SystemRandom random_;
+  ServerLog log_{clock_, LogLevel::error, LogForm::text, [](std::string_view) {}};
+  std::unique_ptr<Server> server_;
+  std::string url_;
+};
+
+// Works until it is destroyed.
+class Working {
+ public:
+  explicit Working(Client& client, std::size_t threads = 2)
+      : result_(std::async(std::launch::async, [this, &client, threads] {
+          return client.work(threads, stop_.get_token());
+        })) {}
+  ~Working() {
+    stop_.request_stop();
+    const auto ended = result_.get();
+    EXPECT_TRUE(ended.ok()) << ended.error().text();
+  }
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
+
+ private:
+  std::stop_source stop_;
+  std::future<Result<void>> result_;
+};
+
+Workflow two_steps() {
+  return Workflow("order").version("1").step("charge").step("ship", {.after = {"charge"}});
+}
+
+TEST_F(ClientServer, a_program_registers_starts_works_and_waits_as_with_an_engine) {
+  Client client = connect();
+  ASSERT_TRUE(client.register_workflow(two_steps()).ok());
+  std::atomic<int> calls = 0;
+  for (const char* name : {"charge", "ship"}) {
+    ASSERT_TRUE(client
+                    .register_handler(name,
+                                      [&, name](StepContext& context, std::string_view) {
+                                        ++calls;
+                                        EXPECT_EQ(context.step(), name);
+                                        return StepResult::ok(JsonObject().add(name, 1).text());
+                                      })
+                    .ok());
+  }
+  const Working working(client);
+  const auto started = client.start("order", R"({"total":12})");
+  ASSERT_TRUE(started.ok()) << started.error().text();
+  const auto view = client.wait(started.value().run_id, seconds(30));
+  ASSERT_TRUE(view.ok()) << view.error().text();
+  EXPECT_EQ(view.value().status, "completed");
+  EXPECT_EQ(view.value().result, R"({"total":12,"charge":1,"ship":1})");
+  EXPECT_EQ(view.value().steps.size(), 2U);
+  EXPECT_EQ(calls, 2);
+  const auto why = client.explain(started.value().run_id);
+  ASSERT_TRUE(why.ok()) << why.error().text();
+  EXPECT_EQ(why.value().reason, "terminal");
+  const auto page = client.list({.workflow = "order"});
+  ASSERT_TRUE(page.ok()) << page.error().text();
+  EXPECT_EQ(page.value().runs.size(), 1U);
+}
+
+TEST_F(ClientServer, errors_are_those_of_an_engine) {
+  Client client = connect();
+  EXPECT_EQ(client.start("nothing").error().code(), ErrorCode::unknown_workflow);
+  EXPECT_EQ(client.inspect("0192aaaa-0000-7000-8000-000000000000").error().code(),
+            ErrorCode::run_not_found);
+  ASSERT_TRUE(client.register_workflow(two_steps()).ok());
+  const auto run = client.start("order", "{}", {.idempotency_key = "k"});
+  ASSERT_TRUE(run.ok());
+  EXPECT_FALSE(run.value().existed);
+  EXPECT_TRUE(client.start("order", "{}", {.idempotency_key = "k"}).value().existed);
+  EXPECT_EQ(client.start("order", R"({"a":1})", {.idempotency_key = "k"}).error().code(),
+            ErrorCode::idempotency_conflict);
+  EXPECT_EQ(client.approve(run.value().run_id, {.actor = "ann"}).error().code(),
+            ErrorCode::invalid_transition);
+  ASSERT_TRUE(client.cancel(run.value().run_id).ok());
+  EXPECT_EQ(client.inspect(run.value().run_id).value().status, "cancelled");
+}
+
+TEST_F(ClientServer, exec_steps_of_a_workflow_are_carried_out) {
+  Client client = connect();
+  ASSERT_TRUE(client
+                  .register_workflow(Workflow("shell").version("1").exec(
+                      "say", std::vector<std::string>{"sh", "-c", "echo '{\"said\":1}'"}))
+                  .ok());
+  const Working working(client);
+  const auto run = client.start("shell");
+  ASSERT_TRUE(run.ok());
+  const auto view = client.wait(run.value().run_id, seconds(30));
+  ASSERT_TRUE(view.ok()) << view.error().text();
+  EXPECT_EQ(view.value().status, "completed") << view.value().json;
+  EXPECT_EQ(view.value().result, R"({"said":1})");
+}
+
+TEST_F(ClientServer, every_step_is_done_once_while_the_server_is_restarted) {
+  Client client = connect();
+  ASSERT_TRUE(client.register_workflow(two_steps()).ok());
+  std::mutex mutex;
+  std::map<std::string, int> done;  // by run and step
+  for (const char* name : {"charge", "ship"}) {
+    ASSERT_TRUE(client
+                    .register_handler(name,
+                                      [&](StepContext& context, std::string_view) {
+                                        const std::scoped_lock lock(mutex);
+                                        ++done[context.run_id() + context.step()];
+                                        return StepResult::ok();
+                                      })
+                    .ok());
+  }
+  constexpr int kRuns = 300;
+  std::vector<std::string> runs;
+  {
+    const Working working(client, 4);
+    for (int i = 0; i < kRuns; ++i) {
+      const auto started = client.start("order");
+      ASSERT_TRUE(started.ok()) << started.error().text();
+      runs.push_back(started.value().run_id);
+      if (i == kRuns / 3 || i == 2 * kRuns / 3) {
+        restart();
+      }
+    }
+    for (const std::string& run : runs) {
+      const auto view = client.wait(run, seconds(60));
+      ASSERT_TRUE(view.ok()) << view.error().text();
+      EXPECT_EQ(view.value().status, "completed");
+    }
+  }
+  EXPECT_EQ(done.size(), 2U * kRuns);
+  for (const auto& [key, times] : done) {
+    EXPECT_EQ(times, 1) << key << ": a server that stops in order loses no claim";
+  }
+}
+
+TEST_F(ClientServer, a_cancelled_run_stops_its_handler) {
+  Client client = connect();
+  ASSERT_TRUE(
+      client.register_workflow(Workflow("slow").version("1").step("wait", {.lease = seconds(1)}))
+          .ok());
+  std::promise<std::string> begun;
+  std::promise<void> stopped;
+  ASSERT_TRUE(client
+                  .register_handler("wait",
+                                    [&](StepContext& context, std::string_view) {
+                                      std::promise<void> asked;
+                                      const std::stop_callback callback(context.stop(),
+                                                                        [&] { asked.set_value(); });
+                                      begun.set_value(context.run_id());
+                                      asked.get_future().wait();
+                                      stopped.set_value();
+                                      return StepResult::ok();
+                                    })
+                  .ok());
+  const Working working(client);
+  const auto started = client.start("slow");
+  ASSERT_TRUE(started.ok()) << started.error().text();
+  ASSERT_TRUE(client.cancel(begun.get_future().get()).ok());
+  EXPECT_EQ(stopped.get_future().wait_for(seconds(30)), std::future_status::ready);
+}
+
+}  // namespace
+}  // namespace holdfast
