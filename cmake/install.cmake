@@ -6,8 +6,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # The archives of the rooms, joined: programs link one file and need not know the rooms.
-set(rooms base data log journal dispatch access definition workflow view cron yaml builtin engine embed
-  client)
+set(rooms base data log journal dispatch access definition workflow view cron yaml builtin engine
+  embed client)
 set(joined "${CMAKE_BINARY_DIR}/lib/libholdfast.a")
 set(script "CREATE ${joined}\n")
 set(archives)

@@ -118,30 +118,6 @@ Result<JsonText> json_body(const Call& call) {
   return json;
 }
 
-Result<void> FieldNames::check(std::string_view object) const {
-  JsonSlicer slicer(object);
-  while (const auto member = slicer.next()) {
-    if (std::find(names_.begin(), names_.end(), member->name) == names_.end()) {
-      std::string known;
-      for (const std::string_view name : names_) {
-        known += (known.empty() ? "" : ", ") + std::string(name);
-      }
-      return Error{ErrorCode::invalid_argument,
-                   "there is no member " + std::string(member->name) + " here; there are: " + known}
-          .with("field", member->name);
-    }
-  }
-  return {};
-}
-
-Error as_argument(const Error& error) {
-  const std::string_view fields = error.field("fields");
-  return error.code() == ErrorCode::missing_fields
-             ? Error{ErrorCode::invalid_argument, "this is missing: " + std::string(fields)}.with(
-                   "field", fields)
-             : Error(error);
-}
-
 bool has_plain_query(const CallPtr& call) {
   const Result<void> known = call->query.finish();
   if (!known.ok()) {

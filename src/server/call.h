@@ -15,6 +15,7 @@
 #include "server/caller.h"
 #include "server/query.h"
 #include "server/routes.h"
+#include "server/strict_body.h"
 #include "show/answers.h"
 
 namespace holdfast {
@@ -54,37 +55,6 @@ using CallPtr = std::shared_ptr<Call>;
 // The body as a JSON object; {} when there is none. invalid_argument when it says to be something
 // else; invalid_json.
 Result<JsonText> json_body(const Call& call);
-
-// The names a struct knows.
-class FieldNames {
- public:
-  template <typename T>
-  void required(std::string_view name, const T& /*value*/) {
-    names_.push_back(name);
-  }
-  template <typename T>
-  void optional(std::string_view name, const T& /*value*/) {
-    names_.push_back(name);
-  }
-  // invalid_argument names a member of the object that is none of them.
-  [[nodiscard]] Result<void> check(std::string_view object) const;
-
- private:
-  std::vector<std::string_view> names_;
-};
-
-// What is missing or of another type, as an error of whoever asks: invalid_argument.
-Error as_argument(const Error& error);
-
-template <HasFields T>
-Result<T> read_object(std::string_view object) {
-  T value;
-  FieldNames names;
-  T::visit(value, names);
-  HOLDFAST_CHECK(names.check(object));
-  auto read = from_json<T>(object);
-  return read.ok() ? std::move(read) : Result<T>(as_argument(read.error()));
-}
 
 // And of the query: what was not asked for by then is not known here.
 template <HasFields T>

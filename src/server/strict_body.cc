@@ -1,0 +1,66 @@
+#include "server/strict_body.h"
+
+#include <algorithm>
+
+namespace holdfast {
+
+namespace {
+
+std::string inside(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : path + "." + std::string(name);
+}
+
+Error unknown_member(const std::string& path, const std::string& known) {
+  return Error{ErrorCode::invalid_argument, "there is no member " + path + "; there are: " + known}
+      .with("field", path);
+}
+
+// An object, or each of a list of objects.
+Result<void> check_inside(std::string_view slice, const std::string& path,
+                          KnownMembers::Check check, KnownMembers::Look look) {
+  if (slice.starts_with('{')) {
+    return check(slice, path, look);
+  }
+  if (slice.starts_with('[')) {
+    JsonSlicer items(slice);
+    for (std::size_t i = 0; const auto item = items.next(); ++i) {
+      if (item->value.starts_with('{')) {
+        HOLDFAST_CHECK(check(item->value, path + "[" + std::to_string(i) + "]", look));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> KnownMembers::check(std::string_view object, const std::string& path,
+                                 Look look) const {
+  JsonSlicer slicer(object);
+  while (const auto member = slicer.next()) {
+    const auto known = std::find_if(members_.begin(), members_.end(), [&](const Member& other) {
+      return other.name == member->name;
+    });
+    if (known == members_.end()) {
+      std::string names;
+      for (const Member& other : members_) {
+        names += (names.empty() ? "" : ", ") + std::string(other.name);
+      }
+      return unknown_member(inside(path, member->name), names);
+    }
+    if (known->inside != nullptr) {
+      HOLDFAST_CHECK(check_inside(member->value, inside(path, member->name), known->inside, look));
+    }
+  }
+  return {};
+}
+
+Error as_argument(const Error& error, const std::string& path) {
+  const std::string fields = inside(path, error.field("fields"));
+  const bool missing = error.code() == ErrorCode::missing_fields;
+  return Error{ErrorCode::invalid_argument,
+               (missing ? "this is missing: " : "this has another type: ") + fields}
+      .with("field", fields);
+}
+
+}  // namespace holdfast
