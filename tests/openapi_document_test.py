@@ -170,6 +170,26 @@ class DocumentTest(cli.CliTest):
                     self.assertEqual(operation.answer_faults(answer), [], operation.id)
         self.assertGreater(tried, 500)
 
+    def test_query_parameters_are_those_of_the_document(self):
+        """Others are refused, and so are values that the document refuses. No stream is begun."""
+        client = self.running().client()
+        for operation in self.document.operations.values():
+            if operation.spec.get("security") == []:
+                continue  # open to all, and without arguments
+            media = operation.spec.get("requestBody", {"content": {}})["content"]
+            body = media["application/json"]["example"] if media else None
+            arguments = {name: NO_RUN for name in re.findall(r"{(\w+)}", operation.path)}
+            wrong = [("nonsense", "1")] + [
+                (one["name"], value) for one in operation.parameters if one["in"] == "query"
+                for value in ("-1", "x", "99999999999999999999", "1.5")
+                if operation.parameter_faults("query", {one["name"]: value})]
+            for name, value in wrong:
+                answer = client.call(operation.method, operation.url(arguments), body,
+                                     query={name: value})
+                self.assertEqual((answer.status, answer.code), (400, "invalid_argument"),
+                                 (operation.id, name, value))
+                self.assertEqual(answer.json()["field"], name)
+
     @staticmethod
     def is_object(body, path):
         for name in path:

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -121,7 +123,22 @@ void ReactorServer::stop_threads() {
 
 }  // namespace
 
+namespace {
+
+// Connections are files, and the usual limit is for programs that have few.
+void allow_files(std::size_t connections) {
+  constexpr rlim_t kOthers = 256;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = std::clamp<rlim_t>(connections + kOthers, limit.rlim_cur, limit.rlim_max);
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+}  // namespace
+
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options, Handler handler) {
+  allow_files(options.limits.connections);
   auto server = std::make_unique<ReactorServer>(options.limits, std::move(handler));
   HOLDFAST_CHECK(server->open(options));
   return std::unique_ptr<HttpServer>(std::move(server));

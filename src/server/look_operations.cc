@@ -86,6 +86,9 @@ Result<FactsQuery> facts_query(Call& call) {
   HOLDFAST_TRY(const auto from, call.query.number("from", UINT32_MAX));
   HOLDFAST_TRY(const auto limit, call.query.number("limit", kMaxListed));
   HOLDFAST_CHECK(call.query.finish());
+  if (limit == std::optional<std::uint64_t>(0)) {
+    return Error{ErrorCode::invalid_argument, "limit is at least 1"}.with("field", "limit");
+  }
   query.from = Revision{from.value_or(0)};
   query.limit = static_cast<std::size_t>(limit.value_or(query.limit));
   return query;

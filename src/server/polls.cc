@@ -162,16 +162,10 @@ std::shared_ptr<const Skills> Polls::skills(std::vector<SharedText> queues,
   return shared;
 }
 
-PollPtr Polls::add(const PollWish& wish, const PollPtr& poll) {
-  std::unique_lock lock(mutex_);
-  PollPtr& known = polls_[key_of(wish)];
-  PollPtr before = std::exchange(known, poll);
-  const bool closed = closed_;
-  lock.unlock();
-  if (closed) {
-    poll->end();
-  }
-  return before;
+bool Polls::add(const PollWish& wish, const PollPtr& poll) {
+  const std::scoped_lock lock(mutex_);
+  polls_[key_of(wish)] = poll;
+  return !closed_;
 }
 
 PollPtr Polls::find(const PollWish& wish) {

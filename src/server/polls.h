@@ -69,8 +69,9 @@ class Polls {
   std::shared_ptr<const Skills> skills(std::vector<SharedText> queues,
                                        std::vector<SharedText> handlers);
 
-  // Under the name of worker and request; the one that was there before, if any.
-  PollPtr add(const PollWish& wish, const PollPtr& poll);
+  // Under the name of worker and request. False when nobody is to wait any more: end it, once the
+  // loop has its requests.
+  [[nodiscard]] bool add(const PollWish& wish, const PollPtr& poll);
   PollPtr find(const PollWish& wish);
   void remove(const PollWish& wish, const PollPtr& poll);
   // Everybody is answered, now and from now on.

@@ -37,6 +37,7 @@ Result<void> check_inside(std::string_view slice, const std::string& path,
 Result<void> KnownMembers::check(std::string_view object, const std::string& path,
                                  Look look) const {
   JsonSlicer slicer(object);
+  std::vector<bool> seen(members_.size());
   while (const auto member = slicer.next()) {
     const auto known = std::find_if(members_.begin(), members_.end(), [&](const Member& other) {
       return other.name == member->name;
@@ -48,6 +49,12 @@ Result<void> KnownMembers::check(std::string_view object, const std::string& pat
       }
       return unknown_member(inside(path, member->name), names);
     }
+    const auto place = static_cast<std::size_t>(known - members_.begin());
+    if (seen[place]) {
+      const std::string twice = inside(path, member->name);
+      return Error{ErrorCode::invalid_argument, twice + " is there twice"}.with("field", twice);
+    }
+    seen[place] = true;
     if (known->inside != nullptr) {
       HOLDFAST_CHECK(check_inside(member->value, inside(path, member->name), known->inside, look));
     }

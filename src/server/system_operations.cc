@@ -253,9 +253,17 @@ void stream_run_events(const CallPtr& call) {
     return call->fail(wanted.error());
   }
   with_run(call, [call, wanted = std::move(wanted).value()](const RunId& run) {
-    Listening only = wanted;
-    only.filter.runs = {to_string(run)};
-    stream(call, only);
+    read(call, [call, run, wanted]() -> Result<void> {
+      HOLDFAST_TRY(const Revision revision, call->service.loop.journal().revision(run_thread(run)));
+      if (revision == Revision{0}) {
+        return Error{ErrorCode::run_not_found, "there is no run " + to_string(run)}.with(
+            "run_id", to_string(run));
+      }
+      Listening only = wanted;
+      only.filter.runs = {to_string(run)};
+      stream(call, only);
+      return {};
+    });
   });
 }
 

@@ -141,9 +141,17 @@ PollPtr poll_for(const WaitingPtr& waiting) {
   return poll;
 }
 
+void submit(const WaitingPtr& waiting, const PollPtr& poll, std::vector<Loop::Request> requests) {
+  Service& service = waiting->call->service;
+  const bool may_wait = service.polls.add(waiting->wish, poll);
+  service.loop.submit_later(std::move(requests));
+  if (!may_wait) {
+    poll->end();
+  }
+}
+
 // Waits for attempts; without patience it takes what there is.
 void wait_for_attempts(const WaitingPtr& waiting) {
-  Service& service = waiting->call->service;
   const PollPtr poll = poll_for(waiting);
   std::vector<Loop::Request> requests = poll->requests();
   if (waiting->patience.count() == 0) {
@@ -152,8 +160,7 @@ void wait_for_attempts(const WaitingPtr& waiting) {
         {.command = std::make_shared<Ask<Done>>([](Turn&) -> Result<Done> { return Done{}; },
                                                 [poll](const Result<Done>&) { poll->end(); })});
   }
-  service.polls.add(waiting->wish, poll);
-  service.loop.submit_later(std::move(requests));
+  submit(waiting, poll, std::move(requests));
 }
 
 // What an earlier call under the same name was given, else as a new one.
@@ -234,8 +241,7 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish
   for (Loop::Request& request : poll->requests()) {
     requests.push_back(std::move(request));
   }
-  call->service.polls.add(waiting->wish, poll);
-  call->service.loop.submit_later(std::move(requests));
+  submit(waiting, poll, std::move(requests));
 }
 
 }  // namespace
