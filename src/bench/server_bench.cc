@@ -265,7 +265,7 @@ Result<void> bench_idle(ServerRun& run) {
   return {};
 }
 
-constexpr std::array<BenchCase<ServerRun>, 8> kCases{{
+constexpr std::array<BenchCase<ServerRun>, 8> kServerCases{{
     {"one_step_batched", "runs of one step, in batches", bench_one_step_batched},
     {"one_step_single", "runs of one step, one by one", bench_one_step_single},
     {"chain_batched", "chains of ten steps, in batches", bench_chain_batched},
@@ -295,7 +295,7 @@ Result<std::string> run_server_bench(const ServerBenchOptions& options, BenchWor
   HOLDFAST_TRY(run.server,
                BenchServer::start(options.program, "sqlite:" + *store->directory() + "/server.db"));
   HOLDFAST_TRY(run.load, HttpLoad::create(run.server->port()));
-  HOLDFAST_CHECK(run_cases(kCases, options.only, run));
+  HOLDFAST_CHECK(run_cases(kServerCases, options.only, run));
   return std::string();
 }
 

@@ -17,7 +17,7 @@ std::int64_t heartbeat_interval(std::uint64_t lease_ms) {
 
 }  // namespace
 
-std::optional<RunEnd> end_of(const RunProjection& run) {
+std::optional<RunEnd> run_end_of(const RunProjection& run) {
   if (!run.is_terminal()) {
     return std::nullopt;
   }
@@ -361,7 +361,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     state_.undo().keep_until(group->end);
     for (const RunId& run : group->facts.ended) {
       if (run_waits_.somebody_waits_for(run)) {
-        run_waits_.ended(run, end_of(state_.held(run)), effects_);
+        run_waits_.ended(run, run_end_of(state_.held(run)), effects_);
       }
       state_.forget(run);
     }

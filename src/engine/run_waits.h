@@ -23,7 +23,7 @@ struct RunEnd {
   Payload error;
 };
 // Empty while it has not.
-std::optional<RunEnd> end_of(const RunProjection& run);
+std::optional<RunEnd> run_end_of(const RunProjection& run);
 
 class RunWaits {
  public:

@@ -102,7 +102,7 @@ void write_open(JsonWriter& json, const RunProjection& run) {
 }
 
 void write_outcome(JsonWriter& json, const RunProjection& run) {
-  if (const auto end = end_of(run)) {
+  if (const auto end = run_end_of(run)) {
     write_end(json, *end);
   } else {
     write_open(json, run);
