@@ -17,36 +17,21 @@ std::uint64_t milliseconds(std::chrono::milliseconds delay) {
                   kMaxDurationMs);
 }
 
-Failure failure_of(std::string_view code, std::string_view message, bool retryable) {
-  Failure failure;
-  failure.retryable = retryable;
-  JsonWriter json;
-  json.begin_object()
-      .member("code", code)
-      .member("message", message)
-      .member("retryable", retryable)
-      .end_object();
-  failure.error = std::move(json).take_text();
-  return failure;
-}
-
 HandlerOutcome completion_of(const StepResult& result) {
   if (result.text().size() > kMaxResultBytes) {
-    return failure_of("result_too_large",
-                      fmt::format("the result has {} bytes, the limit is {}", result.text().size(),
-                                  kMaxResultBytes),
-                      false);
+    return step_failure("result_too_large",
+                        fmt::format("the result has {} bytes, the limit is {}",
+                                    result.text().size(), kMaxResultBytes),
+                        false);
   }
   const auto json = JsonText::parse(result.text());
   if (!json.ok()) {
-    return failure_of("invalid_result", "the result is no JSON: " + json.error().text(), false);
+    return step_failure("invalid_result", "the result is no JSON: " + json.error().text(), false);
   }
   Completion completion;
   completion.result = json.value();
   if (result.delay().count() > 0) {
-    JsonWriter opts;
-    opts.begin_object().member("schedule_in_ms", milliseconds(result.delay())).end_object();
-    completion.execution_opts = std::move(opts).take_text();
+    completion.execution_opts = schedule_in(milliseconds(result.delay()));
   }
   return completion;
 }
@@ -54,51 +39,75 @@ HandlerOutcome completion_of(const StepResult& result) {
 HandlerOutcome continuation_of(const StepResult& result) {
   const auto input = JsonText::parse(result.text());
   if (!input.ok() || !input.value().is_object()) {
-    return failure_of("invalid_result", "the input of the next run is no JSON object", false);
+    return step_failure("invalid_result", "the input of the next run is no JSON object", false);
   }
-  Completion completion;
-  completion.result = JsonText();
-  JsonWriter opts;
-  opts.begin_object().key("continue_as_new").begin_object();
-  opts.member("key", result.code()).member("input", input.value());
-  opts.end_object().end_object();
-  completion.execution_opts = std::move(opts).take_text();
-  return completion;
+  return step_continuation(result.code(), input.value());
 }
 
-Completion deferral_of(const StepResult& result) {
+}  // namespace
+
+Failure step_failure(std::string_view code, std::string_view message, bool retryable,
+                     const Payload& details) {
+  Failure failure;
+  failure.retryable = retryable;
+  JsonWriter json;
+  json.begin_object().member("code", code).member("message", message);
+  json.member("retryable", retryable);
+  if (!details.empty()) {
+    json.member("details", JsonText::trusted(std::string(details.view())));
+  }
+  json.end_object();
+  failure.error = std::move(json).take_text();
+  return failure;
+}
+
+Completion step_deferral(std::string_view reason, std::uint64_t schedule_in_ms) {
   Completion completion;
   completion.result = JsonText();
   JsonWriter opts;
   opts.begin_object().key("defer").begin_object();
-  opts.member("reason", result.text());
-  opts.member("schedule_in_ms", milliseconds(result.delay()));
+  opts.member("reason", reason).member("schedule_in_ms", schedule_in_ms);
   opts.end_object().end_object();
   completion.execution_opts = std::move(opts).take_text();
   return completion;
 }
 
-}  // namespace
+Completion step_continuation(std::string_view key, const Payload& input) {
+  Completion completion;
+  completion.result = JsonText();
+  JsonWriter opts;
+  opts.begin_object().key("continue_as_new").begin_object();
+  opts.member("key", key).member("input", JsonText::trusted(std::string(input.view())));
+  opts.end_object().end_object();
+  completion.execution_opts = std::move(opts).take_text();
+  return completion;
+}
+
+Payload schedule_in(std::uint64_t delay_ms) {
+  JsonWriter opts;
+  opts.begin_object().member("schedule_in_ms", delay_ms).end_object();
+  return std::move(opts).take_text();
+}
 
 HandlerOutcome outcome_of(const StepResult& result) {
   switch (result.kind()) {
     case StepResult::Kind::ok:
       return completion_of(result);
     case StepResult::Kind::retry:
-      return failure_of(result.code(), result.text(), true);
+      return step_failure(result.code(), result.text(), true);
     case StepResult::Kind::retry_after: {
-      Failure failure = failure_of(result.code(), result.text(), true);
+      Failure failure = step_failure(result.code(), result.text(), true);
       failure.retry_after_ms = milliseconds(result.delay());
       return failure;
     }
     case StepResult::Kind::defer:
-      return deferral_of(result);
+      return step_deferral(result.text(), milliseconds(result.delay()));
     case StepResult::Kind::continue_as_new:
       return continuation_of(result);
     case StepResult::Kind::fail:
       break;
   }
-  return failure_of(result.code(), result.text(), false);
+  return step_failure(result.code(), result.text(), false);
 }
 
 StepResult::Kind kind_of(const HandlerOutcome& outcome) {

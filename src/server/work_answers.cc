@@ -8,63 +8,28 @@ namespace holdfast {
 
 namespace {
 
-Failure failure_of(std::string_view code, std::string_view message, bool retryable,
-                   const Payload& details = {}) {
-  Failure failure;
-  failure.retryable = retryable;
-  JsonWriter json;
-  json.begin_object().member("code", code).member("message", message);
-  json.member("retryable", retryable);
-  if (!details.empty()) {
-    json.key("details").raw(JsonText::trusted(std::string(details.view())));
-  }
-  json.end_object();
-  failure.error = std::move(json).take_text();
-  return failure;
-}
-
 HandlerOutcome completion_of(const Report& report) {
   if (report.result.view().size() > kMaxResultBytes) {
-    return failure_of("result_too_large",
-                      "the result has " + std::to_string(report.result.view().size()) +
-                          " bytes, the limit is " + std::to_string(kMaxResultBytes),
-                      false);
+    return step_failure("result_too_large",
+                        "the result has " + std::to_string(report.result.view().size()) +
+                            " bytes, the limit is " + std::to_string(kMaxResultBytes),
+                        false);
   }
   Completion completion;
   completion.result = report.result.empty() ? Payload::trusted("{}") : report.result;
   completion.details = report.details;
   if (report.schedule_in_ms > 0) {
-    JsonWriter opts;
-    opts.begin_object().member("schedule_in_ms", report.schedule_in_ms).end_object();
-    completion.execution_opts = std::move(opts).take_text();
+    completion.execution_opts = schedule_in(report.schedule_in_ms);
   }
-  return completion;
-}
-
-HandlerOutcome deferral_of(const Report& report) {
-  Completion completion;
-  completion.result = JsonText();
-  JsonWriter opts;
-  opts.begin_object().key("defer").begin_object();
-  opts.member("reason", report.reason).member("schedule_in_ms", report.schedule_in_ms);
-  opts.end_object().end_object();
-  completion.execution_opts = std::move(opts).take_text();
   return completion;
 }
 
 HandlerOutcome continuation_of(const Report& report) {
   if (!report.input.empty() && !report.input.is_object()) {
-    return failure_of("invalid_result", "the input of the next run is no JSON object", false);
+    return step_failure("invalid_result", "the input of the next run is no JSON object", false);
   }
-  Completion completion;
-  completion.result = JsonText();
-  JsonWriter opts;
-  opts.begin_object().key("continue_as_new").begin_object();
-  opts.member("key", report.key.empty() ? "next" : report.key).key("input");
-  opts.raw(JsonText::trusted(report.input.empty() ? "{}" : std::string(report.input.view())));
-  opts.end_object().end_object();
-  completion.execution_opts = std::move(opts).take_text();
-  return completion;
+  return step_continuation(report.key.empty() ? "next" : report.key,
+                           report.input.empty() ? Payload::trusted("{}") : report.input);
 }
 
 // The step as the definition has it.
@@ -121,15 +86,15 @@ HandlerOutcome outcome_of(const Report& report) {
     case ReportedOutcome::ok:
       return completion_of(report);
     case ReportedOutcome::defer:
-      return deferral_of(report);
+      return step_deferral(report.reason, report.schedule_in_ms);
     case ReportedOutcome::continue_as_new:
       return continuation_of(report);
     case ReportedOutcome::retry:
     case ReportedOutcome::fail:
       break;
   }
-  Failure failure = failure_of(report.code.empty() ? "step_failed" : report.code, report.message,
-                               report.outcome == ReportedOutcome::retry, report.details);
+  Failure failure = step_failure(report.code.empty() ? "step_failed" : report.code, report.message,
+                                 report.outcome == ReportedOutcome::retry, report.details);
   failure.retry_after_ms = report.retry_after_ms;
   return failure;
 }
