@@ -188,6 +188,7 @@ Result<std::optional<AttemptFailed>> decide_fail(const DispatchProjection& state
     // The time until a step should be done goes on.
     if (attempt != nullptr && attempt->extras) {
       fact.retry_deadline = attempt->extras->deadline;
+      fact.retry_trace = attempt->extras->trace;
     }
   }
   return judged(state, now, std::move(fact));

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace holdfast {
 
 namespace {
 
-constexpr std::string_view kBearer = "Bearer ";
+constexpr std::string_view kBearer = "bearer ";
 
 Error unknown_caller(const std::string& message) {
   return Error{ErrorCode::unauthenticated, message};
@@ -32,7 +33,15 @@ std::string_view host_of(std::string_view authority) {
   return authority.substr(0, authority.find(':'));
 }
 
-bool names_this_machine(std::string_view host) {
+std::string lower(std::string_view text) {
+  std::string small(text);
+  std::transform(small.begin(), small.end(), small.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return small;
+}
+
+bool names_this_machine(std::string_view authority) {
+  const std::string host = lower(authority);
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]" ||
          host.ends_with(".localhost");
 }
@@ -99,8 +108,9 @@ Result<Caller> DoorKeeper::admit(const net::Request& request, const Tokens& toke
 }
 
 Result<Caller> DoorKeeper::by_token(std::string_view header, const Tokens& tokens) {
-  const auto bearer =
-      header.starts_with(kBearer) ? parse_bearer(header.substr(kBearer.size())) : std::nullopt;
+  const auto bearer = lower(header.substr(0, kBearer.size())) == kBearer
+                          ? parse_bearer(header.substr(kBearer.size()))
+                          : std::nullopt;
   const Token* token = bearer.has_value() ? tokens.find(bearer->token_id) : nullptr;
   // The same answer whatever is wrong: nobody learns which tokens there are.
   if (token == nullptr || !fits(*token, bearer->secret) || !token->valid(clock_.now())) {

@@ -141,7 +141,7 @@ EventFeed::ListenerPtr EventFeed::next_to_serve(Lock& lock) {
         continue;
       }
       const Steady::time_point sign = listener->spoken + kKeepAlive;
-      if (listener->place.position < head_ || sign <= now) {
+      if (listener->place < EventPlace{head_} || sign <= now) {
         return listener;
       }
       next_sign = std::min(next_sign.value_or(sign), sign);

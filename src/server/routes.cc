@@ -129,8 +129,9 @@ std::span<const Route> routes() { return kRoutes; }
 
 Result<Match> find_route(std::string_view method, std::string_view path) {
   std::string allowed;
+  const bool rooted = path.starts_with('/');
   for (const Route& route : kRoutes) {
-    auto arguments = match(route.path.substr(1), path.substr(path.empty() ? 0 : 1));
+    auto arguments = rooted ? match(route.path.substr(1), path.substr(1)) : std::nullopt;
     if (!arguments.has_value()) {
       continue;
     }

@@ -63,7 +63,14 @@ Result<void> KnownMembers::check(std::string_view object, const std::string& pat
 }
 
 Error as_argument(const Error& error, const std::string& path) {
-  const std::string fields = inside(path, error.field("fields"));
+  // Several names have a comma between them.
+  std::string fields;
+  std::string_view names = error.field("fields");
+  while (!names.empty()) {
+    const std::size_t comma = names.find(", ");
+    fields += (fields.empty() ? "" : ", ") + inside(path, names.substr(0, comma));
+    names = comma == std::string_view::npos ? std::string_view() : names.substr(comma + 2);
+  }
   const bool missing = error.code() == ErrorCode::missing_fields;
   return Error{ErrorCode::invalid_argument,
                (missing ? "this is missing: " : "this has another type: ") + fields}

@@ -85,6 +85,7 @@ ChildRunStarted link_of(const RunProjection& parent, const StartChild& command, 
   link.on_parent_close = to_text(command.on_parent_close);
   link.metadata = command.metadata.empty() ? Payload() : redact(command.metadata);
   link.started_at = now;
+  link.trace = parent.started()->trace;
   return link;
 }
 
