@@ -1,0 +1,99 @@
+#include "server/problem.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "tests/support/test_log.h"
+
+namespace holdfast {
+namespace {
+
+Json document(const Error& error, int status = 0) {
+  return must(Json::parse(problem_json(error, status).view()));
+}
+std::string text(const Json& of, std::string_view name) {
+  const auto member = of.find(name);
+  return member.has_value() ? std::string(member->string().value_or("no text")) : "not there";
+}
+std::string header(const net::Response& response, std::string_view name) {
+  for (const net::Header& header : response.headers) {
+    if (header.name == name) {
+      return header.value;
+    }
+  }
+  return "";
+}
+
+TEST(Problem, says_what_and_where_and_whether_to_try_again) {
+  const Json problem =
+      document(Error{ErrorCode::run_not_found, "there is no run r1"}.with("run_id", "r1"));
+  EXPECT_EQ(text(problem, "type"), "https://holdfast.dev/errors/run_not_found");
+  EXPECT_EQ(text(problem, "code"), "run_not_found");
+  EXPECT_EQ(text(problem, "title"), error_info(ErrorCode::run_not_found).line);
+  EXPECT_NE(text(problem, "detail").find("there is no run r1"), std::string::npos);
+  EXPECT_EQ(problem.find("status")->integer(), 404);
+  EXPECT_EQ(problem.find("retry")->boolean(), false);
+  EXPECT_EQ(text(problem, "run_id"), "r1");
+  EXPECT_EQ(document(Error{ErrorCode::busy, "later"}).find("retry")->boolean(), true);
+}
+
+TEST(Problem, fields_cannot_stand_for_what_the_document_says_itself) {
+  const Json problem = document(Error{ErrorCode::invalid_argument, "no"}
+                                    .with("status", "200")
+                                    .with("code", "fine")
+                                    .with("retry", "true")
+                                    .with("field", "name"));
+  EXPECT_EQ(problem.find("status")->integer(), 400);
+  EXPECT_EQ(text(problem, "code"), "invalid_argument");
+  EXPECT_EQ(problem.find("retry")->boolean(), false);
+  EXPECT_EQ(text(problem, "field"), "name");
+  EXPECT_EQ(problem.size(), 7U);
+}
+
+TEST(Problem, faults_come_as_a_list_and_all_else_as_text) {
+  const Json problem = document(Error{ErrorCode::invalid_argument, "no"}
+                                    .with("faults", R"([{"line":3}])")
+                                    .with("other", R"([{"line":3}])"));
+  EXPECT_EQ(problem.find("faults")->item(0).find("line")->integer(), 3);
+  EXPECT_EQ(text(problem, "other"), R"([{"line":3}])");
+  const Json broken = document(Error{ErrorCode::invalid_argument, "no"}.with("faults", "[{"));
+  EXPECT_EQ(text(broken, "faults"), "[{") << "what is no JSON does not spoil the document";
+}
+
+TEST(Problem, what_must_be_escaped_is_escaped) {
+  const Json problem =
+      document(Error{ErrorCode::invalid_argument, "a \"b\"\n\\"}.with("field", "x\"\t"));
+  EXPECT_NE(text(problem, "detail").find("a \"b\"\n\\"), std::string::npos);
+  EXPECT_EQ(text(problem, "field"), "x\"\t");
+}
+
+TEST(Problem, of_every_code_has_its_status_in_the_document_and_before_it) {
+  for (const ErrorCode code :
+       {ErrorCode::invalid_argument, ErrorCode::run_not_found, ErrorCode::permission_denied,
+        ErrorCode::unauthenticated, ErrorCode::rate_limited, ErrorCode::busy}) {
+    const Error error{code, "no"};
+    const net::Response response = problem_response(error);
+    EXPECT_EQ(response.content_type, "application/problem+json");
+    EXPECT_EQ(response.status, error_info(code).http_status);
+    EXPECT_EQ(must(Json::parse(response.body)).find("status")->integer(), response.status);
+  }
+}
+
+TEST(Problem, another_status_is_in_both_places) {
+  const net::Response response = problem_response(Error{ErrorCode::invalid_argument, "no"}, 405);
+  EXPECT_EQ(response.status, 405);
+  EXPECT_EQ(must(Json::parse(response.body)).find("status")->integer(), 405);
+}
+
+TEST(Problem, tells_how_to_come_in_and_when_to_come_again) {
+  EXPECT_EQ(header(problem_response(Error{ErrorCode::unauthenticated, "no"}), "WWW-Authenticate"),
+            "Bearer");
+  EXPECT_EQ(header(problem_response(Error{ErrorCode::rate_limited, "no"}), "Retry-After"), "1");
+  EXPECT_EQ(header(problem_response(Error{ErrorCode::busy, "no"}, 503), "Retry-After"), "1");
+  EXPECT_TRUE(problem_response(Error{ErrorCode::run_not_found, "no"}).headers.empty());
+}
+
+}  // namespace
+}  // namespace holdfast

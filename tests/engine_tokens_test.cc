@@ -1,0 +1,262 @@
+// Access tokens as a loop knows them, and what it tells whoever observes it, also when other
+// processes write to the same store.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "engine/loop.h"
+#include "tests/support/core_fixture.h"
+#include "tests/support/temp_dir.h"
+
+namespace holdfast {
+namespace {
+
+using ::testing::ElementsAre;
+
+bool eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) {
+      return false;
+    }
+    poll(nullptr, 0, 2);
+  }
+  return true;
+}
+
+Result<Done> create(Turn& turn, const std::string& id) {
+  CreateToken command;
+  command.name = "name of " + id;
+  command.role = Role::client;
+  HOLDFAST_TRY(const TokenCreated fact,
+               decide_create(turn.state().tokens(), command, id, id + "-secret", turn.now()));
+  HOLDFAST_CHECK(turn.emit(fact));
+  return Done{};
+}
+Result<Done> revoke(Turn& turn, const std::string& id) {
+  HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().tokens(), id, "ann"));
+  if (fact.has_value()) {
+    HOLDFAST_CHECK(turn.emit(*fact));
+  }
+  return Done{};
+}
+
+// Its id, and how it is.
+std::vector<std::string> names(const Tokens& tokens) {
+  std::vector<std::string> all;
+  for (const auto& [id, token] : tokens.all()) {
+    all.push_back(id.str() + (token.revoked_at.has_value() ? " revoked" : ""));
+  }
+  return all;
+}
+
+// Remembers what it was told, and finds fault with what must not be.
+class Observer final : public CommitObserver {
+ public:
+  void committed(const CommitReport& report) override {
+    const std::scoped_lock lock(mutex_);
+    EXPECT_LT(own_, report.position) << "commits come in order";
+    own_ = report.position;
+  }
+  void reached(Position position) override {
+    const std::scoped_lock lock(mutex_);
+    EXPECT_LT(reached_, position) << "it only goes on";
+    EXPECT_LE(own_, position) << "a commit is reached after it was told";
+    reached_ = position;
+  }
+  Position reached() {
+    const std::scoped_lock lock(mutex_);
+    return reached_;
+  }
+
+ private:
+  std::mutex mutex_;
+  Position own_;
+  Position reached_;
+};
+
+class TokensOfAStore : public testing::Test {
+ protected:
+  std::unique_ptr<Loop> open(CommitObserver* observer = nullptr) {
+    LoopOptions options;
+    options.observer = observer;
+    return must(Loop::open(journal(), clock_, random_, options));
+  }
+  std::unique_ptr<Journal> journal() {
+    return must(open_journal("sqlite:" + dir_.file("store.db"), OpenMode::create, clock_, random_));
+  }
+  static void change(Loop& loop, Result<Done> (*how)(Turn&, const std::string&),
+                     const std::string& id) {
+    must(loop.ask<Done>([how, id](Turn& turn) { return how(turn, id); }));
+  }
+
+  TempDir dir_;
+  SystemClock clock_;
+  SystemRandom random_;
+};
+
+TEST_F(TokensOfAStore, that_this_process_makes_are_known_when_it_is_answered) {
+  const auto loop = open();
+  EXPECT_TRUE(loop->tokens()->empty());
+  const auto before = loop->tokens();
+  change(*loop, create, "t1");
+  EXPECT_THAT(names(*loop->tokens()), ElementsAre("t1"));
+  EXPECT_TRUE(before->empty()) << "who looks has a picture that does not change";
+  change(*loop, revoke, "t1");
+  EXPECT_THAT(names(*loop->tokens()), ElementsAre("t1 revoked"));
+}
+
+TEST_F(TokensOfAStore, that_another_process_makes_or_revokes_are_seen_by_who_watches) {
+  const auto watching = open();
+  watching->keep_watching();
+  const auto other = open();
+  change(*other, create, "t1");
+  EXPECT_TRUE(eventually([&] { return !watching->tokens()->empty(); }));
+  EXPECT_THAT(names(*watching->tokens()), ElementsAre("t1"));
+  change(*other, create, "t2");
+  change(*other, revoke, "t1");
+  EXPECT_TRUE(eventually([&] { return names(*watching->tokens()) == names(*other->tokens()); }));
+  EXPECT_THAT(names(*watching->tokens()), ElementsAre("t1 revoked", "t2"));
+  EXPECT_TRUE(fits(*watching->tokens()->find("t2"), "t2-secret"));
+}
+
+TEST_F(TokensOfAStore, are_there_after_a_restart_with_and_without_a_checkpoint) {
+  {
+    const auto loop = open();
+    change(*loop, create, "t1");
+    change(*loop, create, "t2");
+    change(*loop, revoke, "t2");
+    loop->close();
+  }
+  // An orderly end leaves a checkpoint.
+  EXPECT_TRUE(
+      must(journal()->find_checkpoint(thread("engine:live"), kLiveCheckpointVersion)).has_value());
+  EXPECT_THAT(names(*open()->tokens()), ElementsAre("t1", "t2 revoked"));
+  must(journal()->delete_checkpoint(thread("engine:live")));
+  const auto loop = open();
+  EXPECT_THAT(names(*loop->tokens()), ElementsAre("t1", "t2 revoked"));
+  EXPECT_TRUE(fits(*loop->tokens()->find("t1"), "t1-secret"));
+  EXPECT_EQ(loop->tokens()->find("t1")->created.name.view(), "name of t1");
+}
+
+TEST_F(TokensOfAStore, an_observer_is_told_how_far_it_is_whoever_wrote_it) {
+  Observer observer;
+  const auto loop = open(&observer);
+  loop->keep_watching();
+  const auto other = open();
+  change(*other, create, "t1");
+  EXPECT_TRUE(eventually([&] { return observer.reached() == Position{1}; }));
+  change(*loop, create, "t2");
+  EXPECT_TRUE(eventually([&] { return observer.reached() == Position{2}; }));
+  for (int i = 3; i < 20; ++i) {
+    change(i % 3 == 0 ? *loop : *other, create, "t" + std::to_string(i));
+  }
+  EXPECT_TRUE(eventually([&] { return observer.reached() == Position{19}; }));
+  loop->close();
+}
+
+TEST_F(TokensOfAStore, an_observer_is_not_told_what_was_there_before_it_came) {
+  {
+    const auto loop = open();
+    change(*loop, create, "t1");
+  }
+  Observer observer;
+  const auto loop = open(&observer);
+  change(*loop, create, "t2");
+  EXPECT_TRUE(eventually([&] { return observer.reached() == Position{2}; }));
+}
+
+class TokensOfACore : public CoreTest {
+ protected:
+  static std::shared_ptr<Answer<Done>> change(TestCore& core,
+                                              Result<Done> (*how)(Turn&, const std::string&),
+                                              const std::string& id) {
+    return core.ask<Done>([how, id](Turn& turn) { return how(turn, id); });
+  }
+  std::size_t count(std::string_view kind) {
+    const auto kinds = kinds_from(*open_memory_journal(disk_), Position{1});
+    return static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), kind));
+  }
+};
+
+TEST_F(TokensOfACore, lost_to_a_conflict_are_taken_back_and_written_again_once) {
+  TestCore& core = open();
+  TestCore& other = open();
+  const auto made = change(core, create, "t1");
+  core.hooks->before_append = [&]() -> Result<void> {
+    const auto first = change(other, create, "t2");
+    other.settle();
+    EXPECT_EQ(first->code(), "ok");
+    return {};
+  };
+  core.settle();
+  EXPECT_EQ(core.core.stats().conflicts, 1U);
+  EXPECT_EQ(made->code(), "ok");
+  EXPECT_EQ(made->decided, 2);
+  EXPECT_EQ(made->settled, 1);
+  EXPECT_EQ(count("token_created"), 2U);
+  EXPECT_THAT(names(core.core.state().tokens()), ElementsAre("t1", "t2"));
+  other.core.look_for_changes();
+  other.settle();
+  EXPECT_THAT(names(other.core.state().tokens()), ElementsAre("t1", "t2"));
+}
+
+TEST_F(TokensOfACore, of_the_same_name_made_by_two_at_once_are_made_once) {
+  TestCore& core = open();
+  TestCore& other = open();
+  const auto lost = change(core, create, "t1");
+  core.hooks->before_append = [&]() -> Result<void> {
+    change(other, create, "t1");
+    other.settle();
+    return {};
+  };
+  core.settle();
+  EXPECT_NE(lost->code(), "ok") << "decided again, it is refused";
+  EXPECT_EQ(count("token_created"), 1U);
+}
+
+TEST_F(TokensOfACore, whose_command_was_refused_leave_nothing_but_another_number) {
+  TestCore& core = open();
+  change(core, create, "t1");
+  core.settle();
+  const std::uint64_t before = core.core.state().tokens().changes();
+  std::uint64_t inside = 0;
+  const auto refused = core.ask<Done>([&inside](Turn& turn) -> Result<Done> {
+    HOLDFAST_CHECK(create(turn, "t2"));
+    HOLDFAST_CHECK(revoke(turn, "t1"));
+    inside = turn.state().tokens().changes();
+    return Error{ErrorCode::invalid_argument, "no"};
+  });
+  core.settle();
+  EXPECT_EQ(refused->code(), "invalid_argument");
+  EXPECT_THAT(names(core.core.state().tokens()), ElementsAre("t1"));
+  const std::uint64_t now = core.core.state().tokens().changes();
+  EXPECT_NE(inside, before);
+  EXPECT_NE(now, inside) << "who took a picture in between takes another";
+  // As many changes as were taken back, and others: it is no number that stood for those.
+  for (const char* id : {"t3", "t4"}) {
+    change(core, create, id);
+    core.settle();
+    EXPECT_NE(core.core.state().tokens().changes(), inside) << id;
+  }
+  EXPECT_EQ(count("token_created"), 3U);
+  EXPECT_EQ(count("token_revoked"), 0U);
+}
+
+TEST_F(TokensOfACore, revoked_twice_are_revoked_once) {
+  TestCore& core = open();
+  change(core, create, "t1");
+  core.settle();
+  change(core, revoke, "t1");
+  change(core, revoke, "t1");
+  core.settle();
+  change(core, revoke, "t1");
+  core.settle();
+  EXPECT_EQ(count("token_revoked"), 1U);
+}
+
+}  // namespace
+}  // namespace holdfast
