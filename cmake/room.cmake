@@ -1,4 +1,5 @@
-# holdfast_room(NAME SOURCES ... [USES rooms...] [LIBRARIES third-party...] [TESTS files...])
+# holdfast_room(NAME SOURCES ... [USES rooms...] [LIBRARIES third-party...] [TESTS files...]
+#               [UNITY_FILES n])
 #
 # Declares one room of the house: a static library holdfast_NAME that may use the rooms named
 # in USES and the third-party libraries named in LIBRARIES, and nothing else. tools/tidy.py
@@ -11,13 +12,16 @@
 # The files of a room are compiled a few at a time, which takes a third of the time. Off is for
 # whoever works on a few files, and for tools that look at each file alone.
 option(HOLDFAST_UNITY "Compile the files of a room together" ON)
-set(HOLDFAST_UNITY_FILES 8)
+set(HOLDFAST_UNITY_FILES 8)  # of a room that says nothing else
 
 function(holdfast_room name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBRARIES;TESTS" ${ARGN})
+  cmake_parse_arguments(arg "" "UNITY_FILES" "SOURCES;USES;LIBRARIES;TESTS" ${ARGN})
+  if(NOT arg_UNITY_FILES)
+    set(arg_UNITY_FILES ${HOLDFAST_UNITY_FILES})
+  endif()
   add_library(holdfast_${name} STATIC ${arg_SOURCES})
   set_target_properties(holdfast_${name} PROPERTIES UNITY_BUILD ${HOLDFAST_UNITY}
-    UNITY_BUILD_BATCH_SIZE ${HOLDFAST_UNITY_FILES})
+    UNITY_BUILD_BATCH_SIZE ${arg_UNITY_FILES})
   target_link_libraries(holdfast_${name} PUBLIC holdfast_options PRIVATE ${arg_LIBRARIES})
   foreach(used IN LISTS arg_USES)
     target_link_libraries(holdfast_${name} PUBLIC holdfast_${used})

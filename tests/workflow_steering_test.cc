@@ -187,18 +187,19 @@ steps: [{name: hotel, compensate: cancel_hotel}, {name: wait, after: hotel, paus
 
 TEST_F(Steering, a_cancelled_run_tells_its_handlers_to_stop) {
   define("{workflow: busy, steps: [{name: a}]}");
-  Gate began;
-  Gate stopped;
-  handle("a", [&](StepContext& context, std::string_view) {
-    const std::stop_callback when(context.stop(), [&] { stopped.open(); });
-    began.open();
-    stopped.wait();
+  // The handler may still be at it when the test is over.
+  const auto began = std::make_shared<Gate>();
+  const auto stopped = std::make_shared<Gate>();
+  handle("a", [began, stopped](StepContext& context, std::string_view) {
+    const std::stop_callback when(context.stop(), [&] { stopped->open(); });
+    began->open();
+    stopped->wait();
     return StepResult::ok();
   });
   const std::string id = start("busy");
-  began.wait();
+  began->wait();
   must(engine_.cancel(id));
-  stopped.wait();
+  stopped->wait();
   EXPECT_EQ(end_of(id).status, "cancelled");
 }
 

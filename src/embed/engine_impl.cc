@@ -156,22 +156,23 @@ Result<Hands> Engine::Impl::hands() {
 
 HandlerOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& assignment,
                                   const std::stop_token& stop) {
-  StepContext context(info_of(assignment), stop,
-                      [&](std::string_view workflow, std::string_view key, std::string_view input,
-                          const ChildOptions& options) -> Result<StartedRun> {
-                        StartChild command;
-                        command.child_key = key;
-                        command.queue = options.queue;
-                        command.trigger = options.trigger;
-                        command.on_parent_close =
-                            options.cancel_with_parent ? ParentClose::cancel : ParentClose::detach;
-                        HOLDFAST_TRY(command.input, object_of("input", input));
-                        if (!options.metadata.empty()) {
-                          HOLDFAST_TRY(command.metadata, object_of("metadata", options.metadata));
-                        }
-                        return start_child(assignment, workflow, command);
-                      },
-                      StepExtras{.trace = traceparent_of(assignment.trace)});
+  StepContext context(
+      info_of(assignment), stop,
+      [&](std::string_view workflow, std::string_view key, std::string_view input,
+          const ChildOptions& options) -> Result<StartedRun> {
+        StartChild command;
+        command.child_key = key;
+        command.queue = options.queue;
+        command.trigger = options.trigger;
+        command.on_parent_close =
+            options.cancel_with_parent ? ParentClose::cancel : ParentClose::detach;
+        HOLDFAST_TRY(command.input, object_of("input", input));
+        if (!options.metadata.empty()) {
+          HOLDFAST_TRY(command.metadata, object_of("metadata", options.metadata));
+        }
+        return start_child(assignment, workflow, command);
+      },
+      StepExtras{.trace = traceparent_of(assignment.trace)});
   return outcome_of(handler(context, assignment.input.view()));
 }
 

@@ -8,10 +8,10 @@
 #include <set>
 #include <string>
 
+#include "embed/run_questions.h"
 #include "embed/step_runner.h"
 #include "engine/inspector.h"
 #include "engine/loop.h"
-#include "embed/run_questions.h"
 #include "holdfast/engine.h"
 
 namespace holdfast {

@@ -1,9 +1,9 @@
 // What programs ask about runs. Runs that have not ended are looked at in the loop, which has them
 // in memory; everything else is read from the journal and does not disturb it.
 #include "embed/engine_impl.h"
+#include "embed/objects.h"
 #include "embed/views.h"
 #include "engine/live_view.h"
-#include "embed/objects.h"
 
 namespace holdfast {
 

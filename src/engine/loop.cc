@@ -237,6 +237,7 @@ void Loop::decide(Lock& lock) {
   lock.lock();
   deciding_ = false;
   reached_ = core_.position();
+  failure_ = core_.stopped();
   if (tokens != nullptr) {
     tokens_ = std::move(tokens);
   }
@@ -305,9 +306,9 @@ void Loop::deliver_reports(Lock& lock) {
     lock.lock();
     told_reached_ = reached;
   }
-  if (!closing_ && !told_stopped_ && options_.observer != nullptr && core_.stopped().has_value()) {
+  if (failure_.has_value() && !closing_ && !told_stopped_ && options_.observer != nullptr) {
     told_stopped_ = true;
-    const Error why = *core_.stopped();
+    const Error why = *failure_;
     lock.unlock();
     options_.observer->stopped(why);
     lock.lock();

@@ -185,6 +185,7 @@ class Loop {
   Position reached_;
   Position told_reached_;
   bool told_stopped_ = false;
+  std::optional<Error> failure_;  // of the core
   std::shared_ptr<const Tokens> tokens_ = std::make_shared<const Tokens>();
   bool reporting_ = false;
   bool closing_ = false;
