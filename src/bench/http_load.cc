@@ -116,6 +116,11 @@ Result<void> HttpLoad::flush(Connection& connection) {
 Result<void> HttpLoad::take_in(std::size_t number) {
   std::array<char, 65536> room{};
   const ssize_t got = ::recv(connections_[number].fd, room.data(), room.size(), 0);
+  if (got <= 0 && connections_[number].done == nullptr) {
+    // One that nobody uses any more; the server need not keep it.
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, connections_[number].fd, nullptr);
+    return {};
+  }
   if (got <= 0) {
     return broken("it was closed");
   }
