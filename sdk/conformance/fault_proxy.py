@@ -259,7 +259,7 @@ class FaultProxy:
 
     def _refuse(self, client, noted, rule):
         code = {429: "rate_limited", 503: "unavailable"}.get(rule.status, "io_error")
-        body = json.dumps({"type": f"https://holdfast.dev/errors/{code}", "title": code,
+        body = json.dumps({"type": f"urn:holdfast:error:{code}", "title": code,
                            "status": rule.status, "detail": "for a while", "code": code,
                            "retry": True}).encode()
         headers = {"Content-Type": "application/problem+json", "Content-Length": len(body),

@@ -28,7 +28,7 @@ JsonText problem_json(const Error& error, int status) {
   const ErrorInfo& info = error_info(error.code());
   JsonWriter json;
   json.begin_object();
-  json.member("type", "https://holdfast.dev/errors/" + std::string(info.name));
+  json.member("type", "urn:holdfast:error:" + std::string(info.name));
   json.member("title", info.line)
       .member("status", std::int64_t{status == 0 ? info.http_status : status});
   json.member("detail", error.text()).member("code", info.name);

@@ -29,7 +29,7 @@ std::string header(const net::Response& response, std::string_view name) {
 TEST(Problem, says_what_and_where_and_whether_to_try_again) {
   const Json problem =
       document(Error{ErrorCode::run_not_found, "there is no run r1"}.with("run_id", "r1"));
-  EXPECT_EQ(text(problem, "type"), "https://holdfast.dev/errors/run_not_found");
+  EXPECT_EQ(text(problem, "type"), "urn:holdfast:error:run_not_found");
   EXPECT_EQ(text(problem, "code"), "run_not_found");
   EXPECT_EQ(text(problem, "title"), error_info(ErrorCode::run_not_found).line);
   EXPECT_NE(text(problem, "detail").find("there is no run r1"), std::string::npos);
