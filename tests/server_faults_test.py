@@ -244,6 +244,22 @@ class KillTest(FaultsTest):
         self.assertTrue(result["counted"])
 
 
+class LateTest(FaultsTest):
+    def test_a_report_for_a_run_that_ended_is_judged_also_when_there_is_more_to_do(self):
+        for _ in range(10):
+            run = self.client.good("POST", "/v1/runs", {"workflow": "work"})["run_id"]
+            worker = server.Worker(self.client)
+            [late] = worker.claim()["attempts"]
+            self.client.good("POST", f"/v1/runs/{run}/cancel", {})
+            self.client.good("POST", "/v1/runs", {"workflow": "work"})
+            answer = worker.report(server.shown(late, outcome="ok"), claim=worker.wish())
+            [result] = answer["results"]
+            self.assertFalse(result["counted"])
+            self.assertEqual(result["problem"]["code"], "terminal_run")
+            [next_attempt] = answer["attempts"]
+            worker.report(server.shown(next_attempt, outcome="ok"))
+
+
 class EventsTest(FaultsTest):
     def expected(self, entries):
         """What a listener must have got: all but who may come in."""

@@ -75,22 +75,53 @@ Result<PollWish> wish_of(const Call& call, const WorkerIdentity& worker, const C
   return wish;
 }
 
-// One claim of a worker that is being answered.
-struct Waiting {
-  CallPtr call;
-  PollWish wish;
-  std::chrono::milliseconds patience{0};
-  // What the answer begins with, when reports came with the wish; or why they are not stored.
-  std::string results = {};
-  std::optional<Error> failure = std::nullopt;
+// One call of a worker that is being answered: when its reports are judged, if it has some, and its
+// wish is fulfilled or given up, in whatever order that comes.
+class Waiting {
+ public:
+  Waiting(CallPtr of, PollWish wanted, std::chrono::milliseconds how_long)
+      : call(std::move(of)), wish(std::move(wanted)), patience(how_long) {}
+
+  const CallPtr call;
+  const PollWish wish;
+  const std::chrono::milliseconds patience;
+
+  // The answer waits for the judgement from now on.
+  void expect_reports() {
+    const std::scoped_lock lock(mutex_);
+    judged_ = false;
+  }
+  // What results_text gives, or why the reports are not stored.
+  void reports_judged(Result<std::string> results) {
+    std::unique_lock lock(mutex_);
+    results_ = std::move(results);
+    judged_ = true;
+    answer_if_complete(lock);
+  }
+  void attempts_given(Result<std::vector<Assignment>> attempts) {
+    std::unique_lock lock(mutex_);
+    attempts_ = std::move(attempts);
+    answer_if_complete(lock);
+  }
+
+ private:
+  void answer_if_complete(std::unique_lock<std::mutex>& lock) {
+    if (!judged_ || !attempts_.has_value()) {
+      return;
+    }
+    lock.unlock();
+    if (!results_.ok() || !attempts_->ok()) {
+      return call->fail(results_.ok() ? attempts_->error() : results_.error());
+    }
+    call->answer_json(claim_answer(results_.value(), attempts_->value(), call->service.draining));
+  }
+
+  std::mutex mutex_;
+  bool judged_ = true;
+  Result<std::string> results_ = std::string();
+  std::optional<Result<std::vector<Assignment>>> attempts_;
 };
 using WaitingPtr = std::shared_ptr<Waiting>;
-
-void give(const Waiting& waiting, const std::vector<Assignment>& attempts) {
-  Service& service = waiting.call->service;
-  waiting.call->answer_json(
-      claim_answer(waiting.results, attempts, service.draining.load(std::memory_order_relaxed)));
-}
 
 // The poll that answers; known under its name until then.
 PollPtr poll_for(const WaitingPtr& waiting) {
@@ -114,13 +145,7 @@ PollPtr poll_for(const WaitingPtr& waiting) {
                                  }
                                }
                                service.workers.polled(waiting->wish.worker.id, service.clock.now());
-                               if (waiting->failure.has_value()) {
-                                 waiting->call->fail(*waiting->failure);
-                               } else if (given.ok()) {
-                                 give(*waiting, given.value());
-                               } else {
-                                 waiting->call->fail(given.error());
-                               }
+                               waiting->attempts_given(std::move(given));
                              });
   ends->poll = poll;
   service.workers.polls(waiting->wish.worker, waiting->wish.skills->queues,
@@ -172,7 +197,7 @@ void ask_again(const WaitingPtr& waiting) {
           if (given.empty()) {
             wait_for_attempts(waiting);
           } else {
-            give(*waiting, given);
+            waiting->attempts_given(given);
           }
         });
   };
@@ -208,15 +233,15 @@ Question<Judgements> judgement_of(std::vector<Report> reports) {
 
 // Reports and the wish for more are one commit.
 void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish) {
-  auto waiting = std::make_shared<Waiting>();
-  waiting->call = call;
-  waiting->wish = std::move(wish);
+  const auto waiting =
+      std::make_shared<Waiting>(call, std::move(wish), std::chrono::milliseconds(0));
+  waiting->expect_reports();
   const auto reports = std::make_shared<const std::vector<Report>>(body.reports);
   if (body.claim->again) {
     ask<Judgements>(
         call, judgement_of(*reports), [call, waiting, reports](const Judgements& judged) {
           with_late_reports(call, reports, judged, [waiting, reports](const Judgements& corrected) {
-            waiting->results = results_text(*reports, corrected);
+            waiting->reports_judged(results_text(*reports, corrected));
             ask_again(waiting);
           });
         });
@@ -227,15 +252,14 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish
   requests.push_back(
       {.command = std::make_shared<Ask<Judgements>>(
            judgement_of(*reports), [call, waiting, reports, poll](const auto& judged) {
+             // Only what could be claimed at once is given; the answer comes with the judgement.
+             poll->end();
              if (!judged.ok()) {
-               waiting->failure = judged.error();
-               poll->end();
-               return;
+               return waiting->reports_judged(judged.error());
              }
              with_late_reports(call, reports, judged.value(),
-                               [waiting, reports, poll](const Judgements& corrected) {
-                                 waiting->results = results_text(*reports, corrected);
-                                 poll->end();
+                               [waiting, reports](const Judgements& corrected) {
+                                 waiting->reports_judged(results_text(*reports, corrected));
                                });
            })});
   for (Loop::Request& request : poll->requests()) {
@@ -256,14 +280,11 @@ void claim_work(const CallPtr& call) {
   if (!worker.ok() || !wish.ok()) {
     return call->fail(worker.ok() ? wish.error() : worker.error());
   }
-  auto waiting = std::make_shared<Waiting>();
-  waiting->call = call;
-  waiting->wish = std::move(wish).value();
-  waiting->patience = std::min(
-      kLongestWait, std::chrono::milliseconds(static_cast<std::int64_t>(std::min<std::uint64_t>(
-                        body.value().wait_ms, static_cast<std::uint64_t>(kLongestWait.count())))));
+  const auto patience = std::chrono::milliseconds(static_cast<std::int64_t>(std::min<std::uint64_t>(
+      body.value().wait_ms, static_cast<std::uint64_t>(kLongestWait.count()))));
+  const auto waiting = std::make_shared<Waiting>(call, std::move(wish).value(), patience);
   if (call->service.draining) {
-    return give(*waiting, {});
+    return waiting->attempts_given(std::vector<Assignment>());
   }
   if (body.value().again) {
     ask_again(waiting);
