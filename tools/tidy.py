@@ -48,7 +48,7 @@ PUBLIC = "holdfast"
 SHARED_HEADERS = {f"holdfast/{name}.h" for name in ("assert", "error", "error_codes", "result")}
 PUBLIC_ROOM = "embed"
 
-PURE_ROOMS = {"data", "definition", "dispatch", "view", "workflow", "delivery", "mesh"}
+PURE_ROOMS = {"access", "data", "definition", "dispatch", "view", "workflow", "delivery", "mesh"}
 IMPURE_HEADERS = re.compile(
     r"chrono|ctime|time\.h|random|thread|mutex|shared_mutex|condition_variable|future|atomic|"
     r"stop_token|semaphore|latch|barrier|fstream|iostream|filesystem|cstdio|stdio\.h|unistd\.h|"
