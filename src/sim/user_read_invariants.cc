@@ -127,9 +127,9 @@ std::optional<Invariant> WorldReader::read_invariant(const Written& at) {
     fault(step.value_or(at), std::string(asked.front()) +
                                  (step ? " has no step beside it" : " needs the step it is about"));
   }
-  read_question(*at.find(asked.front()), asked.front(), invariant);
+  const Written question = *at.find(asked.front());
+  read_question(question, asked.front(), invariant);
   const auto name = at.find("name");
-  const Written& question = *at.find(asked.front());
   const std::string written = question.json.string().has_value()
                                   ? std::string(*question.json.string())
                                   : json_text(question.json);
