@@ -191,15 +191,21 @@ void EventFeed::serve(const ListenerPtr& listener, Position head) {
   send(listener, piece.value().empty() ? ": still here\n\n" : std::move(piece).value());
 }
 
+// The stream keeps the callback until the piece is gone, which may be never, and the listener keeps
+// the stream: the callback must not keep the listener. After stop() it has nothing to do.
 void EventFeed::send(const ListenerPtr& listener, std::string piece) {
   listener->spoken = Steady::now();
-  listener->stream->write(std::move(piece), [this, listener](bool alive) {
+  listener->stream->write(std::move(piece), [this, weak = std::weak_ptr(listener)](bool alive) {
+    const ListenerPtr served = weak.lock();
+    if (served == nullptr) {
+      return;
+    }
     if (!alive) {
-      drop(listener);
+      drop(served);
       return;
     }
     const std::scoped_lock lock(mutex_);
-    listener->busy = false;
+    served->busy = false;
     changed_.notify_one();
   });
 }

@@ -413,6 +413,15 @@ TEST_F(Feed, that_is_stopped_finishes_all_and_takes_nobody_more) {
   EXPECT_THAT(late->ids(), IsEmpty());
 }
 
+TEST_F(Feed, that_is_stopped_keeps_no_listener_whose_piece_is_still_under_way) {
+  write_one();
+  EarPtr slow = listen({Position{0}}, {}, Ear::Pace::slow);
+  ASSERT_TRUE(eventually([&] { return slow->has_piece(); }));
+  feed_->stop();
+  const std::weak_ptr<Ear> kept = std::exchange(slow, nullptr);
+  EXPECT_TRUE(kept.expired());
+}
+
 TEST_F(Feed, what_cannot_be_read_ends_the_listener_and_is_logged) {
   write_one();
   feed_->reached(Position{5});
