@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace holdfast {
 
@@ -38,13 +39,19 @@ std::string file_uri(const std::string& path, SqliteAccess access) {
   return access == SqliteAccess::immutable ? uri + "?immutable=1" : uri;
 }
 
+// SQLite says FULL of the files that it writes to; of its shared-memory file, of a sync and of
+// files that it cannot create only the system says it.
+bool is_full(int sqlite_code, int system_code) {
+  const int primary = sqlite_code & 0xff;
+  return primary == SQLITE_FULL || ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) &&
+                                    (system_code == ENOSPC || system_code == EDQUOT));
+}
+
 ErrorCode code_for(int sqlite_code) {
   switch (sqlite_code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return ErrorCode::busy;
-    case SQLITE_FULL:
-      return ErrorCode::disk_full;
     case SQLITE_CORRUPT:
       return ErrorCode::corrupt_log;
     case SQLITE_NOTADB:
@@ -63,6 +70,10 @@ ErrorCode code_for(int sqlite_code) {
 
 Error to_error(sqlite3* db) {
   const int code = sqlite3_extended_errcode(db);
+  if (is_full(code, sqlite3_system_errno(db))) {
+    return Error{ErrorCode::disk_full,
+                 fmt::format("the disk is full (SQLite: {}, code {})", sqlite3_errmsg(db), code)};
+  }
   const ErrorCode mapped = code_for(code);
   Error error{mapped, fmt::format("SQLite: {} (code {})", sqlite3_errmsg(db), code)};
   if (mapped == ErrorCode::corrupt_log) {
@@ -134,6 +145,7 @@ std::string_view SqliteStatement::column_bytes(int index) const {
 SqliteDb::SqliteDb(sqlite3* db, std::chrono::milliseconds busy_timeout)
     : db_(db), busy_timeout_(busy_timeout) {
   sqlite3_busy_handler(db, &SqliteDb::wait_for_lock, this);
+  sqlite3_wal_hook(db, &SqliteDb::note_wal_pages, this);
 }
 
 void SqliteDb::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
@@ -155,18 +167,24 @@ int SqliteDb::wait_for_lock(void* self, int tries) {
   return 1;
 }
 
-void SqliteDb::checkpoint_after(int wal_pages) {
-  checkpoint_pages_ = wal_pages;
-  sqlite3_wal_hook(db_.get(), &SqliteDb::after_commit, this);
+int SqliteDb::note_wal_pages(void* self, sqlite3* /*db*/, const char* /*name*/, int wal_pages) {
+  static_cast<SqliteDb*>(self)->wal_pages_ = wal_pages;
+  return SQLITE_OK;
 }
 
-int SqliteDb::after_commit(void* self, sqlite3* db, const char* name, int wal_pages) {
-  if (wal_pages < static_cast<SqliteDb*>(self)->checkpoint_pages_) {
-    return SQLITE_OK;
+Result<void> SqliteDb::checkpoint_if_longer(int wal_pages) {
+  if (wal_pages_ < wal_pages) {
+    return {};
   }
-  const int code = sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  const int code =
+      sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   // Another process may be moving the WAL at this moment; then there is nothing to do.
-  return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED ? SQLITE_OK : code;
+  const int primary = code & 0xff;
+  if (primary != SQLITE_OK && primary != SQLITE_BUSY && primary != SQLITE_LOCKED) {
+    return last_error();
+  }
+  wal_pages_ = 0;
+  return {};
 }
 
 Result<std::unique_ptr<SqliteDb>> SqliteDb::open(const std::string& path, SqliteAccess access,
@@ -196,6 +214,12 @@ Result<SqliteStatement> SqliteDb::prepare(const char* sql) {
     return last_error();
   }
   return SqliteStatement(this, statement);
+}
+
+Result<std::string> SqliteDb::query_text(const char* sql) {
+  HOLDFAST_TRY(auto statement, prepare(sql));
+  HOLDFAST_TRY(const bool found, statement.step());
+  return found ? std::string(statement.column_bytes(0)) : std::string();
 }
 
 int SqliteDb::changes() const { return sqlite3_changes(db_.get()); }

@@ -56,9 +56,12 @@ class SqliteDb {
 
   Result<void> exec(const char* sql);
   Result<SqliteStatement> prepare(const char* sql);
-  // Moves the WAL into the file whenever a commit leaves it longer than this. Unlike SQLite's
-  // own auto-checkpoint, a failure is reported by the statement that met it.
-  void checkpoint_after(int wal_pages);
+  // The first column of the first row; empty when there is none.
+  Result<std::string> query_text(const char* sql);
+  // Moves the WAL into the file when a commit has left it this long. SQLite's own auto-checkpoint
+  // is off: it belongs to the commit, so that its failure looks like one of the commit. What fails
+  // here leaves the WAL as it is, with everything in it, and may be tried again.
+  Result<void> checkpoint_if_longer(int wal_pages);
   // Rows changed by the last statement.
   [[nodiscard]] int changes() const;
   // The last failure of this connection as an Error: busy, disk_full, corrupt_log, io_error...
@@ -71,12 +74,12 @@ class SqliteDb {
   SqliteDb(sqlite3* db, std::chrono::milliseconds busy_timeout);
 
   static int wait_for_lock(void* self, int tries);
-  static int after_commit(void* self, sqlite3* db, const char* name, int wal_pages);
+  static int note_wal_pages(void* self, sqlite3* db, const char* name, int wal_pages);
 
   std::unique_ptr<sqlite3, Closer> db_;
   std::chrono::milliseconds busy_timeout_;
   std::chrono::steady_clock::time_point waiting_since_;
-  int checkpoint_pages_ = 0;
+  int wal_pages_ = 0;  // since the last checkpoint of this connection
 };
 
 }  // namespace holdfast

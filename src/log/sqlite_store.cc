@@ -61,7 +61,6 @@ struct Writer {
     // FULL syncs the WAL at every commit. A WAL of 4 MB is overwritten in place again and
     // again, which costs less than growing a file (docs/adr/0001).
     HOLDFAST_CHECK(db->exec("PRAGMA synchronous = FULL"));
-    db->checkpoint_after(512);
     HOLDFAST_TRY(auto begin, db->prepare("BEGIN IMMEDIATE"));
     HOLDFAST_TRY(auto commit, db->prepare("COMMIT"));
     HOLDFAST_TRY(auto rollback, db->prepare("ROLLBACK"));
@@ -134,6 +133,10 @@ class SqliteStore final : public Store {
 
  private:
   Result<void> check_writable() const;
+  // Moves the WAL into the file if it is long. A failure fails no commit: what was committed is
+  // durable in the WAL. The next write reports it, before it writes anything.
+  void checkpoint();
+  Result<void> check_checkpoint();
   // Runs the changes in one transaction; on any error nothing of it stays.
   template <typename Changes>
   Result<void> transaction(Changes changes);
@@ -143,6 +146,7 @@ class SqliteStore final : public Store {
   std::string path_;
   std::mutex writer_mutex_;
   std::optional<Writer> writer_;
+  std::optional<Error> checkpoint_failure_;
   std::mutex reader_mutex_;
   Reader reader_;
   std::mutex watch_mutex_;
@@ -176,8 +180,30 @@ Result<StoreState> SqliteStore::state() {
   return state;
 }
 
+void SqliteStore::checkpoint() {
+  constexpr int kWalPages = 512;  // 4 MB
+  auto moved = writer_->db->checkpoint_if_longer(kWalPages);
+  checkpoint_failure_.reset();
+  if (!moved.ok()) {
+    checkpoint_failure_ =
+        std::move(moved).error().in("cannot move the write-ahead log into " + path_);
+  }
+}
+
+// Space may have been freed since. Every other failure stays until the store is opened again.
+Result<void> SqliteStore::check_checkpoint() {
+  if (checkpoint_failure_.has_value() && checkpoint_failure_->code() == ErrorCode::disk_full) {
+    checkpoint();
+  }
+  if (checkpoint_failure_.has_value()) {
+    return *checkpoint_failure_;
+  }
+  return {};
+}
+
 template <typename Changes>
 Result<void> SqliteStore::transaction(Changes changes) {
+  HOLDFAST_CHECK(check_checkpoint());
   HOLDFAST_CHECK(writer_->begin.run());
   Result<void> done = changes();
   if (done.ok()) {
@@ -186,8 +212,10 @@ Result<void> SqliteStore::transaction(Changes changes) {
   if (!done.ok()) {
     // When the failure has ended the transaction already, there is nothing to roll back.
     [[maybe_unused]] const auto ignored = writer_->rollback.run();
+    return done;
   }
-  return done;
+  checkpoint();
+  return {};
 }
 
 Result<void> SqliteStore::append_row(const RowView& row) {

@@ -56,8 +56,14 @@ void on_small_disk(const std::string& size, Work work) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the messages above";
 }
 
-TEST(Disk, that_gets_full_stops_the_workers_and_loses_nothing) {
-  on_small_disk("6m", [](const std::string& place) {
+// So small that it gets full while the WAL grows, and so large that the WAL can grow to its end but
+// not be moved into the file.
+class FullDisk : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Wal, FullDisk, testing::Values("6m"));
+INSTANTIATE_TEST_SUITE_P(Checkpoint, FullDisk, testing::Values("8m"));
+
+TEST_P(FullDisk, stops_the_workers_and_loses_nothing) {
+  on_small_disk(GetParam(), [](const std::string& place) {
     LedgerSite site("sqlite:" + place + "/journal.db");
     const std::string ballast = place + "/ballast";
     std::ofstream(ballast) << std::string(3'000'000, 'b');
