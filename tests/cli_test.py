@@ -489,7 +489,7 @@ class WrongStoreTest(CliTest):
     def test_empty_file_is_no_journal_to_read(self):
         with open(self.path("a.db"), "w", encoding="utf-8"):
             pass
-        self.refused(self.readers(self.url()), "not_a_journal", says="is empty")
+        self.refused(self.readers(self.url()), "not_found", says="holds no journal yet")
 
     def test_foreign_database(self):
         with contextlib.closing(sqlite3.connect(self.path("a.db"))) as db:

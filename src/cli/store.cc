@@ -19,6 +19,9 @@ namespace {
 constexpr const char* kDefaultStore = "sqlite:holdfast.db";
 
 Error no_store(const NamedStore& store, const Error& error) {
+  if (error.field("reason") == "unfinished") {
+    return error;
+  }
   return Error{error.code(),
                fmt::format("there is no store {}; `holdfast run FILE` makes one, or name another "
                            "with --store or HOLDFAST_STORE",

@@ -26,6 +26,9 @@ constexpr std::int64_t kApplicationId = 0x484c4446;  // "HLDF"
 constexpr std::size_t kHeaderSize = 100;
 constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
 constexpr std::size_t kPageSizeOffset = 16;
+constexpr std::size_t kWriteVersionOffset = 18;
+constexpr std::size_t kReadVersionOffset = 19;
+constexpr char kWalVersion = 2;
 constexpr std::size_t kChangeCounterOffset = 24;
 constexpr std::size_t kPageCountOffset = 28;
 constexpr std::size_t kUserVersionOffset = 60;
@@ -87,7 +90,11 @@ std::uint32_t big_endian(std::string_view header, std::size_t offset) {
 }
 
 Result<SqliteFileKind> judge_header(const std::string& path, std::string_view header) {
-  if (header.empty()) {
+  // Looked for after the header was read: a header that says WAL without a rollback journal beside
+  // it is then one that was committed.
+  const bool changing = file_exists(path + "-journal");
+  const bool blank = header.find_first_not_of('\0') == std::string_view::npos;
+  if (header.empty() || (blank && changing)) {
     return SqliteFileKind::empty;
   }
   if (header.size() < kHeaderSize || !header.starts_with(kSqliteMagic)) {
@@ -104,14 +111,16 @@ Result<SqliteFileKind> judge_header(const std::string& path, std::string_view he
                              "a newer holdfast",
                              path, format, kLogFormat)};
   }
-  return SqliteFileKind::journal;
+  const bool wal =
+      header[kWriteVersionOffset] == kWalVersion && header[kReadVersionOffset] == kWalVersion;
+  return wal && !changing ? SqliteFileKind::journal : SqliteFileKind::unfinished;
 }
 
-// A file that somebody left in the middle of a write, or is writing now.
+// A process is writing to the file, or has died while it did.
 bool is_unsettled(const std::string& path) {
   struct stat status {};
   return (stat((path + "-wal").c_str(), &status) == 0 && status.st_size > 0) ||
-         stat((path + "-journal").c_str(), &status) == 0;
+         file_exists(path + "-journal");
 }
 
 // SQLite notices a lost end only when it needs a page from there. The header says how long the
@@ -175,6 +184,22 @@ Result<void> fill_new_log(SqliteDb& db, const StoreOrigin& origin) {
 
 }  // namespace
 
+bool file_exists(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0;
+}
+
+std::string real_file(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  std::filesystem::path at = path;
+  std::error_code failed;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(at, failed); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(at, failed);
+    at = at.parent_path() / target;  // an absolute target replaces the rest
+  }
+  return at.string();
+}
+
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -195,28 +220,54 @@ Result<SqliteFileKind> inspect_sqlite_file(const std::string& path) {
   HOLDFAST_TRY(const std::string seen,
                read_header(path, std::min<std::uint64_t>(size, kHeaderSize)));
   HOLDFAST_TRY(const SqliteFileKind kind, judge_header(path, seen));
-  if (kind == SqliteFileKind::journal) {
+  if (kind == SqliteFileKind::journal || kind == SqliteFileKind::unfinished) {
     HOLDFAST_CHECK(check_length(path, seen, size));
   }
   return kind;
 }
 
-Result<void> create_sqlite_log(const std::string& path, const StoreOrigin& origin,
-                               const std::string& vfs, std::chrono::milliseconds busy_timeout) {
-  HOLDFAST_TRY(auto db, SqliteDb::open(path, SqliteAccess::create, vfs, busy_timeout));
-  // 8 kB pages: measured best over all group sizes (docs/adr/0001). The tables and the
-  // application id become durable in one rollback-journal transaction, so the header that
-  // inspect_sqlite_file reads is never half made; only then the file goes to WAL mode.
-  HOLDFAST_CHECK(db->exec("PRAGMA page_size = 8192; BEGIN EXCLUSIVE"));
-  HOLDFAST_TRY(auto tables, db->prepare("SELECT count(*) FROM sqlite_schema"));
-  HOLDFAST_TRY([[maybe_unused]] const bool row, tables.step());
-  const bool made_by_another = tables.column_integer(0) > 0;
-  tables.reset();
-  if (!made_by_another) {
-    HOLDFAST_CHECK(fill_new_log(*db, origin));
+Result<SqliteFileKind> settle_sqlite_file(const std::string& path, const std::string& vfs,
+                                          std::chrono::milliseconds busy_timeout) {
+  const SqliteAccess how =
+      access(path.c_str(), W_OK) == 0 ? SqliteAccess::read_write : SqliteAccess::read_only;
+  HOLDFAST_TRY(auto db, SqliteDb::open(path, how, vfs, busy_timeout));
+  // Any read waits for the lock of a creator. Other failures are for those who open the file.
+  const auto seen = db->query_text("SELECT count(*) FROM sqlite_schema");
+  if (!seen.ok() && seen.error().code() == ErrorCode::busy) {
+    return seen.error();
   }
-  HOLDFAST_CHECK(db->exec("COMMIT"));
-  return db->exec("PRAGMA journal_mode = WAL");
+  return inspect_sqlite_file(path);
+}
+
+// A creator holds SQLite's exclusive lock on the file from before its first look until WAL mode is
+// on. BEGIN waits for that lock; the change to WAL mode would not, which is why the lock is kept
+// (locking_mode) over the end of the first transaction. A creator that is killed leaves an empty
+// file, a transaction to be rolled back, or tables without WAL mode: each is completed here.
+Result<void> create_sqlite_log(const std::string& path, const StoreOrigin* origin,
+                               const std::string& vfs, std::chrono::milliseconds busy_timeout) {
+  const SqliteAccess how = origin != nullptr ? SqliteAccess::create : SqliteAccess::read_write;
+  HOLDFAST_TRY(auto db, SqliteDb::open(path, how, vfs, busy_timeout));
+  // 8 kB pages: measured best over all group sizes (docs/adr/0001). The tables and the application
+  // id become durable in one transaction, so the header that inspect_sqlite_file reads is never
+  // half made.
+  HOLDFAST_CHECK(db->exec("PRAGMA page_size = 8192; BEGIN EXCLUSIVE"));
+  HOLDFAST_TRY(const std::string tables, db->query_text("SELECT count(*) FROM sqlite_schema"));
+  HOLDFAST_TRY(const std::string mode, db->query_text("PRAGMA journal_mode"));
+  if (mode == "wal" && tables != "0") {
+    return db->exec("ROLLBACK");  // another process has created it
+  }
+  if (tables == "0") {
+    if (origin == nullptr) {
+      return Error{ErrorCode::not_found, "the file is empty"};
+    }
+    HOLDFAST_CHECK(fill_new_log(*db, *origin));
+  }
+  HOLDFAST_CHECK(db->exec("PRAGMA locking_mode = EXCLUSIVE; COMMIT"));
+  HOLDFAST_TRY(const std::string now, db->query_text("PRAGMA journal_mode = WAL"));
+  if (now != "wal") {
+    return Error{ErrorCode::io_error, "SQLite cannot use a write-ahead log on this file system"};
+  }
+  return {};
 }
 
 void announce_sqlite_commit(const std::string& path) {

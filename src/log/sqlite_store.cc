@@ -403,75 +403,101 @@ Result<std::uint64_t> SqliteStore::size_bytes() {
   return bytes;
 }
 
-bool exists(const std::string& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0;
-}
-
 bool is_writable(const std::string& path) { return access(path.c_str(), W_OK) == 0; }
 
-// SQLite needs a WAL and a shared-memory file beside the journal even to read it.
-// - Nobody has it open and they can be made: the last to close removes them again, but only if
-//   it was opened for writing.
-// - Somebody has it open, or had when it died: read what is there and leave all files alone.
-// - They cannot be made, as on a read-only medium: then nobody can be writing either.
-Result<Reader> open_reader_only(const std::string& path, const SqliteOptions& options) {
+// SQLite needs a WAL and a shared-memory file beside the journal even to read it, once it is in WAL
+// mode.
+// - No process has it open and they can be made: the last one to close removes them again, but only
+//   if it was opened for writing.
+// - A process has it open, or had when it died: read what is there and leave all files alone.
+// - They cannot be made, as on a read-only medium: then no process can be writing either.
+Result<Reader> open_reader_only(const std::string& path, SqliteFileKind kind,
+                                const SqliteOptions& options) {
   const auto try_open = [&](SqliteAccess how) -> Result<Reader> {
     HOLDFAST_TRY(auto db, SqliteDb::open(path, how, options.vfs, options.busy_timeout));
     HOLDFAST_CHECK(db->exec("PRAGMA query_only = ON"));
     return Reader::create(std::move(db));
   };
-  if (exists(path + "-wal")) {
+  if (file_exists(path + "-wal")) {
     return try_open(SqliteAccess::read_only);
   }
   if (is_writable(path) && is_writable(folder_of(path))) {
     return try_open(SqliteAccess::read_write);
   }
-  return try_open(SqliteAccess::immutable);
+  return try_open(kind == SqliteFileKind::unfinished ? SqliteAccess::read_only
+                                                     : SqliteAccess::immutable);
 }
 
-Result<std::unique_ptr<Store>> open_existing(const std::string& path, OpenMode mode,
+Result<std::unique_ptr<Store>> open_to_read(const std::string& path, SqliteFileKind kind,
+                                            const SqliteOptions& options) {
+  HOLDFAST_TRY(auto reader, open_reader_only(path, kind, options));
+  return std::unique_ptr<Store>(
+      std::make_unique<SqliteStore>(path, std::nullopt, std::move(reader)));
+}
+
+Result<std::unique_ptr<Store>> open_to_write(const std::string& path,
                                              const SqliteOptions& options) {
   const auto open_db = [&] {
     return SqliteDb::open(path, SqliteAccess::read_write, options.vfs, options.busy_timeout);
   };
-  if (mode == OpenMode::read) {
-    HOLDFAST_TRY(auto reader, open_reader_only(path, options));
-    return std::unique_ptr<Store>(
-        std::make_unique<SqliteStore>(path, std::nullopt, std::move(reader)));
-  }
   if (!is_writable(path)) {
     return Error{ErrorCode::permission_denied, "the file is not writable"};
   }
   HOLDFAST_TRY(auto reader_db, open_db());
   HOLDFAST_TRY(auto reader, Reader::create(std::move(reader_db)));
+  HOLDFAST_TRY(const std::string mode, reader.db->query_text("PRAGMA journal_mode"));
+  if (mode != "wal") {
+    return Error{ErrorCode::busy, "another process is creating the store"};
+  }
   HOLDFAST_TRY(auto writer_db, open_db());
   HOLDFAST_TRY(auto writer, Writer::create(std::move(writer_db)));
   return std::unique_ptr<Store>(
       std::make_unique<SqliteStore>(path, std::move(writer), std::move(reader)));
 }
 
+// What the file is when no process is creating it. A journal that is not there is not_found.
+Result<SqliteFileKind> find_journal(const std::string& path, OpenMode mode,
+                                    const SqliteOptions& options) {
+  HOLDFAST_TRY(SqliteFileKind kind, inspect_sqlite_file(path));
+  if (mode == OpenMode::create) {
+    return file_exists(folder_of(path))
+               ? Result(kind)
+               : Error{ErrorCode::not_found,
+                       "cannot create " + path + ": the folder does not exist"};
+  }
+  if (kind == SqliteFileKind::empty || kind == SqliteFileKind::unfinished) {
+    HOLDFAST_TRY(kind, settle_sqlite_file(path, options.vfs, options.busy_timeout));
+  }
+  if (kind == SqliteFileKind::missing) {
+    return Error{ErrorCode::not_found, path + " does not exist"};
+  }
+  if (kind == SqliteFileKind::empty) {
+    return Error{ErrorCode::not_found,
+                 path +
+                     " holds no journal yet: its creation was interrupted or has just begun; "
+                     "the next program that opens it for writing completes it"}
+        .with("reason", "unfinished")
+        .with(WhatNext::retry);
+  }
+  return kind;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path, OpenMode mode,
+Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& given_path, OpenMode mode,
                                                  const StoreOrigin& origin_if_new,
                                                  const SqliteOptions& options) {
-  HOLDFAST_TRY(const SqliteFileKind kind, inspect_sqlite_file(path));
-  if (mode != OpenMode::create && kind != SqliteFileKind::journal) {
-    return kind == SqliteFileKind::missing ? Error{ErrorCode::not_found, path + " does not exist"}
-                                           : Error{ErrorCode::not_a_journal, path + " is empty"};
-  }
-  if (mode == OpenMode::create && !exists(folder_of(path))) {
-    return Error{ErrorCode::not_found, "cannot create " + path + ": the folder does not exist"};
-  }
-  // A rollback journal is what a process leaves that died while it made the tables.
-  if (mode == OpenMode::create && (kind != SqliteFileKind::journal || exists(path + "-journal"))) {
-    auto created = create_sqlite_log(path, origin_if_new, options.vfs, options.busy_timeout);
+  const std::string path = real_file(given_path);
+  HOLDFAST_TRY(const SqliteFileKind kind, find_journal(path, mode, options));
+  if (mode != OpenMode::read && kind != SqliteFileKind::journal) {
+    auto created = create_sqlite_log(path, mode == OpenMode::create ? &origin_if_new : nullptr,
+                                     options.vfs, options.busy_timeout);
     if (!created.ok()) {
       return std::move(created).error().in("cannot create " + path);
     }
   }
-  auto store = open_existing(path, mode, options);
+  auto store =
+      mode == OpenMode::read ? open_to_read(path, kind, options) : open_to_write(path, options);
   if (!store.ok()) {
     return std::move(store).error().in("cannot open " + path);
   }

@@ -1,5 +1,6 @@
 #include "tests/support/fault_vfs.h"
 
+#include <poll.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -17,9 +18,14 @@ std::atomic<int> countdown = 0;
 std::atomic<bool> struck = false;
 DiskFault armed_fault = DiskFault::write_error;
 
-bool strikes(bool is_sync) {
+std::atomic<int> lock_delay_ms = 0;
+
+enum class Operation : std::uint8_t { write, sync, other };
+
+bool strikes(Operation operation) {
   const bool wanted =
-      armed_fault == DiskFault::crash || (armed_fault == DiskFault::sync_error) == is_sync;
+      armed_fault == DiskFault::crash ||
+      operation == (armed_fault == DiskFault::sync_error ? Operation::sync : Operation::write);
   if (!armed || struck || !wanted || --countdown > 0) {
     return false;
   }
@@ -28,6 +34,16 @@ bool strikes(bool is_sync) {
   }
   struck = true;
   return true;
+}
+
+// An operation that only a crash can meet.
+void may_crash() { static_cast<void>(strikes(Operation::other)); }
+
+void change_lock() {
+  may_crash();
+  if (lock_delay_ms > 0) {
+    poll(nullptr, 0, lock_delay_ms);
+  }
 }
 
 struct FaultFile {
@@ -40,14 +56,14 @@ sqlite3_file* real(sqlite3_file* file) { return reinterpret_cast<FaultFile*>(fil
 sqlite3_vfs* default_vfs = nullptr;
 
 int fault_write(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
-  if (strikes(false)) {
+  if (strikes(Operation::write)) {
     return armed_fault == DiskFault::disk_full ? SQLITE_FULL : SQLITE_IOERR_WRITE;
   }
   return real(file)->pMethods->xWrite(real(file), data, size, offset);
 }
 
 int fault_sync(sqlite3_file* file, int flags) {
-  if (strikes(true)) {
+  if (strikes(Operation::sync)) {
     return SQLITE_IOERR_FSYNC;
   }
   return real(file)->pMethods->xSync(real(file), flags);
@@ -64,14 +80,19 @@ const sqlite3_io_methods* methods() {
     };
     m.xWrite = fault_write;
     m.xTruncate = [](sqlite3_file* f, sqlite3_int64 size) {
+      may_crash();
       return real(f)->pMethods->xTruncate(real(f), size);
     };
     m.xSync = fault_sync;
     m.xFileSize = [](sqlite3_file* f, sqlite3_int64* size) {
       return real(f)->pMethods->xFileSize(real(f), size);
     };
-    m.xLock = [](sqlite3_file* f, int level) { return real(f)->pMethods->xLock(real(f), level); };
+    m.xLock = [](sqlite3_file* f, int level) {
+      change_lock();
+      return real(f)->pMethods->xLock(real(f), level);
+    };
     m.xUnlock = [](sqlite3_file* f, int level) {
+      change_lock();
       return real(f)->pMethods->xUnlock(real(f), level);
     };
     m.xCheckReservedLock = [](sqlite3_file* f, int* out) {
@@ -107,6 +128,7 @@ const sqlite3_io_methods* methods() {
 
 int fault_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   std::memset(file, 0, sizeof(FaultFile));
+  may_crash();
   const int code = default_vfs->xOpen(default_vfs, name, real(file), flags, out_flags);
   if (real(file)->pMethods != nullptr) {
     file->pMethods = methods();
@@ -124,6 +146,10 @@ std::string fault_vfs() {
     copy.zName = "holdfast_fault";
     copy.szOsFile = static_cast<int>(sizeof(FaultFile)) + default_vfs->szOsFile;
     copy.xOpen = fault_open;
+    copy.xDelete = [](sqlite3_vfs*, const char* name, int sync_folder) {
+      may_crash();
+      return default_vfs->xDelete(default_vfs, name, sync_folder);
+    };
     copy.pNext = nullptr;
     return copy;
   }();
@@ -136,6 +162,10 @@ void arm_fault(DiskFault fault, int count) {
   countdown = count;
   struck = false;
   armed = true;
+}
+
+void slow_down_locks(std::chrono::milliseconds delay) {
+  lock_delay_ms = static_cast<int>(delay.count());
 }
 
 bool disarm_fault() {

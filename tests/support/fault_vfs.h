@@ -1,12 +1,14 @@
 // An SQLite VFS that passes everything on to the default one and fails chosen operations.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace holdfast {
 
-// crash: the process ends at a write or sync, at once and without clean-up.
+// crash: the process ends before an operation that changes a file or a lock (open, write, sync,
+// truncate, delete, lock, unlock), at once and without clean-up.
 enum class DiskFault : std::uint8_t { write_error, sync_error, disk_full, crash };
 
 inline constexpr int kCrashExitCode = 99;
@@ -14,10 +16,13 @@ inline constexpr int kCrashExitCode = 99;
 // Registers the VFS on first use and returns its name for SqliteOptions::vfs.
 std::string fault_vfs();
 
-// The countdown-th operation of the fault's kind from now on fails, that one alone: whoever
+// The countdown-th operation of the fault's kind from now on fails, that one alone: code that
 // swallows the error is found out. One fault at a time for the whole process.
 void arm_fault(DiskFault fault, int countdown);
 // Returns whether the fault struck.
 bool disarm_fault();
+
+// From now on each change of a file lock takes this long, so that processes meet in between.
+void slow_down_locks(std::chrono::milliseconds delay);
 
 }  // namespace holdfast
