@@ -90,7 +90,7 @@ Result<void> set_credentials(HttpRequest& request, Headers& headers, const HttpS
 
 Result<HttpRequest> build_http_request(
     const HttpSpec& spec, std::string_view input,
-    const std::vector<std::pair<std::string, std::string>>& headers,
+    const std::vector<std::pair<std::string, std::string>>& defaults,
     const CredentialSource& credentials) {
   HttpRequest request;
   request.method = spec.method.str();
@@ -112,15 +112,15 @@ Result<HttpRequest> build_http_request(
     request.body = std::string(input);
     HOLDFAST_CHECK(set_header(all, "Content-Type", "application/json"));
   }
+  for (const auto& [name, value] : defaults) {
+    HOLDFAST_CHECK(set_header(all, name, value));
+  }
   for (const auto& [name, value] : spec.headers) {
     if (looks_secret(name)) {
       return refused(
           fmt::format("the header '{}' looks secret: use credential_refs", valid_utf8(name)));
     }
     HOLDFAST_CHECK(set_header(all, name, value.view()));
-  }
-  for (const auto& [name, value] : headers) {
-    HOLDFAST_CHECK(set_header(all, name, value));
   }
   HOLDFAST_CHECK(set_credentials(request, all, spec, credentials));
   for (auto& [key, header] : all) {

@@ -29,7 +29,7 @@ struct HttpRequest {
 // value of the input but the host.
 Result<HttpRequest> build_http_request(
     const HttpSpec& spec, std::string_view input,
-    const std::vector<std::pair<std::string, std::string>>& headers,
+    const std::vector<std::pair<std::string, std::string>>& defaults,
     const CredentialSource& credentials);
 
 }  // namespace holdfast

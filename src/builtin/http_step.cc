@@ -33,12 +33,12 @@ JsonText with_duration(const JsonText& details, std::int64_t duration_ms) {
 }  // namespace
 
 StepOutput run_http(const HttpSpec& spec, std::string_view input,
-                    const std::vector<std::pair<std::string, std::string>>& headers,
+                    const std::vector<std::pair<std::string, std::string>>& defaults,
                     const CredentialSource& credentials, const std::stop_token& stop) {
   if (stop.stop_requested()) {
     return not_sent("cancelled", "the step was stopped before its request was sent");
   }
-  const auto request = build_http_request(spec, input, headers, credentials);
+  const auto request = build_http_request(spec, input, defaults, credentials);
   if (!request.ok()) {
     const bool credential = request.error().code() == ErrorCode::not_found;
     return not_sent(credential ? "unknown_credential" : "invalid_http_request",

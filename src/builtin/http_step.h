@@ -20,9 +20,10 @@ inline constexpr std::size_t kKeptBodyBytes = 8192;
 // The secret a credential name stands for; empty when nobody knows it.
 using CredentialSource = std::function<std::optional<std::string>(std::string_view name)>;
 
-// headers: sent beside the step's own, Idempotency-Key for example.
+// defaults: headers that are sent unless the step sets them itself, whatever the case of its name:
+// Idempotency-Key for example.
 StepOutput run_http(const HttpSpec& spec, std::string_view input,
-                    const std::vector<std::pair<std::string, std::string>>& headers,
+                    const std::vector<std::pair<std::string, std::string>>& defaults,
                     const CredentialSource& credentials, const std::stop_token& stop);
 
 }  // namespace holdfast

@@ -128,6 +128,21 @@ TEST(HttpStep, the_input_is_the_body) {
   }
 }
 
+TEST(HttpStep, an_idempotency_key_of_the_step_is_sent_unchanged) {
+  for (const char* name : {"Idempotency-Key", "idempotency-key", "IDEMPOTENCY-KEY"}) {
+    HttpTestServer server(http_answer("200 OK", {}, ""));
+    HttpSpec spec = request("POST", server);
+    spec.headers = {{name, "mine"}};
+    EXPECT_TRUE(run(spec).ok);
+    EXPECT_EQ(server.wait_for_request()->headers["idempotency-key"], "mine") << name;
+  }
+  HttpTestServer server(http_answer("200 OK", {}, ""));
+  HttpSpec spec = request("POST", server);
+  spec.credential_refs = {{"idempotency-key", "shared"}};
+  EXPECT_TRUE(run(spec, "{}", [](std::string_view) { return "kept secret"; }).ok);
+  EXPECT_EQ(server.wait_for_request()->headers["idempotency-key"], "kept secret");
+}
+
 TEST(HttpStep, headers_of_the_step_are_sent) {
   HttpTestServer server(http_answer("200 OK", {}, ""));
   HttpSpec spec = request("POST", server);

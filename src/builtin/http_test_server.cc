@@ -94,6 +94,11 @@ std::size_t HttpTestServer::requests() {
   return seen_.size();
 }
 
+std::vector<SeenRequest> HttpTestServer::seen() {
+  const std::lock_guard lock(mutex_);
+  return seen_;
+}
+
 bool HttpTestServer::wait_until(const OwnedFd& fd, short events) const {
   std::array<pollfd, 2> fds{{{quit_.get(), POLLIN, 0}, {fd.get(), events, 0}}};
   while (poll(fds.data(), fds.size(), -1) == -1 && errno == EINTR) {

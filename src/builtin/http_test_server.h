@@ -40,6 +40,7 @@ class HttpTestServer {
   // True once a client closed its connection without an answer; false after ten seconds.
   bool wait_for_hang_up();
   [[nodiscard]] std::size_t requests();
+  [[nodiscard]] std::vector<SeenRequest> seen();
 
  private:
   void serve();

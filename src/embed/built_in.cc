@@ -101,15 +101,15 @@ HandlerOutcome execute(const ExecSpec& spec, const BuiltInCall& call, const std:
 
 HandlerOutcome execute(const HttpSpec& spec, const BuiltInCall& call,
                        const CredentialSource& credential, const std::stop_token& stop) {
-  std::vector<std::pair<std::string, std::string>> headers{
+  std::vector<std::pair<std::string, std::string>> defaults{
       {"Idempotency-Key", call.info.idempotency_key}};
   for (const std::string_view name : {"traceparent", "tracestate"}) {
     std::string value = call.trace.empty() ? "" : trace_member(call.trace, name);
-    if (!value.empty() && is_printable(value) && !spec.headers.contains(std::string(name))) {
-      headers.emplace_back(name, std::move(value));
+    if (!value.empty() && is_printable(value)) {
+      defaults.emplace_back(name, std::move(value));
     }
   }
-  return outcome_of(run_http(spec, call.input, headers, credential, stop));
+  return outcome_of(run_http(spec, call.input, defaults, credential, stop));
 }
 
 HandlerTable built_in_handlers(
