@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
 
 namespace holdfast {
@@ -43,9 +44,16 @@ class Gate {
   std::optional<Error> failed_;
 };
 
+// Set member by member: g++ 12 takes a Completion that is moved into the variant for uninitialised.
+HandlerOutcome completed_with(const Payload& result) {
+  HandlerOutcome outcome;
+  std::get<Completion>(outcome).result = result;
+  return outcome;
+}
+
 }  // namespace
 
-std::shared_ptr<const Definition> bench_definition(
+BenchDefinition bench_definition(
     std::string_view workflow, std::size_t steps,
     const std::function<std::vector<std::size_t>(std::size_t step)>& after) {
   WorkflowSpec spec;
@@ -59,11 +67,10 @@ std::shared_ptr<const Definition> bench_definition(
     }
     spec.steps.push_back(std::move(step));
   }
-  auto definition = Definition::create(spec);
-  return std::move(definition).value();
+  return Definition::create(spec);
 }
 
-std::shared_ptr<const Definition> bench_chain(std::size_t steps) {
+BenchDefinition bench_chain(std::size_t steps) {
   return bench_definition("chain", steps, [](std::size_t step) {
     return step == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{step - 1};
   });
@@ -72,6 +79,39 @@ std::shared_ptr<const Definition> bench_chain(std::size_t steps) {
 std::uint64_t heap_bytes() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<std::uint64_t>(info.uordblks) + static_cast<std::uint64_t>(info.hblkhd);
+}
+
+namespace {
+
+// A line of /proc/self/status, as VmRSS: 1234 kB.
+Result<std::uint64_t> memory_line(std::string_view name) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    std::uint64_t kilobytes = 0;
+    if (word == name && status >> kilobytes) {
+      return kilobytes * 1024;
+    }
+  }
+  return Error{ErrorCode::io_error, "/proc/self/status has no " + std::string(name)};
+}
+
+}  // namespace
+
+Result<std::uint64_t> resident_bytes() {
+  malloc_trim(0);
+  return memory_line("VmRSS:");
+}
+
+Result<std::uint64_t> peak_bytes() { return memory_line("VmHWM:"); }
+
+Result<void> reset_peak_bytes() {
+  malloc_trim(0);
+  std::ofstream reset("/proc/self/clear_refs");
+  if (!(reset << "5" << std::flush)) {
+    return Error{ErrorCode::io_error, "cannot reset the peak of the process's memory"};
+  }
+  return {};
 }
 
 Result<std::unique_ptr<BenchEngine>> BenchEngine::open(std::unique_ptr<Journal> journal,
@@ -104,22 +144,25 @@ Result<double> BenchEngine::carry_out(const Load& load) {
   auto handlers = std::make_shared<HandlerTable>();
   (*handlers)[kHandler] = [&](const Assignment& assignment,
                               const std::stop_token& /*stop*/) -> HandlerOutcome {
-    const std::uint64_t count = ++executed;
-    if (load.seen) {
-      load.seen(count);
-    }
     {
       const std::scoped_lock lock(mutex);
       const auto run = left.find(assignment.run_id);
+      if (run == left.end()) {
+        return completed_with(Payload::trusted("{}"));  // of a run that an earlier case left behind
+      }
       if (--run->second == 0) {
         left.erase(run);
         gate.leave(std::nullopt);
       }
     }
+    const std::uint64_t count = ++executed;
+    if (load.seen) {
+      load.seen(count);
+    }
     if (count == load.runs * steps) {
       stop.request_stop();
     }
-    return Completion{Payload::trusted("{}"), {}};
+    return completed_with(load.result ? load.result(count) : Payload::trusted("{}"));
   };
   const Stopwatch watch;
   std::thread starter([&] {
@@ -168,7 +211,7 @@ Result<void> BenchEngine::start_pending(const std::shared_ptr<const Definition>&
   return gate.wait_until_empty();
 }
 
-Result<double> BenchEngine::work_off(std::uint64_t attempts, TimeMs begin) {
+Result<double> BenchEngine::work_off(std::uint64_t attempts, TimeMs begin, const Payload& result) {
   std::atomic<std::uint64_t> executed = 0;
   std::stop_source stop;
   auto handlers = std::make_shared<HandlerTable>();
@@ -177,7 +220,7 @@ Result<double> BenchEngine::work_off(std::uint64_t attempts, TimeMs begin) {
     if (++executed == attempts) {
       stop.request_stop();
     }
-    return Completion{Payload::trusted("{}"), {}};
+    return completed_with(result);
   };
   const auto pool =
       WorkerPool::create(*loop_, handlers, {SharedText(kDefaultQueue)}, {.threads = 1});

@@ -11,14 +11,22 @@
 
 namespace holdfast {
 
-// Steps s0, s1, ... of a workflow; each after those `after` names.
-std::shared_ptr<const Definition> bench_definition(
+using BenchDefinition = Result<std::shared_ptr<const Definition>>;
+
+// Steps s0, s1, ... of a workflow; each after those `after` names. The error says why the workflow
+// language does not allow it.
+BenchDefinition bench_definition(
     std::string_view workflow, std::size_t steps,
     const std::function<std::vector<std::size_t>(std::size_t step)>& after);
-std::shared_ptr<const Definition> bench_chain(std::size_t steps);
+BenchDefinition bench_chain(std::size_t steps);
 
 // What is allocated now.
 std::uint64_t heap_bytes();
+// What the process occupies now, after the allocator has returned what it can.
+Result<std::uint64_t> resident_bytes();
+// The most it has occupied since the last reset.
+Result<std::uint64_t> peak_bytes();
+Result<void> reset_peak_bytes();
 
 class BenchEngine {
  public:
@@ -38,6 +46,8 @@ class BenchEngine {
     std::function<void(std::uint64_t count)> seen = nullptr;
     std::uint64_t attempts = 0;  // of each run; 0: one for each step
     Payload input = {};          // empty: a small order
+    // Of the count-th executed attempt; not set: an empty object.
+    std::function<Payload(std::uint64_t count)> result = nullptr;
   };
   // Seconds from the first start to the last result, which is durable.
   Result<double> carry_out(const Load& load);
@@ -45,7 +55,8 @@ class BenchEngine {
   Result<void> start_pending(const std::shared_ptr<const Definition>& definition,
                              std::uint64_t runs, const Payload& input = {});
   // Executes so many attempts of runs that exist; seconds from `begin` to the last result.
-  Result<double> work_off(std::uint64_t attempts, TimeMs begin);
+  Result<double> work_off(std::uint64_t attempts, TimeMs begin,
+                          const Payload& result = Payload::trusted("{}"));
   // Seconds for so many commits of so many claims each.
   Result<double> claim(std::size_t commits, std::size_t claims);
 

@@ -3,34 +3,17 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
+#include <ctime>
 
 #include "bench/bench_cases.h"
-#include "bench/bench_engine.h"
+#include "bench/engine_run.h"
+#include "bench/memory_bench.h"
 #include "bench/raw_file.h"
 
 namespace holdfast {
 
 namespace {
-
-struct EngineRun {
-  const EngineBenchOptions& options;
-  BenchWorld& world;
-  BenchStore& store;
-
-  [[nodiscard]] bool quick() const { return options.effort == BenchEffort::quick; }
-  Result<std::unique_ptr<BenchEngine>> open() {
-    HOLDFAST_TRY(auto journal, store.open());
-    return BenchEngine::open(std::move(journal), world);
-  }
-  // What is on its way to a checkpoint would be counted as memory of the runs.
-  Result<std::unique_ptr<BenchEngine>> open_without_checkpoints() {
-    HOLDFAST_TRY(auto journal, store.open());
-    LoopOptions loop;
-    loop.core.checkpoint_every = UINT64_MAX;
-    loop.seal_every_bytes = 0;
-    return BenchEngine::open(std::move(journal), world, loop);
-  }
-};
 
 // What the disk does with the same commits: the same number of bytes, one sync each. Empty when
 // the store is not on a disk here.
@@ -66,15 +49,16 @@ struct Written {
 Result<void> bench_one_step(EngineRun& run) {
   constexpr int kRounds = 5;
   const std::uint64_t runs = run.quick() ? 500 : 20'000;
+  HOLDFAST_TRY(const auto definition, bench_chain(1));
   HOLDFAST_TRY(const auto engine, run.open());
   std::vector<double> rates;
   std::vector<double> facts;
   std::vector<double> raw;
   for (int slice = 0; slice < kRounds; ++slice) {
     const Written before = Written::of(engine->loop());
-    HOLDFAST_TRY(const double seconds,
-                 engine->carry_out(
-                     {.definition = bench_chain(1), .runs = runs, .at_once = 256, .threads = 1}));
+    HOLDFAST_TRY(
+        const double seconds,
+        engine->carry_out({.definition = definition, .runs = runs, .at_once = 256, .threads = 1}));
     const Written written = Written::of(engine->loop()) - before;
     rates.push_back(static_cast<double>(runs) / seconds);
     facts.push_back(static_cast<double>(written.facts) / seconds);
@@ -96,11 +80,11 @@ Result<void> bench_chains(EngineRun& run) {
   constexpr std::size_t kSteps = 10;
   constexpr std::size_t kAtOnce = 64;
   const std::uint64_t runs = run.quick() ? 64 : 2'000;
+  HOLDFAST_TRY(const auto definition, bench_chain(kSteps));
   HOLDFAST_TRY(const auto engine, run.open());
-  HOLDFAST_TRY(
-      const double seconds,
-      engine->carry_out(
-          {.definition = bench_chain(kSteps), .runs = runs, .at_once = kAtOnce, .threads = 1}));
+  HOLDFAST_TRY(const double seconds,
+               engine->carry_out(
+                   {.definition = definition, .runs = runs, .at_once = kAtOnce, .threads = 1}));
   run.world.report.add({.name = "chains_of_10_at_64",
                         .value = static_cast<double>(runs * kSteps) / seconds,
                         .unit = "steps/s"});
@@ -111,13 +95,13 @@ Result<void> bench_chains(EngineRun& run) {
 Result<void> bench_single_chain(EngineRun& run) {
   const int slices = run.quick() ? 3 : 15;
   const std::uint64_t steps = run.quick() ? 20 : 100;
+  HOLDFAST_TRY(const auto definition, bench_chain(steps));
   HOLDFAST_TRY(const auto engine, run.open());
   std::vector<double> ratios;
   std::vector<double> times;
   for (int slice = 0; slice < slices; ++slice) {
     const Written before = Written::of(engine->loop());
-    HOLDFAST_TRY(const double seconds,
-                 engine->carry_out({.definition = bench_chain(steps), .runs = 1}));
+    HOLDFAST_TRY(const double seconds, engine->carry_out({.definition = definition, .runs = 1}));
     const Written written = Written::of(engine->loop()) - before;
     const double step = seconds / static_cast<double>(steps);
     times.push_back(step * 1e6);
@@ -137,18 +121,19 @@ Result<void> bench_single_chain(EngineRun& run) {
 Result<void> bench_fan_out(EngineRun& run) {
   constexpr std::size_t kWidth = 100;
   const std::uint64_t runs = run.quick() ? 3 : 50;
-  HOLDFAST_TRY(const auto engine, run.open());
-  const auto definition = bench_definition("fan_out", kWidth + 2, [](std::size_t step) {
-    std::vector<std::size_t> after;
+  const auto after = [](std::size_t step) {
+    std::vector<std::size_t> steps;
     if (step == kWidth + 1) {
       for (std::size_t i = 1; i <= kWidth; ++i) {
-        after.push_back(i);
+        steps.push_back(i);
       }
     } else if (step > 0) {
-      after.push_back(0);
+      steps.push_back(0);
     }
-    return after;
-  });
+    return steps;
+  };
+  HOLDFAST_TRY(const auto definition, bench_definition("fan_out", kWidth + 2, after));
+  HOLDFAST_TRY(const auto engine, run.open());
   HOLDFAST_TRY(const double seconds, engine->carry_out({.definition = definition, .runs = runs}));
   run.world.report.add({.name = "fan_out_of_100_with_join",
                         .value = seconds * 1e3 / static_cast<double>(runs),
@@ -164,8 +149,9 @@ Result<void> bench_pending(EngineRun& run) {
   constexpr std::size_t kClaims = 100;
   const std::uint64_t by_effort = run.quick() ? 20'000 : 1'000'000;
   const std::uint64_t many = run.options.pending == 0 ? by_effort : run.options.pending;
-  const auto wide =
-      bench_definition("wide", kPerRun, [](std::size_t) { return std::vector<std::size_t>(); });
+  HOLDFAST_TRY(const auto wide, bench_definition("wide", kPerRun, [](std::size_t) {
+                 return std::vector<std::size_t>();
+               }));
   const auto rate = [&](BenchEngine& engine) -> Result<double> {
     // Few at a time, so that the number of pending attempts stays about the same.
     const int commits = run.quick() ? 3 : 8;
@@ -200,65 +186,115 @@ Result<void> bench_pending(EngineRun& run) {
   return {};
 }
 
-// Runs that wait for their one step, with nothing else in memory than what they need.
-Result<void> bench_sleeping(EngineRun& run) {
-  const std::uint64_t runs = run.quick() ? 2'000 : 200'000;
-  HOLDFAST_TRY(const auto engine, run.open_without_checkpoints());
-  // Runs that sleep are old: the engine has sealed their batches, and let go of what it can read
-  // again.
-  HOLDFAST_CHECK(engine->start_pending(bench_chain(1), runs));
-  HOLDFAST_CHECK(engine->loop().journal().seal());
-  const std::uint64_t before = heap_bytes();
-  HOLDFAST_CHECK(engine->start_pending(bench_chain(1), runs));
-  HOLDFAST_CHECK(engine->loop().journal().seal());
-  const std::uint64_t after = heap_bytes();
-  run.world.report.add({.name = "memory_per_sleeping_run",
-                        .value = static_cast<double>(after - before) / static_cast<double>(runs),
-                        .unit = "bytes"});
-  return {};
+// One run that executes many attempts, one after the other.
+struct LongRun {
+  std::string_view name;
+  std::shared_ptr<const Definition> definition;
+  Payload input = {};
+};
+
+// A step that is visited again and again.
+Result<LongRun> long_loop(std::uint64_t visits) {
+  HOLDFAST_TRY(auto definition, Definition::parse(fmt::format(
+                                    R"({{"workflow":"loop","entry":"again","max_visits":{},)"
+                                    R"("steps":[{{"name":"again","handler":"nothing"}}],)"
+                                    R"("transitions":[{{"from":"again","to":"again",)"
+                                    R"("when":{{"path":"more","equals":true}}}},)"
+                                    R"({{"from":"again","to":"complete"}}]}})",
+                                    visits)));
+  return LongRun{"loop", std::move(definition)};
 }
 
+// A step that is carried out for each item of a list.
+Result<LongRun> long_list(std::uint64_t items) {
+  HOLDFAST_TRY(auto definition,
+               Definition::parse(R"({"workflow":"list","steps":[{"name":"each",)"
+                                 R"("handler":"nothing",)"
+                                 R"("for_each":{"items":"list","concurrency":1}}]})"));
+  std::string list = "0";
+  for (std::uint64_t i = 1; i < items; ++i) {
+    list += fmt::format(",{}", i);
+  }
+  return LongRun{"for_each", std::move(definition),
+                 Payload::trusted(fmt::format(R"({{"list":[{}]}})", list))};
+}
+
+// What the time of a step is: with a disk what passes, without one what the processor works, which
+// does not depend on what else the machine does.
+using Seconds = double (*)();
+double passed_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+double worked_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// Where a long run is measured.
+struct LongRunPlace {
+  BenchStore& store;
+  std::uint64_t steps;
+  Seconds seconds;
+  std::string_view suffix;
+};
+
 // The last steps of a long run against its first.
-Result<void> measure_long_run(EngineRun& run, BenchEngine& engine, std::string_view suffix) {
-  const std::uint64_t by_effort = run.quick() ? 2'000 : 100'000;
-  const std::uint64_t steps = run.options.steps == 0 ? by_effort : run.options.steps;
-  const std::uint64_t window = steps / 20;
+Result<void> measure_long_run(EngineRun& run, const LongRun& what, const LongRunPlace& place) {
+  HOLDFAST_TRY(auto journal, place.store.open());
+  HOLDFAST_TRY(const auto engine, BenchEngine::open(std::move(journal), run.world));
+  const std::uint64_t steps = place.steps;
+  const std::uint64_t window = std::max<std::uint64_t>(1, steps / 20);
   std::array<double, 4> marks{};
-  const Stopwatch watch;
   const auto seen = [&](std::uint64_t count) {
     const std::array<std::uint64_t, 4> at{10, 10 + window, steps - window, steps};
     for (std::size_t i = 0; i < at.size(); ++i) {
       if (count == at[i]) {
-        marks[i] = watch.seconds();
+        marks[i] = place.seconds();
       }
     }
   };
-  HOLDFAST_CHECK(engine.carry_out(
-      {.definition = bench_chain(steps), .runs = 1, .at_once = 1, .threads = 1, .seen = seen}));
+  const Payload more = Payload::trusted(R"({"more":true})");
+  const Payload last = Payload::trusted(R"({"more":false})");
+  HOLDFAST_CHECK(engine->carry_out(
+      {.definition = what.definition,
+       .runs = 1,
+       .seen = seen,
+       .attempts = steps,
+       .input = what.input,
+       .result = [&](std::uint64_t count) { return count < steps ? more : last; }}));
   const double us = 1e6 / static_cast<double>(window);
-  run.world.report.add({.name = fmt::format("step_{}_of_a_run{}", steps, suffix),
+  run.world.report.add({.name = fmt::format("step_{}_of_a_{}{}", steps, what.name, place.suffix),
                         .value = (marks[3] - marks[2]) * us,
                         .unit = "us",
                         .limit = (marks[1] - marks[0]) * us});
   return {};
 }
 
+Result<void> measure_long_runs(EngineRun& run, const LongRunPlace& place) {
+  for (const auto& make : {long_loop, long_list}) {
+    HOLDFAST_TRY(const LongRun what, make(place.steps));
+    HOLDFAST_CHECK(measure_long_run(run, what, place));
+  }
+  return {};
+}
+
+std::uint64_t long_run_steps(const EngineRun& run, std::uint64_t quick) {
+  constexpr std::uint64_t kFewest = 40;
+  const std::uint64_t by_effort = run.quick() ? quick : 100'000;
+  return run.options.steps == 0 ? by_effort : std::max(run.options.steps, kFewest);
+}
+
 Result<void> bench_long_run(EngineRun& run) {
-  HOLDFAST_TRY(const auto engine, run.open());
-  return measure_long_run(run, *engine, "");
+  return measure_long_runs(run, {run.store, long_run_steps(run, 200), passed_seconds, ""});
 }
 
 // Without a disk nothing but the engine can make a step slower.
 Result<void> bench_long_run_in_memory(EngineRun& run) {
   HOLDFAST_TRY(const auto memory, BenchStore::create("memory:", AfterBench::remove, run.world.clock,
                                                      run.world.random));
-  HOLDFAST_TRY(auto journal, memory->open());
-  HOLDFAST_TRY(const auto engine, BenchEngine::open(std::move(journal), run.world));
-  return measure_long_run(run, *engine, "_in_memory");
+  return measure_long_runs(run,
+                           {*memory, long_run_steps(run, 2'000), worked_seconds, "_in_memory"});
 }
 
-// The last two leave attempts behind that the workers of the others would execute.
-constexpr std::array<BenchCase<EngineRun>, 8> kCases{{
+// The last three leave attempts behind that the workers of the others would execute.
+constexpr std::array<BenchCase<EngineRun>, 9> kCases{{
     {"one_step", "runs of one step, 256 at once", bench_one_step},
     {"chains", "chains of 10 steps, 64 at once", bench_chains},
     {"single_chain", "one chain at a time", bench_single_chain},
@@ -267,6 +303,7 @@ constexpr std::array<BenchCase<EngineRun>, 8> kCases{{
     {"long_run_in_memory", "a run of many steps, in memory", bench_long_run_in_memory},
     {"pending", "claims with many pending attempts", bench_pending},
     {"sleeping", "memory of sleeping runs", bench_sleeping},
+    {"payloads", "memory with large payloads", bench_payloads},
 }};
 
 }  // namespace

@@ -37,7 +37,7 @@ struct ServerRun {
   }
 };
 
-std::shared_ptr<const Definition> chain_of(std::size_t steps) {
+BenchDefinition chain_of(std::size_t steps) {
   return bench_definition(fmt::format("chain{}", steps), steps, [](std::size_t step) {
     return step == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{step - 1};
   });
@@ -46,7 +46,7 @@ std::shared_ptr<const Definition> chain_of(std::size_t steps) {
 // The same load with and without a server between, in turn, because machines drift.
 Result<void> compare(ServerRun& run, std::string_view name, const RemoteLoad::Shape& remote) {
   constexpr int kRounds = 3;
-  const auto definition = chain_of(remote.steps);
+  HOLDFAST_TRY(const auto definition, chain_of(remote.steps));
   HOLDFAST_CHECK(run.register_workflow(*definition));
   HOLDFAST_TRY(auto journal, run.store.open());
   HOLDFAST_TRY(const auto engine, BenchEngine::open(std::move(journal), run.world));
@@ -153,7 +153,7 @@ class Asker {
 };
 
 Result<void> bench_latency(ServerRun& run) {
-  const auto definition = chain_of(1);
+  HOLDFAST_TRY(const auto definition, chain_of(1));
   HOLDFAST_CHECK(run.register_workflow(*definition));
   for (const std::size_t at_once : {std::size_t{1}, std::size_t{16}, std::size_t{256}}) {
     RemoteLoad workers(*run.load, {.workflow = "chain1", .claims_in_one = kBatch, .workers = 4});
@@ -178,7 +178,7 @@ Result<void> bench_latency(ServerRun& run) {
 
 // From the request that starts a run to the answer that gives its step to a waiting worker.
 Result<void> bench_wake(ServerRun& run) {
-  const auto definition = chain_of(1);
+  HOLDFAST_TRY(const auto definition, chain_of(1));
   HOLDFAST_CHECK(run.register_workflow(*definition));
   HOLDFAST_TRY(const std::size_t starter, run.load->connect());
   HOLDFAST_TRY(const std::size_t worker, run.load->connect());

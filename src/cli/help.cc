@@ -212,7 +212,10 @@ const char* const kBenchEngineExamples =
 same bytes and as many syncs, measured in the same run; for claims with many pending attempts it
 is the rate with few, for the last steps of a long run the time of its first. ratio is
 value / limit. A single chain is also measured in syncs of the disk.
-Cases: one_step, chains, single_chain, fan_out, long_run, long_run_in_memory, pending, sleeping.
+A long run is measured as a loop and as a for_each; in memory its time is the processor's. With
+large payloads, value is how far the process grows and limit the bytes of the payloads.
+Cases: one_step, chains, single_chain, fan_out, long_run, long_run_in_memory, pending, sleeping,
+payloads.
 Prints a table on a terminal, otherwise JSON lines. The store must not exist yet; without
 --store it is a temporary file under $TMPDIR or /var/tmp.
 
