@@ -267,23 +267,26 @@ TEST_F(Engine1, is_carried_on_where_it_stopped) {
   EXPECT_EQ(audit(journal_->log()).anomalies().size(), 8U) << "only those that were there";
 }
 
-class Engine2 : public OldFiles {
+class SinceEngine2 : public OldFiles, public testing::WithParamInterface<const char*> {
  protected:
-  Engine2() : OldFiles("engine-2") {}
+  SinceEngine2() : OldFiles(GetParam()) {}
 };
 
-TEST_F(Engine2, has_every_kind_of_fact_that_there_was) {
+INSTANTIATE_TEST_SUITE_P(Files, SinceEngine2, testing::Values("engine-2", "engine-3"),
+                         [](const auto& file) { return "v" + std::string(1, file.param[7]); });
+
+TEST_P(SinceEngine2, has_every_kind_of_fact_that_there_was) {
   EXPECT_THAT(kinds(), IsSupersetOf({"workflow_registered", "runnables_withdrawn", "steps_adopted",
                                      "external_event_buffered", "compensation_started"}));
   EXPECT_EQ(kinds().size(), 39U) << "38 kinds of facts and one that nobody knows";
   EXPECT_EQ(verified_export(journal_->log()), kept(".jsonl"));
 }
 
-TEST_F(Engine2, folds_to_what_it_folded_to_then) {
+TEST_P(SinceEngine2, folds_to_what_it_folded_to_then) {
   EXPECT_EQ(states_of(*journal_), kept(".states.jsonl"));
 }
 
-TEST_F(Engine2, has_the_anomalies_that_were_put_there_and_no_others) {
+TEST_P(SinceEngine2, has_the_anomalies_that_were_put_there_and_no_others) {
   EXPECT_THAT(reasons(),
               ElementsAre("run: unknown_runnable_intent", "run: stale_manual_resolution",
                           "run: malformed_entry", "run: conflicting_compensation",
@@ -291,9 +294,11 @@ TEST_F(Engine2, has_the_anomalies_that_were_put_there_and_no_others) {
                           "queue: stale_claim", "queue: terminal_run", "queue: malformed_entry"));
 }
 
-TEST_F(Engine2, is_the_same_with_its_checkpoint_and_without) { expect_same_without_checkpoint(); }
+TEST_P(SinceEngine2, is_the_same_with_its_checkpoint_and_without) {
+  expect_same_without_checkpoint();
+}
 
-TEST_F(Engine2, is_carried_on_where_it_stopped) {
+TEST_P(SinceEngine2, is_carried_on_where_it_stopped) {
   EXPECT_EQ(status(run_no(20)), "compensating");
   OldEngine(*journal_).work_off();
   expect_carried_on();
@@ -310,6 +315,17 @@ TEST_F(Engine2, is_carried_on_where_it_stopped) {
   EXPECT_EQ(audit(journal_->log()).anomalies().size(), 9U) << "only those that were there";
 }
 
+// Before engine-3 each attempt was executed under a key of its own, and so it stays.
+TEST_P(SinceEngine2, has_the_idempotency_keys_that_steps_were_executed_under) {
+  const Audit found = audit(journal_->log());
+  const std::string second = to_string(run_no(2)) + ":charge:2";
+  const SharedText key(name_ == "engine-2" ? second : to_string(run_no(2)) + ":charge:1");
+  EXPECT_EQ(found.queues.at(kDefaultQueue)->find(second)->idempotency_key, key);
+  EXPECT_EQ(found.runs.at(run_no(2))->find(second)->plan.idempotency_key, key);
+}
+
+constexpr const char* kNewest = "/engine-3";
+
 // --write: the journal, its export, and what it folds to.
 void write_files(const std::string& folder) {
   const auto disk = std::make_shared<MemoryDisk>();
@@ -319,10 +335,10 @@ void write_files(const std::string& folder) {
   for (const std::string& kind : every_kind()) {
     EXPECT_TRUE(written.kinds.contains(kind)) << kind << " is not in the story";
   }
-  const std::string exported = folder + "/engine-2.jsonl";
+  const std::string exported = folder + kNewest + ".jsonl";
   std::ofstream(exported, std::ios::binary) << verified_export(source->log());
-  import_export(exported, "sqlite:" + folder + "/engine-2.db");
-  const auto journal = open(folder + "/engine-2.db");
+  import_export(exported, "sqlite:" + folder + kNewest + ".db");
+  const auto journal = open(folder + kNewest + ".db");
   // As an engine leaves it: old batches sealed, and a checkpoint.
   const Position head = must(journal->catch_up());
   must(journal->seal({.below = Position{head.value / 2}, .step_bytes = 1U << 20U}));
@@ -330,7 +346,7 @@ void write_files(const std::string& folder) {
   engine.core().want_checkpoint();
   engine.core().decide(kStart);
   must(Core::save(*journal, engine.core().take_checkpoint().value()));
-  std::ofstream(folder + "/engine-2.states.jsonl", std::ios::binary) << states_of(*journal);
+  std::ofstream(folder + kNewest + ".states.jsonl", std::ios::binary) << states_of(*journal);
 }
 
 }  // namespace

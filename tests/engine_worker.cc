@@ -29,7 +29,7 @@ std::shared_ptr<const Definition> definition() {
 
 HandlerOutcome execute(const Loop& loop, const LineFile& side, const Assignment& given) {
   const std::string line =
-      given.idempotency_key.str() + " " + loop.owner_id().str() + " " + given.claim_id.str();
+      given.runnable_key.str() + " " + loop.owner_id().str() + " " + given.claim_id.str();
   side.add(line);
   say(line);
   return outcome_of(given);

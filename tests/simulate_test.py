@@ -142,7 +142,16 @@ class SimulateTest(unittest.TestCase):
         self.assertEqual(code, 0, report)
         self.assertEqual([met for met in report["never_met"] if met["kind"] != "decision"], [])
 
-    def test_a_handler_can_be_executed_twice_and_counts_once_if_it_knows_the_attempt(self):
+    def test_retries_count_once_if_the_handler_knows_the_key(self):
+        workflow = TWO_STEPS + "    retry: {max_attempts: 3, delay: 1s}\n"
+        world = ("handlers: {work: {outcomes: [{error: no_answer, done: true, retryable: true},"
+                 " {ok: {}}]%s}}\ninvariants: [{step: work, at_most: 1, as: executed}]\n")
+        failed = self.broken(world % "", workflow)
+        self.assertIn("work was executed 2 times", failed["what"])
+        code, report = self.world(world % ", idempotent: true", workflow)
+        self.assertEqual(code, 0, report)
+
+    def test_a_handler_can_be_executed_twice_and_counts_once_if_it_knows_the_key(self):
         world = "invariants: [{step: work, at_most: 1, as: executed}]\n"
         failed = self.broken("handlers: {work: {ok: {}}}\n" + world)
         self.assertIn("work was executed 2 times", failed["what"])

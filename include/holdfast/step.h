@@ -1,9 +1,10 @@
 // What a step handler is given and what it answers.
 //
 // A handler is called after its claim is durable, from a thread that works or executes. It may be
-// called again for the same attempt: after a crash, or when its lease ran out. So what it does
-// outside should be done under a key: run_id and step for once per run, idempotency_key for once
-// per attempt. An exception it throws is a failure without retry that names the exception.
+// called again for the same work: after a crash, when its lease ran out, as a retry, after a
+// deferral. All of these calls get the same idempotency_key; a new visit of the step, another item
+// or a replay gets another. So what a handler does outside should be done under that key. An
+// exception it throws is a failure without retry that names the exception.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,7 @@ struct StepInfo {
   std::string step = {};
   std::string queue = {};
   std::string runnable_key = {};     // the name of this attempt
-  std::string idempotency_key = {};  // the same however often this attempt is executed
+  std::string idempotency_key = {};  // the same for all attempts at this visit and item
   std::uint32_t attempt = 1;
   std::uint32_t visit = 1;  // how often the step was begun, where transitions lead back to it
   std::int64_t item = -1;   // of a step with for_each: the place in the list

@@ -58,8 +58,10 @@ def outcomes_of_steps(world):
     agent.work(plans)
     again, never = world.start("again"), world.start("never")
     check(world.completed(again) == {"n": 2}, "the second attempt counts")
-    check([one["attempt"] for one in agent.all("called", run_id=again)] == [1, 2],
-          "a retry is a second attempt")
+    calls = agent.all("called", run_id=again)
+    check([one["attempt"] for one in calls] == [1, 2], "a retry is a second attempt")
+    check(len({one["runnable_key"] for one in calls}) == 2, "each attempt has its own name")
+    check(len({one["idempotency_key"] for one in calls}) == 1, "a retry has the same key")
     ended = world.outcome(never)
     check((ended["status"], ended["error"]["code"], ended["error"]["message"]) ==
           ("failed", "broken", "it broke"), f"a step that failed for good: {ended}")

@@ -185,6 +185,9 @@ Result<std::optional<AttemptFailed>> decide_fail(const DispatchProjection& state
   if (retry.has_value()) {
     fact.retry_runnable_key = retry->runnable_key;
     fact.retry_visible_at = retry->visible_at;
+    if (attempt != nullptr) {
+      fact.retry_idempotency_key = attempt->idempotency_key;
+    }
     // The time until a step should be done goes on.
     if (attempt != nullptr && attempt->extras) {
       fact.retry_deadline = attempt->extras->deadline;

@@ -151,6 +151,9 @@ AttemptFailed failure_of(const Step& step) {
   if (step.act == Act::fail_with_retry) {
     fact.retry_runnable_key = key_no((step.key + kRuns) % kKeys);
     fact.retry_visible_at = ms(step.span);
+    if (step.twist != Twist::other_data) {
+      fact.retry_idempotency_key = scheduled(key_no(step.key)).idempotency_key;
+    }
   }
   return twisted(step, fact);
 }

@@ -31,7 +31,7 @@ struct AttemptScheduled {
   static constexpr std::string_view kKind = "attempt_scheduled";
   RunId run_id;
   SharedText runnable_key;
-  SharedText idempotency_key;
+  SharedText idempotency_key;  // the same for all attempts at one visit or item of a step
   std::uint32_t attempt_number = 0;
   SharedText queue;
   SharedText step;
@@ -166,7 +166,8 @@ struct AttemptCompleted {
 };
 
 // With retry_runnable_key and retry_visible_at (both or neither) it also schedules the next
-// attempt at the same step with the same input.
+// attempt at the same step with the same input. retry_idempotency_key is the idempotency key of
+// that attempt; facts of older versions lack it and mean retry_runnable_key.
 struct AttemptFailed {
   static constexpr std::string_view kKind = "attempt_failed";
   RunId run_id;
@@ -176,6 +177,7 @@ struct AttemptFailed {
   SharedText queue;
   Payload error;
   SharedText retry_runnable_key;
+  SharedText retry_idempotency_key;
   std::optional<TimeMs> retry_visible_at;
   Payload retry_deadline;
   Payload retry_trace;
@@ -190,6 +192,7 @@ struct AttemptFailed {
     v.required("queue", self.queue);
     v.required("error", self.error);
     v.optional("retry_runnable_key", self.retry_runnable_key);
+    v.optional("retry_idempotency_key", self.retry_idempotency_key);
     v.optional("retry_visible_at", self.retry_visible_at);
     v.optional("retry_deadline", self.retry_deadline);
     v.optional("retry_trace", self.retry_trace);

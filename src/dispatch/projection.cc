@@ -127,7 +127,19 @@ QueuedRun& DispatchProjection::edit_run(const RunId& id) {
   return known;
 }
 
+// An idempotency key is the name of the first attempt, unless another writer made it up: the text
+// is in memory already.
+void DispatchProjection::share_key(Attempt& attempt) const {
+  const Attempt* first = attempt.idempotency_key == attempt.runnable_key
+                             ? &attempt
+                             : find(attempt.idempotency_key.view());
+  if (first != nullptr) {
+    attempt.idempotency_key = first->runnable_key;
+  }
+}
+
 Attempt& DispatchProjection::add_attempt(Attempt attempt) {
+  share_key(attempt);
   QueuedRun& owner = edit_run(attempt.run_id);
   attempt.order = next_order_;
   attempt.next_of_run = owner.first;
@@ -177,8 +189,7 @@ void DispatchProjection::apply(TimeMs at, const AttemptScheduled& fact) {
   Attempt attempt;
   attempt.run_id = fact.run_id;
   attempt.runnable_key = fact.runnable_key;
-  attempt.idempotency_key =
-      fact.idempotency_key == fact.runnable_key ? fact.runnable_key : fact.idempotency_key;
+  attempt.idempotency_key = fact.idempotency_key;
   attempt.attempt_number = fact.attempt_number;
   attempt.step = fact.step;
   attempt.handler = fact.handler.empty() ? fact.step : fact.handler;

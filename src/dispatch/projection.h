@@ -135,6 +135,7 @@ class DispatchProjection {
   template <typename Change>
   void change_run(const RunId& id, Change change);
   Attempt& add_attempt(Attempt attempt);
+  void share_key(Attempt& attempt) const;
   // Notes how to undo, takes the attempt out of its heap, lets `change` work on it, puts it back.
   template <typename Change>
   void edit(std::string_view runnable_key, Change change);

@@ -311,6 +311,7 @@ TEST_F(Projection, a_failure_with_a_retry_schedules_the_next_attempt) {
   EXPECT_EQ(retry->status, AttemptStatus::retry_scheduled);
   EXPECT_EQ(retry->run_id, run_no(1));
   EXPECT_EQ(retry->attempt_number, 2U);
+  EXPECT_EQ(retry->idempotency_key, intent.idempotency_key);
   EXPECT_EQ(retry->step.view(), "charge");
   EXPECT_EQ(retry->handler.view(), "payments");
   EXPECT_EQ(retry->workflow.view(), "order");
@@ -324,6 +325,32 @@ TEST_F(Projection, a_failure_with_a_retry_schedules_the_next_attempt) {
   EXPECT_EQ(next(400), "k2");
   take(400, claimed("k2", 500));
   EXPECT_EQ(state_.find("k2")->status, AttemptStatus::claimed);
+}
+
+// Older versions gave each attempt a key of its own, and executed it under that key.
+TEST_F(Projection, a_retry_that_an_older_version_scheduled_keeps_the_key_it_had) {
+  schedule("k1", 100);
+  take(100, claimed("k1", 200));
+  AttemptFailed old = failed_with_retry("k1", "k2", 300);
+  old.retry_idempotency_key = {};
+  take(150, old);
+  EXPECT_EQ(state_.find("k2")->idempotency_key.view(), "k2");
+}
+
+TEST_F(Projection, attempts_under_one_idempotency_key_share_its_text) {
+  AttemptScheduled intent = scheduled("k1");
+  intent.idempotency_key = "k1";
+  take(0, intent);
+  take(100, claimed("k1", 200));
+  AttemptFailed failure = failed_with_retry("k1", "k2", 400);
+  failure.retry_idempotency_key = "k1";
+  take(150, failure);
+  const auto again = must(DispatchProjection::decode(state_.encode()));
+  for (const DispatchProjection* state : {&std::as_const(state_), &std::as_const(*again)}) {
+    const char* text = state->find("k1")->runnable_key.view().data();
+    EXPECT_EQ(state->find("k1")->idempotency_key.view().data(), text);
+    EXPECT_EQ(state->find("k2")->idempotency_key.view().data(), text);
+  }
 }
 
 TEST_F(Projection, a_failure_without_a_retry_schedules_nothing) {

@@ -239,7 +239,8 @@ AttemptScheduled retry_intent(const Attempt& failed, const AttemptFailed& fact) 
   AttemptScheduled intent;
   intent.run_id = failed.run_id;
   intent.runnable_key = fact.retry_runnable_key;
-  intent.idempotency_key = fact.retry_runnable_key;
+  intent.idempotency_key =
+      fact.retry_idempotency_key.empty() ? fact.retry_runnable_key : fact.retry_idempotency_key;
   intent.attempt_number = failed.attempt_number + 1;
   intent.queue = fact.queue;
   intent.step = failed.step;

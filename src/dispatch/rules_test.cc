@@ -340,11 +340,22 @@ TEST_F(DispatchRules, a_retry_that_contradicts_a_known_attempt_is_conflicting_ru
 TEST_F(DispatchRules, a_retry_that_is_scheduled_already_just_fails_the_attempt) {
   claim();
   AttemptScheduled retry = scheduled("k2", 300);
-  retry.idempotency_key = "k2";
+  retry.idempotency_key = scheduled("k1").idempotency_key;
   retry.attempt_number = 2;
   take(110, retry);
   expect_accepted(150, failed_with_retry("k1", "k2", 300));
   EXPECT_EQ(state_.attempt_count(), 2U);
+}
+
+TEST_F(DispatchRules, a_retry_under_another_idempotency_key_is_conflicting_runnable_intent) {
+  claim();
+  take(150, failed_with_retry("k1", "k2", 300));
+  AttemptScheduled retry = scheduled("k2", 300);
+  retry.idempotency_key = scheduled("k1").idempotency_key;
+  retry.attempt_number = 2;
+  expect_repeat(160, retry);
+  retry.idempotency_key = "k2";
+  expect_refused(160, retry, "conflicting_runnable_intent");
 }
 
 TEST_F(DispatchRules, a_wakeup_needs_a_known_attempt_of_a_run_that_has_not_ended) {

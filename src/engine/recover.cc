@@ -80,7 +80,7 @@ Result<void> progress_failed(Turn& turn, const SharedText& key, const SharedText
   std::optional<PlannedRetry> retry;
   for (const Attempt* other : turn.state().queue(queue).attempts_of(attempt->run_id)) {
     if (other->step == attempt->step && other->attempt_number == attempt->attempt_number + 1) {
-      retry = PlannedRetry{other->runnable_key, other->visible_at};
+      retry = PlannedRetry{other->runnable_key, other->idempotency_key, other->visible_at};
     }
   }
   HOLDFAST_TRY(const RunFacts facts,

@@ -4,7 +4,7 @@
 // lease is over; whoever has lost it is told how; the same report again is told the same; a command
 // that is given again finds what it did before, and under the same key something else is a
 // conflict; what was answered ok is durable with the batch; an assignment is the attempt that was
-// to come next.
+// to come next, under the idempotency key of its visit or item.
 #include <algorithm>
 
 #include "sim/oracle_model.h"
@@ -116,6 +116,17 @@ class Judge {
     expect(moved ? Codes{"ok", "run_exists"} : Codes{"ok"}, "repeat", "the run was started so");
   }
 
+  // All executions of one visit or item of a step get one key, and no other work gets it.
+  void one_key(const Attempt& attempt, const std::string& key) {
+    const std::string work = attempt.run + ":" + attempt.intent["step"].string();
+    const auto known = model_.key_of.emplace(work, key).first;
+    model_.check(known->second == key, "idempotency_key",
+                 work + " is executed under " + key + " and was under " + known->second);
+    const auto other = model_.work_of.emplace(key, work).first;
+    model_.check(other->second == work, "idempotency_key",
+                 key + " is the key of " + work + " and of " + other->second);
+  }
+
   // Told when it is handed out, after its fact.
   void claim() {
     if (!ok() || result_.is_null()) {
@@ -132,6 +143,10 @@ class Judge {
       model_.check(!result_.has(name) || result_[name] == expected, "assignment",
                    key + ": " + name + " is " + result_[name].text() + ", not " + expected.text());
     };
+    if (result_.has("idempotency_key")) {
+      one_key(attempt, result_["idempotency_key"].string());
+    }
+    same("idempotency_key", attempt.intent["idempotency_key"]);
     same("run_id", attempt.run);
     same("queue", attempt.queue);
     same("step", attempt.intent["step"]);

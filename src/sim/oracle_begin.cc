@@ -42,7 +42,8 @@ Duty& Follow::plan(const std::string& key, const std::string& step, std::int64_t
   duty.expected.set("step", step);
   duty.expected.set("attempt_number", number);
   duty.expected.set("runnable_key", key);
-  duty.expected.set("idempotency_key", key);
+  // All attempts at one visit or item of a step share it, retries and deferrals too.
+  duty.expected.set("idempotency_key", run_.id + ":" + step + ":1");
   duty.expected.set("queue", run_.queue);
   return duty;
 }
@@ -281,6 +282,7 @@ void Follow::plan_timer(const Runnable& of, const std::string& suffix, const std
   Duty& duty = plan(key, of.step, of.plan["attempt_number"].integer(), "timer");
   Value timer;
   timer.set(does, of.key);
+  duty.expected.set("idempotency_key", key);
   duty.expected.set("timer", timer);
   duty.expected.set("handler", "__timer__");
   duty.expected.set("input", Value::object());
@@ -310,6 +312,7 @@ void Follow::open_wait(const Runnable& runnable, const Step& step) {
     if (spec.has("timeout_ms") && timer == nullptr) {
       Duty& duty = plan(runnable.key + ":timeout", runnable.step,
                         runnable.plan["attempt_number"].integer(), "event");
+      duty.expected.set("idempotency_key", runnable.key + ":timeout");
       duty.expected.set("queue", runnable.plan["queue"]);
       duty.expected.set("handler", "__timer__");
       duty.expected.set("input", Value::object());

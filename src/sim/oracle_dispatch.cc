@@ -3,7 +3,8 @@
 // Promises: an attempt is scheduled as it was planned; it is claimed when it is visible, by one at
 // a time, and only while its run lives; heartbeats and outcomes carry the fence of the current
 // claim and come before its lease is over; it has one outcome; a failure is tried again exactly
-// when its step says so, at a time its policy allows; limits of time are never enforced early.
+// when its step says so, at a time its policy allows, with the idempotency key it had; limits of
+// time are never enforced early.
 #include "sim/oracle_follow.h"
 #include "sim/oracle_model.h"
 #include "sim/oracle_values.h"
@@ -203,12 +204,14 @@ class AttemptFact {
     next.visible_at = data_["retry_visible_at"].integer();
     next.intent.set("attempt_number", number);
     next.intent.set("runnable_key", next.key);
-    next.intent.set("idempotency_key", next.key);
     next.intent.set("visible_at", next.visible_at);
     next.order = ++model_.counter;
     const std::string expected =
         run_->id + ":" + attempt_->intent["step"].string() + ":" + std::to_string(number);
     check(next.key == expected, "retry", "the next attempt is called " + expected);
+    check(data_["retry_idempotency_key"] == attempt_->intent["idempotency_key"], "idempotency_key",
+          "the next attempt has the key " + data_["retry_idempotency_key"].text() + ", not " +
+              attempt_->intent["idempotency_key"].text());
     if (check(!model_.attempts.contains(next.key), "scheduled_once",
               "the retry is there already")) {
       model_.attempts[next.key] = next;

@@ -187,6 +187,9 @@ struct OracleModel {
   std::set<std::string> claim_ids;
   std::map<std::string, bool> retryable;     // by claim id, as the worker said
   std::map<std::string, Value> retry_after;  // by claim id; null: as the policy says
+  // Idempotency keys as they were handed out: of a visit or item of a step of a run, and back.
+  std::map<std::string, std::string> key_of;
+  std::map<std::string, std::string> work_of;
   std::uint64_t position = 0;
   std::uint64_t counter = 0;
   std::set<std::string> touched;  // runs, since the last batch ended

@@ -103,11 +103,12 @@ TEST(Oracle, agrees_with_the_engine_about_random_workflows) {
     }
   }
   for (const char* promise :
-       {"applied_once", "backoff",        "branch",     "cancel",  "child",
-        "compensation", "defer",          "dependency", "end",     "error_route",
-        "event",        "fence",          "items",      "join",    "lease",
-        "manual",       "not_early",      "one_claim",  "receipt", "retry",
-        "run_timeout",  "terminal_final", "visible",    "wait",    "withdrawn"}) {
+       {"applied_once", "backoff",     "branch",          "cancel",    "child",
+        "compensation", "defer",       "dependency",      "end",       "error_route",
+        "event",        "fence",       "idempotency_key", "items",     "join",
+        "lease",        "manual",      "not_early",       "one_claim", "receipt",
+        "retry",        "run_timeout", "terminal_final",  "visible",   "wait",
+        "withdrawn"}) {
     EXPECT_GT(tested[promise], 0U) << promise << " was never put to the test";
   }
 }
@@ -331,6 +332,22 @@ TEST_F(Broken, retry_that_no_policy_allows) {
   expect("retry", batches);
 }
 
+TEST_F(Broken, retry_with_an_idempotency_key_of_its_own) {
+  auto batches = played(2, 1);
+  StoredFact& fact = find(batches, "attempt_failed");
+  const std::string key = Value::parse(fact.data)["retry_idempotency_key"].string();
+  EXPECT_TRUE(key.ends_with(":charge:1")) << key;
+  const StoredFact whole = fact;
+  const std::string member = R"("retry_idempotency_key":")";
+  replace(fact, member + key, member + key.substr(0, key.size() - 1) + "2");
+  expect("idempotency_key", batches);
+  fact = whole;
+  StoredFact& planned = find(batches, "runnables_planned", ":charge:2");
+  replace(planned, R"("idempotency_key":")" + key,
+          R"("idempotency_key":")" + key.substr(0, key.size() - 1) + "2");
+  expect("retry", batches);
+}
+
 TEST_F(Broken, decision_without_a_command) {
   auto batches = played(2);
   drop(batches, "run_signal_received", "approve_run");
@@ -514,14 +531,16 @@ TEST_F(Answers, assignment_is_the_attempt_that_was_claimed) {
   Value given;
   given.set("runnable_key", claim_["runnable_key"]);
   given.set("claim_id", claim_["claim_id"]);
-  given.set("step", "charge");
-  answer.result = given.text();
-  oracle_.answered(answer);
-  EXPECT_EQ(broken(), "");
-  given.set("step", "ship");
-  answer.result = given.text();
-  oracle_.answered(answer);
-  EXPECT_EQ(broken(), "assignment");
+  const auto told = [&](const std::string& name, const Value& value) {
+    given.set(name, value);
+    answer.result = given.text();
+    oracle_.answered(answer);
+    return broken();
+  };
+  EXPECT_EQ(told("step", "charge"), "");
+  EXPECT_EQ(told("idempotency_key", claim_["runnable_key"]), "");
+  EXPECT_EQ(told("step", "ship"), "assignment");
+  EXPECT_EQ(told("idempotency_key", "another"), "idempotency_key");
 }
 
 // Nothing may be left out or put in twice anywhere, but for what changes nothing.

@@ -69,7 +69,7 @@ class UserWitness final : public Witness {
   void executed(const Assignment& attempt, const HandlerAnswer& answer, Execution how,
                 bool done) override {
     RunRecord* run = find(attempt.run_id);
-    const bool again = done && !done_keys_.insert(attempt.runnable_key.str()).second;
+    const bool again = done && !done_keys_.insert(attempt.idempotency_key.str()).second;
     story_.executed(label(attempt.run_id), attempt, answer, how, done);
     if (run == nullptr || !done || (again && is_idempotent(answer))) {
       return;

@@ -55,7 +55,7 @@ struct Stub {
   std::string name;  // "handlers.charge"
   Span takes = kDefaultTakes;
   bool takes_given = false;
-  bool idempotent = false;  // a second execution of the same attempt does nothing outside
+  bool idempotent = false;  // a second execution under the same key does nothing outside
   std::vector<StubOutcome> outcomes;
 };
 

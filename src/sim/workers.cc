@@ -48,6 +48,7 @@ std::string assignment_text(const Assignment& given) {
       .member("step", given.step.view())
       .member("handler", given.handler.view())
       .member("queue", given.queue.view())
+      .member("idempotency_key", given.idempotency_key.view())
       .member("attempt_number", std::uint64_t{given.attempt_number})
       .member("input", payload_text(given.input))
       .member("claim_id", given.claim_id.view())

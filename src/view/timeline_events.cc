@@ -57,6 +57,9 @@ void hide(Fact& fact) {
   if constexpr (requires { fact.idempotency_key; }) {
     fact.idempotency_key = {};
   }
+  if constexpr (requires { fact.retry_idempotency_key; }) {
+    fact.retry_idempotency_key = {};
+  }
   if constexpr (requires { fact.correlation; }) {
     fact.correlation = {};
   }

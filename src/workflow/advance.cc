@@ -270,7 +270,6 @@ void RunDraft::put_off(const PlannedRunnable& planned, const Payload& result, co
   const Runnable& from = planned.plan;
   Runnable again = from;
   again.runnable_key = deferred_key(from);
-  again.idempotency_key = again.runnable_key;
   again.visible_at = later(now_, why.schedule_in_ms);
   again.deferred = Deferred{why.reason, from.runnable_key, now_};
   // What a step says when it puts itself off, it sees when it comes back.

@@ -111,6 +111,7 @@ TEST(Children, a_child_that_failed_is_tried_again_as_another_run) {
   const RunId child = only_child(*test).child_run_id;
   const RunFacts facts = test->child_ended(first, failed());
   EXPECT_EQ(kinds(facts), Kinds({"runnables_withdrawn", "runnables_planned", "child_run_started"}));
+  EXPECT_EQ(test->plan_of("send").idempotency_key, SharedText(first));
   const auto again = the<ChildRunStarted>(facts);
   EXPECT_EQ(again.child_key, SharedText("send#2"));
   EXPECT_EQ(again.origin.attempt, 2U);

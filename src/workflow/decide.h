@@ -94,6 +94,7 @@ enum class TimedOut : std::uint8_t { start, attempt, child };
 Payload timeout_error(TimedOut what, std::string_view step);
 struct PlannedRetry {
   SharedText runnable_key;
+  SharedText idempotency_key;
   TimeMs visible_at;
 };
 std::optional<PlannedRetry> plan_retry(const RunProjection& run, const Attempt& attempt,

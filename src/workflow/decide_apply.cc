@@ -9,7 +9,7 @@ namespace {
 Runnable retried(const Runnable& failed, const PlannedRetry& retry) {
   Runnable again = failed;
   again.runnable_key = retry.runnable_key;
-  again.idempotency_key = retry.runnable_key;
+  again.idempotency_key = retry.idempotency_key;
   again.attempt_number = failed.attempt_number + 1;
   again.visible_at = retry.visible_at;
   // The queue has scheduled the retry by itself, from the failure; this must be the same intent.
@@ -69,7 +69,7 @@ std::optional<PlannedRetry> plan_retry(const RunProjection& run, const Attempt& 
     return std::nullopt;
   }
   return PlannedRetry{runnable_key(attempt.run_id, attempt.step.view(), attempt.attempt_number + 1),
-                      *at};
+                      attempt.idempotency_key, *at};
 }
 
 Result<RunFacts> decide_after_failure(RunProjection& run, const Attempt& attempt,

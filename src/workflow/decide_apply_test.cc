@@ -87,6 +87,7 @@ TEST(DecideApply, a_step_that_defers_itself_comes_back_and_holds_up_the_rest) {
   const Runnable& runnable = again.runnables.front();
   EXPECT_EQ(runnable.step, SharedText("ask"));
   EXPECT_EQ(runnable.runnable_key, SharedText(first + ":deferred"));
+  EXPECT_EQ(runnable.idempotency_key, SharedText(first));
   EXPECT_EQ(runnable.attempt_number, 1U);
   EXPECT_EQ(runnable.visible_at, TimeMs{1070});
   EXPECT_EQ(runnable.input, json(R"({"order":7,"page":2})"));
@@ -102,6 +103,7 @@ TEST(DecideApply, keys_of_a_step_that_defers_itself_often_stay_short) {
     test.apply("ask", "{}", R"({"defer":{}})");
   }
   EXPECT_EQ(test.run->latest("ask")->plan.runnable_key, SharedText(first + ":deferred:12"));
+  EXPECT_EQ(test.run->latest("ask")->plan.idempotency_key, SharedText(first));
 }
 
 TEST(DecideApply, options_that_cannot_be_read_ask_for_nothing) {
@@ -133,10 +135,11 @@ TEST(PlanRetry, the_policy_of_the_step_says_how_often_and_when) {
   test.start();
   auto planned = the<RunnablesPlanned>(test.fail("pay")).runnables.front();
   EXPECT_EQ(planned.runnable_key, runnable_key(run_no(1), "pay", 2));
-  EXPECT_EQ(planned.idempotency_key, planned.runnable_key);
+  EXPECT_EQ(planned.idempotency_key, runnable_key(run_no(1), "pay", 1));
   EXPECT_EQ(planned.attempt_number, 2U);
   EXPECT_EQ(planned.visible_at, TimeMs{1100});
   planned = the<RunnablesPlanned>(test.fail("pay")).runnables.front();
+  EXPECT_EQ(planned.idempotency_key, runnable_key(run_no(1), "pay", 1));
   EXPECT_EQ(planned.visible_at, TimeMs{1200});
   const RunFacts end = test.fail("pay");
   EXPECT_EQ(kinds(end), Kinds({"run_terminal"}));
@@ -165,6 +168,7 @@ TEST(DecideAfterFailure, the_planned_retry_is_the_intent_the_queue_made_of_the_f
   AttemptFailed fact;
   fact.queue = kDefaultQueue;
   fact.retry_runnable_key = retry->runnable_key;
+  fact.retry_idempotency_key = failed.idempotency_key;
   fact.retry_visible_at = retry->visible_at;
   const auto planned = the<RunnablesPlanned>(test.put(failing(test, failed, retry)));
   AttemptScheduled intent = intent_of(planned.runnables.front(), failed.workflow);
@@ -183,14 +187,15 @@ TEST(DecideAfterFailure, a_failure_that_was_dealt_with_adds_nothing) {
   EXPECT_TRUE(again().empty());
 }
 
-TEST(DecideAfterFailure, the_time_of_the_retry_is_that_of_the_fact) {
+TEST(DecideAfterFailure, time_and_idempotency_key_of_the_retry_are_those_of_the_fact) {
   TestRun test(kRetrying);
   test.start();
   const Attempt attempt = test.failed("pay");
-  const PlannedRetry recorded{runnable_key(run_no(1), "pay", 2), TimeMs{1234}};
+  const PlannedRetry recorded{runnable_key(run_no(1), "pay", 2), "recorded", TimeMs{1234}};
   test.now = TimeMs{99'000};
   const auto planned = the<RunnablesPlanned>(test.put(failing(test, attempt, recorded)));
   EXPECT_EQ(planned.runnables.front().visible_at, TimeMs{1234});
+  EXPECT_EQ(planned.runnables.front().idempotency_key, SharedText("recorded"));
 }
 
 TEST(DecideAfterFailure, an_attempt_the_run_does_not_know_is_refused) {

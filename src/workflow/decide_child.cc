@@ -200,7 +200,6 @@ void RunDraft::child_failed(const PlannedRunnable& planned, const Payload& error
   add(std::move(given_up));
   again.attempt_number = planned.plan.attempt_number + 1;
   again.runnable_key = runnable_key(run_.run_id(), again.step.view(), again.attempt_number);
-  again.idempotency_key = again.runnable_key;
   again.visible_at = *at;
   plan_internal(std::move(again));
 }

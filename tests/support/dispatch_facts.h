@@ -77,10 +77,12 @@ inline AttemptFailed failed(std::string_view key, std::string_view claim_id = "c
   return fact;
 }
 
+// The retry of an attempt as scheduled() makes it.
 inline AttemptFailed failed_with_retry(std::string_view key, std::string_view retry_key,
                                        std::int64_t visible_at) {
   AttemptFailed fact = failed(key);
   fact.retry_runnable_key = retry_key;
+  fact.retry_idempotency_key = scheduled(key).idempotency_key;
   fact.retry_visible_at = ms(visible_at);
   return fact;
 }

@@ -193,7 +193,7 @@ inline void expect_honest_side_file(const CrashSite& site, const Audit& found) {
   }
   for (const auto& [id, run] : found.runs) {
     for (const PlannedRunnable* planned : run->runnables()) {
-      EXPECT_TRUE(!planned->applied || keys.contains(planned->plan.idempotency_key.str()))
+      EXPECT_TRUE(!planned->applied || keys.contains(planned->plan.runnable_key.str()))
           << planned->plan.runnable_key.view() << " was applied but never ran";
     }
   }

@@ -68,7 +68,8 @@ class EngineStory {
     order.tell(DispatchFact(beat));
     order.fail("charge", Scribe::Again::yes);
     const Attempt& failed = *order.queue.find(first.view());
-    const PlannedRetry retry{runnable_key(run_no(2), "charge", 2), after(order.now, 10)};
+    const PlannedRetry retry{runnable_key(run_no(2), "charge", 2), failed.idempotency_key,
+                             after(order.now, 10)};
     tell_all(order, decide_after_failure(order.run, failed, failed.outcome->error, retry,
                                          nothing_around(), order.now));
     order.now = after(order.now, 20);

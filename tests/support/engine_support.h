@@ -316,6 +316,7 @@ class Scribe {
     if (again == Again::yes) {
       const Runnable& plan = run.latest(step)->plan;
       fact.retry_runnable_key = runnable_key(run.run_id(), step, plan.attempt_number + 1);
+      fact.retry_idempotency_key = plan.idempotency_key;
       fact.retry_visible_at = after(now, 10);
     }
     tell(fact);

@@ -90,6 +90,7 @@ class RunStory {
     if (const auto retry = plan_retry(*test.run, test.failed(step, error),
                                       Failure{json(error), true, {}}, test.now)) {
       fact.retry_runnable_key = retry->runnable_key;
+      fact.retry_idempotency_key = retry->idempotency_key;
       fact.retry_visible_at = retry->visible_at;
     }
     emit(fact);
