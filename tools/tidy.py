@@ -37,7 +37,7 @@ OWNERS = [
     ("postgres_ext.h", {"log"}),
     ("CLI/", {"cli"}),
     ("curl/", {"builtin"}),
-    ("date/", {"cron"}),
+    ("absl/", {"cron"}),
     ("yaml-cpp/", {"yaml"}),
     ("fmt/", EVERY_ROOM),
 ]

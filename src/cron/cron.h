@@ -9,24 +9,25 @@
 // which the local clock shows a match is due: what a change of the clocks leaves out is not made up
 // for, and what comes twice is due twice.
 //
-// Rules of time zones are those the time zone database of the system lists; it lists changes up to
-// 2037, and after the last one the clocks of a zone stay as they are.
+// The rules of time zones are those of the system's time zone database, in the files of
+// /usr/share/zoneinfo or of the folder that the environment variable TZDIR names. The rule at the
+// end of a file holds for all years after the last change that the file lists.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "data/cron_expression.h"
 
-namespace date {
-class time_zone;
-}  // namespace date
-
 namespace holdfast {
 
-// Whether the time zone database knows the name.
+class CronZone;  // cron.cc
+
+// Whether the time zone database has this name.
 bool is_timezone(std::string_view name);
 
 // Immutable; any thread may ask.
@@ -42,11 +43,11 @@ class CronClock {
   [[nodiscard]] std::optional<TimeMs> previous(TimeMs not_after) const;
 
  private:
-  CronClock(const CronExpression& expression, const date::time_zone* zone)
-      : expression_(expression), zone_(zone) {}
+  CronClock(const CronExpression& expression, std::shared_ptr<const CronZone> zone)
+      : expression_(expression), zone_(std::move(zone)) {}
 
   CronExpression expression_;
-  const date::time_zone* zone_;  // of the time zone database, which lives as long as the process
+  std::shared_ptr<const CronZone> zone_;
 };
 
 }  // namespace holdfast

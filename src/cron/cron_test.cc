@@ -1,3 +1,4 @@
+// Runs twice: with the zone files of the system, and with files of zic -b slim (CMakeLists.txt).
 #include "cron/cron.h"
 
 #include <gtest/gtest.h>
@@ -56,6 +57,59 @@ void expect_dues(const Case& expected) {
     before = next;
     now = *next;
   }
+}
+
+// Long after the last change that zone files list. Fat files list changes up to 2037, slim ones
+// only up to the last change of the rules.
+std::vector<Case> rule_cases() {
+  return {
+      // Summer and winter, north and south.
+      {"Europe/Berlin", "0 9 1 7 *", "2050-01-01T00:00:00Z", {"2050-07-01T07:00"}},
+      {"Europe/Berlin", "0 9 15 1 *", "2050-01-01T00:00:00Z", {"2050-01-15T08:00"}},
+      {"America/New_York", "0 9 1 7 *", "2050-01-01T00:00:00Z", {"2050-07-01T13:00"}},
+      {"America/New_York", "0 9 15 1 *", "2050-01-01T00:00:00Z", {"2050-01-15T14:00"}},
+      {"Australia/Sydney", "0 9 1 7 *", "2050-01-01T00:00:00Z", {"2050-06-30T23:00"}},
+      {"Australia/Sydney", "0 9 15 1 *", "2050-01-01T00:00:00Z", {"2050-01-14T22:00"}},
+      // An hour that is left out.
+      {"Europe/Berlin",
+       "30 2 * * *",
+       "2050-03-26T12:00:00Z",
+       {"2050-03-27T01:00", "2050-03-28T00:30"}},
+      {"America/New_York",
+       "30 2 * * *",
+       "2050-03-12T12:00:00Z",
+       {"2050-03-13T07:00", "2050-03-14T06:30"}},
+      {"Australia/Sydney",
+       "30 2 * * *",
+       "2050-10-01T00:00:00Z",
+       {"2050-10-01T16:00", "2050-10-02T15:30"}},
+      // An hour that comes twice.
+      {"Europe/Berlin",
+       "30 2 * * *",
+       "2050-10-29T12:00:00Z",
+       {"2050-10-30T00:30", "2050-10-31T01:30"}},
+      {"America/New_York",
+       "30 1 * * *",
+       "2050-11-05T12:00:00Z",
+       {"2050-11-06T05:30", "2050-11-07T06:30"}},
+      {"Australia/Sydney",
+       "30 2 * * *",
+       "2050-04-02T00:00:00Z",
+       {"2050-04-02T15:30", "2050-04-03T16:30"}},
+      // Elapsed time across both changes.
+      {"Europe/Berlin",
+       "0 */2 * * *",
+       "2050-03-26T22:30:00Z",
+       {"2050-03-26T23:00", "2050-03-27T02:00", "2050-03-27T04:00"}},
+      {"Europe/Berlin",
+       "0 */2 * * *",
+       "2050-10-29T21:30:00Z",
+       {"2050-10-29T22:00", "2050-10-30T00:00", "2050-10-30T01:00", "2050-10-30T03:00"}},
+      {"Australia/Sydney",
+       "0 * 1 7 *",
+       "2050-01-01T00:00:00Z",
+       {"2050-06-30T14:00", "2050-06-30T15:00"}},
+  };
 }
 
 TEST(CronClock, without_changes_of_the_clocks_local_time_is_what_counts) {
@@ -252,6 +306,28 @@ TEST(CronClock, times_far_outside_the_calendar_are_never) {
   EXPECT_EQ(shown(clock.previous(at("9999-12-31T12:00:00Z"))), "9999-12-30T23:00");
 }
 
+TEST(CronClock, follows_the_rule_of_a_zone_after_the_last_listed_change) {
+  for (const Case& expected : rule_cases()) {
+    expect_dues(expected);
+  }
+}
+
+TEST(CronClock, rules_hold_for_all_years) {
+  // 2400 years are six cycles of the calendar.
+  expect_dues({"Europe/Berlin",
+               "30 2 * * *",
+               "4450-03-26T12:00:00Z",
+               {"4450-03-27T01:00", "4450-03-28T00:30"}});
+  expect_dues({"Europe/Berlin",
+               "0 */2 * * *",
+               "4450-10-29T21:30:00Z",
+               {"4450-10-29T22:00", "4450-10-30T00:00", "4450-10-30T01:00", "4450-10-30T03:00"}});
+  expect_dues({"Europe/Berlin",
+               "0 * 1 7 *",
+               "4450-01-01T00:00:00Z",
+               {"4450-06-30T22:00", "4450-06-30T23:00"}});
+}
+
 TEST(CronClock, refuses_what_is_no_expression_or_no_time_zone) {
   for (const auto& [expression, timezone] :
        std::vector<std::pair<std::string, std::string>>{{"0 0 * *", "UTC"},
@@ -270,9 +346,27 @@ TEST(Timezones, are_known_by_their_names_and_by_older_ones) {
         "America/Argentina/Buenos_Aires"}) {
     EXPECT_TRUE(is_timezone(name)) << name;
   }
-  for (const std::string_view name :
-       {"", "Europe", "Europe/", "europe/berlin", "Europe/Bonn", "../../etc/passwd",
-        "/usr/share/zoneinfo/UTC", "zone.tab", "tzdata.zi", "Europe/Berlin "}) {
+  for (const std::string_view name : {"",
+                                      "Europe",
+                                      "Europe/",
+                                      "europe/berlin",
+                                      "Europe/Bonn",
+                                      "../../etc/passwd",
+                                      "/usr/share/zoneinfo/UTC",
+                                      "zone.tab",
+                                      "tzdata.zi",
+                                      "Europe/Berlin ",
+                                      "localtime",
+                                      "UTC0",
+                                      "posixrules",
+                                      "posix/Europe/Berlin",
+                                      "right/Europe/Berlin",
+                                      "leapseconds",
+                                      "Europe//Berlin",
+                                      "./UTC",
+                                      "Europe/../UTC",
+                                      "Fixed/UTC+01:00:00",
+                                      "file:Europe/Berlin"}) {
     EXPECT_FALSE(is_timezone(name)) << name;
   }
 }

@@ -4,6 +4,7 @@
 
 #include "builtin/exec_step.h"
 #include "cron/cron.h"
+#include "cron/zone_names.h"
 
 namespace holdfast {
 
@@ -133,7 +134,7 @@ Result<void> check_timezones(const Definition& definition) {
     if (cron.has_value() && !is_timezone(cron->timezone.view())) {
       faults.push_back({{"triggers", std::to_string(i), "cron", "timezone"},
                         "invalid_cron_timezone",
-                        "there is no time zone " + cron->timezone.str()});
+                        unknown_timezone(cron->timezone.view()).message()});
     }
   }
   return faults.empty() ? Result<void>() : invalid_definition(faults);
