@@ -442,6 +442,28 @@ TEST(WorkflowBuilder, every_question_can_be_asked) {
             R"({"path":"x","equals":{"a":1}})");
 }
 
+TEST(WorkflowBuilder, values_at_paths_can_be_compared) {
+  const auto x = When::path("x");
+  const auto y = When::path("y.z");
+  EXPECT_EQ(x.equals(y).text(), R"({"path":"x","equals":{"path":"y.z"}})");
+  EXPECT_EQ(x.not_equals(y).text(), R"({"path":"x","not_equals":{"path":"y.z"}})");
+  EXPECT_EQ(x.greater(y).text(), R"({"path":"x","greater":{"path":"y.z"}})");
+  EXPECT_EQ(x.greater_or_equal(y).text(), R"({"path":"x","greater_or_equal":{"path":"y.z"}})");
+  EXPECT_EQ(x.less(y).text(), R"({"path":"x","less":{"path":"y.z"}})");
+  EXPECT_EQ(x.less_or_equal(y).text(), R"({"path":"x","less_or_equal":{"path":"y.z"}})");
+  EXPECT_EQ(x.in(y).text(), R"({"path":"x","in":{"path":"y.z"}})");
+}
+
+TEST(WorkflowBuilder, objects_are_literals_whatever_they_look_like) {
+  const auto x = When::path("x");
+  EXPECT_EQ(x.equals(JsonObject().add("path", "a")).text(),
+            R"({"path":"x","equals":{"value":{"path":"a"}}})");
+  EXPECT_EQ(x.equals(JsonObject().add("value", 1)).text(),
+            R"({"path":"x","equals":{"value":{"value":1}}})");
+  EXPECT_EQ(x.in({JsonValue::json(R"({"path":"a"})"), 1}).text(),
+            R"({"path":"x","in":[{"value":{"path":"a"}},1]})");
+}
+
 TEST(WorkflowBuilder, conditions_are_joined_without_needless_depth) {
   const auto is = [](std::string_view path) { return When::path(path).exists(); };
   const std::string a = is("a").text();

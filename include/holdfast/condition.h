@@ -45,36 +45,53 @@ class JsonValue {
   std::string text_;
 };
 
-// A question about the context of a run:
+// Whether something holds for the context of a run:
 //
 //   When::path("total").greater(100) && !When::path("vip").equals(true)
+//   When::path("total").greater(When::path("limit"))
 //
-// A path that leads nowhere or a value of another type is no match, never an error.
+// A missing path, on either side, and a value of another type do not match, and are never an error.
 class When {
  public:
   class Path {
    public:
-    [[nodiscard]] When equals(const JsonValue& value) const { return ask("equals", value); }
-    // Also when the path leads nowhere.
-    [[nodiscard]] When not_equals(const JsonValue& value) const { return ask("not_equals", value); }
-    // Numbers.
-    [[nodiscard]] When greater(const JsonValue& value) const { return ask("greater", value); }
-    [[nodiscard]] When greater_or_equal(const JsonValue& value) const {
-      return ask("greater_or_equal", value);
+    [[nodiscard]] When equals(const JsonValue& value) const { return compare("equals", value); }
+    [[nodiscard]] When equals(const Path& other) const { return compare("equals", other); }
+    // Also when a path is missing.
+    [[nodiscard]] When not_equals(const JsonValue& value) const {
+      return compare("not_equals", value);
     }
-    [[nodiscard]] When less(const JsonValue& value) const { return ask("less", value); }
+    [[nodiscard]] When not_equals(const Path& other) const { return compare("not_equals", other); }
+    // Numbers.
+    [[nodiscard]] When greater(const JsonValue& value) const { return compare("greater", value); }
+    [[nodiscard]] When greater(const Path& other) const { return compare("greater", other); }
+    [[nodiscard]] When greater_or_equal(const JsonValue& value) const {
+      return compare("greater_or_equal", value);
+    }
+    [[nodiscard]] When greater_or_equal(const Path& other) const {
+      return compare("greater_or_equal", other);
+    }
+    [[nodiscard]] When less(const JsonValue& value) const { return compare("less", value); }
+    [[nodiscard]] When less(const Path& other) const { return compare("less", other); }
     [[nodiscard]] When less_or_equal(const JsonValue& value) const {
-      return ask("less_or_equal", value);
+      return compare("less_or_equal", value);
+    }
+    [[nodiscard]] When less_or_equal(const Path& other) const {
+      return compare("less_or_equal", other);
     }
     [[nodiscard]] When in(const std::vector<JsonValue>& values) const;
-    // null is something that exists.
-    [[nodiscard]] When exists() const { return ask("exists", true); }
-    [[nodiscard]] When missing() const { return ask("exists", false); }
+    // A list at the other path.
+    [[nodiscard]] When in(const Path& other) const { return compare("in", other); }
+    // null exists.
+    [[nodiscard]] When exists() const { return condition("exists", "true"); }
+    [[nodiscard]] When missing() const { return condition("exists", "false"); }
 
    private:
     friend class When;
     explicit Path(std::string_view path) : path_(path) {}
-    [[nodiscard]] When ask(std::string_view question, const JsonValue& value) const;
+    [[nodiscard]] When compare(std::string_view operation, const JsonValue& value) const;
+    [[nodiscard]] When compare(std::string_view operation, const Path& other) const;
+    [[nodiscard]] When condition(std::string_view operation, std::string_view operand) const;
 
     JsonValue path_;
   };

@@ -96,6 +96,86 @@ TEST(Condition, not_equals_also_when_there_is_nothing) {
   EXPECT_FALSE(matches(R"({"path":"s","not_equals":"open"})", R"({"s":"open"})"));
 }
 
+TEST(Condition, every_comparison_takes_the_value_at_another_path) {
+  const auto holds = [](std::string_view op, std::string_view data) {
+    return matches(R"({"path":"x",")" + std::string(op) + R"(":{"path":"y.z"}})", data);
+  };
+  const std::string_view less = R"({"x":1,"y":{"z":2}})";
+  const std::string_view same = R"({"x":2,"y":{"z":2.0}})";
+  const std::string_view more = R"({"x":3,"y":{"z":2}})";
+  struct Row {
+    std::string_view op;
+    bool less;
+    bool same;
+    bool more;
+  };
+  for (const Row& row :
+       {Row{"equals", false, true, false}, Row{"not_equals", true, false, true},
+        Row{"greater", false, false, true}, Row{"greater_or_equal", false, true, true},
+        Row{"less", true, false, false}, Row{"less_or_equal", true, true, false}}) {
+    EXPECT_EQ(holds(row.op, less), row.less) << row.op;
+    EXPECT_EQ(holds(row.op, same), row.same) << row.op;
+    EXPECT_EQ(holds(row.op, more), row.more) << row.op;
+  }
+}
+
+TEST(Condition, values_at_paths_are_compared_whatever_their_type) {
+  const std::string_view equal = R"({"path":"x","equals":{"path":"y"}})";
+  EXPECT_TRUE(matches(equal, R"({"x":"a","y":"a"})"));
+  EXPECT_TRUE(matches(equal, R"({"x":{"a":1,"b":[2]},"y":{"b":[2.0],"a":1}})"));
+  EXPECT_TRUE(matches(equal, R"({"x":null,"y":null})"));
+  EXPECT_FALSE(matches(equal, R"({"x":"1","y":1})"));
+  EXPECT_TRUE(matches(equal, R"({"x":9007199254740993,"y":9007199254740993})"));
+  EXPECT_FALSE(matches(equal, R"({"x":9007199254740993,"y":9007199254740992})"));
+  EXPECT_FALSE(matches(R"({"path":"x","greater":{"path":"y"}})", R"({"x":2,"y":"1"})"));
+}
+
+TEST(Condition, in_takes_a_list_at_a_path_and_items_at_paths) {
+  const std::string_view list = R"({"path":"c","in":{"path":"allowed"}})";
+  EXPECT_TRUE(matches(list, R"({"c":"FR","allowed":["DE","FR"]})"));
+  EXPECT_FALSE(matches(list, R"({"c":"IT","allowed":["DE","FR"]})"));
+  EXPECT_FALSE(matches(list, R"({"c":"IT","allowed":"IT"})"));
+  EXPECT_FALSE(matches(list, R"({"c":"IT"})"));
+  EXPECT_TRUE(matches(R"({"path":"c","in":{"path":"allowed","default":["DE"]}})", R"({"c":"DE"})"));
+  const std::string_view item = R"({"path":"c","in":["DE",{"path":"home"}]})";
+  EXPECT_TRUE(matches(item, R"({"c":"IT","home":"IT"})"));
+  EXPECT_TRUE(matches(item, R"({"c":"DE"})"));
+  EXPECT_FALSE(matches(item, R"({"c":"IT"})"));
+}
+
+TEST(Condition, a_missing_path_on_either_side_only_satisfies_not_equals) {
+  for (const std::string_view data : {R"({"x":1})", R"({"y":1})", "{}"}) {
+    for (const std::string op :
+         {"equals", "greater", "greater_or_equal", "less", "less_or_equal", "in"}) {
+      EXPECT_FALSE(matches(R"({"path":"x",")" + op + R"(":{"path":"y"}})", data)) << op << data;
+    }
+    EXPECT_TRUE(matches(R"({"path":"x","not_equals":{"path":"y"}})", data)) << data;
+  }
+}
+
+TEST(Condition, a_default_stands_in_for_a_missing_path) {
+  const std::string_view over = R"({"path":"x","greater":{"path":"limit","default":5}})";
+  EXPECT_TRUE(matches(over, R"({"x":6})"));
+  EXPECT_FALSE(matches(over, R"({"x":6,"limit":7})"));
+  EXPECT_FALSE(matches(over, R"({"x":6,"limit":"none"})"));
+  EXPECT_TRUE(matches(R"({"path":"x","equals":{"path":"y","default":null}})", R"({"x":null})"));
+}
+
+TEST(Condition, literals_that_look_like_sources_are_wrapped) {
+  const std::string_view wrapped = R"({"path":"f","equals":{"value":{"path":"a.txt"}}})";
+  EXPECT_TRUE(matches(wrapped, R"({"f":{"path":"a.txt"},"a":{"txt":1}})"));
+  EXPECT_FALSE(matches(wrapped, R"({"f":1,"a":{"txt":1}})"));
+  EXPECT_TRUE(matches(R"({"path":"f","equals":{"value":5}})", R"({"f":5})"));
+  EXPECT_TRUE(matches(R"({"path":"f","less":{"value":5}})", R"({"f":4})"));
+  EXPECT_TRUE(matches(R"({"path":"f","in":[{"value":{"value":5}}]})", R"({"f":{"value":5}})"));
+}
+
+TEST(Condition, other_objects_with_a_path_are_literals) {
+  EXPECT_TRUE(matches(R"({"path":"f","equals":{"path":"a","size":3}})",
+                      R"({"f":{"size":3,"path":"a"},"a":1})"));
+  EXPECT_TRUE(matches(R"({"path":"f","equals":{"path":7}})", R"({"f":{"path":7}})"));
+}
+
 TEST(Condition, all_any_and_not_join_conditions) {
   const std::string_view both =
       R"({"all":[{"path":"a","equals":1},{"not":{"path":"b","exists":true}}]})";
@@ -129,6 +209,12 @@ TEST(Condition, faults_name_their_place) {
   EXPECT_EQ(place_of_fault(R"({"path":"a","greater":"1"})"), "greater");
   EXPECT_EQ(place_of_fault(R"({"path":"a","less_or_equal":null})"), "less_or_equal");
   EXPECT_EQ(place_of_fault(R"({"path":"a","in":"DE"})"), "in");
+  EXPECT_EQ(place_of_fault(R"({"path":"a","equals":{"path":"b..c"}})"), "equals.path");
+  EXPECT_EQ(place_of_fault(R"({"path":"a","greater":{"path":"b","default":"x"}})"), "greater");
+  EXPECT_EQ(place_of_fault(R"({"path":"a","greater":{"value":"x"}})"), "greater");
+  EXPECT_EQ(place_of_fault(R"({"path":"a","in":[1,{"path":"b..c"}]})"), "in[1].path");
+  EXPECT_EQ(place_of_fault(R"({"path":"a","in":{"value":1}})"), "in");
+  EXPECT_EQ(place_of_fault(R"({"path":"a","exists":{"path":"b"}})"), "exists");
   EXPECT_EQ(place_of_fault(R"({"path":"a","exists":1})"), "exists");
   EXPECT_EQ(place_of_fault(R"({"path":"a","all":[]})"), "path");
   EXPECT_EQ(place_of_fault(R"({"all":{}})"), "all");

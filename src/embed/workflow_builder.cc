@@ -310,13 +310,32 @@ std::string JsonValue::quote(std::string_view value) {
   return json_string_value(quoted) == value ? quoted : std::string(kUnwritable);
 }
 
-When When::Path::ask(std::string_view question, const JsonValue& value) const {
-  return When(ObjectText().add("path", path_.text()).add(question, value.text()).text());
+namespace {
+
+// Objects could be mistaken for a path or a wrapped literal, so they are wrapped.
+std::string literal_operand(const JsonValue& value) {
+  const bool looks_like_source = value.text().starts_with("{\"path\":") ||
+                                 value.text().starts_with("{\"value\":") ||
+                                 value.text().starts_with("{\"default\":");
+  return looks_like_source ? ObjectText().add("value", value.text()).text() : value.text();
+}
+
+}  // namespace
+
+When When::Path::condition(std::string_view operation, std::string_view operand) const {
+  return When(ObjectText().add("path", path_.text()).add(operation, operand).text());
+}
+
+When When::Path::compare(std::string_view operation, const JsonValue& value) const {
+  return condition(operation, literal_operand(value));
+}
+
+When When::Path::compare(std::string_view operation, const Path& other) const {
+  return condition(operation, ObjectText().add("path", other.path_.text()).text());
 }
 
 When When::Path::in(const std::vector<JsonValue>& values) const {
-  const auto text = list_text(values, [](const JsonValue& value) { return value.text(); });
-  return When(ObjectText().add("path", path_.text()).add("in", text).text());
+  return condition("in", list_text(values, literal_operand));
 }
 
 When When::join(Joint joint, const When& left, const When& right) {
