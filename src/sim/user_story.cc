@@ -2,6 +2,7 @@
 
 #include "view/words.h"
 #include "workflow/activation.h"
+#include "workflow/event_names.h"
 
 namespace holdfast::sim {
 
@@ -104,12 +105,15 @@ void UserStory::waits(const std::string& run, const ExternalEventWaitOpened& fac
       fact.timeout.has_value()
           ? ", for " + duration_text(static_cast<std::int64_t>(fact.timeout->after)) + " at most"
           : "";
-  tell_(run, "waits at " + fact.step.str() + " for event " + fact.event.str() + until);
+  const std::string names = event_names(fact);
+  awaited_[run + " " + fact.wait_id.str()] = names;
+  tell_(run, "waits at " + fact.step.str() + " for event " + names + until);
 }
 
 void UserStory::wait_over(const std::string& run, const ExternalEventWaitResolved& fact) {
   tell_(run, fact.action == WaitAction::timed_out
-                 ? fact.step.str() + ": event " + fact.event.str() + " has not come in time"
+                 ? fact.step.str() + ": event " + awaited_[run + " " + fact.wait_id.str()] +
+                       " has not come in time"
                  : fact.step.str() + ": event " + fact.event.str() + " has come");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "sim/plan.h"
@@ -39,6 +40,7 @@ class UserStory {
 
  private:
   Tell tell_;
+  std::map<std::string, std::string> awaited_;  // names of events, by run and wait
 };
 
 }  // namespace holdfast::sim

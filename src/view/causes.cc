@@ -9,6 +9,7 @@
 #include "view/step_state.h"
 #include "view/words.h"
 #include "workflow/activation.h"
+#include "workflow/event_names.h"
 
 namespace holdfast {
 
@@ -303,15 +304,13 @@ Cause CauseFinder::of_boundary(const ManualState& boundary, const PlannedRunnabl
 void CauseFinder::offer_events(Cause& cause, const EventWait& wait) const {
   std::vector<AwaitedEvent> events{{wait.opened.event, wait.opened.correlation}};
   events.insert(events.end(), wait.opened.others.begin(), wait.opened.others.end());
-  std::string names;
   for (const AwaitedEvent& event : events) {
-    names += (names.empty() ? "" : " or ") + event.event.str();
     cause.next_actions.push_back(
         {"deliver_external_event", fmt::format("somebody sends event {}", event.event.view()),
          fmt::format("holdfast signal {} {}{}", id(), event.event.view(),
                      event.correlation.empty() ? "" : " --correlation VALUE")});
   }
-  cause.summary = fmt::format("waits for event {} at step {} since {}", names,
+  cause.summary = fmt::format("waits for event {} at step {} since {}", event_names(wait.opened),
                               wait.opened.step.view(), since(wait.opened.opened_at));
   if (wait.opened.timeout.has_value()) {
     const TimeMs due = wait.opened.timeout->due_at;

@@ -7,6 +7,7 @@
 #include "data/path.h"
 #include "view/words.h"
 #include "workflow/activation.h"
+#include "workflow/event_names.h"
 #include "workflow/run_projection.h"
 
 namespace holdfast {
@@ -173,7 +174,11 @@ class RunFactTaker {
     bars_.resolve(fact.step, at_, fact.action == ManualAction::rejected ? "failed" : "completed");
   }
   void operator()(const ExternalEventWaitOpened& fact) const {
-    bars_.pause(fact.step, bars_.edit(fact.wait_id.view()), fact.opened_at);
+    Work* const work = bars_.edit(fact.wait_id.view());
+    if (work != nullptr) {
+      work->awaits = event_names(fact);
+    }
+    bars_.pause(fact.step, work, fact.opened_at);
   }
   void operator()(const ExternalEventWaitResolved& fact) const {
     bars_.resolve(fact.step, at_, fact.action == WaitAction::timed_out ? "failed" : "completed");

@@ -41,6 +41,7 @@ struct Work {
   std::optional<TimeMs> began = std::nullopt;  // of what the engine does
   bool paused = false;                         // it waits for somebody
   std::string says = {};                       // of a log step
+  std::string awaits = {};                     // the names of events
   std::optional<TimeMs> ended = std::nullopt;
   std::string_view outcome = {};  // once it has ended
 };

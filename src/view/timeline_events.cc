@@ -6,6 +6,7 @@
 #include "definition/spec.h"
 #include "view/words.h"
 #include "workflow/activation.h"
+#include "workflow/event_names.h"
 #include "workflow/execution_opts.h"
 #include "workflow/redact.h"
 
@@ -237,10 +238,7 @@ class RunDescriber : public Describer {
     add("run_continued_from", "run continues run " + to_string(fact.predecessor_run_id), fact);
   }
   void operator()(const ExternalEventWaitOpened& fact) const {
-    std::string text = fmt::format("waits for event {}", one_line(fact.event.view()));
-    for (const AwaitedEvent& other : fact.others) {
-      text += " or " + one_line(other.event.view());
-    }
+    std::string text = fmt::format("waits for event {}", one_line(event_names(fact)));
     if (fact.timeout.has_value()) {
       text += ", at most " + duration_text(fact.timeout->due_at.value - fact.opened_at.value);
     }
@@ -256,8 +254,12 @@ class RunDescriber : public Describer {
            fmt::format("event {} received", one_line(fact.event.view())), fact);
   }
   void operator()(const ExternalEventWaitTimeoutSelected& fact) const {
+    const Work* work = find(fact.wait_id);
+    const bool known = work != nullptr && !work->awaits.empty();
     add_of("event_wait_timed_out", fact.wait_id,
-           fmt::format("no event {} came in time", one_line(fact.event.view())), fact);
+           fmt::format("no event {} came in time",
+                       one_line(known ? std::string_view(work->awaits) : fact.event.view())),
+           fact);
   }
   void operator()(const ExternalEventWaitResolved& fact) const {
     const bool received = fact.action == WaitAction::received;

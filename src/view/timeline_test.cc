@@ -8,6 +8,8 @@
 namespace holdfast {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -169,6 +171,17 @@ TEST(Timeline, a_wait_for_an_event_may_time_out) {
                           "paid: no event payment came in time", "paid: waits no longer: timed out",
                           "paid: timer is over", "paid: timed out, goes on to remind",
                           "remind: planned", "remind: attempt 1 scheduled in queue default"));
+}
+
+TEST(Timeline, the_timeout_of_a_wait_for_any_of_several_names_all_events) {
+  RunStory story(flow(R"([{"name":"hear","await_event":{"any_of":["paid","refused","lost"],
+                           "timeout":"5s"}}])",
+                      "[]"));
+  story.start();
+  story.note(story.test.fire(story.test.key("hear") + ":timeout"));
+  EXPECT_THAT(summaries(story),
+              AllOf(Contains("hear: waits for event paid or refused or lost, at most 5 s"),
+                    Contains("hear: no event paid or refused or lost came in time")));
 }
 
 TEST(Timeline, an_event_that_comes_ends_the_wait_and_keeps_its_keys) {

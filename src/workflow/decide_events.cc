@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "workflow/event_names.h"
 #include "workflow/planning.h"
 #include "workflow/run_fold.h"
 
@@ -264,7 +265,7 @@ void RunDraft::timed_out(const EventWait& wait) {
     return;
   }
   const Payload error = terminal_error(
-      "event_timeout", fmt::format("no event {} came in time", wait.opened.event.view()),
+      "event_timeout", fmt::format("no event {} came in time", event_names(wait.opened)),
       wait.opened.step.view());
   // A step that waited after its result was applied.
   if (planned->applied) {

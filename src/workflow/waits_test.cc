@@ -286,6 +286,17 @@ TEST(AwaitTimeout, without_a_route_the_run_fails) {
   EXPECT_TRUE(test.put(test.firing(timer)).empty());
 }
 
+TEST(AwaitTimeout, the_error_names_every_event_that_was_awaited) {
+  TestRun test(R"([{"name":"hear","await_event":{"any_of":["paid","refused","lost"],
+                    "timeout":"5s"}}])");
+  test.start();
+  test.fire(test.key("hear") + ":timeout");
+  EXPECT_EQ(test.error_code(), "event_timeout");
+  for (const std::string_view event : {"paid", "refused", "lost"}) {
+    EXPECT_NE(test.run->terminal()->error.view().find(event), std::string_view::npos) << event;
+  }
+}
+
 TEST(AwaitTimeout, complete_and_fail_are_targets_too) {
   TestRun complete(R"([{"name":"hear","await_event":
                         {"event":"paid","timeout":"5s","on_timeout":"complete"}}])");
