@@ -136,6 +136,7 @@ TEST(EmbedStart, wrong_input_is_refused_and_nothing_is_started) {
   EXPECT_EQ(code_of(engine.start("other")), "unknown_workflow");
   EXPECT_EQ(code_of(engine.start("job", "{")), "invalid_json");
   EXPECT_EQ(code_of(engine.start("job", "")), "invalid_json");
+  EXPECT_EQ(code_of(engine.start("job", R"({"a":1,"a":2})")), "invalid_json");
   EXPECT_EQ(code_of(engine.start("job", "[1]")), "invalid_argument");
   EXPECT_EQ(code_of(engine.start("job", "{}", {.run_id = "seven"})), "invalid_argument");
   EXPECT_EQ(code_of(engine.start("job", "{}", {.queue = "a b"})), "invalid_argument");

@@ -255,9 +255,13 @@ class WhatToDoNext(ErrorsTest):
     def test_what_cannot_be_started_makes_no_store(self):
         self.write("bad.yaml", "workflow: bad\nsteps:\n  - {name: a, after: b}\n")
         self.write("bad.json", "{")
+        self.write("twice.json", '{"flour": 1, "flour": 2}')
         for more, code, says in (
                 (["--input", "{"], "invalid_json", ["--input", "@FILE"]),
                 (["--input", "[]"], "invalid_argument", ["--input", "JSON object"]),
+                (["--input", '{"a":{"b":1,"b":2}}'], "invalid_json", ["--input", "a.b", "twice"]),
+                (["--input", "@twice.json"], "invalid_json", ["--input", "flour", "twice"]),
+                (["--attribute", "a=1", "--attribute", "a=2"], "invalid_json", ["--attribute"]),
                 (["--input", "@bad.json"], "invalid_json", ["--input"]),
                 (["--input", "@none.json"], "not_found", ["none.json"]),
                 (["--id", "7"], "invalid_argument", ["UUID"]),
@@ -300,6 +304,8 @@ class WhatToDoNext(ErrorsTest):
     def test_data_of_an_event(self):
         run = self.drained("invoice.yaml", {"number": "n-1"})
         self.refused(2, "invalid_json", "signal", run, "paid", "--data", "{", says=["--data"])
+        self.refused(2, "invalid_json", "signal", run, "paid", "--data", '{"a":1,"a":2}',
+                     says=["--data", "twice"])
         self.refused(2, "invalid_argument", "signal", run, "paid", "--data", "7",
                      says=["--data needs a JSON object"])
 

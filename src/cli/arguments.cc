@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/json.h"
+#include "base/json_keys.h"
 #include "base/json_writer.h"
 #include "engine/moment.h"
 
@@ -110,6 +111,9 @@ Result<std::string> json_argument(std::string_view field, const std::string& arg
                  fmt::format("--{} needs a JSON object: {{\"name\":\"value\"}}", field)}
         .with("field", field);
   }
+  if (const auto unique = check_unique_keys(json.value()); !unique.ok()) {
+    return Error(unique.error()).in(fmt::format("--{}", field)).with("field", field);
+  }
   return text;
 }
 
@@ -138,7 +142,11 @@ Result<std::string> attributes_argument(const std::vector<std::string>& attribut
     }
   }
   json.end_object();
-  return std::move(json).take();
+  const JsonText object = std::move(json).take_text();
+  if (const auto unique = check_unique_keys(object); !unique.ok()) {
+    return Error(unique.error()).in("--attribute").with("field", "attribute");
+  }
+  return std::string(object.view());
 }
 
 Result<TimeMs> time_argument(std::string_view field, const std::string& text, TimeMs now) {

@@ -221,6 +221,8 @@ TEST(ApiClient, commands_go_under_a_key_and_say_what_was_asked_for) {
   EXPECT_TRUE(answers.seen[3].body.starts_with(R"({"step":"s","actor":"ann","idempotency_key":")"));
   EXPECT_EQ(client.value().signal("x", "paid", "[1]").error().code(), ErrorCode::invalid_argument);
   EXPECT_EQ(client.value().signal("x", "paid", "{").error().code(), ErrorCode::invalid_json);
+  EXPECT_EQ(client.value().signal("x", "paid", R"({"a":1,"a":2})").error().code(),
+            ErrorCode::invalid_json);
 }
 
 TEST(ApiClient, lists_and_snapshots_become_views) {

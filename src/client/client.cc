@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/json_keys.h"
 #include "base/text.h"
 #include "client/session.h"
 #include "client/views.h"
@@ -31,6 +32,9 @@ Result<void> object_member(JsonWriter& json, std::string_view name, std::string_
   if (!parsed.value().is_object()) {
     return Error{ErrorCode::invalid_argument, "the " + std::string(name) + " is no JSON object"}
         .with("field", name);
+  }
+  if (const auto unique = check_unique_keys(parsed.value()); !unique.ok()) {
+    return Error(unique.error()).in("the " + std::string(name));
   }
   json.member(name, parsed.value());
   return {};

@@ -1,5 +1,7 @@
 #include "embed/objects.h"
 
+#include "base/json_keys.h"
+
 namespace holdfast {
 
 Result<Payload> object_of(std::string_view field, std::string_view text) {
@@ -10,6 +12,9 @@ Result<Payload> object_of(std::string_view field, std::string_view text) {
   if (!json.value().is_object()) {
     return Error{ErrorCode::invalid_argument, "the " + std::string(field) + " is no JSON object"}
         .with("field", field);
+  }
+  if (const auto unique = check_unique_keys(json.value()); !unique.ok()) {
+    return Error(unique.error()).in("the " + std::string(field));
   }
   return Payload(json.value());
 }

@@ -8,7 +8,8 @@
 
 namespace holdfast {
 
-// invalid_json, or invalid_argument when it is no object; both name the field.
+// invalid_json, also when a key appears twice; invalid_argument when it is no object. Both name the
+// field.
 Result<Payload> object_of(std::string_view field, std::string_view text);
 
 }  // namespace holdfast
