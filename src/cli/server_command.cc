@@ -148,7 +148,7 @@ Result<void> run_command(const ServeOptions& options, Context& context) {
   const std::optional<Error> failure = end.wait();
   if (failure.has_value()) {
     log.tell(LogLevel::error, "stopped by a failure of the store", {{"why", failure->text()}});
-    server->stop(milliseconds(0));
+    server->stop(seconds(options.grace_s));  // callers under way are answered with the reason
     return *failure;
   }
   log.tell(LogLevel::info, "stopping", {{"grace_s", std::to_string(options.grace_s)}});

@@ -186,7 +186,7 @@ void SqliteStore::checkpoint() {
   checkpoint_failure_.reset();
   if (!moved.ok()) {
     checkpoint_failure_ =
-        std::move(moved).error().in("cannot move the write-ahead log into " + path_);
+        std::move(moved).error().in("cannot move the write-ahead log into the file");
   }
 }
 
