@@ -518,6 +518,15 @@ class WrongStoreTest(CliTest):
 
     def test_no_permission_to_write(self):
         self.make_sample()
+        self.check_without_permission_to_write()
+
+    def test_no_permission_to_write_to_a_journal_that_is_not_in_wal_mode(self):
+        self.make_sample()
+        with contextlib.closing(sqlite3.connect(self.path("a.db"))) as db:
+            db.execute("PRAGMA journal_mode = DELETE")
+        self.check_without_permission_to_write()
+
+    def check_without_permission_to_write(self):
         os.chmod(self.path("a.db"), 0o444)
         os.chmod(self.directory, 0o555)
         self.addCleanup(os.chmod, self.directory, 0o755)
