@@ -188,6 +188,18 @@ BUGS = [
         ("workflow/planning.cc",
          "      plan.attempt_number >= rule.max_attempts) {",
          "      plan.attempt_number >= rule.max_attempts + (planted ? 1 : 0)) {")]),
+    ("key_per_attempt", "a retry or a deferral gets an idempotency key of its own", [
+        ("dispatch/decide.cc",
+         "      fact.retry_idempotency_key = attempt->idempotency_key;",
+         "      fact.retry_idempotency_key =\n"
+         "          planted ? retry->runnable_key : attempt->idempotency_key;"),
+        ("workflow/decide_apply.cc",
+         "  again.idempotency_key = retry.idempotency_key;",
+         "  again.idempotency_key = planted ? retry.runnable_key : retry.idempotency_key;"),
+        ("workflow/advance.cc",
+         "  again.runnable_key = deferred_key(from);",
+         "  again.runnable_key = deferred_key(from);\n"
+         "  if (planted) {\n    again.idempotency_key = again.runnable_key;\n  }")]),
     ("buffered_event_lost", "an event that came before its wait is not found", [
         ("workflow/decide_events.cc",
          "    if (wait.awaits(event.event, event.correlation)) {\n      received(",
