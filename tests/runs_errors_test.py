@@ -261,7 +261,6 @@ class WhatToDoNext(ErrorsTest):
                 (["--input", "[]"], "invalid_argument", ["--input", "JSON object"]),
                 (["--input", '{"a":{"b":1,"b":2}}'], "invalid_json", ["--input", "a.b", "twice"]),
                 (["--input", "@twice.json"], "invalid_json", ["--input", "flour", "twice"]),
-                (["--attribute", "a=1", "--attribute", "a=2"], "invalid_json", ["--attribute"]),
                 (["--input", "@bad.json"], "invalid_json", ["--input"]),
                 (["--input", "@none.json"], "not_found", ["none.json"]),
                 (["--id", "7"], "invalid_argument", ["UUID"]),
@@ -269,6 +268,8 @@ class WhatToDoNext(ErrorsTest):
             for command in ("run", "start"):
                 with self.subTest(f"{command} {more}"):
                     self.refused(2, code, command, "bread.yaml", *more, says=says)
+        self.refused(2, "invalid_json", "start", "bread.yaml", "--attribute", "a=1", "--attribute",
+                     "a=2", says=["--attribute", "twice"])
         self.refused(2, "invalid_argument", "run", "bread.yaml", "--threads", "0")
         self.refused(2, "invalid_argument", "work", "--with", "bread.yaml", "--threads", "0")
         self.refused(2, "invalid_definition", "run", "bad.yaml", says=["bad.yaml"])
