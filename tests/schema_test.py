@@ -71,8 +71,10 @@ def check(paths):
     """What the program says about each file, by path; and its exit code."""
     result = subprocess.run([HOLDFAST, "workflow", "check", "--json", *map(str, paths)], text=True,
                             stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE_S)
-    answers = [json.loads(line) for line in result.stdout.splitlines()]
-    return {answer["file"]: answer for answer in answers}, result.returncode
+    answer = json.loads(result.stdout)
+    for file in answer["files"]:
+        file["errors"] = [error for error in answer["errors"] if error["file"] == file["file"]]
+    return {file["file"]: file for file in answer["files"]}, result.returncode
 
 
 class SchemaTest(unittest.TestCase):

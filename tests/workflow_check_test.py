@@ -37,10 +37,10 @@ steps:
 """
 
 BAD_LINES = [
-    "2:1: version: the workflow: version is a number, not a text [invalid_definition_version]",
-    '5:5: steps[0].retyr: step "charge": retyr is no field there is here, did you mean '
-    '"retry"? [invalid_step_opts]',
-    '7:5: steps[1].after[0]: step "ship": after[0] names "chrge", which is no step, did you mean '
+    "2:1: version: the workflow: version is a number, not a string [invalid_definition_version]",
+    '5:5: steps[0].retyr: step "charge": unknown field "retyr"; did you mean "retry"? '
+    '[invalid_step_opts]',
+    '7:5: steps[1].after[0]: step "ship": after[0] names unknown step "chrge"; did you mean '
     '"charge"? [unknown_step_dependency]',
 ]
 
@@ -72,7 +72,7 @@ class WorkflowCheckTest(unittest.TestCase):
 
     def fingerprint(self, name):
         _, lines, _ = self.check("--json", name)
-        return json.loads(lines[0])["fingerprint"]
+        return json.loads(lines[0])["files"][0]["fingerprint"]
 
     def test_a_valid_file(self):
         self.write("good.yaml", GOOD)
@@ -129,11 +129,12 @@ class WorkflowCheckTest(unittest.TestCase):
                          (2, [".: cannot be read: Is a directory [invalid_argument]"]))
         exit_code, lines, _ = self.check("--json", "missing.yaml")
         self.assertEqual(exit_code, 2)
-        self.assertEqual([json.loads(line) for line in lines], [{
-            "file": "missing.yaml", "valid": False,
-            "errors": [{"path": [], "code": "not_found",
+        self.assertEqual(json.loads("\n".join(lines)), {
+            "valid": False, "files": [{"file": "missing.yaml", "valid": False}],
+            "errors": [{"file": "missing.yaml", "path": [], "code": "not_found",
                         "message": "cannot be read: No such file or directory",
-                        "line": None, "column": None}]}])
+                        "line": None, "column": None}],
+            "warnings": []})
 
     def test_json(self):
         self.write("good.yaml", GOOD)
@@ -141,28 +142,49 @@ class WorkflowCheckTest(unittest.TestCase):
         exit_code, lines, error = self.check("--json", "good.yaml", "bad.yaml")
         self.assertEqual((exit_code, error),
                          (2, "holdfast: 1 of 2 files cannot be used: 3 faults\n"))
-        good, bad = [json.loads(line) for line in lines]
+        answer = json.loads("\n".join(lines))
+        good, bad = answer["files"]
         self.assertEqual({**good, "fingerprint": ""}, {
             "file": "good.yaml", "valid": True, "workflow": "orders", "version": "2",
-            "fingerprint": "", "steps": 2, "errors": []})
-        self.assertEqual((bad["file"], bad["valid"]), ("bad.yaml", False))
-        self.assertEqual(bad["errors"][1], {
-            "path": ["steps", "0", "retyr"], "code": "invalid_step_opts",
-            "message": 'step "charge": retyr is no field there is here, did you mean "retry"?',
+            "fingerprint": "", "steps": 2})
+        self.assertEqual(bad, {"file": "bad.yaml", "valid": False})
+        self.assertEqual((answer["valid"], len(answer["errors"]), answer["warnings"]),
+                         (False, 3, []))
+        self.assertEqual(answer["errors"][1], {
+            "file": "bad.yaml", "path": ["steps", "0", "retyr"], "code": "invalid_step_opts",
+            "message": 'step "charge": unknown field "retyr"; did you mean "retry"?',
             "line": 5, "column": 5})
+
+    def test_warnings_leave_the_exit_code_alone(self):
+        self.write("odd.yaml", "workflow: w\ntriggers:\n  - name: t\n    cron:\n"
+                   "      expression: 0 8 */2 * MON\n      timezone: UTC\nsteps: [{name: a}]\n")
+        exit_code, lines, error = self.check("odd.yaml")
+        self.assertEqual((exit_code, len(lines), error), (0, 2, ""))
+        self.assertTrue(lines[0].startswith(
+            "odd.yaml:5:7: warning: triggers[0].cron.expression: "), lines[0])
+        self.assertTrue(lines[0].endswith("[cron_needs_both_days]"), lines[0])
+        self.assertIn("is valid", lines[1])
+        exit_code, lines, error = self.check("--json", "odd.yaml")
+        self.assertEqual((exit_code, error), (0, ""))
+        answer = json.loads("\n".join(lines))
+        self.assertEqual((answer["valid"], answer["errors"]), (True, []))
+        (warning,) = answer["warnings"]
+        self.assertEqual({**warning, "message": ""}, {
+            "file": "odd.yaml", "path": ["triggers", "0", "cron", "expression"],
+            "code": "cron_needs_both_days", "message": "", "line": 5, "column": 7})
 
     def test_yaml_that_cannot_be_read_has_a_line(self):
         line, _, message = self.only_fault("workflow: w\nsteps:\n  - name: a\n   after: b\n")
         self.assertEqual(line, 4)
-        self.assertTrue(message.startswith("the text cannot be read: "), message)
+        self.assertIn("check indentation", message)
         line, _, message = self.only_fault("workflow: w\nsteps:\n\t- name: a\n")
         self.assertEqual(line, 3)
-        self.assertIn("indented with a tab, use spaces", message)
+        self.assertIn("indented with a tab", message)
 
     def test_names_that_are_there_twice(self):
         self.assertEqual(
             self.only_fault("workflow: w\nsteps:\n  - name: a\n    queue: q\n    name: b\n"),
-            (5, 5, 'the text cannot be read: "name" is there twice, the first is in line 3'))
+            (5, 5, '"name" appears twice, first on line 3'))
 
     def test_a_second_document(self):
         line, _, message = self.only_fault(GOOD + "---\n" + GOOD)
@@ -180,18 +202,18 @@ class WorkflowCheckTest(unittest.TestCase):
             bomb += f"{this}: &{this} [{', '.join(['*' + before] * 10)}]\n"
         self.refused_quickly(bomb, "more than 100000 values, aliases included")
         wide = "a: &a " + "x" * 500_000 + "\nb: [" + "*a, " * 50_000 + "*a]\n"
-        self.refused_quickly(wide, "more than 4 MiB of texts, aliases included")
-        self.refused_quickly("[" * 500_000 + "]" * 500_000, "nested more than 64 deep")
-        self.refused_quickly("- " * 500_000, "nested more than 64 deep")
-        self.refused_quickly("x" * (1 << 20) + "x", "over 1 MiB")
+        self.refused_quickly(wide, "more than 4 MiB of text, aliases included")
+        self.refused_quickly("[" * 500_000 + "]" * 500_000, "nested more than 64 levels deep")
+        self.refused_quickly("- " * 500_000, "nested more than 64 levels deep")
+        self.refused_quickly("x" * (1 << 20) + "x", "longer than 1 MiB")
 
     def test_a_file_without_end_is_refused(self):
         exit_code, lines, _ = self.check("/dev/zero")
         self.assertEqual(exit_code, 2)
-        self.assertIn("over 1 MiB", lines[0])
+        self.assertIn("longer than 1 MiB", lines[0])
 
     def test_what_is_no_text(self):
-        self.assertIn("not UTF-8", self.only_fault(b"workflow: \xff\xfe\n")[2])
+        self.assertIn("not valid UTF-8", self.only_fault(b"workflow: \xff\xfe\n")[2])
         self.assertIn("control character", self.only_fault(b"workflow: a\x00b\n")[2])
         self.assertIn("an object", self.only_fault("")[2])
 
@@ -199,7 +221,7 @@ class WorkflowCheckTest(unittest.TestCase):
         self.write("bad.yaml", 'workflow: w\nsteps: [{name: a}]\n"\\e[31m\\nx": 1\n')
         _, lines, _ = self.check("bad.yaml")
         self.assertEqual(len(lines), 1, lines)
-        self.assertIn("\\x1b[31m\\x0ax", lines[0])
+        self.assertIn("\\x1b[31m\\nx", lines[0])
         self.assertNotIn("\x1b", lines[0])
 
     def on_terminal(self, **environment):

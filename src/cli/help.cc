@@ -123,7 +123,9 @@ const char* const kWorkflowCheckExamples =
     - name: ship
       after: charge
 
-A line per fault is: file:line:column: place: what is wrong [code]. Nothing is changed or run.
+Each fault is one line: file:line:column: place: what is wrong [code]. Warnings have "warning:"
+before the place and do not change the exit code. Nothing is changed or run. --json prints one
+object with valid, files, errors and warnings.
 Exit code 0: all files are valid. 2: a file has faults or cannot be read.
 
 Examples:

@@ -1,5 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/quote.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -12,132 +17,152 @@ namespace {
 
 constexpr std::size_t kShownFingerprint = 12;
 
-// Names of files and fields may hold anything; a line stays a line, and a terminal as it is.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20U || byte == 0x7fU ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+struct CheckedFile {
+  std::string file;
+  std::optional<Error> unreadable;
+  CheckedWorkflow checked;
+
+  [[nodiscard]] std::size_t fault_count() const {
+    return unreadable.has_value() ? 1 : checked.faults.size();
   }
-  return out;
+};
+
+CheckedFile check_file(const std::string& file) {
+  // No more than shows that there is too much.
+  const auto text = read_bytes(file, kMaxSourceBytes);
+  return text.ok() ? CheckedFile{file, std::nullopt, check_workflow(text.value())}
+                   : CheckedFile{file, text.error(), {}};
 }
 
 class CheckPrinter {
  public:
-  explicit CheckPrinter(Context& context)
-      : context_(context), colour_(!context.json() && wants_colour()) {}
+  explicit CheckPrinter(Context& context) : context_(context), colour_(wants_colour()) {}
 
-  void unreadable(const std::string& file, const Error& error) {
-    const std::string_view code = error_info(error.code()).name;
-    if (context_.json()) {
-      JsonWriter writer = begin(file, false);
-      writer.key("errors").begin_array().begin_object();
-      writer.key("path").begin_array().end_array();
-      writer.member("code", code).member("message", error.message());
-      writer.key("line").null().key("column").null();
-      writer.end_object().end_array().end_object();
-      print_json(context_, std::move(writer));
-    } else {
-      print_fault(file, error.message(), code);
+  void print(const CheckedFile& of) const {
+    if (of.unreadable.has_value()) {
+      const std::string_view code = error_info(of.unreadable->code()).name;
+      print_line(context_, line(of.file, of.unreadable->message(), code, kRed));
+    }
+    for (const LocatedFault& fault : of.checked.faults) {
+      print_fault(of.file, fault, "", kRed);
+    }
+    for (const LocatedFault& warning : of.checked.warnings) {
+      print_fault(of.file, warning, "warning: ", kYellow);
+    }
+    if (of.checked.definition != nullptr) {
+      print_valid(of.file, *of.checked.definition);
     }
   }
 
-  void faults(const std::string& file, const std::vector<LocatedFault>& faults) {
-    if (context_.json()) {
-      JsonWriter writer = begin(file, false);
-      writer.key("errors").begin_array();
-      for (const LocatedFault& fault : faults) {
-        write_fault(writer, fault);
-      }
-      writer.end_array().end_object();
-      print_json(context_, std::move(writer));
-      return;
-    }
-    for (const auto& [fault, place] : faults) {
-      const std::string path = path_text(fault.path);
-      print_fault(fmt::format("{}:{}:{}", file, place.line, place.column),
-                  path.empty() ? fault.message : fmt::format("{}: {}", path, fault.message),
-                  fault.code);
-    }
+ private:
+  static constexpr std::string_view kRed = "\x1b[31m";
+  static constexpr std::string_view kYellow = "\x1b[33m";
+
+  [[nodiscard]] std::string line(std::string_view place, std::string_view message,
+                                 std::string_view code, std::string_view colour) const {
+    return colour_ ? fmt::format("\x1b[1m{}:\x1b[0m {} {}[{}]\x1b[0m", printable(place),
+                                 printable(message), colour, code)
+                   : fmt::format("{}: {} [{}]", printable(place), printable(message), code);
   }
 
-  void valid(const std::string& file, const Definition& definition) {
+  void print_fault(std::string_view file, const LocatedFault& located, std::string_view kind,
+                   std::string_view colour) const {
+    const auto& [fault, place] = located;
+    const std::string path = path_text(fault.path);
+    print_line(context_,
+               line(fmt::format("{}:{}:{}", file, place.line, place.column),
+                    fmt::format("{}{}{}{}", kind, path, path.empty() ? "" : ": ", fault.message),
+                    fault.code, colour));
+  }
+
+  void print_valid(std::string_view file, const Definition& definition) const {
     const std::string_view version = definition.version().view();
-    const std::string_view fingerprint = definition.fingerprint().view();
-    if (context_.json()) {
-      JsonWriter writer = begin(file, true);
-      writer.member("workflow", definition.workflow().view()).member("version", version);
-      writer.member("fingerprint", fingerprint);
-      writer.member("steps", std::uint64_t{definition.steps().size()});
-      writer.key("errors").begin_array().end_array().end_object();
-      print_json(context_, std::move(writer));
-      return;
-    }
     print_line(context_,
                fmt::format("{}: workflow {}{} is {}valid{} ({} step{}, fingerprint {}...)",
                            printable(file), definition.workflow().view(),
                            version.empty() ? "" : " version " + printable(version),
                            colour_ ? "\x1b[32m" : "", colour_ ? "\x1b[0m" : "",
                            definition.steps().size(), definition.steps().size() == 1 ? "" : "s",
-                           fingerprint.substr(0, kShownFingerprint)));
-  }
-
- private:
-  static JsonWriter begin(const std::string& file, bool valid) {
-    JsonWriter writer;
-    writer.begin_object().member("file", file).member("valid", valid);
-    return writer;
-  }
-
-  void print_fault(std::string_view place, std::string_view message, std::string_view code) {
-    constexpr const char* kPlain = "{}: {} [{}]";
-    constexpr const char* kColour = "\x1b[1m{}:\x1b[0m {} \x1b[31m[{}]\x1b[0m";
-    print_line(context_, fmt::format(fmt::runtime(colour_ ? kColour : kPlain), printable(place),
-                                     printable(message), code));
+                           definition.fingerprint().view().substr(0, kShownFingerprint)));
   }
 
   Context& context_;
   bool colour_;
 };
 
-// How many faults the file has.
-std::size_t check_file(const std::string& file, CheckPrinter& printer) {
-  // No more than shows that there is too much.
-  const auto text = read_bytes(file, kMaxSourceBytes);
-  if (!text.ok()) {
-    printer.unreadable(file, text.error());
-    return 1;
+void write_file(JsonWriter& json, const CheckedFile& of) {
+  json.begin_object().member("file", of.file).member("valid", of.fault_count() == 0);
+  if (of.checked.definition != nullptr) {
+    const Definition& definition = *of.checked.definition;
+    json.member("workflow", definition.workflow().view());
+    json.member("version", definition.version().view());
+    json.member("fingerprint", definition.fingerprint().view());
+    json.member("steps", std::uint64_t{definition.steps().size()});
   }
-  const CheckedWorkflow checked = check_workflow(text.value());
-  if (checked.definition == nullptr) {
-    printer.faults(file, checked.faults);
-  } else {
-    printer.valid(file, *checked.definition);
+  json.end_object();
+}
+
+void write_unreadable(JsonWriter& json, const CheckedFile& of) {
+  json.begin_object().member("file", of.file).key("path").begin_array().end_array();
+  json.member("code", error_info(of.unreadable->code()).name);
+  json.member("message", of.unreadable->message());
+  json.key("line").null().key("column").null().end_object();
+}
+
+// One object for all files, so that programs read one value however many files there are.
+void print_all_json(Context& context, const std::vector<CheckedFile>& files) {
+  const bool valid = std::all_of(files.begin(), files.end(),
+                                 [](const CheckedFile& of) { return of.fault_count() == 0; });
+  JsonWriter json;
+  json.begin_object().member("valid", valid).key("files").begin_array();
+  for (const CheckedFile& of : files) {
+    write_file(json, of);
   }
-  return checked.faults.size();
+  json.end_array().key("errors").begin_array();
+  for (const CheckedFile& of : files) {
+    if (of.unreadable.has_value()) {
+      write_unreadable(json, of);
+    }
+    for (const LocatedFault& fault : of.checked.faults) {
+      write_fault(json, fault, of.file);
+    }
+  }
+  json.end_array().key("warnings").begin_array();
+  for (const CheckedFile& of : files) {
+    for (const LocatedFault& warning : of.checked.warnings) {
+      write_fault(json, warning, of.file);
+    }
+  }
+  json.end_array().end_object();
+  print_json(context, std::move(json));
 }
 
 }  // namespace
 
 Result<void> run_command(const WorkflowCheckOptions& options, Context& context) {
-  CheckPrinter printer(context);
+  std::vector<CheckedFile> files;
   std::size_t bad_files = 0;
   std::size_t faults = 0;
   for (const std::string& file : options.files) {
-    const std::size_t found = check_file(file, printer);
-    bad_files += found > 0 ? 1 : 0;
-    faults += found;
+    const CheckedFile& of = files.emplace_back(check_file(file));
+    bad_files += of.fault_count() > 0 ? std::size_t{1} : std::size_t{0};
+    faults += of.fault_count();
+    if (!context.json()) {
+      CheckPrinter(context).print(of);
+    }
   }
-  const std::size_t files = options.files.size();
+  if (context.json()) {
+    print_all_json(context, files);
+  }
   if (bad_files > 0) {
-    // Everything is said; the summary must not come before it where both go to one terminal.
+    // The summary goes to standard error and must not come before the faults.
     context.out.flush();
     return Error{ErrorCode::invalid_definition,
-                 fmt::format("{} of {} file{} cannot be used: {} fault{}", bad_files, files,
-                             files == 1 ? "" : "s", faults, faults == 1 ? "" : "s")};
+                 fmt::format("{} of {} file{} cannot be used: {} fault{}", bad_files, files.size(),
+                             files.size() == 1 ? "" : "s", faults, faults == 1 ? "" : "s")};
   }
-  if (files > 1 && !context.json()) {
-    print_line(context, fmt::format("all {} files are valid", files));
+  if (files.size() > 1 && !context.json()) {
+    print_line(context, fmt::format("all {} files are valid", files.size()));
   }
   return {};
 }

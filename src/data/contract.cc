@@ -11,6 +11,7 @@
 
 #include "base/json_slice.h"
 #include "base/json_writer.h"
+#include "base/quote.h"
 #include "data/json_text.h"
 
 namespace holdfast {
@@ -107,14 +108,14 @@ class FieldReader {
   // Empty when nothing of the declaration is usable.
   std::optional<ContractField> read(const Json& declared) {
     if (field_.name.empty() || field_.name.size() > kMaxNameBytes) {
-      fault({}, Kind::field_name, fmt::format("a name has 1 to {} bytes", kMaxNameBytes));
+      fault({}, Kind::field_name, fmt::format("must have a name of 1 to {} bytes", kMaxNameBytes));
       return std::nullopt;
     }
     if (declared.string().has_value()) {
       return read_type(declared, {}) ? std::optional(field_) : std::nullopt;
     }
     if (declared.kind() != Json::Kind::object) {
-      fault({}, Kind::field, "must be the name of a type, or an object with \"type\"");
+      fault({}, Kind::field, "must be the name of a type, or an object with type");
       return std::nullopt;
     }
     const auto type = declared.find("type");
@@ -158,7 +159,7 @@ class FieldReader {
       }
       field_.required = required.value_or(true);
     } else if (name != "type") {
-      fault(name, Kind::opts, "is no option of a field: type, required, default");
+      fault(name, Kind::opts, "is unknown; use type, required or default");
     }
   }
 
@@ -180,12 +181,12 @@ class FieldReader {
 
   void fault(std::string_view option, Kind kind, std::string_view what) {
     std::vector<std::string> path{field_.name};
-    std::string place = fmt::format("the field \"{}\"", field_.name.substr(0, kMaxNameBytes));
+    std::string place = fmt::format("field {}", quote(field_.name));
     if (!option.empty()) {
       path.emplace_back(option);
-      place = fmt::format("\"{}\" of {}", option, place);
+      place += fmt::format(": {}", printable(option, kMaxShownBytes));
     }
-    faults_.push_back({std::move(path), kind, fmt::format("{}: {}", place, what)});
+    faults_.push_back({std::move(path), kind, fmt::format("{} {}", place, what)});
   }
 
   std::vector<ContractFault>& faults_;
@@ -228,13 +229,13 @@ std::set<std::string> names_of(std::string_view object) {
 std::string ContractMisfit::text() const {
   std::string text;
   for (const std::string& field : missing_fields) {
-    append_part(text, fmt::format("\"{}\" is missing", field));
+    append_part(text, fmt::format("{} is missing", quote(field)));
   }
   for (const std::string& field : unknown_fields) {
-    append_part(text, fmt::format("\"{}\" is not a field", field));
+    append_part(text, fmt::format("unknown field {}", quote(field)));
   }
   for (const Wrong& wrong : invalid_types) {
-    const std::string who = wrong.field.empty() ? "the whole" : fmt::format("\"{}\"", wrong.field);
+    const std::string who = wrong.field.empty() ? "the value" : quote(wrong.field);
     append_part(text, fmt::format("{} must be {}, is {}", who, wrong.expected, wrong.found));
   }
   return text;
@@ -263,10 +264,9 @@ JsonText ContractMisfit::json() const {
 Contract Contract::parse(const Json& json, std::vector<ContractFault>& faults) {
   Contract contract;
   if (json.kind() != Json::Kind::object) {
-    faults.push_back(
-        {{},
-         ContractFault::Kind::contract,
-         fmt::format("a contract is an object of fields, not {}", kind_name(json.kind()))});
+    faults.push_back({{},
+                      ContractFault::Kind::contract,
+                      fmt::format("must be an object of fields, not {}", kind_name(json.kind()))});
     return contract;
   }
   for (std::size_t i = 0; i < json.size(); ++i) {

@@ -172,7 +172,7 @@ TEST(Contract, missing_unknown_and_wrong_fields_are_all_named) {
   EXPECT_EQ(found.json().view(), R"({"missing_fields":["id","m"],"unknown_fields":["x","y\""],)"
                                  R"("invalid_types":{"n":"integer","o":"list"}})");
   EXPECT_EQ(found.text(),
-            R"("id" is missing; "m" is missing; "x" is not a field; "y"" is not a field; )"
+            R"("id" is missing; "m" is missing; unknown field "x"; unknown field "y\""; )"
             R"("n" must be integer, is string; "o" must be list, is map)");
 }
 
@@ -188,7 +188,7 @@ TEST(Contract, what_is_no_object_is_a_wrong_type) {
               R"({"missing_fields":[],"unknown_fields":[],"invalid_types":{"":"map"}})");
   }
   EXPECT_EQ(contract("{}").check(json("[]"), UnknownFields::refused).text(),
-            "the whole must be map, is list");
+            "the value must be map, is list");
 }
 
 TEST(Contract, defaults_are_filled_in_behind_what_is_there) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "data/calendar.h"
 
@@ -71,9 +72,7 @@ std::string lower(std::string_view text) {
 }
 
 Error wrong(const FieldRule& rule, std::string_view item, std::string_view what) {
-  constexpr std::size_t kShown = 64;
-  return Error{ErrorCode::invalid_argument, fmt::format("cron expression, {}: \"{}\" {}", rule.name,
-                                                        item.substr(0, kShown), what)}
+  return Error{ErrorCode::invalid_argument, fmt::format("{}: {} {}", rule.name, quote(item), what)}
       .with("field", rule.name);
 }
 
@@ -94,8 +93,8 @@ Result<int> parse_value(const FieldRule& rule, std::string_view item, std::strin
   const auto number = small_number(text);
   if (!number.has_value() || *number < rule.low || *number > rule.high) {
     return wrong(rule, item,
-                 fmt::format("is not {} to {}{}", rule.low, rule.high,
-                             rule.names.empty() ? "" : ", nor a name of three letters"));
+                 fmt::format("must be {} to {}{}", rule.low, rule.high,
+                             rule.names.empty() ? "" : ", or a three-letter name"));
   }
   return *number;
 }
@@ -127,10 +126,10 @@ Result<Field> parse_item(const FieldRule& rule, std::string_view item) {
     const auto number = small_number(item.substr(slash + 1));
     const int most = rule.high - rule.low + 1;
     if (!field.open && dash == std::string_view::npos) {
-      return wrong(rule, item, "has a step without a range: write */n or a-b/n");
+      return wrong(rule, item, "has a step without a range; write */n or a-b/n");
     }
     if (!number.has_value() || *number < 1 || *number > most) {
-      return wrong(rule, item, fmt::format("has a step that is not 1 to {}", most));
+      return wrong(rule, item, fmt::format("must have a step of 1 to {}", most));
     }
     step = *number;
   }
@@ -231,6 +230,11 @@ bool CronExpression::ever_matches() const {
     }
   }
   return false;
+}
+
+bool CronExpression::needs_both_days() const {
+  constexpr std::size_t kDaysOfMonth = 31;
+  return (any_day_ || any_weekday_) && days_.count() < kDaysOfMonth && !weekdays_.all();
 }
 
 bool CronExpression::matches_day(int year, int month, int day) const {

@@ -3,8 +3,8 @@
 // Each field: * or a list of values, ranges a-b and steps */n, a-b/n. Months and days of the week
 // also by their English three-letter names, in any case; 7 is Sunday too, and a range may end with
 // Sunday (SAT-SUN). A field with a * in it, also */n, is open, any other is restricted. When day of
-// month and day of week are both restricted, a day that fits either counts, otherwise one that fits
-// both. @hourly @daily @midnight @weekly @monthly @yearly @annually stand for the usual
+// month and day of week are both restricted, a day must match one of them, otherwise both: as in
+// Vixie cron. @hourly @daily @midnight @weekly @monthly @yearly @annually stand for the usual
 // expressions. Pure: it knows nothing of time zones (cron/cron.h does).
 #pragma once
 
@@ -41,6 +41,9 @@ class CronExpression {
   [[nodiscard]] std::optional<CivilMinute> previous(const CivilMinute& minute) const;
   // The hour field is *, or steps of it: such expressions mean elapsed time, not a time of day.
   [[nodiscard]] bool every_hour() const { return every_hour_; }
+  // Both day fields exclude days, and a day must match both because one of them has */n. With a-b/n
+  // in its place a day that matches either would do.
+  [[nodiscard]] bool needs_both_days() const;
 
  private:
   [[nodiscard]] bool matches_day(int year, int month, int day) const;

@@ -8,6 +8,7 @@
 
 #include "base/json_slice.h"
 #include "base/json_writer.h"
+#include "base/quote.h"
 #include "data/json_text.h"
 
 namespace holdfast {
@@ -15,10 +16,7 @@ namespace holdfast {
 namespace {
 
 Error wrong_mapping(std::string_view place, std::string_view what) {
-  return Error{ErrorCode::invalid_argument, place.empty()
-                                                ? fmt::format("the mapping {}", what)
-                                                : fmt::format("the mapping at {} {}", place, what)}
-      .with("at", place);
+  return Error{ErrorCode::invalid_argument, std::string(what)}.with("at", place);
 }
 
 }  // namespace
@@ -29,19 +27,19 @@ class MappingParser {
     Mapping mapping;
     mapping.take_ = true;
     if (names.size() == 0) {
-      return wrong_mapping("", "names nothing");
+      return wrong_mapping("", "must name at least one member");
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string place = fmt::format("[{}]", i);
       const Json json = names.item(i);
       const auto name = json.string();
       if (!name.has_value() || name->empty()) {
-        return wrong_mapping(place, "is not the name of a member");
+        return wrong_mapping(place, "must be the name of a member");
       }
       const bool twice = std::any_of(mapping.items_.begin(), mapping.items_.end(),
                                      [&](const auto& item) { return item.name == *name; });
       if (twice) {
-        return wrong_mapping(place, fmt::format("names \"{}\" a second time", *name));
+        return wrong_mapping(place, fmt::format("{} appears twice", quote(*name)));
       }
       Mapping::Item item;
       item.name = *name;
@@ -55,7 +53,7 @@ class MappingParser {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const auto [name, source] = sources.member(i);
       if (name.empty()) {
-        return wrong_mapping("", "has a member without a name");
+        return wrong_mapping("", "the name of a member must not be empty");
       }
       Mapping::Item item;
       item.name = name;
@@ -73,7 +71,7 @@ class MappingParser {
       return read_path(item, source, item.name);
     }
     if (source.kind() != Json::Kind::object) {
-      return wrong_mapping(item.name, "is neither a path nor an object with \"path\" or \"value\"");
+      return wrong_mapping(item.name, "must be a path, or an object with \"path\" or \"value\"");
     }
     const auto path = source.find("path");
     const auto value = source.find("value");
@@ -81,16 +79,19 @@ class MappingParser {
     for (std::size_t i = 0; i < source.size(); ++i) {
       const std::string_view name = source.member(i).first;
       if (name != "path" && name != "value" && name != "default") {
-        return wrong_mapping(fmt::format("{}.{}", item.name, name), "is nothing a mapping has");
+        return wrong_mapping(
+            fmt::format("{}.{}", item.name, name),
+            fmt::format("unknown field {}; use path, default or value", quote(name)));
       }
     }
     if (path.has_value() == value.has_value()) {
-      return wrong_mapping(item.name, path.has_value() ? "has both \"path\" and \"value\""
-                                                       : "has neither \"path\" nor \"value\"");
+      return wrong_mapping(item.name, path.has_value()
+                                          ? "has both \"path\" and \"value\"; remove one"
+                                          : "needs \"path\" or \"value\"");
     }
     if (value.has_value()) {
       if (fallback.has_value()) {
-        return wrong_mapping(item.name, "has a \"default\" that is never needed");
+        return wrong_mapping(item.name, "has a \"default\" beside \"value\"; remove one");
       }
       item.literal = true;
       item.value = json_text(*value);
@@ -104,11 +105,11 @@ class MappingParser {
     const auto text = json.string();
     // An empty path is a slip of the pen more often than it is the whole, which is also "$".
     if (!text.has_value() || text->empty()) {
-      return wrong_mapping(place, "is not a path");
+      return wrong_mapping(place, "a path must be a string and not empty");
     }
     auto path = DataPath::parse(*text);
     if (!path.ok()) {
-      return wrong_mapping(place, fmt::format("is wrong: {}", path.error().message()));
+      return wrong_mapping(place, path.error().message());
     }
     item.path = std::move(path).value();
     item.written = *text;
@@ -123,7 +124,7 @@ Result<Mapping> Mapping::parse(const Json& json) {
   if (json.kind() == Json::Kind::object) {
     return MappingParser::extract(json);
   }
-  return wrong_mapping("", "is neither a list of names nor an object");
+  return wrong_mapping("", "must be a list of names, or an object");
 }
 
 std::variant<Payload, MissingPath> Mapping::apply(const DataView& data) const {

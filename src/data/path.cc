@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_slice.h"
+#include "base/quote.h"
 #include "base/text.h"
 
 namespace holdfast {
@@ -14,7 +15,7 @@ constexpr std::size_t kMaxPathParts = 64;
 
 Error no_path(std::string_view text, std::string_view why) {
   const std::string_view shown = text.substr(0, kMaxPathBytes);
-  return Error{ErrorCode::invalid_argument, fmt::format("\"{}\" is not a path: {}", shown, why)}
+  return Error{ErrorCode::invalid_argument, fmt::format("{} is not a path: {}", quote(shown), why)}
       .with("path", shown);
 }
 
@@ -79,7 +80,7 @@ Walk walk(const DataView& data, const DataPath& path) {
 Result<DataPath> DataPath::parse(std::string_view text) {
   DataPath path;
   if (text.size() > kMaxPathBytes) {
-    return no_path(text, fmt::format("it has more than {} bytes", kMaxPathBytes));
+    return no_path(text, fmt::format("it is longer than {} bytes", kMaxPathBytes));
   }
   if (text.empty() || text == "$") {
     return path;
@@ -89,7 +90,7 @@ Result<DataPath> DataPath::parse(std::string_view text) {
   for (std::size_t at = 0; at <= rest.size(); ++at) {
     if (at == rest.size() || rest[at] == '.') {
       if (part.empty()) {
-        return no_path(text, "a part of it is empty");
+        return no_path(text, "one of its parts is empty");
       }
       path.parts_.push_back(std::move(part));
       part.clear();
@@ -98,7 +99,7 @@ Result<DataPath> DataPath::parse(std::string_view text) {
     if (rest[at] == '\\') {
       ++at;
       if (at == rest.size() || (rest[at] != '.' && rest[at] != '\\')) {
-        return no_path(text, "a backslash stands before a dot or a backslash only");
+        return no_path(text, "a backslash may only precede a dot or a backslash");
       }
     }
     part += rest[at];

@@ -133,19 +133,21 @@ class GraphCheck {
       if (group.closed) {
         transition(route).fault(
             FaultCode::duplicate_transition,
-            when.empty() ? "is the second without a condition, give the earlier one a when"
-                         : "is never taken, move it before the one without a condition");
+            when.empty()
+                ? "is never taken: an earlier transition has no condition; give that one a when"
+                : "is never taken; move it before the transition without a condition");
       } else if (!when.empty() && !group.conditions.insert(when).second) {
         transition(route).at("when").fault(FaultCode::duplicate_transition,
-                                           "is the condition of an earlier transition");
+                                           "repeats the condition of an earlier transition");
       }
       group.closed = group.closed || when.empty();
       const StepKind kind = kind_of(spec_.steps[route.from]);
       if (!when.empty() && (kind == StepKind::pause || kind == StepKind::approval)) {
         transition(route).at("when").fault(
             FaultCode::manual_step_transition_condition,
-            fmt::format("is not allowed behind a {} step: a person decides, ask in the next step",
-                        to_text(kind)));
+            fmt::format("is not allowed after {} {} step, where a person decides; add a step with "
+                        "the condition behind it",
+                        kind == StepKind::approval ? "an" : "a", to_text(kind)));
       }
     }
   }
@@ -161,8 +163,9 @@ class GraphCheck {
     for (StepIndex i = 0; i < graph_.size(); ++i) {
       if (spec_.steps[i].approval.has_value() &&
           !(routed.contains({i, StepOutcome::ok}) && routed.contains({i, StepOutcome::error}))) {
-        step(i).fault(FaultCode::missing_approval_transitions,
-                      "is an approval, so it needs a transition on ok and one on error");
+        step(i).fault(
+            FaultCode::missing_approval_transitions,
+            "is an approval, so it needs a transition with on: ok and one with on: error");
       }
     }
   }
@@ -187,7 +190,7 @@ class GraphCheck {
     for (const std::vector<StepIndex>& cycle : find_cycles(graph_.size(), next)) {
       transition(*on_ok[cycle.back()].front())
           .fault(FaultCode::transition_cycle,
-                 fmt::format("closes a loop without a way out: {}; give a step of it a second "
+                 fmt::format("closes a loop without an exit: {}; give one of its steps a second "
                              "transition with a when",
                              describe(cycle)));
     }
@@ -241,9 +244,10 @@ class GraphCheck {
     }
     for_targets([&](StepIndex, StepIndex to, const SpecPlace& place) {
       if (!spec_.steps[to].after.empty()) {
-        place.fault(FaultCode::dependency_transitions,
-                    fmt::format("leads to {}, which has after: drop that, or lead to another step",
-                                quoted(name(to))));
+        place.fault(
+            FaultCode::dependency_transitions,
+            fmt::format("leads to {}, which has after; remove that after, or lead to another step",
+                        quote(name(to))));
       }
     });
     const auto beginnings = path_beginnings();
@@ -256,19 +260,21 @@ class GraphCheck {
         const auto& head = beginnings[found->second];
         step(i).at("after").at(k).fault(
             FaultCode::dependency_transitions,
-            fmt::format("names {}, which a transition leads to: name {}, it is done when its "
-                        "whole path is",
-                        quoted(name(found->second)),
-                        head.has_value() ? quoted(name(*head)) : "the step that begins the path"));
+            fmt::format(
+                "names {}, which a transition leads to; name {} instead, which is done when "
+                "its whole path is",
+                quote(name(found->second)),
+                head.has_value() ? quote(name(*head)) : "the step that begins the path"));
       }
     }
   }
 
   void check_entry() const {
     if (graph_.entry.has_value() && !spec_.steps[*graph_.entry].after.empty()) {
-      whole_.at("entry").fault(FaultCode::invalid_entry_step,
-                               fmt::format("names {}, which has after and so is not the first",
-                                           quoted(spec_.entry.view())));
+      whole_.at("entry").fault(
+          FaultCode::invalid_entry_step,
+          fmt::format("names {}, which has after and so cannot be the first step",
+                      quote(spec_.entry.view())));
       return;
     }
     std::vector<StepIndex> begin;
@@ -282,7 +288,7 @@ class GraphCheck {
     } else if (!graph_.has_routes && graph_.entry.has_value() && !begin.empty()) {
       whole_.at("entry").fault(
           FaultCode::invalid_entry_step,
-          fmt::format("is there, but without transitions {} would begin too: join the steps by "
+          fmt::format("names one step, but nothing leads to {} either; connect the steps by "
                       "transitions or after",
                       names(begin)));
       return;
@@ -296,16 +302,17 @@ class GraphCheck {
     if (count == 0 && graph_.size() > 0) {
       whole_.at("entry").fault(
           FaultCode::missing_entry_steps,
-          "is missing: a transition leads to every step, so name the first one with entry");
+          "is missing: every step is the target of a transition, so name the first step");
     } else if (count > 1) {
       whole_.at("steps").fault(
           FaultCode::invalid_entry_steps,
           graph_.entry.has_value()
-              ? fmt::format("has steps that nothing leads to beside the entry: {}; add transitions "
-                            "to them",
-                            names(begin))
-              : fmt::format("has several steps that nothing leads to: {}; a workflow of "
-                            "transitions begins with one, add transitions to the others",
+              ? fmt::format(
+                    "has steps besides the entry that nothing leads to: {}; add transitions "
+                    "to them",
+                    names(begin))
+              : fmt::format("has several steps that nothing leads to: {}; a workflow with "
+                            "transitions begins with one step, so add transitions to the others",
                             names(begin)));
     }
   }

@@ -398,30 +398,68 @@ std::string message_of(const std::string& text) {
 }
 
 TEST(DefinitionFault, messages_say_where_and_what_to_do) {
-  EXPECT_EQ(message_of(step(R"("retry":{"delay":200})")),
-            "step \"a\": retry.delay is no duration, write delay_ms with a number, or delay as "
-            "\"200ms\" or \"1h30m\"");
+  EXPECT_EQ(
+      message_of(step(R"("retry":{"delay":200})")),
+      "step \"a\": retry.delay is not a duration; write delay: \"200ms\", delay: \"1h30m\" or "
+      "delay_ms: 200");
   EXPECT_EQ(message_of(step(R"("await_event":"x","timeout":"1s")")),
-            "step \"a\": timeout does not fit an await_event step: nobody works on it, write "
-            "await_event.timeout");
-  EXPECT_EQ(message_of(workflow(R"({"name":"a"},{"name":"b"},{"name":"c","after":"b"})",
-                                R"("transitions":[{"from":"a","to":"b"}],)")),
-            "step \"c\": after[0] names \"b\", which a transition leads to: name \"a\", it is done "
-            "when its whole path is");
+            "step \"a\": timeout cannot be used with an await_event step: it has no attempts that "
+            "could time out; use await_event.timeout");
+  EXPECT_EQ(
+      message_of(workflow(R"({"name":"a"},{"name":"b"},{"name":"c","after":"b"})",
+                          R"("transitions":[{"from":"a","to":"b"}],)")),
+      "step \"c\": after[0] names \"b\", which a transition leads to; name \"a\" instead, which "
+      "is done when its whole path is");
+  EXPECT_EQ(message_of(step(R"("after":[],"after":[])")), "steps[0]: \"after\" appears twice");
+}
+
+TEST(DefinitionFault, conditions_name_the_operator_that_is_unknown) {
+  const auto transition = [](const std::string& when) {
+    return workflow(R"({"name":"a"},{"name":"b"})",
+                    R"("transitions":[{"from":"a","to":"b","when":)" + when + "}],");
+  };
+  const std::string subject = "the transition from \"a\" to \"b\": ";
+  EXPECT_EQ(message_of(transition(R"({"path":"x","eq":1})")),
+            subject +
+                "when.eq: unknown operator \"eq\"; use equals, not_equals, greater, "
+                "greater_or_equal, less, less_or_equal, in, exists, all, any or not");
+  EXPECT_EQ(message_of(transition(R"({"all":[{"path":"x","equal":1}]})")),
+            subject + "when.all[0].equal: unknown operator \"equal\"; did you mean \"equals\"?");
+  EXPECT_EQ(message_of(transition(R"({"path":"x"})")),
+            subject +
+                "when: the operator is missing; use equals, not_equals, greater, "
+                "greater_or_equal, less, less_or_equal, in, exists, all, any or not");
+}
+
+TEST(DefinitionFault, messages_never_repeat_control_characters) {
+  for (const std::string name : {R"(\u001b[31m)", R"(a\nb)", R"(\u009b)", R"(\u202e)"}) {
+    for (const std::string& text :
+         {step("\"" + name + "\":1"), step(R"("after":")" + name + "\""),
+          step(R"("input":{")" + name + R"(":1})"), step(R"("input":{"x":")" + name + R"(..a"})"),
+          step(R"("input_schema":{")" + name + R"(":1})"), step(R"("http":{")" + name + R"(":1})"),
+          workflow(R"({"name":"a"},{"name":"b"})",
+                   R"("transitions":[{"from":"a","to":"b","when":{")" + name + "\":1}}],")}) {
+      const std::string message = message_of(text);
+      EXPECT_NE(message, "") << text;
+      for (const std::string_view bad : {"\x1b", "\n", "\xC2\x9B", "\xE2\x80\xAE"}) {
+        EXPECT_EQ(message.find(bad), std::string::npos) << text;
+      }
+    }
+  }
 }
 
 TEST(DefinitionFault, a_misspelt_word_is_recognised) {
   EXPECT_EQ(message_of(step(R"("afetr":[])")),
-            "step \"a\": afetr is no field there is here, did you mean \"after\"?");
+            "step \"a\": unknown field \"afetr\"; did you mean \"after\"?");
   EXPECT_EQ(message_of(workflow(R"({"name":"charge"},{"name":"ship","after":"chrge"})")),
-            "step \"ship\": after[0] names \"chrge\", which is no step, did you mean \"charge\"?");
+            "step \"ship\": after[0] names unknown step \"chrge\"; did you mean \"charge\"?");
   EXPECT_EQ(message_of(workflow(R"({"name":"a","log":{"message":"x","level":"warn"}})")),
-            "step \"a\": log.level is none of debug, info, warning, error");
+            "step \"a\": log.level must be one of debug, info, warning, error");
   EXPECT_EQ(
       message_of(workflow(R"({"name":"a","log":{"message":"x","level":"eror"}})")),
-      "step \"a\": log.level is none of debug, info, warning, error, did you mean \"error\"?");
+      "step \"a\": log.level must be one of debug, info, warning, error; did you mean \"error\"?");
   EXPECT_EQ(message_of(step(R"("something_else":1)")),
-            "step \"a\": something_else is no field there is here");
+            "step \"a\": unknown field \"something_else\"");
 }
 
 TEST(DefinitionFault, the_error_has_every_fault_for_people_and_for_programs) {
@@ -429,12 +467,12 @@ TEST(DefinitionFault, the_error_has_every_fault_for_people_and_for_programs) {
   ASSERT_FALSE(result.ok());
   const Error& error = result.error();
   EXPECT_EQ(error.message(),
-            "the definition cannot be used: step \"a\": x is no field there is here; step \"a\": y "
-            "is no field there is here");
+            "the definition cannot be used: step \"a\": unknown field \"x\"; step \"a\": "
+            "unknown field \"y\"");
   EXPECT_EQ(error.field("errors"), R"([{"path":["steps","0","x"],"code":"invalid_step_opts",)"
-                                   R"("message":"step \"a\": x is no field there is here"},)"
+                                   R"("message":"step \"a\": unknown field \"x\""},)"
                                    R"({"path":["steps","0","y"],"code":"invalid_step_opts",)"
-                                   R"("message":"step \"a\": y is no field there is here"}])");
+                                   R"("message":"step \"a\": unknown field \"y\""}])");
 }
 
 TEST(DefinitionFault, more_faults_than_anybody_reads_are_counted) {
@@ -444,7 +482,7 @@ TEST(DefinitionFault, more_faults_than_anybody_reads_are_counted) {
   }
   const auto faults = Definition::check(workflow(steps));
   ASSERT_EQ(faults.size(), 1001U);
-  EXPECT_EQ(faults.back().message, "there are 500 more faults");
+  EXPECT_EQ(faults.back().message, "500 more faults are not shown");
 }
 
 }  // namespace

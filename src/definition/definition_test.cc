@@ -120,13 +120,15 @@ TEST(Definition, names_every_fault_at_once) {
   const std::string faults = faults_of(Definition::create(spec));
   for (const std::string_view part :
        {"the workflow: workflow is missing", "steps[0]: name is \"b ad\"", "queue is \"two words\"",
-        "handler is \"_h\"", "step \"b\": name is that of an earlier step",
-        "after[0] names the step itself", "after[2] names \"b\" a second time",
-        "after[3] names \"x\", which is no step", "step \"c\": retry.max_attempts is 0",
-        "lease_ms is over a hundred years"}) {
+        "handler is \"_h\"", "step \"b\": name is already used by an earlier step",
+        "after[0] names the step itself", "after[2] names \"b\" twice",
+        "after[3] names unknown step \"x\"", "step \"c\": retry.max_attempts must be at least 1",
+        "lease_ms is longer than 100 years"}) {
     EXPECT_NE(faults.find(part), std::string::npos) << part << " in: " << faults;
   }
-  EXPECT_EQ(std::count(faults.begin(), faults.end(), ';'), 9) << faults;
+  const Error error = Definition::create(spec).error();
+  const Json list = Json::parse(error.field("errors")).value();
+  EXPECT_EQ(list.size(), 10U) << faults;
 }
 
 TEST(Definition, a_fault_in_one_part_does_not_hide_those_of_the_others) {
@@ -174,7 +176,8 @@ TEST(Definition, a_chain_of_10000_steps_is_no_problem) {
   EXPECT_LT(faults.size(), 300U);
 
   const std::string too_many = faults_of(chain_of(kSteps + 1));
-  EXPECT_NE(too_many.find("steps has 10001 items, at most 10000"), std::string::npos) << too_many;
+  EXPECT_NE(too_many.find("steps has 10001 items; the limit is 10000"), std::string::npos)
+      << too_many;
 }
 
 TEST(Definition, a_field_that_nobody_knows_is_refused_by_name_at_every_level) {
@@ -194,12 +197,12 @@ TEST(Definition, fields_of_another_type_are_named_with_their_place) {
       R"({"workflow":7,"steps":[{"name":"a","after":7},[],{"after":[1],"lease_ms":-1,
           "retry":{"backoff":"random","max_attempts":1.5}},{"name":"c","retry":[]}]})");
   for (const std::string_view part :
-       {"workflow is a number, not a text", "step \"a\": after is a number, not a list",
+       {"workflow is a number, not a string", "step \"a\": after is a number, not a list",
         "steps[1] is a list, not an object", "steps[2]: name is missing",
-        "steps[2]: after[0] is a number, not a text",
-        "steps[2]: lease_ms is not a whole number of milliseconds",
-        "steps[2]: retry.backoff is none of fixed, linear, exponential",
-        "steps[2]: retry.max_attempts is not a whole number that fits, at least 1",
+        "steps[2]: after[0] is a number, not a string",
+        "steps[2]: lease_ms must be a whole number of milliseconds",
+        "steps[2]: retry.backoff must be one of fixed, linear, exponential",
+        "steps[2]: retry.max_attempts must be a whole number of at least 1",
         "step \"c\": retry is a list, not an object"}) {
     EXPECT_NE(faults.find(part), std::string::npos) << part << " in: " << faults;
   }
@@ -224,16 +227,17 @@ TEST(Definition, the_version_is_a_short_text) {
 TEST(Definition, what_a_program_fills_in_is_checked_like_a_text) {
   StepSpec waiting = step("a");
   waiting.wait.emplace();
-  EXPECT_NE(faults_of({waiting}).find("says neither for nor until"), std::string::npos);
+  EXPECT_NE(faults_of({waiting}).find("needs for or until"), std::string::npos);
   StepSpec broken = step("a");
   broken.input = Payload::trusted("[\"x\"");
   EXPECT_NE(faults_of({broken}).find("step \"a\": input is not valid"), std::string::npos);
   StepSpec latin = step("a");
   latin.exec.emplace().command = {"echo", "\xe4"};
-  EXPECT_NE(faults_of({latin}).find("step \"a\": exec.command[1] is not UTF-8"), std::string::npos);
+  EXPECT_NE(faults_of({latin}).find("step \"a\": exec.command[1] is not valid UTF-8"),
+            std::string::npos);
   StepSpec routed = step("a");
   routed.retry.codes = {{"x", {.max_attempts = 0}}};
-  EXPECT_NE(faults_of({routed}).find("step \"a\": retry.codes[0].max_attempts is 0"),
+  EXPECT_NE(faults_of({routed}).find("step \"a\": retry.codes[0].max_attempts must be at least 1"),
             std::string::npos);
 }
 

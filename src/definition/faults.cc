@@ -4,50 +4,14 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/closest_word.h"
 
 namespace holdfast {
 
 namespace {
 
 constexpr std::size_t kMaxHints = 20;
-constexpr std::size_t kMaxCandidates = 1000;
-constexpr std::size_t kMaxHintBytes = 40;
-constexpr std::size_t kMaxShownBytes = 128;
 constexpr std::size_t kMaxShownNames = 8;
-
-// How many letters to add, drop, change or swap with their neighbour.
-std::size_t distance(std::string_view left, std::string_view right) {
-  std::vector<std::vector<std::size_t>> cost(left.size() + 1,
-                                             std::vector<std::size_t>(right.size() + 1));
-  for (std::size_t i = 0; i <= left.size(); ++i) {
-    for (std::size_t j = 0; j <= right.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      const std::size_t change = left[i - 1] == right[j - 1] ? 0 : 1;
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + change});
-      if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[left.size()][right.size()];
-}
-
-// Whole characters only, so that what is shown stays UTF-8.
-std::string_view cut(std::string_view text) {
-  std::size_t bytes = 0;
-  while (bytes < text.size()) {
-    const std::size_t length = std::max<std::size_t>(1, utf8_sequence_length(text.substr(bytes)));
-    if (bytes + length > kMaxShownBytes) {
-      break;
-    }
-    bytes += length;
-  }
-  return text.substr(0, bytes);
-}
 
 }  // namespace
 
@@ -63,32 +27,18 @@ std::vector<DefinitionFault> Faults::take() && {
   if (left_out_ > 0) {
     faults_.push_back({{},
                        std::string(to_text(FaultCode::invalid_spec)),
-                       fmt::format("there are {} more faults", left_out_)});
+                       fmt::format("{} more faults are not shown", left_out_)});
   }
   return std::move(faults_);
 }
 
 std::string Faults::hint(std::string_view word, const std::vector<std::string_view>& candidates) {
-  if (hints_ == kMaxHints || word.size() > kMaxHintBytes) {
+  if (hints_ == kMaxHints) {
     return "";
   }
   ++hints_;
-  std::string_view best;
-  // One letter of three may be wrong: what differs more is another word.
-  std::size_t least = std::min<std::size_t>(2, (word.size() + 1) / 3) + 1;
-  for (std::size_t i = 0; i < std::min(candidates.size(), kMaxCandidates); ++i) {
-    const std::string_view candidate = candidates[i];
-    const std::size_t longer = std::max(candidate.size(), word.size());
-    if (longer - std::min(candidate.size(), word.size()) >= least) {
-      continue;
-    }
-    const std::size_t far = distance(word, candidate);
-    if (far < least) {
-      least = far;
-      best = candidate;
-    }
-  }
-  return best.empty() ? "" : fmt::format(", did you mean {}?", quoted(best));
+  const std::string_view closest = closest_word(word, candidates);
+  return closest.empty() ? "" : fmt::format("; did you mean {}?", quote(closest));
 }
 
 SpecPlace SpecPlace::at(std::string_view member) const {
@@ -116,7 +66,7 @@ std::string SpecPlace::label() const {
   std::vector<std::string> inner(path_.begin() + static_cast<std::ptrdiff_t>(subject_depth_),
                                  path_.end());
   for (std::string& part : inner) {
-    part = cut(part);
+    part = printable(part, kMaxShownBytes);
   }
   return inner.empty() ? subject_ : fmt::format("{}: {}", subject_, path_text(inner));
 }
@@ -125,15 +75,21 @@ void SpecPlace::fault(FaultCode code, std::string_view what) const {
   faults_->add(path_, code, fmt::format("{} {}", label(), what));
 }
 
-std::string quoted(std::string_view text) {
-  const std::string_view shown = cut(text);
-  return fmt::format("\"{}{}\"", shown, shown.size() < text.size() ? "..." : "");
+void SpecPlace::member_fault(std::string_view member, std::string_view what) const {
+  faults_->add(at(member).path_, code_, fmt::format("{}: {}", label(), what));
+}
+
+void SpecPlace::part_fault(std::string_view part, std::string_view what) const {
+  const bool is_item = part.empty() || part.starts_with('[');
+  faults_->add(path_, code_,
+               fmt::format("{}{}{}: {}", label(), is_item ? "" : ".",
+                           printable(part, kMaxShownBytes), what));
 }
 
 std::string name_list(const std::vector<std::string_view>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMaxShownNames); ++i) {
-    text += (i == 0 ? "" : ", ") + std::string(cut(names[i]));
+    text += (i == 0 ? "" : ", ") + printable(names[i], kMaxShownBytes);
   }
   return names.size() <= kMaxShownNames
              ? text

@@ -1,4 +1,4 @@
-// Faults: everything that is wrong with one spec. SpecPlace: where in the spec a value stands, how
+// Faults: everything that is wrong with one spec. SpecPlace: where in the spec a value is, what
 // messages call it, and which rule is broken when it is wrong.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/quote.h"
 #include "definition/definition_fault.h"
 #include "definition/fault_codes.h"
 
@@ -21,8 +22,8 @@ class Faults {
   [[nodiscard]] bool none() const { return faults_.empty(); }
   // In the order they were found; a last one says how many were not kept.
   [[nodiscard]] std::vector<DefinitionFault> take() &&;
-  // Looking for what somebody may have meant is slow, so only the first faults get a hint:
-  // `, did you mean "after"?`, or nothing when no candidate is close.
+  // `; did you mean "after"?`, or nothing when no candidate is close. The search is slow, so only
+  // the first faults get a hint.
   std::string hint(std::string_view word, const std::vector<std::string_view>& candidates);
 
  private:
@@ -45,9 +46,14 @@ class SpecPlace {
 
   // How messages name it: the subject and the way to the value from there.
   [[nodiscard]] std::string label() const;
-  // `what` goes on after the label: "is not a text".
+  // `what` goes on after the label: "must be a string".
   void fault(std::string_view what) const { fault(code_, what); }
   void fault(FaultCode code, std::string_view what) const;
+  // A member that must not be there: `step "ship": unknown field "afer"`.
+  void member_fault(std::string_view member, std::string_view what) const;
+  // About a part of this value that has no place of its own; `part` is its path, may be empty:
+  // `the transition from "a" to "b": when.all[1].eq: unknown operator "eq"`.
+  void part_fault(std::string_view part, std::string_view what) const;
   [[nodiscard]] Faults& faults() const { return *faults_; }
   [[nodiscard]] FaultCode code() const { return code_; }
 
@@ -59,8 +65,6 @@ class SpecPlace {
   std::vector<std::string> path_;
 };
 
-// Text of the author as messages show it: quoted, and cut when it is long.
-std::string quoted(std::string_view text);
 // a, b, c: at most eight.
 std::string name_list(const std::vector<std::string_view>& names);
 

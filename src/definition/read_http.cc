@@ -66,12 +66,13 @@ void check_templates(const SpecPlace& place, std::string_view path) {
     }
     const std::size_t end = path.find_first_of("{}", brace + 1);
     if (path[brace] == '}' || end == std::string_view::npos || path[end] == '{') {
-      place.fault("has a brace without its other half, write {name}");
+      place.fault("has an unmatched brace; write {name}");
       return;
     }
     const std::string_view name = path.substr(brace + 1, end - brace - 1);
     if (!check_name("field", name).ok()) {
-      place.fault(fmt::format("has {{{}}}, which is no name of a field of the input", name));
+      place.fault(fmt::format("has {{{}}}, which is not the name of an input field",
+                              printable(name, kMaxShownBytes)));
     }
     path.remove_prefix(end + 1);
   }
@@ -81,28 +82,28 @@ void check_templates(const SpecPlace& place, std::string_view path) {
 std::string check_url(const SpecPlace& place, std::string_view url) {
   const std::string_view scheme = url.substr(0, url.find("://"));
   if (scheme != "http" && scheme != "https") {
-    place.fault("is no URL, it begins with https:// or http://");
+    place.fault("is not a URL; it must begin with https:// or http://");
     return "";
   }
   const std::string_view rest = url.substr(scheme.size() + 3);
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
   const std::string_view path = rest.substr(authority.size());
   if (!std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c < '\x7f'; })) {
-    place.fault("has white space or letters that must be percent-encoded");
+    place.fault("has spaces or non-ASCII characters; percent-encode them");
   }
   if (authority.find('@') != std::string_view::npos) {
-    place.fault("has a user or password in it, use credential_refs");
+    place.fault("contains a user or password; use credential_refs instead");
     return "";
   }
   if (path.find('?') != std::string_view::npos) {
-    place.fault("has a query, name the fields of the input in query instead");
+    place.fault("has a query; list the input fields in query instead");
   }
   if (path.find('#') != std::string_view::npos) {
-    place.fault("has a fragment, leave it out");
+    place.fault("has a fragment; remove it");
   }
   const std::string_view host = host_of(authority);
   if (host.empty()) {
-    place.fault("has no host, or one that is not fixed, {name} is only for the path");
+    place.fault("needs a fixed host; {name} is allowed only in the path");
     return "";
   }
   check_templates(place, path);
@@ -145,9 +146,9 @@ void read_headers(SpecObject& object, HttpSpec& http) {
     SharedText& text = http.headers[name];
     read_text(at, value, text, kHeaderLimits);
     if (!is_header_name(name)) {
-      at.fault("is no name of a header");
+      at.fault("is not a valid header name");
     } else if (looks_secret(name)) {
-      at.fault("looks like a secret, name the credential in credential_refs instead");
+      at.fault("looks like a secret; name the credential in credential_refs instead");
     }
     if (!is_header_value(text.view())) {
       at.fault("has control characters in its value");
@@ -164,13 +165,13 @@ void read_credentials(SpecObject& object, HttpSpec& http) {
     const SpecPlace at = object.at("credential_refs").at(name);
     read_name(at, value, "credential", http.credential_refs[name]);
     if (!is_header_name(name)) {
-      at.fault("is no name of a header");
+      at.fault("is not a valid header name");
     }
     const std::string header = lowered(name);
     const bool twice = std::any_of(http.headers.begin(), http.headers.end(),
                                    [&](const auto& own) { return lowered(own.first) == header; });
     if (twice) {
-      at.fault("is in headers too, leave one out");
+      at.fault("is also in headers; remove one");
     }
   }
 }
@@ -197,12 +198,12 @@ void read_hosts(SpecObject& object, const std::string& host, HttpSpec& http) {
     }
     const std::string_view name = without_port(allowed.view());
     if (!is_host(name)) {
-      at.at(i).fault("is no host, write host or host:port without scheme and path");
+      at.at(i).fault("is not a host; write host or host:port, without scheme and path");
     }
     found = found || lowered(name) == host;
   }
   if (slice->starts_with('[') && !host.empty() && !found) {
-    at.fault(fmt::format("does not name the host of the url, {}", quoted(host)));
+    at.fault(fmt::format("does not list {}, the host of the url", quote(host)));
   }
 }
 

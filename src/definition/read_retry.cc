@@ -24,7 +24,7 @@ void read_code_map(const SpecPlace& place, std::string_view slice, RetryPolicy& 
   for (const auto& [code, value] : read_members(place, slice)) {
     const SpecPlace at = place.at(code);
     if (code.empty() || code.size() > kCodeLimits.most) {
-      at.fault("is a code of no or more than 128 bytes");
+      at.fault("is not a valid code: use 1 to 128 bytes");
     }
     SpecObject object(at, value);
     CodeRetry& read = policy.codes.emplace_back(CodeRetry{code, policy.rule});
@@ -51,7 +51,7 @@ void read_code_list(const SpecPlace& place, std::string_view slice, RetryPolicy&
       policy.codes.begin(), policy.codes.end(),
       [](const CodeRetry& left, const CodeRetry& right) { return left.code == right.code; });
   if (twice != policy.codes.end()) {
-    place.fault("has the code " + quoted(twice->code.view()) + " twice");
+    place.fault("has the code " + quote(twice->code.view()) + " twice");
   }
 }
 

@@ -23,26 +23,26 @@ struct FieldRule {
   std::string_view why;
 };
 constexpr std::array<FieldRule, 11> kFieldRules = {{
-    {"queue", kWorkers, "only what a worker does has a queue"},
-    {"lease", kWorkers, "only what a worker does has a lease"},
-    {"lease_ms", kWorkers, "only what a worker does has a lease"},
-    {"retry", kCalls, "it never fails in a way that could be tried again"},
-    {"timeout", kCalls, "nobody works on it"},
-    {"compensate", kCalls, "it does nothing that could be undone"},
-    {"input", kCalls, "nobody gets an input from it"},
+    {"queue", kWorkers, "only steps that a worker executes have a queue"},
+    {"lease", kWorkers, "only steps that a worker executes have a lease"},
+    {"lease_ms", kWorkers, "only steps that a worker executes have a lease"},
+    {"retry", kCalls, "it has no attempts that could be retried"},
+    {"timeout", kCalls, "it has no attempts that could time out"},
+    {"compensate", kCalls, "it has no effect that could be undone"},
+    {"input", kCalls, "it has no input"},
     {"output", kResults, "it has no result"},
-    {"input_schema", kCalls, "nobody gets an input from it"},
-    {"output_schema", kCalls, "nobody gives it a result"},
-    {"for_each", kCalls, "only handler, http, exec and child steps can be done for each item"},
+    {"input_schema", kCalls, "it has no input"},
+    {"output_schema", kCalls, "it has no result from a worker or a child run"},
+    {"for_each", kCalls, "only handler, http, exec and child steps can run for each item"},
 }};
 
 // What to write instead, where there is something.
 std::string_view instead(StepKind kind, std::string_view field) {
   if (kind == StepKind::child && field == "queue") {
-    return ", write child.queue";
+    return "; use child.queue";
   }
   if (kind == StepKind::await_event && field == "timeout") {
-    return ", write await_event.timeout";
+    return "; use await_event.timeout";
   }
   return "";
 }
@@ -78,12 +78,12 @@ class StepReader {
       read_name(at, *name, "step", step_.name);
     }
     if (step_.name == kCompleteStep || step_.name == kFailStep) {
-      at.fault(fmt::format("is {}, which is reserved for transitions, choose another",
-                           quoted(step_.name.view())));
+      at.fault(fmt::format("is {}, which is reserved for transitions; choose another name",
+                           quote(step_.name.view())));
     }
     SpecPlace named = object_.place().with(FaultCode::invalid_step_opts);
     object_.set_place(step_.name.empty() ? named
-                                         : named.called("step " + quoted(step_.name.view())));
+                                         : named.called("step " + quote(step_.name.view())));
   }
 
   template <typename Read, typename T>
@@ -115,7 +115,7 @@ class StepReader {
     if (kinds.size() > 1) {
       object_.place().fault(
           FaultCode::invalid_step_module,
-          fmt::format("is {} at once, make a step of each", fmt::join(kinds, " and ")));
+          fmt::format("has {}; a step can have only one of them", fmt::join(kinds, " and ")));
     }
     several_kinds_ = kinds.size() > 1;
   }
@@ -159,17 +159,16 @@ class StepReader {
     }
     if (step_.irreversible && step_.compensatable.value_or(false)) {
       object_.place().fault(FaultCode::conflicting_step_recovery_markers,
-                            "is irreversible and compensatable, leave one out");
+                            "is both irreversible and compensatable; remove one");
     }
     if (step_.compensate.has_value() && step_.irreversible) {
       object_.at("compensate")
-          .fault(FaultCode::conflicting_step_compensation,
-                 "is there, but the step is irreversible, leave one out");
+          .fault(FaultCode::conflicting_step_compensation, "contradicts irreversible; remove one");
     }
     if (step_.compensate.has_value() && !step_.compensatable.value_or(true)) {
       object_.at("compensate")
           .fault(FaultCode::conflicting_step_compensation,
-                 "is there, but compensatable is false, leave one out");
+                 "contradicts compensatable: false; remove one");
     }
   }
 
@@ -186,7 +185,7 @@ class StepReader {
       return;
     }
     if (!timeout->starts_with('{')) {
-      at.fault("is neither a duration such as \"30s\" nor an object with start_to_close");
+      at.fault("must be a duration such as \"30s\", or an object with start_to_close");
       return;
     }
     SpecObject times(at, *timeout);
@@ -196,9 +195,9 @@ class StepReader {
     std::uint64_t heartbeat_ms = 0;
     if (optional_duration(times, "heartbeat", Zero::refused, heartbeat_ms)) {
       if (has_lease) {
-        times.at("heartbeat").fault("and lease are both there, they say the same, leave one out");
+        times.at("heartbeat").fault("and lease mean the same; remove one");
       } else if (object_.has("child")) {
-        times.at("heartbeat").fault("does not fit a child step: no worker does it");
+        times.at("heartbeat").fault("cannot be used with a child step: no worker executes it");
       }
       step_.lease_ms = heartbeat_ms;
     }
@@ -227,7 +226,7 @@ class StepReader {
       if ((rule.kinds & bit(kind)) == 0 && object_.has(rule.field)) {
         object_.at(rule.field)
             .fault(fmt::format(
-                "does not fit {} {} step: {}{}",
+                "cannot be used with {} {} step: {}{}",
                 kind == StepKind::approval || kind == StepKind::await_event ? "an" : "a",
                 to_text(kind), rule.why, instead(kind, rule.field)));
       }
@@ -265,7 +264,7 @@ void read_deadline(const SpecPlace& place, std::string_view slice, DeadlineSpec&
   }
   optional_duration(object, "due_soon", Zero::allowed, deadline.due_soon_ms);
   if (deadline.within_ms > 0 && deadline.due_soon_ms >= deadline.within_ms) {
-    object.at("due_soon").fault("is not shorter than within");
+    object.at("due_soon").fault("must be shorter than within");
   }
   optional_duration(object, "escalate_after", Zero::allowed, deadline.escalate_after_ms);
   optional_choice(object, "escalation", deadline.escalation);
@@ -281,7 +280,7 @@ void read_for_each(const SpecPlace& place, std::string_view slice, ForEachSpec& 
         check_path(at, path.view());
       }
     } else if (!items.starts_with('[')) {
-      at.fault("is neither a path to a list nor a list");
+      at.fault("must be a list, or a path to one");
     }
     for_each.items = read_json(at, items);
   };

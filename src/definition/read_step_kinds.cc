@@ -23,7 +23,7 @@ void read_until(const SpecPlace& place, std::string_view slice, WaitSpec& wait) 
   }
   if (looks_like_time(text.view())) {
     if (!parse_iso8601(text.view()).has_value()) {
-      place.fault("is no time, write it as 2026-11-16T08:30:00Z");
+      place.fault("is not a time; write it like 2026-11-16T08:30:00Z");
     }
   } else {
     check_path(place, text.view());
@@ -73,13 +73,13 @@ void read_event(const SpecPlace& place, std::string_view slice, EventSpec& event
 void read_any_of(const SpecPlace& place, std::string_view slice, std::vector<EventSpec>& any_of) {
   const auto items = read_items(place, slice);
   if (items.empty() && slice == "[]") {
-    place.fault("is empty, name at least one event");
+    place.fault("must name at least one event");
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
     EventSpec event;
     read_event(place.at(i), items[i], event);
     if (std::find(any_of.begin(), any_of.end(), event) != any_of.end()) {
-      place.at(i).fault("is there twice");
+      place.at(i).fault("appears twice");
     }
     any_of.push_back(std::move(event));
   }
@@ -121,7 +121,7 @@ void read_wait(const SpecPlace& place, std::string_view slice, WaitSpec& wait) {
     read_until(object.at("until"), *until, wait);
   }
   if (has_for == until.has_value()) {
-    at.fault(has_for ? "has for and until, leave one out" : "says neither for nor until");
+    at.fault(has_for ? "has both for and until; remove one" : "needs for or until");
   }
   object.set_place(place);
   object.finish();
@@ -132,7 +132,7 @@ void read_manual(const SpecPlace& place, std::string_view slice, ManualSpec& man
     return;
   }
   if (!slice.starts_with('{')) {
-    place.fault("is neither true nor an object with a reason");
+    place.fault("must be true, or an object with a reason");
     return;
   }
   SpecObject object(place, slice);
@@ -152,7 +152,7 @@ void read_await_event(const SpecPlace& place, std::string_view slice, AwaitEvent
   const auto any_of = object.take("any_of");
   const bool single = object.has("event") || object.has("correlation");
   if (any_of.has_value() && single) {
-    object.at("any_of").fault("and event are both there, put the event into any_of");
+    object.at("any_of").fault("and event are both given; put the event into any_of");
   }
   if (any_of.has_value()) {
     read_any_of(object.at("any_of"), *any_of, await_event.any_of);
@@ -162,7 +162,7 @@ void read_await_event(const SpecPlace& place, std::string_view slice, AwaitEvent
   const bool timed = optional_duration(object, "timeout", Zero::refused, await_event.timeout_ms);
   optional_text(object, "on_timeout", await_event.on_timeout, {.most = SIZE_MAX});
   if (object.has("on_timeout") && !timed) {
-    object.at("on_timeout").fault("is there without a timeout");
+    object.at("on_timeout").fault("needs a timeout");
   }
   object.finish();
 }
@@ -175,11 +175,11 @@ void read_exec(const SpecPlace& place, std::string_view slice, ExecSpec& exec) {
       SharedText& part = exec.command.emplace_back();
       read_text(at.at(i), items[i], part, kArgumentLimits);
       if (part.view().find('\0') != std::string_view::npos) {
-        at.at(i).fault("has a byte 0");
+        at.at(i).fault("contains a zero byte");
       }
     }
     if (command.starts_with('[') && (items.empty() || items.front() == "\"\"")) {
-      at.fault("names no program, write [\"program\", \"argument\", ...]");
+      at.fault("names no program; write [\"program\", \"argument\", ...]");
     }
   };
   if (!slice.starts_with('{')) {
@@ -199,7 +199,7 @@ void read_exec(const SpecPlace& place, std::string_view slice, ExecSpec& exec) {
       if (name.empty() || name.find('=') != std::string::npos ||
           name.find('\0') != std::string::npos ||
           text.view().find('\0') != std::string_view::npos) {
-        at.fault("is no variable of an environment: no \"=\" in its name and no byte 0");
+        at.fault("is not a valid environment variable: no \"=\" in the name, and no zero byte");
       }
     }
   }

@@ -23,7 +23,7 @@ void read_recovery(SpecObject& object, TransitionSpec& transition) {
     transition.recovery = *word == 0 ? RecoveryLabel::compensation : RecoveryLabel::undo;
   }
   if (transition.on != StepOutcome::error) {
-    at.fault("is only for transitions on error");
+    at.fault("is only allowed with on: error");
   }
 }
 
@@ -38,8 +38,8 @@ void read_transition(const SpecPlace& place, std::string_view slice, TransitionS
   read_end(object, "to", transition.to);
   if (!transition.from.empty() && !transition.to.empty()) {
     object.set_place(object.place().called(fmt::format("the transition from {} to {}",
-                                                       quoted(transition.from.view()),
-                                                       quoted(transition.to.view()))));
+                                                       quote(transition.from.view()),
+                                                       quote(transition.to.view()))));
   }
   if (const auto on = object.take("on")) {
     read_choice(object.at("on").with(FaultCode::invalid_transition_outcome), *on, transition.on);

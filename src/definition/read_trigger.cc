@@ -31,14 +31,14 @@ void read_cron(const SpecPlace& place, std::string_view slice, CronSpec& cron) {
     if (read_text(at, *expression, cron.expression, {})) {
       const auto parsed = CronExpression::parse(cron.expression.view());
       if (!parsed.ok()) {
-        at.fault("is no cron expression: " + parsed.error().message());
+        at.part_fault("", parsed.error().message());
       }
     }
   }
   if (const auto timezone = object.need("timezone", FaultCode::invalid_cron_timezone)) {
     const SpecPlace at = object.at("timezone").with(FaultCode::invalid_cron_timezone);
     if (read_text(at, *timezone, cron.timezone, {}) && !looks_like_timezone(cron.timezone.view())) {
-      at.fault("is no name of a time zone, such as Europe/Berlin or UTC");
+      at.fault("is not a time zone name such as Europe/Berlin or UTC");
     }
   }
   if (const auto idempotency = object.take("idempotency")) {
@@ -49,14 +49,15 @@ void read_cron(const SpecPlace& place, std::string_view slice, CronSpec& cron) {
   object.finish();
 }
 
-// Nobody gives the runs of a clock an input, so they would never start.
+// Runs that cron starts have no input, so without defaults they would never start.
 void check_defaults(const SpecPlace& place, std::string_view slice) {
   std::vector<ContractFault> faults;
   const auto json = Json::parse(slice);
   const Contract contract = Contract::parse(json.value(), faults);
   for (const ContractField& field : contract.fields()) {
     if (field.required && faults.empty()) {
-      place.at(field.name).fault("needs a default or required: false, as cron gives no input");
+      place.at(field.name)
+          .fault("needs a default or required: false, because cron runs have no input");
     }
   }
 }
@@ -68,11 +69,11 @@ void read_type(SpecObject& object, TriggerSpec& trigger) {
     read_cron(object.at("cron"), *cron, trigger.cron.emplace());
   }
   if (manual.has_value() && *manual != "true" && *manual != "{}") {
-    object.at("manual").fault("has no options, write true");
+    object.at("manual").fault("has no options; write manual: true");
   }
   if (manual.has_value() && cron.has_value()) {
     object.place().fault(FaultCode::invalid_trigger_type,
-                         "is manual and cron at once, make two triggers of it");
+                         "is both manual and cron; make two triggers");
   }
   if (const auto type = object.take("type")) {
     const SpecPlace at = object.at("type").with(FaultCode::invalid_trigger_type);
@@ -81,9 +82,9 @@ void read_type(SpecObject& object, TriggerSpec& trigger) {
       return;
     }
     if (said == TriggerType::cron && !cron.has_value()) {
-      at.fault("is cron, so say when: \"cron\": {\"expression\": ..., \"timezone\": ...}");
+      at.fault("is cron, so the trigger needs cron: {expression: ..., timezone: ...}");
     } else if (said == TriggerType::manual && cron.has_value()) {
-      at.fault("is manual, but there is a cron too, leave one out");
+      at.fault("is manual, but the trigger has cron; remove one");
     }
   }
 }
@@ -101,7 +102,7 @@ void read_trigger(const SpecPlace& place, std::string_view slice, TriggerSpec& t
   }
   const SpecPlace named = trigger.name.empty()
                               ? object.place()
-                              : object.place().called("trigger " + quoted(trigger.name.view()));
+                              : object.place().called("trigger " + quote(trigger.name.view()));
   object.set_place(named.with(FaultCode::invalid_trigger_config));
   read_type(object, trigger);
   if (const auto payload = object.take("payload")) {

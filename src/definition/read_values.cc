@@ -35,7 +35,7 @@ void read_mapping(const SpecPlace& place, std::string_view slice, Payload& mappi
   mapping = read_json(place, slice);
   const auto parsed = Mapping::parse(json_of(slice));
   if (!parsed.ok()) {
-    place.fault("is no mapping: " + parsed.error().message());
+    place.part_fault(parsed.error().field("at"), parsed.error().message());
   }
 }
 
@@ -43,7 +43,7 @@ void read_condition(const SpecPlace& place, std::string_view slice, Payload& con
   condition = read_json(place, slice);
   const auto parsed = Condition::parse(json_of(slice));
   if (!parsed.ok()) {
-    place.fault("is no condition: " + parsed.error().message());
+    place.part_fault(parsed.error().field("at"), parsed.error().message());
   }
 }
 
@@ -66,11 +66,11 @@ void read_contract(const SpecPlace& place, std::string_view slice, Payload& cont
 bool check_path(const SpecPlace& place, std::string_view path) {
   const auto parsed = DataPath::parse(path);
   if (!parsed.ok()) {
-    place.fault("is no path: " + parsed.error().message());
+    place.part_fault("", parsed.error().message());
     return false;
   }
   if (parsed.value().parts().empty()) {
-    place.fault("is a path to all of the data, name a member");
+    place.fault("is a path to the whole context; name a member");
     return false;
   }
   return true;

@@ -22,7 +22,7 @@ void read_list(SpecObject& object, std::string_view name, std::size_t most, cons
   const SpecPlace at = object.at(name).with(FaultCode::invalid_collection);
   const auto items = read_items(at, *slice);
   if (items.size() > most) {
-    at.fault(fmt::format("has {} items, at most {} are allowed", items.size(), most));
+    at.fault(fmt::format("has {} items; the limit is {}", items.size(), most));
     return;
   }
   list.reserve(items.size());
@@ -38,7 +38,7 @@ void check_trigger_names(const SpecPlace& place, const std::vector<TriggerSpec>&
     if (!name.empty() && !seen.insert(name).second) {
       place.at(i).at("name").fault(
           FaultCode::duplicate_trigger_name,
-          fmt::format("is {}, as that of an earlier trigger", quoted(name)));
+          fmt::format("is {}, like that of an earlier trigger; choose another name", quote(name)));
     }
   }
 }
@@ -65,8 +65,8 @@ void check_payload_fields(const SpecPlace& place, const std::vector<TriggerSpec>
             .at("payload")
             .at(field.name)
             .fault(FaultCode::conflicting_payload_field,
-                   fmt::format("has another type than in trigger {}, give both the same type",
-                               quoted(first.trigger)));
+                   fmt::format("has another type than in trigger {}; use the same type in both",
+                               quote(first.trigger)));
       }
     }
   }
@@ -76,7 +76,7 @@ void read_triggers(SpecObject& object, WorkflowSpec& spec) {
   read_list(object, "triggers", kMaxTriggers, read_trigger, spec.triggers);
   const SpecPlace at = object.at("triggers");
   if (object.take("triggers") == "[]") {
-    at.fault(FaultCode::missing_triggers, "is empty, name a trigger or leave the field out");
+    at.fault(FaultCode::missing_triggers, "is empty; add a trigger or remove the field");
   }
   check_trigger_names(at, spec.triggers);
   check_payload_fields(at, spec.triggers);
@@ -86,8 +86,7 @@ void read_steps(SpecObject& object, WorkflowSpec& spec) {
   read_list(object, "steps", kMaxSteps, read_step, spec.steps);
   const auto slice = object.take("steps");
   if (!slice.has_value() || slice == "[]") {
-    object.at("steps").fault(FaultCode::missing_steps,
-                             "has nothing in it, a workflow has at least one step");
+    object.at("steps").fault(FaultCode::missing_steps, "must have at least one step");
   }
 }
 

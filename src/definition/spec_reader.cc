@@ -25,10 +25,10 @@ std::string_view kind_name(std::string_view slice) {
     case '[':
       return "a list";
     case '"':
-      return "a text";
+      return "a string";
     case 't':
     case 'f':
-      return "true or false";
+      return "a boolean";
     case 'n':
       return "null";
     default:
@@ -48,7 +48,7 @@ bool walk_object(const SpecPlace& place, std::string_view slice, const Each& eac
   while (const auto member = slicer.next()) {
     std::string name = unescaped(member->name);
     if (!seen.insert(name).second) {
-      place.at(name).fault("is there twice");
+      place.member_fault(name, fmt::format("{} appears twice", quote(name)));
       continue;
     }
     each(std::move(name), member->value);
@@ -72,9 +72,9 @@ void refuse_repeats(const SpecPlace& place, std::string_view slice) {
 
 void check_duration(const SpecPlace& place, Zero zero, std::uint64_t ms) {
   if (ms > kMaxDurationMs) {
-    place.fault("is over a hundred years");
+    place.fault("is longer than 100 years");
   } else if (ms == 0 && zero == Zero::refused) {
-    place.fault("is 0, it must be longer, or left out");
+    place.fault("must be greater than 0, or left out");
   }
 }
 
@@ -108,7 +108,8 @@ void SpecObject::finish() const {
   const std::vector<std::string_view> known(known_.begin(), known_.end());
   for (const Member& member : members_) {
     if (std::find(known.begin(), known.end(), member.name) == known.end()) {
-      at(member.name).fault("is no field there is here" + place_.faults().hint(member.name, known));
+      place_.member_fault(member.name, fmt::format("unknown field {}{}", quote(member.name),
+                                                   place_.faults().hint(member.name, known)));
     }
   }
 }
@@ -117,15 +118,15 @@ bool read_text(const SpecPlace& place, std::string_view slice, SharedText& value
                TextLimits limits) {
   const auto text = json_string_value(slice);
   if (!text.has_value()) {
-    place.fault(fmt::format("is {}, not a text", kind_name(slice)));
+    place.fault(fmt::format("is {}, not a string", kind_name(slice)));
     return false;
   }
   if (text->size() < limits.least) {
-    place.fault("is empty");
+    place.fault("must not be empty");
     return false;
   }
   if (text->size() > limits.most) {
-    place.fault(fmt::format("is {} bytes long, at most {} are allowed", text->size(), limits.most));
+    place.fault(fmt::format("is {} bytes long; the limit is {}", text->size(), limits.most));
     return false;
   }
   value = *text;
@@ -138,10 +139,10 @@ bool read_name(const SpecPlace& place, std::string_view slice, std::string_view 
     return false;
   }
   if (!check_name(what, value.view()).ok()) {
-    place.fault(
-        fmt::format("is {}, but a name is a letter or digit, then letters, digits, "
-                    "'_', '.' and '-', at most 128 bytes",
-                    quoted(value.view())));
+    place.fault(fmt::format(
+        "is {}, which is not a valid name: use letters, digits, '_', '.' and '-', begin "
+        "with a letter or digit, and use at most 128 bytes",
+        quote(value.view())));
     return false;
   }
   return true;
@@ -149,7 +150,7 @@ bool read_name(const SpecPlace& place, std::string_view slice, std::string_view 
 
 bool read_flag(const SpecPlace& place, std::string_view slice, bool& value) {
   if (!read_value(slice, value)) {
-    place.fault(fmt::format("is {}, write true or false", kind_name(slice)));
+    place.fault(fmt::format("is {}, not true or false", kind_name(slice)));
     return false;
   }
   return true;
@@ -161,8 +162,8 @@ bool read_count(const SpecPlace& place, std::string_view slice, CountLimits limi
   if (!read_value(slice, read) || read < limits.least || read > limits.most) {
     place.fault(
         limits.most == UINT32_MAX
-            ? fmt::format("is not a whole number that fits, at least {}", limits.least)
-            : fmt::format("is not a whole number from {} to {}", limits.least, limits.most));
+            ? fmt::format("must be a whole number of at least {}", limits.least)
+            : fmt::format("must be a whole number from {} to {}", limits.least, limits.most));
     return false;
   }
   value = read;
@@ -176,7 +177,7 @@ std::optional<std::size_t> read_word(const SpecPlace& place, std::string_view sl
   if (text.has_value() && found != words.end()) {
     return static_cast<std::size_t>(found - words.begin());
   }
-  place.fault(fmt::format("is none of {}{}", fmt::join(words, ", "),
+  place.fault(fmt::format("must be one of {}{}", fmt::join(words, ", "),
                           text.has_value() ? place.faults().hint(*text, words) : ""));
   return std::nullopt;
 }
@@ -236,7 +237,7 @@ void optional_count(SpecObject& object, std::string_view name, CountLimits limit
 void read_duration_ms(const SpecPlace& place, std::string_view slice, Zero zero,
                       std::uint64_t& ms) {
   if (!read_value(slice, ms)) {
-    place.fault("is not a whole number of milliseconds");
+    place.fault("must be a whole number of milliseconds");
     return;
   }
   check_duration(place, zero, ms);
@@ -259,14 +260,14 @@ bool optional_duration(SpecObject& object, std::string_view name, Zero zero, std
   const auto text = object.take(name);
   const auto number = object.take(in_ms);
   if (text.has_value() && number.has_value()) {
-    object.at(name).fault(fmt::format("and {} are both there, leave one out", in_ms));
+    object.at(name).fault(fmt::format("and {} are both given; remove one", in_ms));
     return true;
   }
   if (number.has_value()) {
     read_duration_ms(object.at(in_ms), *number, zero, ms);
   } else if (text.has_value() && !text->starts_with('"')) {
     object.at(name).fault(fmt::format(
-        "is no duration, write {} with a number, or {} as \"200ms\" or \"1h30m\"", in_ms, name));
+        "is not a duration; write {0}: \"200ms\", {0}: \"1h30m\" or {1}: 200", name, in_ms));
   } else if (text.has_value()) {
     read_duration_text(object.at(name), *text, zero, ms);
   }

@@ -1,7 +1,6 @@
 // Reads the JSON of a spec. What is wrong becomes a fault at its place, and reading goes on with
-// the default, so that one look finds everything. Members that nobody asks for are refused,
-// because a misspelt "after" must not be ignored; so are members that are there twice. null is
-// the same as not there.
+// the default, so that one check finds everything. Unknown members are refused, because a misspelt
+// "after" must not be ignored; so are members that appear twice. null is the same as not there.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,8 @@ class Resolver {
         graph_.complete = false;
         step_place(whole_, spec_, i)
             .at("name")
-            .fault(FaultCode::duplicate_step_name, "is that of an earlier step, choose another");
+            .fault(FaultCode::duplicate_step_name,
+                   "is already used by an earlier step; choose another");
       }
     }
   }
@@ -56,7 +57,7 @@ class Resolver {
   }
 
   void unknown(const SpecPlace& place, FaultCode code, std::string_view name) {
-    place.fault(code, fmt::format("names {}, which is no step{}", quoted(name),
+    place.fault(code, fmt::format("names unknown step {}{}", quote(name),
                                   whole_.faults().hint(name, names_)));
     graph_.complete = false;
   }
@@ -70,18 +71,18 @@ class Resolver {
       const std::string_view name = step.after[i].view();
       const SpecPlace place = step_place(whole_, spec_, index).at("after").at(i);
       if (name.empty()) {
-        continue;  // it was no text
+        continue;  // it was not a string
       }
       if (!seen.insert(name).second) {
         place.fault(FaultCode::invalid_step_dependencies,
-                    fmt::format("names {} a second time", quoted(name)));
+                    fmt::format("names {} twice", quote(name)));
         continue;
       }
       const auto found = find(name);
       if (!found.has_value()) {
         unknown(place, FaultCode::unknown_step_dependency, name);
       } else if (*found == index) {
-        place.fault(FaultCode::self_step_dependency, "names the step itself, leave it out");
+        place.fault(FaultCode::self_step_dependency, "names the step itself; remove it");
       } else {
         after.push_back(*found);
         graph_.dependents[*found].push_back(index);
@@ -99,9 +100,9 @@ class Resolver {
     }
     const auto found = find(name);
     if (!found.has_value()) {
-      place.fault(FaultCode::unknown_transition_target,
-                  fmt::format("names {}, which is neither a step nor complete or fail{}",
-                              quoted(name), whole_.faults().hint(name, names_)));
+      place.fault(
+          FaultCode::unknown_transition_target,
+          fmt::format("names unknown step {}{}", quote(name), whole_.faults().hint(name, names_)));
       graph_.complete = false;
       return std::nullopt;
     }
@@ -137,7 +138,7 @@ class Resolver {
     }
   }
 
-  // Whom a deadline calls is only known here when it is a step.
+  // Other targets than steps are not known here.
   void check_deadline(StepIndex index) {
     const auto& deadline = spec_.steps[index].deadline;
     if (deadline.has_value() && deadline->escalation == Escalation::workflow_step &&
@@ -172,7 +173,7 @@ StepGraph resolve_graph(const SpecPlace& whole, const WorkflowSpec& spec) {
 SpecPlace step_place(const SpecPlace& whole, const WorkflowSpec& spec, StepIndex step) {
   const std::string_view name = spec.steps[step].name.view();
   return whole.at("steps").at(step).called(name.empty() ? fmt::format("steps[{}]", step)
-                                                        : "step " + quoted(name));
+                                                        : "step " + quote(name));
 }
 
 SpecPlace transition_place(const SpecPlace& whole, const WorkflowSpec& spec,
@@ -180,8 +181,8 @@ SpecPlace transition_place(const SpecPlace& whole, const WorkflowSpec& spec,
   const TransitionSpec& at = spec.transitions[transition];
   return whole.at("transitions")
       .at(transition)
-      .called(fmt::format("the transition from {} to {}", quoted(at.from.view()),
-                          quoted(at.to.view())));
+      .called(
+          fmt::format("the transition from {} to {}", quote(at.from.view()), quote(at.to.view())));
 }
 
 }  // namespace holdfast

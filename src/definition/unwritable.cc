@@ -27,7 +27,7 @@ class FieldWalk {
   void required(std::string_view name, const T& value) {
     if constexpr (std::same_as<T, SharedText>) {
       if (!is_utf8(value.view())) {
-        place_.at(name).fault("is not UTF-8");
+        place_.at(name).fault("is not valid UTF-8");
       }
     } else if constexpr (std::same_as<T, Payload>) {
       if (!value.empty() && !is_compact_json(value.view())) {
@@ -35,8 +35,7 @@ class FieldWalk {
       }
     } else if constexpr (std::same_as<T, std::uint32_t>) {
       if (name == "max_attempts" && value == 0) {
-        place_.at(name).fault(FaultCode::invalid_step_retry_max_attempts,
-                              "is 0, it must be at least 1");
+        place_.at(name).fault(FaultCode::invalid_step_retry_max_attempts, "must be at least 1");
       }
     } else if constexpr (HasFields<T>) {
       FieldWalk inner(named(place_.at(name), value));
@@ -68,7 +67,7 @@ class FieldWalk {
   template <typename T>
   static SpecPlace named(SpecPlace place, const T& value) {
     if constexpr (std::same_as<T, StepSpec>) {
-      return place.called("step " + quoted(value.name.view()));
+      return place.called("step " + quote(value.name.view()));
     }
     return place;
   }

@@ -188,9 +188,8 @@ std::set<TerminalStatus> WorldReader::read_ends(const Written& at) {
     if (const auto end = enum_from<TerminalStatus>(word)) {
       ends.insert(*end);
     } else {
-      fault(at, quoted(word) +
-                    " is no way to end; there are completed, failed, cancelled and "
-                    "continued");
+      fault(at,
+            quote(word) + " is not a way to end; use completed, failed, cancelled or continued");
     }
   }
   return ends;

@@ -130,8 +130,8 @@ bool WorldReader::object(const Written& at, const std::vector<std::string_view>&
   for (std::size_t i = 0; i < at.json.size(); ++i) {
     const std::string_view name = at.json.member(i).first;
     if (std::find(members.begin(), members.end(), name) == members.end()) {
-      fault(*at.find(name), quoted(name) + " is no field there is here" +
-                                hints_.hint(name, members) + "; there are " + name_list(members));
+      fault(*at.find(name), "unknown field " + quote(name) + hints_.hint(name, members) +
+                                " (fields: " + name_list(members) + ")");
     }
   }
   return true;
@@ -142,10 +142,9 @@ bool WorldReader::known(const Written& at, std::string_view name,
   if (has(names, name)) {
     return true;
   }
-  const std::string there =
-      names.empty() ? "; there is none" : "; there are " + name_list(views(names));
-  fault(at, "there is no " + std::string(what) + " " + quoted(name) +
-                hints_.hint(name, views(names)) + there);
+  const std::string all = names.empty() ? "none" : name_list(views(names));
+  fault(at, "unknown " + std::string(what) + " " + quote(name) + hints_.hint(name, views(names)) +
+                " (known: " + all + ")");
   return false;
 }
 
@@ -200,7 +199,7 @@ std::optional<Span> WorldReader::span(const Written& at) {
 std::optional<Condition> WorldReader::condition(const Written& at) {
   auto parsed = Condition::parse(at.json);
   if (!parsed.ok()) {
-    fault(at, "is no condition: " + parsed.error().message());
+    fault(at, "is not a condition: " + parsed.error().message());
     return std::nullopt;
   }
   return std::move(parsed).value();
@@ -286,7 +285,7 @@ void WorldReader::read_runs(const Written& whole, UserWorld& world) {
       world.trigger = text(*at).value_or("");
       if (workflows_.front()->find_trigger(world.trigger) == nullptr) {
         fault(*at, "workflow " + workflows_.front()->workflow().str() + " has no trigger " +
-                       quoted(world.trigger));
+                       quote(world.trigger));
         world.trigger.clear();
       }
     }

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "base/quote.h"
 #include "base/text.h"
 #include "cron/cron.h"
+#include "cron/zone_names.h"
+#include "data/cron_expression.h"
 #include "definition/fault_codes.h"
 #include "yaml/document.h"
 
@@ -13,12 +16,12 @@ namespace holdfast {
 
 namespace {
 
+constexpr std::string_view kCronNeedsBothDays = "cron_needs_both_days";
+
 LocatedFault unreadable(const Error& error) {
   const SourcePlace place{parse_decimal(error.field("line")).value_or(1),
                           parse_decimal(error.field("column")).value_or(1)};
-  return {{{},
-           std::string(to_text(FaultCode::invalid_spec)),
-           "the text cannot be read: " + std::string(error.field("reason"))},
+  return {{{}, std::string(to_text(FaultCode::invalid_spec)), std::string(error.field("reason"))},
           place};
 }
 
@@ -28,7 +31,7 @@ bool has_fault_at(const std::vector<DefinitionFault>& faults,
                      [&](const DefinitionFault& fault) { return fault.path == path; });
 }
 
-// The rooms that know the language cannot know what zones there are.
+// The modules that know the language do no I/O, so they cannot know what zones there are.
 void check_timezones(const JsonText& spec, std::vector<DefinitionFault>& faults) {
   const auto whole = Json::parse(spec.view());
   const auto triggers = whole.ok() ? whole.value().find("triggers") : std::nullopt;
@@ -42,17 +45,35 @@ void check_timezones(const JsonText& spec, std::vector<DefinitionFault>& faults)
     std::vector<std::string> path{"triggers", std::to_string(i), "cron", "timezone"};
     if (name.has_value() && !is_timezone(*name) && !has_fault_at(faults, path)) {
       faults.push_back({std::move(path), std::string(to_text(FaultCode::invalid_cron_timezone)),
-                        fmt::format("triggers[{}]: cron.timezone is \"{}\", and there is no such "
-                                    "time zone",
-                                    i, *name)});
+                        unknown_timezone(*name).message()});
     }
   }
 }
 
+std::vector<LocatedFault> warnings_of(const Definition& definition, const YamlDocument& document) {
+  std::vector<LocatedFault> warnings;
+  for (std::size_t i = 0; i < definition.triggers().size(); ++i) {
+    const auto& cron = definition.triggers()[i].spec.cron;
+    const auto parsed = CronExpression::parse(cron.has_value() ? cron->expression.view() : "");
+    if (!parsed.ok() || !parsed.value().needs_both_days()) {
+      continue;
+    }
+    DefinitionFault warning{{"triggers", std::to_string(i), "cron", "expression"},
+                            std::string(kCronNeedsBothDays),
+                            fmt::format("{} is due only on days that match both day of month and "
+                                        "day of week, because one of them has */n; write a range "
+                                        "such as 1-31/2 for days that match either",
+                                        quote(cron->expression.view()))};
+    const SourcePlace place = document.place(warning.path);
+    warnings.push_back({std::move(warning), place});
+  }
+  return warnings;
+}
+
 std::string fault_line(std::string_view file, const LocatedFault& fault) {
-  const std::string path = path_text(fault.fault.path);
-  return fmt::format("{}:{}:{}: {}{}{} ({})", file, fault.place.line, fault.place.column, path,
-                     path.empty() ? "" : ": ", fault.fault.message, fault.fault.code);
+  const std::string path = printable(path_text(fault.fault.path));
+  return fmt::format("{}:{}:{}: {}{}{} ({})", printable(file), fault.place.line, fault.place.column,
+                     path, path.empty() ? "" : ": ", fault.fault.message, fault.fault.code);
 }
 
 }  // namespace
@@ -75,12 +96,17 @@ CheckedWorkflow check_workflow(std::string_view text) {
       [](const LocatedFault& left, const LocatedFault& right) { return left.place < right.place; });
   if (checked.faults.empty()) {
     checked.definition = Definition::parse(document.value().json().view()).value();
+    checked.warnings = warnings_of(*checked.definition, document.value());
   }
   return checked;
 }
 
-void write_fault(JsonWriter& json, const LocatedFault& fault) {
-  json.begin_object().key("path").begin_array();
+void write_fault(JsonWriter& json, const LocatedFault& fault, std::string_view file) {
+  json.begin_object();
+  if (!file.empty()) {
+    json.member("file", file);
+  }
+  json.key("path").begin_array();
   for (const std::string& part : fault.fault.path) {
     json.string(part);
   }

@@ -20,13 +20,16 @@ struct LocatedFault {
 struct CheckedWorkflow {
   std::shared_ptr<const Definition> definition;  // nullptr when there are faults
   std::vector<LocatedFault> faults;              // by their places
+  // What is valid but probably not meant; only of a definition. The codes are listed in
+  // docs/workflow-language.md.
+  std::vector<LocatedFault> warnings;
 };
 
 // A text that cannot be read is one fault, invalid_spec.
 CheckedWorkflow check_workflow(std::string_view text);
 
-// {"path":[...],"code":"...","message":"...","line":12,"column":5}
-void write_fault(JsonWriter& json, const LocatedFault& fault);
+// {"path":[...],"code":"...","message":"...","line":12,"column":5}; "file" first if one is given.
+void write_fault(JsonWriter& json, const LocatedFault& fault, std::string_view file = {});
 
 // invalid_definition, whose message has a line for each fault (file:line:column: path: message
 // (code)), and whose field "errors" is a list of what write_fault writes.

@@ -81,22 +81,42 @@ TEST(CheckWorkflow, time_zones_must_exist) {
             Faults{"invalid_collection@2:1"});
 }
 
+TEST(CheckWorkflow, warns_about_steps_of_days_beside_days_of_the_week) {
+  const auto warnings_of = [](std::string_view expression) {
+    const CheckedWorkflow checked =
+        check_workflow("workflow: w\ntriggers:\n  - name: t\n    cron:\n      expression: '" +
+                       std::string(expression) + "'\n      timezone: UTC\nsteps: [{name: a}]\n");
+    EXPECT_TRUE(checked.faults.empty()) << expression;
+    std::vector<std::string> out;
+    for (const LocatedFault& warning : checked.warnings) {
+      out.push_back(warning.fault.code + "@" + std::to_string(warning.place.line) + ":" +
+                    std::to_string(warning.place.column));
+    }
+    return out;
+  };
+  EXPECT_EQ(warnings_of("0 8 */2 * MON"), Faults{"cron_needs_both_days@5:7"});
+  EXPECT_EQ(warnings_of("0 8 13 * */2"), Faults{"cron_needs_both_days@5:7"});
+  for (const std::string_view expression :
+       {"0 8 */2 * *", "0 8 * * MON", "0 8 1 * MON", "0 8 1-31/2 * MON", "0 8 */1 * MON",
+        "0 */2 * * MON", "*/5 * 1 */2 *", "@weekly"}) {
+    EXPECT_EQ(warnings_of(expression), Faults{}) << expression;
+  }
+}
+
 TEST(CheckWorkflow, the_error_of_loading_has_a_line_for_each_fault) {
   const auto loaded =
       load_workflow("workflow: w\nsteps:\n  - name: a\n    after: b\n  - {}\n", "flows/w.yaml");
   ASSERT_FALSE(loaded.ok());
   EXPECT_EQ(loaded.error().code(), ErrorCode::invalid_definition);
-  EXPECT_EQ(
-      loaded.error().message(),
-      "flows/w.yaml:4:5: steps[0].after[0]: step \"a\": after[0] names \"b\", which is no step "
-      "(unknown_step_dependency)\n"
-      "flows/w.yaml:5:5: steps[1].name: steps[1]: name is missing (invalid_step_name)");
-  EXPECT_EQ(
-      loaded.error().field("errors"),
-      R"([{"path":["steps","0","after","0"],"code":"unknown_step_dependency",)"
-      R"("message":"step \"a\": after[0] names \"b\", which is no step","line":4,"column":5},)"
-      R"({"path":["steps","1","name"],"code":"invalid_step_name",)"
-      R"("message":"steps[1]: name is missing","line":5,"column":5}])");
+  EXPECT_EQ(loaded.error().message(),
+            "flows/w.yaml:4:5: steps[0].after[0]: step \"a\": after[0] names unknown step \"b\" "
+            "(unknown_step_dependency)\n"
+            "flows/w.yaml:5:5: steps[1].name: steps[1]: name is missing (invalid_step_name)");
+  EXPECT_EQ(loaded.error().field("errors"),
+            R"([{"path":["steps","0","after","0"],"code":"unknown_step_dependency",)"
+            R"("message":"step \"a\": after[0] names unknown step \"b\"","line":4,"column":5},)"
+            R"({"path":["steps","1","name"],"code":"invalid_step_name",)"
+            R"("message":"steps[1]: name is missing","line":5,"column":5}])");
   EXPECT_TRUE(load_workflow(kGood, "w.yaml").ok());
 }
 

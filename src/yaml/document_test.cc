@@ -94,32 +94,32 @@ TEST(YamlDocument, says_where_it_cannot_be_read) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"a: 1\nb: 2\n a: 3\n", "line 3, column"},
       {"a: [1, 2\nb: 3\n", "line 2, column"},
-      {"a: 'x\n", "line 1, column 4: a text in quotes is not closed"},
-      {"a: &b !!str \"x\\\"\n  y\n", "line 1, column 4: a text in quotes is not closed"},
-      {"a: 'x''\n", "line 1, column 4: a text in quotes is not closed"},
-      {"a: 'x", "line 1, column 6: a text in quotes is not closed"},
-      {"{a: [1,", "line 1, column 1: a list or an object is no name; is its closing bracket"},
+      {"a: 'x\n", "line 1, column 4: missing closing quote"},
+      {"a: &b !!str \"x\\\"\n  y\n", "line 1, column 4: missing closing quote"},
+      {"a: 'x''\n", "line 1, column 4: missing closing quote"},
+      {"a: 'x", "line 1, column 6: missing closing quote"},
+      {"{a: [1,", "line 1, column 1: a list or mapping cannot be a key; is a closing bracket"},
       {"a: b: c\n", "line 1, column"},
-      {"a: 1\nb: 2\na: 3\n", "line 3, column 1: \"a\" is there twice, the first is in line 1"},
-      {"a: {b: 1, \"b\": 2}\n", "line 1, column 11: \"b\" is there twice, the first is in line 1"},
+      {"a: 1\nb: 2\na: 3\n", "line 3, column 1: \"a\" appears twice, first on line 1"},
+      {"a: {b: 1, \"b\": 2}\n", "line 1, column 11: \"b\" appears twice, first on line 1"},
       {"x: &x {a: 1}\ny:\n  <<: *x\n",
-       "line 3, column 3: merge keys (<<) are not supported, write the fields out"},
-      {"a: 1\n---\nb: 1\n", "a second document begins, a file has one workflow"},
+       "line 3, column 3: merge keys (<<) are not supported; write the fields out"},
+      {"a: 1\n---\nb: 1\n", "a second document begins here; a file has one workflow"},
       {"a: 1\n]\n", "line 2, column"},
-      {"a: !mine x\n", "line 1, column 4: the tag !mine is not one of"},
+      {"a: !mine x\n", "line 1, column 4: unknown tag !mine; use"},
       {"a: !!set {x}\n", "line 1, column 4: the tag tag:yaml.org,2002:set does not fit here"},
-      {"a: !!binary aGk=\n", "the tag tag:yaml.org,2002:binary is not one of"},
+      {"a: !!binary aGk=\n", "unknown tag tag:yaml.org,2002:binary; use"},
       {"a: 99999999999999999999\n", "line 1, column 4: the number 99999999999999999999"},
-      {"a: .nan\n", "line 1, column 4: .nan is no number that JSON has"},
+      {"a: .nan\n", "line 1, column 4: .nan is not a number in JSON"},
       {"a: *b\n", "line 1, column"},
-      {"a: &a [*a]\n", "line 1, column 8: an alias stands inside what it is an alias of"},
-      {"? [a, b]\n: c\n", "line 1, column 3: a list or an object is no name"},
-      {"? {a: b}\n: c\n", "line 1, column 3: a list or an object is no name"},
-      {"~: c\n", "line 1, column 1: a name is missing or null"},
-      {"a: &x b\n*x : c\n", "line 2, column 1: an alias cannot be a name"},
+      {"a: &a [*a]\n", "line 1, column 8: an alias refers to a value that contains it"},
+      {"? [a, b]\n: c\n", "line 1, column 3: a list or mapping cannot be a key"},
+      {"? {a: b}\n: c\n", "line 1, column 3: a list or mapping cannot be a key"},
+      {"~: c\n", "line 1, column 1: a key is missing or null"},
+      {"a: &x b\n*x : c\n", "line 2, column 1: an alias cannot be a key"},
       {"a:\n\t- b\n",
-       "line 2, column 2: an item of a list cannot begin here, give it a line of its "
-       "own; the line is indented with a tab, use spaces"},
+       "line 2, column 2: a list item cannot begin here; put it on its own line; the line is "
+       "indented with a tab"},
       {"a: \"\\ud83d\"\n", "line 1, column"},
   };
   for (const auto& [text, message] : cases) {
@@ -140,16 +140,17 @@ std::string repeated(std::string_view text, std::size_t times) {
 TEST(YamlDocument, depth_is_limited) {
   EXPECT_EQ(json_of(repeated("[", 64) + repeated("]", 64)), repeated("[", 64) + repeated("]", 64));
   EXPECT_EQ(json_of(repeated("[", 65) + repeated("]", 65)),
-            "line 1, column 65: this is nested more than 64 deep");
+            "line 1, column 65: nested more than 64 levels deep");
   EXPECT_EQ(json_of(repeated("[", 100'000) + repeated("]", 100'000)),
-            "line 1, column 65: this is nested more than 64 deep");
-  EXPECT_NE(json_of(repeated("- ", 100'000)).find("nested more than 64 deep"), std::string::npos);
+            "line 1, column 65: nested more than 64 levels deep");
+  EXPECT_NE(json_of(repeated("- ", 100'000)).find("nested more than 64 levels deep"),
+            std::string::npos);
   std::string aliases = "a0: &a0 [x]\n";
   for (int i = 1; i < 70; ++i) {
     aliases += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" +
                std::to_string(i - 1) + "]\n";
   }
-  EXPECT_NE(json_of(aliases).find("nested more than 64 deep"), std::string::npos);
+  EXPECT_NE(json_of(aliases).find("nested more than 64 levels deep"), std::string::npos);
 }
 
 TEST(YamlDocument, the_number_of_values_is_limited) {
@@ -167,7 +168,7 @@ TEST(YamlDocument, aliases_that_grow_without_end_are_refused_at_once) {
   EXPECT_NE(json_of(bomb).find("more than 100000 values, aliases included"), std::string::npos);
   const std::string wide =
       "a: &a " + std::string(500'000, 'x') + "\nb: [" + repeated("*a, ", 50'000) + "*a]\n";
-  EXPECT_NE(json_of(wide).find("more than 4 MiB of texts"), std::string::npos);
+  EXPECT_NE(json_of(wide).find("more than 4 MiB of text"), std::string::npos);
 }
 
 }  // namespace

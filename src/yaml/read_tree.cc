@@ -9,6 +9,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "base/quote.h"
 #include "yaml/scalar.h"
 #include "yaml/tree.h"
 
@@ -21,12 +22,6 @@ struct Refused {
   std::size_t offset;
   std::string reason;
 };
-
-// Author's text in a message.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMaxBytes = 64;
-  return text.size() <= kMaxBytes ? fmt::format("\"{}\"", text) : std::string("this name");
-}
 
 YamlNode scalar(std::size_t offset, std::string json) {
   YamlNode node;
@@ -68,17 +63,17 @@ std::string in_plain_words(const std::string& message) {
     std::string_view meant;
   };
   constexpr std::array<Phrase, 9> kPhrases = {{
-      {"illegal map value", "a \":\" has no name before it, look at indentation and quotes"},
+      {"illegal map value", "unexpected \":\"; check indentation and quotes"},
       {"end of map not found",
-       "this does not belong to the object before it, look at indentation and quotes"},
+       "this does not belong to the mapping before it; check indentation and quotes"},
       {"end of sequence not found",
-       "this does not belong to the list before it, look at indentation and quotes"},
-      {"end of map flow not found", "an object that began with { is not closed"},
-      {"end of sequence flow not found", "a list that began with [ is not closed"},
-      {"illegal flow end", "a bracket is closed that was not opened"},
-      {"illegal EOF in scalar", "a text in quotes is not closed"},
-      {"illegal block entry", "an item of a list cannot begin here, give it a line of its own"},
-      {"unknown token", "a text cannot begin with this character, quote it"},
+       "this does not belong to the list before it; check indentation and quotes"},
+      {"end of map flow not found", "missing } for a mapping that began with {"},
+      {"end of sequence flow not found", "missing ] for a list that began with ["},
+      {"illegal flow end", "unexpected closing bracket"},
+      {"illegal EOF in scalar", "missing closing quote"},
+      {"illegal block entry", "a list item cannot begin here; put it on its own line"},
+      {"unknown token", "a value cannot begin with this character; quote it"},
   }};
   const auto* const found =
       std::find_if(kPhrases.begin(), kPhrases.end(),
@@ -112,15 +107,15 @@ class TreeBuilder final : public YAML::EventHandler {
     const std::size_t offset = offset_of(mark);
     const std::string_view rest = std::string_view(source_.readable()).substr(offset);
     const bool marked = rest.starts_with("---") || source_.readable().find("\n---") < offset;
-    throw Refused{offset,
-                  marked ? "a second document begins, a file has one workflow"
-                         : "this belongs to nothing before it, look at indentation and brackets"};
+    throw Refused{offset, marked ? "a second document begins here; a file has one workflow"
+                                 : "unexpected content; check indentation and brackets"};
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (wants_name()) {
-      throw Refused{offset_of(mark), "a name is missing or null, quote it if it is a text"};
+      throw Refused{offset_of(mark),
+                    "a key is missing or null; quote it if it is meant as a string"};
     }
     add(scalar(offset_of(mark), "null"), anchor);
   }
@@ -145,11 +140,11 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const std::size_t offset = offset_of(mark);
     if (wants_name()) {
-      throw Refused{offset, "an alias cannot be a name, write the name"};
+      throw Refused{offset, "an alias cannot be a key; write the key out"};
     }
     const auto target = anchors_.find(anchor);
     if (target == anchors_.end()) {
-      throw Refused{offset, "an alias stands inside what it is an alias of"};
+      throw Refused{offset, "an alias refers to a value that contains it"};
     }
     YamlNode node;
     node.kind = YamlNode::Kind::alias;
@@ -193,15 +188,15 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void take_name(std::size_t offset, const std::string& tag, const std::string& name) {
     if (name == "<<" && tag == "?") {
-      throw Refused{offset, "merge keys (<<) are not supported, write the fields out"};
+      throw Refused{offset, "merge keys (<<) are not supported; write the fields out"};
     }
     if (tag != "?" && tag != "!" && tag != "tag:yaml.org,2002:str") {
-      throw Refused{offset, "a name has a tag, leave it out"};
+      throw Refused{offset, "a key cannot have a tag; remove it"};
     }
     Open& map = open_.back();
     const auto [earlier, is_new] = map.names.emplace(name, offset);
     if (!is_new) {
-      throw Refused{offset, fmt::format("{} is there twice, the first is in line {}", shown(name),
+      throw Refused{offset, fmt::format("{} appears twice, first on line {}", quote(name),
                                         source_.place(earlier->second).line)};
     }
     map.named = true;
@@ -213,25 +208,24 @@ class TreeBuilder final : public YAML::EventHandler {
   void refuse_open_quote(std::size_t offset) const {
     const std::string_view rest = std::string_view(source_.readable()).substr(offset);
     if (!ends_quoted(without_properties(rest))) {
-      throw Refused{offset, "a text in quotes is not closed"};
+      throw Refused{offset, "missing closing quote"};
     }
   }
 
   static void refuse_tag(const YAML::Mark& mark, const std::string& tag, bool known) {
     if (!known) {
-      throw Refused{offset_of(mark),
-                    fmt::format("the tag {} does not fit here, leave it out", tag.substr(0, 64))};
+      throw Refused{offset_of(mark), fmt::format("the tag {} does not fit here; remove it",
+                                                 printable(tag, kMaxShownBytes))};
     }
   }
 
   void open(const YAML::Mark& mark, YamlNode::Kind kind, YAML::anchor_t anchor) {
     if (wants_name()) {
       throw Refused{offset_of(mark),
-                    "a list or an object is no name; is its closing bracket missing?"};
+                    "a list or mapping cannot be a key; is a closing bracket missing?"};
     }
     if (open_.size() == kMaxYamlDepth) {
-      throw Refused{offset_of(mark),
-                    fmt::format("this is nested more than {} deep", kMaxYamlDepth)};
+      throw Refused{offset_of(mark), fmt::format("nested more than {} levels deep", kMaxYamlDepth)};
     }
     Open& opened = open_.emplace_back();
     opened.node.kind = kind;
@@ -276,14 +270,13 @@ class TreeBuilder final : public YAML::EventHandler {
       bytes += open.node.size.bytes;
     }
     if (open_.size() + newest.depth > kMaxYamlDepth + 1) {
-      throw Refused{offset, fmt::format("this is nested more than {} deep", kMaxYamlDepth)};
+      throw Refused{offset, fmt::format("nested more than {} levels deep", kMaxYamlDepth)};
     }
     if (nodes > kMaxYamlNodes) {
-      throw Refused{offset,
-                    fmt::format("this has more than {} values, aliases included", kMaxYamlNodes)};
+      throw Refused{offset, fmt::format("more than {} values, aliases included", kMaxYamlNodes)};
     }
     if (bytes > kMaxYamlBytes) {
-      throw Refused{offset, "this has more than 4 MiB of texts, aliases included"};
+      throw Refused{offset, "more than 4 MiB of text, aliases included"};
     }
   }
 
@@ -309,9 +302,10 @@ Result<YamlTree> read_tree(const SourceText& source) {
     const std::size_t offset =
         exception.mark.is_null() ? 0 : static_cast<std::size_t>(std::max(exception.mark.pos, 0));
     const bool tab = is_tab_indented(source.readable(), offset);
-    return source_error(source.place(offset),
-                        in_plain_words(exception.msg) +
-                            (tab ? "; the line is indented with a tab, use spaces" : ""));
+    return source_error(
+        source.place(offset),
+        in_plain_words(exception.msg) +
+            (tab ? "; the line is indented with a tab, which YAML does not allow" : ""));
   }
   return std::move(builder).take();
 }

@@ -9,6 +9,7 @@
 
 #include "base/json_slice.h"
 #include "base/json_writer.h"
+#include "base/quote.h"
 
 namespace holdfast {
 
@@ -17,7 +18,6 @@ namespace {
 using Read = std::variant<ScalarJson, ScalarRefused>;
 
 constexpr std::string_view kCorePrefix = "tag:yaml.org,2002:";
-constexpr std::size_t kMaxShownBytes = 64;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_octal(char c) { return c >= '0' && c <= '7'; }
@@ -44,8 +44,9 @@ std::string json_string(std::string_view text) {
 }
 
 Read too_large(std::string_view text) {
-  return ScalarRefused{fmt::format("the number {} does not fit, quote it if it is a text",
-                                   text.substr(0, kMaxShownBytes))};
+  return ScalarRefused{
+      fmt::format("the number {} is too large; quote it if it is meant as a string",
+                  printable(text, kMaxShownBytes))};
 }
 
 std::optional<Read> read_null(std::string_view text) {
@@ -112,7 +113,7 @@ std::optional<Read> read_float(std::string_view text) {
   if (is_one_of(without_sign(text), {".inf", ".Inf", ".INF"}) ||
       is_one_of(text, {".nan", ".NaN", ".NAN"})) {
     return ScalarRefused{
-        fmt::format("{} is no number that JSON has, quote it if it is a text", text)};
+        fmt::format("{} is not a number in JSON; quote it if it is meant as a string", text)};
   }
   if (!looks_like_float(text)) {
     return std::nullopt;
@@ -167,12 +168,11 @@ std::variant<ScalarJson, ScalarRefused> scalar_json(std::string_view tag, std::s
     read = read_number(text);
   } else {
     return ScalarRefused{
-        fmt::format("the tag {} is not one of !!str, !!int, !!float, !!bool, "
-                    "!!null, leave it out",
-                    tag.substr(0, kMaxShownBytes))};
+        fmt::format("unknown tag {}; use !!str, !!int, !!float, !!bool or !!null, or remove it",
+                    printable(tag, kMaxShownBytes))};
   }
   return read.has_value() ? *std::move(read)
-                          : ScalarRefused{fmt::format("this is no value of the tag !!{}", name)};
+                          : ScalarRefused{fmt::format("the value does not fit the tag !!{}", name)};
 }
 
 bool is_map_tag(std::string_view tag) {

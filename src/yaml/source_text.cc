@@ -42,12 +42,12 @@ struct BadByte {
 std::optional<BadByte> find_bad_byte(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     if (is_control(text[at])) {
-      return BadByte{at, fmt::format("there is a control character, byte 0x{:02x}",
-                                     static_cast<unsigned char>(text[at]))};
+      return BadByte{
+          at, fmt::format("control character 0x{:02x}", static_cast<unsigned char>(text[at]))};
     }
     const std::size_t length = utf8_sequence_length(text.substr(at));
     if (length == 0) {
-      return BadByte{at, "the text is not UTF-8"};
+      return BadByte{at, "the text is not valid UTF-8"};
     }
     at += length;
   }
@@ -101,7 +101,7 @@ Error source_error(SourcePlace place, std::string_view reason) {
 
 Result<SourceText> SourceText::create(std::string_view text) {
   if (text.size() > kMaxSourceBytes) {
-    return source_error({}, "the text is over 1 MiB, that is too long for a workflow");
+    return source_error({}, "the text is longer than 1 MiB, the limit for a workflow");
   }
   if (text.starts_with(kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());

@@ -52,11 +52,11 @@ TEST(SourceText, pairs_of_surrogates_in_json_are_one_escape) {
 }
 
 TEST(SourceText, what_is_no_text_is_refused_with_its_place) {
-  EXPECT_EQ(refused("a: 1\nb: \xff"), "line 2, column 4: the text is not UTF-8");
-  EXPECT_EQ(refused(std::string_view("a\0b", 3)),
-            "line 1, column 2: there is a control character, byte 0x00");
-  EXPECT_EQ(refused("a: \x1b[31m"), "line 1, column 4: there is a control character, byte 0x1b");
-  EXPECT_NE(refused(std::string(kMaxSourceBytes + 1, ' ')).find("over 1 MiB"), std::string::npos);
+  EXPECT_EQ(refused("a: 1\nb: \xff"), "line 2, column 4: the text is not valid UTF-8");
+  EXPECT_EQ(refused(std::string_view("a\0b", 3)), "line 1, column 2: control character 0x00");
+  EXPECT_EQ(refused("a: \x1b[31m"), "line 1, column 4: control character 0x1b");
+  EXPECT_NE(refused(std::string(kMaxSourceBytes + 1, ' ')).find("longer than 1 MiB"),
+            std::string::npos);
 }
 
 TEST(SourceText, the_error_has_fields_for_programs) {
@@ -65,7 +65,7 @@ TEST(SourceText, the_error_has_fields_for_programs) {
   EXPECT_EQ(made.error().code(), ErrorCode::invalid_definition);
   EXPECT_EQ(made.error().field("line"), "2");
   EXPECT_EQ(made.error().field("column"), "4");
-  EXPECT_EQ(made.error().field("reason"), "the text is not UTF-8");
+  EXPECT_EQ(made.error().field("reason"), "the text is not valid UTF-8");
 }
 
 }  // namespace
