@@ -10,12 +10,6 @@ namespace holdfast::client {
 
 using std::chrono::milliseconds;
 
-milliseconds Backoff::next() {
-  const milliseconds most = next_;
-  next_ = std::min(next_ * 2, most_);
-  return milliseconds(random_.below(static_cast<std::uint64_t>(most.count()) + 1));
-}
-
 bool pause_for(milliseconds time, const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any stopped;
@@ -64,7 +58,7 @@ Result<std::string> Api::call_once(const ApiCall& call, const std::stop_token& s
 
 Result<std::string> Api::call(const ApiCall& call, const std::stop_token& stop) {
   milliseconds left = patience_;
-  Backoff backoff(random_);
+  RetryPause backoff(random_);
   for (;;) {
     bool again = false;
     milliseconds least{0};

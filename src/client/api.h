@@ -15,26 +15,10 @@
 
 #include "base/json.h"
 #include "base/random.h"
+#include "base/retry_pause.h"
 #include "client/http_client.h"
 
 namespace holdfast::client {
-
-// Full jitter: a random part of a time that doubles.
-class Backoff {
- public:
-  explicit Backoff(Random& random, std::chrono::milliseconds first = std::chrono::milliseconds(50),
-                   std::chrono::milliseconds most = std::chrono::milliseconds(5000))
-      : random_(random), first_(first), most_(most), next_(first) {}
-
-  std::chrono::milliseconds next();
-  void reset() { next_ = first_; }
-
- private:
-  Random& random_;
-  std::chrono::milliseconds first_;
-  std::chrono::milliseconds most_;
-  std::chrono::milliseconds next_;
-};
 
 // False when it was stopped before the time was over.
 bool pause_for(std::chrono::milliseconds time, const std::stop_token& stop);

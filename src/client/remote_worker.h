@@ -82,13 +82,13 @@ class RemoteWorker {
                                  const ChildOptions& options);
 
   // One look, repeated until it was answered or there is no more use in it.
-  void look_once(Lock& lock, Backoff& backoff);
+  void look_once(Lock& lock, RetryPause& backoff);
   void rest(Lock& lock, std::chrono::milliseconds time);
-  void send_reports(Lock& lock, Backoff& backoff);
+  void send_reports(Lock& lock, RetryPause& backoff);
   std::vector<Finished> next_batch();
   // Until it is answered; empty when there is no more use in it.
   std::optional<WorkAnswer> deliver(Lock& lock, std::vector<Finished>& batch, ClaimWish& wish,
-                                    Backoff& backoff);
+                                    RetryPause& backoff);
   // True when something else can be tried with a batch that was refused as a whole.
   bool split_or_replace(std::vector<Finished>& batch, const Error& why);
   void settle(Lock& lock, const std::vector<Finished>& batch, const WorkAnswer& answer);

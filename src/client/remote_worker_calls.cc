@@ -26,7 +26,7 @@ Result<WorkAnswer> read_answer(const Result<std::string>& body) {
 
 void RemoteWorker::look_for_work() {
   Lock lock(mutex_);
-  Backoff backoff(api_.random());
+  RetryPause backoff(api_.random());
   for (;;) {
     wish_changed_.wait(
         lock, [this] { return stopping_ || (wanted() > 0 && !reporting_ && finished_.empty()); });
@@ -37,7 +37,7 @@ void RemoteWorker::look_for_work() {
   }
 }
 
-void RemoteWorker::look_once(Lock& lock, Backoff& backoff) {
+void RemoteWorker::look_once(Lock& lock, RetryPause& backoff) {
   ClaimWish wish{next_request(), false, wanted(), plan_.wait};
   asked_ += wish.max;
   const Instant since = SteadyClock::now();
@@ -102,7 +102,7 @@ void RemoteWorker::report_all() {
   constexpr double kShortUs = 500;
   constexpr milliseconds kMoment{2};
   Lock lock(mutex_);
-  Backoff backoff(api_.random());
+  RetryPause backoff(api_.random());
   for (;;) {
     finished_changed_.wait(lock, [this] { return !finished_.empty() || executors_ == 0; });
     if (finished_.empty()) {
@@ -132,7 +132,7 @@ std::vector<RemoteWorker::Finished> RemoteWorker::next_batch() {
   return batch;
 }
 
-void RemoteWorker::send_reports(Lock& lock, Backoff& backoff) {
+void RemoteWorker::send_reports(Lock& lock, RetryPause& backoff) {
   std::vector<Finished> batch = next_batch();
   ClaimWish wish{next_request(), false, wanted(), milliseconds(0)};
   asked_ += wish.max;
@@ -153,7 +153,7 @@ void RemoteWorker::send_reports(Lock& lock, Backoff& backoff) {
 }
 
 std::optional<WorkAnswer> RemoteWorker::deliver(Lock& lock, std::vector<Finished>& batch,
-                                                ClaimWish& wish, Backoff& backoff) {
+                                                ClaimWish& wish, RetryPause& backoff) {
   const Instant since = SteadyClock::now();
   while (!batch.empty() && !failure_.has_value()) {
     lock.unlock();
