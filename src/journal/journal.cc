@@ -312,14 +312,18 @@ void Journal::lead(Lock& lock) {
 }
 
 void Journal::finish_batch(const std::deque<Ticket>& batch, const LogHead& written) {
+  add_to_directory(batch, written);
+  for (const Ticket& ticket : batch) {
+    finish(ticket, ticket->committed_at(written.position));
+  }
+}
+
+void Journal::add_to_directory(const std::deque<Ticket>& batch, const LogHead& written) {
   directory_.advance(written.position, written.chain);
   for (const Ticket& ticket : batch) {
-    Committed committed{written.position, {}};
     for (const PendingCommit::Part& part : ticket->parts) {
       directory_.add(written.position, part.thread, part.first, part.count);
-      committed.revisions.push_back(part.first.plus(part.count));
     }
-    finish(ticket, std::move(committed));
   }
 }
 
@@ -378,9 +382,14 @@ void Journal::stop(const std::deque<Ticket>& batch, const Error& error) {
   for (const Ticket& ticket : batch) {
     finish(ticket, error);
   }
-  for (const Ticket& ticket : std::exchange(pending_, {})) {
+  for (const Ticket& ticket : pending_) {
     finish(ticket, *stopped_);
   }
+  if (can_recover()) {
+    open_.insert(open_.end(), batch.begin(), batch.end());
+    dropped_.insert(dropped_.end(), pending_.begin(), pending_.end());
+  }
+  pending_.clear();
 }
 
 Result<void> Journal::save_directory() {

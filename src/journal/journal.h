@@ -7,7 +7,8 @@
 // - An expected revision that is no longer true is conflict; nothing of that commit is written.
 //   This also holds against other processes on the same store.
 // - load and revision show durable entries only.
-// - After an I/O error the journal is stopped: open it again (see log/log.h).
+// - After an I/O error the journal is stopped until recover() has found out what became of the
+//   open batch, or it is opened again (see log/log.h).
 // - Entries never change. Sealing moves them to another address and loses nothing.
 //
 // All members are safe to call from any thread.
@@ -82,6 +83,15 @@ struct JournalStat {
   std::uint64_t opened_from_batches = 0;
 };
 
+// What recover() found out.
+struct JournalRecovery {
+  // Of the batch that was open, if there was one: committed; conflict when it is not there and
+  // never will be.
+  std::optional<Result<Committed>> open;
+  // Batches are gone that this process had read: what was folded from them must be folded again.
+  bool rewound = false;
+};
+
 struct PendingCommit;
 
 // A commit on its way; see stage().
@@ -109,6 +119,12 @@ class Journal {
   // came after it, whatever threads it touches. Entries are stored in the order they were
   // added.
   Result<Committed> commit_at(Position expected_head, CommitBuffer&& commit);
+
+  [[nodiscard]] bool can_recover() const { return log_->can_recover(); }
+  // After a failure of the store: connects again, determines by reading what became of the batch
+  // whose outcome was open, and goes on. Not while commits are under way. Errors as those of
+  // Log::recover: diverged and log_stopped are final, after others it may be called again.
+  Result<JournalRecovery> recover();
 
   // 0 for a thread without entries.
   Result<Revision> revision(const ThreadId& thread);
@@ -166,6 +182,11 @@ class Journal {
   void lead(Lock& lock);
   std::deque<Ticket> take_batch();
   void finish_batch(const std::deque<Ticket>& batch, const LogHead& written);
+  // Its entries become durable.
+  void add_to_directory(const std::deque<Ticket>& batch, const LogHead& written);
+  // Whether sealed history has this batch.
+  Result<bool> was_sealed(const LogHead& at);
+  Result<JournalRecovery> end_recovery(const LogRecovery& newly_found);
   void fail_batch(const std::deque<Ticket>& batch, const Error& error);
   // After another process was first: checks the batch and all that wait behind it again.
   void assign_again(std::deque<Ticket> batch);
@@ -195,6 +216,9 @@ class Journal {
   bool ever_sealed_ = false;      // threads the directory does not know may have sealed entries
   std::uint64_t opened_from_batches_ = 0;
   std::optional<Error> stopped_;
+  std::optional<LogRecovery> found_;  // by a recovery that did not come to its end
+  std::deque<Ticket> open_;           // the batch whose outcome is open
+  std::deque<Ticket> dropped_;  // what had its numbers and was refused when the journal stopped
 };
 
 }  // namespace holdfast

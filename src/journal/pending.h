@@ -33,6 +33,14 @@ struct PendingCommit {
   // Set before the signal is done; not touched after.
   std::optional<Result<Committed>> result;
 
+  [[nodiscard]] Committed committed_at(Position position) const {
+    Committed committed{position, {}};
+    for (const Part& part : parts) {
+      committed.revisions.push_back(part.first.plus(part.count));
+    }
+    return committed;
+  }
+
   void wake(Signal with) {
     signal.store(with, std::memory_order_release);
     signal.notify_one();

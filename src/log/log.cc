@@ -81,7 +81,6 @@ Error Log::stopped_by(Error error) {
 }
 
 Result<LogHead> Log::append(Position expected_head, std::string_view body) {
-  HOLDFAST_CHECK(check_running());
   const LogHead known = head();
   if (expected_head != known.position) {
     return Error{ErrorCode::conflict, "the log is at position " +
@@ -91,11 +90,18 @@ Result<LogHead> Log::append(Position expected_head, std::string_view body) {
   const Position position = expected_head.next();
   const Digest body_hash = sha256(body);
   const Digest chain = next_chain(known.chain, position, body_hash);
-  auto written = store_->append(RowView{position, body, body_hash, chain});
+  auto written = check_running();
+  written = written.ok() ? store_->append(RowView{position, body, body_hash, chain}) : written;
   if (!written.ok()) {
-    return stopped_by(std::move(written).error());
+    Error error = stopped_by(std::move(written).error());
+    const std::scoped_lock lock(mutex_);
+    if (stopped_.has_value() && can_recover() && !open_.has_value()) {
+      open_ = OpenAppend{position, std::string(body), body_hash, chain, known.chain};
+    }
+    return error;
   }
   const std::scoped_lock lock(mutex_);
+  acknowledged_ = LogHead{position, chain};
   // A refresh may have seen this batch, and later ones, already.
   if (head_.position < position) {
     head_ = LogHead{position, chain};
@@ -225,9 +231,14 @@ Result<void> Log::update(SideUpdate update) {
     HOLDFAST_TRY(auto reader_at, read(update.trim->start));
     update.trim->anchor = reader_at.previous_;
   }
+  const LogHead known = head();
   auto written = store_->update(update);
   if (!written.ok()) {
     return stopped_by(std::move(written).error());
+  }
+  const std::scoped_lock lock(mutex_);
+  if (!acknowledged_.has_value() || acknowledged_->position < known.position) {
+    acknowledged_ = known;  // it was there before this write, which is durable
   }
   return {};
 }

@@ -3,12 +3,13 @@
 //
 // - append is durable when it returns success. conflict means that another writer was first and
 //   nothing was written: refresh(), read what was missed, decide again.
-// - Fail-stop: after an I/O error in append or update the log answers log_stopped to both until
-//   it is opened again and read, because the outcome of the failed write is open.
+// - Fail-stop: after an I/O error in append or update the log answers log_stopped to both, because
+//   the outcome of the failed write is open, until recover() has found it out by reading, or the
+//   log is opened again.
 // - A batch is served only if its body hash and its link in the chain are right; damage is
 //   corrupt_log, with the position and a reason, and nothing after it is served as good.
 //
-// append: one thread at a time. Everything else: any thread at any time.
+// append and recover: one thread at a time. Everything else: any thread at any time.
 #pragma once
 
 #include <memory>
@@ -34,6 +35,21 @@ struct LogHead {
   Digest chain;
 };
 
+// What recover() found out.
+struct LogRecovery {
+  enum class Append : std::uint8_t {
+    none,    // no append was open
+    landed,  // the batch is there, and durable
+    lost,    // another batch has its position, or what it was built upon is gone
+    sealed,  // its position was trimmed since: sealed history has the answer
+  };
+  Append append = Append::none;
+  LogHead at;  // of the open append: its position, and the chain value it has if it landed
+  // Batches are gone, or others, that this handle had read and never acknowledged. Whatever was
+  // folded from them must be folded again.
+  bool rewound = false;
+};
+
 class LogReader;
 
 class Log {
@@ -53,6 +69,14 @@ class Log {
   // Appends the bodies of batches that exist in another log, many per sync. On error any number
   // of the first of them may be there.
   Result<LogHead> append_copies(Position expected_head, std::span<const Batch> batches);
+
+  [[nodiscard]] bool can_recover() const { return store_->can_reconnect(); }
+  // After a failure: reconnects and reads back what became of the open append; one that is not
+  // there is written again, at the same position. Then the log runs again.
+  //   diverged     batches that this handle has acknowledged are not in the store any more
+  //   log_stopped  the store cannot reconnect
+  //   others       the store is still away; call again later
+  Result<LogRecovery> recover();
 
   // Batches from a position on. not_found when that was trimmed away.
   Result<LogReader> read(Position from);
@@ -77,7 +101,23 @@ class Log {
   friend class LogReader;
   Log(std::unique_ptr<Store> store, const StoreState& state);
 
+  // An append whose outcome is open.
+  struct OpenAppend {
+    Position position;
+    std::string body;
+    Digest body_hash;
+    Digest chain;
+    Digest previous;  // the chain value of the batch before it
+  };
+
   Result<void> check_running() const;
+  // What the store has at a position; empty when it was trimmed or is not there yet.
+  Result<std::optional<Digest>> chain_in(const StoreState& state, Position position);
+  Result<void> check_acknowledged(const StoreState& state);
+  Result<bool> is_rewound(const StoreState& state);
+  // What became of the open append; empty: its position is free, and nothing else has changed.
+  Result<std::optional<LogRecovery::Append>> look_for_open(const StoreState& state);
+  void run_again(const StoreState& state, const LogRecovery& found);
   // Remembers the failure if it leaves the outcome open, and hands it on.
   Error stopped_by(Error error);
 
@@ -86,6 +126,9 @@ class Log {
   mutable std::mutex mutex_;  // guards what follows
   LogHead head_;
   std::optional<std::string> stopped_;
+  std::optional<OpenAppend> open_;
+  // The newest batch that a durable write of this handle has covered.
+  std::optional<LogHead> acknowledged_;
 };
 
 // Serves verified batches in order, up to the head that was known when it was made or later.

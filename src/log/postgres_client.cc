@@ -80,7 +80,7 @@ struct StatementCode {
 
 constexpr auto kStatementCodes = std::to_array<StatementCode>({
     {"23505", ErrorCode::conflict},           // unique_violation
-    {"25006", ErrorCode::read_only},          // read_only_sql_transaction: a standby
+    {"25006", ErrorCode::unavailable},        // read_only_sql_transaction: a standby
     {"3F000", ErrorCode::not_found},          // invalid_schema_name
     {"40001", ErrorCode::conflict},           // serialization_failure
     {"40P01", ErrorCode::conflict},           // deadlock_detected
@@ -119,7 +119,7 @@ Result<void> check_syntax(const PostgresUrl& url) {
                url.shown + ": " + (harmless ? text : "libpq cannot parse this URL")};
 }
 
-PGconn* start(const PostgresUrl& url) {
+PGconn* start(const PostgresUrl& url, PgSession session) {
   std::vector<const char*> names;
   std::vector<const char*> values;
   const auto set = [&](const char* name, const char* value) {
@@ -128,14 +128,19 @@ PGconn* start(const PostgresUrl& url) {
   };
   // Later ones win: defaults, then the user's URL, then what must be.
   if (std::getenv("PGCONNECT_TIMEOUT") == nullptr) {
-    set("connect_timeout", "10");
+    set("connect_timeout", "5");  // for each host
   }
-  set("keepalives_idle", "30");
-  set("keepalives_interval", "10");
+  // A primary that is gone without a word is noticed within half a minute.
+  set("keepalives_idle", "10");
+  set("keepalives_interval", "5");
   set("keepalives_count", "3");
+  set("tcp_user_timeout", "20000");
   set("fallback_application_name", "holdfast");
   set("dbname", url.connection.c_str());
   set("client_encoding", "UTF8");
+  if (session == PgSession::write && url.several_hosts) {
+    set("target_session_attrs", "read-write");
+  }
   set(nullptr, nullptr);
   return PQconnectdbParams(names.data(), values.data(), /*expand_dbname=*/1);
 }
@@ -152,8 +157,6 @@ void skip_to_synchronisation(PGconn* connection) {
     }
   }
 }
-
-void ignore_notice(void* /*unused*/, const PGresult* /*unused*/) {}
 
 }  // namespace
 
@@ -227,10 +230,11 @@ std::uint64_t PgRows::number(std::size_t row, int column) const {
 
 void PgConnection::Close::operator()(pg_conn* connection) const { PQfinish(connection); }
 
-Result<std::unique_ptr<PgConnection>> PgConnection::connect(const PostgresUrl& url) {
+Result<std::unique_ptr<PgConnection>> PgConnection::connect(const PostgresUrl& url,
+                                                            PgSession session) {
   HOLDFAST_CHECK(check_syntax(url));
   const auto begin = std::chrono::steady_clock::now();
-  Handle handle(start(url));
+  Handle handle(start(url, session));
   if (handle == nullptr) {
     return Error{ErrorCode::unavailable, url.shown + ": out of memory"};
   }
@@ -251,8 +255,18 @@ Result<std::unique_ptr<PgConnection>> PgConnection::connect(const PostgresUrl& u
     }
     PQsetErrorVerbosity(handle.get(), PQERRORS_DEFAULT);
   }
-  PQsetNoticeReceiver(handle.get(), ignore_notice, nullptr);
-  return std::unique_ptr<PgConnection>(new PgConnection(std::move(handle), url.shown));
+  std::unique_ptr<PgConnection> connection(new PgConnection(std::move(handle), url.shown));
+  PQsetNoticeReceiver(connection->handle_.get(), receive_notice, connection.get());
+  return connection;
+}
+
+// Warnings about other things have states of their own.
+void PgConnection::receive_notice(void* connection, const pg_result* notice) {
+  constexpr std::string_view kPlainWarning = "01000";
+  const char* const state = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
+  if (state != nullptr && state == kPlainWarning) {
+    static_cast<PgConnection*>(connection)->warned_ = true;
+  }
 }
 
 bool PgConnection::lost() const {

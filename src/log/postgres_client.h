@@ -4,7 +4,8 @@
 // Errors of statements:
 //   conflict           serialization failure, deadlock, unique violation
 //   busy               a lock or statement timeout; the transaction did not happen
-//   disk_full, permission_denied, read_only, not_found (a relation is missing)
+//   unavailable        the server takes no writes: a standby, or not a primary any more
+//   disk_full, permission_denied, not_found (a relation is missing)
 //   io_error/in_doubt  everything else, and a connection that was lost: the outcome is unknown
 // The field "sqlstate" has the server's code. No message holds a password.
 //
@@ -21,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -83,10 +85,13 @@ struct PgReplies {
   std::optional<Error> failure;
 };
 
+// What a session is for. With several hosts in the URL, one that writes goes to the primary.
+enum class PgSession : std::uint8_t { read, write };
+
 class PgConnection {
  public:
   // unavailable, permission_denied, not_found (no such database), invalid_url.
-  static Result<std::unique_ptr<PgConnection>> connect(const PostgresUrl& url);
+  static Result<std::unique_ptr<PgConnection>> connect(const PostgresUrl& url, PgSession session);
 
   // One round trip; a named statement has one more when it is first used.
   Result<PgRows> query(const PgStatement& statement, const PgParams& params = {});
@@ -107,6 +112,9 @@ class PgConnection {
 
   // The connection cannot be used any more.
   [[nodiscard]] bool lost() const;
+  // Whether the server has warned since the last call. The commit of a server that was told to
+  // stop waiting for its standby succeeds with a warning: it may be on no other machine.
+  bool take_warning() { return std::exchange(warned_, false); }
 
  private:
   struct Close {
@@ -116,6 +124,7 @@ class PgConnection {
   PgConnection(Handle handle, std::string shown)
       : handle_(std::move(handle)), shown_(std::move(shown)) {}
 
+  static void receive_notice(void* connection, const pg_result* notice);
   Result<void> prepare(const PgStatement& statement);
   Result<PgRows> finish(pg_result* result);
   Error failure(const pg_result* result);
@@ -127,6 +136,7 @@ class PgConnection {
   std::size_t sent_ = 0;
   bool send_failed_ = false;
   bool server_closed_ = false;
+  bool warned_ = false;  // set by libpq's notice receiver
 };
 
 }  // namespace holdfast

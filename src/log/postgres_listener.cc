@@ -61,7 +61,7 @@ Result<void> PostgresListener::watch(const std::function<Result<bool>()>& moved,
 
 // Some servers take LISTEN and NOTIFY and do nothing with them, so it is tried out.
 Result<void> PostgresListener::connect() {
-  HOLDFAST_TRY(connection_, PgConnection::connect(url_));
+  HOLDFAST_TRY(connection_, PgConnection::connect(url_, session_));
   can_listen_ = false;
   const std::string channel = "\"" + channel_ + "\"";
   const std::string probe = "\"" + channel_ + "_probe\"";

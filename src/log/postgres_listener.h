@@ -16,8 +16,8 @@ namespace holdfast {
 
 class PostgresListener {
  public:
-  PostgresListener(PostgresUrl url, std::string channel)
-      : url_(std::move(url)), channel_(std::move(channel)) {}
+  PostgresListener(PostgresUrl url, PgSession session, std::string channel)
+      : url_(std::move(url)), session_(session), channel_(std::move(channel)) {}
 
   // Returns when moved() says true or an error, or after the deadline. moved is asked at the
   // beginning, after every notification, and whenever one may have been missed.
@@ -32,6 +32,7 @@ class PostgresListener {
   Result<void> connect();
 
   PostgresUrl url_;
+  PgSession session_;
   std::string channel_;
   std::unique_ptr<PgConnection> connection_;  // belongs to the watcher
   bool can_listen_ = false;                   // likewise

@@ -37,7 +37,7 @@ Result<double> time_inserts(PgConnection& connection, const std::string& table,
 }  // namespace
 
 Result<double> postgres_single_row_inserts_per_second(const PostgresUrl& url, std::uint64_t count) {
-  HOLDFAST_TRY(const auto connection, PgConnection::connect(url));
+  HOLDFAST_TRY(const auto connection, PgConnection::connect(url, PgSession::write));
   HOLDFAST_CHECK(prepare_postgres_writer(*connection, url));
   const std::string table = fmt::format("\"{}\".holdfast_insert_probe", url.schema);
   HOLDFAST_CHECK(connection->run(

@@ -192,6 +192,9 @@ PostgresSql::PostgresSql(const std::string& schema) {
                     "ON CONFLICT (key) DO UPDATE SET value = excluded.value"};
   state = {"state", "SELECT log_id, start, anchor, head, head_chain FROM " + s +
                         ".log_state WHERE only_row = 1"};
+  confirm = {"confirm", "UPDATE " + s +
+                            ".log_state SET head = head WHERE only_row = 1 "
+                            "RETURNING log_id, start, anchor, head, head_chain"};
   head = {"head", "SELECT head FROM " + s + ".log_state WHERE only_row = 1"};
   read = {"read",
           "SELECT position, body, body_hash, chain FROM (SELECT *, "
@@ -210,6 +213,23 @@ PostgresSql::PostgresSql(const std::string& schema) {
   scan_down_below = {"scan_down_below", scan_sql(s, SideScan::Order::descending, below)};
   size = {"", "SELECT (pg_total_relation_size('" + s + ".batches') + pg_total_relation_size('" + s +
                   ".side') + pg_total_relation_size('" + s + ".log_state'))::bigint"};
+}
+
+Result<StoreState> postgres_state(const PgRows& rows, const PostgresUrl& url) {
+  StoreState state;
+  const bool whole = rows.size() == 1 && take_bytes(rows.bytes(0, 0), state.log_id.bytes) &&
+                     take_bytes(rows.bytes(0, 2), state.anchor) &&
+                     take_bytes(rows.bytes(0, 4), state.head_chain);
+  if (whole) {
+    state.start.value = rows.number(0, 1);
+    state.head.value = rows.number(0, 3);
+  }
+  if (!whole || state.start == Position{} || state.head.next() < state.start) {
+    return Error{ErrorCode::corrupt_log, url.shown + ": the row of log_state is missing or damaged"}
+        .with("position", std::uint64_t{0})
+        .with("reason", "damaged_row");
+  }
+  return state;
 }
 
 Result<void> prepare_postgres_log(PgConnection& connection, const PostgresUrl& url, OpenMode mode,
@@ -259,7 +279,8 @@ Result<void> prepare_postgres_writer(PgConnection& connection, const PostgresUrl
                        "?allow_fsync_off=1"};
     }
     if (name == "transaction_read_only" && value == "on") {
-      return Error{ErrorCode::read_only, url.shown + ": the server accepts no writes (a standby?)"};
+      return Error{ErrorCode::unavailable,
+                   url.shown + ": the server accepts no writes (a standby?)"};
     }
     set_commit = set_commit && !(name == "synchronous_commit" && value == "remote_apply");
   }

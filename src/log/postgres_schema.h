@@ -1,7 +1,10 @@
 // The tables of a log in PostgreSQL: their SQL, how they are recognised and how they are made.
 #pragma once
 
+#include <array>
+#include <cstring>
 #include <string>
+#include <string_view>
 
 #include "log/postgres_client.h"
 #include "log/store.h"
@@ -21,6 +24,7 @@ struct PostgresSql {
   PgStatement remove;  // keys
   PgStatement put;     // keys, values
   PgStatement state;
+  PgStatement confirm;  // writes, and answers as state does
   PgStatement head;
   PgStatement read;      // from, max rows, max bytes
   PgStatement chain_at;  // position
@@ -33,6 +37,19 @@ struct PostgresSql {
   PgStatement size;
 };
 
+// Bytes of a fixed length; false when they have another one.
+template <std::size_t N>
+bool take_bytes(std::string_view bytes, std::array<std::byte, N>& out) {
+  if (bytes.size() != N) {
+    return false;
+  }
+  std::memcpy(out.data(), bytes.data(), N);
+  return true;
+}
+
+// The answer to the statements state and confirm. corrupt_log when the row is damaged.
+Result<StoreState> postgres_state(const PgRows& rows, const PostgresUrl& url);
+
 // Makes sure that the schema holds a log that this program knows, creating it in mode create.
 // not_found, not_a_journal, newer_format: nothing was changed. Several processes may create
 // the same log at once: one does, all find it.
@@ -40,7 +57,7 @@ Result<void> prepare_postgres_log(PgConnection& connection, const PostgresUrl& u
                                   const StoreOrigin& origin_if_new);
 
 // Makes commits of this session durable, and refuses a server that cannot: unsafe_store when
-// it runs without fsync, read_only when it is a standby.
+// it runs without fsync, unavailable when it takes no writes (a standby).
 Result<void> prepare_postgres_writer(PgConnection& connection, const PostgresUrl& url);
 
 }  // namespace holdfast

@@ -10,6 +10,7 @@
 #include "base/encoding.h"
 #include "log/postgres_client.h"
 #include "log/postgres_listener.h"
+#include "log/postgres_reader.h"
 #include "log/postgres_schema.h"
 #include "log/side_range.h"
 
@@ -23,15 +24,6 @@ constexpr std::size_t kMaxValueBytes = 512U << 20U;
 constexpr std::size_t kChunkBytes = 1U << 20U;
 constexpr std::size_t kChunkPairs = 1000;
 
-template <std::size_t N>
-bool take(std::string_view bytes, std::array<std::byte, N>& out) {
-  if (bytes.size() != N) {
-    return false;
-  }
-  std::memcpy(out.data(), bytes.data(), N);
-  return true;
-}
-
 Result<void> check_size(std::size_t bytes) {
   if (bytes > kMaxValueBytes) {
     return Error{ErrorCode::too_large, "a value in PostgreSQL holds at most 512 MB"};
@@ -42,7 +34,7 @@ Result<void> check_size(std::size_t bytes) {
 class PostgresStore final : public Store {
  public:
   PostgresStore(PostgresUrl url, OpenMode mode)
-      : url_(std::move(url)), sql_(url_.schema), mode_(mode) {}
+      : url_(std::move(url)), sql_(url_.schema), mode_(mode), reader_(url_, session(), sql_) {}
 
   Result<void> open(const StoreOrigin& origin_if_new);
 
@@ -56,6 +48,9 @@ class PostgresStore final : public Store {
   Result<std::vector<SidePair>> scan(const SideScan& scan) override;
   Result<void> wait_for_change(Position known_head, std::chrono::milliseconds timeout) override;
   void interrupt_waits() override;
+  [[nodiscard]] bool can_reconnect() const override { return mode_ != OpenMode::read; }
+  Result<void> reconnect() override;
+  Result<StoreState> confirm() override;
   Result<void> reclaim() override;
   Result<std::uint64_t> size_bytes() override;
   [[nodiscard]] std::string name() const override { return url_.shown; }
@@ -63,14 +58,22 @@ class PostgresStore final : public Store {
  private:
   using Order = SideScan::Order;
 
+  [[nodiscard]] PgSession session() const {
+    return mode_ == OpenMode::read ? PgSession::read : PgSession::write;
+  }
   [[nodiscard]] Result<void> check_writable() const;
-  Result<void> connect_reader();
-  // A query of the reader. Safe to repeat, so a lost connection is made again once.
-  Result<PgRows> ask(const PgStatement& statement, const PgParams& params = {});
+  Result<void> connect_writer();
   Result<void> detect_notify();
 
+  // A pipeline of the writer that will hold a whole transaction.
+  Result<void> begin_write(std::initializer_list<const PgStatement*> statements);
+  Result<void> begin_transaction();
+  // unavailable when there is no connection for writing.
+  Result<void> check_writer();
   void send_row(const RowView& row);
   Result<void> commit();
+  // Whether a COMMIT was answered as it should be.
+  [[nodiscard]] Result<void> check_commit(const PgRows& answer);
   Result<void> begin_update(const std::optional<Trim>& trim);
   void send_deletes(const std::vector<std::string>& keys);
   void send_puts(const std::vector<SidePair>& puts);
@@ -83,7 +86,6 @@ class PostgresStore final : public Store {
   [[nodiscard]] Error conflict(std::string_view what) const;
   [[nodiscard]] Error moved_past(Position position) const;
   [[nodiscard]] Error not_committed() const;
-  [[nodiscard]] Result<StoreState> decode_state(const PgRows& rows) const;
 
   const PostgresUrl url_;
   const PostgresSql sql_;
@@ -92,27 +94,24 @@ class PostgresStore final : public Store {
   bool can_notify_ = false;
 
   std::mutex writer_mutex_;
-  // Never made again after it was lost: the outcome of its last write is open.
+  // Made again by reconnect() only: when it is lost, the outcome of its last write is open.
   std::unique_ptr<PgConnection> writer_;
   std::atomic<bool> interrupted_ = false;
-  std::mutex reader_mutex_;
-  std::unique_ptr<PgConnection> reader_;
+  PostgresReader reader_;
   std::optional<PostgresListener> listener_;
 };
 
 Result<void> PostgresStore::open(const StoreOrigin& origin_if_new) {
   if (mode_ == OpenMode::read) {
-    HOLDFAST_CHECK(connect_reader());
-    HOLDFAST_CHECK(prepare_postgres_log(*reader_, url_, mode_, origin_if_new));
+    HOLDFAST_TRY(const auto connection, PgConnection::connect(url_, session()));
+    HOLDFAST_CHECK(prepare_postgres_log(*connection, url_, mode_, origin_if_new));
   } else {
-    HOLDFAST_TRY(writer_, PgConnection::connect(url_));
-    HOLDFAST_CHECK(prepare_postgres_writer(*writer_, url_));
+    HOLDFAST_CHECK(connect_writer());
     HOLDFAST_CHECK(prepare_postgres_log(*writer_, url_, mode_, origin_if_new));
   }
-  HOLDFAST_TRY(const PgRows rows, ask(sql_.state));
-  HOLDFAST_TRY(const StoreState found, decode_state(rows));
+  HOLDFAST_TRY(const StoreState found, state());
   channel_ = "holdfast_" + to_hex(found.log_id.bytes);
-  listener_.emplace(url_, channel_);
+  listener_.emplace(url_, session(), channel_);
   return mode_ == OpenMode::read ? Result<void>() : detect_notify();
 }
 
@@ -133,35 +132,47 @@ Result<void> PostgresStore::check_writable() const {
   return {};
 }
 
-Result<void> PostgresStore::connect_reader() {
-  HOLDFAST_TRY(reader_, PgConnection::connect(url_));
-  // All reads go along a primary key. A table without statistics would else be read whole and
-  // sorted for each step. Servers that do not know these settings plan as they like.
-  for (const char* setting : {"enable_seqscan", "enable_bitmapscan", "enable_sort"}) {
-    const auto set = reader_->run(std::string("SET ") + setting + " = off");
-    if (!set.ok() && reader_->lost()) {
-      return set.error();
-    }
-  }
+Result<void> PostgresStore::connect_writer() {
+  HOLDFAST_TRY(auto connection, PgConnection::connect(url_, PgSession::write));
+  HOLDFAST_CHECK(prepare_postgres_writer(*connection, url_));
+  writer_ = std::move(connection);
   return {};
 }
 
-Result<PgRows> PostgresStore::ask(const PgStatement& statement, const PgParams& params) {
-  const std::scoped_lock lock(reader_mutex_);
-  for (int attempt = 1;; ++attempt) {
-    if (reader_ == nullptr || reader_->lost()) {
-      reader_.reset();
-      HOLDFAST_CHECK(connect_reader());
+// The journal must be there: one that is gone is never made anew.
+Result<void> PostgresStore::reconnect() {
+  HOLDFAST_CHECK(check_writable());
+  {
+    const std::scoped_lock lock(writer_mutex_);
+    writer_.reset();
+    HOLDFAST_CHECK(connect_writer());
+    if (auto there = prepare_postgres_log(*writer_, url_, OpenMode::write, {}); !there.ok()) {
+      writer_.reset();
+      return there;
     }
-    auto rows = reader_->query(statement, params);
-    if (rows.ok() || !reader_->lost()) {
-      return rows;
-    }
-    if (attempt == 2) {
-      return Error{ErrorCode::unavailable,
-                   url_.shown + ": the connection was lost twice while reading"};
-    }
+    HOLDFAST_CHECK(detect_notify());
   }
+  reader_.begin_again();
+  return {};
+}
+
+Result<StoreState> PostgresStore::confirm() {
+  HOLDFAST_CHECK(check_writable());
+  constexpr std::size_t kState = 1;
+  constexpr std::size_t kCommit = 2;
+  const std::scoped_lock lock(writer_mutex_);
+  HOLDFAST_CHECK(begin_write({&sql_.confirm}));
+  writer_->send(sql_.begin);
+  writer_->send(sql_.confirm);
+  writer_->send(sql_.commit);
+  PgReplies replies = writer_->finish_pipeline();
+  if (replies.failure.has_value()) {
+    return abandon(*std::move(replies.failure));
+  }
+  HOLDFAST_CHECK(check_commit(replies.rows[kCommit]));
+  HOLDFAST_TRY(const StoreState found, postgres_state(replies.rows[kState], url_));
+  reader_.saw(found.head, found.head_chain);
+  return found;
 }
 
 Error PostgresStore::corrupt(Position position, std::string_view reason,
@@ -184,24 +195,43 @@ Error PostgresStore::not_committed() const {
   return Error{ErrorCode::io_error, url_.shown + ": the server did not commit"};
 }
 
-Result<StoreState> PostgresStore::decode_state(const PgRows& rows) const {
-  StoreState state;
-  const bool whole = rows.size() == 1 && take(rows.bytes(0, 0), state.log_id.bytes) &&
-                     take(rows.bytes(0, 2), state.anchor) &&
-                     take(rows.bytes(0, 4), state.head_chain);
-  if (whole) {
-    state.start.value = rows.number(0, 1);
-    state.head.value = rows.number(0, 3);
-  }
-  if (!whole || state.start == Position{} || state.head.next() < state.start) {
-    return corrupt(Position{}, "damaged_row", "the row of log_state is missing or damaged");
-  }
-  return state;
+Result<StoreState> PostgresStore::state() {
+  HOLDFAST_TRY(const PgRows rows, reader_.ask(sql_.state));
+  HOLDFAST_TRY(const StoreState found, postgres_state(rows, url_));
+  reader_.saw(found.head, found.head_chain);
+  return found;
 }
 
-Result<StoreState> PostgresStore::state() {
-  HOLDFAST_TRY(const PgRows rows, ask(sql_.state));
-  return decode_state(rows);
+Result<void> PostgresStore::begin_write(std::initializer_list<const PgStatement*> statements) {
+  HOLDFAST_CHECK(check_writer());
+  return writer_->begin_pipeline(statements);
+}
+
+Result<void> PostgresStore::begin_transaction() {
+  HOLDFAST_CHECK(check_writer());
+  return writer_->run("BEGIN");
+}
+
+Result<void> PostgresStore::check_writer() {
+  if (writer_ == nullptr) {
+    return Error{ErrorCode::unavailable, url_.shown + ": the connection is lost"};
+  }
+  static_cast<void>(writer_->take_warning());
+  return {};
+}
+
+Result<void> PostgresStore::check_commit(const PgRows& answer) {
+  if (answer.command() != "COMMIT") {
+    return not_committed();
+  }
+  if (writer_->take_warning()) {
+    return Error{ErrorCode::io_error,
+                 url_.shown +
+                     ": the server stopped waiting for its standby; the commit may be on no "
+                     "other machine"}
+        .with(WhatNext::in_doubt);
+  }
+  return {};
 }
 
 Result<void> PostgresStore::append(const RowView& row) {
@@ -210,7 +240,7 @@ Result<void> PostgresStore::append(const RowView& row) {
   constexpr std::size_t kAppend = 1;
   constexpr std::size_t kCommit = 2;
   const std::scoped_lock lock(writer_mutex_);
-  HOLDFAST_CHECK(writer_->begin_pipeline({&sql_.append}));
+  HOLDFAST_CHECK(begin_write({&sql_.append}));
   writer_->send(sql_.begin);
   send_row(row);
   writer_->send(sql_.commit);
@@ -227,9 +257,8 @@ Result<void> PostgresStore::append(const RowView& row) {
   if (replies.rows[kAppend].affected() != 1) {
     return moved_past(row.position);
   }
-  if (replies.rows[kCommit].command() != "COMMIT") {
-    return not_committed();
-  }
+  HOLDFAST_CHECK(check_commit(replies.rows[kCommit]));
+  reader_.saw(row.position, row.chain);
   return {};
 }
 
@@ -245,7 +274,7 @@ Result<void> PostgresStore::append_many(std::span<const RowView> rows) {
     HOLDFAST_CHECK(check_size(row.body.size()));
   }
   const std::scoped_lock lock(writer_mutex_);
-  HOLDFAST_CHECK(writer_->run("BEGIN"));
+  HOLDFAST_CHECK(begin_transaction());
   if (auto ready = writer_->begin_pipeline({&sql_.append}); !ready.ok()) {
     return abandon(std::move(ready).error());
   }
@@ -273,10 +302,7 @@ Result<void> PostgresStore::append_many(std::span<const RowView> rows) {
 
 Result<void> PostgresStore::commit() {
   HOLDFAST_TRY(const PgRows done, writer_->query(sql_.commit));
-  if (done.command() != "COMMIT") {
-    return not_committed();
-  }
-  return {};
+  return check_commit(done);
 }
 
 Error PostgresStore::abandon(Error error) {
@@ -291,28 +317,32 @@ Error PostgresStore::abandon(Error error) {
 Result<std::vector<Row>> PostgresStore::read(Position from, ReadLimit limit) {
   PgParams params;
   params.number(from.value).number(limit.max_rows).number(limit.max_bytes);
-  HOLDFAST_TRY(const PgRows found, ask(sql_.read, params));
+  HOLDFAST_TRY(const PgRows found, reader_.ask(sql_.read, params));
   std::vector<Row> rows(found.size());
   for (std::size_t at = 0; at < rows.size(); ++at) {
     Row& row = rows[at];
     row.position.value = found.number(at, 0);
     row.body = found.bytes(at, 1);
-    if (!take(found.bytes(at, 2), row.body_hash) || !take(found.bytes(at, 3), row.chain)) {
+    if (!take_bytes(found.bytes(at, 2), row.body_hash) ||
+        !take_bytes(found.bytes(at, 3), row.chain)) {
       // Zeros match nothing: whoever verifies the row finds it damaged.
       row.body_hash = Digest{};
     }
+  }
+  if (!rows.empty()) {
+    reader_.saw(rows.back().position, rows.back().chain);
   }
   return rows;
 }
 
 Result<std::optional<Digest>> PostgresStore::chain_at(Position position) {
   PgParams params;
-  HOLDFAST_TRY(const PgRows rows, ask(sql_.chain_at, params.number(position.value)));
+  HOLDFAST_TRY(const PgRows rows, reader_.ask(sql_.chain_at, params.number(position.value)));
   if (rows.size() == 0) {
     return std::optional<Digest>();
   }
   Digest chain{};
-  if (!take(rows.bytes(0, 0), chain)) {
+  if (!take_bytes(rows.bytes(0, 0), chain)) {
     return corrupt(position, "chain_mismatch", "a chain value is damaged");
   }
   return std::optional(chain);
@@ -340,7 +370,7 @@ Result<void> PostgresStore::update(const SideUpdate& update) {
 
 // A trim is conditional, so its answer is awaited before anything else is sent.
 Result<void> PostgresStore::begin_update(const std::optional<Trim>& trim) {
-  HOLDFAST_CHECK(writer_->run("BEGIN"));
+  HOLDFAST_CHECK(begin_transaction());
   if (!trim.has_value()) {
     return {};
   }
@@ -401,17 +431,14 @@ Result<void> PostgresStore::finish_update() {
   if (replies.failure.has_value()) {
     return abandon(*std::move(replies.failure));
   }
-  if (replies.rows.back().command() != "COMMIT") {
-    return not_committed();
-  }
-  return {};
+  return check_commit(replies.rows.back());
 }
 
 Result<std::vector<std::optional<std::string>>> PostgresStore::get(
     std::span<const std::string> keys) {
   const std::vector<std::string_view> wanted(keys.begin(), keys.end());
   PgParams params;
-  HOLDFAST_TRY(const PgRows rows, ask(sql_.get, params.list(wanted)));
+  HOLDFAST_TRY(const PgRows rows, reader_.ask(sql_.get, params.list(wanted)));
   std::unordered_map<std::string_view, std::string_view> found;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     found.emplace(rows.bytes(row, 0), rows.bytes(row, 1));
@@ -436,7 +463,7 @@ Result<std::vector<SidePair>> PostgresStore::scan(const SideScan& scan) {
   const PgStatement& statement = range.high.has_value()
                                      ? (up ? sql_.scan_up_below : sql_.scan_down_below)
                                      : (up ? sql_.scan_up : sql_.scan_down);
-  HOLDFAST_TRY(const PgRows rows, ask(statement, params));
+  HOLDFAST_TRY(const PgRows rows, reader_.ask(statement, params));
   std::vector<SidePair> pairs(rows.size());
   for (std::size_t at = 0; at < pairs.size(); ++at) {
     pairs[at].key = rows.bytes(at, 0);
@@ -451,7 +478,7 @@ Result<void> PostgresStore::wait_for_change(Position known_head,
     if (interrupted_) {
       return true;
     }
-    HOLDFAST_TRY(const PgRows rows, ask(sql_.head));
+    HOLDFAST_TRY(const PgRows rows, reader_.ask(sql_.head));
     return rows.size() != 1 || rows.number(0, 0) > known_head.value;
   };
   return listener_->wait(moved, std::chrono::steady_clock::now() + timeout);
@@ -461,17 +488,14 @@ Result<void> PostgresStore::wait_for_change(Position known_head,
 // without a server, the wait ends by itself within a second.
 void PostgresStore::interrupt_waits() {
   interrupted_ = true;
-  const std::scoped_lock lock(reader_mutex_);
-  if (reader_ != nullptr && !reader_->lost()) {
-    static_cast<void>(reader_->run("NOTIFY \"" + channel_ + "\"").ok());
-  }
+  reader_.try_to_run("NOTIFY \"" + channel_ + "\"");
 }
 
 // On a connection of its own: a VACUUM can take long and must hold up neither reads nor
 // appends.
 Result<void> PostgresStore::reclaim() {
   HOLDFAST_CHECK(check_writable());
-  HOLDFAST_TRY(const auto connection, PgConnection::connect(url_));
+  HOLDFAST_TRY(const auto connection, PgConnection::connect(url_, PgSession::write));
   for (const char* table : {"batches", "side"}) {
     auto done = connection->run("VACUUM \"" + url_.schema + "\"." + table);
     // feature_not_supported, syntax_error: a server that cleans up in its own way.
@@ -484,7 +508,7 @@ Result<void> PostgresStore::reclaim() {
 }
 
 Result<std::uint64_t> PostgresStore::size_bytes() {
-  auto rows = ask(sql_.size);
+  auto rows = reader_.ask(sql_.size);
   if (!rows.ok()) {
     // undefined_function, feature_not_supported: a server that does not measure.
     const std::string_view state = rows.error().field("sqlstate");

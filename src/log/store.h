@@ -9,7 +9,7 @@
 //     head; otherwise it fails with conflict and writes nothing.
 //  2. When append or update returns success, the data is on disk and survives any crash. It is
 //     there whole or not at all. busy means that certainly nothing was written. Every other
-//     error leaves the outcome open: the store must be opened again and read.
+//     error leaves the outcome open: the store must be reconnected, or opened again, and read.
 //  3. read returns rows in order as they were written; it checks nothing.
 //  4. update applies all its changes in one atomic step, or none.
 //  5. Every member may be called by any thread at any time; reads go on during an append.
@@ -126,6 +126,16 @@ class Store {
   virtual Result<void> wait_for_change(Position known_head, std::chrono::milliseconds timeout) = 0;
   // From now on wait_for_change returns at once, also for those who wait already.
   virtual void interrupt_waits() = 0;
+  // Whether a failure can be recovered from in place: reconnect() and confirm() work.
+  [[nodiscard]] virtual bool can_reconnect() const { return false; }
+  // After a failure: makes new connections, so that reads and writes work again. Decides nothing
+  // about the outcome of earlier writes. log_stopped when this engine must be opened again.
+  virtual Result<void> reconnect();
+  // Makes one small write of its own, durable as an append is, and returns the state as of that
+  // write: everything in it is durable. A batch that is only visible may still be lost, when the
+  // server was killed while it waited for its standby.
+  virtual Result<StoreState> confirm() { return state(); }
+
   // Gives space that trims have freed back to the system, where the engine can.
   virtual Result<void> reclaim() = 0;
   virtual Result<std::uint64_t> size_bytes() = 0;
@@ -138,6 +148,10 @@ inline Result<void> Store::append_many(std::span<const RowView> rows) {
     HOLDFAST_CHECK(append(row));
   }
   return {};
+}
+
+inline Result<void> Store::reconnect() {
+  return Error{ErrorCode::log_stopped, name() + " must be opened again after a failure"};
 }
 
 enum class OpenMode : std::uint8_t {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kForms =
     "a store URL is memory:, sqlite:PATH or "
-    "postgres://[user[:password]@]host[:port]/database[?schema=NAME]";
+    "postgres://[user[:password]@]host[:port][,host[:port]...]/database[?schema=NAME]";
 
 constexpr std::string_view kDefaultSchema = "holdfast";
 // PostgreSQL cuts longer names off silently, and two logs would become one.
@@ -165,6 +165,18 @@ Result<std::string> take_parameters(std::string_view query, PostgresUrl& url) {
   return others;
 }
 
+// "?host=a,b" is another way to name several servers.
+bool parameter_has_comma(std::string_view query, std::string_view wanted) {
+  const std::vector<std::string_view> parameters = split(query, '&');
+  return std::any_of(parameters.begin(), parameters.end(), [&](std::string_view parameter) {
+    const std::size_t equals = std::min(parameter.find('='), parameter.size());
+    const std::string_view value = parameter.substr(equals);
+    return parameter.substr(0, equals) == wanted && (value.find(',') != std::string_view::npos ||
+                                                     value.find("%2C") != std::string_view::npos ||
+                                                     value.find("%2c") != std::string_view::npos);
+  });
+}
+
 Result<StoreUrl> parse_postgres(std::string_view rest) {
   HOLDFAST_TRY(const PostgresParts parts, cut(rest));
   HOLDFAST_CHECK(check_ports(parts.hosts));
@@ -179,6 +191,9 @@ Result<StoreUrl> parse_postgres(std::string_view rest) {
     const std::string_view user = parts.user_info->substr(0, parts.user_info->find(':'));
     url.shown += user.empty() ? "" : std::string(user) + "@";
   }
+  url.several_hosts = parts.hosts.find(',') != std::string_view::npos ||
+                      parameter_has_comma(others, "host") ||
+                      parameter_has_comma(others, "hostaddr");
   const std::string place = std::string(parts.hosts) + std::string(parts.path);
   url.connection += place + (others.empty() ? "" : "?" + others);
   url.shown += place + "?schema=" + url.schema;

@@ -24,7 +24,8 @@ struct PostgresUrl {
   std::string connection;  // for libpq; may hold a password: never print it
   std::string schema;
   bool allow_fsync_off = false;
-  std::string shown;  // without password and parameters, for messages
+  bool several_hosts = false;  // only one of them may take writes
+  std::string shown;           // without password and parameters, for messages
 };
 
 using StoreUrl = std::variant<MemoryUrl, SqliteUrl, PostgresUrl>;
