@@ -69,6 +69,9 @@ class NoticeGiver final : public DispatchNotifier {
   std::function<bool(const WorkNotice&)> notify_;
 };
 
+// A call of a program waits this long for a store that is away, before it fails with unavailable.
+constexpr std::int64_t kStorePatienceMs = 30'000;
+
 }  // namespace
 
 Engine::Impl::Impl(const EngineOptions& options)
@@ -90,6 +93,7 @@ Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::string_view url,
   LoopOptions loop;
   const std::string owner = process_name();
   loop.owner = owner;
+  loop.core.store_patience_ms = kStorePatienceMs;
   if (options.notify) {
     impl->notifier_ = std::make_unique<NoticeGiver>(options.notify);
     loop.notifier = impl->notifier_.get();

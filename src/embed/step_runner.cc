@@ -61,7 +61,7 @@ Result<std::optional<ClaimedStep>> StepRunner::next(const std::optional<StepRepo
                             [report = *report](Turn& turn) {
                               return report_outcome(turn, report.proof, *report.outcome);
                             },
-                            [](const Result<Done>&) {}),
+                            [](const Result<Done>&) {}, Patience::unbounded),
                         .other = [id = report->proof.claim_id](Core& core) { core.drop(id); }});
   }
   // The question after the wish is answered when the loop has looked for a step.
@@ -107,7 +107,8 @@ Result<ReportedStep> StepRunner::store(const StepReport& report) {
                     [&](Result<ReportedStep> answer) {
                       stored = std::move(answer);
                       waiter.wake();
-                    }),
+                    },
+                    Patience::unbounded),
                 .other = [id = report.proof.claim_id](Core& core) { core.drop(id); }});
   loop_.drive_until(waiter);
   if (stored.ok() || stored.error().code() == ErrorCode::engine_stopped) {

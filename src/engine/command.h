@@ -4,6 +4,7 @@
 // made it fail.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,9 +26,15 @@ class Command {
   // A refusal leaves nothing behind: what was emitted before it is taken back.
   virtual Result<void> decide(Turn& turn) = 0;
   virtual void settle(Result<void> outcome) = 0;
+  // Whether it waits for a store that is away as long as that takes. Others are answered with
+  // unavailable after a while.
+  [[nodiscard]] virtual bool waits_for_store() const { return false; }
 };
 
 using CommandPtr = std::shared_ptr<Command>;
+
+// How long a command waits for a store that is away: see CoreOptions, or as long as it takes.
+enum class Patience : std::uint8_t { bounded, unbounded };
 
 // A command made of two functions: one decides and gives the answer, one receives it.
 template <typename T>
@@ -36,7 +43,8 @@ class Ask final : public Command {
   using Question = std::function<Result<T>(Turn&)>;
   using Done = std::function<void(Result<T>)>;
 
-  Ask(Question question, Done done) : question_(std::move(question)), done_(std::move(done)) {}
+  Ask(Question question, Done done, Patience patience = Patience::bounded)
+      : question_(std::move(question)), done_(std::move(done)), patience_(patience) {}
 
   Result<void> decide(Turn& turn) override {
     answer_.emplace(question_(turn));
@@ -45,6 +53,7 @@ class Ask final : public Command {
     }
     return {};
   }
+  [[nodiscard]] bool waits_for_store() const override { return patience_ == Patience::unbounded; }
   void settle(Result<void> outcome) override {
     if (outcome.ok()) {
       done_(*std::move(answer_));
@@ -56,6 +65,7 @@ class Ask final : public Command {
  private:
   Question question_;
   Done done_;
+  Patience patience_;
   std::optional<Result<T>> answer_;
 };
 

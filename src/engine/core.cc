@@ -33,32 +33,40 @@ Core::Core(Journal& journal, Definitions& definitions, const CoreOptions& option
     : journal_(journal),
       definitions_(definitions),
       options_(options),
-      state_(journal, definitions, options.max_cached_runnables),
+      state_(std::make_unique<LiveState>(journal, definitions, options.max_cached_runnables)),
       building_(std::make_unique<Group>()) {}
 
 Result<void> Core::open() {
-  HOLDFAST_CHECK(state_.restore());
+  HOLDFAST_CHECK(state_->restore());
   HOLDFAST_CHECK(catch_up());
-  building_->begin = state_.undo().mark();
+  building_->begin = state_->undo().mark();
   return {};
 }
 
 Result<void> Core::catch_up() {
   look_ = false;
+  if (rebuild_) {
+    state_ = std::make_unique<LiveState>(journal_, definitions_, options_.max_cached_runnables);
+    schedules_ = Schedules{};
+    building_->begin = state_->undo().mark();
+    HOLDFAST_CHECK(state_->restore());
+  }
   // Not beyond what the journal knows: a run that is loaded would lack the rest.
   HOLDFAST_TRY(const Position head, journal_.catch_up());
-  if (state_.position() < head) {
-    const auto entries = state_.read_up_to(head);
+  if (state_->position() < head) {
+    rebuild_ = true;  // when the store fails before the end: a batch may be folded in half
+    const auto entries = state_->read_up_to(head);
     // What was folded cannot be undone, also when the store failed half way.
-    building_->begin = state_.undo().mark();
+    building_->begin = state_->undo().mark();
     HOLDFAST_CHECK(entries);
     since_checkpoint_ += entries.value();
     recover_ = true;
     serve_again_ = true;
   }
-  building_->begin = state_.undo().mark();
+  building_->begin = state_->undo().mark();
+  rebuild_ = false;
   drop_claims_of_ended_runs();
-  run_waits_.look(state_, effects_);
+  run_waits_.look(*state_, effects_);
   return {};
 }
 
@@ -66,7 +74,7 @@ Result<void> Core::catch_up() {
 void Core::drop_claims_of_ended_runs() {
   std::vector<SharedText> dropped;
   for (const auto& [claim_id, claim] : held_) {
-    if (!state_.is_live(claim.proof.run_id)) {
+    if (!state_->is_live(claim.proof.run_id)) {
       dropped.push_back(claim_id);
       effects_.emplace_back([lost = claim.lost, id = claim_id] {
         lost(id, Error{ErrorCode::terminal_run, "the run has ended"});
@@ -109,12 +117,17 @@ void Core::post(CommandPtr command) {
     command->settle(*stopped_);
     return;
   }
+  if (away_.has_value() && !command->waits_for_store() &&
+      (turned_down_ || inbox_.size() >= options_.max_waiting_commands)) {
+    command->settle(unavailable());
+    return;
+  }
   inbox_.push_back(std::move(command));
 }
 
 void Core::definitions_changed() {
   recover_ = true;
-  for (const auto& [name, queue] : state_.queues()) {
+  for (const auto& [name, queue] : state_->queues()) {
     queue->resume_timeouts();
   }
 }
@@ -184,6 +197,9 @@ void Core::drop(const SharedText& claim_id) {
 }
 
 bool Core::has_work(TimeMs now) const {
+  if (away_.has_value()) {
+    return patience_is_over(now);
+  }
   if (stopped_.has_value() || stopping_.has_value() ||
       building_->facts.commit.bytes() >= options_.max_group_bytes ||
       (checkpoint_wanted_ && !quiet())) {
@@ -191,12 +207,16 @@ bool Core::has_work(TimeMs now) const {
   }
   const auto timer = next_timer(now);
   return !inbox_.empty() || (look_ && writing_ == nullptr) ||
-         (recover_ && !state_.has_no_debts()) || (serve_again_ && somebody_wants_work()) ||
-         !schedules_.is_fresh(state_) || (timer.has_value() && *timer <= now);
+         (recover_ && !state_->has_no_debts()) || (serve_again_ && somebody_wants_work()) ||
+         !schedules_.is_fresh(*state_) || (timer.has_value() && *timer <= now);
 }
 
 void Core::decide(TimeMs now) {
-  if (stopped_.has_value() || stopping_.has_value() || (checkpoint_wanted_ && !quiet())) {
+  if (away_.has_value() && patience_is_over(now)) {
+    turn_down_waiting();
+  }
+  if (stopped_.has_value() || stopping_.has_value() || away_.has_value() ||
+      (checkpoint_wanted_ && !quiet())) {
     return;
   }
   if (checkpoint_wanted_) {
@@ -205,27 +225,27 @@ void Core::decide(TimeMs now) {
   if (look_ && writing_ == nullptr) {
     take_back();
     if (const Result<void> seen = catch_up(); !seen.ok()) {
-      stop(seen.error());
+      store_failed(seen.error(), now);
       return;
     }
   }
-  Turn turn(state_, definitions_, now, building_->facts);
-  if (std::exchange(recover_, false) && !state_.has_no_debts()) {
+  Turn turn(*state_, definitions_, now, building_->facts);
+  if (std::exchange(recover_, false) && !state_->has_no_debts()) {
     const auto paid = recover(turn);
     if (!paid.ok()) {
-      stop(paid.error());
+      store_failed(paid.error(), now);
       return;
     }
     stats_.recovered += paid.value();
   }
   decide_commands(turn);
   if (const Result<void> kept = keep_time(turn); !kept.ok()) {
-    stop(kept.error());
+    store_failed(kept.error(), now);
     return;
   }
   send_heartbeats(turn);
   serve_waiting(turn);
-  building_->end = state_.undo().mark();
+  building_->end = state_->undo().mark();
   if (quiet()) {
     release_unwritten(now);
   }
@@ -237,10 +257,10 @@ void Core::release_unwritten(TimeMs now) {
   if (!building_->commands.empty()) {
     const auto store = journal_.log().refresh();
     if (!store.ok()) {
-      stop(store.error());
+      store_failed(store.error(), now);
       return;
     }
-    if (store.value().head != state_.position()) {
+    if (store.value().head != state_->position()) {
       take_back();
       look_ = true;
       return;
@@ -248,7 +268,7 @@ void Core::release_unwritten(TimeMs now) {
   }
   release(*building_, now);
   *building_ = Group{};
-  building_->begin = state_.undo().mark();
+  building_->begin = state_->undo().mark();
 }
 
 void Core::decide_commands(Turn& turn) {
@@ -267,7 +287,7 @@ void Core::decide_commands(Turn& turn) {
 }
 
 Result<void> Core::keep_time(Turn& turn) {
-  schedules_.refresh(state_, definitions_, turn.now());
+  schedules_.refresh(*state_, definitions_, turn.now());
   bool more = true;
   while (more && building_->facts.commit.bytes() < options_.max_group_bytes) {
     more = start_due(turn);
@@ -334,16 +354,17 @@ bool Core::serve(Turn& turn, const WaitingWorkerPtr& worker) {
 }
 
 bool Core::can_write() const {
-  return !stopped_.has_value() && writing_ == nullptr && !building_->facts.commit.empty();
+  return !stopped_.has_value() && !away_.has_value() && writing_ == nullptr &&
+         !building_->facts.commit.empty();
 }
 
 Core::Write Core::begin_write() {
   writing_ = std::exchange(building_, std::make_unique<Group>());
-  writing_->end = state_.undo().mark();
+  writing_->end = state_->undo().mark();
   writing_->entries = writing_->facts.commit.entries();
   writing_->bytes = writing_->facts.commit.bytes();
   building_->begin = writing_->end;
-  return Write{state_.position(), &writing_->facts.commit};
+  return Write{state_->position(), &writing_->facts.commit};
 }
 
 void Core::end_write(const Result<Committed>& outcome, TimeMs now) {
@@ -357,25 +378,25 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
   if (outcome.ok()) {
     const std::unique_ptr<Group> group = std::move(writing_);
     busy_tries_ = 0;
-    state_.set_position(outcome.value().position);
-    state_.undo().keep_until(group->end);
+    state_->set_position(outcome.value().position);
+    state_->undo().keep_until(group->end);
     for (const RunId& run : group->facts.ended) {
       if (run_waits_.somebody_waits_for(run)) {
-        run_waits_.ended(run, run_end_of(state_.held(run)), effects_);
+        run_waits_.ended(run, run_end_of(state_->held(run)), effects_);
       }
-      state_.forget(run);
+      state_->forget(run);
     }
     if (!group->facts.ended.empty()) {
       drop_claims_of_ended_runs();
     }
     stop_handlers(group->facts);
-    state_.trim_cache();
+    state_->trim_cache();
     ++stats_.commits;
     stats_.facts += group->entries;
     stats_.bytes += group->bytes;
     since_checkpoint_ += group->entries;
     if (since_checkpoint_ >= options_.checkpoint_every &&
-        since_checkpoint_ >= kFactsPerAttempt * state_.attempt_count()) {
+        since_checkpoint_ >= kFactsPerAttempt * state_->attempt_count()) {
       checkpoint_wanted_ = true;
     }
     reports_.push_back(report_of(*group, outcome.value().position));
@@ -387,20 +408,17 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
   }
   const ErrorCode code = outcome.error().code();
   const bool lost_race = code == ErrorCode::conflict;
-  if (!lost_race && !(code == ErrorCode::busy && ++busy_tries_ < kBusyTries)) {
-    // What became of these commands is told as the store told it.
-    for (const CommandPtr& command : std::exchange(writing_->commands, {})) {
-      effects_.emplace_back([command, why = outcome.error()] { command->settle(why); });
-    }
-    take_back();
-    stop(outcome.error());
+  const bool busy_again = code == ErrorCode::busy && ++busy_tries_ < kBusyTries;
+  if (!lost_race && !busy_again) {
+    open_write_ = outcome.error();
+    store_failed(outcome.error(), now);
     return;
   }
   stats_.conflicts += lost_race ? 1 : 0;
   take_back();
   if (lost_race) {
     if (const Result<void> seen = catch_up(); !seen.ok()) {
-      stop(seen.error());
+      store_failed(seen.error(), now);
     }
   }
 }
@@ -421,12 +439,13 @@ CommitReport Core::report_of(Group& group, Position position) {
                       group.facts.counts};
 }
 
-void Core::take_back() {
-  const Group* oldest = writing_ != nullptr ? writing_.get() : building_.get();
-  state_.undo().roll_back_to(oldest->begin);
+void Core::take_back(Groups which) {
+  Group* const written = which == Groups::all ? writing_.get() : nullptr;
+  const Group* oldest = written != nullptr ? written : building_.get();
+  state_->undo().roll_back_to(oldest->begin);
   std::deque<CommandPtr> commands;
   std::deque<WaitingWorkerPtr> workers;
-  for (Group* group : {writing_.get(), building_.get()}) {
+  for (Group* group : {written, building_.get()}) {
     if (group == nullptr) {
       continue;
     }
@@ -448,9 +467,11 @@ void Core::take_back() {
   for (auto worker = workers.rbegin(); worker != workers.rend(); ++worker) {
     line_of(**worker).push_front(*worker);
   }
-  writing_.reset();
+  if (which == Groups::all) {
+    writing_.reset();
+  }
   building_ = std::make_unique<Group>();
-  building_->begin = state_.undo().mark();
+  building_->begin = state_->undo().mark();
   recover_ = true;
   serve_again_ = true;
 }
@@ -492,9 +513,9 @@ std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
     if (line.workers.empty()) {
       continue;
     }
-    for (const SharedText& name : state_.queues_of(line.skills->queues)) {
-      const auto queue = state_.queues().find(name);
-      if (queue == state_.queues().end()) {
+    for (const SharedText& name : state_->queues_of(line.skills->queues)) {
+      const auto queue = state_->queues().find(name);
+      if (queue == state_->queues().end()) {
         continue;
       }
       const auto change = queue->second->next_change(line.skills->handlers, now);
@@ -507,6 +528,10 @@ std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
 }
 
 std::optional<TimeMs> Core::next_timer(TimeMs now) const {
+  if (away_.has_value()) {
+    return turned_down_ ? std::nullopt
+                        : std::optional(TimeMs{away_->since.value + options_.store_patience_ms});
+  }
   static const std::vector<SharedText> timers{SharedText(kTimerHandler)};
   auto next = next_claimable_at(now);
   const auto consider = [&](const std::optional<TimeMs>& at) {
@@ -515,7 +540,7 @@ std::optional<TimeMs> Core::next_timer(TimeMs now) const {
     }
   };
   consider(schedules_.next());
-  for (const auto& [name, queue] : state_.queues()) {
+  for (const auto& [name, queue] : state_->queues()) {
     consider(queue->next_change(timers, now));
     consider(queue->next_timeout());
   }
@@ -525,36 +550,10 @@ std::optional<TimeMs> Core::next_timer(TimeMs now) const {
   return next;
 }
 
-void Core::stop(const Error& why) {
-  if (stopped_.has_value()) {
-    return;
-  }
-  if (writing_ != nullptr) {
-    stopping_ = why;
-    return;
-  }
-  stopped_ = Error{ErrorCode::engine_stopped, "the engine stopped: " + why.text()};
-  take_back();
-  for (const CommandPtr& command : std::exchange(inbox_, {})) {
-    effects_.emplace_back([command, error = *stopped_] { command->settle(error); });
-  }
-  for (const Line& line : std::exchange(lines_, {})) {
-    for (const WaitingWorkerPtr& worker : line.workers) {
-      effects_.emplace_back([worker, error = *stopped_] { worker->assigned(error); });
-    }
-  }
-  run_waits_.stop(effects_);
-  beats_.clear();
-  for (const auto& [claim_id, claim] : std::exchange(held_, {})) {
-    effects_.emplace_back(
-        [lost = claim.lost, id = claim_id, why_lost = *stopped_] { lost(id, why_lost); });
-  }
-}
-
 void Core::make_checkpoint() {
   checkpoint_wanted_ = false;
   since_checkpoint_ = 0;
-  checkpoint_ = Checkpoint{kLiveCheckpointVersion, Revision{0}, state_.encode()};
+  checkpoint_ = Checkpoint{kLiveCheckpointVersion, Revision{0}, state_->encode()};
 }
 
 std::optional<Checkpoint> Core::take_checkpoint() { return std::exchange(checkpoint_, {}); }

@@ -7,7 +7,9 @@
 //   end_write(outcome)       durable: replies, claims and effects are released;
 //                            conflict: everything not durable is taken back, what others wrote is
 //                            folded in, the same commands are decided again;
+//                            a store that can be reached again: the core waits, away() says why;
 //                            any other failure: the core stops and says why.
+//   store_returned(found)    after away(): what became of the open write is known
 //
 // While one group is written the next one is decided. Nothing that is not durable is ever seen
 // outside: a reply waits for every group it was decided upon.
@@ -39,6 +41,9 @@ struct CoreOptions {
   std::size_t max_group_bytes = 8U << 20U;
   // A checkpoint is due after this many entries, and at least four for each live attempt.
   std::uint64_t checkpoint_every = 100'000;
+  // While the store is away: how long commands wait that have not been written, and how many.
+  std::int64_t store_patience_ms = 5000;
+  std::size_t max_waiting_commands = 10'000;
   // Who the engine is when it claims something itself, each time with a new token.
   EngineApplicant applicant = [] {
     return Applicant{{"engine", sha256("engine"), "engine", {}}, "engine"};
@@ -52,7 +57,17 @@ struct CoreStats {
   std::uint64_t conflicts = 0;
   std::uint64_t recovered = 0;  // debts of other writers that were paid
   std::uint64_t claims = 0;
+  std::uint64_t recoveries = 0;  // of a store that was away
 };
+
+// Why the core waits for its store, and since when.
+struct StoreAway {
+  Error why;
+  TimeMs since;
+};
+
+// Whether an attempt to recover may work later. Damage, another history and the like stay.
+bool may_return(const Error& failure);
 
 // What others may want to know about a batch, after it is durable.
 struct CommitReport {
@@ -117,12 +132,20 @@ class Core {
   void remove_watcher() { --watchers_; }
   RunWaits& run_waits() { return run_waits_; }
 
+  // Set while the store cannot be reached: nothing is decided or written. Whoever drives the core
+  // ends a write that is under way, calls Journal::recover() until it succeeds, then
+  // store_returned(); stop() when it may not be called again.
+  [[nodiscard]] const std::optional<StoreAway>& away() const { return away_; }
+  void store_returned(const JournalRecovery& recovery, TimeMs now);
+  // A write has ended, and what became of it is not known.
+  [[nodiscard]] bool has_open_write() const { return open_write_.has_value(); }
+
   [[nodiscard]] const std::optional<Error>& stopped() const { return stopped_; }
   // Everybody who waits is told why. A write under way is ended first.
   void stop(const Error& why);
 
-  [[nodiscard]] Position position() const { return state_.position(); }
-  LiveState& state() { return state_; }
+  [[nodiscard]] Position position() const { return state_->position(); }
+  LiveState& state() { return *state_; }
   [[nodiscard]] const CoreStats& stats() const { return stats_; }
 
   // Enough has happened since the last checkpoint that the next start should not read it all.
@@ -169,8 +192,15 @@ class Core {
   static CommitReport report_of(Group& group, Position position);
   void release(Group& group, TimeMs now);
   void release_unwritten(TimeMs now);
-  // Takes back both groups; their commands and workers are first in line again.
-  void take_back();
+  // Takes groups back; their commands and workers are first in line again.
+  enum class Groups : std::uint8_t { all, building };
+  void take_back(Groups which = Groups::all);
+  // Waits for the store, or stops when it cannot come back.
+  void store_failed(const Error& why, TimeMs now);
+  void end_open_write();
+  [[nodiscard]] Error unavailable() const;
+  [[nodiscard]] bool patience_is_over(TimeMs now) const;
+  void turn_down_waiting();
   void drop_claims_of_ended_runs();
   void stop_handlers(const GroupFacts& facts);
   [[nodiscard]] bool quiet() const {
@@ -182,7 +212,7 @@ class Core {
   Journal& journal_;
   Definitions& definitions_;
   CoreOptions options_;
-  LiveState state_;
+  std::unique_ptr<LiveState> state_;
   std::deque<CommandPtr> inbox_;
   // Those who can do the same wait in one line.
   struct Line {
@@ -198,6 +228,10 @@ class Core {
   std::vector<CommitReport> reports_;
   std::optional<Error> stopping_;  // as soon as the write that is under way has ended
   std::optional<Error> stopped_;
+  std::optional<StoreAway> away_;
+  std::optional<Error> open_write_;  // how writing_ ended; what became of it is not known
+  bool turned_down_ = false;         // the store is away for longer than commands wait
+  bool rebuild_ = false;             // the state may hold what is not in the log
   CoreStats stats_;
   std::size_t watchers_ = 0;
   RunWaits run_waits_;

@@ -36,6 +36,20 @@ std::string random_text(Random& random, std::size_t bytes) {
   return to_base64url(buffer);
 }
 
+void hand_over(Core& core, std::vector<Loop::Request>& requests) {
+  for (Loop::Request& request : requests) {
+    if (request.other != nullptr) {
+      request.other(core);
+    }
+    if (request.command != nullptr) {
+      core.post(std::move(request.command));
+    }
+    if (request.worker != nullptr) {
+      core.wait_for_work(request.worker);
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock& clock,
@@ -48,6 +62,9 @@ Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock
   loop->threads_.emplace_back([raw = loop.get()] { raw->run_loop(); });
   loop->threads_.emplace_back([raw = loop.get()] { raw->run_watch(); });
   loop->threads_.emplace_back([raw = loop.get()] { raw->run_keeper(); });
+  if (loop->journal_->can_recover()) {
+    loop->threads_.emplace_back([raw = loop.get()] { raw->run_recovery(); });
+  }
   if (options.notifier != nullptr) {
     loop->threads_.emplace_back([raw = loop.get()] { raw->run_notifier(); });
   }
@@ -186,15 +203,16 @@ bool Loop::has_step() {
   if (deciding_) {
     return false;
   }
-  return !requests_.empty() || written_.has_value() || core_.has_work(clock_.now()) ||
-         (!writing_ && core_.can_write());
+  return !requests_.empty() || written_.has_value() || recovered_.has_value() ||
+         core_.has_work(clock_.now()) || (!writing_ && core_.can_write());
 }
 
 bool Loop::step(Lock& lock) {
   if (deciding_) {
     return false;
   }
-  if (!requests_.empty() || written_.has_value() || core_.has_work(clock_.now())) {
+  if (!requests_.empty() || written_.has_value() || recovered_.has_value() ||
+      core_.has_work(clock_.now())) {
     decide(lock);
     return true;
   }
@@ -209,35 +227,34 @@ void Loop::decide(Lock& lock) {
   deciding_ = true;
   std::vector<Request> requests = std::exchange(requests_, {});
   std::optional<Result<Committed>> written = std::exchange(written_, std::nullopt);
+  const std::optional<Result<JournalRecovery>> recovered = std::exchange(recovered_, std::nullopt);
   const std::uint64_t write_us = write_us_;
   lock.unlock();
   const TimeMs now = clock_.now();
   if (written.has_value()) {
     core_.end_write(*written, now);
   }
-  for (Request& request : requests) {
-    if (request.other != nullptr) {
-      request.other(core_);
-    }
-    if (request.command != nullptr) {
-      core_.post(std::move(request.command));
-    }
-    if (request.worker != nullptr) {
-      core_.wait_for_work(request.worker);
-    }
+  if (recovered.has_value()) {
+    end_recovery(*recovered, now);
   }
+  hand_over(core_, requests);
   core_.decide(now);
   const auto effects = core_.take_effects();
   auto reports = core_.take_reports();
   auto checkpoint = core_.take_checkpoint();
   std::shared_ptr<const Tokens> tokens;
-  if (core_.state().tokens().changes() != tokens_->changes()) {
+  // After a recovery the state may be another one, which counts anew.
+  const std::uint64_t recoveries =
+      core_.away().has_value() ? recoveries_ : core_.stats().recoveries;
+  if (core_.state().tokens().changes() != tokens_->changes() || recoveries != recoveries_) {
     tokens = std::make_shared<const Tokens>(core_.state().tokens());
   }
   lock.lock();
   deciding_ = false;
   reached_ = core_.position();
   failure_ = core_.stopped();
+  recoveries_ = recoveries;
+  note_away();
   if (tokens != nullptr) {
     tokens_ = std::move(tokens);
   }
@@ -275,12 +292,12 @@ void Loop::decide(Lock& lock) {
 
 void Loop::write(Lock& lock) {
   writing_ = true;
+  write_began_ = std::chrono::steady_clock::now();
   const Core::Write what = core_.begin_write();
   lock.unlock();
-  const auto begin = std::chrono::steady_clock::now();
   Result<Committed> outcome = journal_->commit_at(what.expected_head, std::move(*what.commit));
-  const auto taken = std::chrono::steady_clock::now() - begin;
   lock.lock();
+  const auto taken = std::chrono::steady_clock::now() - write_began_;
   write_us_ = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(taken).count());
   writing_ = false;
@@ -306,6 +323,7 @@ void Loop::deliver_reports(Lock& lock) {
     lock.lock();
     told_reached_ = reached;
   }
+  deliver_store_changes(lock);
   if (failure_.has_value() && !closing_ && !told_stopped_ && options_.observer != nullptr) {
     told_stopped_ = true;
     const Error why = *failure_;
@@ -499,6 +517,7 @@ void Loop::close() {
     loop_wakes_.notify_all();
     watch_changed_.notify_all();
     keeper_wakes_.notify_all();
+    recovery_wakes_.notify_all();
     lock.unlock();
     for (const auto& effect : effects) {
       effect();

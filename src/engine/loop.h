@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -20,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/retry_pause.h"
 #include "engine/core.h"
 
 namespace holdfast {
@@ -40,8 +42,25 @@ class CommitObserver {
   virtual void committed(const CommitReport& report) = 0;
   // Everything up to there is durable, by whichever process it was written.
   virtual void reached(Position /*position*/) {}
+  // The store cannot be reached; the engine goes on when it can. Then how long that took.
+  virtual void store_away(const Error& /*why*/) {}
+  virtual void store_returned(std::chrono::milliseconds /*away*/) {}
   // The store failed: nothing more will be done.
   virtual void stopped(const Error& /*why*/) {}
+};
+
+// How the loop stands to its store.
+struct LoopHealth {
+  enum class State : std::uint8_t {
+    ready,
+    recovering,  // the store cannot be reached; the loop tries again and again
+    stopped,     // for good
+  };
+  State state = State::ready;
+  std::optional<Error> why;            // it is not ready; names the store and its host
+  std::chrono::milliseconds since{0};  // how long the store has been away
+  // How long the write that is under way has taken, if one is.
+  std::optional<std::chrono::milliseconds> write_pending;
 };
 
 struct LoopOptions {
@@ -66,13 +85,16 @@ class Loop {
 
   // Decides in the loop and returns when everything it saw is durable.
   template <typename T>
-  Result<T> ask(std::function<Result<T>(Turn&)> question) {
+  Result<T> ask(std::function<Result<T>(Turn&)> question, Patience patience = Patience::bounded) {
     Waiter waiter;
     std::optional<Result<T>> answer;
-    auto command = std::make_shared<Ask<T>>(std::move(question), [&](Result<T> result) {
-      answer.emplace(std::move(result));
-      waiter.wake();
-    });
+    auto command = std::make_shared<Ask<T>>(
+        std::move(question),
+        [&](Result<T> result) {
+          answer.emplace(std::move(result));
+          waiter.wake();
+        },
+        patience);
     submit({.command = std::move(command)});
     drive_until(waiter);
     return *std::move(answer);
@@ -137,6 +159,8 @@ class Loop {
   std::shared_ptr<const Tokens> tokens();
   // From now on changes by other processes are taken in as they come.
   void keep_watching();
+  // Never waits.
+  LoopHealth health();
   // Why the engine stopped; empty while it runs.
   std::optional<Error> failure();
 
@@ -162,6 +186,13 @@ class Loop {
   void run_watch();
   void run_notifier();
   void run_keeper();
+  void run_recovery();
+  [[nodiscard]] bool recovery_due() const;
+  bool try_to_recover(Lock& lock);
+  void end_recovery(const Result<JournalRecovery>& recovered, TimeMs now);
+  void note_away();
+  std::chrono::milliseconds next_pause(RetryPause& backoff);
+  void deliver_store_changes(Lock& lock);
   [[nodiscard]] bool seal_due() const;
   void put_away(const Checkpoint& checkpoint);
 
@@ -180,11 +211,19 @@ class Loop {
   bool deciding_ = false;
   bool writing_ = false;
   std::optional<Result<Committed>> written_;
-  std::uint64_t write_us_ = 0;         // what that took
+  std::uint64_t write_us_ = 0;  // what that took
+  using Instant = std::chrono::steady_clock::time_point;
+  Instant write_began_;
+  std::optional<StoreAway> away_;  // of the core
+  Instant away_since_;
+  std::optional<Result<JournalRecovery>> recovered_;  // for the core
+  std::uint64_t recoveries_ = 0;                      // that the core has gone through
+  std::condition_variable recovery_wakes_;
   std::vector<CommitReport> reports_;  // not delivered yet
   Position reached_;
   Position told_reached_;
   bool told_stopped_ = false;
+  bool told_away_ = false;
   std::optional<Error> failure_;  // of the core
   std::shared_ptr<const Tokens> tokens_ = std::make_shared<const Tokens>();
   bool reporting_ = false;

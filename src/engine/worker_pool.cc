@@ -140,7 +140,7 @@ Result<void> WorkerPool::run(const std::stop_token& stop) {
     thread.join();
   }
   // The last results are durable when this is answered.
-  const auto reported = loop_.ask<Done>([](Turn&) { return Done{}; });
+  const auto reported = loop_.ask<Done>([](Turn&) { return Done{}; }, Patience::unbounded);
   const Lock lock(mutex_);
   if (failure_.has_value()) {
     return *failure_;
@@ -200,7 +200,7 @@ void WorkerPool::execute(Lock& lock, Task task) {
                           [proof = proof_of(task.assignment), outcome](Turn& turn) {
                             return report_outcome(turn, proof, *outcome);
                           },
-                          [](const Result<Done>&) {}),
+                          [](const Result<Done>&) {}, Patience::unbounded),
                       .other = [claim_id](Core& core) { core.drop(claim_id); }});
   wish(requests);
   const bool more = !ready_.empty();

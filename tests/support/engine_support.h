@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/core.h"
-#include "log/pass_through_store.h"
+#include "tests/support/hooked_store.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {
@@ -69,45 +69,6 @@ inline Result<Done> cancel_run(Turn& turn, const RunId& id, OnCancel how = OnCan
   return change_run(turn, id, [how](RunProjection& run, const Surroundings& around, TimeMs now) {
     return decide_cancel(run, {}, how, around, now);
   });
-}
-
-// What a store does beside its work. Each hook is called by the next operation of its kind only.
-struct StoreHooks {
-  std::function<Result<void>()> before_append;
-  std::function<void()> after_read;
-  std::atomic<std::uint64_t> appends = 0;  // that got through
-};
-
-class HookedStore final : public PassThroughStore {
- public:
-  HookedStore(std::unique_ptr<Store> inner, std::shared_ptr<StoreHooks> hooks)
-      : PassThroughStore(std::move(inner)), hooks_(std::move(hooks)) {}
-
-  Result<void> append(const RowView& row) override {
-    if (const auto hook = std::exchange(hooks_->before_append, nullptr)) {
-      HOLDFAST_CHECK(hook());
-    }
-    HOLDFAST_CHECK(PassThroughStore::append(row));
-    ++hooks_->appends;
-    return {};
-  }
-  Result<std::vector<Row>> read(Position from, ReadLimit limit) override {
-    auto rows = PassThroughStore::read(from, limit);
-    if (const auto hook = std::exchange(hooks_->after_read, nullptr)) {
-      hook();
-    }
-    return rows;
-  }
-
- private:
-  std::shared_ptr<StoreHooks> hooks_;
-};
-
-inline std::unique_ptr<Journal> open_hooked_journal(const std::shared_ptr<MemoryDisk>& disk,
-                                                    const std::shared_ptr<StoreHooks>& hooks) {
-  auto store = must(open_memory_store(disk, OpenMode::create, new_origin(test_uuid(1))));
-  return must(
-      Journal::open(must(Log::open(std::make_unique<HookedStore>(std::move(store), hooks)))));
 }
 
 // What a command was answered.

@@ -1,0 +1,369 @@
+// A store that goes away and comes back: the core waits, finds out what became of the write that
+// was open, and goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <chrono>
+#include <thread>
+
+#include "engine/worker_pool.h"
+#include "tests/support/core_fixture.h"
+#include "tests/support/journal_audit.h"
+
+namespace holdfast {
+namespace {
+
+using std::chrono::seconds;
+
+Error lost_connection() {
+  return Error{ErrorCode::io_error, "the connection was lost"}.with(WhatNext::in_doubt);
+}
+
+class StoreAway : public CoreTest {
+ protected:
+  TestCore& open_recoverable(const CoreOptions& options = {}) {
+    TestCore& core = open(options);
+    core.hooks->can_reconnect = true;
+    return core;
+  }
+  // The next write is there, and nobody hears of it.
+  static void lose_answer(TestCore& core) {
+    core.hooks->after_append = [] { return Result<void>(lost_connection()); };
+  }
+  // The next write is not there, and nobody knows.
+  static void lose_write(TestCore& core) {
+    core.hooks->before_append = [] { return Result<void>(lost_connection()); };
+  }
+  std::string come_back(TestCore& core) {
+    const auto found = core.journal->recover();
+    if (!found.ok()) {
+      return code_of(found);
+    }
+    core.core.store_returned(found.value(), clock_.now());
+    core.settle();
+    return found.value().open.has_value() ? code_of(*found.value().open) : "nothing open";
+  }
+};
+
+TEST_F(StoreAway, a_write_that_landed_is_acknowledged_when_it_was_read_back) {
+  TestCore& core = open_recoverable();
+  const auto started = core.start(start_of(1, one_));
+  core.decide();
+  lose_answer(core);
+  core.write();
+  ASSERT_TRUE(core.core.away().has_value());
+  EXPECT_FALSE(core.core.stopped().has_value());
+  EXPECT_EQ(started->settled, 0);
+  EXPECT_EQ(come_back(core), "ok");
+  EXPECT_EQ(started->code(), "ok");
+  EXPECT_EQ(started->decided, 1);
+  EXPECT_EQ(batches(), 1U);
+  EXPECT_EQ(core.core.stats().recoveries, 1U);
+  core.start(start_of(2, one_));
+  core.settle();
+  EXPECT_EQ(core.core.state().encode(), folded_anew());
+}
+
+TEST_F(StoreAway, a_write_that_was_lost_is_written_again_at_the_same_position) {
+  TestCore& core = open_recoverable();
+  const auto started = core.start(start_of(1, one_));
+  core.decide();
+  lose_write(core);
+  core.write();
+  EXPECT_EQ(started->settled, 0);
+  EXPECT_EQ(come_back(core), "ok");
+  EXPECT_EQ(started->code(), "ok");
+  EXPECT_EQ(started->decided, 1);
+  EXPECT_EQ(batches(), 1U);
+}
+
+TEST_F(StoreAway, a_server_that_commits_after_it_was_asked_is_found_too) {
+  TestCore& core = open_recoverable();
+  const auto started = core.start(start_of(1, one_));
+  core.decide();
+  lose_write(core);
+  core.write();
+  // Between the look and the second append the same batch comes in over the lost connection.
+  core.hooks->after_append = [] {
+    return Result<void>(Error{ErrorCode::conflict, "the other was first"});
+  };
+  EXPECT_EQ(come_back(core), "ok");
+  EXPECT_EQ(started->code(), "ok");
+  EXPECT_EQ(started->decided, 1);
+  EXPECT_EQ(batches(), 1U);
+}
+
+TEST_F(StoreAway, a_position_that_others_took_meanwhile_is_an_ordinary_conflict) {
+  TestCore& mine = open_recoverable();
+  TestCore& other = open();
+  const auto started = mine.start(start_of(1, one_));
+  mine.decide();
+  lose_write(mine);
+  mine.write();
+  other.start(start_of(2, one_));
+  other.settle();
+  EXPECT_EQ(come_back(mine), "conflict");
+  EXPECT_EQ(started->code(), "ok");
+  EXPECT_EQ(started->decided, 2);
+  EXPECT_EQ(batches(), 2U);
+  EXPECT_EQ(mine.core.state().encode(), folded_anew());
+}
+
+TEST_F(StoreAway, commands_that_were_not_written_are_turned_down_after_a_while) {
+  CoreOptions options;
+  options.store_patience_ms = 5000;
+  TestCore& core = open_recoverable(options);
+  const auto open = core.start(start_of(1, one_));
+  core.decide();
+  lose_answer(core);
+  core.write();
+  const auto waiting = core.start(start_of(2, one_));
+  core.decide();
+  EXPECT_EQ(waiting->settled, 0) << "the store may be back in a moment";
+  EXPECT_FALSE(core.core.has_work(clock_.now()));
+  clock_.advance_ms(5000);
+  EXPECT_TRUE(core.core.has_work(clock_.now()));
+  core.decide();
+  EXPECT_EQ(waiting->code(), "unavailable");
+  EXPECT_EQ(waiting->result->error().what_next(), WhatNext::retry);
+  const auto late = core.start(start_of(3, one_));
+  EXPECT_EQ(late->code(), "unavailable");
+  EXPECT_EQ(open->settled, 0) << "it may be there: only reading tells";
+  EXPECT_EQ(come_back(core), "ok");
+  EXPECT_EQ(open->code(), "ok");
+  EXPECT_EQ(batches(), 1U);
+}
+
+TEST_F(StoreAway, results_of_workers_wait_as_long_as_it_takes) {
+  TestCore& core = open_recoverable();
+  core.hooks->down = true;
+  core.core.look_for_changes();
+  core.decide();
+  ASSERT_TRUE(core.core.away().has_value());
+  int settled = 0;
+  core.core.post(std::make_shared<Ask<Done>>([](Turn&) -> Result<Done> { return Done{}; },
+                                             [&](const Result<Done>&) { ++settled; },
+                                             Patience::unbounded));
+  clock_.advance_ms(3'600'000);
+  core.decide();
+  EXPECT_EQ(settled, 0);
+  EXPECT_EQ(come_back(core), "unavailable");
+  core.hooks->down = false;
+  EXPECT_EQ(come_back(core), "nothing open");
+  EXPECT_EQ(settled, 1);
+}
+
+TEST_F(StoreAway, too_many_commands_are_turned_down_at_once) {
+  CoreOptions options;
+  options.max_waiting_commands = 2;
+  TestCore& core = open_recoverable(options);
+  core.hooks->down = true;
+  core.core.look_for_changes();
+  core.decide();
+  const auto first = core.start(start_of(1, one_));
+  const auto second = core.start(start_of(2, one_));
+  const auto third = core.start(start_of(3, one_));
+  EXPECT_EQ(first->settled + second->settled, 0);
+  EXPECT_EQ(third->code(), "unavailable");
+  core.hooks->down = false;
+  EXPECT_EQ(come_back(core), "nothing open");
+  EXPECT_EQ(first->code(), "ok");
+  EXPECT_EQ(second->code(), "ok");
+}
+
+TEST_F(StoreAway, an_engine_that_ends_before_the_store_is_back_leaves_the_open_write_in_doubt) {
+  TestCore& core = open_recoverable();
+  const auto open = core.start(start_of(1, one_));
+  core.decide();
+  core.hooks->before_append = [] {
+    return Result<void>(Error{ErrorCode::unavailable, "a standby"});
+  };
+  core.write();
+  const auto waiting = core.start(start_of(2, one_));
+  core.core.stop(Error{ErrorCode::engine_stopped, "closed"});
+  core.decide();
+  EXPECT_EQ(open->result->error().what_next(), WhatNext::in_doubt);
+  EXPECT_EQ(waiting->code(), "engine_stopped");
+}
+
+TEST_F(StoreAway, acknowledged_batches_that_are_gone_are_never_passed_over) {
+  TestCore& core = open_recoverable();
+  core.start(start_of(1, one_));
+  core.settle();
+  core.start(start_of(2, one_));
+  core.settle();
+  // A failover to a server that did not have the second.
+  disk_->rows.erase(Position{2});
+  disk_->state->head = Position{1};
+  disk_->state->head_chain = disk_->rows.at(Position{1}).chain;
+  core.hooks->down = true;
+  core.core.look_for_changes();
+  core.decide();
+  core.hooks->down = false;
+  EXPECT_EQ(come_back(core), "diverged");
+}
+
+TEST_F(StoreAway, what_was_seen_and_never_acknowledged_may_be_gone) {
+  TestCore& mine = open_recoverable();
+  TestCore& other = open();
+  mine.start(start_of(1, one_));
+  mine.settle();
+  other.start(start_of(2, two_));
+  other.settle();
+  mine.core.look_for_changes();
+  mine.settle();
+  ASSERT_EQ(mine.core.position(), Position{2});
+  const auto started = mine.start(start_of(3, one_));
+  mine.decide();
+  lose_write(mine);
+  mine.write();
+  disk_->rows.erase(Position{2});
+  disk_->state->head = Position{1};
+  disk_->state->head_chain = disk_->rows.at(Position{1}).chain;
+  EXPECT_EQ(come_back(mine), "conflict");
+  EXPECT_EQ(started->code(), "ok");
+  EXPECT_FALSE(mine.core.state().is_live(run_no(2)));
+  EXPECT_EQ(mine.core.position(), Position{2});
+  EXPECT_EQ(mine.core.state().encode(), folded_anew());
+}
+
+TEST_F(StoreAway, a_store_that_goes_away_while_batches_of_others_are_read_is_read_again) {
+  TestCore& mine = open_recoverable();
+  TestCore& other = open();
+  for (int run = 1; run <= 5; ++run) {
+    other.start(start_of(run, two_));
+    other.settle();
+  }
+  // The journal has read them; the state has not.
+  mine.hooks->after_read = [&] { mine.hooks->after_read = [&] { mine.hooks->down = true; }; };
+  mine.core.look_for_changes();
+  mine.decide();
+  mine.hooks->down = true;
+  mine.core.look_for_changes();
+  mine.decide();
+  mine.hooks->down = false;
+  if (mine.core.away().has_value()) {
+    EXPECT_EQ(come_back(mine), "nothing open");
+  }
+  mine.settle();
+  EXPECT_EQ(mine.core.position(), Position{5});
+  EXPECT_EQ(mine.core.state().encode(), folded_anew());
+}
+
+TEST_F(StoreAway, a_store_that_cannot_be_reached_again_still_stops_the_engine) {
+  TestCore& core = open();
+  const auto started = core.start(start_of(1, one_));
+  core.decide();
+  lose_answer(core);
+  core.write();
+  EXPECT_TRUE(core.core.stopped().has_value());
+  EXPECT_EQ(started->code(), "io_error");
+}
+
+// The threads around it.
+class LoopAway : public testing::Test {
+ protected:
+  static bool eventually(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + seconds(20);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) {
+        return false;
+      }
+      poll(nullptr, 0, 2);
+    }
+    return true;
+  }
+  std::unique_ptr<Loop> open(const LoopOptions& options = {}) {
+    hooks_->can_reconnect = true;
+    return must(Loop::open(open_hooked_journal(disk_, hooks_), clock_, random_, options));
+  }
+  Result<Started> start(Loop& loop, int number) {
+    const StartRun command = start_of(number, one_);
+    return loop.ask<Started>(
+        [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
+  }
+
+  std::shared_ptr<MemoryDisk> disk_ = std::make_shared<MemoryDisk>();
+  std::shared_ptr<StoreHooks> hooks_ = std::make_shared<StoreHooks>();
+  SystemClock clock_;
+  SystemRandom random_;
+  std::shared_ptr<const Definition> one_ = definition_of(kOneStep);
+};
+
+TEST_F(LoopAway, it_reaches_for_the_store_by_itself_and_says_how_it_stands) {
+  class Told final : public CommitObserver {
+   public:
+    void committed(const CommitReport&) override {}
+    void store_away(const Error&) override { ++away; }
+    void store_returned(std::chrono::milliseconds) override { ++returned; }
+    std::atomic<int> away = 0;
+    std::atomic<int> returned = 0;
+  } told;
+  LoopOptions options;
+  options.observer = &told;
+  const auto loop = open(options);
+  EXPECT_EQ(loop->health().state, LoopHealth::State::ready);
+  hooks_->after_append = [this]() -> Result<void> {
+    hooks_->down = true;
+    return lost_connection();
+  };
+  std::optional<Result<Started>> started;
+  std::thread caller([&] { started.emplace(start(*loop, 1)); });
+  ASSERT_TRUE(eventually([&] { return loop->health().state == LoopHealth::State::recovering; }));
+  EXPECT_TRUE(loop->health().why.has_value());
+  EXPECT_FALSE(loop->failure().has_value());
+  hooks_->down = false;
+  caller.join();
+  EXPECT_EQ(code_of(*started), "ok");
+  EXPECT_EQ(loop->health().state, LoopHealth::State::ready);
+  EXPECT_EQ(code_of(start(*loop, 2)), "ok");
+  EXPECT_EQ(hooks_->appends, 2U) << "nothing is written twice";
+  ASSERT_TRUE(eventually([&] { return told.returned == 1; }));
+  EXPECT_EQ(told.away, 1);
+}
+
+TEST_F(LoopAway, a_caller_gets_unavailable_when_its_command_was_not_written_for_long) {
+  LoopOptions options;
+  options.core.store_patience_ms = 100;
+  const auto loop = open(options);
+  hooks_->down = true;
+  loop->submit_later({.other = [](Core& core) { core.look_for_changes(); }});
+  ASSERT_TRUE(eventually([&] { return loop->health().state == LoopHealth::State::recovering; }));
+  EXPECT_EQ(code_of(start(*loop, 1)), "unavailable");
+  hooks_->down = false;
+  ASSERT_TRUE(eventually([&] { return loop->health().state == LoopHealth::State::ready; }));
+  EXPECT_EQ(code_of(start(*loop, 1)), "ok");
+}
+
+TEST_F(LoopAway, it_can_be_closed_while_the_store_is_away) {
+  auto loop = open();
+  hooks_->after_append = [this]() -> Result<void> {
+    hooks_->down = true;
+    return lost_connection();
+  };
+  std::optional<Result<Started>> started;
+  std::thread caller([&] { started.emplace(start(*loop, 1)); });
+  ASSERT_TRUE(eventually([&] { return loop->health().state == LoopHealth::State::recovering; }));
+  loop->close();
+  caller.join();
+  EXPECT_EQ(started->error().what_next(), WhatNext::in_doubt);
+}
+
+TEST_F(LoopAway, a_history_that_lost_acknowledged_batches_stops_it) {
+  const auto loop = open();
+  ASSERT_EQ(code_of(start(*loop, 1)), "ok");
+  hooks_->before_append = [this]() -> Result<void> {
+    const std::scoped_lock lock(disk_->mutex);
+    disk_->rows.clear();
+    disk_->state->head = Position{0};
+    disk_->state->head_chain = disk_->state->anchor;
+    return lost_connection();
+  };
+  EXPECT_FALSE(start(*loop, 2).ok());
+  ASSERT_TRUE(eventually([&] { return loop->failure().has_value(); }));
+  EXPECT_EQ(loop->health().state, LoopHealth::State::stopped);
+}
+
+}  // namespace
+}  // namespace holdfast
