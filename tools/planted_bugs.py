@@ -92,8 +92,8 @@ BUGS = [
          "  if (!building_->commands.empty() && !planted) {\n    const auto store")]),
     ("nothing_taken_back", "after a conflict the state keeps what was not written", [
         ("engine/core.cc",
-         "  state_.undo().roll_back_to(oldest->begin);",
-         "  if (!planted) {\n    state_.undo().roll_back_to(oldest->begin);\n  }")]),
+         "  state_->undo().roll_back_to(oldest->begin);",
+         "  if (!planted) {\n    state_->undo().roll_back_to(oldest->begin);\n  }")]),
     ("refused_result_stays",
      "a result that cannot become part of the run stays beside its failure", [
         ("engine/worker_pool.cc",
@@ -109,6 +109,16 @@ BUGS = [
         ("journal/journal.cc",
          "  const bool moved = commit.expected_head.has_value() &&",
          "  const bool moved = !planted && commit.expected_head.has_value() &&")]),
+    ("landed_taken_for_lost", "after a lost connection a batch that landed is taken for lost", [
+        ("log/log_recovery.cc",
+         "    return std::optional(chain == open_->chain ? Append::landed : Append::lost);",
+         "    return std::optional(chain == open_->chain && !planted ? Append::landed\n"
+         "                                                           : Append::lost);")]),
+    ("lost_taken_for_landed", "after a lost connection a batch that was lost is taken for there", [
+        ("log/log_recovery.cc",
+         "  return free ? std::nullopt : std::optional(Append::lost);",
+         "  if (planted) {\n    return std::optional(Append::landed);\n  }\n"
+         "  return free ? std::nullopt : std::optional(Append::lost);")]),
     ("timer_lost", "nobody wakes up for timers", [
         ("engine/core.cc",
          "    consider(queue->next_change(timers, now));",

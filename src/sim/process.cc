@@ -95,6 +95,8 @@ Result<void> Process::try_open() {
 void Process::open() {
   ++incarnation_;
   dying_ = false;
+  recovers_ = dice_.chance(60, "recovers", incarnation_);
+  recovering_ = false;
   const Result<void> opened = try_open();
   if (!opened.ok() || dying_) {
     kill("could not open: " + (opened.ok() ? "it died" : opened.error().text()));
@@ -204,6 +206,7 @@ void Process::turn() {
     }
     carry_out_effects();
   }
+  plan_recovery();
   if (core_->can_write() && !writing_) {
     begin_write();
   }
@@ -262,14 +265,63 @@ void Process::write(const Core::Write& what) {
 
 void Process::end_write(const Result<Committed>& outcome) {
   writing_ = false;
-  in_write_.clear();
   if (!outcome.ok()) {
-    groups_landed_ = groups_begun_;
     around_.events.note(name() + " write failed: " + outcome.error().text());
     around_.events.count("write_error:" + std::string(error_info(outcome.error().code()).name));
   }
   core_->end_write(outcome, now());
+  if (!core_->has_open_write()) {
+    forget_write();
+  }
+  if (check_stopped()) {
+    return;
+  }
+  carry_out_effects();
+  plan_recovery();
+  around_.events.write_ended(*this);
+  wake();
+}
+
+// What became of it is known, to the process too.
+void Process::forget_write() {
+  in_write_.clear();
+  groups_landed_ = groups_begun_;
   core_->take_reports();
+}
+
+void Process::plan_recovery() {
+  if (!up() || !core_->away().has_value() || writing_ || std::exchange(recovering_, true)) {
+    return;
+  }
+  after(delay("recovery", 3 * kSecond), [this] {
+    recovering_ = false;
+    recover();
+  });
+}
+
+void Process::recover() {
+  const auto found = journal_->recover();
+  if (dying_) {
+    kill("it died while it looked for its store");
+    return;
+  }
+  if (!found.ok() && may_return(found.error())) {
+    around_.events.note(name() + " cannot recover yet: " + found.error().text());
+    plan_recovery();
+    return;
+  }
+  if (found.ok()) {
+    const auto& open = found.value().open;
+    const char* const what = !open.has_value() ? "nothing_open" : open->ok() ? "landed" : "lost";
+    around_.events.note(name() + " has its store again: " + what);
+    around_.events.count(std::string("store_returned:") + what);
+    core_->store_returned(found.value(), now());
+  } else {
+    core_->stop(found.error());
+  }
+  if (!core_->has_open_write()) {
+    forget_write();
+  }
   if (check_stopped()) {
     return;
   }

@@ -66,7 +66,9 @@ class Process final : private StoreEvents {
   TimeMs now() { return clock_.now(); }
   Random& random() { return random_; }
   // Nothing is being written, nothing waits to be.
-  [[nodiscard]] bool quiet() const { return up() && !writing_ && !core_->can_write(); }
+  [[nodiscard]] bool quiet() const {
+    return up() && !writing_ && !core_->can_write() && !core_->away().has_value();
+  }
   [[nodiscard]] std::uint64_t groups_begun() const { return groups_begun_; }
   [[nodiscard]] std::uint64_t groups_landed() const { return groups_landed_; }
 
@@ -94,6 +96,7 @@ class Process final : private StoreEvents {
  private:
   WriteFate fate_of_write(bool side) override;
   bool read_fails() override { return std::exchange(next_read_fails_, false); }
+  bool can_reconnect() override { return recovers_; }
   std::size_t split_after(std::string_view body) override;
   void landed(const RowView& row, bool whole) override;
   void died() override { dying_ = true; }
@@ -105,6 +108,10 @@ class Process final : private StoreEvents {
   void begin_write();
   void write(const Core::Write& what);
   void end_write(const Result<Committed>& outcome);
+  void forget_write();
+  // While the store is away: looks after a while whether it is back.
+  void plan_recovery();
+  void recover();
   void carry_out_effects();
   void save_checkpoint();
   void plan_next_turn();
@@ -129,6 +136,8 @@ class Process final : private StoreEvents {
   std::vector<RequestPtr> in_write_;
   bool writing_ = false;
   bool dying_ = false;
+  bool recovers_ = false;    // goes on after its store has failed
+  bool recovering_ = false;  // an attempt to do so is planned
   std::uint64_t groups_begun_ = 0;
   std::uint64_t groups_landed_ = 0;
   std::int64_t next_turn_us_ = -1;

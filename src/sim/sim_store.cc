@@ -49,6 +49,13 @@ class SimStore final : public PassThroughStore {
     }
     return result_of(fate);
   }
+  [[nodiscard]] bool can_reconnect() const override { return events_.can_reconnect(); }
+  Result<void> reconnect() override { return check_read(); }
+  Result<StoreState> confirm() override {
+    HOLDFAST_CHECK(check_alive());
+    HOLDFAST_CHECK(result_of(events_.fate_of_write(true)));
+    return state();
+  }
 
  private:
   Result<void> check_alive() const {

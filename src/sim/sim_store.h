@@ -41,6 +41,8 @@ class StoreEvents {
   // Asked once for each write. side: a checkpoint, a directory or a seal, not a batch.
   virtual WriteFate fate_of_write(bool side) = 0;
   virtual bool read_fails() = 0;
+  // Whether a process goes on after a failure, as one on PostgreSQL does; else it ends.
+  virtual bool can_reconnect() = 0;
   // How many of the entries of a batch a process leaves that dies in the middle of it.
   virtual std::size_t split_after(std::string_view body) = 0;
   // A batch is durable. whole: all of what was to be written.
