@@ -80,13 +80,32 @@ class Worker {
   std::thread thread_;
 };
 
-// Follows the run until it has ended, or there is a reason to leave it.
+// Looks at the run once, and shows it; a reason to leave it, if there is one.
+Result<std::optional<Left>> look_once(RunWatch& view, const RunFileOptions& options) {
+  HOLDFAST_CHECK(view.catch_up());
+  if (view.run().is_terminal()) {
+    return std::optional(Left::ended);
+  }
+  HOLDFAST_TRY(const Explanation why, view.explain());
+  view.draw(why);
+  if (options.until_blocked && waits_for_others(why.causes, why.now)) {
+    return std::optional(Left::blocked);
+  }
+  return std::optional<Left>();
+}
+
+// Follows the run until it has ended, or there is a reason to leave it. A store that is away is
+// waited for, as the engine does.
 Result<Left> watch(RunWatch& view, const RunFileOptions& options, const Interrupt& interrupt,
                    const Worker& worker) {
   for (;;) {
-    HOLDFAST_CHECK(view.catch_up());
-    if (view.run().is_terminal()) {
-      return Left::ended;
+    const auto left = look_once(view, options);
+    const bool away = !left.ok() && left.error().code() == ErrorCode::unavailable;
+    if (!left.ok() && !away) {
+      return left.error();
+    }
+    if (left.ok() && left.value().has_value()) {
+      return *left.value();
     }
     if (interrupt.came()) {
       return Left::interrupted;
@@ -94,12 +113,12 @@ Result<Left> watch(RunWatch& view, const RunFileOptions& options, const Interrup
     if (worker.ended()) {
       return Left::stopped;
     }
-    HOLDFAST_TRY(const Explanation why, view.explain());
-    view.draw(why);
-    if (options.until_blocked && waits_for_others(why.causes, why.now)) {
-      return Left::blocked;
+    const Result<void> waited = away ? Result<void>() : view.wait();
+    if (away || (!waited.ok() && waited.error().code() == ErrorCode::unavailable)) {
+      std::this_thread::sleep_for(milliseconds(500));
+    } else {
+      HOLDFAST_CHECK(waited);
     }
-    HOLDFAST_CHECK(view.wait());
   }
 }
 
@@ -226,13 +245,28 @@ Result<std::uint64_t> drain_all(Engine& engine, Looker& looker, std::size_t thre
   return steps;
 }
 
+// A worker may be started before its database.
+Result<Engine> open_engine_when_there(const NamedStore& store, const EngineOptions& options) {
+  constexpr milliseconds kPause{1000};
+  for (bool told = false;; told = true) {
+    auto engine = open_engine(store, options);
+    if (engine.ok() || engine.error().code() != ErrorCode::unavailable) {
+      return engine;
+    }
+    if (!told) {
+      fmt::print(stderr, "holdfast: waiting for the store: {}\n", engine.error().text());
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 Result<void> work_here(const WorkOptions& options, const Loaded& definitions,
                        const NamedStore& store, Context& context) {
   HOLDFAST_TRY(const std::size_t threads, threads_of(options.threads));
   EngineOptions engine_options;
   engine_options.create = !definitions.empty();
   engine_options.queues = options.queues;
-  HOLDFAST_TRY(Engine engine, open_engine(store, engine_options));
+  HOLDFAST_TRY(Engine engine, open_engine_when_there(store, engine_options));
   HOLDFAST_TRY(Looker looker, Looker::open(store, context));
   WorkWatch view(looker, context, style_of(store.suffix), options.quiet || context.json());
   HOLDFAST_CHECK(view.begin());

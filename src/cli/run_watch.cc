@@ -23,6 +23,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTick{500};
 constexpr milliseconds kBetweenPictures{40};
 constexpr milliseconds kLongWait{60'000};
+constexpr milliseconds kAwayPause{500};
 constexpr std::string_view kRunPrefix = "run:";
 constexpr std::string_view kDispatchPrefix = "dispatch:";
 // The end of an id tells runs apart, and commands take it for the whole.
@@ -147,10 +148,14 @@ void WorkWatch::stop() {
 void WorkWatch::follow() {
   while (!quiet_) {
     const bool last = stopped_;
-    if (!print_new().ok() || last) {
+    const Result<void> printed = print_new();
+    const bool away = !printed.ok() && printed.error().code() == ErrorCode::unavailable;
+    if (last || (!printed.ok() && !away)) {
       return;  // what the store says is said by whoever works on it
     }
-    static_cast<void>(looker_.journal().log().wait_for_change(position_, kLongWait));
+    if (away || !looker_.journal().log().wait_for_change(position_, kLongWait).ok()) {
+      std::this_thread::sleep_for(kAwayPause);
+    }
   }
 }
 

@@ -4,11 +4,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
+#include "base/retry_pause.h"
 #include "embed/built_in.h"
 #include "embed/credentials.h"
 #include "engine/worker_pool.h"
 #include "journal/open_journal.h"
+#include "server/problem.h"
 #include "server/service.h"
 
 namespace holdfast {
@@ -45,14 +51,21 @@ std::string process_name() {
 // Tells those who count and those who listen.
 class Watcher final : public CommitObserver {
  public:
-  Watcher(Metrics& metrics, std::function<void(const Error&)> failed)
-      : metrics_(metrics), failed_(std::move(failed)) {}
+  Watcher(Metrics& metrics, ServerLog& log, std::function<void(const Error&)> failed)
+      : metrics_(metrics), log_(log), failed_(std::move(failed)) {}
 
   void committed(const CommitReport& report) override { metrics_.committed(report); }
   void reached(Position position) override {
     if (EventFeed* events = events_.load()) {
       events->reached(position);
     }
+  }
+  void store_away(const Error& why) override {
+    log_.tell(LogLevel::warning, "the store cannot be reached; trying again",
+              {{"why", why.text()}});
+  }
+  void store_returned(std::chrono::milliseconds away) override {
+    log_.tell(LogLevel::info, "the store is back", {{"away_ms", std::to_string(away.count())}});
   }
   void stopped(const Error& why) override {
     if (failed_ != nullptr) {
@@ -63,6 +76,7 @@ class Watcher final : public CommitObserver {
 
  private:
   Metrics& metrics_;
+  ServerLog& log_;
   std::function<void(const Error&)> failed_;
   std::atomic<EventFeed*> events_ = nullptr;
 };
@@ -98,59 +112,72 @@ class LocalWorker {
   std::thread thread_;
 };
 
+// Answers while the store has not been reached yet.
+void serve_without_store(const net::ExchangePtr& exchange) {
+  const std::string_view path = exchange->request().path;
+  const Error away(ErrorCode::unavailable, "the store cannot be reached; nothing was done");
+  net::Response response = problem_response(away);
+  if (path == "/healthz") {
+    response = net::Response{};
+    response.body = "{\"status\":\"ok\"}\n";
+  } else if (path == "/readyz") {
+    response.content_type = net::Response{}.content_type;
+    response.body =
+        "{\"ready\":false,\"reason\":\"the store has not been reached yet (unavailable); the "
+        "server tries again\"}\n";
+  }
+  exchange->reply(std::move(response));
+}
+
 class RunningServer final : public Server {
  public:
-  RunningServer(Clock& clock, Random& random, ServerLog& log,
-                std::function<void(const Error&)> failed)
-      : clock_(clock), random_(random), log_(log), watcher_(metrics_, std::move(failed)) {}
+  RunningServer(const ServerOptions& options, Clock& clock, Random& random, ServerLog& log)
+      : options_(options),
+        clock_(clock),
+        random_(random),
+        log_(log),
+        watcher_(metrics_, log, options.failed) {}
   ~RunningServer() override { stop(std::chrono::milliseconds(0)); }
 
-  Result<void> open(const ServerOptions& options) {
-    HOLDFAST_TRY(auto journal, open_journal(options.store, OpenMode::create, clock_, random_));
-    LoopOptions loop;
-    const std::string owner = process_name();
-    loop.owner = owner;
-    loop.observer = &watcher_;
-    HOLDFAST_TRY(loop_, Loop::open(std::move(journal), clock_, random_, loop));
-    HOLDFAST_CHECK(check_doors(options, *loop_->tokens()));
-    service_ = std::unique_ptr<Service>(new Service{
-        .loop = *loop_,
-        .clock = clock_,
-        .random = random_,
-        .log = log_,
-        .metrics = metrics_,
-        .door = DoorKeeper(clock_, options.max_rate),
-        .questions = RunQuestions(clock_, random_, SharedText("server")),
-        .alarm = {},
-        .readers = Readers(options.readers, kMostReadersWait),
-        .workers = {},
-        .polls = {},
-        .waiters = {},
-        .events = EventFeed(loop_->journal(), log_),
-        .version = options.version,
-        .store = options.shown_store,
-        .started_at = clock_.now(),
-    });
-    HOLDFAST_TRY(const JournalStat stat, loop_->journal().stat());
-    service_->events.reached(stat.head);
-    watcher_.tell(&service_->events);
-    loop_->keep_watching();
-    HOLDFAST_TRY(http_, net::HttpServer::start(options.http, [this](net::ExchangePtr exchange) {
-                   serve(*service_, exchange);
+  // A store that cannot be reached is waited for: the server listens, and is not ready.
+  Result<void> open() {
+    const Result<void> opened = open_store();
+    const bool later = !opened.ok() && opened.error().code() == ErrorCode::unavailable;
+    if (!opened.ok() && !later) {
+      return opened;
+    }
+    HOLDFAST_TRY(http_, net::HttpServer::start(options_.http, [this](net::ExchangePtr exchange) {
+                   if (Service* service = ready_.load()) {
+                     serve(*service, exchange);
+                   } else {
+                     serve_without_store(exchange);
+                   }
                  }));
-    service_->http = [this] { return http_->counters(); };
-    worker_ = std::make_unique<LocalWorker>(*loop_, options.worker_threads);
+    if (later) {
+      log_.tell(LogLevel::warning, "the store cannot be reached; trying again",
+                {{"why", opened.error().text()}});
+      opener_ = std::jthread([this](const std::stop_token& stop) { open_later(stop); });
+    } else {
+      begin();
+    }
     return {};
   }
 
   [[nodiscard]] std::vector<std::string> urls() const override { return http_->urls(); }
-  [[nodiscard]] bool has_tokens() const override { return !loop_->tokens()->empty(); }
+  [[nodiscard]] bool has_tokens() const override {
+    const Service* service = ready_.load();
+    return service == nullptr || !service->loop.tokens()->empty();
+  }
 
   bool stop(std::chrono::milliseconds grace) override {
     if (std::exchange(stopped_, true)) {
       return true;
     }
     bool in_time = true;
+    opener_.request_stop();
+    if (opener_.joinable()) {
+      opener_.join();
+    }
     if (service_ != nullptr) {
       service_->draining = true;
       service_->polls.end_all();
@@ -176,6 +203,69 @@ class RunningServer final : public Server {
   }
 
  private:
+  Result<void> open_store() {
+    HOLDFAST_TRY(auto journal, open_journal(options_.store, OpenMode::create, clock_, random_));
+    LoopOptions loop;
+    const std::string owner = process_name();
+    loop.owner = owner;
+    loop.observer = &watcher_;
+    HOLDFAST_TRY(loop_, Loop::open(std::move(journal), clock_, random_, loop));
+    HOLDFAST_CHECK(check_doors(options_, *loop_->tokens()));
+    HOLDFAST_TRY(const JournalStat stat, loop_->journal().stat());
+    service_ = std::unique_ptr<Service>(new Service{
+        .loop = *loop_,
+        .clock = clock_,
+        .random = random_,
+        .log = log_,
+        .metrics = metrics_,
+        .door = DoorKeeper(clock_, options_.max_rate),
+        .questions = RunQuestions(clock_, random_, SharedText("server")),
+        .alarm = {},
+        .readers = Readers(options_.readers, kMostReadersWait),
+        .workers = {},
+        .polls = {},
+        .waiters = {},
+        .events = EventFeed(loop_->journal(), log_),
+        .version = options_.version,
+        .store = options_.shown_store,
+        .started_at = clock_.now(),
+    });
+    service_->events.reached(stat.head);
+    watcher_.tell(&service_->events);
+    loop_->keep_watching();
+    return {};
+  }
+
+  void begin() {
+    service_->http = [this] { return http_->counters(); };
+    worker_ = std::make_unique<LocalWorker>(*loop_, options_.worker_threads);
+    ready_ = service_.get();
+  }
+
+  void open_later(const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any stopped;
+    RetryPause pause(random_);
+    for (;;) {
+      std::unique_lock lock(mutex);
+      stopped.wait_for(lock, stop, pause.next(), [] { return false; });
+      if (stop.stop_requested()) {
+        return;
+      }
+      const Result<void> opened = open_store();
+      if (opened.ok()) {
+        begin();
+        log_.tell(LogLevel::info, "the store is there");
+        return;
+      }
+      if (opened.error().code() != ErrorCode::unavailable) {
+        watcher_.stopped(opened.error());
+        return;
+      }
+    }
+  }
+
+  const ServerOptions options_;
   Clock& clock_;
   Random& random_;
   ServerLog& log_;
@@ -183,8 +273,10 @@ class RunningServer final : public Server {
   Watcher watcher_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<Service> service_;
+  std::atomic<Service*> ready_ = nullptr;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<LocalWorker> worker_;
+  std::jthread opener_;
   bool stopped_ = false;
 };
 
@@ -192,8 +284,8 @@ class RunningServer final : public Server {
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options, Clock& clock,
                                               Random& random, ServerLog& log) {
-  auto server = std::make_unique<RunningServer>(clock, random, log, options.failed);
-  HOLDFAST_CHECK(server->open(options));
+  auto server = std::make_unique<RunningServer>(options, clock, random, log);
+  HOLDFAST_CHECK(server->open());
   return std::unique_ptr<Server>(std::move(server));
 }
 

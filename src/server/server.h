@@ -29,7 +29,8 @@ struct ServerOptions {
 
 class Server {
  public:
-  // The store is made if there is none. What the store and net::HttpServer::start say;
+  // The store is made if there is none. One that cannot be reached is waited for: the server
+  // listens and answers unavailable until it can. What the store and net::HttpServer::start say;
   // permission_denied when it would listen to other machines and nobody needs a token. clock,
   // random and log must outlive it.
   static Result<std::unique_ptr<Server>> start(const ServerOptions& options, Clock& clock,

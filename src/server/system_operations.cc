@@ -183,18 +183,29 @@ void stream(const CallPtr& call, const Listening& wanted) {
   });
 }
 
+// Without what the store says itself: that names hosts and users, and is in the log.
+std::string reason_of(const LoopHealth& health) {
+  const std::string code(error_info(health.why->code()).name);
+  if (health.state == LoopHealth::State::stopped) {
+    return health.why->text();
+  }
+  return "the store cannot be reached (" + code + ") for " +
+         std::to_string(health.since.count() / 1000) + " s; the server tries again";
+}
+
 }  // namespace
 
 void get_health(const CallPtr& call) { call->answer_json(R"({"status":"ok"})"); }
 
 void get_readiness(const CallPtr& call) {
-  const auto failure = call->service.loop.failure();
-  if (!failure.has_value() && !call->service.draining) {
+  const LoopHealth health = call->service.loop.health();
+  const bool draining = call->service.draining;
+  if (health.state == LoopHealth::State::ready && !draining) {
     return call->answer_json(R"({"ready":true})");
   }
   JsonWriter json;
   json.begin_object().member("ready", false);
-  json.member("reason", failure.has_value() ? failure->text() : "the server is being stopped");
+  json.member("reason", draining ? "the server is being stopped" : reason_of(health));
   json.end_object();
   call->answer_json(std::move(json).take(), 503);
 }
