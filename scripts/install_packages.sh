@@ -4,10 +4,11 @@
 #
 #   install_packages.sh build   what a build needs
 #   install_packages.sh all     what the tests need, too
+#   install_packages.sh long    what the long tests need, too
 set -euo pipefail
 
 usage() {
-  echo "usage: install_packages.sh build|all" >&2
+  echo "usage: install_packages.sh build|all|long" >&2
   exit 2
 }
 
@@ -15,6 +16,7 @@ usage() {
 case "$1" in
   build) roles="build" ;;
   all) roles="build test" ;;
+  long) roles="build test long" ;;
   *) usage ;;
 esac
 

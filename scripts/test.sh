@@ -16,6 +16,7 @@ usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 preset=release
 timeout_factor=1
 long=OFF
+packages=all
 unity=ON
 for argument in "$@"; do
   case "$argument" in
@@ -31,6 +32,7 @@ for argument in "$@"; do
       export RC_PARAMS="${RC_PARAMS:-max_success=2000}"
       timeout_factor=10
       long=ON
+      packages=long
       unity=OFF  # clang-tidy looks at each file alone
       ;;
     --help | -h)
@@ -48,7 +50,7 @@ done
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 echo "== packages"
-./scripts/install_packages.sh all
+./scripts/install_packages.sh "$packages"
 
 echo "== build ($preset)"
 cmake --preset "$preset" -DHOLDFAST_TIMEOUT_FACTOR=$timeout_factor -DHOLDFAST_LONG=$long \

@@ -300,7 +300,7 @@ class PostgresTest(KillTest):
     def test_nothing_is_lost_or_applied_twice(self):
         cluster = postgres.Cluster()
         self.addCleanup(cluster.close)
-        self.check(cluster.start().url("kill"))
+        self.check(cluster.start().url)
 
 
 if __name__ == "__main__":

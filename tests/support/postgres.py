@@ -1,75 +1,110 @@
-"""A PostgreSQL server of its own for a test, in a temporary folder. Standard library only."""
+"""A private PostgreSQL server for tests, in a folder of its own on a free port of 127.0.0.1."""
 
+import contextlib
+import ctypes
+import glob
 import os
-import pathlib
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 
 from support import server
 
-
-def _bin():
-    chosen = os.environ.get("HOLDFAST_TEST_POSTGRES_BIN")
-    found = [pathlib.Path(chosen)] if chosen else sorted(
-        pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
-    if not found or not (found[-1] / "postgres").exists():
-        raise AssertionError("PostgreSQL is missing: install the Debian package postgresql")
-    return found[-1]
+PR_SET_PDEATHSIG = 1
 
 
-def _free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+def binaries():
+    """The folder of the newest PostgreSQL, or of $HOLDFAST_TEST_POSTGRES_BIN."""
+    given = os.environ.get("HOLDFAST_TEST_POSTGRES_BIN")
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
+    if not given and not found:
+        raise AssertionError("PostgreSQL is not installed")
+    return given or found[-1]
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def as_postgres():
+    """For preexec_fn: a user that PostgreSQL accepts, and an end together with the test."""
+    if os.geteuid() == 0:
+        user = pwd.getpwnam("postgres")
+        os.setgroups([])
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def own_folder(prefix, parent="/tmp"):
+    """A folder that belongs to the user the servers run as."""
+    folder = tempfile.mkdtemp(prefix=prefix, dir=parent)
+    if os.geteuid() == 0:
+        user = pwd.getpwnam("postgres")
+        os.chown(folder, user.pw_uid, user.pw_gid)
+    return folder
+
+
+def run(*arguments, **options):
+    return subprocess.run(arguments, preexec_fn=as_postgres, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=server.DEADLINE_S, **options)
+
+
+def sql(port, text, check=True):
+    """What psql prints, rows only; None when it fails and need not succeed."""
+    said = run(os.path.join(binaries(), "psql"), "-h", "127.0.0.1", "-p", str(port), "-U",
+               "postgres", "-d", "postgres", "-XAtq", "-c", text, cwd="/")
+    if said.returncode != 0:
+        if check:
+            raise AssertionError(f"psql: {said.stderr}")
+        return None
+    return said.stdout.strip()
 
 
 class Cluster:
-    """One server; it ends with the test, however that ends."""
+    """Can be stopped in every way, and started again where it was."""
 
     def __init__(self):
-        self.bin = _bin()
-        self.folder = tempfile.mkdtemp(prefix="hfpg.")
-        self.port = _free_port()
+        self.folder = own_folder("holdfast_pg_")
+        self.data = os.path.join(self.folder, "data")
+        self.port = free_port()
         self.process = None
-        # PostgreSQL refuses to run as root.
-        self.prefix = ["setpriv", "--pdeathsig", "QUIT"]
-        if os.geteuid() == 0:
-            user = pwd.getpwnam("postgres")
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
-            self.prefix += ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
-        # --no-sync: a machine that crashes takes the test along.
-        subprocess.run([*self.prefix, self.bin / "initdb", "-D", f"{self.folder}/data", "-U",
-                        "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
-                       check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
+        made = run(os.path.join(binaries(), "initdb"), "-D", self.data, "-U", "postgres",
+                   "--auth=trust", "--encoding=UTF8", "--locale=C", cwd="/")
+        if made.returncode != 0:
+            raise AssertionError(f"initdb: {made.stderr}")
+
+    @property
+    def url(self):
+        return f"postgres://postgres@127.0.0.1:{self.port}/postgres?schema=faults"
 
     def start(self):
-        settings = ["listen_addresses=127.0.0.1", f"port={self.port}", "fsync=on",
-                    f"unix_socket_directories={self.folder}", "max_connections=50",
-                    "shared_buffers=16MB"]
-        options = [word for setting in settings for word in ("-c", setting)]
-        with open(f"{self.folder}/server.log", "ab") as log:
+        with open(os.path.join(self.folder, "log"), "ab") as log:
             self.process = subprocess.Popen(
-                [*self.prefix, self.bin / "postgres", "-D", f"{self.folder}/data", *options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
-                start_new_session=True)
-        server.wait_until(self._ready, "the PostgreSQL server")
+                [os.path.join(binaries(), "postgres"), "-D", self.data, "-p", str(self.port),
+                 "-h", "127.0.0.1", "-k", self.folder, "-c", "max_connections=60"],
+                preexec_fn=as_postgres, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
+        server.wait_until(lambda: sql(self.port, "SELECT 1", check=False) == "1", "PostgreSQL")
         return self
 
-    def _ready(self):
-        if self.process.poll() is not None:
-            log = pathlib.Path(self.folder, "server.log").read_text(encoding="utf-8")
-            raise AssertionError(f"PostgreSQL ended at once: {log[-2000:]}")
-        pid_file = pathlib.Path(self.folder, "data", "postmaster.pid")
-        lines = pid_file.read_text(encoding="utf-8").splitlines() if pid_file.exists() else []
-        return len(lines) > 7 and lines[7].startswith("ready")
+    def stop(self, how=signal.SIGINT):
+        """SIGINT: fast, SIGQUIT: immediate, as after a crash."""
+        self.process.send_signal(how)
+        self.process.wait(server.DEADLINE_S)
 
-    def url(self, schema):
-        return f"postgres://postgres@127.0.0.1:{self.port}/postgres?schema={schema}"
+    def terminate_backends(self):
+        """Ends every connection but the one that says so; how many."""
+        return int(sql(self.port, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                                  "WHERE backend_type = 'client backend' "
+                                  "AND pid <> pg_backend_pid()"))
 
     def close(self):
         if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(3)  # SIGQUIT: at once, with all of its processes
+            self.process.send_signal(signal.SIGQUIT)
             self.process.wait(server.DEADLINE_S)
         shutil.rmtree(self.folder, ignore_errors=True)
