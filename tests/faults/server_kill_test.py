@@ -32,7 +32,8 @@ ORDER = {"workflow": "order", "steps": [
     {"name": "reserve", "lease_ms": LEASE_MS},
     {"name": "boss", "approval": True, "after": ["reserve"]},
     {"name": "paid", "await_event": "paid", "after": ["boss"]},
-    {"name": "charge", "lease_ms": LEASE_MS, "after": ["paid"]},
+    {"name": "charge", "lease_ms": LEASE_MS, "after": ["paid"],
+     "retry": {"max_attempts": 100, "delay_ms": 5}},
     {"name": "tally", "lease_ms": LEASE_MS, "after": ["charge"]}]}
 STEPS = [step["name"] for step in ORDER["steps"]]
 WITH_EFFECT = {"reserve", "charge", "tally"}
@@ -65,8 +66,11 @@ class Site:
         self.handlers = test.path("handlers.yaml")
         effect = (f'echo "$HOLDFAST_IDEMPOTENCY_KEY $HOLDFAST_RUN_ID $HOLDFAST_STEP" '
                   f'>> {self.ledger}; echo "{{}}"')
+        # Every third attempt at charge fails after it had its effect.
+        fail = '; test $(($(od -An -N1 -tu1 /dev/urandom) % 3)) -ne 0'
         pathlib.Path(self.handlers).write_text(json.dumps({"handlers": {
-            name: {"exec": ["sh", "-c", effect]} for name in ("reserve", "charge")}}))
+            "reserve": {"exec": ["sh", "-c", effect]},
+            "charge": {"exec": ["sh", "-c", effect + fail]}}}))
         self.workers = [None] * WORKERS
         test.addCleanup(self.end_workers)
         for number in range(WORKERS):
