@@ -36,7 +36,7 @@ class FullDiskTest(cli.CliTest):
         while (answer := self.start(client)).status == 201:
             acknowledged.append(answer.json()["run_id"])
         self.assertEqual((answer.status, answer.code), (507, "disk_full"))
-        self.assertNotIn(str(disk), answer.text, "callers are not told where the store is")
+        self.assertNotIn(str(disk), answer.text, "the answer shows where the store is")
         self.assertEqual(one.process.wait(server.DEADLINE_S), 5)
         self.assertIn("the disk is full", one.logged())
         ballast.unlink()
