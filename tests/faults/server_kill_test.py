@@ -203,15 +203,15 @@ class Site:
             self.pause.wait(0.02)
 
     def tally(self, number):
-        """A worker of a few lines: what got no answer is asked again under the same name."""
+        """A worker of a few lines: a call without an answer is repeated under the same name."""
         identity = {"id": f"tally-{number}", "name": "tally", "version": "1",
                     "secret": os.urandom(32).hex()}
         request = 0
         while not self.ending.is_set() or self.unfinished():
             request += 1
-            wish = {"worker": identity, "request": str(request), "again": True,
-                    "handlers": ["tally"], "max": 4, "wait_ms": 500}
-            claimed = self.call("POST", "/v1/work/claim", wish)
+            wanted = {"worker": identity, "request": str(request), "again": True,
+                      "handlers": ["tally"], "max": 4, "wait_ms": 500}
+            claimed = self.call("POST", "/v1/work/claim", wanted)
             assert claimed.status == 200, claimed
             reports = []
             for attempt in claimed.json()["attempts"]:
@@ -219,10 +219,10 @@ class Site:
                     ledger.write("{idempotency_key} {run_id} {step}\n".format(**attempt))
                 reports.append(server.shown(attempt, outcome="ok"))
             if reports:
-                told = self.call("POST", "/v1/work/report",
-                                 {"worker": identity, "reports": reports})
-                assert told.status == 200, told
-                for result in told.json()["results"]:
+                answer = self.call("POST", "/v1/work/report",
+                                   {"worker": identity, "reports": reports})
+                assert answer.status == 200, answer
+                for result in answer.json()["results"]:
                     assert result["counted"] or result["problem"]["code"] in (
                         "expired_claim", "stale_claim", "terminal_attempt"), result
                 self.acknowledge()
