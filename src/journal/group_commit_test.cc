@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <latch>
 #include <map>
 #include <thread>
@@ -25,6 +26,7 @@ class GatedStore final : public PassThroughStore {
     int arrived = 0;  // appends that came to the gate
     std::optional<Error> fail_with;
     bool fail_reads_at_end = false;
+    std::function<void()> after_append;  // durable, and the journal does not know it yet
 
     void close() {
       const std::scoped_lock lock(mutex);
@@ -52,7 +54,12 @@ class GatedStore final : public PassThroughStore {
     if (gate_->fail_with.has_value()) {
       return *gate_->fail_with;
     }
-    return PassThroughStore::append(row);
+    lock.unlock();
+    Result<void> appended = PassThroughStore::append(row);
+    if (gate_->after_append != nullptr) {
+      std::exchange(gate_->after_append, nullptr)();
+    }
+    return appended;
   }
   Result<std::vector<Row>> read(Position from, ReadLimit limit) override {
     auto rows = PassThroughStore::read(from, limit);
@@ -144,6 +151,53 @@ TEST_F(GroupCommit, a_failure_while_catching_up_leaves_no_commit_with_a_number_t
   EXPECT_EQ(must(journal_->wait(blind)).revisions.front(), Revision{3});
   EXPECT_EQ(code_of(journal_->wait(stale)), "conflict");
   EXPECT_EQ(must(open_memory_journal(disk_)->load(thread("run:1"))).size(), 3U);
+}
+
+TEST_F(GroupCommit, reads_see_what_others_wrote_while_a_write_is_blocked) {
+  open_gated();
+  const auto other = open_memory_journal(disk_);
+  gate_.close();
+  std::thread writer(
+      [&] { EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("mine")})), Revision{2}); });
+  gate_.wait_for_arrivals(1);
+  EXPECT_EQ(must(journal_->catch_up()), Position{0}) << "without waiting";
+  must(other->append(thread("run:1"), {entry("theirs")}));
+  must(other->append(thread("run:2"), {entry("theirs")}));
+  EXPECT_EQ(must(journal_->catch_up()), Position{2});
+  EXPECT_EQ(must(journal_->load(thread("run:1"))).size(), 1U);
+  const Ticket stale = must(journal_->stage({{thread("run:1"), Revision{1}, {entry("stale")}}}));
+  const Ticket blind = must(journal_->stage({{thread("run:2"), std::nullopt, {entry("blind")}}}));
+  gate_.let_go();
+  writer.join();
+  EXPECT_EQ(code_of(journal_->wait(stale)), "conflict") << "the blocked write came before it";
+  EXPECT_EQ(must(journal_->wait(blind)).revisions.front(), Revision{2});
+  EXPECT_EQ(must(open_memory_journal(disk_)->load(thread("run:1"))).size(), 2U);
+}
+
+TEST_F(GroupCommit, a_batch_that_a_reader_has_seen_before_its_writer_counts_once) {
+  open_gated();
+  const auto other = open_memory_journal(disk_);
+  must(journal_->append(thread("run:1"), {entry("a")}));
+  std::optional<Ticket> behind;
+  gate_.after_append = [&] {
+    behind = must(journal_->stage({{thread("run:1"), std::nullopt, {entry("c")}}}));
+    EXPECT_EQ(must(journal_->catch_up()), Position{2});
+    EXPECT_EQ(must(journal_->revision(thread("run:1"))), Revision{2});
+  };
+  EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("b")}, Revision{1})), Revision{2});
+  EXPECT_EQ(must(journal_->wait(*behind)).revisions.front(), Revision{3});
+
+  // And when another process has written behind it.
+  gate_.after_append = [&] {
+    behind = must(journal_->stage({{thread("run:1"), Revision{4}, {entry("stale")}}}));
+    must(other->catch_up());
+    must(other->append(thread("run:1"), {entry("theirs")}));
+    EXPECT_EQ(must(journal_->catch_up()), Position{5});
+  };
+  EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("d")}, Revision{3})), Revision{4});
+  EXPECT_EQ(code_of(journal_->wait(*behind)), "conflict");
+  EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("f")})), Revision{6});
+  EXPECT_EQ(must(open_memory_journal(disk_)->load(thread("run:1"))).size(), 6U);
 }
 
 TEST_F(GroupCommit, damage_met_while_catching_up_stops_the_journal) {

@@ -116,24 +116,31 @@ Journal::Lock Journal::lock_quiet() {
 }
 
 Result<Position> Journal::catch_up() {
-  Lock lock = lock_quiet();
-  HOLDFAST_CHECK(settle(lock, fold_new_batches()));
+  Lock lock(mutex_);
+  const Position before = directory_.at();
+  Result<void> folded = fold_new_batches();
+  const bool moved = !folded.ok() || directory_.at() != before;
+  HOLDFAST_CHECK(settle(lock, std::move(folded), moved));
   const std::scoped_lock again(mutex_);
   return directory_.at();
 }
 
 Result<void> Journal::begin_again() {
-  Lock lock = lock_quiet();
-  return settle(lock, reload());
+  Lock lock(mutex_);
+  return settle(lock, reload(), true);
 }
 
 // Also after a failure: it may have come when batches were folded already, and a number that is
 // taken must never be written. A directory that met damage is of no more use.
-Result<void> Journal::settle(Lock& lock, Result<void> folded) {
+Result<void> Journal::settle(Lock& lock, Result<void> folded, bool moved) {
   if (!folded.ok() && is_damage(folded.error().code())) {
     stop({}, folded.error());
   }
-  assign_again({});
+  if (leading_) {
+    overtaken_ = overtaken_ || moved;
+  } else if (moved) {
+    assign_again({});
+  }
   release(lock);
   return folded;
 }
@@ -292,8 +299,9 @@ void Journal::lead(Lock& lock) {
   lock.unlock();
   auto written = log_->append(expected_head, build_body(batch));
   lock.lock();
+  const bool overtaken = std::exchange(overtaken_, false);
   if (written.ok()) {
-    finish_batch(batch, written.value());
+    finish_batch(batch, written.value(), overtaken);
   } else if (written.error().code() == ErrorCode::conflict) {
     auto seen = fold_new_batches();
     if (seen.ok()) {
@@ -311,10 +319,22 @@ void Journal::lead(Lock& lock) {
   quiet_.notify_all();
 }
 
-void Journal::finish_batch(const std::deque<Ticket>& batch, const LogHead& written) {
-  add_to_directory(batch, written);
+void Journal::finish_batch(const std::deque<Ticket>& batch, const LogHead& written,
+                           bool overtaken) {
+  if (!overtaken) {
+    add_to_directory(batch, written);
+  }
   for (const Ticket& ticket : batch) {
     finish(ticket, ticket->committed_at(written.position));
+  }
+  if (overtaken && !stopped_.has_value()) {
+    // The directory is no longer as it was when the numbers were given out: it takes in the batch
+    // as it would one of another process.
+    if (const Result<void> folded = fold_new_batches(); folded.ok()) {
+      assign_again({});
+    } else {
+      stop({}, folded.error());
+    }
   }
 }
 

@@ -142,7 +142,8 @@ class Journal {
   Result<SealReport> seal(const SealOptions& options = {});
   // Writes the directory, so that the next open reads only what comes after it.
   Result<void> save_directory();
-  // Takes in what other processes have appended; returns the newest position.
+  // Takes in what other processes have appended; returns the newest position. Never waits for a
+  // batch that is being written.
   Result<Position> catch_up();
 
   Result<JournalStat> stat();
@@ -160,8 +161,9 @@ class Journal {
   Result<void> begin_again();
 
   // Ends what has folded batches of other processes: the commits that wait are checked again,
-  // because their numbers may be taken. Gives the lock up.
-  Result<void> settle(Lock& lock, Result<void> folded);
+  // because their numbers may be taken; while a batch is being written, by whoever writes it. Gives
+  // the lock up.
+  Result<void> settle(Lock& lock, Result<void> folded, bool moved);
 
   // Numbers a commit and puts it in line.
   Result<void> stage(const Ticket& ticket);
@@ -181,7 +183,7 @@ class Journal {
   // Writes one batch for all who wait. Gives the lock up while writing.
   void lead(Lock& lock);
   std::deque<Ticket> take_batch();
-  void finish_batch(const std::deque<Ticket>& batch, const LogHead& written);
+  void finish_batch(const std::deque<Ticket>& batch, const LogHead& written, bool overtaken);
   // Its entries become durable.
   void add_to_directory(const std::deque<Ticket>& batch, const LogHead& written);
   // Whether sealed history has this batch.
@@ -213,6 +215,7 @@ class Journal {
   std::deque<Ticket> pending_;
   std::vector<Ticket> finished_;  // to be woken at the next release
   bool leading_ = false;          // somebody is writing a batch
+  bool overtaken_ = false;        // batches were folded meanwhile, perhaps that one among them
   bool ever_sealed_ = false;      // threads the directory does not know may have sealed entries
   std::uint64_t opened_from_batches_ = 0;
   std::optional<Error> stopped_;

@@ -14,6 +14,7 @@ Result<JournalRecovery> Journal::recover() {
   Result<JournalRecovery> ended =
       found.ok() ? end_recovery(found.value()) : Result<JournalRecovery>(found.error());
   leading_ = false;
+  overtaken_ = false;  // nothing has a number: a stopped journal takes no commits
   quiet_.notify_all();
   release(lock);
   return ended;
