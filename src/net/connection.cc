@@ -17,9 +17,14 @@ constexpr std::chrono::milliseconds kLinger{2'000};
 constexpr int kReadsInARow = 32;
 
 constexpr Refusal kTooSlow{408, "request_timeout", "the request did not arrive in time"};
-constexpr Refusal kNoAnswer{503, "answer_timeout", "there was no answer in time"};
-constexpr Refusal kFull{503, "busy", "there are too many connections"};
-constexpr Refusal kDraining{503, "unavailable", "the server is shutting down"};
+constexpr Refusal kNoAnswer{503, "answer_timeout", "there was no answer in time", WhatNext::retry};
+constexpr Refusal kUnknownOutcome{503, "answer_timeout",
+                                  "there was no answer in time, and the request may still be "
+                                  "carried out: look whether it was, or "
+                                  "repeat it under the same idempotency key",
+                                  WhatNext::in_doubt};
+constexpr Refusal kFull{503, "busy", "there are too many connections", WhatNext::retry};
+constexpr Refusal kDraining{503, "unavailable", "the server is shutting down", WhatNext::retry};
 
 }  // namespace
 
@@ -206,6 +211,7 @@ void Connection::deliver() {
   Request request = parser_->take_request();
   parser_.reset();
   bodyless_ = request.method == "HEAD";
+  changes_nothing_ = bodyless_ || request.method == "GET";
   request.peer = peer_;
   phase_ = Phase::answering;
   set_timer(reactor_.limits().answer);
@@ -368,8 +374,9 @@ void Connection::on_time() {
     case Phase::answering:
       leave();
       keep_alive_ = false;
+      send(changes_nothing_ ? problem(kNoAnswer)
+                            : problem(kUnknownOutcome, presence_->late_members()));
       presence_.reset();
-      send(problem(kNoAnswer));
       run();
       return;
     case Phase::streaming:

@@ -92,11 +92,12 @@ class Connection final : public Timed {
   bool readable_ = false;     // there may be something to read
   bool peer_closed_ = false;  // the peer will send nothing more
   bool send_blocked_ = false;
-  bool continued_ = false;  // 100 Continue was said
-  bool keep_alive_ = true;  // the next request may come
-  bool bodyless_ = false;   // the answer has no body: to HEAD, or by its status
-  bool chunked_ = false;    // of a stream
-  std::uint8_t minor_ = 1;  // of HTTP/1.minor, in the request
+  bool continued_ = false;        // 100 Continue was said
+  bool keep_alive_ = true;        // the next request may come
+  bool bodyless_ = false;         // the answer has no body: to HEAD, or by its status
+  bool changes_nothing_ = false;  // the request: a method that is safe to repeat
+  bool chunked_ = false;          // of a stream
+  std::uint8_t minor_ = 1;        // of HTTP/1.minor, in the request
 };
 
 }  // namespace holdfast::net

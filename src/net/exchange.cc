@@ -33,6 +33,16 @@ std::function<void()> Presence::leave() {
   return std::exchange(gone_, nullptr);
 }
 
+void Presence::add_late_member(Header member) {
+  const std::lock_guard lock(mutex_);
+  late_members_.push_back(std::move(member));
+}
+
+std::vector<Header> Presence::late_members() {
+  const std::lock_guard lock(mutex_);
+  return late_members_;
+}
+
 namespace {
 
 class ServerStream final : public Stream {
@@ -62,7 +72,9 @@ class ServerStream final : public Stream {
 
 ServerExchange::~ServerExchange() {
   if (!answered_.load()) {
-    reply(problem({500, "internal_error", "the request was dropped without an answer"}));
+    reply(problem(
+        {500, "internal_error", "the request was dropped without an answer", WhatNext::in_doubt},
+        address_.presence->late_members()));
   }
 }
 
@@ -82,6 +94,10 @@ void ServerExchange::when_gone(std::function<void()> gone) {
   if (address_.presence->listen(gone)) {
     address_.mailbox->post(Call{std::move(gone)});
   }
+}
+
+void ServerExchange::identify(std::string_view name, std::string_view value) {
+  address_.presence->add_late_member({std::string(name), std::string(value)});
 }
 
 }  // namespace holdfast::net

@@ -22,11 +22,16 @@ class Presence {
   // The peer went away: what is to be called, at most once; empty when nobody listens.
   [[nodiscard]] std::function<void()> leave();
 
+  // See Exchange::identify.
+  void add_late_member(Header member);
+  [[nodiscard]] std::vector<Header> late_members();
+
  private:
   enum class State : std::uint8_t { there, gone, settled };
   std::mutex mutex_;
   State state_ = State::there;
   std::function<void()> gone_;
+  std::vector<Header> late_members_;
 };
 
 // Where an answer goes to.
@@ -46,6 +51,7 @@ class ServerExchange final : public Exchange {
   void reply(Response response) override;
   std::shared_ptr<Stream> stream(Response head) override;
   void when_gone(std::function<void()> gone) override;
+  void identify(std::string_view name, std::string_view value) override;
 
  private:
   Request request_;

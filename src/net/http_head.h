@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/error.h"
 #include "net/http.h"
 
 namespace holdfast::net {
@@ -16,6 +17,7 @@ struct Refusal {
   int status = 400;
   std::string_view code;    // a name of holdfast/error_codes.h where one fits
   std::string_view detail;  // a constant
+  WhatNext next = WhatNext::permanent;
 };
 using Refused = std::optional<Refusal>;
 

@@ -208,6 +208,31 @@ TEST(HttpLimits, an_answer_that_does_not_come_is_given_up) {
   EXPECT_EQ(server.server->counters().requests, 1U);
 }
 
+TEST(HttpLimits, a_late_answer_leaves_the_outcome_open_unless_nothing_can_have_changed) {
+  Limits limits;
+  limits.answer = milliseconds(50);
+  Held held;
+  const TestServer server(hold_in(held), with(limits));
+  TestClient reader = server.client();
+  ASSERT_TRUE(reader.send(get("/")));
+  const ExchangePtr read = held.take();
+  const Answer retry = reader.receive();
+  EXPECT_NE(retry.body.find(R"("retry":true,"what_next":"retry")"), std::string::npos);
+  EXPECT_EQ(retry.header("Retry-After"), "1");
+
+  TestClient writer = server.client();
+  ASSERT_TRUE(writer.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"));
+  const ExchangePtr write = held.take();
+  ASSERT_NE(write, nullptr);
+  write->identify("run_id", "r1");
+  const Answer open = writer.receive();
+  EXPECT_EQ(open.status, 503);
+  EXPECT_NE(open.body.find(R"("retry":false,"what_next":"in_doubt","run_id":"r1")"),
+            std::string::npos)
+      << open.body;
+  EXPECT_EQ(open.header("Retry-After"), "");
+}
+
 TEST(HttpLimits, streams_are_not_cut_while_they_wait) {
   Limits limits;
   limits.answer = milliseconds(30);

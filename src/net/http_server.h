@@ -53,6 +53,9 @@ class Exchange {
   // block. Set it once; at once when it is gone. A peer that only stopped sending looks as if it
   // were gone; it still gets the answer that is given.
   virtual void when_gone(std::function<void()> gone) = 0;
+  // What the request was about, by which the peer can find out what became of it: a member of the
+  // problem that it gets when the answer is too late or never comes.
+  virtual void identify(std::string_view name, std::string_view value) = 0;
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
@@ -63,7 +66,8 @@ struct Limits {
   std::chrono::milliseconds idle{75'000};     // between requests: closed
   std::chrono::milliseconds receive{15'000};  // from the first byte of a request to its last: 408
   std::chrono::milliseconds send{30'000};     // no progress in sending: closed
-  // From the last byte of a request to its answer: 503. Streams are not cut.
+  // From the last byte of a request to its answer: 503, in doubt unless the method is GET or HEAD.
+  // Streams are not cut.
   std::chrono::milliseconds answer{120'000};
 };
 
@@ -85,13 +89,17 @@ struct Counters {
   std::uint64_t malformed = 0;  // that did not: malformed, too large, too slow
 };
 
+// invalid_argument when it has not the form of an address to listen at.
+Result<void> check_address(const std::string& address);
+
 // Called from threads of the server; must not block.
 using Handler = std::function<void(ExchangePtr exchange)>;
 
 class HttpServer {
  public:
-  // invalid_argument (an address, a certificate), permission_denied, already_exists (the address is
-  // in use), io_error; each names the address or file.
+  // invalid_argument (an address, a certificate), not_found (a certificate), permission_denied,
+  // already_exists (the address is in use), io_error. The fields say what it is about: address; or
+  // file and part, certificate or key.
   static Result<std::unique_ptr<HttpServer>> start(const Options& options, Handler handler);
   HttpServer() = default;
   HttpServer(const HttpServer&) = delete;

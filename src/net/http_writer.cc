@@ -14,8 +14,6 @@ namespace holdfast::net {
 
 namespace {
 
-constexpr int kUnavailable = 503;
-
 constexpr std::array<std::string_view, 4> kOwnHeaders{"content-length", "transfer-encoding",
                                                       "connection", "date"};
 
@@ -85,7 +83,8 @@ std::string response_head(const Response& response, AnswerForm form, std::string
   return out;
 }
 
-Response problem(const Refusal& refusal) {
+Response problem(const Refusal& refusal, const std::vector<Header>& more) {
+  const bool retry = refusal.next == WhatNext::retry;
   JsonWriter json;
   json.begin_object()
       .member("type", "about:blank")
@@ -93,13 +92,17 @@ Response problem(const Refusal& refusal) {
       .member("status", static_cast<std::int64_t>(refusal.status))
       .member("detail", refusal.detail)
       .member("code", refusal.code)
-      .member("retry", refusal.status == kUnavailable)
-      .end_object();
+      .member("retry", retry)
+      .member("what_next", to_string(refusal.next));
+  for (const Header& member : more) {
+    json.member(member.name, member.value);
+  }
+  json.end_object();
   Response response;
   response.status = refusal.status;
   response.content_type = "application/problem+json";
   response.body = std::move(json).take();
-  if (refusal.status == kUnavailable) {
+  if (retry) {
     response.headers.push_back({"Retry-After", "1"});
   }
   return response;

@@ -33,7 +33,8 @@ std::string response_head(const Response& response, AnswerForm form, std::string
 // 204 and 304 have no body, whatever the handler says.
 bool may_have_body(int status);
 
-Response problem(const Refusal& refusal);
+// `more`: further members, all of them texts.
+Response problem(const Refusal& refusal, const std::vector<Header>& more = {});
 
 // "Sun, 06 Nov 1994 08:49:37 GMT"
 std::string http_date(std::time_t time);

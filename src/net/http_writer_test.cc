@@ -43,7 +43,8 @@ TEST(HttpWriter, problems_are_those_of_rfc_9457) {
   EXPECT_EQ(response.status, 413);
   EXPECT_EQ(response.content_type, "application/problem+json");
   EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Content Too Large","status":413,)"
-                           R"("detail":"the \"body\"","code":"too_large","retry":false})");
+                           R"("detail":"the \"body\"","code":"too_large","retry":false,)"
+                           R"("what_next":"permanent"})");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "net/http_server.h"
 
 namespace holdfast::net {
 
@@ -20,6 +21,23 @@ namespace {
 
 constexpr int kSocketFlags = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 constexpr std::string_view kUnix = "unix:";
+
+std::string_view advice_on(int error) {
+  switch (error) {
+    case EADDRINUSE:
+      return "; stop the program that listens there, or choose another port";
+    case EACCES:
+    case EPERM:
+      return "; ports below 1024 need root, and a socket a folder that may be written";
+    case EADDRNOTAVAIL:
+      return "; give an address of this machine, or 0.0.0.0 for all of them";
+    case ENOENT:
+    case ENOTDIR:
+      return "; make the folder first";
+    default:
+      return "";
+  }
+}
 
 Error failure(const std::string& address, std::string_view what, int error) {
   ErrorCode code = ErrorCode::io_error;
@@ -30,12 +48,17 @@ Error failure(const std::string& address, std::string_view what, int error) {
   } else if (error == EADDRNOTAVAIL || error == ENOENT || error == ENOTDIR) {
     code = ErrorCode::invalid_argument;
   }
-  return Error(code, fmt::format("{}: cannot {}: {}", address, what, std::strerror(error)));
+  return Error(code, fmt::format("{}: cannot {}: {}{}", address, what, std::strerror(error),
+                                 advice_on(error)))
+      .with("address", address);
 }
 
 Error not_an_address(const std::string& address) {
   return Error(ErrorCode::invalid_argument,
-               fmt::format("{}: not an address: HOST:PORT, [IPV6]:PORT or unix:PATH", address));
+               fmt::format("{}: not an address; give HOST:PORT, [IPV6]:PORT or unix:PATH, for "
+                           "example 127.0.0.1:7717",
+                           address))
+      .with("address", address);
 }
 
 // The generic form that the socket calls take.
@@ -108,7 +131,10 @@ Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) 
   }
   if (!S_ISSOCK(file.st_mode)) {
     return Error(ErrorCode::already_exists,
-                 fmt::format("unix:{}: there is a file that is no socket", path));
+                 fmt::format("unix:{}: there is a file that is no socket; remove it, or choose "
+                             "another path",
+                             path))
+        .with("address", "unix:" + path);
   }
   if (somebody_listens(address)) {
     return failure("unix:" + path, "listen", EADDRINUSE);
@@ -120,6 +146,13 @@ Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) 
 }
 
 }  // namespace
+
+Result<void> check_address(const std::string& address) {
+  if (!address.starts_with(kUnix) && !split(address).has_value()) {
+    return not_an_address(address);
+  }
+  return {};
+}
 
 Result<Listener> Listener::open(const std::string& address) {
   if (address.starts_with(kUnix)) {
@@ -140,7 +173,10 @@ Result<Listener> Listener::open_tcp(const std::string& address) {
   if (const int error = ::getaddrinfo(parts->host.c_str(), parts->port.c_str(), &hints, &found);
       error != 0) {
     return Error(ErrorCode::invalid_argument,
-                 fmt::format("{}: {}", address, ::gai_strerror(error)));
+                 fmt::format("{}: the host is not known here ({}); give an address or a name of "
+                             "this machine",
+                             address, ::gai_strerror(error)))
+        .with("address", address);
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
   Listener listener;
@@ -170,7 +206,9 @@ Result<Listener> Listener::open_unix(const std::string& path) {
   sockaddr_un name{};
   if (path.empty() || path.size() >= sizeof name.sun_path || path.find('\0') != std::string::npos) {
     return Error(ErrorCode::invalid_argument,
-                 fmt::format("{}: a path has 1 to {} bytes", address, sizeof name.sun_path - 1));
+                 fmt::format("{}: the path of a socket has 1 to {} bytes", address,
+                             sizeof name.sun_path - 1))
+        .with("address", address);
   }
   name.sun_family = AF_UNIX;
   path.copy(&name.sun_path[0], path.size());

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
 namespace holdfast::net {
 
@@ -18,9 +20,28 @@ std::string reason() {
   return text.data();
 }
 
-Error unusable(std::string_view what, const std::string& file) {
-  return Error(ErrorCode::invalid_argument,
-               fmt::format("{} {} cannot be used: {}", what, file, reason()));
+Error about(Error error, const std::string& file, std::string_view part) {
+  return std::move(error).with("file", file).with("part", part);
+}
+
+Error unusable(const std::string& file, std::string_view part, std::string_view expected) {
+  return about(
+      Error(ErrorCode::invalid_argument,
+            fmt::format("{} cannot be used: {} is expected ({})", file, expected, reason())),
+      file, part);
+}
+
+// OpenSSL says little about files that it cannot open.
+Result<void> check_readable(const std::string& file, std::string_view part) {
+  if (::access(file.c_str(), R_OK) == 0) {
+    return {};
+  }
+  const bool missing = errno == ENOENT || errno == ENOTDIR;
+  return about(Error(missing ? ErrorCode::not_found : ErrorCode::permission_denied,
+                     fmt::format("{} {}", file,
+                                 missing ? "does not exist; give a PEM file"
+                                         : "cannot be read by the user the server runs as")),
+               file, part);
 }
 
 // A key with a passphrase is refused: nobody is there to be asked.
@@ -30,6 +51,8 @@ int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*
 
 Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& certificate_file,
                                                        const std::string& key_file) {
+  HOLDFAST_CHECK(check_readable(certificate_file, "certificate"));
+  HOLDFAST_CHECK(check_readable(key_file, "key"));
   ERR_clear_error();
   SSL_CTX* const context = SSL_CTX_new(TLS_server_method());
   if (context == nullptr) {
@@ -45,11 +68,13 @@ Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& certif
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_default_passwd_cb(context, no_passphrase);
   if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1) {
-    return unusable("the certificate", certificate_file);
+    return unusable(certificate_file, "certificate", "a certificate chain in PEM form");
   }
-  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      SSL_CTX_check_private_key(context) != 1) {
-    return unusable("the key", key_file);
+  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return unusable(key_file, "key", "a private key in PEM form, without a passphrase");
+  }
+  if (SSL_CTX_check_private_key(context) != 1) {
+    return unusable(key_file, "key", "the key of the certificate " + certificate_file);
   }
   return owner;
 }
