@@ -44,10 +44,11 @@ Result<std::string> Api::try_once(const ApiCall& call, const std::stop_token& st
   }
   constexpr int kTooMany = 429;
   constexpr int kUnavailable = 503;
-  // Whoever answers 503 may have begun; 429 was refused before.
-  again = outcome.status == kTooMany || (outcome.status == kUnavailable && call.repeatable);
   least = retry_after(outcome).value_or(milliseconds(0));
-  return error_of_answer(outcome);
+  Error error = error_of_answer(outcome);
+  again = (outcome.status == kTooMany || outcome.status == kUnavailable) &&
+          (error.what_next() == WhatNext::retry || call.repeatable);
+  return error;
 }
 
 Result<std::string> Api::call_once(const ApiCall& call, const std::stop_token& stop) {

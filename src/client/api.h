@@ -1,9 +1,9 @@
 // Api: calls of the HTTP API (docs/http-api.md) with our own errors, repeated while that can help.
 //
-// Repeated are calls of which nothing was sent (the server is being restarted) and answers that say
-// "later" (429, 503); calls that may have been carried out only when they are safe to repeat. In
-// between it waits a random time, longer from one to the next, and no less than the server asks
-// for.
+// Repeated are calls of which nothing was sent (the server is being restarted) and calls that were
+// refused for now (429, 503) when the answer says that nothing was done; calls that may have been
+// carried out only when they are safe to repeat. In between it waits a random time, longer from one
+// to the next, and no less than the server asks for.
 #pragma once
 
 #include <chrono>

@@ -150,6 +150,41 @@ TEST(ApiClient, what_may_have_been_carried_out_is_repeated_only_when_that_is_saf
 
   Answers busy({problem("503 Service Unavailable", R"({"code":"busy"})"), http_text("{}")});
   EXPECT_FALSE(busy.api().call(post(false)).ok()) << "it may have begun";
+
+  Answers late({problem("503 Service Unavailable",
+                        R"({"code":"answer_timeout","retry":false,"what_next":"in_doubt"})"),
+                http_text("{}")});
+  const auto open = late.api().call(post(false));
+  ASSERT_FALSE(open.ok());
+  EXPECT_EQ(late.seen.size(), 1U);
+  EXPECT_EQ(open.error().what_next(), WhatNext::in_doubt);
+
+  Answers refused(
+      {problem("503 Service Unavailable", R"({"code":"busy","retry":true,"what_next":"retry"})"),
+       http_text("{}")});
+  EXPECT_TRUE(refused.api().call(post(false)).ok()) << "it says that nothing was done";
+}
+
+TEST(ApiClient, what_to_do_next_is_what_the_answer_says) {
+  const auto next = [](std::string_view json, int status) {
+    return error_of_problem(json, status).what_next();
+  };
+  for (const WhatNext said :
+       {WhatNext::permanent, WhatNext::retry, WhatNext::refresh, WhatNext::in_doubt}) {
+    const std::string document = R"({"code":"unavailable","detail":"d","what_next":")" +
+                                 std::string(to_string(said)) + "\"}";
+    EXPECT_EQ(next(document, 503), said);
+  }
+  EXPECT_EQ(next(R"({"code":"busy","detail":"d","retry":false})", 503), WhatNext::in_doubt);
+  EXPECT_EQ(next(R"({"code":"busy","detail":"d","retry":true})", 503), WhatNext::retry);
+  EXPECT_EQ(next(R"({"code":"busy","detail":"d"})", 503), WhatNext::in_doubt);
+  EXPECT_EQ(next(R"({"code":"io_error","detail":"d","retry":false})", 500), WhatNext::in_doubt);
+  HttpOutcome page;
+  page.status = 503;
+  page.body = "<html></html>";
+  EXPECT_EQ(error_of_answer(page).what_next(), WhatNext::in_doubt) << "a proxy may say so";
+  page.status = 429;
+  EXPECT_EQ(error_of_answer(page).what_next(), WhatNext::retry);
 }
 
 TEST(ApiClient, nothing_was_sent_is_repeated_until_patience_is_over) {

@@ -55,14 +55,32 @@ std::string text_of(std::string_view slice) {
   return json_string_value(slice).value_or(std::string(slice));
 }
 
+std::optional<WhatNext> what_next_of(std::string_view text) {
+  for (const WhatNext next :
+       {WhatNext::permanent, WhatNext::retry, WhatNext::refresh, WhatNext::in_doubt}) {
+    if (to_string(next) == text) {
+      return next;
+    }
+  }
+  return std::nullopt;
+}
+
+// Of an answer that does not say it. Only who says that nothing was done can be believed: a proxy
+// answers 503 also for a request that it has passed on.
+WhatNext cautious(WhatNext usual, int status) {
+  constexpr int kFirstOfServer = 500;
+  return usual == WhatNext::retry && status >= kFirstOfServer ? WhatNext::in_doubt : usual;
+}
+
 Error without_problem(int status, std::string_view body) {
   constexpr std::size_t kShown = 200;
   std::string said(body.substr(0, kShown));
   std::replace_if(
       said.begin(), said.end(), [](char c) { return c < ' '; }, ' ');
-  return Error{code_of(status),
-               fmt::format("the server answered {}{}{}", status, said.empty() ? "" : ": ", said)}
-      .with("status", static_cast<std::uint64_t>(status));
+  Error error{code_of(status),
+              fmt::format("the server answered {}{}{}", status, said.empty() ? "" : ": ", said)};
+  const WhatNext next = cautious(error.what_next(), status);
+  return std::move(error).with("status", static_cast<std::uint64_t>(status)).with(next);
 }
 
 }  // namespace
@@ -71,7 +89,8 @@ Error error_of_problem(std::string_view json, int status) {
   std::optional<ErrorCode> code;
   std::string title;
   std::string detail;
-  bool retry = false;
+  std::optional<bool> retry;
+  std::optional<WhatNext> next;
   std::vector<std::pair<std::string_view, std::string>> fields;
   JsonSlicer slicer(json.starts_with('{') ? json : "");
   while (const auto member = slicer.next()) {
@@ -87,6 +106,8 @@ Error error_of_problem(std::string_view json, int status) {
       title = text_of(value);
     } else if (name == "retry") {
       retry = value == "true";
+    } else if (name == "what_next") {
+      next = what_next_of(text_of(value));
     } else if (name == "status") {
       status = status != 0 ? status : static_cast<int>(parse_decimal(value).value_or(0));
     } else if (name != "type") {
@@ -102,10 +123,13 @@ Error error_of_problem(std::string_view json, int status) {
   for (const auto& [name, value] : fields) {
     static_cast<void>(std::move(error).with(name, value));
   }
-  if (retry && error.what_next() == WhatNext::permanent) {
-    static_cast<void>(std::move(error).with(WhatNext::retry));
+  if (!next.has_value()) {
+    next = retry == true ? WhatNext::retry
+           : retry == false && error.what_next() == WhatNext::retry
+               ? WhatNext::in_doubt
+               : cautious(error.what_next(), status);
   }
-  return error;
+  return std::move(error).with(*next);
 }
 
 Error error_of_answer(const HttpOutcome& answer) {
