@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "engine/turn.h"
 #include "view/snapshot.h"
 
 namespace holdfast {
@@ -122,6 +123,13 @@ Result<std::unique_ptr<Inspector::Past>> Inspector::read_state(const At& at) {
   HOLDFAST_TRY(const std::size_t entries, past->state.read_up_to(when.position));
   static_cast<void>(entries);
   return past;
+}
+
+Result<void> Inspector::ask(const std::function<Result<void>(Turn&)>& question) {
+  HOLDFAST_TRY(const auto past, read_state({}));
+  GroupFacts unwritten;
+  Turn turn(past->state, past->definitions, past->moment.now, unwritten);
+  return question(turn);
 }
 
 Result<StoreStatus> Inspector::status(const At& at) {

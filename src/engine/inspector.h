@@ -3,6 +3,7 @@
 // only to be read.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@
 #include "view/timeline.h"
 
 namespace holdfast {
+
+class Turn;
 
 struct KnownWorkflow {
   std::string workflow;
@@ -47,6 +50,9 @@ class Inspector {
   // The whole store.
   Result<StoreStatus> status(const At& at = {});
   Result<Diagnosis> doctor(const At& at = {});
+
+  // A question that only reads, about the state as it is stored: the loop is not asked.
+  Result<void> ask(const std::function<Result<void>(Turn&)>& question);
 
   // What workflows new runs follow; every definition a workflow ever had, newest first.
   Result<std::vector<KnownWorkflow>> workflows();

@@ -152,9 +152,8 @@ void Loop::keep_watching() {
 }
 
 std::optional<Error> Loop::failure() {
-  Lock lock(mutex_);
-  idle_.wait(lock, [this] { return !deciding_; });
-  return core_.stopped();
+  const std::scoped_lock lock(mutex_);
+  return failure_;
 }
 
 void Loop::submit(Request request) {
@@ -255,6 +254,9 @@ void Loop::decide(Lock& lock) {
   failure_ = core_.stopped();
   recoveries_ = recoveries;
   note_away();
+  if (!writing_ && !core_.can_write()) {
+    write_pending_since_.reset();
+  }
   if (tokens != nullptr) {
     tokens_ = std::move(tokens);
   }
@@ -292,15 +294,20 @@ void Loop::decide(Lock& lock) {
 
 void Loop::write(Lock& lock) {
   writing_ = true;
-  write_began_ = std::chrono::steady_clock::now();
   const Core::Write what = core_.begin_write();
+  const Instant began = std::chrono::steady_clock::now();
+  write_pending_since_ = write_pending_since_.value_or(began);
   lock.unlock();
   Result<Committed> outcome = journal_->commit_at(what.expected_head, std::move(*what.commit));
   lock.lock();
-  const auto taken = std::chrono::steady_clock::now() - write_began_;
+  const auto taken = std::chrono::steady_clock::now() - began;
   write_us_ = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(taken).count());
   writing_ = false;
+  // A store that stays locked is tried again.
+  if (outcome.ok() || outcome.error().code() != ErrorCode::busy) {
+    write_pending_since_.reset();
+  }
   written_.emplace(std::move(outcome));
 }
 
@@ -511,6 +518,7 @@ void Loop::close() {
     core_.decide(clock_.now());
     checkpoint_ = core_.take_checkpoint();
     core_.stop(Error{ErrorCode::engine_stopped, "it was closed"});
+    failure_ = core_.stopped();
     closing_ = true;
     closed_ = true;
     const auto effects = core_.take_effects();

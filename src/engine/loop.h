@@ -59,8 +59,8 @@ struct LoopHealth {
   State state = State::ready;
   std::optional<Error> why;            // it is not ready; names the store and its host
   std::chrono::milliseconds since{0};  // how long the store has been away
-  // How long the write that is under way has taken, if one is.
-  std::optional<std::chrono::milliseconds> write_pending;
+  // For how long the store has not taken a write that is waiting; 0 when none is.
+  std::chrono::milliseconds write_pending{0};
 };
 
 struct LoopOptions {
@@ -213,7 +213,8 @@ class Loop {
   std::optional<Result<Committed>> written_;
   std::uint64_t write_us_ = 0;  // what that took
   using Instant = std::chrono::steady_clock::time_point;
-  Instant write_began_;
+  // Since when no write has ended that the store answered, while one was tried.
+  std::optional<Instant> write_pending_since_;
   std::optional<StoreAway> away_;  // of the core
   Instant away_since_;
   std::optional<Result<JournalRecovery>> recovered_;  // for the core

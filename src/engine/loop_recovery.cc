@@ -22,8 +22,8 @@ std::chrono::milliseconds ms_since(std::chrono::steady_clock::time_point begin) 
 LoopHealth Loop::health() {
   const std::scoped_lock lock(mutex_);
   LoopHealth health;
-  if (writing_) {
-    health.write_pending = ms_since(write_began_);
+  if (write_pending_since_.has_value()) {
+    health.write_pending = ms_since(*write_pending_since_);
   }
   if (failure_.has_value()) {
     health.state = LoopHealth::State::stopped;
