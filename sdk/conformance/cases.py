@@ -58,6 +58,7 @@ def outcomes_of_steps(world):
     agent.work(plans)
     again, never = world.start("again"), world.start("never")
     check(world.completed(again) == {"n": 2}, "the second attempt counts")
+    agent.wait("called", count=2, run_id=again)
     calls = agent.all("called", run_id=again)
     check([one["attempt"] for one in calls] == [1, 2], "a retry is a second attempt")
     check(len({one["runnable_key"] for one in calls}) == 2, "each attempt has its own name")
@@ -65,6 +66,7 @@ def outcomes_of_steps(world):
     ended = world.outcome(never)
     check((ended["status"], ended["error"]["code"], ended["error"]["message"]) ==
           ("failed", "broken", "it broke"), f"a step that failed for good: {ended}")
+    agent.wait("reported", run_id=never)
     check(len(agent.all("called", run_id=never)) == 1, "a failure for good is not tried again")
 
 

@@ -346,8 +346,9 @@ class Agent:
         what = command["do"]
         if what == "work":
             self.worker = Worker(self.connection, command)
-            self.thread = threading.Thread(target=self.worker.run)
-            self.thread.start()
+            thread = threading.Thread(target=self.worker.run)
+            thread.start()
+            self.thread = thread  # main() ends with it: only now, because it is alive
         elif what == "release":
             self.worker.gates[command["handler"]].set()
         elif what == "stop":
