@@ -140,9 +140,9 @@ class DocumentTest(cli.CliTest):
                 if re.fullmatch(re.sub(r"{\w+}", "[^/]+", operation.path), real)}
 
     def test_what_the_document_refuses_the_server_refuses_too(self):
-        """Each member of each request with each type that it must not have. null is another way to
-        leave an optional member out."""
-        wrong = [True, -1, 1.5, "", "x", [], [1], {}]
+        """Each member of each request with each type that it must not have. Only a member that may
+        be any JSON value may be null."""
+        wrong = [None, True, -1, 1.5, "", "x", [], [1], {}]
         tried = 0
         client = self.running().client()
         client.token = client.good("POST", "/v1/tokens", {"name": "a", "role": "admin"})["token"]

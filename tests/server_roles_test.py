@@ -200,7 +200,7 @@ class TokensTest(RolesTest):
         self.refused(403, "permission_denied", limited.get("/v1/runs", query={"workflow": "b"}))
         self.refused(403, "permission_denied", limited.post("/v1/runs/bulk", {
             "action": "cancel", "filter": {"workflow": "b"}}))
-        done = limited.good("POST", "/v1/runs/bulk", {"action": "cancel"})["runs"]
+        done = limited.good("POST", "/v1/runs/bulk", {"action": "cancel", "all": True})["runs"]
         self.assertNotIn(runs["b"], [one["run_id"] for one in done])
         self.assertFalse(self.owner.good("GET", f"/v1/runs/{runs['b']}")["terminal"])
         self.assertEqual(limited.get("/v1/workflows/a").status, 200)

@@ -41,6 +41,11 @@ Result<std::string> workflow_of(const FilterBody& body, const Caller& caller) {
 
 }  // namespace
 
+bool FilterBody::empty() const {
+  return workflow.empty() && statuses.empty() && since.empty() && until.empty() &&
+         attributes.empty();
+}
+
 Result<RunFilter> filter_of(const FilterBody& body, const Caller& caller, TimeMs now) {
   RunFilter filter;
   HOLDFAST_TRY(filter.workflow, workflow_of(body, caller));
@@ -49,6 +54,10 @@ Result<RunFilter> filter_of(const FilterBody& body, const Caller& caller, TimeMs
   }
   if (!body.until.empty()) {
     HOLDFAST_TRY(filter.started_before, time_of("until", body.until, now));
+  }
+  if (body.attributes.view() == "{}") {
+    return Error{ErrorCode::invalid_argument, "attributes must name at least one attribute"}.with(
+        "field", "attributes");
   }
   HOLDFAST_CHECK(filter.ask_for(body.statuses, body.attributes.view()));
   return filter;

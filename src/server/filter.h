@@ -7,15 +7,19 @@
 #include "base/fields.h"
 #include "engine/run_list.h"
 #include "server/caller.h"
+#include "server/strict_body.h"
 
 namespace holdfast {
 
 struct FilterBody {
-  std::string workflow;
-  std::vector<std::string> statuses;
-  std::string since;
-  std::string until;
-  Payload attributes;  // an object
+  GivenText workflow;
+  GivenNames statuses;
+  GivenText since;
+  GivenText until;
+  GivenObject attributes;
+
+  // It restricts nothing.
+  [[nodiscard]] bool empty() const;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {

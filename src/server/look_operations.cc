@@ -55,7 +55,7 @@ Result<Payload> attributes_of(const std::vector<std::string>& given) {
 Result<RunListQuery> list_query(Call& call) {
   FilterBody filter;
   filter.workflow = call.query.text("workflow");
-  filter.statuses = call.query.list("status");
+  filter.statuses = GivenNames(call.query.list("status"));
   filter.since = call.query.text("since");
   filter.until = call.query.text("until");
   HOLDFAST_TRY(filter.attributes, attributes_of(call.query.list("attribute")));

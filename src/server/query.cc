@@ -17,6 +17,11 @@ Result<Query> Query::parse(std::string_view query) {
   if (!members.has_value()) {
     return bad_member("query", "the query of the URL is not well formed");
   }
+  for (const net::Header& member : *members) {
+    if (member.value.empty()) {
+      return bad_member(member.name, "query parameter " + member.name + " has no value");
+    }
+  }
   return Query(*std::move(members));
 }
 
@@ -32,6 +37,7 @@ std::string Query::text(std::string_view name) {
 
 std::vector<std::string> Query::list(std::string_view name) {
   known_.emplace(name);
+  lists_.emplace(name);
   std::vector<std::string> values;
   for (const net::Header& member : members_) {
     if (member.name == name) {
@@ -67,9 +73,13 @@ Result<std::optional<std::uint64_t>> Query::number(std::string_view name, std::u
 }
 
 Result<void> Query::finish() const {
+  std::set<std::string_view> seen;
   for (const net::Header& member : members_) {
     if (!known_.contains(member.name)) {
-      return bad_member(member.name, "there is no query parameter " + member.name);
+      return bad_member(member.name, "unknown query parameter " + member.name);
+    }
+    if (!seen.insert(member.name).second && !lists_.contains(member.name)) {
+      return bad_member(member.name, "query parameter " + member.name + " is given twice");
     }
   }
   return {};

@@ -1,5 +1,5 @@
-// Query: the members of a URL's query. What nobody asked about is an error, so that a misspelt
-// filter is not silently left out.
+// Query: the parameters of a URL. A parameter that is unknown, has no value or is given twice where
+// one value counts is an error, so that no filter is silently left out.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace holdfast {
 
 class Query {
  public:
-  // invalid_argument when it is not well formed.
+  // invalid_argument when it is not well formed, or a parameter has no value.
   static Result<Query> parse(std::string_view query);
 
   // Empty when it is not there. Each makes the name known.
@@ -25,7 +25,8 @@ class Query {
   Result<bool> flag(std::string_view name);
   // invalid_argument unless it is a number of at most `most`.
   Result<std::optional<std::uint64_t>> number(std::string_view name, std::uint64_t most);
-  // invalid_argument names a member that was not asked for.
+  // invalid_argument names a parameter that was not asked for, or was given twice where one value
+  // counts.
   Result<void> finish() const;
 
  private:
@@ -34,6 +35,7 @@ class Query {
   std::vector<net::Header> members_;
   // How an answer is to look may be said everywhere.
   std::set<std::string, std::less<>> known_{"width", "colour"};
+  std::set<std::string, std::less<>> lists_;  // of the known ones
 };
 
 }  // namespace holdfast

@@ -1,6 +1,7 @@
 // Runs: how they are started, and what came of them.
 #include <algorithm>
 
+#include "net/http_text.h"
 #include "server/call.h"
 #include "server/operations.h"
 #include "server/problem.h"
@@ -15,12 +16,12 @@ constexpr std::size_t kMostStarts = 1000;
 
 struct StartBody {
   std::string workflow;
-  Payload input;
-  std::string run_id;
-  std::string idempotency_key;
-  std::string queue;
-  std::string trigger;
-  Payload search_attributes;
+  GivenObject input;
+  GivenText run_id;
+  GivenText idempotency_key;
+  GivenText queue;
+  GivenText trigger;
+  GivenObject search_attributes;
   std::string actor;
   std::string comment;
 
@@ -267,16 +268,24 @@ Result<std::optional<std::chrono::milliseconds>> wait_of(Call& call) {
   return std::optional(std::chrono::milliseconds(static_cast<std::int64_t>(*wait)));
 }
 
+// The header counts as the member; both must agree. An empty one is not taken for none: then every
+// repetition would start another run.
 Result<StartBody> start_body(const Call& call) {
   HOLDFAST_TRY(StartBody body, read_body<StartBody>(call));
-  const std::string_view key = call.request().header("Idempotency-Key");
-  if (!key.empty()) {
-    if (!body.idempotency_key.empty() && body.idempotency_key != key) {
+  for (const net::Header& header : call.request().headers) {
+    if (!net::same_ignoring_case(header.name, "Idempotency-Key")) {
+      continue;
+    }
+    if (header.value.empty() ||
+        (!body.idempotency_key.empty() && body.idempotency_key != header.value)) {
       return Error{ErrorCode::invalid_argument,
-                   "the header Idempotency-Key and the member idempotency_key differ"}
+                   header.value.empty()
+                       ? "the header Idempotency-Key is empty"
+                       : "two idempotency keys: the header Idempotency-Key, or the header and the "
+                         "member idempotency_key, differ"}
           .with("field", "idempotency_key");
     }
-    body.idempotency_key = key;
+    body.idempotency_key = header.value;
   }
   return body;
 }

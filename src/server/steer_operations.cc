@@ -27,7 +27,7 @@ struct CancelBody {
   BodyMode mode = BodyMode::as_defined;
   std::string actor;
   std::string comment;
-  std::string idempotency_key;
+  GivenText idempotency_key;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -40,10 +40,10 @@ struct CancelBody {
 
 struct SignalBody {
   std::string event;
-  Payload data;
-  std::string correlation;
+  GivenObject data;
+  GivenText correlation;
   std::string actor;
-  std::string idempotency_key;
+  GivenText idempotency_key;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -56,11 +56,11 @@ struct SignalBody {
 };
 
 struct ResolveBody {
-  std::string step;
+  GivenText step;
   std::string actor;
   std::string comment;
-  Payload metadata;
-  std::string idempotency_key;
+  GivenObject metadata;
+  GivenText idempotency_key;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -73,10 +73,10 @@ struct ResolveBody {
 };
 
 struct ReplayBody {
-  std::string from_step;
-  Payload input;
+  GivenText from_step;
+  GivenObject input;
   bool allow_irreversible = false;
-  std::string run_id;
+  GivenText run_id;
   std::string actor;
   std::string comment;
 
@@ -92,8 +92,8 @@ struct ReplayBody {
 };
 
 struct AttributesBody {
-  Payload changes;
-  std::string idempotency_key;
+  GivenObject changes;
+  GivenText idempotency_key;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -287,18 +287,20 @@ namespace {
 struct BulkBody {
   BulkAction action = BulkAction::cancel;
   FilterBody filter;
+  bool all = false;
   bool dry_run = false;
   std::uint64_t limit = 100;
   BodyMode mode = BodyMode::as_defined;
   bool allow_irreversible = false;
   std::string actor;
   std::string comment;
-  std::string key = "retry";
+  GivenText key = "retry";
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     v.required("action", self.action);
     v.optional("filter", self.filter);
+    v.optional("all", self.all);
     v.optional("dry_run", self.dry_run);
     v.optional("limit", self.limit);
     v.optional("mode", self.mode);
@@ -308,6 +310,25 @@ struct BulkBody {
     v.optional("key", self.key);
   }
 };
+
+// A filter that restricts nothing must be meant.
+Result<void> check_bulk(const BulkBody& body) {
+  const auto bad = [](std::string_view field, const std::string& message) {
+    return Error{ErrorCode::invalid_argument, message}.with("field", field);
+  };
+  if (body.limit == 0 || body.limit > 1000) {
+    return bad("limit", "limit is a number from 1 to 1000");
+  }
+  if (body.filter.empty() && !body.all) {
+    return bad("filter",
+               "an empty filter selects every run: name workflow, statuses, since, until or "
+               "attributes in filter, or say \"all\": true");
+  }
+  if (!body.filter.empty() && body.all) {
+    return bad("all", "all and filter exclude each other");
+  }
+  return {};
+}
 
 bool can_be(BulkAction action, const RunRow& row) {
   return action == BulkAction::cancel ? !row.terminal
@@ -399,11 +420,10 @@ void bulk_runs(const CallPtr& call) {
   if (!parsed.ok()) {
     return call->fail(parsed.error());
   }
-  const auto body = std::make_shared<const BulkBody>(std::move(parsed).value());
-  if (body->limit == 0 || body->limit > 1000) {
-    return call->fail(Error{ErrorCode::invalid_argument, "limit is a number from 1 to 1000"}.with(
-        "field", "limit"));
+  if (const Result<void> checked = check_bulk(parsed.value()); !checked.ok()) {
+    return call->fail(checked.error());
   }
+  const auto body = std::make_shared<const BulkBody>(std::move(parsed).value());
   read(call, [call, body]() -> Result<void> {
     HOLDFAST_TRY(Selected found, select(*call, *body));
     const auto selected = std::make_shared<const Selected>(std::move(found));

@@ -88,8 +88,8 @@ Result<std::string> approvals_text(Service& service, const Caller& caller,
 struct TokenBody {
   std::string name;
   Role role = Role::viewer;
-  std::vector<std::string> queues;
-  std::vector<std::string> workflows;
+  GivenNames queues;
+  GivenNames workflows;
   std::optional<TimeMs> expires_at;
 
   template <typename Self, typename Visitor>

@@ -34,6 +34,29 @@ Result<void> check_inside(std::string_view slice, const std::string& path,
 
 }  // namespace
 
+bool read_value(std::string_view slice, GivenText& value) {
+  return read_value(slice, static_cast<std::string&>(value)) && !value.empty();
+}
+
+bool read_value(std::string_view slice, GivenNames& value) {
+  if (!slice.starts_with('[')) {
+    return false;
+  }
+  JsonSlicer items(slice);
+  while (const auto item = items.next()) {
+    GivenText name;
+    if (!read_value(item->value, name)) {
+      return false;
+    }
+    value.push_back(std::move(name));
+  }
+  return items.valid() && !value.empty();
+}
+
+bool read_value(std::string_view slice, GivenObject& value) {
+  return slice.starts_with('{') && read_value(slice, static_cast<Payload&>(value));
+}
+
 Result<void> KnownMembers::check(std::string_view object, const std::string& path,
                                  Look look) const {
   JsonSlicer slicer(object);
@@ -55,6 +78,11 @@ Result<void> KnownMembers::check(std::string_view object, const std::string& pat
       return Error{ErrorCode::invalid_argument, twice + " is there twice"}.with("field", twice);
     }
     seen[place] = true;
+    if (member->value == "null" && !known->any_json) {
+      const std::string named = inside(path, member->name);
+      return Error{ErrorCode::invalid_argument, named + " must not be null; leave it out"}.with(
+          "field", named);
+    }
     if (known->inside != nullptr) {
       HOLDFAST_CHECK(check_inside(member->value, inside(path, member->name), known->inside, look));
     }
@@ -73,7 +101,7 @@ Error as_argument(const Error& error, const std::string& path) {
   }
   const bool missing = error.code() == ErrorCode::missing_fields;
   return Error{ErrorCode::invalid_argument,
-               (missing ? "this is missing: " : "this has another type: ") + fields}
+               missing ? "missing: " + fields : "wrong type or empty value: " + fields}
       .with("field", fields);
 }
 

@@ -1,6 +1,6 @@
-// Bodies as they must be: a member that nobody knows is an error wherever it stands, because a
-// misspelt filter must not be taken for none. What is wrong is named with its place:
-// reports[3].token.
+// Request bodies, read strictly: an unknown member, a wrong type and null are errors wherever they
+// are, because a filter that is misspelt or malformed must not be taken for "everything". The error
+// names the member with its path: reports[3].token.
 #pragma once
 
 #include <string>
@@ -11,6 +11,31 @@
 #include "base/json_slice.h"
 
 namespace holdfast {
+
+// Types of members that may be left out, but must say something when they are given.
+
+// A text that is not empty.
+struct GivenText : std::string {
+  using std::string::string;
+  using std::string::operator=;
+};
+bool read_value(std::string_view slice, GivenText& value);
+
+// At least one name, none of them empty.
+struct GivenNames : std::vector<std::string> {
+  GivenNames() = default;
+  explicit GivenNames(std::vector<std::string> names) : vector(std::move(names)) {}
+};
+bool read_value(std::string_view slice, GivenNames& value);
+
+// A JSON object. Payload takes any JSON value, and null for "not given".
+struct GivenObject : Payload {
+  GivenObject& operator=(const Payload& value) {
+    Payload::operator=(value);
+    return *this;
+  }
+};
+bool read_value(std::string_view slice, GivenObject& value);
 
 // What is known of the members of a struct: their names, and how those are looked at that are
 // structs themselves.
@@ -35,6 +60,7 @@ class KnownMembers {
   struct Member {
     std::string_view name;
     Check inside = nullptr;
+    bool any_json = false;  // also null
   };
 
   template <typename T>
@@ -73,7 +99,7 @@ void KnownMembers::add(std::string_view name, const T& /*value*/) {
       members_.push_back({name});
     }
   } else {
-    members_.push_back({name});
+    members_.push_back({name, nullptr, std::same_as<T, Payload>});
   }
 }
 

@@ -123,8 +123,48 @@ TEST(StrictBody, an_unknown_member_counts_more_than_a_missing_one) {
   EXPECT_EQ(place(R"({"leaf":{"tokne":"t"}})"), "leaf.tokne");
 }
 
-TEST(StrictBody, null_stands_for_what_is_not_there) {
-  EXPECT_EQ(place(R"({"name":"n","leaf":null,"branches":null})"), "nothing wrong");
+TEST(StrictBody, null_is_not_taken_for_a_member_that_is_left_out) {
+  EXPECT_EQ(place(R"({"name":"n","leaf":null})"), "leaf");
+  EXPECT_EQ(place(R"({"name":"n","branches":[{"spare":null}]})"), "branches[0].spare");
+  EXPECT_EQ(place(R"({"name":"n","leaf":{"token":"t","count":null}})"), "leaf.count");
+  EXPECT_EQ(place(R"({"name":"n","queues":null})"), "queues");
+  EXPECT_EQ(place(R"({"name":"n","input":null})"), "nothing wrong") << "any JSON value";
+}
+
+struct Given {
+  GivenText key;
+  GivenNames names;
+  GivenObject attributes;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("key", self.key);
+    v.optional("names", self.names);
+    v.optional("attributes", self.attributes);
+  }
+};
+
+TEST(StrictBody, what_is_given_must_say_something) {
+  const Given given =
+      must(read_object<Given>(R"({"key":"k","names":["a","b"],"attributes":{"x":null}})"));
+  EXPECT_EQ(given.key, "k");
+  EXPECT_EQ(given.names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(given.attributes.view(), R"({"x":null})");
+  EXPECT_TRUE(must(read_object<Given>("{}")).names.empty());
+  const auto refused = [](std::string_view text) {
+    const auto read = read_object<Given>(text);
+    EXPECT_EQ(code_of(read), "invalid_argument") << text;
+    return read.ok() ? "" : std::string(read.error().field("field"));
+  };
+  for (const std::string_view value : {R"("")", "7", "null", "[]"}) {
+    EXPECT_EQ(refused(R"({"key":)" + std::string(value) + "}"), "key");
+  }
+  for (const std::string_view value : {"[]", R"([""])", R"("a")", "[7]", "[null]", "{}", "null"}) {
+    EXPECT_EQ(refused(R"({"names":)" + std::string(value) + "}"), "names");
+  }
+  for (const std::string_view value : {R"("a=b")", "[]", "null", "true", "7"}) {
+    EXPECT_EQ(refused(R"({"attributes":)" + std::string(value) + "}"), "attributes");
+  }
 }
 
 }  // namespace

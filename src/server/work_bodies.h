@@ -6,6 +6,7 @@
 
 #include "base/fields.h"
 #include "dispatch/ids.h"
+#include "server/strict_body.h"
 #include "server/worker_list.h"
 
 namespace holdfast {
@@ -128,10 +129,10 @@ struct ChildBody {
   ClaimShown parent;
   std::string workflow;
   std::string key;
-  Payload input;
-  std::string queue;
-  std::string trigger;
-  Payload metadata;
+  GivenObject input;
+  GivenText queue;
+  GivenText trigger;
+  GivenObject metadata;
   bool cancel_with_parent = false;
 
   template <typename Self, typename Visitor>

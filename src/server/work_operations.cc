@@ -371,7 +371,7 @@ void start_child_run(const CallPtr& call) {
   command.child_key = body.key;
   command.queue = body.queue;
   command.trigger = body.trigger;
-  command.input = body.input.empty() ? Payload::trusted("{}") : body.input;
+  command.input = body.input.empty() ? Payload::trusted("{}") : Payload(body.input);
   command.metadata = body.metadata;
   command.on_parent_close = body.cancel_with_parent ? ParentClose::cancel : ParentClose::detach;
   ask<Started>(

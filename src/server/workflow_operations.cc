@@ -48,10 +48,10 @@ struct ScheduleBody {
 };
 
 struct TriggerBody {
-  Payload input;
+  GivenObject input;
   std::string actor;
   std::string comment;
-  std::string idempotency_key;
+  GivenText idempotency_key;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {

@@ -91,9 +91,13 @@ Result<void> RunFilter::ask_for(std::span<const std::string> wanted_statuses,
   if (wanted.empty()) {
     return {};
   }
-  JsonSlicer slicer(wanted);
+  JsonSlicer slicer(wanted.starts_with('{') ? wanted : "");
   while (const auto member = slicer.next()) {
     attributes[std::string(member->name)] = canonical_json(member->value);
+  }
+  if (!slicer.valid()) {
+    return Error{ErrorCode::invalid_argument, "attributes must be a JSON object"}.with(
+        "field", "attributes");
   }
   return {};
 }
