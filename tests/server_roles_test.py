@@ -219,6 +219,41 @@ class TokensTest(RolesTest):
         self.refused(403, "permission_denied", several.get("/v1/runs"))
         self.assertEqual(several.get("/v1/runs", query={"workflow": "a"}).status, 200)
 
+    def test_limited_token_cannot_define_children_outside_its_workflows(self):
+        self.register("a", "b", "c")
+        limited = self.client("operator", workflows=["a", "c"])
+
+        def with_child(child, name="a", **step):
+            return {"workflow": name, "steps": [
+                {"name": "first", "log": "hello"},
+                {"name": "second", "after": "first", "child": child, **step}]}
+        outside = [with_child("b"), with_child({"workflow": "b", "detached": True}),
+                   with_child("b", for_each={"items": "list"}), with_child("unknown"),
+                   with_child("b", name="c")]
+        for definition in outside:
+            for query in ({}, {"dry_run": "true"}):
+                with self.subTest(definition=definition, query=query):
+                    answer = limited.post("/v1/workflows", definition, query=query)
+                    self.refused(403, "permission_denied", answer)
+                    self.assertIn(answer.json()["workflow"], ("b", "unknown"))
+                    self.assertEqual(answer.json()["step"], "second")
+        text = b"workflow: a\nsteps:\n  - {name: evil, child: b}\n"
+        answer = limited.post("/v1/workflows", text, headers={"Content-Type": "application/yaml"})
+        self.refused(403, "permission_denied", answer)
+        # What was registered before is still what runs follow.
+        run = limited.good("POST", "/v1/runs", {"workflow": "a"})["run_id"]
+        self.assertEqual(limited.good("GET", f"/v1/runs/{run}")["status"], "running")
+        self.assertEqual(self.owner.good("GET", "/v1/runs", query={"workflow": "b"})["runs"], [])
+        self.assertEqual(limited.post("/v1/workflows", with_child("c")).status, 201)
+        # The owner may join them, and the token may then start what the owner has joined.
+        self.owner.good("POST", "/v1/workflows", with_child("b"))
+        limited.good("POST", "/v1/runs", {"workflow": "a"})
+        children = {"query": {"workflow": "b"}}
+        server.wait_until(lambda: self.owner.good("GET", "/v1/runs", **children)["runs"],
+                          "the child")
+        # And it may not change the part of others.
+        self.refused(403, "permission_denied", limited.post("/v1/workflows", with_child("a", "b")))
+
     def test_events_of_other_workflows_do_not_come(self):
         self.register("a", "b")
         limited = self.client("viewer", workflows=["a"])

@@ -36,6 +36,22 @@ Result<void> check_type(const net::Request& request) {
       .with("field", "Content-Type");
 }
 
+// A run of the workflow starts the children that its definition names, whoever started the run. So
+// whoever may start only some workflows may name only those.
+Result<void> check_children(const Caller& caller, const Definition& definition) {
+  for (const Step& step : definition.steps()) {
+    if (step.spec.child.has_value() && !caller.may_see(step.spec.child->workflow.view())) {
+      const std::string child = step.spec.child->workflow.str();
+      return Error{ErrorCode::permission_denied, "step " + step.name.str() + " starts workflow " +
+                                                     child + ", and the token " + caller.name +
+                                                     " is limited to other workflows"}
+          .with("workflow", child)
+          .with("step", step.name.view());
+    }
+  }
+  return {};
+}
+
 struct ScheduleBody {
   std::string actor;
   std::string comment;
@@ -176,6 +192,7 @@ void register_workflow(const CallPtr& call) {
   read(call, [call, dry_run = dry_run.value()]() -> Result<void> {
     HOLDFAST_TRY(const auto definition, load_workflow(call->request().body, "definition"));
     HOLDFAST_CHECK(check_workflow(call->caller, definition->workflow().view()));
+    HOLDFAST_CHECK(check_children(call->caller, *definition));
     if (dry_run) {
       call->answer_json(registered_text(*definition, false, true));
       return {};
