@@ -15,8 +15,8 @@ Result<StartedRun> Engine::Impl::begin(Question<Started> question) {
 
 Result<StartedRun> Engine::Impl::start(std::string_view workflow, std::string_view input,
                                        const StartOptions& options) {
-  HOLDFAST_TRY(auto question, questions_.start(workflow, input, options));
-  return begin(std::move(question));
+  HOLDFAST_TRY(auto start, questions_.start(workflow, input, options));
+  return begin(std::move(start.question));
 }
 
 Result<void> Engine::Impl::cancel(const RunId& run, const CancelOptions& options) {
@@ -36,8 +36,8 @@ Result<void> Engine::Impl::signal(const RunId& run, std::string_view event,
 }
 
 Result<StartedRun> Engine::Impl::replay(const RunId& run, const ReplayOptions& options) {
-  HOLDFAST_TRY(auto question, questions_.replay(run, options));
-  return begin(std::move(question));
+  HOLDFAST_TRY(auto replay, questions_.replay(run, options));
+  return begin(std::move(replay.question));
 }
 
 Result<StartedRun> Engine::Impl::continue_as_new(const RunId& run, std::string_view input,

@@ -65,8 +65,8 @@ Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) 
 
 std::string RunQuestions::new_key() { return to_string(make_uuid(clock_.now(), random_)); }
 
-Result<Question<Started>> RunQuestions::start(std::string_view workflow, std::string_view input,
-                                              const StartOptions& options, const Payload& trace) {
+Result<RunQuestions::Start> RunQuestions::start(std::string_view workflow, std::string_view input,
+                                                const StartOptions& options, const Payload& trace) {
   StartRun command;
   HOLDFAST_TRY(command.input, object_of("input", input));
   if (!options.search_attributes.empty()) {
@@ -95,17 +95,18 @@ Result<Question<Started>> RunQuestions::start(std::string_view workflow, std::st
     command.run_id = RunId{make_uuid(clock_.now(), random_)};
     origin = IdOrigin::fresh;
   }
-  return Question<Started>([command, origin, by_key,
-                            name = std::string(workflow)](Turn& turn) mutable -> Result<Started> {
-    HOLDFAST_TRY(command.definition, current_definition(turn, name));
-    if (by_key) {
-      HOLDFAST_TRY(const auto known, find_by_key(turn, command));
-      if (known.has_value()) {
-        return *known;
-      }
-    }
-    return start_run(turn, command, origin);
-  });
+  return Start{command.run_id,
+               [command, origin, by_key,
+                name = std::string(workflow)](Turn& turn) mutable -> Result<Started> {
+                 HOLDFAST_TRY(command.definition, current_definition(turn, name));
+                 if (by_key) {
+                   HOLDFAST_TRY(const auto known, find_by_key(turn, command));
+                   if (known.has_value()) {
+                     return *known;
+                   }
+                 }
+                 return start_run(turn, command, origin);
+               }};
 }
 
 Question<Done> RunQuestions::cancel(const RunId& run, const CancelOptions& options) {
@@ -153,7 +154,7 @@ Result<Question<Done>> RunQuestions::signal(const RunId& run, std::string_view e
   });
 }
 
-Result<Question<Started>> RunQuestions::replay(const RunId& run, const ReplayOptions& options) {
+Result<RunQuestions::Start> RunQuestions::replay(const RunId& run, const ReplayOptions& options) {
   ReplayRun command;
   command.from_step = options.from_step;
   command.allow_irreversible = options.allow_irreversible;
@@ -169,11 +170,11 @@ Result<Question<Started>> RunQuestions::replay(const RunId& run, const ReplayOpt
     HOLDFAST_TRY(command.run_id, parse_run_id(options.run_id));
     origin = IdOrigin::given;
   }
-  return Question<Started>([run, command, origin](Turn& turn) -> Result<Started> {
-    HOLDFAST_TRY(const RunProjection* source, known_run(turn, run));
-    HOLDFAST_TRY(const StartRun start, plan_replay(*source, command));
-    return start_run(turn, start, origin);
-  });
+  return Start{command.run_id, [run, command, origin](Turn& turn) -> Result<Started> {
+                 HOLDFAST_TRY(const RunProjection* source, known_run(turn, run));
+                 HOLDFAST_TRY(const StartRun start, plan_replay(*source, command));
+                 return start_run(turn, start, origin);
+               }};
 }
 
 Result<Question<Done>> RunQuestions::continue_as_new(const RunId& run, std::string_view input,

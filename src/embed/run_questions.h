@@ -25,14 +25,18 @@ class RunQuestions {
 
   // The refusals are those of the same members of Engine (holdfast/engine.h). trace: the W3C
   // trace context of whoever starts it, an object; empty: none.
-  Result<Question<Started>> start(std::string_view workflow, std::string_view input,
-                                  const StartOptions& options, const Payload& trace = {});
+  struct Start {
+    RunId run_id;  // of the run if it is started now
+    Question<Started> question;
+  };
+  Result<Start> start(std::string_view workflow, std::string_view input,
+                      const StartOptions& options, const Payload& trace = {});
   Question<Done> cancel(const RunId& run, const CancelOptions& options);
   Result<Question<Done>> resolve(const RunId& run, ManualAction action,
                                  const DecisionOptions& options);
   Result<Question<Done>> signal(const RunId& run, std::string_view event, std::string_view payload,
                                 const SignalOptions& options);
-  Result<Question<Started>> replay(const RunId& run, const ReplayOptions& options);
+  Result<Start> replay(const RunId& run, const ReplayOptions& options);
   Result<Question<Done>> continue_as_new(const RunId& run, std::string_view input,
                                          std::string_view key);
   Result<Question<Done>> set_search_attributes(const RunId& run, std::string_view changes,

@@ -279,7 +279,7 @@ TEST(HttpServer, malformed_requests_are_answered_and_the_connection_ends) {
   EXPECT_EQ(answer.header("connection"), "close");
   EXPECT_EQ(answer.body, R"({"type":"about:blank","title":"Bad Request","status":400,)"
                          R"("detail":"a header has no valid name","code":"invalid_argument",)"
-                         R"("retry":false})");
+                         R"("retry":false,"what_next":"permanent"})");
   EXPECT_TRUE(client.ends());
   EXPECT_EQ(client.unread(), "");
   EXPECT_EQ(server.server->counters().requests, 0U);

@@ -60,16 +60,20 @@ Result<Style> Call::style() {
   return style;
 }
 
-void Call::note(int status) {
+void Call::note(int status, const std::string& why) {
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
   service.metrics.answered(route.id, status, taken.count());
   const LogLevel level = status >= 500 ? LogLevel::warning : LogLevel::debug;
   if (service.log.tells(level)) {
-    service.log.tell(level, "request",
-                     {{"operation", std::string(route.id)},
-                      {"status", std::to_string(status)},
-                      {"caller", caller.name},
-                      {"ms", std::to_string(static_cast<std::int64_t>(taken.count() * 1000))}});
+    ServerLog::Fields fields{
+        {"operation", std::string(route.id)},
+        {"status", std::to_string(status)},
+        {"caller", caller.name},
+        {"ms", std::to_string(static_cast<std::int64_t>(taken.count() * 1000))}};
+    if (!why.empty()) {
+      fields.emplace_back("why", why);
+    }
+    service.log.tell(level, "request", fields);
   }
 }
 
@@ -96,7 +100,26 @@ void Call::answer_text(std::string text) {
   answer(std::move(response));
 }
 
-void Call::fail(const Error& error) { answer(problem_response(error)); }
+void Call::fail(const Error& error) {
+  Error told = error;
+  if (error.what_next() == WhatNext::in_doubt) {
+    if (route.method == "GET") {
+      // What only reads leaves nothing in doubt.
+      static_cast<void>(std::move(told).with(WhatNext::retry));
+    }
+    for (const auto& [name, value] : identity_) {
+      static_cast<void>(std::move(told).with(name, value));
+    }
+  }
+  net::Response response = problem_response(told);
+  note(response.status, error.text());
+  exchange->reply(std::move(response));
+}
+
+void Call::identify(std::string_view name, std::string_view value) {
+  identity_.emplace_back(name, value);
+  exchange->identify(name, value);
+}
 
 Result<JsonText> json_body(const Call& call) {
   const net::Request& request = call.request();

@@ -44,11 +44,15 @@ class Call {
   void answer_json(std::string_view json, int status = 200);
   void answer_text(std::string text);
   void fail(const Error& error);
-  // As it is counted, of answers that somebody else gives.
-  void note(int status);
+  // By what the caller can find out what became of the request, if that stays open. Before it is
+  // handed to another thread.
+  void identify(std::string_view name, std::string_view value);
+  // Counts and logs an answer that is given elsewhere. why: of a failure, for the log.
+  void note(int status, const std::string& why = {});
 
  private:
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::vector<std::pair<std::string, std::string>> identity_;
 };
 using CallPtr = std::shared_ptr<Call>;
 

@@ -39,6 +39,59 @@ TEST(Problem, says_what_and_where_and_whether_to_try_again) {
   EXPECT_EQ(document(Error{ErrorCode::busy, "later"}).find("retry")->boolean(), true);
 }
 
+TEST(Problem, retry_is_true_only_when_nothing_was_done) {
+  for (const ErrorInfo& info : error_table()) {
+    for (const WhatNext next :
+         {WhatNext::permanent, WhatNext::retry, WhatNext::refresh, WhatNext::in_doubt}) {
+      const Error error = Error{info.code, "why"}.with(next);
+      const Json problem = document(error);
+      const net::Response response = problem_response(error);
+      const std::string told = text(problem, "what_next");
+      EXPECT_EQ(problem.find("retry")->boolean(), told == "retry") << info.name;
+      EXPECT_TRUE(header(response, "Retry-After").empty() || told == "retry") << info.name;
+      EXPECT_EQ(next == WhatNext::in_doubt, told == "in_doubt") << info.name;
+    }
+  }
+  EXPECT_EQ(text(document(Error{ErrorCode::io_error, "x"}), "what_next"), "in_doubt");
+  EXPECT_EQ(text(document(Error{ErrorCode::disk_full, "x"}), "what_next"), "in_doubt");
+}
+
+TEST(Problem, a_stopped_engine_has_done_nothing_and_another_server_may_do_it) {
+  for (const ErrorCode code : {ErrorCode::engine_stopped, ErrorCode::log_stopped}) {
+    const net::Response response = problem_response(Error{code, "sqlite:/secret"});
+    const Json problem = must(Json::parse(response.body));
+    EXPECT_EQ(response.status, 503);
+    EXPECT_EQ(text(problem, "code"), "unavailable");
+    EXPECT_EQ(problem.find("retry")->boolean(), true);
+    EXPECT_EQ(header(response, "Retry-After"), "1");
+  }
+}
+
+TEST(Problem, failures_of_the_store_do_not_say_where_it_is) {
+  for (const ErrorInfo& info : error_table()) {
+    if (info.http_status < 500) {
+      continue;
+    }
+    const Error error = Error{info.code, "host db1, user carl, /var/lib/x.db"}
+                            .with("path", "/var/lib/x.db")
+                            .with("run_id", "r1")
+                            .in("postgres://carl@db1/x");
+    const std::string body = problem_response(error).body;
+    for (const std::string_view secret : {"db1", "carl", "/var/lib"}) {
+      EXPECT_EQ(body.find(secret), std::string::npos) << body;
+    }
+    EXPECT_NE(body.find(R"("run_id":"r1")"), std::string::npos) << body;
+  }
+  const Error meant = Error{ErrorCode::busy, "inside"}.with("detail", "too many reads");
+  EXPECT_EQ(text(document(meant), "detail"), "too many reads");
+}
+
+TEST(Problem, says_when_to_come_again) {
+  const Error error = Error{ErrorCode::rate_limited, "slow down"}.with("retry_after_s", 17);
+  EXPECT_EQ(header(problem_response(error), "Retry-After"), "17");
+  EXPECT_FALSE(document(error).find("retry_after_s").has_value());
+}
+
 TEST(Problem, fields_cannot_stand_for_what_the_document_says_itself) {
   const Json problem = document(Error{ErrorCode::invalid_argument, "no"}
                                     .with("status", "200")
@@ -49,7 +102,7 @@ TEST(Problem, fields_cannot_stand_for_what_the_document_says_itself) {
   EXPECT_EQ(text(problem, "code"), "invalid_argument");
   EXPECT_EQ(problem.find("retry")->boolean(), false);
   EXPECT_EQ(text(problem, "field"), "name");
-  EXPECT_EQ(problem.size(), 7U);
+  EXPECT_EQ(problem.size(), 8U);
 }
 
 TEST(Problem, faults_come_as_a_list_and_all_else_as_text) {

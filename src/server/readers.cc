@@ -13,8 +13,9 @@ Readers::~Readers() { stop(); }
 Result<void> Readers::run(std::function<void()> work) {
   const std::scoped_lock lock(mutex_);
   if (stopping_ || waiting_.size() >= max_waiting_) {
-    return Error{ErrorCode::busy,
-                 stopping_ ? "the server is stopping" : "too many others are looking at the store"};
+    const std::string_view why =
+        stopping_ ? "the server is stopping; try again" : "too many reads are waiting; try again";
+    return Error{ErrorCode::busy, std::string(why)}.with("detail", why);
   }
   waiting_.push_back(std::move(work));
   changed_.notify_one();

@@ -70,8 +70,8 @@ Payload trace_of(const net::Request& request) {
   return std::move(json).take_text();
 }
 
-Result<Question<Started>> question_of(const Call& call, const StartBody& body,
-                                      const Payload& trace) {
+Result<RunQuestions::Start> start_of(const Call& call, const StartBody& body,
+                                     const Payload& trace) {
   HOLDFAST_CHECK(check_workflow(call.caller, body.workflow));
   StartOptions options;
   options.run_id = body.run_id;
@@ -110,7 +110,9 @@ void write_outcome(JsonWriter& json, const RunProjection& run) {
   }
 }
 
-// Somebody waits for the end of a run, and is told what there is when the time is over.
+// A caller waits for the end of a run, and gets what there is when the time is over. The loop only
+// tells of the end: what is stored is read, so that no answer waits for a disk that takes no
+// writes.
 class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
  public:
   // `existed` is part of the answer to a start.
@@ -118,6 +120,11 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
       : call_(std::move(call)), run_(run), existed_(existed) {}
 
   void begin(std::chrono::milliseconds patience) {
+    if (patience.count() == 0) {
+      answer_stored();
+      return;
+    }
+    wait(patience);
     // Signs up before it looks, so that no end is missed.
     service().loop.submit_later(
         {.command = std::make_shared<Ask<bool>>(
@@ -132,9 +139,7 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
                }
                return false;
              },
-             [self = shared_from_this(), patience](const Result<bool>& live) {
-               self->looked(live, patience);
-             }),
+             [self = shared_from_this()](const Result<bool>& live) { self->looked(live); }),
          .other = [self = shared_from_this()](Core& core) {
            self->ticket_ = core.run_waits().add(
                self->run_, [self](const std::optional<RunEnd>& end) { self->told(end); });
@@ -144,13 +149,20 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
  private:
   Service& service() { return call_->service; }
 
-  void looked(const Result<bool>& live, std::chrono::milliseconds patience) {
+  void looked(const Result<bool>& live) {
     if (!live.ok()) {
-      leave([&] { call_->fail(live.error()); });
-    } else if (!live.value() || patience.count() == 0) {
+      leave([&] { fail(live.error()); });
+    } else if (!live.value()) {
       leave([&] { answer_stored(); });
+    }
+  }
+
+  // A run that was started is not a failed start.
+  void fail(const Error& error) {
+    if (existed_.has_value()) {
+      call_->answer_json(started_text(Started{run_, *existed_}), *existed_ ? 200 : 201);
     } else {
-      wait(patience);
+      call_->fail(error);
     }
   }
 
@@ -222,19 +234,34 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
   }
 
   void answer_stored() {
-    read(call_, [self = shared_from_this()]() -> Result<void> {
-      Journal& journal = self->service().loop.journal();
-      HOLDFAST_TRY(const auto entries, journal.load(run_thread(self->run_)));
-      RunProjection run(self->run_);
-      for (const Entry& entry : entries) {
-        run.fold(entry);
+    const Result<void> taken = service().readers.run([self = shared_from_this()] {
+      if (const Result<void> read = self->read_and_answer(); !read.ok()) {
+        self->fail(read.error());
       }
-      JsonWriter json;
-      self->begin_answer(json);
-      write_outcome(json, run);
-      self->finish_answer(std::move(json));
-      return {};
     });
+    if (!taken.ok()) {
+      fail(taken.error());
+    }
+  }
+
+  Result<void> read_and_answer() {
+    Journal& journal = service().loop.journal();
+    // Another server may have started it.
+    HOLDFAST_CHECK(journal.catch_up());
+    HOLDFAST_TRY(const auto entries, journal.load(run_thread(run_)));
+    if (entries.empty()) {
+      return Error{ErrorCode::run_not_found, "there is no run " + to_string(run_)}.with(
+          "run_id", to_string(run_));
+    }
+    RunProjection run(run_);
+    for (const Entry& entry : entries) {
+      run.fold(entry);
+    }
+    JsonWriter json;
+    begin_answer(json);
+    write_outcome(json, run);
+    finish_answer(std::move(json));
+    return {};
   }
 
   void begin_answer(JsonWriter& json) {
@@ -295,13 +322,17 @@ Result<StartBody> start_body(const Call& call) {
 void start_run(const CallPtr& call) {
   const auto wait = wait_of(*call);
   const auto body = wait.ok() ? start_body(*call) : Result<StartBody>(wait.error());
-  auto question = body.ok() ? question_of(*call, body.value(), trace_of(call->request()))
-                            : Result<Question<Started>>(body.error());
-  if (!question.ok()) {
-    return call->fail(question.error());
+  auto start = body.ok() ? start_of(*call, body.value(), trace_of(call->request()))
+                         : Result<RunQuestions::Start>(body.error());
+  if (!start.ok()) {
+    return call->fail(start.error());
+  }
+  call->identify("run_id", to_string(start.value().run_id));
+  if (!body.value().idempotency_key.empty()) {
+    call->identify("idempotency_key", body.value().idempotency_key);
   }
   ask<Started>(
-      call, std::move(question).value(), [call, wait = wait.value()](const Started& started) {
+      call, std::move(start.value().question), [call, wait = wait.value()](const Started& started) {
         if (wait.has_value()) {
           std::make_shared<OutcomeWait>(call, started.run_id, started.existed)->begin(*wait);
         } else {
@@ -321,7 +352,7 @@ void start_runs(const CallPtr& call) {
                                                                                        "runs"));
   }
   using StartAnswers = std::vector<Result<Started>>;
-  auto questions = std::make_shared<std::vector<Result<Question<Started>>>>();
+  auto starts = std::make_shared<std::vector<Result<RunQuestions::Start>>>();
   const Payload trace = trace_of(call->request());
   for (const Payload& start : body.value().runs) {
     const auto parsed =
@@ -330,17 +361,17 @@ void start_runs(const CallPtr& call) {
             : Result<StartBody>(
                   Error{ErrorCode::invalid_argument, "a start must be a JSON object"}.with("field",
                                                                                            "runs"));
-    questions->push_back(parsed.ok() ? question_of(*call, parsed.value(), trace)
-                                     : Result<Question<Started>>(parsed.error()));
+    starts->push_back(parsed.ok() ? start_of(*call, parsed.value(), trace)
+                                  : Result<RunQuestions::Start>(parsed.error()));
   }
   ask<StartAnswers>(
       call,
-      [questions](Turn& turn) -> Result<StartAnswers> {
+      [starts](Turn& turn) -> Result<StartAnswers> {
         StartAnswers answers;
-        for (const auto& question : *questions) {
+        for (const auto& start : *starts) {
           const Turn::Mark mark = turn.mark();
           Result<Started> started =
-              question.ok() ? question.value()(turn) : Result<Started>(question.error());
+              start.ok() ? start.value().question(turn) : Result<Started>(start.error());
           if (!started.ok()) {
             turn.roll_back_to(mark);
           }

@@ -50,7 +50,8 @@ Result<void> check_not_draining(const Service& service, const Route& route) {
   const bool looks = route.method == "GET" || route.id == "report_work" ||
                      route.id == "heartbeat_work" || route.id == "claim_work";
   if (service.draining && !looks) {
-    return Error{ErrorCode::unavailable, "the server is being stopped; try again in a moment"};
+    constexpr std::string_view kWhy = "the server is being stopped; try again in a moment";
+    return Error{ErrorCode::unavailable, std::string(kWhy)}.with("detail", kWhy);
   }
   return {};
 }

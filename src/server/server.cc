@@ -48,6 +48,11 @@ std::string process_name() {
   return fmt::format("{}-{}", known ? host.data() : "host", getpid());
 }
 
+// Callers may know what a store is, not where.
+std::string kind_of(std::string_view url) {
+  return url.starts_with("postgres") ? "postgres" : std::string(url.substr(0, url.find(':')));
+}
+
 // Tells those who count and those who listen.
 class Watcher final : public CommitObserver {
  public:
@@ -227,7 +232,7 @@ class RunningServer final : public Server {
         .waiters = {},
         .events = EventFeed(loop_->journal(), log_),
         .version = options_.version,
-        .store = options_.shown_store,
+        .store = kind_of(options_.store),
         .started_at = clock_.now(),
     });
     service_->events.reached(stat.head);

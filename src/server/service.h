@@ -37,7 +37,7 @@ struct Service {
   Waiters waiters;
   EventFeed events;
   std::string version;
-  std::string store;  // without its secrets
+  std::string store;  // its kind: sqlite, postgres. Where it is, is not for callers
   TimeMs started_at;
   std::atomic<bool> draining = false;
   std::function<net::Counters()> http = nullptr;  // of the connections

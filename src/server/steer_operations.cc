@@ -116,6 +116,10 @@ struct Nothing {
   static void visit(Self& /*self*/, Visitor& /*v*/) {}
 };
 
+std::string plain_steered(const RunId& run, const std::string& did) {
+  return fmt::format("run {} {}\n", to_string(run), did);
+}
+
 // The question, and in the same turn what the run does then.
 void steer(const CallPtr& call, const RunId& run, std::string did, const Question<Done>& question) {
   struct Steered {
@@ -127,25 +131,28 @@ void steer(const CallPtr& call, const RunId& run, std::string did, const Questio
     return call->fail(wanted.error());
   }
   const Style style = wanted.value();
+  call->identify("run_id", to_string(run));
   const Question<Steered> both = [run, question](Turn& turn) -> Result<Steered> {
     HOLDFAST_CHECK(question(turn));
     HOLDFAST_TRY(Explanation why, explain_in_turn(turn, run));
     return Steered{std::move(why), turn.state().position()};
   };
-  ask<Steered>(
-      call, guarded(*call, run, both),
-      [call, run, style, did = std::move(did)](const Steered& steered) {
-        if (call->form() == Form::json) {
-          return call->answer_json(to_json(steered.why).view());
-        }
-        read(call, [call, run, style, did, steered]() -> Result<void> {
-          Answers answers(call->service.loop.journal(), call->service.clock, Form::text, style);
-          HOLDFAST_TRY(std::string text,
-                       show_steered(answers, run, did, steered.before, steered.why, style));
-          call->answer_text(std::move(text));
-          return {};
-        });
-      });
+  ask<Steered>(call, guarded(*call, run, both),
+               [call, run, style, did = std::move(did)](const Steered& steered) {
+                 if (call->form() == Form::json) {
+                   return call->answer_json(to_json(steered.why).view());
+                 }
+                 const auto show = [call, run, style, did, steered] {
+                   Answers answers(call->service.loop.journal(), call->service.clock, Form::text,
+                                   style);
+                   auto text = show_steered(answers, run, did, steered.before, steered.why, style);
+                   call->answer_text(text.ok() ? std::move(text).value() : plain_steered(run, did));
+                 };
+                 // It is done, also when it cannot be shown.
+                 if (!call->service.readers.run(show).ok()) {
+                   call->answer_text(plain_steered(run, did));
+                 }
+               });
 }
 
 void steer(const CallPtr& call, const RunId& run, std::string did,
@@ -228,11 +235,12 @@ void replay_run(const CallPtr& call) {
   }
   const ReplayOptions options = replay_of(*call, body.value());
   with_run(call, [call, options](const RunId& run) {
-    auto question = call->service.questions.replay(run, options);
-    if (!question.ok()) {
-      return call->fail(question.error());
+    auto replay = call->service.questions.replay(run, options);
+    if (!replay.ok()) {
+      return call->fail(replay.error());
     }
-    ask<Started>(call, guarded(*call, run, std::move(question).value()),
+    call->identify("run_id", to_string(replay.value().run_id));
+    ask<Started>(call, guarded(*call, run, std::move(replay.value().question)),
                  [call](const Started& started) {
                    call->answer_json(started_text(started), started.existed ? 200 : 201);
                  });
@@ -385,8 +393,8 @@ Result<std::optional<RunId>> do_one(Service& service, const Call& call, const Bu
   options.run_id = to_string(derive_run_id({"bulk_retry", to_string(run), body.key}));
   options.actor = call.caller.actor(body.actor);
   options.comment = body.comment;
-  HOLDFAST_TRY(const auto question, service.questions.replay(run, options));
-  HOLDFAST_TRY(const Started started, question(turn));
+  HOLDFAST_TRY(const auto replay, service.questions.replay(run, options));
+  HOLDFAST_TRY(const Started started, replay.question(turn));
   return std::optional(started.run_id);
 }
 

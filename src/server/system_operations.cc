@@ -167,7 +167,8 @@ void begin_stream(const CallPtr& call, const Listening& wanted) {
 
 void stream(const CallPtr& call, const Listening& wanted) {
   if (call->service.draining) {
-    return call->fail(Error{ErrorCode::unavailable, "the server is being stopped"});
+    constexpr std::string_view kWhy = "the server is being stopped";
+    return call->fail(Error{ErrorCode::unavailable, std::string(kWhy)}.with("detail", kWhy));
   }
   if (wanted.after.position <= call->service.events.head()) {
     return begin_stream(call, wanted);

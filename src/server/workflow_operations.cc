@@ -298,9 +298,11 @@ void trigger_schedule(const CallPtr& call) {
   if (!start.ok()) {
     return call->fail(start.error());
   }
+  call->identify("run_id", to_string(start.value().run_id));
   ask<Started>(
       call,
-      [workflow, trigger, start = std::move(start).value()](Turn& turn) -> Result<Started> {
+      [workflow, trigger,
+       start = std::move(start.value().question)](Turn& turn) -> Result<Started> {
         HOLDFAST_CHECK(find_schedule(turn, workflow, trigger));
         return start(turn);
       },
