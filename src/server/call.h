@@ -74,6 +74,10 @@ bool has_plain_query(const CallPtr& call);
 // Asks the loop; a refusal is the answer of the call.
 template <typename T>
 void ask(const CallPtr& call, Question<T> question, std::function<void(T)> then);
+// As ask, of a question that only reads. When the loop waits for the disk, a reader answers it from
+// what is stored.
+template <typename T>
+void ask_or_read(const CallPtr& call, Question<T> question, std::function<void(T)> then);
 // Lets a reader do it; an error is the answer of the call.
 void read(const CallPtr& call, std::function<Result<void>()> work);
 // The answer is what a reader finds in the journal, in the form the caller wants.

@@ -231,6 +231,7 @@ class RunningServer final : public Server {
         .polls = {},
         .waiters = {},
         .events = EventFeed(loop_->journal(), log_),
+        .gauges = {},
         .version = options_.version,
         .store = kind_of(options_.store),
         .started_at = clock_.now(),

@@ -11,6 +11,7 @@
 #include "server/alarm.h"
 #include "server/caller.h"
 #include "server/event_feed.h"
+#include "server/gauges.h"
 #include "server/metrics.h"
 #include "server/polls.h"
 #include "server/readers.h"
@@ -36,6 +37,7 @@ struct Service {
   Polls polls;
   Waiters waiters;
   EventFeed events;
+  LastGauges gauges;
   std::string version;
   std::string store;  // its kind: sqlite, postgres. Where it is, is not for callers
   TimeMs started_at;

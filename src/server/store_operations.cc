@@ -23,7 +23,7 @@ void answer_queues(const CallPtr& call, const std::string& only) {
   if (!has_plain_query(call)) {
     return;
   }
-  ask<std::vector<QueueView>>(
+  ask_or_read<std::vector<QueueView>>(
       call,
       [only](Turn& turn) -> Result<std::vector<QueueView>> { return queue_views(turn, only); },
       [call, only](const std::vector<QueueView>& queues) {
@@ -125,7 +125,7 @@ void list_workers(const CallPtr& call) {
   if (!has_plain_query(call)) {
     return;
   }
-  ask<std::vector<LeaseView>>(
+  ask_or_read<std::vector<LeaseView>>(
       call, [](Turn& turn) -> Result<std::vector<LeaseView>> { return lease_views(turn); },
       [call](const std::vector<LeaseView>& leases) {
         const TimeMs now = call->service.clock.now();
@@ -137,7 +137,7 @@ void list_approvals(const CallPtr& call) {
   if (!has_plain_query(call)) {
     return;
   }
-  ask<std::vector<OpenWait>>(
+  ask_or_read<std::vector<OpenWait>>(
       call,
       [](Turn& turn) -> Result<std::vector<OpenWait>> {
         std::vector<OpenWait> waits;

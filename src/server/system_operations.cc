@@ -1,9 +1,11 @@
 // The server itself: how it is, what it counts, what it tells as it happens.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include "server/call.h"
 #include "server/openapi.h"
 #include "server/operations.h"
+#include "server/problem.h"
 #include "server/queue_view.h"
 
 namespace holdfast {
@@ -11,14 +13,6 @@ namespace holdfast {
 namespace {
 
 using Kind = MetricsText::Kind;
-
-struct Gauges {
-  std::vector<QueueView> queues;
-  std::uint64_t live_runs = 0;
-  std::uint64_t position = 0;
-  EndedCounts ended;
-  std::uint64_t manual_waits = 0;
-};
 
 void write_queues(MetricsText& text, const std::vector<QueueView>& queues, TimeMs now) {
   struct Sum {
@@ -66,23 +60,41 @@ void write_queues(MetricsText& text, const std::vector<QueueView>& queues, TimeM
   }
 }
 
-std::string metrics_text(Service& service, const Gauges& gauges) {
-  MetricsText text;
-  service.metrics.write(text);
-  const auto gauge = [&](std::string_view name, std::string_view help, double value) {
-    text.family(name, Kind::gauge, help);
-    text.value("", value);
-  };
-  gauge("holdfast_runs_live", "Runs that have not ended.", static_cast<double>(gauges.live_runs));
-  gauge("holdfast_manual_waits", "Steps that wait for somebody.",
-        static_cast<double>(gauges.manual_waits));
-  gauge("holdfast_log_position", "The newest batch.", static_cast<double>(gauges.position));
+void write_gauge(MetricsText& text, std::string_view name, std::string_view help, double value) {
+  text.family(name, Kind::gauge, help);
+  text.value("", value);
+}
+
+void write_gauges(MetricsText& text, const Gauges& gauges, TimeMs now) {
+  write_gauge(text, "holdfast_runs_live", "Runs that have not ended.",
+              static_cast<double>(gauges.live_runs));
+  write_gauge(text, "holdfast_manual_waits", "Steps that wait for a decision.",
+              static_cast<double>(gauges.manual_waits));
+  write_gauge(text, "holdfast_log_position", "The newest batch.",
+              static_cast<double>(gauges.position));
   text.family("holdfast_runs_ended", Kind::gauge, "Runs of the store that have ended, by how.");
   text.value(metric_label("status", "completed"), static_cast<double>(gauges.ended.completed));
   text.value(metric_label("status", "failed"), static_cast<double>(gauges.ended.failed));
   text.value(metric_label("status", "cancelled"), static_cast<double>(gauges.ended.cancelled));
   text.value(metric_label("status", "continued"), static_cast<double>(gauges.ended.continued));
-  write_queues(text, gauges.queues, service.clock.now());
+  write_queues(text, gauges.queues, now);
+  const std::int64_t age = std::max<std::int64_t>(0, now.value - gauges.at.value);
+  write_gauge(text, "holdfast_gauges_age_seconds",
+              "How old the numbers of runs and queues are: 0 unless the store takes no writes.",
+              static_cast<double>(age) / 1000);
+}
+
+std::string metrics_text(Service& service) {
+  MetricsText text;
+  service.metrics.write(text);
+  if (const auto gauges = service.gauges.get()) {
+    write_gauges(text, *gauges, service.clock.now());
+  }
+  const auto gauge = [&](std::string_view name, std::string_view help, double value) {
+    write_gauge(text, name, help, value);
+  };
+  gauge("holdfast_write_pending_seconds", "How long the store has not taken a waiting write.",
+        static_cast<double>(service.loop.health().write_pending.count()) / 1000);
   gauge("holdfast_polls_waiting", "Calls of workers that wait for work.",
         static_cast<double>(service.polls.waiting()));
   gauge("holdfast_event_listeners", "Streams of events.",
@@ -107,6 +119,46 @@ std::string metrics_text(Service& service, const Gauges& gauges) {
   gauge("process_start_time_seconds", "When it started.",
         static_cast<double>(service.started_at.value) / 1000);
   return std::move(text).take();
+}
+
+Result<Gauges> read_gauges(Turn& turn) {
+  Gauges gauges;
+  gauges.queues = queue_views(turn, "");
+  gauges.live_runs = turn.state().live_count();
+  gauges.position = turn.state().position().value;
+  gauges.ended = turn.state().ended_counts();
+  gauges.manual_waits = turn.state().manual_waits().size();
+  gauges.at = turn.now();
+  return gauges;
+}
+
+void answer_metrics(const CallPtr& call) {
+  net::Response response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = metrics_text(call->service);
+  call->answer(std::move(response));
+}
+
+// Why requests are not carried out now; empty when they are. Without what the store says itself:
+// that names hosts and users, and is in the log.
+std::string why_not_ready(Service& service) {
+  // Longer than any disk takes that works.
+  constexpr std::chrono::milliseconds kStuck{2000};
+  const LoopHealth health = service.loop.health();
+  if (health.state == LoopHealth::State::stopped) {
+    return public_error(*health.why).text();
+  }
+  if (service.draining) {
+    return "the server is being stopped";
+  }
+  if (health.state == LoopHealth::State::recovering) {
+    return fmt::format("the store cannot be reached ({}) for {} s; the server tries again",
+                       error_info(health.why->code()).name, health.since.count() / 1000);
+  }
+  return health.write_pending < kStuck
+             ? std::string()
+             : fmt::format("the store has not taken a write for {} s",
+                           health.write_pending.count() / 1000);
 }
 
 // --- events
@@ -184,30 +236,17 @@ void stream(const CallPtr& call, const Listening& wanted) {
   });
 }
 
-// Without what the store says itself: that names hosts and users, and is in the log.
-std::string reason_of(const LoopHealth& health) {
-  const std::string code(error_info(health.why->code()).name);
-  if (health.state == LoopHealth::State::stopped) {
-    return health.why->text();
-  }
-  return "the store cannot be reached (" + code + ") for " +
-         std::to_string(health.since.count() / 1000) + " s; the server tries again";
-}
-
 }  // namespace
 
 void get_health(const CallPtr& call) { call->answer_json(R"({"status":"ok"})"); }
 
 void get_readiness(const CallPtr& call) {
-  const LoopHealth health = call->service.loop.health();
-  const bool draining = call->service.draining;
-  if (health.state == LoopHealth::State::ready && !draining) {
+  const std::string reason = why_not_ready(call->service);
+  if (reason.empty()) {
     return call->answer_json(R"({"ready":true})");
   }
   JsonWriter json;
-  json.begin_object().member("ready", false);
-  json.member("reason", draining ? "the server is being stopped" : reason_of(health));
-  json.end_object();
+  json.begin_object().member("ready", false).member("reason", reason).end_object();
   call->answer_json(std::move(json).take(), 503);
 }
 
@@ -217,23 +256,24 @@ void get_metrics(const CallPtr& call) {
   if (!has_plain_query(call)) {
     return;
   }
-  ask<Gauges>(
-      call,
-      [](Turn& turn) -> Result<Gauges> {
-        Gauges gauges;
-        gauges.queues = queue_views(turn, "");
-        gauges.live_runs = turn.state().live_count();
-        gauges.position = turn.state().position().value;
-        gauges.ended = turn.state().ended_counts();
-        gauges.manual_waits = turn.state().manual_waits().size();
-        return gauges;
-      },
-      [call](const Gauges& gauges) {
-        net::Response response;
-        response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-        response.body = metrics_text(call->service, gauges);
-        call->answer(std::move(response));
-      });
+  Service& service = call->service;
+  const auto answered = std::make_shared<std::atomic<bool>>(false);
+  const auto answer = [call, answered] {
+    if (!answered->exchange(true)) {
+      answer_metrics(call);
+    }
+  };
+  if (service.loop.health().write_pending >= kLoopPatience) {
+    return answer();
+  }
+  const Alarm::Ticket patience = service.alarm.after(kLoopPatience, answer);
+  service.loop.ask_later<Gauges>(read_gauges, [call, answer, patience](Result<Gauges> gauges) {
+    call->service.alarm.cancel(patience);
+    if (gauges.ok()) {
+      call->service.gauges.put(std::make_shared<const Gauges>(std::move(gauges).value()));
+    }
+    answer();
+  });
 }
 
 void get_server(const CallPtr& call) {

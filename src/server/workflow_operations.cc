@@ -266,7 +266,7 @@ void list_schedules(const CallPtr& call) {
   if (!next.ok() || !known.ok()) {
     return call->fail(next.ok() ? known.error() : next.error());
   }
-  ask<std::vector<KnownSchedule>>(
+  ask_or_read<std::vector<KnownSchedule>>(
       call, [caller = call->caller](Turn& turn) { return known_schedules(turn, caller); },
       [call, count = next.value().value_or(kUsual)](const std::vector<KnownSchedule>& found) {
         read(call, [call, count, found]() -> Result<void> {
