@@ -16,6 +16,7 @@
 #include "journal/open_journal.h"
 #include "server/problem.h"
 #include "server/service.h"
+#include "server/step_log.h"
 
 namespace holdfast {
 
@@ -56,10 +57,14 @@ std::string kind_of(std::string_view url) {
 // Tells those who count and those who listen.
 class Watcher final : public CommitObserver {
  public:
-  Watcher(Metrics& metrics, ServerLog& log, std::function<void(const Error&)> failed)
-      : metrics_(metrics), log_(log), failed_(std::move(failed)) {}
+  Watcher(Metrics& metrics, StepLog& step_log, ServerLog& log,
+          std::function<void(const Error&)> failed)
+      : metrics_(metrics), step_log_(step_log), log_(log), failed_(std::move(failed)) {}
 
-  void committed(const CommitReport& report) override { metrics_.committed(report); }
+  void committed(const CommitReport& report) override {
+    metrics_.committed(report);
+    step_log_.add(report.lines);
+  }
   void reached(Position position) override {
     if (EventFeed* events = events_.load()) {
       events->reached(position);
@@ -81,6 +86,7 @@ class Watcher final : public CommitObserver {
 
  private:
   Metrics& metrics_;
+  StepLog& step_log_;
   ServerLog& log_;
   std::function<void(const Error&)> failed_;
   std::atomic<EventFeed*> events_ = nullptr;
@@ -141,7 +147,8 @@ class RunningServer final : public Server {
         clock_(clock),
         random_(random),
         log_(log),
-        watcher_(metrics_, log, options.failed) {}
+        step_log_(log, clock),
+        watcher_(metrics_, step_log_, log, options.failed) {}
   ~RunningServer() override { stop(std::chrono::milliseconds(0)); }
 
   // A store that cannot be reached is waited for: the server listens, and is not ready.
@@ -276,6 +283,7 @@ class RunningServer final : public Server {
   Random& random_;
   ServerLog& log_;
   Metrics metrics_;
+  StepLog step_log_;
   Watcher watcher_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<Service> service_;

@@ -1,5 +1,7 @@
 #include "server/server_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/json_writer.h"
@@ -21,6 +23,25 @@ std::string word(std::string_view value) {
   JsonWriter json;
   json.string(value);
   return std::move(json).take();
+}
+
+// DEL and the control characters of Latin-1, which JSON leaves as they are.
+std::string without_controls(std::string_view line) {
+  std::string out;
+  out.reserve(line.size());
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < line.size() ? line[i + 1] : 0);
+    if (byte == 0x7f) {
+      out += "\\u007f";
+    } else if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {
+      out += fmt::format("\\u{:04x}", next);
+      ++i;
+    } else {
+      out += line[i];
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -50,7 +71,7 @@ void ServerLog::tell(LogLevel level, std::string_view message, const Fields& fie
       line += " " + std::string(name) + "=" + word(value);
     }
   }
-  line += '\n';
+  line = without_controls(line) + '\n';
   const std::scoped_lock lock(mutex_);
   sink_(line);
 }
