@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 
@@ -68,6 +69,40 @@ net::Options http_options(const ServeOptions& options) {
     http.limits.receive = seconds(*options.request_timeout_s);
   }
   return http;
+}
+
+// The error of a store, with the option or variable that names the store.
+Error about_store(const Error& error, const NamedStore& store) {
+  const std::string from = !store.suffix.empty()                 ? "--store "
+                           : getenv("HOLDFAST_STORE") != nullptr ? "HOLDFAST_STORE "
+                                                                 : "the store ";
+  const bool file = store.url.starts_with("sqlite:") &&
+                    (error.code() == ErrorCode::not_found || error.code() == ErrorCode::io_error ||
+                     error.code() == ErrorCode::permission_denied);
+  // The error itself names what is no URL.
+  const Error named =
+      Error(error).in(error.code() == ErrorCode::invalid_url ? from : from + shown_url(store.url));
+  return file ? advised(named,
+                        "the folder must be there and writable for the user the server runs as")
+              : named;
+}
+
+// Which option a server could not be started with.
+Error about_option(const Error& error, const NamedStore& store) {
+  const std::string_view address = error.field("address");
+  const std::string_view part = error.field("part");
+  if (address.empty() && part.empty()) {
+    return about_store(error, store);
+  }
+  const char* const option = address.starts_with("unix:") ? "--socket"
+                             : !address.empty()           ? "--listen"
+                             : part == "key"              ? "--tls-key"
+                                                          : "--tls-cert";
+  Error named{error.code(), fmt::format("{} {}", option, error.text())};
+  for (const auto& [name, value] : error.fields()) {
+    static_cast<void>(std::move(named).with(name, value));
+  }
+  return std::move(named).with(error.what_next());
 }
 
 // What the command waits for: a signal, or the failure of the store.
@@ -139,8 +174,11 @@ Result<void> run_command(const ServeOptions& options, Context& context) {
   server_options.version = HOLDFAST_VERSION;
   End end;
   server_options.failed = [&](const Error& why) { end.come(why); };
-  HOLDFAST_TRY(const auto server,
-               Server::start(server_options, context.clock, context.random, log));
+  auto started = Server::start(server_options, context.clock, context.random, log);
+  if (!started.ok()) {
+    return about_option(started.error(), store);
+  }
+  const std::unique_ptr<Server> server = std::move(started).value();
   log.tell(LogLevel::info, "started",
            {{"store", server_options.shown_store}, {"version", server_options.version}});
   announce(*server, options, log, context);

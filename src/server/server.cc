@@ -33,9 +33,9 @@ Result<void> check_doors(const ServerOptions& options, const Tokens& tokens) {
   for (const std::string& address : options.http.listen) {
     if (!is_loopback(address) && tokens.empty()) {
       return Error{ErrorCode::permission_denied,
-                   fmt::format("{} can be reached from other machines, and the store has no "
-                               "tokens: everybody could do everything. Make one first: holdfast "
-                               "token create --role admin --name NAME --store {}",
+                   fmt::format("{}: other machines can reach this address, and the store has no "
+                               "tokens, so that every caller could do everything. Make a token "
+                               "first: holdfast token create --role admin --name NAME --store {}",
                                address, options.shown_store)}
           .with("address", address);
     }
@@ -153,6 +153,9 @@ class RunningServer final : public Server {
 
   // A store that cannot be reached is waited for: the server listens, and is not ready.
   Result<void> open() {
+    for (const std::string& address : options_.http.listen) {
+      HOLDFAST_CHECK(net::check_address(address));
+    }
     const Result<void> opened = open_store();
     const bool later = !opened.ok() && opened.error().code() == ErrorCode::unavailable;
     if (!opened.ok() && !later) {
