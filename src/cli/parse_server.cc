@@ -18,6 +18,8 @@ void add_numbers(CLI::App& app, ServeOptions& options) {
   add_number(app, "--grace", options.grace_s,
              "Seconds for what is under way when it is told to stop (default: 30)");
   add_number(app, "--rate", options.rate, "Requests per second and token (default: 0, no limit)");
+  add_number(app, "--max-auth-failures", options.max_auth_failures,
+             "Failed authentications per minute and address (default: 60; 0: no limit)");
   add_number(app, "--max-body", options.max_body_bytes, "Bytes of one request at most");
   add_number(app, "--max-connections", options.max_connections, "Connections at most");
   add_number(app, "--idle-timeout", options.idle_timeout_s,

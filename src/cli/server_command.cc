@@ -170,6 +170,7 @@ Result<void> run_command(const ServeOptions& options, Context& context) {
   server_options.shown_store = shown_url(store.url);
   server_options.http = http_options(options);
   server_options.max_rate = options.rate;
+  server_options.max_auth_failures = options.max_auth_failures;
   server_options.worker_threads = static_cast<std::size_t>(options.work);
   server_options.version = HOLDFAST_VERSION;
   End end;

@@ -25,7 +25,8 @@ struct ServeOptions {
   std::optional<std::uint64_t> max_connections;
   std::optional<std::uint64_t> idle_timeout_s;
   std::optional<std::uint64_t> request_timeout_s;
-  std::uint64_t rate = 0;  // requests per second and token; 0: no limit
+  std::uint64_t rate = 0;                // requests per second and token; 0: no limit
+  std::uint64_t max_auth_failures = 60;  // a minute from one address; 0: no limit
   std::optional<std::uint64_t> io_threads;
 };
 

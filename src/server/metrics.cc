@@ -104,6 +104,12 @@ void Metrics::write(MetricsText& text) const {
   counter("holdfast_attempts_failed_total", "Attempts that failed.", attempts_failed_);
   counter("holdfast_retries_total", "Failed attempts that are tried again.", attempts_retried_);
   counter("holdfast_heartbeats_total", "Heartbeats of workers.", heartbeats_);
+  text.family("holdfast_authentication_failures_total", MetricsText::Kind::counter,
+              "Requests without a valid token, by answer: 401 (refused) or 429 (limited).");
+  text.value(metric_label("outcome", "refused"),
+             static_cast<double>(auth_refused_.load(std::memory_order_relaxed)));
+  text.value(metric_label("outcome", "limited"),
+             static_cast<double>(auth_limited_.load(std::memory_order_relaxed)));
   const auto histogram = [&](std::string_view name, std::string_view help, const auto& measured,
                              double scale) {
     text.family(name, MetricsText::Kind::histogram, help);

@@ -45,6 +45,10 @@ class Metrics {
 
   void committed(const CommitReport& report);
   void answered(std::string_view operation, int status, double seconds);
+  // limited: answered with 429.
+  void authentication_failed(bool limited) {
+    (limited ? auth_limited_ : auth_refused_).fetch_add(1, std::memory_order_relaxed);
+  }
 
   // What is counted here; the rest is added by whoever knows it.
   void write(MetricsText& text) const;
@@ -68,6 +72,8 @@ class Metrics {
   Count attempts_failed_ = 0;
   Count attempts_retried_ = 0;
   Count heartbeats_ = 0;
+  Count auth_refused_ = 0;
+  Count auth_limited_ = 0;
   Histogram<14> sync_us_;
   Histogram<12> group_commands_;
   Histogram<12> group_facts_;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/call.h"
 #include "server/problem.h"
 #include "server/service.h"
@@ -8,7 +10,53 @@ namespace {
 
 constexpr int kMethodNotAllowed = 405;
 
-// For those who came without being asked in.
+constexpr std::size_t kMostDelayed = 1000;
+
+void log_failures(Service& service, const std::vector<AuthFailures::Line>& lines) {
+  for (const AuthFailures::Line& line : lines) {
+    service.log.tell(LogLevel::warning, "authentication failed",
+                     {{"address", line.address.empty() ? "others" : line.address},
+                      {"count", std::to_string(line.failures)}});
+  }
+}
+
+// What no line stands for yet is logged when the interval is over.
+void log_rest_later(Service& service) {
+  if (!service.failures_to_log.exchange(true)) {
+    service.alarm.after(service.auth_failures.log_every(), [&service] {
+      service.failures_to_log = false;
+      log_failures(service, service.auth_failures.take_unlogged());
+    });
+  }
+}
+
+// The answer may wait; the thread does not.
+void refuse_unknown(Service& service, const net::ExchangePtr& exchange, std::string_view operation,
+                    const Error& error) {
+  const AuthFailures::Verdict verdict = service.auth_failures.failed(exchange->request().peer);
+  log_failures(service, verdict.lines);
+  log_rest_later(service);
+  const bool delayed = verdict.delay.count() > 0;
+  const bool limited = verdict.retry_after_s > 0 || (delayed && service.delayed >= kMostDelayed);
+  service.metrics.authentication_failed(limited);
+  net::Response response = problem_response(
+      limited ? Error{ErrorCode::rate_limited,
+                      "too many failed authentications from this address; a valid token is needed"}
+                    .with("retry_after_s", std::max<std::uint64_t>(verdict.retry_after_s, 1))
+              : error);
+  service.metrics.answered(operation, response.status, 0);
+  if (limited || !delayed) {
+    exchange->reply(std::move(response));
+    return;
+  }
+  ++service.delayed;
+  service.alarm.after(verdict.delay, [&service, exchange, response = std::move(response)] {
+    --service.delayed;
+    exchange->reply(response);
+  });
+}
+
+// For requests that reach no operation.
 void turn_away(Service& service, const net::ExchangePtr& exchange, std::string_view operation,
                const Error& error) {
   const std::string_view allowed = error.field("allowed");
@@ -17,9 +65,8 @@ void turn_away(Service& service, const net::ExchangePtr& exchange, std::string_v
     response.headers.push_back({"Allow", std::string(allowed)});
   }
   service.metrics.answered(operation, response.status, 0);
-  if (service.log.tells(LogLevel::info) && (error.code() == ErrorCode::unauthenticated ||
-                                            error.code() == ErrorCode::permission_denied)) {
-    service.log.tell(LogLevel::info, "turned away",
+  if (service.log.tells(LogLevel::info) && error.code() == ErrorCode::permission_denied) {
+    service.log.tell(LogLevel::info, "permission denied",
                      {{"operation", std::string(operation)},
                       {"peer", exchange->request().peer.address},
                       {"code", std::string(error_info(error.code()).name)}});
@@ -68,6 +115,9 @@ void serve(Service& service, const net::ExchangePtr& exchange) {
   Caller caller;
   if (route.door != Route::Door::open) {
     auto known = service.door.admit(request, *service.loop.tokens());
+    if (!known.ok() && known.error().code() == ErrorCode::unauthenticated) {
+      return refuse_unknown(service, exchange, route.id, known.error());
+    }
     Result<void> allowed =
         known.ok() ? check_permission(route, known.value()) : Result<void>(known.error());
     allowed = allowed.ok() ? check_not_draining(service, route) : allowed;

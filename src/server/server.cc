@@ -234,6 +234,7 @@ class RunningServer final : public Server {
         .log = log_,
         .metrics = metrics_,
         .door = DoorKeeper(clock_, options_.max_rate),
+        .auth_failures = AuthFailures(clock_, {.per_minute = options_.max_auth_failures}),
         .questions = RunQuestions(clock_, random_, SharedText("server")),
         .alarm = {},
         .readers = Readers(options_.readers, kMostReadersWait),

@@ -19,7 +19,9 @@ struct ServerOptions {
   std::string store;        // URL
   std::string shown_store;  // the same without its secrets
   net::Options http;
-  std::uint64_t max_rate = 0;      // requests per second and token; 0: no limit
+  std::uint64_t max_rate = 0;  // requests per second and token; 0: no limit
+  // Failed authentications a minute from one address; 0: no limit.
+  std::uint64_t max_auth_failures = 60;
   std::size_t readers = 2;         // threads for what reads the journal
   std::size_t worker_threads = 0;  // that carry out http and exec steps here
   std::string version;

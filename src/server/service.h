@@ -9,6 +9,7 @@
 #include "engine/loop.h"
 #include "net/http_server.h"
 #include "server/alarm.h"
+#include "server/auth_failures.h"
 #include "server/caller.h"
 #include "server/event_feed.h"
 #include "server/gauges.h"
@@ -30,6 +31,7 @@ struct Service {
   ServerLog& log;
   Metrics& metrics;
   DoorKeeper door;
+  AuthFailures auth_failures;
   RunQuestions questions;
   Alarm alarm;
   Readers readers;
@@ -42,6 +44,8 @@ struct Service {
   std::string store;  // its kind: sqlite, postgres. Where it is, is not for callers
   TimeMs started_at;
   std::atomic<bool> draining = false;
+  std::atomic<std::size_t> delayed = 0;           // answers to failed authentications that wait
+  std::atomic<bool> failures_to_log = false;      // an alarm is set that logs the rest
   std::function<net::Counters()> http = nullptr;  // of the connections
 };
 
