@@ -39,10 +39,9 @@ more: 1
   ASSERT_FALSE(specs.ok());
   EXPECT_EQ(specs.error().code(), ErrorCode::invalid_definition);
   const std::string text = specs.error().text();
-  for (const char* place :
-       {"h.yaml:2:", "h.yaml:3:3: handlers.b: handler b is neither exec nor http",
-        "h.yaml:4:3: handlers.c: handler c is exec and http at once",
-        "h.yaml:7:", "h.yaml:8:", "h.yaml:9:1:"}) {
+  for (const char* place : {"h.yaml:2:", "h.yaml:3:3: handlers.b: handler \"b\" needs exec or http",
+                            "h.yaml:4:3: handlers.c: handler \"c\" has both exec and http",
+                            "h.yaml:7:", "h.yaml:8:", "h.yaml:9:1:"}) {
     EXPECT_NE(text.find(place), std::string::npos) << place << " is not in\n" << text;
   }
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6) << text;

@@ -193,7 +193,7 @@ Result<CronExpression> CronExpression::parse(std::string_view text) {
   if (texts.size() != kFields.size()) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("a cron expression has five fields (minute, hour, day of month, "
-                             "month, day of week), this has {}",
+                             "month, day of week), not {}",
                              texts.size())};
   }
   std::array<Field, kFields.size()> fields;
@@ -211,7 +211,7 @@ Result<CronExpression> CronExpression::parse(std::string_view text) {
   expression.any_weekday_ = fields[4].open;
   if (!expression.ever_matches()) {
     return wrong(kFields[2], texts[2],
-                 fmt::format("is no day of the month \"{}\": it would never run", texts[3]));
+                 fmt::format("is not a day of month {}, so it would never run", quote(texts[3])));
   }
   return expression;
 }

@@ -18,11 +18,8 @@ namespace {
 
 constexpr std::string_view kCronNeedsBothDays = "cron_needs_both_days";
 
-LocatedFault unreadable(const Error& error) {
-  const SourcePlace place{parse_decimal(error.field("line")).value_or(1),
-                          parse_decimal(error.field("column")).value_or(1)};
-  return {{{}, std::string(to_text(FaultCode::invalid_spec)), std::string(error.field("reason"))},
-          place};
+bool is_before(const LocatedFault& left, const LocatedFault& right) {
+  return left.place < right.place;
 }
 
 bool has_fault_at(const std::vector<DefinitionFault>& faults,
@@ -78,11 +75,18 @@ std::string fault_line(std::string_view file, const LocatedFault& fault) {
 
 }  // namespace
 
+LocatedFault unreadable_fault(const Error& error) {
+  const SourcePlace place{parse_decimal(error.field("line")).value_or(1),
+                          parse_decimal(error.field("column")).value_or(1)};
+  return {{{}, std::string(to_text(FaultCode::invalid_spec)), std::string(error.field("reason"))},
+          place};
+}
+
 CheckedWorkflow check_workflow(std::string_view text) {
   CheckedWorkflow checked;
   const auto document = YamlDocument::parse(text);
   if (!document.ok()) {
-    checked.faults.push_back(unreadable(document.error()));
+    checked.faults.push_back(unreadable_fault(document.error()));
     return checked;
   }
   std::vector<DefinitionFault> faults = Definition::check(document.value().json().view());
@@ -91,9 +95,7 @@ CheckedWorkflow check_workflow(std::string_view text) {
     const SourcePlace place = document.value().place(fault.path);
     checked.faults.push_back({std::move(fault), place});
   }
-  std::stable_sort(
-      checked.faults.begin(), checked.faults.end(),
-      [](const LocatedFault& left, const LocatedFault& right) { return left.place < right.place; });
+  std::stable_sort(checked.faults.begin(), checked.faults.end(), is_before);
   if (checked.faults.empty()) {
     checked.definition = Definition::parse(document.value().json().view()).value();
     checked.warnings = warnings_of(*checked.definition, document.value());
@@ -115,22 +117,27 @@ void write_fault(JsonWriter& json, const LocatedFault& fault, std::string_view f
   json.member("column", std::uint64_t{fault.place.column}).end_object();
 }
 
-Result<std::shared_ptr<const Definition>> load_workflow(std::string_view text,
-                                                        std::string_view file) {
-  CheckedWorkflow checked = check_workflow(text);
-  if (checked.faults.empty()) {
-    return std::move(checked.definition);
-  }
+Error invalid_file(std::vector<LocatedFault> faults, std::string_view file) {
+  std::stable_sort(faults.begin(), faults.end(), is_before);
   std::string lines;
   JsonWriter json;
   json.begin_array();
-  for (const LocatedFault& located : checked.faults) {
+  for (const LocatedFault& located : faults) {
     lines += (lines.empty() ? "" : "\n") + fault_line(file, located);
     write_fault(json, located);
   }
   json.end_array();
   return Error{ErrorCode::invalid_definition, std::move(lines)}.with("errors",
                                                                      std::move(json).take());
+}
+
+Result<std::shared_ptr<const Definition>> load_workflow(std::string_view text,
+                                                        std::string_view file) {
+  CheckedWorkflow checked = check_workflow(text);
+  if (checked.faults.empty()) {
+    return std::move(checked.definition);
+  }
+  return invalid_file(std::move(checked.faults), file);
 }
 
 }  // namespace holdfast

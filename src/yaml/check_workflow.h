@@ -31,8 +31,14 @@ CheckedWorkflow check_workflow(std::string_view text);
 // {"path":[...],"code":"...","message":"...","line":12,"column":5}; "file" first if one is given.
 void write_fault(JsonWriter& json, const LocatedFault& fault, std::string_view file = {});
 
+// The fault of a text that YamlDocument cannot read.
+LocatedFault unreadable_fault(const Error& error);
+
 // invalid_definition, whose message has a line for each fault (file:line:column: path: message
-// (code)), and whose field "errors" is a list of what write_fault writes.
+// (code)), by their places, and whose field "errors" is a list of what write_fault writes.
+Error invalid_file(std::vector<LocatedFault> faults, std::string_view file);
+
+// The definition, or invalid_file.
 Result<std::shared_ptr<const Definition>> load_workflow(std::string_view text,
                                                         std::string_view file);
 
