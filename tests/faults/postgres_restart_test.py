@@ -10,6 +10,7 @@ import os
 import pathlib
 import signal
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -146,18 +147,26 @@ class OutageTest(PostgresTest):
         self.cluster.start()
         one = self.server("a.log").start()
         one.client().good("POST", "/v1/workflows", steady_load.WORKFLOW)
-        for state in ("on", "off"):
-            postgres.sql(self.cluster.port,
-                         f"ALTER SYSTEM SET default_transaction_read_only = {state}")
-            postgres.sql(self.cluster.port, "SELECT pg_reload_conf()")
-            self.cluster.terminate_backends()
-            wanted = 503 if state == "on" else 200
-            server.wait_until(lambda wanted=wanted: one.client().get("/readyz").status == wanted,
-                              f"readyz {wanted}")
+        self.take_writes("off")
+        answers = []
+        # Its commit is refused, and written again when the server takes writes.
+        caller = threading.Thread(target=lambda: answers.append(one.client().post(
+            "/v1/runs", {"workflow": "steady", "input": {"n": 1}})))
+        caller.start()
+        server.wait_until(lambda: one.client().get("/readyz").status == 503, "not ready")
         self.assertIsNone(one.process.poll())
-        self.assertEqual(one.client().post("/v1/runs", {"workflow": "steady",
-                                                        "input": {"n": 1}}).status, 201)
+        self.take_writes("on")
+        caller.join(server.DEADLINE_S)
+        self.assertEqual([answer.status for answer in answers], [201])
+        steady_load.wait_until_ready([one])
         self.assertEqual(one.stop(), 0)
+
+    def take_writes(self, whether):
+        """As a primary does, or a standby."""
+        state = {"on": "off", "off": "on"}[whether]
+        postgres.sql(self.cluster.port, f"ALTER SYSTEM SET default_transaction_read_only = {state}")
+        postgres.sql(self.cluster.port, "SELECT pg_reload_conf()")
+        self.cluster.terminate_backends()
 
 
 class WorkTest(PostgresTest):
