@@ -63,7 +63,7 @@ Result<Engine> open_engine(const NamedStore& store, EngineOptions options) {
   options.all_queues = options.queues.empty();
   options.source = "cli";
   auto engine = Engine::open(store.url, options);
-  if (!engine.ok() && engine.error().code() == ErrorCode::not_found) {
+  if (!engine.ok() && engine.error().code() == ErrorCode::not_found && !options.create) {
     return no_store(store, engine.error());
   }
   return engine;

@@ -11,6 +11,7 @@
 #include "log/side_range.h"
 #include "log/sqlite_db.h"
 #include "log/sqlite_file.h"
+#include "log/store_folder.h"
 
 namespace holdfast {
 
@@ -458,12 +459,12 @@ Result<std::unique_ptr<Store>> open_to_write(const std::string& path,
 // What the file is when no process is creating it. A journal that is not there is not_found.
 Result<SqliteFileKind> find_journal(const std::string& path, OpenMode mode,
                                     const SqliteOptions& options) {
+  if (mode == OpenMode::create) {
+    HOLDFAST_CHECK(check_folder_of(path));
+  }
   HOLDFAST_TRY(SqliteFileKind kind, inspect_sqlite_file(path));
   if (mode == OpenMode::create) {
-    return file_exists(folder_of(path))
-               ? Result(kind)
-               : Error{ErrorCode::not_found,
-                       "cannot create " + path + ": the folder does not exist"};
+    return kind;
   }
   if (kind == SqliteFileKind::empty || kind == SqliteFileKind::unfinished) {
     HOLDFAST_TRY(kind, settle_sqlite_file(path, options.vfs, options.busy_timeout));
