@@ -6,8 +6,8 @@
 #include <array>
 #include <latch>
 #include <mutex>
-#include <thread>
 
+#include "base/threads.h"
 #include "bench/raw_file.h"
 #include "log/postgres_probe.h"
 
@@ -127,16 +127,16 @@ class Appenders {
   // Entries per second, from the moment all threads are there.
   Result<double> run() {
     std::uint64_t entries = 0;
-    std::vector<std::thread> threads;
+    std::vector<std::function<void()>> bodies;
     for (Work& work : work_) {
       entries += work.entries.size();
-      threads.emplace_back([this, &work] { append_all(work); });
+      bodies.emplace_back([this, &work] { append_all(work); });
     }
+    ThreadGroup threads;
+    HOLDFAST_CHECK(threads.start(bodies));
     const Stopwatch watch;
     start_.count_down();
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
+    threads.join();
     const double rate = watch.rate(entries);
     return failure_.has_value() ? Result<double>(*failure_) : Result<double>(rate);
   }

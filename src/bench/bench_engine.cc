@@ -30,6 +30,12 @@ class Gate {
     }
     changed_.notify_all();
   }
+  // Nobody has to wait any more.
+  void fail(const Error& error) {
+    const std::scoped_lock lock(mutex_);
+    failed_ = error;
+    changed_.notify_all();
+  }
   Result<void> wait_until_empty() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return inside_ == 0; });
@@ -165,7 +171,8 @@ Result<double> BenchEngine::carry_out(const Load& load) {
     return completed_with(load.result ? load.result(count) : Payload::trusted("{}"));
   };
   const Stopwatch watch;
-  std::thread starter([&] {
+  ThreadGroup starter;
+  HOLDFAST_CHECK(starter.start([&] {
     for (std::uint64_t i = 0; i < load.runs; ++i) {
       gate.enter();
       const StartRun start = new_start(load.definition, load.input);
@@ -182,13 +189,20 @@ Result<double> BenchEngine::carry_out(const Load& load) {
             }
           });
     }
-  });
+  }));
   const auto pool =
       WorkerPool::create(*loop_, handlers, {SharedText(kDefaultQueue)}, {.threads = load.threads});
   const Result<void> worked = pool->run(stop.get_token());
   const double seconds = watch.seconds();
+  if (!worked.ok()) {
+    gate.fail(worked.error());
+  }
   starter.join();
-  HOLDFAST_CHECK(worked);
+  if (!worked.ok()) {
+    // The starts under way refer to what is local here; they are answered before this is.
+    static_cast<void>(loop_->ask<Done>([](Turn&) { return Done{}; }).ok());
+    return worked.error();
+  }
   HOLDFAST_CHECK(gate.wait_until_empty());
   return seconds;
 }

@@ -43,7 +43,7 @@ Interrupt::Interrupt(std::function<void()> on_stop) : on_stop_(std::move(on_stop
   if (pipe2(signal_pipe.data(), O_CLOEXEC) != 0) {
     return;  // signals end the program as they do by default
   }
-  watcher_ = std::thread([this] {
+  const Result<void> started = watcher_.start([this] {
     char byte = 0;
     while (read(signal_pipe[0], &byte, 1) < 0 && errno == EINTR) {
     }
@@ -53,11 +53,16 @@ Interrupt::Interrupt(std::function<void()> on_stop) : on_stop_(std::move(on_stop
       on_stop_();
     }
   });
+  if (!started.ok()) {
+    close(signal_pipe[0]);
+    close(signal_pipe[1]);
+    return;  // likewise
+  }
   set_handlers(note_signal);
 }
 
 Interrupt::~Interrupt() {
-  if (!watcher_.joinable()) {
+  if (watcher_.empty()) {
     return;
   }
   set_handlers(SIG_DFL);

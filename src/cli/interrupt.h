@@ -5,7 +5,8 @@
 #include <atomic>
 #include <functional>
 #include <stop_token>
-#include <thread>
+
+#include "base/threads.h"
 
 namespace holdfast {
 
@@ -26,7 +27,7 @@ class Interrupt {
   std::function<void()> on_stop_;
   std::atomic<bool> came_ = false;
   std::stop_source stop_;
-  std::thread watcher_;
+  ThreadGroup watcher_;
 };
 
 }  // namespace holdfast

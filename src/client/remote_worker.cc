@@ -1,9 +1,9 @@
 #include "client/remote_worker.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "base/json.h"
+#include "base/threads.h"
 #include "client/views.h"
 #include "embed/step_outcome.h"
 
@@ -57,17 +57,14 @@ RemoteWorker::RemoteWorker(Api& api, const WorkerIdentity& worker,
 Result<void> RemoteWorker::run(const std::stop_token& stop) {
   executors_ = plan_.threads;
   const std::stop_callback when_stopped(stop, [this] { request_stop(); });
-  std::vector<std::thread> threads;
-  threads.emplace_back([this] { look_for_work(); });
-  threads.emplace_back([this] { report_all(); });
-  threads.emplace_back([this] { keep_alive(); });
-  for (std::size_t i = 1; i < plan_.threads; ++i) {
-    threads.emplace_back([this] { execute_all(); });
-  }
+  std::vector<std::function<void()>> bodies(plan_.threads - 1, [this] { execute_all(); });
+  bodies.emplace_back([this] { look_for_work(); });
+  bodies.emplace_back([this] { report_all(); });
+  bodies.emplace_back([this] { keep_alive(); });
+  ThreadGroup threads;
+  HOLDFAST_CHECK(threads.start(bodies));
   execute_all();
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  threads.join();
   return failure_.has_value() ? Result<void>(*failure_) : Result<void>();
 }
 

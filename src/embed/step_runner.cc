@@ -2,7 +2,6 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 namespace holdfast {
@@ -129,14 +128,10 @@ class Drain {
       : loop_(loop), hands_(hands), plan_(plan) {}
 
   Result<std::uint64_t> run() {
-    std::vector<std::thread> others;
-    for (std::size_t i = 1; i < plan_.threads; ++i) {
-      others.emplace_back([this] { work(); });
-    }
+    ThreadGroup others;
+    HOLDFAST_CHECK(others.start(plan_.threads - 1, [this] { work(); }));
     work();
-    for (std::thread& thread : others) {
-      thread.join();
-    }
+    others.join();
     return failure_.has_value() ? Result<std::uint64_t>(*failure_) : Result<std::uint64_t>(steps_);
   }
 

@@ -59,15 +59,16 @@ Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock
   loop->tokens_ = std::make_shared<const Tokens>(loop->core_.state().tokens());
   loop->reached_ = loop->core_.position();
   loop->told_reached_ = loop->reached_;
-  loop->threads_.emplace_back([raw = loop.get()] { raw->run_loop(); });
-  loop->threads_.emplace_back([raw = loop.get()] { raw->run_watch(); });
-  loop->threads_.emplace_back([raw = loop.get()] { raw->run_keeper(); });
+  std::vector<std::function<void()>> bodies{[raw = loop.get()] { raw->run_loop(); },
+                                            [raw = loop.get()] { raw->run_watch(); },
+                                            [raw = loop.get()] { raw->run_keeper(); }};
   if (loop->journal_->can_recover()) {
-    loop->threads_.emplace_back([raw = loop.get()] { raw->run_recovery(); });
+    bodies.emplace_back([raw = loop.get()] { raw->run_recovery(); });
   }
   if (options.notifier != nullptr) {
-    loop->threads_.emplace_back([raw = loop.get()] { raw->run_notifier(); });
+    bodies.emplace_back([raw = loop.get()] { raw->run_notifier(); });
   }
+  HOLDFAST_CHECK(loop->threads_.start(bodies));
   return loop;
 }
 
@@ -537,9 +538,7 @@ void Loop::close() {
     notify_closing_ = true;
     notify_wakes_.notify_all();
   }
-  for (std::thread& thread : threads_) {
-    thread.join();
-  }
+  threads_.join();
 }
 
 }  // namespace holdfast

@@ -16,12 +16,12 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/retry_pause.h"
+#include "base/threads.h"
 #include "engine/core.h"
 
 namespace holdfast {
@@ -248,7 +248,7 @@ class Loop {
   bool notify_closing_ = false;
 
   std::mutex close_mutex_;
-  std::vector<std::thread> threads_;
+  ThreadGroup threads_;
 };
 
 }  // namespace holdfast

@@ -123,7 +123,13 @@ WorkerPool::WorkerPool(Loop& loop, std::shared_ptr<const HandlerTable> handlers,
   skills_ = std::make_shared<const Skills>(std::move(skills));
 }
 
-Result<void> WorkerPool::run(const std::stop_token& stop) {
+Result<void> WorkerPool::run(const std::stop_token& stop, const std::function<void()>& ready) {
+  // Before anything is claimed: without its threads the pool does nothing.
+  ThreadGroup others;
+  HOLDFAST_CHECK(others.start(options_.threads - 1, [this] { work(); }));
+  if (ready != nullptr) {
+    ready();
+  }
   std::vector<Loop::Request> requests;
   {
     const Lock lock(mutex_);
@@ -131,14 +137,8 @@ Result<void> WorkerPool::run(const std::stop_token& stop) {
   }
   loop_.submit(std::move(requests));
   const std::stop_callback when_stopped(stop, [this] { request_stop(); });
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < options_.threads; ++i) {
-    others.emplace_back([this] { work(); });
-  }
   work();
-  for (std::thread& thread : others) {
-    thread.join();
-  }
+  others.join();
   // The last results are durable when this is answered.
   const auto reported = loop_.ask<Done>([](Turn&) { return Done{}; }, Patience::unbounded);
   const Lock lock(mutex_);

@@ -50,9 +50,10 @@ class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
                                             const PoolOptions& options);
 
   // Executes attempts until stop is requested; what was claimed by then is still executed and
-  // reported. May be called once.
+  // reported. May be called once. ready: is called when all threads exist; they may not be
+  // startable (io_error), then nothing is executed.
   // Returns the error that stopped the engine, if one did.
-  Result<void> run(const std::stop_token& stop);
+  Result<void> run(const std::stop_token& stop, const std::function<void()>& ready = nullptr);
 
  private:
   using Lock = std::unique_lock<std::mutex>;

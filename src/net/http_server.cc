@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
 
-#include "base/assert.h"
+#include "base/threads.h"
 #include "net/acceptor.h"
 #include "net/reactor.h"
 #include "net/tls.h"
@@ -42,7 +40,7 @@ class ReactorServer final : public HttpServer {
   std::vector<std::string> urls_;
   std::vector<std::unique_ptr<Reactor>> reactors_;
   std::mutex stop_mutex_;
-  std::vector<std::thread> threads_;
+  ThreadGroup threads_;
 };
 
 Result<std::vector<Listener>> ReactorServer::open_listeners(const Options& options) {
@@ -80,15 +78,14 @@ Result<void> ReactorServer::open(const Options& options) {
 }
 
 Result<void> ReactorServer::start_threads() {
-  try {
-    for (const auto& reactor : reactors_) {
-      threads_.emplace_back([&reactor = *reactor] { reactor.run(); });
-      pthread_setname_np(threads_.back().native_handle(), "holdfast-net");
-    }
-  } catch (const std::system_error& error) {
-    return Error(ErrorCode::io_error, fmt::format("no thread can be started: {}", error.what()));
+  std::vector<std::function<void()>> bodies;
+  for (const auto& reactor : reactors_) {
+    bodies.emplace_back([&reactor = *reactor] {
+      pthread_setname_np(pthread_self(), "holdfast-net");
+      reactor.run();
+    });
   }
-  return {};
+  return threads_.start(bodies);
 }
 
 Counters ReactorServer::counters() const {
@@ -114,11 +111,7 @@ void ReactorServer::stop_threads() {
   for (const auto& reactor : reactors_) {
     reactor->mailbox()->post(Stop{});
   }
-  for (std::thread& thread : threads_) {
-    HOLDFAST_ASSERT(thread.get_id() != std::this_thread::get_id());
-    thread.join();
-  }
-  threads_.clear();
+  threads_.join();
 }
 
 }  // namespace

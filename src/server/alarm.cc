@@ -2,7 +2,7 @@
 
 namespace holdfast {
 
-Alarm::Alarm() : thread_([this] { run(); }) {}
+Alarm::Alarm() : started_(thread_.start([this] { run(); })) {}
 
 Alarm::~Alarm() { stop(); }
 
@@ -29,9 +29,7 @@ void Alarm::stop() {
     rings_.clear();
     changed_.notify_one();
   }
-  if (thread_.joinable()) {
-    thread_.join();
-  }
+  thread_.join();
 }
 
 void Alarm::run() {

@@ -6,7 +6,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <thread>
+
+#include "base/threads.h"
 
 namespace holdfast {
 
@@ -19,6 +20,8 @@ class Alarm {
   ~Alarm();
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
+  // Why it has no thread, if it has none.
+  [[nodiscard]] const Result<void>& started() const { return started_; }
 
   // `ring` must not block.
   Ticket after(std::chrono::milliseconds delay, std::function<void()> ring);
@@ -35,7 +38,8 @@ class Alarm {
   std::map<Ticket, std::function<void()>> rings_;
   std::uint64_t last_ = 0;
   bool stopping_ = false;
-  std::thread thread_;
+  ThreadGroup thread_;
+  Result<void> started_;
 };
 
 }  // namespace holdfast

@@ -62,7 +62,7 @@ std::optional<EventPlace> EventPlace::parse(std::string_view text) {
 }
 
 EventFeed::EventFeed(Journal& journal, ServerLog& log)
-    : journal_(journal), log_(log), thread_([this] { run(); }) {}
+    : journal_(journal), log_(log), started_(thread_.start([this] { run(); })) {}
 
 EventFeed::~EventFeed() { stop(); }
 
@@ -112,9 +112,7 @@ void EventFeed::stop() {
     stopping_ = true;
     changed_.notify_all();
   }
-  if (thread_.joinable()) {
-    thread_.join();
-  }
+  thread_.join();
   {
     const std::scoped_lock lock(mutex_);
     left = std::exchange(listeners_, {});

@@ -15,9 +15,9 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/threads.h"
 #include "dispatch/ids.h"
 #include "journal/history.h"
 #include "journal/journal.h"
@@ -50,6 +50,8 @@ class EventFeed {
   ~EventFeed();
   EventFeed(const EventFeed&) = delete;
   EventFeed& operator=(const EventFeed&) = delete;
+  // Why it has no thread, if it has none.
+  [[nodiscard]] const Result<void>& started() const { return started_; }
 
   // Everything up to there is durable.
   void reached(Position position);
@@ -100,12 +102,14 @@ class EventFeed {
   std::list<ListenerPtr> listeners_;
   Position head_;
   bool stopping_ = false;
-  std::thread thread_;
 
   // Of the thread alone.
   std::map<std::uint64_t, std::shared_ptr<const Events>> newest_;  // by position
   std::optional<History> tail_;
   std::map<std::string, std::string> workflows_;  // by run
+
+  ThreadGroup thread_;  // uses all of the above
+  Result<void> started_;
 };
 
 }  // namespace holdfast

@@ -2,11 +2,8 @@
 
 namespace holdfast {
 
-Readers::Readers(std::size_t threads, std::size_t max_waiting) : max_waiting_(max_waiting) {
-  for (std::size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this] { serve(); });
-  }
-}
+Readers::Readers(std::size_t threads, std::size_t max_waiting)
+    : max_waiting_(max_waiting), started_(threads_.start(threads, [this] { serve(); })) {}
 
 Readers::~Readers() { stop(); }
 
@@ -28,11 +25,7 @@ void Readers::stop() {
     stopping_ = true;
     changed_.notify_all();
   }
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) {
-      thread.join();
-    }
-  }
+  threads_.join();
 }
 
 void Readers::serve() {

@@ -7,10 +7,8 @@
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <thread>
-#include <vector>
 
-#include "base/result.h"
+#include "base/threads.h"
 
 namespace holdfast {
 
@@ -20,6 +18,8 @@ class Readers {
   ~Readers();
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
+  // Why it has no threads, if it has none.
+  [[nodiscard]] const Result<void>& started() const { return started_; }
 
   // busy when the line is full or they were stopped: then the work is not done.
   Result<void> run(std::function<void()> work);
@@ -34,7 +34,8 @@ class Readers {
   std::deque<std::function<void()>> waiting_;
   const std::size_t max_waiting_;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  ThreadGroup threads_;
+  Result<void> started_;
 };
 
 }  // namespace holdfast

@@ -6,10 +6,11 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
-#include <thread>
 
 #include "base/retry_pause.h"
+#include "base/threads.h"
 #include "embed/built_in.h"
 #include "embed/credentials.h"
 #include "engine/worker_pool.h"
@@ -95,32 +96,42 @@ class Watcher final : public CommitObserver {
 // Carries out http and exec steps in this process.
 class LocalWorker {
  public:
-  LocalWorker(Loop& loop, std::size_t threads) {
-    if (threads == 0) {
-      return;
-    }
+  ~LocalWorker() { stop(); }
+  LocalWorker() = default;
+  LocalWorker(const LocalWorker&) = delete;
+  LocalWorker& operator=(const LocalWorker&) = delete;
+
+  Result<void> start(Loop& loop, std::size_t threads) {
     auto handlers = std::make_shared<const HandlerTable>(built_in_handlers(environment_credential));
     PoolOptions options;
     options.threads = threads;
     pool_ = WorkerPool::create(loop, std::move(handlers), {}, options);
-    thread_ = std::thread([this] { static_cast<void>(pool_->run(stop_.get_token()).ok()); });
+    std::promise<Result<void>> ready;
+    std::future<Result<void>> started = ready.get_future();
+    HOLDFAST_CHECK(
+        thread_.start([this, ready = std::make_shared<decltype(ready)>(std::move(ready))] {
+          bool running = false;
+          const Result<void> worked = pool_->run(stop_.get_token(), [&] {
+            running = true;
+            ready->set_value({});
+          });
+          if (!running) {
+            ready->set_value(worked);
+          }
+        }));
+    return started.get();
   }
-  ~LocalWorker() { stop(); }
-  LocalWorker(const LocalWorker&) = delete;
-  LocalWorker& operator=(const LocalWorker&) = delete;
 
   // What was claimed is still carried out.
   void stop() {
     stop_.request_stop();
-    if (thread_.joinable()) {
-      thread_.join();
-    }
+    thread_.join();
   }
 
  private:
   std::stop_source stop_;
   std::shared_ptr<WorkerPool> pool_;
-  std::thread thread_;
+  ThreadGroup thread_;
 };
 
 // Answers while the store has not been reached yet.
@@ -171,11 +182,9 @@ class RunningServer final : public Server {
     if (later) {
       log_.tell(LogLevel::warning, "the store cannot be reached; trying again",
                 {{"why", opened.error().text()}});
-      opener_ = std::jthread([this](const std::stop_token& stop) { open_later(stop); });
-    } else {
-      begin();
+      return opener_.start([this] { open_later(opener_stops_.get_token()); });
     }
-    return {};
+    return begin();
   }
 
   [[nodiscard]] std::vector<std::string> urls() const override { return http_->urls(); }
@@ -189,10 +198,8 @@ class RunningServer final : public Server {
       return true;
     }
     bool in_time = true;
-    opener_.request_stop();
-    if (opener_.joinable()) {
-      opener_.join();
-    }
+    opener_stops_.request_stop();
+    opener_.join();
     if (service_ != nullptr) {
       service_->draining = true;
       service_->polls.end_all();
@@ -247,16 +254,23 @@ class RunningServer final : public Server {
         .store = kind_of(options_.store),
         .started_at = clock_.now(),
     });
+    HOLDFAST_CHECK(service_->alarm.started());
+    HOLDFAST_CHECK(service_->readers.started());
+    HOLDFAST_CHECK(service_->events.started());
     service_->events.reached(stat.head);
     watcher_.tell(&service_->events);
     loop_->keep_watching();
     return {};
   }
 
-  void begin() {
+  Result<void> begin() {
     service_->http = [this] { return http_->counters(); };
-    worker_ = std::make_unique<LocalWorker>(*loop_, options_.worker_threads);
+    if (options_.worker_threads > 0) {
+      worker_ = std::make_unique<LocalWorker>();
+      HOLDFAST_CHECK(worker_->start(*loop_, options_.worker_threads));
+    }
     ready_ = service_.get();
+    return {};
   }
 
   void open_later(const std::stop_token& stop) {
@@ -269,9 +283,11 @@ class RunningServer final : public Server {
       if (stop.stop_requested()) {
         return;
       }
-      const Result<void> opened = open_store();
+      Result<void> opened = open_store();
       if (opened.ok()) {
-        begin();
+        opened = begin();
+      }
+      if (opened.ok()) {
         log_.tell(LogLevel::info, "the store is there");
         return;
       }
@@ -294,7 +310,8 @@ class RunningServer final : public Server {
   std::atomic<Service*> ready_ = nullptr;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<LocalWorker> worker_;
-  std::jthread opener_;
+  std::stop_source opener_stops_;
+  ThreadGroup opener_;
   bool stopped_ = false;
 };
 
