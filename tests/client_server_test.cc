@@ -7,6 +7,7 @@
 #include "holdfast/client.h"
 #include "holdfast/json.h"
 #include "server/server.h"
+#include "tests/support/gone_calls.h"
 #include "tests/support/temp_dir.h"
 
 namespace holdfast {
@@ -200,6 +201,14 @@ TEST_F(ClientServer, a_cancelled_run_stops_its_handler) {
   ASSERT_TRUE(started.ok()) << started.error().text();
   ASSERT_TRUE(client.cancel(begun.get_future().get()).ok());
   EXPECT_EQ(stopped.get_future().wait_for(seconds(30)), std::future_status::ready);
+}
+
+TEST_F(ClientServer, every_function_of_a_client_that_was_moved_from_says_so) {
+  Client client = connect();
+  const Client taken = std::move(client);
+  Calls calls = common_calls(client);  // NOLINT(bugprone-use-after-move)
+  calls["server_json"] = [&] { return code_of(client.server_json()); };
+  expect_all(calls, "invalid_argument");
 }
 
 }  // namespace

@@ -8,7 +8,8 @@
 // id or a key, commands under a key; where the caller gives none the client makes one.
 //
 // Errors are those of Engine. In addition: unavailable when the server could not be reached (what
-// next is in_doubt when the call may have been carried out all the same), permission_denied.
+// next is in_doubt when the call may have been carried out all the same), permission_denied. Every
+// function of a client that was moved from returns invalid_argument.
 //
 // All members are safe to call from any thread, but for moving and destroying. No call may be under
 // way when a client is destroyed.
@@ -125,6 +126,8 @@ class Client {
  private:
   class Impl;
   explicit Client(std::unique_ptr<Impl> impl);
+  // invalid_argument when it was moved from.
+  [[nodiscard]] Result<Impl*> live() const;
 
   std::unique_ptr<Impl> impl_;
 };

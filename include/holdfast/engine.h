@@ -5,7 +5,8 @@
 //
 // Several engines, in one process or many, may share a store: each step is claimed by one of
 // them. What a function has returned is durable. Every failure comes as an Error; no exception
-// gets out. After close, or after the store failed, everything returns engine_stopped.
+// gets out. After close, or after the store failed, everything returns engine_stopped; so does
+// every function of an engine that was moved from.
 //
 // All members are safe to call from any thread, but for moving and destroying.
 #pragma once
@@ -196,6 +197,8 @@ class Engine {
  private:
   class Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
+  // engine_stopped when it was closed or moved from.
+  [[nodiscard]] Result<Impl*> live() const;
 
   std::unique_ptr<Impl> impl_;
 };

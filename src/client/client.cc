@@ -101,6 +101,13 @@ Client::Client(Client&& other) noexcept = default;
 Client& Client::operator=(Client&& other) noexcept = default;
 Client::~Client() = default;
 
+Result<Client::Impl*> Client::live() const {
+  if (impl_ == nullptr) {
+    return Error{ErrorCode::invalid_argument, "this client was moved from"};
+  }
+  return impl_.get();
+}
+
 Result<Client> Client::connect(std::string_view url, const ClientOptions& options) {
   auto impl = std::make_unique<Impl>(options);
   HOLDFAST_CHECK(impl->open(url));
@@ -108,8 +115,9 @@ Result<Client> Client::connect(std::string_view url, const ClientOptions& option
 }
 
 Result<void> Client::register_workflow(const Workflow& workflow) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const auto definition, Definition::create(spec_of(workflow)));
-  return impl_->add_definition(*definition);
+  return impl->add_definition(*definition);
 }
 
 Result<void> Client::register_workflow(const WorkflowDefinition& workflow) {
@@ -117,13 +125,15 @@ Result<void> Client::register_workflow(const WorkflowDefinition& workflow) {
 }
 
 Result<void> Client::register_workflow_json(std::string_view spec) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const auto definition, Definition::parse(spec));
-  return impl_->add_definition(*definition);
+  return impl->add_definition(*definition);
 }
 
 Result<void> Client::register_workflow_yaml(std::string_view text, std::string_view name) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const auto definition, load_workflow(text, name));
-  return impl_->add_definition(*definition);
+  return impl->add_definition(*definition);
 }
 
 Result<void> Client::register_workflow_file(const std::string& path) {
@@ -141,14 +151,16 @@ Result<void> Client::register_workflow_file(const std::string& path) {
 }
 
 Result<void> Client::register_handler(std::string_view name, StepHandler handler) {
+  HOLDFAST_TRY(Impl* const impl, live());
   if (handler == nullptr) {
     return Error{ErrorCode::invalid_argument, "the handler is empty"}.with("field", "handler");
   }
-  return impl_->add_handler(name, client::handler_of(std::move(handler)));
+  return impl->add_handler(name, client::handler_of(std::move(handler)));
 }
 
 Result<StartedRun> Client::start(std::string_view workflow, std::string_view input,
                                  const StartOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   if (!options.run_id.empty() && !options.idempotency_key.empty()) {
     return Error{ErrorCode::invalid_argument, "a run id and an idempotency key exclude each other"}
         .with("field", "idempotency_key");
@@ -157,14 +169,14 @@ Result<StartedRun> Client::start(std::string_view workflow, std::string_view inp
   json.member("workflow", workflow);
   HOLDFAST_CHECK(object_member(json, "input", input));
   const bool fresh = options.run_id.empty() && options.idempotency_key.empty();
-  text_member(json, "run_id", fresh ? impl_->new_id() : options.run_id);
+  text_member(json, "run_id", fresh ? impl->new_id() : options.run_id);
   text_member(json, "idempotency_key", options.idempotency_key);
   text_member(json, "queue", options.queue);
   text_member(json, "trigger", options.trigger);
   HOLDFAST_CHECK(optional_object(json, "search_attributes", options.search_attributes));
   text_member(json, "actor", options.actor);
   text_member(json, "comment", options.comment);
-  HOLDFAST_TRY(const std::string answer, impl_->post("/v1/runs", std::move(json)));
+  HOLDFAST_TRY(const std::string answer, impl->post("/v1/runs", std::move(json)));
   HOLDFAST_TRY(StartedRun started, client::read_started(answer));
   // Nobody else has an id that was made here: it was this call that came twice.
   started.existed = started.existed && !fresh;
@@ -172,49 +184,55 @@ Result<StartedRun> Client::start(std::string_view workflow, std::string_view inp
 }
 
 Result<void> Client::cancel(std::string_view run_id, const CancelOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   JsonWriter json = object();
   json.member("mode", mode_text(options.mode));
   text_member(json, "actor", options.actor);
   text_member(json, "comment", options.comment);
-  json.member("idempotency_key", impl_->key_or_new(options.idempotency_key));
-  return done(impl_->command(run_id, "/cancel", std::move(json)));
+  json.member("idempotency_key", impl->key_or_new(options.idempotency_key));
+  return done(impl->command(run_id, "/cancel", std::move(json)));
 }
 
 Result<void> Client::resume(std::string_view run_id, const DecisionOptions& options) {
-  HOLDFAST_TRY(JsonWriter json, decision(options, impl_->key_or_new(options.idempotency_key)));
-  return done(impl_->command(run_id, "/resume", std::move(json)));
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(JsonWriter json, decision(options, impl->key_or_new(options.idempotency_key)));
+  return done(impl->command(run_id, "/resume", std::move(json)));
 }
 
 Result<void> Client::approve(std::string_view run_id, const DecisionOptions& options) {
-  HOLDFAST_TRY(JsonWriter json, decision(options, impl_->key_or_new(options.idempotency_key)));
-  return done(impl_->command(run_id, "/approve", std::move(json)));
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(JsonWriter json, decision(options, impl->key_or_new(options.idempotency_key)));
+  return done(impl->command(run_id, "/approve", std::move(json)));
 }
 
 Result<void> Client::reject(std::string_view run_id, const DecisionOptions& options) {
-  HOLDFAST_TRY(JsonWriter json, decision(options, impl_->key_or_new(options.idempotency_key)));
-  return done(impl_->command(run_id, "/reject", std::move(json)));
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(JsonWriter json, decision(options, impl->key_or_new(options.idempotency_key)));
+  return done(impl->command(run_id, "/reject", std::move(json)));
 }
 
 Result<void> Client::signal(std::string_view run_id, std::string_view event,
                             std::string_view payload, const SignalOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   JsonWriter json = object();
   json.member("event", event);
   HOLDFAST_CHECK(object_member(json, "data", payload));
   text_member(json, "correlation", options.correlation);
   text_member(json, "actor", options.actor);
-  json.member("idempotency_key", impl_->key_or_new(options.idempotency_key));
-  return done(impl_->command(run_id, "/signal", std::move(json)));
+  json.member("idempotency_key", impl->key_or_new(options.idempotency_key));
+  return done(impl->command(run_id, "/signal", std::move(json)));
 }
 
 Result<StartedRun> Client::replay(std::string_view run_id, const ReplayOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   JsonWriter json = object();
   text_member(json, "from_step", options.from_step);
   HOLDFAST_CHECK(optional_object(json, "input", options.input));
   json.member("allow_irreversible", options.allow_irreversible);
-  json.member("run_id", impl_->key_or_new(options.run_id));
+  json.member("run_id", impl->key_or_new(options.run_id));
   text_member(json, "actor", options.actor);
   text_member(json, "comment", options.comment);
-  HOLDFAST_TRY(const std::string answer, impl_->command(run_id, "/replay", std::move(json)));
+  HOLDFAST_TRY(const std::string answer, impl->command(run_id, "/replay", std::move(json)));
   HOLDFAST_TRY(StartedRun started, client::read_started(answer));
   started.existed = started.existed && !options.run_id.empty();
   return started;
@@ -222,24 +240,28 @@ Result<StartedRun> Client::replay(std::string_view run_id, const ReplayOptions& 
 
 Result<void> Client::set_search_attributes(std::string_view run_id, std::string_view changes,
                                            std::string_view idempotency_key) {
+  HOLDFAST_TRY(Impl* const impl, live());
   JsonWriter json = object();
   HOLDFAST_CHECK(object_member(json, "changes", changes));
-  json.member("idempotency_key", impl_->key_or_new(idempotency_key));
-  return done(impl_->command(run_id, "/attributes", std::move(json)));
+  json.member("idempotency_key", impl->key_or_new(idempotency_key));
+  return done(impl->command(run_id, "/attributes", std::move(json)));
 }
 
 Result<void> Client::archive(std::string_view run_id, std::string_view reason) {
+  HOLDFAST_TRY(Impl* const impl, live());
   JsonWriter json = object();
   json.member("reason", reason);
-  return done(impl_->command(run_id, "/archive", std::move(json)));
+  return done(impl->command(run_id, "/archive", std::move(json)));
 }
 
 Result<void> Client::unarchive(std::string_view run_id) {
-  return done(impl_->command(run_id, "/unarchive", object()));
+  HOLDFAST_TRY(Impl* const impl, live());
+  return done(impl->command(run_id, "/unarchive", object()));
 }
 
 Result<void> Client::work(std::size_t threads, const std::stop_token& stop) {
-  return impl_->work(threads, stop);
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->work(threads, stop);
 }
 
 Result<RunView> Client::inspect(std::string_view run_id) {
@@ -248,37 +270,44 @@ Result<RunView> Client::inspect(std::string_view run_id) {
 }
 
 Result<RunView> Client::wait(std::string_view run_id, std::chrono::milliseconds timeout) {
-  return impl_->wait(run_id, timeout);
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->wait(run_id, timeout);
 }
 
 Result<RunExplanation> Client::explain(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/explain"));
-  HOLDFAST_TRY(std::string json, impl_->get(path, Query().add("at", at)));
+  HOLDFAST_TRY(std::string json, impl->get(path, Query().add("at", at)));
   return client::read_explanation(std::move(json));
 }
 
 Result<std::string> Client::snapshot_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const std::string path, Impl::run_path(run_id));
-  return impl_->get(path, Query().add("at", at));
+  return impl->get(path, Query().add("at", at));
 }
 
 Result<std::string> Client::graph_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/graph"));
-  return impl_->get(path, Query().add("at", at).add("history", "true"));
+  return impl->get(path, Query().add("at", at).add("history", "true"));
 }
 
 Result<std::string> Client::timeline_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/timeline"));
-  return impl_->get(path, Query().add("at", at));
+  return impl->get(path, Query().add("at", at));
 }
 
 Result<std::string> Client::diff_json(std::string_view run_id, std::string_view from,
                                       std::string_view to) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/diff"));
-  return impl_->get(path, Query().add("from", from).add("to", to));
+  return impl->get(path, Query().add("from", from).add("to", to));
 }
 
 Result<RunPage> Client::list(const ListOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   Query query;
   query.add("workflow", options.workflow);
   for (const std::string& status : options.statuses) {
@@ -294,18 +323,23 @@ Result<RunPage> Client::list(const ListOptions& options) {
   query.add("limit", options.limit).add("cursor", options.cursor);
   query.add("order", options.order == ListOrder::newest_first ? "newest" : "oldest");
   query.add("archived", options.archived ? "true" : "").add("at", options.at);
-  HOLDFAST_TRY(std::string json, impl_->get("/v1/runs", query));
+  HOLDFAST_TRY(std::string json, impl->get("/v1/runs", query));
   return client::read_page(std::move(json));
 }
 
 Result<std::string> Client::status_json(std::string_view at) {
-  return impl_->get("/v1/status", Query().add("at", at));
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->get("/v1/status", Query().add("at", at));
 }
 
 Result<std::string> Client::doctor_json(std::string_view at) {
-  return impl_->get("/v1/doctor", Query().add("at", at));
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->get("/v1/doctor", Query().add("at", at));
 }
 
-Result<std::string> Client::server_json() { return impl_->get("/v1/server"); }
+Result<std::string> Client::server_json() {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->get("/v1/server");
+}
 
 }  // namespace holdfast

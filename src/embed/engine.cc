@@ -16,14 +16,23 @@ Engine::Engine(Engine&& other) noexcept = default;
 Engine& Engine::operator=(Engine&& other) noexcept = default;
 Engine::~Engine() = default;
 
+Result<Engine::Impl*> Engine::live() const {
+  if (impl_ == nullptr) {
+    return Error{ErrorCode::engine_stopped, "this engine was moved from"};
+  }
+  HOLDFAST_CHECK(impl_->check_open());
+  return impl_.get();
+}
+
 Result<Engine> Engine::open(std::string_view url, const EngineOptions& options) {
   HOLDFAST_TRY(auto impl, Impl::open(url, options));
   return Engine(std::move(impl));
 }
 
 Result<void> Engine::register_workflow(const Workflow& workflow) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const auto definition, Definition::create(spec_of(workflow)));
-  return impl_->add_definition(definition);
+  return impl->add_definition(definition);
 }
 
 Result<void> Engine::register_workflow(const WorkflowDefinition& workflow) {
@@ -31,13 +40,15 @@ Result<void> Engine::register_workflow(const WorkflowDefinition& workflow) {
 }
 
 Result<void> Engine::register_workflow_json(std::string_view spec) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const auto definition, Definition::parse(spec));
-  return impl_->add_definition(definition);
+  return impl->add_definition(definition);
 }
 
 Result<void> Engine::register_workflow_yaml(std::string_view text, std::string_view name) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const auto definition, load_workflow(text, name));
-  return impl_->add_definition(definition);
+  return impl->add_definition(definition);
 }
 
 Result<void> Engine::register_workflow_file(const std::string& path) {
@@ -55,70 +66,83 @@ Result<void> Engine::register_workflow_file(const std::string& path) {
 }
 
 Result<void> Engine::register_handler(std::string_view name, StepHandler handler) {
-  return impl_->add_handler(name, std::move(handler));
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->add_handler(name, std::move(handler));
 }
 
 Result<StartedRun> Engine::start(std::string_view workflow, std::string_view input,
                                  const StartOptions& options) {
-  return impl_->start(workflow, input, options);
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->start(workflow, input, options);
 }
 
 Result<void> Engine::cancel(std::string_view run_id, const CancelOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->cancel(run, options);
+  return impl->cancel(run, options);
 }
 
 Result<void> Engine::resume(std::string_view run_id, const DecisionOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->resolve(run, ManualAction::resumed, options);
+  return impl->resolve(run, ManualAction::resumed, options);
 }
 
 Result<void> Engine::approve(std::string_view run_id, const DecisionOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->resolve(run, ManualAction::approved, options);
+  return impl->resolve(run, ManualAction::approved, options);
 }
 
 Result<void> Engine::reject(std::string_view run_id, const DecisionOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->resolve(run, ManualAction::rejected, options);
+  return impl->resolve(run, ManualAction::rejected, options);
 }
 
 Result<void> Engine::signal(std::string_view run_id, std::string_view event,
                             std::string_view payload, const SignalOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->signal(run, event, payload, options);
+  return impl->signal(run, event, payload, options);
 }
 
 Result<StartedRun> Engine::replay(std::string_view run_id, const ReplayOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->replay(run, options);
+  return impl->replay(run, options);
 }
 
 Result<StartedRun> Engine::continue_as_new(std::string_view run_id, std::string_view input,
                                            std::string_view key) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->continue_as_new(run, input, key);
+  return impl->continue_as_new(run, input, key);
 }
 
 Result<void> Engine::set_search_attributes(std::string_view run_id, std::string_view changes,
                                            std::string_view idempotency_key) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->set_search_attributes(run, changes, idempotency_key);
+  return impl->set_search_attributes(run, changes, idempotency_key);
 }
 
 Result<void> Engine::archive(std::string_view run_id, std::string_view reason) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->archive(run, reason);
+  return impl->archive(run, reason);
 }
 
 Result<void> Engine::unarchive(std::string_view run_id) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->unarchive(run);
+  return impl->unarchive(run);
 }
 
 Result<std::optional<ExecutedStep>> Engine::execute_next(std::chrono::milliseconds wait_up_to) {
-  HOLDFAST_TRY(Hands hands, impl_->hands());
-  StepRunner runner(impl_->loop(), std::move(hands));
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(Hands hands, impl->hands());
+  StepRunner runner(impl->loop(), std::move(hands));
   HOLDFAST_TRY(const auto claimed, runner.next(std::nullopt, wait_up_to));
   if (!claimed.has_value()) {
     return std::optional<ExecutedStep>();
@@ -130,86 +154,107 @@ Result<std::optional<ExecutedStep>> Engine::execute_next(std::chrono::millisecon
 }
 
 Result<std::uint64_t> Engine::drain(const DrainOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
   if (options.threads == 0) {
     return Error{ErrorCode::invalid_argument, "nothing is executed without threads"}.with(
         "field", "threads");
   }
-  HOLDFAST_TRY(const Hands hands, impl_->hands());
-  return drain_steps(impl_->loop(), hands, {options.threads, options.idle_for, options.max_steps});
+  HOLDFAST_TRY(const Hands hands, impl->hands());
+  return drain_steps(impl->loop(), hands, {options.threads, options.idle_for, options.max_steps});
 }
 
 Result<void> Engine::work(std::size_t threads, const std::stop_token& stop) {
-  return impl_->work(threads, stop);
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->work(threads, stop);
 }
 
 Result<RunView> Engine::inspect(std::string_view run_id) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->inspect(run);
+  return impl->inspect(run);
 }
 
 Result<RunView> Engine::wait(std::string_view run_id, std::chrono::milliseconds timeout) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  HOLDFAST_CHECK(wait_for_end(impl_->loop(), run, timeout));
-  return impl_->inspect(run);
+  HOLDFAST_CHECK(wait_for_end(impl->loop(), run, timeout));
+  return impl->inspect(run);
 }
 
 Result<RunExplanation> Engine::explain(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  return impl_->explain(run, at);
+  return impl->explain(run, at);
 }
 
 Result<std::string> Engine::snapshot_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
   HOLDFAST_TRY(const At point, At::parse(at));
-  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(Inspector inspector, impl->inspector());
   HOLDFAST_TRY(const JsonText json, inspector.snapshot(run, point));
   return std::string(json.view());
 }
 
 Result<std::string> Engine::graph_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
   HOLDFAST_TRY(const At point, At::parse(at));
-  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(Inspector inspector, impl->inspector());
   HOLDFAST_TRY(const RunGraph graph, inspector.graph(run, point));
   return std::string(to_json(graph, true).view());
 }
 
 Result<std::string> Engine::timeline_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
   HOLDFAST_TRY(const At point, At::parse(at));
-  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(Inspector inspector, impl->inspector());
   HOLDFAST_TRY(const Timeline timeline, inspector.timeline(run, point));
   return std::string(to_json(timeline).view());
 }
 
 Result<std::string> Engine::diff_json(std::string_view run_id, std::string_view from,
                                       std::string_view to) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
   HOLDFAST_TRY(const At first, At::parse(from));
   HOLDFAST_TRY(const At second, At::parse(to));
-  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(Inspector inspector, impl->inspector());
   HOLDFAST_TRY(const auto difference, inspector.diff(run, first, second));
   return std::string(to_json(difference).view());
 }
 
-Result<RunPage> Engine::list(const ListOptions& options) { return impl_->list(options); }
+Result<RunPage> Engine::list(const ListOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->list(options);
+}
 
 Result<std::string> Engine::status_json(std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const At point, At::parse(at));
-  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(Inspector inspector, impl->inspector());
   HOLDFAST_TRY(const StoreStatus status, inspector.status(point));
   return std::string(to_json(status).view());
 }
 
 Result<std::string> Engine::doctor_json(std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const At point, At::parse(at));
-  HOLDFAST_TRY(Inspector inspector, impl_->inspector());
+  HOLDFAST_TRY(Inspector inspector, impl->inspector());
   HOLDFAST_TRY(const Diagnosis diagnosis, inspector.doctor(point));
   return std::string(to_json(diagnosis).view());
 }
 
-Result<EngineStats> Engine::stats() { return impl_->stats(); }
+Result<EngineStats> Engine::stats() {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->stats();
+}
 
-void Engine::close() { impl_->close(); }
+void Engine::close() {
+  if (impl_ != nullptr) {
+    impl_->close();
+  }
+}
 
 }  // namespace holdfast

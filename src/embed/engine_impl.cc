@@ -224,6 +224,12 @@ Result<EngineStats> Engine::Impl::stats() {
   return stats;
 }
 
+Result<void> Engine::Impl::check_open() {
+  const std::scoped_lock lock(mutex_);
+  return closed_ ? Result<void>(Error{ErrorCode::engine_stopped, "this engine was closed"})
+                 : Result<void>();
+}
+
 void Engine::Impl::close() {
   {
     const std::scoped_lock lock(mutex_);

@@ -46,6 +46,8 @@ class Engine::Impl {
   Result<Inspector> inspector();
   Result<EngineStats> stats();
   void close();
+  // engine_stopped once close() was called.
+  Result<void> check_open();
   Loop& loop() { return *loop_; }
 
  private:
