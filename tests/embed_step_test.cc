@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/support/embed_fixture.h"
+#include "tests/support/temp_dir.h"
 
 namespace holdfast {
 namespace {
@@ -192,6 +193,68 @@ TEST(EmbedStep, an_exception_of_any_type_is_a_failure) {
   const std::string run = start_job(engine);
   EXPECT_EQ(must(engine.drain()), 1U);
   EXPECT_NE(json_text(inspect(engine, run).error, "message")->find("int"), std::string::npos);
+}
+
+TEST(EmbedStep, progress_is_shown_while_the_handler_runs) {
+  Engine engine = open_engine();
+  Gate gate;
+  register_job(engine, [&](StepContext& context, std::string_view) {
+    context.progress("no JSON");
+    context.progress(R"({"done":3,"password":"geheim"})");
+    context.progress('"' + std::string(65536, 'x') + '"');
+    gate.wait();
+    return StepResult::ok();
+  });
+  const std::string run = start_job(engine);
+  Pool pool(engine, 1);
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  const auto shown = [&] { return inspect(engine, run).json.find("\"progress\":{\"done\":3"); };
+  while (shown() == std::string::npos && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_NE(shown(), std::string::npos);
+  EXPECT_EQ(inspect(engine, run).json.find("geheim"), std::string::npos);
+  const RunExplanation why = must(engine.explain(run));
+  EXPECT_NE(why.summary.find("progress {\"done\":3"), std::string::npos) << why.summary;
+  gate.open();
+  EXPECT_TRUE(must(engine.wait(run, kLong)).terminal);
+  must(pool.stop());
+}
+
+TEST(EmbedStep, the_next_holder_of_an_attempt_gets_what_the_last_one_said) {
+  const TempDir folder;
+  const std::string url = "sqlite:" + folder.file("work.db");
+  Gate said;
+  Gate gate;
+  Engine first = open_engine(url);
+  register_job(first,
+               [&](StepContext& context, std::string_view) {
+                 EXPECT_EQ(context.previous_progress(), "");
+                 context.progress(R"({"done":7})");
+                 said.open();
+                 gate.wait();
+                 return StepResult::ok();
+               },
+               {.lease = milliseconds(300)});
+  const std::string run = start_job(first);
+  Pool pool(first, 1);
+  said.wait();
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (inspect(first, run).json.find("\"done\":7") == std::string::npos &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  first.close();  // as a process that is gone: nothing is reported any more
+  std::string previous;
+  Engine second = open_engine(url);
+  register_job(second, [&](StepContext& context, std::string_view) {
+    previous = context.previous_progress();
+    return StepResult::ok();
+  });
+  EXPECT_TRUE(must(second.execute_next(kLong)).has_value());
+  EXPECT_EQ(previous, R"({"done":7})");
+  gate.open();
+  static_cast<void>(pool.stop().ok());
 }
 
 TEST(EmbedStep, a_context_of_a_test_starts_no_children) {

@@ -96,6 +96,33 @@ TEST_F(ClaimTest, a_held_claim_gets_a_heartbeat_at_every_third_of_its_lease) {
   EXPECT_EQ(core.commits(), 1U + 10U);
 }
 
+TEST_F(ClaimTest, progress_is_stored_at_once_and_then_at_most_once_a_second) {
+  TestCore& core = open();
+  core.start(start_of(1, definition_of(R"([{"name":"a","lease_ms":30000}])")));
+  const auto worker = core.worker();
+  core.settle();
+  const SharedText claim = worker->assignment().claim_id;
+  const auto stored = [&] {
+    const auto& key = worker->assignment().runnable_key;
+    return core.core.state().queue(kDefaultQueue).find(key.view())->claim->progress.view();
+  };
+  clock_.advance_ms(2000);
+  for (const char* progress : {"1", "2", "3"}) {
+    core.core.set_progress(claim, Payload::trusted(progress));
+    core.settle();
+  }
+  EXPECT_EQ(stored(), "1");
+  EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, 3000));
+  clock_.advance_ms(1000);
+  core.settle();
+  EXPECT_EQ(stored(), "3");
+  EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, 3000 + 10'000));
+  core.core.drop(claim);
+  core.core.set_progress(claim, Payload::trusted("4"));
+  core.settle();
+  EXPECT_EQ(stored(), "3") << "a claim that is held no longer has no progress";
+}
+
 TEST_F(ClaimTest, a_heartbeat_that_lost_the_race_is_sent_again) {
   TestCore& mine = open();
   TestCore& other = open();

@@ -70,9 +70,10 @@ class StepContext {
   // Stopped when the claim is lost, by a cancelled run for example: the result will not count.
   [[nodiscard]] const std::stop_token& stop() const { return stop_; }
 
-  // How far it is, as JSON: shown to whoever looks, and given to whoever executes this attempt next
-  // if this one is lost. The newest counts; it is sent with the next sign of life to the server. A
-  // text that is no JSON is ignored, and so are all of them where the engine is in this process.
+  // How far it is, as JSON of at most 64 KiB: inspect and explain show it, and the next worker gets
+  // it (previous_progress) if this one loses its claim. The newest counts. It is stored with the
+  // next heartbeat of the claim, which an engine in this process sends within a second. Anything
+  // that is no JSON, or too long, is ignored.
   void progress(std::string json) {
     if (extras_.progress != nullptr) {
       extras_.progress(std::move(json));

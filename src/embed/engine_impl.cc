@@ -14,6 +14,8 @@ namespace holdfast {
 
 namespace {
 
+constexpr std::size_t kMaxProgressBytes = 64U << 10U;
+
 // Tells the program what log steps say.
 class LogTeller final : public CommitObserver {
  public:
@@ -71,6 +73,44 @@ class NoticeGiver final : public DispatchNotifier {
 
 // A call of a program waits this long for a store that is away, before it fails with unavailable.
 constexpr std::int64_t kStorePatienceMs = 30'000;
+
+// What a handler said last about how far it is, on its way to the loop: however often it speaks,
+// one request is under way.
+class ProgressSlot : public std::enable_shared_from_this<ProgressSlot> {
+ public:
+  ProgressSlot(Loop& loop, SharedText claim_id) : loop_(loop), claim_id_(std::move(claim_id)) {}
+
+  void put(std::string_view json) {
+    if (json.size() > kMaxProgressBytes) {
+      return;
+    }
+    const auto text = JsonText::parse(json);
+    if (text.ok() && !replace(Payload(text.value()))) {
+      loop_.submit_later({.other = [self = shared_from_this()](Core& core) {
+        core.set_progress(self->claim_id_, self->take());
+      }});
+    }
+  }
+
+ private:
+  // True when a request is under way that will take it.
+  bool replace(Payload newest) {
+    const std::scoped_lock lock(mutex_);
+    newest_ = std::move(newest);
+    return std::exchange(under_way_, true);
+  }
+  Payload take() {
+    const std::scoped_lock lock(mutex_);
+    under_way_ = false;
+    return newest_;
+  }
+
+  Loop& loop_;
+  SharedText claim_id_;
+  std::mutex mutex_;  // guards what follows
+  Payload newest_;
+  bool under_way_ = false;
+};
 
 }  // namespace
 
@@ -176,7 +216,10 @@ HandlerOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& 
         }
         return start_child(assignment, workflow, command);
       },
-      StepExtras{.trace = traceparent_of(assignment.trace)});
+      StepExtras{.trace = traceparent_of(assignment.trace),
+                 .previous_progress = std::string(assignment.progress.view()),
+                 .progress = [slot = std::make_shared<ProgressSlot>(*loop_, assignment.claim_id)](
+                                 std::string json) { slot->put(json); }});
   return outcome_of(handler(context, assignment.input.view()));
 }
 

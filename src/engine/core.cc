@@ -11,6 +11,9 @@ constexpr int kBusyTries = 5;
 // A checkpoint costs as much as there are attempts, so it must be earned by that many facts.
 constexpr std::uint64_t kFactsPerAttempt = 4;
 
+// A handler that reports often costs one commit in this time.
+constexpr std::int64_t kBetweenProgressMs = 1000;
+
 std::int64_t heartbeat_interval(std::uint64_t lease_ms) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(lease_ms / 3));
 }
@@ -179,6 +182,7 @@ void Core::hold(const Group::Given& given, TimeMs now) {
   claim.proof = proof_of(given.assignment);
   claim.lease_ms = given.assignment.lease_ms;
   claim.lost = given.worker->lost;
+  claim.last_heartbeat = now;
   beat_at(claim_id, claim, TimeMs{now.value + heartbeat_interval(claim.lease_ms)});
 }
 
@@ -186,6 +190,19 @@ void Core::beat_at(const SharedText& claim_id, HeldClaim& claim, TimeMs at) {
   beats_.erase({claim.next_heartbeat, claim_id});
   claim.next_heartbeat = at;
   beats_.emplace(at, claim_id);
+}
+
+void Core::set_progress(const SharedText& claim_id, const Payload& progress) {
+  const auto found = held_.find(claim_id);
+  if (found == held_.end()) {
+    return;
+  }
+  HeldClaim& claim = found->second;
+  claim.progress = progress;
+  const TimeMs soon{claim.last_heartbeat.value + kBetweenProgressMs};
+  if (soon < claim.next_heartbeat) {
+    beat_at(claim_id, claim, soon);
+  }
 }
 
 void Core::drop(const SharedText& claim_id) {
@@ -318,10 +335,11 @@ void Core::send_heartbeats(Turn& turn) {
   while (!beats_.empty() && beats_.begin()->first <= turn.now()) {
     const SharedText claim_id = beats_.begin()->second;
     HeldClaim& claim = held_.find(claim_id)->second;
+    claim.last_heartbeat = turn.now();
     beat_at(claim_id, claim, TimeMs{turn.now().value + heartbeat_interval(claim.lease_ms)});
     const Turn::Mark mark = turn.mark();
     building_->beaten.push_back(claim_id);
-    const auto beat = heartbeat(turn, claim.proof);
+    const auto beat = heartbeat(turn, claim.proof, claim.progress);
     if (!beat.ok()) {
       turn.roll_back_to(mark);
       building_->lost.emplace_back(claim_id, beat.error());

@@ -85,7 +85,9 @@ struct CommitReport {
 struct HeldClaim {
   ClaimProof proof;
   std::uint64_t lease_ms = 0;
+  TimeMs last_heartbeat;  // or when it was claimed
   TimeMs next_heartbeat;
+  Payload progress;  // what the holder said last; goes with each heartbeat
   std::function<void(const SharedText& claim_id, const Error&)> lost;
 };
 
@@ -103,6 +105,9 @@ class Core {
   bool stop_waiting(const WaitingWorkerPtr& worker);
   // Several that share their skills; those that were or are being assigned are left.
   void stop_waiting(std::set<WaitingWorkerPtr>& workers);
+  // How far the holder of a claim is: stored with the next heartbeat, which comes within a second
+  // if there was none in the last one. Ignored when the claim is not held here any more.
+  void set_progress(const SharedText& claim_id, const Payload& progress);
   // No more heartbeats for a claim.
   void drop(const SharedText& claim_id);
   // What could not be done for want of a definition may be now.

@@ -10,6 +10,7 @@
 #include "view/words.h"
 #include "workflow/activation.h"
 #include "workflow/event_names.h"
+#include "workflow/redact.h"
 
 namespace holdfast {
 
@@ -42,6 +43,13 @@ NextAction worker_action(const Attempt& attempt, const SharedText& queue, std::s
   return {std::string(action),
           fmt::format("a worker of queue {} takes it: start a program that handles {}",
                       queue.view(), attempt.handler.view())};
+}
+
+// What the worker said last about how far it is.
+std::string progress_of(const Claim& claim) {
+  return claim.progress.empty()
+             ? ""
+             : fmt::format(", progress {}", one_line(redact(claim.progress).view()));
 }
 
 NextAction time_action(std::string_view action, TimeMs at, std::string_view what) {
@@ -424,9 +432,9 @@ Cause CauseFinder::of_attempt(const PlannedRunnable& planned, const Attempt& att
     cause.waits_for = "claim";
     cause.since = attempt.claim->claimed_at;
     cause.until = attempt.claim->lease_until;
-    cause.summary = fmt::format("has {} carried out by {} since {}, lease until {}", what,
+    cause.summary = fmt::format("has {} carried out by {} since {}, lease until {}{}", what,
                                 attempt.claim->owner_id.view(), since(attempt.claim->claimed_at),
-                                since(attempt.claim->lease_until));
+                                since(attempt.claim->lease_until), progress_of(*attempt.claim));
     NextAction wait = time_action("wait_for_attempt_completion", attempt.claim->lease_until,
                                   "the worker reports, or extends its lease, or loses it");
     cause.next_actions.push_back(std::move(wait));

@@ -311,6 +311,7 @@ class Snapshot {
       json_.member("owner_id", attempt.claim->owner_id.view());
       json_.member("claimed_at", attempt.claim->claimed_at.value);
       json_.member("lease_until", attempt.claim->lease_until.value);
+      payload_member(json_, "progress", attempt.claim->progress);
       json_.end_object();
     }
     if (attempt.outcome) {
