@@ -13,6 +13,7 @@
 #include "cli/place.h"
 #include "cli/terminal.h"
 #include "journal/verify.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -102,9 +103,9 @@ void print_backup(const BackupReport& report, const std::string& file, Context& 
     print_json(context, std::move(json));
     return;
   }
-  print_line(context,
-             fmt::format("{} entries up to position {} are in {}, read back and complete",
-                         with_thousands(report.entries), with_thousands(report.head), file));
+  print_line(context, fmt::format("{} in {}, up to position {}, read back and complete",
+                                  counted(report.entries, "entry is", "entries are"),
+                                  harmless(file), with_thousands(report.head)));
 }
 
 Result<VerifyReport> prove(const std::string& store, Context& context) {
@@ -149,9 +150,9 @@ Result<void> run_command(const RestoreOptions& options, Context& context) {
     print_json(context, std::move(json));
     return {};
   }
-  print_line(context,
-             fmt::format("{} is restored and whole: {} entries up to position {}", shown,
-                         with_thousands(proved.entries), with_thousands(proved.head.value)));
+  print_line(context, fmt::format("{} is restored and whole: {} up to position {}", shown,
+                                  counted(proved.entries, "entry", "entries"),
+                                  with_thousands(proved.head.value)));
   return {};
 }
 

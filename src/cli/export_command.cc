@@ -7,6 +7,7 @@
 #include "cli/new_file.h"
 #include "cli/terminal.h"
 #include "journal/transfer.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -45,8 +46,8 @@ void print_report(const TransferReport& report, const std::string& file, Context
     return;
   }
   print_line(context,
-             fmt::format("exported {} entries in {} batches to {}", with_thousands(report.entries),
-                         with_thousands(report.batches), file));
+             fmt::format("exported {} in {} to {}", counted(report.entries, "entry", "entries"),
+                         counted(report.batches, "batch", "batches"), harmless(file)));
 }
 
 }  // namespace

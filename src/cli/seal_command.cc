@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "journal/open_journal.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -32,11 +33,14 @@ Result<void> run_command(const SealCommandOptions& options, Context& context) {
     print_json(context, std::move(writer));
     return {};
   }
-  print_line(context, fmt::format("sealed {} entries of {} batches into {} segments: {} became {}",
-                                  with_thousands(report.entries), with_thousands(report.batches),
-                                  with_thousands(report.segments), human_bytes(report.bytes_before),
-                                  human_bytes(report.bytes_after)));
-  print_line(context, fmt::format("{} has {} now", journal->name(), human_bytes(stat.size_bytes)));
+  print_line(
+      context,
+      fmt::format("sealed {} of {} into {}: {} became {}",
+                  counted(report.entries, "entry", "entries"),
+                  counted(report.batches, "batch", "batches"), counted(report.segments, "segment"),
+                  human_bytes(report.bytes_before), human_bytes(report.bytes_after)));
+  print_line(context,
+             fmt::format("{} has {} now", harmless(journal->name()), human_bytes(stat.size_bytes)));
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "client/server_url.h"
 #include "show/table.h"
 #include "show/text.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -131,8 +132,8 @@ Result<void> change_schedule(const SchedulesOptions& options, Context& context) 
     HOLDFAST_TRY(const Json json, Json::parse(answer));
     print_line(context, JsonRow(json).text("run_id"));
   } else {
-    print_line(context, fmt::format("schedule {} of {} {}", options.trigger, options.workflow,
-                                    deed_of(options.action)));
+    print_line(context, fmt::format("schedule {} of {} {}", harmless(options.trigger),
+                                    harmless(options.workflow), deed_of(options.action)));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include "cli/simulate_file.h"
 #include "cli/terminal.h"
 #include "sim/simulate.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -69,8 +70,9 @@ void print_failure(const SimulateCommandOptions& asked, const sim::FailedSeed& f
              fmt::format("seed {} breaks a promise at event {}, after {:.3f} s:", failed.seed,
                          failed.breach.event, static_cast<double>(failed.breach.time_us) / 1e6));
   print_line(context, "  " + failed.breach.what);
-  print_line(context, fmt::format("\n{} of the {} things that happen in it are enough:",
-                                  failed.items.size(), failed.items_at_first));
+  print_line(context, fmt::format("\n{} of {} enough to break it:", failed.items.size(),
+                                  counted(failed.items_at_first, "thing that happens is",
+                                          "things that happen are")));
   for (const sim::Item& item : failed.items) {
     print_line(context, fmt::format("  {:>4}  {:>10.3f}s  {}", item.number,
                                     static_cast<double>(item.at_us) / 1e6, to_text(item.act)));

@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 #include "definition/definition_fault.h"
 #include "sim/user_scenario.h"
+#include "view/words.h"
 #include "yaml/check_workflow.h"
 
 namespace holdfast {
@@ -45,14 +46,13 @@ Error refuse(const std::string& file, const std::vector<sim::WorldFault>& faults
     json.member("line", std::uint64_t{fault.place.line});
     json.member("column", std::uint64_t{fault.place.column}).end_object();
     if (!context.json()) {
-      print_line(context, fault_text(file, fault));
+      print_line(context, harmless(fault_text(file, fault)));
     }
   }
   json.end_array();
   context.out.flush();
   return Error{ErrorCode::invalid_argument,
-               fmt::format("{} cannot be used: {} fault{}", file, faults.size(),
-                           faults.size() == 1 ? "" : "s")}
+               fmt::format("{} cannot be used: {}", file, counted(faults.size(), "fault"))}
       .with("errors", std::move(json).take());
 }
 
@@ -144,15 +144,15 @@ std::vector<sim::Trace::Line> lines_about(const std::vector<sim::Trace::Line>& t
 void print_story(const std::vector<sim::Trace::Line>& lines, Context& context) {
   for (const sim::Trace::Line& line : lines) {
     print_line(context, fmt::format("  {:>12}  {}{}{}", time_text(line.time_us), line.run,
-                                    line.run.empty() ? "" : ": ", line.text));
+                                    line.run.empty() ? "" : ": ", harmless(line.text)));
   }
 }
 
 void print_broken(const SimulateCommandOptions& asked, const sim::FailedSeed& failed,
                   Context& context) {
   print_line(context, fmt::format("\nseed {}: {}", failed.seed, breach_text(failed.breach)));
-  print_line(context, fmt::format("\nwhat happened (the {} of {} things that were needed for it):",
-                                  failed.items.size(), failed.items_at_first));
+  print_line(context, fmt::format("\nwhat happened ({} of {} needed for it):", failed.items.size(),
+                                  counted(failed.items_at_first, "thing was", "things were")));
   print_story(lines_about(failed.told, failed.breach.run), context);
   print_line(context,
              fmt::format("  {:>12}  broken at event {}, trace {:016x}",
@@ -258,9 +258,9 @@ void tell_story(const SimulateCommandOptions& asked, const sim::SimulateOptions&
                                     played.trace.hash()));
     print_line(context, "\n" + breach_text(*played.breach));
   } else {
-    print_line(context, fmt::format("\nno invariant and no promise was broken in {} events, "
+    print_line(context, fmt::format("\nno invariant and no promise was broken in {}, "
                                     "trace {:016x}",
-                                    played.trace.events(), played.trace.hash()));
+                                    counted(played.trace.events(), "event"), played.trace.hash()));
   }
 }
 

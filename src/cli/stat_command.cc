@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "journal/open_journal.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -42,7 +43,7 @@ void print_stat_text(const JournalStat& stat, const std::string& store, Context&
   const auto row = [&](std::string_view name, std::string_view value) {
     print_line(context, fmt::format("{:<10} {}", name, value));
   };
-  row("store", store);
+  row("store", harmless(store));
   row("id", to_string(stat.log_id));
   row("format", std::to_string(kLogFormat));
   row("start", with_thousands(stat.start.value));
@@ -51,7 +52,7 @@ void print_stat_text(const JournalStat& stat, const std::string& store, Context&
   row("batches", fmt::format("{} sealed, {} unsealed", with_thousands(batches.sealed),
                              with_thousands(batches.unsealed)));
   row("threads", fmt::format("{} with unsealed entries", with_thousands(stat.unsealed_threads)));
-  row("opening", fmt::format("reads {} batches", with_thousands(stat.opened_from_batches)));
+  row("opening", "reads " + counted(stat.opened_from_batches, "batch", "batches"));
   row("size", human_bytes(stat.size_bytes));
 }
 

@@ -9,6 +9,7 @@
 #include "cli/place.h"
 #include "cli/terminal.h"
 #include "show/table.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -127,7 +128,7 @@ Result<void> run_command(const TokenRevokeOptions& options, Context& context) {
     print_json(context, std::move(json));
     return {};
   }
-  print_line(context, fmt::format("token {} is revoked", options.id));
+  print_line(context, fmt::format("token {} is revoked", harmless(options.id)));
   return {};
 }
 

@@ -17,6 +17,7 @@
 #include "journal/open_journal.h"
 #include "journal/transfer.h"
 #include "log/store_url.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -84,8 +85,8 @@ void print_report(const Outcome& outcome, const TransferReport& report, Context&
     print_json(context, std::move(writer));
     return;
   }
-  print_line(context, fmt::format("{} {} batches; {} is at position {}", outcome.verb,
-                                  with_thousands(report.batches), outcome.store,
+  print_line(context, fmt::format("{} {}; {} is at position {}", outcome.verb,
+                                  counted(report.batches, "batch", "batches"), outcome.store,
                                   with_thousands(report.head.value)));
   print_line(context, fmt::format("chain {}", to_hex(report.chain)));
 }

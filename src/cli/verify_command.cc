@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "journal/verify.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -34,11 +35,11 @@ Result<void> run_command(const VerifyOptions& options, Context& context) {
     print_json(context, std::move(writer));
     return {};
   }
-  print_line(
-      context,
-      fmt::format("{} is whole: {} entries in {} batches ({} sealed), {} threads", log->name(),
-                  with_thousands(report.entries), with_thousands(report.batches),
-                  with_thousands(report.sealed_batches), with_thousands(report.threads)));
+  print_line(context,
+             fmt::format("{} is whole: {} in {} ({} sealed), {}", harmless(log->name()),
+                         counted(report.entries, "entry", "entries"),
+                         counted(report.batches, "batch", "batches"),
+                         with_thousands(report.sealed_batches), counted(report.threads, "thread")));
   print_line(context, fmt::format("chain {} at position {}", to_hex(report.chain),
                                   with_thousands(report.head.value)));
   return {};

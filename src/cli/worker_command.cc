@@ -13,6 +13,7 @@
 #include "client/handlers_file.h"
 #include "client/session.h"
 #include "embed/credentials.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -69,7 +70,7 @@ class WorkLog {
   void say(std::string_view line) {
     if (!quiet_) {
       const std::scoped_lock lock(mutex_);
-      fmt::print(stderr, "{}\n", line);
+      fmt::print(stderr, "{}\n", harmless(line));
     }
   }
 
@@ -125,8 +126,9 @@ void print_counts(const WorkLog& log, bool quiet, Context& context) {
     json.member("lost", log.lost.load()).end_object();
     print_json(context, std::move(json));
   } else if (!quiet) {
-    print_line(context, fmt::format("{} steps carried out, {} of them failed; {} lost",
-                                    log.done + log.failed, log.failed.load(), log.lost.load()));
+    print_line(context, fmt::format("{} carried out, {} of them failed; {} lost",
+                                    counted(log.done + log.failed, "step"), log.failed.load(),
+                                    log.lost.load()));
   }
 }
 
@@ -134,7 +136,7 @@ void print_counts(const WorkLog& log, bool quiet, Context& context) {
 
 Result<void> run_command(const WorkerOptions& options, Context& context) {
   if (options.threads == 0U) {
-    return Error{ErrorCode::invalid_argument, "--threads needs a number of at least 1"}.with(
+    return Error{ErrorCode::invalid_argument, "--threads needs a number of at least 1, not 0"}.with(
         "field", "threads");
   }
   HOLDFAST_TRY(const NamedServer server, server_of(options.place));
@@ -149,7 +151,7 @@ Result<void> run_command(const WorkerOptions& options, Context& context) {
   HOLDFAST_CHECK(session.open(server.url));
   HOLDFAST_CHECK(add_handlers(session, specs));
   Interrupt interrupt(
-      [&log] { log.say("\nstopping after what is under way; Ctrl-C again leaves at once"); });
+      [&log] { log.say("stopping after what is under way; Ctrl-C again leaves at once"); });
   log.say(fmt::format("working for {}; Ctrl-C ends", server.url));
   HOLDFAST_CHECK(session.work(static_cast<std::size_t>(options.threads.value_or(kDefaultThreads)),
                               interrupt.token()));

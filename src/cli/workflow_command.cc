@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "cli/workflow_schema.h"
+#include "view/words.h"
 #include "yaml/check_workflow.h"
 
 namespace holdfast {
@@ -78,11 +79,11 @@ class CheckPrinter {
   void print_valid(std::string_view file, const Definition& definition) const {
     const std::string_view version = definition.version().view();
     print_line(context_,
-               fmt::format("{}: workflow {}{} is {}valid{} ({} step{}, fingerprint {}...)",
+               fmt::format("{}: workflow {}{} is {}valid{} ({}, fingerprint {}...)",
                            printable(file), definition.workflow().view(),
                            version.empty() ? "" : " version " + printable(version),
                            colour_ ? "\x1b[32m" : "", colour_ ? "\x1b[0m" : "",
-                           definition.steps().size(), definition.steps().size() == 1 ? "" : "s",
+                           counted(definition.steps().size(), "step"),
                            definition.fingerprint().view().substr(0, kShownFingerprint)));
   }
 
@@ -158,8 +159,8 @@ Result<void> run_command(const WorkflowCheckOptions& options, Context& context) 
     // The summary goes to standard error and must not come before the faults.
     context.out.flush();
     return Error{ErrorCode::invalid_definition,
-                 fmt::format("{} of {} file{} cannot be used: {} fault{}", bad_files, files.size(),
-                             files.size() == 1 ? "" : "s", faults, faults == 1 ? "" : "s")};
+                 fmt::format("{} of {} cannot be used: {}", bad_files,
+                             counted(files.size(), "file"), counted(faults, "fault"))};
   }
   if (files.size() > 1 && !context.json()) {
     print_line(context, fmt::format("all {} files are valid", files.size()));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "view/words.h"
 #include "workflow/redact.h"
 
 namespace holdfast {
@@ -57,8 +58,8 @@ void write_blocked(JsonWriter& json, const QueueView& queue, const HandlerView& 
   };
   if (waiting.expired > 0) {
     write("lease_expired", waiting.expired,
-          fmt::format("{} attempts of {} had a worker that did not come back", waiting.expired,
-                      waiting.handler));
+          fmt::format("{} of {} had a worker that did not come back",
+                      counted(waiting.expired, "attempt"), waiting.handler));
   }
   const std::size_t visible = waiting.visible - waiting.expired;
   if (visible > 0 && able == 0) {
@@ -67,11 +68,13 @@ void write_blocked(JsonWriter& json, const QueueView& queue, const HandlerView& 
                       queue.name));
   } else if (visible > 0) {
     write("workers_busy", visible,
-          fmt::format("all {} workers for {} are busy", able, waiting.handler));
+          able == 1 ? fmt::format("the only worker for {} is busy", waiting.handler)
+                    : fmt::format("all {} workers for {} are busy", able, waiting.handler));
   }
   if (waiting.later > 0) {
     write("scheduled_later", waiting.later,
-          fmt::format("{} attempts of {} are scheduled for later", waiting.later, waiting.handler));
+          fmt::format("{} of {} {} scheduled for later", counted(waiting.later, "attempt"),
+                      waiting.handler, waiting.later == 1 ? "is" : "are"));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "show/show.h"
 #include "view/snapshot.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -177,12 +178,14 @@ Result<std::string> show_steered(Answers& answers, const RunId& run, std::string
   return text;
 }
 
-std::string event_deed(std::string_view event) { return fmt::format("got event {}", event); }
+std::string event_deed(std::string_view event) {
+  return fmt::format("got event {}", harmless(event));
+}
 std::string approval_deed(std::string_view actor) {
-  return fmt::format("is approved by {}", actor);
+  return fmt::format("is approved by {}", harmless(actor));
 }
 std::string rejection_deed(std::string_view actor) {
-  return fmt::format("is rejected by {}", actor);
+  return fmt::format("is rejected by {}", harmless(actor));
 }
 
 }  // namespace holdfast

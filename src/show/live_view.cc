@@ -103,8 +103,10 @@ std::vector<std::string> waiting_lines(const LivePicture& picture, const Style& 
       style.paint(Ink::yellow, columns_of(text) > style.width ? padded(text, style.width) : text));
   const auto offer = [&](const std::vector<NextAction>& actions) {
     for (const NextAction& next : actions) {
-      // Whoever sees this has an engine process already.
-      if (!next.command.empty() && !next.command.starts_with("holdfast work")) {
+      // Whoever sees this has an engine process already; a handler needs another program.
+      if (next.command.empty() && next.action == "wait_for_worker_claim") {
+        lines.push_back("  " + one_line(next.summary));
+      } else if (!next.command.empty() && !next.command.starts_with("holdfast work")) {
         lines.push_back("  " + next.command + style.command_suffix);
       }
     }
@@ -156,7 +158,7 @@ std::vector<std::string> live_lines(const LivePicture& picture, const Style& sty
     folded = before - nodes.size();
   }
   if (folded > 0) {
-    lines.push_back(style.paint(Ink::dim, fmt::format("  ({} more steps)", folded)));
+    lines.push_back(style.paint(Ink::dim, fmt::format("  ({})", counted(folded, "more step"))));
   }
   for (const GraphNode* node : nodes) {
     const auto known = times.find(node->id);

@@ -182,13 +182,14 @@ class GraphTree {
     Line line{left, node.id + (node.current ? " *" : ""), node.current ? Ink::bold : Ink::plain,
               node.status};
     if (node.attempts > 1) {
-      append(line.notes, fmt::format("{} attempts", node.attempts));
+      append(line.notes, counted(node.attempts, "attempt"));
     }
     if (node.visits > 1) {
-      append(line.notes, fmt::format("{} visits", node.visits));
+      append(line.notes, counted(node.visits, "visit"));
     }
     if (node.items.has_value()) {
-      append(line.notes, fmt::format("{}/{} items", node.items->done, node.items->total));
+      append(line.notes,
+             fmt::format("{}/{}", node.items->done, counted(node.items->total, "item")));
       if (node.items->failed > 0) {
         append(line.notes, fmt::format("{} failed", node.items->failed));
       }

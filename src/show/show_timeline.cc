@@ -193,7 +193,7 @@ class TimelineText {
                    : row.status == "completed" ? bar->status
                                                : row.status;
     }
-    row.below = fmt::format("{} items:", newest.size());
+    row.below = counted(newest.size(), "item") + ":";
     std::string_view joint = " ";
     for (const auto& [status, number] : counts) {
       row.below += fmt::format("{}{} {}", joint, number, status);

@@ -47,10 +47,6 @@ std::string offset_text(TimeMs time, TimeMs start) {
   return ms < 0 ? duration_text(ms) : "+" + duration_text(ms);
 }
 
-std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", with_thousands(number), number == 1 ? one : many);
-}
-
 namespace {
 
 // What stays together: "12 s", "3 min", "(in 12 s".

@@ -25,8 +25,6 @@ std::string sentence(std::string_view text);
 std::string from_now(TimeMs time, TimeMs now);
 // "+2.3 s"
 std::string offset_text(TimeMs time, TimeMs start);
-// "1 run", "3 runs"
-std::string counted(std::uint64_t number, std::string_view one, std::string_view many);
 
 // A text in as many lines as it needs: broken between words, not between a number and its unit; a
 // word that is too long for a line is broken where the line ends.

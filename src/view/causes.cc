@@ -360,8 +360,8 @@ Cause CauseFinder::of_items(const PlannedRunnable& planned, const EachProgress& 
   Cause cause;
   cause.reason = Reason::planned_dispatch_pending_schedule;
   cause.waits_for = "items";
-  cause.summary = fmt::format("has {} of {} items of step {} done", each.done, each.items.size(),
-                              planned.plan.step.view());
+  cause.summary = fmt::format("has {} of {} of step {} done", each.done,
+                              counted(each.items.size(), "item"), planned.plan.step.view());
   cause.next_actions.push_back(engine_action("schedule_pending_dispatch", "plans the next items"));
   return cause;
 }

@@ -103,6 +103,12 @@ std::string duration_text(std::int64_t ms) {
                    : two_units(ms / kDay, "d", ms % kDay / kHour, "h");
 }
 
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
+  const std::string_view plural_ending = number != 1 && many.empty() ? "s" : "";
+  return fmt::format("{} {}{}", with_thousands(number), number == 1 || many.empty() ? one : many,
+                     plural_ending);
+}
+
 std::string harmless(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -14,6 +14,9 @@ std::string duration_text(std::int64_t ms);
 // "card declined [card_error]": what an error of a step or a run says; the text itself when it is
 // no such object. One line, harmless, cut off when it is long, without what a key calls a secret.
 std::string error_text(const Payload& error);
+// "1 run", "3 runs": every number of something that people read is made here. Without `many` it is
+// `one` with an s.
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many = "");
 // The step that a runnable key of ours names: charge of <run id>:charge:2, and of the keys that
 // are made from it (<run id>:charge:2:timeout, ...:deferred:3).
 std::string step_of_key(std::string_view runnable_key);

@@ -163,5 +163,13 @@ TEST(HandlerText, knows_what_every_worker_has) {
   EXPECT_EQ(handler_text("charge"), "charge");
 }
 
+TEST(Words, one_thing_and_several_are_counted_in_their_own_words) {
+  EXPECT_EQ(counted(0, "attempt"), "0 attempts");
+  EXPECT_EQ(counted(1, "attempt"), "1 attempt");
+  EXPECT_EQ(counted(2, "attempt"), "2 attempts");
+  EXPECT_EQ(counted(1, "entry is", "entries are"), "1 entry is");
+  EXPECT_EQ(counted(1000, "entry is", "entries are"), "1,000 entries are");
+}
+
 }  // namespace
 }  // namespace holdfast
