@@ -1,7 +1,8 @@
-# cmake --install BUILD --prefix DIR --component embed
+# cmake --install BUILD --prefix DIR [--component embed|program]
 #
-# Installs what programs need to embed Holdfast: the public headers, all rooms in one static
+# embed: what programs need to embed Holdfast: the public headers, all modules in one static
 # library, and a package file, so that find_package(holdfast) gives holdfast::holdfast.
+# program: the holdfast program, its manual page, completions, schemas and systemd unit.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -40,3 +41,28 @@ install(FILES "${joined}" DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT embed)
 install(FILES "${CMAKE_BINARY_DIR}/lib/holdfastConfig.cmake"
   "${CMAKE_BINARY_DIR}/lib/holdfastConfigVersion.cmake"
   DESTINATION "${package_dir}" COMPONENT embed)
+
+# The manual page and the completions are made by the program itself: they cannot be out of date.
+set(share "${CMAKE_BINARY_DIR}/share")
+add_custom_command(OUTPUT "${share}/holdfast.1" "${share}/holdfast.bash" "${share}/_holdfast"
+  COMMAND "${CMAKE_COMMAND}" -E make_directory "${share}"
+  COMMAND holdfast help --man > "${share}/holdfast.1"
+  COMMAND holdfast completion bash > "${share}/holdfast.bash"
+  COMMAND holdfast completion zsh > "${share}/_holdfast"
+  DEPENDS holdfast
+  COMMENT "Writing the manual page and the completions"
+  VERBATIM)
+add_custom_target(holdfast_share ALL
+  DEPENDS "${share}/holdfast.1" "${share}/holdfast.bash" "${share}/_holdfast")
+
+install(TARGETS holdfast RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+install(FILES "${share}/holdfast.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT program)
+install(FILES "${share}/holdfast.bash" RENAME holdfast
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT program)
+install(FILES "${share}/_holdfast"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" COMPONENT program)
+install(FILES "${PROJECT_SOURCE_DIR}/schema/workflow.schema.json"
+  "${PROJECT_SOURCE_DIR}/schema/openapi.json"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/holdfast" COMPONENT program)
+install(FILES "${PROJECT_SOURCE_DIR}/packaging/holdfast.service"
+  DESTINATION "lib/systemd/system" COMPONENT program OPTIONAL)

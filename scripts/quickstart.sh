@@ -54,7 +54,8 @@ build() {
   ./scripts/install_packages.sh build
   say "build (Release; the first time takes a few minutes)"
   cmake --preset release > /dev/null
-  cmake --build --preset release --target holdfast
+  # With what `cmake --install build/release` installs.
+  cmake --build --preset release --target holdfast holdfast_library holdfast_share
 }
 
 # Carries out what is open, and dies in the middle of it.

@@ -101,6 +101,35 @@ class HelpTest(CliTest):
         result = self.fails(2, "journal", "stat", "--json")
         self.assertEqual(json.loads(result.stdout)["error"]["code"], "invalid_argument")
 
+    def test_help_of_a_command_can_be_asked_for_in_two_ways(self):
+        for command in (["run"], ["journal"], ["journal", "cat"], ["token", "create"]):
+            self.assertEqual(self.ok("help", *command), self.ok(*command, "--help"))
+        self.fails(2, "help", "rnu", says='did you mean "run"?')
+        self.fails(2, "help", "journal", "ct", says='"holdfast journal ct", did you mean "cat"?')
+
+    def test_what_was_mistyped_is_named_with_what_was_meant(self):
+        for args, says in (
+                (["rnu", "a.yaml"], ['"holdfast rnu"', '"run"', "see holdfast --help"]),
+                (["version"], ['"--version"']),
+                (["journal", "ct", self.url()], ['"holdfast journal ct"', '"cat"']),
+                (["run", "--inptu", "{}", "a.yaml"], ["run has no option --inptu", '"--input"']),
+                (["run", "--inptu={}", "a.yaml"], ["run has no option --inptu,", '"--input"']),
+                (["--store", self.url(), "list"], ["--store", 'after "holdfast list"']),
+                (["run"], ["run needs FILE: the workflow file"]),
+                (["run", "a.yaml", "b.yaml"], ["run takes FILE and no more", '"b.yaml"']),
+                (["list", "x"], ["list takes no argument", '"x"']),
+                (["run", "a.yaml", "--id"], ["--id needs a value: --id UUID"]),
+                (["run", "a.yaml", "--id", "1", "--id", "2"], ["--id is there 2 times"]),
+                (["list", "--limit", "ten"], ["--limit", '"ten"', "whole number"]),
+                (["token", "create", "--name", "a"], ["token create needs --role"]),
+                (["token", "create", "--name", "a", "--role", "amdin"],
+                 ["--role", '"amdin"', "viewer, client, worker, operator or admin",
+                  'did you mean "admin"?'])):
+            with self.subTest(args):
+                result = self.fails(2, *args)
+                for part in says:
+                    self.assertIn(part, result.stderr)
+
     def test_the_first_commands_of_the_help_work_as_they_are(self):
         lines = self.ok("--help").split("First commands to try")[1].split("\n\n")[0]
         pathlib.Path(self.directory, "order.yaml").write_text(

@@ -2,6 +2,7 @@
 
 usage: package_test.py BUILD_DIR SOURCE_DIR COMPILER
 """
+import json
 import os
 import pathlib
 import re
@@ -34,7 +35,7 @@ class Package(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.root = pathlib.Path(cls.folder.name)
         cls.prefix = cls.root / "prefix"
-        run("cmake", "--install", BUILD, "--prefix", cls.prefix, "--component", "embed")
+        run("cmake", "--install", BUILD, "--prefix", cls.prefix)
 
     @classmethod
     def tearDownClass(cls):
@@ -56,6 +57,46 @@ class Package(unittest.TestCase):
             + block("README.md", "cmake"), encoding="utf-8")
         program = self.build(source) / "app"
         self.assertEqual(run(program, cwd=self.root), "completed\n")
+
+    def test_the_program_and_its_schemas_are_installed(self):
+        program = self.prefix / "bin/holdfast"
+        self.assertIn("holdfast ", run(program, "--version"))
+        share = self.prefix / "share/holdfast"
+        self.assertEqual((share / "workflow.schema.json").read_text(encoding="utf-8"),
+                         run(program, "workflow", "schema"))
+        json.loads((share / "openapi.json").read_text(encoding="utf-8"))
+
+    def test_the_systemd_unit_is_installed_if_there_is_one(self):
+        self.assertEqual((self.prefix / "lib/systemd/system/holdfast.service").exists(),
+                         (ROOT / "packaging/holdfast.service").exists())
+
+    def test_completions_are_those_of_the_program(self):
+        program = self.prefix / "bin/holdfast"
+        bash = self.prefix / "share/bash-completion/completions/holdfast"
+        zsh = self.prefix / "share/zsh/site-functions/_holdfast"
+        self.assertEqual(bash.read_text(encoding="utf-8"), run(program, "completion", "bash"))
+        self.assertEqual(zsh.read_text(encoding="utf-8"), run(program, "completion", "zsh"))
+        run("bash", "--norc", "-c", f"source {bash} && complete -p holdfast")
+
+    def test_zsh_finds_the_installed_completion(self):
+        functions = self.prefix / "share/zsh/site-functions"
+        said = run("zsh", "-f", "-c", f"fpath=({functions} $fpath); autoload -U compinit; "
+                   "compinit -u -D; print -r -- $_comps[holdfast]")
+        self.assertEqual(said.strip(), "_holdfast")
+
+    def test_the_manual_page_has_every_command_and_renders_without_a_warning(self):
+        page = self.prefix / "share/man/man1/holdfast.1"
+        self.assertEqual(page.read_text(encoding="utf-8"),
+                         run(self.prefix / "bin/holdfast", "help", "--man"))
+        environment = {**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8", "MANROFFOPT": "-ww",
+                       "MANPAGER": "cat"}
+        done = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True,
+                              check=False, env=environment)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for command in ("run FILE", "journal cat STORE", "server", "token create"):
+            self.assertRegex(done.stdout, rf"(?m)^ +{command}$")
+        for part in ("--until-blocked", "Exit codes:", "holdfast explain latest"):
+            self.assertIn(part, done.stdout)
 
     def test_every_public_header_compiles_alone(self):
         headers = sorted((self.prefix / "include/holdfast").iterdir())

@@ -137,6 +137,12 @@ class KeyPresses(Shell):
                       "autoload -U compinit && compinit -u -D; "
                       "source <(holdfast completion zsh)", self.lines())
 
+    def test_zsh_finds_it_as_a_file_in_its_path(self):
+        self.complete(["zsh", "-f", "-i"],
+                      "mkdir functions; holdfast completion zsh > functions/_holdfast; "
+                      "fpath=($PWD/functions $fpath); autoload -U compinit && compinit -u -D",
+                      self.lines())
+
 
 if __name__ == "__main__":
     cli.main(__doc__)

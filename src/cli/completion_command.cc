@@ -134,10 +134,15 @@ complete -o filenames -F _holdfast holdfast
 }  // namespace
 
 Result<void> run_command(const CompletionOptions& options, Context& context) {
-  if (options.shell == "zsh") {
-    context.out << "autoload -U +X bashcompinit && bashcompinit\n";
+  if (options.shell == "bash") {
+    context.out << bash_script();
+    return {};
   }
-  context.out << bash_script();
+  // As a file in fpath it is loaded when the first completion is asked for, and must give it too.
+  context.out << "#compdef holdfast\nautoload -U +X bashcompinit && bashcompinit\n"
+              << bash_script()
+              << "if [[ ${funcstack[1]-} == _holdfast ]]; then\n"
+                 "  _bash_complete -o filenames -F _holdfast\nfi\n";
   return {};
 }
 

@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace holdfast {
 
@@ -61,6 +62,9 @@ void add_option(CLI::App& app, const std::string& name, std::string& target, con
                 const std::string& help);
 void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& target,
               const char* type, const std::string& help);
+
+// Only these words; another one is refused with the list of them.
+CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string>& words);
 
 // --server, --token-file, --tls-ca
 void add_server(CLI::App& app, PlaceOptions& place);

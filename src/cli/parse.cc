@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "cli/grammar.h"
 #include "cli/help.h"
+#include "cli/man_page.h"
+#include "cli/parse_usage.h"
 
 namespace holdfast {
 
@@ -80,6 +82,11 @@ void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& 
       ->allow_extra_args(false);
 }
 
+CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string>& words) {
+  return option->check([words](const std::string& word) { return not_one_of(word, words); },
+                       fmt::format("{{{}}}", fmt::join(words, ",")));
+}
+
 void add_server(CLI::App& app, PlaceOptions& place) {
   add_option(app, "--server", place.server, "URL",
              "A server: http://HOST:PORT, https://…, unix:PATH (default: $HOLDFAST_SERVER)");
@@ -110,62 +117,55 @@ class Parser {
     add_journal_commands(grammar_, app_);
     add_simulate_command(grammar_, app_);
     add_bench_commands(grammar_, app_);
-    app_.add_subcommand("help", "Print this help and exit");
+    app_.add_subcommand("help", "Print help: holdfast help COMMAND; help --man: the manual page");
   }
 
   Result<CommandLine> parse(std::span<char*> arguments) {
+    if (arguments.size() > 1 && std::string_view(arguments[1]) == "help") {
+      return help_for({arguments.begin() + 2, arguments.end()});
+    }
     try {
       app_.parse(static_cast<int>(arguments.size()), arguments.data());
     } catch (const CLI::CallForVersion&) {
       return CommandLine{ShowText{app_.version() + "\n"}};
     } catch (const CLI::CallForHelp&) {
-      return help_of(deepest());
+      return help_of(deepest(app_));
     } catch (const CLI::ParseError& error) {
-      return usage_error(error.what());
+      return usage_error(app_, error);
     }
     for (const Leaf& leaf : grammar_.leaves()) {
       if (leaf.app->parsed()) {
         return CommandLine{leaf.command(), *leaf.json ? OutputForm::json : OutputForm::text};
       }
     }
-    if (deepest()->get_name() == "help") {
-      app_.clear();  // otherwise the library shows the help of "help"
-    }
-    return help_of(deepest());
+    return help_of(deepest(app_));
   }
 
   [[nodiscard]] CommandShape shape() const { return shape_of(app_); }
 
  private:
-  // The innermost command that was named.
-  [[nodiscard]] const CLI::App* deepest() const {
-    const CLI::App* app = &app_;
-    while (!app->get_subcommands().empty()) {
-      app = app->get_subcommands().front();
+  static CommandLine help_of(const CLI::App& app) {
+    const CLI::App* const parent = app.get_parent();
+    return CommandLine{ShowText{app.help(parent == nullptr ? "" : path_of(*parent))}};
+  }
+
+  // holdfast help, help journal cat, help --man
+  [[nodiscard]] Result<CommandLine> help_for(const std::vector<std::string>& words) const {
+    if (words == std::vector<std::string>{"--man"}) {
+      return CommandLine{ShowText{man_page(shape())}};
     }
-    return app;
-  }
-
-  static CommandLine help_of(const CLI::App* app) {
-    const CLI::App* const parent = app->get_parent();
-    return CommandLine{ShowText{app->help(parent == nullptr ? "" : path_of(parent))}};
-  }
-
-  static std::string path_of(const CLI::App* app) {
-    const CLI::App* const parent = app->get_parent();
-    return parent == nullptr ? app->get_name() : path_of(parent) + " " + app->get_name();
-  }
-
-  [[nodiscard]] Error usage_error(std::string message) const {
-    std::replace(message.begin(), message.end(), '\n', ' ');
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("{}; see {} --help", message, path_of(deepest()))};
+    std::vector<std::string> names;
+    std::copy_if(words.begin(), words.end(), std::back_inserter(names),
+                 [](const std::string& word) { return !word.starts_with('-') && word != "help"; });
+    HOLDFAST_TRY(const CLI::App* const app, find_command(app_, names));
+    return help_of(*app);
   }
 
   static CommandShape shape_of(const CLI::App& app) {
     CommandShape shape;
     shape.name = app.get_name();
     shape.description = app.get_description();
+    shape.more = app.get_footer();
     for (const CLI::Option* option : app.get_options()) {
       if (option->get_positional()) {
         shape.arguments.push_back(option->get_name(true));

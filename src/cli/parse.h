@@ -14,7 +14,7 @@ namespace holdfast {
 // which help to read.
 Result<CommandLine> parse_command_line(std::span<char*> arguments);
 
-// What can be typed, for completion.
+// What can be typed, for completion and the manual page.
 struct CommandShape {
   struct Option {
     std::string name;  // --store
@@ -23,6 +23,7 @@ struct CommandShape {
   };
   std::string name;
   std::string description;
+  std::string more;                    // how it behaves, and examples
   std::vector<std::string> arguments;  // RUN, FILE
   std::vector<Option> options;
   std::vector<CommandShape> commands;

@@ -196,10 +196,10 @@ void add_workflow_commands(Grammar& grammar, CLI::App& program) {
 
   auto [completion, completion_options] = grammar.add<CompletionOptions>(
       program, "completion", help::kCompletion.what, help::kCompletion.examples);
-  completion->add_option("SHELL", completion_options->shell, "bash or zsh")
-      ->required()
-      ->type_name("")
-      ->check(CLI::IsMember({"bash", "zsh"}));
+  limit_to(completion->add_option("SHELL", completion_options->shell, "bash or zsh")
+               ->required()
+               ->type_name(""),
+           {"bash", "zsh"});
 }
 
 }  // namespace holdfast

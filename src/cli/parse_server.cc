@@ -9,7 +9,7 @@ namespace {
 
 void add_word(CLI::App& app, const std::string& name, std::string& target,
               const std::vector<std::string>& words, const char* help) {
-  app.add_option(name, target, help)->type_name("WORD")->check(CLI::IsMember(words));
+  limit_to(app.add_option(name, target, help)->type_name("WORD"), words);
 }
 
 void add_numbers(CLI::App& app, ServeOptions& options) {
@@ -67,10 +67,9 @@ void add_tokens(Grammar& grammar, CLI::App& program) {
   CLI::App& token = Grammar::add_family(program, "token", help::kToken.what, help::kToken.examples);
   auto [create, options] =
       add_placed<TokenCreateOptions>(grammar, token, "create", help::kTokenCreate);
-  create->add_option("--role", options->role, "What it allows")
-      ->type_name("ROLE")
-      ->required()
-      ->check(CLI::IsMember({"viewer", "client", "worker", "operator", "admin"}));
+  limit_to(
+      create->add_option("--role", options->role, "What it allows")->type_name("ROLE")->required(),
+      {"viewer", "client", "worker", "operator", "admin"});
   create->add_option("--name", options->name, "Whose it is, for the record")
       ->type_name("NAME")
       ->required();
@@ -103,10 +102,11 @@ void add_lists(Grammar& grammar, CLI::App& program) {
   add_placed<WorkersOptions>(grammar, program, "workers", help::kWorkers);
   auto [schedules, options] =
       add_placed<SchedulesOptions>(grammar, program, "schedules", help::kSchedules);
-  schedules
-      ->add_option("ACTION", options->action, "pause, resume or trigger; none: they are listed")
-      ->type_name("")
-      ->check(CLI::IsMember({"pause", "resume", "trigger"}));
+  limit_to(
+      schedules
+          ->add_option("ACTION", options->action, "pause, resume or trigger; none: they are listed")
+          ->type_name(""),
+      {"pause", "resume", "trigger"});
   schedules->add_option("WORKFLOW", options->workflow, "the workflow")->type_name("");
   schedules->add_option("TRIGGER", options->trigger, "its trigger")->type_name("");
   add_option(*schedules, "--input", options->input, "JSON",
