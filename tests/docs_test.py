@@ -90,6 +90,18 @@ class Snippets(unittest.TestCase):
         self.assertEqual(plain(said["holdfast explain latest"]), plain(explained))
         self.assertEqual(plain(said["holdfast timeline latest"]), plain(timeline))
 
+    def test_readme_shows_what_run_says_about_handlers(self):
+        (line,) = [line for script in snippets("README.md") for line in script.splitlines()
+                   if line.startswith("holdfast run order.yaml")]
+        shown = blocks("README.md", "")[2]
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in workflows("README.md").items():
+                (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
+            done = subprocess.run(["bash", "-c", line], cwd=folder, check=False, text=True,
+                                  stdin=subprocess.DEVNULL, capture_output=True,
+                                  env={"PATH": os.path.dirname(HOLDFAST) + ":/usr/bin:/bin"})
+        self.assertEqual((done.returncode, done.stderr), (6, shown))
+
     def test_readme_names_scripts_that_are_there(self):
         scripts, *_ = snippets("README.md")
         for name in re.findall(r"^\./(\S+)", scripts, re.MULTILINE):

@@ -130,7 +130,7 @@ class ExitCodes(ErrorsTest):
         self.ok("run", "bread.yaml", "--quiet")
 
     def test_6_it_waits(self):
-        for file in ("leave.yaml", "invoice.yaml", "nap.yaml", "craft.yaml", "radio.yaml"):
+        for file in ("leave.yaml", "invoice.yaml", "nap.yaml", "radio.yaml"):
             with self.subTest(file):
                 given = '{"who":"Ann","number":"n-1"}'
                 said = self.ends(6, "run", file, "--until-blocked", "--input", given)
@@ -309,6 +309,166 @@ class WhatToDoNext(ErrorsTest):
                      says=["--data", "twice"])
         self.refused(2, "invalid_argument", "signal", run, "paid", "--data", "7",
                      says=["--data needs a JSON object"])
+
+
+class Handlers(ErrorsTest):
+    """Steps without exec or http: a program must execute them, and commands say so at once."""
+
+    NEEDED = (r'\Aholdfast: this command cannot execute "carve": [^\n]*\n'
+              r'  in C\+\+: engine\.register_handler\("carve", [^\n]* on sqlite:holdfast\.db\n'
+              r'  [^\n]*holdfast worker --handlers FILE\n\Z')
+
+    def test_run_says_so_and_ends_when_it_is_blocked(self):
+        for more in ([], ["--json"], ["--quiet"]):
+            with self.subTest(more):
+                done = self.run_here("run", "craft.yaml", "--until-blocked", *more)
+                self.assertEqual(done.returncode, 6)
+                self.assertRegex(done.stderr, self.NEEDED)
+        self.assertIn("holdfast work, and a program that has its handlers\n",
+                      self.run_here("run", "craft.yaml", "--until-blocked").stdout)
+
+    def test_run_says_so_before_the_step_is_reached(self):
+        self.write("late.yaml", "workflow: late\nsteps:\n  - {name: ask, approval: {}}\n"
+                   "  - {name: carve, after: ask}\n")
+        done = self.run_here("run", "late.yaml", "--until-blocked")
+        self.assertEqual(done.returncode, 6)
+        self.assertRegex(done.stderr, self.NEEDED)
+
+    def test_run_says_so_and_goes_on_waiting(self):
+        with cli.started("run", "craft.yaml", cwd=self.directory, stdout=-1,
+                         stderr=-1) as process:
+            cli.Output(process.stderr.fileno()).wait_for(rb'"carve"(?s:.*)--handlers FILE\n')
+            self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(cli.DEADLINE_S), 130)
+
+    def test_compensations_are_named_too(self):
+        self.write("back.yaml", "workflow: back\nsteps:\n"
+                   "  - {name: book, exec: [\"true\"], compensate: unbook}\n")
+        done = self.run_here("run", "back.yaml")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('"unbook"', done.stderr)
+
+    def test_work_says_so_of_what_waits_and_of_what_comes(self):
+        self.start("craft.yaml")
+        self.write("later.yaml", "workflow: later\nsteps:\n  - {name: polish}\n")
+        with cli.started("work", cwd=self.directory, stdout=-1, stderr=-1) as process:
+            output = cli.Output(process.stderr.fileno())
+            output.wait_for(rb'cannot execute "carve"')
+            self.start("later.yaml")
+            output.wait_for(rb'cannot execute "polish"')
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(cli.DEADLINE_S), 0)
+            self.assertEqual(output.read_to_end().count(b'"carve"'), 2)  # one notice has two
+
+    def test_work_that_drains_says_so_and_ends(self):
+        self.start("craft.yaml")
+        done = self.run_here("work", "--drain")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, self.NEEDED)
+        self.assertIn("1 run has not ended", done.stdout)
+        self.ok("work", "--drain", "--quiet")
+
+
+class SameKey(ErrorsTest):
+    """Under a key there is one run, with the definition it was started with."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("tea.yaml", "workflow: tea\nsteps:\n  - {name: boil, log: boil}\n")
+        self.ok("run", "tea.yaml", "--key", "k", "--quiet")
+        self.ok("run", "tea.yaml", "--key", "k", "--quiet")
+        self.write("tea.yaml", "workflow: tea\nsteps:\n  - {name: boil, log: cook}\n")
+
+    def test_run_says_that_the_first_definition_is_kept(self):
+        for more in ([], ["--json"], ["--quiet"]):
+            done = self.run_here("run", "tea.yaml", "--key", "k", *more)
+            self.assertEqual(done.returncode, 0)
+            self.assertRegex(done.stderr, r"\Aholdfast: [^\n]*another definition of tea[^\n]*\n\Z")
+
+    def test_start_says_it_also_in_json(self):
+        done = self.run_here("start", "tea.yaml", "--key", "k", "--json")
+        self.assertEqual(done.returncode, 0)
+        said = json.loads(done.stdout)
+        self.assertTrue(said["existed"] and said["other_definition"], said)
+        self.assertIn("another definition of tea", done.stderr)
+
+    def test_another_key_follows_the_file(self):
+        self.assertNotIn("other_definition", self.ok_json("start", "tea.yaml", "--key", "new"))
+
+
+class ControlCharacters(ErrorsTest):
+    """What others wrote never reaches the terminal as more than text."""
+
+    EVIL = "a\x1b[31mb\x07c\x9b2Jd"
+    CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+
+    def test_of_files_outputs_reasons_and_arguments(self):
+        quoted = json.dumps(self.EVIL)
+        self.write("evil.yaml", f"""workflow: evil
+steps:
+  - {{name: say, log: {quoted}}}
+  - {{name: print, after: say, exec: [printf, '{{"out": "a\\177b\\302\\2332Jc"}}']}}
+  - {{name: ask, after: print, approval: {{reason: {quoted}}}}}
+  - {{name: break, after: ask, exec: [sh, -c, 'printf "x\\033[31my\\007" >&2; exit 1']}}
+""")
+        self.looks(["run", "evil.yaml", "--until-blocked"], 6)
+        for command in ("show", "explain", "graph", "timeline"):
+            self.looks([command, "latest"])
+        self.looks(["timeline", "latest", "--events"])
+        self.looks(["approve", "latest", "--actor", self.EVIL, "--comment", self.EVIL])
+        self.looks(["work", "--drain"])
+        for command in (["show", "latest"], ["explain", "latest"], ["timeline", "latest"],
+                        ["timeline", "latest", "--events"], ["list"], ["status"], ["doctor"],
+                        ["diff", "latest", "--from", "r1"]):
+            self.looks(command)
+        for command in ([self.EVIL], ["run", self.EVIL], ["show", self.EVIL],
+                        ["list", "--status", self.EVIL], ["list", "--" + self.EVIL],
+                        ["run", "evil.yaml", "--store", "sqlite:" + self.EVIL + "/x.db"],
+                        ["run", "evil.yaml", "--store", self.EVIL],
+                        ["workflow", "check", self.EVIL], ["completion", self.EVIL]):
+            self.looks(command, 2)
+
+    def looks(self, command, code=0):
+        with self.subTest(command):
+            done = self.run_here(*command)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertNotRegex(done.stdout, self.CONTROL)
+            self.assertNotRegex(done.stderr, self.CONTROL)
+
+
+class Limits(ErrorsTest):
+    """A machine that has no room for so many threads."""
+
+    @staticmethod
+    def little_memory():
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    def test_threads_that_cannot_be_started_are_an_error(self):
+        self.start("bread.yaml")
+        for command in (["run", "bread.yaml", "--threads", "400"], ["work", "--threads", "400"],
+                        ["work", "--drain", "--threads", "400"],
+                        ["server", "--listen", "127.0.0.1:0", "--io-threads", "400"],
+                        ["server", "--listen", "127.0.0.1:0", "--work", "400"]):
+            with self.subTest(" ".join(command)):
+                done = self.run_here(*command, preexec_fn=self.little_memory)
+                self.assertEqual(done.returncode, 5, done.stderr)
+                self.assertRegex(done.stderr, r"(?m)^holdfast: cannot start \d+ threads: [^\n]+$")
+        self.ok("work", "--drain", "--quiet", "--threads", "4", preexec_fn=self.little_memory)
+
+    def test_too_many_threads_are_refused(self):
+        for command in (["run", "bread.yaml"], ["work", "--with", "bread.yaml"]):
+            self.refused(2, "invalid_argument", *command, "--threads", "100000000",
+                         says=["--threads", "100000000"])
+
+    def test_a_store_in_a_folder_that_cannot_be(self):
+        for store, code, says in (("nowhere/a.db", "not_found", ["nowhere", "mkdir -p"]),
+                                  ("bread.yaml/a.db", "invalid_argument", ["bread.yaml"])):
+            for command in (["run", "bread.yaml"], ["start", "bread.yaml"],
+                            ["work", "--with", "bread.yaml", "--drain"], ["server"]):
+                with self.subTest(f"{command} {store}"):
+                    self.refused(2, code, *command, "--store", f"sqlite:{store}", says=says)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 #include "journal/open_journal.h"
 #include "log/store_url.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -25,7 +26,13 @@ Result<std::unique_ptr<Log>> open_log_to_read(const std::string& url, Context& c
 
 std::string shown_url(std::string_view url) {
   const auto parsed = parse_store_url(url);
-  return parsed.ok() ? std::visit(Shown{}, parsed.value()) : std::string("the store");
+  return parsed.ok() ? harmless(std::visit(Shown{}, parsed.value())) : std::string("the store");
+}
+
+void warn(std::string_view message) {
+  if (!message.empty()) {
+    fmt::print(stderr, "holdfast: {}\n", harmless(message));
+  }
 }
 
 void print_line(Context& context, std::string_view line) { context.out << line << '\n'; }

@@ -38,6 +38,8 @@ Result<std::unique_ptr<Log>> open_log_to_read(const std::string& url, Context& c
 std::string shown_url(std::string_view url);
 
 void print_line(Context& context, std::string_view line);
+// "holdfast: ..." on standard error, as errors are shown; nothing when the message is empty.
+void warn(std::string_view message);
 void print_json(Context& context, JsonWriter writer);
 
 }  // namespace holdfast

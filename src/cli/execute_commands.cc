@@ -6,11 +6,12 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <thread>
 
+#include "base/threads.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/missing_handlers.h"
 #include "cli/place.h"
 #include "cli/run_outcome.h"
 #include "cli/run_watch.h"
@@ -25,9 +26,11 @@ namespace {
 using std::chrono::milliseconds;
 
 Result<std::size_t> threads_of(const std::optional<std::uint64_t>& option) {
-  if (option == 0U) {
-    return Error{ErrorCode::invalid_argument, "--threads needs a number of at least 1"}.with(
-        "field", "threads");
+  constexpr std::uint64_t kMost = 10'000;
+  if (option == 0U || option > kMost) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("--threads needs a number from 1 to {}, not {}", kMost, *option)}
+        .with("field", "threads");
   }
   constexpr std::uint64_t kUsual = 4;
   return static_cast<std::size_t>(option.value_or(kUsual));
@@ -54,19 +57,15 @@ Result<void> register_all(Engine& engine, const Loaded& definitions) {
 // A worker of the engine in a thread of its own.
 class Worker {
  public:
-  Worker(Engine& engine, std::size_t threads, std::stop_token stop, std::function<void()> ended)
-      : thread_([this, &engine, threads, stop = std::move(stop), ended = std::move(ended)] {
+  Result<void> start(Engine& engine, std::size_t threads, std::stop_token stop,
+                     std::function<void()> ended) {
+    return thread_.start(
+        [this, &engine, threads, stop = std::move(stop), ended = std::move(ended)] {
           result_ = engine.work(threads, stop);
           ended_ = true;
           ended();
-        }) {}
-  ~Worker() {
-    if (thread_.joinable()) {
-      thread_.join();
-    }
+        });
   }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   [[nodiscard]] bool ended() const { return ended_; }
   Result<void> wait() {
@@ -77,7 +76,7 @@ class Worker {
  private:
   Result<void> result_;
   std::atomic<bool> ended_ = false;
-  std::thread thread_;
+  ThreadGroup thread_;
 };
 
 // Looks at the run once, and shows it; a reason to leave it, if there is one.
@@ -138,18 +137,25 @@ Result<void> run_here(const RunFileOptions& options, const RunFile& file, const 
   HOLDFAST_TRY(const RunId run, start_it(engine, file, existed));
   HOLDFAST_TRY(Looker looker, Looker::open(store, context));
   HOLDFAST_TRY(const Position before, before_run(looker.journal(), run));
+  const std::set<std::string> handlers = needed_handlers(file.definitions);
   const Style style = style_of(store.suffix);
   RunWatch view(looker, run, before, context, style, options.quiet || context.json());
-  view.announce(existed);
   Interrupt interrupt([&] {
     view.interrupt();
     if (!context.json()) {
       fmt::print(stderr, "\nstopping after what is under way; Ctrl-C again leaves at once\n");
     }
   });
+  view.announce(existed);
+  if (existed) {
+    HOLDFAST_TRY(const JsonText snapshot, looker.inspector().snapshot(run));
+    warn(other_definition_text(snapshot.view(), *file.definitions.front()));
+  }
+  MissingHandlers(shown_url(store.url)).report(handlers);
   Result<Left> left = Left::stopped;
   {
-    Worker worker(engine, threads, interrupt.token(), [&] { view.interrupt(); });
+    Worker worker;
+    HOLDFAST_CHECK(worker.start(engine, threads, interrupt.token(), [&] { view.interrupt(); }));
     left = watch(view, options, interrupt, worker);
     interrupt.stop();
     const Result<void> worked = worker.wait();
@@ -158,7 +164,10 @@ Result<void> run_here(const RunFileOptions& options, const RunFile& file, const 
   HOLDFAST_TRY(const Left why_left, std::move(left));
   HOLDFAST_CHECK(view.finish());
   HOLDFAST_TRY(const RunView seen, engine.inspect(to_string(run)));
-  tell_outcome(why_left, seen, {style, "it goes on with: holdfast work" + store.suffix}, context);
+  tell_outcome(why_left, seen,
+               {style, "it goes on with: holdfast work" + store.suffix +
+                           (handlers.empty() ? "" : ", and a program that has its handlers")},
+               context);
   return {};
 }
 
@@ -260,6 +269,13 @@ Result<Engine> open_engine_when_there(const NamedStore& store, const EngineOptio
   }
 }
 
+void report_waiting(Looker& looker, MissingHandlers& missing) {
+  const auto status = looker.inspector().status();
+  if (status.ok()) {
+    missing.report(waited_for(status.value()));
+  }
+}
+
 Result<void> work_here(const WorkOptions& options, const Loaded& definitions,
                        const NamedStore& store, Context& context) {
   HOLDFAST_TRY(const std::size_t threads, threads_of(options.threads));
@@ -268,11 +284,17 @@ Result<void> work_here(const WorkOptions& options, const Loaded& definitions,
   engine_options.queues = options.queues;
   HOLDFAST_TRY(Engine engine, open_engine_when_there(store, engine_options));
   HOLDFAST_TRY(Looker looker, Looker::open(store, context));
-  WorkWatch view(looker, context, style_of(store.suffix), options.quiet || context.json());
+  MissingHandlers missing(shown_url(store.url), options.quiet);
+  WorkWatch view(looker, context, missing, options.quiet || context.json());
   HOLDFAST_CHECK(view.begin());
   HOLDFAST_CHECK(register_all(engine, definitions));
+  missing.report(needed_handlers(definitions));
   Interrupt interrupt([&] { view.interrupt(); });
-  std::thread watcher([&] { view.follow(); });
+  ThreadGroup watcher;
+  HOLDFAST_CHECK(watcher.start([&] {
+    report_waiting(looker, missing);
+    view.follow();
+  }));
   Result<void> worked;
   std::uint64_t steps = 0;
   if (options.drain) {
@@ -288,6 +310,9 @@ Result<void> work_here(const WorkOptions& options, const Loaded& definitions,
   view.stop();
   watcher.join();
   HOLDFAST_CHECK(worked);
+  if (options.drain) {
+    report_waiting(looker, missing);
+  }
   HOLDFAST_TRY(const EngineStats stats, engine.stats());
   steps = options.drain ? steps : stats.claims;
   if (context.json()) {

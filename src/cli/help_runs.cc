@@ -8,9 +8,10 @@ const Text kRun = {
 Ctrl-C, a crash or a reboot `holdfast work` goes on where it was. Steps that are done are never
 done again.
 
-exec, http, log, wait, pause, approval, await_event and child steps need nothing else. Steps with
-handlers wait until a program that has them works on the same store. Approvals and events are given
-from another terminal; the command to copy is shown.
+exec, http, log, wait, pause, approval, await_event and child steps need nothing else. Every other
+step needs a handler: it waits until a program that has registered it works on the same store. The
+command says at once which handlers those are. Approvals and events are given from another terminal;
+the command to copy is shown.
 
 With --server the run is started there and followed from here; workers of the server carry it out.
 

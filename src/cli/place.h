@@ -81,6 +81,8 @@ class WorkPlace {
     std::shared_ptr<const Definition> definition = nullptr;  // is registered before
   };
   virtual Result<StartedRun> start(const Start& start) = 0;
+  // The run as JSON. run_not_found.
+  virtual Result<std::string> snapshot(const std::string& run_id) = 0;
 
   // {"id","name",...}, and "token": what is shown once.
   virtual Result<std::string> create_token(const CreateToken& token) = 0;

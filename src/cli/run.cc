@@ -22,14 +22,14 @@ std::string line_of(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) {
     text.pop_back();
   }
-  return harmless(text);
+  return text;
 }
 
 int report(const Error& error, OutputForm form, std::ostream& out) {
   if (form == OutputForm::json) {
     out << R"({"error":)" << error.json() << "}\n";
   }
-  fmt::print(stderr, "holdfast: {}\n", line_of(error.text()));
+  warn(line_of(error.text()));
   return error_info(error.code()).exit_code;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/json.h"
 #include "cli/terminal.h"
 #include "view/words.h"
 #include "workflow/redact.h"
@@ -43,7 +44,7 @@ void print_outcome(Left left, const RunView& view, const OutcomeStyle& how, Cont
     const Payload shown = redact(Payload::trusted(view.result));
     const std::size_t room = is_terminal(STDOUT_FILENO) ? 4 * style.width : shown.view().size();
     print_line(context, shown.view().size() <= room
-                            ? fmt::format("result: {}", shown.view())
+                            ? fmt::format("result: {}", harmless(shown.view()))
                             : fmt::format("result: {}\nall of it: holdfast show {} --json{}",
                                           one_line(shown.view(), room), view.run_id, suffix));
   }
@@ -61,6 +62,46 @@ void print_outcome(Left left, const RunView& view, const OutcomeStyle& how, Cont
 
 }  // namespace
 
+namespace {
+
+bool needs_handler(const Cause& cause) {
+  return (cause.waits_for == "worker" || cause.waits_for == "lease") &&
+         !cause.next_actions.empty() && cause.next_actions.front().command.empty();
+}
+
+}  // namespace
+
+std::string other_definition_text(std::string_view snapshot, const Definition& given) {
+  const auto json = Json::parse(snapshot);
+  const auto text = [&](std::string_view object, std::string_view name) -> std::string {
+    const auto outer = json.ok() ? json.value().find(object) : std::nullopt;
+    const auto inner = outer.has_value() ? outer->find(name) : std::nullopt;
+    return std::string(inner.has_value() ? inner->string().value_or("") : "");
+  };
+  const std::string first = text("definition", "fingerprint");
+  if (first.empty() || first == given.fingerprint().view()) {
+    return "";
+  }
+  constexpr std::size_t kShown = 12;
+  return fmt::format(
+      "this run was started earlier with another definition of {} (fingerprint {}..., the file has "
+      "{}...) and keeps it; only new runs follow the file: start one with another --key",
+      given.workflow().view(), first.substr(0, kShown),
+      given.fingerprint().view().substr(0, kShown));
+}
+
+const Cause* waits_for_handler(const std::vector<Cause>& causes) {
+  for (const Cause& cause : causes) {
+    if (needs_handler(cause)) {
+      return &cause;
+    }
+    if (const Cause* inner = waits_for_handler(cause.causes)) {
+      return inner;
+    }
+  }
+  return nullptr;
+}
+
 // Everything that is outside of this process, or a time that does not come soon.
 bool waits_for_others(const std::vector<Cause>& causes, TimeMs now) {
   static const std::set<std::string, std::less<>> kOthers{"approval", "pause", "event",
@@ -69,9 +110,7 @@ bool waits_for_others(const std::vector<Cause>& causes, TimeMs now) {
     const bool later =
         cause.until.has_value() && cause.until->value - now.value > kSoonMs &&
         (cause.waits_for == "timer" || cause.waits_for == "retry" || cause.waits_for == "deferral");
-    const bool no_handler = (cause.waits_for == "worker" || cause.waits_for == "lease") &&
-                            !cause.next_actions.empty() &&
-                            cause.next_actions.front().command.empty();
+    const bool no_handler = needs_handler(cause);
     const bool inside = !cause.causes.empty() && waits_for_others(cause.causes, now);
     const bool due = cause.until.has_value() && *cause.until <= now;  // of an event wait
     if (!(later || no_handler || inside || (kOthers.contains(cause.waits_for) && !due))) {

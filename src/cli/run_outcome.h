@@ -22,8 +22,14 @@ struct RunFile {
   WorkPlace::Start start = {};
 };
 
+// Under an idempotency key the run that was started first is found again. When it follows another
+// definition than the given one: what there is to say about that; empty when it does not.
+std::string other_definition_text(std::string_view snapshot, const Definition& given);
+
 // Only what is outside of every worker can move it, or a time that does not come soon.
 bool waits_for_others(const std::vector<Cause>& causes, TimeMs now);
+// The first that waits for a worker with a handler, which only a program can bring; none: nullptr.
+const Cause* waits_for_handler(const std::vector<Cause>& causes);
 // The run, or a child that it waits for.
 bool needs_somebody(const std::vector<Cause>& causes);
 

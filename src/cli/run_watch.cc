@@ -111,8 +111,8 @@ void RunWatch::draw(const Explanation& why) {
   said_ = why.summary;
   for (const NextAction& next : why.next_actions) {
     if (!next.command.empty()) {
-      print_line(context_,
-                 fmt::format("  {}: {}{}", next.summary, next.command, style_.command_suffix));
+      print_line(context_, fmt::format("  {}: {}{}", harmless(next.summary), harmless(next.command),
+                                       style_.command_suffix));
     }
   }
   context_.out.flush();
@@ -190,6 +190,10 @@ void WorkWatch::print_entry(const EntryView& entry, Position position) {
     const auto fact = dispatch_fact(entry.kind, entry.data);
     if (fact.ok()) {
       run = std::visit([](const auto& known) { return known.run_id; }, fact.value());
+      if (const auto* scheduled = std::get_if<AttemptScheduled>(&fact.value())) {
+        missing_.report(
+            {(scheduled->handler.empty() ? scheduled->step : scheduled->handler).str()});
+      }
     }
   }
   if (run.empty()) {
@@ -203,7 +207,7 @@ void WorkWatch::print_entry(const EntryView& entry, Position position) {
     ended = ended || event.type == "run_terminal";
     if (!is_noise(event)) {
       context_.out << fmt::format("{}  {}  {}\n", format_time(event.at),
-                                  id.substr(id.size() - kShownIdBytes), event.summary);
+                                  id.substr(id.size() - kShownIdBytes), harmless(event.summary));
     }
   }
   if (ended) {

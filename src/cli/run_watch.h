@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/live_screen.h"
+#include "cli/missing_handlers.h"
 #include "cli/store.h"
 #include "engine/stored_run.h"
 #include "view/timeline.h"
@@ -55,8 +56,8 @@ class RunWatch {
 // Every event of every run that comes after it was begun.
 class WorkWatch {
  public:
-  WorkWatch(Looker& looker, Context& context, Style style, bool quiet)
-      : looker_(looker), context_(context), style_(std::move(style)), quiet_(quiet) {}
+  WorkWatch(Looker& looker, Context& context, MissingHandlers& missing, bool quiet)
+      : looker_(looker), context_(context), missing_(missing), quiet_(quiet) {}
 
   Result<void> begin();
   // Prints until stop() is called, then the rest.
@@ -70,7 +71,7 @@ class WorkWatch {
 
   Looker& looker_;
   Context& context_;
-  Style style_;
+  MissingHandlers& missing_;
   bool quiet_;
   Position position_;
   std::atomic<bool> stopped_ = false;

@@ -310,6 +310,10 @@ Result<StartedRun> ServerPlace::start(const Start& start) {
   return start_at("/v1/runs", std::move(body), repeatable);
 }
 
+Result<std::string> ServerPlace::snapshot(const std::string& run_id) {
+  return calls_->get(run_path(run_id));
+}
+
 Result<std::string> ServerPlace::create_token(const CreateToken& token) {
   JsonWriter body;
   body.begin_object().member("name", token.name).member("role", to_text(token.role));

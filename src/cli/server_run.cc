@@ -12,6 +12,7 @@
 #include "cli/run_watch.h"
 #include "cli/server_place.h"
 #include "show/show.h"
+#include "view/words.h"
 
 namespace holdfast {
 
@@ -220,12 +221,21 @@ class Following {
     }
     HOLDFAST_TRY(const std::string json, place_.calls().get("/v1/runs/" + run_ + "/explain"));
     HOLDFAST_TRY(const Explanation why, read_explanation(json));
+    if (const Cause* handler = waits_for_handler(why.causes);
+        handler != nullptr && handler->summary != said_) {
+      said_ = handler->summary;
+      fmt::print(
+          stderr,
+          "holdfast: the run {}\n"
+          "  if no worker of the server has the handler: holdfast worker --handlers FILE{}\n",
+          harmless(handler->summary), style_.command_suffix);
+    }
     if (!quiet_ && needs_somebody(why.causes) && why.summary != said_) {
       said_ = why.summary;
       for (const NextAction& next : why.next_actions) {
         if (!next.command.empty()) {
-          print_line(context_,
-                     fmt::format("  {}: {}{}", next.summary, next.command, style_.command_suffix));
+          print_line(context_, fmt::format("  {}: {}{}", harmless(next.summary),
+                                           harmless(next.command), style_.command_suffix));
         }
       }
       context_.out.flush();
@@ -275,6 +285,10 @@ Result<void> run_on_server(const RunFileOptions& options, const RunFile& file,
   }
   HOLDFAST_TRY(const std::int64_t before, position_of(*place));
   HOLDFAST_TRY(const StartedRun started, place->start(file.start));
+  if (started.existed) {
+    HOLDFAST_TRY(const std::string snapshot, place->snapshot(started.run_id));
+    warn(other_definition_text(snapshot, *file.definitions.front()));
+  }
   Interrupt interrupt([&] {
     if (!context.json()) {
       fmt::print(stderr, "\nthe run goes on at the server; this only stops looking at it\n");

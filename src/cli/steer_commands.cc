@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/place.h"
+#include "cli/run_outcome.h"
 #include "cli/terminal.h"
 #include "yaml/check_workflow.h"
 
@@ -39,10 +40,14 @@ Result<void> steer(const Options& options, Context& context) {
 }
 
 // Of commands that make a run: its id, and for people how to go on.
-void report_started(const StartedRun& started, const WorkPlace& place, Context& context) {
+void report_started(const StartedRun& started, bool other_definition, const WorkPlace& place,
+                    Context& context) {
   if (context.json()) {
     JsonWriter json;
     json.begin_object().member("run_id", started.run_id).member("existed", started.existed);
+    if (other_definition) {
+      json.member("other_definition", true);
+    }
     json.end_object();
     print_json(context, std::move(json));
     return;
@@ -91,7 +96,13 @@ Result<void> run_command(const StartRunOptions& options, Context& context) {
   if (!started.ok()) {
     return advised_start(started.error(), options.workflow, *place);
   }
-  report_started(started.value(), *place, context);
+  std::string other;
+  if (started.value().existed && start.definition != nullptr) {
+    HOLDFAST_TRY(const std::string snapshot, place->snapshot(started.value().run_id));
+    other = other_definition_text(snapshot, *start.definition);
+  }
+  warn(other);
+  report_started(started.value(), !other.empty(), *place, context);
   return {};
 }
 
@@ -121,7 +132,7 @@ Result<void> run_command(const ReplayRunOptions& options, Context& context) {
                ? advised(started.error(), "--allow-irreversible repeats it all the same")
                : advised_look(started.error(), *place);
   }
-  report_started(started.value(), *place, context);
+  report_started(started.value(), false, *place, context);
   return {};
 }
 

@@ -222,6 +222,13 @@ Result<StartedRun> StorePlace::start(const Start& start) {
   return opened.start(start.workflow, start.input, start.options);
 }
 
+Result<std::string> StorePlace::snapshot(const std::string& run_id) {
+  HOLDFAST_TRY(Looker* const opened, looker());
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  HOLDFAST_TRY(const JsonText json, opened->inspector().snapshot(run));
+  return std::string(json.view());
+}
+
 Result<std::string> StorePlace::server_json(std::string_view, std::string_view instead) {
   return Error{ErrorCode::invalid_argument,
                fmt::format("this is a question to a server, and {} is a store: name a server with "

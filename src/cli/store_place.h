@@ -42,6 +42,7 @@ class StorePlace final : public WorkPlace {
   Result<std::string> steer(const ResolveOptions& options) override;
   Result<StartedRun> replay(const ReplayRunOptions& options) override;
   Result<StartedRun> start(const Start& start) override;
+  Result<std::string> snapshot(const std::string& run_id) override;
 
   Result<std::string> create_token(const CreateToken& token) override;
   Result<std::string> tokens() override;
