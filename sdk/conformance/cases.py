@@ -3,7 +3,7 @@
 import signal
 import time
 
-from fault_proxy import (CUT_ANSWER, CUT_MIDDLE, CUT_REQUEST, DELAY, REFUSE, Rule)
+from fault_proxy import (CUT_ANSWER, CUT_MIDDLE, CUT_REQUEST, DELAY, DOUBT, REFUSE, Rule)
 from harness import Lacking, check
 
 ECHO = {"echo": {}}
@@ -420,6 +420,20 @@ def server_busy(world):
 @case
 def rate_limited(world):
     refused_for_a_while(world, 429)
+
+
+@case
+def outcome_in_doubt(world):
+    world.register()
+    agent = world.agent()
+    rule = Rule(DOUBT, "^/v1/(runs|work/report)$", times=3)
+    world.proxy.add(rule)
+    agent.work(ECHO, concurrency=2)
+    run = agent.ask(do="start", workflow="job", input={"n": 1})["run_id"]
+    check(world.completed(run) == {"echo": {"n": 1}}, "it is done in the end")
+    world.until(lambda: rule.used > 1, "more than one answer that leaves the outcome open")
+    check(len(world.runs()) == 1, "a start whose outcome is open is repeated under its own id")
+    check(len(agent.all("called")) == 1, "a report that is repeated counts once")
 
 
 # --- workers that are told to stop

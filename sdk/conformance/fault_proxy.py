@@ -19,6 +19,7 @@ CUT_REQUEST = "cut_request"    # the connection ends before the server hears of 
 CUT_ANSWER = "cut_answer"      # the server has carried it out; the answer is lost
 CUT_MIDDLE = "cut_middle"      # half of the answer arrives
 REFUSE = "refuse"              # answered by somebody in between: status, headers
+DOUBT = "doubt"                # carried out; the answer is 503 with what_next in_doubt
 DELAY = "delay"                # the answer comes later: seconds
 
 
@@ -259,9 +260,13 @@ class FaultProxy:
 
     def _refuse(self, client, noted, rule):
         code = {429: "rate_limited", 503: "unavailable"}.get(rule.status, "io_error")
-        body = json.dumps({"type": f"urn:holdfast:error:{code}", "title": code,
-                           "status": rule.status, "detail": "for a while", "code": code,
-                           "retry": True}).encode()
+        self._send_problem(client, noted, rule, {"code": code, "detail": "for a while",
+                                                 "retry": True, "what_next": "retry"})
+
+    @staticmethod
+    def _send_problem(client, noted, rule, members):
+        body = json.dumps({"type": "about:blank", "title": "Refused", "status": rule.status,
+                           **members}).encode()
         headers = {"Content-Type": "application/problem+json", "Content-Length": len(body),
                    **rule.headers}
         noted.status = rule.status
@@ -282,6 +287,11 @@ class FaultProxy:
             if rule.when is not None and not (self._fits(rule, body) and self._take_later(rule)):
                 action = PASS
             noted.action = action
+            if action == DOUBT:
+                self._send_problem(client, noted, rule, {
+                    "code": "answer_timeout", "detail": "it may have been carried out",
+                    "retry": False, "what_next": "in_doubt"})
+                return
             if action == CUT_ANSWER:
                 raise Ended
             if action == CUT_MIDDLE:
