@@ -117,7 +117,7 @@ class AuthenticationTest(cli.CliTest):
         self.assertEqual(statuses[:10], [401] * 10)
         self.assertIn(429, statuses)
         self.assertEqual(set(statuses[10:]) - {401, 429}, set())
-        self.assertGreater(sum(times[:10]), 0.1 * sum(range(8)) - 0.1, "delays that grow")
+        self.assertGreater(sum(times[:10]), 1, "delays that grow")
         for answer in answers:
             if answer.status == 429:
                 self.assertEqual((answer.code, answer.json()["retry"]), ("rate_limited", True))
