@@ -167,6 +167,7 @@ class RunningServer final : public Server {
     for (const std::string& address : options_.http.listen) {
       HOLDFAST_CHECK(net::check_address(address));
     }
+    HOLDFAST_CHECK(step_log_.started());
     const Result<void> opened = open_store();
     const bool later = !opened.ok() && opened.error().code() == ErrorCode::unavailable;
     if (!opened.ok() && !later) {

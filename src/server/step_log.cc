@@ -50,7 +50,7 @@ StepLog::StepLog(ServerLog& log, Clock& clock, Limits limits)
       limits_(limits),
       left_(static_cast<double>(limits.burst)),
       left_at_(clock.now()),
-      thread_([this] { run(); }) {}
+      started_(thread_.start([this] { run(); })) {}
 
 StepLog::~StepLog() {
   {

@@ -6,10 +6,10 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/threads.h"
 #include "engine/turn.h"
 #include "server/server_log.h"
 
@@ -30,6 +30,8 @@ class StepLog {
   StepLog(const StepLog&) = delete;
   StepLog& operator=(const StepLog&) = delete;
 
+  // Why it has no thread, if it has none.
+  [[nodiscard]] const Result<void>& started() const { return started_; }
   // Never waits.
   void add(const std::vector<LogLine>& lines);
 
@@ -48,7 +50,8 @@ class StepLog {
   TimeMs left_at_;
   std::uint64_t left_out_ = 0;
   bool stopping_ = false;
-  std::thread thread_;
+  ThreadGroup thread_;
+  Result<void> started_;
 };
 
 }  // namespace holdfast
