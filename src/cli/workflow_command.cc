@@ -78,13 +78,12 @@ class CheckPrinter {
 
   void print_valid(std::string_view file, const Definition& definition) const {
     const std::string_view version = definition.version().view();
-    print_line(context_,
-               fmt::format("{}: workflow {}{} is {}valid{} ({}, fingerprint {}...)",
-                           printable(file), definition.workflow().view(),
-                           version.empty() ? "" : " version " + printable(version),
-                           colour_ ? "\x1b[32m" : "", colour_ ? "\x1b[0m" : "",
-                           counted(definition.steps().size(), "step"),
-                           definition.fingerprint().view().substr(0, kShownFingerprint)));
+    print_line(context_, fmt::format("{}: workflow {}{} is {}valid{} ({}, fingerprint {}...)",
+                                     printable(file), definition.workflow().view(),
+                                     version.empty() ? "" : " version " + printable(version),
+                                     colour_ ? "\x1b[32m" : "", colour_ ? "\x1b[0m" : "",
+                                     counted(definition.steps().size(), "step"),
+                                     definition.fingerprint().view().substr(0, kShownFingerprint)));
   }
 
   Context& context_;

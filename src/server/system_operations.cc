@@ -155,10 +155,9 @@ std::string why_not_ready(Service& service) {
     return fmt::format("the store cannot be reached ({}) for {} s; the server tries again",
                        error_info(health.why->code()).name, health.since.count() / 1000);
   }
-  return health.write_pending < kStuck
-             ? std::string()
-             : fmt::format("the store has not taken a write for {} s",
-                           health.write_pending.count() / 1000);
+  return health.write_pending < kStuck ? std::string()
+                                       : fmt::format("the store has not taken a write for {} s",
+                                                     health.write_pending.count() / 1000);
 }
 
 // --- events
