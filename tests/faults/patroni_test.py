@@ -40,10 +40,11 @@ bootstrap:
       use_pg_rewind: true
       parameters: {{wal_log_hints: "on", max_connections: 60, wal_keep_size: 256MB}}
   initdb: [{{encoding: UTF8}}, {{locale: C}}]
+postgresql:
   pg_hba:
+    - local all all trust
     - host all all 127.0.0.1/32 trust
     - host replication all 127.0.0.1/32 trust
-postgresql:
   listen: 127.0.0.1:{port}
   connect_address: 127.0.0.1:{port}
   data_dir: {folder}/{name}
