@@ -126,7 +126,8 @@ std::string message_of(const CLI::App& program, const CLI::ParseError& error) {
   return said;
 }
 
-Error usage(const std::string& message, const CLI::App& app) {
+Error usage(std::string message, const CLI::App& app) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
   return Error{
       ErrorCode::invalid_argument,
       fmt::format("{}{} see {} --help", message, message.ends_with('?') ? "" : ";", path_of(app))};
