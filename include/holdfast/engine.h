@@ -6,7 +6,9 @@
 // Several engines, in one process or many, may share a store: each step is claimed by one of
 // them. What a function has returned is durable. Every failure comes as an Error; no exception
 // gets out. After close, or after the store failed, everything returns engine_stopped; so does
-// every function of an engine that was moved from.
+// every function of an engine that was moved from. A PostgreSQL store that cannot be reached is
+// waited for: calls wait with it, and return unavailable after 30 s when nothing of them was
+// written.
 //
 // All members are safe to call from any thread, but for moving and destroying.
 #pragma once

@@ -92,6 +92,14 @@ TEST(StoreUrl, sockets_several_hosts_and_ipv6_work) {
   EXPECT_EQ(postgres("postgres://%2Ftmp/db").connection, "postgresql://%2Ftmp/db");
 }
 
+TEST(StoreUrl, several_hosts_are_known_however_they_are_named) {
+  EXPECT_TRUE(postgres("postgres://a:1,b:2/db").several_hosts);
+  EXPECT_TRUE(postgres("postgres:///db?host=a,b").several_hosts);
+  EXPECT_TRUE(postgres("postgres:///db?hostaddr=10.0.0.1%2C10.0.0.2").several_hosts);
+  EXPECT_FALSE(postgres("postgres://a/db?application_name=x,y").several_hosts);
+  EXPECT_FALSE(postgres("postgres://a:1/db").several_hosts);
+}
+
 TEST(StoreUrl, no_password_is_ever_shown) {
   for (const char* url : {
            "postgres://u:hunter2@h/db",
