@@ -141,6 +141,56 @@ TEST_F(PostgresFault, reader_comes_back_after_a_restart_and_the_writer_does_not)
   EXPECT_EQ(written.error().what_next(), WhatNext::in_doubt);
 }
 
+// The server commits with a warning when it is told not to wait for its standby: the batch can be
+// seen, and would be lost if this server were.
+TEST_F(PostgresFault, commit_that_did_not_wait_for_its_standby_is_in_doubt_until_it_is_confirmed) {
+  auto log = must(open_log_at(url()));
+  must(cluster_.run_sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'"));
+  must(cluster_.run_sql("SELECT pg_reload_conf()"));
+  ASSERT_EQ(must(cluster_.run_sql("SHOW synchronous_standby_names")), "nobody");
+  std::optional<Result<LogHead>> appended;
+  std::thread writer([&] { appended.emplace(log->append(Position{0}, "body")); });
+  const std::string cancel =
+      "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+  const auto end = std::chrono::steady_clock::now() + seconds(60);
+  while (must(cluster_.run_sql(cancel)) == "0" && std::chrono::steady_clock::now() < end) {
+  }
+  writer.join();
+  must(cluster_.run_sql("ALTER SYSTEM RESET synchronous_standby_names"));
+  must(cluster_.run_sql("SELECT pg_reload_conf()"));
+  ASSERT_FALSE(appended->ok());
+  EXPECT_EQ(appended->error().what_next(), WhatNext::in_doubt) << appended->error().text();
+  const LogRecovery found = must(log->recover());
+  EXPECT_EQ(found.append, LogRecovery::Append::landed);
+  EXPECT_EQ(log->head().position, Position{1});
+  must(log->append(Position{1}, "next"));
+}
+
+TEST_F(PostgresFault, log_recovers_in_place_after_the_server_was_killed) {
+  auto log = must(open_log_at(url()));
+  SeededRandom random(11);
+  std::vector<Batch> expected;
+  for (int round = 0; round < 4; ++round) {
+    SCOPED_TRACE(round);
+    Writer writer(*log, random.next_u64());
+    writer.wait_for_acks(1 + random.below(40));
+    cluster_.kill_9();
+    writer.join();
+    EXPECT_EQ(log->recover().error().code(), ErrorCode::unavailable);
+    must(cluster_.start());
+    const LogRecovery found = must(log->recover());
+    EXPECT_EQ(found.append, LogRecovery::Append::landed) << "it was there, or was written again";
+    EXPECT_FALSE(found.rewound);
+    expected.insert(expected.end(), writer.acknowledged().begin(), writer.acknowledged().end());
+    expected.push_back(Batch{found.at.position, writer.unacknowledged(), found.at.chain});
+    const std::vector<Batch> there = read_all(*log);
+    ASSERT_EQ(there.size(), expected.size());
+    for (std::size_t at = 0; at < expected.size(); ++at) {
+      ASSERT_EQ(there[at].chain, expected[at].chain);
+    }
+  }
+}
+
 // Appends until it fails. The chain values of what was acknowledged.
 std::vector<Digest> fill(const std::string& url) {
   auto log = must(open_log_at(url));
