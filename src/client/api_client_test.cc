@@ -215,7 +215,7 @@ TEST(ApiClient, nothing_was_sent_is_repeated_until_patience_is_over) {
 
 TEST(ApiClient, pauses_grow_and_are_random) {
   SeededRandom random(1);
-  Backoff backoff(random, milliseconds(100), milliseconds(1000));
+  RetryPause backoff(random, milliseconds(100), milliseconds(1000));
   milliseconds most{100};
   std::set<milliseconds> different;
   for (int i = 0; i < 50; ++i) {
