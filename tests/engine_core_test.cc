@@ -356,7 +356,7 @@ TEST_F(CoreTest, a_batch_that_comes_while_the_core_catches_up_is_not_seen_half) 
   TestCore& other = open();
   core.start(start_of(1, two_));
   core.settle();
-  core.core.state().trim_cache();
+  core.core.state().trim();
   TestCore& late = open();  // has not loaded the run
   other.core.look_for_changes();
   const auto worker = other.worker();
@@ -408,7 +408,7 @@ TEST_F(CoreTest, a_run_loaded_ahead_of_the_core_is_not_folded_twice) {
 }
 
 TEST_F(CoreTest, runs_that_left_the_cache_are_loaded_again) {
-  TestCore& core = open({.max_cached_runnables = 2});
+  TestCore& core = open({.memory = {.cached_bytes = 1}});
   for (int i = 1; i <= 20; ++i) {
     core.start(start_of(i, two_));
     core.settle();

@@ -26,7 +26,6 @@ constexpr int kLevel = 3;
 constexpr std::size_t kCompressFrom = 64;
 // Caps on what a wrong length can make us allocate. A block of a zstd frame gives at most so much
 // text, and takes more than one byte.
-constexpr std::uint64_t kMaxText = 1ULL << 30U;
 constexpr std::uint64_t kMaxTextOfByte = 128U << 10U;
 
 Error damaged(std::string_view what) {
@@ -65,7 +64,7 @@ bool decompress(std::string_view frame, std::string& text) {
 }  // namespace
 
 std::string pack(PackedType type, std::uint8_t version, std::string_view text) {
-  HOLDFAST_ASSERT(text.size() <= kMaxText);
+  HOLDFAST_ASSERT(text.size() <= kMaxPackedText);
   std::string out(kMagic);
   out.append(kCheckSize, '\0');
   out += static_cast<char>(type);
@@ -98,7 +97,7 @@ Result<Unpacked> unpack(PackedType type, std::string_view bytes) {
   for (std::size_t i = 8; i-- > 0;) {
     length = (length << 8U) | static_cast<unsigned char>(bytes[kLengthAt + i]);
   }
-  if (length > kMaxText) {
+  if (length > kMaxPackedText) {
     return damaged("the length is out of range");
   }
   Unpacked unpacked{.version = static_cast<std::uint8_t>(bytes[kVersionAt]), .text = {}};

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/box.h"
+#include "base/hash.h"
 #include "dispatch/facts.h"
 
 namespace holdfast {
@@ -12,6 +13,22 @@ enum class AttemptStatus : std::uint8_t { available, retry_scheduled, claimed, c
 template <>
 inline constexpr std::string_view kEnumNames<AttemptStatus>[] = {"available", "retry_scheduled",
                                                                  "claimed", "completed", "failed"};
+
+// What is kept of a payload that is too large for memory: what it is compared by, and the entry of
+// the dispatch thread that holds it.
+struct StoredPayload {
+  Digest digest{};
+  std::uint64_t seq = 0;
+
+  [[nodiscard]] bool is(const Payload& payload) const { return sha256(payload.view()) == digest; }
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("digest", self.digest);
+    v.required("seq", self.seq);
+  }
+  friend bool operator==(const StoredPayload&, const StoredPayload&) = default;
+};
 
 struct Claim {
   SharedText claim_id;
@@ -33,7 +50,8 @@ struct Claim {
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 
-// How a completed or failed attempt ended.
+// How a completed or failed attempt ended. When its payloads are too large for memory they are
+// empty here, and `stored` is about the result or the error.
 struct Outcome {
   TimeMs at;
   Payload result;
@@ -42,6 +60,14 @@ struct Outcome {
   Payload guardrails;
   std::optional<CompletionEncoding> encoding;
   Payload details = {};
+  Box<StoredPayload> stored = {};
+
+  [[nodiscard]] bool has_result(const Payload& other) const {
+    return stored ? stored->is(other) : result == other;
+  }
+  [[nodiscard]] bool has_error(const Payload& other) const {
+    return stored ? stored->is(other) : error == other;
+  }
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -52,6 +78,7 @@ struct Outcome {
     v.optional("guardrails", self.guardrails);
     v.optional("completion_encoding", self.encoding);
     v.optional("details", self.details);
+    v.optional("stored", self.stored);
   }
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
@@ -63,6 +90,7 @@ struct AttemptExtras {
   Payload trace;
   std::uint64_t start_to_close_ms = 0;
   std::uint64_t schedule_to_start_ms = 0;
+  std::optional<StoredPayload> stored_input = {};
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -71,6 +99,7 @@ struct AttemptExtras {
     v.optional("trace", self.trace);
     v.optional("start_to_close_ms", self.start_to_close_ms);
     v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
+    v.optional("stored_input", self.stored_input);
   }
   friend bool operator==(const AttemptExtras&, const AttemptExtras&) = default;
 };
@@ -82,7 +111,7 @@ struct Attempt {
   SharedText step;
   SharedText handler;  // never empty
   SharedText workflow;
-  Payload input;
+  Payload input;  // empty: see stored_input
   Box<AttemptExtras> extras;
   Box<Claim> claim;
   Box<Outcome> outcome;
@@ -104,6 +133,13 @@ struct Attempt {
   [[nodiscard]] bool ended() const {
     return status == AttemptStatus::completed || status == AttemptStatus::failed;
   }
+  // Where the input is, when it is too large for memory.
+  [[nodiscard]] const StoredPayload* stored_input() const {
+    return extras && extras->stored_input.has_value() ? &*extras->stored_input : nullptr;
+  }
+  [[nodiscard]] bool has_input(const Payload& other) const {
+    return stored_input() != nullptr ? stored_input()->is(other) : input == other;
+  }
   [[nodiscard]] bool is_timer() const { return handler.view() == kTimerHandler; }
   // When it has failed unless it is claimed, or ends, before; empty: never.
   [[nodiscard]] std::optional<TimeMs> times_out_at() const;
@@ -117,7 +153,7 @@ struct Attempt {
     v.required("attempt_number", self.attempt_number);
     v.required("step", self.step);
     v.required("handler", self.handler);
-    v.required("input", self.input);
+    v.optional("input", self.input);
     v.required("status", self.status);
     v.required("scheduled_at", self.scheduled_at);
     v.required("visible_at", self.visible_at);

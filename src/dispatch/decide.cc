@@ -177,7 +177,7 @@ Result<std::optional<AttemptFailed>> decide_fail(const DispatchProjection& state
   HOLDFAST_CHECK(check_run(state, proof));
   const Attempt* attempt = state.find(proof.runnable_key.view());
   if (attempt != nullptr && attempt->status == AttemptStatus::failed &&
-      attempt->holds(proof.claim_id, proof.token_hash) && attempt->outcome->error == error) {
+      attempt->holds(proof.claim_id, proof.token_hash) && attempt->outcome->has_error(error)) {
     return std::optional<AttemptFailed>();
   }
   auto fact = proven<AttemptFailed>(state, proof);

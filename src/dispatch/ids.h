@@ -32,7 +32,8 @@ inline bool read_value(std::string_view slice, RunId& id) { return read_value(sl
 RunId derive_run_id(std::initializer_list<std::string_view> parts);
 
 struct RunIdHash {
-  std::size_t operator()(const RunId& id) const {
+  // noexcept: so the maps of runs, of which there are very many, store no hash beside each key.
+  std::size_t operator()(const RunId& id) const noexcept {
     return std::hash<std::string_view>{}(
         {reinterpret_cast<const char*>(id.uuid.bytes.data()), id.uuid.bytes.size()});
   }

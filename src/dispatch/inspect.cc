@@ -189,9 +189,10 @@ Result<std::unique_ptr<DispatchProjection>> DispatchProjection::decode(std::stri
   }
   for (Attempt& attempt : stored.attempts) {
     const bool claimed = attempt.status == AttemptStatus::claimed;
+    const bool has_input = attempt.input.empty() == (attempt.stored_input() != nullptr);
     const bool in_order =
         attempt.order >= projection->next_order_ && attempt.order < stored.next_order;
-    if (projection->find(attempt.runnable_key.view()) != nullptr || !in_order ||
+    if (projection->find(attempt.runnable_key.view()) != nullptr || !in_order || !has_input ||
         (claimed && !attempt.claim) || (attempt.ended() && !attempt.outcome)) {
       return Error{ErrorCode::invalid_argument, "the stored attempts do not fit together"};
     }

@@ -1,6 +1,7 @@
 #include "dispatch/projection.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/hash.h"
 
@@ -77,6 +78,8 @@ const QueuedRun* DispatchProjection::find_run(const RunId& id) const {
 }
 
 void DispatchProjection::evolve(TimeMs at, const DispatchFact& fact) {
+  save(undo_, revision_);
+  revision_ = revision_.next();
   std::visit([&](const auto& known) { take(at, known); }, fact);
 }
 
@@ -88,6 +91,8 @@ void DispatchProjection::fold(const EntryView& entry) {
     evolve(entry.at, fact.value());
     return;
   }
+  save(undo_, revision_);
+  revision_ = revision_.next();
   Anomaly anomaly;
   anomaly.reason = to_text(DispatchReason::malformed_entry);
   anomaly.entry_type = entry.kind;
@@ -175,7 +180,16 @@ void DispatchProjection::edit(std::string_view runnable_key, Change change) {
 void DispatchProjection::restore(const SharedText& runnable_key, const Attempt& old) {
   Attempt& attempt = attempts_.find(runnable_key)->second;
   unindex(attempt);
-  attempt = old;
+  // What was dropped meanwhile is durable, and so is a part of what the attempt goes back to.
+  const Attempt dropped = std::exchange(attempt, old);
+  if (dropped.stored_input() != nullptr && attempt.stored_input() == nullptr) {
+    (attempt.extras ? *attempt.extras : attempt.extras.emplace()).stored_input =
+        *dropped.stored_input();
+    attempt.input = Payload();
+  }
+  if (dropped.outcome && dropped.outcome->stored) {
+    attempt.outcome = dropped.outcome;
+  }
   attempt.heap_slot = UINT32_MAX;
   attempt.timeout_slot = UINT32_MAX;
   index(attempt);
@@ -239,9 +253,15 @@ void DispatchProjection::apply(TimeMs at, const AttemptCompleted& fact) {
 
 void DispatchProjection::apply(TimeMs at, const AttemptFailed& fact) {
   if (!fact.retry_runnable_key.empty() && find(fact.retry_runnable_key.view()) == nullptr) {
-    apply(at, retry_intent(*find(fact.runnable_key.view()), fact));
-    edit(fact.retry_runnable_key.view(),
-         [](Attempt& retry) { retry.status = AttemptStatus::retry_scheduled; });
+    const Attempt& failed = *find(fact.runnable_key.view());
+    apply(at, retry_intent(failed, fact));
+    edit(fact.retry_runnable_key.view(), [&](Attempt& retry) {
+      retry.status = AttemptStatus::retry_scheduled;
+      if (failed.stored_input() != nullptr) {
+        (retry.extras ? *retry.extras : retry.extras.emplace()).stored_input =
+            *failed.stored_input();
+      }
+    });
   }
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
     attempt.status = AttemptStatus::failed;
@@ -305,6 +325,32 @@ void DispatchProjection::forget_run(const RunId& id) {
     attempt = next;
   }
   erase(undo_, runs_, id);
+}
+
+void DispatchProjection::drop_input(std::string_view runnable_key, Revision seq) {
+  const auto found = attempts_.find(runnable_key);
+  if (found == attempts_.end() || found->second.input.empty()) {
+    return;
+  }
+  Attempt& attempt = found->second;
+  const StoredPayload stored{sha256(attempt.input.view()), seq.value};
+  (attempt.extras ? *attempt.extras : attempt.extras.emplace()).stored_input = stored;
+  attempt.input = Payload();
+}
+
+void DispatchProjection::drop_outcome(std::string_view runnable_key, Revision seq) {
+  const auto found = attempts_.find(runnable_key);
+  if (found == attempts_.end() || !found->second.outcome || found->second.outcome->stored) {
+    return;
+  }
+  Outcome& outcome = *found->second.outcome;
+  const bool failed = found->second.status == AttemptStatus::failed;
+  const Payload& compared = failed ? outcome.error : outcome.result;
+  Outcome kept;
+  kept.at = outcome.at;
+  kept.encoding = outcome.encoding;
+  kept.stored = StoredPayload{sha256(compared.view()), seq.value};
+  outcome = std::move(kept);
 }
 
 bool DispatchProjection::claimable_run(const RunId& id) const {

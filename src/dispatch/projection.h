@@ -53,6 +53,9 @@ class DispatchProjection {
 
   [[nodiscard]] const SharedText& queue() const { return queue_; }
   void set_undo(UndoLog* undo) { undo_ = undo; }
+  // Entries of the thread folded in so far, valid or not; whoever folds a part of it sets it.
+  [[nodiscard]] Revision revision() const { return revision_; }
+  void set_revision(Revision revision) { revision_ = revision; }
 
   void evolve(TimeMs at, const DispatchFact& fact);
   // An entry of the thread as it is stored; what is no fact becomes a malformed_entry anomaly.
@@ -62,6 +65,10 @@ class DispatchProjection {
   void end_run(const RunId& id);
   // Drops everything about a run that has ended, to keep memory for live work.
   void forget_run(const RunId& id);
+  // Keeps of an input, or of how an attempt ended, only what it is compared by, and the entry that
+  // holds it. Final: that entry must be durable. No rule has another answer afterwards.
+  void drop_input(std::string_view runnable_key, Revision seq);
+  void drop_outcome(std::string_view runnable_key, Revision seq);
 
   [[nodiscard]] const Attempt* find(std::string_view runnable_key) const;
   [[nodiscard]] const QueuedRun* find_run(const RunId& id) const;
@@ -109,7 +116,7 @@ class DispatchProjection {
   [[nodiscard]] std::vector<const Attempt*> unapplied() const;
 
   // The whole state as bytes and back; equal states give equal bytes. invalid_argument or
-  // missing_fields when the bytes are not what encode made.
+  // missing_fields when the bytes are not what encode made. The revision is no part of them.
   [[nodiscard]] std::string encode() const;
   static Result<std::unique_ptr<DispatchProjection>> decode(std::string_view bytes);
 
@@ -153,6 +160,7 @@ class DispatchProjection {
 
   SharedText queue_;
   UndoLog* undo_ = nullptr;
+  Revision revision_;
   std::uint64_t next_order_ = 0;
   std::unordered_map<SharedText, Attempt, SharedTextHash, SharedTextEqual> attempts_;
   std::unordered_map<RunId, QueuedRun, RunIdHash> runs_;

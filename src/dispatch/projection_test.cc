@@ -60,6 +60,52 @@ TEST_F(Projection, an_intent_becomes_an_attempt_with_all_it_says) {
   EXPECT_EQ(state_.find("k2"), nullptr);
 }
 
+TEST_F(Projection, an_input_that_was_dropped_is_still_compared) {
+  const AttemptScheduled intent = scheduled("k1");
+  take(0, intent);
+  EXPECT_EQ(state_.revision(), Revision{1});
+  state_.drop_input("k1", Revision{0});
+  EXPECT_TRUE(state_.find("k1")->input.empty());
+  take(1, intent);
+  EXPECT_TRUE(state_.anomalies().empty());
+  AttemptScheduled other = intent;
+  other.input = json(R"({"other":true})");
+  take(2, other);
+  ASSERT_EQ(state_.anomalies().size(), 1U);
+  EXPECT_EQ(state_.anomalies()[0].reason.view(), "conflicting_runnable_intent");
+  const auto copy = must(DispatchProjection::decode(state_.encode()));
+  EXPECT_TRUE(copy->find("k1")->has_input(intent.input));
+}
+
+TEST_F(Projection, a_retry_of_an_attempt_without_its_input_has_none_either) {
+  take(0, scheduled("k1"));
+  state_.drop_input("k1", Revision{0});
+  take(120, claimed("k1", 200));
+  AttemptFailed fact = failed("k1");
+  fact.retry_runnable_key = "k2";
+  fact.retry_visible_at = ms(150);
+  take(130, fact);
+  ASSERT_NE(state_.find("k2"), nullptr);
+  ASSERT_NE(state_.find("k2")->stored_input(), nullptr);
+  EXPECT_EQ(*state_.find("k2")->stored_input(), *state_.find("k1")->stored_input());
+}
+
+TEST_F(Projection, a_result_that_was_dropped_is_still_compared) {
+  take(0, scheduled("k1"));
+  take(120, claimed("k1", 200));
+  const AttemptCompleted fact = completed("k1");
+  take(130, fact);
+  state_.drop_outcome("k1", Revision{2});
+  EXPECT_TRUE(state_.find("k1")->outcome->result.empty());
+  take(140, fact);
+  EXPECT_TRUE(state_.anomalies().empty());
+  AttemptCompleted other = fact;
+  other.result = json(R"({"other":true})");
+  take(141, other);
+  ASSERT_EQ(state_.anomalies().size(), 1U);
+  EXPECT_EQ(state_.anomalies()[0].reason.view(), "conflicting_completion");
+}
+
 TEST_F(Projection, without_a_handler_the_step_is_the_handler) {
   schedule("k1", 100);
   EXPECT_EQ(state_.find("k1")->handler.view(), "charge");

@@ -14,15 +14,28 @@ bool fenced(const QueuedRun* run) {
 
 bool ended(const QueuedRun* run) { return run != nullptr && run->terminal; }
 
-bool same_intent(const Attempt& known, const AttemptScheduled& fact) {
+// But for the input.
+bool alike(const Attempt& known, const AttemptScheduled& fact) {
   const AttemptExtras none;
   const AttemptExtras& extras = known.extras ? *known.extras : none;
   return known.run_id == fact.run_id && known.idempotency_key == fact.idempotency_key &&
          known.attempt_number == fact.attempt_number && known.step == fact.step &&
-         known.input == fact.input && known.visible_at == fact.visible_at &&
+         known.visible_at == fact.visible_at &&
          extras.event_wait_timeout == fact.event_wait_timeout && extras.deadline == fact.deadline &&
          extras.start_to_close_ms == fact.start_to_close_ms &&
          extras.schedule_to_start_ms == fact.schedule_to_start_ms;
+}
+
+bool same_intent(const Attempt& known, const AttemptScheduled& fact) {
+  return alike(known, fact) && known.has_input(fact.input);
+}
+
+// A retry has the input of the attempt that failed, which may be one that is not in memory.
+bool same_input(const Attempt& left, const Attempt& right) {
+  if (left.stored_input() != nullptr && right.stored_input() != nullptr) {
+    return left.stored_input()->digest == right.stored_input()->digest;
+  }
+  return left.stored_input() != nullptr ? left.has_input(right.input) : right.has_input(left.input);
 }
 
 // What every fact about an attempt must satisfy. On success `attempt` is set.
@@ -139,7 +152,7 @@ Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptCompleted
   }
   if (attempt->status == AttemptStatus::completed &&
       attempt->holds(fact.claim_id, fact.claim_token_hash)) {
-    const bool same = attempt->outcome->result == fact.result &&
+    const bool same = attempt->outcome->has_result(fact.result) &&
                       attempt->outcome->encoding == fact.completion_encoding;
     return same ? Verdict::repeat() : Verdict::refuse(Reason::conflicting_completion);
   }
@@ -159,7 +172,8 @@ Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptFailed& f
   }
   if (!fact.retry_runnable_key.empty()) {
     const Attempt* retry = state.find(fact.retry_runnable_key.view());
-    if (retry != nullptr && !same_intent(*retry, retry_intent(*attempt, fact))) {
+    if (retry != nullptr &&
+        !(alike(*retry, retry_intent(*attempt, fact)) && same_input(*retry, *attempt))) {
       return Verdict::refuse(Reason::conflicting_runnable_intent);
     }
   }

@@ -57,6 +57,9 @@ Result<Assignment> assignment_of(Turn& turn, const Attempt& attempt, const Share
   given.queue = queue;
   given.attempt_number = attempt.attempt_number;
   given.input = attempt.input;
+  if (attempt.stored_input() != nullptr) {
+    given.stored_input = *attempt.stored_input();
+  }
   given.trace = attempt.extras ? attempt.extras->trace : Payload();
   given.progress = attempt.claim->progress;
   given.claim_id = attempt.claim->claim_id;

@@ -18,7 +18,8 @@ Result<void> emit_with_attempts(Turn& turn, const RunId& run, const RunFacts& fa
 
 Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id);
 
-// The next attempt the claimant can execute, in the first of the queues that has one.
+// The next attempt the claimant can execute, in the first of the queues that has one. A large input
+// is not in it yet: see stored_payloads.h.
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
                                              const Applicant& applicant);
 

@@ -36,7 +36,8 @@ Core::Core(Journal& journal, Definitions& definitions, const CoreOptions& option
     : journal_(journal),
       definitions_(definitions),
       options_(options),
-      state_(std::make_unique<LiveState>(journal, definitions, options.max_cached_runnables)),
+      state_(std::make_unique<LiveState>(journal, definitions, options.memory)),
+      inputs_(std::make_shared<InputReader>(journal)),
       building_(std::make_unique<Group>()) {}
 
 Result<void> Core::open() {
@@ -49,7 +50,7 @@ Result<void> Core::open() {
 Result<void> Core::catch_up() {
   look_ = false;
   if (rebuild_) {
-    state_ = std::make_unique<LiveState>(journal_, definitions_, options_.max_cached_runnables);
+    state_ = std::make_unique<LiveState>(journal_, definitions_, options_.memory);
     schedules_ = Schedules{};
     building_->begin = state_->undo().mark();
     HOLDFAST_CHECK(state_->restore());
@@ -246,6 +247,9 @@ void Core::decide(TimeMs now) {
       return;
     }
   }
+  for (const SharedText& claim_id : inputs_->take_failed()) {
+    drop(claim_id);  // its lease ends, and another worker gets the attempt
+  }
   Turn turn(*state_, definitions_, now, building_->facts);
   if (std::exchange(recover_, false) && !state_->has_no_debts()) {
     const auto paid = recover(turn);
@@ -408,7 +412,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
       drop_claims_of_ended_runs();
     }
     stop_handlers(group->facts);
-    state_->trim_cache();
+    state_->trim();
     ++stats_.commits;
     stats_.facts += group->entries;
     stats_.bytes += group->bytes;
@@ -503,7 +507,11 @@ void Core::release(Group& group, TimeMs now) {
   }
   for (Group::Given& given : group.given) {
     hold(given, now);
-    effects_.emplace_back([given = std::move(given)] { given.worker->assigned(given.assignment); });
+    effects_.emplace_back([given = std::move(given), inputs = inputs_]() mutable {
+      const Result<void> read = inputs->fill_in(given.assignment);
+      given.worker->assigned(read.ok() ? Result<Assignment>(std::move(given.assignment))
+                                       : Result<Assignment>(read.error()));
+    });
   }
   for (auto& [claim_id, error] : group.lost) {
     const auto claim = held_.find(claim_id);

@@ -31,14 +31,16 @@
 #include "engine/live_state.h"
 #include "engine/run_waits.h"
 #include "engine/schedules.h"
+#include "engine/stored_payloads.h"
 #include "engine/waiting_worker.h"
 #include "journal/journal.h"
 
 namespace holdfast {
 
 struct CoreOptions {
-  std::size_t max_cached_runnables = 100'000;  // see LiveState
-  std::size_t max_group_bytes = 8U << 20U;
+  MemoryLimits memory = {};
+  // Whoever reads one payload back reads the whole batch.
+  std::size_t max_group_bytes = 2U << 20U;
   // A checkpoint is due after this many entries, and at least four for each live attempt.
   std::uint64_t checkpoint_every = 100'000;
   // While the store is away: how long commands wait that have not been written, and how many.
@@ -218,6 +220,7 @@ class Core {
   Definitions& definitions_;
   CoreOptions options_;
   std::unique_ptr<LiveState> state_;
+  std::shared_ptr<InputReader> inputs_;
   std::deque<CommandPtr> inbox_;
   // Those who can do the same wait in one line.
   struct Line {

@@ -47,7 +47,7 @@ class Doctor {
     std::sort(runs.begin(), runs.end());
     for (const RunId& id : runs) {
       HOLDFAST_CHECK(look_at_run(id));
-      state_.trim_cache();
+      state_.trim();
     }
     return std::move(diagnosis_);
   }

@@ -11,8 +11,6 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::size_t kMaxCachedRunnables = 100'000;
-
 // Runs as of one moment, each read once.
 class RunsThen {
  public:
@@ -53,7 +51,7 @@ struct Inspector::Past {
   Moment moment;
 
   Past(Journal& journal, const Moment& when)
-      : definitions(journal), state(journal, definitions, kMaxCachedRunnables), moment(when) {}
+      : definitions(journal), state(journal, definitions, MemoryLimits{}), moment(when) {}
 };
 
 Result<Moment> Inspector::moment(const At& at, const std::optional<RunId>& run) {

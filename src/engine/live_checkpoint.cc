@@ -38,6 +38,7 @@ struct Stored {
   std::uint64_t position = 0;
   Digest chain{};  // of the batch at that position
   std::vector<Payload> queues;
+  std::map<std::string, std::uint64_t> queue_revisions;
   std::vector<RunId> live;
   std::vector<SharedText> definitions;
   std::vector<OpenRunnable> unscheduled;
@@ -55,6 +56,7 @@ struct Stored {
     v.required("position", self.position);
     v.required("chain", self.chain);
     v.required("queues", self.queues);
+    v.required("queue_revisions", self.queue_revisions);
     v.required("live", self.live);
     v.required("definitions", self.definitions);
     v.required("unscheduled", self.unscheduled);
@@ -89,6 +91,7 @@ std::string LiveState::encode() {
   stored.chain = *chain.value();
   for (const auto& [name, queue] : queues_) {
     stored.queues.push_back(Payload::trusted(queue->encode()));
+    stored.queue_revisions.emplace(name.str(), queue->revision().value);
   }
   std::vector<RunId> live(live_.begin(), live_.end());
   std::sort(live.begin(), live.end());
@@ -144,6 +147,7 @@ Result<void> LiveState::decode(std::string_view bytes) {
     }
     queue.value()->set_undo(&undo_);
     const SharedText name = queue.value()->queue();
+    queue.value()->set_revision(Revision{stored.queue_revisions[name.str()]});
     queues[name] = std::move(queue).value();
   }
   queues_ = std::move(queues);

@@ -1,5 +1,6 @@
 #include "engine/live_state.h"
 
+#include "engine/stored_payloads.h"
 #include "journal/history.h"
 
 namespace holdfast {
@@ -37,8 +38,8 @@ std::uint64_t& EndedCounts::of(TerminalStatus status) {
   return continued;
 }
 
-LiveState::LiveState(Journal& journal, Definitions& definitions, std::size_t max_cached)
-    : journal_(&journal), known_(&definitions), max_cached_(max_cached) {}
+LiveState::LiveState(Journal& journal, Definitions& definitions, const MemoryLimits& limits)
+    : journal_(&journal), known_(&definitions), limits_(limits) {}
 
 DispatchProjection& LiveState::queue(const SharedText& name) {
   auto& known = queues_[name];
@@ -112,10 +113,12 @@ RunProjection& LiveState::keep(const RunId& id, std::unique_ptr<RunProjection> p
   return *cached.projection;
 }
 
-// A run without runnables still takes as much room as a few.
+// What the facts say is kept about twice: as it was said, and in the context or in the indexes.
 void LiveState::weigh(Cached& cached) {
-  constexpr std::size_t kEmptyRun = 4;
-  const std::size_t weight = kEmptyRun + cached.projection->runnable_count();
+  constexpr std::size_t kEmptyRun = 1024;
+  constexpr std::size_t kRunnable = 512;
+  const RunProjection& run = *cached.projection;
+  const std::size_t weight = kEmptyRun + kRunnable * run.runnable_count() + 2 * run.fact_bytes();
   cached_weight_ += weight - cached.weight;
   cached.weight = weight;
 }
@@ -146,9 +149,55 @@ RunProjection& LiveState::new_run(const RunId& id) {
   return keep(id, std::make_unique<RunProjection>(id));
 }
 
+void LiveState::trim() {
+  drop_durable_payloads();
+  trim_cache();
+}
+
+void LiveState::drop_durable_payloads() {
+  while (!large_.empty() && large_.front().mark <= undo_.oldest()) {
+    const LargePayload& large = large_.front();
+    DispatchProjection& known = queue(large.queue);
+    if (large.part == LargePayload::Part::input) {
+      known.drop_input(large.runnable_key.view(), large.seq);
+    } else {
+      known.drop_outcome(large.runnable_key.view(), large.seq);
+    }
+    large_.pop_front();
+  }
+}
+
+// Undone with the fact: the next mark is that of both.
+void LiveState::note_large(const SharedText& queue, Revision seq, const DispatchFact& fact) {
+  const auto is_large = [&](const Payload& payload) {
+    return payload.view().size() > limits_.payload_bytes;
+  };
+  const auto note = [&](const SharedText& key, LargePayload::Part part) {
+    push_back(&undo_, large_, LargePayload{queue, key, part, seq, undo_.mark() + 1});
+  };
+  if (const auto* scheduled = std::get_if<AttemptScheduled>(&fact)) {
+    if (is_large(scheduled->input)) {
+      note(scheduled->runnable_key, LargePayload::Part::input);
+    }
+  } else if (const auto* completed = std::get_if<AttemptCompleted>(&fact)) {
+    if (is_large(completed->result) || is_large(completed->execution_opts) ||
+        is_large(completed->guardrails) || is_large(completed->details)) {
+      note(completed->runnable_key, LargePayload::Part::outcome);
+    }
+  } else if (const auto* failed = std::get_if<AttemptFailed>(&fact)) {
+    if (is_large(failed->error)) {
+      note(failed->runnable_key, LargePayload::Part::outcome);
+    }
+  }
+}
+
+Result<void> LiveState::read_outcome(const SharedText& queue, Outcome& outcome) {
+  return holdfast::read_outcome(*journal_, queue, outcome);
+}
+
 void LiveState::trim_cache() {
   std::size_t looks = cache_order_.size();
-  while (cached_weight_ > max_cached_ && looks-- > 0) {
+  while (cached_weight_ > limits_.cached_bytes && looks-- > 0) {
     const RunId id = cache_order_.front();
     cache_order_.pop_front();
     const auto found = cache_.find(id);
@@ -174,7 +223,13 @@ void LiveState::note(TimeMs at, const RunFact& fact) {
 }
 
 void LiveState::evolve(const SharedText& name, TimeMs at, const DispatchFact& fact) {
-  queue(name).evolve(at, fact);
+  DispatchProjection& known = queue(name);
+  const std::size_t anomalies = known.anomalies().size();
+  const Revision seq = known.revision();
+  known.evolve(at, fact);
+  if (known.anomalies().size() == anomalies) {
+    note_large(name, seq, fact);
+  }
 }
 
 void LiveState::note_definition(const SharedText& fingerprint) {
@@ -359,6 +414,7 @@ Result<std::size_t> LiveState::fold(const Batch& batch) {
   }
   position_ = batch.position;
   undo_.keep_until(undo_.mark());
+  drop_durable_payloads();
   for (const RunId& run : std::exchange(ended_, {})) {
     forget(run);
   }
@@ -461,6 +517,7 @@ Result<void> LiveState::fold_run_entry(const RunId& run, const EntryView& entry,
 Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryView& entry,
                                             const Place& place) {
   DispatchProjection& known = queue(name);
+  known.set_revision(entry.seq);
   const auto fact = dispatch_fact(entry.kind, entry.data);
   if (!fact.ok()) {
     known.fold(entry);
@@ -475,7 +532,7 @@ Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryV
     }
   }
   const std::size_t anomalies = known.anomalies().size();
-  known.evolve(entry.at, fact.value());
+  evolve(name, entry.at, fact.value());
   if (known.anomalies().size() == anomalies) {
     observe(name, fact.value());
   }

@@ -86,13 +86,20 @@ struct EndedCounts {
 
 // The state as of a position of the whole log, which it names itself: not a thread of entries.
 ThreadId live_checkpoint_name();
-inline constexpr std::uint8_t kLiveCheckpointVersion = 3;
+inline constexpr std::uint8_t kLiveCheckpointVersion = 4;
+
+// How much memory live work may take, beside about 500 bytes for each run and attempt.
+struct MemoryLimits {
+  // Of projections of runs that are kept although nothing happens to them, about.
+  std::size_t cached_bytes = 64U << 20U;
+  // A payload of an attempt that is longer stays in the journal.
+  std::size_t payload_bytes = 1024;
+};
 
 class LiveState {
  public:
-  // The journal and the definitions must outlive this. max_cached: runnables of the runs whose
-  // projections are kept although nothing happens to them.
-  LiveState(Journal& journal, Definitions& definitions, std::size_t max_cached);
+  // The journal and the definitions must outlive this.
+  LiveState(Journal& journal, Definitions& definitions, const MemoryLimits& limits);
 
   UndoLog& undo() { return undo_; }
   // The last batch that was folded in or written.
@@ -164,8 +171,11 @@ class LiveState {
   Result<std::size_t> fold(const Batch& batch);
   // For those who look at the past: runs are loaded as they were at this position.
   void look_back_to(Position last) { horizon_ = last; }
-  // Lets projections go that nothing happens to. Not while a turn holds pointers to them.
-  void trim_cache();
+  // Lets projections go that nothing happens to, and large payloads that are durable. Not while a
+  // turn holds pointers to them.
+  void trim();
+  // The payloads of an outcome that are too large for memory.
+  Result<void> read_outcome(const SharedText& queue, Outcome& outcome);
 
   // Everything but the cache as bytes; only when nothing can be undone.
   [[nodiscard]] std::string encode();
@@ -177,9 +187,22 @@ class LiveState {
   struct Cached {
     std::unique_ptr<RunProjection> projection;
     UndoLog::Mark touched = 0;  // it must stay until nothing before this can be undone
-    std::size_t weight = 0;     // about how much memory it takes, in runnables
+    std::size_t weight = 0;     // about how many bytes it takes
     bool used = false;          // since it was last looked at for eviction
   };
+
+  // Payloads of attempts that leave memory once the fact that holds them is durable.
+  struct LargePayload {
+    enum class Part : std::uint8_t { input, outcome };
+    SharedText queue;
+    SharedText runnable_key;
+    Part part = Part::input;
+    Revision seq;
+    UndoLog::Mark mark = 0;  // durable when nothing before it can be undone
+  };
+  void trim_cache();
+  void drop_durable_payloads();
+  void note_large(const SharedText& queue, Revision seq, const DispatchFact& fact);
 
   Result<std::unique_ptr<RunProjection>> load(const RunId& id);
   Result<void> attach_definition(RunProjection& projection);
@@ -209,7 +232,7 @@ class LiveState {
 
   Journal* journal_;
   Definitions* known_;
-  std::size_t max_cached_;
+  MemoryLimits limits_;
   UndoLog undo_;
   Position position_;
   std::map<SharedText, std::unique_ptr<DispatchProjection>> queues_;
@@ -220,6 +243,7 @@ class LiveState {
   std::unordered_map<RunId, Cached, RunIdHash> cache_;
   std::deque<RunId> cache_order_;
   std::size_t cached_weight_ = 0;
+  std::deque<LargePayload> large_;
   std::set<SharedText> definitions_stored_;
   std::map<SharedText, RegisteredWorkflow> workflows_;
   std::map<SharedText, ScheduleState> schedules_;

@@ -4,6 +4,10 @@ namespace holdfast {
 
 RunSource live_source(Turn& turn, const RunProjection& run) {
   RunSource source{&run, {}, turn.state().position(), turn.now()};
+  source.read_outcome = [&turn](const SharedText& queue, Outcome& outcome) {
+    // What cannot be read is not shown.
+    static_cast<void>(turn.state().read_outcome(queue, outcome).ok());
+  };
   for (const auto& [name, queue] : turn.state().queues()) {
     source.queues.push_back(queue.get());
   }

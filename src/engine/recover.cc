@@ -51,6 +51,13 @@ std::pair<TimeMs, std::uint64_t> completion_of(Turn& turn, const SharedText& key
                             : std::pair(attempt->outcome->at, attempt->order);
 }
 
+// With payloads that are too large for memory.
+Result<Attempt> with_outcome(Turn& turn, const Attempt& attempt, const SharedText& queue) {
+  Attempt whole = attempt;
+  HOLDFAST_CHECK(turn.state().read_outcome(queue, *whole.outcome));
+  return whole;
+}
+
 Result<void> apply_completed(Turn& turn, const SharedText& key, const SharedText& queue) {
   const Attempt* attempt = owed(turn, key, queue, AttemptStatus::completed);
   if (attempt == nullptr) {
@@ -63,8 +70,9 @@ Result<void> apply_completed(Turn& turn, const SharedText& key, const SharedText
   if (run->definition() == nullptr) {
     return Error{ErrorCode::unknown_workflow, "the definition of the run is not known here"};
   }
+  HOLDFAST_TRY(const Attempt whole, with_outcome(turn, *attempt, queue));
   HOLDFAST_TRY(const RunFacts facts,
-               decide_apply(*run, *attempt, EngineSurroundings(turn), turn.now()));
+               decide_apply(*run, whole, EngineSurroundings(turn), turn.now()));
   return emit_with_attempts(turn, attempt->run_id, facts);
 }
 
@@ -83,9 +91,9 @@ Result<void> progress_failed(Turn& turn, const SharedText& key, const SharedText
       retry = PlannedRetry{other->runnable_key, other->idempotency_key, other->visible_at};
     }
   }
-  HOLDFAST_TRY(const RunFacts facts,
-               decide_after_failure(*run, *attempt, attempt->outcome->error, retry,
-                                    EngineSurroundings(turn), turn.now()));
+  HOLDFAST_TRY(const Attempt whole, with_outcome(turn, *attempt, queue));
+  HOLDFAST_TRY(const RunFacts facts, decide_after_failure(*run, whole, whole.outcome->error, retry,
+                                                          EngineSurroundings(turn), turn.now()));
   return emit_with_attempts(turn, attempt->run_id, facts);
 }
 

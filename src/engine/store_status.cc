@@ -122,7 +122,7 @@ Result<StoreStatus> store_status(LiveState& state, const Moment& moment) {
     ++status.live[std::string(to_text(run->status()))];
     status.manual_interventions += run->boundaries().size();
     status.anomalies += run->anomalies().size();
-    state.trim_cache();
+    state.trim();
   }
   status.pending_dispatches = state.debts().unscheduled.size();
   status.pending_results = state.debts().unapplied.size() + state.debts().unprogressed.size();

@@ -22,6 +22,7 @@ struct Assignment {
   SharedText queue;
   std::uint32_t attempt_number = 0;
   Payload input;
+  std::optional<StoredPayload> stored_input = {};  // where the input is, until it was read
   Payload trace;
   Payload progress;  // of an earlier holder of the attempt
   SharedText claim_id;
@@ -50,6 +51,8 @@ struct WaitingWorker {
   std::shared_ptr<const Skills> skills;
   Applicant applicant;
   // Called once, from the thread that drives the loop: with an attempt, or why there is none.
+  // engine_stopped: there will be none. Otherwise the input could not be read, and the claim is
+  // left to its lease.
   std::function<void(Result<Assignment>)> assigned;
   // If set, the loop keeps the claim alive until it is dropped, and calls this when it is lost.
   std::function<void(const SharedText& claim_id, const Error&)> lost;

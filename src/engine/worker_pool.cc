@@ -245,8 +245,15 @@ void WorkerPool::wish(std::vector<Loop::Request>& requests) {
 
 void WorkerPool::assigned(const WaitingWorkerPtr& worker, Result<Assignment> assignment,
                           Instant asked) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
   wishes_.erase(worker);
+  if (!assignment.ok() && assignment.error().code() != ErrorCode::engine_stopped) {
+    std::vector<Loop::Request> requests;
+    wish(requests);
+    lock.unlock();
+    loop_.submit_later(std::move(requests));
+    return;
+  }
   if (!assignment.ok()) {
     failure_ = assignment.error();
     stopping_ = true;

@@ -2,12 +2,6 @@
 
 namespace holdfast {
 
-namespace {
-
-constexpr std::size_t kMaxBytes = 32U << 20U;  // of bodies
-
-}  // namespace
-
 Result<BatchCache::Indexed> BatchCache::read(Log& log, Position position) {
   HOLDFAST_TRY(auto reader, log.read(position));
   HOLDFAST_TRY(auto batches, reader.next(ReadLimit{.max_rows = 1}));
@@ -37,7 +31,7 @@ Result<std::vector<Entry>> BatchCache::entries(Log& log, Position position,
     bytes_ += read.body->size();
     known = batches_.emplace(position.value, std::move(read)).first;
     order_.push_back(position.value);
-    while (bytes_ > kMaxBytes && order_.size() > 1) {
+    while (bytes_ > max_bytes_ && order_.size() > 1) {
       const auto oldest = batches_.find(order_.front());
       bytes_ -= oldest->second.body->size();
       batches_.erase(oldest);

@@ -16,6 +16,9 @@ namespace holdfast {
 
 class BatchCache {
  public:
+  // Keeps about so many bytes of bodies, and at least one batch.
+  explicit BatchCache(std::size_t max_bytes = 32U << 20U) : max_bytes_(max_bytes) {}
+
   // Of one batch: the entries of a thread, in order. not_found when the batch was trimmed away.
   Result<std::vector<Entry>> entries(Log& log, Position position, std::string_view thread);
 
@@ -28,6 +31,7 @@ class BatchCache {
 
   std::unordered_map<std::uint64_t, Indexed> batches_;
   std::list<std::uint64_t> order_;  // oldest first
+  std::size_t max_bytes_;
   std::size_t bytes_ = 0;
 };
 

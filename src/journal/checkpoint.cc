@@ -14,11 +14,14 @@ Result<void> Journal::put_checkpoint(const ThreadId& thread, const Checkpoint& c
                      std::to_string(checkpoint.revision.value) + ", but the thread is at " +
                      std::to_string(current.value)};
   }
+  const std::string text = std::to_string(checkpoint.revision.value) + "\n" + checkpoint.data;
+  if (text.size() > kMaxPackedText) {
+    return Error{ErrorCode::too_large, "a checkpoint of thread " + thread.text() + " has " +
+                                           std::to_string(text.size()) + " bytes"};
+  }
   SideUpdate update;
-  update.puts.push_back(
-      SidePair{checkpoint_key(thread.text()),
-               pack(PackedType::checkpoint, checkpoint.version,
-                    std::to_string(checkpoint.revision.value) + "\n" + checkpoint.data)});
+  update.puts.push_back(SidePair{checkpoint_key(thread.text()),
+                                 pack(PackedType::checkpoint, checkpoint.version, text)});
   return log_->update(std::move(update));
 }
 

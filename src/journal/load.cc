@@ -19,6 +19,13 @@ Error thread_gap(std::string_view thread, Revision missing) {
       .with("reason", "seq_gap");
 }
 
+// The place that holds `from` is the last one that begins at or before it.
+std::vector<Place>::const_iterator place_of(const ThreadState& state, Revision from) {
+  const auto after = std::upper_bound(state.places.begin(), state.places.end(), from,
+                                      [](Revision seq, const Place& at) { return seq < at.first; });
+  return after == state.places.begin() ? after : std::prev(after);
+}
+
 // Adds the entries of one thread with from <= seq < to that stand in a batch.
 Result<void> pick_entries(std::string_view thread, Revision from, Revision to, Batch batch,
                           std::vector<Entry>& out) {
@@ -117,11 +124,12 @@ Result<void> Journal::load_sealed(std::string_view thread, Revision from, Revisi
 
 Result<void> Journal::load_cached(std::string_view thread, const ThreadState& state, Revision from,
                                   Revision to, BatchCache& cache, std::vector<Entry>& out) {
-  for (const Place& place : state.places) {
-    if (to <= place.first) {
-      break;
-    }
-    HOLDFAST_TRY(auto entries, cache.entries(*log_, place.position, thread));
+  if (to <= from) {
+    return {};
+  }
+  for (auto place = place_of(state, from); place != state.places.end() && place->first < to;
+       ++place) {
+    HOLDFAST_TRY(auto entries, cache.entries(*log_, place->position, thread));
     for (Entry& entry : entries) {
       if (from <= entry.seq && entry.seq < to) {
         out.push_back(std::move(entry));
@@ -136,12 +144,7 @@ Result<void> Journal::load_unsealed(std::string_view thread, const ThreadState& 
   if (to <= from) {
     return {};
   }
-  // The place that holds `from` is the last one that begins at or before it.
-  auto place = std::upper_bound(state.places.begin(), state.places.end(), from,
-                                [](Revision seq, const Place& at) { return seq < at.first; });
-  if (place != state.places.begin()) {
-    --place;
-  }
+  auto place = place_of(state, from);
   while (place != state.places.end() && place->first < to) {
     // Neighbouring batches are read in one go.
     auto end = std::next(place);

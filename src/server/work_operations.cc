@@ -188,6 +188,13 @@ void wait_for_attempts(const WaitingPtr& waiting) {
   submit(waiting, poll, std::move(requests));
 }
 
+Result<std::vector<Assignment>> with_inputs(Journal& journal, std::vector<Assignment> given) {
+  for (Assignment& one : given) {
+    HOLDFAST_CHECK(read_input(journal, one));
+  }
+  return given;
+}
+
 // What an earlier call under the same name was given, else as a new one.
 void ask_again(const WaitingPtr& waiting) {
   const auto look = [waiting] {
@@ -197,7 +204,7 @@ void ask_again(const WaitingPtr& waiting) {
           if (given.empty()) {
             wait_for_attempts(waiting);
           } else {
-            waiting->attempts_given(given);
+            waiting->attempts_given(with_inputs(waiting->call->service.loop.journal(), given));
           }
         });
   };

@@ -49,7 +49,7 @@ Result<std::string> everything(const std::shared_ptr<MemoryDisk>& disk,
     }
   }
   Definitions definitions(*journal);
-  LiveState state(*journal, definitions, 100);
+  LiveState state(*journal, definitions, {.cached_bytes = 100'000});
   HOLDFAST_CHECK(state.restore());
   HOLDFAST_TRY(const Position head, journal->catch_up());
   HOLDFAST_CHECK(state.read_up_to(head));

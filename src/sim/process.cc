@@ -82,7 +82,9 @@ Result<void> Process::try_open() {
   definitions_ = std::make_unique<Definitions>(*journal_);
   CoreOptions options;
   options.checkpoint_every = kCheckpointEvery;
-  options.max_cached_runnables = dice_.chance(50, "cache", incarnation_) ? 8 : 100'000;
+  if (dice_.chance(50, "cache", incarnation_)) {
+    options.memory.cached_bytes = 8192;
+  }
   options.applicant = [this] {
     const std::string claim = to_string(make_uuid(clock_.now(), random_));
     const std::string token = to_string(make_uuid(clock_.now(), random_));

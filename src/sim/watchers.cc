@@ -51,7 +51,7 @@ std::string difference(const std::string& left, const std::string& right) {
 // With or without what the checkpoint says.
 Result<std::string> state_of(Journal& journal, bool from_checkpoint) {
   Definitions definitions(journal);
-  LiveState state(journal, definitions, 100);
+  LiveState state(journal, definitions, {.cached_bytes = 100'000});
   if (from_checkpoint) {
     HOLDFAST_CHECK(state.restore());
   }

@@ -4,11 +4,24 @@
 
 namespace holdfast {
 
+namespace {
+
+KnownAttempt whole(const RunSource& source, const Attempt& attempt, const SharedText& queue) {
+  if (!attempt.outcome || !attempt.outcome->stored || source.read_outcome == nullptr) {
+    return {&attempt, queue};
+  }
+  const auto copy = std::make_shared<Attempt>(attempt);
+  source.read_outcome(queue, *copy->outcome);
+  return {copy.get(), queue, copy};
+}
+
+}  // namespace
+
 std::vector<KnownAttempt> attempts_of(const RunSource& source) {
   std::vector<KnownAttempt> known;
   for (const DispatchProjection* queue : source.queues) {
     for (const Attempt* attempt : queue->attempts_of(source.run->run_id())) {
-      known.push_back({attempt, queue->queue()});
+      known.push_back(whole(source, *attempt, queue->queue()));
     }
   }
   std::stable_sort(known.begin(), known.end(),

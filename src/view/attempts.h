@@ -1,6 +1,7 @@
 // The attempts of a run, from all queues, and what each means at a moment.
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace holdfast {
 struct KnownAttempt {
   const Attempt* attempt = nullptr;
   SharedText queue = {};
+  std::shared_ptr<const Attempt> read = nullptr;  // owns it, when a part of it had to be read
 };
 
 // As they were scheduled, queue by queue.

@@ -76,8 +76,8 @@ void shorten(std::vector<Cause>& causes) {
 }  // namespace
 
 CauseFinder::CauseFinder(const RunSource& source, const FindRun& find, int depth)
-    : source_(source), run_(*source.run), find_(find), depth_(depth) {
-  for (const KnownAttempt& known : attempts_of(source)) {
+    : source_(source), run_(*source.run), find_(find), depth_(depth), known_(attempts_of(source)) {
+  for (const KnownAttempt& known : known_) {
     attempts_[known.attempt->runnable_key] = known.attempt;
     queue_of_[known.attempt->runnable_key] = known.queue;
   }

@@ -38,7 +38,8 @@ class CauseFinder {
   const RunSource& source_;
   const RunProjection& run_;
   const FindRun& find_;
-  int depth_;                                             // how many parents are being explained
+  int depth_;  // how many parents are being explained
+  std::vector<KnownAttempt> known_;
   std::map<SharedText, const Attempt*> attempts_;         // by runnable key
   std::map<SharedText, SharedText> queue_of_;             // likewise
   std::map<SharedText, const ChildRunStarted*> awaited_;  // by runnable key

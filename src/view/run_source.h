@@ -1,6 +1,7 @@
 // RunSource: one run as it is at one moment, with everything a view of it needs.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "dispatch/projection.h"
@@ -14,6 +15,8 @@ struct RunSource {
   std::vector<const DispatchProjection*> queues = {};
   Position position = {};  // up to where the log is in it
   TimeMs now = {};
+  // Reads what a queue keeps only by name: payloads too large for memory. Not set: there are none.
+  std::function<void(const SharedText& queue, Outcome& outcome)> read_outcome = nullptr;
 };
 
 // The run this one is a child of; empty when it is none.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/sorted.h"
+#include "base/text_bytes.h"
 #include "workflow/context_text.h"
 #include "workflow/rules.h"
 #include "workflow/run_fold.h"
@@ -71,6 +72,8 @@ void RunProjection::evolve(TimeMs at, const RunFact& fact) {
   const RunVerdict verdict = judge(*this, at, fact);
   switch (verdict.kind) {
     case RunVerdict::Kind::accept:
+      save(undo_, fact_bytes_);
+      fact_bytes_ += text_bytes(fact);
       RunFold::apply(*this, at, fact);
       return;
     case RunVerdict::Kind::repeat:

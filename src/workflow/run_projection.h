@@ -248,6 +248,8 @@ class RunProjection {
   // for its step.
   [[nodiscard]] const PlannedRunnable* latest(std::string_view step) const;
   [[nodiscard]] std::size_t runnable_count() const { return runnables_.size(); }
+  // Of the texts and payloads of all facts that were folded in.
+  [[nodiscard]] std::size_t fact_bytes() const { return fact_bytes_; }
   // Steps, items and compensations whose newest plan is not applied.
   [[nodiscard]] std::size_t open_count() const { return open_count_; }
   // How often a step was begun.
@@ -298,6 +300,7 @@ class RunProjection {
   std::uint64_t next_order_ = 0;
   std::size_t open_count_ = 0;  // steps whose latest runnable is not applied
   std::uint64_t applied_count_ = 0;
+  std::size_t fact_bytes_ = 0;
   std::map<SharedText, std::uint32_t> visits_;  // of steps that were begun more than once
   std::map<SharedText, EachProgress> each_;
   // Key, as it is written inside the quotes, to its place (the order the keys first came) and its

@@ -85,7 +85,7 @@ void wait_for_end(const sigset_t& term, Until done) {
 inline std::unique_ptr<Loop> open_busy_loop(const std::string& url, Clock& clock, Random& random) {
   LoopOptions options;
   options.core.checkpoint_every = 300;
-  options.core.max_cached_runnables = 100;
+  options.core.memory.cached_bytes = 100'000;
   return must(
       Loop::open(must(open_journal(url, OpenMode::create, clock, random)), clock, random, options));
 }
