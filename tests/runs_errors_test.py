@@ -457,6 +457,17 @@ class Limits(ErrorsTest):
                 self.assertRegex(done.stderr, r"(?m)^holdfast: cannot start \d+ threads: [^\n]+$")
         self.ok("work", "--drain", "--quiet", "--threads", "4", preexec_fn=self.little_memory)
 
+    def test_threads_of_a_worker_that_cannot_be_started_are_an_error(self):
+        with cli.started("server", "--listen", "127.0.0.1:0", "--json", cwd=self.directory,
+                         stdout=-1, stderr=subprocess.DEVNULL) as server:
+            url = json.loads(server.stdout.readline())["url"]
+            done = self.run_here("worker", "--server", url, "--threads", "400", "--quiet",
+                                 preexec_fn=self.little_memory)
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertRegex(done.stderr, r"\Aholdfast: cannot start \d+ threads: [^\n]+\n\Z")
+            self.fails(2, "worker", "--server", url, "--threads", "100000000", "--quiet",
+                       says="at most 10000 threads")
+
     def test_too_many_threads_are_refused(self):
         for command in (["run", "bread.yaml"], ["work", "--with", "bread.yaml"]):
             self.refused(2, "invalid_argument", *command, "--threads", "100000000",

@@ -55,6 +55,11 @@ RemoteWorker::RemoteWorker(Api& api, const WorkerIdentity& worker,
       batch_limit_(plan_.max_claimed) {}
 
 Result<void> RemoteWorker::run(const std::stop_token& stop) {
+  constexpr std::size_t kMostThreads = 10'000;
+  if (plan_.threads > kMostThreads) {
+    return Error{ErrorCode::invalid_argument, "a worker has at most 10000 threads"}.with("field",
+                                                                                         "threads");
+  }
   executors_ = plan_.threads;
   const std::stop_callback when_stopped(stop, [this] { request_stop(); });
   std::vector<std::function<void()>> bodies(plan_.threads - 1, [this] { execute_all(); });
