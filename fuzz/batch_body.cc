@@ -10,7 +10,7 @@ using namespace holdfast;
 using fuzz::require;
 
 constexpr std::size_t kMaxBatches = 16;
-constexpr std::size_t kMaxCached = 100;
+constexpr MemoryLimits kLimits{.cached_bytes = 10'000};
 
 void check_error(const Error& error, std::uint32_t count) {
   require(error.code() == ErrorCode::invalid_journal_entry && error.field("position") == "1" &&
@@ -65,14 +65,14 @@ void check_live_state(const std::vector<std::string_view>& bodies) {
   }
   Journal& journal = *opened.value();
   Definitions definitions(journal);
-  LiveState state(journal, definitions, kMaxCached);
+  LiveState state(journal, definitions, kLimits);
   const auto folded = state.read_up_to(journal.log().head().position);
   if (!folded.ok()) {
     require(is_damage(folded.error().code()), "what cannot be folded is damage");
     return;
   }
   const std::string encoded = state.encode();
-  LiveState restored(journal, definitions, kMaxCached);
+  LiveState restored(journal, definitions, kLimits);
   require(restored.decode(encoded).ok() && restored.encode() == encoded,
           "a live state survives its checkpoint");
   for (const RunId& id : state.live_runs()) {

@@ -9,7 +9,7 @@ namespace {
 using namespace holdfast;
 using fuzz::require;
 
-constexpr std::size_t kMaxCached = 100;
+constexpr MemoryLimits kLimits{.cached_bytes = 10'000};
 
 void check_run(std::string_view bytes) {
   const auto run = RunProjection::decode(bytes);
@@ -68,13 +68,13 @@ std::shared_ptr<MemoryDisk> sealed_disk() {
 void check_live(std::string_view bytes) {
   const auto journal = fuzz::must(Journal::open(fuzz::open_log(sealed_disk())));
   Definitions definitions(*journal);
-  LiveState state(*journal, definitions, kMaxCached);
+  LiveState state(*journal, definitions, kLimits);
   require(state.decode(bytes).ok(), "a checkpoint that is none is no error");
   require(state.position() <= Position{3}, "a checkpoint is not ahead of its journal");
   state.set_position(Position{3});
   const std::string encoded = state.encode();
   require(!encoded.empty(), "a state that was read can be written");
-  LiveState again(*journal, definitions, kMaxCached);
+  LiveState again(*journal, definitions, kLimits);
   require(
       again.decode(encoded).ok() && again.position() == Position{3} && again.encode() == encoded,
       "a live state is written as it is read");
@@ -90,7 +90,7 @@ void check_restore(std::string_view bytes) {
   disk->side["checkpoint/" + live_checkpoint_name().text()] = bytes;
   const auto journal = fuzz::must(Journal::open(fuzz::open_log(disk)));
   Definitions definitions(*journal);
-  LiveState state(*journal, definitions, kMaxCached);
+  LiveState state(*journal, definitions, kLimits);
   require(state.restore().ok(), "a damaged checkpoint is no error");
 }
 

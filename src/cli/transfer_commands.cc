@@ -67,12 +67,12 @@ Result<TransferReport> import_with_bar(std::istream& file, const std::string& st
   return import_journal(file, store, bar.progress());
 }
 
-struct Outcome {
+struct Transferred {
   std::string_view verb;
   std::string store;
 };
 
-void print_report(const Outcome& outcome, const TransferReport& report, Context& context) {
+void print_report(const Transferred& outcome, const TransferReport& report, Context& context) {
   if (context.json()) {
     JsonWriter writer;
     writer.begin_object();
