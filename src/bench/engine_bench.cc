@@ -236,12 +236,13 @@ struct LongRunPlace {
   std::uint64_t steps;
   Seconds seconds;
   std::string_view suffix;
+  LoopOptions options = {};
 };
 
 // The last steps of a long run against its first.
 Result<void> measure_long_run(EngineRun& run, const LongRun& what, const LongRunPlace& place) {
   HOLDFAST_TRY(auto journal, place.store.open());
-  HOLDFAST_TRY(const auto engine, BenchEngine::open(std::move(journal), run.world));
+  HOLDFAST_TRY(const auto engine, BenchEngine::open(std::move(journal), run.world, place.options));
   const std::uint64_t steps = place.steps;
   const std::uint64_t window = std::max<std::uint64_t>(1, steps / 20);
   std::array<double, 4> marks{};
@@ -288,12 +289,12 @@ Result<void> bench_long_run(EngineRun& run) {
   return measure_long_runs(run, {run.store, long_run_steps(run, 200), passed_seconds, ""});
 }
 
-// Without a disk nothing but the engine can make a step slower.
+// Without a disk, checkpoints and sealing nothing but the step itself can become slower.
 Result<void> bench_long_run_in_memory(EngineRun& run) {
   HOLDFAST_TRY(const auto memory, BenchStore::create("memory:", AfterBench::remove, run.world.clock,
                                                      run.world.random));
-  return measure_long_runs(run,
-                           {*memory, long_run_steps(run, 2'000), worked_seconds, "_in_memory"});
+  return measure_long_runs(run, {*memory, long_run_steps(run, 2'000), worked_seconds, "_in_memory",
+                                 without_checkpoints()});
 }
 
 // The last three leave attempts behind that the workers of the others would execute.

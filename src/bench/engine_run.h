@@ -9,6 +9,14 @@
 
 namespace holdfast {
 
+// Neither checkpoints nor sealing, which happen at moments of their own.
+inline LoopOptions without_checkpoints() {
+  LoopOptions loop;
+  loop.core.checkpoint_every = UINT64_MAX;
+  loop.seal_every_bytes = 0;
+  return loop;
+}
+
 struct EngineRun {
   const EngineBenchOptions& options;
   BenchWorld& world;
@@ -22,10 +30,7 @@ struct EngineRun {
   // What is on its way to a checkpoint would be counted as memory of the runs.
   Result<std::unique_ptr<BenchEngine>> open_without_checkpoints() {
     HOLDFAST_TRY(auto journal, store.open());
-    LoopOptions loop;
-    loop.core.checkpoint_every = UINT64_MAX;
-    loop.seal_every_bytes = 0;
-    return BenchEngine::open(std::move(journal), world, loop);
+    return BenchEngine::open(std::move(journal), world, without_checkpoints());
   }
 };
 
