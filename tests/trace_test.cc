@@ -23,8 +23,8 @@ class Trace : public CoreTest {
   void start(TestCore& core, int number, std::string_view workflow, const Payload& trace) {
     StartOptions options;
     options.run_id = to_string(run_no(number));
-    const auto question = must(questions_.start(workflow, "{}", options, trace));
-    const auto started = core.ask<Started>(question);
+    const auto start = must(questions_.start(workflow, "{}", options, trace));
+    const auto started = core.ask<Started>(start.question);
     core.settle();
     EXPECT_EQ(started->code(), "ok");
   }
