@@ -135,17 +135,31 @@ class Trio:
         return {}
 
     def whole(self):
-        """The primary, when there is one and both others stream from it."""
+        """The primary, when there is one and both others follow it closely."""
         members = self.members()
         roles = {name: one["role"] for name, one in members.items()}
         healthy = (sorted(roles.values()) == ["leader", "replica", "sync_standby"]
-                   and all(one["state"] in ("running", "streaming") for one in members.values()))
+                   and all(one["state"] in ("running", "streaming") for one in members.values())
+                   and len({one.get("timeline") for one in members.values()}) == 1
+                   and all(one.get("lag", 0) == 0 for one in members.values()))
         if not healthy:
             return None
         return next(node for node in self.nodes if roles[node.name] == "leader")
 
     def wait_until_whole(self):
         return server.wait_until(self.whole, f"a whole cluster ({self.members()})", FAILOVER_S)
+
+    def described(self):
+        """How it stands, for a test that fails."""
+        text = f"{self.members()}\n"
+        for node in self.nodes:
+            activity = postgres.sql(
+                node.port, "SELECT pg_is_in_recovery(), current_setting("
+                "'synchronous_standby_names'), array_agg(wait_event || ': ' || left(query, 60)) "
+                "FROM pg_stat_activity WHERE backend_type = 'client backend'", check=False)
+            log = pathlib.Path(self.folder, node.name + ".log").read_text(errors="replace")
+            text += f"{node.name}: {activity}\n{log[-1500:]}\n"
+        return text
 
     def close(self):
         for node in self.nodes:
@@ -182,14 +196,19 @@ class PatroniTest(cli.CliTest):
                     primary.kill_patroni()
                 if kind != "patroni":
                     primary.kill_postgres()
-                if kind == "patroni":
-                    # Its PostgreSQL goes on as a primary that nobody controls, until its Patroni
-                    # is back and demotes it.
+                if kind != "postgres":
+                    # A PostgreSQL without its Patroni goes on as a primary that nobody controls,
+                    # until its Patroni is back and demotes it.
                     server.wait_until(lambda old=primary: self.other_leader(trio, old),
                                       "another leader", FAILOVER_S)
                     primary.revive()
-                steady_load.wait_until_ready(servers, FAILOVER_S)
-                load.wait_for_progress(deadline_s=FAILOVER_S)
+                try:
+                    steady_load.wait_until_ready(servers, FAILOVER_S)
+                    load.wait_for_progress(deadline_s=FAILOVER_S)
+                except AssertionError as failure:
+                    raise AssertionError(
+                        f"kill {number} ({kind} of {primary.name}): {failure}\n"
+                        + trio.described() + servers[0].logged()[-3000:]) from failure
                 times[kind].append(time.monotonic() - begin)
                 primary.revive()
                 for process in [one.process for one in servers] + workers:

@@ -5,6 +5,7 @@ import ctypes
 import glob
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -26,9 +27,16 @@ def binaries():
 
 
 def free_port():
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that nobody listens at, and that is given once. Below those that the system takes for
+    outgoing connections: a server that is down for a moment must find its port again."""
+    for port in _ports:
+        with contextlib.closing(socket.socket()) as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
+
+
+_ports = iter(random.sample(range(15000, 32000), 17000))
 
 
 def as_postgres():
