@@ -56,7 +56,7 @@ struct Stored {
     v.required("position", self.position);
     v.required("chain", self.chain);
     v.required("queues", self.queues);
-    v.required("queue_revisions", self.queue_revisions);
+    v.optional("queue_revisions", self.queue_revisions);
     v.required("live", self.live);
     v.required("definitions", self.definitions);
     v.required("unscheduled", self.unscheduled);
