@@ -105,7 +105,7 @@ class HelpTest(CliTest):
         for command in (["run"], ["journal"], ["journal", "cat"], ["token", "create"]):
             self.assertEqual(self.ok("help", *command), self.ok(*command, "--help"))
         self.fails(2, "help", "rnu", says='did you mean "run"?')
-        self.fails(2, "help", "journal", "ct", says='"holdfast journal ct", did you mean "cat"?')
+        self.fails(2, "help", "journal", "ct", says='"holdfast journal ct"; did you mean "cat"?')
 
     def test_what_was_mistyped_is_named_with_what_was_meant(self):
         for args, says in (
@@ -113,7 +113,7 @@ class HelpTest(CliTest):
                 (["version"], ['"--version"']),
                 (["journal", "ct", self.url()], ['"holdfast journal ct"', '"cat"']),
                 (["run", "--inptu", "{}", "a.yaml"], ["run has no option --inptu", '"--input"']),
-                (["run", "--inptu={}", "a.yaml"], ["run has no option --inptu,", '"--input"']),
+                (["run", "--inptu={}", "a.yaml"], ["run has no option --inptu;", '"--input"']),
                 (["--store", self.url(), "list"], ["--store", 'after "holdfast list"']),
                 (["run"], ["run needs FILE: the workflow file"]),
                 (["run", "a.yaml", "b.yaml"], ["run takes FILE and no more", '"b.yaml"']),

@@ -58,9 +58,9 @@ BUGS = [
          "                           : Verdict::refuse(Reason::conflicting_completion);")]),
     ("no_heartbeats", "the leases of attempts that this process executes are not renewed", [
         ("engine/core.cc",
-         "    const auto beat = heartbeat(turn, claim.proof);",
+         "    const auto beat = heartbeat(turn, claim.proof, claim.progress);",
          "    const auto beat =\n"
-         "        planted ? Result<TimeMs>(turn.now()) : heartbeat(turn, claim.proof);")]),
+         "        planted ? Result<TimeMs>(turn.now()) : heartbeat(turn, claim.proof, claim.progress);")]),
     # The loop
     ("ack_before_sync", "clients hear the answer when the write begins", [
         ("engine/core.cc",

@@ -282,7 +282,8 @@ Result<void> work_here(const WorkOptions& options, const Loaded& definitions,
   EngineOptions engine_options;
   engine_options.create = !definitions.empty();
   engine_options.queues = options.queues;
-  HOLDFAST_TRY(Engine engine, open_engine_when_there(store, engine_options));
+  HOLDFAST_TRY(Engine engine, options.drain ? open_engine(store, engine_options)
+                                            : open_engine_when_there(store, engine_options));
   HOLDFAST_TRY(Looker looker, Looker::open(store, context));
   MissingHandlers missing(shown_url(store.url), options.quiet);
   WorkWatch view(looker, context, missing, options.quiet || context.json());

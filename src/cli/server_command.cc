@@ -91,6 +91,9 @@ Error about_store(const Error& error, const NamedStore& store) {
 Error about_option(const Error& error, const NamedStore& store) {
   const std::string_view address = error.field("address");
   const std::string_view part = error.field("part");
+  if (!error.field("threads").empty()) {
+    return error;
+  }
   if (address.empty() && part.empty()) {
     return about_store(error, store);
   }

@@ -359,12 +359,14 @@ void Process::save_checkpoint() {
   }
 }
 
-// What was decided twice counts where it was decided last.
+// What was decided twice counts where it was decided last. What was decided, taken back and refused
+// because the store was away is in no write.
 std::vector<RequestPtr> Process::requests_of_write() {
   std::vector<RequestPtr> of_write;
   for (auto request = in_write_.rbegin(); request != in_write_.rend(); ++request) {
     const bool there = std::find(of_write.begin(), of_write.end(), *request) != of_write.end();
-    if (!there && !(*request)->judged() && (*request)->group() + 1 == groups_begun_) {
+    if (!there && !(*request)->judged() && !(*request)->settled() &&
+        (*request)->group() + 1 == groups_begun_) {
       of_write.push_back(*request);
     }
   }

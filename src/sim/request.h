@@ -42,6 +42,8 @@ class Request final : public Command, public std::enable_shared_from_this<Reques
   [[nodiscard]] std::size_t end_fact() const { return end_fact_; }
   [[nodiscard]] std::uint64_t decisions() const { return decisions_; }
   [[nodiscard]] const Answer& answer() const { return answer_; }
+  // The process has answered it.
+  [[nodiscard]] bool settled() const { return settled_; }
   // The oracle has judged the answer.
   [[nodiscard]] bool judged() const { return judged_; }
   void set_judged() { judged_ = true; }
