@@ -185,8 +185,9 @@ Result<void> run_command(const ServeOptions& options, Context& context) {
   const std::unique_ptr<Server> server = std::move(started).value();
   log.tell(LogLevel::info, "started",
            {{"store", server_options.shown_store}, {"version", server_options.version}});
-  announce(*server, options, log, context);
+  // Before anything says that the server is there: its reader may stop it at once.
   Interrupt interrupt([&] { end.come(); });
+  announce(*server, options, log, context);
   const std::optional<Error> failure = end.wait();
   if (failure.has_value()) {
     log.tell(LogLevel::error, "stopped by a failure of the store", {{"why", failure->text()}});
