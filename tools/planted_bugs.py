@@ -59,8 +59,8 @@ BUGS = [
     ("no_heartbeats", "the leases of attempts that this process executes are not renewed", [
         ("engine/core.cc",
          "    const auto beat = heartbeat(turn, claim.proof, claim.progress);",
-         "    const auto beat =\n"
-         "        planted ? Result<TimeMs>(turn.now()) : heartbeat(turn, claim.proof, claim.progress);")]),
+         "    const auto beat = planted ? Result<TimeMs>(turn.now())\n"
+         "                              : heartbeat(turn, claim.proof, claim.progress);")]),
     # The loop
     ("ack_before_sync", "clients hear the answer when the write begins", [
         ("engine/core.cc",
