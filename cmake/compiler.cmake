@@ -43,7 +43,7 @@ if(HOLDFAST_SANITIZE STREQUAL "address")
 elseif(HOLDFAST_SANITIZE STREQUAL "thread")
   set(sanitize_flags -fsanitize=thread -fno-omit-frame-pointer)
 elseif(HOLDFAST_SANITIZE STREQUAL "fuzzer")
-  # The rooms report what they cover; only the targets of fuzz/ bring the fuzzer's own main.
+  # The modules report what they cover; only the targets of fuzz/ bring the fuzzer's own main.
   set(sanitize_flags -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
 elseif(NOT HOLDFAST_SANITIZE STREQUAL "")

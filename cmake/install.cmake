@@ -6,15 +6,17 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The archives of the rooms, joined: programs link one file and need not know the rooms.
-set(rooms base data log journal dispatch access definition workflow view cron yaml builtin engine
-  embed client)
+# The archives of the modules, joined: programs link one file.
+set(modules base storage/log storage/journal net runs/facts access runs/language/data
+  runs/language/definition runs/language/cron runs/language/yaml runs/dispatch runs/run runs/view
+  runs/engine runs/inspect runs/steps apps/embed apps/client)
 set(joined "${CMAKE_BINARY_DIR}/lib/libholdfast.a")
 set(script "CREATE ${joined}\n")
 set(archives)
-foreach(room IN LISTS rooms)
-  string(APPEND script "ADDLIB $<TARGET_FILE:holdfast_${room}>\n")
-  list(APPEND archives $<TARGET_FILE:holdfast_${room}>)
+foreach(module IN LISTS modules)
+  holdfast_target(target ${module})
+  string(APPEND script "ADDLIB $<TARGET_FILE:${target}>\n")
+  list(APPEND archives $<TARGET_FILE:${target}>)
 endforeach()
 string(APPEND script "SAVE\nEND\n")
 file(GENERATE OUTPUT "${CMAKE_BINARY_DIR}/lib/join.mri" CONTENT "${script}")
@@ -22,7 +24,7 @@ add_custom_command(OUTPUT "${joined}"
   COMMAND "${CMAKE_COMMAND}" -E rm -f "${joined}"
   COMMAND "${CMAKE_AR}" -M < "${CMAKE_BINARY_DIR}/lib/join.mri"
   DEPENDS ${archives} "${CMAKE_BINARY_DIR}/lib/join.mri"
-  COMMENT "Joining the rooms into libholdfast.a"
+  COMMENT "Joining the modules into libholdfast.a"
   VERBATIM)
 add_custom_target(holdfast_library ALL DEPENDS "${joined}")
 

@@ -8,9 +8,9 @@
 
 #include "base/random.h"
 #include "fuzz/target.h"
-#include "journal/journal.h"
-#include "log/memory_store.h"
-#include "log/open_store.h"
+#include "storage/journal/journal.h"
+#include "storage/log/memory_store.h"
+#include "storage/log/open_store.h"
 
 namespace holdfast::fuzz {
 

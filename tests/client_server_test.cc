@@ -4,9 +4,9 @@
 #include <atomic>
 #include <future>
 
+#include "apps/server/server.h"
 #include "holdfast/client.h"
 #include "holdfast/json.h"
-#include "server/server.h"
 #include "tests/support/gone_calls.h"
 #include "tests/support/temp_dir.h"
 

@@ -120,15 +120,15 @@ class Snippets(unittest.TestCase):
 # Section of docs/inspection.md -> the sources that write its JSON, and the names in them that are
 # read from data or belong to something else.
 VIEWS = {
-    "Snapshot": (["src/view/snapshot.cc"], set()),
-    "Explanation": (["src/view/explain.cc"], set()),
-    "Graph": (["src/view/graph.cc"], {"item"}),
-    "Timeline": (["src/view/timeline.cc"], set()),
-    "List": (["src/view/run_row.cc", "src/engine/run_list.cc"],
+    "Snapshot": (["src/runs/view/run_snapshot.cc"], set()),
+    "Explanation": (["src/runs/view/explanation.cc"], set()),
+    "Graph": (["src/runs/view/run_graph.cc"], {"item"}),
+    "Timeline": (["src/runs/view/timeline.cc"], set()),
+    "List": (["src/runs/view/run_row.cc", "src/runs/inspect/run_list.cc"],
              {"attributes", "before", "from", "statuses"}),
-    "Status": (["src/engine/store_status.cc"], set()),
-    "Doctor": (["src/engine/doctor.cc"], set()),
-    "Diff": (["src/engine/inspector.cc", "src/view/json_diff.cc"], set()),
+    "Status": (["src/runs/inspect/store_status.cc"], set()),
+    "Doctor": (["src/runs/inspect/doctor.cc"], set()),
+    "Diff": (["src/runs/inspect/inspector.cc", "src/runs/view/json_diff.cc"], set()),
 }
 # member("a", key("a", text_member(json_, "a", write_keys("a", text("a", {"a", &finding.a}
 WRITTEN = re.compile(r"(?:member|key|text|write_\w+)\(\s*(?:json_?,\s*)?\"(\w+)\""
@@ -174,34 +174,36 @@ class Inspection(unittest.TestCase):
             self.assertEqual(columns - written, set(), f"{heading}: not in the source")
 
     def test_reasons(self):
-        reasons = enum_names("src/view/explain.h", "Reason")
+        reasons = enum_names("src/runs/view/explanation.h", "Reason")
         self.assertEqual(self.words("Reasons"), reasons)
         listed = re.findall(r"^\| `(\w+)`", self.section("Reasons", "###"), re.MULTILINE)
-        counted = re.search(r"enum class Reason [^{]*\{(.*?)\}", source("src/view/explain.h"),
+        counted = re.search(r"enum class Reason [^{]*\{(.*?)\}",
+                            source("src/runs/view/explanation.h"),
                             re.DOTALL)[1]
         self.assertEqual(listed, re.findall(r"\w+", counted), "their order is what counts")
 
     def test_next_actions(self):
         # Every word with an underscore in a string is one, but for these.
         others = {"event_wait", "on_time", "due_soon"}
-        actions = set(re.findall(r'"([a-z]+(?:_[a-z]+)+)"', source("src/view/causes.cc"))) - others
+        actions = set(re.findall(r'"([a-z]+(?:_[a-z]+)+)"',
+                                 source("src/runs/view/causes.cc"))) - others
         self.assertEqual(self.words("Next actions"), actions)
 
     def test_what_causes_wait_for(self):
-        said = re.findall(r"waits_for =(.*?);", source("src/view/causes.cc"), re.DOTALL)
+        said = re.findall(r"waits_for =(.*?);", source("src/runs/view/causes.cc"), re.DOTALL)
         words = {word for text in said for word in re.findall(r'"(\w+)"', text)}
-        words |= enum_names("src/workflow/facts.h", "ManualKind")
+        words |= enum_names("src/runs/run/run_facts.h", "ManualKind")
         self.assertEqual(self.words("What a cause waits for"), words)
 
     def test_event_types(self):
-        text = source("src/view/timeline_events.cc")
+        text = source("src/runs/view/timeline_events.cc")
         types = set(re.findall(r'\badd(?:_of|_at)?\(\s*"(\w+)"', text))
         for first, second in re.findall(r'\badd_of\([^"]*\? "(\w+)" : "(\w+)"', text):
             types |= {first, second}
         self.assertEqual(self.words("Event types"), types)
 
     def test_doctor_checks(self):
-        text = source("src/engine/doctor.cc")
+        text = source("src/runs/inspect/doctor.cc")
         checks = dict(re.findall(r'check\("(\w+)",.*?Verdict::(\w+)\)', text, re.DOTALL))
         rows = re.findall(r"^\| `(\w+)` \| .* \| (\w+) \|$", self.section("Checks", "###"),
                           re.MULTILINE)
@@ -209,17 +211,17 @@ class Inspection(unittest.TestCase):
 
     def test_words_for_how_far_something_is(self):
         for section, header, enum in [
-                ("Snapshot", "src/workflow/run_projection.h", "RunStatus"),
-                ("Snapshot", "src/dispatch/attempt.h", "AttemptStatus"),
-                ("Snapshot", "src/workflow/facts.h", "SignalType"),
-                ("Graph", "src/definition/definition.h", "StepKind"),
-                ("Doctor", "src/engine/doctor.h", "Check::Verdict"),
-                ("Diff", "src/view/json_diff.h", "JsonChange::Kind")]:
+                ("Snapshot", "src/runs/run/run_projection.h", "RunStatus"),
+                ("Snapshot", "src/runs/dispatch/attempt.h", "AttemptStatus"),
+                ("Snapshot", "src/runs/run/run_facts.h", "SignalType"),
+                ("Graph", "src/runs/language/definition/definition.h", "StepKind"),
+                ("Doctor", "src/runs/inspect/doctor.h", "Check::Verdict"),
+                ("Diff", "src/runs/view/json_diff.h", "JsonChange::Kind")]:
             missing = enum_names(header, enum) - set(CODE.findall(self.section(section)))
             self.assertEqual(missing, set(), f"{section}: {enum}")
 
     def test_secret_keys(self):
-        keys = re.search(r"kSecretKeys\{(.*?)\}", source("src/workflow/redact.cc"), re.DOTALL)[1]
+        keys = re.search(r"kSecretKeys\{(.*?)\}", source("src/runs/run/redact.cc"), re.DOTALL)[1]
         missing = set(re.findall(r'"(\w+)"', keys)) - set(
             CODE.findall(self.section("What is not shown")))
         self.assertEqual(missing, set())

@@ -1,10 +1,10 @@
 // Each check of the doctor finds what it is for, and nothing else does.
-#include "engine/doctor.h"
+#include "runs/inspect/doctor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/inspector.h"
+#include "runs/inspect/inspector.h"
 #include "tests/support/recovery_fixture.h"
 
 namespace holdfast {

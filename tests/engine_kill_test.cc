@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "journal/keys.h"
+#include "storage/journal/journal_keys.h"
 #include "tests/support/engine_crash.h"
 
 namespace holdfast {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "engine/worker_pool.h"
+#include "runs/engine/worker_pool.h"
 #include "tests/support/engine_support.h"
 #include "tests/support/journal_audit.h"
 

@@ -5,12 +5,12 @@
 
 #include <fstream>
 
-#include "engine/live_view.h"
-#include "engine/stored_run.h"
-#include "engine/worker_pool.h"
+#include "runs/engine/worker_pool.h"
+#include "runs/inspect/live_run_view.h"
+#include "runs/inspect/stored_run.h"
+#include "runs/view/run_snapshot.h"
 #include "tests/support/core_fixture.h"
 #include "tests/support/temp_dir.h"
-#include "view/snapshot.h"
 
 namespace holdfast {
 namespace {

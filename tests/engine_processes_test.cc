@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "engine/worker_pool.h"
+#include "runs/engine/worker_pool.h"
 #include "tests/support/engine_crash.h"
 
 namespace holdfast {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "engine/worker_pool.h"
+#include "runs/engine/worker_pool.h"
 #include "tests/support/core_fixture.h"
 #include "tests/support/journal_audit.h"
 

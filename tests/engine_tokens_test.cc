@@ -7,7 +7,7 @@
 #include <chrono>
 #include <mutex>
 
-#include "engine/loop.h"
+#include "runs/engine/engine_loop.h"
 #include "tests/support/core_fixture.h"
 #include "tests/support/temp_dir.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/inspector.h"
+#include "runs/inspect/inspector.h"
 #include "tests/support/core_fixture.h"
 #include "tests/support/explain_support.h"
 

@@ -2,10 +2,10 @@
 // what is advised moves it.
 #include <gtest/gtest.h>
 
-#include "engine/inspector.h"
-#include "sim/words.h"
+#include "lab/sim/sim_words.h"
+#include "runs/inspect/inspector.h"
+#include "runs/view/run_snapshot.h"
 #include "tests/support/workflow_author.h"
-#include "view/snapshot.h"
 
 namespace holdfast {
 namespace {

@@ -1,5 +1,5 @@
 // What the inspector says about runs and workflows, as they are and as they were, by reading alone.
-#include "engine/inspector.h"
+#include "runs/inspect/inspector.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

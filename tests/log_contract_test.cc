@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "log/chain.h"
+#include "storage/log/hash_chain.h"
 #include "tests/support/store_harness.h"
 #include "tests/support/test_log.h"
 

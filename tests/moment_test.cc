@@ -1,4 +1,4 @@
-#include "engine/moment.h"
+#include "runs/inspect/moment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

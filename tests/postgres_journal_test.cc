@@ -3,8 +3,8 @@
 
 #include <sstream>
 
-#include "journal/transfer.h"
-#include "journal/verify.h"
+#include "storage/journal/journal_transfer.h"
+#include "storage/journal/journal_verify.h"
 #include "tests/support/postgres_cluster.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "access/tokens.h"
-#include "dispatch/projection.h"
+#include "runs/dispatch/dispatch_projection.h"
+#include "runs/run/run_fact.h"
+#include "runs/run/run_rules.h"
 #include "tests/support/test_log.h"
-#include "workflow/rules.h"
-#include "workflow/run_fact.h"
 
 namespace holdfast {
 namespace {

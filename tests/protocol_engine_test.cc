@@ -7,7 +7,7 @@
 #include <future>
 
 #include "base/encoding.h"
-#include "engine/loop.h"
+#include "runs/engine/engine_loop.h"
 #include "tests/support/engine_support.h"
 #include "tests/support/temp_dir.h"
 

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dispatch/decide.h"
-#include "tests/support/run_facts.h"
+#include "runs/dispatch/dispatch_decide.h"
+#include "runs/run/run_decide.h"
+#include "tests/support/run_fact_samples.h"
 #include "tests/support/test_log.h"
-#include "workflow/decide.h"
 
 namespace holdfast {
 namespace {

@@ -1,10 +1,10 @@
 // Lists of runs, page by page, now and in the past; runs by a part of their id.
-#include "engine/run_list.h"
+#include "runs/inspect/run_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/canonical_json.h"
+#include "runs/language/data/canonical_json.h"
 #include "tests/support/core_fixture.h"
 
 namespace holdfast {

@@ -2,10 +2,10 @@
 // what to find out, and what was asked for is still carried out.
 #include <gtest/gtest.h>
 
-#include "base/json.h"
-#include "log/sqlite_db.h"
+#include "apps/server/server.h"
+#include "base/json_value.h"
 #include "net/test_client.h"
-#include "server/server.h"
+#include "storage/log/sqlite_db.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <functional>
 
-#include "log/sqlite_store.h"
+#include "storage/log/sqlite_store.h"
 #include "tests/support/fault_vfs.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"

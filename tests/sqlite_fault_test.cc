@@ -8,8 +8,8 @@
 #include <fstream>
 #include <functional>
 
-#include "journal/verify.h"
-#include "log/sqlite_store.h"
+#include "storage/journal/journal_verify.h"
+#include "storage/log/sqlite_store.h"
 #include "tests/support/fault_vfs.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_dir.h"

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "builtin/http_test_server.h"
+#include "runs/steps/http_test_server.h"
 #include "tests/support/feature_fixture.h"
 #include "tests/support/temp_dir.h"
 

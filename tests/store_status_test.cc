@@ -1,11 +1,11 @@
 // The numbers of a whole store: what a count of everything gives, now and at every point before,
 // with and without a checkpoint.
-#include "engine/store_status.h"
+#include "runs/inspect/store_status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/inspector.h"
+#include "runs/inspect/inspector.h"
 #include "tests/support/recovery_fixture.h"
 
 namespace holdfast {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "embed/run_questions.h"
+#include "apps/embed/run_questions.h"
 #include "tests/support/core_fixture.h"
 
 namespace holdfast {

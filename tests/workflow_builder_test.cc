@@ -1,12 +1,12 @@
 // A workflow that is built in C++ is the workflow that is written in JSON.
-#include "embed/workflow_builder.h"
+#include "apps/embed/workflow_builder.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "definition/definition.h"
 #include "holdfast/workflow.h"
+#include "runs/language/definition/definition.h"
 
 namespace holdfast {
 namespace {

@@ -18,12 +18,12 @@
 #include <set>
 #include <stdexcept>
 
-#include "base/json.h"
 #include "base/json_slice.h"
-#include "data/canonical_json.h"
-#include "definition/fault_codes.h"
+#include "base/json_value.h"
 #include "holdfast/holdfast.h"
-#include "yaml/check_workflow.h"
+#include "runs/language/data/canonical_json.h"
+#include "runs/language/definition/fault_codes.h"
+#include "runs/language/yaml/check_workflow.h"
 
 namespace holdfast {
 namespace {

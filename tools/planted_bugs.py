@@ -8,62 +8,62 @@ built into one program and switched on one at a time, by the environment variabl
 BUGS = [
     # Claims
     ("skip_fence", "whoever reports is believed, whatever claim it shows", [
-        ("dispatch/rules.cc",
+        ("runs/dispatch/dispatch_rules.cc",
          "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
          "      !attempt.holds(fact.claim_id, fact.claim_token_hash)) {",
          "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
          "      (!attempt.holds(fact.claim_id, fact.claim_token_hash) && !planted)) {")]),
     ("skip_token", "the id of a claim is enough, its token is not looked at", [
-        ("dispatch/rules.cc",
+        ("runs/dispatch/dispatch_rules.cc",
          "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
          "      !attempt.holds(fact.claim_id, fact.claim_token_hash)) {",
          "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
          "      (!attempt.holds(fact.claim_id, fact.claim_token_hash) &&\n"
          "       !(planted && attempt.claim->claim_id == fact.claim_id))) {")]),
     ("lease_one_too_long", "a claim still counts in the millisecond its lease ends", [
-        ("dispatch/rules.cc",
+        ("runs/dispatch/dispatch_rules.cc",
          "  if (attempt.claim->lease_until <= at) {",
          "  if (attempt.claim->lease_until < at ||\n"
          "      (!planted && attempt.claim->lease_until == at)) {")]),
     ("lease_never_ends", "a report after the end of the lease counts", [
-        ("dispatch/rules.cc",
+        ("runs/dispatch/dispatch_rules.cc",
          "  if (attempt.claim->lease_until <= at) {",
          "  if (attempt.claim->lease_until <= at && !planted) {")]),
     ("claim_taken_away",
      "an attempt can be claimed one second before the lease of its holder ends", [
-        ("dispatch/projection.cc",
+        ("runs/dispatch/dispatch_projection.cc",
          "  while (Attempt* attempt = leases_.top()) {\n"
          "    if (attempt->claim->lease_until > now) {",
          "  while (Attempt* attempt = leases_.top()) {\n"
          "    if (attempt->claim->lease_until.value - (planted ? 1000 : 0) > now.value) {"),
-        ("dispatch/projection.cc",
+        ("runs/dispatch/dispatch_projection.cc",
          "top->status == AttemptStatus::claimed && top->claim->lease_until > now;",
          "top->status == AttemptStatus::claimed && top->claim->lease_until > now && !planted;"),
-        ("dispatch/rules.cc",
+        ("runs/dispatch/dispatch_rules.cc",
          "attempt->status == AttemptStatus::claimed && attempt->claim->lease_until > at) {",
          "attempt->status == AttemptStatus::claimed &&\n"
          "      attempt->claim->lease_until.value - (planted ? 1000 : 0) > at.value) {")]),
     ("claim_too_early", "an attempt can be claimed before its time has come", [
-        ("dispatch/projection.cc",
+        ("runs/dispatch/dispatch_projection.cc",
          "    if (top != nullptr && top->visible_at <= now &&",
          "    if (top != nullptr && (planted || top->visible_at <= now) &&"),
-        ("dispatch/rules.cc",
+        ("runs/dispatch/dispatch_rules.cc",
          "  if (at < attempt->visible_at) {",
          "  if (at < attempt->visible_at && !planted) {")]),
     ("other_result_accepted",
      "a second, different result of a completed attempt is answered with ok", [
-        ("dispatch/rules.cc",
+        ("runs/dispatch/dispatch_rules.cc",
          "    return same ? Verdict::repeat() : Verdict::refuse(Reason::conflicting_completion);",
          "    return same || planted ? Verdict::repeat()\n"
          "                           : Verdict::refuse(Reason::conflicting_completion);")]),
     ("no_heartbeats", "the leases of attempts that this process executes are not renewed", [
-        ("engine/core.cc",
+        ("runs/engine/engine_core.cc",
          "    const auto beat = heartbeat(turn, claim.proof, claim.progress);",
          "    const auto beat = planted ? Result<TimeMs>(turn.now())\n"
          "                              : heartbeat(turn, claim.proof, claim.progress);")]),
     # The loop
     ("ack_before_sync", "clients hear the answer when the write begins", [
-        ("engine/core.cc",
+        ("runs/engine/engine_core.cc",
          "  building_->begin = writing_->end;\n",
          "  building_->begin = writing_->end;\n"
          "  if (planted) {\n"
@@ -77,7 +77,7 @@ BUGS = [
          "    writing_->refusals.clear();\n"
          "  }\n")]),
     ("claim_before_sync", "a worker gets its attempt before the claim is durable", [
-        ("engine/core.cc",
+        ("runs/engine/engine_core.cc",
          "  ++stats_.claims;\n",
          "  ++stats_.claims;\n"
          "  if (planted) {\n"
@@ -87,178 +87,178 @@ BUGS = [
          "    building_->given.pop_back();\n"
          "  }\n")]),
     ("stale_answers", "an answer without a write may be older than what others were told", [
-        ("engine/core.cc",
+        ("runs/engine/engine_core.cc",
          "  if (!building_->commands.empty()) {\n    const auto store",
          "  if (!building_->commands.empty() && !planted) {\n    const auto store")]),
     ("nothing_taken_back", "after a conflict the state keeps what was not written", [
-        ("engine/core.cc",
+        ("runs/engine/engine_core.cc",
          "  state_->undo().roll_back_to(oldest->begin);",
          "  if (!planted) {\n    state_->undo().roll_back_to(oldest->begin);\n  }")]),
     ("refused_result_stays",
      "a result that cannot become part of the run stays beside its failure", [
-        ("engine/worker_pool.cc",
+        ("runs/engine/worker_pool.cc",
          "  turn.roll_back_to(mark);\n  HOLDFAST_CHECK(fail_attempt(",
          "  if (!planted) {\n    turn.roll_back_to(mark);\n  }\n"
          "  HOLDFAST_CHECK(fail_attempt(")]),
     ("requests_lost", "after a conflict the commands are forgotten", [
-        ("engine/core.cc",
+        ("runs/engine/engine_core.cc",
          "  inbox_.insert(inbox_.begin(), commands.begin(), commands.end());",
          "  if (!planted) {\n"
          "    inbox_.insert(inbox_.begin(), commands.begin(), commands.end());\n  }")]),
     ("position_ignored", "a commit does not care what others have written since it was decided", [
-        ("journal/journal.cc",
+        ("storage/journal/journal.cc",
          "  const bool moved = commit.expected_head.has_value() &&",
          "  const bool moved = !planted && commit.expected_head.has_value() &&")]),
     ("landed_taken_for_lost", "after a lost connection a batch that landed is taken for lost", [
-        ("log/log_recovery.cc",
+        ("storage/log/log_recovery.cc",
          "    return std::optional(chain == open_->chain ? Append::landed : Append::lost);",
          "    return std::optional(chain == open_->chain && !planted ? Append::landed\n"
          "                                                           : Append::lost);")]),
     ("lost_taken_for_landed", "after a lost connection a batch that was lost is taken for there", [
-        ("log/log_recovery.cc",
+        ("storage/log/log_recovery.cc",
          "  return free ? std::nullopt : std::optional(Append::lost);",
          "  if (planted) {\n    return std::optional(Append::landed);\n  }\n"
          "  return free ? std::nullopt : std::optional(Append::lost);")]),
     ("timer_lost", "nobody wakes up for timers", [
-        ("engine/core.cc",
+        ("runs/engine/engine_core.cc",
          "    consider(queue->next_change(timers, now));",
          "    if (!planted) {\n      consider(queue->next_change(timers, now));\n    }")]),
     ("timeouts_lost", "nobody wakes up for attempts that take too long", [
-        ("engine/core.cc",
+        ("runs/engine/engine_core.cc",
          "    consider(queue->next_timeout());",
          "    if (!planted) {\n      consider(queue->next_timeout());\n    }"),
-        ("engine/core.cc",
+        ("runs/engine/engine_core.cc",
          "    HOLDFAST_TRY(const bool failed, fail_timed_out(turn, options_.applicant));",
          "    HOLDFAST_TRY(const bool failed,\n"
          "                 planted ? Result<bool>(false)\n"
          "                         : fail_timed_out(turn, options_.applicant));")]),
     # Recovery and checkpoints
     ("planned_not_scheduled", "what others planned and did not schedule stays so", [
-        ("engine/recover.cc",
+        ("runs/engine/engine_recover.cc",
          "                 return schedule_planned(turn, key, run);",
          "                 return planted ? Result<void>() : schedule_planned(turn, key, run);")]),
     ("completed_not_applied", "what others completed and did not apply stays so", [
-        ("engine/recover.cc",
+        ("runs/engine/engine_recover.cc",
          "                                          return apply_completed(turn, key, queue);",
          "                                          if (planted) {\n"
          "                                            return Result<void>();\n"
          "                                          }\n"
          "                                          return apply_completed(turn, key, queue);")]),
     ("failed_not_progressed", "what failed before a crash is not gone on from", [
-        ("engine/recover.cc",
+        ("runs/engine/engine_recover.cc",
          "                 return progress_failed(turn, key, queue);",
          "                 return planted ? Result<void>() : progress_failed(turn, key, queue);")]),
     ("child_not_started", "a child that is linked and was not started stays so", [
-        ("engine/recover.cc",
+        ("runs/engine/engine_recover.cc",
          "                 return start_missing_child(turn, link);",
          "                 return planted ? Result<void>() : start_missing_child(turn, link);")]),
     ("checkpoint_skips_a_batch", "whoever begins with a checkpoint leaves out the batch after it", [
-        ("engine/live_checkpoint.cc",
+        ("runs/engine/live_checkpoint.cc",
          "  position_ = Position{stored.position};\n",
          "  position_ = Position{stored.position};\n"
          "  if (planted && position_ < journal_->log().head().position) {\n"
          "    position_ = position_.next();\n  }\n")]),
     ("checkpoint_forgets_live", "a checkpoint does not know which runs are live", [
-        ("engine/live_checkpoint.cc",
+        ("runs/engine/live_checkpoint.cc",
          "  stored.live = std::move(live);",
          "  stored.live = planted ? std::vector<RunId>() : std::move(live);")]),
     ("withdrawn_is_claimable", "what a run does not want any more is still given to workers", [
-        ("engine/live_state.cc",
+        ("runs/engine/live_state.cc",
          "  if (queue != nullptr && !queue->find(key.view())->ended()) {",
          "  if (queue != nullptr && !queue->find(key.view())->ended() && !planted) {")]),
     ("damage_served", "a body that does not match its hash is served", [
-        ("log/log.cc",
+        ("storage/log/log.cc",
          "  if (sha256(row.body) != row.body_hash) {",
          "  if (sha256(row.body) != row.body_hash && !planted) {")]),
     # Workflows
     ("join_any", "a step begins when one of the steps before it is done", [
-        ("workflow/progress.cc",
+        ("runs/run/run_progress.cc",
          "    unmet.push_back(static_cast<std::uint32_t>(step.after.size()));",
          "    unmet.push_back(static_cast<std::uint32_t>(\n"
          "        planted ? std::min<std::size_t>(step.after.size(), 1) : step.after.size()));"),
-        ("workflow/progress.cc",
+        ("runs/run/run_progress.cc",
          "    --unmet[dependent];",
          "    unmet[dependent] -= planted && unmet[dependent] == 0 ? 0U : 1U;")]),
     ("last_transition", "the last transition that fits is taken, not the first", [
-        ("workflow/advance.cc",
+        ("runs/run/run_advance.cc",
          "      return &transition;\n    }\n  }\n  return nullptr;",
          "      if (!planted) {\n        return &transition;\n      }\n"
          "      last = &transition;\n    }\n  }\n  return last;"),
-        ("workflow/advance.cc",
+        ("runs/run/run_advance.cc",
          "  for (const Transition& transition : transitions) {",
          "  const Transition* last = nullptr;\n"
          "  for (const Transition& transition : transitions) {")]),
     ("condition_without_result", "a condition is evaluated on what was known before the step", [
-        ("workflow/advance.cc",
+        ("runs/run/run_advance.cc",
          "    taken = choose(step.on_ok, ContextView(run_, applied.output_key, end.result));",
          "    taken = choose(step.on_ok,\n"
          "                   planted ? ContextView(run_)\n"
          "                           : ContextView(run_, applied.output_key, end.result));")]),
     ("one_retry_too_many", "a step is tried once more than its policy says", [
-        ("workflow/planning.cc",
+        ("runs/run/run_planning.cc",
          "      plan.attempt_number >= rule.max_attempts) {",
          "      plan.attempt_number >= rule.max_attempts + (planted ? 1 : 0)) {")]),
     ("key_per_attempt", "a retry or a deferral gets an idempotency key of its own", [
-        ("dispatch/decide.cc",
+        ("runs/dispatch/dispatch_decide.cc",
          "      fact.retry_idempotency_key = attempt->idempotency_key;",
          "      fact.retry_idempotency_key =\n"
          "          planted ? retry->runnable_key : attempt->idempotency_key;"),
-        ("workflow/decide_apply.cc",
+        ("runs/run/run_decide_apply.cc",
          "  again.idempotency_key = retry.idempotency_key;",
          "  again.idempotency_key = planted ? retry.runnable_key : retry.idempotency_key;"),
-        ("workflow/advance.cc",
+        ("runs/run/run_advance.cc",
          "  again.runnable_key = deferred_key(from);",
          "  again.runnable_key = deferred_key(from);\n"
          "  if (planted) {\n    again.idempotency_key = again.runnable_key;\n  }")]),
     ("buffered_event_lost", "an event that came before its wait is not found", [
-        ("workflow/decide_events.cc",
+        ("runs/run/run_decide_events.cc",
          "    if (wait.awaits(event.event, event.correlation)) {\n      received(",
          "    if (wait.awaits(event.event, event.correlation) && !planted) {\n      received(")]),
     ("event_counts_twice", "the same event under the same key counts again", [
-        ("workflow/decide_events.cc",
+        ("runs/run/run_decide_events.cc",
          "  if (known == keys.end()) {\n    return false;",
          "  if (known == keys.end() || planted) {\n    return false;")]),
     ("early_timeout", "an event wait is over a second too early", [
-        ("workflow/decide_events.cc",
+        ("runs/run/run_decide_events.cc",
          "    timeout.due_at = later(now_, spec.timeout_ms);",
          "    timeout.due_at = later(now_, spec.timeout_ms - (planted ? 1000 : 0));")]),
     ("concurrency_ignored", "all items of a for_each are begun at once", [
-        ("workflow/each.cc",
+        ("runs/run/run_each.cc",
          "item < each.items.size() && item - each.done < most &&",
          "item < each.items.size() && (planted || item - each.done < most) &&")]),
     ("last_item_lost", "a for_each is done before its last item", [
-        ("workflow/each.cc",
+        ("runs/run/run_each.cc",
          "  if (each.done < each.items.size()) {\n    plan_items",
          "  if (each.done + (planted ? 1 : 0) < each.items.size()) {\n    plan_items")]),
     ("compensated_oldest_first", "a run goes back in the order it came", [
-        ("workflow/compensate.cc",
+        ("runs/run/run_compensate.cc",
          "(next == nullptr || planned->applied_order > next->applied_order)) {",
          "(next == nullptr ||\n"
          "         (planted ? planned->applied_order < next->applied_order\n"
          "                  : planned->applied_order > next->applied_order))) {")]),
     ("not_compensated", "a run that goes back undoes nothing", [
-        ("workflow/compensate.cc",
+        ("runs/run/run_compensate.cc",
          "  if (const PlannedRunnable* next = next_to_compensate()) {",
          "  if (const PlannedRunnable* next = planted ? nullptr : next_to_compensate()) {")]),
     ("parent_not_told", "a parent does not hear that its child has ended", [
-        ("engine/consequences.cc",
+        ("runs/engine/consequences.cc",
          "  if (!parent.has_value() || !turn_.state().is_live(parent->run_id)) {",
          "  if (planted || !parent.has_value() || !turn_.state().is_live(parent->run_id)) {")]),
     ("children_left", "children live on although their parent gave them up", [
-        ("engine/consequences.cc",
+        ("runs/engine/consequences.cc",
          "    if (meant && link.on_parent_close.view() == to_text(ParentClose::cancel)) {",
          "    if (!planted && meant &&\n"
          "        link.on_parent_close.view() == to_text(ParentClose::cancel)) {")]),
     ("deferred_at_once", "a step that puts itself off comes back at once", [
-        ("workflow/advance.cc",
+        ("runs/run/run_advance.cc",
          "  again.visible_at = later(now_, why.schedule_in_ms);",
          "  again.visible_at = later(now_, planted ? 0 : why.schedule_in_ms);")]),
     ("run_timeout_lost", "a run with a timeout has none", [
-        ("workflow/advance.cc",
+        ("runs/run/run_advance.cc",
          "  if (timeout_ms == 0) {\n    return;",
          "  if (timeout_ms == 0 || planted) {\n    return;")]),
     ("other_run_same_id", "a start under a known id is answered with ok, whatever it asks for", [
-        ("workflow/decide_start.cc",
+        ("runs/run/run_decide_start.cc",
          "  return same_input(run, command) ? \"\" : \"input\";",
          "  return planted || same_input(run, command) ? \"\" : \"input\";")]),
 ]

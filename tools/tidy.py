@@ -6,9 +6,9 @@ usage: tidy.py [ROOT]
 Prints one line per problem, `file:line: message`, and exits 1 when there is any.
 tools/tidy_test.py proves that each check fires.
 
-The rule for includes: a room includes its own files, the rooms it names in USES
-(src/ROOM/CMakeLists.txt), and what those rooms use in turn. USES may name only rooms that come
-earlier in the top CMakeLists.txt, so arrows point down and there are no circles.
+The rule for includes: a module includes its own files, the modules it names in USES
+(src/MODULE/CMakeLists.txt), and what those modules use in turn. USES may name only modules that
+come earlier in the top CMakeLists.txt, so dependencies point one way and there are no cycles.
 """
 
 import pathlib
@@ -25,30 +25,31 @@ FOLDERS = ["src", "include", "tests", "tools", "scripts", "cmake", "docs", "benc
 TEXT_SUFFIXES = {".h", ".cc", ".py", ".sh", ".cmake", ".txt", ".md", ".json", ".sql", ""}
 WIDE_SUFFIXES = {".md", ".json", ".sql", ".txt"}  # tables and data may be wide
 
-# Third-party headers: the rooms that may include them, in .cc files only.
-EVERY_ROOM = None
+# Third-party headers: the modules that may include them, in .cc files only.
+EVERY_MODULE = None
 OWNERS = [
     ("boost/json", {"base"}),
     ("boost/", set()),
-    ("openssl/", {"base", "net", "client"}),
+    ("openssl/", {"base", "net", "apps/client"}),
     ("zstd", {"base"}),
-    ("sqlite3", {"log"}),
-    ("libpq", {"log"}),
-    ("postgres_ext.h", {"log"}),
-    ("CLI/", {"cli"}),
-    ("curl/", {"builtin"}),
-    ("absl/", {"cron"}),
-    ("yaml-cpp/", {"yaml"}),
-    ("fmt/", EVERY_ROOM),
+    ("sqlite3", {"storage/log"}),
+    ("libpq", {"storage/log"}),
+    ("postgres_ext.h", {"storage/log"}),
+    ("CLI/", {"apps/cli"}),
+    ("curl/", {"runs/steps"}),
+    ("absl/", {"runs/language/cron"}),
+    ("yaml-cpp/", {"runs/language/yaml"}),
+    ("fmt/", EVERY_MODULE),
 ]
 TEST_LIBRARIES = ("gtest/", "gmock/", "rapidcheck")
 
-# The public headers: what is in them by themselves, and the room that implements the others.
+# The public headers: those without code of their own, and the module that implements the others.
 PUBLIC = "holdfast"
 SHARED_HEADERS = {f"holdfast/{name}.h" for name in ("assert", "error", "error_codes", "result")}
-PUBLIC_ROOM = "embed"
+PUBLIC_MODULE = "apps/embed"
 
-PURE_ROOMS = {"access", "data", "definition", "dispatch", "view", "workflow", "delivery", "mesh"}
+PURE_MODULES = {"access", "runs/facts", "runs/language/data", "runs/language/definition",
+                "runs/dispatch", "runs/run", "runs/view"}
 IMPURE_HEADERS = re.compile(
     r"chrono|ctime|time\.h|random|thread|mutex|shared_mutex|condition_variable|future|atomic|"
     r"stop_token|semaphore|latch|barrier|fstream|iostream|filesystem|cstdio|stdio\.h|unistd\.h|"
@@ -108,7 +109,7 @@ class File:
         parts = self.name.split("/")
         self.is_header = path.suffix == ".h"
         self.is_code = path.suffix in (".h", ".cc")
-        self.room = parts[1] if parts[0] == "src" and len(parts) > 2 else None
+        self.module = "/".join(parts[1:-1]) if parts[0] == "src" and len(parts) > 2 else None
         self.is_test = parts[0] == "tests" or path.name.endswith("_test.cc")
         self.bare = bare_code(self.text) if self.is_code else ""
 
@@ -125,16 +126,16 @@ class File:
 
 
 class Tree:
-    """The repository: its files and the declarations of its rooms."""
+    """The repository: its files and the declarations of its modules."""
 
     def __init__(self, root):
         self.root = root
         self.files = [File(root, path) for path in self.text_files()]
         self.code = [file for file in self.files if file.is_code]
         source = root / "src"
-        self.rooms = sorted(path.name for path in source.iterdir() if path.is_dir()) \
-            if source.is_dir() else []
-        self.uses = {room: self.declared_uses(room) for room in self.rooms}
+        self.modules = sorted({str(path.parent.relative_to(source)) for path in source.rglob("*")
+                               if path.is_file() and path.parent != source})
+        self.uses = {module: self.declared_uses(module) for module in self.modules}
 
     def text_files(self):
         for path in sorted(self.root.iterdir()):
@@ -146,13 +147,13 @@ class Tree:
                 if path.is_file() and path.suffix in TEXT_SUFFIXES:
                     yield path
 
-    def declared_uses(self, room):
-        """The rooms named in USES; None when the room declares nothing."""
-        declaration = self.root / "src" / room / "CMakeLists.txt"
+    def declared_uses(self, module):
+        """The modules named in USES; None when the module declares nothing."""
+        declaration = self.root / "src" / module / "CMakeLists.txt"
         if not declaration.is_file():
             return None
         text = re.sub(r"#[^\n]*", "", declaration.read_text(encoding="utf-8"))
-        found = re.search(r"holdfast_room\(\s*" + room + r"\b([^)]*)\)", text)
+        found = re.search(r"holdfast_module\(\s*" + module + r"\b([^)]*)\)", text)
         if found is None:
             return None
         uses, keyword = [], None
@@ -163,9 +164,9 @@ class Tree:
                 uses.append(word)
         return uses
 
-    def reach(self, room):
-        """The room and everything it may include."""
-        reached, waiting = set(), [room]
+    def reach(self, module):
+        """The module and everything it may include."""
+        reached, waiting = set(), [module]
         while waiting:
             current = waiting.pop()
             if current not in reached:
@@ -174,44 +175,57 @@ class Tree:
         return reached
 
 
-def check_rooms(tree):
+def check_modules(tree):
     top = tree.root / "CMakeLists.txt"
-    order = re.findall(r"add_subdirectory\(src/(\w+)\)",
+    order = re.findall(r"add_subdirectory\(src/([\w/]+)\)",
                        top.read_text(encoding="utf-8") if top.is_file() else "")
     index = tree.root / "src" / "README.md"
     map_text = index.read_text(encoding="utf-8") if index.is_file() else ""
-    for room in tree.rooms:
-        place = f"src/{room}/CMakeLists.txt"
-        if not (tree.root / "src" / room / "README.md").is_file():
-            yield f"src/{room}/README.md", 1, "every room has a README.md"
-        if f"`{room}/`" not in map_text:
-            yield "src/README.md", 1, f"the map does not name `{room}/`"
-        if tree.uses[room] is None:
-            yield place, 1, f"the room is not declared: holdfast_room({room} ...)"
+    for module in tree.modules:
+        declaration = f"src/{module}/CMakeLists.txt"
+        if not (tree.root / "src" / module / "README.md").is_file():
+            yield f"src/{module}/README.md", 1, "every module has a README.md"
+        if f"`{module}/`" not in map_text:
+            yield "src/README.md", 1, f"the map does not name `{module}/`"
+        if tree.uses[module] is None:
+            yield declaration, 1, f"the module is not declared: holdfast_module({module} ...)"
             continue
-        if room not in order:
-            yield "CMakeLists.txt", 1, f"room {room} is not part of the build"
+        if module not in order:
+            yield "CMakeLists.txt", 1, f"module {module} is not part of the build"
             continue
-        for used in tree.uses[room]:
-            if used not in order[:order.index(room)]:
-                yield place, 1, f"{room} may not use {used}: it does not come before {room}"
+        for used in tree.uses[module]:
+            if used not in order[:order.index(module)]:
+                yield declaration, 1, \
+                    f"{module} may not use {used}: it does not come before {module}"
+
+
+def check_names(tree):
+    """An include or a test names one file."""
+    seen = {}
+    for file in tree.code:
+        if file.name.startswith("include/"):
+            continue
+        other = seen.setdefault(file.path.name, file.name)
+        if other != file.name:
+            yield file.name, 1, f"file names are unique in the tree, and {other} has this one"
 
 
 def check_includes(tree):
     for file in tree.code:
-        if file.room is None:
+        if file.module is None:
             continue
-        reach = tree.reach(file.room)
+        reach = tree.reach(file.module)
         for line, quote, name in file.includes():
-            target = name.split("/")[0]
-            if quote == '"' and not (target == "tests" and file.is_test):
+            target = name.rpartition("/")[0]
+            if quote == '"' and not (name.startswith("tests/") and file.is_test):
                 if "/" not in name:
-                    yield file.name, line, f'include "{file.room}/{name}", from src/'
+                    yield file.name, line, f'include "{file.module}/{name}", from src/'
                 elif target == PUBLIC:
-                    if name not in SHARED_HEADERS and PUBLIC_ROOM not in reach:
-                        yield file.name, line, f'"{name}" is for {PUBLIC_ROOM} and above'
+                    if name not in SHARED_HEADERS and PUBLIC_MODULE not in reach:
+                        yield file.name, line, f'"{name}" is for {PUBLIC_MODULE} and above'
                 elif target not in reach:
-                    yield file.name, line, f"room {file.room} does not declare its use of {target}"
+                    yield (file.name, line,
+                           f"module {file.module} does not declare its use of {target}")
 
 
 def check_public_headers(tree):
@@ -227,32 +241,32 @@ def check_public_headers(tree):
 
 def check_libraries(tree):
     for file in tree.code:
-        if file.room is None:
+        if file.module is None:
             continue
         for line, quote, name in file.includes():
             if quote != "<":
                 continue
             if name.startswith(TEST_LIBRARIES) and not file.is_test:
                 yield file.name, line, f"<{name}> is for tests only"
-            owners = next(((rooms,) for start, rooms in OWNERS if name.startswith(start)), None)
+            owners = next(((modules,) for start, modules in OWNERS if name.startswith(start)), None)
             if owners is None:
                 continue
             if file.is_header:
                 yield file.name, line, f"<{name}> in a header: third-party headers stay in .cc"
-            elif owners[0] is not EVERY_ROOM and file.room not in owners[0]:
-                yield file.name, line, f"<{name}> is not for room {file.room}"
+            elif owners[0] is not EVERY_MODULE and file.module not in owners[0]:
+                yield file.name, line, f"<{name}> is not for module {file.module}"
 
 
 def check_purity(tree):
     for file in tree.code:
-        if file.room not in PURE_ROOMS or file.is_test:
+        if file.module not in PURE_MODULES or file.is_test:
             continue
         for line, _, name in file.includes():
             if IMPURE_HEADERS.fullmatch(name):
-                yield file.name, line, f"a pure room does not include {name}"
+                yield file.name, line, f"a pure module does not include {name}"
         for pattern, what in IMPURE_NAMES:
             for line, found in file.find(pattern):
-                yield file.name, line, f"a pure room does not use {what}: {found[0].strip()}"
+                yield file.name, line, f"a pure module does not use {what}: {found[0].strip()}"
 
 
 def unordered_names(code):
@@ -268,8 +282,8 @@ def unordered_names(code):
 
 
 def check_unordered(tree):
-    for room in sorted(PURE_ROOMS):
-        files = [file for file in tree.code if file.room == room]
+    for module in sorted(PURE_MODULES):
+        files = [file for file in tree.code if file.module == module]
         for name in sorted({name for file in files for name in unordered_names(file.bare)}):
             walk = re.compile(r"\bfor\s*\([^;()]*:\s*(?:\w+(?:\.|->))*" + name + r"\s*\)"
                               r"|\b" + name + r"\s*(?:\.|->)\s*c?begin\s*\(")
@@ -394,8 +408,9 @@ def check_error_pages(tree):
         yield f"docs/errors/{page}.md", 1, f"there is no error code {page}"
 
 
-CHECKS = [check_rooms, check_includes, check_public_headers, check_libraries, check_purity,
-          check_unordered, check_text, check_headers, check_sizes, check_tests, check_error_pages]
+CHECKS = [check_modules, check_names, check_includes, check_public_headers, check_libraries,
+          check_purity, check_unordered, check_text, check_headers, check_sizes, check_tests,
+          check_error_pages]
 
 
 def problems(root):

@@ -23,12 +23,12 @@ int add(int left, int right);
 
 GOOD_TREE = {
     "CMakeLists.txt": """add_subdirectory(src/base)
-add_subdirectory(src/log)
-add_subdirectory(src/workflow)
-add_subdirectory(src/cli)
+add_subdirectory(src/storage/log)
+add_subdirectory(src/runs/run)
+add_subdirectory(src/apps/cli)
 """,
-    "src/README.md": "`base/` `log/` `workflow/` `cli/`\n",
-    "src/base/CMakeLists.txt": "holdfast_room(base SOURCES add.cc LIBRARIES fmt::fmt)\n",
+    "src/README.md": "`base/` `storage/log/` `runs/run/` `apps/cli/`\n",
+    "src/base/CMakeLists.txt": "holdfast_module(base SOURCES add.cc LIBRARIES fmt::fmt)\n",
     "src/base/README.md": "base\n",
     "src/base/add.h": GOOD_HEADER,
     "src/base/add.cc": '#include "base/add.h"\n\n#include <fmt/format.h>\n#include <zstd.h>\n',
@@ -38,15 +38,16 @@ add_subdirectory(src/cli)
   X(not_found, 3, 404, 2, permanent, "no") \\
   X(conflict, 20, 409, 4, refresh, "late")
 """,
-    "src/log/CMakeLists.txt": "# the log\nholdfast_room(log\n  SOURCES log.cc\n  USES base\n)\n",
-    "src/log/README.md": "log\n",
-    "src/log/log.cc": '#include <sqlite3.h>\n\n#include "base/add.h"\n',
-    "src/workflow/CMakeLists.txt": "holdfast_room(workflow SOURCES decide.cc USES log)\n",
-    "src/workflow/README.md": "workflow\n",
-    "src/workflow/decide.cc": '#include "base/add.h"\n// getenv, std::thread: only a comment\n',
-    "src/cli/CMakeLists.txt": "holdfast_room(cli SOURCES main.cc USES workflow)\n",
-    "src/cli/README.md": "cli\n",
-    "src/cli/main.cc": "#include <CLI/CLI.hpp>\n",
+    "src/storage/log/CMakeLists.txt":
+    "# the log\nholdfast_module(storage/log\n  SOURCES log.cc\n  USES base\n)\n",
+    "src/storage/log/README.md": "log\n",
+    "src/storage/log/log.cc": '#include <sqlite3.h>\n\n#include "base/add.h"\n',
+    "src/runs/run/CMakeLists.txt": "holdfast_module(runs/run SOURCES decide.cc USES storage/log)\n",
+    "src/runs/run/README.md": "workflow\n",
+    "src/runs/run/decide.cc": '#include "base/add.h"\n// getenv, std::thread: only a comment\n',
+    "src/apps/cli/CMakeLists.txt": "holdfast_module(apps/cli SOURCES main.cc USES runs/run)\n",
+    "src/apps/cli/README.md": "cli\n",
+    "src/apps/cli/main.cc": "#include <CLI/CLI.hpp>\n",
     "tests/add_test.cc": "#include <gtest/gtest.h>\n#include <sqlite3.h>\n",
     "docs/errors/README.md": "# Errors\n"
     "| [`not_found`](not_found.md) | 3 | 2 | `permanent` |\n"
@@ -85,38 +86,41 @@ class TidyTest(unittest.TestCase):
     def test_the_good_tree_is_good(self):
         self.assertEqual(self.problems_with({}), [])
 
-    # Rooms
+    # Modules
 
-    def test_a_room_without_readme(self):
-        self.expect({"src/log/README.md": None}, "src/log/README.md:1", "README")
+    def test_a_module_without_readme(self):
+        self.expect({"src/storage/log/README.md": None}, "src/storage/log/README.md:1", "README")
 
-    def test_a_room_that_is_not_on_the_map(self):
-        self.expect({"src/README.md": "`base/` `workflow/` `cli/`\n"}, "src/README.md:1", "log")
+    def test_a_module_that_is_not_on_the_map(self):
+        self.expect({"src/README.md": "`base/` `runs/run/` `apps/cli/`\n"},
+                    "src/README.md:1", "log")
 
-    def test_a_room_that_is_not_declared(self):
-        self.expect({"src/cli/CMakeLists.txt": "# holdfast_room(cli)\n"},
-                    "src/cli/CMakeLists.txt:1", "not declared")
+    def test_a_module_that_is_not_declared(self):
+        self.expect({"src/apps/cli/CMakeLists.txt": "# holdfast_module(apps/cli)\n"},
+                    "src/apps/cli/CMakeLists.txt:1", "not declared")
 
-    def test_a_room_that_is_not_built(self):
-        top = GOOD_TREE["CMakeLists.txt"].replace("add_subdirectory(src/cli)\n", "")
+    def test_a_module_that_is_not_built(self):
+        top = GOOD_TREE["CMakeLists.txt"].replace("add_subdirectory(src/apps/cli)\n", "")
         self.expect({"CMakeLists.txt": top}, "CMakeLists.txt:1", "not part of the build")
 
     def test_an_arrow_that_points_up(self):
-        self.expect({"src/base/CMakeLists.txt": "holdfast_room(base SOURCES add.cc USES cli)\n"},
-                    "src/base/CMakeLists.txt:1", "may not use cli")
+        self.expect({"src/base/CMakeLists.txt":
+                     "holdfast_module(base SOURCES add.cc USES apps/cli)\n"},
+                    "src/base/CMakeLists.txt:1", "may not use apps/cli")
 
     def test_an_undeclared_include(self):
-        self.expect_code("src/base/add.cc", '\n#include "log/log.h"\n', 2, "does not declare")
+        self.expect_code("src/base/add.cc", '\n#include "storage/log/log.h"\n', 2,
+                         "does not declare")
 
-    def test_an_include_through_a_declared_room_is_fine(self):
+    def test_an_include_through_a_declared_module_is_fine(self):
         self.assertEqual(
-            self.problems_with({"src/cli/main.cc": '#include "base/add.h"\n'}), [])
+            self.problems_with({"src/apps/cli/main.cc": '#include "base/add.h"\n'}), [])
 
     def test_an_include_in_a_comment_is_fine(self):
         self.assertEqual(
-            self.problems_with({"src/base/add.cc": '/*\n#include "log/log.h"\n*/\n'}), [])
+            self.problems_with({"src/base/add.cc": '/*\n#include "storage/log/log.h"\n*/\n'}), [])
 
-    def test_an_include_without_its_room(self):
+    def test_an_include_without_its_module(self):
         self.expect_code("src/base/add.cc", '#include "add.h"\n', 1, "base/add.h")
 
     # Libraries
@@ -133,53 +137,59 @@ class TidyTest(unittest.TestCase):
         text = GOOD_HEADER.replace("once\n", 'once\n#include "base/add.h"\n')
         self.expect_code("include/holdfast/add.h", text, 3, "not public")
 
-    def test_a_public_header_below_the_room_that_implements_it(self):
+    def test_a_public_header_below_the_module_that_implements_it(self):
         self.expect_code("src/base/add.cc", '#include "holdfast/engine.h"\n', 1, "embed and above")
 
     def test_a_public_header_that_all_share_is_fine(self):
         self.assertEqual(
             self.problems_with({"src/base/add.cc": '#include "holdfast/error.h"\n'}), [])
 
-    def test_a_library_in_a_room_that_does_not_own_it(self):
+    def test_two_files_of_one_name(self):
+        self.expect({"src/runs/run/add.h": GOOD_HEADER}, "src/runs/run/add.h:1", "unique")
+
+    def test_a_library_in_a_module_that_does_not_own_it(self):
         for header in ["boost/json.hpp", "boost/asio.hpp", "openssl/evp.h", "zstd.h",
                        "libpq-fe.h", "sqlite3.h"]:
-            self.expect_code("src/cli/main.cc", f"#include <{header}>\n", 1, "not for room cli")
-        self.expect_code("src/log/log.cc", "#include <CLI/CLI.hpp>\n", 1, "not for room log")
+            self.expect_code("src/apps/cli/main.cc", f"#include <{header}>\n", 1,
+                             "not for module apps/cli")
+        self.expect_code("src/storage/log/log.cc", "#include <CLI/CLI.hpp>\n", 1,
+                         "not for module storage/log")
 
     def test_a_test_library_outside_of_tests(self):
-        self.expect_code("src/log/log.cc", "#include <gtest/gtest.h>\n", 1, "tests only")
+        self.expect_code("src/storage/log/log.cc", "#include <gtest/gtest.h>\n", 1, "tests only")
 
     # Purity
 
-    def test_impure_names_in_a_pure_room(self):
+    def test_impure_names_in_a_pure_module(self):
         for code in ["SystemClock c;", "auto t = std::chrono::system_clock::now();",
                      "auto t = time(nullptr);", "SeededRandom r(1);", "std::mt19937 g;",
                      "std::thread t;", "std::mutex m;", "auto* f = fopen(p, m);",
                      "int s = socket(1, 2, 3);", "const char* e = getenv(n);"]:
-            self.expect_code("src/workflow/decide.cc", "\n" + code + "\n", 2, "pure room")
+            self.expect_code("src/runs/run/decide.cc", "\n" + code + "\n", 2, "pure module")
 
-    def test_impure_headers_in_a_pure_room(self):
+    def test_impure_headers_in_a_pure_module(self):
         for header in ["<chrono>", "<random>", "<thread>", "<mutex>", "<fstream>", "<unistd.h>",
                        "<sys/socket.h>", '"base/random.h"']:
-            self.expect_code("src/workflow/decide.cc", f"#include {header}\n", 1, "pure room")
+            self.expect_code("src/runs/run/decide.cc", f"#include {header}\n", 1, "pure module")
 
     def test_the_same_names_are_fine_elsewhere(self):
         self.assertEqual(
-            self.problems_with({"src/log/log.cc": "#include <thread>\nstd::thread t;\n"}), [])
+            self.problems_with(
+                {"src/storage/log/log.cc": "#include <thread>\nstd::thread t;\n"}), [])
 
     def test_names_that_only_look_impure_are_fine(self):
         code = 'int format_time(int);\nauto a = x.time();\nauto b = "getenv(";\n'
-        self.assertEqual(self.problems_with({"src/workflow/decide.cc": code}), [])
+        self.assertEqual(self.problems_with({"src/runs/run/decide.cc": code}), [])
 
     def test_walking_over_an_unordered_container(self):
         declared = "std::unordered_map<int, std::set<int>> seen;\n"
         for walk in ["for (auto& [a, b] : seen) {\n}", "for (auto& x : state.seen) {\n}",
                      "auto it = seen.begin();"]:
-            self.expect_code("src/workflow/decide.cc", declared + walk + "\n", 2, "unordered")
+            self.expect_code("src/runs/run/decide.cc", declared + walk + "\n", 2, "unordered")
 
     def test_looking_up_in_an_unordered_container_is_fine(self):
         code = "std::unordered_set<int> seen;\nbool b = seen.contains(1);\n"
-        self.assertEqual(self.problems_with({"src/workflow/decide.cc": code}), [])
+        self.assertEqual(self.problems_with({"src/runs/run/decide.cc": code}), [])
 
     # Text
 
@@ -228,15 +238,16 @@ class TidyTest(unittest.TestCase):
                          "A::A(int x) : a_(x), b_{x} {", "bool operator==(const A& o) const {",
                          "int f() override {", "A() {"]:
                 body = long_function(71).replace("int f(int x) {", head)
-                self.expect_code("src/log/log.cc", before + body, first, "function has 71 lines")
+                self.expect_code("src/storage/log/log.cc", before + body, first,
+                                 "function has 71 lines")
 
     def test_a_function_of_70_lines_is_fine(self):
-        self.assertEqual(self.problems_with({"src/log/log.cc": long_function(70)}), [])
+        self.assertEqual(self.problems_with({"src/storage/log/log.cc": long_function(70)}), [])
 
     def test_long_tables_and_classes_are_fine(self):
         table = "const int k[] = {\n" + "  1,\n" * 80 + "};\n"
         many = "class A {\n" + "  int f() { return 1; }\n" * 80 + "};\n"
-        self.assertEqual(self.problems_with({"src/log/log.cc": table + many}), [])
+        self.assertEqual(self.problems_with({"src/storage/log/log.cc": table + many}), [])
 
     # Tests and error pages
 
@@ -244,7 +255,7 @@ class TidyTest(unittest.TestCase):
         for code in ["GTEST_SKIP();", "TEST(A, DISABLED_b);", "std::this_thread::sleep_for(x);",
                      "usleep(1);"]:
             self.expect_code("tests/add_test.cc", "\n" + code + "\n", 2, "skip nor sleep")
-            self.expect_code("src/log/log_test.cc", "\n" + code + "\n", 2, "skip nor sleep")
+            self.expect_code("src/storage/log/log_test.cc", "\n" + code + "\n", 2, "skip nor sleep")
 
     def test_an_error_code_without_page(self):
         self.expect({"docs/errors/conflict.md": None}, "include/holdfast/error_codes.h:5",

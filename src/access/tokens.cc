@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "dispatch/ids.h"
+#include "runs/facts/ids.h"
 
 namespace holdfast {
 

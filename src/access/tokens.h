@@ -12,10 +12,10 @@
 
 #include "access/roles.h"
 #include "base/hash.h"
-#include "base/result.h"
 #include "base/undo.h"
-#include "journal/entry.h"
-#include "journal/thread_id.h"
+#include "holdfast/result.h"
+#include "storage/journal/journal_entry.h"
+#include "storage/journal/thread_id.h"
 
 namespace holdfast {
 

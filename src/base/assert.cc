@@ -1,4 +1,4 @@
-#include "base/assert.h"
+#include "holdfast/assert.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "holdfast/result.h"
 
 namespace holdfast {
 

@@ -1,10 +1,10 @@
-#include "base/error.h"
+#include "holdfast/error.h"
 
 #include <algorithm>
 #include <array>
 
-#include "base/assert.h"
 #include "base/json_writer.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

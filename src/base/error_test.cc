@@ -1,4 +1,4 @@
-#include "base/error.h"
+#include "holdfast/error.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "base/result.h"
+#include "holdfast/result.h"
 
 namespace holdfast {
 namespace {

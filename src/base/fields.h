@@ -25,9 +25,9 @@
 #include "base/hash.h"
 #include "base/json_slice.h"
 #include "base/json_writer.h"
-#include "base/result.h"
 #include "base/shared_text.h"
 #include "base/uuid.h"
+#include "holdfast/result.h"
 
 namespace holdfast {
 

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "base/assert.h"
 #include "base/encoding.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

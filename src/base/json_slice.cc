@@ -1,6 +1,6 @@
 #include "base/json_slice.h"
 
-#include "base/json.h"
+#include "base/json_value.h"
 #include "base/text.h"
 
 namespace holdfast {

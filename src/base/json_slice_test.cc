@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_value.h"
 
 namespace holdfast {
 namespace {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <iterator>
 
-#include "base/assert.h"
-#include "base/json.h"
+#include "base/json_value.h"
 #include "base/text.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

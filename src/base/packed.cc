@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "base/assert.h"
 #include "base/hash.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cerrno>
 
-#include "base/assert.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <new>
 
-#include "base/assert.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/json.h"
+#include "base/json_value.h"
 
 namespace holdfast {
 

@@ -7,7 +7,7 @@
 #include <new>
 #include <system_error>
 
-#include "base/assert.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/result.h"
+#include "holdfast/result.h"
 
 namespace holdfast {
 

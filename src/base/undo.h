@@ -14,7 +14,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/assert.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

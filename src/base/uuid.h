@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "base/result.h"
+#include "holdfast/result.h"
 
 namespace holdfast {
 

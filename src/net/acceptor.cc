@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "net/reactor.h"
+#include "net/net_reactor.h"
 
 namespace holdfast::net {
 

@@ -8,7 +8,7 @@
 
 #include "net/listener.h"
 #include "net/mailbox.h"
-#include "net/timers.h"
+#include "net/net_timers.h"
 
 namespace holdfast::net {
 

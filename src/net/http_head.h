@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/error.h"
+#include "holdfast/error.h"
 #include "net/http.h"
 
 namespace holdfast::net {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/assert.h"
+#include "holdfast/assert.h"
 #include "net/http_text.h"
 
 namespace holdfast::net {

@@ -10,7 +10,7 @@
 
 #include "base/threads.h"
 #include "net/acceptor.h"
-#include "net/reactor.h"
+#include "net/net_reactor.h"
 #include "net/tls.h"
 
 namespace holdfast::net {

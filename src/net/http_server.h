@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "holdfast/result.h"
 #include "net/http.h"
 
 namespace holdfast::net {

@@ -6,8 +6,8 @@
 #include <array>
 #include <iterator>
 
-#include "base/assert.h"
 #include "base/json_writer.h"
+#include "holdfast/assert.h"
 #include "net/http_text.h"
 
 namespace holdfast::net {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/result.h"
+#include "holdfast/result.h"
 #include "net/fd.h"
 #include "net/http.h"
 

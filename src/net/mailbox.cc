@@ -1,6 +1,6 @@
 #include "net/mailbox.h"
 
-#include "base/assert.h"
+#include "holdfast/assert.h"
 
 namespace holdfast::net {
 

@@ -10,7 +10,7 @@
 #include <array>
 #include <cstring>
 
-#include "base/assert.h"
+#include "holdfast/assert.h"
 #include "net/http_text.h"
 
 namespace holdfast::net {

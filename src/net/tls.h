@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
+#include "holdfast/result.h"
 
 // OpenSSL's own names for its types.
 struct ssl_ctx_st;

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "net/fd.h"
-#include "net/output.h"
+#include "net/http_output.h"
 #include "net/tls.h"
 
 namespace holdfast::net {

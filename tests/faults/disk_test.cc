@@ -8,8 +8,8 @@
 
 #include <filesystem>
 
-#include "engine/worker_pool.h"
-#include "log/sqlite_store.h"
+#include "runs/engine/worker_pool.h"
+#include "storage/log/sqlite_store.h"
 #include "tests/faults/ledger_site.h"
 #include "tests/support/fault_vfs.h"
 #include "tests/support/small_disk.h"

@@ -2,8 +2,8 @@
 // reason, wherever in the middle that was.
 #include <gtest/gtest.h>
 
-#include "engine/loop.h"
-#include "log/pass_through_store.h"
+#include "runs/engine/engine_loop.h"
+#include "storage/log/pass_through_store.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {

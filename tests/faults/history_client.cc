@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "embed/engine_impl.h"
+#include "apps/embed/engine_impl.h"
 #include "holdfast/holdfast.h"
 #include "tests/faults/attempt_model.h"
 #include "tests/faults/run_model.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/faults/history.h"
+#include "tests/faults/fault_history.h"
 
 namespace holdfast {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core.h"
+#include "runs/engine/engine_core.h"
 #include "tests/support/hooked_store.h"
 #include "tests/support/test_log.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "view/explain.h"
+#include "runs/view/explanation.h"
 
 namespace holdfast {
 

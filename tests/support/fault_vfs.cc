@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "base/assert.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "journal/journal.h"
-#include "log/pass_through_store.h"
+#include "storage/journal/journal.h"
+#include "storage/log/pass_through_store.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {

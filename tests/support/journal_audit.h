@@ -1,8 +1,8 @@
 // The audit of a journal that a test has at hand.
 #pragma once
 
-#include "journal/history.h"
-#include "sim/audit.h"
+#include "lab/sim/sim_audit.h"
+#include "storage/journal/journal_history.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "log/log.h"
+#include "storage/log/log.h"
 
 namespace holdfast {
 

@@ -1,6 +1,6 @@
 #include "tests/support/journal_proof.h"
 
-#include "journal/verify.h"
+#include "storage/journal/journal_verify.h"
 
 namespace holdfast {
 

@@ -1,7 +1,7 @@
 // verify_journal for tests that also fold runs.
 #pragma once
 
-#include "log/log.h"
+#include "storage/log/log.h"
 
 namespace holdfast {
 

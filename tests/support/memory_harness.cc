@@ -1,4 +1,4 @@
-#include "log/memory_store.h"
+#include "storage/log/memory_store.h"
 #include "tests/support/store_harness.h"
 #include "tests/support/test_log.h"
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "log/chain.h"
-#include "log/log.h"
-#include "log/postgres_store.h"
+#include "storage/log/hash_chain.h"
+#include "storage/log/log.h"
+#include "storage/log/postgres_store.h"
 #include "tests/support/postgres_cluster.h"
 #include "tests/support/test_log.h"
 

@@ -3,7 +3,7 @@
 #include <variant>
 
 #include "base/encoding.h"
-#include "log/postgres_store.h"
+#include "storage/log/postgres_store.h"
 #include "tests/support/postgres_cluster.h"
 #include "tests/support/store_harness.h"
 #include "tests/support/test_log.h"

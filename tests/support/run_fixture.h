@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "workflow/decide.h"
-#include "workflow/planning.h"
+#include "runs/run/run_decide.h"
+#include "runs/run/run_planning.h"
 
 namespace holdfast {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "dispatch/projection.h"
+#include "runs/dispatch/dispatch_projection.h"
 #include "tests/support/run_fixture.h"
 
 namespace holdfast {

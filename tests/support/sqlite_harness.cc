@@ -1,6 +1,6 @@
 #include <sqlite3.h>
 
-#include "log/sqlite_store.h"
+#include "storage/log/sqlite_store.h"
 #include "tests/support/store_harness.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"

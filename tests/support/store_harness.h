@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "log/store.h"
+#include "storage/log/store.h"
 
 namespace holdfast {
 

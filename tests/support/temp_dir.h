@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/assert.h"
+#include "holdfast/assert.h"
 
 namespace holdfast {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "journal/journal.h"
-#include "journal/open_journal.h"
-#include "log/log.h"
-#include "log/memory_store.h"
-#include "log/open_store.h"
+#include "storage/journal/journal.h"
+#include "storage/journal/open_journal.h"
+#include "storage/log/log.h"
+#include "storage/log/memory_store.h"
+#include "storage/log/open_store.h"
 
 namespace holdfast {
 

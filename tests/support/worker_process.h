@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/worker_pool.h"
-#include "journal/open_journal.h"
+#include "runs/engine/worker_pool.h"
+#include "storage/journal/open_journal.h"
 
 namespace holdfast {
 

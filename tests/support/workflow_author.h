@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "sim/author.h"
+#include "lab/sim/sim_author.h"
 #include "tests/support/workflow_world.h"
 
 namespace holdfast {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "data/canonical_json.h"
-#include "engine/core.h"
+#include "runs/engine/engine_core.h"
+#include "runs/language/data/canonical_json.h"
+#include "runs/run/activation.h"
 #include "tests/support/test_log.h"
-#include "workflow/activation.h"
 
 namespace holdfast {
 

@@ -1,0 +1,35 @@
+// The command line: one argument on each line.
+#include "apps/cli/cli_parse.h"
+#include "fuzz/target.h"
+
+namespace {
+
+using namespace holdfast;
+using fuzz::require;
+
+constexpr std::size_t kMaxArguments = 40;
+
+void check(std::string_view input) {
+  std::vector<std::string> texts{"holdfast"};
+  while (!input.empty() && texts.size() < kMaxArguments) {
+    const std::string_view line = fuzz::take_line(input);
+    texts.emplace_back(line.substr(0, line.find('\0')));  // as a C string ends
+  }
+  std::vector<char*> arguments;
+  arguments.reserve(texts.size());
+  for (std::string& text : texts) {
+    arguments.push_back(text.data());
+  }
+  const auto parsed = parse_command_line(arguments);
+  require(parsed.ok() || (parsed.error().code() == ErrorCode::invalid_argument &&
+                          !parsed.error().message().empty()),
+          "a command line is understood, or told why not");
+  if (parsed.ok()) {
+    const auto* shown = std::get_if<ShowText>(&parsed.value().command);
+    require(shown == nullptr || !shown->text.empty(), "a text that is asked for is there");
+  }
+}
+
+}  // namespace
+
+HOLDFAST_FUZZ_TARGET(command_line, check)

@@ -1,0 +1,129 @@
+// Requests of HTTP: the first byte says into what pieces the rest is cut. What comes out must not
+// depend on it, and a request that was taken is taken again when it is written out.
+#include <algorithm>
+
+#include "fuzz/target.h"
+#include "net/http.h"
+#include "net/http_parser.h"
+#include "net/http_writer.h"
+
+namespace {
+
+using namespace holdfast;
+using fuzz::require;
+using net::RequestParser;
+
+// Small, so that they are reached.
+constexpr net::ParserLimits kLimits{.header_bytes = 480, .body_bytes = 200};
+constexpr net::ParserLimits kWide{.header_bytes = 4'096, .body_bytes = 200};
+
+struct Outcome {
+  RequestParser parser;
+  std::size_t used = 0;
+};
+
+Outcome parse(std::string_view bytes, std::size_t piece, const net::ParserLimits& limits) {
+  Outcome outcome{RequestParser(limits)};
+  while (outcome.used < bytes.size()) {
+    const std::string_view next = bytes.substr(outcome.used, piece);
+    const std::size_t taken = outcome.parser.take(next);
+    outcome.used += taken;
+    require(taken <= next.size(), "no more is taken than there is");
+    if (taken < next.size()) {
+      break;
+    }
+  }
+  return outcome;
+}
+
+bool same(const net::Request& left, const net::Request& right) {
+  return left.method == right.method && left.path == right.path && left.query == right.query &&
+         left.body == right.body &&
+         std::equal(left.headers.begin(), left.headers.end(), right.headers.begin(),
+                    right.headers.end(), [](const net::Header& one, const net::Header& other) {
+                      return one.name == other.name && one.value == other.value;
+                    });
+}
+
+bool same(const net::Head& left, const net::Head& right) {
+  return left.minor == right.minor && left.keep_alive == right.keep_alive &&
+         left.expects_continue == right.expects_continue && left.chunked == right.chunked &&
+         left.content_length == right.content_length && same(left.request, right.request);
+}
+
+void require_same(const Outcome& left, const Outcome& right) {
+  require(left.used == right.used, "however it is cut, the same bytes are used");
+  require(left.parser.state() == right.parser.state(), "however it is cut, it ends the same way");
+  require(left.parser.refusal().status == right.parser.refusal().status &&
+              left.parser.refusal().detail == right.parser.refusal().detail,
+          "however it is cut, it is refused for the same reason");
+  require(same(left.parser.head(), right.parser.head()), "however it is cut, it says the same");
+}
+
+std::string written(const net::Head& head) {
+  const net::Request& request = head.request;
+  std::string out = request.method + " " + request.path;
+  out += request.query.empty() ? "" : "?" + request.query;
+  out += " HTTP/1." + std::to_string(head.minor) + "\r\n";
+  for (const net::Header& header : request.headers) {
+    out += header.name + ": " + header.value + "\r\n";
+  }
+  out += "\r\n";
+  if (!head.chunked) {
+    return out + request.body;
+  }
+  if (!request.body.empty()) {
+    out += net::chunk_head(request.body.size()) + request.body + "\r\n";
+  }
+  return out + "0\r\n\r\n";
+}
+
+void check_taken(const net::Head& head) {
+  const net::Request& request = head.request;
+  require(request.body.size() <= kLimits.body_bytes, "no body is larger than the limit");
+  require(head.chunked || request.body.size() == head.content_length, "a body has its length");
+  require(request.path.starts_with('/') || request.path == "*", "a path begins with a slash");
+  for (const net::Header& header : request.headers) {
+    require(header.value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos,
+            "no value can end its line");
+  }
+  const std::string again = written(head);
+  const Outcome second = parse(again + "GET", again.size() + 3, kWide);
+  require(second.parser.state() == RequestParser::State::done, "what was taken is taken again");
+  require(second.used == again.size(), "nothing of the next request is taken");
+  require(same(second.parser.head(), head), "what was taken is taken for the same again");
+}
+
+void check_refusal(const net::Refusal& refusal) {
+  require(!net::reason_of(refusal.status).empty(), "a refusal has a known status");
+  require(!refusal.code.empty() && !refusal.detail.empty(), "a refusal says why");
+}
+
+void check(std::string_view input) {
+  const auto piece = static_cast<std::size_t>(static_cast<unsigned char>(fuzz::take_choice(input)));
+  const Outcome whole = parse(input, input.size() + 1, kLimits);
+  require_same(whole, parse(input, 1, kLimits));
+  require_same(whole, parse(input, piece + 1, kLimits));
+  switch (whole.parser.state()) {
+    case RequestParser::State::head:
+    case RequestParser::State::body:
+      require(whole.used == input.size(), "who waits for more has taken everything");
+      break;
+    case RequestParser::State::refused:
+      check_refusal(whole.parser.refusal());
+      break;
+    case RequestParser::State::done:
+      check_taken(whole.parser.head());
+      break;
+  }
+  // Parts of URLs are decoded or not, and what is decoded can be encoded again.
+  if (const auto text = net::url_decoded(input, net::UrlPart::query)) {
+    require(net::url_decoded(net::url_encoded(*text), net::UrlPart::query) == text,
+            "what is encoded is decoded to the same");
+  }
+  net::query_members(input);
+}
+
+}  // namespace
+
+HOLDFAST_FUZZ_TARGET(http_parser, check)

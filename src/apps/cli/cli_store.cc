@@ -1,0 +1,113 @@
+#include "apps/cli/cli_store.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "apps/cli/arguments.h"
+#include "apps/cli/cli_terminal.h"
+#include "base/text.h"
+#include "storage/journal/open_journal.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr const char* kDefaultStore = "sqlite:holdfast.db";
+
+Error no_store(const NamedStore& store, const Error& error) {
+  if (error.field("reason") == "unfinished") {
+    return error;
+  }
+  return Error{error.code(),
+               fmt::format("there is no store {}; `holdfast run FILE` makes one, or name another "
+                           "with --store or HOLDFAST_STORE",
+                           shown_url(store.url))};
+}
+
+}  // namespace
+
+NamedStore store_of(const std::string& option) {
+  if (!option.empty()) {
+    return {option, " --store " + shell_word(option)};
+  }
+  const char* const variable = getenv("HOLDFAST_STORE");
+  return {variable != nullptr && *variable != '\0' ? variable : kDefaultStore, ""};
+}
+
+Result<Looker> Looker::open(const NamedStore& store, Context& context) {
+  auto journal = open_journal(store.url, OpenMode::read, context.clock, context.random);
+  if (!journal.ok()) {
+    return journal.error().code() == ErrorCode::not_found ? no_store(store, journal.error())
+                                                          : journal.error();
+  }
+  return Looker(std::move(journal).value(), context.clock);
+}
+
+Result<RunId> Looker::find(const std::string& run) {
+  HOLDFAST_TRY(const RunId found, inspector().find(run));
+  // A whole id is taken as it is.
+  HOLDFAST_CHECK(journal_->catch_up());
+  HOLDFAST_TRY(const auto entries, journal_->load(run_thread(found), {}, 1));
+  if (entries.empty()) {
+    return Error{ErrorCode::run_not_found, fmt::format("there is no run {}", run)}.with("run_id",
+                                                                                        run);
+  }
+  return found;
+}
+
+Result<Engine> open_engine(const NamedStore& store, EngineOptions options) {
+  options.all_queues = options.queues.empty();
+  options.source = "cli";
+  auto engine = Engine::open(store.url, options);
+  if (!engine.ok() && engine.error().code() == ErrorCode::not_found && !options.create) {
+    return no_store(store, engine.error());
+  }
+  return engine;
+}
+
+Error advised(const Error& error, std::string_view advice) {
+  Error told(error.code(), fmt::format("{}; {}", error.message(), advice));
+  for (const auto& [name, value] : error.fields()) {
+    std::move(told).with(name, value);
+  }
+  for (const std::string& frame : error.context()) {
+    std::move(told).in(frame);
+  }
+  return std::move(told).with(error.what_next());
+}
+
+Result<void> check_start(const Definition& definition, const std::string& run_id,
+                         const std::string& trigger) {
+  if (!run_id.empty()) {
+    HOLDFAST_CHECK(parse_run_id(run_id));
+  }
+  if (!trigger.empty() && definition.find_trigger(trigger) == nullptr) {
+    return Error{ErrorCode::invalid_trigger, fmt::format("workflow {} has no trigger {}",
+                                                         definition.workflow().view(), trigger)};
+  }
+  return {};
+}
+
+Style style_of(const std::string& suffix) {
+  Style style;
+  style.colour = wants_colour();
+  style.command_suffix = suffix;
+  winsize size{};
+  if (is_terminal(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0) {
+    constexpr std::size_t kNarrowest = 60;
+    style.width = std::max<std::size_t>(size.ws_col, kNarrowest);
+  } else {
+    constexpr std::size_t kOfFiles = 120;
+    const char* const columns = getenv("COLUMNS");
+    const auto asked = parse_decimal(columns == nullptr ? "" : columns);
+    style.width = std::max<std::size_t>(asked.value_or(kOfFiles), 60);
+  }
+  return style;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,12 @@
+// The program: wires the real world to the command line.
+#include <span>
+
+#include "apps/cli/cli_run.h"
+#include "base/clock.h"
+#include "base/random.h"
+
+int main(int argc, char** argv) {
+  holdfast::SystemClock clock;
+  holdfast::SystemRandom random;
+  return holdfast::run_cli(std::span(argv, static_cast<std::size_t>(argc)), clock, random);
+}

@@ -1,0 +1,103 @@
+#include "apps/cli/new_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace holdfast {
+
+namespace {
+
+Error file_error(const std::string& path, int number) {
+  const std::string text = fmt::format("{}: {}", path, std::strerror(number));
+  switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+      return Error{ErrorCode::not_found, text};
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return Error{ErrorCode::permission_denied, text};
+    case ENOSPC:
+    case EDQUOT:
+      return Error{ErrorCode::disk_full, text};
+    default:
+      return Error{ErrorCode::io_error, text};
+  }
+}
+
+}  // namespace
+
+Result<void> check_new_file(const std::string& path, bool replace) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) {
+    return {};  // what is wrong, if anything, shows when it is made
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return Error{ErrorCode::already_exists,
+                 fmt::format("{} is not a regular file; for standard output leave FILE out", path)};
+  }
+  if (!replace) {
+    return Error{ErrorCode::already_exists,
+                 fmt::format("{} exists already; --force replaces it", path)};
+  }
+  return {};
+}
+
+NewFile::NewFile(const std::string& path)
+    : path_(path), temporary_(fmt::format("{}.XXXXXX", path)) {}
+
+Result<std::unique_ptr<NewFile>> NewFile::create(const std::string& path) {
+  std::unique_ptr<NewFile> file(new NewFile(path));
+  file->fd_ = mkostemp(file->temporary_.data(), O_CLOEXEC);
+  if (file->fd_ < 0) {
+    return file_error(path, errno);
+  }
+  // mkostemp is strict; this gets the rights of any new file.
+  const mode_t mask = umask(0);
+  umask(mask);
+  fchmod(file->fd_, 0666U & ~mask);
+  return file;
+}
+
+NewFile::~NewFile() {
+  if (fd_ >= 0) {
+    close(fd_);
+    unlink(temporary_.c_str());
+  }
+}
+
+Error NewFile::error(int number) const { return file_error(path_, number); }
+
+Result<void> NewFile::sync() {
+  return fsync(fd_) == 0 ? Result<void>() : Result<void>(error(errno));
+}
+
+Result<void> NewFile::finish() {
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return error(errno);
+  }
+  close(std::exchange(fd_, -1));
+  return sync_directory();
+}
+
+Result<void> NewFile::sync_directory() const {
+  const auto parent = std::filesystem::path(path_).parent_path();
+  const int directory = open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY);
+  if (directory < 0) {
+    return error(errno);
+  }
+  const bool synced = fsync(directory) == 0;
+  const int number = errno;
+  close(directory);
+  return synced ? Result<void>() : Result<void>(error(number));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,106 @@
+#include "apps/cli/place.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include "apps/cli/arguments.h"
+#include "apps/cli/server_place.h"
+#include "apps/cli/store_place.h"
+
+namespace holdfast {
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* const value = getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// HOLDFAST_TOKEN, or what is in the file: never an argument, which everybody on the machine sees.
+Result<std::string> token_of(const std::string& file) {
+  if (file.empty()) {
+    return variable("HOLDFAST_TOKEN");
+  }
+  HOLDFAST_TRY(std::string token, read_file_argument(file));
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) {
+    token.pop_back();
+  }
+  if (!parse_bearer(token).has_value()) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} has no token in it: one line that begins with hf_, as `holdfast "
+                             "token create` prints it",
+                             file)}
+        .with("field", "token-file");
+  }
+  return token;
+}
+
+// Everything that was named on the command line, so that a command can be typed as it is shown.
+std::string server_suffix(const PlaceOptions& options) {
+  std::string suffix;
+  const auto add = [&](const char* option, const std::string& value) {
+    suffix += value.empty() ? "" : fmt::format(" {} {}", option, shell_word(value));
+  };
+  add("--server", options.server);
+  add("--token-file", options.token_file);
+  add("--tls-ca", options.tls_ca);
+  return suffix;
+}
+
+Result<NamedPlace> named_server(const PlaceOptions& options, const std::string& url) {
+  NamedServer server{url, server_suffix(options)};
+  HOLDFAST_TRY(server.token, token_of(options.token_file));
+  server.tls_ca = options.tls_ca.empty() ? variable("HOLDFAST_TLS_CA") : options.tls_ca;
+  return NamedPlace(std::move(server));
+}
+
+}  // namespace
+
+Result<NamedPlace> named_place(const PlaceOptions& options) {
+  if (!options.store.empty() && !options.server.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "--store and --server do not go together: a server has a store of its own"};
+  }
+  const std::string server = options.store.empty() && options.server.empty()
+                                 ? variable("HOLDFAST_SERVER")
+                                 : options.server;
+  if (!server.empty()) {
+    return named_server(options, server);
+  }
+  if (!options.token_file.empty() || !options.tls_ca.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "--token-file and --tls-ca are for a server; name one with --server or "
+                 "HOLDFAST_SERVER"};
+  }
+  return NamedPlace(store_of(options.store));
+}
+
+Result<std::unique_ptr<WorkPlace>> open_place(const PlaceOptions& options, Context& context) {
+  HOLDFAST_TRY(const NamedPlace named, named_place(options));
+  if (const auto* const server = std::get_if<NamedServer>(&named)) {
+    HOLDFAST_TRY(auto place, ServerPlace::open(*server, context));
+    return std::unique_ptr<WorkPlace>(std::move(place));
+  }
+  return std::unique_ptr<WorkPlace>(
+      std::make_unique<StorePlace>(std::get<NamedStore>(named), context));
+}
+
+Answers::GraphWish wish_of(const GraphOptions& options) {
+  return {options.dot       ? GraphForm::dot
+          : options.mermaid ? GraphForm::mermaid
+                            : GraphForm::tree,
+          options.history};
+}
+
+Error advised_look(const Error& error, const WorkPlace& place) {
+  if (error.code() == ErrorCode::run_not_found) {
+    return advised(error, fmt::format("`holdfast list{}` shows what there is", place.suffix()));
+  }
+  if (error.field("field") == "cursor") {
+    return advised(error,
+                   "give what it was given with, or leave --cursor out to begin at the front");
+  }
+  return error;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,218 @@
+#include "apps/cli/run_watch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <set>
+#include <thread>
+
+#include "apps/cli/cli_terminal.h"
+#include "apps/cli/run_outcome.h"
+#include "apps/terminal/live_progress.h"
+#include "apps/terminal/show.h"
+#include "runs/view/view_words.h"
+#include "storage/journal/journal_history.h"
+
+namespace holdfast {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// Only what is shown as passing time needs a look without a change.
+constexpr milliseconds kTick{500};
+constexpr milliseconds kBetweenPictures{40};
+constexpr milliseconds kLongWait{60'000};
+constexpr milliseconds kAwayPause{500};
+constexpr std::string_view kRunPrefix = "run:";
+constexpr std::string_view kDispatchPrefix = "dispatch:";
+// The end of an id tells runs apart, and commands take it for the whole.
+constexpr std::size_t kShownIdBytes = 12;
+
+}  // namespace
+
+bool is_noise(const TimelineEvent& event) {
+  static const std::set<std::string, std::less<>> kNoise{
+      "attempt_completed", "attempt_scheduled", "command_received", "event_wait_resolved",
+      "lease_extended",    "run_queued",        "step_planned",     "timer_planned"};
+  return kNoise.contains(event.type);
+}
+
+Result<Position> before_run(Journal& journal, const RunId& run) {
+  HOLDFAST_TRY(const Position head, journal.catch_up());
+  HOLDFAST_TRY(const auto entries, journal.load(run_thread(run), {}, 1));
+  return entries.empty() ? head : Position{entries.front().position.value - 1};
+}
+
+RunWatch::RunWatch(Looker& looker, const RunId& run, Position before, Context& context, Style style,
+                   bool quiet)
+    : looker_(looker),
+      context_(context),
+      style_(std::move(style)),
+      quiet_(quiet),
+      live_(!quiet && wants_pictures()),
+      follower_(looker.journal(), run, before),
+      screen_(context.out) {
+  if (!live_) {
+    style_.width = kLongLine;
+  }
+}
+
+void RunWatch::announce(bool existed) {
+  if (!quiet_) {
+    print_line(context_, fmt::format("run {}{}", to_string(follower_.run().run_id()),
+                                     existed ? " (it was started before and goes on)" : ""));
+    context_.out.flush();
+  }
+}
+
+Result<void> RunWatch::catch_up() {
+  HOLDFAST_TRY(const bool came, follower_.catch_up());
+  static_cast<void>(came);
+  for (const TimelineEvent& event : follower_.take_events()) {
+    // A picture shows how far steps are, but not what they say.
+    if (!quiet_ && (live_ ? event.type == "log_written" : !is_noise(event))) {
+      screen_.print_above(show_event(event, run().started_at(), style_));
+    }
+  }
+  context_.out.flush();
+  return {};
+}
+
+Result<Explanation> RunWatch::explain() {
+  const TimeMs now = context_.clock.now();
+  return explain_run(follower_.source(now),
+                     [&](const RunId& id) -> Result<std::optional<RunSource>> {
+                       // Of children: read anew each time, they are few.
+                       auto stored = read_stored_run(looker_.journal(), id, follower_.position());
+                       if (!stored.ok()) {
+                         return std::optional<RunSource>();
+                       }
+                       const auto kept = children_.insert_or_assign(id, std::move(stored).value());
+                       return std::optional(kept.first->second.source(follower_.position(), now));
+                     });
+}
+
+void RunWatch::draw(const Explanation& why) {
+  if (quiet_) {
+    return;
+  }
+  if (live_) {
+    const TimeMs now = context_.clock.now();
+    const RunGraph graph = run_graph(follower_.source(now));
+    const std::vector<TimelineBar> bars = follower_.bars(now);
+    screen_.draw(live_lines({graph, bars, why}, style_, LiveScreen::height() - 1));
+    return;
+  }
+  // In lines, only what somebody can do something about is said, and once.
+  if (!needs_somebody(why.causes) || why.summary == said_) {
+    return;
+  }
+  said_ = why.summary;
+  for (const NextAction& next : why.next_actions) {
+    if (!next.command.empty()) {
+      print_line(context_, fmt::format("  {}: {}{}", harmless(next.summary), harmless(next.command),
+                                       style_.command_suffix));
+    }
+  }
+  context_.out.flush();
+}
+
+// Not more often than somebody can see: the run may be large and its steps short.
+Result<void> RunWatch::wait() {
+  std::this_thread::sleep_for(kBetweenPictures);
+  return looker_.journal().log().wait_for_change(follower_.position(), live_ ? kTick : kLongWait);
+}
+
+void RunWatch::interrupt() { looker_.journal().log().interrupt_waits(); }
+
+Result<void> RunWatch::finish() {
+  HOLDFAST_CHECK(catch_up());
+  if (live_) {
+    HOLDFAST_TRY(const Explanation why, explain());
+    draw(why);
+  }
+  return {};
+}
+
+Result<void> WorkWatch::begin() {
+  HOLDFAST_TRY(position_, looker_.journal().catch_up());
+  return {};
+}
+
+void WorkWatch::stop() {
+  stopped_ = true;
+  interrupt();
+}
+
+void WorkWatch::follow() {
+  while (!quiet_) {
+    const bool last = stopped_;
+    const Result<void> printed = print_new();
+    const bool away = !printed.ok() && printed.error().code() == ErrorCode::unavailable;
+    if (last || (!printed.ok() && !away)) {
+      return;  // what the store says is said by whoever works on it
+    }
+    if (away || !looker_.journal().log().wait_for_change(position_, kLongWait).ok()) {
+      std::this_thread::sleep_for(kAwayPause);
+    }
+  }
+}
+
+Result<void> WorkWatch::print_new() {
+  HOLDFAST_TRY(const Position head, looker_.journal().catch_up());
+  History history(looker_.journal().log(), position_.next());
+  while (position_ < head) {
+    HOLDFAST_TRY(const auto batches, history.next());
+    HOLDFAST_ASSERT(!batches.empty());
+    for (const Batch& batch : batches) {
+      BodyScanner scanner(batch.position, batch.body);
+      for (;;) {
+        HOLDFAST_TRY(const auto entry, scanner.next());
+        if (!entry.has_value()) {
+          break;
+        }
+        print_entry(*entry, batch.position);
+      }
+      position_ = batch.position;
+    }
+  }
+  context_.out.flush();
+  return {};
+}
+
+void WorkWatch::print_entry(const EntryView& entry, Position position) {
+  RunId run;
+  if (entry.thread.starts_with(kRunPrefix)) {
+    const auto id = parse_run_id(entry.thread.substr(kRunPrefix.size()));
+    run = id.ok() ? id.value() : RunId{};
+  } else if (entry.thread.starts_with(kDispatchPrefix)) {
+    const auto fact = dispatch_fact(entry.kind, entry.data);
+    if (fact.ok()) {
+      run = std::visit([](const auto& known) { return known.run_id; }, fact.value());
+      if (const auto* scheduled = std::get_if<AttemptScheduled>(&fact.value())) {
+        missing_.report(
+            {(scheduled->handler.empty() ? scheduled->step : scheduled->handler).str()});
+      }
+    }
+  }
+  if (run.empty()) {
+    return;
+  }
+  TimelineBuilder& builder = runs_.try_emplace(run, run).first->second;
+  builder.add(entry, position);
+  const std::string id = to_string(run);
+  bool ended = false;
+  for (const TimelineEvent& event : builder.take_events()) {
+    ended = ended || event.type == "run_terminal";
+    if (!is_noise(event)) {
+      context_.out << fmt::format("{}  {}  {}\n", format_time(event.at),
+                                  id.substr(id.size() - kShownIdBytes), harmless(event.summary));
+    }
+  }
+  if (ended) {
+    runs_.erase(run);
+  }
+}
+
+}  // namespace holdfast

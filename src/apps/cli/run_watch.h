@@ -1,0 +1,81 @@
+// What people see while runs are carried out: one run as a picture that changes, or in plain lines;
+// all runs of a store in plain lines.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "apps/cli/cli_store.h"
+#include "apps/cli/live_screen.h"
+#include "apps/cli/missing_handlers.h"
+#include "runs/inspect/stored_run.h"
+#include "runs/view/timeline.h"
+
+namespace holdfast {
+
+inline constexpr std::size_t kLongLine = 2000;  // in a file nothing is cut off
+
+// Facts that a person who waits does not need one by one.
+bool is_noise(const TimelineEvent& event);
+
+// The newest position before anything about the run.
+Result<Position> before_run(Journal& journal, const RunId& run);
+
+class RunWatch {
+ public:
+  // before: where nothing of the run has happened yet.
+  RunWatch(Looker& looker, const RunId& run, Position before, Context& context, Style style,
+           bool quiet);
+
+  // Which run it is, before anything else.
+  void announce(bool existed);
+  // Takes in and prints what is new.
+  Result<void> catch_up();
+  Result<Explanation> explain();
+  void draw(const Explanation& why);
+  // Until something may be new, or interrupt() is called.
+  Result<void> wait();
+  void interrupt();
+  // The last picture.
+  Result<void> finish();
+  [[nodiscard]] const RunProjection& run() const { return follower_.run(); }
+
+ private:
+  Looker& looker_;
+  Context& context_;
+  Style style_;
+  bool quiet_;
+  bool live_;  // a picture, not lines
+  RunFollower follower_;
+  LiveScreen screen_;
+  std::map<RunId, StoredRun> children_;
+  std::string said_;  // what was last waited for
+};
+
+// Every event of every run that comes after it was begun.
+class WorkWatch {
+ public:
+  WorkWatch(Looker& looker, Context& context, MissingHandlers& missing, bool quiet)
+      : looker_(looker), context_(context), missing_(missing), quiet_(quiet) {}
+
+  Result<void> begin();
+  // Prints until stop() is called, then the rest.
+  void follow();
+  void stop();
+  void interrupt() { looker_.journal().log().interrupt_waits(); }
+
+ private:
+  Result<void> print_new();
+  void print_entry(const EntryView& entry, Position position);
+
+  Looker& looker_;
+  Context& context_;
+  MissingHandlers& missing_;
+  bool quiet_;
+  Position position_;
+  std::atomic<bool> stopped_ = false;
+  std::map<RunId, TimelineBuilder> runs_;
+};
+
+}  // namespace holdfast

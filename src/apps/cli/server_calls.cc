@@ -1,0 +1,144 @@
+#include "apps/cli/server_calls.h"
+
+#include <fmt/format.h>
+
+#include "apps/cli/download.h"
+#include "apps/client/client_problem.h"
+
+namespace holdfast {
+
+using client::HttpOutcome;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr int kFirstRefusal = 300;
+constexpr int kUnknownCaller = 401;
+constexpr milliseconds kSilence{60'000};  // a stream that lives says something more often
+
+std::string_view accepted(Form form) {
+  return form == Form::json ? "application/json" : "text/plain";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServerCalls>> ServerCalls::open(const NamedServer& server) {
+  client::HttpOptions options;
+  options.token = server.token;
+  options.tls_ca_file = server.tls_ca;
+  options.user_agent = "holdfast/" HOLDFAST_VERSION;
+  HOLDFAST_TRY(auto http, client::HttpClient::create(server.url, options));
+  return std::unique_ptr<ServerCalls>(new ServerCalls(server, options, std::move(http)));
+}
+
+Error ServerCalls::refused(const HttpOutcome& answer) const {
+  Error error = client::error_of_answer(answer);
+  if (answer.status != kUnknownCaller) {
+    return error;
+  }
+  return advised(error, server_.token.empty()
+                            ? "give a token in HOLDFAST_TOKEN or with --token-file FILE; "
+                              "`holdfast token create` makes one"
+                            : "the token in use is not known there, was revoked or is over");
+}
+
+Error ServerCalls::unanswered(const HttpOutcome& outcome) const {
+  const Error error = client::error_of_silence(outcome);
+  switch (error.what_next()) {
+    case WhatNext::in_doubt:
+      return advised(error, "it may have been done: look before you do it again");
+    case WhatNext::permanent:
+      return error;
+    case WhatNext::retry:
+    case WhatNext::refresh:
+      break;
+  }
+  return advised(error,
+                 "`holdfast server` starts one, or name another with --server or HOLDFAST_SERVER");
+}
+
+Result<HttpOutcome> ServerCalls::send(const Call& call, const std::stop_token& stop) {
+  client::HttpCall http;
+  http.method = call.method;
+  http.target = call.path;
+  http.body = call.body;
+  http.content_type = call.method == "POST" ? "application/json" : "";
+  http.repeatable = call.repeatable || call.method == "GET";
+  http.timeout = call.timeout;
+  http.headers.emplace_back("Accept", accepted(call.form));
+  // Spaces around a value do not count in HTTP: the server puts one in front.
+  const std::string_view suffix = server_.suffix;
+  if (call.form == Form::text && !suffix.empty()) {
+    http.headers.emplace_back("Holdfast-Command-Suffix", suffix.substr(1));
+  }
+  HttpOutcome outcome = http_->send(http, stop);
+  if (outcome.kind != HttpOutcome::Kind::answered) {
+    return unanswered(outcome);
+  }
+  if (outcome.status >= kFirstRefusal) {
+    return refused(outcome);
+  }
+  return outcome;
+}
+
+Result<std::string> ServerCalls::get(std::string_view path) {
+  Call call;
+  call.path = path;
+  HOLDFAST_TRY(HttpOutcome answer, send(call));
+  return std::move(answer.body);
+}
+
+Result<std::string> ServerCalls::post(std::string_view path, std::string_view body) {
+  Call call;
+  call.method = "POST";
+  call.path = path;
+  call.body = body;
+  HOLDFAST_TRY(HttpOutcome answer, send(call));
+  return std::move(answer.body);
+}
+
+Result<ServerCalls::StreamEnd> ServerCalls::follow(
+    const Stream& stream, const std::function<bool(const client::ServerEvent&)>& seen,
+    const std::stop_token& stop) {
+  client::HttpCall http;
+  http.target = stream.path;
+  http.headers.emplace_back("Accept", "text/event-stream");
+  if (!stream.after.empty()) {
+    http.headers.emplace_back("Last-Event-ID", stream.after);
+  }
+  const HttpOutcome outcome = http_->events(http, stream.silence, seen, stop);
+  const bool answered = outcome.kind == HttpOutcome::Kind::answered;
+  if (answered && outcome.status >= kFirstRefusal) {
+    const Error error = refused(outcome);
+    return error.what_next() == WhatNext::retry ? Result<StreamEnd>(StreamEnd::broken)
+                                                : Result<StreamEnd>(error);
+  }
+  if (answered || outcome.stopped) {
+    return StreamEnd::stopped;
+  }
+  if (outcome.permanent) {
+    return unanswered(outcome);
+  }
+  return outcome.status != 0 ? StreamEnd::quiet : StreamEnd::broken;
+}
+
+Result<void> ServerCalls::download(std::string_view path, std::ostream& out,
+                                   const Progress& progress) {
+  std::uint64_t bytes = 0;
+  const auto sink = [&](std::string_view piece) {
+    out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+    bytes += piece.size();
+    if (progress) {
+      progress(ProgressPoint{bytes, 0});
+    }
+    return static_cast<bool>(out);
+  };
+  HOLDFAST_TRY(const HttpOutcome outcome,
+               holdfast::download(http_->url(), options_, path, kSilence, sink));
+  if (outcome.kind != HttpOutcome::Kind::answered) {
+    return unanswered(outcome);
+  }
+  return outcome.status >= kFirstRefusal ? Result<void>(refused(outcome)) : Result<void>();
+}
+
+}  // namespace holdfast

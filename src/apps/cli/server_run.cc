@@ -1,0 +1,324 @@
+#include "apps/cli/server_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/cli/cli_commands.h"
+#include "apps/cli/explanation_reader.h"
+#include "apps/cli/interrupt.h"
+#include "apps/cli/run_watch.h"
+#include "apps/cli/server_place.h"
+#include "apps/terminal/show.h"
+#include "base/json_slice.h"
+#include "base/text.h"
+#include "runs/view/view_words.h"
+
+namespace holdfast {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// When nothing has come for so long, it is asked why.
+constexpr milliseconds kQuiet{300};
+constexpr milliseconds kLongQuiet{30'000};
+constexpr milliseconds kLongQuietToBlock{2'000};
+// A server that is started again is waited for.
+constexpr milliseconds kPatience{60'000};
+constexpr milliseconds kBetweenTries{500};
+
+struct FactEvent {
+  std::string thread;
+  std::string kind;
+  std::string data;
+  EntryView entry = {};
+  Position position = {};
+};
+
+std::string text_of(std::string_view slice) {
+  return json_string_value(slice).value_or(std::string());
+}
+
+// As docs/http-api.md has it; what is no fact has no kind.
+FactEvent fact_of(std::string_view json) {
+  FactEvent fact;
+  JsonSlicer slicer(json);
+  while (const auto member = slicer.next()) {
+    const std::uint64_t number = parse_decimal(member->value).value_or(0);
+    if (member->name == "thread") {
+      fact.thread = text_of(member->value);
+    } else if (member->name == "kind") {
+      fact.kind = text_of(member->value);
+    } else if (member->name == "data") {
+      fact.data = member->value;
+    } else if (member->name == "position") {
+      fact.position = Position{number};
+    } else if (member->name == "seq") {
+      fact.entry.seq = Revision{number};
+    } else if (member->name == "at") {
+      fact.entry.at = TimeMs{static_cast<std::int64_t>(number)};
+    }
+  }
+  fact.entry.thread = fact.thread;
+  fact.entry.kind = fact.kind;
+  fact.entry.data = fact.data;
+  return fact;
+}
+
+std::string member_text(const Json& json, std::string_view name) {
+  const auto found = json.find(name);
+  return std::string(found.has_value() ? found->string().value_or("") : "");
+}
+
+std::int64_t member_number(const Json& json, std::string_view name) {
+  const auto found = json.find(name);
+  return found.has_value() ? found->integer().value_or(0) : 0;
+}
+
+// Of the snapshot, what an outcome is told with.
+Result<RunView> view_of_snapshot(const std::string& snapshot) {
+  HOLDFAST_TRY(const Json json, Json::parse(snapshot));
+  RunView view;
+  view.json = snapshot;
+  while (view.json.ends_with('\n')) {
+    view.json.pop_back();
+  }
+  view.run_id = member_text(json, "run_id");
+  view.status = member_text(json, "status");
+  const auto terminal = json.find("terminal");
+  view.terminal = terminal.has_value() && terminal->boolean().value_or(false);
+  view.started_at_ms = member_number(json, "started_at");
+  view.ended_at_ms = member_number(json, "ended_at");
+  std::string context;
+  JsonSlicer slicer(view.json);
+  while (const auto member = slicer.next()) {
+    if (member->name == "result") {
+      view.result = member->value;
+    } else if (member->name == "error") {
+      view.error = member->value;
+    } else if (member->name == "context") {
+      context = member->value;
+    }
+  }
+  if (view.result.empty() && view.status == "completed") {
+    view.result = context;
+  }
+  return view;
+}
+
+// Where the journal of the server is.
+Result<std::int64_t> position_of(ServerPlace& place) {
+  HOLDFAST_TRY(const std::string body, place.calls().get("/v1/server"));
+  HOLDFAST_TRY(const Json json, Json::parse(body));
+  return member_number(json, "position");
+}
+
+// One run of a server, followed by its events.
+class Following {
+ public:
+  // after: a position before the run.
+  Following(ServerPlace& place, const StartedRun& started, std::int64_t after,
+            const RunFileOptions& options, Context& context)
+      : place_(place),
+        run_(started.run_id),
+        after_(after),
+        until_blocked_(options.until_blocked),
+        quiet_(options.quiet || context.json()),
+        context_(context),
+        style_(place.style()),
+        events_(parse_run_id(started.run_id).value()) {
+    style_.width = kLongLine;
+    if (!quiet_) {
+      print_line(context_,
+                 fmt::format("run {}{}", run_,
+                             started.existed ? " (it was started before and goes on)" : ""));
+      context_.out.flush();
+    }
+  }
+
+  Result<Left> run(const Interrupt& interrupt) {
+    milliseconds lost{0};  // how long the server could not be reached
+    milliseconds silence = kQuiet;
+    for (;;) {
+      const std::string before = last_id_;
+      HOLDFAST_TRY(const auto end, follow(silence, interrupt));
+      if (ended_) {
+        return Left::ended;
+      }
+      if (interrupt.came()) {
+        return Left::interrupted;
+      }
+      if (end == ServerCalls::StreamEnd::broken) {
+        HOLDFAST_CHECK(wait_for_server(lost, interrupt));
+        continue;
+      }
+      const auto longest = until_blocked_ ? kLongQuietToBlock : kLongQuiet;
+      silence = last_id_ == before ? std::min(silence * 2, longest) : kQuiet;
+      const auto blocked = ask_why();
+      if (!blocked.ok()) {
+        // The server may have ended the stream because it is being stopped.
+        HOLDFAST_CHECK(client::Api::is_passing(blocked.error()) ? wait_for_server(lost, interrupt)
+                                                                : Result<void>(blocked.error()));
+        continue;
+      }
+      lost = milliseconds(0);
+      if (blocked.value()) {
+        return Left::blocked;
+      }
+    }
+  }
+
+  // How it is in the end.
+  Result<RunView> view(const Interrupt& interrupt) const {
+    milliseconds lost{0};
+    for (;;) {
+      const auto snapshot = place_.calls().get("/v1/runs/" + run_);
+      if (snapshot.ok()) {
+        return view_of_snapshot(snapshot.value());
+      }
+      if (interrupt.came() || !client::Api::is_passing(snapshot.error())) {
+        return snapshot.error();
+      }
+      HOLDFAST_CHECK(wait_for_server(lost, interrupt));
+    }
+  }
+
+ private:
+  Result<ServerCalls::StreamEnd> follow(milliseconds silence, const Interrupt& interrupt) {
+    const std::string path = fmt::format("/v1/runs/{}/events?after={}", run_, after_);
+    return place_.calls().follow(
+        {path, last_id_, silence},
+        [&](const client::ServerEvent& event) {
+          last_id_ = event.id;
+          take(fact_of(event.data));
+          return !ended_;
+        },
+        interrupt.token());
+  }
+
+  void take(const FactEvent& fact) {
+    if (fact.kind.empty()) {
+      return;
+    }
+    events_.add(fact.entry, fact.position);
+    for (const TimelineEvent& event : events_.take_events()) {
+      if (event.type == "run_started") {
+        started_at_ = event.at;
+      }
+      ended_ = ended_ || event.type == "run_terminal";
+      if (!quiet_ && !is_noise(event)) {
+        context_.out << show_event(event, started_at_, style_);
+      }
+    }
+    context_.out.flush();
+  }
+
+  // Says what somebody can do, once; true when it is to be left.
+  Result<bool> ask_why() {
+    if (quiet_ && !until_blocked_) {
+      return false;
+    }
+    HOLDFAST_TRY(const std::string json, place_.calls().get("/v1/runs/" + run_ + "/explain"));
+    HOLDFAST_TRY(const Explanation why, read_explanation(json));
+    if (const Cause* handler = waits_for_handler(why.causes);
+        handler != nullptr && handler->summary != said_) {
+      said_ = handler->summary;
+      fmt::print(
+          stderr,
+          "holdfast: the run {}\n"
+          "  if no worker of the server has the handler: holdfast worker --handlers FILE{}\n",
+          harmless(handler->summary), style_.command_suffix);
+    }
+    if (!quiet_ && needs_somebody(why.causes) && why.summary != said_) {
+      said_ = why.summary;
+      for (const NextAction& next : why.next_actions) {
+        if (!next.command.empty()) {
+          print_line(context_, fmt::format("  {}: {}{}", harmless(next.summary),
+                                           harmless(next.command), style_.command_suffix));
+        }
+      }
+      context_.out.flush();
+    }
+    return until_blocked_ && waits_for_others(why.causes, why.now);
+  }
+
+  Result<void> wait_for_server(milliseconds& lost, const Interrupt& interrupt) const {
+    if (lost >= kPatience) {
+      return Error{ErrorCode::unavailable,
+                   fmt::format("the server cannot be reached any more; the run goes on when it is "
+                               "back: holdfast explain {}{}",
+                               run_, place_.suffix())};
+    }
+    lost += kBetweenTries;
+    client::pause_for(kBetweenTries, interrupt.token());
+    return {};
+  }
+
+  ServerPlace& place_;
+  std::string run_;
+  std::int64_t after_;
+  bool until_blocked_;
+  bool quiet_;
+  Context& context_;
+  Style style_;
+  TimelineBuilder events_;
+  TimeMs started_at_;
+  std::string last_id_;
+  std::string said_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+Result<void> run_on_server(const RunFileOptions& options, const RunFile& file,
+                           const NamedServer& server, Context& context) {
+  if (options.threads.has_value()) {
+    return Error{ErrorCode::invalid_argument,
+                 "--threads is for steps that are carried out here; with a server its workers "
+                 "carry them out"}
+        .with("field", "threads");
+  }
+  HOLDFAST_TRY(const auto place, ServerPlace::open(server, context));
+  for (const auto& definition : file.definitions) {
+    HOLDFAST_CHECK(place->register_workflow(*definition));
+  }
+  HOLDFAST_TRY(const std::int64_t before, position_of(*place));
+  HOLDFAST_TRY(const StartedRun started, place->start(file.start));
+  if (started.existed) {
+    HOLDFAST_TRY(const std::string snapshot, place->snapshot(started.run_id));
+    warn(other_definition_text(snapshot, *file.definitions.front()));
+  }
+  Interrupt interrupt([&] {
+    if (!context.json()) {
+      fmt::print(stderr, "\nthe run goes on at the server; this only stops looking at it\n");
+    }
+  });
+  Following following(*place, started, started.existed ? 0 : before, options, context);
+  HOLDFAST_TRY(const Left left, following.run(interrupt));
+  HOLDFAST_TRY(const RunView view, following.view(interrupt));
+  tell_outcome(left, view, {place->style(), "it goes on at the server, with its workers"}, context);
+  return {};
+}
+
+Result<void> work_for_server(const WorkOptions& options, const Loaded& definitions,
+                             const NamedServer& server, Context& context) {
+  if (options.drain) {
+    return Error{ErrorCode::invalid_argument,
+                 "--drain is for a store: a server has work for as long as it runs; leave it out, "
+                 "or name the store with --store"}
+        .with("field", "drain");
+  }
+  HOLDFAST_TRY(const auto place, ServerPlace::open(server, context));
+  for (const auto& definition : definitions) {
+    HOLDFAST_CHECK(place->register_workflow(*definition));
+  }
+  WorkerOptions worker;
+  worker.place = options.place;
+  worker.queues = options.queues;
+  worker.threads = options.threads;
+  worker.quiet = options.quiet;
+  return run_command(worker, context);
+}
+
+}  // namespace holdfast

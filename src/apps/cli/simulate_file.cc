@@ -1,0 +1,313 @@
+#include "apps/cli/simulate_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "apps/cli/arguments.h"
+#include "apps/cli/cli_store.h"
+#include "apps/cli/cli_terminal.h"
+#include "base/text.h"
+#include "lab/sim/user_scenario.h"
+#include "runs/language/definition/definition_fault.h"
+#include "runs/language/yaml/check_workflow.h"
+#include "runs/view/view_words.h"
+
+namespace holdfast {
+
+namespace {
+
+using Setting = std::shared_ptr<const sim::UserSetting>;
+
+// ------------------------------------------------------------------------------------------------
+// What is read
+
+// order.yaml: order.sim.yaml
+std::string world_beside(const std::string& file) {
+  const std::size_t name = file.find_last_of('/') + 1;
+  const std::size_t dot = file.find_last_of('.');
+  return (dot == std::string::npos || dot < name ? file : file.substr(0, dot)) + ".sim.yaml";
+}
+
+std::string fault_text(const std::string& file, const sim::WorldFault& fault) {
+  const std::string path = path_text(fault.path);
+  return fmt::format("{}:{}:{}: {}{}{}", file, fault.place.line, fault.place.column, path,
+                     path.empty() ? "" : ": ", fault.message);
+}
+
+// Every fault in a line of its own; for programs in the field "errors".
+Error refuse(const std::string& file, const std::vector<sim::WorldFault>& faults,
+             Context& context) {
+  JsonWriter json;
+  json.begin_array();
+  for (const sim::WorldFault& fault : faults) {
+    json.begin_object().member("path", path_text(fault.path)).member("message", fault.message);
+    json.member("line", std::uint64_t{fault.place.line});
+    json.member("column", std::uint64_t{fault.place.column}).end_object();
+    if (!context.json()) {
+      print_line(context, harmless(fault_text(file, fault)));
+    }
+  }
+  json.end_array();
+  context.out.flush();
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("{} cannot be used: {}", file, counted(faults.size(), "fault"))}
+      .with("errors", std::move(json).take());
+}
+
+Result<sim::UserWorld> load_world(const SimulateCommandOptions& asked,
+                                  const sim::Workflows& workflows, Context& context) {
+  const std::string file = asked.world.empty() ? world_beside(asked.file) : asked.world;
+  if (asked.world.empty() && access(file.c_str(), F_OK) != 0) {
+    sim::ReadWorld read = sim::default_world(workflows);
+    if (!read.faults.empty()) {
+      return Error{ErrorCode::invalid_argument,
+                   read.faults.front().message + "; say it in " + file};
+    }
+    return std::move(read.world);
+  }
+  HOLDFAST_TRY(const std::string text, read_file_argument(file));
+  sim::ReadWorld read = sim::read_world(text, workflows);
+  if (!read.faults.empty()) {
+    return refuse(file, read.faults, context);
+  }
+  return std::move(read.world);
+}
+
+Result<Setting> load(const SimulateCommandOptions& asked, Context& context) {
+  sim::Workflows workflows;
+  std::vector<std::string> files = asked.with;
+  files.insert(files.begin(), asked.file);
+  for (const std::string& file : files) {
+    HOLDFAST_TRY(const std::string text, read_file_argument(file));
+    HOLDFAST_TRY(auto definition, load_workflow(text, file));
+    workflows.push_back(std::move(definition));
+  }
+  auto setting = std::make_shared<sim::UserSetting>();
+  HOLDFAST_TRY(setting->workflows, sim::simulated(workflows));
+  HOLDFAST_TRY(setting->world, load_world(asked, setting->workflows, context));
+  setting->real = asked.real;
+  return Setting(std::move(setting));
+}
+
+// ------------------------------------------------------------------------------------------------
+// What is told
+
+std::string faults_text(const sim::Faults& faults) {
+  std::string text;
+  for (const sim::Fault fault : faults) {
+    text += (text.empty() ? "" : ",") + std::string(to_text(fault));
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string command_again(const SimulateCommandOptions& asked, const sim::FailedSeed& failed) {
+  std::string command = "holdfast simulate " + shell_word(asked.file);
+  for (const std::string& file : asked.with) {
+    command += " --with " + shell_word(file);
+  }
+  command += asked.world.empty() ? "" : " --world " + shell_word(asked.world);
+  command += asked.real ? " --real" : "";
+  std::string items;
+  for (const sim::Item& item : failed.items) {
+    items += (items.empty() ? "" : ",") + std::to_string(item.number);
+  }
+  return command + fmt::format(" --seed {} --faults {} --only {} --story", failed.seed,
+                               faults_text(failed.faults), items);
+}
+
+// A promise of the author has a name; others are Holdfast's own.
+std::string breach_text(const sim::Breach& breach) {
+  return breach.promise.empty()
+             ? "Holdfast itself breaks a promise, please report it: " + breach.what
+             : breach.run + " breaks \"" + breach.promise + "\": " + breach.what;
+}
+
+std::string time_text(std::int64_t us) {
+  const std::int64_t ms = us / 1000;
+  const std::int64_t hours = ms / 3'600'000;
+  return fmt::format("{}{:02}:{:02}.{:03}", hours > 0 ? fmt::format("{}:", hours) : "",
+                     ms / 60'000 % 60, ms / 1000 % 60, ms % 1000);
+}
+
+// Of the run that it is about, and of what concerns all.
+std::vector<sim::Trace::Line> lines_about(const std::vector<sim::Trace::Line>& told,
+                                          const std::string& run) {
+  std::vector<sim::Trace::Line> lines;
+  std::copy_if(told.begin(), told.end(), std::back_inserter(lines), [&](const auto& line) {
+    return run.empty() || line.run.empty() || line.run == run;
+  });
+  return lines;
+}
+
+void print_story(const std::vector<sim::Trace::Line>& lines, Context& context) {
+  for (const sim::Trace::Line& line : lines) {
+    print_line(context, fmt::format("  {:>12}  {}{}{}", time_text(line.time_us), line.run,
+                                    line.run.empty() ? "" : ": ", harmless(line.text)));
+  }
+}
+
+void print_broken(const SimulateCommandOptions& asked, const sim::FailedSeed& failed,
+                  Context& context) {
+  print_line(context, fmt::format("\nseed {}: {}", failed.seed, breach_text(failed.breach)));
+  print_line(context, fmt::format("\nwhat happened ({} of {} needed for it):", failed.items.size(),
+                                  counted(failed.items_at_first, "thing was", "things were")));
+  print_story(lines_about(failed.told, failed.breach.run), context);
+  print_line(context,
+             fmt::format("  {:>12}  broken at event {}, trace {:016x}",
+                         time_text(failed.breach.time_us), failed.breach.event, failed.trace_hash));
+  print_line(context, "\nagain: " + command_again(asked, failed));
+}
+
+void print_report(const SimulateCommandOptions& asked, const sim::SimulateReport& report,
+                  const std::vector<sim::Met>& met, Context& context) {
+  print_line(context, fmt::format("simulations  {}", with_thousands(report.seeds)));
+  print_line(context, fmt::format("events       {}", with_thousands(report.events)));
+  print_line(context, fmt::format("trace        {:016x}", report.trace_hash));
+  for (const sim::Met& one : met) {
+    if (asked.coverage) {
+      print_line(context,
+                 fmt::format("  {:>10}  {} {}", with_thousands(one.times), one.kind, one.name));
+    } else if (one.times == 0) {
+      print_line(context, fmt::format("never met    {} {}", one.kind, one.name));
+    }
+  }
+  if (report.failed.has_value()) {
+    print_broken(asked, *report.failed, context);
+  } else {
+    print_line(context, "no invariant and no promise was broken");
+  }
+}
+
+void write_story(JsonWriter& json, const std::vector<sim::Trace::Line>& lines) {
+  json.key("story").begin_array();
+  for (const sim::Trace::Line& line : lines) {
+    json.begin_object().member("at_ms", line.time_us / 1000);
+    if (!line.run.empty()) {
+      json.member("run", line.run);
+    }
+    json.member("what", line.text).end_object();
+  }
+  json.end_array();
+}
+
+void write_breach(JsonWriter& json, const sim::Breach& breach, std::uint64_t trace_hash) {
+  json.member("event", breach.event).member("at_ms", breach.time_us / 1000);
+  json.member("trace", fmt::format("{:016x}", trace_hash));
+  if (!breach.promise.empty()) {
+    json.member("invariant", breach.promise).member("run", breach.run);
+  }
+  json.member("what", breach.what);
+}
+
+void write_report(const SimulateCommandOptions& asked, const sim::SimulateReport& report,
+                  const std::vector<sim::Met>& met, Context& context) {
+  JsonWriter json;
+  json.begin_object()
+      .member("ok", !report.failed.has_value())
+      .member("simulations", report.seeds)
+      .member("events", report.events)
+      .member("trace", fmt::format("{:016x}", report.trace_hash));
+  for (const bool never : {false, true}) {
+    json.key(never ? "never_met" : "met").begin_array();
+    for (const sim::Met& one : met) {
+      if (never == (one.times == 0)) {
+        json.begin_object().member("kind", one.kind).member("name", one.name);
+        never ? json : json.member("times", one.times);
+        json.end_object();
+      }
+    }
+    json.end_array();
+  }
+  if (report.failed.has_value()) {
+    const sim::FailedSeed& failed = *report.failed;
+    json.key("failed").begin_object().member("seed", failed.seed);
+    write_breach(json, failed.breach, failed.trace_hash);
+    json.member("again", command_again(asked, failed));
+    write_story(json, lines_about(failed.told, failed.breach.run));
+    json.end_object();
+  }
+  json.end_object();
+  print_json(context, std::move(json));
+}
+
+void tell_story(const SimulateCommandOptions& asked, const sim::SimulateOptions& options,
+                Context& context) {
+  const std::uint64_t seed = options.first_seed;
+  const sim::Played played = sim::play_seed(seed, options);
+  context.exit_code = played.breach.has_value() ? kExitBadAnswer : 0;
+  if (context.json()) {
+    JsonWriter json;
+    json.begin_object().member("ok", !played.breach.has_value()).member("seed", seed);
+    json.member("events", played.trace.events());
+    if (played.breach.has_value()) {
+      write_breach(json, *played.breach, played.trace.hash());
+    } else {
+      json.member("trace", fmt::format("{:016x}", played.trace.hash()));
+    }
+    write_story(json, asked.trace ? played.trace.lines() : played.trace.told());
+    json.end_object();
+    print_json(context, std::move(json));
+    return;
+  }
+  print_story(asked.trace ? played.trace.lines() : played.trace.told(), context);
+  if (played.breach.has_value()) {
+    print_line(context, fmt::format("  {:>12}  broken at event {}, trace {:016x}",
+                                    time_text(played.breach->time_us), played.breach->event,
+                                    played.trace.hash()));
+    print_line(context, "\n" + breach_text(*played.breach));
+  } else {
+    print_line(context, fmt::format("\nno invariant and no promise was broken in {}, "
+                                    "trace {:016x}",
+                                    counted(played.trace.events(), "event"), played.trace.hash()));
+  }
+}
+
+}  // namespace
+
+sim::SimulateReport simulate_with_bar(sim::SimulateOptions options) {
+  ProgressBar bar("simulating", "seeds");
+  const Progress progress = bar.progress();
+  options.progress = [&](std::uint64_t done) {
+    if (progress) {
+      progress(ProgressPoint{done, options.seeds == UINT64_MAX ? 0 : options.seeds});
+    }
+    return true;
+  };
+  return sim::simulate(options);
+}
+
+Result<void> simulate_file(const SimulateCommandOptions& asked, sim::SimulateOptions options,
+                           Context& context) {
+  HOLDFAST_TRY(const Setting setting, load(asked, context));
+  if (asked.faults == "all") {
+    options.faults = sim::user_faults();
+  }
+  if (options.faults.contains(sim::Fault::foreign)) {
+    return Error{ErrorCode::invalid_argument,
+                 "the fault foreign tries Holdfast itself: facts that no workflow could lead to; "
+                 "name it without FILE"};
+  }
+  options.scenario = [setting](std::uint64_t seed) {
+    return sim::make_user_scenario(setting, seed);
+  };
+  options.plan = [setting](std::uint64_t seed, const sim::Faults& allowed) {
+    return sim::make_user_plan(*setting, seed, allowed);
+  };
+  options.shrink_faults = true;
+  // Programs may do as they like.
+  options.twice_every = asked.real ? 0 : options.twice_every;
+  if (asked.story) {
+    tell_story(asked, options, context);
+    return {};
+  }
+  const sim::SimulateReport report = simulate_with_bar(std::move(options));
+  const std::vector<sim::Met> met = sim::flow_coverage(*setting, report.coverage);
+  context.json() ? write_report(asked, report, met, context)
+                 : print_report(asked, report, met, context);
+  context.exit_code = report.failed.has_value() ? kExitBadAnswer : 0;
+  return {};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,37 @@
+// What a worker can do: handlers of the program, and the http and exec steps of workflows.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <stop_token>
+#include <string>
+
+#include "apps/client/work_messages.h"
+#include "holdfast/step.h"
+#include "runs/steps/http_step.h"
+
+namespace holdfast::client {
+
+// What a handler is called with. Good as long as the call.
+struct AttemptCall {
+  const ClaimedAttempt& attempt;
+  std::stop_token stop;
+  std::function<void(std::string json)> progress;
+  ChildStarter start_child;
+};
+
+using AttemptHandler = std::function<HandlerOutcome(const AttemptCall& call)>;
+using AttemptHandlers = std::map<SharedText, AttemptHandler>;
+
+AttemptHandler handler_of(StepHandler handler);
+// Of steps that a workflow describes itself.
+AttemptHandler exec_handler();
+AttemptHandler http_handler(CredentialSource credential);
+// Of a handler that stands for one such step.
+AttemptHandler handler_of(ExecSpec spec);
+AttemptHandler handler_of(HttpSpec spec, CredentialSource credential);
+
+// An exception is a failure that names it.
+HandlerOutcome call_handler(const AttemptHandler& handler, const AttemptCall& call);
+
+}  // namespace holdfast::client

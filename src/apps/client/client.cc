@@ -1,0 +1,345 @@
+#include "holdfast/client.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "apps/client/client_session.h"
+#include "apps/client/client_views.h"
+#include "apps/embed/workflow_builder.h"
+#include "base/json_keys.h"
+#include "base/text.h"
+#include "runs/language/definition/definition.h"
+#include "runs/language/yaml/check_workflow.h"
+
+namespace holdfast {
+
+namespace {
+
+using client::Query;
+
+void text_member(JsonWriter& json, std::string_view name, const std::string& text) {
+  if (!text.empty()) {
+    json.member(name, text);
+  }
+}
+
+// A JSON object that the caller gave as text. invalid_json, invalid_argument; both name the field.
+Result<void> object_member(JsonWriter& json, std::string_view name, std::string_view text) {
+  auto parsed = JsonText::parse(text);
+  if (!parsed.ok()) {
+    return std::move(parsed).error().in("the " + std::string(name));
+  }
+  if (!parsed.value().is_object()) {
+    return Error{ErrorCode::invalid_argument, "the " + std::string(name) + " is no JSON object"}
+        .with("field", name);
+  }
+  if (const auto unique = check_unique_keys(parsed.value()); !unique.ok()) {
+    return Error(unique.error()).in("the " + std::string(name));
+  }
+  json.member(name, parsed.value());
+  return {};
+}
+
+Result<void> optional_object(JsonWriter& json, std::string_view name, const std::string& text) {
+  return text.empty() ? Result<void>() : object_member(json, name, text);
+}
+
+std::string_view mode_text(CancelMode mode) {
+  switch (mode) {
+    case CancelMode::as_defined:
+      return "as_defined";
+    case CancelMode::compensate:
+      return "compensate";
+    case CancelMode::stop:
+      break;
+  }
+  return "stop";
+}
+
+JsonWriter object() {
+  JsonWriter json;
+  json.begin_object();
+  return json;
+}
+
+Result<JsonWriter> decision(const DecisionOptions& options, std::string key) {
+  JsonWriter json = object();
+  text_member(json, "step", options.step);
+  text_member(json, "actor", options.actor);
+  text_member(json, "comment", options.comment);
+  HOLDFAST_CHECK(optional_object(json, "metadata", options.metadata));
+  json.member("idempotency_key", key);
+  return json;
+}
+
+Result<void> done(const Result<std::string>& answer) {
+  return answer.ok() ? Result<void>() : Result<void>(answer.error());
+}
+
+// NAME=VALUE: texts as they are, unless they would be taken for something else.
+Result<void> add_attributes(Query& query, const std::string& attributes) {
+  HOLDFAST_TRY(const Json object, Json::parse(attributes.empty() ? "{}" : attributes));
+  if (object.kind() != Json::Kind::object) {
+    return Error{ErrorCode::invalid_argument, "the attributes are no JSON object"}.with(
+        "field", "attributes");
+  }
+  const JsonText compact = JsonText::parse(attributes.empty() ? "{}" : attributes).value();
+  JsonSlicer slicer(compact.view());
+  while (const auto member = slicer.next()) {
+    const std::string name = json_string_value('"' + std::string(member->name) + '"').value_or("");
+    const auto text = json_string_value(member->value);
+    const bool plain = text.has_value() && !text->empty() && !Json::parse(*text).ok();
+    query.add("attribute", name + "=" + (plain ? *text : std::string(member->value)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::Client(Client&& other) noexcept = default;
+Client& Client::operator=(Client&& other) noexcept = default;
+Client::~Client() = default;
+
+Result<Client::Impl*> Client::live() const {
+  if (impl_ == nullptr) {
+    return Error{ErrorCode::invalid_argument, "this client was moved from"};
+  }
+  return impl_.get();
+}
+
+Result<Client> Client::connect(std::string_view url, const ClientOptions& options) {
+  auto impl = std::make_unique<Impl>(options);
+  HOLDFAST_CHECK(impl->open(url));
+  return Client(std::move(impl));
+}
+
+Result<void> Client::register_workflow(const Workflow& workflow) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const auto definition, Definition::create(spec_of(workflow)));
+  return impl->add_definition(*definition);
+}
+
+Result<void> Client::register_workflow(const WorkflowDefinition& workflow) {
+  return register_workflow_json(workflow.json());
+}
+
+Result<void> Client::register_workflow_json(std::string_view spec) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const auto definition, Definition::parse(spec));
+  return impl->add_definition(*definition);
+}
+
+Result<void> Client::register_workflow_yaml(std::string_view text, std::string_view name) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const auto definition, load_workflow(text, name));
+  return impl->add_definition(*definition);
+}
+
+Result<void> Client::register_workflow_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code error;
+  if (!file && !std::filesystem::exists(path, error)) {
+    return Error{ErrorCode::not_found, "there is no file " + path}.with("path", path);
+  }
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (!file || file.bad()) {
+    return Error{ErrorCode::permission_denied, "the file " + path + " cannot be read"}.with("path",
+                                                                                            path);
+  }
+  return register_workflow_yaml(text, path);
+}
+
+Result<void> Client::register_handler(std::string_view name, StepHandler handler) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  if (handler == nullptr) {
+    return Error{ErrorCode::invalid_argument, "the handler is empty"}.with("field", "handler");
+  }
+  return impl->add_handler(name, client::handler_of(std::move(handler)));
+}
+
+Result<StartedRun> Client::start(std::string_view workflow, std::string_view input,
+                                 const StartOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  if (!options.run_id.empty() && !options.idempotency_key.empty()) {
+    return Error{ErrorCode::invalid_argument, "a run id and an idempotency key exclude each other"}
+        .with("field", "idempotency_key");
+  }
+  JsonWriter json = object();
+  json.member("workflow", workflow);
+  HOLDFAST_CHECK(object_member(json, "input", input));
+  const bool fresh = options.run_id.empty() && options.idempotency_key.empty();
+  text_member(json, "run_id", fresh ? impl->new_id() : options.run_id);
+  text_member(json, "idempotency_key", options.idempotency_key);
+  text_member(json, "queue", options.queue);
+  text_member(json, "trigger", options.trigger);
+  HOLDFAST_CHECK(optional_object(json, "search_attributes", options.search_attributes));
+  text_member(json, "actor", options.actor);
+  text_member(json, "comment", options.comment);
+  HOLDFAST_TRY(const std::string answer, impl->post("/v1/runs", std::move(json)));
+  HOLDFAST_TRY(StartedRun started, client::read_started(answer));
+  // Nobody else has an id that was made here: it was this call that came twice.
+  started.existed = started.existed && !fresh;
+  return started;
+}
+
+Result<void> Client::cancel(std::string_view run_id, const CancelOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  JsonWriter json = object();
+  json.member("mode", mode_text(options.mode));
+  text_member(json, "actor", options.actor);
+  text_member(json, "comment", options.comment);
+  json.member("idempotency_key", impl->key_or_new(options.idempotency_key));
+  return done(impl->command(run_id, "/cancel", std::move(json)));
+}
+
+Result<void> Client::resume(std::string_view run_id, const DecisionOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(JsonWriter json, decision(options, impl->key_or_new(options.idempotency_key)));
+  return done(impl->command(run_id, "/resume", std::move(json)));
+}
+
+Result<void> Client::approve(std::string_view run_id, const DecisionOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(JsonWriter json, decision(options, impl->key_or_new(options.idempotency_key)));
+  return done(impl->command(run_id, "/approve", std::move(json)));
+}
+
+Result<void> Client::reject(std::string_view run_id, const DecisionOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(JsonWriter json, decision(options, impl->key_or_new(options.idempotency_key)));
+  return done(impl->command(run_id, "/reject", std::move(json)));
+}
+
+Result<void> Client::signal(std::string_view run_id, std::string_view event,
+                            std::string_view payload, const SignalOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  JsonWriter json = object();
+  json.member("event", event);
+  HOLDFAST_CHECK(object_member(json, "data", payload));
+  text_member(json, "correlation", options.correlation);
+  text_member(json, "actor", options.actor);
+  json.member("idempotency_key", impl->key_or_new(options.idempotency_key));
+  return done(impl->command(run_id, "/signal", std::move(json)));
+}
+
+Result<StartedRun> Client::replay(std::string_view run_id, const ReplayOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  JsonWriter json = object();
+  text_member(json, "from_step", options.from_step);
+  HOLDFAST_CHECK(optional_object(json, "input", options.input));
+  json.member("allow_irreversible", options.allow_irreversible);
+  json.member("run_id", impl->key_or_new(options.run_id));
+  text_member(json, "actor", options.actor);
+  text_member(json, "comment", options.comment);
+  HOLDFAST_TRY(const std::string answer, impl->command(run_id, "/replay", std::move(json)));
+  HOLDFAST_TRY(StartedRun started, client::read_started(answer));
+  started.existed = started.existed && !options.run_id.empty();
+  return started;
+}
+
+Result<void> Client::set_search_attributes(std::string_view run_id, std::string_view changes,
+                                           std::string_view idempotency_key) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  JsonWriter json = object();
+  HOLDFAST_CHECK(object_member(json, "changes", changes));
+  json.member("idempotency_key", impl->key_or_new(idempotency_key));
+  return done(impl->command(run_id, "/attributes", std::move(json)));
+}
+
+Result<void> Client::archive(std::string_view run_id, std::string_view reason) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  JsonWriter json = object();
+  json.member("reason", reason);
+  return done(impl->command(run_id, "/archive", std::move(json)));
+}
+
+Result<void> Client::unarchive(std::string_view run_id) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return done(impl->command(run_id, "/unarchive", object()));
+}
+
+Result<void> Client::work(std::size_t threads, const std::stop_token& stop) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->work(threads, stop);
+}
+
+Result<RunView> Client::inspect(std::string_view run_id) {
+  HOLDFAST_TRY(std::string json, snapshot_json(run_id));
+  return client::read_snapshot(std::move(json));
+}
+
+Result<RunView> Client::wait(std::string_view run_id, std::chrono::milliseconds timeout) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->wait(run_id, timeout);
+}
+
+Result<RunExplanation> Client::explain(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/explain"));
+  HOLDFAST_TRY(std::string json, impl->get(path, Query().add("at", at)));
+  return client::read_explanation(std::move(json));
+}
+
+Result<std::string> Client::snapshot_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id));
+  return impl->get(path, Query().add("at", at));
+}
+
+Result<std::string> Client::graph_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/graph"));
+  return impl->get(path, Query().add("at", at).add("history", "true"));
+}
+
+Result<std::string> Client::timeline_json(std::string_view run_id, std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/timeline"));
+  return impl->get(path, Query().add("at", at));
+}
+
+Result<std::string> Client::diff_json(std::string_view run_id, std::string_view from,
+                                      std::string_view to) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/diff"));
+  return impl->get(path, Query().add("from", from).add("to", to));
+}
+
+Result<RunPage> Client::list(const ListOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  Query query;
+  query.add("workflow", options.workflow);
+  for (const std::string& status : options.statuses) {
+    query.add("status", status);
+  }
+  if (options.started_from_ms != 0) {
+    query.add("since", format_time(TimeMs{options.started_from_ms}));
+  }
+  if (options.started_before_ms != 0) {
+    query.add("until", format_time(TimeMs{options.started_before_ms}));
+  }
+  HOLDFAST_CHECK(add_attributes(query, options.attributes));
+  query.add("limit", options.limit).add("cursor", options.cursor);
+  query.add("order", options.order == ListOrder::newest_first ? "newest" : "oldest");
+  query.add("archived", options.archived ? "true" : "").add("at", options.at);
+  HOLDFAST_TRY(std::string json, impl->get("/v1/runs", query));
+  return client::read_page(std::move(json));
+}
+
+Result<std::string> Client::status_json(std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->get("/v1/status", Query().add("at", at));
+}
+
+Result<std::string> Client::doctor_json(std::string_view at) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->get("/v1/doctor", Query().add("at", at));
+}
+
+Result<std::string> Client::server_json() {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->get("/v1/server");
+}
+
+}  // namespace holdfast

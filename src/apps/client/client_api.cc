@@ -1,0 +1,89 @@
+#include "apps/client/client_api.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "apps/client/client_problem.h"
+
+namespace holdfast::client {
+
+using std::chrono::milliseconds;
+
+bool pause_for(milliseconds time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  stopped.wait_for(lock, stop, time, [&] { return stop.stop_requested(); });
+  return !stop.stop_requested();
+}
+
+Api::Api(std::unique_ptr<HttpClient> http, Random& random, milliseconds patience, Pause pause)
+    : http_(std::move(http)), random_(random), patience_(patience), pause_(std::move(pause)) {}
+
+Result<std::string> Api::try_once(const ApiCall& call, const std::stop_token& stop, bool& again,
+                                  milliseconds& least) {
+  HttpCall http;
+  http.method = call.method;
+  http.target = call.path;
+  http.body = call.body;
+  http.content_type = call.method == "GET" ? "" : "application/json";
+  http.repeatable = call.repeatable;
+  http.timeout = call.timeout;
+  HttpOutcome outcome = http_->send(http, stop);
+  if (outcome.kind != HttpOutcome::Kind::answered) {
+    const bool nothing_sent = outcome.kind == HttpOutcome::Kind::nothing_sent;
+    again = !outcome.stopped && !outcome.permanent && (nothing_sent || call.repeatable);
+    return error_of_silence(outcome);
+  }
+  constexpr int kFirstRefusal = 300;
+  if (outcome.status < kFirstRefusal) {
+    // A line break at the end is for people; whoever slices the text wants none.
+    outcome.body.erase(outcome.body.find_last_not_of(" \r\n") + 1);
+    return std::move(outcome.body);
+  }
+  constexpr int kTooMany = 429;
+  constexpr int kUnavailable = 503;
+  least = retry_after(outcome).value_or(milliseconds(0));
+  Error error = error_of_answer(outcome);
+  again = (outcome.status == kTooMany || outcome.status == kUnavailable) &&
+          (error.what_next() == WhatNext::retry || call.repeatable);
+  return error;
+}
+
+Result<std::string> Api::call_once(const ApiCall& call, const std::stop_token& stop) {
+  bool again = false;
+  milliseconds least{0};
+  return try_once(call, stop, again, least);
+}
+
+Result<std::string> Api::call(const ApiCall& call, const std::stop_token& stop) {
+  milliseconds left = patience_;
+  RetryPause backoff(random_);
+  for (;;) {
+    bool again = false;
+    milliseconds least{0};
+    const auto begin = std::chrono::steady_clock::now();
+    auto answer = try_once(call, stop, again, least);
+    if (answer.ok() || !again) {
+      return answer;
+    }
+    left -= std::chrono::ceil<milliseconds>(std::chrono::steady_clock::now() - begin);
+    // Those who were sent away together do not come back together.
+    const milliseconds wait = least + backoff.next();
+    if (wait > left || !pause_(wait, stop)) {
+      return answer;
+    }
+    left -= wait;
+  }
+}
+
+Query& Query::add(std::string_view name, std::string_view value) {
+  if (!value.empty()) {
+    text_ += text_.empty() ? '?' : '&';
+    text_ += percent_encoded(name) + "=" + percent_encoded(value);
+  }
+  return *this;
+}
+
+}  // namespace holdfast::client

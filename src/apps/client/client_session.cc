@@ -1,0 +1,161 @@
+#include "apps/client/client_session.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "apps/client/client_views.h"
+#include "apps/client/remote_worker.h"
+#include "base/encoding.h"
+#include "base/uuid.h"
+#include "runs/facts/ids.h"
+#include "runs/language/definition/definition.h"
+
+namespace holdfast::client {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string machine_name() {
+  std::array<char, 65> host{};
+  const bool known = gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0';
+  return known ? host.data() : "host";
+}
+
+WorkerIdentity new_identity(const ClientOptions& options, Random& random) {
+  constexpr std::size_t kSecretBytes = 32;
+  constexpr std::size_t kMarkBytes = 6;
+  std::array<std::byte, kSecretBytes> secret{};
+  std::array<std::byte, kMarkBytes> mark{};
+  random.fill(secret);
+  random.fill(mark);
+  WorkerIdentity identity;
+  identity.name = options.name.empty() ? machine_name() : options.name;
+  identity.version = options.version;
+  identity.id = fmt::format("{}-{}-{}", identity.name, getpid(), to_base64url(mark));
+  identity.secret = to_base64url(secret);
+  return identity;
+}
+
+CredentialSource credentials_of(const ClientOptions& options) {
+  if (options.credential) {
+    return options.credential;
+  }
+  return [](std::string_view) -> std::optional<std::string> { return std::nullopt; };
+}
+
+}  // namespace
+
+Result<void> Session::open(std::string_view url) {
+  for (const std::string& queue : options_.queues) {
+    HOLDFAST_CHECK(check_name("queue", queue));
+  }
+  HttpOptions http;
+  http.token = options_.token;
+  http.tls_ca_file = options_.tls_ca_file;
+  HOLDFAST_TRY(auto opened, HttpClient::create(url, http));
+  api_ = std::make_unique<Api>(std::move(opened), random_, options_.patience);
+  AttemptHandlers handlers;
+  if (options_.built_in_steps) {
+    handlers[SharedText(kExecHandler)] = exec_handler();
+    handlers[SharedText(kHttpHandler)] = http_handler(credentials_of(options_));
+  }
+  handlers_ = std::make_shared<const AttemptHandlers>(std::move(handlers));
+  HOLDFAST_CHECK(get("/v1/server"));
+  return {};
+}
+
+Result<void> Session::add_definition(const Definition& definition) {
+  ApiCall call;
+  call.method = "POST";
+  call.path = "/v1/workflows";
+  call.body = definition.spec().view();
+  HOLDFAST_CHECK(api_->call(call));
+  return {};
+}
+
+Result<void> Session::add_handler(std::string_view name, AttemptHandler handler) {
+  HOLDFAST_CHECK(check_name("handler", name));
+  const std::scoped_lock lock(mutex_);
+  AttemptHandlers table = *handlers_;
+  table[SharedText(name)] = std::move(handler);
+  handlers_ = std::make_shared<const AttemptHandlers>(std::move(table));
+  return {};
+}
+
+Result<void> Session::work(std::size_t threads, const std::stop_token& stop) {
+  if (threads == 0) {
+    return Error{ErrorCode::invalid_argument, "nothing is executed without threads"}.with(
+        "field", "threads");
+  }
+  std::shared_ptr<const AttemptHandlers> handlers;
+  {
+    const std::scoped_lock lock(mutex_);
+    handlers = handlers_;
+  }
+  if (handlers->empty()) {
+    return Error{ErrorCode::unknown_handler, "no handler was registered"};
+  }
+  WorkPlan plan;
+  plan.threads = threads;
+  plan.patience = options_.patience;
+  plan.queues = options_.queues;
+  plan.observe = options_.observe;
+  return RemoteWorker(*api_, new_identity(options_, random_), handlers, plan).run(stop);
+}
+
+Result<std::string> Session::get(const std::string& path, const Query& query) {
+  ApiCall call;
+  call.path = path + query.text();
+  return api_->call(call);
+}
+
+Result<std::string> Session::post(std::string path, JsonWriter body) {
+  ApiCall call;
+  call.method = "POST";
+  call.path = std::move(path);
+  call.body = std::move(body.end_object()).take();
+  return api_->call(call);
+}
+
+Result<std::string> Session::command(std::string_view run_id, std::string_view verb,
+                                     JsonWriter body) {
+  HOLDFAST_TRY(std::string path, run_path(run_id, verb));
+  return post(std::move(path), std::move(body));
+}
+
+Result<std::string> Session::run_path(std::string_view run_id, std::string_view rest) {
+  if (run_id.empty()) {
+    return Error{ErrorCode::invalid_argument, "the run id is empty"}.with("field", "run_id");
+  }
+  return fmt::format("/v1/runs/{}{}", percent_encoded(run_id), rest);
+}
+
+std::string Session::new_id() { return to_string(make_uuid(clock_.now(), random_)); }
+
+Result<RunView> Session::wait(std::string_view run_id, milliseconds timeout) {
+  constexpr milliseconds kLongest{30'000};  // of one call
+  constexpr milliseconds kMargin{15'000};
+  const auto begin = std::chrono::steady_clock::now();
+  HOLDFAST_TRY(const std::string path, run_path(run_id, "/outcome"));
+  for (bool over = false; !over;) {
+    const auto passed =
+        std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
+    const milliseconds left = std::max(timeout - passed, milliseconds(0));
+    const milliseconds wait = std::min(left, kLongest);
+    ApiCall call;
+    call.path = path + Query().add("wait", static_cast<std::uint64_t>(wait.count())).text();
+    call.timeout = wait + kMargin;
+    HOLDFAST_TRY(const std::string body, api_->call(call));
+    HOLDFAST_TRY(const RunOutcome outcome, read_outcome(body));
+    over = outcome.terminal || left <= kLongest;
+  }
+  HOLDFAST_TRY(const std::string snapshot_path, run_path(run_id));
+  HOLDFAST_TRY(std::string snapshot, get(snapshot_path));
+  return read_snapshot(std::move(snapshot));
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,62 @@
+// Session: the way to the server, and what this process can execute. What Client is made of.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "apps/client/attempt_handlers.h"
+#include "apps/client/client_api.h"
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/random.h"
+#include "holdfast/client.h"
+
+namespace holdfast {
+
+class Definition;
+
+namespace client {
+
+class Session {
+ public:
+  explicit Session(const ClientOptions& options) : options_(options) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // First of all, once; asks the server who this is. As Client::connect.
+  Result<void> open(std::string_view url);
+
+  Result<void> add_definition(const Definition& definition);
+  Result<void> add_handler(std::string_view name, AttemptHandler handler);
+  Result<void> work(std::size_t threads, const std::stop_token& stop);
+
+  Result<std::string> get(const std::string& path, const Query& query = {});
+  // A command on a run; `body` is an object that is not closed.
+  Result<std::string> command(std::string_view run_id, std::string_view verb, JsonWriter body);
+  Result<std::string> post(std::string path, JsonWriter body);
+  // "/v1/runs/RUN" and what follows it. invalid_argument when there is none.
+  static Result<std::string> run_path(std::string_view run_id, std::string_view rest = "");
+  // The key, or a new one: the same command counts once however often it is sent.
+  std::string key_or_new(std::string_view key) { return key.empty() ? new_id() : std::string(key); }
+  std::string new_id();
+  Result<RunView> wait(std::string_view run_id, std::chrono::milliseconds timeout);
+
+ private:
+  ClientOptions options_;
+  SystemClock clock_;
+  SystemRandom random_;
+  std::unique_ptr<Api> api_;
+  std::mutex mutex_;  // guards what follows
+  std::shared_ptr<const AttemptHandlers> handlers_;
+};
+
+}  // namespace client
+
+class Client::Impl : public client::Session {
+ public:
+  using Session::Session;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,72 @@
+#include "apps/client/handlers_file.h"
+
+#include "runs/facts/ids.h"
+#include "runs/language/definition/read_spec.h"
+#include "runs/language/yaml/check_workflow.h"
+#include "runs/language/yaml/document.h"
+
+namespace holdfast::client {
+
+namespace {
+
+void read_handler(const SpecPlace& place, std::string_view slice, HandlerSpec& spec) {
+  SpecObject object(place, slice);
+  if (!object.is_object()) {
+    return;
+  }
+  const auto exec = object.take("exec");
+  const auto http = object.take("http");
+  if (exec.has_value() == http.has_value()) {
+    place.fault(exec.has_value() ? "has both exec and http; remove one" : "needs exec or http");
+  } else if (exec.has_value()) {
+    read_exec(object.at("exec"), *exec, spec.emplace<ExecSpec>());
+  } else {
+    read_http(object.at("http"), *http, spec.emplace<HttpSpec>());
+  }
+  object.finish();
+}
+
+HandlerSpecs read_all(Faults& faults, std::string_view json) {
+  HandlerSpecs specs;
+  const SpecPlace whole(faults, FaultCode::invalid_spec, "the file");
+  SpecObject object(whole, json);
+  if (const auto handlers = object.need("handlers", FaultCode::invalid_spec)) {
+    const SpecPlace place = object.at("handlers");
+    const auto members = read_members(place, *handlers);
+    if (members.empty() && handlers->starts_with('{')) {
+      place.fault("must have at least one handler");
+    }
+    for (const auto& [name, slice] : members) {
+      const SpecPlace at =
+          place.at(name).called("handler " + quote(name)).with(FaultCode::invalid_step_module);
+      if (!check_name("handler", name).ok()) {
+        at.fault("does not have a valid name: use letters, digits, '_', '.' and '-'");
+      }
+      read_handler(at, slice, specs[name]);
+    }
+  }
+  object.finish();
+  return specs;
+}
+
+}  // namespace
+
+Result<HandlerSpecs> read_handlers(std::string_view text, std::string_view file) {
+  const auto document = YamlDocument::parse(text);
+  if (!document.ok()) {
+    return invalid_file({unreadable_fault(document.error())}, file);
+  }
+  Faults faults;
+  HandlerSpecs specs = read_all(faults, document.value().json().view());
+  if (faults.none()) {
+    return specs;
+  }
+  std::vector<LocatedFault> located;
+  for (DefinitionFault& fault : std::move(faults).take()) {
+    const SourcePlace place = document.value().place(fault.path);
+    located.push_back({std::move(fault), place});
+  }
+  return invalid_file(std::move(located), file);
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,368 @@
+#include "apps/client/remote_worker.h"
+
+#include <algorithm>
+
+#include "apps/client/client_views.h"
+#include "apps/embed/step_outcome.h"
+#include "base/json_value.h"
+#include "base/threads.h"
+
+namespace holdfast::client {
+
+namespace {
+
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr double kWeight = 0.1;  // of a new measurement
+
+void measure(double& average, SteadyClock::duration taken) {
+  average += kWeight * (std::chrono::duration<double, std::micro>(taken).count() - average);
+}
+
+std::vector<SharedText> names_of(const AttemptHandlers& handlers) {
+  std::vector<SharedText> names;
+  for (const auto& [name, handler] : handlers) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::string message_of(const HandlerOutcome& outcome) {
+  const auto* failure = std::get_if<Failure>(&outcome);
+  if (failure == nullptr) {
+    return "";
+  }
+  std::string message;
+  JsonSlicer slicer(failure->error.view());
+  while (const auto member = slicer.next()) {
+    if (member->name == "code" || member->name == "message") {
+      message += message.empty() ? "" : ": ";
+      message += json_string_value(member->value).value_or("");
+    }
+  }
+  return message;
+}
+
+}  // namespace
+
+RemoteWorker::RemoteWorker(Api& api, const WorkerIdentity& worker,
+                           std::shared_ptr<const AttemptHandlers> handlers, WorkPlan plan)
+    : api_(api),
+      handlers_(std::move(handlers)),
+      plan_(std::move(plan)),
+      writer_(worker, plan_.queues, names_of(*handlers_)),
+      batch_limit_(plan_.max_claimed) {}
+
+Result<void> RemoteWorker::run(const std::stop_token& stop) {
+  constexpr std::size_t kMostThreads = 10'000;
+  if (plan_.threads > kMostThreads) {
+    return Error{ErrorCode::invalid_argument, "a worker has at most 10000 threads"}.with("field",
+                                                                                         "threads");
+  }
+  executors_ = plan_.threads;
+  const std::stop_callback when_stopped(stop, [this] { request_stop(); });
+  std::vector<std::function<void()>> bodies(plan_.threads - 1, [this] { execute_all(); });
+  bodies.emplace_back([this] { look_for_work(); });
+  bodies.emplace_back([this] { report_all(); });
+  bodies.emplace_back([this] { keep_alive(); });
+  ThreadGroup threads;
+  HOLDFAST_CHECK(threads.start(bodies));
+  execute_all();
+  threads.join();
+  return failure_.has_value() ? Result<void>(*failure_) : Result<void>();
+}
+
+void RemoteWorker::request_stop() {
+  {
+    const Lock lock(mutex_);
+    if (!stopping_) {
+      stopping_ = true;
+      stopped_at_ = SteadyClock::now();
+    }
+  }
+  looking_.request_stop();
+  wish_changed_.notify_all();
+  ready_changed_.notify_all();
+}
+
+void RemoteWorker::fail(Lock& lock, const Error& error) {
+  if (!failure_.has_value()) {
+    failure_ = error;
+  }
+  stopping_ = true;
+  // Nothing of this can be reported any more.
+  std::vector<HeldPtr> lost;
+  for (const auto& [claim_id, held] : held_) {
+    held->lost = true;
+    lost.push_back(held);
+  }
+  held_.clear();
+  ready_.clear();
+  finished_.clear();
+  lock.unlock();
+  looking_.request_stop();
+  calling_.request_stop();
+  for (const HeldPtr& held : lost) {
+    held->stop.request_stop();
+  }
+  lock.lock();
+  wish_changed_.notify_all();
+  ready_changed_.notify_all();
+}
+
+bool RemoteWorker::may_go_on(Lock& lock, const Error& error, Instant since) {
+  if (failure_.has_value()) {
+    return false;
+  }
+  const bool restarting =
+      error.code() == ErrorCode::engine_stopped || error.code() == ErrorCode::log_stopped;
+  const bool in_vain =
+      stopping_ && SteadyClock::now() - std::max(since, stopped_at_) > plan_.patience;
+  if ((!Api::is_passing(error) && !restarting) || in_vain) {
+    fail(lock, error);
+    return false;
+  }
+  set_reachable(lock, false, error.text());
+  return true;
+}
+
+void RemoteWorker::set_reachable(Lock& lock, bool reachable, const std::string& why) {
+  if (std::exchange(reachable_, reachable) != reachable) {
+    WorkEvent event;
+    event.kind = reachable ? WorkEvent::Kind::reachable : WorkEvent::Kind::unreachable;
+    event.message = why;
+    tell(lock, event);
+  }
+}
+
+void RemoteWorker::note_draining(Lock& lock, bool draining) {
+  if (std::exchange(told_draining_, draining) != draining && draining) {
+    WorkEvent event;
+    event.kind = WorkEvent::Kind::draining;
+    tell(lock, event);
+  }
+}
+
+void RemoteWorker::tell(Lock& lock, const WorkEvent& event) {
+  if (plan_.observe == nullptr) {
+    return;
+  }
+  lock.unlock();
+  try {
+    plan_.observe(event);
+  } catch (...) {
+    // The work does not depend on who listens.
+  }
+  lock.lock();
+}
+
+std::size_t RemoteWorker::target() const {
+  const double ahead = std::clamp(round_trip_us_ / std::max(handler_us_, 0.1), 0.0, 1e6);
+  const auto wanted = plan_.threads * (1 + static_cast<std::size_t>(ahead));
+  return std::clamp(wanted, plan_.threads, std::max(plan_.max_claimed, plan_.threads));
+}
+
+std::size_t RemoteWorker::wanted() const {
+  const std::size_t has = ready_.size() + running_ + asked_;
+  const std::size_t most = target();
+  return stopping_ || has >= most ? 0 : std::min(most - has, plan_.max_claimed);
+}
+
+bool RemoteWorker::all_executed() const { return stopping_ && asked_ == 0 && ready_.empty(); }
+
+void RemoteWorker::take(std::vector<ClaimedAttempt> attempts) {
+  const Instant now = SteadyClock::now();
+  for (ClaimedAttempt& attempt : attempts) {
+    const auto known = held_.find(attempt.claim_id);
+    if (known != held_.end() || failure_.has_value() || !handlers_->contains(attempt.handler)) {
+      continue;
+    }
+    const std::uint64_t lease_ms = std::max<std::uint64_t>(attempt.lease_ms, 1);
+    if (shortest_lease_ms_ == 0 || lease_ms < shortest_lease_ms_ || held_.empty()) {
+      shortest_lease_ms_ =
+          shortest_lease_ms_ == 0 ? lease_ms : std::min(lease_ms, shortest_lease_ms_);
+      held_changed_.notify_all();
+    }
+    auto held = std::make_shared<Held>();
+    held->attempt = std::move(attempt);
+    held->beaten = now;
+    held_.emplace(held->attempt.claim_id, held);
+    ready_.push_back(std::move(held));
+    ready_changed_.notify_one();
+  }
+}
+
+void RemoteWorker::execute_all() {
+  Lock lock(mutex_);
+  for (;;) {
+    ready_changed_.wait(lock, [this] { return !ready_.empty() || all_executed(); });
+    if (ready_.empty()) {
+      break;
+    }
+    const HeldPtr held = std::move(ready_.front());
+    ready_.pop_front();
+    execute(lock, held);
+  }
+  --executors_;
+  finished_changed_.notify_all();
+  ready_changed_.notify_all();
+}
+
+void RemoteWorker::execute(Lock& lock, const HeldPtr& held) {
+  held->waiting = false;
+  ++running_;
+  lock.unlock();
+  const auto begin = SteadyClock::now();
+  Finished finished;
+  finished.held = held;
+  {
+    const HandlerOutcome outcome = call(held);
+    finished.report = write_report(held->attempt, outcome);
+    if (plan_.observe != nullptr) {
+      finished.kind = kind_of(outcome);
+      finished.message = message_of(outcome);
+    }
+  }
+  const auto taken = SteadyClock::now() - begin;
+  finished.taken = std::chrono::duration_cast<milliseconds>(taken);
+  lock.lock();
+  --running_;
+  measure(handler_us_, taken);
+  if (!held->lost) {
+    finished_.push_back(std::move(finished));
+    // One that is alone may be waited for; those behind it come along.
+    if (finished_.size() == 1 || ready_.empty() || finished_.size() >= batch_limit_) {
+      finished_changed_.notify_one();
+    }
+    return;
+  }
+  held_.erase(held->attempt.claim_id);
+  wish_changed_.notify_all();
+  WorkEvent event{WorkEvent::Kind::step_lost, held->attempt.info(), finished.kind, finished.taken,
+                  "the claim was lost"};
+  tell(lock, event);
+}
+
+HandlerOutcome RemoteWorker::call(const HeldPtr& held) {
+  const AttemptCall call{held->attempt, held->stop.get_token(),
+                         [this, &held](const std::string& json) {
+                           const auto text = JsonText::parse(json);
+                           if (text.ok()) {
+                             const Lock lock(mutex_);
+                             held->progress = Payload(text.value());
+                           }
+                         },
+                         [this, &held](std::string_view workflow, std::string_view key,
+                                       std::string_view input, const ChildOptions& options) {
+                           return start_child(held->attempt, workflow, key, input, options);
+                         }};
+  return call_handler(handlers_->find(held->attempt.handler)->second, call);
+}
+
+Result<StartedRun> RemoteWorker::start_child(const ClaimedAttempt& parent,
+                                             std::string_view workflow, std::string_view key,
+                                             std::string_view input, const ChildOptions& options) {
+  HOLDFAST_TRY(const JsonText object, JsonText::parse(input));
+  ChildOptions checked = options;
+  if (!options.metadata.empty()) {
+    HOLDFAST_TRY(const JsonText metadata, JsonText::parse(options.metadata));
+    checked.metadata = metadata.view();
+  }
+  ApiCall call;
+  call.method = "POST";
+  call.path = "/v1/work/child";
+  call.body = writer_.child(parent, workflow, key, object.view(), checked);
+  HOLDFAST_TRY(const std::string answer, api_.call(call, calling_.get_token()));
+  return read_started(answer);
+}
+
+void RemoteWorker::keep_alive() {
+  Lock lock(mutex_);
+  while (!reported_) {
+    if (held_.empty()) {
+      held_changed_.wait(lock, [this] { return reported_ || !held_.empty(); });
+    } else {
+      held_changed_.wait_for(lock, beat_interval());
+    }
+    if (!reported_) {
+      beat(lock);
+    }
+  }
+}
+
+// Half of the time between two signs of life.
+milliseconds RemoteWorker::beat_interval() const {
+  constexpr std::uint64_t kLeastMs = 5;
+  constexpr std::uint64_t kMostMs = 10'000;
+  return milliseconds(std::clamp(shortest_lease_ms_ / 6, kLeastMs, kMostMs));
+}
+
+void RemoteWorker::beat(Lock& lock) {
+  const Instant now = SteadyClock::now();
+  std::vector<HeldPtr> due;
+  std::vector<std::string> proofs;
+  std::uint64_t shortest = 0;
+  for (const auto& [claim_id, held] : held_) {
+    const std::uint64_t lease_ms = held->attempt.lease_ms;
+    shortest = shortest == 0 ? lease_ms : std::min(shortest, lease_ms);
+    if (now - held->beaten >= milliseconds(lease_ms / 4)) {
+      due.push_back(held);
+      proofs.push_back(write_proof(held->attempt, held->progress));
+    }
+  }
+  shortest_lease_ms_ = shortest;
+  if (due.empty()) {
+    return;
+  }
+  lock.unlock();
+  constexpr std::uint64_t kLeastMs = 1000;
+  ApiCall call;
+  call.method = "POST";
+  call.path = "/v1/work/heartbeat";
+  call.body = writer_.heartbeat(proofs);
+  call.timeout = milliseconds(std::max(shortest / 3, kLeastMs));
+  const auto body = api_.call_once(call, calling_.get_token());
+  const auto answer = body.ok() ? read_work_answer(body.value()) : Result<WorkAnswer>(body.error());
+  lock.lock();
+  if (!answer.ok()) {
+    may_go_on(lock, answer.error(), now);  // the next one is not far
+    return;
+  }
+  set_reachable(lock, true, "");
+  for (const HeldPtr& held : due) {
+    held->beaten = now;
+  }
+  take_news(lock, answer.value().results);
+}
+
+void RemoteWorker::take_news(Lock& lock, const std::vector<ClaimNews>& news) {
+  std::vector<HeldPtr> to_stop;
+  std::vector<HeldPtr> never_begun;
+  for (const ClaimNews& one : news) {
+    const auto found = held_.find(one.claim_id);
+    if (found == held_.end() || (!one.lost && !one.stop)) {
+      continue;
+    }
+    const HeldPtr held = found->second;
+    to_stop.push_back(held);
+    held->lost = held->lost || one.lost;
+    if (held->lost && held->waiting) {
+      std::erase(ready_, held);
+      held_.erase(found);
+      never_begun.push_back(held);
+    }
+  }
+  lock.unlock();
+  for (const HeldPtr& held : to_stop) {
+    held->stop.request_stop();  // calls what the handler has asked for
+  }
+  lock.lock();
+  for (const HeldPtr& held : never_begun) {
+    tell(lock, {WorkEvent::Kind::step_lost, held->attempt.info(), StepResult::Kind::ok,
+                milliseconds(0), "the claim was lost before it began"});
+  }
+  wish_changed_.notify_all();
+}
+
+}  // namespace holdfast::client

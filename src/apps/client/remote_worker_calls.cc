@@ -1,0 +1,252 @@
+// The two threads of a worker that ask for attempts: one waits at the server while there is nothing
+// to do, one reports and asks for more at the same time.
+#include <algorithm>
+
+#include "apps/client/client_problem.h"
+#include "apps/client/remote_worker.h"
+
+namespace holdfast::client {
+
+namespace {
+
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostBatchBytes = 4U << 20U;
+constexpr milliseconds kAnswerMargin{15'000};  // beyond what the server was asked to wait
+
+Result<WorkAnswer> read_answer(const Result<std::string>& body) {
+  if (!body.ok()) {
+    return body.error();
+  }
+  return read_work_answer(body.value());
+}
+
+}  // namespace
+
+void RemoteWorker::look_for_work() {
+  Lock lock(mutex_);
+  RetryPause backoff(api_.random());
+  for (;;) {
+    wish_changed_.wait(
+        lock, [this] { return stopping_ || (wanted() > 0 && !reporting_ && finished_.empty()); });
+    if (stopping_) {
+      break;
+    }
+    look_once(lock, backoff);
+  }
+}
+
+void RemoteWorker::look_once(Lock& lock, RetryPause& backoff) {
+  ClaimWish wish{next_request(), false, wanted(), plan_.wait};
+  asked_ += wish.max;
+  const Instant since = SteadyClock::now();
+  for (;;) {
+    const bool last = stopping_;
+    // A look that was given up may have claimed something: what it was is asked for again.
+    wish.wait = last ? milliseconds(0) : wish.wait;
+    lock.unlock();
+    ApiCall call;
+    call.method = "POST";
+    call.path = "/v1/work/claim";
+    call.body = writer_.claim(wish);
+    call.repeatable = false;
+    call.timeout = wish.wait + kAnswerMargin;
+    const Instant begin = SteadyClock::now();
+    auto answer =
+        read_answer(api_.call_once(call, last ? calling_.get_token() : looking_.get_token()));
+    const auto taken = SteadyClock::now() - begin;
+    lock.lock();
+    // A server that is about to stop may not look for what was claimed before.
+    const bool not_looked = answer.ok() && wish.again && !last && answer.value().draining &&
+                            answer.value().attempts.empty();
+    if (not_looked && !stopping_) {
+      note_draining(lock, true);
+      rest(lock, backoff.next());
+      continue;
+    }
+    if (answer.ok()) {
+      const bool too_soon = answer.value().attempts.empty() && taken < wish.wait / 2;
+      asked_ -= wish.max;
+      take(std::move(answer.value().attempts));
+      set_reachable(lock, true, "");
+      note_draining(lock, answer.value().draining);
+      if (too_soon && !stopping_) {
+        rest(lock, backoff.next());
+      } else {
+        backoff.reset();
+      }
+      break;
+    }
+    wish.again = wish.again || answer.error().what_next() == WhatNext::in_doubt;
+    const bool given_up = stopping_ && !last;
+    if ((given_up && !wish.again) || (!given_up && !may_go_on(lock, answer.error(), since))) {
+      asked_ -= wish.max;
+      break;
+    }
+    if (!given_up) {
+      rest(lock, backoff.next());
+    }
+  }
+  ready_changed_.notify_all();
+}
+
+void RemoteWorker::rest(Lock& lock, milliseconds time) {
+  const std::stop_token stop = stopping_ ? calling_.get_token() : looking_.get_token();
+  lock.unlock();
+  pause_for(time, stop);
+  lock.lock();
+}
+
+void RemoteWorker::report_all() {
+  constexpr double kShortUs = 500;
+  constexpr milliseconds kMoment{2};
+  Lock lock(mutex_);
+  RetryPause backoff(api_.random());
+  for (;;) {
+    finished_changed_.wait(lock, [this] { return !finished_.empty() || executors_ == 0; });
+    if (finished_.empty()) {
+      break;
+    }
+    // What is done in a moment comes along.
+    if (!ready_.empty() && handler_us_ < kShortUs) {
+      finished_changed_.wait_for(
+          lock, kMoment, [this] { return ready_.empty() || finished_.size() >= batch_limit_; });
+    }
+    send_reports(lock, backoff);
+  }
+  reported_ = true;
+  held_changed_.notify_all();
+}
+
+std::vector<RemoteWorker::Finished> RemoteWorker::next_batch() {
+  std::vector<Finished> batch;
+  std::size_t bytes = 0;
+  while (!finished_.empty() && batch.size() < batch_limit_ &&
+         (batch.empty() || bytes + finished_.front().report.size() <= kMostBatchBytes)) {
+    bytes += finished_.front().report.size();
+    batch.push_back(std::move(finished_.front()));
+    finished_.pop_front();
+  }
+  batch_limit_ = std::min(batch_limit_ * 2, plan_.max_claimed);
+  return batch;
+}
+
+void RemoteWorker::send_reports(Lock& lock, RetryPause& backoff) {
+  std::vector<Finished> batch = next_batch();
+  ClaimWish wish{next_request(), false, wanted(), milliseconds(0)};
+  asked_ += wish.max;
+  reporting_ = true;
+  auto answer = deliver(lock, batch, wish, backoff);
+  reporting_ = false;
+  asked_ -= wish.max;
+  for (const Finished& finished : batch) {
+    held_.erase(finished.held->attempt.claim_id);
+  }
+  if (answer.has_value()) {
+    take(std::move(answer->attempts));
+    settle(lock, batch, *answer);
+    note_draining(lock, answer->draining);
+  }
+  ready_changed_.notify_all();
+  wish_changed_.notify_all();
+}
+
+std::optional<WorkAnswer> RemoteWorker::deliver(Lock& lock, std::vector<Finished>& batch,
+                                                ClaimWish& wish, RetryPause& backoff) {
+  const Instant since = SteadyClock::now();
+  while (!batch.empty() && !failure_.has_value()) {
+    lock.unlock();
+    std::vector<std::string_view> reports;
+    for (const Finished& finished : batch) {
+      reports.push_back(finished.report);
+    }
+    ApiCall call;
+    call.method = "POST";
+    call.path = "/v1/work/report";
+    call.body = writer_.report(reports, wish.max > 0 ? &wish : nullptr);
+    call.repeatable = wish.max == 0;
+    const Instant begin = SteadyClock::now();
+    auto answer = read_answer(api_.call_once(call, calling_.get_token()));
+    const auto taken = SteadyClock::now() - begin;
+    lock.lock();
+    if (answer.ok()) {
+      const double us = std::chrono::duration<double, std::micro>(taken).count();
+      round_trip_us_ += 0.1 * (us - round_trip_us_);
+      set_reachable(lock, true, "");
+      backoff.reset();
+      return std::move(answer).value();
+    }
+    const Error& error = answer.error();
+    wish.again = wish.again || error.what_next() == WhatNext::in_doubt;
+    if (split_or_replace(batch, error)) {
+      continue;
+    }
+    if (!may_go_on(lock, error, since)) {
+      break;
+    }
+    rest(lock, backoff.next());
+  }
+  return std::nullopt;
+}
+
+// A report that is refused must not keep others from being stored.
+bool RemoteWorker::split_or_replace(std::vector<Finished>& batch, const Error& why) {
+  const bool of_content =
+      why.code() == ErrorCode::too_large || why.code() == ErrorCode::invalid_argument ||
+      why.code() == ErrorCode::invalid_json || why.code() == ErrorCode::missing_fields;
+  if (!of_content) {
+    return false;
+  }
+  if (batch.size() > 1) {
+    const std::size_t kept = batch.size() / 2;
+    while (batch.size() > kept) {
+      finished_.push_front(std::move(batch.back()));
+      batch.pop_back();
+    }
+    batch_limit_ = kept;
+    return true;
+  }
+  Finished& finished = batch.front();
+  if (finished.replaced) {
+    return false;
+  }
+  JsonWriter json;
+  json.begin_object().member("code", error_info(why.code()).name);
+  json.member("message", "the server did not take the result: " + why.text()).end_object();
+  finished.report = write_report(finished.held->attempt,
+                                 Failure{Payload(std::move(json).take_text()), false, {}});
+  finished.replaced = true;
+  finished.kind = StepResult::Kind::fail;
+  finished.message = why.text();
+  return true;
+}
+
+void RemoteWorker::settle(Lock& lock, const std::vector<Finished>& batch,
+                          const WorkAnswer& answer) {
+  if (plan_.observe == nullptr) {
+    return;
+  }
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Finished& finished = batch[i];
+    WorkEvent event{WorkEvent::Kind::step_reported, finished.held->attempt.info(), finished.kind,
+                    finished.taken, finished.message};
+    const auto is_it = [&](const ClaimNews& one) {
+      return one.claim_id == finished.held->attempt.claim_id;
+    };
+    // They come in the order of the reports.
+    const auto first = answer.results.begin();
+    const auto same = first + static_cast<std::ptrdiff_t>(std::min(i, answer.results.size()));
+    const auto news = same != answer.results.end() && is_it(*same)
+                          ? same
+                          : std::find_if(first, answer.results.end(), is_it);
+    if (news != answer.results.end() && !news->counted) {
+      event.kind = WorkEvent::Kind::step_lost;
+      event.message = news->problem.empty() ? std::string("the claim was lost")
+                                            : error_of_problem(news->problem.view(), 409).text();
+    }
+    tell(lock, event);
+  }
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,284 @@
+#include "apps/embed/engine_impl.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "apps/embed/built_in.h"
+#include "apps/embed/objects.h"
+#include "apps/embed/step_outcome.h"
+#include "storage/journal/open_journal.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::size_t kMaxProgressBytes = 64U << 10U;
+
+// Tells the program what log steps say.
+class LogTeller final : public CommitObserver {
+ public:
+  explicit LogTeller(std::function<void(const LogMessage&)> log) : log_(std::move(log)) {}
+
+  void committed(const CommitReport& report) override {
+    for (const LogLine& line : report.lines) {
+      const auto json = Json::parse(line.line.view());
+      const auto text = [&](std::string_view name) {
+        const auto member = json.ok() ? json.value().find(name) : std::nullopt;
+        return std::string(member.has_value() ? member->string().value_or("") : "");
+      };
+      try {
+        log_({to_string(line.run_id), line.workflow.str(), line.step.str(), text("level"),
+              text("message"), line.at.value});
+      } catch (...) {
+        // The run does not depend on who listens.
+      }
+    }
+  }
+
+ private:
+  std::function<void(const LogMessage&)> log_;
+};
+
+// This process, as somebody who looks for it would: host and number.
+std::string process_name() {
+  std::array<char, 65> host{};
+  const bool known = gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0';
+  return fmt::format("{}-{}", known ? host.data() : "host", getpid());
+}
+
+// What the program gave, as the loop wants it.
+class NoticeGiver final : public DispatchNotifier {
+ public:
+  explicit NoticeGiver(std::function<bool(const WorkNotice&)> notify)
+      : notify_(std::move(notify)) {}
+
+  Result<void> notify(const Wakeup& wakeup) override {
+    const WorkNotice notice{to_string(wakeup.run_id), wakeup.runnable_key.str(), wakeup.queue.str(),
+                            wakeup.handler.str(), wakeup.visible_at.value};
+    try {
+      if (notify_(notice)) {
+        return {};
+      }
+    } catch (...) {
+      // An exception is a notice that was not given.
+    }
+    return Error{ErrorCode::unavailable, "nobody was told of " + notice.runnable_key};
+  }
+
+ private:
+  std::function<bool(const WorkNotice&)> notify_;
+};
+
+// A call of a program waits this long for a store that is away, before it fails with unavailable.
+constexpr std::int64_t kStorePatienceMs = 30'000;
+
+// What a handler said last about how far it is, on its way to the loop: however often it speaks,
+// one request is under way.
+class ProgressSlot : public std::enable_shared_from_this<ProgressSlot> {
+ public:
+  ProgressSlot(Loop& loop, SharedText claim_id) : loop_(loop), claim_id_(std::move(claim_id)) {}
+
+  void put(std::string_view json) {
+    if (json.size() > kMaxProgressBytes) {
+      return;
+    }
+    const auto text = JsonText::parse(json);
+    if (text.ok() && !replace(Payload(text.value()))) {
+      loop_.submit_later({.other = [self = shared_from_this()](Core& core) {
+        core.set_progress(self->claim_id_, self->take());
+      }});
+    }
+  }
+
+ private:
+  // True when a request is under way that will take it.
+  bool replace(Payload newest) {
+    const std::scoped_lock lock(mutex_);
+    newest_ = std::move(newest);
+    return std::exchange(under_way_, true);
+  }
+  Payload take() {
+    const std::scoped_lock lock(mutex_);
+    under_way_ = false;
+    return newest_;
+  }
+
+  Loop& loop_;
+  SharedText claim_id_;
+  std::mutex mutex_;  // guards what follows
+  Payload newest_;
+  bool under_way_ = false;
+};
+
+}  // namespace
+
+Engine::Impl::Impl(const EngineOptions& options)
+    : all_queues_(options.all_queues),
+      questions_(clock_, random_, SharedText(options.source)),
+      queues_(options.queues.begin(), options.queues.end()),
+      handlers_(std::make_shared<const HandlerTable>()) {
+  queues_.insert(SharedText(kDefaultQueue));
+}
+
+Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::string_view url,
+                                                         const EngineOptions& options) {
+  for (const std::string& queue : options.queues) {
+    HOLDFAST_CHECK(check_name("queue", queue));
+  }
+  std::unique_ptr<Impl> impl(new Impl(options));
+  const OpenMode mode = options.create ? OpenMode::create : OpenMode::write;
+  HOLDFAST_TRY(auto journal, open_journal(url, mode, impl->clock_, impl->random_));
+  LoopOptions loop;
+  const std::string owner = process_name();
+  loop.owner = owner;
+  loop.core.store_patience_ms = kStorePatienceMs;
+  if (options.notify) {
+    impl->notifier_ = std::make_unique<NoticeGiver>(options.notify);
+    loop.notifier = impl->notifier_.get();
+    loop.record_wakeups = options.record_notices;
+  }
+  if (options.log) {
+    impl->observer_ = std::make_unique<LogTeller>(options.log);
+    loop.observer = impl->observer_.get();
+  }
+  impl->handlers_ = std::make_shared<const HandlerTable>(built_in_handlers(options.credential));
+  impl->set_skills();
+  HOLDFAST_TRY(impl->loop_, Loop::open(std::move(journal), impl->clock_, impl->random_, loop));
+  return impl;
+}
+
+Result<void> Engine::Impl::add_definition(const std::shared_ptr<const Definition>& definition) {
+  HOLDFAST_CHECK(check_timezones(*definition));
+  HOLDFAST_CHECK(loop_->register_definition(definition));
+  const std::scoped_lock lock(mutex_);
+  for (const Step& step : definition->steps()) {
+    if (!step.queue.empty()) {
+      queues_.insert(step.queue);
+    }
+    if (step.spec.compensate.has_value() && !step.spec.compensate->queue.empty()) {
+      queues_.insert(step.spec.compensate->queue);
+    }
+  }
+  set_skills();
+  return {};
+}
+
+Result<void> Engine::Impl::add_handler(std::string_view name, StepHandler handler) {
+  HOLDFAST_CHECK(check_name("handler", name));
+  if (handler == nullptr) {
+    return Error{ErrorCode::invalid_argument, "the handler is empty"}.with("field", "handler");
+  }
+  const std::scoped_lock lock(mutex_);
+  HandlerTable table = *handlers_;
+  table[SharedText(name)] = [this,
+                             shared = std::make_shared<const StepHandler>(std::move(handler))](
+                                const Assignment& assignment, const std::stop_token& stop) {
+    return call(*shared, assignment, stop);
+  };
+  handlers_ = std::make_shared<const HandlerTable>(std::move(table));
+  set_skills();
+  return {};
+}
+
+void Engine::Impl::set_skills() {
+  Skills skills;
+  if (!all_queues_) {
+    skills.queues.assign(queues_.begin(), queues_.end());
+  }
+  for (const auto& [name, handler] : *handlers_) {
+    skills.handlers.push_back(name);
+  }
+  skills_ = std::make_shared<const Skills>(std::move(skills));
+}
+
+Result<Hands> Engine::Impl::hands() {
+  const std::scoped_lock lock(mutex_);
+  return Hands{handlers_, skills_};
+}
+
+HandlerOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& assignment,
+                                  const std::stop_token& stop) {
+  StepContext context(
+      info_of(assignment), stop,
+      [&](std::string_view workflow, std::string_view key, std::string_view input,
+          const ChildOptions& options) -> Result<StartedRun> {
+        StartChild command;
+        command.child_key = key;
+        command.queue = options.queue;
+        command.trigger = options.trigger;
+        command.on_parent_close =
+            options.cancel_with_parent ? ParentClose::cancel : ParentClose::detach;
+        HOLDFAST_TRY(command.input, object_of("input", input));
+        if (!options.metadata.empty()) {
+          HOLDFAST_TRY(command.metadata, object_of("metadata", options.metadata));
+        }
+        return start_child(assignment, workflow, command);
+      },
+      StepExtras{.trace = traceparent_of(assignment.trace),
+                 .previous_progress = std::string(assignment.progress.view()),
+                 .progress = [slot = std::make_shared<ProgressSlot>(*loop_, assignment.claim_id)](
+                                 std::string json) { slot->put(json); }});
+  return outcome_of(handler(context, assignment.input.view()));
+}
+
+Result<StartedRun> Engine::Impl::start_child(const Assignment& parent, std::string_view workflow,
+                                             const StartChild& asked) {
+  StartChild command = asked;
+  command.origin = Origin{parent.runnable_key, parent.step, parent.attempt_number};
+  HOLDFAST_TRY(const Started started,
+               loop_->ask<Started>([command, run = parent.run_id, name = std::string(workflow)](
+                                       Turn& turn) mutable -> Result<Started> {
+                 HOLDFAST_TRY(command.definition, current_definition(turn, name));
+                 return holdfast::start_child(turn, run, command);
+               }));
+  return StartedRun{to_string(started.run_id), started.existed};
+}
+
+Result<void> Engine::Impl::work(std::size_t threads, const std::stop_token& stop) {
+  if (threads == 0) {
+    return Error{ErrorCode::invalid_argument, "nothing is executed without threads"}.with(
+        "field", "threads");
+  }
+  HOLDFAST_TRY(const Hands able, hands());
+  PoolOptions options;
+  options.threads = threads;
+  Result<void> worked =
+      WorkerPool::create(*loop_, able.handlers, able.skills->queues, options)->run(stop);
+  const std::scoped_lock lock(mutex_);
+  return closed_ ? Result<void>() : worked;
+}
+
+Result<EngineStats> Engine::Impl::stats() {
+  HOLDFAST_TRY(EngineStats stats, loop_->ask<EngineStats>([](Turn& turn) -> Result<EngineStats> {
+    EngineStats now;
+    now.live_runs = turn.state().live_count();
+    now.attempts = turn.state().attempt_count();
+    now.position = turn.state().position().value;
+    return now;
+  }));
+  const CoreStats core = loop_->stats();
+  stats.commits = core.commits;
+  stats.facts = core.facts;
+  stats.conflicts = core.conflicts;
+  stats.recovered = core.recovered;
+  stats.claims = core.claims;
+  return stats;
+}
+
+Result<void> Engine::Impl::check_open() {
+  const std::scoped_lock lock(mutex_);
+  return closed_ ? Result<void>(Error{ErrorCode::engine_stopped, "this engine was closed"})
+                 : Result<void>();
+}
+
+void Engine::Impl::close() {
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+  }
+  loop_->close();
+}
+
+}  // namespace holdfast

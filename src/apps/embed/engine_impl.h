@@ -1,0 +1,83 @@
+// Engine::Impl: the loop, and what this process can execute.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "apps/embed/run_questions.h"
+#include "apps/embed/step_runner.h"
+#include "holdfast/engine.h"
+#include "runs/engine/engine_loop.h"
+#include "runs/inspect/inspector.h"
+
+namespace holdfast {
+
+class Engine::Impl {
+ public:
+  static Result<std::unique_ptr<Impl>> open(std::string_view url, const EngineOptions& options);
+
+  Result<void> add_definition(const std::shared_ptr<const Definition>& definition);
+  Result<void> add_handler(std::string_view name, StepHandler handler);
+  // unknown_handler when there is none.
+  Result<Hands> hands();
+
+  Result<StartedRun> start(std::string_view workflow, std::string_view input,
+                           const StartOptions& options);
+  Result<void> cancel(const RunId& run, const CancelOptions& options);
+  Result<void> resolve(const RunId& run, ManualAction action, const DecisionOptions& options);
+  Result<void> signal(const RunId& run, std::string_view event, std::string_view payload,
+                      const SignalOptions& options);
+  Result<StartedRun> replay(const RunId& run, const ReplayOptions& options);
+  Result<StartedRun> continue_as_new(const RunId& run, std::string_view input,
+                                     std::string_view key);
+  Result<void> set_search_attributes(const RunId& run, std::string_view changes,
+                                     std::string_view idempotency_key);
+  Result<void> archive(const RunId& run, std::string_view reason);
+  Result<void> unarchive(const RunId& run);
+  Result<void> work(std::size_t threads, const std::stop_token& stop);
+  Result<RunView> inspect(const RunId& run);
+  Result<RunExplanation> explain(const RunId& run, std::string_view at);
+  Result<RunPage> list(const ListOptions& options);
+  // engine_stopped, or what stopped the engine.
+  Result<Inspector> inspector();
+  Result<EngineStats> stats();
+  void close();
+  // engine_stopped once close() was called.
+  Result<void> check_open();
+  Loop& loop() { return *loop_; }
+
+ private:
+  explicit Impl(const EngineOptions& options);
+
+  HandlerOutcome call(const StepHandler& handler, const Assignment& assignment,
+                      const std::stop_token& stop);
+  Result<StartedRun> start_child(const Assignment& parent, std::string_view workflow,
+                                 const StartChild& asked);
+  // What the view makes of a run that has not ended; empty when it has.
+  template <typename View>
+  Result<std::optional<View>> look_at_live(
+      const RunId& run, std::function<Result<View>(const RunSource&, const FindRun&)> view);
+  void set_skills();
+  Result<void> carry_out(Question<Done> question);
+  Result<StartedRun> begin(Question<Started> question);
+
+  SystemClock clock_;
+  SystemRandom random_;
+  std::unique_ptr<DispatchNotifier> notifier_;  // these outlive the loop
+  std::unique_ptr<CommitObserver> observer_;
+  std::unique_ptr<Loop> loop_;
+  const bool all_queues_;
+  RunQuestions questions_;
+
+  std::mutex mutex_;  // guards what follows
+  std::set<SharedText> queues_;
+  std::shared_ptr<const HandlerTable> handlers_;
+  std::shared_ptr<const Skills> skills_;  // those who can do the same share it
+  bool closed_ = false;
+};
+
+}  // namespace holdfast

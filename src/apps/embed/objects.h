@@ -1,0 +1,15 @@
+// JSON objects that a program hands in as text.
+#pragma once
+
+#include <string_view>
+
+#include "base/shared_text.h"
+#include "holdfast/result.h"
+
+namespace holdfast {
+
+// invalid_json, also when a key appears twice; invalid_argument when it is no object. Both name the
+// field.
+Result<Payload> object_of(std::string_view field, std::string_view text);
+
+}  // namespace holdfast

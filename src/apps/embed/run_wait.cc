@@ -1,0 +1,81 @@
+#include "apps/embed/run_wait.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+namespace holdfast {
+
+namespace {
+
+using Instant = std::chrono::steady_clock::time_point;
+
+// Held by the callback too, so that it outlives whoever gave up.
+struct Bell {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool rung = false;
+
+  void ring() {
+    const std::scoped_lock lock(mutex);
+    rung = true;
+    changed.notify_all();
+  }
+  bool wait_until(Instant when) {
+    std::unique_lock lock(mutex);
+    return changed.wait_until(lock, when, [this] { return rung; });
+  }
+};
+
+Instant after(std::chrono::milliseconds timeout) {
+  // No sum of times overflows, and nobody waits for longer.
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
+  return std::chrono::steady_clock::now() + std::clamp(timeout, {}, kLongest);
+}
+
+// Signs up before it looks, so that no end is missed. True: the run has ended.
+Result<bool> wait_once(Loop& loop, const RunId& run, Instant deadline) {
+  const auto bell = std::make_shared<Bell>();
+  Loop::Waiter waiter;
+  Result<bool> ended = false;
+  RunWaits::Ticket ticket = 0;
+  loop.submit({.command = std::make_shared<Ask<bool>>(
+                   [run](Turn& turn) -> Result<bool> {
+                     HOLDFAST_TRY(const RunProjection* known, turn.state().run(run));
+                     return known->is_terminal();
+                   },
+                   [&](Result<bool> answer) {
+                     ended = std::move(answer);
+                     waiter.wake();
+                   }),
+               .other = [&](Core& core) {
+                 ticket = core.run_waits().add(
+                     run, [bell](const std::optional<RunEnd>&) { bell->ring(); });
+                 core.add_watcher();
+                 core.look_for_changes();
+               }});
+  loop.drive_until(waiter);
+  const bool rung = ended.ok() && !ended.value() && bell->wait_until(deadline);
+  loop.submit_later({.other = [run, ticket](Core& core) {
+    core.run_waits().remove(run, ticket);
+    core.remove_watcher();
+  }});
+  HOLDFAST_CHECK(ended.ok() ? Result<void>() : Result<void>(ended.error()));
+  // Rung: it has ended, or the engine has stopped; another look tells.
+  return ended.value() || !rung;
+}
+
+}  // namespace
+
+Result<void> wait_for_end(Loop& loop, const RunId& run, std::chrono::milliseconds timeout) {
+  const Instant deadline = after(timeout);
+  for (;;) {
+    HOLDFAST_TRY(const bool over, wait_once(loop, run, deadline));
+    if (over) {
+      return {};
+    }
+  }
+}
+
+}  // namespace holdfast

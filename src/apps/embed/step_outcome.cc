@@ -1,0 +1,144 @@
+#include "apps/embed/step_outcome.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "runs/run/activation.h"
+#include "runs/run/execution_opts.h"
+
+namespace holdfast {
+
+namespace {
+
+std::uint64_t milliseconds(std::chrono::milliseconds delay) {
+  return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, delay.count())),
+                  kMaxDurationMs);
+}
+
+HandlerOutcome completion_of(const StepResult& result) {
+  if (result.text().size() > kMaxResultBytes) {
+    return step_failure("result_too_large",
+                        fmt::format("the result has {} bytes, the limit is {}",
+                                    result.text().size(), kMaxResultBytes),
+                        false);
+  }
+  const auto json = JsonText::parse(result.text());
+  if (!json.ok()) {
+    return step_failure("invalid_result", "the result is no JSON: " + json.error().text(), false);
+  }
+  Completion completion;
+  completion.result = json.value();
+  if (result.delay().count() > 0) {
+    completion.execution_opts = schedule_in(milliseconds(result.delay()));
+  }
+  return completion;
+}
+
+HandlerOutcome continuation_of(const StepResult& result) {
+  const auto input = JsonText::parse(result.text());
+  if (!input.ok() || !input.value().is_object()) {
+    return step_failure("invalid_result", "the input of the next run is no JSON object", false);
+  }
+  return step_continuation(result.code(), input.value());
+}
+
+}  // namespace
+
+Failure step_failure(std::string_view code, std::string_view message, bool retryable,
+                     const Payload& details) {
+  Failure failure;
+  failure.retryable = retryable;
+  JsonWriter json;
+  json.begin_object().member("code", code).member("message", message);
+  json.member("retryable", retryable);
+  if (!details.empty()) {
+    json.member("details", JsonText::trusted(std::string(details.view())));
+  }
+  json.end_object();
+  failure.error = std::move(json).take_text();
+  return failure;
+}
+
+Completion step_deferral(std::string_view reason, std::uint64_t schedule_in_ms) {
+  Completion completion;
+  completion.result = JsonText();
+  JsonWriter opts;
+  opts.begin_object().key("defer").begin_object();
+  opts.member("reason", reason).member("schedule_in_ms", schedule_in_ms);
+  opts.end_object().end_object();
+  completion.execution_opts = std::move(opts).take_text();
+  return completion;
+}
+
+Completion step_continuation(std::string_view key, const Payload& input) {
+  Completion completion;
+  completion.result = JsonText();
+  JsonWriter opts;
+  opts.begin_object().key("continue_as_new").begin_object();
+  opts.member("key", key).member("input", JsonText::trusted(std::string(input.view())));
+  opts.end_object().end_object();
+  completion.execution_opts = std::move(opts).take_text();
+  return completion;
+}
+
+Payload schedule_in(std::uint64_t delay_ms) {
+  JsonWriter opts;
+  opts.begin_object().member("schedule_in_ms", delay_ms).end_object();
+  return std::move(opts).take_text();
+}
+
+HandlerOutcome outcome_of(const StepResult& result) {
+  switch (result.kind()) {
+    case StepResult::Kind::ok:
+      return completion_of(result);
+    case StepResult::Kind::retry:
+      return step_failure(result.code(), result.text(), true);
+    case StepResult::Kind::retry_after: {
+      Failure failure = step_failure(result.code(), result.text(), true);
+      failure.retry_after_ms = milliseconds(result.delay());
+      return failure;
+    }
+    case StepResult::Kind::defer:
+      return step_deferral(result.text(), milliseconds(result.delay()));
+    case StepResult::Kind::continue_as_new:
+      return continuation_of(result);
+    case StepResult::Kind::fail:
+      break;
+  }
+  return step_failure(result.code(), result.text(), false);
+}
+
+StepResult::Kind kind_of(const HandlerOutcome& outcome) {
+  if (const auto* completion = std::get_if<Completion>(&outcome)) {
+    const ExecutionOpts opts = execution_opts(completion->execution_opts);
+    if (opts.continue_as_new.has_value()) {
+      return StepResult::Kind::continue_as_new;
+    }
+    return opts.defer.has_value() ? StepResult::Kind::defer : StepResult::Kind::ok;
+  }
+  const Failure& failure = std::get<Failure>(outcome);
+  if (!failure.retryable) {
+    return StepResult::Kind::fail;
+  }
+  return failure.retry_after_ms.has_value() ? StepResult::Kind::retry_after
+                                            : StepResult::Kind::retry;
+}
+
+StepInfo info_of(const Assignment& assignment) {
+  const Activation activation = parse_activation(assignment.step.view());
+  StepInfo info;
+  info.run_id = to_string(assignment.run_id);
+  info.workflow = assignment.workflow.str();
+  info.step = activation.compensation ? assignment.step.str() : std::string(activation.step);
+  info.queue = assignment.queue.str();
+  info.runnable_key = assignment.runnable_key.str();
+  info.idempotency_key = assignment.idempotency_key.str();
+  info.attempt = assignment.attempt_number;
+  info.visit = activation.visit;
+  info.item = activation.item.has_value() ? static_cast<std::int64_t>(*activation.item) : -1;
+  return info;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,58 @@
+// Caller: who asks, and what that allows.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "access/tokens.h"
+#include "base/clock.h"
+#include "holdfast/result.h"
+#include "net/http.h"
+
+namespace holdfast {
+
+struct Caller {
+  enum class Kind : std::uint8_t { token, socket_owner, same_machine };
+  Kind kind = Kind::same_machine;
+  std::string name;  // of the token, or of the user at the socket; empty: nobody in particular
+  Role role = Role::viewer;
+  std::string token_id = {};
+  std::vector<SharedText> queues = {};     // empty: all
+  std::vector<SharedText> workflows = {};  // empty: all
+
+  [[nodiscard]] bool may_see(std::string_view workflow) const;
+  // Who did it, for the record: what the request says counts for those who cannot be told apart;
+  // a token is named in any case.
+  [[nodiscard]] std::string actor(std::string_view named) const;
+};
+
+// Finds out who calls. Safe from any thread.
+class DoorKeeper {
+ public:
+  // max_rate: requests per second and token; 0: no limit.
+  DoorKeeper(Clock& clock, std::uint64_t max_rate);
+
+  // unauthenticated; permission_denied when a page of another site asks in the name of a browser;
+  // rate_limited.
+  Result<Caller> admit(const net::Request& request, const Tokens& tokens);
+
+ private:
+  Result<Caller> by_token(std::string_view header, const Tokens& tokens);
+  Result<void> take_turn(const std::string& token_id);
+
+  struct Bucket {
+    double left = 0;
+    TimeMs at;
+  };
+
+  Clock& clock_;
+  const std::uint64_t max_rate_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, Bucket> buckets_;  // by token id
+};
+
+}  // namespace holdfast

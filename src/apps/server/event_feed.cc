@@ -1,0 +1,320 @@
+#include "apps/server/event_feed.h"
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "runs/language/data/path.h"
+#include "runs/run/redact.h"
+#include "runs/run/run_fact.h"
+
+namespace holdfast {
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr std::size_t kPieceBytes = 64U << 10U;
+constexpr std::size_t kKeptBatches = 512;
+constexpr std::size_t kKnownRuns = 10'000;
+constexpr std::chrono::seconds kKeepAlive{15};
+constexpr std::string_view kRunPrefix = "run:";
+// Who may come in is nothing to tell everybody.
+constexpr std::string_view kAccessPrefix = "access:";
+
+std::string run_of(std::string_view thread, std::string_view data) {
+  if (thread.starts_with(kRunPrefix)) {
+    return std::string(thread.substr(kRunPrefix.size()));
+  }
+  const auto run = data.starts_with('{') ? ObjectView(data).member("run_id") : std::nullopt;
+  return run.has_value() ? json_string_value(*run).value_or("") : std::string();
+}
+
+std::string event_text(const EntryView& entry, Position position, std::uint32_t index,
+                       const std::string& run_id) {
+  JsonWriter json;
+  json.begin_object().member("position", position.value);
+  json.member("index", static_cast<std::uint64_t>(index)).member("thread", entry.thread);
+  json.member("seq", entry.seq.value).member("kind", entry.kind).member("at", entry.at.value);
+  if (!run_id.empty()) {
+    json.member("run_id", run_id);
+  }
+  const Payload data = redact(Payload::trusted(entry.data));
+  json.key("data").raw(JsonText::trusted(std::string(data.view()))).end_object();
+  return "id: " + std::to_string(position.value) + "." + std::to_string(index) +
+         "\nevent: " + std::string(entry.kind) + "\ndata: " + std::move(json).take() + "\n\n";
+}
+
+}  // namespace
+
+std::optional<EventPlace> EventPlace::parse(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  const auto position = parse_decimal(text.substr(0, dot));
+  if (!position.has_value()) {
+    return std::nullopt;
+  }
+  if (dot == std::string_view::npos) {
+    return EventPlace{Position{*position}};
+  }
+  const auto index = parse_decimal(text.substr(dot + 1));
+  if (!index.has_value() || *index > UINT32_MAX) {
+    return std::nullopt;
+  }
+  return EventPlace{Position{*position}, static_cast<std::uint32_t>(*index)};
+}
+
+EventFeed::EventFeed(Journal& journal, ServerLog& log)
+    : journal_(journal), log_(log), started_(thread_.start([this] { run(); })) {}
+
+EventFeed::~EventFeed() { stop(); }
+
+void EventFeed::reached(Position position) {
+  const std::scoped_lock lock(mutex_);
+  if (head_ < position) {
+    head_ = position;
+    if (!listeners_.empty()) {
+      changed_.notify_one();
+    }
+  }
+}
+
+Position EventFeed::head() {
+  const std::scoped_lock lock(mutex_);
+  return head_;
+}
+
+std::size_t EventFeed::listeners() {
+  const std::scoped_lock lock(mutex_);
+  return listeners_.size();
+}
+
+void EventFeed::listen(std::shared_ptr<net::Stream> stream, EventFilter filter,
+                       const EventPlace& after, std::function<void()> over) {
+  const auto listener = std::make_shared<Listener>();
+  listener->stream = std::move(stream);
+  listener->filter = std::move(filter);
+  listener->place = after;
+  listener->over = std::move(over);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!stopping_) {
+      listeners_.push_back(listener);
+      changed_.notify_one();
+      return;
+    }
+  }
+  listener->stream->finish();
+  listener->over();
+}
+
+void EventFeed::stop() {
+  std::list<ListenerPtr> left;
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+  {
+    const std::scoped_lock lock(mutex_);
+    left = std::exchange(listeners_, {});
+  }
+  for (const ListenerPtr& listener : left) {
+    listener->stream->finish();
+    listener->over();
+  }
+}
+
+// Somebody who can be given something: what is new, or a sign of life. Waits for that.
+EventFeed::ListenerPtr EventFeed::next_to_serve(Lock& lock) {
+  for (;;) {
+    if (stopping_) {
+      return nullptr;
+    }
+    std::optional<Steady::time_point> next_sign;
+    const Steady::time_point now = Steady::now();
+    for (const ListenerPtr& listener : listeners_) {
+      if (listener->gone) {
+        return listener;
+      }
+      if (listener->busy) {
+        continue;
+      }
+      const Steady::time_point sign = listener->spoken + kKeepAlive;
+      if (listener->place < EventPlace{head_} || sign <= now) {
+        return listener;
+      }
+      next_sign = std::min(next_sign.value_or(sign), sign);
+    }
+    if (next_sign.has_value()) {
+      changed_.wait_until(lock, *next_sign);
+    } else {
+      changed_.wait(lock);
+    }
+  }
+}
+
+void EventFeed::run() {
+  Lock lock(mutex_);
+  while (const ListenerPtr listener = next_to_serve(lock)) {
+    const Position head = head_;
+    if (listener->gone) {
+      listeners_.remove(listener);
+      lock.unlock();
+      listener->stream->finish();
+      listener->over();
+    } else {
+      // Whoever was served goes to the end, so that nobody waits for one who is far behind.
+      listener->busy = true;
+      listeners_.remove(listener);
+      listeners_.push_back(listener);
+      lock.unlock();
+      serve(listener, head);
+    }
+    lock.lock();
+  }
+}
+
+void EventFeed::serve(const ListenerPtr& listener, Position head) {
+  auto piece = piece_for(*listener, head);
+  if (!piece.ok()) {
+    log_.tell(LogLevel::error, "events cannot be read", {{"why", piece.error().text()}});
+    drop(listener);
+    return;
+  }
+  const bool silent = Steady::now() - listener->spoken >= kKeepAlive;
+  if (piece.value().empty() && !silent) {
+    const std::scoped_lock lock(mutex_);
+    listener->busy = false;
+    return;
+  }
+  send(listener, piece.value().empty() ? ": still here\n\n" : std::move(piece).value());
+}
+
+// The stream keeps the callback until the piece is gone, which may be never, and the listener keeps
+// the stream: the callback must not keep the listener. After stop() it has nothing to do.
+void EventFeed::send(const ListenerPtr& listener, std::string piece) {
+  listener->spoken = Steady::now();
+  listener->stream->write(std::move(piece), [this, weak = std::weak_ptr(listener)](bool alive) {
+    const ListenerPtr served = weak.lock();
+    if (served == nullptr) {
+      return;
+    }
+    if (!alive) {
+      drop(served);
+      return;
+    }
+    const std::scoped_lock lock(mutex_);
+    served->busy = false;
+    changed_.notify_one();
+  });
+}
+
+void EventFeed::drop(const ListenerPtr& listener) {
+  const std::scoped_lock lock(mutex_);
+  listener->gone = true;
+  changed_.notify_one();
+}
+
+// Batches after the place of the listener, as far as a piece reaches; the place moves on.
+Result<std::string> EventFeed::piece_for(Listener& listener, Position head) {
+  std::string piece;
+  const bool whole = listener.place.index == UINT32_MAX;
+  Position position = whole ? listener.place.position.next() : listener.place.position;
+  if (position == Position{0}) {
+    position = Position{1};
+  }
+  constexpr std::size_t kMostBatches = 1000;
+  for (std::size_t i = 0; i < kMostBatches && position <= head && piece.size() < kPieceBytes; ++i) {
+    HOLDFAST_TRY(const auto events, events_at(position));
+    for (const Event& event : *events) {
+      const bool seen = position == listener.place.position && event.index <= listener.place.index;
+      if (!seen && wants(listener, event)) {
+        piece += event.text;
+      }
+    }
+    listener.place = EventPlace{position};
+    position = position.next();
+  }
+  return piece;
+}
+
+// From what was read lately, else from the journal; whoever goes through it in order reads on.
+Result<std::shared_ptr<const EventFeed::Events>> EventFeed::events_at(Position position) {
+  const auto known = newest_.find(position.value);
+  if (known != newest_.end()) {
+    return known->second;
+  }
+  if (!tail_.has_value() || tail_->next_position() != position) {
+    tail_.emplace(journal_.log(), position);
+  }
+  HOLDFAST_TRY(const auto batches, tail_->next());
+  std::shared_ptr<const Events> wanted;
+  for (const Batch& batch : batches) {
+    auto events = std::make_shared<Events>();
+    BodyScanner scanner(batch.position, batch.body);
+    for (;;) {
+      HOLDFAST_TRY(const auto entry, scanner.next());
+      if (!entry.has_value()) {
+        break;
+      }
+      if (entry->thread.starts_with(kAccessPrefix)) {
+        continue;
+      }
+      const std::uint32_t index = scanner.count() - 1;
+      const std::string run = run_of(entry->thread, entry->data);
+      events->push_back({index, std::string(entry->thread), std::string(entry->kind), run,
+                         event_text(*entry, batch.position, index, run)});
+    }
+    if (batch.position == position) {
+      wanted = events;
+    }
+    newest_[batch.position.value] = std::move(events);
+  }
+  // What comes next for this listener stays.
+  while (newest_.size() > kKeptBatches) {
+    const bool behind = newest_.begin()->first < position.value;
+    newest_.erase(behind ? newest_.begin() : std::prev(newest_.end()));
+  }
+  if (wanted == nullptr) {
+    return Error{ErrorCode::corrupt_log,
+                 "batch " + std::to_string(position.value) + " is not there"};
+  }
+  return wanted;
+}
+
+bool EventFeed::wants(const Listener& listener, const Event& event) {
+  const EventFilter& filter = listener.filter;
+  if ((!filter.kinds.empty() && !filter.kinds.contains(event.kind)) ||
+      (!filter.runs.empty() && !filter.runs.contains(event.run_id)) ||
+      !event.thread.starts_with(filter.thread)) {
+    return false;
+  }
+  return filter.workflows.empty() ||
+         (!event.run_id.empty() && filter.workflows.contains(workflow_of(event.run_id)));
+}
+
+std::string EventFeed::workflow_of(const std::string& run_id) {
+  const auto known = workflows_.find(run_id);
+  if (known != workflows_.end()) {
+    return known->second;
+  }
+  constexpr std::size_t kFirstFacts = 4;
+  const auto id = parse_run_id(run_id);
+  if (!id.ok()) {
+    return {};
+  }
+  const auto entries = journal_.load(run_thread(id.value()), Revision{0}, kFirstFacts);
+  std::string workflow;
+  for (const Entry& entry : entries.ok() ? entries.value() : std::vector<Entry>()) {
+    if (entry.kind == RunStarted::kKind) {
+      const auto started = from_json<RunStarted>(entry.data);
+      workflow = started.ok() ? started.value().workflow.str() : std::string();
+    }
+  }
+  if (workflows_.size() >= kKnownRuns) {
+    workflows_.clear();
+  }
+  workflows_.emplace(run_id, workflow);
+  return workflow;
+}
+
+}  // namespace holdfast

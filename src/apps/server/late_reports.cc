@@ -1,0 +1,68 @@
+#include "apps/server/late_reports.h"
+
+#include <algorithm>
+
+#include "apps/server/work_answers.h"
+#include "base/hash.h"
+#include "runs/inspect/stored_run.h"
+
+namespace holdfast {
+
+namespace {
+
+// Nothing is known of the attempt any more.
+bool is_forgotten(const std::optional<Error>& judged) {
+  return judged.has_value() && (judged->code() == ErrorCode::terminal_run ||
+                                judged->code() == ErrorCode::unknown_runnable_intent);
+}
+
+// The same claim has said the same before.
+bool says_the_same(const Attempt& attempt, const Report& report) {
+  if (!attempt.ended() || !attempt.claim || !attempt.holds(report.claim_id, sha256(report.token))) {
+    return false;
+  }
+  const HandlerOutcome outcome = outcome_of(report);
+  if (const auto* completion = std::get_if<Completion>(&outcome)) {
+    return attempt.status == AttemptStatus::completed &&
+           attempt.outcome->result == completion->result;
+  }
+  return attempt.status == AttemptStatus::failed &&
+         attempt.outcome->error == std::get<Failure>(outcome).error;
+}
+
+Result<bool> counted_before(Journal& journal, const Report& report) {
+  HOLDFAST_TRY(const Position head, journal.catch_up());
+  HOLDFAST_TRY(const StoredRun stored, read_stored_run(journal, report.run_id, head));
+  return std::any_of(stored.queues.begin(), stored.queues.end(), [&](const auto& queue) {
+    const Attempt* attempt = queue.second->find(report.runnable_key.view());
+    return attempt != nullptr && says_the_same(*attempt, report);
+  });
+}
+
+}  // namespace
+
+void with_late_reports(const CallPtr& call,
+                       const std::shared_ptr<const std::vector<Report>>& reports, Judgements judged,
+                       std::function<void(const Judgements&)> then) {
+  if (std::none_of(judged.begin(), judged.end(), is_forgotten)) {
+    then(judged);
+    return;
+  }
+  const auto look_up = [call, reports, judged, then] {
+    Judgements corrected = judged;
+    for (std::size_t i = 0; i < corrected.size(); ++i) {
+      if (is_forgotten(corrected[i])) {
+        const auto counted = counted_before(call->service.loop.journal(), (*reports)[i]);
+        if (counted.ok() && counted.value()) {
+          corrected[i].reset();
+        }
+      }
+    }
+    then(corrected);
+  };
+  if (!call->service.readers.run(look_up).ok()) {
+    then(judged);
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,200 @@
+#include "apps/server/polls.h"
+
+#include <algorithm>
+
+#include "base/encoding.h"
+#include "base/hash.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::size_t kClaimIdBytes = 16;
+
+// Parts cannot run into each other: their lengths are in it.
+std::string derived(std::string_view purpose, const std::vector<std::string_view>& parts,
+                    std::size_t bytes) {
+  std::string text(purpose);
+  for (const std::string_view part : parts) {
+    text += ':' + std::to_string(part.size()) + ':';
+    text += part;
+  }
+  const Digest digest = sha256(text);
+  return to_base64url({digest.data(), bytes});
+}
+
+std::string key_of(const PollWish& wish) { return wish.worker.id + "\n" + wish.request; }
+
+}  // namespace
+
+Applicant derived_applicant(const PollWish& wish, std::size_t index) {
+  const std::string place = std::to_string(index);
+  const std::string claim_id =
+      derived("claim", {wish.worker.secret, wish.worker.id, wish.request, place}, kClaimIdBytes);
+  const std::string token = derived("token", {wish.worker.secret, claim_id}, Digest{}.size());
+  return Applicant{Claimant{claim_id, sha256(token), wish.worker.id, wish.skills->handlers}, token};
+}
+
+Result<std::vector<Assignment>> find_given(Turn& turn, const PollWish& wish) {
+  std::map<SharedText, SharedText> tokens;  // by claim id
+  for (std::size_t i = 0; i < wish.max; ++i) {
+    const Applicant applicant = derived_applicant(wish, i);
+    tokens.emplace(applicant.claimant.claim_id, applicant.token);
+  }
+  std::vector<Assignment> found;
+  for (const auto& [name, queue] : turn.state().queues()) {
+    queue->advance(turn.now());
+    for (const Attempt* attempt : queue->held()) {
+      const auto token = attempt->claim->owner_id.view() == wish.worker.id
+                             ? tokens.find(attempt->claim->claim_id)
+                             : tokens.end();
+      if (token != tokens.end()) {
+        HOLDFAST_TRY(Assignment given, assignment_of(turn, *attempt, name));
+        given.token = token->second;
+        found.push_back(std::move(given));
+      }
+    }
+  }
+  return found;
+}
+
+Poll::Poll(Loop& loop, PollWish wish, Done done)
+    : loop_(loop), wish_(std::move(wish)), done_(std::move(done)) {}
+
+std::vector<Loop::Request> Poll::requests() {
+  std::vector<Loop::Request> requests;
+  const std::scoped_lock lock(mutex_);
+  for (std::size_t i = 0; i < wish_.max; ++i) {
+    auto worker = std::make_shared<WaitingWorker>();
+    worker->skills = wish_.skills;
+    worker->applicant = derived_applicant(wish_, i);
+    worker->assigned = [self = shared_from_this(),
+                        raw = std::weak_ptr(worker)](Result<Assignment> given) {
+      self->assigned(raw.lock(), std::move(given));
+    };
+    open_.insert(worker);
+    requests.push_back({.worker = worker});
+  }
+  return requests;
+}
+
+void Poll::assigned(const WaitingWorkerPtr& worker, Result<Assignment> given) {
+  std::unique_lock lock(mutex_);
+  open_.erase(worker);
+  if (given.ok()) {
+    given_.push_back(std::move(given).value());
+  } else {
+    failure_ = given.error();
+  }
+  const bool first = !std::exchange(ending_, true);
+  if (first && !open_.empty()) {
+    lock.unlock();
+    loop_.submit_later({.other = [self = shared_from_this()](Core& core) {
+      std::unique_lock inner(self->mutex_);
+      core.stop_waiting(self->open_);
+      self->finish_if_settled(inner);
+    }});
+    return;
+  }
+  finish_if_settled(lock);
+}
+
+void Poll::end() {
+  loop_.submit_later({.other = [self = shared_from_this()](Core& core) {
+    std::unique_lock lock(self->mutex_);
+    self->ending_ = true;
+    core.stop_waiting(self->open_);
+    self->finish_if_settled(lock);
+  }});
+}
+
+void Poll::when_over(std::function<void()> then) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!over_) {
+      afterwards_.push_back(std::move(then));
+      return;
+    }
+  }
+  then();
+}
+
+// What is being assigned comes with the commit that is under way.
+void Poll::finish_if_settled(std::unique_lock<std::mutex>& lock) {
+  if (!ending_ || over_ || !open_.empty()) {
+    return;
+  }
+  over_ = true;
+  const Done done = std::exchange(done_, nullptr);
+  const auto afterwards = std::exchange(afterwards_, {});
+  Result<std::vector<Assignment>> outcome = std::move(given_);
+  if (outcome.value().empty() && failure_.has_value()) {
+    outcome = *failure_;
+  }
+  lock.unlock();
+  done(std::move(outcome));
+  for (const auto& then : afterwards) {
+    then();
+  }
+}
+
+std::shared_ptr<const Skills> Polls::skills(std::vector<SharedText> queues,
+                                            std::vector<SharedText> handlers) {
+  std::sort(handlers.begin(), handlers.end());
+  std::string key;
+  for (const SharedText& queue : queues) {
+    key += queue.str() + '\n';
+  }
+  key += '\n';
+  for (const SharedText& handler : handlers) {
+    key += handler.str() + '\n';
+  }
+  const std::scoped_lock lock(mutex_);
+  std::weak_ptr<const Skills>& known = skills_[key];
+  auto shared = known.lock();
+  if (shared == nullptr) {
+    shared = std::make_shared<const Skills>(Skills{std::move(queues), std::move(handlers)});
+    known = shared;
+    if (skills_.size() > 1000) {
+      std::erase_if(skills_, [](const auto& entry) { return entry.second.expired(); });
+    }
+  }
+  return shared;
+}
+
+bool Polls::add(const PollWish& wish, const PollPtr& poll) {
+  const std::scoped_lock lock(mutex_);
+  polls_[key_of(wish)] = poll;
+  return !closed_;
+}
+
+PollPtr Polls::find(const PollWish& wish) {
+  const std::scoped_lock lock(mutex_);
+  const auto known = polls_.find(key_of(wish));
+  return known == polls_.end() ? nullptr : known->second;
+}
+
+void Polls::remove(const PollWish& wish, const PollPtr& poll) {
+  const std::scoped_lock lock(mutex_);
+  const auto known = polls_.find(key_of(wish));
+  if (known != polls_.end() && known->second == poll) {
+    polls_.erase(known);
+  }
+}
+
+void Polls::end_all() {
+  std::unique_lock lock(mutex_);
+  closed_ = true;
+  const auto polls = polls_;
+  lock.unlock();
+  for (const auto& [key, poll] : polls) {
+    poll->end();
+  }
+}
+
+std::size_t Polls::waiting() {
+  const std::scoped_lock lock(mutex_);
+  return polls_.size();
+}
+
+}  // namespace holdfast

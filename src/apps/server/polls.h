@@ -1,0 +1,88 @@
+// Polls: workers elsewhere that wait for attempts. A poll asks the loop for several at once and is
+// answered when there is one, with all that came in the same commit; or when its time is over.
+//
+// Claims are derived from the secret of the worker and the name of its request, so that a worker
+// that got no answer finds out what it was given, from whichever server it asks again.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apps/server/alarm.h"
+#include "apps/server/worker_list.h"
+#include "runs/engine/engine_loop.h"
+
+namespace holdfast {
+
+struct PollWish {
+  WorkerIdentity worker;
+  std::string request;
+  std::shared_ptr<const Skills> skills;
+  std::size_t max = 1;
+};
+
+// Who claims, of the i-th attempt of a request.
+Applicant derived_applicant(const PollWish& wish, std::size_t index);
+// What the request was given and still holds. For questions to the loop.
+Result<std::vector<Assignment>> find_given(Turn& turn, const PollWish& wish);
+
+class Poll : public std::enable_shared_from_this<Poll> {
+ public:
+  using Done = std::function<void(Result<std::vector<Assignment>>)>;
+
+  Poll(Loop& loop, PollWish wish, Done done);
+
+  // What the loop is asked for; to be submitted once, with whatever belongs to it.
+  std::vector<Loop::Request> requests();
+  // No more is wanted: it is answered with what was given by then.
+  void end();
+  // Calls it when the poll has been answered, at once if it has.
+  void when_over(std::function<void()> then);
+
+ private:
+  void assigned(const WaitingWorkerPtr& worker, Result<Assignment> given);
+  void finish_if_settled(std::unique_lock<std::mutex>& lock);
+
+  Loop& loop_;
+  const PollWish wish_;
+  std::mutex mutex_;
+  Done done_;
+  std::set<WaitingWorkerPtr> open_;
+  std::vector<Assignment> given_;
+  std::optional<Error> failure_;
+  bool ending_ = false;
+  bool over_ = false;
+  std::vector<std::function<void()>> afterwards_;
+};
+using PollPtr = std::shared_ptr<Poll>;
+
+// All that wait now.
+class Polls {
+ public:
+  // Workers that can do the same wait in one line of the loop.
+  std::shared_ptr<const Skills> skills(std::vector<SharedText> queues,
+                                       std::vector<SharedText> handlers);
+
+  // Under the name of worker and request. False when nobody is to wait any more: end it, once the
+  // loop has its requests.
+  [[nodiscard]] bool add(const PollWish& wish, const PollPtr& poll);
+  PollPtr find(const PollWish& wish);
+  void remove(const PollWish& wish, const PollPtr& poll);
+  // Everybody is answered, now and from now on.
+  void end_all();
+  [[nodiscard]] std::size_t waiting();
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, PollPtr> polls_;
+  std::map<std::string, std::weak_ptr<const Skills>> skills_;
+  bool closed_ = false;
+};
+
+}  // namespace holdfast

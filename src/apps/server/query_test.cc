@@ -1,0 +1,93 @@
+#include "apps/server/query.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/test_log.h"
+
+namespace holdfast {
+namespace {
+
+Query query(std::string_view text) { return must(Query::parse(text)); }
+
+template <typename T>
+std::string field_of(const Result<T>& result) {
+  return result.ok() ? "nothing wrong" : std::string(result.error().field("field"));
+}
+
+TEST(Query, what_is_not_there_is_empty) {
+  Query nothing = query("");
+  EXPECT_EQ(nothing.text("workflow"), "");
+  EXPECT_TRUE(nothing.list("workflow").empty());
+  EXPECT_FALSE(must(nothing.flag("all")));
+  EXPECT_FALSE(must(nothing.number("limit", 10)).has_value());
+  EXPECT_TRUE(nothing.finish().ok());
+}
+
+TEST(Query, members_are_decoded_and_lists_keep_their_order) {
+  Query asked = query("status=failed&name=a%26b+c%3D&status=running");
+  EXPECT_EQ(asked.list("status"), (std::vector<std::string>{"failed", "running"}));
+  EXPECT_EQ(asked.text("status"), "failed");
+  EXPECT_EQ(asked.text("name"), "a&b c=");
+  EXPECT_TRUE(asked.finish().ok());
+}
+
+TEST(Query, that_is_not_well_formed_is_refused) {
+  for (const std::string_view bad : {"a=%", "a=%2", "a=%zz", "%e=1"}) {
+    EXPECT_EQ(code_of(Query::parse(bad)), "invalid_argument") << bad;
+  }
+}
+
+TEST(Query, a_parameter_without_a_value_is_not_taken_for_none) {
+  for (const std::string_view bad : {"workflow=", "workflow", "limit=5&workflow="}) {
+    EXPECT_EQ(code_of(Query::parse(bad)), "invalid_argument") << bad;
+    EXPECT_EQ(field_of(Query::parse(bad)), "workflow") << bad;
+  }
+}
+
+TEST(Query, a_parameter_that_counts_once_is_not_given_twice) {
+  Query asked = query("workflow=a&status=failed&status=running&workflow=b");
+  static_cast<void>(asked.list("status"));
+  static_cast<void>(asked.text("workflow"));
+  EXPECT_EQ(field_of(asked.finish()), "workflow");
+}
+
+TEST(Query, a_member_that_nobody_asked_for_is_named) {
+  Query asked = query("workflow=order&statuss=failed");
+  EXPECT_EQ(asked.text("workflow"), "order");
+  EXPECT_EQ(code_of(asked.finish()), "invalid_argument");
+  EXPECT_EQ(field_of(asked.finish()), "statuss");
+  EXPECT_EQ(asked.text("statuss"), "failed");
+  EXPECT_TRUE(asked.finish().ok()) << "now somebody did";
+}
+
+TEST(Query, each_way_to_ask_makes_a_name_known) {
+  Query asked = query("a=1&b=1&c=1&d=1&width=80&colour=always");
+  static_cast<void>(asked.text("a"));
+  static_cast<void>(asked.list("b"));
+  static_cast<void>(asked.flag("c"));
+  EXPECT_EQ(field_of(asked.finish()), "d");
+  static_cast<void>(asked.number("d", 5));
+  EXPECT_TRUE(asked.finish().ok()) << "width and colour may be said everywhere";
+}
+
+TEST(Query, a_flag_is_true_or_false_and_nothing_else) {
+  Query asked = query("a=1&b=true&c=0&d=false&f=yes&g=TRUE");
+  EXPECT_TRUE(must(asked.flag("a")));
+  EXPECT_TRUE(must(asked.flag("b")));
+  EXPECT_FALSE(must(asked.flag("c")));
+  EXPECT_FALSE(must(asked.flag("d")));
+  EXPECT_EQ(field_of(asked.flag("f")), "f");
+  EXPECT_EQ(field_of(asked.flag("g")), "g");
+}
+
+TEST(Query, a_number_is_whole_and_within_its_limit) {
+  Query asked = query("a=0&b=100&c=101&d=-1&e=1x&f=1.5&g=99999999999999999999&h=+1");
+  EXPECT_EQ(must(asked.number("a", 100)), 0U);
+  EXPECT_EQ(must(asked.number("b", 100)), 100U);
+  for (const std::string_view name : {"c", "d", "e", "f", "g", "h"}) {
+    EXPECT_EQ(field_of(asked.number(name, 100)), name);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast

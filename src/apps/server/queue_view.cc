@@ -1,0 +1,232 @@
+#include "apps/server/queue_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runs/run/redact.h"
+#include "runs/view/view_words.h"
+
+namespace holdfast {
+
+namespace {
+
+// Somebody who was here within that time may come again.
+constexpr std::int64_t kLatelyMs = 90'000;
+
+QueueView view_of(const SharedText& name, DispatchProjection& queue, TimeMs now) {
+  queue.advance(now);
+  QueueView view;
+  view.name = name.str();
+  view.claimed = queue.held().size();
+  view.anomalies = queue.anomalies().size();
+  for (const auto& [handler, waiting] : queue.waiting(now)) {
+    if (handler.view() == kTimerHandler) {
+      view.sleeping = waiting.visible + waiting.later;
+      continue;
+    }
+    HandlerView& found = view.handlers.emplace_back();
+    found.handler = handler.str();
+    found.visible = waiting.visible;
+    found.expired = waiting.expired;
+    found.later = waiting.later;
+    found.next_at = waiting.next_at;
+    if (waiting.first != nullptr) {
+      found.oldest_at = waiting.first->visible_at;
+    }
+  }
+  return view;
+}
+
+template <typename List>
+bool names(const List& list, std::string_view name) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](const SharedText& item) { return item.view() == name; });
+}
+
+// Why visible attempts of a handler are not being worked on.
+void write_blocked(JsonWriter& json, const QueueView& queue, const HandlerView& waiting,
+                   const std::vector<KnownWorker>& workers, TimeMs now) {
+  const auto able = std::count_if(workers.begin(), workers.end(), [&](const KnownWorker& worker) {
+    return (worker.polling > 0 || now.value - worker.last_seen_at.value < kLatelyMs) &&
+           (worker.queues.empty() || names(worker.queues, queue.name)) &&
+           names(worker.handlers, waiting.handler);
+  });
+  const auto write = [&](std::string_view reason, std::size_t count, const std::string& summary) {
+    json.begin_object().member("reason", reason).member("handler", waiting.handler);
+    json.member("count", static_cast<std::uint64_t>(count)).member("summary", summary).end_object();
+  };
+  if (waiting.expired > 0) {
+    write("lease_expired", waiting.expired,
+          fmt::format("{} of {} had a worker that did not come back",
+                      counted(waiting.expired, "attempt"), waiting.handler));
+  }
+  const std::size_t visible = waiting.visible - waiting.expired;
+  if (visible > 0 && able == 0) {
+    write("no_worker", visible,
+          fmt::format("no worker that was here lately handles {} in queue {}", waiting.handler,
+                      queue.name));
+  } else if (visible > 0) {
+    write("workers_busy", visible,
+          able == 1 ? fmt::format("the only worker for {} is busy", waiting.handler)
+                    : fmt::format("all {} workers for {} are busy", able, waiting.handler));
+  }
+  if (waiting.later > 0) {
+    write("scheduled_later", waiting.later,
+          fmt::format("{} of {} {} scheduled for later", counted(waiting.later, "attempt"),
+                      waiting.handler, waiting.later == 1 ? "is" : "are"));
+  }
+}
+
+void write_queue(JsonWriter& json, const QueueView& queue, const std::vector<KnownWorker>& workers,
+                 TimeMs now) {
+  std::size_t visible = 0;
+  std::size_t expired = 0;
+  std::size_t later = 0;
+  std::optional<TimeMs> oldest;
+  std::optional<TimeMs> next;
+  const auto earlier = [](std::optional<TimeMs>& found, const std::optional<TimeMs>& other) {
+    if (other.has_value()) {
+      found = std::min(found.value_or(*other), *other);
+    }
+  };
+  for (const HandlerView& waiting : queue.handlers) {
+    visible += waiting.visible;
+    expired += waiting.expired;
+    later += waiting.later;
+    earlier(oldest, waiting.oldest_at);
+    earlier(next, waiting.next_at);
+  }
+  const auto count = [](std::size_t number) { return static_cast<std::uint64_t>(number); };
+  json.begin_object().member("name", queue.name).member("visible", count(visible));
+  json.member("scheduled", count(later)).member("claimed", count(queue.claimed));
+  json.member("expired", count(expired)).member("sleeping", count(queue.sleeping));
+  json.member("anomalies", count(queue.anomalies));
+  if (oldest.has_value()) {
+    json.member("oldest_age_ms", std::max<std::int64_t>(0, now.value - oldest->value));
+  }
+  if (next.has_value()) {
+    json.member("next_visible_at", next->value);
+  }
+  json.key("waiting").begin_array();
+  for (const HandlerView& waiting : queue.handlers) {
+    if (waiting.visible > 0) {
+      json.begin_object().member("handler", waiting.handler);
+      json.member("count", count(waiting.visible)).member("oldest_at", waiting.oldest_at->value);
+      json.end_object();
+    }
+  }
+  json.end_array().key("blocked").begin_array();
+  for (const HandlerView& waiting : queue.handlers) {
+    write_blocked(json, queue, waiting, workers, now);
+  }
+  json.end_array().end_object();
+}
+
+void write_texts(JsonWriter& json, std::string_view key, const std::vector<SharedText>& texts) {
+  json.key(key).begin_array();
+  for (const SharedText& text : texts) {
+    json.string(text.view());
+  }
+  json.end_array();
+}
+
+void write_lease(JsonWriter& json, const LeaseView& lease) {
+  json.begin_object().member("run_id", lease.run_id).member("workflow", lease.workflow);
+  json.member("step", lease.step).member("queue", lease.queue);
+  json.member("runnable_key", lease.runnable_key).member("claimed_at", lease.claimed_at.value);
+  json.member("lease_until", lease.lease_until.value);
+  if (!lease.progress.empty()) {
+    json.key("progress").raw(JsonText::trusted(std::string(redact(lease.progress).view())));
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+std::vector<QueueView> queue_views(Turn& turn, const std::string& only) {
+  std::vector<QueueView> views;
+  for (const auto& [name, queue] : turn.state().queues()) {
+    if (only.empty() || name.view() == only) {
+      views.push_back(view_of(name, *queue, turn.now()));
+    }
+  }
+  return views;
+}
+
+std::string queues_text(const std::vector<QueueView>& queues,
+                        const std::vector<KnownWorker>& workers, TimeMs now) {
+  JsonWriter json;
+  json.begin_object().key("queues").begin_array();
+  for (const QueueView& queue : queues) {
+    write_queue(json, queue, workers, now);
+  }
+  json.end_array().end_object();
+  return std::move(json).take();
+}
+
+std::string queue_text(const QueueView& queue, const std::vector<KnownWorker>& workers,
+                       TimeMs now) {
+  JsonWriter json;
+  write_queue(json, queue, workers, now);
+  return std::move(json).take();
+}
+
+std::vector<LeaseView> lease_views(Turn& turn) {
+  std::vector<LeaseView> leases;
+  for (const auto& [name, queue] : turn.state().queues()) {
+    queue->advance(turn.now());
+    for (const Attempt* attempt : queue->held()) {
+      leases.push_back({attempt->claim->owner_id.str(), to_string(attempt->run_id),
+                        attempt->workflow.str(), attempt->step.str(), name.str(),
+                        attempt->runnable_key.str(), attempt->claim->claimed_at,
+                        attempt->claim->lease_until, attempt->claim->progress});
+    }
+  }
+  std::stable_sort(leases.begin(), leases.end(), [](const auto& left, const auto& right) {
+    return left.claimed_at < right.claimed_at;
+  });
+  return leases;
+}
+
+std::string workers_text(const std::vector<KnownWorker>& workers,
+                         const std::vector<LeaseView>& leases) {
+  std::map<std::string, std::vector<const LeaseView*>> by_owner;
+  for (const LeaseView& lease : leases) {
+    by_owner[lease.owner].push_back(&lease);
+  }
+  JsonWriter json;
+  const auto write_leases = [&](const std::string& id) {
+    json.key("leases").begin_array();
+    for (const LeaseView* lease : by_owner[id]) {
+      write_lease(json, *lease);
+    }
+    json.end_array();
+  };
+  json.begin_object().key("workers").begin_array();
+  for (const KnownWorker& worker : workers) {
+    json.begin_object().member("id", worker.id).member("name", worker.name);
+    json.member("version", worker.version);
+    write_texts(json, "queues", worker.queues);
+    write_texts(json, "handlers", worker.handlers);
+    json.member("first_seen_at", worker.first_seen_at.value);
+    json.member("last_seen_at", worker.last_seen_at.value);
+    json.member("polling", worker.polling > 0);
+    write_leases(worker.id);
+    json.end_object();
+    by_owner.erase(worker.id);
+  }
+  // Those who claim without this server: engines inside of programs, workers of other servers.
+  for (const auto& [owner, held] : std::map(by_owner)) {
+    json.begin_object().member("id", owner).member("name", "").member("version", "");
+    write_texts(json, "queues", {});
+    write_texts(json, "handlers", {});
+    json.member("polling", false);
+    write_leases(owner);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return std::move(json).take();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,53 @@
+// Queues and leases as the loop knows them, for whoever watches a server.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "apps/server/worker_list.h"
+#include "runs/engine/turn.h"
+
+namespace holdfast {
+
+struct HandlerView {
+  std::string handler;
+  std::size_t visible = 0;
+  std::size_t expired = 0;  // of these: a worker had them for too long
+  std::size_t later = 0;
+  std::optional<TimeMs> oldest_at = std::nullopt;  // of the visible ones
+  std::optional<TimeMs> next_at = std::nullopt;    // of the later ones
+};
+
+struct QueueView {
+  std::string name;
+  std::vector<HandlerView> handlers;  // without timers
+  std::size_t claimed = 0;
+  std::size_t sleeping = 0;  // timers
+  std::size_t anomalies = 0;
+};
+
+// All, or the one of that name.
+std::vector<QueueView> queue_views(Turn& turn, const std::string& only);
+std::string queues_text(const std::vector<QueueView>& queues,
+                        const std::vector<KnownWorker>& workers, TimeMs now);
+std::string queue_text(const QueueView& queue, const std::vector<KnownWorker>& workers, TimeMs now);
+
+struct LeaseView {
+  std::string owner;
+  std::string run_id;
+  std::string workflow;
+  std::string step;
+  std::string queue;
+  std::string runnable_key;
+  TimeMs claimed_at;
+  TimeMs lease_until;
+  Payload progress;
+};
+
+std::vector<LeaseView> lease_views(Turn& turn);
+// Workers that called here, and whoever else holds a claim.
+std::string workers_text(const std::vector<KnownWorker>& workers,
+                         const std::vector<LeaseView>& leases);
+
+}  // namespace holdfast

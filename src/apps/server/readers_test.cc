@@ -1,0 +1,82 @@
+#include "apps/server/readers.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "tests/support/test_log.h"
+
+namespace holdfast {
+namespace {
+
+// Work that lasts until it is let go.
+class Gate {
+ public:
+  std::function<void()> work() {
+    return [this] {
+      ++inside;
+      open_.get_future().wait();
+    };
+  }
+  void open() { open_.set_value(); }
+  void wait_until_inside() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (inside == 0 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    ASSERT_EQ(inside, 1);
+  }
+  std::atomic<int> inside = 0;
+
+ private:
+  std::promise<void> open_;
+};
+
+TEST(Readers, do_everything_they_took) {
+  std::atomic<int> done = 0;
+  {
+    Readers readers(3, 1000);
+    for (int i = 0; i < 500; ++i) {
+      must(readers.run([&] { ++done; }));
+    }
+  }
+  EXPECT_EQ(done, 500) << "also what was in line when they were stopped";
+}
+
+TEST(Readers, send_away_who_comes_when_the_line_is_full) {
+  Readers readers(1, 2);
+  Gate gate;
+  std::atomic<int> done = 0;
+  must(readers.run(gate.work()));
+  gate.wait_until_inside();
+  must(readers.run([&] { ++done; }));
+  must(readers.run([&] { ++done; }));
+  const auto third = readers.run([&] { done += 100; });
+  EXPECT_EQ(code_of(third), "busy");
+  EXPECT_EQ(third.error().what_next(), WhatNext::retry);
+  gate.open();
+  readers.stop();
+  EXPECT_EQ(done, 2) << "what was refused is not done";
+}
+
+TEST(Readers, work_beside_each_other) {
+  Readers readers(2, 10);
+  Gate slow;
+  must(readers.run(slow.work()));
+  slow.wait_until_inside();
+  std::promise<void> quick;
+  must(readers.run([&] { quick.set_value(); }));
+  EXPECT_EQ(quick.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  slow.open();
+}
+
+TEST(Readers, that_were_stopped_take_nothing_more) {
+  Readers readers(1, 10);
+  readers.stop();
+  EXPECT_EQ(code_of(readers.run([] { ADD_FAILURE(); })), "busy");
+  readers.stop();
+}
+
+}  // namespace
+}  // namespace holdfast

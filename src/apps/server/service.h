@@ -1,0 +1,55 @@
+// Service: what the operations of one server share.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "apps/embed/run_questions.h"
+#include "apps/server/alarm.h"
+#include "apps/server/auth_failures.h"
+#include "apps/server/caller.h"
+#include "apps/server/event_feed.h"
+#include "apps/server/gauges.h"
+#include "apps/server/metrics.h"
+#include "apps/server/polls.h"
+#include "apps/server/readers.h"
+#include "apps/server/server_log.h"
+#include "apps/server/waiters.h"
+#include "apps/server/worker_list.h"
+#include "net/http_server.h"
+#include "runs/engine/engine_loop.h"
+
+namespace holdfast {
+
+inline constexpr std::chrono::milliseconds kLongestWait{60'000};
+
+struct Service {
+  Loop& loop;
+  Clock& clock;
+  Random& random;
+  ServerLog& log;
+  Metrics& metrics;
+  DoorKeeper door;
+  AuthFailures auth_failures;
+  RunQuestions questions;
+  Alarm alarm;
+  Readers readers;
+  WorkerList workers;
+  Polls polls;
+  Waiters waiters;
+  EventFeed events;
+  LastGauges gauges;
+  std::string version;
+  std::string store;  // its kind: sqlite, postgres. Where it is, is not for callers
+  TimeMs started_at;
+  std::atomic<bool> draining = false;
+  std::atomic<std::size_t> delayed = 0;           // answers to failed authentications that wait
+  std::atomic<bool> failures_to_log = false;      // an alarm is set that logs the rest
+  std::function<net::Counters()> http = nullptr;  // of the connections
+};
+
+// Takes in one request and sees to it that it is answered.
+void serve(Service& service, const net::ExchangePtr& exchange);
+
+}  // namespace holdfast

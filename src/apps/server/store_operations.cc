@@ -1,0 +1,237 @@
+// The store as a whole: queues, workers, people who are waited for, tokens, backups.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "apps/server/backup_stream.h"
+#include "apps/server/operations.h"
+#include "apps/server/queue_view.h"
+#include "apps/server/server_call.h"
+#include "base/encoding.h"
+#include "runs/run/redact.h"
+#include "storage/journal/journal_transfer.h"
+
+namespace holdfast {
+
+namespace {
+
+// --- queues and workers
+
+void answer_queues(const CallPtr& call, const std::string& only) {
+  if (!has_plain_query(call)) {
+    return;
+  }
+  ask_or_read<std::vector<QueueView>>(
+      call,
+      [only](Turn& turn) -> Result<std::vector<QueueView>> { return queue_views(turn, only); },
+      [call, only](const std::vector<QueueView>& queues) {
+        const TimeMs now = call->service.clock.now();
+        const auto workers = call->service.workers.all(now);
+        if (only.empty()) {
+          return call->answer_json(queues_text(queues, workers, now));
+        }
+        if (queues.empty()) {
+          return call->fail(
+              Error{ErrorCode::not_found, "there is no queue " + only}.with("queue", only));
+        }
+        call->answer_json(queue_text(queues.front(), workers, now));
+      });
+}
+
+// --- approvals
+
+struct OpenWait {
+  RunId run;
+  SharedText step;
+  TimeMs since;
+};
+
+constexpr std::size_t kMostApprovals = 1000;
+
+// What the runs themselves say; who was answered meanwhile is left out.
+Result<std::string> approvals_text(Service& service, const Caller& caller,
+                                   const std::vector<OpenWait>& waits) {
+  Journal& journal = service.loop.journal();
+  JsonWriter json;
+  json.begin_object().key("approvals").begin_array();
+  for (const OpenWait& wait : waits) {
+    HOLDFAST_TRY(const auto entries, journal.load(run_thread(wait.run)));
+    RunProjection run(wait.run);
+    for (const Entry& entry : entries) {
+      run.fold(entry);
+    }
+    const auto state = run.boundaries().find(wait.step);
+    if (run.is_terminal() || !run.started().has_value() || state == run.boundaries().end() ||
+        !caller.may_see(run.started()->workflow.view())) {
+      continue;
+    }
+    json.begin_object().member("run_id", to_string(wait.run));
+    json.member("workflow", run.started()->workflow.view()).member("step", wait.step.view());
+    json.member("kind", state->second.kind.view()).member("since", wait.since.value);
+    if (!state->second.reason.empty()) {
+      json.member("reason", state->second.reason.view());
+    }
+    if (!state->second.metadata.empty()) {
+      const Payload details = redact(state->second.metadata);
+      json.key("details").raw(JsonText::trusted(std::string(details.view())));
+    }
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return std::move(json).take();
+}
+
+// --- tokens
+
+struct TokenBody {
+  std::string name;
+  Role role = Role::viewer;
+  GivenNames queues;
+  GivenNames workflows;
+  std::optional<TimeMs> expires_at;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("name", self.name);
+    v.required("role", self.role);
+    v.optional("queues", self.queues);
+    v.optional("workflows", self.workflows);
+    v.optional("expires_at", self.expires_at);
+  }
+};
+
+std::string random_bytes(Random& random, std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  random.fill(bytes);
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  }
+  return text;
+}
+
+}  // namespace
+
+void list_queues(const CallPtr& call) { answer_queues(call, ""); }
+void get_queue(const CallPtr& call) { answer_queues(call, call->arguments.front()); }
+
+void list_workers(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
+  ask_or_read<std::vector<LeaseView>>(
+      call, [](Turn& turn) -> Result<std::vector<LeaseView>> { return lease_views(turn); },
+      [call](const std::vector<LeaseView>& leases) {
+        const TimeMs now = call->service.clock.now();
+        call->answer_json(workers_text(call->service.workers.all(now), leases));
+      });
+}
+
+void list_approvals(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
+  ask_or_read<std::vector<OpenWait>>(
+      call,
+      [](Turn& turn) -> Result<std::vector<OpenWait>> {
+        std::vector<OpenWait> waits;
+        for (const auto& [place, since] : turn.state().manual_waits()) {
+          waits.push_back({place.first, place.second, since});
+        }
+        std::stable_sort(waits.begin(), waits.end(), [](const auto& left, const auto& right) {
+          return left.since < right.since;
+        });
+        waits.resize(std::min(waits.size(), kMostApprovals));
+        return waits;
+      },
+      [call](const std::vector<OpenWait>& waits) {
+        read(call, [call, waits]() -> Result<void> {
+          HOLDFAST_TRY(const std::string text, approvals_text(call->service, call->caller, waits));
+          call->answer_json(text);
+          return {};
+        });
+      });
+}
+
+void list_tokens(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
+  const auto tokens = call->service.loop.tokens();
+  JsonWriter json;
+  json.begin_object().key("tokens").begin_array();
+  for (const auto& [id, token] : tokens->all()) {
+    json.raw(to_json(token, call->service.clock.now()));
+  }
+  json.end_array().end_object();
+  call->answer_json(std::move(json).take());
+}
+
+void create_token(const CallPtr& call) {
+  constexpr std::size_t kIdBytes = 6;
+  constexpr std::size_t kSecretBytes = 32;
+  const auto body = read_body<TokenBody>(*call);
+  if (!body.ok()) {
+    return call->fail(body.error());
+  }
+  CreateToken command;
+  command.name = body.value().name;
+  command.role = body.value().role;
+  command.queues = body.value().queues;
+  command.workflows = body.value().workflows;
+  command.expires_at = body.value().expires_at;
+  command.actor = call->caller.actor("");
+  const std::string id = hex(random_bytes(call->service.random, kIdBytes));
+  const std::string drawn = random_bytes(call->service.random, kSecretBytes);
+  const std::string secret = to_base64url(std::as_bytes(std::span(drawn)));
+  ask<Token>(
+      call,
+      [command, id, secret](Turn& turn) -> Result<Token> {
+        HOLDFAST_TRY(const TokenCreated fact,
+                     decide_create(turn.state().tokens(), command, id, secret, turn.now()));
+        HOLDFAST_CHECK(turn.emit(fact));
+        return Token{fact, turn.now()};
+      },
+      [call, id, secret](const Token& token) {
+        JsonWriter json;
+        json.begin_object().member("id", id).member("token", bearer_text(id, secret));
+        json.member("created", to_json(token, call->service.clock.now())).end_object();
+        call->answer_json(std::move(json).take(), 201);
+      });
+}
+
+void revoke_token(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
+  const std::string id = call->arguments.front();
+  ask<Done>(
+      call,
+      [id, actor = call->caller.actor("")](Turn& turn) -> Result<Done> {
+        HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().tokens(), id, actor));
+        if (fact.has_value()) {
+          HOLDFAST_CHECK(turn.emit(*fact));
+        }
+        return Done{};
+      },
+      [call](const Done&) {
+        JsonWriter json;
+        json.begin_object().member("id", call->arguments.front()).member("revoked", true);
+        json.end_object();
+        call->answer_json(std::move(json).take());
+      });
+}
+
+void get_backup(const CallPtr& call) {
+  if (has_plain_query(call)) {
+    stream_backup(call);
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,321 @@
+// The server itself: how it is, what it counts, what it tells as it happens.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include "apps/server/openapi.h"
+#include "apps/server/operations.h"
+#include "apps/server/queue_view.h"
+#include "apps/server/server_call.h"
+#include "apps/server/server_problem.h"
+
+namespace holdfast {
+
+namespace {
+
+using Kind = MetricsText::Kind;
+
+void write_queues(MetricsText& text, const std::vector<QueueView>& queues, TimeMs now) {
+  struct Sum {
+    std::size_t visible = 0;
+    std::size_t later = 0;
+    std::size_t expired = 0;
+    std::optional<TimeMs> oldest = std::nullopt;
+  };
+  const auto sum_of = [](const QueueView& queue) {
+    Sum sum;
+    for (const HandlerView& waiting : queue.handlers) {
+      sum.visible += waiting.visible;
+      sum.later += waiting.later;
+      sum.expired += waiting.expired;
+      if (waiting.oldest_at.has_value()) {
+        sum.oldest = std::min(sum.oldest.value_or(*waiting.oldest_at), *waiting.oldest_at);
+      }
+    }
+    return sum;
+  };
+  text.family("holdfast_queue_attempts", Kind::gauge, "Attempts in a queue, by what they are.");
+  for (const QueueView& queue : queues) {
+    const Sum sum = sum_of(queue);
+    const std::string label = metric_label("queue", queue.name);
+    const auto write = [&](std::string_view state, std::size_t count) {
+      text.value(label + "," + metric_label("state", state), static_cast<double>(count));
+    };
+    write("visible", sum.visible - sum.expired);
+    write("scheduled", sum.later);
+    write("expired", sum.expired);
+    write("claimed", queue.claimed);
+    write("sleeping", queue.sleeping);
+  }
+  text.family("holdfast_queue_oldest_age_seconds", Kind::gauge,
+              "How long the oldest visible attempt has waited.");
+  for (const QueueView& queue : queues) {
+    const Sum sum = sum_of(queue);
+    const std::int64_t age = sum.oldest.has_value() ? now.value - sum.oldest->value : 0;
+    text.value(metric_label("queue", queue.name),
+               static_cast<double>(std::max<std::int64_t>(0, age)) / 1000);
+  }
+  text.family("holdfast_anomalies", Kind::gauge, "Facts that broke a rule, by queue.");
+  for (const QueueView& queue : queues) {
+    text.value(metric_label("queue", queue.name), static_cast<double>(queue.anomalies));
+  }
+}
+
+void write_gauge(MetricsText& text, std::string_view name, std::string_view help, double value) {
+  text.family(name, Kind::gauge, help);
+  text.value("", value);
+}
+
+void write_gauges(MetricsText& text, const Gauges& gauges, TimeMs now) {
+  write_gauge(text, "holdfast_runs_live", "Runs that have not ended.",
+              static_cast<double>(gauges.live_runs));
+  write_gauge(text, "holdfast_manual_waits", "Steps that wait for a decision.",
+              static_cast<double>(gauges.manual_waits));
+  write_gauge(text, "holdfast_log_position", "The newest batch.",
+              static_cast<double>(gauges.position));
+  text.family("holdfast_runs_ended", Kind::gauge, "Runs of the store that have ended, by how.");
+  text.value(metric_label("status", "completed"), static_cast<double>(gauges.ended.completed));
+  text.value(metric_label("status", "failed"), static_cast<double>(gauges.ended.failed));
+  text.value(metric_label("status", "cancelled"), static_cast<double>(gauges.ended.cancelled));
+  text.value(metric_label("status", "continued"), static_cast<double>(gauges.ended.continued));
+  write_queues(text, gauges.queues, now);
+  const std::int64_t age = std::max<std::int64_t>(0, now.value - gauges.at.value);
+  write_gauge(text, "holdfast_gauges_age_seconds",
+              "How old the numbers of runs and queues are: 0 unless the store takes no writes.",
+              static_cast<double>(age) / 1000);
+}
+
+std::string metrics_text(Service& service) {
+  MetricsText text;
+  service.metrics.write(text);
+  if (const auto gauges = service.gauges.get()) {
+    write_gauges(text, *gauges, service.clock.now());
+  }
+  const auto gauge = [&](std::string_view name, std::string_view help, double value) {
+    write_gauge(text, name, help, value);
+  };
+  gauge("holdfast_write_pending_seconds", "How long the store has not taken a waiting write.",
+        static_cast<double>(service.loop.health().write_pending.count()) / 1000);
+  gauge("holdfast_polls_waiting", "Calls of workers that wait for work.",
+        static_cast<double>(service.polls.waiting()));
+  gauge("holdfast_event_listeners", "Streams of events.",
+        static_cast<double>(service.events.listeners()));
+  const net::Counters http = service.http();
+  gauge("holdfast_http_connections", "Open connections.", static_cast<double>(http.open));
+  text.family("holdfast_http_connections_total", Kind::counter, "Connections, by what became.");
+  text.value(metric_label("outcome", "accepted"), static_cast<double>(http.accepted));
+  text.value(metric_label("outcome", "refused"), static_cast<double>(http.refused));
+  text.family("holdfast_http_malformed_total", Kind::counter,
+              "Requests that were malformed, too large or too slow.");
+  text.value("", static_cast<double>(http.malformed));
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  text.family("process_cpu_seconds_total", Kind::counter, "CPU time of the process.");
+  text.value("", seconds(usage.ru_utime) + seconds(usage.ru_stime));
+  gauge("process_max_resident_memory_bytes", "The most memory it had.",
+        static_cast<double>(usage.ru_maxrss) * 1024);
+  gauge("process_start_time_seconds", "When it started.",
+        static_cast<double>(service.started_at.value) / 1000);
+  return std::move(text).take();
+}
+
+Result<Gauges> read_gauges(Turn& turn) {
+  Gauges gauges;
+  gauges.queues = queue_views(turn, "");
+  gauges.live_runs = turn.state().live_count();
+  gauges.position = turn.state().position().value;
+  gauges.ended = turn.state().ended_counts();
+  gauges.manual_waits = turn.state().manual_waits().size();
+  gauges.at = turn.now();
+  return gauges;
+}
+
+void answer_metrics(const CallPtr& call) {
+  net::Response response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = metrics_text(call->service);
+  call->answer(std::move(response));
+}
+
+// Why requests are not carried out now; empty when they are. Without what the store says itself:
+// that names hosts and users, and is in the log.
+std::string why_not_ready(Service& service) {
+  // Longer than any disk takes that works.
+  constexpr std::chrono::milliseconds kStuck{2000};
+  const LoopHealth health = service.loop.health();
+  if (health.state == LoopHealth::State::stopped) {
+    return public_error(*health.why).text();
+  }
+  if (service.draining) {
+    return "the server is being stopped";
+  }
+  if (health.state == LoopHealth::State::recovering) {
+    return fmt::format("the store cannot be reached ({}) for {} s; the server tries again",
+                       error_info(health.why->code()).name, health.since.count() / 1000);
+  }
+  return health.write_pending < kStuck ? std::string()
+                                       : fmt::format("the store has not taken a write for {} s",
+                                                     health.write_pending.count() / 1000);
+}
+
+// --- events
+
+struct Listening {
+  EventFilter filter;
+  EventPlace after;
+};
+
+Error no_place(const std::string& place) {
+  return Error{ErrorCode::invalid_argument,
+               "there is no place " + place + " in the journal; 0 is its beginning"}
+      .with("field", "after");
+}
+
+Result<Listening> listening_of(Call& call) {
+  Listening wanted;
+  for (const std::string& kind : call.query.list("kind")) {
+    wanted.filter.kinds.insert(kind);
+  }
+  for (const std::string& workflow : call.query.list("workflow")) {
+    HOLDFAST_CHECK(check_workflow(call.caller, workflow));
+    wanted.filter.workflows.insert(workflow);
+  }
+  for (const std::string& run : call.query.list("run")) {
+    HOLDFAST_TRY(const RunId id, parse_run_id(run));
+    wanted.filter.runs.insert(to_string(id));
+  }
+  wanted.filter.thread = call.query.text("thread");
+  if (wanted.filter.workflows.empty()) {
+    for (const SharedText& workflow : call.caller.workflows) {
+      wanted.filter.workflows.insert(workflow.str());
+    }
+  }
+  std::string after = std::string(call.request().header("Last-Event-ID"));
+  const std::string named = call.query.text("after");
+  after = after.empty() ? named : after;
+  HOLDFAST_CHECK(call.query.finish());
+  if (after.empty()) {
+    wanted.after = EventPlace{call.service.events.head()};
+    return wanted;
+  }
+  const auto place = EventPlace::parse(after);
+  if (!place.has_value()) {
+    return no_place(after);
+  }
+  wanted.after = *place;
+  return wanted;
+}
+
+void begin_stream(const CallPtr& call, const Listening& wanted) {
+  net::Response head;
+  head.content_type = "text/event-stream";
+  head.headers.push_back({"Cache-Control", "no-store"});
+  call->service.events.listen(call->exchange->stream(std::move(head)), wanted.filter, wanted.after,
+                              [call] { call->note(200); });
+}
+
+void stream(const CallPtr& call, const Listening& wanted) {
+  if (call->service.draining) {
+    constexpr std::string_view kWhy = "the server is being stopped";
+    return call->fail(Error{ErrorCode::unavailable, std::string(kWhy)}.with("detail", kWhy));
+  }
+  if (wanted.after.position <= call->service.events.head()) {
+    return begin_stream(call, wanted);
+  }
+  // Another server may have told of it that has seen more than this one.
+  read(call, [call, wanted]() -> Result<void> {
+    HOLDFAST_TRY(const StoreState state, call->service.loop.journal().log().refresh());
+    if (state.head < wanted.after.position) {
+      return no_place(std::to_string(wanted.after.position.value));
+    }
+    begin_stream(call, wanted);
+    return {};
+  });
+}
+
+}  // namespace
+
+void get_health(const CallPtr& call) { call->answer_json(R"({"status":"ok"})"); }
+
+void get_readiness(const CallPtr& call) {
+  const std::string reason = why_not_ready(call->service);
+  if (reason.empty()) {
+    return call->answer_json(R"({"ready":true})");
+  }
+  JsonWriter json;
+  json.begin_object().member("ready", false).member("reason", reason).end_object();
+  call->answer_json(std::move(json).take(), 503);
+}
+
+void get_openapi(const CallPtr& call) { call->answer_json(kOpenapiDocument); }
+
+void get_metrics(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
+  Service& service = call->service;
+  const auto answered = std::make_shared<std::atomic<bool>>(false);
+  const auto answer = [call, answered] {
+    if (!answered->exchange(true)) {
+      answer_metrics(call);
+    }
+  };
+  if (service.loop.health().write_pending >= kLoopPatience) {
+    return answer();
+  }
+  const Alarm::Ticket patience = service.alarm.after(kLoopPatience, answer);
+  service.loop.ask_later<Gauges>(read_gauges, [call, answer, patience](Result<Gauges> gauges) {
+    call->service.alarm.cancel(patience);
+    if (gauges.ok()) {
+      call->service.gauges.put(std::make_shared<const Gauges>(std::move(gauges).value()));
+    }
+    answer();
+  });
+}
+
+void get_server(const CallPtr& call) {
+  if (!has_plain_query(call)) {
+    return;
+  }
+  Service& service = call->service;
+  JsonWriter json;
+  json.begin_object().member("version", service.version).member("store", service.store);
+  json.member("started_at", service.started_at.value);
+  json.member("position", service.events.head().value);
+  json.member("draining", service.draining.load()).key("you").begin_object();
+  json.member("name", call->caller.name).member("role", to_text(call->caller.role));
+  json.end_object().end_object();
+  call->answer_json(std::move(json).take());
+}
+
+void stream_events(const CallPtr& call) {
+  const auto wanted = listening_of(*call);
+  if (!wanted.ok()) {
+    return call->fail(wanted.error());
+  }
+  stream(call, wanted.value());
+}
+
+void stream_run_events(const CallPtr& call) {
+  auto wanted = listening_of(*call);
+  if (!wanted.ok()) {
+    return call->fail(wanted.error());
+  }
+  with_run(call, [call, wanted = std::move(wanted).value()](const RunId& run) {
+    read(call, [call, run, wanted]() -> Result<void> {
+      HOLDFAST_TRY(const Revision revision, call->service.loop.journal().revision(run_thread(run)));
+      if (revision == Revision{0}) {
+        return Error{ErrorCode::run_not_found, "there is no run " + to_string(run)}.with(
+            "run_id", to_string(run));
+      }
+      Listening only = wanted;
+      only.filter.runs = {to_string(run)};
+      stream(call, only);
+      return {};
+    });
+  });
+}
+
+}  // namespace holdfast

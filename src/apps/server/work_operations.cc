@@ -1,0 +1,404 @@
+// What workers elsewhere ask for: attempts, more time, results, children.
+#include <algorithm>
+
+#include "apps/server/late_reports.h"
+#include "apps/server/operations.h"
+#include "apps/server/server_call.h"
+#include "apps/server/server_problem.h"
+#include "apps/server/work_answers.h"
+#include "apps/server/work_bodies.h"
+#include "base/hash.h"
+#include "runs/engine/worker_pool.h"
+#include "runs/language/data/path.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::size_t kMaxIdBytes = 200;
+constexpr std::size_t kMinSecretBytes = 32;
+constexpr std::uint64_t kMostAtOnce = 1000;
+
+Error bad_field(std::string_view field, const std::string& message) {
+  return Error{ErrorCode::invalid_argument, message}.with("field", field);
+}
+
+Result<void> check_worker(const WorkerIdentity& worker) {
+  const bool printable =
+      std::all_of(worker.id.begin(), worker.id.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  if (worker.id.size() > kMaxIdBytes || !printable) {
+    return bad_field("worker.id", "worker.id must be at most 200 printable characters");
+  }
+  return {};
+}
+
+ClaimProof proof_of(const ClaimShown& shown) {
+  return ClaimProof{shown.run_id, shown.runnable_key, shown.claim_id, sha256(shown.token)};
+}
+
+// The queues a caller may claim from, of those it asks for.
+Result<std::vector<SharedText>> queues_of(const Caller& caller,
+                                          const std::vector<SharedText>& asked) {
+  if (asked.empty()) {
+    return caller.queues;
+  }
+  for (const SharedText& queue : asked) {
+    HOLDFAST_CHECK(check_name("queue", queue.view()));
+    const bool allowed =
+        caller.queues.empty() ||
+        std::find(caller.queues.begin(), caller.queues.end(), queue) != caller.queues.end();
+    if (!allowed) {
+      return Error{ErrorCode::permission_denied,
+                   "the token " + caller.name + " may not claim from queue " + queue.str()}
+          .with("queue", queue.view());
+    }
+  }
+  return asked;
+}
+
+Result<PollWish> wish_of(const Call& call, const WorkerIdentity& worker, const ClaimWish& claim) {
+  if (worker.secret.size() < kMinSecretBytes) {
+    return bad_field("worker.secret", "worker.secret must be 32 random bytes in base64url");
+  }
+  if (claim.handlers.empty()) {
+    return bad_field("handlers", "a worker says which handlers it has");
+  }
+  if (claim.max == 0 || claim.max > kMostAtOnce) {
+    return bad_field("max", "max is a number from 1 to 1000");
+  }
+  HOLDFAST_TRY(auto queues, queues_of(call.caller, claim.queues));
+  PollWish wish;
+  wish.worker = worker;
+  wish.request = claim.request;
+  wish.max = static_cast<std::size_t>(claim.max);
+  wish.skills = call.service.polls.skills(std::move(queues), claim.handlers);
+  return wish;
+}
+
+// One call of a worker that is being answered: when its reports are judged, if it has some, and its
+// wish is fulfilled or given up, in whatever order that comes.
+class Waiting {
+ public:
+  Waiting(CallPtr of, PollWish wanted, std::chrono::milliseconds how_long)
+      : call(std::move(of)), wish(std::move(wanted)), patience(how_long) {}
+
+  const CallPtr call;
+  const PollWish wish;
+  const std::chrono::milliseconds patience;
+
+  // The answer waits for the judgement from now on.
+  void expect_reports() {
+    const std::scoped_lock lock(mutex_);
+    judged_ = false;
+  }
+  // What results_text gives, or why the reports are not stored.
+  void reports_judged(Result<std::string> results) {
+    std::unique_lock lock(mutex_);
+    results_ = std::move(results);
+    judged_ = true;
+    answer_if_complete(lock);
+  }
+  void attempts_given(Result<std::vector<Assignment>> attempts) {
+    std::unique_lock lock(mutex_);
+    attempts_ = std::move(attempts);
+    answer_if_complete(lock);
+  }
+
+ private:
+  void answer_if_complete(std::unique_lock<std::mutex>& lock) {
+    if (!judged_ || !attempts_.has_value()) {
+      return;
+    }
+    lock.unlock();
+    if (!results_.ok() || !attempts_->ok()) {
+      return call->fail(results_.ok() ? attempts_->error() : results_.error());
+    }
+    call->answer_json(claim_answer(results_.value(), attempts_->value(), call->service.draining));
+  }
+
+  std::mutex mutex_;
+  bool judged_ = true;
+  Result<std::string> results_ = std::string();
+  std::optional<Result<std::vector<Assignment>>> attempts_;
+};
+using WaitingPtr = std::shared_ptr<Waiting>;
+
+// The poll that answers; known under its name until then.
+PollPtr poll_for(const WaitingPtr& waiting) {
+  Service& service = waiting->call->service;
+  struct Ends {
+    std::weak_ptr<Poll> poll;
+    std::optional<Alarm::Ticket> alarm;
+    std::mutex mutex;
+  };
+  const auto ends = std::make_shared<Ends>();
+  const auto poll =
+      std::make_shared<Poll>(service.loop, waiting->wish,
+                             [waiting, ends, &service](Result<std::vector<Assignment>> given) {
+                               if (const PollPtr self = ends->poll.lock()) {
+                                 service.polls.remove(waiting->wish, self);
+                               }
+                               {
+                                 const std::scoped_lock lock(ends->mutex);
+                                 if (ends->alarm.has_value()) {
+                                   service.alarm.cancel(*ends->alarm);
+                                 }
+                               }
+                               service.workers.polled(waiting->wish.worker.id, service.clock.now());
+                               waiting->attempts_given(std::move(given));
+                             });
+  ends->poll = poll;
+  service.workers.polls(waiting->wish.worker, waiting->wish.skills->queues,
+                        waiting->wish.skills->handlers, service.clock.now());
+  if (waiting->patience.count() > 0) {
+    const auto end = [weak = std::weak_ptr(poll)] {
+      if (const PollPtr known = weak.lock()) {
+        known->end();
+      }
+    };
+    {
+      const std::scoped_lock lock(ends->mutex);
+      ends->alarm = service.alarm.after(waiting->patience, end);
+    }
+    // May call at once.
+    waiting->call->exchange->when_gone(end);
+  }
+  return poll;
+}
+
+void submit(const WaitingPtr& waiting, const PollPtr& poll, std::vector<Loop::Request> requests) {
+  Service& service = waiting->call->service;
+  const bool may_wait = service.polls.add(waiting->wish, poll);
+  service.loop.submit_later(std::move(requests));
+  if (!may_wait) {
+    poll->end();
+  }
+}
+
+// Waits for attempts; without patience it takes what there is.
+void wait_for_attempts(const WaitingPtr& waiting) {
+  const PollPtr poll = poll_for(waiting);
+  std::vector<Loop::Request> requests = poll->requests();
+  if (waiting->patience.count() == 0) {
+    // Answered after the wishes were looked at.
+    requests.push_back(
+        {.command = std::make_shared<Ask<Done>>([](Turn&) -> Result<Done> { return Done{}; },
+                                                [poll](const Result<Done>&) { poll->end(); })});
+  }
+  submit(waiting, poll, std::move(requests));
+}
+
+Result<std::vector<Assignment>> with_inputs(Journal& journal, std::vector<Assignment> given) {
+  for (Assignment& one : given) {
+    HOLDFAST_CHECK(read_input(journal, one));
+  }
+  return given;
+}
+
+// What an earlier call under the same name was given, else as a new one.
+void ask_again(const WaitingPtr& waiting) {
+  const auto look = [waiting] {
+    ask<std::vector<Assignment>>(
+        waiting->call, [wish = waiting->wish](Turn& turn) { return find_given(turn, wish); },
+        [waiting](const std::vector<Assignment>& given) {
+          if (given.empty()) {
+            wait_for_attempts(waiting);
+          } else {
+            waiting->attempts_given(with_inputs(waiting->call->service.loop.journal(), given));
+          }
+        });
+  };
+  const PollPtr before = waiting->call->service.polls.find(waiting->wish);
+  if (before == nullptr) {
+    look();
+    return;
+  }
+  before->when_over(look);
+  before->end();
+}
+
+Question<Judgements> judgement_of(std::vector<Report> reports) {
+  auto outcomes = std::make_shared<std::vector<std::pair<ClaimProof, HandlerOutcome>>>();
+  for (const Report& report : reports) {
+    outcomes->emplace_back(proof_of(report), outcome_of(report));
+  }
+  return [outcomes](Turn& turn) -> Result<Judgements> {
+    Judgements judgements;
+    for (const auto& [proof, outcome] : *outcomes) {
+      const Turn::Mark mark = turn.mark();
+      const auto stored = report_outcome(turn, proof, outcome);
+      if (stored.ok()) {
+        judgements.emplace_back();
+      } else {
+        turn.roll_back_to(mark);
+        judgements.emplace_back(stored.error());
+      }
+    }
+    return judgements;
+  };
+}
+
+// Reports and the wish for more are one commit.
+void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish) {
+  const auto waiting =
+      std::make_shared<Waiting>(call, std::move(wish), std::chrono::milliseconds(0));
+  waiting->expect_reports();
+  const auto reports = std::make_shared<const std::vector<Report>>(body.reports);
+  if (body.claim->again) {
+    ask<Judgements>(
+        call, judgement_of(*reports), [call, waiting, reports](const Judgements& judged) {
+          with_late_reports(call, reports, judged, [waiting, reports](const Judgements& corrected) {
+            waiting->reports_judged(results_text(*reports, corrected));
+            ask_again(waiting);
+          });
+        });
+    return;
+  }
+  const PollPtr poll = poll_for(waiting);
+  std::vector<Loop::Request> requests;
+  requests.push_back(
+      {.command = std::make_shared<Ask<Judgements>>(
+           judgement_of(*reports), [call, waiting, reports, poll](const auto& judged) {
+             // Only what could be claimed at once is given; the answer comes with the judgement.
+             poll->end();
+             if (!judged.ok()) {
+               return waiting->reports_judged(judged.error());
+             }
+             with_late_reports(call, reports, judged.value(),
+                               [waiting, reports](const Judgements& corrected) {
+                                 waiting->reports_judged(results_text(*reports, corrected));
+                               });
+           })});
+  for (Loop::Request& request : poll->requests()) {
+    requests.push_back(std::move(request));
+  }
+  submit(waiting, poll, std::move(requests));
+}
+
+}  // namespace
+
+void claim_work(const CallPtr& call) {
+  const auto body = read_body<ClaimBody>(*call);
+  if (!body.ok()) {
+    return call->fail(body.error());
+  }
+  const Result<void> worker = check_worker(body.value().worker);
+  auto wish = wish_of(*call, body.value().worker, body.value());
+  if (!worker.ok() || !wish.ok()) {
+    return call->fail(worker.ok() ? wish.error() : worker.error());
+  }
+  const auto patience = std::chrono::milliseconds(static_cast<std::int64_t>(std::min<std::uint64_t>(
+      body.value().wait_ms, static_cast<std::uint64_t>(kLongestWait.count()))));
+  const auto waiting = std::make_shared<Waiting>(call, std::move(wish).value(), patience);
+  if (call->service.draining) {
+    return waiting->attempts_given(std::vector<Assignment>());
+  }
+  if (body.value().again) {
+    ask_again(waiting);
+  } else {
+    wait_for_attempts(waiting);
+  }
+}
+
+void report_work(const CallPtr& call) {
+  auto body = read_body<ReportBody>(*call);
+  if (!body.ok()) {
+    return call->fail(body.error());
+  }
+  if (const Result<void> worker = check_worker(body.value().worker); !worker.ok()) {
+    return call->fail(worker.error());
+  }
+  if (body.value().reports.size() > kMostAtOnce) {
+    return call->fail(bad_field("reports", "at most 1000 reports fit into one call"));
+  }
+  call->service.workers.seen(body.value().worker, call->service.clock.now());
+  if (body.value().claim.has_value() && !call->service.draining) {
+    auto wish = wish_of(*call, body.value().worker, *body.value().claim);
+    if (!wish.ok()) {
+      return call->fail(wish.error());
+    }
+    return report_and_claim(call, body.value(), std::move(wish).value());
+  }
+  const auto reports = std::make_shared<const std::vector<Report>>(std::move(body.value().reports));
+  ask<Judgements>(call, judgement_of(*reports), [call, reports](const Judgements& judged) {
+    with_late_reports(call, reports, judged, [call, reports](const Judgements& corrected) {
+      call->answer_json(
+          claim_answer(results_text(*reports, corrected), {}, call->service.draining));
+    });
+  });
+}
+
+void heartbeat_work(const CallPtr& call) {
+  auto body = read_body<HeartbeatBody>(*call);
+  if (!body.ok()) {
+    return call->fail(body.error());
+  }
+  if (const Result<void> worker = check_worker(body.value().worker); !worker.ok()) {
+    return call->fail(worker.error());
+  }
+  if (body.value().claims.size() > kMostAtOnce) {
+    return call->fail(bad_field("claims", "at most 1000 claims fit into one call"));
+  }
+  call->service.workers.seen(body.value().worker, call->service.clock.now());
+  const auto beats = std::make_shared<const std::vector<Beat>>(std::move(body.value().claims));
+  ask<std::vector<BeatAnswer>>(
+      call,
+      [beats](Turn& turn) -> Result<std::vector<BeatAnswer>> {
+        std::vector<BeatAnswer> answers;
+        for (const Beat& beat : *beats) {
+          const Turn::Mark mark = turn.mark();
+          const auto kept = heartbeat(turn, proof_of(beat), beat.progress);
+          BeatAnswer& answer = answers.emplace_back();
+          if (!kept.ok()) {
+            turn.roll_back_to(mark);
+            answer.lost = kept.error();
+            continue;
+          }
+          answer.lease_until = kept.value();
+          const auto run = turn.state().run(beat.run_id);
+          answer.stop = run.ok() && run.value()->is_compensating();
+        }
+        return answers;
+      },
+      [call, beats](const std::vector<BeatAnswer>& answers) {
+        call->answer_json(heartbeat_answer(*beats, answers, call->service.draining));
+      });
+}
+
+void start_child_run(const CallPtr& call) {
+  const auto parsed = read_body<ChildBody>(*call);
+  if (!parsed.ok()) {
+    return call->fail(parsed.error());
+  }
+  const ChildBody& body = parsed.value();
+  if (const Result<void> worker = check_worker(body.worker); !worker.ok()) {
+    return call->fail(worker.error());
+  }
+  StartChild command;
+  command.child_key = body.key;
+  command.queue = body.queue;
+  command.trigger = body.trigger;
+  command.input = body.input.empty() ? Payload::trusted("{}") : Payload(body.input);
+  command.metadata = body.metadata;
+  command.on_parent_close = body.cancel_with_parent ? ParentClose::cancel : ParentClose::detach;
+  ask<Started>(
+      call,
+      [command, proof = proof_of(body.parent),
+       workflow = body.workflow](Turn& turn) mutable -> Result<Started> {
+        DispatchProjection* queue = turn.state().queue_of(proof.runnable_key.view());
+        if (queue == nullptr) {
+          return Error{ErrorCode::stale_claim, "the parent's attempt is not there any more"};
+        }
+        // Whoever has lost the claim must not start anything.
+        HOLDFAST_CHECK(decide_heartbeat(*queue, proof, turn.now()));
+        const Attempt* attempt = queue->find(proof.runnable_key.view());
+        command.origin = Origin{attempt->runnable_key, attempt->step, attempt->attempt_number};
+        HOLDFAST_TRY(command.definition, current_definition(turn, workflow));
+        return start_child(turn, proof.run_id, command);
+      },
+      [call](const Started& started) {
+        call->answer_json(started_text(started), started.existed ? 200 : 201);
+      });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,30 @@
+#include "lab/bench/journal_bench.h"
+
+#include "lab/bench/append_bench.h"
+#include "lab/bench/read_bench.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::uint64_t kSeed = 20260101;
+constexpr std::size_t kThreads = 10'000;
+constexpr std::uint64_t kFullEntries = 1'000'000;
+constexpr std::uint64_t kQuickEntries = 20'000;
+
+}  // namespace
+
+Result<std::string> run_journal_bench(const JournalBenchOptions& options, BenchWorld& world) {
+  HOLDFAST_TRY(const auto store,
+               BenchStore::create(options.store, options.after, world.clock, world.random));
+  SampleEntries samples(kSeed, world.clock.now(), kThreads);
+  BenchRun run{world, *store, samples, options.effort};
+  const std::uint64_t by_effort =
+      options.effort == BenchEffort::quick ? kQuickEntries : kFullEntries;
+  HOLDFAST_CHECK(bench_appends(run));
+  HOLDFAST_CHECK(bench_decode(run));
+  HOLDFAST_CHECK(bench_whole_journal(run, options.entries == 0 ? by_effort : options.entries));
+  return store->left_behind();
+}
+
+}  // namespace holdfast

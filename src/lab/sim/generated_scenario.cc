@@ -1,0 +1,118 @@
+#include <array>
+
+#include "lab/sim/sim_author.h"
+#include "lab/sim/sim_scenario.h"
+#include "lab/sim/sim_schedule.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+Completion says(std::string_view result, std::string_view opts = "") {
+  Completion done;
+  done.result = Payload::trusted(result);
+  done.execution_opts = Payload::trusted(opts);
+  return done;
+}
+
+Failure breaks(std::string_view code, bool retryable) {
+  return Failure{Payload::trusted(R"({"code":")" + std::string(code) + R"("})"), retryable,
+                 std::nullopt};
+}
+
+class GeneratedScenario final : public Scenario {
+ public:
+  explicit GeneratedScenario(std::uint64_t seed) : dice_(Dice(seed).about("scenario")) {
+    const std::uint64_t count = 1 + dice_.below(3, "workflows");
+    for (std::uint64_t i = 0; i < count; ++i) {
+      add_workflow("flow" + std::to_string(i), i);
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> definitions(bool calm) const override {
+    std::vector<std::string> texts = definitions_;
+    texts.emplace_back(R"({"workflow":"inner","steps":[{"name":"i0"},
+                           {"name":"i1","approval":true,"after":["i0"]}]})");
+    if (dice_.chance(25, "cron")) {
+      const std::string trigger =
+          calm ? R"("triggers":[{"name":"hand"}],)"
+               : R"("triggers":[{"name":"tick",)"
+                 R"("cron":{"expression":"* * * * *","timezone":"Etc/UTC"}}],)";
+      texts.push_back(R"({"workflow":"ticking",)" + trigger + R"("steps":[{"name":"s0"}]})");
+    }
+    return texts;
+  }
+
+  [[nodiscard]] StartWish start(const Dice& dice) const override {
+    StartWish wish;
+    wish.workflow = "flow" + std::to_string(dice.below(definitions_.size(), "workflow"));
+    wish.input = R"({"n":)" + std::to_string(dice.below(5, "n")) + R"(,"list":[1,2,3]})";
+    return wish;
+  }
+
+  [[nodiscard]] HandlerAnswer answer(const Assignment& attempt) const override {
+    const Dice dice = dice_.about(attempt.runnable_key.view());
+    HandlerAnswer answer{outcome(attempt, dice), 0};
+    static constexpr std::array<std::int64_t, 8> kTakes{1, 1, 5, 20, 20, 200, 3000, 45'000};
+    answer.takes_us = kTakes[dice.below(kTakes.size(), "takes")] * kMs;
+    return answer;
+  }
+
+  [[nodiscard]] std::optional<ManualAction> decide(const ManualState& at, const Dice& dice,
+                                                   bool calm) const override {
+    if (!calm && dice.chance(20, "hesitates")) {
+      return std::nullopt;
+    }
+    if (at.kind.view() == "pause") {
+      return ManualAction::resumed;
+    }
+    return dice.chance(30, "rejects") ? ManualAction::rejected : ManualAction::approved;
+  }
+
+ private:
+  void add_workflow(const std::string& name, std::uint64_t which) {
+    // Some that the author makes are not in order.
+    for (std::uint64_t tries = 0;; ++tries) {
+      std::string text = Author(dice_.number("author", which * 1000 + tries), name).write();
+      if (Definition::parse(text).ok()) {
+        definitions_.push_back(std::move(text));
+        return;
+      }
+    }
+  }
+
+  static std::variant<Completion, Failure> outcome(const Assignment& attempt, const Dice& dice) {
+    const std::uint64_t luck = dice.below(40, "luck");
+    if (luck < 5) {
+      return breaks("flaky", true);
+    }
+    if (luck < 8) {
+      return breaks("broken", false);
+    }
+    if (luck == 8) {
+      Failure later = breaks("later", true);
+      later.retry_after_ms = 1500;
+      return later;
+    }
+    const std::string result = R"({"n":)" + std::to_string(luck % 5) + "}";
+    const std::string_view key = attempt.runnable_key.view();
+    if (luck < 11 && key.find(":deferred") == std::string_view::npos) {
+      return says(result, R"({"defer":{"reason":"early","schedule_in_ms":700}})");
+    }
+    if (luck == 11) {
+      return says(result, R"({"continue_as_new":{"key":"next","input":{"n":1,"list":[4]}}})");
+    }
+    return says(result, luck == 12 ? R"({"schedule_in_ms":300})" : "");
+  }
+
+  Dice dice_;
+  std::vector<std::string> definitions_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scenario> make_generated_scenario(std::uint64_t seed) {
+  return std::make_unique<GeneratedScenario>(seed);
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,424 @@
+// Answers: what a client or a worker had to be told, at the point it was decided.
+//
+// Promises: a report of an attempt counts only with the fence of the current claim and before its
+// lease is over; whoever has lost it is told how; the same report again is told the same; a command
+// that is given again finds what it did before, and under the same key something else is a
+// conflict; what was answered ok is durable with the batch; an assignment is the attempt that was
+// to come next, under the idempotency key of its visit or item.
+#include <algorithm>
+
+#include "lab/sim/oracle_model.h"
+
+namespace holdfast::sim::model {
+
+namespace {
+
+using Codes = std::set<std::string>;
+
+class Judge {
+ public:
+  Judge(OracleModel& model, const Answer& answer)
+      : model_(model),
+        answer_(answer),
+        params_(Value::parse(answer.params)),
+        result_(Value::parse(answer.result)),
+        at_(answer.at.value) {
+    const auto run = model.runs.find(params_["run_id"].string());
+    run_ = run == model.runs.end() || !run->second.is_started() ? nullptr : &run->second;
+    const auto attempt = model.attempts.find(params_["runnable_key"].string());
+    attempt_ = attempt == model.attempts.end() ? nullptr : &attempt->second;
+  }
+
+  void judge() {
+    static const Codes outside{"",         "conflict",       "busy",      "unavailable",
+                               "io_error", "engine_stopped", "disk_full", "log_stopped"};
+    if (outside.contains(answer_.code)) {
+      return;  // the store, not the rules
+    }
+    switch (answer_.what) {
+      case Answer::What::start:
+        start();
+        return;
+      case Answer::What::claim:
+        claim();
+        return;
+      case Answer::What::heartbeat:
+      case Answer::What::complete:
+      case Answer::What::fail:
+        report();
+        return;
+      case Answer::What::event:
+        event();
+        return;
+      case Answer::What::resolve:
+        resolve();
+        return;
+      case Answer::What::cancel:
+        cancel();
+        return;
+      case Answer::What::replay:
+        replay();
+        return;
+      case Answer::What::registration:
+      case Answer::What::other:
+        return;
+    }
+  }
+
+ private:
+  [[nodiscard]] bool ok() const { return answer_.code == "ok"; }
+
+  bool expect(const Codes& codes, const std::string& promise, const std::string& because) {
+    std::string expected;
+    for (const std::string& code : codes) {
+      expected += (expected.empty() ? "" : " or ") + code;
+    }
+    return model_.check(
+        codes.contains(answer_.code), promise,
+        answer_.params + " was answered " + answer_.code + ", not " + expected + ": " + because);
+  }
+
+  // What was answered ok is there when the batch ends.
+  void durable(const std::string& what, std::function<bool(const OracleModel&)> holds) {
+    model_.promised.push_back({model_.place + " " + what, std::move(holds)});
+  }
+
+  void start() {
+    const std::string id = params_["run_id"].string();
+    if (run_ == nullptr) {
+      if (ok()) {
+        const std::string given = result_.has("run_id") ? result_["run_id"].string() : id;
+        model_.check(given == id || id.empty(), "answer", "another run was started than was meant");
+        durable("the run " + given, [given](const OracleModel& model) {
+          const auto found = model.runs.find(given);
+          return found != model.runs.end() && found->second.is_started();
+        });
+      } else {
+        const bool known = model_.workflows.contains(params_["workflow"].string());
+        expect(known ? Codes{"invalid_payload", "invalid_trigger", "invalid_argument"}
+                     : Codes{"unknown_workflow"},
+               "answer", known ? "the workflow is known" : "the workflow is not known");
+      }
+      return;
+    }
+    const bool same = run_->workflow == params_["workflow"].string() &&
+                      run_->started["input"] == params_["input"];
+    if (!same) {
+      expect({"run_exists", "idempotency_conflict", "ok"}, "repeat",
+             "the run was started otherwise");
+      const bool defaults = run_->definition != nullptr && run_->definition->spec.has("triggers");
+      model_.check(!ok() || defaults, "repeat", "the run was started otherwise");
+      return;
+    }
+    const auto current = model_.workflows.find(run_->workflow);
+    const bool moved = current == model_.workflows.end() ||
+                       current->second != run_->started["definition_fingerprint"].string();
+    expect(moved ? Codes{"ok", "run_exists"} : Codes{"ok"}, "repeat", "the run was started so");
+  }
+
+  // All executions of one visit or item of a step get one key, and no other work gets it.
+  void one_key(const Attempt& attempt, const std::string& key) {
+    const std::string work = attempt.run + ":" + attempt.intent["step"].string();
+    const auto known = model_.key_of.emplace(work, key).first;
+    model_.check(known->second == key, "idempotency_key",
+                 work + " is executed under " + key + " and was under " + known->second);
+    const auto other = model_.work_of.emplace(key, work).first;
+    model_.check(other->second == work, "idempotency_key",
+                 key + " is the key of " + work + " and of " + other->second);
+  }
+
+  // Told when it is handed out, after its fact.
+  void claim() {
+    if (!ok() || result_.is_null()) {
+      return;
+    }
+    const std::string key = result_["runnable_key"].string();
+    const std::string id = result_["claim_id"].string();
+    const auto found = model_.attempts.find(key);
+    if (!model_.check(found != model_.attempts.end(), "assignment", key + " was never scheduled")) {
+      return;
+    }
+    const Attempt& attempt = found->second;
+    const auto same = [&](const std::string& name, const Value& expected) {
+      model_.check(!result_.has(name) || result_[name] == expected, "assignment",
+                   key + ": " + name + " is " + result_[name].text() + ", not " + expected.text());
+    };
+    if (result_.has("idempotency_key")) {
+      one_key(attempt, result_["idempotency_key"].string());
+    }
+    same("idempotency_key", attempt.intent["idempotency_key"]);
+    same("run_id", attempt.run);
+    same("queue", attempt.queue);
+    same("step", attempt.intent["step"]);
+    same("handler", attempt.handler());
+    same("attempt_number", attempt.intent["attempt_number"]);
+    same("input", attempt.intent["input"]);
+    const auto held = std::find_if(attempt.claims.begin(), attempt.claims.end(),
+                                   [&](const Claim& claim) { return claim.id == id; });
+    if (!model_.check(held != attempt.claims.end(), "assignment",
+                      key + " was handed out and its claim is not durable")) {
+      return;
+    }
+    same("lease_until", held->at + attempt.lease_ms());
+    model_.check(attempt.handler() != "__timer__", "assignment", "a timer is no work");
+    const auto passed = model_.passed_over.find(id);
+    std::string before;
+    for (const auto& [other, handler] : passed == model_.passed_over.end()
+                                            ? std::map<std::string, std::string>()
+                                            : passed->second) {
+      const auto& able = params_["handlers"].list();
+      if (able.empty() || std::find(able.begin(), able.end(), Value(handler)) != able.end()) {
+        before = other;
+      }
+    }
+    model_.check(before.empty(), "claim_order", key + " was given before " + before);
+  }
+
+  // A heartbeat, a result or a failure.
+  void report() {
+    const bool known = attempt_ != nullptr && attempt_->run == params_["run_id"].string();
+    if (!known || run_ == nullptr) {
+      expect({"unknown_runnable_intent", "run_not_found", "wrong_run"}, "answer",
+             "nobody scheduled it");
+      return;
+    }
+    const bool mine = !attempt_->claims.empty() &&
+                      attempt_->claims.back().id == params_["claim_id"].string() &&
+                      attempt_->claims.back().token_hash == params_["token_hash"].string();
+    const bool repeats = mine && is_repeated();
+    if (run_->is_over()) {
+      Codes codes{"terminal_run", "unknown_runnable_intent"};
+      if (repeats) {
+        codes.insert("ok");
+      }
+      if (!mine || attempt_->withdrawn || attempt_->outcome != Attempt::Outcome::none) {
+        codes.insert("stale_claim");
+      }
+      expect(codes, "answer_late", "the run has ended");
+    } else if (repeats) {
+      expect({"ok"}, "repeat", "it was reported before, in the same way");
+    } else if (mine && attempt_->outcome == Attempt::Outcome::completed &&
+               answer_.what == Answer::What::complete) {
+      expect({"conflicting_completion"}, "repeat", "it was completed with another result");
+    } else if (mine && was_turned_down()) {
+      expect({"ok", "stale_claim"}, "repeat", "its result was turned into a failure");
+    } else if (!mine || attempt_->withdrawn || attempt_->outcome != Attempt::Outcome::none) {
+      expect({"stale_claim"}, "answer_stale", "the claim is not the current one");
+    } else if (at_ >= attempt_->claims.back().lease_until) {
+      expect({"expired_claim"}, "answer_expired",
+             "the lease was over at " + std::to_string(attempt_->claims.back().lease_until));
+    } else if (expect({"ok"}, "answer", "the claim holds")) {
+      accepted();
+    }
+  }
+
+  // A result that could not be used became the failure of its step; the documents do not say what
+  // the same report is told then.
+  [[nodiscard]] bool was_turned_down() const {
+    const std::string& code = attempt_->error["code"].string();
+    return answer_.what == Answer::What::complete &&
+           attempt_->outcome == Attempt::Outcome::failed &&
+           (code == "unsafe_continuation" || code == "invalid_output");
+  }
+
+  [[nodiscard]] bool is_repeated() const {
+    if (answer_.what == Answer::What::complete) {
+      return attempt_->outcome == Attempt::Outcome::completed &&
+             attempt_->result == params_["result"];
+    }
+    return answer_.what == Answer::What::fail && attempt_->outcome == Attempt::Outcome::failed &&
+           attempt_->error == params_["error"];
+  }
+
+  void accepted() {
+    const std::string key = attempt_->key;
+    const std::string id = params_["claim_id"].string();
+    if (answer_.what == Answer::What::heartbeat) {
+      const std::int64_t until = attempt_->claims.back().lease_until;
+      const std::int64_t longest = at_ + attempt_->lease_ms();
+      durable("the heartbeat of " + key, [=](const OracleModel& model) {
+        const Claim& claim = model.attempts.at(key).claims.back();
+        // A later one of the same group may have brought it further.
+        return claim.id != id || claim.lease_until >= longest || longest <= until;
+      });
+      return;
+    }
+    if (answer_.what == Answer::What::fail) {
+      model_.retryable[id] = params_["retryable"].boolean();
+      if (params_.has("retry_after_ms")) {
+        model_.retry_after[id] = params_["retry_after_ms"];
+      }
+    }
+    durable("the outcome of " + key, [=](const OracleModel& model) {
+      return model.attempts.at(key).outcome != Attempt::Outcome::none;
+    });
+  }
+
+  void event() {
+    const std::string key = params_["key"].string();
+    if (run_ == nullptr) {
+      expect({"run_not_found"}, "answer", "there is no such run");
+      return;
+    }
+    const auto empty = [](const Value& text) { return text.string().empty(); };
+    if (const auto known = run_->events.find(key); known != run_->events.end()) {
+      const Value& before = known->second;
+      const bool same = before["event"] == params_["event"] &&
+                        before["payload"] == params_["payload"] &&
+                        (before["correlation"] == params_["correlation"] ||
+                         (empty(before["correlation"]) && empty(params_["correlation"])));
+      expect(same ? Codes{"ok"} : Codes{"idempotency_conflict"}, "repeat",
+             same ? "it is the same event" : "the key was used for another event");
+      return;
+    }
+    constexpr std::size_t kMostKept = 1000;
+    if (run_->is_over() || run_->is_going_back()) {
+      expect({"terminal_run"}, "answer_late", "the run has ended or goes back");
+    } else if (run_->buffered.size() >= kMostKept) {
+      expect({"ok", "too_large"}, "answer", "too many events wait");
+    } else if (expect({"ok"}, "answer", "a run that lives receives events")) {
+      const std::string id = run_->id;
+      durable("the event " + key,
+              [=](const OracleModel& model) { return model.runs.at(id).events.contains(key); });
+    }
+  }
+
+  void resolve() {
+    const std::string& step = params_["step"].string();
+    const std::string& action = params_["action"].string();
+    const std::string& key = params_["key"].string();
+    if (run_ == nullptr) {
+      expect({"run_not_found"}, "answer", "there is no such run");
+      return;
+    }
+    const std::string type = action == "resumed"    ? "resume_run"
+                             : action == "approved" ? "approve_run"
+                                                    : "reject_run";
+    if (const auto known = run_->commands.find(key);
+        !key.empty() && known != run_->commands.end()) {
+      const bool same = known->second["signal_type"].string() == type &&
+                        (step.empty() || known->second["payload"]["step"].string() == step);
+      expect(same ? Codes{"ok"} : Codes{"idempotency_conflict"}, "repeat",
+             same ? "it was decided so" : "the key was used for another command");
+      return;
+    }
+    const auto at = run_->manual.find(step);
+    const bool there = at != run_->manual.end();
+    Codes codes;
+    if (there && !at->second.open && at->second.action == action) {
+      codes.insert("ok");  // it was decided so; under a new key it may also be told that it is late
+      if (key.empty()) {
+        expect(codes, "repeat", "it was decided so");
+        return;
+      }
+    }
+    if (run_->is_over()) {
+      codes.insert("terminal_run");
+    } else if (there && at->second.open && fits(at->second.kind, action)) {
+      codes = {"ok"};
+    } else {
+      codes.insert("invalid_transition");
+      if (waits_elsewhere(step)) {
+        codes.insert("stale_manual_resolution");
+      }
+    }
+    if (expect(codes, "answer", "of where the run waits") && ok()) {
+      const std::string id = run_->id;
+      durable("the decision about " + step,
+              [=](const OracleModel& model) { return !model.runs.at(id).manual.at(step).open; });
+    }
+  }
+
+  static bool fits(const std::string& kind, const std::string& action) {
+    return (kind == "pause") == (action == "resumed");
+  }
+  [[nodiscard]] bool waits_elsewhere(const std::string& step) const {
+    const auto manual = [&](const auto& known) { return known.second.open && known.first != step; };
+    const auto wait = [](const auto& known) { return known.second.is_open(); };
+    return std::any_of(run_->manual.begin(), run_->manual.end(), manual) ||
+           std::any_of(run_->waits.begin(), run_->waits.end(), wait);
+  }
+
+  void cancel() {
+    const std::string& how = params_["how"].string();
+    if (run_ == nullptr) {
+      expect({"run_not_found"}, "answer", "there is no such run");
+      return;
+    }
+    const std::string ends = run_->is_over()         ? run_->terminal["status"].string()
+                             : run_->is_going_back() ? run_->going_back["outcome"].string()
+                                                     : "";
+    if (!ends.empty() && (run_->is_over() || how != "stop")) {
+      expect(ends == "cancelled" ? Codes{"ok"} : Codes{"invalid_transition"},
+             ends == "cancelled" ? "repeat" : "answer_late", "it ends as " + ends);
+      return;
+    }
+    if (expect({"ok"}, "answer", "the run lives")) {
+      run_->cancel_how = how;
+      const std::string id = run_->id;
+      durable("the cancellation", [=](const OracleModel& model) {
+        return model.runs.at(id).is_over() || model.runs.at(id).is_going_back();
+      });
+    }
+  }
+
+  void replay() {
+    if (run_ == nullptr) {
+      expect({"run_not_found"}, "answer", "there is no such run");
+      return;
+    }
+    const std::string& from = params_["from_step"].string();
+    Codes codes;
+    const std::string id = params_["new_run_id"].string();
+    const auto known = model_.runs.find(id);
+    const bool there = known != model_.runs.end() && known->second.is_started();
+    const Step* step = run_->definition == nullptr ? nullptr : run_->definition->find(from);
+    if (!from.empty() && run_->definition != nullptr && step == nullptr) {
+      codes = {"invalid_argument"};
+    } else if (!from.empty() && run_->newest_of(from) == nullptr) {
+      codes = {"invalid_transition"};
+    } else {
+      codes = {"ok"};
+      if (there) {
+        codes.insert("run_exists");
+      }
+      if (!params_["allow_irreversible"].boolean() && repeats_what_must_not_be()) {
+        codes = from.empty() ? Codes{"unsafe_replay"} : Codes{"ok", "unsafe_replay"};
+      }
+    }
+    if (expect(codes, "replay", "of what the run has done") && ok()) {
+      durable("the replay " + id, [=](const OracleModel& model) {
+        return model.runs.contains(id) && model.runs.at(id).is_started();
+      });
+    }
+  }
+
+  [[nodiscard]] bool repeats_what_must_not_be() const {
+    for (const auto& [key, runnable] : run_->runnables) {
+      const Step* step = run_->definition->find(runnable.name.base);
+      if (step != nullptr && runnable.applied && !runnable.withdrawn &&
+          !runnable.name.compensates &&
+          (step->spec["irreversible"].boolean() || !step->spec["compensatable"].boolean(true))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  OracleModel& model_;
+  const Answer& answer_;
+  Value params_;
+  Value result_;
+  std::int64_t at_;
+  Run* run_ = nullptr;
+  Attempt* attempt_ = nullptr;
+};
+
+}  // namespace
+
+void OracleModel::judge(const Answer& answer) {
+  place = "answer at " + std::to_string(answer.at.value);
+  Judge(*this, answer).judge();
+}
+
+}  // namespace holdfast::sim::model

@@ -1,0 +1,313 @@
+// Attempts: what may happen to them, and who may say so.
+//
+// Promises: an attempt is scheduled as it was planned; it is claimed when it is visible, by one at
+// a time, and only while its run lives; heartbeats and outcomes carry the fence of the current
+// claim and come before its lease is over; it has one outcome; a failure is tried again exactly
+// when its step says so, at a time its policy allows, with the idempotency key it had; limits of
+// time are never enforced early.
+#include "lab/sim/oracle_follow.h"
+#include "lab/sim/oracle_model.h"
+#include "lab/sim/oracle_values.h"
+
+namespace holdfast::sim::model {
+
+namespace {
+
+constexpr std::int64_t kLeaseMs = 30'000;
+
+// The members that make an intent what it is, and those a queue needs beside them.
+constexpr const char* kIntent[] = {"run_id",
+                                   "runnable_key",
+                                   "idempotency_key",
+                                   "attempt_number",
+                                   "queue",
+                                   "step",
+                                   "input",
+                                   "visible_at",
+                                   "handler",
+                                   "lease_ms",
+                                   "start_to_close_ms",
+                                   "schedule_to_start_ms",
+                                   "event_wait_timeout",
+                                   "deadline"};
+
+// One fact about an attempt, judged and then taken in.
+class AttemptFact {
+ public:
+  AttemptFact(OracleModel& model, const StoredFact& fact, const std::string& queue,
+              const Value& data)
+      : model_(model),
+        at_(fact.at.value),
+        queue_(queue),
+        data_(data),
+        kind_(fact.kind),
+        key_(data["runnable_key"].string()) {
+    const auto run = model.runs.find(data["run_id"].string());
+    run_ = run == model.runs.end() ? nullptr : &run->second;
+    const auto attempt = model.attempts.find(key_);
+    attempt_ = attempt == model.attempts.end() ? nullptr : &attempt->second;
+  }
+
+  void take() {
+    if (!check(run_ != nullptr && run_->is_started(), "form", "it is of no run there is")) {
+      return;
+    }
+    if (kind_ == "run_queued") {
+      check(!run_->queued || run_->queue != queue_, "listed", "its queue knows of the run already");
+      run_->queued = run_->queued || run_->queue == queue_;
+      return;
+    }
+    check(!run_->is_over(), "terminal_final", "its run has ended");
+    if (kind_ == "attempt_scheduled") {
+      scheduled();
+      return;
+    }
+    if (!check(attempt_ != nullptr && attempt_->run == run_->id, "known_attempt",
+               "nobody scheduled it")) {
+      return;
+    }
+    check(attempt_->queue == queue_, "form", "it belongs to queue " + attempt_->queue);
+    if (kind_ == "attempt_claimed") {
+      claimed();
+    } else if (kind_ == "attempt_heartbeat") {
+      heartbeat();
+    } else if (kind_ == "attempt_completed") {
+      completed();
+    } else if (kind_ == "attempt_failed") {
+      failed();
+    }
+  }
+
+ private:
+  bool check(bool kept, const std::string& promise, const std::string& complaint) {
+    return model_.check(kept, promise, complaint);
+  }
+
+  void scheduled() {
+    if (!check(attempt_ == nullptr, "scheduled_once", "it is scheduled already")) {
+      return;
+    }
+    const Runnable* planned = run_->find(key_);
+    if (check(planned != nullptr && planned->is_open(), "scheduled", "its run did not plan it")) {
+      for (const char* name : kIntent) {
+        check(planned->plan[name] == data_[name], "scheduled",
+              std::string(name) + " is not as planned: " + data_[name].text() + " instead of " +
+                  planned->plan[name].text());
+      }
+      check(planned->handler() != "__engine__", "scheduled", "the engine carries it out itself");
+    }
+    Attempt attempt;
+    attempt.key = key_;
+    attempt.run = run_->id;
+    attempt.queue = queue_;
+    attempt.intent = data_;
+    attempt.visible_at = data_["visible_at"].integer();
+    attempt.order = ++model_.counter;
+    model_.attempts[key_] = attempt;
+  }
+
+  void claimed() {
+    Attempt& attempt = *attempt_;
+    const std::int64_t lease_until = data_["lease_until"].integer();
+    const std::string id = data_["claim_id"].string();
+    check(attempt.outcome == Attempt::Outcome::none && !attempt.withdrawn, "claim", "it has ended");
+    check(!attempt.is_held(at_), "one_claim",
+          "the claim " + (attempt.claims.empty() ? "" : attempt.claims.back().id) +
+              " holds until " +
+              std::to_string(attempt.claims.empty() ? 0 : attempt.claims.back().lease_until));
+    check(at_ >= attempt.visible_at, "visible",
+          "it is not visible before " + std::to_string(attempt.visible_at));
+    check(lease_until == at_ + attempt.lease_ms(), "lease",
+          "the lease is " + std::to_string(lease_until - at_) + " ms, not " +
+              std::to_string(attempt.lease_ms()));
+    check(model_.claim_ids.insert(id).second, "fence", "the claim id was used before");
+    pass_over(id);
+    attempt.claims.push_back({id, data_["claim_token_hash"].string(), at_, lease_until});
+  }
+
+  // What became visible first is claimed first; together, in the order it was scheduled. Whether
+  // somebody could have executed it is known when the claim is handed out.
+  void pass_over(const std::string& claim_id) {
+    const auto place = [](const Attempt& one) { return std::pair(one.visible_at, one.order); };
+    for (const auto& [key, other] : model_.attempts) {
+      const auto run = model_.runs.find(other.run);
+      const bool claimable = other.queue == queue_ && other.outcome == Attempt::Outcome::none &&
+                             !other.withdrawn && !other.is_held(at_) && at_ >= other.visible_at &&
+                             run != model_.runs.end() && !run->second.is_over() &&
+                             other.handler() != "__timer__";
+      if (claimable && place(other) < place(*attempt_)) {
+        model_.passed_over[claim_id][key] = other.handler();
+      }
+    }
+  }
+
+  // The current claim, before its lease is over.
+  bool fenced() {
+    const Attempt& attempt = *attempt_;
+    const bool current = !attempt.claims.empty() && !attempt.withdrawn &&
+                         attempt.claims.back().id == data_["claim_id"].string() &&
+                         attempt.claims.back().token_hash == data_["claim_token_hash"].string();
+    if (!check(current, "fence", "it does not carry the fence of the current claim")) {
+      return false;
+    }
+    check(attempt.outcome == Attempt::Outcome::none, "one_outcome", "it has an outcome already");
+    check(at_ < attempt.claims.back().lease_until, "lease",
+          "the lease was over at " + std::to_string(attempt.claims.back().lease_until));
+    return attempt.outcome == Attempt::Outcome::none;
+  }
+
+  void heartbeat() {
+    if (!fenced()) {
+      return;
+    }
+    const std::int64_t lease_until = data_["lease_until"].integer();
+    check(lease_until == at_ + attempt_->lease_ms(), "lease",
+          "the lease is " + std::to_string(lease_until - at_) + " ms, not " +
+              std::to_string(attempt_->lease_ms()));
+    attempt_->claims.back().lease_until = lease_until;
+  }
+
+  void completed() {
+    if (!fenced()) {
+      return;
+    }
+    attempt_->outcome = Attempt::Outcome::completed;
+    attempt_->result = data_["result"];
+    attempt_->opts = data_["execution_opts"];
+    const Step* step = run_->definition == nullptr || run_->find(key_) == nullptr
+                           ? nullptr
+                           : run_->definition->find(run_->find(key_)->name.base);
+    if (step != nullptr && !run_->find(key_)->name.compensates && step->spec.has("output_schema")) {
+      check(fits_contract(step->spec["output_schema"], attempt_->result), "schema",
+            "the result does not fit the schema of its step");
+    }
+  }
+
+  void failed() {
+    if (!fenced()) {
+      return;
+    }
+    attempt_->outcome = Attempt::Outcome::failed;
+    attempt_->error = data_["error"];
+    attempt_->retry_key = data_["retry_runnable_key"].string();
+    not_early();
+    retried();
+    if (attempt_->retry_key.empty()) {
+      return;
+    }
+    Attempt next;
+    next.key = attempt_->retry_key;
+    next.run = attempt_->run;
+    next.queue = attempt_->queue;
+    next.intent = attempt_->intent;
+    const std::int64_t number = attempt_->intent["attempt_number"].integer() + 1;
+    next.visible_at = data_["retry_visible_at"].integer();
+    next.intent.set("attempt_number", number);
+    next.intent.set("runnable_key", next.key);
+    next.intent.set("visible_at", next.visible_at);
+    next.order = ++model_.counter;
+    const std::string expected =
+        run_->id + ":" + attempt_->intent["step"].string() + ":" + std::to_string(number);
+    check(next.key == expected, "retry", "the next attempt is called " + expected);
+    check(data_["retry_idempotency_key"] == attempt_->intent["idempotency_key"], "idempotency_key",
+          "the next attempt has the key " + data_["retry_idempotency_key"].text() + ", not " +
+              attempt_->intent["idempotency_key"].text());
+    if (check(!model_.attempts.contains(next.key), "scheduled_once",
+              "the retry is there already")) {
+      model_.attempts[next.key] = next;
+    }
+  }
+
+  // The engine fails what takes too long, never before its time.
+  void not_early() {
+    const std::string& code = attempt_->error["code"].string();
+    const auto& claims = attempt_->claims;
+    const std::int64_t close_ms = attempt_->intent["start_to_close_ms"].integer();
+    const std::int64_t start_ms = attempt_->intent["schedule_to_start_ms"].integer();
+    if (code == "start_to_close_timeout" && close_ms > 0) {
+      // Where no claim holds, the engine makes one, at the same moment.
+      const bool own = claims.size() > 1 && claims.back().at == at_;
+      const Claim& worker = claims[claims.size() - (own ? 2 : 1)];
+      check(at_ >= worker.at + close_ms, "attempt_timeout",
+            "it had " + std::to_string(worker.at + close_ms - at_) + " ms left");
+    }
+    if (code == "schedule_to_start_timeout" && start_ms > 0) {
+      check(at_ >= attempt_->visible_at + start_ms, "attempt_timeout",
+            "it had " + std::to_string(attempt_->visible_at + start_ms - at_) + " ms left");
+    }
+  }
+
+  void retried() {
+    const Runnable* planned = run_->find(key_);
+    if (planned == nullptr || run_->definition == nullptr || !run_->unmodelled.empty()) {
+      return;
+    }
+    const Value& error = attempt_->error;
+    const std::string& code = error["code"].string();
+    const RetryRule rule = retry_rule(policy_of(*run_->definition, *planned), code,
+                                      planned->plan["attempt_number"].integer());
+    const bool more = planned->plan["attempt_number"].integer() < rule.max_attempts &&
+                      (!run_->is_going_back() || planned->name.compensates);
+    const bool again = !attempt_->retry_key.empty();
+    check(!again || more, "retry", "it was the last attempt, and is tried again");
+    const auto said = model_.retryable.find(data_["claim_id"].string());
+    const bool engine = code == "start_to_close_timeout" || code == "schedule_to_start_timeout";
+    std::optional<bool> retryable;
+    if (said != model_.retryable.end()) {
+      retryable = said->second;
+    } else if (engine) {
+      retryable = code == "start_to_close_timeout";
+    } else if (error["retryable"].is_boolean()) {
+      retryable = error["retryable"].boolean();
+    }
+    if (retryable.has_value()) {
+      const bool may = *retryable || (code == "step_exception" && rule.named);
+      check(again == (may && more), "retry",
+            again ? "it must not be tried again" : "it must be tried again");
+    }
+    if (again) {
+      const std::int64_t at = data_["retry_visible_at"].integer();
+      const auto after = model_.retry_after.find(data_["claim_id"].string());
+      const bool known = after != model_.retry_after.end() || engine;
+      const bool asked = known && !engine && after->second.is_integer();
+      const std::int64_t shortest = asked ? after->second.integer() : rule.shortest_ms;
+      const std::int64_t longest = asked ? after->second.integer() : rule.longest_ms;
+      // A worker may ask for a delay of its own; its facts do not tell.
+      check(!known || (at >= at_ + shortest && at <= at_ + longest), "backoff",
+            "the next attempt comes after " + std::to_string(at - at_) + " ms, not " +
+                std::to_string(shortest) + " to " + std::to_string(longest));
+      check(at >= at_, "backoff", "the next attempt comes before this one failed");
+    }
+  }
+
+  OracleModel& model_;
+  std::int64_t at_;
+  const std::string& queue_;
+  const Value& data_;
+  const std::string& kind_;
+  std::string key_;
+  Run* run_ = nullptr;
+  Attempt* attempt_ = nullptr;
+};
+
+}  // namespace
+
+std::string Attempt::handler() const {
+  return intent.has("handler") ? intent["handler"].string() : intent["step"].string();
+}
+
+std::int64_t Attempt::lease_ms() const { return intent["lease_ms"].integer(kLeaseMs); }
+
+void OracleModel::queue_fact(const StoredFact& fact, const std::string& queue, const Value& data) {
+  if (fact.kind.rfind("run_continuation_", 0) == 0) {
+    if (const auto run = runs.find(data["run_id"].string()); run != runs.end()) {
+      unmodelled(run->second, fact.kind);
+    }
+    return;
+  }
+  check(data["queue"].string() == queue, "form", "it is in the thread of another queue");
+  AttemptFact(*this, fact, queue, data).take();
+  touched.insert(data["run_id"].string());
+}
+
+}  // namespace holdfast::sim::model

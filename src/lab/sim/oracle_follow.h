@@ -1,0 +1,99 @@
+// Follow: what must come next in a run, worked out from what is known of it and nothing else.
+// Each question has one answer here; whoever wants to know what a definition means may read it as
+// the specification. Private to oracle*.cc.
+//
+//   oracle_steps.cc   from step to step: results, failures, transitions, joins, the end
+//   oracle_begin.cc   how a step begins: input, visits, lists, waits, children
+//   oracle_back.cc    going back: withdrawals and compensations
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lab/sim/oracle_model.h"
+
+namespace holdfast::sim::model {
+
+// How what was planned came out.
+struct Ending {
+  enum class Kind : std::uint8_t { none, done, failed };
+  Kind kind = Kind::none;
+  std::optional<Value> result;
+  Value opts;
+  Value error;                 // members it must have
+  bool another_child = false;  // may take the place of one that failed
+};
+
+class Follow {
+ public:
+  Follow(const OracleModel& model, const Run& run, std::int64_t now)
+      : model_(model), run_(run), definition_(*run.definition), now_(now) {}
+
+  std::vector<Duty> all();
+
+ private:
+  // oracle_steps.cc
+  void forward();
+  void timers();
+  void cancelled();
+  void close(const Runnable& runnable, const Ending& ending);
+  void done(const Runnable& runnable, const Step& step, const Ending& ending);
+  void failed(const Runnable& runnable, const Step& step, const Value& error);
+  void failed_item(const Runnable& runnable, const Value& error);
+  void go_on(const std::string& path);
+  void join(const Step& step);
+  void complete();
+  void fail_run(const Value& error, const std::string& because, bool must = true);
+  Ending ending_of(const Runnable& runnable) const;
+  Ending ending_of_attempt(const Runnable& runnable) const;
+  Ending ending_of_wait(const Runnable& runnable, const Step& step) const;
+  Ending ending_of_child(const Runnable& runnable, const Step& step) const;
+  Ending ending_of_list(const Runnable& runnable) const;
+  void retry(const Runnable& runnable);
+  void put_off(const Runnable& runnable);
+  const Runnable* last_on(const std::string& path) const;
+
+  // oracle_begin.cc
+  void begin(const Step& step, const std::string& path, std::int64_t visible_at,
+             const std::string& because);
+  void begin_item(const Step& step, const Runnable& list, std::int64_t item);
+  void fill_plan(Duty& duty, const Step& step, const Value& data);
+  void fill_input(Duty& duty, const Step& step, const Value& data);
+  void fill_wait(Duty& duty, const Step& step, const Value& data);
+  void items(const Runnable& list, const Step& step);
+  void carry_out(const Runnable& runnable, const Step& step);
+  void open_wait(const Runnable& runnable, const Step& step);
+  void open_manual(const Runnable& runnable, const Step& step);
+  void start_child(const Runnable& runnable, const Step& step);
+  void child_again(const Runnable& runnable, const Step& step, const Value& error);
+  void plan_timer(const Runnable& of, const std::string& suffix, const std::string& does,
+                  std::int64_t at);
+  Duty& plan(const std::string& key, const std::string& step, std::int64_t number,
+             const std::string& promise);
+
+  // oracle_back.cc
+  void back();
+  const Runnable* next_to_undo() const;
+  bool undoable_under_way() const;
+  const Value* compensation_of(const Runnable& runnable) const;
+  void undo(const Runnable& origin);
+
+  Duty& add(Duty::Kind kind, const std::string& subject, const std::string& promise);
+  Duty& apply(const Runnable& runnable, const std::string& promise);
+  const Attempt* attempt(const std::string& key) const;
+  // What may be tried again, it is: shortest and longest time from now.
+  std::optional<RetryRule> may_retry(const Runnable& runnable, const Value& error,
+                                     bool retryable) const;
+
+  const OracleModel& model_;
+  const Run& run_;
+  const Definition& definition_;
+  std::int64_t now_;
+  std::vector<Duty> duties_;
+};
+
+// The retry policy of what a runnable does.
+Value policy_of(const Definition& definition, const Runnable& runnable);
+Value error_of(const std::string& code, const std::string& step);
+
+}  // namespace holdfast::sim::model

@@ -1,0 +1,69 @@
+// Replay: what the new run takes over.
+//
+// Promise: from a step on, it takes over what the steps before it gave, and repeats that step and
+// what comes after it, on the definition of the run it repeats.
+#include <algorithm>
+
+#include "lab/sim/oracle_run_fact.h"
+#include "lab/sim/oracle_values.h"
+
+namespace holdfast::sim::model {
+
+// A replay from a step on takes over what the steps before it gave: all but the rest of the path
+// of that step, and the paths that come after it.
+void RunFact::adopted() {
+  check(run_.adopted.is_null() && run_.planned.empty(), "replay", "it comes right after the start");
+  run_.adopted = data_;
+  join(run_.context, "", data_["context"]);
+  const auto found = model_.runs.find(data_["source_run_id"].string());
+  if (!check(found != model_.runs.end() && found->second.is_started(), "replay",
+             "the run it repeats is not there") ||
+      !modelled() || !found->second.unmodelled.empty() || !found->second.adopted.is_null()) {
+    return;
+  }
+  const Run& source = found->second;
+  const std::string& from = data_["from_step"].string();
+  const std::string path = data_.has("path") ? data_["path"].string() : from;
+  std::set<std::string> again{path};
+  for (std::size_t before = 0; before != again.size();) {
+    before = again.size();
+    for (const Step& step : run_.definition->steps) {
+      if (std::any_of(step.after.begin(), step.after.end(),
+                      [&](const std::string& name) { return again.contains(name); })) {
+        again.insert(step.name);
+      }
+    }
+  }
+  std::vector<const Runnable*> kept;
+  const Runnable* first = source.find(source.id + ":" + from + ":1");
+  for (const auto& [key, runnable] : source.runnables) {
+    const bool before = first != nullptr && runnable.path == path && runnable.order < first->order;
+    if (runnable.applied && !runnable.withdrawn && !runnable.is_timer() &&
+        !runnable.name.compensates && !runnable.name.item.has_value() &&
+        (!again.contains(runnable.path) || before)) {
+      kept.push_back(&runnable);
+    }
+  }
+  std::sort(kept.begin(), kept.end(), [](const Runnable* left, const Runnable* right) {
+    return left->applied_order < right->applied_order;
+  });
+  Value context = Value::object();
+  for (const Runnable* runnable : kept) {
+    join(context, runnable->output_key, runnable->result);
+  }
+  check(context == data_["context"], "replay",
+        "it takes over " + data_["context"].text() + ", not " + context.text());
+  std::set<std::string> done;
+  for (const std::string& step : run_.definition->path_steps) {
+    if (!again.contains(step) && is_path_over(source, step)) {
+      done.insert(step);
+    }
+  }
+  std::set<std::string> said;
+  for (const Value& step : data_["done"].list()) {
+    said.insert(step.string());
+  }
+  check(done == said, "replay", "other steps are done than it says");
+}
+
+}  // namespace holdfast::sim::model

@@ -1,0 +1,461 @@
+// Runs: each fact of a run is what had to follow, or something from outside that was allowed.
+//
+// Promises: a run starts once, after the receipt of its command; what is planned, applied,
+// withdrawn, opened, started and ended is what the definition asks for in the state before, with
+// the members it must have, and nothing else; when a batch ends, nothing that had to follow from
+// its facts is missing; after the end only archiving and search attributes go on.
+#include <algorithm>
+
+#include "lab/sim/oracle_run_fact.h"
+#include "lab/sim/oracle_values.h"
+
+namespace holdfast::sim::model {
+
+namespace {
+
+// An error must have these members; its message is for people.
+bool same_error(const Value& expected, const Value& found) {
+  if (!expected.is_object()) {
+    return expected == found;
+  }
+  return std::all_of(expected.members().begin(), expected.members().end(), [&](const auto& member) {
+    return member.first == "message" ||
+           (member.first == "error" ? same_error(member.second, found["error"])
+                                    : member.second == found[member.first]);
+  });
+}
+
+bool same_member(const std::string& name, const Value& expected, const Value& found) {
+  if (name == "error" || name == "timer") {
+    return same_error(expected, found);
+  }
+  if (name == "result" && expected.has("error") && expected.members().size() == 1) {
+    return found.members().size() == 1 && same_error(expected["error"], found["error"]);
+  }
+  return expected == found;
+}
+
+}  // namespace
+
+void RunFact::take() {
+  using Handler = void (RunFact::*)();
+  static const std::map<std::string, Handler> handlers{
+      {"run_signal_received", &RunFact::receipt},
+      {"run_started", &RunFact::started},
+      {"steps_adopted", &RunFact::adopted},
+      {"runnables_planned", &RunFact::planned},
+      {"runnable_applied", &RunFact::applied},
+      {"runnables_withdrawn", &RunFact::withdrawn},
+      {"child_run_started", &RunFact::child},
+      {"manual_step_paused", &RunFact::paused},
+      {"manual_step_resolved", &RunFact::resolved},
+      {"external_event_wait_opened", &RunFact::wait_opened},
+      {"external_event_buffered", &RunFact::buffered},
+      {"external_event_received", &RunFact::received},
+      {"external_event_wait_timeout_selected", &RunFact::timed_out},
+      {"external_event_wait_resolved", &RunFact::wait_resolved},
+      {"run_continuation_requested", &RunFact::continues},
+      {"compensation_started", &RunFact::goes_back},
+      {"run_terminal", &RunFact::ends}};
+  static const std::set<std::string> quiet{"run_archived", "run_unarchived",
+                                           "search_attributes_updated", "run_continued_from"};
+  run_.last_at = at_;
+  check(run_.id == data_["run_id"].string(), "form", "it is in the thread of another run");
+  if (quiet.contains(kind_)) {
+    return;
+  }
+  check(!run_.is_over(), "terminal_final", "the run has ended");
+  check(run_.is_started() || kind_ == "run_signal_received" || kind_ == "run_started", "form",
+        "the run has not started");
+  const auto handler = handlers.find(kind_);
+  if (handler == handlers.end()) {
+    model_.unmodelled(run_, kind_);
+    return;
+  }
+  (this->*handler->second)();
+}
+
+std::optional<Duty> RunFact::fulfil(Duty::Kind kind, const std::string& subject,
+                                    const std::string& promise,
+                                    const std::function<bool(const Duty&)>& fits) {
+  if (!modelled() || run_.is_over()) {
+    return std::nullopt;
+  }
+  std::string due;
+  for (const Duty& duty : duties(model_, run_, at_)) {
+    if (duty.kind == kind && duty.subject == subject && (!fits || fits(duty))) {
+      ++model_.tested[duty.promise];
+      return duty;
+    }
+    due += (due.empty() ? "" : ", ") + duty.subject + " (" + duty.promise + ")";
+    if (duty.kind == kind && duty.subject == subject) {
+      due += " " + duty.expected.text();
+    }
+  }
+  check(false, promise, "nothing asked for it; due: " + (due.empty() ? "nothing" : due));
+  return std::nullopt;
+}
+
+void RunFact::compare(const Duty& duty, const Value& found, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    check(same_member(name, duty.expected[name], found[name]), duty.promise,
+          duty.subject + ": " + name + " is " + found[name].text() + ", not " +
+              duty.expected[name].text());
+  }
+}
+
+void RunFact::receipt() {
+  const std::string& type = data_["signal_type"].string();
+  if (!run_.is_started()) {
+    check(type == "start_run" || type == "start_cron" || type == "replay_run", "form",
+          "a run begins with the command that started it");
+    check(!run_.receipt, "receipt", "the command that started it was received before");
+    run_.receipt = true;
+    return;
+  }
+  check(run_.command.is_null(), "receipt", "nothing came of the command before it");
+  run_.command = data_;
+  if (type == "cancel_run") {
+    run_.cancel_asked = true;
+    if (data_["source"].string() == "parent_run") {
+      run_.cancel_how = "as_defined";
+    }
+  }
+  if (data_.has("idempotency_key")) {
+    run_.commands[data_["idempotency_key"].string()] = data_;
+  }
+}
+
+void RunFact::commanded(const std::set<std::string>& types) {
+  check(types.contains(run_.command["signal_type"].string()), "receipt",
+        "there is no receipt of the command");
+  run_.command = Value();
+}
+
+void RunFact::started() {
+  if (!check(!run_.is_started(), "one_start", "the run has started before")) {
+    return;
+  }
+  check(run_.receipt, "form", "the receipt of the command is missing");
+  run_.started = data_;
+  run_.started_at = at_;
+  run_.workflow = data_["workflow"].string();
+  run_.queue = data_.has("queue") ? data_["queue"].string() : "default";
+  run_.context = data_["input"].is_object() ? data_["input"] : Value::object();
+  if (data_["context"].has("schedule")) {
+    run_.context.set("schedule", data_["context"]["schedule"]);
+  }
+  const auto definition = model_.definitions.find(data_["definition_fingerprint"].string());
+  if (!check(definition != model_.definitions.end(), "definition",
+             "nobody registered the definition it follows")) {
+    return;
+  }
+  run_.definition = &definition->second;
+  check(definition->second.workflow == run_.workflow, "definition", "it is of another workflow");
+  if (const auto source = model_.runs.find(data_["replayed_from_run_id"].string());
+      data_.has("replayed_from_run_id")) {
+    check(source != model_.runs.end() && source->second.definition == run_.definition, "replay",
+          "it follows another definition than the run it repeats");
+  }
+  if (!definition->second.unknown.empty()) {
+    model_.unmodelled(run_, definition->second.unknown);
+  }
+}
+
+// A dependency that is not over yet, for the complaint.
+std::string RunFact::why_not(const std::string& step) const {
+  const Step* known = run_.definition->find(StepName::parse(step).base);
+  std::string open;
+  for (const std::string& before : known == nullptr ? std::vector<std::string>() : known->after) {
+    if (!is_path_over(run_, before)) {
+      open += (open.empty() ? "" : ", ") + before;
+    }
+  }
+  return open;
+}
+
+void RunFact::planned() {
+  for (const Value& plan : data_["runnables"].list()) {
+    plan_one(plan);
+  }
+}
+
+void RunFact::plan_one(const Value& plan) {
+  const std::string key = plan["runnable_key"].string();
+  if (!check(run_.find(key) == nullptr, "planned_once", key + " is planned already")) {
+    return;
+  }
+  Runnable runnable;
+  runnable.key = key;
+  runnable.step = plan["step"].string();
+  runnable.name = StepName::parse(runnable.step);
+  runnable.path = plan.has("path") ? plan["path"].string() : runnable.name.base;
+  runnable.plan = plan;
+  runnable.visible_at = plan["visible_at"].integer();
+  runnable.planned_at = at_;
+  runnable.order = ++model_.counter;
+  const std::string open = modelled() ? why_not(runnable.step) : "";
+  check(open.empty(), "dependency", key + " is planned before " + open + " is done");
+  if (const auto duty = fulfil(Duty::Kind::plan, key, "planned")) {
+    std::vector<std::string> names{"step",    "attempt_number", "idempotency_key",   "queue",
+                                   "handler", "path",           "event_wait_timeout"};
+    if (!duty->failure.has_value()) {
+      names.insert(names.end(), {"input", "lease_ms", "start_to_close_ms", "schedule_to_start_ms"});
+    }
+    names.emplace_back("timer");
+    compare(*duty, plan, names);
+    check((runnable.visible_at >= duty->earliest && runnable.visible_at <= duty->latest) ||
+              model_.owed.contains(run_.id),
+          duty->promise,
+          key + " is visible at " + std::to_string(runnable.visible_at) + ", not " +
+              std::to_string(duty->earliest));
+    runnable.failure = duty->failure;
+  }
+  if (!runnable.is_timer()) {
+    run_.newest[runnable.step] = key;
+  }
+  run_.planned.push_back(key);
+  run_.runnables[key] = runnable;
+}
+
+void RunFact::applied() {
+  const std::string key = data_["runnable_key"].string();
+  const auto found = run_.runnables.find(key);
+  if (!check(found != run_.runnables.end(), "planned_first", "it was never planned")) {
+    return;
+  }
+  Runnable& runnable = found->second;
+  if (!check(!runnable.applied && !runnable.withdrawn, "applied_once",
+             "it was applied or withdrawn before")) {
+    return;
+  }
+  if (runnable.handler() == "__timer__") {
+    const auto wait = run_.waits.find(runnable.plan["event_wait_timeout"]["wait_id"].string());
+    const bool over = wait != run_.waits.end() && !wait->second.is_open();
+    check(at_ >= runnable.visible_at || over, "not_early",
+          "its time comes at " + std::to_string(runnable.visible_at));
+  }
+  const bool of_wait = runnable.plan.has("event_wait_timeout");
+  if (const auto duty = fulfil(Duty::Kind::apply, key, "applied")) {
+    compare(*duty, data_, {"result", "output_key", "transition", "execution_opts"});
+  }
+  runnable.applied = true;
+  runnable.applied_order = ++model_.counter;
+  runnable.applied_at = at_;
+  runnable.result = data_["result"];
+  runnable.output_key = data_["output_key"].string();
+  runnable.transition = data_["transition"];
+  runnable.opts = data_["execution_opts"];
+  if (!runnable.name.item.has_value() && !runnable.name.compensates && !of_wait) {
+    join(run_.context, data_["output_key"].string(), data_["result"]);
+  }
+  if (!runnable.transition.is_null()) {
+    close_children([&](const ChildLink& link) { return link.awaited && link.origin == key; });
+  }
+}
+
+void RunFact::withdrawn() {
+  std::set<std::string> keys;
+  for (const Value& key : data_["runnable_keys"].list()) {
+    keys.insert(key.string());
+  }
+  const auto fits = [&](const Duty& duty) { return duty.keys == keys; };
+  if (modelled() && !run_.is_over()) {
+    std::string due;
+    bool found = false;
+    for (const Duty& duty : duties(model_, run_, at_)) {
+      if (duty.kind == Duty::Kind::withdraw) {
+        found = found || fits(duty);
+        for (const std::string& key : duty.keys) {
+          due += " " + key;
+        }
+      }
+    }
+    check(found, "withdrawn", "it withdraws other runnables than are to be withdrawn:" + due);
+  }
+  for (const std::string& key : keys) {
+    const auto found = run_.runnables.find(key);
+    if (!check(found != run_.runnables.end() && found->second.is_open(), "withdrawn",
+               key + " is not open")) {
+      continue;
+    }
+    found->second.withdrawn = true;
+    if (const auto attempt = model_.attempts.find(key); attempt != model_.attempts.end()) {
+      attempt->second.withdrawn = true;
+    }
+    for (auto& [step, manual] : run_.manual) {
+      manual.open = manual.open && step != found->second.step;
+    }
+    if (const auto wait = run_.waits.find(key); wait != run_.waits.end()) {
+      wait->second.timed_out = true;
+    }
+    close_children([&](const ChildLink& link) { return link.awaited && link.origin == key; });
+  }
+  run_.withdrew = run_.withdrew || run_.is_going_back();
+}
+
+void RunFact::continues() {
+  bool asked = false;
+  for (const auto& [key, runnable] : run_.runnables) {
+    const auto attempt = model_.attempts.find(key);
+    const bool done = attempt != model_.attempts.end() && runnable.applied;
+    const Value& wish = done ? attempt->second.opts["continue_as_new"] : Value();
+    asked = asked || (!wish.is_null() && wish["input"] == data_["input"] &&
+                      wish["key"] == data_["continuation_key"]);
+    check(!runnable.is_open() || runnable.is_timer() || !run_.is_newest(runnable), "continue",
+          key + " is open");
+  }
+  check(asked, "continue", "no step asked for it in this way");
+  run_.continuation = data_;
+}
+
+void RunFact::goes_back() {
+  check(run_.going_back.is_null(), "one_way_back", "it goes back already");
+  const auto fits = [&](const Duty& duty) {
+    return same_member("error", duty.expected["error"], data_["error"]) &&
+           duty.expected["outcome"] == data_["outcome"];
+  };
+  fulfil(Duty::Kind::go_back, run_.id, "compensation", fits);
+  run_.going_back = data_;
+  if (data_["outcome"].string() == "cancelled") {
+    commanded({"cancel_run"});
+  }
+  run_.cancel_asked = false;
+  run_.cancel_how = "";
+  close_children([](const ChildLink&) { return true; });
+  const auto due = duties(model_, run_, at_);
+  run_.withdrew = std::none_of(due.begin(), due.end(),
+                               [](const Duty& duty) { return duty.kind == Duty::Kind::withdraw; });
+}
+
+void RunFact::ends() {
+  const auto fits = [&](const Duty& duty) {
+    return duty.expected["status"] == data_["status"] &&
+           same_member("error", duty.expected["error"], data_["error"]) &&
+           duty.expected["result"] == data_["result"];
+  };
+  fulfil(Duty::Kind::finish, run_.id, "end", fits);
+  if (run_.is_over()) {
+    return;
+  }
+  if (data_["status"].string() == "cancelled" &&
+      (run_.cancel_asked || run_.going_back["outcome"].string() != "cancelled")) {
+    commanded({"cancel_run"});
+  }
+  if (data_["status"].string() != "continued") {
+    close_children([](const ChildLink&) { return true; });
+  }
+  run_.terminal = data_;
+  for (const std::string& parent : {run_.started["context"]["parent"]["run_id"].string()}) {
+    if (!parent.empty()) {
+      model_.touched.insert(parent);
+      model_.runs[parent].last_at = std::max(model_.runs[parent].last_at, at_);
+    }
+  }
+}
+
+const Runnable* Run::find(const std::string& key) const {
+  const auto found = runnables.find(key);
+  return found == runnables.end() ? nullptr : &found->second;
+}
+
+const Runnable* Run::newest_of(const std::string& step) const {
+  const auto found = newest.find(step);
+  return found == newest.end() ? nullptr : find(found->second);
+}
+
+bool Run::is_newest(const Runnable& runnable) const {
+  const auto found = newest.find(runnable.step);
+  return found != newest.end() && found->second == runnable.key;
+}
+
+std::string Run::status() const {
+  if (is_over()) {
+    return terminal["status"].string();
+  }
+  if (is_going_back()) {
+    return "compensating";
+  }
+  if (newest.empty()) {
+    return "started";
+  }
+  bool open = false;
+  bool waits_for_somebody = true;
+  for (const auto& [step, key] : newest) {
+    const Runnable& runnable = *find(key);
+    if (!runnable.is_open()) {
+      continue;
+    }
+    open = true;
+    const auto at = manual.find(step);
+    const bool at_manual = at != manual.end() && at->second.open;
+    const auto wait = waits.find(key);
+    const bool at_wait = wait != waits.end() && wait->second.is_open();
+    waits_for_somebody = waits_for_somebody && (at_manual || at_wait);
+  }
+  return !open ? "idle" : waits_for_somebody ? "paused" : "running";
+}
+
+void OracleModel::run_fact(const StoredFact& fact, const std::string& run_id, const Value& data) {
+  Run& run = runs[run_id];
+  run.id = run_id;
+  touched.insert(run_id);
+  RunFact(*this, run, fact, data).take();
+}
+
+// When a batch ends, nothing that had to follow is missing. What a writer left in the middle is
+// owed by those who come after it.
+void OracleModel::check_rest(std::uint64_t batch, bool whole) {
+  for (const std::string& id : touched) {
+    Run& run = runs[id];
+    place = std::to_string(batch) + " run:" + id;
+    const std::size_t before = complaints.size();
+    check_rest_of(run);
+    const bool paid = complaints.size() == before;
+    if (!paid && (!whole || owed.contains(id))) {
+      complaints.resize(before);
+      owed.insert(id);
+    } else if (paid && owed.erase(id) > 0) {
+      ++tested["recovery"];
+    }
+    run.withdrew = run.is_going_back();
+  }
+  touched.clear();
+  for (const auto& [what, holds] : promised) {
+    place = what;
+    check(!whole || holds(*this), "durable", "was answered ok and is not there");
+  }
+  promised.clear();
+  position = batch;
+}
+
+void OracleModel::check_rest_of(Run& run) {
+  if (!run.is_started()) {
+    check(!run.receipt, "whole_batch", "a run that was to start did not");
+    return;
+  }
+  check(run.indexed && run.cataloged, "listed", "the run is in no list");
+  check(run.queued || run.is_over(), "listed", "no queue knows of the run");
+  check(run.command.is_null(), "receipt", "nothing came of a command");
+  for (const Duty& duty : duties(*this, run, run.last_at)) {
+    check(!duty.must, duty.promise,
+          "what had to follow is missing: " + duty.subject + " " + duty.expected.text() +
+              (duty.because.empty() ? "" : ", because " + duty.because));
+  }
+  for (const ChildLink& link : run.children) {
+    check(runs.contains(link.child) && runs[link.child].is_started(), "child",
+          "the child " + link.child + " did not start");
+  }
+  if (!run.continuation.is_null()) {
+    const std::string& next = run.continuation["successor_run_id"].string();
+    check(runs.contains(next) && runs[next].is_started(), "continue",
+          "the successor " + next + " did not start");
+  }
+  for (const auto& [key, runnable] : run.runnables) {
+    if (!run.is_over() && runnable.is_open() && runnable.handler() != "__engine__") {
+      check(attempts.contains(key), "scheduled", key + " is planned and not scheduled");
+    }
+  }
+}
+
+}  // namespace holdfast::sim::model

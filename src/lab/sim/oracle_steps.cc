@@ -1,0 +1,544 @@
+// From step to step.
+//
+// Promises: a result joins its run once, in the commit it is completed in, and what follows from it
+// with it; of the ways on the first that fits is taken and recorded; a step with `after` begins
+// with the last of the steps it names, never before; a failure that cannot be tried again takes
+// its error route or ends the run; the run is completed when every path is over.
+#include <algorithm>
+
+#include "lab/sim/oracle_follow.h"
+#include "lab/sim/oracle_values.h"
+
+namespace holdfast::sim::model {
+
+Value error_of(const std::string& code, const std::string& step) {
+  Value error = Value::object();
+  error.set("code", code);
+  error.set("step", step);
+  return error;
+}
+
+std::vector<Duty> duties(const OracleModel& model, const Run& run, std::int64_t now) {
+  const bool modelled =
+      run.is_started() && !run.is_over() && run.definition != nullptr && run.unmodelled.empty();
+  return modelled ? Follow(model, run, now).all() : std::vector<Duty>();
+}
+
+Duty& Follow::add(Duty::Kind kind, const std::string& subject, const std::string& promise) {
+  Duty duty;
+  duty.kind = kind;
+  duty.subject = subject;
+  duty.promise = promise;
+  duties_.push_back(std::move(duty));
+  return duties_.back();
+}
+
+Duty& Follow::apply(const Runnable& runnable, const std::string& promise) {
+  return add(Duty::Kind::apply, runnable.key, promise);
+}
+
+const Attempt* Follow::attempt(const std::string& key) const {
+  const auto found = model_.attempts.find(key);
+  return found == model_.attempts.end() ? nullptr : &found->second;
+}
+
+std::vector<Duty> Follow::all() {
+  if (!run_.continuation.is_null()) {
+    add(Duty::Kind::finish, run_.id, "continue").expected.set("status", "continued");
+    return std::move(duties_);
+  }
+  cancelled();
+  if (run_.is_going_back()) {
+    back();
+  } else {
+    forward();
+  }
+  timers();
+  return std::move(duties_);
+}
+
+// Somebody asked for it: it ends, or goes back first.
+void Follow::cancelled() {
+  if (!run_.cancel_asked) {
+    return;
+  }
+  const bool defined = definition_.spec["compensate_on_cancel"].boolean();
+  const std::string& how = run_.cancel_how;
+  const bool unknown = how.empty();
+  const bool back = how == "compensate" || (how == "as_defined" && defined);
+  if (!run_.is_going_back() && (back || unknown)) {
+    add(Duty::Kind::go_back, run_.id, "cancel").expected.set("outcome", "cancelled");
+  }
+  if (!back || unknown) {
+    add(Duty::Kind::finish, run_.id, "cancel").expected.set("status", "cancelled");
+  }
+}
+
+// What may happen from a time on, whoever sees that it has come.
+void Follow::timers() {
+  for (const auto& [key, runnable] : run_.runnables) {
+    if (!runnable.is_open() || runnable.handler() != "__timer__") {
+      continue;
+    }
+    if (runnable.plan.has("event_wait_timeout")) {
+      // Nobody has to look at the timer of a wait that is over.
+      const auto wait = run_.waits.find(runnable.plan["event_wait_timeout"]["wait_id"].string());
+      if (wait != run_.waits.end() && wait->second.resolved) {
+        apply(runnable, "event").because = "the wait is over";
+      }
+      continue;
+    }
+    if (now_ < runnable.visible_at) {
+      continue;
+    }
+    if (runnable.plan["timer"].has("code")) {
+      if (!run_.is_going_back()) {
+        fail_run(runnable.plan["timer"], "its time is up", false);
+      }
+    } else if (runnable.plan.has("timer")) {
+      apply(runnable, "timer").must = false;
+    }
+  }
+}
+
+void Follow::forward() {
+  const std::string& from = run_.adopted["from_step"].string();
+  if (const Step* first = definition_.find(from); first != nullptr && !run_.newest_of(from)) {
+    begin(*first, run_.adopted["path"].string(), now_, "the replay begins there");
+  }
+  for (const Step& step : definition_.steps) {
+    join(step);
+  }
+  const std::string timer = run_.id + ":__run__:1";
+  if (definition_.spec.has("timeout_ms") && run_.find(timer) == nullptr) {
+    Duty& duty = plan(timer, "__run__", 1, "run_timeout");
+    duty.expected.set("handler", "__timer__");
+    duty.expected.set("input", Value::object());
+    duty.expected.set("timer", error_of("run_timeout", ""));
+    duty.earliest = duty.latest = run_.started_at + definition_.spec["timeout_ms"].integer();
+  }
+  for (const std::string& key : run_.planned) {
+    const Runnable& runnable = *run_.find(key);
+    if (run_.is_newest(runnable) && runnable.is_open() && !runnable.is_timer()) {
+      const Step* step = definition_.find(runnable.name.base);
+      const Ending ending = ending_of(runnable);
+      if (ending.kind != Ending::Kind::none) {
+        close(runnable, ending);
+      } else if (step != nullptr && !runnable.name.compensates) {
+        carry_out(runnable, *step);
+      }
+      retry(runnable);
+    }
+    if (run_.is_newest(runnable) && runnable.applied && runnable.is_put_off()) {
+      put_off(runnable);
+    }
+  }
+  for (const std::string& path : definition_.path_steps) {
+    go_on(path);
+  }
+  complete();
+}
+
+void Follow::close(const Runnable& runnable, const Ending& ending) {
+  const Step* step = definition_.find(runnable.name.base);
+  if (step == nullptr) {
+    return;
+  }
+  if (ending.kind == Ending::Kind::done) {
+    done(runnable, *step, ending);
+  } else if (ending.another_child) {
+    child_again(runnable, *step, ending.error);
+  } else {
+    failed(runnable, *step, ending.error);
+  }
+}
+
+void Follow::done(const Runnable& runnable, const Step& step, const Ending& ending) {
+  const bool whole = !runnable.name.item.has_value();
+  const bool put_off = ending.opts.has("defer");
+  Duty duty;
+  duty.kind = Duty::Kind::apply;
+  duty.subject = runnable.key;
+  duty.promise = "applied";
+  duty.because = "it is done";
+  duty.must = runnable.handler() != "__timer__";
+  if (ending.result.has_value()) {
+    duty.expected.set("result", *ending.result);
+  }
+  if (ending.opts.has("continue_as_new")) {
+    add(Duty::Kind::go_on_as, runnable.key, "continue").expected = ending.opts["continue_as_new"];
+    duties_.push_back(duty);
+    return;
+  }
+  if (!ending.opts.is_null()) {
+    duty.expected.set("execution_opts", ending.opts);
+  }
+  if (whole && !put_off) {
+    const std::string key = step.output_key();
+    if (!key.empty()) {
+      duty.expected.set("output_key", key);
+    }
+    Value data = run_.context;
+    if (ending.result.has_value()) {
+      model::join(data, key, *ending.result);
+    }
+    for (const Value& way : definition_.ways(step.name, "ok")) {
+      if (!way.has("when") || holds(way["when"], data)) {
+        Value taken = way;
+        taken.set("from", runnable.step);
+        duty.expected.set("transition", taken);
+        break;
+      }
+    }
+  }
+  duties_.push_back(duty);
+}
+
+void Follow::failed(const Runnable& runnable, const Step& step, const Value& error) {
+  if (runnable.name.item.has_value()) {
+    failed_item(runnable, error);
+    return;
+  }
+  Value result = Value::object();
+  result.set("error", error);
+  const EventWait* wait = nullptr;
+  if (const auto found = run_.waits.find(runnable.key); found != run_.waits.end()) {
+    wait = &found->second;
+  }
+  Value taken;
+  if (wait != nullptr && wait->timed_out && step.spec["await_event"].has("on_timeout")) {
+    taken.set("on", "timeout");
+    taken.set("to", step.spec["await_event"]["on_timeout"]);
+  } else {
+    Value data = run_.context;
+    data.set("error", error);
+    for (const Value& way : definition_.ways(step.name, "error")) {
+      if (!way.has("when") || holds(way["when"], data)) {
+        taken = way;
+        break;
+      }
+    }
+  }
+  if (taken.is_null()) {
+    fail_run(error, runnable.step + " failed and no route fits");
+    return;
+  }
+  taken.set("from", runnable.step);
+  Duty& duty = apply(runnable, "error_route");
+  duty.because = "it failed";
+  duty.expected.set("result", result);
+  duty.expected.set("transition", taken);
+}
+
+// An item that fails has its place in the list; with on_error fail the list fails with it.
+void Follow::failed_item(const Runnable& runnable, const Value& error) {
+  Value result = Value::object();
+  result.set("error", error);
+  Value taken;
+  taken.set("from", runnable.step);
+  taken.set("on", "error");
+  taken.set("to", runnable.name.list());
+  Duty& duty = apply(runnable, "items");
+  duty.because = "it failed";
+  duty.expected.set("result", result);
+  duty.expected.set("transition", taken);
+}
+
+const Runnable* Follow::last_on(const std::string& path) const {
+  const Runnable* last = nullptr;
+  for (const std::string& key : run_.planned) {
+    const Runnable& runnable = *run_.find(key);
+    if (runnable.path == path && !runnable.name.item.has_value() && !runnable.name.compensates &&
+        !runnable.is_timer() && run_.is_newest(runnable)) {
+      last = &runnable;
+    }
+  }
+  return last;
+}
+
+bool is_path_over(const Run& run, const std::string& step) {
+  const auto& adopted = run.adopted["done"].list();
+  if (std::find(adopted.begin(), adopted.end(), Value(step)) != adopted.end()) {
+    return true;
+  }
+  const Runnable* last = nullptr;
+  for (const std::string& key : run.planned) {
+    const Runnable& runnable = *run.find(key);
+    if (runnable.path == step && !runnable.name.item.has_value() && !runnable.name.compensates &&
+        !runnable.is_timer() && run.is_newest(runnable)) {
+      last = &runnable;
+    }
+  }
+  if (last == nullptr || !last->applied || last->withdrawn || last->is_put_off()) {
+    return false;
+  }
+  if (!last->transition.is_null()) {
+    return last->transition["to"].string() == "complete";
+  }
+  return run.definition->ways(last->name.base, "ok").empty();
+}
+
+namespace {
+
+// Results can ask that what follows begins later.
+std::int64_t not_before(const Runnable& runnable, std::int64_t now) {
+  const std::int64_t delay = runnable.opts["schedule_in_ms"].integer();
+  return delay == 0 ? now : std::max(now, runnable.applied_at + delay);
+}
+
+}  // namespace
+
+// The path goes on with what the last step of it leads to.
+void Follow::go_on(const std::string& path) {
+  const Runnable* last = last_on(path);
+  if (last == nullptr || !last->applied || last->withdrawn || last->is_put_off()) {
+    return;
+  }
+  const std::string& on = last->transition["on"].string();
+  const std::string& to = last->transition["to"].string();
+  if (last->transition.is_null()) {
+    if (!definition_.ways(last->name.base, "ok").empty()) {
+      fail_run(error_of("no_matching_transition", last->step), "no way on fits");
+    }
+  } else if (to == "fail") {
+    fail_run(on == "ok" ? error_of("failed_by_transition", last->step) : last->result["error"],
+             "a transition says so");
+  } else if (const Step* next = definition_.find(to)) {
+    begin(*next, path, not_before(*last, now_), "a transition leads to it");
+  }
+}
+
+// A step with `after` begins when the paths of all the steps it names are over.
+void Follow::join(const Step& step) {
+  if (run_.newest_of(step.name) != nullptr) {
+    return;
+  }
+  const auto& paths = definition_.path_steps;
+  if (std::find(paths.begin(), paths.end(), step.name) == paths.end() ||
+      is_path_over(run_, step.name)) {
+    return;
+  }
+  std::int64_t visible_at = now_;
+  for (const std::string& before : step.after) {
+    if (!is_path_over(run_, before)) {
+      return;
+    }
+    if (const Runnable* last = last_on(before)) {
+      visible_at = not_before(*last, visible_at);
+    }
+  }
+  if (!run_.adopted.is_null()) {
+    const std::string& path = run_.adopted["path"].string();
+    if (run_.adopted["from_step"].string() == step.name || path == step.name) {
+      return;  // where the replay begins
+    }
+  }
+  begin(step, "", visible_at, step.after.empty() ? "it waits for nothing" : "all of after is done");
+}
+
+void Follow::complete() {
+  const auto over = [&](const std::string& path) { return is_path_over(run_, path); };
+  if (!std::all_of(definition_.path_steps.begin(), definition_.path_steps.end(), over)) {
+    return;
+  }
+  for (const auto& [step, key] : run_.newest) {
+    if (step != "__run__" && run_.find(key)->is_open()) {
+      return;
+    }
+  }
+  Value expected;
+  expected.set("status", "completed");
+  if (definition_.spec.has("output")) {
+    const Mapped mapped = map_values(definition_.spec["output"], run_.context);
+    if (mapped.missing) {
+      fail_run(error_of("missing_output_path", ""), "its output is not there");
+      return;
+    }
+    expected.set("result", mapped.value);
+  }
+  Duty& duty = add(Duty::Kind::finish, run_.id, "end");
+  duty.because = "every path is over";
+  duty.expected = expected;
+}
+
+// A run that fails goes back first, if something is done, or may still get done, that can be
+// undone.
+void Follow::fail_run(const Value& error, const std::string& because, bool must) {
+  const bool undo = next_to_undo() != nullptr || undoable_under_way();
+  Duty& duty =
+      add(undo ? Duty::Kind::go_back : Duty::Kind::finish, run_.id, undo ? "compensation" : "end");
+  duty.because = because;
+  duty.must = must;
+  duty.expected.set(undo ? "outcome" : "status", "failed");
+  duty.expected.set("error", error);
+}
+
+Ending Follow::ending_of(const Runnable& runnable) const {
+  Ending ending;
+  if (runnable.failure.has_value()) {
+    ending.kind = Ending::Kind::failed;
+    ending.error = *runnable.failure;
+    return ending;
+  }
+  const Step* step = definition_.find(runnable.name.base);
+  const bool whole_list =
+      step != nullptr && step->for_each() && !runnable.name.item && !runnable.name.compensates;
+  if (whole_list) {
+    return ending_of_list(runnable);
+  }
+  if (runnable.handler() == "__timer__") {  // a wait is nothing but its timer
+    if (now_ >= runnable.visible_at) {
+      ending.kind = Ending::Kind::done;
+    }
+    return ending;
+  }
+  if (runnable.handler() != "__engine__") {
+    return ending_of_attempt(runnable);
+  }
+  return step == nullptr ? ending : ending_of_wait(runnable, *step);
+}
+
+Ending Follow::ending_of_attempt(const Runnable& runnable) const {
+  Ending ending;
+  const Attempt* made = attempt(runnable.key);
+  if (made == nullptr || made->outcome == Attempt::Outcome::none) {
+    return ending;
+  }
+  if (made->outcome == Attempt::Outcome::completed) {
+    ending.kind = Ending::Kind::done;
+    ending.result = made->result;
+    ending.opts = made->opts;
+  } else if (made->retry_key.empty()) {
+    ending.kind = Ending::Kind::failed;
+    ending.error = made->error;
+  }
+  return ending;
+}
+
+Ending Follow::ending_of_wait(const Runnable& runnable, const Step& step) const {
+  Ending ending;
+  if (step.kind == StepKind::child) {
+    return ending_of_child(runnable, step);
+  }
+  const auto manual = run_.manual.find(runnable.step);
+  if (manual != run_.manual.end() && !manual->second.open) {
+    const bool rejected = manual->second.action == "rejected";
+    ending.kind = rejected ? Ending::Kind::failed : Ending::Kind::done;
+    ending.result = manual->second.result;
+    ending.error = error_of("rejected", runnable.step);
+    return ending;
+  }
+  const auto wait = run_.waits.find(runnable.key);
+  if (wait != run_.waits.end() && wait->second.resolved) {
+    ending.kind = wait->second.timed_out ? Ending::Kind::failed : Ending::Kind::done;
+    ending.error = error_of("event_timeout", runnable.step);
+    if (wait->second.received.has_value()) {
+      const Value& fact = *wait->second.received;
+      Value both;
+      both.set("event", fact["event"]);
+      both.set("payload", fact["payload"]);
+      ending.result = step.spec["await_event"]["any_of"].list().size() > 1 ? both : fact["payload"];
+    }
+  }
+  return ending;
+}
+
+Ending Follow::ending_of_child(const Runnable& runnable, const Step& step) const {
+  Ending ending;
+  const Runnable* expired = run_.find(runnable.key + ":timeout");
+  for (const ChildLink& link : run_.children) {
+    if (link.origin != runnable.key) {
+      continue;
+    }
+    if (!link.awaited) {
+      ending.kind = Ending::Kind::done;
+      ending.result = Value::object();
+      ending.result->set("run_id", link.child);
+      return ending;
+    }
+    const Run* child = nullptr;  // a child that was continued lives on in its successor
+    for (std::string id = link.child; !id.empty();) {
+      const auto found = model_.runs.find(id);
+      child = found == model_.runs.end() ? nullptr : &found->second;
+      id = child == nullptr ? "" : child->continuation["successor_run_id"].string();
+    }
+    const bool over = child != nullptr && child->is_over();
+    const std::string status = over ? child->terminal["status"].string() : "";
+    if (status == "completed") {
+      ending.kind = Ending::Kind::done;
+      ending.result =
+          child->terminal.has("result") ? child->terminal["result"] : Value(child->context);
+    } else if (over) {
+      ending.kind = Ending::Kind::failed;
+      ending.error =
+          error_of(status == "failed" ? "child_failed" : "child_cancelled", runnable.step);
+      ending.error.set("child_run_id", child->id);
+      if (child->terminal.has("error")) {
+        ending.error.set("error", child->terminal["error"]);
+      }
+      ending.another_child = status == "failed";
+    } else if (expired != nullptr && expired->applied && step.spec.has("timeout")) {
+      ending.kind = Ending::Kind::failed;
+      ending.error = error_of("start_to_close_timeout", runnable.step);
+      ending.another_child = true;
+    }
+  }
+  return ending;
+}
+
+std::optional<RetryRule> Follow::may_retry(const Runnable& runnable, const Value& error,
+                                           bool retryable) const {
+  const Value policy = policy_of(definition_, runnable);
+  const RetryRule rule =
+      retry_rule(policy, error["code"].string(), runnable.plan["attempt_number"].integer());
+  const bool exception = error["code"].string() == "step_exception" && rule.named;
+  const bool more = runnable.plan["attempt_number"].integer() < rule.max_attempts;
+  return more && (retryable || exception) ? std::optional(rule) : std::nullopt;
+}
+
+// The failure has scheduled the next attempt; the run plans the same.
+void Follow::retry(const Runnable& runnable) {
+  const Attempt* made = attempt(runnable.key);
+  if (made == nullptr || made->retry_key.empty() || run_.find(made->retry_key) != nullptr) {
+    return;
+  }
+  Duty& duty =
+      plan(made->retry_key, runnable.step, runnable.plan["attempt_number"].integer() + 1, "retry");
+  for (const auto& [name, value] : runnable.plan.members()) {
+    if (!duty.expected.has(name) && name != "deferred") {
+      duty.expected.set(name, value);
+    }
+  }
+  const Attempt* next = attempt(made->retry_key);
+  duty.earliest = duty.latest = next == nullptr ? now_ : next->visible_at;
+}
+
+// <key>:deferred, <key>:deferred:2 ...: the same attempt, later. What it said when it put itself
+// off, it sees when it comes back.
+void Follow::put_off(const Runnable& runnable) {
+  const std::string suffix = ":deferred";
+  const std::size_t found = runnable.key.rfind(suffix);
+  std::string key = runnable.key + suffix;
+  if (runnable.plan.has("deferred") && found != std::string::npos) {
+    const std::string times = runnable.key.substr(found + suffix.size());
+    key = runnable.key.substr(0, found + suffix.size()) + ":" +
+          std::to_string(times.empty() ? 2 : std::stoll(times.substr(1)) + 1);
+  }
+  if (run_.find(key) != nullptr) {
+    return;
+  }
+  Duty& duty = plan(key, runnable.step, runnable.plan["attempt_number"].integer(), "defer");
+  for (const auto& [name, value] : runnable.plan.members()) {
+    if (!duty.expected.has(name)) {
+      duty.expected.set(name, value);
+    }
+  }
+  const Step* step = definition_.find(runnable.name.base);
+  if (step != nullptr && !step->spec.has("input") && !runnable.name.item.has_value()) {
+    duty.expected.set("input", run_.context);
+  }
+  duty.earliest = duty.latest =
+      runnable.applied_at + runnable.opts["defer"]["schedule_in_ms"].integer();
+}
+
+}  // namespace holdfast::sim::model

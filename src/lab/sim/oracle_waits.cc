@@ -1,0 +1,206 @@
+// Decisions, events and children: what runs wait for.
+//
+// Promises: a decision or an event comes after the receipt of its command, once, where the run
+// waits for it; an event ends the wait that was opened first, and one that comes before its wait is
+// kept for it; a timeout is never early; children that end with their parent are cancelled.
+#include <algorithm>
+
+#include "lab/sim/oracle_run_fact.h"
+#include "lab/sim/oracle_values.h"
+
+namespace holdfast::sim::model {
+
+void RunFact::child() {
+  const std::string origin = data_["origin"]["runnable_key"].string();
+  const Runnable* runnable = run_.find(origin);
+  check(runnable != nullptr && runnable->is_open(), "child", "the step that starts it is not open");
+  const bool by_engine = runnable != nullptr && runnable->handler() == "__engine__";
+  if (by_engine) {
+    if (const auto duty = fulfil(Duty::Kind::child, origin, "child")) {
+      compare(*duty, data_,
+              {"child_workflow", "child_trigger", "child_key", "input", "on_parent_close",
+               "child_queue", "awaited"});
+    }
+  }
+  check(!model_.runs.contains(data_["child_run_id"].string()) ||
+            !model_.runs[data_["child_run_id"].string()].is_started(),
+        "child", "the child is there already");
+  ChildLink link;
+  link.fact = data_;
+  link.child = data_["child_run_id"].string();
+  link.origin = origin;
+  link.awaited = data_["awaited"].boolean();
+  link.cancel = data_["on_parent_close"].string() == "cancel";
+  run_.children.push_back(link);
+}
+
+// Children that end with their parent are cancelled, as their own definition says.
+void RunFact::close_children(const std::function<bool(const ChildLink&)>& meant) {
+  for (const ChildLink& link : run_.children) {
+    if (!link.cancel || !meant(link)) {
+      continue;
+    }
+    std::string id = link.child;
+    while (model_.runs.contains(id) && !model_.runs[id].continuation.is_null()) {
+      id = model_.runs[id].continuation["successor_run_id"].string();
+    }
+    const auto child = model_.runs.find(id);
+    if (child != model_.runs.end() && child->second.is_started() && !child->second.is_over() &&
+        !child->second.is_going_back()) {
+      child->second.cancel_asked = true;
+      child->second.cancel_how = "as_defined";
+      model_.touched.insert(id);
+    }
+  }
+}
+
+void RunFact::paused() {
+  const std::string step = data_["step"].string();
+  if (const auto duty = fulfil(Duty::Kind::pause, step, "manual")) {
+    compare(*duty, data_, {"kind", "reason"});
+  }
+  Manual manual;
+  manual.kind = data_["kind"].string();
+  run_.manual[step] = manual;
+}
+
+void RunFact::resolved() {
+  const auto found = run_.manual.find(data_["step"].string());
+  if (!check(found != run_.manual.end() && found->second.open, "manual",
+             "the run does not wait at " + data_["step"].string())) {
+    return;
+  }
+  Manual& manual = found->second;
+  const std::string& action = data_["action"].string();
+  commanded({action == "resumed"    ? "resume_run"
+             : action == "approved" ? "approve_run"
+                                    : "reject_run"});
+  check((manual.kind == "pause") == (action == "resumed"), "manual",
+        "a step that waits as " + manual.kind + " cannot be " + action);
+  manual.open = false;
+  manual.action = action;
+  manual.result = data_["result"];
+  if (manual.kind == "approval" && modelled()) {
+    const Step* step = run_.definition->find(StepName::parse(found->first).base);
+    const std::string name = step == nullptr            ? found->first
+                             : step->spec.has("output") ? step->spec["output"].string()
+                                                        : step->name;
+    check(manual.result[name]["decision"].string() == action, "manual",
+          "the decision is not in its result");
+  }
+  join(run_.context, "", manual.result);
+}
+
+void RunFact::wait_opened() {
+  const std::string id = data_["wait_id"].string();
+  if (const auto duty = fulfil(Duty::Kind::open_wait, id, "event")) {
+    Value found;
+    Value events = Value(Value::List{});
+    Value first;
+    first.set("event", data_["event"]);
+    if (data_.has("correlation")) {
+      first.set("correlation", data_["correlation"]);
+    }
+    events.push(first);
+    for (const Value& other : data_["others"].list()) {
+      events.push(other);
+    }
+    found.set("events", events);
+    found.set("step", data_["step"]);
+    found.set("due_at", data_["timeout"]["due_at"]);
+    found.set("target", data_["timeout"]["target"]);
+    compare(*duty, found, {"events", "step", "due_at", "target"});
+  }
+  EventWait wait;
+  wait.id = id;
+  wait.step = data_["step"].string();
+  wait.opened = data_;
+  wait.opened_at = data_["opened_at"].integer();
+  wait.order = ++model_.counter;
+  run_.waits[id] = wait;
+}
+
+void RunFact::buffered() {
+  commanded({"signal_run"});
+  for (const auto& [id, wait] : run_.waits) {
+    check(!wait.is_open() || !wait.awaits(data_), "event", id + " waits for this event");
+  }
+  check(!run_.is_going_back(), "event", "a run that goes back receives nothing");
+  check(!run_.events.contains(data_["idempotency_key"].string()), "event_once",
+        "the event was received before");
+  run_.events[data_["idempotency_key"].string()] = data_;
+  run_.buffered.push_back(data_);
+}
+
+void RunFact::received() {
+  const auto found = run_.waits.find(data_["wait_id"].string());
+  if (!check(found != run_.waits.end() && found->second.is_open(), "event",
+             "nothing waits under this id")) {
+    return;
+  }
+  EventWait& wait = found->second;
+  check(wait.awaits(data_), "event", "the wait is for another event");
+  check(!run_.is_going_back(), "event", "a run that goes back receives nothing");
+  for (const auto& [id, other] : run_.waits) {
+    // Waits that were opened at the same moment count as opened together.
+    check(id == wait.id || !other.is_open() || !other.awaits(data_) ||
+              other.opened_at >= wait.opened_at,
+          "event_order", id + " was opened first");
+  }
+  const std::string& key = data_["idempotency_key"].string();
+  const auto kept =
+      std::find_if(run_.buffered.begin(), run_.buffered.end(),
+                   [&](const Value& event) { return event["idempotency_key"].string() == key; });
+  if (kept != run_.buffered.end()) {
+    check((*kept)["payload"] == data_["payload"], "event", "it is not the event that was kept");
+    for (auto before = run_.buffered.begin(); before != kept; ++before) {
+      check(!wait.awaits(*before), "event_order", "another event came first");
+    }
+    run_.buffered.erase(kept);
+  } else {
+    commanded({"signal_run"});
+    check(!run_.events.contains(key), "event_once", "the event was received before");
+  }
+  run_.events[key] = data_;
+  wait.received = data_;
+}
+
+void RunFact::timed_out() {
+  const auto found = run_.waits.find(data_["wait_id"].string());
+  if (!check(found != run_.waits.end() && found->second.is_open(), "event",
+             "nothing waits under this id")) {
+    return;
+  }
+  const Value& timeout = found->second.opened["timeout"];
+  check(!timeout.is_null() && at_ >= timeout["due_at"].integer(), "not_early",
+        "the wait is over at " + std::to_string(timeout["due_at"].integer()));
+  check(data_["target"] == timeout["target"], "event", "the timeout leads elsewhere");
+  found->second.timed_out = true;
+}
+
+void RunFact::wait_resolved() {
+  const std::string id = data_["wait_id"].string();
+  const auto found = run_.waits.find(id);
+  if (const auto duty = fulfil(Duty::Kind::resolve, id, "event")) {
+    compare(*duty, data_, {"action"});
+  }
+  if (found == run_.waits.end()) {
+    return;
+  }
+  found->second.resolved = true;
+  if (found->second.timed_out) {
+    check(data_["result"]["timed_out"] == found->second.opened["event"], "event",
+          "the result does not say which event did not come");
+  }
+  join(run_.context, "", data_["result"]);
+}
+
+bool EventWait::awaits(const Value& event) const {
+  const auto fits = [&](const Value& awaited) {
+    return awaited["event"] == event["event"] && awaited["correlation"] == event["correlation"];
+  };
+  const auto& others = opened["others"].list();
+  return fits(opened) || std::any_of(others.begin(), others.end(), fits);
+}
+
+}  // namespace holdfast::sim::model

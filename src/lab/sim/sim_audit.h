@@ -1,0 +1,112 @@
+// Audit: the fold of a whole journal in commit order by the rules of the protocol, with nothing of
+// the engine: what a reader who trusts nobody would find. It forgets nothing.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runs/dispatch/dispatch_projection.h"
+#include "runs/run/run_projection.h"
+#include "storage/journal/journal_entry.h"
+
+namespace holdfast {
+
+struct Audit {
+  std::map<RunId, std::unique_ptr<RunProjection>> runs;
+  std::map<SharedText, std::unique_ptr<DispatchProjection>> queues;
+  std::map<std::string, AttemptClaimed> claims;  // by claim id
+  std::map<std::string, std::uint64_t> kinds;    // how many entries of each
+  std::uint64_t batches = 0;
+
+  // Every broken rule, for people.
+  [[nodiscard]] std::vector<std::string> anomalies() const {
+    std::vector<std::string> found;
+    const auto add = [&](const std::string& where, const std::vector<Anomaly>& anomalies) {
+      for (const Anomaly& anomaly : anomalies) {
+        found.push_back(where + ": " + anomaly.entry_type.str() + " " + anomaly.reason.str() + " " +
+                        anomaly.runnable_key.str() + " " + anomaly.detail.str());
+      }
+    };
+    for (const auto& [id, run] : runs) {
+      add("run " + to_string(id), run->anomalies());
+    }
+    for (const auto& [name, queue] : queues) {
+      add("queue " + name.str(), queue->anomalies());
+    }
+    return found;
+  }
+};
+
+class Auditor {
+ public:
+  explicit Auditor(Audit& audit) : audit_(audit) {}
+
+  void fold(const EntryView& entry) {
+    ++audit_.kinds[std::string(entry.kind)];
+    constexpr std::string_view kRun = "run:";
+    constexpr std::string_view kDispatch = "dispatch:";
+    if (entry.thread.starts_with(kDispatch)) {
+      queue(SharedText(entry.thread.substr(kDispatch.size()))).fold(entry);
+      const auto fact = dispatch_fact(entry.kind, entry.data);
+      if (fact.ok() && std::holds_alternative<AttemptClaimed>(fact.value())) {
+        const auto& claimed = std::get<AttemptClaimed>(fact.value());
+        audit_.claims[claimed.claim_id.str()] = claimed;
+      }
+    } else if (entry.thread.starts_with(kRun)) {
+      const auto id = parse_run_id(entry.thread.substr(kRun.size()));
+      if (id.ok()) {
+        fold_run(id.value(), entry);
+      }
+    }
+  }
+
+ private:
+  DispatchProjection& queue(const SharedText& name) {
+    auto& known = audit_.queues[name];
+    if (known == nullptr) {
+      known = std::make_unique<DispatchProjection>(name);
+    }
+    return *known;
+  }
+  void fold_run(const RunId& id, const EntryView& entry) {
+    auto& run = audit_.runs[id];
+    if (run == nullptr) {
+      run = std::make_unique<RunProjection>(id);
+    }
+    const std::size_t anomalies = run->anomalies().size();
+    run->fold(entry);
+    const auto fact = run_fact(entry.kind, entry.data);
+    if (!fact.ok() || run->anomalies().size() != anomalies) {
+      return;
+    }
+    if (const auto* applied = std::get_if<RunnableApplied>(&fact.value())) {
+      close(entry.at, {applied->run_id, applied->runnable_key, !applied->transition.empty()});
+    } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact.value())) {
+      for (const SharedText& key : withdrawn->runnable_keys) {
+        close(entry.at, {withdrawn->run_id, key, false, true});
+      }
+    } else if (std::holds_alternative<RunTerminal>(fact.value())) {
+      for (const auto& [name, known] : audit_.queues) {
+        if (known->find_run(id) != nullptr) {
+          known->end_run(id);
+        }
+      }
+    }
+  }
+
+  // Nothing more is expected of the attempt.
+  void close(TimeMs at, const ResultApplied& fact) {
+    for (const auto& [name, known] : audit_.queues) {
+      const Attempt* attempt = known->find(fact.runnable_key.view());
+      if (attempt != nullptr && !(fact.withdrawn && attempt->ended())) {
+        known->evolve(at, fact);
+      }
+    }
+  }
+
+  Audit& audit_;
+};
+
+}  // namespace holdfast

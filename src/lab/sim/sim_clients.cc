@@ -1,0 +1,404 @@
+#include "lab/sim/sim_clients.h"
+
+#include <sstream>
+
+#include "base/json_writer.h"
+#include "lab/sim/sim_words.h"
+#include "lab/sim/sim_world.h"
+#include "runs/engine/step_chain.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+constexpr int kFewTries = 3;
+constexpr int kManyTries = 200;
+
+RunId drawn_id(const Dice& dice, std::string_view what) {
+  SeededRandom random(dice.number(what));
+  return RunId{make_uuid(TimeMs{SimClock::kBegin}, random)};
+}
+
+// What is refused now may be granted later.
+bool may_pass(const std::string& code) {
+  static const std::set<std::string> passing{"unknown_workflow", "conflict", "busy",
+                                             "unavailable",      "io_error", "disk_full",
+                                             "log_stopped"};
+  return passing.contains(code);
+}
+
+// A decision about one run and all that follows from it, as the embedded engine asks for it.
+Request::Question decision(const RunId& id,
+                           std::function<Result<RunFacts>(RunProjection&, Turn&)> decide) {
+  return [id, decide = std::move(decide)](Turn& turn) -> Result<std::string> {
+    HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+    if (run->definition() == nullptr) {
+      return Error{ErrorCode::unknown_workflow, "the definition is not known"};
+    }
+    HOLDFAST_TRY(const RunFacts facts, decide(*run, turn));
+    HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));
+    return std::string("{}");
+  };
+}
+
+std::string started_text(const Started& started) {
+  return R"({"run_id":")" + to_string(started.run_id) + R"(","existed":)" +
+         (started.existed ? "true}" : "false}");
+}
+
+}  // namespace
+
+// Whoever is in doubt asks again, mostly somebody else.
+void Clients::ask(const Wish& wish, const Dice& dice, int tries) {
+  if (wish.registration != 0 && wish.registration != registrations_) {
+    return;  // there is a newer one
+  }
+  Process* process = world_.some_process(dice.about("try", static_cast<std::uint64_t>(tries)));
+  if (process == nullptr) {
+    if (tries > 0) {
+      world_.schedule().after(500 * kMs, [=, this] { ask(wish, dice, tries - 1); });
+    }
+    return;
+  }
+  world_.note("asks " + process->name() + " " + wish.params);
+  process->ask(std::make_shared<Request>(
+      *process, wish.what, wish.params, wish.question, [=, this](const Reply& reply) {
+        world_.note("hears " + (reply.in_doubt() ? "nothing" : reply.code) + " of " + wish.params);
+        // Whoever insists also waits for a better store, and until the workflow is there.
+        const bool insists = tries > kFewTries && may_pass(reply.code);
+        if ((reply.in_doubt() || insists) && tries > 0) {
+          world_.schedule().after(100 * kMs, [=, this] { ask(wish, dice, tries - 1); });
+        }
+      }));
+}
+
+void Clients::insist(const Wish& wish, const Dice& dice) {
+  ask(wish, dice, kManyTries);
+  if (world_.has(Fault::stale) && dice.chance(30, "again")) {
+    const auto pause = static_cast<std::int64_t>(dice.below(60'000, "pause")) * kMs;
+    world_.schedule().after(pause, [=, this] { ask(wish, dice.about("again"), 1); });
+  }
+}
+
+void Clients::send_event(const RunId& run, const SendEvent& event, const Dice& dice) {
+  insist(event_wish(run, event.event.str(), event.correlation.str(),
+                    std::string(event.payload.view()), event.source.idempotency_key.str()),
+         dice);
+}
+
+void Clients::resolve(const RunId& run, const std::string& step, ManualAction action,
+                      const Dice& dice) {
+  insist(resolve_wish(run, step, action, "decision-" + step), dice);
+}
+
+void Clients::cancel(const RunId& run, OnCancel how, const Dice& dice) {
+  insist(cancel_wish(run, how, "cancel"), dice);
+}
+
+void Clients::register_workflows(bool calm) {
+  ++registrations_;
+  for (const std::string& text : world_.scenario().definitions(calm)) {
+    auto definition = Definition::parse(text);
+    if (!definition.ok()) {
+      world_.complain("a definition of the scenario is not valid: " + definition.error().text());
+      return;
+    }
+    Wish wish;
+    wish.what = Answer::What::registration;
+    wish.params = R"({"definition":")" + definition.value()->fingerprint().str() + "\"}";
+    wish.question = [known = definition.value()](Turn& turn) -> Result<std::string> {
+      turn.definitions().keep(known);
+      HOLDFAST_CHECK(turn.emit_registration(*known));
+      return std::string("{}");
+    };
+    wish.registration = registrations_;
+    ask(wish, world_.dice().about("register", ++asked_), 50);
+  }
+}
+
+bool Clients::act(Act act, const Dice& dice) {
+  static const std::map<Act, bool (Clients::*)(const Dice&)> acts{
+      {Act::start, &Clients::start},
+      {Act::start_again, &Clients::start_again},
+      {Act::event, &Clients::send_event},
+      {Act::resolve, &Clients::resolve},
+      {Act::cancel, &Clients::cancel},
+      {Act::replay, &Clients::replay},
+      {Act::attributes, &Clients::set_attributes},
+      {Act::archive, &Clients::archive},
+      {Act::mutate_graph, &Clients::mutate_graph},
+      {Act::register_again, &Clients::register_again},
+  };
+  const auto known = acts.find(act);
+  return known != acts.end() && (this->*known->second)(dice);
+}
+
+bool Clients::register_again(const Dice& /*dice*/) {
+  register_workflows(false);
+  return true;
+}
+
+Clients::Wish Clients::start_wish(const RunId& id, const StartWish& wanted) {
+  JsonWriter json;
+  json.begin_object()
+      .member("run_id", to_string(id))
+      .member("workflow", wanted.workflow)
+      .member("input", JsonText::trusted(wanted.input))
+      .end_object();
+  Wish wish;
+  wish.params = std::move(json).take();
+  wish.question = [wanted, id](Turn& turn) -> Result<std::string> {
+    HOLDFAST_TRY(const auto definition, current_definition(turn, wanted.workflow));
+    StartRun command;
+    command.run_id = id;
+    command.definition = definition;
+    command.input = Payload::trusted(wanted.input);
+    command.trigger = wanted.trigger;
+    HOLDFAST_TRY(const Started started, start_run(turn, command, IdOrigin::given));
+    return started_text(started);
+  };
+  return wish;
+}
+
+bool Clients::start(const Dice& dice) {
+  starts_.emplace_back(drawn_id(dice, "run"), world_.scenario().start(dice));
+  const Wish wish = start_wish(starts_.back().first, starts_.back().second);
+  world_.witness() == nullptr ? ask(wish, dice, kFewTries) : insist(wish, dice);
+  return true;
+}
+
+// The same once more, or something else under the same id.
+bool Clients::start_again(const Dice& dice) {
+  if (starts_.empty()) {
+    return false;
+  }
+  const auto& [id, before] = starts_[dice.below(starts_.size(), "which")];
+  ask(start_wish(id, dice.chance(60, "same") ? before : world_.scenario().start(dice)), dice, 1);
+  return true;
+}
+
+const RunProjection* Clients::some_run(const Dice& dice) const {
+  const auto& runs = world_.runs();
+  if (runs.empty()) {
+    return nullptr;
+  }
+  // Mostly one that lives.
+  std::vector<const RunProjection*> live;
+  for (const RunId& id : runs) {
+    const auto found = world_.audit().runs.find(id);
+    if (found != world_.audit().runs.end() && !found->second->is_terminal()) {
+      live.push_back(found->second.get());
+    }
+  }
+  if (!live.empty() && dice.chance(85, "a live one")) {
+    return live[dice.below(live.size(), "live run")];
+  }
+  const auto found = world_.audit().runs.find(runs[dice.below(runs.size(), "run")]);
+  return found == world_.audit().runs.end() ? nullptr : found->second.get();
+}
+
+Clients::Wish Clients::event_wish(const RunId& run, const std::string& event,
+                                  const std::string& correlation, const std::string& payload,
+                                  const std::string& key) {
+  SendEvent command;
+  command.event = event;
+  command.correlation = correlation;
+  command.payload = Payload::trusted(payload);
+  command.source.idempotency_key = key;
+  JsonWriter json;
+  json.begin_object()
+      .member("run_id", to_string(run))
+      .member("event", event)
+      .member("correlation", correlation)
+      .member("payload", JsonText::trusted(payload))
+      .member("key", key)
+      .end_object();
+  return Wish{Answer::What::event, std::move(json).take(),
+              decision(run, [command](RunProjection& known, Turn& turn) {
+                return decide_receive_event(known, command, EngineSurroundings(turn), turn.now());
+              })};
+}
+
+bool Clients::send_event(const Dice& dice) {
+  const RunProjection* run = some_run(dice);
+  if (run == nullptr) {
+    return false;
+  }
+  std::string event = dice.chance(50, "e") ? "e" : "f";
+  std::string correlation;
+  for (const auto& [id, wait] : run->rare().waits) {
+    if (wait.status == WaitStatus::waiting && dice.chance(70, id)) {
+      event = wait.opened.event.str();
+      correlation = wait.opened.correlation.str();
+    }
+  }
+  // A few keys, so that some are used twice, for the same or for something else.
+  const std::string key = "k" + std::to_string(dice.below(6, "key"));
+  const std::string payload =
+      dice.chance(80, "payload") ? world_.scenario().event_payload(event, dice) : "{}";
+  ask(event_wish(run->run_id(), event, correlation, payload, key), dice, 2);
+  return true;
+}
+
+Clients::Wish Clients::resolve_wish(const RunId& run, const std::string& step, ManualAction action,
+                                    const std::string& key) {
+  ResolveStep command;
+  command.action = action;
+  command.step = step;
+  command.source.actor = "ann";
+  command.source.idempotency_key = key;
+  JsonWriter json;
+  json.begin_object()
+      .member("run_id", to_string(run))
+      .member("step", step)
+      .member("action", to_text(action))
+      .member("actor", "ann")
+      .member("key", key)
+      .end_object();
+  return Wish{Answer::What::resolve, std::move(json).take(),
+              decision(run, [command](RunProjection& known, Turn& turn) {
+                return decide_resolve(known, command, EngineSurroundings(turn), turn.now());
+              })};
+}
+
+bool Clients::resolve(const Dice& dice) {
+  const RunProjection* run = some_run(dice);
+  if (run == nullptr) {
+    return false;
+  }
+  std::string step = "s" + std::to_string(dice.below(8, "step"));
+  ManualAction action = static_cast<ManualAction>(dice.below(3, "action"));
+  for (const auto& [name, state] : run->boundaries()) {
+    if (state.kind.view() != "event_wait" && dice.chance(70, name.view())) {
+      const auto decided = world_.scenario().decide(state, dice, false);
+      step = name.str();
+      action = decided.value_or(action);
+    }
+  }
+  const std::string key =
+      dice.chance(50, "keyed") ? "r" + std::to_string(dice.below(4, "key")) : "";
+  ask(resolve_wish(run->run_id(), step, action, key), dice, 2);
+  return true;
+}
+
+Clients::Wish Clients::cancel_wish(const RunId& run, OnCancel how, const std::string& key) {
+  CommandSource source;
+  source.actor = "ann";
+  source.idempotency_key = key;
+  JsonWriter json;
+  static constexpr const char* kHow[] = {"as_defined", "compensate", "stop"};
+  json.begin_object()
+      .member("run_id", to_string(run))
+      .member("how", kHow[static_cast<std::size_t>(how)])
+      .member("key", key)
+      .end_object();
+  return Wish{Answer::What::cancel, std::move(json).take(),
+              decision(run, [source, how](RunProjection& known, Turn& turn) {
+                return decide_cancel(known, source, how, EngineSurroundings(turn), turn.now());
+              })};
+}
+
+bool Clients::cancel(const Dice& dice) {
+  const RunProjection* run = some_run(dice);
+  const bool nobody = run == nullptr || dice.chance(5, "nobody");
+  const RunId id = nobody ? drawn_id(dice, "nobody") : run->run_id();
+  ask(cancel_wish(id, static_cast<OnCancel>(dice.below(3, "how")), ""), dice, 2);
+  return true;
+}
+
+bool Clients::replay(const Dice& dice) {
+  const RunProjection* run = some_run(dice);
+  if (run == nullptr) {
+    return false;
+  }
+  ReplayRun command;
+  command.run_id = drawn_id(dice, "replay");
+  command.allow_irreversible = dice.chance(40, "allow");
+  if (dice.chance(50, "from")) {
+    command.from_step = "s" + std::to_string(dice.below(5, "step"));
+  }
+  JsonWriter json;
+  json.begin_object()
+      .member("run_id", to_string(run->run_id()))
+      .member("new_run_id", to_string(command.run_id))
+      .member("from_step", command.from_step.view())
+      .member("allow_irreversible", command.allow_irreversible)
+      .end_object();
+  const RunId source = run->run_id();
+  ask(Wish{Answer::What::replay, std::move(json).take(),
+           [source, command](Turn& turn) -> Result<std::string> {
+             HOLDFAST_TRY(const RunProjection* known, turn.state().run(source));
+             if (known->definition() == nullptr) {
+               return Error{ErrorCode::unknown_workflow, "the definition is not known"};
+             }
+             HOLDFAST_TRY(const StartRun start, plan_replay(*known, command));
+             HOLDFAST_TRY(const Started started, start_run(turn, start, IdOrigin::given));
+             return started_text(started);
+           }},
+      dice, 2);
+  return true;
+}
+
+bool Clients::set_attributes(const Dice& dice) {
+  const RunProjection* run = some_run(dice);
+  if (run == nullptr) {
+    return false;
+  }
+  const std::string key = "a" + std::to_string(dice.below(3, "key"));
+  const std::string changes = R"({"customer":"c)" + std::to_string(dice.below(4, "value")) + "\"}";
+  const RunId id = run->run_id();
+  ask(Wish{Answer::What::other,
+           R"({"run_id":")" + to_string(id) + R"(","attributes":)" + changes + "}",
+           decision(id,
+                    [changes, key](RunProjection& known, Turn& turn) {
+                      return decide_update_attributes(known, Payload::trusted(changes), key,
+                                                      turn.now());
+                    })},
+      dice, 1);
+  return true;
+}
+
+bool Clients::archive(const Dice& dice) {
+  const RunProjection* run = some_run(dice);
+  if (run == nullptr) {
+    return false;
+  }
+  const bool back = run->rare().archived.has_value() && dice.chance(60, "back");
+  const RunId id = run->run_id();
+  ask(Wish{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","archive":true})",
+           decision(id,
+                    [back](RunProjection& known, Turn& turn) {
+                      return back ? decide_unarchive(known, turn.now())
+                                  : decide_archive(known, "old", turn.now());
+                    })},
+      dice, 1);
+  return true;
+}
+
+bool Clients::mutate_graph(const Dice& dice) {
+  const RunProjection* run = some_run(dice);
+  if (run == nullptr || run->runnables().empty()) {
+    return false;
+  }
+  const auto runnables = run->runnables();
+  const Runnable& origin = runnables[dice.below(runnables.size(), "origin")]->plan;
+  MutateGraph command;
+  command.mutation_id = "m" + std::to_string(dice.below(3, "mutation"));
+  command.expected_version = run->rare().graph.version + (dice.chance(10, "wrong") ? 1 : 0);
+  command.origin = Origin{origin.runnable_key, origin.step, origin.attempt_number};
+  GraphAddition node;
+  node.kind = GraphItem::node;
+  node.id = "n" + std::to_string(dice.below(5, "node"));
+  node.handler = "h";
+  command.additions.push_back(node);
+  const RunId id = run->run_id();
+  ask(Wish{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","graph":true})",
+           decision(id,
+                    [command](RunProjection& known, Turn& turn) {
+                      return decide_mutate_graph(known, command, turn.now());
+                    })},
+      dice, 0);
+  return true;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,453 @@
+#include "lab/sim/sim_process.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "storage/log/open_store.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+// Small, so that checkpoints happen in short simulations too.
+constexpr std::uint64_t kCheckpointEvery = 60;
+
+// The log is made by whoever comes first.
+StoreOrigin origin() {
+  SeededRandom random(1);
+  return new_origin(make_uuid(TimeMs{SimClock::kBegin}, random));
+}
+
+struct Place {
+  std::string thread;
+  std::string kind;
+};
+
+std::vector<Place> places_of(std::string_view body) {
+  std::vector<Place> places;
+  BodyScanner scanner(Position{}, body);
+  for (auto entry = scanner.next(); entry.ok() && entry.value().has_value();
+       entry = scanner.next()) {
+    places.push_back({std::string(entry.value()->thread), std::string(entry.value()->kind)});
+  }
+  return places;
+}
+
+// The windows of the protocol: completed and not applied, failed and not gone on, planned and not
+// scheduled, linked and not started. What a run decided at once is never torn.
+bool may_end_before(const std::vector<Place>& places, std::size_t next) {
+  const Place& last = places[next - 1];
+  const bool window = last.kind == "attempt_completed" || last.kind == "attempt_failed" ||
+                      (last.kind == "child_run_started" && places[next].thread != last.thread) ||
+                      places[next].kind == "attempt_scheduled";
+  const auto middle = places.begin() + static_cast<std::ptrdiff_t>(next);
+  return window && std::none_of(middle, places.end(), [&](const Place& later) {
+           return later.thread.starts_with("run:") &&
+                  std::any_of(places.begin(), middle,
+                              [&](const Place& earlier) { return earlier.thread == later.thread; });
+         });
+}
+
+}  // namespace
+
+Process::Process(const Surroundings& around, std::uint32_t number)
+    : around_(around),
+      number_(number),
+      dice_(around.dice.about("process", number)),
+      clock_(around.schedule),
+      random_(dice_.number("random")) {}
+
+Process::~Process() = default;
+
+std::int64_t Process::delay(std::string_view what, std::int64_t at_most_us) {
+  return static_cast<std::int64_t>(
+      dice_.below(static_cast<std::uint64_t>(at_most_us), what, ++draws_));
+}
+
+void Process::after(std::int64_t delay_us, std::function<void()> what) {
+  around_.schedule.after(delay_us, [this, what = std::move(what), alive = incarnation_] {
+    if (up() && incarnation_ == alive) {
+      what();
+    }
+  });
+}
+
+// ------------------------------------------------------------------------------------------------
+// Coming and going
+
+Result<void> Process::try_open() {
+  HOLDFAST_TRY(auto disk, open_memory_store(around_.disk, OpenMode::create, origin()));
+  HOLDFAST_TRY(auto log, Log::open(make_sim_store(std::move(disk), *this)));
+  HOLDFAST_TRY(journal_, Journal::open(std::move(log)));
+  definitions_ = std::make_unique<Definitions>(*journal_);
+  CoreOptions options;
+  options.checkpoint_every = kCheckpointEvery;
+  if (dice_.chance(50, "cache", incarnation_)) {
+    options.memory.cached_bytes = 8192;
+  }
+  options.applicant = [this] {
+    const std::string claim = to_string(make_uuid(clock_.now(), random_));
+    const std::string token = to_string(make_uuid(clock_.now(), random_));
+    return Applicant{{SharedText(claim), sha256(token), SharedText(name()), {}}, SharedText(token)};
+  };
+  core_ = std::make_unique<Core>(*journal_, *definitions_, options);
+  return core_->open();
+}
+
+void Process::open() {
+  ++incarnation_;
+  dying_ = false;
+  recovers_ = dice_.chance(60, "recovers", incarnation_);
+  recovering_ = false;
+  const Result<void> opened = try_open();
+  if (!opened.ok() || dying_) {
+    kill("could not open: " + (opened.ok() ? "it died" : opened.error().text()));
+    return;
+  }
+  around_.events.note(name() + " comes up at " + std::to_string(core_->position().value));
+  around_.events.came_up(*this);
+  wake();
+}
+
+void Process::kill(const std::string& why) {
+  around_.events.note(name() + " goes down: " + why);
+  // Some of them the core holds as well: they must not be told by its end.
+  const std::vector<RequestPtr> open = std::exchange(requests_, {});
+  decided_.clear();
+  in_write_.clear();
+  core_.reset();
+  definitions_.reset();
+  journal_.reset();
+  writing_ = false;
+  next_turn_us_ = -1;
+  groups_landed_ = groups_begun_;
+  end_faults();
+  for (const RequestPtr& request : open) {
+    request->give_up();
+  }
+  around_.events.went_down(*this, why);
+}
+
+void Process::bury() {
+  if (up() && dying_) {
+    kill("it died while its store was looked after");
+  }
+}
+
+void Process::end_faults() {
+  next_write_ = WriteFate::good;
+  next_side_write_ = WriteFate::good;
+  next_read_fails_ = false;
+  extra_write_us_ = 0;
+  stalled_until_us_ = 0;
+}
+
+bool Process::check_stopped() {
+  if (dying_) {
+    kill("it died while it wrote");
+    return true;
+  }
+  if (core_->stopped().has_value()) {
+    carry_out_effects();
+    kill(core_->stopped()->text());
+    return true;
+  }
+  return false;
+}
+
+// ------------------------------------------------------------------------------------------------
+// The loop
+
+void Process::ask(const RequestPtr& request) {
+  request->set_asked(around_.schedule.now_us());
+  requests_.push_back(request);
+  core_->post(request);
+  wake();
+}
+
+std::vector<RequestPtr> Process::unanswered(std::int64_t asked_before_us) const {
+  std::vector<RequestPtr> waiting;
+  std::copy_if(requests_.begin(), requests_.end(), std::back_inserter(waiting),
+               [&](const RequestPtr& request) {
+                 return !request->over() && request->asked_us() < asked_before_us;
+               });
+  return waiting;
+}
+
+void Process::offer(const WaitingWorkerPtr& worker) {
+  core_->wait_for_work(worker);
+  wake();
+}
+
+void Process::wake() { schedule_turn(delay("turn", 2 * kMs)); }
+
+void Process::schedule_turn(std::int64_t delay_us) {
+  const std::int64_t at = around_.schedule.now_us() + delay_us;
+  if (next_turn_us_ >= 0 && next_turn_us_ <= at) {
+    return;
+  }
+  next_turn_us_ = at;
+  after(delay_us, [this, at] {
+    if (next_turn_us_ == at) {
+      next_turn_us_ = -1;
+      turn();
+    }
+  });
+}
+
+void Process::turn() {
+  const std::int64_t rest = stalled_until_us_ - around_.schedule.now_us();
+  if (rest > 0) {
+    schedule_turn(rest);
+    return;
+  }
+  if (core_->has_work(now())) {
+    decide();
+    if (check_stopped()) {
+      return;
+    }
+    carry_out_effects();
+  }
+  plan_recovery();
+  if (core_->can_write() && !writing_) {
+    begin_write();
+  }
+  save_checkpoint();
+  if (up()) {
+    plan_next_turn();
+  }
+}
+
+void Process::decide() {
+  const Debts& debts = core_->state().debts();
+  const std::pair<const char*, bool> owed[] = {{"unscheduled", !debts.unscheduled.empty()},
+                                               {"unapplied", !debts.unapplied.empty()},
+                                               {"unprogressed", !debts.unprogressed.empty()},
+                                               {"children", !debts.children.empty()}};
+  core_->decide(now());
+  for (const auto& [what, there] : owed) {
+    if (there) {
+      around_.events.count(std::string("recovery:") + what);
+    }
+  }
+}
+
+void Process::plan_next_turn() {
+  if (core_->has_work(now()) || (core_->can_write() && !writing_)) {
+    wake();
+    return;
+  }
+  const auto timer = core_->next_timer(now());
+  if (timer.has_value()) {
+    // A clock that drifts may be there a little earlier; then it looks again.
+    const std::int64_t ms = std::max<std::int64_t>(1, timer->value - now().value);
+    constexpr std::int64_t kFar = 400LL * 24 * 3600 * 1000;
+    schedule_turn(std::min(ms, kFar) * kMs);
+  }
+}
+
+void Process::begin_write() {
+  const Core::Write what = core_->begin_write();
+  writing_ = true;
+  ++groups_begun_;
+  in_write_ = std::exchange(decided_, {});
+  const std::int64_t slow = std::exchange(extra_write_us_, 0);
+  after(slow + delay("write", 4 * kMs), [this, what] { write(what); });
+}
+
+void Process::write(const Core::Write& what) {
+  const Result<Committed> outcome =
+      journal_->commit_at(what.expected_head, std::move(*what.commit));
+  if (dying_) {
+    kill("it died while it wrote");
+    return;
+  }
+  after(delay("written", 2 * kMs), [this, outcome] { end_write(outcome); });
+}
+
+void Process::end_write(const Result<Committed>& outcome) {
+  writing_ = false;
+  if (!outcome.ok()) {
+    around_.events.note(name() + " write failed: " + outcome.error().text());
+    around_.events.count("write_error:" + std::string(error_info(outcome.error().code()).name));
+  }
+  core_->end_write(outcome, now());
+  if (!core_->has_open_write()) {
+    forget_write();
+  }
+  if (check_stopped()) {
+    return;
+  }
+  carry_out_effects();
+  plan_recovery();
+  around_.events.write_ended(*this);
+  wake();
+}
+
+// What became of it is known, to the process too.
+void Process::forget_write() {
+  in_write_.clear();
+  groups_landed_ = groups_begun_;
+  core_->take_reports();
+}
+
+void Process::plan_recovery() {
+  if (!up() || !core_->away().has_value() || writing_ || std::exchange(recovering_, true)) {
+    return;
+  }
+  after(delay("recovery", 3 * kSecond), [this] {
+    recovering_ = false;
+    recover();
+  });
+}
+
+void Process::recover() {
+  const auto found = journal_->recover();
+  if (dying_) {
+    kill("it died while it looked for its store");
+    return;
+  }
+  if (!found.ok() && may_return(found.error())) {
+    around_.events.note(name() + " cannot recover yet: " + found.error().text());
+    plan_recovery();
+    return;
+  }
+  if (found.ok()) {
+    const auto& open = found.value().open;
+    const char* const what = !open.has_value() ? "nothing_open" : open->ok() ? "landed" : "lost";
+    around_.events.note(name() + " has its store again: " + what);
+    around_.events.count(std::string("store_returned:") + what);
+    core_->store_returned(found.value(), now());
+  } else {
+    core_->stop(found.error());
+  }
+  if (!core_->has_open_write()) {
+    forget_write();
+  }
+  if (check_stopped()) {
+    return;
+  }
+  carry_out_effects();
+  around_.events.write_ended(*this);
+  wake();
+}
+
+// Answers leave at once as far as the process can tell; they arrive later, if it lives.
+void Process::carry_out_effects() {
+  for (const auto& effect : core_->take_effects()) {
+    effect();
+  }
+  std::erase_if(requests_, [](const RequestPtr& request) { return request->over(); });
+}
+
+void Process::later(std::function<void()> what) {
+  const std::int64_t at =
+      std::max(says_until_us_, around_.schedule.now_us() + delay("say", 2 * kMs));
+  says_until_us_ = at;
+  after(at - around_.schedule.now_us(), std::move(what));
+}
+
+void Process::save_checkpoint() {
+  const auto checkpoint = core_->take_checkpoint();
+  if (!checkpoint.has_value()) {
+    return;
+  }
+  const Result<void> saved = Core::save(*journal_, *checkpoint);
+  around_.events.count(saved.ok() ? "keeping:checkpoint_saved" : "keeping:checkpoint_failed");
+  if (dying_) {
+    kill("it died while it saved a checkpoint");
+  }
+}
+
+// What was decided twice counts where it was decided last. What was decided, taken back and refused
+// because the store was away is in no write.
+std::vector<RequestPtr> Process::requests_of_write() {
+  std::vector<RequestPtr> of_write;
+  for (auto request = in_write_.rbegin(); request != in_write_.rend(); ++request) {
+    const bool there = std::find(of_write.begin(), of_write.end(), *request) != of_write.end();
+    if (!there && !(*request)->judged() && !(*request)->settled() &&
+        (*request)->group() + 1 == groups_begun_) {
+      of_write.push_back(*request);
+    }
+  }
+  std::reverse(of_write.begin(), of_write.end());
+  return of_write;
+}
+
+// ------------------------------------------------------------------------------------------------
+// The store
+
+WriteFate Process::fate_of_write(bool side) {
+  const WriteFate fate = std::exchange(side ? next_side_write_ : next_write_, WriteFate::good);
+  if (fate != WriteFate::good) {
+    around_.events.count((side ? "side_write:" : "write:") + std::string(to_text(fate)));
+  }
+  return fate;
+}
+
+// At the places where those left off who could not write several threads at once.
+std::size_t Process::split_after(std::string_view body) {
+  const std::vector<Place> places = places_of(body);
+  std::vector<std::size_t> ends;
+  for (std::size_t next = 1; next < places.size(); ++next) {
+    if (may_end_before(places, next)) {
+      ends.push_back(next);
+    }
+  }
+  return ends.empty() ? 0 : ends[dice_.below(ends.size(), "split", ++draws_)];
+}
+
+void Process::landed(const RowView& row, bool whole) {
+  groups_landed_ = groups_begun_;
+  around_.events.batch_landed(*this, row, whole);
+}
+
+// ------------------------------------------------------------------------------------------------
+// Requests
+
+Request::Request(Process& process, Answer::What what, std::string params, Question question,
+                 Done done)
+    : process_(process), question_(std::move(question)), done_(std::move(done)) {
+  answer_.what = what;
+  answer_.params = std::move(params);
+}
+
+Result<void> Request::decide(Turn& turn) {
+  group_ = process_.groups_begun();
+  first_fact_ = turn.mark().commit.entries;
+  ++decisions_;
+  process_.decided(shared_from_this());
+  answer_.at = turn.now();
+  Result<std::string> result = question_(turn);
+  // Of a refusal nothing stays.
+  end_fact_ = result.ok() ? turn.mark().commit.entries : first_fact_;
+  answer_.code = result.ok() ? "ok" : std::string(error_info(result.error().code()).name);
+  answer_.result = result.ok() ? std::move(result).value() : "";
+  return result.ok() ? Result<void>() : Result<void>(result.error());
+}
+
+void Request::settle(Result<void> outcome) {
+  if (std::exchange(settled_, true)) {
+    process_.events().complain("a request was answered twice: " + answer_.params);
+    return;
+  }
+  const std::string code =
+      outcome.ok() ? "ok" : std::string(error_info(outcome.error().code()).name);
+  // Errors of the store and of the engine's end are no answers.
+  const bool answered = decisions_ > 0 && code == answer_.code;
+  if (answered && !judged_) {
+    process_.events().answered_unwritten(process_, shared_from_this());
+  }
+  const Reply reply = answered ? Reply{answer_.code, answer_.result} : Reply{};
+  process_.later([self = shared_from_this(), reply] { self->tell(reply); });
+}
+
+void Request::give_up() { tell(Reply{}); }
+
+void Request::tell(const Reply& reply) {
+  if (!std::exchange(over_, true)) {
+    done_(reply);
+  }
+}
+
+}  // namespace holdfast::sim

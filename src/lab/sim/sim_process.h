@@ -1,0 +1,152 @@
+// Process: one engine process on the shared disk: the real core, journal and log, driven one step
+// at a time in virtual time. Between any two steps others act, and it may die.
+//
+//   decide -> begin the write -> the batch lands -> the core learns it -> replies go out
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/sim/sim_dice.h"
+#include "lab/sim/sim_request.h"
+#include "lab/sim/sim_schedule.h"
+#include "lab/sim/sim_store.h"
+#include "runs/engine/engine_core.h"
+
+namespace holdfast::sim {
+
+class Process;
+
+// What a process tells the world around it.
+class ProcessEvents {
+ public:
+  virtual ~ProcessEvents() = default;
+  // A batch is durable; whole: all that the process wanted to write.
+  virtual void batch_landed(Process& process, const RowView& row, bool whole) = 0;
+  // An answer goes out that needed no write.
+  virtual void answered_unwritten(Process& process, const RequestPtr& request) = 0;
+  // The core took in that its write ended; everything it knows is durable if it is quiet.
+  virtual void write_ended(Process& process) = 0;
+  virtual void came_up(Process& process) = 0;
+  // It died, or stopped because of an error.
+  virtual void went_down(Process& process, const std::string& why) = 0;
+  virtual void note(const std::string& line) = 0;
+  virtual void count(const std::string& what) = 0;
+  // A promise was broken.
+  virtual void complain(const std::string& what) = 0;
+};
+
+class Process final : private StoreEvents {
+ public:
+  struct Surroundings {
+    Schedule& schedule;
+    ProcessEvents& events;
+    std::shared_ptr<MemoryDisk> disk;
+    Dice dice;
+  };
+  Process(const Surroundings& around, std::uint32_t number);
+  ~Process() override;
+
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  [[nodiscard]] std::string name() const { return "p" + std::to_string(number_); }
+  [[nodiscard]] bool up() const { return core_ != nullptr; }
+  // Whoever keeps something of it compares this: it is another after every start.
+  [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
+  void open();
+  void kill(const std::string& why);
+  // Ends it if it died while somebody looked after its store.
+  void bury();
+
+  Core& core() { return *core_; }
+  Journal& journal() { return *journal_; }
+  SimClock& clock() { return clock_; }
+  TimeMs now() { return clock_.now(); }
+  Random& random() { return random_; }
+  // Nothing is being written, nothing waits to be.
+  [[nodiscard]] bool quiet() const {
+    return up() && !writing_ && !core_->can_write() && !core_->away().has_value();
+  }
+  [[nodiscard]] std::uint64_t groups_begun() const { return groups_begun_; }
+  [[nodiscard]] std::uint64_t groups_landed() const { return groups_landed_; }
+
+  void ask(const RequestPtr& request);
+  void offer(const WaitingWorkerPtr& worker);
+  // Something may have changed for it.
+  void wake();
+  // After a while, if the process lives then: what it says to others.
+  void later(std::function<void()> what);
+  void decided(const RequestPtr& request) { decided_.push_back(request); }
+  // Those whose newest decision is in the group that is being written, in order.
+  std::vector<RequestPtr> requests_of_write();
+  ProcessEvents& events() { return around_.events; }
+  // Those that were asked before a time and have no answer yet.
+  [[nodiscard]] std::vector<RequestPtr> unanswered(std::int64_t asked_before_us) const;
+
+  // Faults.
+  void next_write(WriteFate fate) { next_write_ = fate; }
+  void next_side_write(WriteFate fate) { next_side_write_ = fate; }
+  void next_read_fails() { next_read_fails_ = true; }
+  void stall_for(std::int64_t us) { stalled_until_us_ = around_.schedule.now_us() + us; }
+  void write_slowly(std::int64_t us) { extra_write_us_ = us; }
+  void end_faults();
+
+ private:
+  WriteFate fate_of_write(bool side) override;
+  bool read_fails() override { return std::exchange(next_read_fails_, false); }
+  bool can_reconnect() override { return recovers_; }
+  std::size_t split_after(std::string_view body) override;
+  void landed(const RowView& row, bool whole) override;
+  void died() override { dying_ = true; }
+
+  Result<void> try_open();
+  void schedule_turn(std::int64_t delay_us);
+  void turn();
+  void decide();
+  void begin_write();
+  void write(const Core::Write& what);
+  void end_write(const Result<Committed>& outcome);
+  void forget_write();
+  // While the store is away: looks after a while whether it is back.
+  void plan_recovery();
+  void recover();
+  void carry_out_effects();
+  void save_checkpoint();
+  void plan_next_turn();
+  bool check_stopped();
+  std::int64_t delay(std::string_view what, std::int64_t at_most_us);
+  // Calls what in this incarnation only.
+  void after(std::int64_t delay_us, std::function<void()> what);
+
+  Surroundings around_;
+  std::uint32_t number_;
+  Dice dice_;
+  SimClock clock_;
+  SeededRandom random_;
+  std::uint64_t incarnation_ = 0;
+  std::uint64_t draws_ = 0;
+
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<Definitions> definitions_;
+  std::unique_ptr<Core> core_;
+  std::vector<RequestPtr> requests_;  // not settled yet
+  std::vector<RequestPtr> decided_;   // since the last write began, some perhaps twice
+  std::vector<RequestPtr> in_write_;
+  bool writing_ = false;
+  bool dying_ = false;
+  bool recovers_ = false;    // goes on after its store has failed
+  bool recovering_ = false;  // an attempt to do so is planned
+  std::uint64_t groups_begun_ = 0;
+  std::uint64_t groups_landed_ = 0;
+  std::int64_t next_turn_us_ = -1;
+  std::int64_t says_until_us_ = 0;
+  std::int64_t stalled_until_us_ = 0;
+  std::int64_t extra_write_us_ = 0;
+  WriteFate next_write_ = WriteFate::good;
+  WriteFate next_side_write_ = WriteFate::good;
+  bool next_read_fails_ = false;
+};
+
+}  // namespace holdfast::sim

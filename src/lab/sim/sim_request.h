@@ -1,0 +1,74 @@
+// Request: something a client or a worker asks of one process. It remembers where it was decided,
+// so that the oracle can judge the answer at exactly that point of the log.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lab/sim/oracle.h"
+#include "runs/engine/engine_command.h"
+#include "runs/engine/turn.h"
+
+namespace holdfast::sim {
+
+class Process;
+
+// What a client learned. In doubt: the process died or its store failed; it may have happened.
+struct Reply {
+  std::string code;  // "ok", the code of a refusal; empty: in doubt
+  std::string result;
+  [[nodiscard]] bool ok() const { return code == "ok"; }
+  [[nodiscard]] bool in_doubt() const { return code.empty(); }
+};
+
+class Request final : public Command, public std::enable_shared_from_this<Request> {
+ public:
+  // Gives what the client is told, as JSON.
+  using Question = std::function<Result<std::string>(Turn&)>;
+  using Done = std::function<void(const Reply&)>;
+
+  Request(Process& process, Answer::What what, std::string params, Question question, Done done);
+
+  Result<void> decide(Turn& turn) override;
+  void settle(Result<void> outcome) override;
+  // The process died: nobody will ever answer.
+  void give_up();
+
+  // The group of the process it was decided in, and which of its facts are its own.
+  [[nodiscard]] std::uint64_t group() const { return group_; }
+  [[nodiscard]] std::size_t first_fact() const { return first_fact_; }
+  [[nodiscard]] std::size_t end_fact() const { return end_fact_; }
+  [[nodiscard]] std::uint64_t decisions() const { return decisions_; }
+  [[nodiscard]] const Answer& answer() const { return answer_; }
+  // The process has answered it.
+  [[nodiscard]] bool settled() const { return settled_; }
+  // The oracle has judged the answer.
+  [[nodiscard]] bool judged() const { return judged_; }
+  void set_judged() { judged_ = true; }
+  // The client has an answer, or knows that there will be none.
+  [[nodiscard]] bool over() const { return over_; }
+  void set_asked(std::int64_t time_us) { asked_us_ = time_us; }
+  [[nodiscard]] std::int64_t asked_us() const { return asked_us_; }
+
+ private:
+  void tell(const Reply& reply);
+
+  Process& process_;
+  Answer answer_;
+  Question question_;
+  Done done_;
+  std::uint64_t group_ = 0;
+  std::size_t first_fact_ = 0;
+  std::size_t end_fact_ = 0;
+  std::uint64_t decisions_ = 0;
+  std::int64_t asked_us_ = 0;
+  bool judged_ = false;
+  bool settled_ = false;
+  bool over_ = false;
+};
+
+using RequestPtr = std::shared_ptr<Request>;
+
+}  // namespace holdfast::sim

@@ -1,0 +1,34 @@
+// Small texts: what the simulator makes of the engine's values, and what advice consists of.
+#pragma once
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "base/json_value.h"
+#include "base/shared_text.h"
+
+namespace holdfast::sim {
+
+inline JsonText payload_text(const Payload& payload) {
+  return JsonText::trusted(payload.empty() ? "null" : std::string(payload.view()));
+}
+
+inline std::vector<std::string> words_of(const std::string& command) {
+  std::istringstream in(command);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+// The word after an option; empty when there is none.
+inline std::string after_option(const std::vector<std::string>& words, const std::string& option) {
+  const auto at = std::find(words.begin(), words.end(), option);
+  return at == words.end() || std::next(at) == words.end() ? "" : *std::next(at);
+}
+
+}  // namespace holdfast::sim

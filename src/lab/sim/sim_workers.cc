@@ -1,0 +1,315 @@
+#include "lab/sim/sim_workers.h"
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "lab/sim/sim_words.h"
+#include "lab/sim/sim_world.h"
+#include "runs/engine/step_chain.h"
+#include "runs/engine/worker_pool.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+const std::shared_ptr<const Skills>& any_skills() {
+  static const auto skills = std::make_shared<const Skills>();
+  return skills;
+}
+
+std::string proof_params(const Assignment& given, const std::string& token,
+                         const HandlerAnswer* answer) {
+  JsonWriter json;
+  json.begin_object()
+      .member("run_id", to_string(given.run_id))
+      .member("runnable_key", given.runnable_key.view())
+      .member("claim_id", given.claim_id.view())
+      .member("token_hash", to_hex(sha256(token)));
+  if (answer != nullptr) {
+    if (const auto* failure = std::get_if<Failure>(&answer->outcome)) {
+      json.member("error", payload_text(failure->error)).member("retryable", failure->retryable);
+      if (failure->retry_after_ms.has_value()) {
+        json.member("retry_after_ms", *failure->retry_after_ms);
+      }
+    } else {
+      const auto& done = std::get<Completion>(answer->outcome);
+      json.member("result", payload_text(done.result));
+      json.member("execution_opts", payload_text(done.execution_opts));
+    }
+  }
+  return std::move(json.end_object()).take();
+}
+
+std::string assignment_text(const Assignment& given) {
+  JsonWriter json;
+  json.begin_object()
+      .member("run_id", to_string(given.run_id))
+      .member("runnable_key", given.runnable_key.view())
+      .member("step", given.step.view())
+      .member("handler", given.handler.view())
+      .member("queue", given.queue.view())
+      .member("idempotency_key", given.idempotency_key.view())
+      .member("attempt_number", std::uint64_t{given.attempt_number})
+      .member("input", payload_text(given.input))
+      .member("claim_id", given.claim_id.view())
+      .member("lease_until", given.lease_until.value)
+      .end_object();
+  return std::move(json).take();
+}
+
+}  // namespace
+
+void Workers::hire(Process& process) {
+  for (std::uint32_t i = 0; i < world_.plan().workers; ++i) {
+    look_for_work(process);
+  }
+}
+
+// Those inside it are gone in the middle of what they did.
+void Workers::fired(Process& process) {
+  const std::map<std::string, TaskPtr> tasks = tasks_;
+  for (const auto& [claim, task] : tasks) {
+    if (!task->remote && task->process == process.number()) {
+      executed(task, Execution::killed_with_process);
+      task->over = true;
+      tasks_.erase(claim);
+    }
+  }
+}
+
+bool Workers::somebody_executes() const {
+  return std::any_of(tasks_.begin(), tasks_.end(),
+                     [](const auto& task) { return !task.second->answer.never; });
+}
+
+void Workers::executed(const TaskPtr& task, Execution how) {
+  if (world_.witness() == nullptr) {
+    return;
+  }
+  const Dice dice = world_.dice().about(task->assignment.claim_id.view());
+  const bool done = task->answer.done && (how == Execution::reports || dice.chance(50, "did it"));
+  world_.witness()->executed(task->assignment, task->answer, how, done);
+}
+
+void Workers::look_for_work(Process& process) {
+  if (!process.up()) {
+    return;
+  }
+  const Dice dice = world_.dice().about("worker", ++claims_);
+  const bool remote = dice.chance(30, "remote");
+  auto worker = std::make_shared<WaitingWorker>();
+  worker->skills = any_skills();
+  const std::string claim = to_string(make_uuid(process.now(), process.random()));
+  const std::string token = to_string(make_uuid(process.now(), process.random()));
+  worker->applicant = Applicant{{SharedText(claim), sha256(token), SharedText(process.name()), {}},
+                                SharedText(token)};
+  worker->assigned = [this, &process, remote](Result<Assignment> given) {
+    if (given.ok()) {
+      assigned(process, given.value(), remote);
+    }
+  };
+  if (!remote) {
+    worker->lost = [this](const SharedText& claim_id, const Error& why) {
+      world_.note("claim " + claim_id.str() + " lost: " + why.text());
+      const auto task = tasks_.find(claim_id.str());
+      if (task != tasks_.end() && task->second->answer.never) {
+        finish(TaskPtr(task->second));
+      }
+    };
+  }
+  process.offer(worker);
+}
+
+Workers::Habit Workers::habit(const Dice& dice) const {
+  if (!world_.has(Fault::worker)) {
+    return Habit::good;
+  }
+  // Half of them are good.
+  const std::uint64_t luck = dice.below(2 * kHabits, "habit");
+  return luck < kHabits ? static_cast<Habit>(luck) : Habit::good;
+}
+
+const char* Workers::name_of(Habit habit) {
+  static constexpr const char* kNames[kHabits] = {"good",       "stalls",      "dies",
+                                                  "repeats",    "contradicts", "comes_late",
+                                                  "on_the_dot", "forges",      "hangs"};
+  return kNames[static_cast<std::size_t>(habit)];
+}
+
+bool Workers::has_timeout(const Assignment& assignment) const {
+  const auto queue = world_.audit().queues.find(assignment.queue);
+  const Attempt* attempt = queue == world_.audit().queues.end()
+                               ? nullptr
+                               : queue->second->find(assignment.runnable_key.view());
+  return attempt != nullptr && attempt->extras && attempt->extras->start_to_close_ms > 0;
+}
+
+bool Workers::nothing_in_the_way() const {
+  const Faults& faults = world_.plan().faults;
+  return !faults.contains(Fault::io) && !faults.contains(Fault::stall) &&
+         !faults.contains(Fault::clock) && world_.oracle_judges();
+}
+
+void Workers::assigned(Process& process, const Assignment& assignment, bool remote) {
+  world_.note(process.name() + " gives " + assignment.runnable_key.str() + " to " +
+              assignment.claim_id.str());
+  world_.claimed(process, assignment, assignment_text(assignment));
+  auto task = std::make_shared<Task>();
+  task->assignment = assignment;
+  task->process = process.number();
+  task->incarnation = process.incarnation();
+  task->remote = remote;
+  const Dice dice = world_.dice().about(assignment.claim_id.view());
+  task->answer = world_.scenario().answer(assignment);
+  // A handler that hangs lets go only when it is told that the claim is lost.
+  const Habit usual = habit(dice);
+  const bool hangs =
+      usual == Habit::hangs && world_.witness() == nullptr && has_timeout(assignment);
+  task->answer.never = task->answer.never || hangs;
+  const Habit how = hangs                                        ? Habit::hangs
+                    : usual == Habit::hangs                      ? Habit::good
+                    : task->answer.never && usual != Habit::dies ? Habit::good
+                                                                 : usual;
+  tasks_[assignment.claim_id.str()] = task;
+  const auto lease_us = static_cast<std::int64_t>(assignment.lease_ms) * kMs;
+  std::int64_t takes = task->answer.takes_us;
+  if (how == Habit::stalls || how == Habit::comes_late) {
+    takes = lease_us + static_cast<std::int64_t>(dice.below(20'000'000, "late"));
+  }
+  if (how == Habit::on_the_dot) {
+    // The process looks a moment after it was asked.
+    takes = lease_us - static_cast<std::int64_t>(dice.below(3 * kMs, "early"));
+  }
+  world_.count(std::string("worker:") + name_of(how));
+  // Those who stall inside a process are kept alive by it; without it nobody renews the lease.
+  if (how == Habit::comes_late || how == Habit::on_the_dot || how == Habit::dies) {
+    process.core().drop(assignment.claim_id);
+  } else if (remote) {
+    heartbeat(task);
+  }
+  if (world_.witness() != nullptr) {
+    world_.witness()->begins(assignment, task->answer, takes - task->answer.takes_us);
+  }
+  if (how == Habit::dies) {
+    world_.schedule().after(takes, [this, task] {
+      if (!task->over) {
+        executed(task, Execution::dies);
+      }
+      finish(task);
+    });
+    return;
+  }
+  if (task->answer.never) {
+    return;  // until the claim is lost
+  }
+  world_.schedule().after(takes, [this, task, how] { report(task, how); });
+}
+
+Process* Workers::process_of(const Task& task, std::string_view why) {
+  Process& own = *world_.processes()[task.process - 1];
+  if (!task.remote) {
+    return own.up() && own.incarnation() == task.incarnation ? &own : nullptr;
+  }
+  return world_.some_process(world_.dice().about(task.assignment.claim_id.view()).about(why));
+}
+
+// A worker far away renews its lease itself.
+void Workers::heartbeat(const TaskPtr& task) {
+  const auto pause = static_cast<std::int64_t>(task->assignment.lease_ms) * kMs / 3;
+  world_.schedule().after(pause, [this, task] {
+    if (task->over || task->lost) {
+      return;
+    }
+    if (Process* process = process_of(*task, "beat"); process != nullptr) {
+      const ClaimProof proof = proof_of(task->assignment);
+      process->ask(std::make_shared<Request>(
+          *process, Answer::What::heartbeat,
+          proof_params(task->assignment, task->assignment.token.str(), nullptr),
+          [proof](Turn& turn) -> Result<std::string> {
+            HOLDFAST_TRY(const TimeMs until, holdfast::heartbeat(turn, proof));
+            return R"({"lease_until":)" + std::to_string(until.value) + "}";
+          },
+          [this, task](const Reply& reply) {
+            task->lost = !reply.ok() && !reply.in_doubt();
+            if (task->lost && task->answer.never) {
+              finish(task);
+            }
+          }));
+    }
+    heartbeat(task);
+  });
+}
+
+void Workers::report(const TaskPtr& task, Habit habit) {
+  if (task->over) {
+    return;  // it died with its process
+  }
+  const HandlerAnswer& answer = task->answer;
+  executed(task, Execution::reports);
+  HandlerAnswer second = answer;
+  // What a witness declared is all that can be answered.
+  if (habit == Habit::contradicts && world_.witness() == nullptr) {
+    Completion other;
+    other.result = Payload::trusted(R"({"n":99})");
+    second.outcome = other;
+  }
+  const auto own = [this, task, answer, second, habit] {
+    report_once(task, answer, task->assignment.token.str(), [=, this](const Reply& reply) {
+      if (world_.witness() != nullptr) {
+        world_.witness()->reported(task->assignment, reply);
+      }
+      if (reply.code == "expired_claim" && !task->remote && nothing_in_the_way() &&
+          (habit == Habit::good || habit == Habit::stalls)) {
+        world_.complain("the lease of " + task->assignment.runnable_key.str() +
+                        " ended although its process was there to renew it");
+      }
+      const bool again = habit == Habit::repeats || habit == Habit::contradicts ||
+                         (reply.in_doubt() && task->remote);
+      if (again && !task->over) {
+        report_once(task, second, task->assignment.token.str(),
+                    [this, task](const Reply&) { finish(task); });
+        return;
+      }
+      finish(task);
+    });
+  };
+  if (habit == Habit::forges) {
+    report_once(task, answer, "forged", [own](const Reply&) { own(); });
+    return;
+  }
+  own();
+}
+
+void Workers::report_once(const TaskPtr& task, const HandlerAnswer& answer,
+                          const std::string& token, const std::function<void(const Reply&)>& done) {
+  Process* process = process_of(*task, "report");
+  if (process == nullptr) {
+    finish(task);
+    return;
+  }
+  process->core().drop(task->assignment.claim_id);
+  ClaimProof proof = proof_of(task->assignment);
+  proof.token_hash = sha256(token);
+  const bool failed = std::holds_alternative<Failure>(answer.outcome);
+  process->ask(std::make_shared<Request>(
+      *process, failed ? Answer::What::fail : Answer::What::complete,
+      proof_params(task->assignment, token, &answer),
+      [proof, answer](Turn& turn) -> Result<std::string> {
+        HOLDFAST_CHECK(report_outcome(turn, proof, answer.outcome));
+        return std::string("{}");
+      },
+      done));
+}
+
+void Workers::finish(const TaskPtr& task) {
+  if (std::exchange(task->over, true)) {
+    return;
+  }
+  tasks_.erase(task->assignment.claim_id.str());
+  Process& process = *world_.processes()[task->process - 1];
+  if (process.up() && process.incarnation() == task->incarnation) {
+    look_for_work(process);
+  }
+}
+
+}  // namespace holdfast::sim

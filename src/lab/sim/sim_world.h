@@ -1,0 +1,122 @@
+// World: one simulation. Engine processes, workers, clients and faults act in virtual time on one
+// disk; everything that becomes durable and every answer is judged as it happens; in the end all
+// faults stop and every run must come to its end.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lab/sim/oracle.h"
+#include "lab/sim/sim_audit.h"
+#include "lab/sim/sim_breach.h"
+#include "lab/sim/sim_coverage.h"
+#include "lab/sim/sim_plan.h"
+#include "lab/sim/sim_process.h"
+#include "lab/sim/sim_scenario.h"
+#include "lab/sim/sim_trace.h"
+#include "runs/view/explanation.h"
+
+namespace holdfast::sim {
+
+class Clients;
+class Workers;
+class Faulty;
+class Watchers;
+
+class World final : private ProcessEvents {
+ public:
+  World(const Plan& plan, const Scenario& scenario, Trace& trace, Coverage& coverage);
+  ~World() override;
+
+  // Plays the plan to its end, or to the first broken promise.
+  std::optional<Breach> play();
+
+  // For those who act in it.
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+  [[nodiscard]] const Dice& dice() const { return dice_; }
+  Schedule& schedule() { return schedule_; }
+  Oracle& oracle() { return oracle_; }
+  const Audit& audit() const { return audit_; }
+  MemoryDisk& disk() { return *disk_; }
+  std::shared_ptr<MemoryDisk> shared_disk() { return disk_; }
+  Workers& workers() { return *workers_; }
+  Clients& clients() { return *clients_; }
+  // nullptr when nobody watches from outside.
+  [[nodiscard]] Witness* witness() const { return witness_.get(); }
+  void tell(std::string run, std::string line) {
+    trace_.tell(schedule_.now_us(), std::move(run), std::move(line));
+  }
+  Coverage& coverage() { return coverage_; }
+  std::vector<std::unique_ptr<Process>>& processes() { return processes_; }
+  // One that is up; nullptr when none is.
+  Process* some_process(const Dice& dice);
+  [[nodiscard]] bool has(Fault fault) const { return !calm_ && plan_.faults.contains(fault); }
+  // Facts of writers who keep no rule were stored: the oracle knows nothing any more.
+  void foreign_facts() { oracle_stands_aside_ = true; }
+  [[nodiscard]] bool oracle_judges() const { return !oracle_stands_aside_; }
+  [[nodiscard]] bool calm() const { return calm_; }
+  void look_for_unanswered();
+  [[nodiscard]] bool broken() const { return breach_.has_value(); }
+  void note(const std::string& line) override;
+  void count(const std::string& what) override { coverage_.add(what); }
+  void complain(const std::string& what) override;
+  // A promise of the witness, by its name.
+  void complain_of(const std::string& promise, const std::string& run, const std::string& what);
+  // Of a run that has not ended.
+  [[nodiscard]] Result<Explanation> explain(const RunId& run);
+  // A worker was given an attempt.
+  void claimed(Process& process, const Assignment& assignment, std::string text);
+  // The facts of a batch that no process of this world wrote.
+  void take_in(const RowView& row);
+  // What can be seen of everything that was ever stored, in order.
+  [[nodiscard]] std::uint64_t batches() const { return batches_; }
+  // The run ids clients know of, in the order they were started.
+  [[nodiscard]] const std::vector<RunId>& runs() const { return runs_; }
+
+ private:
+  void batch_landed(Process& process, const RowView& row, bool whole) override;
+  void answered_unwritten(Process& process, const RequestPtr& request) override;
+  void write_ended(Process& process) override;
+  void came_up(Process& process) override;
+  void went_down(Process& process, const std::string& why) override;
+
+  void act(const Item& item);
+  void keep(Act act, const Dice& dice);
+  bool play_until(std::int64_t end_us);
+  void come_to_rest();
+  void let_runs_end();
+  void store(const EntryView& entry, const RowView& row, std::uint32_t index);
+  void judge(const RequestPtr& request);
+  void hear_oracle();
+  void tell_others(const Process& writer);
+
+  Plan plan_;
+  const Scenario& scenario_;
+  Trace& trace_;
+  Coverage& coverage_;
+  Dice dice_;
+  Schedule schedule_;
+  std::shared_ptr<MemoryDisk> disk_;
+  Oracle oracle_;
+  Audit audit_;
+  Auditor auditor_{audit_};
+  std::size_t anomalies_ = 0;
+  std::vector<RunId> runs_;
+  std::uint64_t batches_ = 0;
+  bool calm_ = false;
+  bool oracle_stands_aside_ = false;
+  std::optional<Breach> breach_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::unique_ptr<Workers> workers_;
+  std::unique_ptr<Clients> clients_;
+  std::unique_ptr<Faulty> faulty_;
+  std::unique_ptr<Watchers> watchers_;
+  std::unique_ptr<Witness> witness_;
+};
+
+}  // namespace holdfast::sim

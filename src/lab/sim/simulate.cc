@@ -1,0 +1,153 @@
+#include "lab/sim/simulate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "lab/sim/sim_world.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+// How often a failing seed is played again to make it shorter.
+constexpr int kShrinkTries = 300;
+
+Plan plan_of(std::uint64_t seed, const SimulateOptions& options) {
+  Plan plan = options.plan(seed, options.faults);
+  return options.only.empty() ? plan : part_of(plan, options.only);
+}
+
+std::optional<Breach> play(const Plan& plan, const SimulateOptions& options, Trace& trace,
+                           Coverage& coverage) {
+  const auto scenario = options.scenario(plan.seed);
+  World world(plan, *scenario, trace, coverage);
+  return world.play();
+}
+
+// The same promise, whatever run and time it was: up to the first place that names something.
+std::string promise_of(const std::string& what) {
+  std::string words;
+  for (const char letter : what) {
+    if (letter == '"' || letter == '{' || (letter >= '0' && letter <= '9')) {
+      break;
+    }
+    words += letter;
+  }
+  return words;
+}
+
+std::string promise_of(const Breach& breach) {
+  return breach.promise.empty() ? promise_of(breach.what) : breach.promise;
+}
+
+bool breaks_the_same(const Plan& plan, const SimulateOptions& options, const std::string& promise) {
+  Trace trace(false);
+  Coverage coverage;
+  const auto breach = play(plan, options, trace, coverage);
+  return breach.has_value() && promise_of(*breach) == promise;
+}
+
+// Without whole kinds of faults and what they do.
+Plan with_fewer_faults(Plan plan, const SimulateOptions& options, const std::string& promise) {
+  for (const Fault fault : Faults(plan.faults)) {
+    Plan less = plan;
+    less.faults.erase(fault);
+    const std::vector<Act>& acts = acts_of(fault);
+    std::erase_if(less.items, [&](const Item& item) {
+      return std::find(acts.begin(), acts.end(), item.act) != acts.end();
+    });
+    if (breaks_the_same(less, options, promise)) {
+      plan = std::move(less);
+    }
+  }
+  return plan;
+}
+
+// Leaves out larger parts first, then smaller ones, as long as the same promise is broken.
+Plan shrunk(Plan plan, const SimulateOptions& options, const std::string& promise) {
+  if (options.shrink_faults) {
+    plan = with_fewer_faults(std::move(plan), options, promise);
+  }
+  int tries = kShrinkTries;
+  for (std::size_t part = std::max<std::size_t>(plan.items.size() / 2, 1); tries > 0;) {
+    bool shorter = false;
+    for (std::size_t from = 0; from < plan.items.size() && tries > 0; --tries) {
+      Plan less = plan;
+      const auto begin = less.items.begin() + static_cast<std::ptrdiff_t>(from);
+      const std::size_t count = std::min(part, less.items.size() - from);
+      less.items.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
+      if (breaks_the_same(less, options, promise)) {
+        plan = std::move(less);
+        shorter = true;
+      } else {
+        from += count;
+      }
+    }
+    if (part == 1 && !shorter) {
+      break;
+    }
+    part = shorter && part == 1 ? 1 : std::max<std::size_t>(part / 2, 1);
+  }
+  return plan;
+}
+
+FailedSeed failure_of(const Plan& plan, const Breach& breach, const SimulateOptions& options) {
+  const Plan shortest = options.shrink ? shrunk(plan, options, promise_of(breach)) : plan;
+  Trace trace(true);
+  Coverage coverage;
+  const auto again = play(shortest, options, trace, coverage);
+  FailedSeed failed;
+  failed.seed = plan.seed;
+  failed.breach = again.value_or(breach);
+  failed.trace_hash = trace.hash();
+  failed.items = shortest.items;
+  failed.items_at_first = plan.items.size();
+  failed.story = trace.lines();
+  failed.told = trace.told();
+  failed.faults = shortest.faults;
+  return failed;
+}
+
+}  // namespace
+
+Played play_seed(std::uint64_t seed, const SimulateOptions& options) {
+  Played played;
+  played.plan = plan_of(seed, options);
+  played.breach = play(played.plan, options, played.trace, played.coverage);
+  return played;
+}
+
+SimulateReport simulate(const SimulateOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  SimulateReport report;
+  for (std::uint64_t i = 0; i < options.seeds; ++i) {
+    const Plan plan = plan_of(options.first_seed + i, options);
+    Trace trace(false);
+    std::optional<Breach> breach = play(plan, options, trace, report.coverage);
+    if (!breach.has_value() && options.twice_every > 0 && i % options.twice_every == 0) {
+      Trace second(false);
+      Coverage ignored;
+      play(plan, options, second, ignored);
+      report.coverage.add("check:twice");
+      if (second.hash() != trace.hash()) {
+        breach = Breach{second.events(), 0, "the same seed did not give the same trace twice"};
+      }
+    }
+    ++report.seeds;
+    report.events += trace.events();
+    report.trace_hash = report.trace_hash * 0x100000001b3U ^ trace.hash();
+    if (breach.has_value()) {
+      report.failed = failure_of(plan, *breach, options);
+      break;
+    }
+    const bool late = options.seconds.has_value() &&
+                      Clock::now() - begin >= std::chrono::seconds(*options.seconds);
+    if (late || (options.progress && !options.progress(report.seeds))) {
+      break;
+    }
+  }
+  return report;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,72 @@
+// simulate: many seeds, each in a world of its own. A seed that breaks a promise is played again
+// with fewer and fewer of the things that happen in it, until nothing more can be left out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lab/sim/sim_breach.h"
+#include "lab/sim/sim_coverage.h"
+#include "lab/sim/sim_plan.h"
+#include "lab/sim/sim_scenario.h"
+#include "lab/sim/sim_trace.h"
+
+namespace holdfast::sim {
+
+using MakePlan = std::function<Plan(std::uint64_t seed, const Faults& allowed)>;
+using MakeScenario = std::function<std::unique_ptr<Scenario>(std::uint64_t seed)>;
+
+struct SimulateOptions {
+  std::uint64_t first_seed = 1;
+  std::uint64_t seeds = 1;
+  std::optional<std::int64_t> seconds = {};  // of real time; stops early when they are over
+  Faults faults = all_faults();
+  std::set<std::uint32_t> only = {};  // items of the plan; empty: all
+  // Every so many seeds one is played twice and must leave the same trace; 0: none.
+  std::uint64_t twice_every = 10;
+  bool shrink = true;  // a failing seed
+  MakeScenario scenario = make_generated_scenario;
+  MakePlan plan = make_plan;
+  // Plans whose items have the same numbers whatever faults are allowed: then whole kinds of
+  // faults can be left out too.
+  bool shrink_faults = false;
+  // Called after each seed; false stops.
+  std::function<bool(std::uint64_t seeds_done)> progress = nullptr;
+};
+
+struct FailedSeed {
+  std::uint64_t seed = 0;
+  Breach breach;
+  std::uint64_t trace_hash = 0;
+  std::vector<Item> items;  // as few as still break the same promise
+  std::uint64_t items_at_first = 0;
+  std::vector<Trace::Line> story;
+  std::vector<Trace::Line> told;  // by the witness
+  Faults faults;                  // that may happen in it
+};
+
+struct SimulateReport {
+  std::uint64_t seeds = 0;
+  std::uint64_t events = 0;
+  std::uint64_t trace_hash = 0;  // of all traces
+  Coverage coverage;
+  std::optional<FailedSeed> failed;  // the first; nothing is tried after it
+};
+
+SimulateReport simulate(const SimulateOptions& options);
+
+// One seed alone, with its story.
+struct Played {
+  std::optional<Breach> breach;
+  Trace trace{true};
+  Coverage coverage;
+  Plan plan;
+};
+Played play_seed(std::uint64_t seed, const SimulateOptions& options);
+
+}  // namespace holdfast::sim

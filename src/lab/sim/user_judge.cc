@@ -1,0 +1,222 @@
+#include "lab/sim/user_judge.h"
+
+#include <algorithm>
+
+#include "runs/run/activation.h"
+#include "runs/view/view_words.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+// What can be seen to be broken when it happens, whatever comes later.
+bool looks_back(Invariant::Kind kind) {
+  return kind == Invariant::Kind::needs || kind == Invariant::Kind::never_both ||
+         kind == Invariant::Kind::at_most || kind == Invariant::Kind::never;
+}
+
+bool looks_at_end(Invariant::Kind kind) {
+  return kind == Invariant::Kind::ends || kind == Invariant::Kind::ends_within ||
+         kind == Invariant::Kind::at_end;
+}
+
+bool depends_on_end(const Invariant& invariant) {
+  return !invariant.if_run.empty() || invariant.when.has_value();
+}
+
+std::string did(const Invariant& invariant) {
+  return invariant.as == Invariant::As::executed ? " was executed" : " was done";
+}
+
+std::string either(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) {
+    all += (all.empty() ? "" : " or ") + name;
+  }
+  return all;
+}
+
+}  // namespace
+
+Judge::Judge(const Workflows& workflows, const UserWorld& world, Complain complain)
+    : world_(world), complain_(std::move(complain)) {
+  for (const auto& definition : workflows) {
+    for (const Step& step : definition->steps()) {
+      if (step.kind == StepKind::handler || step.kind == StepKind::exec ||
+          step.kind == StepKind::http) {
+        executed_.insert(step.name.str());
+      }
+      executed_.insert("compensate:" + step.name.str());
+      if (step.spec.compensate.has_value()) {
+        compensated_[definition->workflow().str() + "/" + step.name.str()] =
+            step.spec.for_each.has_value();
+      }
+    }
+  }
+}
+
+bool Judge::about(const Invariant& invariant, const RunRecord& run) const {
+  if (invariant.workflow != run.workflow) {
+    return false;
+  }
+  if (!invariant.if_run.empty() &&
+      (!run.ended.has_value() || !invariant.if_run.contains(*run.ended))) {
+    return false;
+  }
+  return !invariant.when.has_value() || invariant.when->matches(ObjectView(run.context));
+}
+
+// What nobody executes is done as soon as the run knows it.
+bool Judge::counts(const Invariant& invariant, const RunRecord::Done& done,
+                   const std::string& step) const {
+  const bool executed = invariant.as == Invariant::As::executed && executed_.contains(step);
+  // Items of a list are parts of their step, but they are taken back one by one.
+  const bool whole = done.item.empty() || is_compensation(step);
+  return done.step == step &&
+         done.as == (executed ? Invariant::As::executed : Invariant::As::applied) &&
+         (executed || whole);
+}
+
+void Judge::done(const RunRecord& run) {
+  for (const Invariant& invariant : world_.invariants) {
+    if (looks_back(invariant.kind) && !depends_on_end(invariant) && about(invariant, run)) {
+      look_back(invariant, run, run.history.size() - 1);
+    }
+  }
+}
+
+void Judge::ended(const RunRecord& run) {
+  for (const Invariant& invariant : world_.invariants) {
+    if (looks_at_end(invariant.kind) && about(invariant, run)) {
+      look_at_end(invariant, run);
+    }
+  }
+}
+
+void Judge::at_rest(const RunRecord& run) {
+  for (const Invariant& invariant : world_.invariants) {
+    if (!about(invariant, run) || looks_at_end(invariant.kind)) {
+      continue;
+    }
+    if (looks_back(invariant.kind)) {
+      for (std::size_t i = 0; depends_on_end(invariant) && i < run.history.size(); ++i) {
+        look_back(invariant, run, i);
+      }
+    } else if (invariant.kind == Invariant::Kind::compensated) {
+      look_at_compensation(invariant, run);
+    } else {
+      look_ahead(invariant, run);
+    }
+  }
+}
+
+void Judge::look_back(const Invariant& invariant, const RunRecord& run, std::size_t at) {
+  const RunRecord::Done& newest = run.history[at];
+  const auto end = run.history.begin() + static_cast<std::ptrdiff_t>(at);
+  const auto before = [&](const std::string& step) {
+    return std::any_of(run.history.begin(), end,
+                       [&](const auto& done) { return counts(invariant, done, step); });
+  };
+  if (invariant.kind == Invariant::Kind::never_both) {
+    for (const std::string& step : invariant.others) {
+      for (const std::string& other : invariant.others) {
+        if (other != step && counts(invariant, newest, step) && before(other)) {
+          complain_(invariant, run,
+                    step + did(invariant) + ", and so" + did(invariant) + " " + other);
+        }
+      }
+    }
+    return;
+  }
+  if (!counts(invariant, newest, invariant.step)) {
+    return;
+  }
+  if (invariant.kind == Invariant::Kind::never) {
+    complain_(invariant, run, invariant.step + did(invariant));
+  } else if (invariant.kind == Invariant::Kind::needs &&
+             std::none_of(invariant.others.begin(), invariant.others.end(), before)) {
+    complain_(
+        invariant, run,
+        invariant.step + did(invariant) + ", and no " + either(invariant.others) + " before it");
+  } else if (invariant.kind == Invariant::Kind::at_most) {
+    const auto times = static_cast<std::uint64_t>(
+        1 + std::count_if(run.history.begin(), end, [&](const auto& done) {
+          return counts(invariant, done, invariant.step) && done.item == newest.item;
+        }));
+    if (times > invariant.times) {
+      complain_(
+          invariant, run,
+          invariant.step + newest.item + did(invariant) + " " + std::to_string(times) + " times");
+    }
+  }
+}
+
+// What must have come by the end of a run; also of one that still waits when everything rests.
+void Judge::look_ahead(const Invariant& invariant, const RunRecord& run) {
+  std::uint64_t times = 0;
+  bool owed = false;
+  for (const RunRecord::Done& done : run.history) {
+    const bool step = counts(invariant, done, invariant.step);
+    times += step ? 1 : 0;
+    owed = owed || step;
+    const bool follows =
+        std::any_of(invariant.others.begin(), invariant.others.end(),
+                    [&](const std::string& other) { return counts(invariant, done, other); });
+    owed = owed && !follows;
+  }
+  if (!run.ended.has_value()) {
+    return;
+  }
+  const std::string how = " (the run is " + std::string(to_text(*run.ended)) + ")";
+  if (invariant.kind == Invariant::Kind::followed_by && owed) {
+    complain_(invariant, run,
+              invariant.step + did(invariant) + ", and no " + either(invariant.others) +
+                  " after it" + how);
+  } else if (invariant.kind == Invariant::Kind::at_least && times < invariant.times) {
+    complain_(invariant, run,
+              invariant.step + did(invariant) + " " + std::to_string(times) +
+                  (times == 1 ? " time" : " times") + how);
+  }
+}
+
+void Judge::look_at_compensation(const Invariant& invariant, const RunRecord& run) {
+  if (!run.ended.has_value() ||
+      (invariant.if_run.empty() && *run.ended != TerminalStatus::failed)) {
+    return;
+  }
+  // What is owed, by step and item; of a list its items, not the whole.
+  std::set<std::string> owed;
+  for (const RunRecord::Done& done : run.history) {
+    const bool back = is_compensation(done.step);
+    const std::string step = back ? done.step.substr(kCompensatePrefix.size()) : done.step;
+    const auto lists = compensated_.find(run.workflow + "/" + step);
+    if (lists == compensated_.end() || lists->second == done.item.empty()) {
+      continue;
+    }
+    if (back && done.as == Invariant::As::applied) {
+      owed.erase(step + done.item);
+    } else if (!back && done.as == invariant.as) {
+      owed.insert(step + done.item);
+    }
+  }
+  for (const std::string& step : owed) {
+    complain_(invariant, run,
+              step + did(invariant) + ", and no compensate:" + step + " after it (the run is " +
+                  std::string(to_text(*run.ended)) + ")");
+  }
+}
+
+void Judge::look_at_end(const Invariant& invariant, const RunRecord& run) {
+  if (invariant.kind == Invariant::Kind::ends && !invariant.ends.contains(*run.ended)) {
+    complain_(invariant, run, "it ends " + std::string(to_text(*run.ended)));
+  } else if (invariant.kind == Invariant::Kind::ends_within &&
+             run.ended_us - run.started_us > invariant.within_us) {
+    complain_(invariant, run,
+              "it ends after " + duration_text((run.ended_us - run.started_us) / 1000));
+  } else if (invariant.kind == Invariant::Kind::at_end &&
+             !invariant.condition->matches(ObjectView(run.context))) {
+    complain_(invariant, run, "at the end it is " + run.context);
+  }
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,62 @@
+// Judge: whether what happened in runs keeps the invariants that their author declared.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lab/sim/user_world.h"
+
+namespace holdfast::sim {
+
+// One run as its author sees it.
+struct RunRecord {
+  // A step, or an item of one, was done: as the run knows it, or by a handler.
+  struct Done {
+    std::string step;  // without visit and item; with compensate:
+    std::string item;  // empty: none
+    Invariant::As as = Invariant::As::applied;
+  };
+  RunId id;
+  std::string label;  // "run 1"
+  std::string workflow;
+  std::int64_t started_us = 0;
+  std::int64_t ended_us = 0;
+  std::optional<TerminalStatus> ended;
+  std::string context;  // at the end: what it knows, and how it ended as "run"
+  std::vector<Done> history;
+};
+
+class Judge {
+ public:
+  // Of an invariant: what happened instead.
+  using Complain =
+      std::function<void(const Invariant& invariant, const RunRecord& run, const std::string&)>;
+  Judge(const Workflows& workflows, const UserWorld& world, Complain complain);
+
+  // The newest of its history has just happened.
+  void done(const RunRecord& run);
+  // It has just ended.
+  void ended(const RunRecord& run);
+  // Nothing will happen any more, to no run.
+  void at_rest(const RunRecord& run);
+
+ private:
+  [[nodiscard]] bool about(const Invariant& invariant, const RunRecord& run) const;
+  [[nodiscard]] bool counts(const Invariant& invariant, const RunRecord::Done& done,
+                            const std::string& step) const;
+  void look_back(const Invariant& invariant, const RunRecord& run, std::size_t at);
+  void look_ahead(const Invariant& invariant, const RunRecord& run);
+  void look_at_compensation(const Invariant& invariant, const RunRecord& run);
+  void look_at_end(const Invariant& invariant, const RunRecord& run);
+
+  const UserWorld& world_;
+  Complain complain_;
+  std::set<std::string> executed_;           // steps that a worker executes
+  std::map<std::string, bool> compensated_;  // WORKFLOW/STEP that can be: is it done for a list
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,33 @@
+// UserPeople: whoever decides, sends events and cancels in the world of a user.
+#pragma once
+
+#include <string>
+
+#include "lab/sim/user_judge.h"
+#include "lab/sim/user_scenario.h"
+
+namespace holdfast::sim {
+
+class UserPeople {
+ public:
+  UserPeople(const UserSetting& setting, World& world, const Dice& dice)
+      : setting_(setting), world_(world), dice_(dice) {}
+
+  void run_started(const RunRecord& run);
+  void run_pauses(const RunRecord& run, const ManualStepPaused& at);
+  void run_waits(const RunRecord& run, const ExternalEventWaitOpened& at);
+  // When the last of them acts, as far as is known now.
+  [[nodiscard]] std::int64_t last_due_us() const { return last_due_us_; }
+
+ private:
+  void later(std::int64_t delay_us, const std::function<void()>& what);
+  void send(const RunRecord& run, const EventSource& source, const std::string& correlation,
+            const std::string& key);
+
+  const UserSetting& setting_;
+  World& world_;
+  Dice dice_;
+  std::int64_t last_due_us_ = 0;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,233 @@
+// The invariants of a world file, and the file as a whole.
+#include <algorithm>
+
+#include "base/text.h"
+#include "lab/sim/user_reader.h"
+#include "runs/language/data/json_text.h"
+#include "runs/language/yaml/document.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+const std::vector<std::string_view>& questions() {
+  static const std::vector<std::string_view> all{"needs",  "at_most",    "at_least", "followed_by",
+                                                 "never",  "never_both", "ends",     "ends_within",
+                                                 "at_end", "compensated"};
+  return all;
+}
+
+bool about_step(std::string_view question) {
+  return question == "needs" || question == "at_most" || question == "at_least" ||
+         question == "followed_by";
+}
+
+std::string joined(const std::vector<std::string>& names, std::string_view between) {
+  std::string all;
+  for (const std::string& name : names) {
+    all += (all.empty() ? "" : std::string(between)) + name;
+  }
+  return all;
+}
+
+std::string ends_text(const std::set<TerminalStatus>& ends) {
+  std::string all;
+  for (const TerminalStatus end : ends) {
+    all += (all.empty() ? "" : " or ") + std::string(to_text(end));
+  }
+  return all;
+}
+
+// What it says, when its author gives it no name.
+std::string sentence(const Invariant& invariant, const std::string& written) {
+  const std::string others = joined(invariant.others, " or ");
+  const std::string times = std::to_string(invariant.times);
+  switch (invariant.kind) {
+    case Invariant::Kind::needs:
+      return invariant.step + " only after " + others;
+    case Invariant::Kind::never_both:
+      return "never both " + joined(invariant.others, " and ");
+    case Invariant::Kind::at_most:
+      return invariant.step + " at most " + times + (invariant.times == 1 ? " time" : " times");
+    case Invariant::Kind::at_least:
+      return invariant.step + " at least " + times + (invariant.times == 1 ? " time" : " times");
+    case Invariant::Kind::never:
+      return "never " + invariant.step;
+    case Invariant::Kind::followed_by:
+      return invariant.step + " is followed by " + others;
+    case Invariant::Kind::ends:
+      return "ends " + ends_text(invariant.ends);
+    case Invariant::Kind::ends_within:
+      return "ends within " + written;
+    case Invariant::Kind::at_end:
+      return "at the end " + written;
+    case Invariant::Kind::compensated:
+      return "everything is taken back";
+  }
+  return "";
+}
+
+}  // namespace
+
+void WorldReader::read_invariants(const Written& at, UserWorld& world) {
+  if (!at.is(Json::Kind::array)) {
+    fault(at, "must be a list of invariants");
+  }
+  for (const Written& item : at.items()) {
+    if (auto invariant = read_invariant(item)) {
+      world.invariants.push_back(std::move(*invariant));
+    }
+  }
+}
+
+std::optional<Invariant> WorldReader::read_invariant(const Written& at) {
+  std::vector<std::string_view> members{"step", "name", "as", "if_run", "when", "workflow"};
+  members.insert(members.begin(), questions().begin(), questions().end());
+  if (!object(at, members)) {
+    return std::nullopt;
+  }
+  std::vector<std::string_view> asked;
+  for (const std::string_view question : questions()) {
+    if (at.find(question)) {
+      asked.push_back(question);
+    }
+  }
+  if (asked.size() != 1) {
+    fault(at, "an invariant is exactly one of " +
+                  joined({questions().begin(), questions().end()}, ", "));
+    return std::nullopt;
+  }
+  Invariant invariant;
+  invariant.workflow = names_.workflows.front();
+  if (const auto workflow = at.find("workflow")) {
+    const std::string name = text(*workflow).value_or("");
+    if (known(*workflow, name, names_.workflows, "workflow")) {
+      invariant.workflow = name;
+    }
+  }
+  if (const auto as = at.find("as")) {
+    const std::string word = text(*as).value_or("");
+    invariant.as = word == "executed" ? Invariant::As::executed : Invariant::As::applied;
+    if (word != "executed" && word != "applied") {
+      fault(*as, "must be applied (the run knows that it is done) or executed (a handler did it)");
+    }
+  }
+  if (const auto ends = at.find("if_run")) {
+    invariant.if_run = read_ends(*ends);
+  }
+  if (const auto when = at.find("when")) {
+    invariant.when = condition(*when);
+  }
+  const auto step = at.find("step");
+  if (step && about_step(asked.front())) {
+    std::vector<std::string> one;
+    read_steps(*step, invariant, one);
+    invariant.step = one.empty() ? "" : one.front();
+  } else if (step || about_step(asked.front())) {
+    fault(step.value_or(at), std::string(asked.front()) +
+                                 (step ? " has no step beside it" : " needs the step it is about"));
+  }
+  const Written question = *at.find(asked.front());
+  read_question(question, asked.front(), invariant);
+  const auto name = at.find("name");
+  const std::string written = question.json.string().has_value()
+                                  ? std::string(*question.json.string())
+                                  : json_text(question.json);
+  invariant.name = name ? text(*name).value_or("") : sentence(invariant, written);
+  return invariant;
+}
+
+void WorldReader::read_question(const Written& at, std::string_view question,
+                                Invariant& invariant) {
+  using Kind = Invariant::Kind;
+  if (question == "needs" || question == "followed_by" || question == "never_both") {
+    invariant.kind = question == "needs"         ? Kind::needs
+                     : question == "followed_by" ? Kind::followed_by
+                                                 : Kind::never_both;
+    read_steps(at, invariant, invariant.others);
+    if (invariant.kind == Kind::never_both && at.json.size() < 2) {
+      fault(at, "must be a list of at least two steps");
+    }
+  } else if (question == "at_most" || question == "at_least") {
+    invariant.kind = question == "at_most" ? Kind::at_most : Kind::at_least;
+    invariant.times = count(at).value_or(1);
+  } else if (question == "never") {
+    invariant.kind = Kind::never;
+    std::vector<std::string> one;
+    read_steps(at, invariant, one);
+    invariant.step = one.empty() ? "" : one.front();
+  } else if (question == "ends") {
+    invariant.kind = Kind::ends;
+    invariant.ends = read_ends(at);
+  } else if (question == "ends_within") {
+    invariant.kind = Kind::ends_within;
+    invariant.within_us = duration(at).value_or(0);
+  } else if (question == "at_end") {
+    invariant.kind = Kind::at_end;
+    invariant.condition = condition(at);
+  } else {
+    invariant.kind = Kind::compensated;
+    if (!flag(at).value_or(true)) {
+      fault(at, "can only be true");
+    }
+  }
+}
+
+void WorldReader::read_steps(const Written& at, Invariant& invariant,
+                             std::vector<std::string>& steps) {
+  for (const std::string& name : words(at)) {
+    if (known(at, name, names_.steps[invariant.workflow], "step")) {
+      steps.push_back(name);
+    }
+  }
+}
+
+std::set<TerminalStatus> WorldReader::read_ends(const Written& at) {
+  std::set<TerminalStatus> ends;
+  for (const std::string& word : words(at)) {
+    if (const auto end = enum_from<TerminalStatus>(word)) {
+      ends.insert(*end);
+    } else {
+      fault(at,
+            quote(word) + " is not a way to end; use completed, failed, cancelled or continued");
+    }
+  }
+  return ends;
+}
+
+// ------------------------------------------------------------------------------------------------
+
+ReadWorld read_world(std::string_view text, const Workflows& workflows) {
+  ReadWorld read;
+  const auto document = YamlDocument::parse(text);
+  if (!document.ok()) {
+    const Error& error = document.error();
+    read.faults.push_back({{},
+                           "the text cannot be read: " + std::string(error.field("reason")),
+                           {parse_decimal(error.field("line")).value_or(1),
+                            parse_decimal(error.field("column")).value_or(1)}});
+    return read;
+  }
+  // A file of comments only.
+  const std::string_view json = document.value().json().view();
+  const auto value = Json::parse(json == "null" ? "{}" : json);
+  WorldReader reader(workflows);
+  read.world = reader.read(value.value());
+  read.faults = reader.take_faults();
+  for (WorldFault& fault : read.faults) {
+    fault.place = document.value().place(fault.path);
+  }
+  std::stable_sort(read.faults.begin(), read.faults.end(),
+                   [](const auto& left, const auto& right) { return left.place < right.place; });
+  return read;
+}
+
+ReadWorld default_world(const Workflows& workflows) {
+  ReadWorld read;
+  WorldReader reader(workflows);
+  read.world = reader.read(Json::parse("{}").value());
+  read.faults = reader.take_faults();
+  return read;
+}
+
+}  // namespace holdfast::sim

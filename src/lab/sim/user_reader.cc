@@ -1,0 +1,573 @@
+#include "lab/sim/user_reader.h"
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "runs/language/data/json_text.h"
+#include "runs/language/definition/duration.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+constexpr std::int64_t kUsPerMs = 1000;
+constexpr std::uint64_t kMostRuns = 100;
+
+std::vector<std::string_view> views(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void add(std::vector<std::string>& names, const std::string& name) {
+  if (!has(names, name)) {
+    names.push_back(name);
+  }
+}
+
+std::optional<std::int64_t> duration_us(std::string_view text) {
+  const auto ms = parse_duration(text);
+  constexpr std::uint64_t kMost = 100ULL * 366 * 24 * 3600 * 1000;
+  return ms.has_value() && *ms <= kMost ? std::optional(static_cast<std::int64_t>(*ms) * kUsPerMs)
+                                        : std::nullopt;
+}
+
+// Some input that fits.
+Payload made_up(const Contract& contract) {
+  JsonWriter json;
+  json.begin_object();
+  for (const ContractField& field : contract.fields()) {
+    if (!field.required) {
+      continue;
+    }
+    json.key(field.name);
+    if (field.type == FieldType::integer || field.type == FieldType::number) {
+      json.integer(1);
+    } else if (field.type == FieldType::boolean) {
+      json.boolean(true);
+    } else if (field.type == FieldType::map) {
+      json.begin_object().end_object();
+    } else if (field.type == FieldType::list) {
+      json.begin_array().end_array();
+    } else {
+      json.string("some_text");
+    }
+  }
+  return std::move(json.end_object()).take_text();
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------
+// Values
+
+Written Written::item(std::size_t index) const {
+  Written at{json.item(index), path};
+  at.path.push_back(std::to_string(index));
+  return at;
+}
+
+std::optional<Written> Written::find(std::string_view name) const {
+  auto found = json.find(name);
+  if (!found.has_value()) {
+    return std::nullopt;
+  }
+  Written at{*found, path};
+  at.path.emplace_back(name);
+  return at;
+}
+
+std::vector<Written> Written::items() const {
+  std::vector<Written> all;
+  for (std::size_t i = 0; is(Json::Kind::array) && i < json.size(); ++i) {
+    all.push_back(item(i));
+  }
+  return all;
+}
+
+KnownNames::KnownNames(const Workflows& flows) {
+  for (const auto& flow : flows) {
+    workflows.push_back(flow->workflow().str());
+    std::vector<std::string>& own = steps[flow->workflow().str()];
+    for (const Step& step : flow->steps()) {
+      own.push_back(step.name.str());
+      const bool called = step.kind == StepKind::handler || step.kind == StepKind::exec ||
+                          step.kind == StepKind::http;
+      if (called) {
+        add(executed, step.name.str());
+      }
+      if (step.kind == StepKind::handler) {
+        add(handlers, step.handler.str());
+      }
+      if (step.kind == StepKind::approval || step.kind == StepKind::pause) {
+        add(decided, step.name.str());
+      }
+      if (step.kind == StepKind::approval) {
+        add(approvals, step.name.str());
+      }
+      if (step.spec.compensate.has_value()) {
+        add(handlers, step.spec.compensate->handler.str());
+        own.push_back("compensate:" + step.name.str());
+        add(executed, own.back());
+      }
+      if (step.spec.await_event.has_value()) {
+        for (const EventSpec& event : step.spec.await_event->any_of) {
+          add(events, event.event.str());
+        }
+      }
+    }
+  }
+}
+
+bool WorldReader::object(const Written& at, const std::vector<std::string_view>& members) {
+  if (!at.is(Json::Kind::object)) {
+    fault(at, "must be an object, with members of: " + name_list(members));
+    return false;
+  }
+  for (std::size_t i = 0; i < at.json.size(); ++i) {
+    const std::string_view name = at.json.member(i).first;
+    if (std::find(members.begin(), members.end(), name) == members.end()) {
+      fault(*at.find(name), "unknown field " + quote(name) + hints_.hint(name, members) +
+                                " (fields: " + name_list(members) + ")");
+    }
+  }
+  return true;
+}
+
+bool WorldReader::known(const Written& at, std::string_view name,
+                        const std::vector<std::string>& names, std::string_view what) {
+  if (has(names, name)) {
+    return true;
+  }
+  const std::string all = names.empty() ? "none" : name_list(views(names));
+  fault(at, "unknown " + std::string(what) + " " + quote(name) + hints_.hint(name, views(names)) +
+                " (known: " + all + ")");
+  return false;
+}
+
+std::optional<std::uint64_t> WorldReader::count(const Written& at, std::uint64_t most) {
+  const auto number = at.json.unsigned_integer();
+  if (!number.has_value() || *number > most) {
+    fault(at, "must be a whole number from 0 to " + std::to_string(most));
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<bool> WorldReader::flag(const Written& at) {
+  const auto value = at.json.boolean();
+  if (!value.has_value()) {
+    fault(at, "must be true or false");
+  }
+  return value;
+}
+
+std::optional<std::string> WorldReader::text(const Written& at) {
+  const auto value = at.json.string();
+  if (!value.has_value() || value->empty()) {
+    fault(at, "must be a text");
+    return std::nullopt;
+  }
+  return std::string(*value);
+}
+
+std::optional<std::int64_t> WorldReader::duration(const Written& at) {
+  const auto value = at.json.string();
+  const auto us = value.has_value() ? duration_us(*value) : std::nullopt;
+  if (!us.has_value()) {
+    fault(at, "must be a duration: 200ms, 5s, 1h30m, 2d");
+  }
+  return us;
+}
+
+// "5s" or "10ms..2s"
+std::optional<Span> WorldReader::span(const Written& at) {
+  const std::string_view value = at.json.string().value_or("");
+  const std::size_t dots = value.find("..");
+  const auto from = duration_us(value.substr(0, dots));
+  const auto to = dots == std::string_view::npos ? from : duration_us(value.substr(dots + 2));
+  if (!from.has_value() || !to.has_value() || *from > *to) {
+    fault(at, "must be a duration (5s) or a range of durations, the shorter one first (10ms..2s)");
+    return std::nullopt;
+  }
+  return Span{*from, *to};
+}
+
+std::optional<Condition> WorldReader::condition(const Written& at) {
+  auto parsed = Condition::parse(at.json);
+  if (!parsed.ok()) {
+    fault(at, "is not a condition: " + parsed.error().message());
+    return std::nullopt;
+  }
+  return std::move(parsed).value();
+}
+
+std::optional<Payload> WorldReader::object_payload(const Written& at, std::string_view what) {
+  if (!at.is(Json::Kind::object)) {
+    fault(at, std::string(what) + " is always an object");
+    return std::nullopt;
+  }
+  return Payload::trusted(json_text(at.json));
+}
+
+std::vector<std::string> WorldReader::words(const Written& at) {
+  std::vector<std::string> all;
+  const std::vector<Written> items =
+      at.is(Json::Kind::array) ? at.items() : std::vector<Written>{at};
+  for (const Written& item : items) {
+    if (auto word = text(item)) {
+      all.push_back(std::move(*word));
+    }
+  }
+  return all;
+}
+
+// ------------------------------------------------------------------------------------------------
+// Sections
+
+UserWorld WorldReader::read(const Json& json) {
+  UserWorld world;
+  const Written whole{json, {}};
+  if (!object(whole, {"runs", "handlers", "steps", "decisions", "events", "cancel", "may_wait",
+                      "invariants"})) {
+    return world;
+  }
+  read_runs(whole, world);
+  if (const auto at = whole.find("handlers")) {
+    read_stubs(*at, names_.handlers, "handler", world.handlers);
+  }
+  if (const auto at = whole.find("steps")) {
+    read_stubs(*at, names_.executed, "step that a worker executes called", world.steps);
+  }
+  if (const auto at = whole.find("decisions")) {
+    read_decisions(*at, world);
+  }
+  if (const auto at = whole.find("events")) {
+    read_events(*at, world);
+  }
+  if (const auto at = whole.find("cancel")) {
+    read_cancel(*at, world);
+  }
+  if (const auto at = whole.find("may_wait")) {
+    world.may_wait = flag(*at).value_or(false);
+  }
+  if (const auto at = whole.find("invariants")) {
+    read_invariants(*at, world);
+  }
+  return world;
+}
+
+void WorldReader::read_runs(const Written& whole, UserWorld& world) {
+  const auto runs = whole.find("runs");
+  if (runs.has_value() && object(*runs, {"count", "within", "trigger", "inputs"})) {
+    if (const auto at = runs->find("count")) {
+      const std::string_view range = at->json.string().value_or("");
+      const std::size_t dots = range.find("..");
+      const auto number = at->json.unsigned_integer();
+      const auto from = number.has_value() ? number : parse_decimal(range.substr(0, dots));
+      const auto to = number.has_value() || dots == std::string_view::npos
+                          ? from
+                          : parse_decimal(range.substr(dots + 2));
+      if (!from.has_value() || !to.has_value() || *from < 1 || *from > *to || *to > kMostRuns) {
+        fault(*at, "must be how many runs are started, 1 to 100: 2, or 1..5");
+      } else {
+        world.least_runs = *from;
+        world.most_runs = *to;
+      }
+    }
+    if (const auto at = runs->find("within")) {
+      world.started_within_us = duration(*at).value_or(world.started_within_us);
+    }
+    if (const auto at = runs->find("trigger")) {
+      world.trigger = text(*at).value_or("");
+      if (workflows_.front()->find_trigger(world.trigger) == nullptr) {
+        fault(*at, "workflow " + workflows_.front()->workflow().str() + " has no trigger " +
+                       quote(world.trigger));
+        world.trigger.clear();
+      }
+    }
+  }
+  read_input(runs.value_or(whole), world);
+}
+
+void WorldReader::read_input(const Written& at, UserWorld& world) {
+  if (const auto inputs = at.find("inputs")) {
+    if (!inputs->is(Json::Kind::array) || inputs->json.size() == 0) {
+      fault(*inputs, "must be a list of inputs, at least one");
+    }
+    for (const Written& item : inputs->items()) {
+      if (const auto input = object_payload(item, "an input")) {
+        check_input(item, *input, world);
+        world.inputs.push_back(*input);
+      }
+    }
+    return;
+  }
+  const Trigger* trigger = workflows_.front()->find_trigger(world.trigger);
+  world.inputs.push_back(trigger != nullptr && trigger->contract.has_value()
+                             ? made_up(*trigger->contract)
+                             : Payload::trusted("{}"));
+}
+
+void WorldReader::check_input(const Written& at, const Payload& input, const UserWorld& world) {
+  const Trigger* trigger = workflows_.front()->find_trigger(world.trigger);
+  if (trigger == nullptr || !trigger->contract.has_value()) {
+    return;
+  }
+  const auto json = Json::parse(input.view());
+  const ContractMisfit misfit = trigger->contract->check(json.value(), UnknownFields::refused);
+  if (!misfit.none()) {
+    fault(at, "a run of " + workflows_.front()->workflow().str() + " cannot be started with " +
+                  std::string(input.view()) + " (runs.inputs says with what): " + misfit.text());
+  }
+}
+
+void WorldReader::read_stubs(const Written& at, const std::vector<std::string>& names,
+                             std::string_view what, std::map<std::string, Stub>& stubs) {
+  if (!at.is(Json::Kind::object)) {
+    fault(at, "must be an object: names, and what each answers");
+    return;
+  }
+  for (std::size_t i = 0; i < at.json.size(); ++i) {
+    const std::string name(at.json.member(i).first);
+    const Written own = *at.find(name);
+    if (known(own, name, names, what)) {
+      stubs[name] = read_stub(own);
+      stubs[name].name = at.path.back() + "." + name;
+    }
+  }
+}
+
+Stub WorldReader::read_stub(const Written& at) {
+  Stub stub;
+  if (at.is(Json::Kind::array)) {
+    for (const Written& item : at.items()) {
+      stub.outcomes.push_back(read_outcome(item, false));
+    }
+    return stub;
+  }
+  if (at.is(Json::Kind::object)) {
+    if (const auto takes = at.find("takes")) {
+      const auto given = span(*takes);
+      stub.takes = given.value_or(kDefaultTakes);
+      stub.takes_given = given.has_value();
+    }
+    if (const auto idempotent = at.find("idempotent")) {
+      stub.idempotent = flag(*idempotent).value_or(false);
+    }
+    if (const auto outcomes = at.find("outcomes")) {
+      object(at, {"takes", "idempotent", "outcomes"});
+      if (!outcomes->is(Json::Kind::array) || outcomes->json.size() == 0) {
+        fault(*outcomes, "must be a list of outcomes, at least one");
+      }
+      for (const Written& item : outcomes->items()) {
+        stub.outcomes.push_back(read_outcome(item, false));
+      }
+      return stub;
+    }
+    const bool says = at.find("ok") || at.find("error") || at.find("never");
+    if (!says && object(at, {"takes", "idempotent", "outcomes", "ok", "error", "never"})) {
+      return stub;
+    }
+  }
+  stub.outcomes.push_back(read_outcome(at, true));
+  return stub;
+}
+
+StubOutcome WorldReader::read_outcome(const Written& at, bool alone) {
+  StubOutcome outcome;
+  std::vector<std::string_view> members{"ok",   "error", "never",     "weight",      "takes",
+                                        "done", "opts",  "retryable", "retry_after", "when"};
+  if (alone) {
+    members.emplace_back("idempotent");
+  }
+  if (!object(at, members)) {
+    return outcome;
+  }
+  const auto ok = at.find("ok");
+  const auto error = at.find("error");
+  const auto never = at.find("never");
+  if ((ok ? 1 : 0) + (error ? 1 : 0) + (never ? 1 : 0) != 1) {
+    fault(at, "an outcome is exactly one of ok, error and never");
+  }
+  if (ok) {
+    outcome.result = Payload::trusted(json_text(ok->json));
+  } else if (error) {
+    read_error(*error, outcome);
+  } else if (never) {
+    outcome.kind = StubOutcome::Kind::never;
+    outcome.done = false;
+    if (!flag(*never).value_or(true)) {
+      fault(*never, "can only be true");
+    }
+  }
+  if (const auto weight = at.find("weight")) {
+    outcome.weight = count(*weight).value_or(1);
+  }
+  if (const auto takes = at.find("takes"); takes && !alone) {
+    outcome.takes = span(*takes);
+  }
+  if (const auto done = at.find("done")) {
+    outcome.done = flag(*done).value_or(outcome.done);
+  }
+  if (const auto opts = at.find("opts")) {
+    outcome.opts = object_payload(*opts, "opts").value_or(Payload());
+  }
+  if (const auto retryable = at.find("retryable")) {
+    outcome.retryable = flag(*retryable).value_or(false);
+  }
+  if (const auto later = at.find("retry_after")) {
+    if (const auto us = duration(*later)) {
+      outcome.retry_after_ms = static_cast<std::uint64_t>(*us / kUsPerMs);
+      outcome.retryable = true;
+    }
+  }
+  if (const auto when = at.find("when")) {
+    outcome.when = condition(*when);
+  }
+  return outcome;
+}
+
+// A code, or {code, message}.
+void WorldReader::read_error(const Written& at, StubOutcome& outcome) {
+  outcome.kind = StubOutcome::Kind::error;
+  outcome.done = false;
+  if (!at.is(Json::Kind::object)) {
+    outcome.code = text(at).value_or("");
+    return;
+  }
+  object(at, {"code", "message"});
+  if (const auto code = at.find("code")) {
+    outcome.code = text(*code).value_or("");
+  } else {
+    fault(at, "an error has a code");
+  }
+  if (const auto message = at.find("message")) {
+    outcome.message = text(*message).value_or("");
+  }
+}
+
+void WorldReader::read_decisions(const Written& at, UserWorld& world) {
+  if (!at.is(Json::Kind::object)) {
+    fault(at, "must be an object: steps, and what people decide at each");
+    return;
+  }
+  for (std::size_t i = 0; i < at.json.size(); ++i) {
+    const std::string name(at.json.member(i).first);
+    const Written own = *at.find(name);
+    if (known(own, name, names_.decided, "approval or pause called")) {
+      world.decisions[name] = read_decider(own, has(names_.approvals, name));
+    }
+  }
+}
+
+// A word (approve), or weights and when.
+Decider WorldReader::read_decider(const Written& at, bool approval) {
+  Decider decider;
+  const std::string yes = approval ? "approve" : "resume";
+  std::vector<std::string_view> members{yes, "never", "after"};
+  if (approval) {
+    members.insert(members.begin() + 1, "reject");
+  }
+  decider.approve = 0;
+  if (const auto word = at.json.string()) {
+    decider.approve = *word == yes ? 1 : 0;
+    decider.reject = approval && *word == "reject" ? 1 : 0;
+    decider.never = *word == "never" ? 1 : 0;
+  } else if (object(at, members)) {
+    const auto weight = [&](std::string_view name) {
+      const auto found = at.find(name);
+      return found ? count(*found).value_or(0) : 0;
+    };
+    decider.approve = weight(yes);
+    decider.reject = approval ? weight("reject") : 0;
+    decider.never = weight("never");
+    if (const auto after = at.find("after")) {
+      decider.after = span(*after).value_or(kDefaultDelay);
+    }
+    if (!at.find(yes) && !at.find("reject") && !at.find("never")) {
+      decider.approve = 1;
+    }
+  }
+  if (decider.approve + decider.reject + decider.never == 0) {
+    fault(at, "must say what is decided: " + yes + (approval ? ", reject" : "") +
+                  " or never, or how often each: {" + yes + ": 8, never: 1}");
+  }
+  return decider;
+}
+
+void WorldReader::read_events(const Written& at, UserWorld& world) {
+  if (!at.is(Json::Kind::array)) {
+    fault(at, "must be a list of events");
+  }
+  for (const Written& item : at.items()) {
+    if (!object(item,
+                {"event", "payload", "payloads", "chance", "after", "since", "correlation"})) {
+      continue;
+    }
+    EventSource source;
+    const auto name = item.find("event");
+    if (!name) {
+      fault(item, "an event has a name: event");
+    } else if (const auto event = text(*name)) {
+      known(*name, *event, names_.events, "step that waits for event");
+      source.event = *event;
+    }
+    if (const auto payload = item.find("payload")) {
+      source.payloads.push_back(object_payload(*payload, "a payload").value_or(Payload()));
+    }
+    if (const auto payloads = item.find("payloads")) {
+      for (const Written& one : payloads->items()) {
+        source.payloads.push_back(object_payload(one, "a payload").value_or(Payload()));
+      }
+    }
+    if (const auto chance = item.find("chance")) {
+      source.chance = count(*chance, 100).value_or(100);
+    }
+    if (const auto after = item.find("after")) {
+      source.after = span(*after).value_or(kDefaultDelay);
+    }
+    if (const auto since = item.find("since")) {
+      const std::string word = text(*since).value_or("wait");
+      source.since_start = word == "start";
+      if (word != "start" && word != "wait") {
+        fault(*since, "must be wait (since the run waits for it) or start (since the run started)");
+      }
+    }
+    if (const auto correlation = item.find("correlation")) {
+      source.correlation = text(*correlation).value_or("");
+    }
+    world.events.push_back(std::move(source));
+  }
+}
+
+void WorldReader::read_cancel(const Written& at, UserWorld& world) {
+  if (!object(at, {"chance", "after", "how"})) {
+    return;
+  }
+  Canceller cancel;
+  cancel.chance = 10;
+  if (const auto chance = at.find("chance")) {
+    cancel.chance = count(*chance, 100).value_or(0);
+  }
+  if (const auto after = at.find("after")) {
+    cancel.after = span(*after).value_or(kDefaultDelay);
+  }
+  if (const auto how = at.find("how")) {
+    static const std::map<std::string, OnCancel> ways{{"as_defined", OnCancel::as_defined},
+                                                      {"compensate", OnCancel::compensate},
+                                                      {"stop", OnCancel::stop}};
+    const auto way = ways.find(text(*how).value_or(""));
+    if (way == ways.end()) {
+      fault(*how, "must be as_defined, compensate or stop");
+    } else {
+      cancel.how = way->second;
+    }
+  }
+  world.cancel = cancel;
+}
+
+}  // namespace holdfast::sim

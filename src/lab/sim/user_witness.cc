@@ -1,0 +1,339 @@
+#include "lab/sim/user_witness.h"
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "lab/sim/sim_request.h"
+#include "lab/sim/sim_world.h"
+#include "lab/sim/user_people.h"
+#include "lab/sim/user_story.h"
+#include "runs/dispatch/dispatch_facts.h"
+#include "runs/run/activation.h"
+#include "runs/run/execution_opts.h"
+
+namespace holdfast::sim {
+
+namespace {
+
+constexpr std::int64_t kOneHour = 3600LL * 1'000'000;
+
+// A step without visit and item, and the item.
+RunRecord::Done done_of(std::string_view activation, Invariant::As as) {
+  const Activation what = parse_activation(activation);
+  RunRecord::Done done;
+  done.step = (what.compensation ? std::string(kCompensatePrefix) : "") + std::string(what.step);
+  done.item = what.item.has_value() ? "[" + std::to_string(*what.item) + "]" : "";
+  done.as = as;
+  return done;
+}
+
+class UserWitness final : public Witness {
+ public:
+  UserWitness(const UserSetting& setting, World& world, const Dice& dice)
+      : setting_(setting),
+        world_(world),
+        people_(setting, world, dice),
+        story_(
+            [&world](const std::string& run, const std::string& line) { world.tell(run, line); }),
+        judge_(setting.workflows, setting.world,
+               [this](const Invariant& invariant, const RunRecord& run, const std::string& what) {
+                 world_.complain_of(invariant.name, run.label, what);
+               }),
+        quiet_us_(2 * longest_us(setting) + kOneHour) {}
+
+  void stored(const EntryView& entry) override {
+    if (entry.thread.starts_with("dispatch:")) {
+      stored_dispatch(entry);
+      return;
+    }
+    const auto fact = run_fact(entry.kind, entry.data);
+    if (!entry.thread.starts_with("run:") || !fact.ok()) {
+      return;
+    }
+    moved_us_ = world_.schedule().now_us();
+    std::visit([&](const auto& known) { take(known, entry.at); }, fact.value());
+  }
+
+  void begins(const Assignment& attempt, const HandlerAnswer& answer,
+              std::int64_t late_us) override {
+    if (!answer.name.empty()) {
+      world_.count(met_outcome(answer.name));
+    }
+    if (answer.never) {
+      hangs_.insert(attempt.runnable_key.str());
+    }
+    story_.begins(label(attempt.run_id), attempt, ++executions_[attempt.runnable_key.str()],
+                  answer.never, late_us);
+  }
+
+  void executed(const Assignment& attempt, const HandlerAnswer& answer, Execution how,
+                bool done) override {
+    RunRecord* run = find(attempt.run_id);
+    const bool again = done && !done_keys_.insert(attempt.idempotency_key.str()).second;
+    story_.executed(label(attempt.run_id), attempt, answer, how, done);
+    if (run == nullptr || !done || (again && is_idempotent(answer))) {
+      return;
+    }
+    run->history.push_back(done_of(attempt.step.view(), Invariant::As::executed));
+    judge_.done(*run);
+  }
+
+  void reported(const Assignment& attempt, const Reply& reply) override {
+    story_.reported(label(attempt.run_id), attempt, reply);
+  }
+
+  void process_changed(const std::string& process, bool up, const std::string& why) override {
+    if (world_.schedule().now_us() > 0) {
+      story_.process_changed(process, up, why);
+    }
+  }
+
+  void strikes(const Item& item) override { story_.strikes(item.act); }
+
+  // Only leases are renewed, for longer than anything that is declared can take.
+  [[nodiscard]] bool nothing_more() const override {
+    const std::int64_t since = std::max(moved_us_, people_.last_due_us());
+    return world_.schedule().now_us() - since > quiet_us_;
+  }
+
+  void at_rest() override {
+    for (const RunId& id : order_) {
+      const RunRecord& run = runs_.at(id);
+      if (!run.ended.has_value()) {
+        judge_not_ended(run);
+      }
+      judge_.at_rest(run);
+    }
+  }
+
+ private:
+  RunRecord* find(const RunId& id) {
+    const auto found = runs_.find(id);
+    return found == runs_.end() ? nullptr : &found->second;
+  }
+  std::string label(const RunId& id) {
+    const RunRecord* run = find(id);
+    return run == nullptr ? to_string(id) : run->label;
+  }
+  const RunProjection& projection(const RunId& id) { return *world_.audit().runs.at(id); }
+  std::string step_of(const RunId& id, const SharedText& key) {
+    const PlannedRunnable* planned = projection(id).find(key.view());
+    return planned == nullptr || planned->plan.is_timer() ? "" : planned->plan.step.str();
+  }
+
+  [[nodiscard]] bool is_idempotent(const HandlerAnswer& answer) const {
+    for (const auto* stubs : {&setting_.world.handlers, &setting_.world.steps}) {
+      for (const auto& [name, stub] : *stubs) {
+        if (stub.idempotent && answer.name.starts_with(stub.name + "[")) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  void stored_dispatch(const EntryView& entry) {
+    const auto fact = dispatch_fact(entry.kind, entry.data);
+    if (!fact.ok()) {
+      return;
+    }
+    if (const auto* failed = std::get_if<AttemptFailed>(&fact.value())) {
+      moved_us_ = world_.schedule().now_us();
+      story_.attempt_failed(label(failed->run_id), step_of(failed->run_id, failed->runnable_key),
+                            *failed, entry.at);
+    }
+  }
+
+  // What is not told.
+  template <typename Fact>
+  void take(const Fact& /*fact*/, TimeMs /*at*/) {}
+
+  void take(const RunStarted& fact, TimeMs /*at*/) {
+    RunRecord run;
+    run.id = fact.run_id;
+    run.label = "run " + std::to_string(order_.size() + 1);
+    run.workflow = fact.workflow.str();
+    run.started_us = world_.schedule().now_us();
+    order_.push_back(fact.run_id);
+    const auto [known, fresh] = runs_.emplace(fact.run_id, std::move(run));
+    story_.run_started(known->second.label, fact);
+    people_.run_started(known->second);
+  }
+
+  void take(const RunnablesPlanned& fact, TimeMs /*at*/) {
+    for (const Runnable& runnable : fact.runnables) {
+      if (const RunRecord* run = find(fact.run_id); run != nullptr && !runnable.is_timer()) {
+        world_.count(
+            met_step(run->workflow, done_of(runnable.step.view(), Invariant::As::applied).step));
+      }
+    }
+  }
+
+  void take(const RunnableApplied& fact, TimeMs /*at*/) {
+    RunRecord* run = find(fact.run_id);
+    const std::string step = step_of(fact.run_id, fact.runnable_key);
+    if (run == nullptr || step.empty()) {
+      return;
+    }
+    const auto taken = fact.transition.empty() ? Result<TransitionTaken>(TransitionTaken{})
+                                               : from_json<TransitionTaken>(fact.transition.view());
+    const TransitionTaken way = taken.ok() ? taken.value() : TransitionTaken{};
+    if (!way.to.empty()) {
+      world_.count(met_transition(run->workflow, way.from.view(), way.on.view(), way.to.view(),
+                                  way.when.view()));
+    }
+    const bool deferred = execution_opts(fact.execution_opts).defer.has_value();
+    const bool failed = way.on.view() == "error" || timed_out_.contains(fact.runnable_key.str());
+    RunnableApplied told = fact;
+    if (decided_.contains(to_string(fact.run_id) + step)) {
+      told.result = {};  // who decided what was told before
+    }
+    story_.applied(run->label, step, told, way, failed, deferred);
+    if (!failed && !deferred) {
+      run->history.push_back(done_of(step, Invariant::As::applied));
+      judge_.done(*run);
+    }
+  }
+
+  void take(const ManualStepPaused& fact, TimeMs /*at*/) {
+    if (const RunRecord* run = find(fact.run_id)) {
+      story_.pauses(run->label, fact);
+      people_.run_pauses(*run, fact);
+    }
+  }
+
+  void take(const ManualStepResolved& fact, TimeMs /*at*/) {
+    if (const RunRecord* run = find(fact.run_id)) {
+      const std::string step(parse_activation(fact.step.view()).step);
+      world_.count(met_decision(run->workflow, step, fact.action));
+      decided_.insert(to_string(fact.run_id) + fact.step.str());
+      story_.resolved(run->label, fact);
+    }
+  }
+
+  void take(const ExternalEventWaitOpened& fact, TimeMs /*at*/) {
+    if (const RunRecord* run = find(fact.run_id)) {
+      story_.waits(run->label, fact);
+      people_.run_waits(*run, fact);
+    }
+  }
+
+  void take(const ExternalEventWaitResolved& fact, TimeMs /*at*/) {
+    if (const RunRecord* run = find(fact.run_id)) {
+      const std::string step(parse_activation(fact.step.view()).step);
+      const bool late = fact.action == WaitAction::timed_out;
+      if (late) {
+        timed_out_.insert(fact.wait_id.str());
+      }
+      world_.count(late ? met_timeout(run->workflow, step)
+                        : met_event(run->workflow, step, fact.event.view()));
+      story_.wait_over(run->label, fact);
+    }
+  }
+
+  void take(const ExternalEventBuffered& fact, TimeMs /*at*/) {
+    story_.buffered(label(fact.run_id), fact);
+  }
+
+  void take(const RunnablesWithdrawn& fact, TimeMs /*at*/) {
+    for (const SharedText& key : fact.runnable_keys) {
+      if (const std::string step = step_of(fact.run_id, key); !step.empty()) {
+        story_.withdrawn(label(fact.run_id), step);
+      }
+    }
+  }
+
+  void take(const ChildRunStarted& fact, TimeMs /*at*/) { story_.child(label(fact.run_id), fact); }
+
+  void take(const CompensationStarted& fact, TimeMs /*at*/) {
+    story_.goes_back(label(fact.run_id), fact);
+  }
+
+  void take(const RunTerminal& fact, TimeMs /*at*/) {
+    RunRecord* run = find(fact.run_id);
+    if (run == nullptr) {
+      return;
+    }
+    run->ended = fact.status;
+    run->ended_us = world_.schedule().now_us();
+    run->context = context_at_end(fact);
+    world_.count(met_end(run->workflow, fact.status));
+    story_.ends(run->label, fact);
+    judge_.ended(*run);
+  }
+
+  // What the run knows, and "run": how it ended.
+  std::string context_at_end(const RunTerminal& fact) {
+    std::string context(projection(fact.run_id).context().view());
+    JsonWriter json;
+    json.begin_object().member("status", to_text(fact.status));
+    if (!fact.error.empty()) {
+      json.member("error", JsonText::trusted(std::string(fact.error.view())));
+    }
+    if (!fact.result.empty()) {
+      json.member("result", JsonText::trusted(std::string(fact.result.view())));
+    }
+    context.pop_back();
+    return context + (context.size() > 1 ? "," : "") +
+           "\"run\":" + std::move(json.end_object()).take() + "}";
+  }
+
+  // By what is declared it may wait for ever, or a handler hangs; else it is Holdfast's fault.
+  void judge_not_ended(const RunRecord& run) {
+    const auto why = world_.explain(run.id);
+    if (!why.ok()) {
+      world_.complain("run " + to_string(run.id) + " cannot be explained: " + why.error().text());
+      return;
+    }
+    const Explanation& now = why.value();
+    const bool person = now.reason == Reason::manual_intervention_required;
+    const bool child = now.reason == Reason::waiting_for_child;
+    if (setting_.world.may_wait && (person || child)) {
+      return;
+    }
+    std::string summary = now.summary;
+    if (const auto at = summary.find(to_string(run.id)); at != std::string::npos) {
+      summary.replace(at, to_string(run.id).size(), run.label.substr(run.label.find(' ') + 1));
+    }
+    const bool hangs = std::any_of(hangs_.begin(), hangs_.end(), [&](const std::string& key) {
+      return key.starts_with(to_string(run.id));
+    });
+    if (person || child) {
+      world_.complain_of("every run ends", run.label,
+                         summary +
+                             "; in the declared world nobody ever comes (if that is "
+                             "meant, say may_wait: true)");
+    } else if (hangs) {
+      world_.complain_of("every run ends", run.label,
+                         summary +
+                             "; its handler never answers, and the step has no timeout "
+                             "that ends the attempt");
+    } else {
+      world_.complain("not every run ends: " + now.summary);
+    }
+  }
+
+  const UserSetting& setting_;
+  World& world_;
+  UserPeople people_;
+  UserStory story_;
+  Judge judge_;
+  std::int64_t quiet_us_;
+  std::int64_t moved_us_ = 0;
+  std::map<RunId, RunRecord> runs_;
+  std::vector<RunId> order_;
+  std::map<std::string, int> executions_;  // by runnable key
+  std::set<std::string> done_keys_;        // that some execution has really done
+  std::set<std::string> hangs_;
+  std::set<std::string> decided_;    // run and step
+  std::set<std::string> timed_out_;  // waits
+};
+
+}  // namespace
+
+std::unique_ptr<Witness> make_user_witness(const UserSetting& setting, World& world,
+                                           const Dice& dice) {
+  return std::make_unique<UserWitness>(setting, world, dice);
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,97 @@
+// Reactor: one thread that serves many connections. It sleeps until a socket, a timer or the
+// mailbox has something; when there is nothing, it does not wake.
+#pragma once
+
+#include <array>
+#include <ctime>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "holdfast/result.h"
+#include "net/http_connection.h"
+#include "net/mailbox.h"
+#include "net/net_timers.h"
+#include "net/server_state.h"
+
+namespace holdfast::net {
+
+class Acceptor;
+
+class Reactor {
+ public:
+  static Result<std::unique_ptr<Reactor>> create(ServerState& state);
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+  ~Reactor();
+
+  // Any thread.
+  [[nodiscard]] const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
+
+  // Before run(): the one that also accepts.
+  void set_acceptor(std::unique_ptr<Acceptor> acceptor);
+  // The thread; returns after Stop was posted, with everything closed.
+  void run();
+
+  // For connections and the acceptor, in the thread.
+  [[nodiscard]] ServerState& state() const { return state_; }
+  [[nodiscard]] const Limits& limits() const { return state_.limits; }
+  [[nodiscard]] Timers& timers() { return timers_; }
+  [[nodiscard]] SteadyTime now() const { return now_; }
+  [[nodiscard]] bool draining() const { return draining_; }
+  [[nodiscard]] std::span<char> buffer() { return buffer_; }
+  [[nodiscard]] std::span<char> small_buffer() { return buffer().first(kSmallBufferBytes); }
+  // Now, as in a Date header.
+  std::string_view date();
+  void adopt(Adopt adopted);
+  // It was closed; it is destroyed when nobody can be inside it.
+  void bury(const Connection& connection) { buried_.push_back(connection.id()); }
+  // Another event for what it has left unread.
+  void ask_again(const Connection& connection) const;
+  // A socket that tells as long as somebody waits there; `number` is for the acceptor.
+  void watch_listener(int socket, std::size_t number) const;
+  void ignore_listener(int socket) const;
+
+ private:
+  static constexpr std::size_t kBufferBytes = 64U << 10U;
+  static constexpr std::size_t kSmallBufferBytes = 16U << 10U;
+
+  Reactor(ServerState& state, Fd epoll, Fd event);
+  void handle_mail();
+  void wait_for_events();
+  void on_event(std::uint64_t key, std::uint32_t events);
+  void fire_timers();
+  void bury_closed();
+  void close_everything();
+  Connection* find(ConnectionId id);
+
+  void handle(Adopt& mail);
+  void handle(GiveReply& mail);
+  void handle(OpenStream& mail);
+  void handle(WritePiece& mail);
+  void handle(FinishStream& mail);
+  void handle(Call& mail);
+  void handle(Drain& mail);
+  void handle(Stop& mail);
+
+  ServerState& state_;
+  Fd epoll_;
+  std::shared_ptr<Mailbox> mailbox_;
+  std::unique_ptr<Acceptor> acceptor_;
+  Timers timers_;
+  std::unordered_map<ConnectionId, std::unique_ptr<Connection>> connections_;
+  std::vector<ConnectionId> buried_;
+  std::vector<Mail> mails_;
+  std::vector<char> buffer_ = std::vector<char>(kBufferBytes);
+  ConnectionId last_id_;
+  SteadyTime now_ = std::chrono::steady_clock::now();
+  std::time_t date_time_ = -1;
+  std::string date_;
+  bool draining_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace holdfast::net

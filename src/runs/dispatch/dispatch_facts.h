@@ -1,0 +1,294 @@
+// The facts of a dispatch thread: which attempts exist, who claims them, how they end. One struct
+// per entry kind; docs/protocol.md shows the JSON form of each. The time a fact occurred stands
+// in the entry, not in the fact.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "base/fields.h"
+#include "runs/facts/ids.h"
+#include "storage/journal/journal_entry.h"
+
+namespace holdfast {
+
+struct RunQueued {
+  static constexpr std::string_view kKind = "run_queued";
+  RunId run_id;
+  SharedText queue;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("queue", self.queue);
+  }
+  friend bool operator==(const RunQueued&, const RunQueued&) = default;
+};
+
+// The durable intent to attempt a step, from visible_at on.
+struct AttemptScheduled {
+  static constexpr std::string_view kKind = "attempt_scheduled";
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText idempotency_key;  // the same for all attempts at one visit or item of a step
+  std::uint32_t attempt_number = 0;
+  SharedText queue;
+  SharedText step;
+  Payload input;
+  TimeMs visible_at;
+  SharedText workflow;
+  SharedText handler;          // who can execute it; empty: the step's own name
+  std::uint64_t lease_ms = 0;  // how long a claim holds; 0: the default
+  // After which it has failed; 0: never. From its claim; from visible_at until it is claimed.
+  std::uint64_t start_to_close_ms = 0;
+  std::uint64_t schedule_to_start_ms = 0;
+  Payload event_wait_timeout;
+  Payload deadline;
+  Payload trace;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("runnable_key", self.runnable_key);
+    v.required("idempotency_key", self.idempotency_key);
+    v.required("attempt_number", self.attempt_number);
+    v.required("queue", self.queue);
+    v.required("step", self.step);
+    v.required("input", self.input);
+    v.required("visible_at", self.visible_at);
+    v.optional("workflow", self.workflow);
+    v.optional("handler", self.handler);
+    v.optional("lease_ms", self.lease_ms);
+    v.optional("start_to_close_ms", self.start_to_close_ms);
+    v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
+    v.optional("event_wait_timeout", self.event_wait_timeout);
+    v.optional("deadline", self.deadline);
+    v.optional("trace", self.trace);
+  }
+  friend bool operator==(const AttemptScheduled&, const AttemptScheduled&) = default;
+};
+
+// The worker holds the token; the journal only its SHA-256. owner_id names one process
+// incarnation.
+struct AttemptClaimed {
+  static constexpr std::string_view kKind = "attempt_claimed";
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText claim_id;
+  Digest claim_token_hash{};
+  SharedText owner_id;
+  SharedText queue;
+  TimeMs lease_until;
+  Payload trace;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("runnable_key", self.runnable_key);
+    v.required("claim_id", self.claim_id);
+    v.required("claim_token_hash", self.claim_token_hash);
+    v.required("owner_id", self.owner_id);
+    v.required("queue", self.queue);
+    v.required("lease_until", self.lease_until);
+    v.optional("trace", self.trace);
+  }
+  friend bool operator==(const AttemptClaimed&, const AttemptClaimed&) = default;
+};
+
+struct AttemptHeartbeat {
+  static constexpr std::string_view kKind = "attempt_heartbeat";
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText claim_id;
+  Digest claim_token_hash{};
+  SharedText queue;
+  TimeMs lease_until;
+  Payload progress;  // what the worker says of how far it is; empty: as it was
+  Payload trace;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("runnable_key", self.runnable_key);
+    v.required("claim_id", self.claim_id);
+    v.required("claim_token_hash", self.claim_token_hash);
+    v.required("queue", self.queue);
+    v.required("lease_until", self.lease_until);
+    v.optional("progress", self.progress);
+    v.optional("trace", self.trace);
+  }
+  friend bool operator==(const AttemptHeartbeat&, const AttemptHeartbeat&) = default;
+};
+
+// How a result is to be understood when it is not the plain result of a step.
+struct CompletionEncoding {
+  SharedText effect;
+  std::uint32_t version = 0;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("effect", self.effect);
+    v.required("version", self.version);
+  }
+  friend bool operator==(const CompletionEncoding&, const CompletionEncoding&) = default;
+};
+
+struct AttemptCompleted {
+  static constexpr std::string_view kKind = "attempt_completed";
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText claim_id;
+  Digest claim_token_hash{};
+  SharedText queue;
+  Payload result;
+  Payload execution_opts;  // what the step asked for beside its result
+  Payload guardrails;
+  std::optional<CompletionEncoding> completion_encoding;
+  Payload details;  // for people: what the step wrote to stderr, for example
+  Payload trace;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("runnable_key", self.runnable_key);
+    v.required("claim_id", self.claim_id);
+    v.required("claim_token_hash", self.claim_token_hash);
+    v.required("queue", self.queue);
+    v.required("result", self.result);
+    v.optional("execution_opts", self.execution_opts);
+    v.optional("guardrails", self.guardrails);
+    v.optional("completion_encoding", self.completion_encoding);
+    v.optional("details", self.details);
+    v.optional("trace", self.trace);
+  }
+  friend bool operator==(const AttemptCompleted&, const AttemptCompleted&) = default;
+};
+
+// With retry_runnable_key and retry_visible_at (both or neither) it also schedules the next
+// attempt at the same step with the same input. retry_idempotency_key is the idempotency key of
+// that attempt; facts of older versions lack it and mean retry_runnable_key.
+struct AttemptFailed {
+  static constexpr std::string_view kKind = "attempt_failed";
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText claim_id;
+  Digest claim_token_hash{};
+  SharedText queue;
+  Payload error;
+  SharedText retry_runnable_key;
+  SharedText retry_idempotency_key;
+  std::optional<TimeMs> retry_visible_at;
+  Payload retry_deadline;
+  Payload retry_trace;
+  Payload trace;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("runnable_key", self.runnable_key);
+    v.required("claim_id", self.claim_id);
+    v.required("claim_token_hash", self.claim_token_hash);
+    v.required("queue", self.queue);
+    v.required("error", self.error);
+    v.optional("retry_runnable_key", self.retry_runnable_key);
+    v.optional("retry_idempotency_key", self.retry_idempotency_key);
+    v.optional("retry_visible_at", self.retry_visible_at);
+    v.optional("retry_deadline", self.retry_deadline);
+    v.optional("retry_trace", self.retry_trace);
+    v.optional("trace", self.trace);
+  }
+  friend bool operator==(const AttemptFailed&, const AttemptFailed&) = default;
+};
+
+// A worker was told that the attempt is there. Only a hint: losing it loses nothing.
+struct LiveWakeupEmitted {
+  static constexpr std::string_view kKind = "live_wakeup_emitted";
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText queue;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("runnable_key", self.runnable_key);
+    v.required("queue", self.queue);
+  }
+  friend bool operator==(const LiveWakeupEmitted&, const LiveWakeupEmitted&) = default;
+};
+
+// What the three continuation facts say: the run hands over to a successor.
+struct Continuation {
+  RunId run_id;
+  RunId successor_run_id;
+  SharedText continuation_key;
+  SharedText workflow;
+  SharedText trigger;
+  Payload input;
+  SharedText definition;
+  SharedText definition_fingerprint;
+  SharedText queue;
+  SharedText definition_version;
+  Payload request_input;
+  SharedText source_runnable_key;
+  Payload trace;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("successor_run_id", self.successor_run_id);
+    v.required("continuation_key", self.continuation_key);
+    v.required("workflow", self.workflow);
+    v.required("trigger", self.trigger);
+    v.required("input", self.input);
+    v.required("definition", self.definition);
+    v.required("definition_fingerprint", self.definition_fingerprint);
+    v.required("queue", self.queue);
+    v.optional("definition_version", self.definition_version);
+    v.optional("request_input", self.request_input);
+    v.optional("source_runnable_key", self.source_runnable_key);
+    v.optional("trace", self.trace);
+  }
+  friend bool operator==(const Continuation&, const Continuation&) = default;
+};
+
+// From here on nothing of the run may be attempted, until it is aborted.
+struct RunContinuationFenced : Continuation {
+  static constexpr std::string_view kKind = "run_continuation_fenced";
+};
+
+struct RunContinuationRepaired : Continuation {
+  static constexpr std::string_view kKind = "run_continuation_repaired";
+};
+
+enum class AbortReason : std::uint8_t { predecessor_changed, predecessor_terminal };
+template <>
+inline constexpr std::string_view kEnumNames<AbortReason>[] = {"predecessor_changed",
+                                                               "predecessor_terminal"};
+
+struct RunContinuationAborted : Continuation {
+  static constexpr std::string_view kKind = "run_continuation_aborted";
+  AbortReason abort_reason = AbortReason::predecessor_changed;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    Continuation::visit(self, v);
+    v.required("abort_reason", self.abort_reason);
+  }
+  friend bool operator==(const RunContinuationAborted&, const RunContinuationAborted&) = default;
+};
+
+using DispatchFact =
+    std::variant<RunQueued, AttemptScheduled, AttemptClaimed, AttemptHeartbeat, AttemptCompleted,
+                 AttemptFailed, LiveWakeupEmitted, RunContinuationFenced, RunContinuationRepaired,
+                 RunContinuationAborted>;
+
+std::string_view kind_of(const DispatchFact& fact);
+
+// missing_fields when something required has no value; invalid_argument when fields contradict
+// each other.
+Result<NewEntry> to_entry(const DispatchFact& fact, TimeMs at);
+// unknown_entry_type, missing_fields or invalid_argument; invalid_json when it is no object.
+Result<DispatchFact> dispatch_fact(std::string_view kind, std::string_view data);
+
+}  // namespace holdfast

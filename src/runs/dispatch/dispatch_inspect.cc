@@ -1,0 +1,207 @@
+// The answers of DispatchProjection that look at every attempt, and its form as bytes.
+#include <algorithm>
+
+#include "base/sorted.h"
+#include "runs/dispatch/dispatch_projection.h"
+
+namespace holdfast {
+
+namespace {
+
+template <typename Keep>
+std::vector<const Attempt*> only(std::vector<const Attempt*> attempts, Keep keep) {
+  std::erase_if(attempts, [&](const Attempt* attempt) { return !keep(*attempt); });
+  return attempts;
+}
+
+struct RunRecord {
+  RunId run_id;
+  std::optional<ContinuationFence> fence;
+  bool queued = false;
+  bool terminal = false;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.optional("fence", self.fence);
+    v.optional("queued", self.queued);
+    v.optional("terminal", self.terminal);
+  }
+};
+
+struct Stored {
+  SharedText queue;
+  std::uint64_t next_order = 0;
+  std::vector<RunRecord> runs;
+  std::vector<Attempt> attempts;
+  std::vector<Anomaly> anomalies;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("queue", self.queue);
+    v.required("next_order", self.next_order);
+    v.required("runs", self.runs);
+    v.required("attempts", self.attempts);
+    v.required("anomalies", self.anomalies);
+  }
+};
+
+bool claimed_before(const std::pair<const SharedText, Attempt>& left,
+                    const std::pair<const SharedText, Attempt>& right) {
+  return std::pair(left.second.visible_at, left.second.order) <
+         std::pair(right.second.visible_at, right.second.order);
+}
+
+// One member of the stored form: a list of what `value` makes of each item.
+template <typename Item, typename Value>
+void append_list(std::string& out, std::string_view name, const std::vector<const Item*>& items,
+                 Value value) {
+  out += ",\"";
+  out += name;
+  out += "\":[";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    out += i == 0 ? "" : ",";
+    const Result<void> written = append_json(out, value(*items[i]));
+    HOLDFAST_ASSERT(written.ok());
+  }
+  out += ']';
+}
+
+bool waits(const Attempt& attempt) {
+  return !attempt.applied && (attempt.status == AttemptStatus::available ||
+                              attempt.status == AttemptStatus::retry_scheduled);
+}
+
+}  // namespace
+
+std::vector<const Attempt*> DispatchProjection::attempts() const {
+  std::vector<const Attempt*> all;
+  all.reserve(attempts_.size());
+  for (const auto* entry : sorted(attempts_, claimed_before)) {
+    all.push_back(&entry->second);
+  }
+  return all;
+}
+
+std::vector<const Attempt*> DispatchProjection::attempts_of(const RunId& id) const {
+  std::vector<const Attempt*> found;
+  const QueuedRun* known = find_run(id);
+  for (const Attempt* attempt = known == nullptr ? nullptr : known->first; attempt != nullptr;
+       attempt = attempt->next_of_run) {
+    found.push_back(attempt);
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+std::vector<const Attempt*> DispatchProjection::visible(TimeMs now) const {
+  return only(attempts(), [&](const Attempt& attempt) {
+    return waits(attempt) && attempt.visible_at <= now && claimable_run(attempt.run_id);
+  });
+}
+
+std::vector<const Attempt*> DispatchProjection::expired(TimeMs now) const {
+  return only(attempts(), [&](const Attempt& attempt) {
+    return attempt.status == AttemptStatus::claimed && !attempt.applied &&
+           attempt.claim->lease_until <= now && claimable_run(attempt.run_id);
+  });
+}
+
+std::vector<const Attempt*> DispatchProjection::scheduled_later(TimeMs now) const {
+  return only(attempts(), [&](const Attempt& attempt) {
+    return waits(attempt) && attempt.visible_at > now && claimable_run(attempt.run_id);
+  });
+}
+
+std::vector<const Attempt*> DispatchProjection::unapplied() const {
+  return only(attempts(), [&](const Attempt& attempt) {
+    return attempt.status == AttemptStatus::completed && !attempt.applied &&
+           claimable_run(attempt.run_id);
+  });
+}
+
+std::vector<const Attempt*> DispatchProjection::held() const {
+  std::vector<const Attempt*> all;
+  leases_.visit_all([&](const Attempt& attempt) { all.push_back(&attempt); });
+  return all;
+}
+
+std::map<SharedText, DispatchProjection::Waiting> DispatchProjection::waiting(TimeMs now) const {
+  std::map<SharedText, Waiting> all;
+  for (const auto& [handler, bucket] : buckets_) {
+    if (bucket.ready.empty()) {
+      continue;
+    }
+    Waiting& waiting = all[handler];
+    bucket.ready.visit_until(
+        now,
+        [&](const Attempt& attempt) {
+          ++waiting.visible;
+          waiting.expired += attempt.status == AttemptStatus::claimed ? 1U : 0U;
+        },
+        [&](TimeMs at) { waiting.next_at = std::min(waiting.next_at.value_or(at), at); });
+    waiting.later = bucket.ready.size() - waiting.visible;
+    waiting.first = waiting.visible > 0 ? bucket.ready.top() : nullptr;
+  }
+  return all;
+}
+
+// Written straight from where it is: a queue can have very many attempts.
+std::string DispatchProjection::encode() const {
+  std::string out = R"({"queue":)";
+  out.reserve(attempts_.size() * kUsualBytes);
+  write_value(out, queue_);
+  out += R"(,"next_order":)";
+  write_value(out, next_order_);
+  append_list(out, "runs", sorted(runs_), [](const auto& entry) {
+    const QueuedRun& known = entry.second;
+    RunRecord record{entry.first, std::nullopt, known.queued, known.terminal};
+    if (known.fence) {
+      record.fence = *known.fence;
+    }
+    return record;
+  });
+  const auto scheduled_before = [](const auto& left, const auto& right) {
+    return left.second.order < right.second.order;
+  };
+  append_list(out, "attempts", sorted(attempts_, scheduled_before),
+              [](const auto& entry) -> const Attempt& { return entry.second; });
+  std::vector<const Anomaly*> anomalies;
+  for (const Anomaly& anomaly : anomalies_) {
+    anomalies.push_back(&anomaly);
+  }
+  append_list(out, "anomalies", anomalies,
+              [](const Anomaly& anomaly) -> const Anomaly& { return anomaly; });
+  out += '}';
+  return out;
+}
+
+Result<std::unique_ptr<DispatchProjection>> DispatchProjection::decode(std::string_view bytes) {
+  HOLDFAST_TRY(Stored stored, from_json<Stored>(bytes));
+  auto projection = std::make_unique<DispatchProjection>(stored.queue);
+  for (RunRecord& record : stored.runs) {
+    QueuedRun& known = projection->run(record.run_id);
+    known.queued = record.queued;
+    known.terminal = record.terminal;
+    if (record.fence.has_value()) {
+      known.fence = *std::move(record.fence);
+    }
+  }
+  for (Attempt& attempt : stored.attempts) {
+    const bool claimed = attempt.status == AttemptStatus::claimed;
+    const bool has_input = attempt.input.empty() == (attempt.stored_input() != nullptr);
+    const bool in_order =
+        attempt.order >= projection->next_order_ && attempt.order < stored.next_order;
+    if (projection->find(attempt.runnable_key.view()) != nullptr || !in_order || !has_input ||
+        (claimed && !attempt.claim) || (attempt.ended() && !attempt.outcome)) {
+      return Error{ErrorCode::invalid_argument, "the stored attempts do not fit together"};
+    }
+    projection->next_order_ = attempt.order;
+    projection->add_attempt(std::move(attempt));
+  }
+  projection->next_order_ = stored.next_order;
+  projection->anomalies_ = std::move(stored.anomalies);
+  return projection;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,495 @@
+#include "runs/dispatch/dispatch_projection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hash.h"
+
+namespace holdfast {
+
+namespace {
+
+// What an anomaly says about the fact that caused it, as far as the fact has it.
+template <typename Fact>
+Anomaly describe(TimeMs at, const Fact& fact, DispatchReason reason) {
+  Anomaly anomaly;
+  anomaly.reason = to_text(reason);
+  anomaly.entry_type = Fact::kKind;
+  anomaly.at = at;
+  anomaly.run_id = fact.run_id;
+  if constexpr (requires { fact.runnable_key; }) {
+    anomaly.runnable_key = fact.runnable_key;
+  }
+  if constexpr (requires { fact.idempotency_key; }) {
+    anomaly.idempotency_key = fact.idempotency_key;
+  }
+  if constexpr (requires { fact.step; }) {
+    anomaly.step = fact.step;
+  }
+  if constexpr (requires { fact.claim_id; }) {
+    anomaly.claim_id = fact.claim_id;
+    anomaly.claim_token_hash = to_hex(fact.claim_token_hash);
+  }
+  return anomaly;
+}
+
+// A fact is complete when it gets here, so that little can be wrong with its form.
+template <typename Fact>
+SharedText malformed_detail(const Fact& fact, const SharedText& queue) {
+  if constexpr (requires { fact.queue; }) {
+    if (fact.queue != queue) {
+      return "the fact names the queue " + fact.queue.str();
+    }
+  }
+  return "the lease is over when the claim begins";
+}
+
+}  // namespace
+
+bool Attempt::holds(const SharedText& claim_id, const Digest& token_hash) const {
+  const auto bytes = [](const Digest& digest) {
+    return std::string_view(reinterpret_cast<const char*>(digest.data()), digest.size());
+  };
+  return claim && claim->claim_id == claim_id &&
+         equal_secrets(bytes(claim->token_hash), bytes(token_hash));
+}
+
+std::optional<TimeMs> Attempt::times_out_at() const {
+  if (!extras || ended() || applied) {
+    return std::nullopt;
+  }
+  const bool claimed = status == AttemptStatus::claimed;
+  const std::uint64_t limit_ms = claimed ? extras->start_to_close_ms : extras->schedule_to_start_ms;
+  const TimeMs since = claimed ? claim->claimed_at : visible_at;
+  return limit_ms == 0 ? std::nullopt
+                       : std::optional(TimeMs{since.value + static_cast<std::int64_t>(limit_ms)});
+}
+
+DispatchProjection::DispatchProjection(SharedText queue) : queue_(std::move(queue)) {}
+
+const Attempt* DispatchProjection::find(std::string_view runnable_key) const {
+  const auto found = attempts_.find(runnable_key);
+  return found == attempts_.end() ? nullptr : &found->second;
+}
+
+const QueuedRun* DispatchProjection::find_run(const RunId& id) const {
+  const auto found = runs_.find(id);
+  return found == runs_.end() ? nullptr : &found->second;
+}
+
+void DispatchProjection::evolve(TimeMs at, const DispatchFact& fact) {
+  save(undo_, revision_);
+  revision_ = revision_.next();
+  std::visit([&](const auto& known) { take(at, known); }, fact);
+}
+
+void DispatchProjection::evolve(TimeMs at, const ResultApplied& applied) { take(at, applied); }
+
+void DispatchProjection::fold(const EntryView& entry) {
+  const auto fact = dispatch_fact(entry.kind, entry.data);
+  if (fact.ok()) {
+    evolve(entry.at, fact.value());
+    return;
+  }
+  save(undo_, revision_);
+  revision_ = revision_.next();
+  Anomaly anomaly;
+  anomaly.reason = to_text(DispatchReason::malformed_entry);
+  anomaly.entry_type = entry.kind;
+  anomaly.at = entry.at;
+  anomaly.detail = fact.error().text();
+  push_back(undo_, anomalies_, std::move(anomaly));
+}
+
+template <typename Fact>
+void DispatchProjection::take(TimeMs at, const Fact& fact) {
+  const Verdict verdict = judge(*this, at, fact);
+  switch (verdict.kind) {
+    case Verdict::Kind::accept:
+      apply(at, fact);
+      return;
+    case Verdict::Kind::repeat:
+      return;
+    case Verdict::Kind::refuse: {
+      Anomaly anomaly = describe(at, fact, verdict.reason);
+      if (verdict.reason == DispatchReason::malformed_entry) {
+        anomaly.detail = malformed_detail(fact, queue_);
+      }
+      push_back(undo_, anomalies_, std::move(anomaly));
+      return;
+    }
+  }
+}
+
+QueuedRun& DispatchProjection::run(const RunId& id) {
+  const auto found = runs_.find(id);
+  return found != runs_.end() ? found->second : insert(undo_, runs_, id, QueuedRun{});
+}
+
+QueuedRun& DispatchProjection::edit_run(const RunId& id) {
+  QueuedRun& known = run(id);
+  save(undo_, known);
+  return known;
+}
+
+// An idempotency key is the name of the first attempt, unless another writer made it up: the text
+// is in memory already.
+void DispatchProjection::share_key(Attempt& attempt) const {
+  const Attempt* first = attempt.idempotency_key == attempt.runnable_key
+                             ? &attempt
+                             : find(attempt.idempotency_key.view());
+  if (first != nullptr) {
+    attempt.idempotency_key = first->runnable_key;
+  }
+}
+
+Attempt& DispatchProjection::add_attempt(Attempt attempt) {
+  share_key(attempt);
+  QueuedRun& owner = edit_run(attempt.run_id);
+  attempt.order = next_order_;
+  attempt.next_of_run = owner.first;
+  save(undo_, next_order_);
+  ++next_order_;
+  const SharedText key = attempt.runnable_key;
+  Attempt& added = attempts_.emplace(key, std::move(attempt)).first->second;
+  owner.first = &added;
+  index(added);
+  if (undo_ != nullptr) {
+    undo_->add([this, key] { remove_attempt(key); });
+  }
+  return added;
+}
+
+void DispatchProjection::remove_attempt(const SharedText& runnable_key) {
+  const auto found = attempts_.find(runnable_key);
+  unindex(found->second);
+  attempts_.erase(found);
+}
+
+template <typename Change>
+void DispatchProjection::edit(std::string_view runnable_key, Change change) {
+  Attempt& attempt = attempts_.find(runnable_key)->second;
+  if (undo_ != nullptr) {
+    undo_->add([this, key = attempt.runnable_key, old = attempt] { restore(key, old); });
+  }
+  unindex(attempt);
+  change(attempt);
+  index(attempt);
+}
+
+void DispatchProjection::restore(const SharedText& runnable_key, const Attempt& old) {
+  Attempt& attempt = attempts_.find(runnable_key)->second;
+  unindex(attempt);
+  // What was dropped meanwhile is durable, and so is a part of what the attempt goes back to.
+  const Attempt dropped = std::exchange(attempt, old);
+  if (dropped.stored_input() != nullptr && attempt.stored_input() == nullptr) {
+    (attempt.extras ? *attempt.extras : attempt.extras.emplace()).stored_input =
+        *dropped.stored_input();
+    attempt.input = Payload();
+  }
+  if (dropped.outcome && dropped.outcome->stored) {
+    attempt.outcome = dropped.outcome;
+  }
+  attempt.heap_slot = UINT32_MAX;
+  attempt.timeout_slot = UINT32_MAX;
+  index(attempt);
+}
+
+void DispatchProjection::apply(TimeMs /*at*/, const RunQueued& fact) {
+  edit_run(fact.run_id).queued = true;
+}
+
+void DispatchProjection::apply(TimeMs at, const AttemptScheduled& fact) {
+  Attempt attempt;
+  attempt.run_id = fact.run_id;
+  attempt.runnable_key = fact.runnable_key;
+  attempt.idempotency_key = fact.idempotency_key;
+  attempt.attempt_number = fact.attempt_number;
+  attempt.step = fact.step;
+  attempt.handler = fact.handler.empty() ? fact.step : fact.handler;
+  attempt.workflow = fact.workflow;
+  attempt.input = fact.input;
+  attempt.scheduled_at = at;
+  attempt.visible_at = fact.visible_at;
+  attempt.lease_ms = fact.lease_ms;
+  const AttemptExtras extras{fact.event_wait_timeout, fact.deadline, fact.trace,
+                             fact.start_to_close_ms, fact.schedule_to_start_ms};
+  if (!(extras == AttemptExtras{})) {
+    attempt.extras = extras;
+  }
+  add_attempt(std::move(attempt));
+}
+
+void DispatchProjection::apply(TimeMs at, const AttemptClaimed& fact) {
+  edit(fact.runnable_key.view(), [&](Attempt& attempt) {
+    attempt.status = AttemptStatus::claimed;
+    const Payload progress = attempt.claim ? attempt.claim->progress : Payload();
+    attempt.claim =
+        Claim{fact.claim_id, fact.claim_token_hash, fact.owner_id, at, fact.lease_until, progress};
+  });
+}
+
+void DispatchProjection::apply(TimeMs /*at*/, const AttemptHeartbeat& fact) {
+  edit(fact.runnable_key.view(), [&](Attempt& attempt) {
+    attempt.claim->lease_until = fact.lease_until;
+    if (!fact.progress.empty()) {
+      attempt.claim->progress = fact.progress;
+    }
+  });
+}
+
+void DispatchProjection::apply(TimeMs at, const AttemptCompleted& fact) {
+  edit(fact.runnable_key.view(), [&](Attempt& attempt) {
+    attempt.status = AttemptStatus::completed;
+    attempt.outcome = Outcome{at,
+                              fact.result,
+                              {},
+                              fact.execution_opts,
+                              fact.guardrails,
+                              fact.completion_encoding,
+                              fact.details};
+  });
+}
+
+void DispatchProjection::apply(TimeMs at, const AttemptFailed& fact) {
+  if (!fact.retry_runnable_key.empty() && find(fact.retry_runnable_key.view()) == nullptr) {
+    const Attempt& failed = *find(fact.runnable_key.view());
+    apply(at, retry_intent(failed, fact));
+    edit(fact.retry_runnable_key.view(), [&](Attempt& retry) {
+      retry.status = AttemptStatus::retry_scheduled;
+      if (failed.stored_input() != nullptr) {
+        (retry.extras ? *retry.extras : retry.extras.emplace()).stored_input =
+            *failed.stored_input();
+      }
+    });
+  }
+  edit(fact.runnable_key.view(), [&](Attempt& attempt) {
+    attempt.status = AttemptStatus::failed;
+    attempt.outcome = Outcome{at, {}, fact.error, {}, {}, {}, {}};
+  });
+}
+
+void DispatchProjection::apply(TimeMs /*at*/, const LiveWakeupEmitted& fact) {
+  edit(fact.runnable_key.view(), [](Attempt& attempt) { attempt.wakeup_emitted = true; });
+}
+
+void DispatchProjection::apply(TimeMs /*at*/, const ResultApplied& fact) {
+  edit(fact.runnable_key.view(), [](Attempt& attempt) { attempt.applied = true; });
+}
+
+void DispatchProjection::apply(TimeMs /*at*/, const RunContinuationFenced& fact) {
+  change_run(fact.run_id, [&](QueuedRun& run) {
+    run.fence = ContinuationFence{fact, FenceState::active};
+  });
+}
+
+void DispatchProjection::apply(TimeMs /*at*/, const RunContinuationRepaired& fact) {
+  change_run(fact.run_id, [](QueuedRun& run) { run.fence->state = FenceState::repaired; });
+}
+
+void DispatchProjection::apply(TimeMs /*at*/, const RunContinuationAborted& fact) {
+  change_run(fact.run_id, [](QueuedRun& run) { run.fence->state = FenceState::aborted; });
+}
+
+void DispatchProjection::end_run(const RunId& id) {
+  change_run(id, [](QueuedRun& known) { known.terminal = true; });
+}
+
+template <typename Change>
+void DispatchProjection::change_run(const RunId& id, Change change) {
+  QueuedRun& known = run(id);
+  // Undone last, when the run is what it was.
+  if (undo_ != nullptr) {
+    undo_->add([this, &known] { reindex(known); });
+  }
+  save(undo_, known);
+  change(known);
+  reindex(known);
+}
+
+void DispatchProjection::forget_run(const RunId& id) {
+  const auto found = runs_.find(id);
+  if (found == runs_.end()) {
+    return;
+  }
+  for (Attempt* attempt = found->second.first; attempt != nullptr;) {
+    Attempt* next = attempt->next_of_run;
+    unindex(*attempt);
+    const SharedText key = attempt->runnable_key;
+    if (undo_ != nullptr) {
+      auto node = std::make_shared<decltype(attempts_)::node_type>(attempts_.extract(key));
+      undo_->add([this, node] { index(attempts_.insert(std::move(*node)).position->second); });
+    } else {
+      attempts_.erase(key);
+    }
+    attempt = next;
+  }
+  erase(undo_, runs_, id);
+}
+
+void DispatchProjection::drop_input(std::string_view runnable_key, Revision seq) {
+  const auto found = attempts_.find(runnable_key);
+  if (found == attempts_.end() || found->second.input.empty()) {
+    return;
+  }
+  Attempt& attempt = found->second;
+  const StoredPayload stored{sha256(attempt.input.view()), seq.value};
+  (attempt.extras ? *attempt.extras : attempt.extras.emplace()).stored_input = stored;
+  attempt.input = Payload();
+}
+
+void DispatchProjection::drop_outcome(std::string_view runnable_key, Revision seq) {
+  const auto found = attempts_.find(runnable_key);
+  if (found == attempts_.end() || !found->second.outcome || found->second.outcome->stored) {
+    return;
+  }
+  Outcome& outcome = *found->second.outcome;
+  const bool failed = found->second.status == AttemptStatus::failed;
+  const Payload& compared = failed ? outcome.error : outcome.result;
+  Outcome kept;
+  kept.at = outcome.at;
+  kept.encoding = outcome.encoding;
+  kept.stored = StoredPayload{sha256(compared.view()), seq.value};
+  outcome = std::move(kept);
+}
+
+bool DispatchProjection::claimable_run(const RunId& id) const {
+  const QueuedRun* known = find_run(id);
+  return known == nullptr ||
+         (!known->terminal && !(known->fence && known->fence->state == FenceState::active));
+}
+
+// An attempt that can be claimed once its time has come waits in its handler's heap, a claimed
+// one in the heap of leases until advance() finds the lease over.
+void DispatchProjection::index(Attempt& attempt) {
+  if (attempt.ended() || attempt.applied || !claimable_run(attempt.run_id)) {
+    return;
+  }
+  if (attempt.times_out_at().has_value()) {
+    timeouts_.push(attempt);
+  }
+  if (attempt.status == AttemptStatus::claimed) {
+    leases_.push(attempt);
+    attempt.in_leases = true;
+  } else {
+    buckets_[attempt.handler].ready.push(attempt);
+    attempt.in_leases = false;
+  }
+}
+
+void DispatchProjection::unindex(Attempt& attempt) {
+  if (attempt.timeout_slot != UINT32_MAX) {
+    timeouts_.remove(attempt);
+  }
+  if (attempt.heap_slot == UINT32_MAX) {
+    return;
+  }
+  if (attempt.in_leases) {
+    leases_.remove(attempt);
+  } else {
+    buckets_.find(attempt.handler)->second.ready.remove(attempt);
+  }
+}
+
+void DispatchProjection::reindex(const QueuedRun& known) {
+  for (Attempt* attempt = known.first; attempt != nullptr; attempt = attempt->next_of_run) {
+    unindex(*attempt);
+    index(*attempt);
+  }
+}
+
+void DispatchProjection::advance(TimeMs now) {
+  while (Attempt* attempt = leases_.top()) {
+    if (attempt->claim->lease_until > now) {
+      break;
+    }
+    leases_.remove(*attempt);
+    buckets_[attempt->handler].ready.push(*attempt);
+    attempt->in_leases = false;
+  }
+  // A clock that went back: what looked expired is held again.
+  for (auto& [handler, bucket] : buckets_) {
+    for (Attempt* top = bucket.ready.top();
+         top != nullptr && top->status == AttemptStatus::claimed && top->claim->lease_until > now;
+         top = bucket.ready.top()) {
+      bucket.ready.remove(*top);
+      leases_.push(*top);
+      top->in_leases = true;
+    }
+  }
+}
+
+const Attempt* DispatchProjection::next_claimable(std::span<const SharedText> handlers,
+                                                  TimeMs now) const {
+  const Attempt* best = nullptr;
+  const auto consider = [&](const Bucket& bucket) {
+    const Attempt* top = bucket.ready.top();
+    if (top != nullptr && top->visible_at <= now &&
+        (best == nullptr ||
+         std::pair(top->visible_at, top->order) < std::pair(best->visible_at, best->order))) {
+      best = top;
+    }
+  };
+  if (handlers.empty()) {
+    for (const auto& [handler, bucket] : buckets_) {
+      if (handler.view() != kTimerHandler) {
+        consider(bucket);
+      }
+    }
+    return best;
+  }
+  for (const SharedText& handler : handlers) {
+    const auto bucket = buckets_.find(handler);
+    if (bucket != buckets_.end()) {
+      consider(bucket->second);
+    }
+  }
+  return best;
+}
+
+std::optional<TimeMs> DispatchProjection::next_change(std::span<const SharedText> handlers,
+                                                      TimeMs now) const {
+  std::optional<TimeMs> next;
+  const auto consider = [&](TimeMs at) { next = next.has_value() ? std::min(*next, at) : at; };
+  for (const auto& [handler, bucket] : buckets_) {
+    const bool wanted =
+        handlers.empty() ? handler.view() != kTimerHandler
+                         : std::find(handlers.begin(), handlers.end(), handler) != handlers.end();
+    if (wanted && !bucket.ready.empty()) {
+      consider(std::max(bucket.ready.top()->visible_at, now));
+    }
+  }
+  if (!leases_.empty()) {
+    consider(leases_.top()->claim->lease_until);
+  }
+  return next;
+}
+
+const Attempt* DispatchProjection::timed_out(TimeMs now) const {
+  const Attempt* first = timeouts_.top();
+  return first != nullptr && *first->times_out_at() <= now ? first : nullptr;
+}
+
+std::optional<TimeMs> DispatchProjection::next_timeout() const {
+  return timeouts_.empty() ? std::nullopt : timeouts_.top()->times_out_at();
+}
+
+void DispatchProjection::put_off_timeout(const SharedText& runnable_key) {
+  const auto found = attempts_.find(runnable_key);
+  if (found != attempts_.end() && found->second.timeout_slot != UINT32_MAX) {
+    timeouts_.remove(found->second);
+    put_off_.push_back(runnable_key);
+  }
+}
+
+void DispatchProjection::resume_timeouts() {
+  for (const SharedText& key : std::exchange(put_off_, {})) {
+    const auto found = attempts_.find(key);
+    if (found != attempts_.end()) {
+      unindex(found->second);
+      index(found->second);
+    }
+  }
+}
+
+}  // namespace holdfast

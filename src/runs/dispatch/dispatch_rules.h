@@ -1,0 +1,92 @@
+// The rules of the dispatch protocol, each stated once. judge says what becomes of a fact: it is
+// accepted, it repeats what is known, or it breaks a rule. The projection turns a broken rule
+// into an anomaly; decide turns it into a refusal before anything is written. So what decide
+// allows, the projection accepts.
+#pragma once
+
+#include "runs/dispatch/dispatch_facts.h"
+
+namespace holdfast {
+
+class DispatchProjection;
+
+enum class DispatchReason : std::uint8_t {
+  malformed_entry,
+  continuation_fenced,
+  terminal_run,
+  conflicting_runnable_intent,
+  unknown_runnable_intent,
+  terminal_attempt,
+  active_claim,
+  attempt_not_visible,
+  stale_claim,
+  expired_claim,
+  conflicting_completion,
+  result_not_completed,
+  conflicting_continuation_fence,
+  orphaned_continuation_repair,
+  conflicting_continuation_repair,
+  continuation_already_aborted,
+  orphaned_continuation_abort,
+  conflicting_continuation_abort,
+  continuation_already_repaired,
+};
+template <>
+inline constexpr std::string_view kEnumNames<DispatchReason>[] = {
+    "malformed_entry",
+    "continuation_fenced",
+    "terminal_run",
+    "conflicting_runnable_intent",
+    "unknown_runnable_intent",
+    "terminal_attempt",
+    "active_claim",
+    "attempt_not_visible",
+    "stale_claim",
+    "expired_claim",
+    "conflicting_completion",
+    "result_not_completed",
+    "conflicting_continuation_fence",
+    "orphaned_continuation_repair",
+    "conflicting_continuation_repair",
+    "continuation_already_aborted",
+    "orphaned_continuation_abort",
+    "conflicting_continuation_abort",
+    "continuation_already_repaired",
+};
+
+struct Verdict {
+  enum class Kind : std::uint8_t { accept, repeat, refuse };
+  Kind kind = Kind::accept;
+  DispatchReason reason = DispatchReason::malformed_entry;  // of a refusal
+
+  static Verdict accept() { return {}; }
+  static Verdict repeat() { return {Kind::repeat, {}}; }
+  static Verdict refuse(DispatchReason reason) { return {Kind::refuse, reason}; }
+};
+
+// A result of the attempt became part of the run. From a run thread, so it is no dispatch fact.
+struct ResultApplied {
+  static constexpr std::string_view kKind = "runnable_applied";
+  RunId run_id;
+  SharedText runnable_key;
+  bool routed = false;     // the run goes on by a transition, which a failure may also take
+  bool withdrawn = false;  // the run does not want it any more
+};
+
+Verdict judge(const DispatchProjection& state, TimeMs at, const RunQueued& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptScheduled& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptClaimed& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptHeartbeat& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptCompleted& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptFailed& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const LiveWakeupEmitted& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const RunContinuationFenced& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const RunContinuationRepaired& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const RunContinuationAborted& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const ResultApplied& fact);
+
+// The intent that a failure with a retry schedules.
+struct Attempt;
+AttemptScheduled retry_intent(const Attempt& failed, const AttemptFailed& fact);
+
+}  // namespace holdfast

@@ -1,0 +1,263 @@
+#include "runs/engine/consequences.h"
+
+#include "runs/dispatch/dispatch_decide.h"
+
+namespace holdfast {
+
+namespace {
+
+// Who the parent of a run is, as its context says it.
+struct ParentRef {
+  RunId run_id;
+  SharedText runnable_key;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("runnable_key", self.runnable_key);
+  }
+};
+struct ParentContext {
+  std::optional<ParentRef> parent;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("parent", self.parent);
+  }
+};
+
+std::optional<ParentRef> parent_ref(const RunProjection& run) {
+  if (!run.started().has_value() || run.started()->context.empty()) {
+    return std::nullopt;
+  }
+  auto context = from_json<ParentContext>(run.started()->context.view());
+  return context.ok() ? std::move(context).value().parent : std::nullopt;
+}
+
+ChildEnd end_of(const RunProjection& run) {
+  ChildEnd end;
+  end.run_id = run.run_id();
+  end.status = run.terminal()->status;
+  end.error = run.terminal()->error;
+  if (end.status == TerminalStatus::completed) {
+    end.result = run.terminal()->result.empty() ? run.context() : run.terminal()->result;
+  }
+  return end;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Definition>> current_definition(Turn& turn,
+                                                             std::string_view workflow) {
+  auto registered = turn.definitions().current(workflow);
+  if (registered.ok()) {
+    return registered;
+  }
+  const SharedText stored = turn.state().current_workflow(SharedText(workflow));
+  return stored.empty() ? std::move(registered) : turn.definitions().pinned(stored);
+}
+
+std::shared_ptr<const Definition> EngineSurroundings::current(std::string_view workflow) const {
+  auto definition = current_definition(turn_, workflow);
+  return definition.ok() ? std::move(definition).value() : nullptr;
+}
+
+bool EngineSurroundings::is_claimed(std::string_view runnable_key) const {
+  const DispatchProjection* queue = turn_.state().queue_of(runnable_key);
+  return queue != nullptr && queue->find(runnable_key)->status == AttemptStatus::claimed;
+}
+
+Result<void> Consequences::schedule(const Runnable& runnable) {
+  if (runnable.is_internal()) {
+    return {};
+  }
+  const SharedText workflow = turn_.state().held(runnable.run_id).started()->workflow;
+  const AttemptScheduled intent = intent_of(runnable, workflow);
+  DispatchProjection& queue = turn_.state().queue(intent.queue);
+  HOLDFAST_TRY(const auto fact, decide_schedule(queue, intent, turn_.now()));
+  return fact.has_value() ? turn_.emit(intent.queue, *fact) : Result<void>();
+}
+
+Result<void> Consequences::record(const RunId& run, const RunFacts& facts) {
+  for (const RunFact& fact : facts) {
+    HOLDFAST_CHECK(turn_.record(fact));
+    HOLDFAST_CHECK(note(run, fact));
+  }
+  return {};
+}
+
+Result<void> Consequences::note(const RunId& run, const RunFact& fact) {
+  if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
+    for (const Runnable& runnable : planned->runnables) {
+      HOLDFAST_CHECK(schedule(runnable));
+    }
+  } else if (const auto* link = std::get_if<ChildRunStarted>(&fact)) {
+    effects_.push_back({Effect::Kind::start_child, run, *link});
+  } else if (std::holds_alternative<RunContinuationRequested>(fact)) {
+    effects_.push_back({Effect::Kind::continue_run, run});
+  } else if (std::holds_alternative<CompensationStarted>(fact)) {
+    effects_.push_back({Effect::Kind::close_children, run});
+  } else if (const auto* applied = std::get_if<RunnableApplied>(&fact);
+             applied != nullptr && !applied->transition.empty()) {
+    // A step that takes an error route may not have waited to the end. No worker's step waits.
+    if (turn_.state().held(run).find(applied->runnable_key.view())->plan.is_internal()) {
+      give_up_children(run, {applied->runnable_key});
+    }
+  } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact)) {
+    give_up_children(run, {withdrawn->runnable_keys.begin(), withdrawn->runnable_keys.end()});
+  } else if (const auto* terminal = std::get_if<RunTerminal>(&fact);
+             terminal != nullptr && terminal->status != TerminalStatus::continued) {
+    if (!turn_.state().held(run).children().empty()) {
+      effects_.push_back({Effect::Kind::close_children, run});
+    }
+    if (!turn_.state().held(run).started()->context.empty()) {
+      effects_.push_back({Effect::Kind::tell_parent, run});
+    }
+  }
+  return {};
+}
+
+Result<Started> Consequences::start(const StartRun& command, IdOrigin id) {
+  LiveState& state = turn_.state();
+  bool exists = false;
+  if (id == IdOrigin::given) {
+    HOLDFAST_TRY(exists, state.run_exists(command.run_id));
+  }
+  RunProjection* run = nullptr;
+  if (exists) {
+    HOLDFAST_TRY(run, state.run(command.run_id));
+  } else {
+    run = &state.new_run(command.run_id);
+  }
+  HOLDFAST_TRY(const RunFacts facts, decide_start(*run, command, around_, turn_.now()));
+  if (facts.empty()) {
+    return Started{command.run_id, true};
+  }
+  HOLDFAST_CHECK(turn_.emit_definition(*command.definition));
+  const SharedText workflow = command.definition->workflow();
+  const SharedText queue = command.queue.empty() ? SharedText(kDefaultQueue) : command.queue;
+  for (const RunFact& fact : facts) {
+    HOLDFAST_CHECK(turn_.record(fact));
+  }
+  HOLDFAST_CHECK(
+      turn_.emit_listing({command.run_id, workflow, queue}, {command.run_id, workflow, queue}));
+  // A run may be over at once, when the engine does all of it.
+  if (!run->is_terminal()) {
+    HOLDFAST_CHECK(turn_.emit(queue, RunQueued{command.run_id, queue}));
+  }
+  for (const RunFact& fact : facts) {
+    if (!run->is_terminal() || !std::holds_alternative<RunnablesPlanned>(fact)) {
+      HOLDFAST_CHECK(note(command.run_id, fact));
+    }
+  }
+  return Started{command.run_id, false};
+}
+
+Result<void> Consequences::settle() {
+  for (std::size_t next = 0; next < effects_.size(); ++next) {
+    const Effect effect = std::move(effects_[next]);
+    HOLDFAST_CHECK(carry_out(effect));
+  }
+  effects_.clear();
+  return {};
+}
+
+Result<void> Consequences::carry_out(const Effect& effect) {
+  switch (effect.kind) {
+    case Effect::Kind::start_child:
+      return start_child(*effect.link);
+    case Effect::Kind::continue_run:
+      return continue_run(effect.run);
+    case Effect::Kind::close_children:
+      return close_children(effect.run, effect.given_up);
+    case Effect::Kind::tell_parent:
+      return tell_parent(effect.run);
+  }
+  return {};
+}
+
+Result<void> Consequences::start_child(const ChildRunStarted& link) {
+  HOLDFAST_TRY(const auto definition,
+               link.child_definition_fingerprint.empty()
+                   ? current_definition(turn_, link.child_workflow.view())
+                   : turn_.definitions().pinned(link.child_definition_fingerprint));
+  HOLDFAST_TRY(const Started started, start(start_of_child(link, definition), IdOrigin::given));
+  static_cast<void>(started);
+  return {};
+}
+
+Result<void> Consequences::continue_run(const RunId& id) {
+  HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
+  const RunContinuationRequested request = *run->rare().continuation;
+  const auto current = current_definition(turn_, request.workflow.view());
+  // A workflow that nobody has registered goes on with what it had.
+  const bool unregistered = !current.ok() && current.error().code() == ErrorCode::unknown_workflow;
+  std::shared_ptr<const Definition> definition = run->definition();
+  if (!unregistered || definition == nullptr) {
+    HOLDFAST_TRY(definition, current);
+  }
+  HOLDFAST_TRY(const Started started,
+               start(start_of_successor(request, *run->started(), definition), IdOrigin::given));
+  static_cast<void>(started);
+  return {};
+}
+
+void Consequences::give_up_children(const RunId& run, std::set<SharedText> runnables) {
+  if (!runnables.empty() && !turn_.state().held(run).children().empty()) {
+    effects_.push_back({Effect::Kind::close_children, run, {}, std::move(runnables)});
+  }
+}
+
+Result<void> Consequences::close_children(const RunId& id, const std::set<SharedText>& given_up) {
+  HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
+  CommandSource source;
+  source.source = "parent_run";
+  source.comment = "the parent " + to_string(id) + " does not wait for it any more";
+  // Closing a child changes nothing of its parent yet, so the links stay where they are.
+  for (const auto& [child, link] : run->children()) {
+    const bool meant =
+        given_up.empty() || (link.awaited && given_up.contains(link.origin.runnable_key));
+    if (meant && link.on_parent_close.view() == to_text(ParentClose::cancel)) {
+      HOLDFAST_CHECK(close_child(child, source));
+    }
+  }
+  return {};
+}
+
+// Children that were continued live on in their successors.
+Result<void> Consequences::close_child(const RunId& id, const CommandSource& source) {
+  RunId newest = id;
+  HOLDFAST_TRY(const bool exists, turn_.state().run_exists(newest));
+  if (!exists) {
+    return {};
+  }
+  HOLDFAST_TRY(RunProjection * child, turn_.state().run(newest));
+  while (child->is_terminal() && child->rare().continuation.has_value()) {
+    newest = child->rare().continuation->successor_run_id;
+    HOLDFAST_TRY(child, turn_.state().run(newest));
+  }
+  if (child->is_terminal() || child->is_compensating()) {
+    return {};
+  }
+  HOLDFAST_TRY(const RunFacts facts,
+               decide_cancel(*child, source, OnCancel::as_defined, around_, turn_.now()));
+  return record(newest, facts);
+}
+
+Result<void> Consequences::tell_parent(const RunId& id) {
+  HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
+  const auto parent = parent_ref(*run);
+  if (!parent.has_value() || !turn_.state().is_live(parent->run_id)) {
+    return {};
+  }
+  const ChildEnd end = end_of(*run);
+  HOLDFAST_TRY(RunProjection * waiting, turn_.state().run(parent->run_id));
+  if (waiting->definition() == nullptr) {
+    return {};
+  }
+  HOLDFAST_TRY(const RunFacts facts, decide_child_ended(*waiting, parent->runnable_key.view(), end,
+                                                        around_, turn_.now()));
+  return record(parent->run_id, facts);
+}
+
+}  // namespace holdfast

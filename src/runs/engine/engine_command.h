@@ -1,0 +1,75 @@
+// Command: a request to the engine's loop. The loop calls decide, in turn, on state that may run
+// ahead of the disk; when another process was first it takes everything back and calls decide
+// again. settle is called once: when everything decide saw is durable, or with the error that
+// made it fail.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "holdfast/result.h"
+
+namespace holdfast {
+
+class Turn;
+
+class Command {
+ public:
+  Command() = default;
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  virtual ~Command() = default;
+
+  // A refusal leaves nothing behind: what was emitted before it is taken back.
+  virtual Result<void> decide(Turn& turn) = 0;
+  virtual void settle(Result<void> outcome) = 0;
+  // Whether it waits for a store that is away as long as that takes. Others are answered with
+  // unavailable after a while.
+  [[nodiscard]] virtual bool waits_for_store() const { return false; }
+};
+
+using CommandPtr = std::shared_ptr<Command>;
+
+// How long a command waits for a store that is away: see CoreOptions, or as long as it takes.
+enum class Patience : std::uint8_t { bounded, unbounded };
+
+// A command made of two functions: one decides and gives the answer, one receives it.
+template <typename T>
+class Ask final : public Command {
+ public:
+  using Question = std::function<Result<T>(Turn&)>;
+  using Done = std::function<void(Result<T>)>;
+
+  Ask(Question question, Done done, Patience patience = Patience::bounded)
+      : question_(std::move(question)), done_(std::move(done)), patience_(patience) {}
+
+  Result<void> decide(Turn& turn) override {
+    answer_.emplace(question_(turn));
+    if (!answer_->ok()) {
+      return answer_->error();
+    }
+    return {};
+  }
+  [[nodiscard]] bool waits_for_store() const override { return patience_ == Patience::unbounded; }
+  void settle(Result<void> outcome) override {
+    if (outcome.ok()) {
+      done_(*std::move(answer_));
+    } else {
+      done_(std::move(outcome).error());
+    }
+  }
+
+ private:
+  Question question_;
+  Done done_;
+  Patience patience_;
+  std::optional<Result<T>> answer_;
+};
+
+// For questions whose answer is only that they were carried out.
+struct Done {};
+
+}  // namespace holdfast

@@ -1,0 +1,591 @@
+#include "runs/engine/engine_core.h"
+
+#include <algorithm>
+#include <set>
+
+namespace holdfast {
+
+namespace {
+
+constexpr int kBusyTries = 5;
+// A checkpoint costs as much as there are attempts, so it must be earned by that many facts.
+constexpr std::uint64_t kFactsPerAttempt = 4;
+
+// A handler that reports often costs one commit in this time.
+constexpr std::int64_t kBetweenProgressMs = 1000;
+
+std::int64_t heartbeat_interval(std::uint64_t lease_ms) {
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(lease_ms / 3));
+}
+
+}  // namespace
+
+std::optional<RunEnd> run_end_of(const RunProjection& run) {
+  if (!run.is_terminal()) {
+    return std::nullopt;
+  }
+  RunEnd end{run.run_id(), run.started().has_value() ? run.started()->workflow : SharedText(),
+             run.terminal()->status, run.terminal()->result, run.terminal()->error};
+  if (end.status == TerminalStatus::completed && end.result.empty()) {
+    end.result = run.context();
+  }
+  return end;
+}
+
+Core::Core(Journal& journal, Definitions& definitions, const CoreOptions& options)
+    : journal_(journal),
+      definitions_(definitions),
+      options_(options),
+      state_(std::make_unique<LiveState>(journal, definitions, options.memory)),
+      inputs_(std::make_shared<InputReader>(journal)),
+      building_(std::make_unique<Group>()) {}
+
+Result<void> Core::open() {
+  HOLDFAST_CHECK(state_->restore());
+  HOLDFAST_CHECK(catch_up());
+  building_->begin = state_->undo().mark();
+  return {};
+}
+
+Result<void> Core::catch_up() {
+  look_ = false;
+  if (rebuild_) {
+    state_ = std::make_unique<LiveState>(journal_, definitions_, options_.memory);
+    schedules_ = Schedules{};
+    building_->begin = state_->undo().mark();
+    HOLDFAST_CHECK(state_->restore());
+  }
+  // Not beyond what the journal knows: a run that is loaded would lack the rest.
+  HOLDFAST_TRY(const Position head, journal_.catch_up());
+  if (state_->position() < head) {
+    rebuild_ = true;  // when the store fails before the end: a batch may be folded in half
+    const auto entries = state_->read_up_to(head);
+    // What was folded cannot be undone, also when the store failed half way.
+    building_->begin = state_->undo().mark();
+    HOLDFAST_CHECK(entries);
+    since_checkpoint_ += entries.value();
+    recover_ = true;
+    serve_again_ = true;
+  }
+  building_->begin = state_->undo().mark();
+  rebuild_ = false;
+  drop_claims_of_ended_runs();
+  run_waits_.look(*state_, effects_);
+  return {};
+}
+
+// Their holders learn at once that nobody waits for the result any more.
+void Core::drop_claims_of_ended_runs() {
+  std::vector<SharedText> dropped;
+  for (const auto& [claim_id, claim] : held_) {
+    if (!state_->is_live(claim.proof.run_id)) {
+      dropped.push_back(claim_id);
+      effects_.emplace_back([lost = claim.lost, id = claim_id] {
+        lost(id, Error{ErrorCode::terminal_run, "the run has ended"});
+      });
+    }
+  }
+  for (const SharedText& claim_id : dropped) {
+    drop(claim_id);
+  }
+}
+
+// Those whose attempts are not wanted any more, and those whose runs go back: the latter still
+// report, so that what they did can be compensated.
+void Core::stop_handlers(const GroupFacts& facts) {
+  if (facts.withdrawn.empty() && facts.going_back.empty()) {
+    return;
+  }
+  const std::set<SharedText> withdrawn(facts.withdrawn.begin(), facts.withdrawn.end());
+  std::vector<SharedText> dropped;
+  for (const auto& [claim_id, claim] : held_) {
+    if (withdrawn.contains(claim.proof.runnable_key)) {
+      dropped.push_back(claim_id);
+      effects_.emplace_back([lost = claim.lost, id = claim_id] {
+        lost(id, Error{ErrorCode::stale_claim, "the attempt was withdrawn"});
+      });
+    } else if (std::find(facts.going_back.begin(), facts.going_back.end(), claim.proof.run_id) !=
+               facts.going_back.end()) {
+      effects_.emplace_back([lost = claim.lost, id = claim_id] {
+        lost(id, Error{ErrorCode::invalid_transition, "the run goes back"});
+      });
+    }
+  }
+  for (const SharedText& claim_id : dropped) {
+    drop(claim_id);
+  }
+}
+
+void Core::post(CommandPtr command) {
+  if (stopped_.has_value()) {
+    command->settle(*stopped_);
+    return;
+  }
+  if (away_.has_value() && !command->waits_for_store() &&
+      (turned_down_ || inbox_.size() >= options_.max_waiting_commands)) {
+    command->settle(unavailable());
+    return;
+  }
+  inbox_.push_back(std::move(command));
+}
+
+void Core::definitions_changed() {
+  recover_ = true;
+  for (const auto& [name, queue] : state_->queues()) {
+    queue->resume_timeouts();
+  }
+}
+
+void Core::wait_for_work(const WaitingWorkerPtr& worker) {
+  if (stopped_.has_value()) {
+    effects_.emplace_back([worker, why = *stopped_] { worker->assigned(why); });
+    return;
+  }
+  line_of(*worker).push_back(worker);
+  serve_again_ = true;
+}
+
+bool Core::stop_waiting(const WaitingWorkerPtr& worker) {
+  return std::erase(line_of(*worker), worker) > 0;
+}
+
+void Core::stop_waiting(std::set<WaitingWorkerPtr>& workers) {
+  if (workers.empty()) {
+    return;
+  }
+  std::erase_if(line_of(**workers.begin()),
+                [&](const WaitingWorkerPtr& waiting) { return workers.erase(waiting) > 0; });
+}
+
+std::deque<WaitingWorkerPtr>& Core::line_of(const WaitingWorker& worker) {
+  for (Line& line : lines_) {
+    if (line.skills == worker.skills) {
+      return line.workers;
+    }
+  }
+  // Lines of pools that are gone make room.
+  std::erase_if(lines_, [](const Line& line) { return line.workers.empty(); });
+  lines_.push_back(Line{worker.skills, {}});
+  return lines_.back().workers;
+}
+
+bool Core::somebody_wants_work() const {
+  return std::any_of(lines_.begin(), lines_.end(),
+                     [](const Line& line) { return !line.workers.empty(); });
+}
+
+void Core::hold(const Group::Given& given, TimeMs now) {
+  if (given.worker->lost == nullptr) {
+    return;
+  }
+  const SharedText& claim_id = given.assignment.claim_id;
+  HeldClaim& claim = held_[claim_id];
+  claim.proof = proof_of(given.assignment);
+  claim.lease_ms = given.assignment.lease_ms;
+  claim.lost = given.worker->lost;
+  claim.last_heartbeat = now;
+  beat_at(claim_id, claim, TimeMs{now.value + heartbeat_interval(claim.lease_ms)});
+}
+
+void Core::beat_at(const SharedText& claim_id, HeldClaim& claim, TimeMs at) {
+  beats_.erase({claim.next_heartbeat, claim_id});
+  claim.next_heartbeat = at;
+  beats_.emplace(at, claim_id);
+}
+
+void Core::set_progress(const SharedText& claim_id, const Payload& progress) {
+  const auto found = held_.find(claim_id);
+  if (found == held_.end()) {
+    return;
+  }
+  HeldClaim& claim = found->second;
+  claim.progress = progress;
+  const TimeMs soon{claim.last_heartbeat.value + kBetweenProgressMs};
+  if (soon < claim.next_heartbeat) {
+    beat_at(claim_id, claim, soon);
+  }
+}
+
+void Core::drop(const SharedText& claim_id) {
+  const auto claim = held_.find(claim_id);
+  if (claim != held_.end()) {
+    beats_.erase({claim->second.next_heartbeat, claim_id});
+    held_.erase(claim);
+  }
+}
+
+bool Core::has_work(TimeMs now) const {
+  if (away_.has_value()) {
+    return patience_is_over(now);
+  }
+  if (stopped_.has_value() || stopping_.has_value() ||
+      building_->facts.commit.bytes() >= options_.max_group_bytes ||
+      (checkpoint_wanted_ && !quiet())) {
+    return false;
+  }
+  const auto timer = next_timer(now);
+  return !inbox_.empty() || (look_ && writing_ == nullptr) ||
+         (recover_ && !state_->has_no_debts()) || (serve_again_ && somebody_wants_work()) ||
+         !schedules_.is_fresh(*state_) || (timer.has_value() && *timer <= now);
+}
+
+void Core::decide(TimeMs now) {
+  if (away_.has_value() && patience_is_over(now)) {
+    turn_down_waiting();
+  }
+  if (stopped_.has_value() || stopping_.has_value() || away_.has_value() ||
+      (checkpoint_wanted_ && !quiet())) {
+    return;
+  }
+  if (checkpoint_wanted_) {
+    make_checkpoint();
+  }
+  if (look_ && writing_ == nullptr) {
+    take_back();
+    if (const Result<void> seen = catch_up(); !seen.ok()) {
+      store_failed(seen.error(), now);
+      return;
+    }
+  }
+  for (const SharedText& claim_id : inputs_->take_failed()) {
+    drop(claim_id);  // its lease ends, and another worker gets the attempt
+  }
+  Turn turn(*state_, definitions_, now, building_->facts);
+  if (std::exchange(recover_, false) && !state_->has_no_debts()) {
+    const auto paid = recover(turn);
+    if (!paid.ok()) {
+      store_failed(paid.error(), now);
+      return;
+    }
+    stats_.recovered += paid.value();
+  }
+  decide_commands(turn);
+  if (const Result<void> kept = keep_time(turn); !kept.ok()) {
+    store_failed(kept.error(), now);
+    return;
+  }
+  send_heartbeats(turn);
+  serve_waiting(turn);
+  building_->end = state_->undo().mark();
+  if (quiet()) {
+    release_unwritten(now);
+  }
+}
+
+// Replies that depend on nothing unwritten need no disk, but they must be true now: somebody may
+// have been told since by another process what this one has not seen.
+void Core::release_unwritten(TimeMs now) {
+  if (!building_->commands.empty()) {
+    const auto store = journal_.log().refresh();
+    if (!store.ok()) {
+      store_failed(store.error(), now);
+      return;
+    }
+    if (store.value().head != state_->position()) {
+      take_back();
+      look_ = true;
+      return;
+    }
+  }
+  release(*building_, now);
+  *building_ = Group{};
+  building_->begin = state_->undo().mark();
+}
+
+void Core::decide_commands(Turn& turn) {
+  while (!inbox_.empty() && building_->facts.commit.bytes() < options_.max_group_bytes) {
+    CommandPtr command = std::move(inbox_.front());
+    inbox_.pop_front();
+    const Turn::Mark mark = turn.mark();
+    const Result<void> decided = command->decide(turn);
+    if (!decided.ok()) {
+      turn.roll_back_to(mark);
+    }
+    building_->refusals.push_back(decided.ok() ? std::nullopt : std::optional(decided.error()));
+    building_->commands.push_back(std::move(command));
+    serve_again_ = true;
+  }
+}
+
+Result<void> Core::keep_time(Turn& turn) {
+  schedules_.refresh(*state_, definitions_, turn.now());
+  bool more = true;
+  while (more && building_->facts.commit.bytes() < options_.max_group_bytes) {
+    more = start_due(turn);
+    HOLDFAST_TRY(const bool fired, fire_timer(turn, options_.applicant));
+    HOLDFAST_TRY(const bool failed, fail_timed_out(turn, options_.applicant));
+    more = more || fired || failed;
+    serve_again_ = serve_again_ || more;
+  }
+  return {};
+}
+
+// A run that cannot be started (its definition wants an input) leaves nothing behind.
+bool Core::start_due(Turn& turn) {
+  auto due = schedules_.take_due(turn.now());
+  if (!due.has_value()) {
+    return false;
+  }
+  const Turn::Mark mark = turn.mark();
+  if (start_run(turn, due->start, IdOrigin::given).ok()) {
+    building_->due.push_back(*std::move(due));
+  } else {
+    turn.roll_back_to(mark);
+  }
+  return true;
+}
+
+void Core::send_heartbeats(Turn& turn) {
+  while (!beats_.empty() && beats_.begin()->first <= turn.now()) {
+    const SharedText claim_id = beats_.begin()->second;
+    HeldClaim& claim = held_.find(claim_id)->second;
+    claim.last_heartbeat = turn.now();
+    beat_at(claim_id, claim, TimeMs{turn.now().value + heartbeat_interval(claim.lease_ms)});
+    const Turn::Mark mark = turn.mark();
+    building_->beaten.push_back(claim_id);
+    const auto beat = heartbeat(turn, claim.proof, claim.progress);
+    if (!beat.ok()) {
+      turn.roll_back_to(mark);
+      building_->lost.emplace_back(claim_id, beat.error());
+    }
+  }
+}
+
+void Core::serve_waiting(Turn& turn) {
+  if (!std::exchange(serve_again_, false) && !timer_for_workers_due(turn.now())) {
+    return;
+  }
+  for (Line& line : lines_) {
+    while (!line.workers.empty() && building_->facts.commit.bytes() < options_.max_group_bytes &&
+           serve(turn, line.workers.front())) {
+      line.workers.pop_front();
+    }
+  }
+}
+
+bool Core::serve(Turn& turn, const WaitingWorkerPtr& worker) {
+  const Turn::Mark mark = turn.mark();
+  auto claimed = claim_next(turn, *worker->skills, worker->applicant);
+  if (!claimed.ok() || !claimed.value().has_value()) {
+    turn.roll_back_to(mark);
+    return false;
+  }
+  building_->given.push_back({worker, *std::move(claimed).value()});
+  ++stats_.claims;
+  return true;
+}
+
+bool Core::can_write() const {
+  return !stopped_.has_value() && !away_.has_value() && writing_ == nullptr &&
+         !building_->facts.commit.empty();
+}
+
+Core::Write Core::begin_write() {
+  writing_ = std::exchange(building_, std::make_unique<Group>());
+  writing_->end = state_->undo().mark();
+  writing_->entries = writing_->facts.commit.entries();
+  writing_->bytes = writing_->facts.commit.bytes();
+  building_->begin = writing_->end;
+  return Write{state_->position(), &writing_->facts.commit};
+}
+
+void Core::end_write(const Result<Committed>& outcome, TimeMs now) {
+  finish_write(outcome, now);
+  if (stopping_.has_value()) {
+    stop(*std::exchange(stopping_, std::nullopt));
+  }
+}
+
+void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
+  if (outcome.ok()) {
+    const std::unique_ptr<Group> group = std::move(writing_);
+    busy_tries_ = 0;
+    state_->set_position(outcome.value().position);
+    state_->undo().keep_until(group->end);
+    for (const RunId& run : group->facts.ended) {
+      if (run_waits_.somebody_waits_for(run)) {
+        run_waits_.ended(run, run_end_of(state_->held(run)), effects_);
+      }
+      state_->forget(run);
+    }
+    if (!group->facts.ended.empty()) {
+      drop_claims_of_ended_runs();
+    }
+    stop_handlers(group->facts);
+    state_->trim();
+    ++stats_.commits;
+    stats_.facts += group->entries;
+    stats_.bytes += group->bytes;
+    since_checkpoint_ += group->entries;
+    if (since_checkpoint_ >= options_.checkpoint_every &&
+        since_checkpoint_ >= kFactsPerAttempt * state_->attempt_count()) {
+      checkpoint_wanted_ = true;
+    }
+    reports_.push_back(report_of(*group, outcome.value().position));
+    release(*group, now);
+    if (building_->facts.commit.empty()) {
+      release_unwritten(now);
+    }
+    return;
+  }
+  const ErrorCode code = outcome.error().code();
+  const bool lost_race = code == ErrorCode::conflict;
+  const bool busy_again = code == ErrorCode::busy && ++busy_tries_ < kBusyTries;
+  if (!lost_race && !busy_again) {
+    open_write_ = outcome.error();
+    store_failed(outcome.error(), now);
+    return;
+  }
+  stats_.conflicts += lost_race ? 1 : 0;
+  take_back();
+  if (lost_race) {
+    if (const Result<void> seen = catch_up(); !seen.ok()) {
+      store_failed(seen.error(), now);
+    }
+  }
+}
+
+CommitReport Core::report_of(Group& group, Position position) {
+  std::set<SharedText> claimed;
+  for (const Group::Given& given : group.given) {
+    claimed.insert(given.assignment.runnable_key);
+  }
+  std::erase_if(group.facts.wakeups,
+                [&](const Wakeup& wakeup) { return claimed.contains(wakeup.runnable_key); });
+  return CommitReport{position,
+                      group.entries,
+                      group.bytes,
+                      std::move(group.facts.wakeups),
+                      std::move(group.facts.lines),
+                      group.commands.size(),
+                      group.facts.counts};
+}
+
+void Core::take_back(Groups which) {
+  Group* const written = which == Groups::all ? writing_.get() : nullptr;
+  const Group* oldest = written != nullptr ? written : building_.get();
+  state_->undo().roll_back_to(oldest->begin);
+  std::deque<CommandPtr> commands;
+  std::deque<WaitingWorkerPtr> workers;
+  for (Group* group : {written, building_.get()}) {
+    if (group == nullptr) {
+      continue;
+    }
+    commands.insert(commands.end(), group->commands.begin(), group->commands.end());
+    for (Group::Given& given : group->given) {
+      workers.push_back(std::move(given.worker));
+    }
+    for (const Schedules::Due& due : group->due) {
+      schedules_.put_back(due);
+    }
+    for (const SharedText& claim_id : group->beaten) {
+      const auto claim = held_.find(claim_id);
+      if (claim != held_.end()) {
+        beat_at(claim_id, claim->second, TimeMs{0});
+      }
+    }
+  }
+  inbox_.insert(inbox_.begin(), commands.begin(), commands.end());
+  for (auto worker = workers.rbegin(); worker != workers.rend(); ++worker) {
+    line_of(**worker).push_front(*worker);
+  }
+  if (which == Groups::all) {
+    writing_.reset();
+  }
+  building_ = std::make_unique<Group>();
+  building_->begin = state_->undo().mark();
+  recover_ = true;
+  serve_again_ = true;
+}
+
+void Core::release(Group& group, TimeMs now) {
+  for (std::size_t i = 0; i < group.commands.size(); ++i) {
+    effects_.emplace_back(
+        [command = std::move(group.commands[i]), refusal = std::move(group.refusals[i])] {
+          command->settle(refusal.has_value() ? Result<void>(*refusal) : Result<void>());
+        });
+  }
+  for (Group::Given& given : group.given) {
+    hold(given, now);
+    effects_.emplace_back([given = std::move(given), inputs = inputs_]() mutable {
+      const Result<void> read = inputs->fill_in(given.assignment);
+      given.worker->assigned(read.ok() ? Result<Assignment>(std::move(given.assignment))
+                                       : Result<Assignment>(read.error()));
+    });
+  }
+  for (auto& [claim_id, error] : group.lost) {
+    const auto claim = held_.find(claim_id);
+    if (claim != held_.end()) {
+      effects_.emplace_back(
+          [lost = claim->second.lost, id = claim_id, why = error] { lost(id, why); });
+      drop(claim_id);
+    }
+  }
+}
+
+std::vector<std::function<void()>> Core::take_effects() { return std::exchange(effects_, {}); }
+
+std::vector<CommitReport> Core::take_reports() { return std::exchange(reports_, {}); }
+
+bool Core::timer_for_workers_due(TimeMs now) const {
+  const auto next = next_claimable_at(now);
+  return next.has_value() && *next <= now;
+}
+
+// When time alone makes work for those who wait.
+std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
+  std::optional<TimeMs> next;
+  for (const Line& line : lines_) {
+    if (line.workers.empty()) {
+      continue;
+    }
+    for (const SharedText& name : state_->queues_of(line.skills->queues)) {
+      const auto queue = state_->queues().find(name);
+      if (queue == state_->queues().end()) {
+        continue;
+      }
+      const auto change = queue->second->next_change(line.skills->handlers, now);
+      if (change.has_value() && (!next.has_value() || *change < *next)) {
+        next = change;
+      }
+    }
+  }
+  return next;
+}
+
+std::optional<TimeMs> Core::next_timer(TimeMs now) const {
+  if (away_.has_value()) {
+    return turned_down_ ? std::nullopt
+                        : std::optional(TimeMs{away_->since.value + options_.store_patience_ms});
+  }
+  static const std::vector<SharedText> timers{SharedText(kTimerHandler)};
+  auto next = next_claimable_at(now);
+  const auto consider = [&](const std::optional<TimeMs>& at) {
+    if (at.has_value() && (!next.has_value() || *at < *next)) {
+      next = at;
+    }
+  };
+  consider(schedules_.next());
+  for (const auto& [name, queue] : state_->queues()) {
+    consider(queue->next_change(timers, now));
+    consider(queue->next_timeout());
+  }
+  if (!beats_.empty() && (!next.has_value() || beats_.begin()->first < *next)) {
+    next = beats_.begin()->first;
+  }
+  return next;
+}
+
+void Core::make_checkpoint() {
+  checkpoint_wanted_ = false;
+  since_checkpoint_ = 0;
+  checkpoint_ = Checkpoint{kLiveCheckpointVersion, Revision{0}, state_->encode()};
+}
+
+std::optional<Checkpoint> Core::take_checkpoint() { return std::exchange(checkpoint_, {}); }
+
+Result<void> Core::save(Journal& journal, const Checkpoint& checkpoint) {
+  return journal.put_checkpoint(live_checkpoint_name(), checkpoint);
+}
+
+}  // namespace holdfast

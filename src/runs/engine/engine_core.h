@@ -1,0 +1,256 @@
+// Core: the loop of one partition, without threads. It is driven by whoever has the role to do
+// so; one caller at a time.
+//
+//   post(command)            a command joins the line
+//   decide(now)              decides everything in line, ahead of the disk, into one group
+//   begin_write()            closes the group and hands it out to be written
+//   end_write(outcome)       durable: replies, claims and effects are released;
+//                            conflict: everything not durable is taken back, what others wrote is
+//                            folded in, the same commands are decided again;
+//                            a store that can be reached again: the core waits, away() says why;
+//                            any other failure: the core stops and says why.
+//   store_returned(found)    after away(): what became of the open write is known
+//
+// While one group is written the next one is decided. Nothing that is not durable is ever seen
+// outside: a reply waits for every group it was decided upon.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "runs/engine/engine_command.h"
+#include "runs/engine/live_state.h"
+#include "runs/engine/run_waits.h"
+#include "runs/engine/schedules.h"
+#include "runs/engine/step_chain.h"
+#include "runs/engine/stored_payloads.h"
+#include "runs/engine/waiting_worker.h"
+#include "storage/journal/journal.h"
+
+namespace holdfast {
+
+struct CoreOptions {
+  MemoryLimits memory = {};
+  // Whoever reads one payload back reads the whole batch.
+  std::size_t max_group_bytes = 2U << 20U;
+  // A checkpoint is due after this many entries, and at least four for each live attempt.
+  std::uint64_t checkpoint_every = 100'000;
+  // While the store is away: how long commands wait that have not been written, and how many.
+  std::int64_t store_patience_ms = 5000;
+  std::size_t max_waiting_commands = 10'000;
+  // Who the engine is when it claims something itself, each time with a new token.
+  EngineApplicant applicant = [] {
+    return Applicant{{"engine", sha256("engine"), "engine", {}}, "engine"};
+  };
+};
+
+struct CoreStats {
+  std::uint64_t commits = 0;
+  std::uint64_t facts = 0;
+  std::uint64_t bytes = 0;  // of the facts
+  std::uint64_t conflicts = 0;
+  std::uint64_t recovered = 0;  // debts of other writers that were paid
+  std::uint64_t claims = 0;
+  std::uint64_t recoveries = 0;  // of a store that was away
+};
+
+// Why the core waits for its store, and since when.
+struct StoreAway {
+  Error why;
+  TimeMs since;
+};
+
+// Whether an attempt to recover may work later. Damage, another history and the like stay.
+bool may_return(const Error& failure);
+
+// What others may want to know about a batch, after it is durable.
+struct CommitReport {
+  Position position;
+  std::size_t entries = 0;
+  std::size_t bytes = 0;
+  std::vector<Wakeup> wakeups;  // new attempts that nobody here has claimed at once
+  std::vector<LogLine> lines;   // of log steps
+  std::size_t commands = 0;     // that were decided in it
+  FactCounts counts = {};
+  std::uint64_t write_us = 0;  // how long it took to make it durable; the loop measures it
+};
+
+// A claim this process holds and keeps alive.
+struct HeldClaim {
+  ClaimProof proof;
+  std::uint64_t lease_ms = 0;
+  TimeMs last_heartbeat;  // or when it was claimed
+  TimeMs next_heartbeat;
+  Payload progress;  // what the holder said last; goes with each heartbeat
+  std::function<void(const SharedText& claim_id, const Error&)> lost;
+};
+
+class Core {
+ public:
+  // The journal and the definitions must outlive the core.
+  Core(Journal& journal, Definitions& definitions, const CoreOptions& options);
+
+  // Reads the newest checkpoint and what came after it.
+  Result<void> open();
+
+  void post(CommandPtr command);
+  void wait_for_work(const WaitingWorkerPtr& worker);
+  // False when it was assigned already, or is being assigned.
+  bool stop_waiting(const WaitingWorkerPtr& worker);
+  // Several that share their skills; those that were or are being assigned are left.
+  void stop_waiting(std::set<WaitingWorkerPtr>& workers);
+  // How far the holder of a claim is: stored with the next heartbeat, which comes within a second
+  // if there was none in the last one. Ignored when the claim is not held here any more.
+  void set_progress(const SharedText& claim_id, const Payload& progress);
+  // No more heartbeats for a claim.
+  void drop(const SharedText& claim_id);
+  // What could not be done for want of a definition may be now.
+  void definitions_changed();
+  // Others may have written: takes that in.
+  void look_for_changes() { look_ = true; }
+
+  [[nodiscard]] bool has_work(TimeMs now) const;
+  void decide(TimeMs now);
+  // There is a group, and nothing is being written.
+  [[nodiscard]] bool can_write() const;
+  struct Write {
+    Position expected_head;
+    CommitBuffer* commit;
+  };
+  Write begin_write();
+  void end_write(const Result<Committed>& outcome, TimeMs now);
+
+  // Effects of what became durable, to be carried out by the caller without any role.
+  std::vector<std::function<void()>> take_effects();
+  std::vector<CommitReport> take_reports();
+  // The next moment at which decide has something to do by itself.
+  [[nodiscard]] std::optional<TimeMs> next_timer(TimeMs now) const;
+  // Somebody waits for what other processes may write.
+  [[nodiscard]] bool somebody_waits() const { return somebody_wants_work() || watchers_ > 0; }
+  void add_watcher() { ++watchers_; }
+  void remove_watcher() { --watchers_; }
+  RunWaits& run_waits() { return run_waits_; }
+
+  // Set while the store cannot be reached: nothing is decided or written. Whoever drives the core
+  // ends a write that is under way, calls Journal::recover() until it succeeds, then
+  // store_returned(); stop() when it may not be called again.
+  [[nodiscard]] const std::optional<StoreAway>& away() const { return away_; }
+  void store_returned(const JournalRecovery& recovery, TimeMs now);
+  // A write has ended, and what became of it is not known.
+  [[nodiscard]] bool has_open_write() const { return open_write_.has_value(); }
+
+  [[nodiscard]] const std::optional<Error>& stopped() const { return stopped_; }
+  // Everybody who waits is told why. A write under way is ended first.
+  void stop(const Error& why);
+
+  [[nodiscard]] Position position() const { return state_->position(); }
+  LiveState& state() { return *state_; }
+  [[nodiscard]] const CoreStats& stats() const { return stats_; }
+
+  // Enough has happened since the last checkpoint that the next start should not read it all.
+  // Then nothing new is decided until nothing is on its way to the disk, and the state is put
+  // into bytes; take_checkpoint gives them once.
+  std::optional<Checkpoint> take_checkpoint();
+  // Asks for one now, if anything happened since the last.
+  void want_checkpoint() { checkpoint_wanted_ = since_checkpoint_ > 0; }
+  static Result<void> save(Journal& journal, const Checkpoint& checkpoint);
+
+ private:
+  struct Group {
+    GroupFacts facts;
+    std::size_t entries = 0;  // of the facts, once they are being written
+    std::size_t bytes = 0;
+    std::vector<CommandPtr> commands;
+    std::vector<std::optional<Error>> refusals;  // beside each command
+    struct Given {
+      WaitingWorkerPtr worker;
+      Assignment assignment;
+    };
+    std::vector<Given> given;
+    std::vector<SharedText> beaten;                  // claims that got a heartbeat
+    std::vector<Schedules::Due> due;                 // what schedules have started
+    std::vector<std::pair<SharedText, Error>> lost;  // claims that a heartbeat found gone
+    UndoLog::Mark begin = 0;
+    UndoLog::Mark end = 0;
+  };
+
+  [[nodiscard]] bool somebody_wants_work() const;
+  std::deque<WaitingWorkerPtr>& line_of(const WaitingWorker& worker);
+  void decide_commands(Turn& turn);
+  void send_heartbeats(Turn& turn);
+  // What time alone brings: timers, attempts that took too long, schedules.
+  Result<void> keep_time(Turn& turn);
+  bool start_due(Turn& turn);
+  void hold(const Group::Given& given, TimeMs now);
+  void beat_at(const SharedText& claim_id, HeldClaim& claim, TimeMs at);
+  void serve_waiting(Turn& turn);
+  bool serve(Turn& turn, const WaitingWorkerPtr& worker);
+  [[nodiscard]] bool timer_for_workers_due(TimeMs now) const;
+  [[nodiscard]] std::optional<TimeMs> next_claimable_at(TimeMs now) const;
+  void finish_write(const Result<Committed>& outcome, TimeMs now);
+  static CommitReport report_of(Group& group, Position position);
+  void release(Group& group, TimeMs now);
+  void release_unwritten(TimeMs now);
+  // Takes groups back; their commands and workers are first in line again.
+  enum class Groups : std::uint8_t { all, building };
+  void take_back(Groups which = Groups::all);
+  // Waits for the store, or stops when it cannot come back.
+  void store_failed(const Error& why, TimeMs now);
+  void end_open_write();
+  [[nodiscard]] Error unavailable() const;
+  [[nodiscard]] bool patience_is_over(TimeMs now) const;
+  void turn_down_waiting();
+  void drop_claims_of_ended_runs();
+  void stop_handlers(const GroupFacts& facts);
+  [[nodiscard]] bool quiet() const {
+    return writing_ == nullptr && building_->facts.commit.empty();
+  }
+  void make_checkpoint();
+  Result<void> catch_up();
+
+  Journal& journal_;
+  Definitions& definitions_;
+  CoreOptions options_;
+  std::unique_ptr<LiveState> state_;
+  std::shared_ptr<InputReader> inputs_;
+  std::deque<CommandPtr> inbox_;
+  // Those who can do the same wait in one line.
+  struct Line {
+    std::shared_ptr<const Skills> skills;
+    std::deque<WaitingWorkerPtr> workers;
+  };
+  std::vector<Line> lines_;
+  std::map<SharedText, HeldClaim> held_;
+  std::set<std::pair<TimeMs, SharedText>> beats_;  // when each of them needs a heartbeat
+  std::unique_ptr<Group> building_;
+  std::unique_ptr<Group> writing_;
+  std::vector<std::function<void()>> effects_;
+  std::vector<CommitReport> reports_;
+  std::optional<Error> stopping_;  // as soon as the write that is under way has ended
+  std::optional<Error> stopped_;
+  std::optional<StoreAway> away_;
+  std::optional<Error> open_write_;  // how writing_ ended; what became of it is not known
+  bool turned_down_ = false;         // the store is away for longer than commands wait
+  bool rebuild_ = false;             // the state may hold what is not in the log
+  CoreStats stats_;
+  std::size_t watchers_ = 0;
+  RunWaits run_waits_;
+  Schedules schedules_;
+  std::uint64_t since_checkpoint_ = 0;
+  std::optional<Checkpoint> checkpoint_;
+  bool checkpoint_wanted_ = false;
+  int busy_tries_ = 0;
+  bool look_ = false;         // others may have written
+  bool recover_ = true;       // debts may have come in
+  bool serve_again_ = false;  // new attempts or new workers
+};
+
+}  // namespace holdfast

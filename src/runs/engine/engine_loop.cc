@@ -1,0 +1,544 @@
+#include "runs/engine/engine_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "base/encoding.h"
+#include "base/hash.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::size_t kClaimIdBytes = 16;
+constexpr std::size_t kTokenBytes = 32;
+constexpr std::size_t kWorthDeciding = 64;
+constexpr std::size_t kMaxNotifications = 10'000;
+// While this process writes itself it learns of others by conflicts; the watch may rest.
+constexpr std::chrono::milliseconds kWatchRests{20};
+constexpr std::chrono::milliseconds kWatchLooks{60'000};
+// A clock may be set, or the machine may have slept: whoever waits for a time looks so often.
+constexpr std::chrono::milliseconds kClockLooks{1000};
+// Nothing was written for this long: a good time to seal.
+constexpr std::chrono::milliseconds kQuiet{1000};
+constexpr std::uint64_t kSealAnyway = 16;
+constexpr std::size_t kSealStep = 1U << 20U;
+
+// Host and process are in the name already: this tells their incarnations apart.
+constexpr std::size_t kOwnerBytes = 6;
+
+std::string random_text(Random& random, std::size_t bytes) {
+  std::vector<std::byte> buffer(bytes);
+  random.fill(buffer);
+  return to_base64url(buffer);
+}
+
+void hand_over(Core& core, std::vector<Loop::Request>& requests) {
+  for (Loop::Request& request : requests) {
+    if (request.other != nullptr) {
+      request.other(core);
+    }
+    if (request.command != nullptr) {
+      core.post(std::move(request.command));
+    }
+    if (request.worker != nullptr) {
+      core.wait_for_work(request.worker);
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock& clock,
+                                         Random& random, const LoopOptions& options) {
+  std::unique_ptr<Loop> loop(new Loop(std::move(journal), clock, random, options));
+  HOLDFAST_CHECK(loop->core_.open());
+  loop->tokens_ = std::make_shared<const Tokens>(loop->core_.state().tokens());
+  loop->reached_ = loop->core_.position();
+  loop->told_reached_ = loop->reached_;
+  std::vector<std::function<void()>> bodies{[raw = loop.get()] { raw->run_loop(); },
+                                            [raw = loop.get()] { raw->run_watch(); },
+                                            [raw = loop.get()] { raw->run_keeper(); }};
+  if (loop->journal_->can_recover()) {
+    bodies.emplace_back([raw = loop.get()] { raw->run_recovery(); });
+  }
+  if (options.notifier != nullptr) {
+    bodies.emplace_back([raw = loop.get()] { raw->run_notifier(); });
+  }
+  HOLDFAST_CHECK(loop->threads_.start(bodies));
+  return loop;
+}
+
+Loop::Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random,
+           const LoopOptions& options)
+    : journal_(std::move(journal)),
+      clock_(clock),
+      random_(random),
+      options_(options),
+      owner_id_(fmt::format("{}-{}", options.owner, random_text(random, kOwnerBytes))),
+      definitions_(*journal_),
+      core_(*journal_, definitions_, core_options(options)) {}
+
+CoreOptions Loop::core_options(const LoopOptions& options) {
+  CoreOptions core = options.core;
+  core.applicant = [this] { return new_applicant(Skills{}); };
+  return core;
+}
+
+Loop::~Loop() { close(); }
+
+Applicant Loop::new_applicant(const Skills& skills) {
+  std::array<std::byte, kClaimIdBytes + kTokenBytes> secret{};
+  {
+    const std::scoped_lock lock(random_mutex_);
+    // Asking the system for each claim alone would cost more than the claim.
+    if (randomness_.size() < secret.size()) {
+      randomness_.resize(secret.size() * 64);
+      random_.fill(randomness_);
+    }
+    std::copy(randomness_.end() - secret.size(), randomness_.end(), secret.begin());
+    randomness_.resize(randomness_.size() - secret.size());
+  }
+  const std::span<const std::byte> bytes(secret);
+  const std::string token = to_base64url(bytes.subspan(kClaimIdBytes));
+  const SharedText claim_id(to_base64url(bytes.first(kClaimIdBytes)));
+  return Applicant{Claimant{claim_id, sha256(token), owner_id_, skills.handlers},
+                   SharedText(token)};
+}
+
+void Loop::add_definition(std::shared_ptr<const Definition> definition) {
+  Waiter waiter;
+  submit({.other = [&](Core& core) {
+    definitions_.add(definition);
+    core.definitions_changed();
+    waiter.wake();
+  }});
+  drive_until(waiter);
+}
+
+Result<void> Loop::register_definition(const std::shared_ptr<const Definition>& definition) {
+  add_definition(definition);
+  HOLDFAST_TRY(const Done done, ask<Done>([definition](Turn& turn) -> Result<Done> {
+                 HOLDFAST_CHECK(turn.emit_registration(*definition));
+                 return Done{};
+               }));
+  static_cast<void>(done);
+  return {};
+}
+
+CoreStats Loop::stats() {
+  CoreStats stats;
+  Waiter waiter;
+  submit({.other = [&](Core& core) {
+    stats = core.stats();
+    waiter.wake();
+  }});
+  drive_until(waiter);
+  return stats;
+}
+
+std::shared_ptr<const Tokens> Loop::tokens() {
+  const std::scoped_lock lock(mutex_);
+  return tokens_;
+}
+
+void Loop::keep_watching() {
+  submit_later({.other = [](Core& core) {
+    core.add_watcher();
+    core.look_for_changes();
+  }});
+}
+
+std::optional<Error> Loop::failure() {
+  const std::scoped_lock lock(mutex_);
+  return failure_;
+}
+
+void Loop::submit(Request request) {
+  const std::scoped_lock lock(mutex_);
+  requests_.push_back(std::move(request));
+}
+
+void Loop::submit(std::vector<Request> requests) {
+  const std::scoped_lock lock(mutex_);
+  for (Request& request : requests) {
+    requests_.push_back(std::move(request));
+  }
+}
+
+void Loop::submit_later(Request request) {
+  std::vector<Request> one;
+  one.push_back(std::move(request));
+  submit_later(std::move(one));
+}
+
+void Loop::submit_later(std::vector<Request> requests) {
+  Lock lock(mutex_);
+  for (Request& request : requests) {
+    requests_.push_back(std::move(request));
+  }
+  // Nobody else is there any more to answer.
+  while (closed_ && step(lock)) {
+  }
+  // While the last group is written the next one is decided, by whoever brings enough for it.
+  if (writing_ && !deciding_ && requests_.size() >= kWorthDeciding) {
+    decide(lock);
+  }
+  nudge();
+}
+
+// Whoever holds a role looks for more work before it gives the role up, so only a loop where
+// nobody does anything must be woken.
+void Loop::nudge() {
+  if (!deciding_ && loop_asleep_ && !nudged_) {
+    nudged_ = true;
+    loop_wakes_.notify_one();
+  }
+}
+
+bool Loop::has_step() {
+  if (deciding_) {
+    return false;
+  }
+  return !requests_.empty() || written_.has_value() || recovered_.has_value() ||
+         core_.has_work(clock_.now()) || (!writing_ && core_.can_write());
+}
+
+bool Loop::step(Lock& lock) {
+  if (deciding_) {
+    return false;
+  }
+  if (!requests_.empty() || written_.has_value() || recovered_.has_value() ||
+      core_.has_work(clock_.now())) {
+    decide(lock);
+    return true;
+  }
+  if (!writing_ && core_.can_write()) {
+    write(lock);
+    return true;
+  }
+  return false;
+}
+
+void Loop::decide(Lock& lock) {
+  deciding_ = true;
+  std::vector<Request> requests = std::exchange(requests_, {});
+  std::optional<Result<Committed>> written = std::exchange(written_, std::nullopt);
+  const std::optional<Result<JournalRecovery>> recovered = std::exchange(recovered_, std::nullopt);
+  const std::uint64_t write_us = write_us_;
+  lock.unlock();
+  const TimeMs now = clock_.now();
+  if (written.has_value()) {
+    core_.end_write(*written, now);
+  }
+  if (recovered.has_value()) {
+    end_recovery(*recovered, now);
+  }
+  hand_over(core_, requests);
+  core_.decide(now);
+  const auto effects = core_.take_effects();
+  auto reports = core_.take_reports();
+  auto checkpoint = core_.take_checkpoint();
+  std::shared_ptr<const Tokens> tokens;
+  // After a recovery the state may be another one, which counts anew.
+  const std::uint64_t recoveries =
+      core_.away().has_value() ? recoveries_ : core_.stats().recoveries;
+  if (core_.state().tokens().changes() != tokens_->changes() || recoveries != recoveries_) {
+    tokens = std::make_shared<const Tokens>(core_.state().tokens());
+  }
+  lock.lock();
+  deciding_ = false;
+  reached_ = core_.position();
+  failure_ = core_.stopped();
+  recoveries_ = recoveries;
+  note_away();
+  if (!writing_ && !core_.can_write()) {
+    write_pending_since_.reset();
+  }
+  if (tokens != nullptr) {
+    tokens_ = std::move(tokens);
+  }
+  if (checkpoint.has_value()) {
+    checkpoint_ = std::move(checkpoint);
+    keeper_wakes_.notify_one();
+  }
+  const bool nobody_waited = !std::exchange(somebody_waits_, core_.somebody_waits());
+  if (nobody_waited && somebody_waits_) {
+    watch_changed_.notify_one();
+  }
+  for (CommitReport& report : reports) {
+    report.write_us = write_us;
+    unsealed_bytes_ += report.bytes;
+    reports_.push_back(std::move(report));
+  }
+  if (seal_due()) {
+    keeper_wakes_.notify_one();
+  }
+  // A timer that is due before the loop's thread would look.
+  const auto timer = core_.next_timer(now);
+  if (loop_asleep_ && timer.has_value() &&
+      (!loop_wakes_at_.has_value() || *timer < *loop_wakes_at_)) {
+    nudged_ = true;
+    loop_wakes_.notify_one();
+  }
+  deliver_reports(lock);
+  idle_.notify_all();
+  lock.unlock();
+  for (const auto& effect : effects) {
+    effect();
+  }
+  lock.lock();
+}
+
+void Loop::write(Lock& lock) {
+  writing_ = true;
+  const Core::Write what = core_.begin_write();
+  const Instant began = std::chrono::steady_clock::now();
+  write_pending_since_ = write_pending_since_.value_or(began);
+  lock.unlock();
+  Result<Committed> outcome = journal_->commit_at(what.expected_head, std::move(*what.commit));
+  lock.lock();
+  const auto taken = std::chrono::steady_clock::now() - began;
+  write_us_ = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(taken).count());
+  writing_ = false;
+  // A store that stays locked is tried again.
+  if (outcome.ok() || outcome.error().code() != ErrorCode::busy) {
+    write_pending_since_.reset();
+  }
+  written_.emplace(std::move(outcome));
+}
+
+// One thread at a time, so that reports come in the order of their commits whoever drives.
+void Loop::deliver_reports(Lock& lock) {
+  if (reporting_) {
+    return;
+  }
+  reporting_ = true;
+  while (!reports_.empty() || reached_ != told_reached_) {
+    const std::vector<CommitReport> reports = std::exchange(reports_, {});
+    const Position reached = reached_;
+    lock.unlock();
+    for (const CommitReport& report : reports) {
+      deliver(report);
+    }
+    if (options_.observer != nullptr && reached != told_reached_) {
+      options_.observer->reached(reached);
+    }
+    lock.lock();
+    told_reached_ = reached;
+  }
+  deliver_store_changes(lock);
+  if (failure_.has_value() && !closing_ && !told_stopped_ && options_.observer != nullptr) {
+    told_stopped_ = true;
+    const Error why = *failure_;
+    lock.unlock();
+    options_.observer->stopped(why);
+    lock.lock();
+  }
+  reporting_ = false;
+}
+
+void Loop::deliver(const CommitReport& report) {
+  if (options_.observer != nullptr) {
+    options_.observer->committed(report);
+  }
+  if (options_.notifier == nullptr || report.wakeups.empty()) {
+    return;
+  }
+  const std::scoped_lock lock(notify_mutex_);
+  for (const Wakeup& wakeup : report.wakeups) {
+    // Only hints: when nobody takes them, the oldest go.
+    if (to_notify_.size() == kMaxNotifications) {
+      to_notify_.pop_front();
+    }
+    to_notify_.push_back(wakeup);
+  }
+  notify_wakes_.notify_one();
+}
+
+void Loop::drive_until(Waiter& waiter) {
+  Lock lock(mutex_);
+  while (!waiter.done()) {
+    if (!step(lock)) {
+      lock.unlock();
+      waiter.wait();
+      lock.lock();
+      break;
+    }
+  }
+  // What is left is for the engine's own thread, or for us when that is gone.
+  while (closed_ && step(lock)) {
+  }
+  if (loop_asleep_ && has_step()) {
+    nudged_ = true;
+    loop_wakes_.notify_one();
+  }
+}
+
+void Loop::run_loop() {
+  Lock lock(mutex_);
+  for (;;) {
+    while (step(lock)) {
+    }
+    if (closed_) {
+      return;
+    }
+    loop_asleep_ = true;
+    nudged_ = false;
+    loop_wakes_at_ = deciding_ ? std::nullopt : core_.next_timer(clock_.now());
+    const auto awake = [this] { return nudged_ || closed_; };
+    if (loop_wakes_at_.has_value()) {
+      const std::chrono::milliseconds left(loop_wakes_at_->value - clock_.now().value);
+      const std::chrono::milliseconds none(0);
+      loop_wakes_.wait_for(lock, std::clamp(left, none, kClockLooks), awake);
+    } else {
+      loop_wakes_.wait(lock, awake);
+    }
+    loop_asleep_ = false;
+  }
+}
+
+// Learns of commits by other processes while somebody here waits for some.
+void Loop::run_watch() {
+  Lock lock(mutex_);
+  for (;;) {
+    watch_changed_.wait(lock, [this] { return closing_ || somebody_waits_; });
+    if (closing_) {
+      return;
+    }
+    if (deciding_ || writing_) {
+      watch_changed_.wait_for(lock, kWatchRests);
+      continue;
+    }
+    const Position known = core_.position();
+    lock.unlock();
+    const Result<void> changed = journal_->log().wait_for_change(known, kWatchLooks);
+    lock.lock();
+    if (closing_) {
+      return;
+    }
+    if (!changed.ok()) {
+      watch_changed_.wait_for(lock, std::chrono::seconds(1));
+    }
+    // When this process has moved on itself it has seen what there was.
+    requests_.push_back({.other = [known](Core& core) {
+      if (core.position() == known) {
+        core.look_for_changes();
+      }
+    }});
+    nudge();
+    watch_changed_.wait_for(lock, kWatchRests);
+  }
+}
+
+void Loop::run_notifier() {
+  std::unique_lock lock(notify_mutex_);
+  for (;;) {
+    notify_wakes_.wait(lock, [this] { return notify_closing_ || !to_notify_.empty(); });
+    if (notify_closing_) {
+      return;
+    }
+    const Wakeup wakeup = std::move(to_notify_.front());
+    to_notify_.pop_front();
+    lock.unlock();
+    const bool told = options_.notifier->notify(wakeup).ok();
+    if (told && options_.record_wakeups) {
+      ask_later<Done>(
+          [wakeup](Turn& turn) -> Result<Done> {
+            HOLDFAST_TRY(const auto fact, decide_wakeup(turn.state().queue(wakeup.queue),
+                                                        wakeup.runnable_key.view(), turn.now()));
+            HOLDFAST_CHECK(turn.emit(wakeup.queue, fact));
+            return Done{};
+          },
+          [](const Result<Done>&) {});
+    }
+    lock.lock();
+  }
+}
+
+// Puts checkpoints away and seals old batches, so that the next start and every load stay short.
+// Sealing waits for a quiet moment, unless there is very much to seal.
+void Loop::run_keeper() {
+  Lock lock(mutex_);
+  for (;;) {
+    keeper_wakes_.wait(lock, [&] { return closing_ || checkpoint_.has_value() || seal_due(); });
+    const auto checkpoint = std::exchange(checkpoint_, std::nullopt);
+    if (checkpoint.has_value()) {
+      lock.unlock();
+      put_away(*checkpoint);
+      lock.lock();
+      continue;
+    }
+    if (closing_) {
+      return;
+    }
+    const std::uint64_t before = unsealed_bytes_;
+    keeper_wakes_.wait_for(lock, kQuiet, [this] { return closing_ || checkpoint_.has_value(); });
+    const bool quiet = unsealed_bytes_ == before;
+    if (closing_ || checkpoint_.has_value() ||
+        (!quiet && unsealed_bytes_ < kSealAnyway * options_.seal_every_bytes)) {
+      continue;
+    }
+    unsealed_bytes_ = 0;
+    lock.unlock();
+    // A conflict means that another process does the same; a failure of the store stops the log,
+    // and with it the next commit.
+    static_cast<void>(journal_->seal({.below = std::nullopt, .step_bytes = kSealStep}).ok());
+    lock.lock();
+  }
+}
+
+bool Loop::seal_due() const {
+  return options_.seal_every_bytes > 0 && unsealed_bytes_ >= options_.seal_every_bytes;
+}
+
+// Only caches: whoever opens the journal without them reads more.
+void Loop::put_away(const Checkpoint& checkpoint) {
+  if (!checkpoint.data.empty()) {
+    static_cast<void>(Core::save(*journal_, checkpoint).ok());
+    static_cast<void>(journal_->save_directory().ok());
+  }
+}
+
+void Loop::close() {
+  const std::scoped_lock once(close_mutex_);
+  {
+    Lock lock(mutex_);
+    if (closed_) {
+      return;
+    }
+    // What was asked before is carried out.
+    while (step(lock)) {
+    }
+    idle_.wait(lock, [this] { return !deciding_ && !writing_ && !reporting_ && !has_step(); });
+    core_.want_checkpoint();
+    core_.decide(clock_.now());
+    checkpoint_ = core_.take_checkpoint();
+    core_.stop(Error{ErrorCode::engine_stopped, "it was closed"});
+    failure_ = core_.stopped();
+    closing_ = true;
+    closed_ = true;
+    const auto effects = core_.take_effects();
+    loop_wakes_.notify_all();
+    watch_changed_.notify_all();
+    keeper_wakes_.notify_all();
+    recovery_wakes_.notify_all();
+    lock.unlock();
+    for (const auto& effect : effects) {
+      effect();
+    }
+  }
+  journal_->log().interrupt_waits();
+  {
+    const std::scoped_lock lock(notify_mutex_);
+    notify_closing_ = true;
+    notify_wakes_.notify_all();
+  }
+  threads_.join();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,254 @@
+// Loop: the loop of one journal, with threads around it. Whoever asks something drives the loop
+// as long as it has to wait anyway: one thread at a time decides, one at a time writes, so the
+// next group is decided while the last one is written. A thread of the engine's own does what
+// nobody is there for: timers, what others asked for without waiting, changes by other processes,
+// checkpoints and sealing.
+//
+// All members are safe to call from any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/retry_pause.h"
+#include "base/threads.h"
+#include "runs/engine/engine_core.h"
+
+namespace holdfast {
+
+// Tells somebody outside that there is work. Called after the commit that made it durable; a
+// failure loses nothing, because the journal can always find the work again.
+class DispatchNotifier {
+ public:
+  virtual ~DispatchNotifier() = default;
+  // From a thread of the engine's own.
+  virtual Result<void> notify(const Wakeup& wakeup) = 0;
+};
+
+// Is told what became durable, in order and by one thread at a time. Must not block.
+class CommitObserver {
+ public:
+  virtual ~CommitObserver() = default;
+  virtual void committed(const CommitReport& report) = 0;
+  // Everything up to there is durable, by whichever process it was written.
+  virtual void reached(Position /*position*/) {}
+  // The store cannot be reached; the engine goes on when it can. Then how long that took.
+  virtual void store_away(const Error& /*why*/) {}
+  virtual void store_returned(std::chrono::milliseconds /*away*/) {}
+  // The store failed: nothing more will be done.
+  virtual void stopped(const Error& /*why*/) {}
+};
+
+// How the loop stands to its store.
+struct LoopHealth {
+  enum class State : std::uint8_t {
+    ready,
+    recovering,  // the store cannot be reached; the loop tries again and again
+    stopped,     // for good
+  };
+  State state = State::ready;
+  std::optional<Error> why;            // it is not ready; names the store and its host
+  std::chrono::milliseconds since{0};  // how long the store has been away
+  // For how long the store has not taken a write that is waiting; 0 when none is.
+  std::chrono::milliseconds write_pending{0};
+};
+
+struct LoopOptions {
+  CoreOptions core;
+  DispatchNotifier* notifier = nullptr;  // must outlive the engine
+  CommitObserver* observer = nullptr;    // likewise
+  // What claims call this process, for people; something random is added. Only read by open.
+  std::string_view owner = "engine";
+  // Stores live_wakeup_emitted for each notification that succeeded.
+  bool record_wakeups = false;
+  // Old batches are sealed after this many bytes of new ones, when nothing else happens; 0: never.
+  std::uint64_t seal_every_bytes = 64U << 20U;
+};
+
+class Loop {
+ public:
+  // clock and random must outlive the engine.
+  static Result<std::unique_ptr<Loop>> open(std::unique_ptr<Journal> journal, Clock& clock,
+                                            Random& random, const LoopOptions& options = {});
+  // Stops as close() does.
+  ~Loop();
+
+  // Decides in the loop and returns when everything it saw is durable.
+  template <typename T>
+  Result<T> ask(std::function<Result<T>(Turn&)> question, Patience patience = Patience::bounded) {
+    Waiter waiter;
+    std::optional<Result<T>> answer;
+    auto command = std::make_shared<Ask<T>>(
+        std::move(question),
+        [&](Result<T> result) {
+          answer.emplace(std::move(result));
+          waiter.wake();
+        },
+        patience);
+    submit({.command = std::move(command)});
+    drive_until(waiter);
+    return *std::move(answer);
+  }
+  // The same without waiting: `done` is called from whatever thread drives the loop.
+  template <typename T>
+  void ask_later(std::function<Result<T>(Turn&)> question, std::function<void(Result<T>)> done) {
+    submit_later({.command = std::make_shared<Ask<T>>(std::move(question), std::move(done))});
+  }
+
+  // One thing for the loop.
+  struct Request {
+    CommandPtr command = nullptr;
+    WaitingWorkerPtr worker = nullptr;
+    std::function<void(Core&)> other = nullptr;
+  };
+  // A thread that waits for something the loop will bring.
+  class Waiter {
+   public:
+    void wake() {
+      // The waiter may be gone as soon as the lock is given up.
+      const std::scoped_lock lock(mutex_);
+      done_ = true;
+      changed_.notify_one();
+    }
+    [[nodiscard]] bool done() {
+      const std::scoped_lock lock(mutex_);
+      return done_;
+    }
+    void wait() {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return done_; });
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool done_ = false;
+  };
+  // The parts of ask(): the request joins the line; the loop is driven until the waiter is done.
+  void submit(Request request);
+  void submit(std::vector<Request> requests);
+  void drive_until(Waiter& waiter);
+  // Several requests at once, decided together; the engine's own thread sees to them.
+  void submit_later(Request request);
+  void submit_later(std::vector<Request> requests);
+
+  // With a new claim id and token of this process.
+  Applicant new_applicant(const Skills& skills);
+  [[nodiscard]] const SharedText& owner_id() const { return owner_id_; }
+
+  // Definitions are used in the loop only; a new one is known to all that is asked afterwards.
+  void add_definition(std::shared_ptr<const Definition> definition);
+  // The same, and the journal says that new runs of the workflow follow it.
+  Result<void> register_definition(const std::shared_ptr<const Definition>& definition);
+
+  Clock& clock() { return clock_; }
+  Random& random() { return random_; }
+  Journal& journal() { return *journal_; }
+  CoreStats stats();
+  // The access tokens of the store, as they were when the loop last looked.
+  std::shared_ptr<const Tokens> tokens();
+  // From now on changes by other processes are taken in as they come.
+  void keep_watching();
+  // Never waits.
+  LoopHealth health();
+  // Why the engine stopped; empty while it runs.
+  std::optional<Error> failure();
+
+  // No new work; what is under way is ended; a checkpoint is left for the next start. Requests
+  // that come later get engine_stopped.
+  void close();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random, const LoopOptions& options);
+
+  CoreOptions core_options(const LoopOptions& options);
+  // One step of the loop, if there is one to do and nobody else is doing it.
+  bool step(Lock& lock);
+  void decide(Lock& lock);
+  void write(Lock& lock);
+  void deliver_reports(Lock& lock);
+  void deliver(const CommitReport& report);
+  [[nodiscard]] bool has_step();
+  void nudge();
+
+  void run_loop();
+  void run_watch();
+  void run_notifier();
+  void run_keeper();
+  void run_recovery();
+  [[nodiscard]] bool recovery_due() const;
+  bool try_to_recover(Lock& lock);
+  void end_recovery(const Result<JournalRecovery>& recovered, TimeMs now);
+  void note_away();
+  std::chrono::milliseconds next_pause(RetryPause& backoff);
+  void deliver_store_changes(Lock& lock);
+  [[nodiscard]] bool seal_due() const;
+  void put_away(const Checkpoint& checkpoint);
+
+  std::unique_ptr<Journal> journal_;
+  Clock& clock_;
+  Random& random_;
+  LoopOptions options_;
+  SharedText owner_id_;
+  std::mutex random_mutex_;
+  std::vector<std::byte> randomness_;  // drawn and not used yet
+
+  std::mutex mutex_;  // guards what follows; the core belongs to whoever set deciding_
+  Definitions definitions_;
+  Core core_;
+  std::vector<Request> requests_;
+  bool deciding_ = false;
+  bool writing_ = false;
+  std::optional<Result<Committed>> written_;
+  std::uint64_t write_us_ = 0;  // what that took
+  using Instant = std::chrono::steady_clock::time_point;
+  // Since when no write has ended that the store answered, while one was tried.
+  std::optional<Instant> write_pending_since_;
+  std::optional<StoreAway> away_;  // of the core
+  Instant away_since_;
+  std::optional<Result<JournalRecovery>> recovered_;  // for the core
+  std::uint64_t recoveries_ = 0;                      // that the core has gone through
+  std::condition_variable recovery_wakes_;
+  std::vector<CommitReport> reports_;  // not delivered yet
+  Position reached_;
+  Position told_reached_;
+  bool told_stopped_ = false;
+  bool told_away_ = false;
+  std::optional<Error> failure_;  // of the core
+  std::shared_ptr<const Tokens> tokens_ = std::make_shared<const Tokens>();
+  bool reporting_ = false;
+  bool closing_ = false;
+  bool closed_ = false;
+  std::condition_variable loop_wakes_;
+  std::condition_variable idle_;
+  std::optional<TimeMs> loop_wakes_at_;  // set while the loop's thread sleeps
+  bool loop_asleep_ = false;
+  bool nudged_ = false;
+
+  std::condition_variable watch_changed_;
+  bool somebody_waits_ = false;  // for what other processes may write
+  std::condition_variable keeper_wakes_;
+  std::optional<Checkpoint> checkpoint_;
+  std::uint64_t unsealed_bytes_ = 0;
+
+  std::mutex notify_mutex_;
+  std::condition_variable notify_wakes_;
+  std::deque<Wakeup> to_notify_;
+  bool notify_closing_ = false;
+
+  std::mutex close_mutex_;
+  ThreadGroup threads_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,122 @@
+// The loop while its store is away: one thread of its own reaches for it, so that callers and
+// timers do not wait for connections.
+#include "base/retry_pause.h"
+#include "runs/engine/engine_loop.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::chrono::milliseconds kFirstPause{50};
+constexpr std::chrono::milliseconds kLongestPause{3000};
+// A store that fails again sooner is reached for more slowly.
+constexpr std::chrono::milliseconds kSettled{10'000};
+
+std::chrono::milliseconds ms_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                               begin);
+}
+
+}  // namespace
+
+LoopHealth Loop::health() {
+  const std::scoped_lock lock(mutex_);
+  LoopHealth health;
+  if (write_pending_since_.has_value()) {
+    health.write_pending = ms_since(*write_pending_since_);
+  }
+  if (failure_.has_value()) {
+    health.state = LoopHealth::State::stopped;
+    health.why = failure_;
+  } else if (away_.has_value()) {
+    health.state = LoopHealth::State::recovering;
+    health.why = away_->why;
+    health.since = ms_since(away_since_);
+  }
+  return health;
+}
+
+// What the core says, for those who do not hold it.
+void Loop::note_away() {
+  const bool was_away = away_.has_value();
+  if (was_away != core_.away().has_value()) {
+    away_ = core_.away();
+    away_since_ = was_away ? away_since_ : std::chrono::steady_clock::now();
+  }
+  if (recovery_due()) {
+    recovery_wakes_.notify_one();
+  }
+}
+
+// The outcome of a write is first told to the core.
+bool Loop::recovery_due() const {
+  return away_.has_value() && !writing_ && !written_.has_value() && !recovered_.has_value();
+}
+
+void Loop::end_recovery(const Result<JournalRecovery>& recovered, TimeMs now) {
+  if (!recovered.ok()) {
+    core_.stop(recovered.error());
+  } else if (core_.away().has_value()) {
+    core_.store_returned(recovered.value(), now);
+  }
+}
+
+std::chrono::milliseconds Loop::next_pause(RetryPause& backoff) {
+  const std::scoped_lock lock(random_mutex_);
+  return backoff.next();
+}
+
+void Loop::run_recovery() {
+  Lock lock(mutex_);
+  RetryPause backoff(random_, kFirstPause, kLongestPause);
+  Instant ended{};
+  for (;;) {
+    recovery_wakes_.wait(lock, [this] { return closing_ || recovery_due(); });
+    if (ms_since(ended) > kSettled) {
+      backoff.reset();
+    } else {
+      recovery_wakes_.wait_for(lock, next_pause(backoff), [this] { return closing_; });
+    }
+    while (!closing_ && !try_to_recover(lock)) {
+      recovery_wakes_.wait_for(lock, next_pause(backoff), [this] { return closing_; });
+    }
+    if (closing_) {
+      return;
+    }
+    ended = std::chrono::steady_clock::now();
+  }
+}
+
+// True when it need not be tried again: the core will hear what was found.
+bool Loop::try_to_recover(Lock& lock) {
+  lock.unlock();
+  auto recovered = journal_->recover();
+  lock.lock();
+  if (!recovered.ok() && may_return(recovered.error())) {
+    if (away_.has_value()) {
+      away_->why = recovered.error();
+    }
+    return false;
+  }
+  recovered_.emplace(std::move(recovered));
+  nudge();
+  return true;
+}
+
+void Loop::deliver_store_changes(Lock& lock) {
+  if (options_.observer == nullptr || told_away_ == away_.has_value() || closing_) {
+    return;
+  }
+  told_away_ = away_.has_value();
+  const std::optional<StoreAway> away = away_;
+  const std::chrono::milliseconds taken = ms_since(away_since_);
+  lock.unlock();
+  if (away.has_value()) {
+    options_.observer->store_away(away->why);
+  } else {
+    options_.observer->store_returned(taken);
+  }
+  lock.lock();
+}
+
+}  // namespace holdfast

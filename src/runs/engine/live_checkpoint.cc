@@ -1,0 +1,188 @@
+// The form of LiveState as bytes. Only a cache: what is not understood is thrown away.
+#include "base/encoding.h"
+#include "base/fields.h"
+#include "base/sorted.h"
+#include "runs/engine/live_state.h"
+
+namespace holdfast {
+
+namespace {
+
+struct OpenRunnable {
+  SharedText runnable_key;
+  RunId run_id;
+  SharedText queue;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("runnable_key", self.runnable_key);
+    v.optional("run_id", self.run_id);
+    v.optional("queue", self.queue);
+  }
+};
+
+struct ManualWait {
+  RunId run_id;
+  SharedText step;
+  TimeMs at;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("run_id", self.run_id);
+    v.required("step", self.step);
+    v.required("at", self.at);
+  }
+};
+
+struct Stored {
+  std::uint64_t position = 0;
+  Digest chain{};  // of the batch at that position
+  std::vector<Payload> queues;
+  std::map<std::string, std::uint64_t> queue_revisions;
+  std::vector<RunId> live;
+  std::vector<SharedText> definitions;
+  std::vector<OpenRunnable> unscheduled;
+  std::vector<OpenRunnable> unapplied;
+  std::vector<OpenRunnable> unprogressed;
+  std::vector<ChildRunStarted> children;
+  std::map<std::string, RegisteredWorkflow> workflows;
+  std::map<std::string, ScheduleState> schedules;
+  std::vector<Token> tokens;
+  std::vector<ManualWait> manual_waits;
+  EndedCounts ended;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("position", self.position);
+    v.required("chain", self.chain);
+    v.required("queues", self.queues);
+    v.optional("queue_revisions", self.queue_revisions);
+    v.required("live", self.live);
+    v.required("definitions", self.definitions);
+    v.required("unscheduled", self.unscheduled);
+    v.required("unapplied", self.unapplied);
+    v.required("unprogressed", self.unprogressed);
+    v.required("children", self.children);
+    v.optional("workflows", self.workflows);
+    v.optional("schedules", self.schedules);
+    v.optional("tokens", self.tokens);
+    v.optional("manual_waits", self.manual_waits);
+    v.required("ended", self.ended);
+  }
+};
+
+}  // namespace
+
+std::size_t LiveState::attempt_count() const {
+  std::size_t count = 0;
+  for (const auto& [name, queue] : queues_) {
+    count += queue->attempt_count();
+  }
+  return count;
+}
+
+std::string LiveState::encode() {
+  const auto chain = journal_->log().chain_at(position_);
+  if (!chain.ok() || !chain.value().has_value()) {
+    return {};
+  }
+  Stored stored;
+  stored.position = position_.value;
+  stored.chain = *chain.value();
+  for (const auto& [name, queue] : queues_) {
+    stored.queues.push_back(Payload::trusted(queue->encode()));
+    stored.queue_revisions.emplace(name.str(), queue->revision().value);
+  }
+  std::vector<RunId> live(live_.begin(), live_.end());
+  std::sort(live.begin(), live.end());
+  stored.live = std::move(live);
+  stored.definitions.assign(definitions_stored_.begin(), definitions_stored_.end());
+  for (const auto& [key, run] : debts_.unscheduled) {
+    stored.unscheduled.push_back({key, run, {}});
+  }
+  for (const auto& [key, queue] : debts_.unapplied) {
+    stored.unapplied.push_back({key, {}, queue});
+  }
+  for (const auto& [key, queue] : debts_.unprogressed) {
+    stored.unprogressed.push_back({key, {}, queue});
+  }
+  for (const auto& [id, link] : debts_.children) {
+    stored.children.push_back(link);
+  }
+  for (const auto& [workflow, registered] : workflows_) {
+    stored.workflows.emplace(workflow.str(), registered);
+  }
+  for (const auto& [name, schedule] : schedules_) {
+    stored.schedules.emplace(name.str(), schedule);
+  }
+  for (const auto& [id, token] : tokens_.all()) {
+    stored.tokens.push_back(token);
+  }
+  for (const auto& [place, at] : manual_waits_) {
+    stored.manual_waits.push_back({place.first, place.second, at});
+  }
+  stored.ended = ended_counts_;
+  const auto text = to_json(stored);
+  return text.ok() ? std::string(text.value().view()) : std::string();
+}
+
+Result<void> LiveState::decode(std::string_view bytes) {
+  auto parsed = from_json<Stored>(bytes);
+  if (!parsed.ok()) {
+    return {};
+  }
+  Stored& stored = parsed.value();
+  // A batch that was sealed since is proved by the history that comes after it.
+  HOLDFAST_TRY(const StoreState store, journal_->log().refresh());
+  HOLDFAST_TRY(const auto chain, journal_->log().chain_at(Position{stored.position}));
+  const bool sealed = stored.position < store.start.value;
+  if (stored.position > store.head.value || (!sealed && chain != stored.chain)) {
+    return {};
+  }
+  std::map<SharedText, std::unique_ptr<DispatchProjection>> queues;
+  for (const Payload& text : stored.queues) {
+    auto queue = DispatchProjection::decode(text.view());
+    if (!queue.ok()) {
+      return {};
+    }
+    queue.value()->set_undo(&undo_);
+    const SharedText name = queue.value()->queue();
+    queue.value()->set_revision(Revision{stored.queue_revisions[name.str()]});
+    queues[name] = std::move(queue).value();
+  }
+  queues_ = std::move(queues);
+  queue_names_.clear();
+  for (const auto& [name, queue] : queues_) {
+    queue_names_.push_back(name);
+  }
+  live_.insert(stored.live.begin(), stored.live.end());
+  definitions_stored_.insert(stored.definitions.begin(), stored.definitions.end());
+  for (const OpenRunnable& open : stored.unscheduled) {
+    debts_.unscheduled.emplace(open.runnable_key, open.run_id);
+  }
+  for (const OpenRunnable& open : stored.unapplied) {
+    debts_.unapplied.emplace(open.runnable_key, open.queue);
+  }
+  for (const OpenRunnable& open : stored.unprogressed) {
+    debts_.unprogressed.emplace(open.runnable_key, open.queue);
+  }
+  for (const ChildRunStarted& link : stored.children) {
+    debts_.children.emplace(link.child_run_id, link);
+  }
+  for (const auto& [workflow, registered] : stored.workflows) {
+    workflows_.emplace(workflow, registered);
+  }
+  for (const auto& [name, schedule] : stored.schedules) {
+    schedules_.emplace(name, schedule);
+  }
+  tokens_.restore(std::move(stored.tokens));
+  for (const ManualWait& wait : stored.manual_waits) {
+    manual_waits_.emplace(std::pair(wait.run_id, wait.step), wait.at);
+  }
+  ended_counts_ = stored.ended;
+  ++workflow_changes_;
+  position_ = Position{stored.position};
+  return {};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,48 @@
+// Schedules: when the cron triggers of registered workflows are due. Whoever looks after a journal
+// comes to the same runs: the id of a run is made of workflow, trigger and the time it is for, so
+// each time is started once however many engines see it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "runs/engine/turn.h"
+#include "runs/language/cron/cron.h"
+#include "runs/run/run_decide.h"
+
+namespace holdfast {
+
+class Schedules {
+ public:
+  // Takes in which workflows are registered now, if that has changed.
+  void refresh(LiveState& state, Definitions& definitions, TimeMs now);
+  [[nodiscard]] bool is_fresh(const LiveState& state) const {
+    return seen_.value_or(0) == state.workflow_changes();
+  }
+  [[nodiscard]] std::optional<TimeMs> next() const;
+  // The start of a run that is due, earliest first; each is given once, unless it is put back.
+  struct Due {
+    StartRun start;
+    TimeMs at;
+  };
+  std::optional<Due> take_due(TimeMs now);
+  void put_back(const Due& due);
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Definition> definition;
+    SharedText trigger;
+    CronSpec spec;
+    CronClock clock;
+    std::optional<TimeMs> next;
+  };
+
+  void add(const std::shared_ptr<const Definition>& definition, const TriggerSpec& trigger,
+           TimeMs since, TimeMs now);
+
+  std::vector<Entry> entries_;
+  std::optional<std::uint64_t> seen_;  // LiveState::workflow_changes
+};
+
+}  // namespace holdfast

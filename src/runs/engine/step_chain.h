@@ -1,0 +1,50 @@
+// What belongs together is emitted together: a completion with its application, the steps that
+// follow and their attempts; a failure with its retry or the end of the run; a run with its
+// listing and its first attempts. So each costs one commit.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "runs/dispatch/dispatch_decide.h"
+#include "runs/engine/consequences.h"
+#include "runs/engine/waiting_worker.h"
+#include "runs/run/run_decide.h"
+
+namespace holdfast {
+
+// Writes the facts of one run and all they mean for others.
+Result<void> emit_with_attempts(Turn& turn, const RunId& run, const RunFacts& facts);
+
+Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id);
+
+// The next attempt the claimant can execute, in the first of the queues that has one. A large input
+// is not in it yet: see stored_payloads.h.
+Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
+                                             const Applicant& applicant);
+
+// The refusals of decide_complete and decide_fail; terminal_run also for runs that have left
+// memory.
+Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Completion& completion);
+Result<void> fail_attempt(Turn& turn, const ClaimProof& proof, const Failure& failure);
+// The new end of the lease.
+Result<TimeMs> heartbeat(Turn& turn, const ClaimProof& proof, const Payload& progress = {});
+// The holder of this claim, as it would be given to it again; the token is not known here.
+Result<Assignment> assignment_of(Turn& turn, const Attempt& attempt, const SharedText& queue);
+
+// Starts a child of a run; both are one commit.
+Result<Started> start_child(Turn& turn, const RunId& parent, const StartChild& command);
+
+// Who the engine is when it claims something itself.
+using EngineApplicant = std::function<Applicant()>;
+// One timer that is due did what it is there for. False: none is due.
+Result<bool> fire_timer(Turn& turn, const EngineApplicant& engine);
+// One attempt whose time is up has failed. False: there is none.
+Result<bool> fail_timed_out(Turn& turn, const EngineApplicant& engine);
+
+// Carries out what other writers have left undone, as far as the definitions are known: first
+// schedules what is planned, then applies what is completed, then starts missing children.
+// Returns how many debts were paid.
+Result<std::size_t> recover(Turn& turn);
+
+}  // namespace holdfast

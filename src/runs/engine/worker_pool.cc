@@ -1,0 +1,321 @@
+#include "runs/engine/worker_pool.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <typeinfo>
+
+#include "base/json_writer.h"
+
+namespace holdfast {
+
+namespace {
+
+// How much a new measurement counts.
+constexpr double kWeight = 0.1;
+
+void measure(double& average, std::chrono::steady_clock::duration taken) {
+  const double us = std::chrono::duration<double, std::micro>(taken).count();
+  average += kWeight * (us - average);
+}
+
+std::string type_name(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? name.get() : type.name();
+}
+
+Failure exception_failure(std::string_view type, std::string_view message) {
+  Failure failure;
+  failure.retryable = false;
+  JsonWriter json;
+  json.begin_object()
+      .member("code", "step_exception")
+      .member("message", std::string(type) + ": " + std::string(message))
+      .member("exception", type)
+      .member("retryable", false)
+      .end_object();
+  failure.error = std::move(json).take_text();
+  return failure;
+}
+
+// Another attempt would end the same way.
+bool is_fault_of_result(ErrorCode code) {
+  return code == ErrorCode::too_large || code == ErrorCode::invalid_argument ||
+         code == ErrorCode::missing_fields || code == ErrorCode::invalid_transition ||
+         code == ErrorCode::unsafe_continuation || code == ErrorCode::conflicting_continuation;
+}
+
+Failure result_failure(const Error& error) {
+  Failure failure;
+  failure.retryable = false;
+  JsonWriter json;
+  json.begin_object()
+      .member("code", error_info(error.code()).name)
+      .member("message", "the result cannot become part of the run: " + error.text())
+      .member("retryable", false)
+      .end_object();
+  failure.error = std::move(json).take_text();
+  return failure;
+}
+
+}  // namespace
+
+HandlerOutcome call_handler(const HandlerTable& handlers, const Assignment& assignment,
+                            const std::stop_token& stop) {
+  const auto handler = handlers.find(assignment.handler);
+  HOLDFAST_ASSERT(handler != handlers.end());
+  try {
+    return handler->second(assignment, stop);
+  } catch (...) {
+    return failure_of_exception();
+  }
+}
+
+Failure failure_of_exception() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return exception_failure(type_name(typeid(error)), error.what());
+  } catch (...) {
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    return exception_failure(type == nullptr ? "unknown" : type_name(*type),
+                             "not a std::exception");
+  }
+}
+
+Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const HandlerOutcome& outcome) {
+  if (const auto* failure = std::get_if<Failure>(&outcome)) {
+    HOLDFAST_CHECK(fail_attempt(turn, proof, *failure));
+    return Done{};
+  }
+  const Turn::Mark mark = turn.mark();
+  const Result<void> completed = complete_attempt(turn, proof, std::get<Completion>(outcome));
+  if (completed.ok()) {
+    return Done{};
+  }
+  if (!is_fault_of_result(completed.error().code())) {
+    return completed.error();
+  }
+  turn.roll_back_to(mark);
+  HOLDFAST_CHECK(fail_attempt(turn, proof, result_failure(completed.error())));
+  return Done{};
+}
+
+std::shared_ptr<WorkerPool> WorkerPool::create(Loop& loop,
+                                               std::shared_ptr<const HandlerTable> handlers,
+                                               std::vector<SharedText> queues,
+                                               const PoolOptions& options) {
+  return std::shared_ptr<WorkerPool>(
+      new WorkerPool(loop, std::move(handlers), std::move(queues), options));
+}
+
+WorkerPool::WorkerPool(Loop& loop, std::shared_ptr<const HandlerTable> handlers,
+                       std::vector<SharedText> queues, const PoolOptions& options)
+    : loop_(loop), handlers_(std::move(handlers)), options_(options) {
+  Skills skills{std::move(queues), {}};
+  for (const auto& [name, handler] : *handlers_) {
+    skills.handlers.push_back(name);
+  }
+  skills_ = std::make_shared<const Skills>(std::move(skills));
+}
+
+Result<void> WorkerPool::run(const std::stop_token& stop, const std::function<void()>& ready) {
+  // Before anything is claimed: without its threads the pool does nothing.
+  ThreadGroup others;
+  HOLDFAST_CHECK(others.start(options_.threads - 1, [this] { work(); }));
+  if (ready != nullptr) {
+    ready();
+  }
+  std::vector<Loop::Request> requests;
+  {
+    const Lock lock(mutex_);
+    wish(requests);
+  }
+  loop_.submit(std::move(requests));
+  const std::stop_callback when_stopped(stop, [this] { request_stop(); });
+  work();
+  others.join();
+  // The last results are durable when this is answered.
+  const auto reported = loop_.ask<Done>([](Turn&) { return Done{}; }, Patience::unbounded);
+  const Lock lock(mutex_);
+  if (failure_.has_value()) {
+    return *failure_;
+  }
+  return reported.ok() ? Result<void>() : Result<void>(reported.error());
+}
+
+bool WorkerPool::finished() const { return stopping_ && wishes_.empty() && ready_.empty(); }
+
+void WorkerPool::work() {
+  Lock lock(mutex_);
+  while (!finished()) {
+    if (ready_.empty()) {
+      wait_for_task(lock);
+      continue;
+    }
+    Task task = std::move(ready_.front());
+    ready_.pop_front();
+    execute(lock, std::move(task));
+  }
+  // Others may be waiting for tasks that will not come.
+  wake_all();
+}
+
+// Whoever has nothing to execute drives the loop.
+void WorkerPool::wait_for_task(Lock& lock) {
+  Loop::Waiter waiter;
+  idle_.push_back(&waiter);
+  // Attempts that were lost before they ran have left nobody who wishes for others.
+  std::vector<Loop::Request> requests;
+  wish(requests);
+  // A wish may have been on its way to the loop when the others were taken back.
+  if (stopping_) {
+    requests.push_back(cancel_wishes());
+  }
+  lock.unlock();
+  loop_.submit(std::move(requests));
+  loop_.drive_until(waiter);
+  lock.lock();
+  std::erase(idle_, &waiter);
+}
+
+void WorkerPool::execute(Lock& lock, Task task) {
+  const SharedText claim_id = task.assignment.claim_id;
+  running_.emplace(claim_id, task.stop);
+  lock.unlock();
+  const auto begin = std::chrono::steady_clock::now();
+  auto outcome = std::make_shared<HandlerOutcome>(
+      call_handler(*handlers_, task.assignment, task.stop.get_token()));
+  const auto taken = std::chrono::steady_clock::now() - begin;
+  lock.lock();
+  running_.erase(claim_id);
+  measure(handler_us_, taken);
+  std::vector<Loop::Request> requests;
+  // A refusal means that the claim is not ours any more: the result does not count.
+  requests.push_back({.command = std::make_shared<Ask<Done>>(
+                          [proof = proof_of(task.assignment), outcome](Turn& turn) {
+                            return report_outcome(turn, proof, *outcome);
+                          },
+                          [](const Result<Done>&) {}, Patience::unbounded),
+                      .other = [claim_id](Core& core) { core.drop(claim_id); }});
+  wish(requests);
+  const bool more = !ready_.empty();
+  lock.unlock();
+  if (more) {
+    loop_.submit_later(std::move(requests));
+  } else {
+    loop_.submit(std::move(requests));
+  }
+  lock.lock();
+  // Something came meanwhile: this thread executes it before it could drive the loop.
+  if (!more && !ready_.empty()) {
+    lock.unlock();
+    loop_.submit_later(std::vector<Loop::Request>());
+    lock.lock();
+  }
+}
+
+std::size_t WorkerPool::target() const {
+  const double ahead = std::clamp(commit_us_ / std::max(handler_us_, 0.1), 0.0, 1e6);
+  const auto wanted = options_.threads * (1 + static_cast<std::size_t>(ahead));
+  return std::clamp(wanted, options_.threads, std::max(options_.max_claimed, options_.threads));
+}
+
+void WorkerPool::wish(std::vector<Loop::Request>& requests) {
+  const std::size_t wanted = stopping_ ? 0 : target();
+  while (wishes_.size() + ready_.size() + running_.size() < wanted) {
+    auto worker = std::make_shared<WaitingWorker>();
+    worker->skills = skills_;
+    worker->applicant = loop_.new_applicant(*skills_);
+    worker->assigned = [self = shared_from_this(), raw = std::weak_ptr(worker),
+                        asked = std::chrono::steady_clock::now()](Result<Assignment> given) {
+      self->assigned(raw.lock(), std::move(given), asked);
+    };
+    worker->lost = [self = shared_from_this()](const SharedText& claim_id, const Error& why) {
+      self->lost(claim_id, why);
+    };
+    wishes_.insert(worker);
+    requests.push_back({.worker = worker});
+  }
+}
+
+void WorkerPool::assigned(const WaitingWorkerPtr& worker, Result<Assignment> assignment,
+                          Instant asked) {
+  Lock lock(mutex_);
+  wishes_.erase(worker);
+  if (!assignment.ok() && assignment.error().code() != ErrorCode::engine_stopped) {
+    std::vector<Loop::Request> requests;
+    wish(requests);
+    lock.unlock();
+    loop_.submit_later(std::move(requests));
+    return;
+  }
+  if (!assignment.ok()) {
+    failure_ = assignment.error();
+    stopping_ = true;
+    wake_all();
+    return;
+  }
+  // A wish that waited for work to appear says nothing about commits.
+  const auto waited = std::chrono::steady_clock::now() - asked;
+  if (waited < std::chrono::milliseconds(50)) {
+    measure(commit_us_, waited);
+  }
+  ready_.push_back(Task{std::move(assignment).value(), std::stop_source()});
+  wake_one();
+}
+
+void WorkerPool::lost(const SharedText& claim_id, const Error& why) {
+  const Lock lock(mutex_);
+  const auto running = running_.find(claim_id);
+  if (running != running_.end()) {
+    running->second.request_stop();
+    return;
+  }
+  // The run goes back: it wants to know what becomes of this.
+  if (why.code() == ErrorCode::invalid_transition) {
+    return;
+  }
+  std::erase_if(ready_, [&](const Task& task) { return task.assignment.claim_id == claim_id; });
+  wake_all();
+}
+
+void WorkerPool::request_stop() {
+  Lock lock(mutex_);
+  stopping_ = true;
+  Loop::Request cancel = cancel_wishes();
+  lock.unlock();
+  loop_.submit_later(std::move(cancel));
+}
+
+// Takes back the wishes that the loop knows and has not fulfilled.
+Loop::Request WorkerPool::cancel_wishes() {
+  return {.other = [self = shared_from_this(), wishes = wishes_](Core& core) {
+    const Lock lock(self->mutex_);
+    for (const WaitingWorkerPtr& worker : wishes) {
+      if (core.stop_waiting(worker)) {
+        self->wishes_.erase(worker);
+      }
+    }
+    self->wake_all();
+  }};
+}
+
+void WorkerPool::wake_one() {
+  if (!idle_.empty()) {
+    idle_.front()->wake();
+    idle_.pop_front();
+  }
+}
+
+void WorkerPool::wake_all() {
+  while (!idle_.empty()) {
+    wake_one();
+  }
+}
+
+}  // namespace holdfast

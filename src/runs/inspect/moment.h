@@ -1,0 +1,35 @@
+// Moment: the point of a journal somebody looks at: now, or an earlier one.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/clock.h"
+#include "runs/facts/ids.h"
+#include "storage/journal/journal.h"
+
+namespace holdfast {
+
+// As it is asked for.
+struct At {
+  enum class Kind : std::uint8_t { now, position, time, ago, run_revision };
+  Kind kind = Kind::now;
+  std::uint64_t number = 0;  // a position, a revision, or milliseconds
+  TimeMs time = {};
+
+  // 123 (position), r5 (revision of the run), 2026-11-16T14:02:00Z, 2026-11-16, 10m (ago).
+  // Empty: now. invalid_argument.
+  static Result<At> parse(std::string_view text);
+};
+
+// As the journal has it: everything up to the position, seen at that time.
+struct Moment {
+  Position position;
+  TimeMs now;
+};
+
+// run: the one whose revision is meant. invalid_argument when there is no such point.
+Result<Moment> find_moment(Journal& journal, const At& at, TimeMs now,
+                           const std::optional<RunId>& run = std::nullopt);
+
+}  // namespace holdfast

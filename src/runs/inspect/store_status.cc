@@ -1,0 +1,174 @@
+#include "runs/inspect/store_status.h"
+
+#include <algorithm>
+
+#include "runs/view/view_attempts.h"
+
+namespace holdfast {
+
+namespace {
+
+bool is_empty(const QueueStatus& queue) {
+  return queue.visible + queue.scheduled + queue.claimed + queue.expired + queue.sleeping +
+             queue.anomalies ==
+         0;
+}
+
+void keep_earliest(std::optional<TimeMs>& earliest, TimeMs time) {
+  earliest = std::min(earliest.value_or(time), time);
+}
+
+void count(QueueStatus& queue, const Attempt& attempt, TimeMs now) {
+  if (attempt.ended() || attempt.applied) {
+    return;
+  }
+  if (attempt.is_timer()) {
+    ++queue.sleeping;
+    keep_earliest(queue.next_visible_at, attempt.visible_at);
+  } else if (is_held(attempt, now)) {
+    ++queue.claimed;
+    ++queue.claimed_by_owner[attempt.claim->owner_id.str()];
+    keep_earliest(queue.oldest_claim_at, attempt.claim->claimed_at);
+  } else if (is_expired(attempt, now)) {
+    ++queue.expired;
+  } else if (is_visible(attempt, now)) {
+    ++queue.visible;
+    ++queue.waiting_by_handler[attempt.handler.str()];
+    keep_earliest(queue.oldest_visible_at, attempt.visible_at);
+  } else {
+    ++queue.scheduled;
+    keep_earliest(queue.next_visible_at, attempt.visible_at);
+  }
+}
+
+ClaimStatus claim_of(const Attempt& attempt) {
+  return {to_string(attempt.run_id),     attempt.step.str(),        attempt.runnable_key.str(),
+          attempt.claim->owner_id.str(), attempt.claim->claimed_at, attempt.claim->lease_until};
+}
+
+void write_claims(JsonWriter& json, const std::vector<ClaimStatus>& claims) {
+  constexpr std::size_t kMaxShown = 100;
+  json.key("claims").begin_array();
+  for (std::size_t i = 0; i < std::min(claims.size(), kMaxShown); ++i) {
+    const ClaimStatus& claim = claims[i];
+    json.begin_object().member("run_id", claim.run_id).member("step", claim.step);
+    json.member("owner", claim.owner).member("claimed_at", claim.claimed_at.value);
+    json.member("lease_until", claim.lease_until.value).end_object();
+  }
+  json.end_array();
+}
+
+void write_time(JsonWriter& json, std::string_view name, const std::optional<TimeMs>& time) {
+  if (time.has_value()) {
+    json.member(name, time->value);
+  }
+}
+
+void write_counts(JsonWriter& json, std::string_view name,
+                  const std::map<std::string, std::uint64_t>& counts) {
+  json.key(name).begin_object();
+  for (const auto& [what, number] : counts) {
+    json.member(what, number);
+  }
+  json.end_object();
+}
+
+void write_queue(JsonWriter& json, const QueueStatus& queue) {
+  json.begin_object();
+  json.member("name", queue.name);
+  json.member("visible", queue.visible);
+  json.member("scheduled", queue.scheduled);
+  json.member("claimed", queue.claimed);
+  json.member("expired", queue.expired);
+  json.member("sleeping", queue.sleeping);
+  write_time(json, "oldest_visible_at", queue.oldest_visible_at);
+  write_time(json, "next_visible_at", queue.next_visible_at);
+  write_time(json, "oldest_claim_at", queue.oldest_claim_at);
+  write_counts(json, "waiting_by_handler", queue.waiting_by_handler);
+  write_counts(json, "claimed_by_owner", queue.claimed_by_owner);
+  write_claims(json, queue.claims);
+  json.member("anomalies", queue.anomalies);
+  json.end_object();
+}
+
+}  // namespace
+
+Result<StoreStatus> store_status(LiveState& state, const Moment& moment) {
+  StoreStatus status;
+  status.moment = moment;
+  status.ended = state.ended_counts();
+  for (const auto& [name, queue] : state.queues()) {
+    QueueStatus counted;
+    counted.name = name.str();
+    counted.anomalies = queue->anomalies().size();
+    status.anomalies += counted.anomalies;
+    for (const Attempt* attempt : queue->attempts()) {
+      count(counted, *attempt, moment.now);
+      if (attempt->status == AttemptStatus::claimed && !attempt->applied) {
+        counted.claims.push_back(claim_of(*attempt));
+      }
+    }
+    std::sort(counted.claims.begin(), counted.claims.end(),
+              [](const ClaimStatus& left, const ClaimStatus& right) {
+                return left.claimed_at < right.claimed_at;
+              });
+    // A queue in which nothing is left is as good as none; a worker that looks makes one, too.
+    if (!is_empty(counted)) {
+      status.queues.push_back(std::move(counted));
+    }
+  }
+  for (const RunId& id : state.live_runs()) {
+    HOLDFAST_TRY(const RunProjection* run, state.run(id));
+    ++status.live[std::string(to_text(run->status()))];
+    status.manual_interventions += run->boundaries().size();
+    status.anomalies += run->anomalies().size();
+    state.trim();
+  }
+  status.pending_dispatches = state.debts().unscheduled.size();
+  status.pending_results = state.debts().unapplied.size() + state.debts().unprogressed.size();
+  for (const auto& [workflow, registered] : state.current_workflows()) {
+    status.workflows.push_back(workflow.str());
+  }
+  return status;
+}
+
+JsonText to_json(const StoreStatus& status) {
+  std::uint64_t live = 0;
+  for (const auto& [name, number] : status.live) {
+    live += number;
+  }
+  JsonWriter json;
+  json.begin_object();
+  json.member("schema_version", std::uint64_t{1});
+  json.key("runs").begin_object();
+  json.member("total", live + status.ended.total());
+  json.member("live", live);
+  write_counts(json, "by_status", [&] {
+    auto counts = status.live;
+    counts["completed"] = status.ended.completed;
+    counts["failed"] = status.ended.failed;
+    counts["cancelled"] = status.ended.cancelled;
+    counts["continued"] = status.ended.continued;
+    return counts;
+  }());
+  json.end_object();
+  json.key("queues").begin_array();
+  for (const QueueStatus& queue : status.queues) {
+    write_queue(json, queue);
+  }
+  json.end_array();
+  json.member("manual_interventions", status.manual_interventions);
+  json.member("pending_dispatches", status.pending_dispatches);
+  json.member("pending_results", status.pending_results);
+  json.member("anomalies", status.anomalies);
+  json.key("workflows").begin_array();
+  for (const std::string& workflow : status.workflows) {
+    json.string(workflow);
+  }
+  json.end_array();
+  json.key("as_of").begin_object().member("position", status.moment.position.value);
+  json.member("time", status.moment.now.value).end_object().end_object();
+  return std::move(json).take_text();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,224 @@
+#include "runs/inspect/stored_run.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "runs/engine/definitions.h"
+#include "storage/journal/journal_history.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kDispatchPrefix = "dispatch:";
+
+// The batches that hold facts about a run: those of the queues end with it.
+struct Span {
+  Position first;
+  Position last;
+};
+
+struct Thread {
+  StoredRun stored;
+  Span span;
+};
+
+Result<void> attach_definition(Journal& journal, RunProjection& run) {
+  const SharedText fingerprint = run.pinned_definition().fingerprint;
+  if (fingerprint.empty()) {
+    return {};
+  }
+  Definitions definitions(journal);
+  auto definition = definitions.pinned(fingerprint);
+  if (definition.ok()) {
+    run.attach(std::move(definition).value());
+    return {};
+  }
+  return definition.error().code() == ErrorCode::unknown_workflow
+             ? Result<void>()
+             : Result<void>(std::move(definition).error());
+}
+
+Result<Thread> read_thread(Journal& journal, const RunId& id, Position last) {
+  HOLDFAST_TRY(const auto entries, journal.load(run_thread(id)));
+  if (entries.empty() || entries.front().position > last) {
+    return Error{ErrorCode::run_not_found,
+                 fmt::format("there {} no run {}{}", entries.empty() ? "is" : "was", to_string(id),
+                             entries.empty() ? "" : " yet")}
+        .with("run_id", to_string(id));
+  }
+  Thread thread;
+  thread.stored.run = std::make_unique<RunProjection>(id);
+  thread.span = {entries.front().position, last};
+  RunProjection& run = *thread.stored.run;
+  for (const Entry& entry : entries) {
+    if (entry.position > last) {
+      break;
+    }
+    const bool was_open = !run.is_terminal();
+    run.fold(entry);
+    if (was_open && run.is_terminal()) {
+      thread.span.last = entry.position;
+    }
+  }
+  HOLDFAST_CHECK(attach_definition(journal, run));
+  return thread;
+}
+
+void fold_dispatch(StoredRun& stored, const EntryView& entry) {
+  const auto fact = dispatch_fact(entry.kind, entry.data);
+  const RunId& id = stored.run->run_id();
+  const bool about_it =
+      fact.ok() && std::visit([&](const auto& known) { return known.run_id == id; }, fact.value());
+  if (!about_it) {
+    return;
+  }
+  const SharedText name(entry.thread.substr(kDispatchPrefix.size()));
+  auto& queue = stored.queues[name];
+  if (queue == nullptr) {
+    queue = std::make_unique<DispatchProjection>(name);
+  }
+  queue->evolve(entry.at, fact.value());
+}
+
+void settle(StoredRun& stored, TimeMs at, const ResultApplied& applied) {
+  for (const auto& [name, queue] : stored.queues) {
+    const Attempt* attempt = queue->find(applied.runnable_key.view());
+    if (attempt != nullptr && !(applied.withdrawn && attempt->ended())) {
+      queue->evolve(at, applied);
+    }
+  }
+}
+
+// What the run says about its attempts.
+void fold_run(StoredRun& stored, const EntryView& entry) {
+  const auto fact = run_fact(entry.kind, entry.data);
+  if (!fact.ok()) {
+    return;
+  }
+  if (const auto* applied = std::get_if<RunnableApplied>(&fact.value())) {
+    settle(stored, entry.at,
+           ResultApplied{applied->run_id, applied->runnable_key, !applied->transition.empty()});
+  } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact.value())) {
+    for (const SharedText& key : withdrawn->runnable_keys) {
+      settle(stored, entry.at, ResultApplied{withdrawn->run_id, key, false, true});
+    }
+  } else if (std::holds_alternative<RunTerminal>(fact.value())) {
+    for (const auto& [name, queue] : stored.queues) {
+      queue->end_run(stored.run->run_id());
+    }
+  }
+}
+
+Result<void> scan_span(Journal& journal, const RunId& id, const Span& span, const TakeEntry& take) {
+  History history(journal.log(), span.first);
+  while (history.next_position() <= span.last) {
+    HOLDFAST_TRY(const auto batches, history.next());
+    if (batches.empty()) {
+      break;
+    }
+    for (const Batch& batch : batches) {
+      if (batch.position <= span.last) {
+        HOLDFAST_CHECK(read_run_entries(batch, id, take));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> read_run_entries(const Batch& batch, const RunId& id, const TakeEntry& take) {
+  const std::string text = to_string(id);
+  if (batch.body.find(text) == std::string::npos) {
+    return {};
+  }
+  const std::string thread = "run:" + text;
+  BodyScanner scanner(batch.position, batch.body);
+  for (;;) {
+    HOLDFAST_TRY(const auto entry, scanner.next());
+    if (!entry.has_value()) {
+      return {};
+    }
+    const bool dispatch = entry->thread.starts_with(kDispatchPrefix) &&
+                          entry->data.find(text) != std::string_view::npos;
+    if (entry->thread == thread || dispatch) {
+      take(*entry, batch.position);
+    }
+  }
+}
+
+void StoredRun::take(const EntryView& entry) {
+  if (entry.thread.starts_with(kDispatchPrefix)) {
+    fold_dispatch(*this, entry);
+  } else {
+    run->fold(entry);
+    fold_run(*this, entry);
+  }
+}
+
+RunSource StoredRun::source(Position position, TimeMs now) const {
+  RunSource source{run.get(), {}, position, now};
+  for (const auto& [name, queue] : queues) {
+    source.queues.push_back(queue.get());
+  }
+  return source;
+}
+
+Result<StoredRun> read_stored_run(Journal& journal, const RunId& id, Position last) {
+  HOLDFAST_TRY(Thread thread, read_thread(journal, id, last));
+  const std::string name = "run:" + to_string(id);
+  HOLDFAST_CHECK(scan_span(journal, id, thread.span, [&](const EntryView& entry, Position) {
+    if (entry.thread == name) {
+      fold_run(thread.stored, entry);
+    } else {
+      fold_dispatch(thread.stored, entry);
+    }
+  }));
+  return std::move(thread.stored);
+}
+
+Result<void> read_run_entries(Journal& journal, const RunId& id, Position last,
+                              const TakeEntry& take) {
+  HOLDFAST_TRY(const Thread thread, read_thread(journal, id, last));
+  HOLDFAST_CHECK(scan_span(journal, id, thread.span, take));
+  HOLDFAST_TRY(const auto entries, journal.load(run_thread(id)));
+  for (const Entry& entry : entries) {
+    if (entry.position > thread.span.last && entry.position <= last) {
+      take(entry, entry.position);
+    }
+  }
+  return {};
+}
+
+// One run as the journal grows.
+RunFollower::RunFollower(Journal& journal, const RunId& run, Position from)
+    : journal_(journal), history_(journal.log(), from.next()), position_(from), events_(run) {
+  stored_.run = std::make_unique<RunProjection>(run);
+}
+
+Result<bool> RunFollower::catch_up() {
+  HOLDFAST_TRY(const Position head, journal_.catch_up());
+  bool came = false;
+  while (position_ < head) {
+    HOLDFAST_TRY(const auto batches, history_.next());
+    HOLDFAST_ASSERT(!batches.empty());
+    for (const Batch& batch : batches) {
+      HOLDFAST_CHECK(read_run_entries(batch, stored_.run->run_id(),
+                                      [&](const EntryView& entry, Position position) {
+                                        stored_.take(entry);
+                                        events_.add(entry, position);
+                                        came = true;
+                                      }));
+      position_ = batch.position;
+    }
+  }
+  if (came && stored_.run->definition() == nullptr && stored_.run->started().has_value()) {
+    HOLDFAST_CHECK(attach_definition(journal_, *stored_.run));
+  }
+  return came;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,305 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "runs/language/definition/definition.h"
+#include "runs/language/definition/read_spec.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr unsigned bit(StepKind kind) { return 1U << static_cast<unsigned>(kind); }
+
+constexpr unsigned kWorkers = bit(StepKind::handler) | bit(StepKind::http) | bit(StepKind::exec);
+constexpr unsigned kCalls = kWorkers | bit(StepKind::child);
+constexpr unsigned kResults = kCalls | bit(StepKind::approval) | bit(StepKind::await_event);
+
+// Which fields only some kinds of steps have, and why the others do not.
+struct FieldRule {
+  std::string_view field;
+  unsigned kinds;
+  std::string_view why;
+};
+constexpr std::array<FieldRule, 11> kFieldRules = {{
+    {"queue", kWorkers, "only steps that a worker executes have a queue"},
+    {"lease", kWorkers, "only steps that a worker executes have a lease"},
+    {"lease_ms", kWorkers, "only steps that a worker executes have a lease"},
+    {"retry", kCalls, "it has no attempts that could be retried"},
+    {"timeout", kCalls, "it has no attempts that could time out"},
+    {"compensate", kCalls, "it has no effect that could be undone"},
+    {"input", kCalls, "it has no input"},
+    {"output", kResults, "it has no result"},
+    {"input_schema", kCalls, "it has no input"},
+    {"output_schema", kCalls, "it has no result from a worker or a child run"},
+    {"for_each", kCalls, "only handler, http, exec and child steps can run for each item"},
+}};
+
+// What to write instead, where there is something.
+std::string_view instead(StepKind kind, std::string_view field) {
+  if (kind == StepKind::child && field == "queue") {
+    return "; use child.queue";
+  }
+  if (kind == StepKind::await_event && field == "timeout") {
+    return "; use await_event.timeout";
+  }
+  return "";
+}
+
+class StepReader {
+ public:
+  StepReader(const SpecPlace& place, std::string_view slice, StepSpec& step)
+      : object_(place.with(FaultCode::invalid_step), slice), step_(step) {}
+
+  void read() {
+    if (!object_.is_object()) {
+      return;
+    }
+    read_step_name();
+    read_kind();
+    read_call();
+    read_data();
+    read_recovery();
+    read_times();
+    optional_text(object_, "description", step_.description);
+    optional_count(object_, "max_visits", {.least = 1}, step_.max_visits);
+    if (const auto after = object_.take("after")) {
+      read_after(*after);
+    }
+    refuse_what_does_not_fit();
+    object_.finish();
+  }
+
+ private:
+  void read_step_name() {
+    const SpecPlace at = object_.at("name").with(FaultCode::invalid_step_name);
+    if (const auto name = object_.need("name", FaultCode::invalid_step_name)) {
+      read_name(at, *name, "step", step_.name);
+    }
+    if (step_.name == kCompleteStep || step_.name == kFailStep) {
+      at.fault(fmt::format("is {}, which is reserved for transitions; choose another name",
+                           quote(step_.name.view())));
+    }
+    SpecPlace named = object_.place().with(FaultCode::invalid_step_opts);
+    object_.set_place(step_.name.empty() ? named
+                                         : named.called("step " + quote(step_.name.view())));
+  }
+
+  template <typename Read, typename T>
+  void read_part(std::string_view name, const Read& read, std::optional<T>& part) {
+    if (const auto slice = object_.take(name)) {
+      read(object_.at(name), *slice, part.emplace());
+    }
+  }
+
+  void read_kind() {
+    if (const auto handler = object_.take("handler")) {
+      read_name(object_.at("handler").with(FaultCode::invalid_step_module), *handler, "handler",
+                step_.handler);
+    }
+    read_part("log", read_log, step_.log);
+    read_part("wait", read_wait, step_.wait);
+    read_part("pause", read_manual, step_.pause);
+    read_part("approval", read_manual, step_.approval);
+    read_part("await_event", read_await_event, step_.await_event);
+    read_part("http", read_http, step_.http);
+    read_part("exec", read_exec, step_.exec);
+    read_part("child", read_child, step_.child);
+    std::vector<std::string_view> kinds;
+    for (const std::string_view kind : kEnumNames<StepKind>) {
+      if (object_.has(kind)) {
+        kinds.push_back(kind);
+      }
+    }
+    if (kinds.size() > 1) {
+      object_.place().fault(
+          FaultCode::invalid_step_module,
+          fmt::format("has {}; a step can have only one of them", fmt::join(kinds, " and ")));
+    }
+    several_kinds_ = kinds.size() > 1;
+  }
+
+  void read_call() {
+    optional_name(object_, "queue", step_.queue);
+    if (const auto retry = object_.take("retry")) {
+      read_retry(object_.at("retry"), *retry, step_.retry);
+    }
+    read_part("compensate", read_compensate, step_.compensate);
+    read_part("for_each", read_for_each, step_.for_each);
+  }
+
+  void read_data() {
+    if (const auto input = object_.take("input")) {
+      read_mapping(object_.at("input").with(FaultCode::invalid_step_input_mapping), *input,
+                   step_.input);
+    }
+    if (const auto output = object_.take("output")) {
+      read_name(object_.at("output").with(FaultCode::invalid_step_output_mapping), *output,
+                "output", step_.output);
+    }
+    if (const auto schema = object_.take("input_schema")) {
+      read_contract(object_.at("input_schema"), *schema, step_.input_schema);
+    }
+    if (const auto schema = object_.take("output_schema")) {
+      read_contract(object_.at("output_schema"), *schema, step_.output_schema);
+    }
+  }
+
+  void read_recovery() {
+    constexpr FaultCode kMarker = FaultCode::invalid_step_recovery_marker;
+    if (const auto irreversible = object_.take("irreversible")) {
+      read_flag(object_.at("irreversible").with(kMarker), *irreversible, step_.irreversible);
+    }
+    bool compensatable = false;
+    if (const auto slice = object_.take("compensatable");
+        slice.has_value() &&
+        read_flag(object_.at("compensatable").with(kMarker), *slice, compensatable)) {
+      step_.compensatable = compensatable;
+    }
+    if (step_.irreversible && step_.compensatable.value_or(false)) {
+      object_.place().fault(FaultCode::conflicting_step_recovery_markers,
+                            "is both irreversible and compensatable; remove one");
+    }
+    if (step_.compensate.has_value() && step_.irreversible) {
+      object_.at("compensate")
+          .fault(FaultCode::conflicting_step_compensation, "contradicts irreversible; remove one");
+    }
+    if (step_.compensate.has_value() && !step_.compensatable.value_or(true)) {
+      object_.at("compensate")
+          .fault(FaultCode::conflicting_step_compensation,
+                 "contradicts compensatable: false; remove one");
+    }
+  }
+
+  void read_times() {
+    const bool has_lease = optional_duration(object_, "lease", Zero::allowed, step_.lease_ms);
+    read_part("deadline", read_deadline, step_.deadline);
+    const auto timeout = object_.take("timeout");
+    if (!timeout.has_value()) {
+      return;
+    }
+    const SpecPlace at = object_.at("timeout");
+    if (timeout->starts_with('"')) {
+      read_duration_text(at, *timeout, Zero::refused, step_.timeout.start_to_close_ms);
+      return;
+    }
+    if (!timeout->starts_with('{')) {
+      at.fault("must be a duration such as \"30s\", or an object with start_to_close");
+      return;
+    }
+    SpecObject times(at, *timeout);
+    optional_duration(times, "start_to_close", Zero::refused, step_.timeout.start_to_close_ms);
+    optional_duration(times, "schedule_to_start", Zero::refused,
+                      step_.timeout.schedule_to_start_ms);
+    std::uint64_t heartbeat_ms = 0;
+    if (optional_duration(times, "heartbeat", Zero::refused, heartbeat_ms)) {
+      if (has_lease) {
+        times.at("heartbeat").fault("and lease mean the same; remove one");
+      } else if (object_.has("child")) {
+        times.at("heartbeat").fault("cannot be used with a child step: no worker executes it");
+      }
+      step_.lease_ms = heartbeat_ms;
+    }
+    times.finish();
+  }
+
+  void read_after(std::string_view slice) {
+    const SpecPlace at = object_.at("after").with(FaultCode::invalid_step_dependencies);
+    constexpr TextLimits kAnyName{.most = SIZE_MAX};
+    if (slice.starts_with('"')) {
+      read_text(at, slice, step_.after.emplace_back(), kAnyName);
+      return;
+    }
+    const auto items = read_items(at, slice);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      read_text(at.at(i), items[i], step_.after.emplace_back(), kAnyName);
+    }
+  }
+
+  void refuse_what_does_not_fit() {
+    if (several_kinds_) {
+      return;
+    }
+    const StepKind kind = kind_of(step_);
+    for (const FieldRule& rule : kFieldRules) {
+      if ((rule.kinds & bit(kind)) == 0 && object_.has(rule.field)) {
+        object_.at(rule.field)
+            .fault(fmt::format(
+                "cannot be used with {} {} step: {}{}",
+                kind == StepKind::approval || kind == StepKind::await_event ? "an" : "a",
+                to_text(kind), rule.why, instead(kind, rule.field)));
+      }
+    }
+  }
+
+  SpecObject object_;
+  StepSpec& step_;
+  bool several_kinds_ = false;
+};
+
+}  // namespace
+
+StepKind kind_of(const StepSpec& step) {
+  const std::array<std::pair<bool, StepKind>, 8> kinds = {{
+      {step.log.has_value(), StepKind::log},
+      {step.wait.has_value(), StepKind::wait},
+      {step.pause.has_value(), StepKind::pause},
+      {step.approval.has_value(), StepKind::approval},
+      {step.await_event.has_value(), StepKind::await_event},
+      {step.http.has_value(), StepKind::http},
+      {step.exec.has_value(), StepKind::exec},
+      {step.child.has_value(), StepKind::child},
+  }};
+  const auto* found = std::find_if(kinds.begin(), kinds.end(),
+                                   [](const auto& candidate) { return candidate.first; });
+  return found == kinds.end() ? StepKind::handler : found->second;
+}
+
+void read_deadline(const SpecPlace& place, std::string_view slice, DeadlineSpec& deadline) {
+  SpecObject object(place, slice);
+  if (!optional_duration(object, "within", Zero::refused, deadline.within_ms) &&
+      object.is_object()) {
+    object.at("within").fault("is missing");
+  }
+  optional_duration(object, "due_soon", Zero::allowed, deadline.due_soon_ms);
+  if (deadline.within_ms > 0 && deadline.due_soon_ms >= deadline.within_ms) {
+    object.at("due_soon").fault("must be shorter than within");
+  }
+  optional_duration(object, "escalate_after", Zero::allowed, deadline.escalate_after_ms);
+  optional_choice(object, "escalation", deadline.escalation);
+  optional_text(object, "target", deadline.target, {});
+  object.finish();
+}
+
+void read_for_each(const SpecPlace& place, std::string_view slice, ForEachSpec& for_each) {
+  const auto read_each = [&](const SpecPlace& at, std::string_view items) {
+    if (items.starts_with('"')) {
+      SharedText path;
+      if (read_text(at, items, path, {})) {
+        check_path(at, path.view());
+      }
+    } else if (!items.starts_with('[')) {
+      at.fault("must be a list, or a path to one");
+    }
+    for_each.items = read_json(at, items);
+  };
+  if (!slice.starts_with('{')) {
+    read_each(place, slice);
+    return;
+  }
+  SpecObject object(place, slice);
+  if (const auto items = object.need("items", place.code())) {
+    read_each(object.at("items"), *items);
+  }
+  optional_name(object, "as", for_each.as);
+  optional_count(object, "concurrency", {}, for_each.concurrency);
+  optional_choice(object, "on_error", for_each.on_error);
+  object.finish();
+}
+
+void read_step(const SpecPlace& place, std::string_view slice, StepSpec& step) {
+  StepReader(place, slice, step).read();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runs/language/data/contract.h"
+#include "runs/language/definition/read_spec.h"
+
+namespace holdfast {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// 2026-... is meant as a time, never as a path.
+bool looks_like_time(std::string_view text) {
+  return text.size() > 4 && std::all_of(text.begin(), text.begin() + 4, is_digit) && text[4] == '-';
+}
+
+void read_until(const SpecPlace& place, std::string_view slice, WaitSpec& wait) {
+  SharedText text;
+  if (!read_text(place, slice, text, {})) {
+    return;
+  }
+  if (looks_like_time(text.view())) {
+    if (!parse_iso8601(text.view()).has_value()) {
+      place.fault("is not a time; write it like 2026-11-16T08:30:00Z");
+    }
+  } else {
+    check_path(place, text.view());
+  }
+  wait.until = read_json(place, slice);
+}
+
+constexpr TextLimits kEventLimits{.most = 255};
+constexpr std::size_t kMaxCorrelationBytes = 1024;
+
+void read_correlation(const SpecPlace& place, std::string_view slice, Payload& correlation) {
+  if (slice.starts_with('"')) {
+    SharedText literal;
+    read_text(place, slice, literal, {.most = kMaxCorrelationBytes});
+  } else {
+    SpecObject object(place, slice);
+    if (const auto path = object.need("path", place.code())) {
+      SharedText text;
+      if (read_text(object.at("path"), *path, text, {})) {
+        check_path(object.at("path"), text.view());
+      }
+    }
+    object.finish();
+  }
+  correlation = read_json(place, slice);
+}
+
+void read_event_fields(SpecObject& object, EventSpec& event) {
+  if (const auto name = object.need("event", object.place().code())) {
+    read_text(object.at("event"), *name, event.event, kEventLimits);
+  }
+  if (const auto correlation = object.take("correlation")) {
+    read_correlation(object.at("correlation"), *correlation, event.correlation);
+  }
+}
+
+void read_event(const SpecPlace& place, std::string_view slice, EventSpec& event) {
+  if (slice.starts_with('"')) {
+    read_text(place, slice, event.event, kEventLimits);
+    return;
+  }
+  SpecObject object(place, slice);
+  read_event_fields(object, event);
+  object.finish();
+}
+
+void read_any_of(const SpecPlace& place, std::string_view slice, std::vector<EventSpec>& any_of) {
+  const auto items = read_items(place, slice);
+  if (items.empty() && slice == "[]") {
+    place.fault("must name at least one event");
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    EventSpec event;
+    read_event(place.at(i), items[i], event);
+    if (std::find(any_of.begin(), any_of.end(), event) != any_of.end()) {
+      place.at(i).fault("appears twice");
+    }
+    any_of.push_back(std::move(event));
+  }
+}
+
+}  // namespace
+
+void read_log(const SpecPlace& place, std::string_view slice, LogSpec& log) {
+  constexpr TextLimits kMessageLimits{.most = 8192};
+  if (slice.starts_with('"')) {
+    read_text(place.with(FaultCode::invalid_log_message), slice, log.message, kMessageLimits);
+    return;
+  }
+  SpecObject object(place, slice);
+  if (const auto message = object.need("message", FaultCode::invalid_log_message)) {
+    read_text(object.at("message").with(FaultCode::invalid_log_message), *message, log.message,
+              kMessageLimits);
+  }
+  if (const auto level = object.take("level")) {
+    read_choice(object.at("level").with(FaultCode::invalid_log_level), *level, log.level);
+  }
+  object.finish();
+}
+
+void read_wait(const SpecPlace& place, std::string_view slice, WaitSpec& wait) {
+  const SpecPlace at = place.with(FaultCode::invalid_wait_duration);
+  if (slice.starts_with('"')) {
+    read_duration_text(at, slice, Zero::refused, wait.for_ms);
+    return;
+  }
+  if (!slice.starts_with('{')) {
+    read_duration_ms(at, slice, Zero::refused, wait.for_ms);
+    return;
+  }
+  SpecObject object(at, slice);
+  const bool has_for = optional_duration(object, "for", Zero::refused, wait.for_ms);
+  const auto until = object.take("until");
+  if (until.has_value()) {
+    read_until(object.at("until"), *until, wait);
+  }
+  if (has_for == until.has_value()) {
+    at.fault(has_for ? "has both for and until; remove one" : "needs for or until");
+  }
+  object.set_place(place);
+  object.finish();
+}
+
+void read_manual(const SpecPlace& place, std::string_view slice, ManualSpec& manual) {
+  if (slice == "true") {
+    return;
+  }
+  if (!slice.starts_with('{')) {
+    place.fault("must be true, or an object with a reason");
+    return;
+  }
+  SpecObject object(place, slice);
+  optional_text(object, "reason", manual.reason);
+  object.finish();
+}
+
+void read_await_event(const SpecPlace& place, std::string_view slice, AwaitEventSpec& await_event) {
+  if (slice.starts_with('"')) {
+    read_event(place, slice, await_event.any_of.emplace_back());
+    return;
+  }
+  SpecObject object(place, slice);
+  if (!object.is_object()) {
+    return;
+  }
+  const auto any_of = object.take("any_of");
+  const bool single = object.has("event") || object.has("correlation");
+  if (any_of.has_value() && single) {
+    object.at("any_of").fault("and event are both given; put the event into any_of");
+  }
+  if (any_of.has_value()) {
+    read_any_of(object.at("any_of"), *any_of, await_event.any_of);
+  } else {
+    read_event_fields(object, await_event.any_of.emplace_back());
+  }
+  const bool timed = optional_duration(object, "timeout", Zero::refused, await_event.timeout_ms);
+  optional_text(object, "on_timeout", await_event.on_timeout, {.most = SIZE_MAX});
+  if (object.has("on_timeout") && !timed) {
+    object.at("on_timeout").fault("needs a timeout");
+  }
+  object.finish();
+}
+
+void read_exec(const SpecPlace& place, std::string_view slice, ExecSpec& exec) {
+  constexpr TextLimits kArgumentLimits{.least = 0, .most = 65'536};
+  const auto read_command = [&](const SpecPlace& at, std::string_view command) {
+    const auto items = read_items(at, command);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      SharedText& part = exec.command.emplace_back();
+      read_text(at.at(i), items[i], part, kArgumentLimits);
+      if (part.view().find('\0') != std::string_view::npos) {
+        at.at(i).fault("contains a zero byte");
+      }
+    }
+    if (command.starts_with('[') && (items.empty() || items.front() == "\"\"")) {
+      at.fault("names no program; write [\"program\", \"argument\", ...]");
+    }
+  };
+  if (!slice.starts_with('{')) {
+    read_command(place, slice);
+    return;
+  }
+  SpecObject object(place, slice);
+  if (const auto command = object.need("command", place.code())) {
+    read_command(object.at("command"), *command);
+  }
+  optional_text(object, "directory", exec.directory, {.most = 4096});
+  if (const auto environment = object.take("environment")) {
+    for (const auto& [name, value] : read_members(object.at("environment"), *environment)) {
+      const SpecPlace at = object.at("environment").at(name);
+      SharedText& text = exec.environment[name];
+      read_text(at, value, text, kArgumentLimits);
+      if (name.empty() || name.find('=') != std::string::npos ||
+          name.find('\0') != std::string::npos ||
+          text.view().find('\0') != std::string_view::npos) {
+        at.fault("is not a valid environment variable: no \"=\" in the name, and no zero byte");
+      }
+    }
+  }
+  object.finish();
+}
+
+void read_child(const SpecPlace& place, std::string_view slice, ChildSpec& child) {
+  if (slice.starts_with('"')) {
+    read_name(place, slice, "workflow", child.workflow);
+    return;
+  }
+  SpecObject object(place, slice);
+  if (const auto workflow = object.need("workflow", place.code())) {
+    read_name(object.at("workflow"), *workflow, "workflow", child.workflow);
+  }
+  optional_name(object, "trigger", child.trigger);
+  optional_name(object, "queue", child.queue);
+  optional_text(object, "key", child.key, {.most = 128});
+  optional_flag(object, "detached", child.detached);
+  child.on_parent_close = child.detached ? ParentClose::detach : ParentClose::cancel;
+  optional_choice(object, "on_parent_close", child.on_parent_close);
+  object.finish();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runs/language/data/contract.h"
+#include "runs/language/data/cron_expression.h"
+#include "runs/language/definition/read_spec.h"
+
+namespace holdfast {
+
+namespace {
+
+// Europe/Berlin, UTC, Etc/GMT+1. Whether there is such a zone only cron/ knows.
+bool looks_like_timezone(std::string_view text) {
+  constexpr std::size_t kMaxBytes = 64;
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' ||
+           c == '_' || c == '+' || c == '-';
+  };
+  const bool has_letter_first =
+      !text.empty() && ((text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z'));
+  return has_letter_first && text.size() <= kMaxBytes &&
+         std::all_of(text.begin(), text.end(), fits) && !text.ends_with('/') &&
+         text.find("//") == std::string_view::npos;
+}
+
+void read_cron(const SpecPlace& place, std::string_view slice, CronSpec& cron) {
+  SpecObject object(place, slice);
+  if (const auto expression = object.need("expression", FaultCode::invalid_cron_expression)) {
+    const SpecPlace at = object.at("expression").with(FaultCode::invalid_cron_expression);
+    if (read_text(at, *expression, cron.expression, {})) {
+      const auto parsed = CronExpression::parse(cron.expression.view());
+      if (!parsed.ok()) {
+        at.part_fault("", parsed.error().message());
+      }
+    }
+  }
+  if (const auto timezone = object.need("timezone", FaultCode::invalid_cron_timezone)) {
+    const SpecPlace at = object.at("timezone").with(FaultCode::invalid_cron_timezone);
+    if (read_text(at, *timezone, cron.timezone, {}) && !looks_like_timezone(cron.timezone.view())) {
+      at.fault("is not a time zone name such as Europe/Berlin or UTC");
+    }
+  }
+  if (const auto idempotency = object.take("idempotency")) {
+    read_choice(object.at("idempotency").with(FaultCode::invalid_cron_idempotency), *idempotency,
+                cron.idempotency);
+  }
+  optional_choice(object, "catch_up", cron.catch_up);
+  object.finish();
+}
+
+// Runs that cron starts have no input, so without defaults they would never start.
+void check_defaults(const SpecPlace& place, std::string_view slice) {
+  std::vector<ContractFault> faults;
+  const auto json = Json::parse(slice);
+  const Contract contract = Contract::parse(json.value(), faults);
+  for (const ContractField& field : contract.fields()) {
+    if (field.required && faults.empty()) {
+      place.at(field.name)
+          .fault("needs a default or required: false, because cron runs have no input");
+    }
+  }
+}
+
+void read_type(SpecObject& object, TriggerSpec& trigger) {
+  const auto manual = object.take("manual");
+  const auto cron = object.take("cron");
+  if (cron.has_value()) {
+    read_cron(object.at("cron"), *cron, trigger.cron.emplace());
+  }
+  if (manual.has_value() && *manual != "true" && *manual != "{}") {
+    object.at("manual").fault("has no options; write manual: true");
+  }
+  if (manual.has_value() && cron.has_value()) {
+    object.place().fault(FaultCode::invalid_trigger_type,
+                         "is both manual and cron; make two triggers");
+  }
+  if (const auto type = object.take("type")) {
+    const SpecPlace at = object.at("type").with(FaultCode::invalid_trigger_type);
+    TriggerType said = TriggerType::manual;
+    if (!read_choice(at, *type, said)) {
+      return;
+    }
+    if (said == TriggerType::cron && !cron.has_value()) {
+      at.fault("is cron, so the trigger needs cron: {expression: ..., timezone: ...}");
+    } else if (said == TriggerType::manual && cron.has_value()) {
+      at.fault("is manual, but the trigger has cron; remove one");
+    }
+  }
+}
+
+}  // namespace
+
+void read_trigger(const SpecPlace& place, std::string_view slice, TriggerSpec& trigger) {
+  SpecObject object(place.with(FaultCode::invalid_trigger), slice);
+  if (!object.is_object()) {
+    return;
+  }
+  if (const auto name = object.need("name", FaultCode::invalid_trigger_name)) {
+    read_name(object.at("name").with(FaultCode::invalid_trigger_name), *name, "trigger",
+              trigger.name);
+  }
+  const SpecPlace named = trigger.name.empty()
+                              ? object.place()
+                              : object.place().called("trigger " + quote(trigger.name.view()));
+  object.set_place(named.with(FaultCode::invalid_trigger_config));
+  read_type(object, trigger);
+  if (const auto payload = object.take("payload")) {
+    read_contract(object.at("payload").with(FaultCode::invalid_payload_contract), *payload,
+                  trigger.payload);
+    if (trigger.cron.has_value()) {
+      check_defaults(object.at("payload").with(FaultCode::invalid_payload_default), *payload);
+    }
+  }
+  object.finish();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <set>
+
+#include "runs/language/data/contract.h"
+#include "runs/language/definition/read_spec.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr TextLimits kVersionLimits{.least = 0, .most = 128};
+
+// The items of a list of the workflow; what is not there has none.
+template <typename T, typename Read>
+void read_list(SpecObject& object, std::string_view name, std::size_t most, const Read& read,
+               std::vector<T>& list) {
+  const auto slice = object.take(name);
+  if (!slice.has_value()) {
+    return;
+  }
+  const SpecPlace at = object.at(name).with(FaultCode::invalid_collection);
+  const auto items = read_items(at, *slice);
+  if (items.size() > most) {
+    at.fault(fmt::format("has {} items; the limit is {}", items.size(), most));
+    return;
+  }
+  list.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    read(at.at(i).called(fmt::format("{}[{}]", name, i)), items[i], list.emplace_back());
+  }
+}
+
+void check_trigger_names(const SpecPlace& place, const std::vector<TriggerSpec>& triggers) {
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < triggers.size(); ++i) {
+    const std::string_view name = triggers[i].name.view();
+    if (!name.empty() && !seen.insert(name).second) {
+      place.at(i).at("name").fault(
+          FaultCode::duplicate_trigger_name,
+          fmt::format("is {}, like that of an earlier trigger; choose another name", quote(name)));
+    }
+  }
+}
+
+// Whatever started a run, a field of its input has one type.
+void check_payload_fields(const SpecPlace& place, const std::vector<TriggerSpec>& triggers) {
+  struct Declared {
+    FieldType type;
+    std::string_view trigger;
+  };
+  std::map<std::string, Declared> declared;
+  for (std::size_t i = 0; i < triggers.size(); ++i) {
+    if (triggers[i].payload.empty()) {
+      continue;
+    }
+    std::vector<ContractFault> known;
+    const Json json = Json::parse(triggers[i].payload.view()).value();
+    const Contract contract = Contract::parse(json, known);
+    for (const ContractField& field : contract.fields()) {
+      const Declared here{field.type, triggers[i].name.view()};
+      const Declared& first = declared.emplace(field.name, here).first->second;
+      if (first.type != here.type) {
+        place.at(i)
+            .at("payload")
+            .at(field.name)
+            .fault(FaultCode::conflicting_payload_field,
+                   fmt::format("has another type than in trigger {}; use the same type in both",
+                               quote(first.trigger)));
+      }
+    }
+  }
+}
+
+void read_triggers(SpecObject& object, WorkflowSpec& spec) {
+  read_list(object, "triggers", kMaxTriggers, read_trigger, spec.triggers);
+  const SpecPlace at = object.at("triggers");
+  if (object.take("triggers") == "[]") {
+    at.fault(FaultCode::missing_triggers, "is empty; add a trigger or remove the field");
+  }
+  check_trigger_names(at, spec.triggers);
+  check_payload_fields(at, spec.triggers);
+}
+
+void read_steps(SpecObject& object, WorkflowSpec& spec) {
+  read_list(object, "steps", kMaxSteps, read_step, spec.steps);
+  const auto slice = object.take("steps");
+  if (!slice.has_value() || slice == "[]") {
+    object.at("steps").fault(FaultCode::missing_steps, "must have at least one step");
+  }
+}
+
+void read_head(SpecObject& object, WorkflowSpec& spec) {
+  if (const auto workflow = object.need("workflow", FaultCode::invalid_workflow)) {
+    read_name(object.at("workflow").with(FaultCode::invalid_workflow), *workflow, "workflow",
+              spec.workflow);
+  }
+  if (const auto version = object.take("version")) {
+    read_text(object.at("version").with(FaultCode::invalid_definition_version), *version,
+              spec.version, kVersionLimits);
+  }
+  optional_text(object, "description", spec.description);
+  if (const auto entry = object.take("entry")) {
+    read_text(object.at("entry").with(FaultCode::invalid_entry_step), *entry, spec.entry,
+              {.most = SIZE_MAX});
+  }
+  optional_duration(object, "timeout", Zero::refused, spec.timeout_ms);
+  optional_count(object, "max_visits", {.least = 1}, spec.max_visits);
+  if (const auto output = object.take("output")) {
+    read_mapping(object.at("output"), *output, spec.output);
+  }
+  optional_flag(object, "compensate_on_cancel", spec.compensate_on_cancel);
+}
+
+}  // namespace
+
+void read_workflow(Faults& faults, std::string_view text, WorkflowSpec& spec) {
+  const SpecPlace place(faults, FaultCode::invalid_spec, "the workflow");
+  const auto json = JsonText::parse(text);
+  if (!json.ok()) {
+    place.fault("is not valid JSON: " + json.error().message());
+    return;
+  }
+  SpecObject object(place, json.value().view());
+  if (!object.is_object()) {
+    return;
+  }
+  read_head(object, spec);
+  read_triggers(object, spec);
+  read_steps(object, spec);
+  read_list(object, "transitions", kMaxTransitions, read_transition, spec.transitions);
+  object.finish();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,267 @@
+// WorkflowSpec: a definition as its author writes it, one struct per part of the language
+// (docs/workflow-language.md). The visit lists are its canonical JSON form: what has its default
+// is left out, so one definition has one text, and its SHA-256 names it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/fields.h"
+#include "runs/language/definition/retry_policy.h"
+#include "runs/language/definition/step_kinds.h"
+
+namespace holdfast {
+
+enum class TriggerType : std::uint8_t { manual, cron };
+template <>
+inline constexpr std::string_view kEnumNames<TriggerType>[] = {"manual", "cron"};
+
+enum class CronIdempotency : std::uint8_t { return_existing_run, skip_duplicate, none };
+template <>
+inline constexpr std::string_view kEnumNames<CronIdempotency>[] = {"return_existing_run",
+                                                                   "skip_duplicate", "none"};
+
+// What happens about times that passed while no engine was running.
+enum class CatchUp : std::uint8_t { skip, latest };
+template <>
+inline constexpr std::string_view kEnumNames<CatchUp>[] = {"skip", "latest"};
+
+struct CronSpec {
+  SharedText expression;
+  SharedText timezone;
+  CronIdempotency idempotency = CronIdempotency::return_existing_run;
+  CatchUp catch_up = CatchUp::skip;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("expression", self.expression);
+    v.required("timezone", self.timezone);
+    v.optional("idempotency", self.idempotency);
+    v.optional("catch_up", self.catch_up);
+  }
+  friend bool operator==(const CronSpec&, const CronSpec&) = default;
+};
+
+struct TriggerSpec {
+  SharedText name;
+  std::optional<CronSpec> cron;  // without: manual
+  Payload payload;               // a contract (data/contract.h); empty: any object
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("name", self.name);
+    v.optional("cron", self.cron);
+    v.optional("payload", self.payload);
+  }
+  friend bool operator==(const TriggerSpec&, const TriggerSpec&) = default;
+};
+
+enum class StepOutcome : std::uint8_t { ok, error };
+template <>
+inline constexpr std::string_view kEnumNames<StepOutcome>[] = {"ok", "error"};
+
+// Targets beside steps. No step has such a name.
+inline constexpr std::string_view kCompleteStep = "complete";  // this path is over
+inline constexpr std::string_view kFailStep = "fail";          // the run fails
+
+enum class RecoveryLabel : std::uint8_t { none, compensation, undo };
+template <>
+inline constexpr std::string_view kEnumNames<RecoveryLabel>[] = {"none", "compensation", "undo"};
+
+struct TransitionSpec {
+  SharedText from;
+  StepOutcome on = StepOutcome::ok;
+  SharedText to;
+  Payload when;  // a condition (data/condition.h); empty: always
+  RecoveryLabel recovery = RecoveryLabel::none;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("from", self.from);
+    v.required("on", self.on);
+    v.required("to", self.to);
+    v.optional("when", self.when);
+    if (self.recovery != RecoveryLabel::none) {
+      v.required("recovery", self.recovery);
+    }
+  }
+  friend bool operator==(const TransitionSpec&, const TransitionSpec&) = default;
+};
+
+struct TimeoutSpec {
+  std::uint64_t start_to_close_ms = 0;     // of one attempt, from its claim; 0: none
+  std::uint64_t schedule_to_start_ms = 0;  // until an attempt is claimed; 0: none
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("start_to_close_ms", self.start_to_close_ms);
+    v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
+  }
+  friend bool operator==(const TimeoutSpec&, const TimeoutSpec&) = default;
+};
+
+enum class Escalation : std::uint8_t { diagnostic, operator_action, workflow_step, host_callback };
+template <>
+inline constexpr std::string_view kEnumNames<Escalation>[] = {"diagnostic", "operator_action",
+                                                              "workflow_step", "host_callback"};
+
+// By when a step should be done. Shown by inspection, never enforced.
+struct DeadlineSpec {
+  std::uint64_t within_ms = 0;
+  std::uint64_t due_soon_ms = 0;
+  std::uint64_t escalate_after_ms = 0;
+  Escalation escalation = Escalation::diagnostic;
+  SharedText target;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("within_ms", self.within_ms);
+    v.optional("due_soon_ms", self.due_soon_ms);
+    v.optional("escalate_after_ms", self.escalate_after_ms);
+    v.optional("escalation", self.escalation);
+    v.optional("target", self.target);
+  }
+  friend bool operator==(const DeadlineSpec&, const DeadlineSpec&) = default;
+};
+
+struct CompensateSpec {
+  SharedText handler;
+  SharedText queue;
+  std::uint64_t lease_ms = 0;
+  RetryPolicy retry;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("handler", self.handler);
+    v.optional("queue", self.queue);
+    v.optional("lease_ms", self.lease_ms);
+    if (!(self.retry == RetryPolicy{})) {
+      v.required("retry", self.retry);
+    }
+  }
+  friend bool operator==(const CompensateSpec&, const CompensateSpec&) = default;
+};
+
+enum class EachErrors : std::uint8_t { fail, collect };
+template <>
+inline constexpr std::string_view kEnumNames<EachErrors>[] = {"fail", "collect"};
+
+// The step is carried out once for each item of a list.
+struct ForEachSpec {
+  Payload items;                  // a JSON string: a path to the list; or the list itself
+  SharedText as;                  // what the item is called in the input; empty: item
+  std::uint32_t concurrency = 0;  // 0: all at once
+  EachErrors on_error = EachErrors::fail;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("items", self.items);
+    v.optional("as", self.as);
+    v.optional("concurrency", self.concurrency);
+    v.optional("on_error", self.on_error);
+  }
+  friend bool operator==(const ForEachSpec&, const ForEachSpec&) = default;
+};
+
+// What a step is beside a call of a handler: at most one of log .. child.
+struct StepSpec {
+  SharedText name;
+  SharedText handler;  // empty: the step's own name
+  SharedText queue;    // empty: the run's queue
+  std::vector<SharedText> after;
+  std::uint64_t lease_ms = 0;  // 0: the default
+  RetryPolicy retry;
+  SharedText description;
+  Payload input;      // a mapping (data/mapping.h); empty: the whole context
+  SharedText output;  // the key of the result in the context; empty: its members join it
+  TimeoutSpec timeout;
+  std::optional<DeadlineSpec> deadline;
+  bool irreversible = false;
+  std::optional<bool> compensatable;
+  std::optional<CompensateSpec> compensate;
+  Payload input_schema;  // contracts
+  Payload output_schema;
+  std::uint32_t max_visits = 0;  // 0: the workflow's
+  std::optional<ForEachSpec> for_each;
+  std::optional<LogSpec> log;
+  std::optional<WaitSpec> wait;
+  std::optional<ManualSpec> pause;
+  std::optional<ManualSpec> approval;
+  std::optional<AwaitEventSpec> await_event;
+  std::optional<HttpSpec> http;
+  std::optional<ExecSpec> exec;
+  std::optional<ChildSpec> child;
+
+  // Something beside the engine has a part in it, so there is something to try again.
+  [[nodiscard]] bool is_called() const {
+    return !log.has_value() && !wait.has_value() && !pause.has_value() && !approval.has_value() &&
+           !await_event.has_value();
+  }
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("name", self.name);
+    v.optional("handler", self.handler);
+    v.optional("queue", self.queue);
+    v.optional("after", self.after);
+    v.optional("lease_ms", self.lease_ms);
+    if (self.is_called() || !(self.retry == RetryPolicy{})) {
+      v.optional("retry", self.retry);
+    }
+    v.optional("description", self.description);
+    v.optional("input", self.input);
+    v.optional("output", self.output);
+    if (!(self.timeout == TimeoutSpec{})) {
+      v.required("timeout", self.timeout);
+    }
+    v.optional("deadline", self.deadline);
+    v.optional("irreversible", self.irreversible);
+    v.optional("compensatable", self.compensatable);
+    v.optional("compensate", self.compensate);
+    v.optional("input_schema", self.input_schema);
+    v.optional("output_schema", self.output_schema);
+    v.optional("max_visits", self.max_visits);
+    v.optional("for_each", self.for_each);
+    v.optional("log", self.log);
+    v.optional("wait", self.wait);
+    v.optional("pause", self.pause);
+    v.optional("approval", self.approval);
+    v.optional("await_event", self.await_event);
+    v.optional("http", self.http);
+    v.optional("exec", self.exec);
+    v.optional("child", self.child);
+  }
+};
+
+struct WorkflowSpec {
+  SharedText workflow;
+  SharedText version;
+  std::vector<StepSpec> steps;
+  SharedText description;
+  std::vector<TriggerSpec> triggers;  // empty: one, manual, that takes any object
+  SharedText entry;                   // the first step, where it is also the target of a loop
+  std::vector<TransitionSpec> transitions;
+  std::uint64_t timeout_ms = 0;  // of the whole run; 0: none
+  std::uint32_t max_visits = 0;  // of each step; 0: kDefaultMaxVisits
+  Payload output;                // a mapping: the result of the run; empty: its context
+  bool compensate_on_cancel = false;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("workflow", self.workflow);
+    v.optional("version", self.version);
+    v.required("steps", self.steps);
+    v.optional("description", self.description);
+    v.optional("triggers", self.triggers);
+    v.optional("entry", self.entry);
+    v.optional("transitions", self.transitions);
+    v.optional("timeout_ms", self.timeout_ms);
+    v.optional("max_visits", self.max_visits);
+    v.optional("output", self.output);
+    v.optional("compensate_on_cancel", self.compensate_on_cancel);
+  }
+};
+
+}  // namespace holdfast

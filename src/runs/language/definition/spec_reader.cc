@@ -1,0 +1,277 @@
+#include "runs/language/definition/spec_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runs/facts/ids.h"
+#include "runs/language/data/canonical_json.h"
+#include "runs/language/definition/duration.h"
+#include "runs/language/definition/spec.h"
+
+namespace holdfast {
+
+namespace {
+
+std::string unescaped(std::string_view name) {
+  return json_string_value(fmt::format("\"{}\"", name)).value_or(std::string(name));
+}
+
+std::string_view kind_name(std::string_view slice) {
+  switch (slice.front()) {
+    case '{':
+      return "an object";
+    case '[':
+      return "a list";
+    case '"':
+      return "a string";
+    case 't':
+    case 'f':
+      return "a boolean";
+    case 'n':
+      return "null";
+    default:
+      return "a number";
+  }
+}
+
+// Calls `each` with name and value of every member; a member that is there twice is a fault.
+template <typename Each>
+bool walk_object(const SpecPlace& place, std::string_view slice, const Each& each) {
+  if (!slice.starts_with('{')) {
+    place.fault(fmt::format("is {}, not an object", kind_name(slice)));
+    return false;
+  }
+  JsonSlicer slicer(slice);
+  std::set<std::string> seen;
+  while (const auto member = slicer.next()) {
+    std::string name = unescaped(member->name);
+    if (!seen.insert(name).second) {
+      place.member_fault(name, fmt::format("{} appears twice", quote(name)));
+      continue;
+    }
+    each(std::move(name), member->value);
+  }
+  return slicer.valid();
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): JSON is at most kMaxJsonDepth deep.
+void refuse_repeats(const SpecPlace& place, std::string_view slice) {
+  if (slice.starts_with('{')) {
+    walk_object(place, slice, [&](const std::string& name, std::string_view value) {
+      refuse_repeats(place.at(name), value);
+    });
+  } else if (slice.starts_with('[')) {
+    JsonSlicer slicer(slice);
+    for (std::size_t i = 0; const auto item = slicer.next(); ++i) {
+      refuse_repeats(place.at(i), item->value);
+    }
+  }
+}
+
+void check_duration(const SpecPlace& place, Zero zero, std::uint64_t ms) {
+  if (ms > kMaxDurationMs) {
+    place.fault("is longer than 100 years");
+  } else if (ms == 0 && zero == Zero::refused) {
+    place.fault("must be greater than 0, or left out");
+  }
+}
+
+}  // namespace
+
+SpecObject::SpecObject(SpecPlace place, std::string_view text) : place_(std::move(place)) {
+  is_object_ = walk_object(place_, text, [&](std::string name, std::string_view value) {
+    members_.push_back({std::move(name), value});
+  });
+}
+
+std::optional<std::string_view> SpecObject::take(std::string_view name) {
+  if (std::find(known_.begin(), known_.end(), name) == known_.end()) {
+    known_.emplace_back(name);
+  }
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [&](const Member& member) { return member.name == name; });
+  return found == members_.end() || found->value == "null" ? std::nullopt
+                                                           : std::optional(found->value);
+}
+
+std::optional<std::string_view> SpecObject::need(std::string_view name, FaultCode code) {
+  const auto slice = take(name);
+  if (is_object_ && !slice.has_value()) {
+    at(name).fault(code, "is missing");
+  }
+  return slice;
+}
+
+void SpecObject::finish() const {
+  const std::vector<std::string_view> known(known_.begin(), known_.end());
+  for (const Member& member : members_) {
+    if (std::find(known.begin(), known.end(), member.name) == known.end()) {
+      place_.member_fault(member.name, fmt::format("unknown field {}{}", quote(member.name),
+                                                   place_.faults().hint(member.name, known)));
+    }
+  }
+}
+
+bool read_text(const SpecPlace& place, std::string_view slice, SharedText& value,
+               TextLimits limits) {
+  const auto text = json_string_value(slice);
+  if (!text.has_value()) {
+    place.fault(fmt::format("is {}, not a string", kind_name(slice)));
+    return false;
+  }
+  if (text->size() < limits.least) {
+    place.fault("must not be empty");
+    return false;
+  }
+  if (text->size() > limits.most) {
+    place.fault(fmt::format("is {} bytes long; the limit is {}", text->size(), limits.most));
+    return false;
+  }
+  value = *text;
+  return true;
+}
+
+bool read_name(const SpecPlace& place, std::string_view slice, std::string_view what,
+               SharedText& value) {
+  if (!read_text(place, slice, value, {1, SIZE_MAX})) {
+    return false;
+  }
+  if (!check_name(what, value.view()).ok()) {
+    place.fault(fmt::format(
+        "is {}, which is not a valid name: use letters, digits, '_', '.' and '-', begin "
+        "with a letter or digit, and use at most 128 bytes",
+        quote(value.view())));
+    return false;
+  }
+  return true;
+}
+
+bool read_flag(const SpecPlace& place, std::string_view slice, bool& value) {
+  if (!read_value(slice, value)) {
+    place.fault(fmt::format("is {}, not true or false", kind_name(slice)));
+    return false;
+  }
+  return true;
+}
+
+bool read_count(const SpecPlace& place, std::string_view slice, CountLimits limits,
+                std::uint32_t& value) {
+  std::uint32_t read = 0;
+  if (!read_value(slice, read) || read < limits.least || read > limits.most) {
+    place.fault(
+        limits.most == UINT32_MAX
+            ? fmt::format("must be a whole number of at least {}", limits.least)
+            : fmt::format("must be a whole number from {} to {}", limits.least, limits.most));
+    return false;
+  }
+  value = read;
+  return true;
+}
+
+std::optional<std::size_t> read_word(const SpecPlace& place, std::string_view slice,
+                                     const std::vector<std::string_view>& words) {
+  const auto text = json_string_value(slice);
+  const auto found = std::find(words.begin(), words.end(), text.value_or(""));
+  if (text.has_value() && found != words.end()) {
+    return static_cast<std::size_t>(found - words.begin());
+  }
+  place.fault(fmt::format("must be one of {}{}", fmt::join(words, ", "),
+                          text.has_value() ? place.faults().hint(*text, words) : ""));
+  return std::nullopt;
+}
+
+std::vector<std::string_view> read_items(const SpecPlace& place, std::string_view slice) {
+  std::vector<std::string_view> items;
+  if (!slice.starts_with('[')) {
+    place.fault(fmt::format("is {}, not a list", kind_name(slice)));
+    return items;
+  }
+  JsonSlicer slicer(slice);
+  while (const auto item = slicer.next()) {
+    items.push_back(item->value);
+  }
+  return items;
+}
+
+std::map<std::string, std::string_view> read_members(const SpecPlace& place,
+                                                     std::string_view slice) {
+  std::map<std::string, std::string_view> members;
+  walk_object(place, slice, [&](std::string name, std::string_view value) {
+    members.emplace(std::move(name), value);
+  });
+  return members;
+}
+
+Payload read_json(const SpecPlace& place, std::string_view slice) {
+  refuse_repeats(place, slice);
+  return Payload::trusted(canonical_json(slice));
+}
+
+bool optional_name(SpecObject& object, std::string_view name, SharedText& value) {
+  const auto slice = object.take(name);
+  return slice.has_value() && read_name(object.at(name), *slice, name, value);
+}
+
+void optional_text(SpecObject& object, std::string_view name, SharedText& value,
+                   TextLimits limits) {
+  if (const auto slice = object.take(name)) {
+    read_text(object.at(name), *slice, value, limits);
+  }
+}
+
+void optional_flag(SpecObject& object, std::string_view name, bool& value) {
+  if (const auto slice = object.take(name)) {
+    read_flag(object.at(name), *slice, value);
+  }
+}
+
+void optional_count(SpecObject& object, std::string_view name, CountLimits limits,
+                    std::uint32_t& value) {
+  if (const auto slice = object.take(name)) {
+    read_count(object.at(name), *slice, limits, value);
+  }
+}
+
+void read_duration_ms(const SpecPlace& place, std::string_view slice, Zero zero,
+                      std::uint64_t& ms) {
+  if (!read_value(slice, ms)) {
+    place.fault("must be a whole number of milliseconds");
+    return;
+  }
+  check_duration(place, zero, ms);
+}
+
+void read_duration_text(const SpecPlace& place, std::string_view slice, Zero zero,
+                        std::uint64_t& ms) {
+  const auto text = json_string_value(slice);
+  const auto read = text.has_value() ? parse_duration(*text) : std::nullopt;
+  if (!read.has_value()) {
+    place.fault("is not a duration such as \"200ms\", \"5s\" or \"1h30m\" (units ms, s, m, h, d)");
+    return;
+  }
+  ms = *read;
+  check_duration(place, zero, ms);
+}
+
+bool optional_duration(SpecObject& object, std::string_view name, Zero zero, std::uint64_t& ms) {
+  const std::string in_ms = fmt::format("{}_ms", name);
+  const auto text = object.take(name);
+  const auto number = object.take(in_ms);
+  if (text.has_value() && number.has_value()) {
+    object.at(name).fault(fmt::format("and {} are both given; remove one", in_ms));
+    return true;
+  }
+  if (number.has_value()) {
+    read_duration_ms(object.at(in_ms), *number, zero, ms);
+  } else if (text.has_value() && !text->starts_with('"')) {
+    object.at(name).fault(fmt::format(
+        "is not a duration; write {0}: \"200ms\", {0}: \"1h30m\" or {1}: 200", name, in_ms));
+  } else if (text.has_value()) {
+    read_duration_text(object.at(name), *text, zero, ms);
+  }
+  return text.has_value() || number.has_value();
+}
+
+}  // namespace holdfast

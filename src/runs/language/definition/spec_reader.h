@@ -1,0 +1,112 @@
+// Reads the JSON of a spec. What is wrong becomes a fault at its place, and reading goes on with
+// the default, so that one check finds everything. Unknown members are refused, because a misspelt
+// "after" must not be ignored; so are members that appear twice. null is the same as not there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fields.h"
+#include "runs/language/definition/faults.h"
+
+namespace holdfast {
+
+class SpecObject {
+ public:
+  // `text` is a slice of valid JSON and outlives this. It is a fault when it is no object.
+  SpecObject(SpecPlace place, std::string_view text);
+
+  [[nodiscard]] const SpecPlace& place() const { return place_; }
+  [[nodiscard]] SpecPlace at(std::string_view member) const { return place_.at(member); }
+  // From here on: which rule is broken by default, and how messages call the object.
+  void set_place(SpecPlace place) { place_ = std::move(place); }
+  [[nodiscard]] bool is_object() const { return is_object_; }
+
+  // The slice of a member, which is known from now on.
+  std::optional<std::string_view> take(std::string_view name);
+  bool has(std::string_view name) { return take(name).has_value(); }
+  // The same; it is a fault when there is none.
+  std::optional<std::string_view> need(std::string_view name, FaultCode code);
+  // Refuses the members that nobody asked for.
+  void finish() const;
+
+ private:
+  struct Member {
+    std::string name;
+    std::string_view value;
+  };
+
+  SpecPlace place_;
+  bool is_object_ = false;
+  std::vector<Member> members_;
+  std::vector<std::string> known_;
+};
+
+// Everything below reads one value. False: it cannot be used, there is a fault, and the value
+// has its default or what could be read.
+
+struct TextLimits {
+  std::size_t least = 1;
+  std::size_t most = 1024;  // bytes
+};
+bool read_text(const SpecPlace& place, std::string_view slice, SharedText& value,
+               TextLimits limits);
+// A name by check_name; `what` it is of: "queue".
+bool read_name(const SpecPlace& place, std::string_view slice, std::string_view what,
+               SharedText& value);
+bool read_flag(const SpecPlace& place, std::string_view slice, bool& value);
+
+struct CountLimits {
+  std::uint32_t least = 0;
+  std::uint32_t most = UINT32_MAX;
+};
+bool read_count(const SpecPlace& place, std::string_view slice, CountLimits limits,
+                std::uint32_t& value);
+
+// One of a few words.
+std::optional<std::size_t> read_word(const SpecPlace& place, std::string_view slice,
+                                     const std::vector<std::string_view>& words);
+template <typename E>
+bool read_choice(const SpecPlace& place, std::string_view slice, E& value) {
+  const auto found = read_word(place, slice, {std::begin(kEnumNames<E>), std::end(kEnumNames<E>)});
+  if (found.has_value()) {
+    value = static_cast<E>(*found);
+  }
+  return found.has_value();
+}
+
+// The items of a list. A fault and no items when it is none.
+std::vector<std::string_view> read_items(const SpecPlace& place, std::string_view slice);
+// The members of an object whose names are the author's, by name.
+std::map<std::string, std::string_view> read_members(const SpecPlace& place,
+                                                     std::string_view slice);
+// A JSON value in its one form. A member that is there twice anywhere inside is a fault.
+Payload read_json(const SpecPlace& place, std::string_view slice);
+
+// Fields of an object that need not be there.
+bool optional_name(SpecObject& object, std::string_view name, SharedText& value);
+void optional_text(SpecObject& object, std::string_view name, SharedText& value,
+                   TextLimits limits = {0});
+void optional_flag(SpecObject& object, std::string_view name, bool& value);
+void optional_count(SpecObject& object, std::string_view name, CountLimits limits,
+                    std::uint32_t& value);
+template <typename E>
+void optional_choice(SpecObject& object, std::string_view name, E& value) {
+  if (const auto slice = object.take(name)) {
+    read_choice(object.at(name), *slice, value);
+  }
+}
+
+// A duration, given as <name>_ms: 200 or <name>: "200ms". True when it was given at all.
+enum class Zero : std::uint8_t { allowed, refused };
+bool optional_duration(SpecObject& object, std::string_view name, Zero zero, std::uint64_t& ms);
+// The number or the text of a duration.
+void read_duration_ms(const SpecPlace& place, std::string_view slice, Zero zero, std::uint64_t& ms);
+void read_duration_text(const SpecPlace& place, std::string_view slice, Zero zero,
+                        std::uint64_t& ms);
+
+}  // namespace holdfast

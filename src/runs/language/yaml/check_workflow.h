@@ -1,0 +1,45 @@
+// Workflows from files: YAML or JSON text to a Definition, and every fault with its line. Beside
+// the rules of the language (definition/) time zones must exist.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "runs/language/definition/definition.h"
+#include "runs/language/yaml/source_text.h"
+
+namespace holdfast {
+
+struct LocatedFault {
+  DefinitionFault fault;
+  SourcePlace place;
+};
+
+struct CheckedWorkflow {
+  std::shared_ptr<const Definition> definition;  // nullptr when there are faults
+  std::vector<LocatedFault> faults;              // by their places
+  // What is valid but probably not meant; only of a definition. The codes are listed in
+  // docs/workflow-language.md.
+  std::vector<LocatedFault> warnings;
+};
+
+// A text that cannot be read is one fault, invalid_spec.
+CheckedWorkflow check_workflow(std::string_view text);
+
+// {"path":[...],"code":"...","message":"...","line":12,"column":5}; "file" first if one is given.
+void write_fault(JsonWriter& json, const LocatedFault& fault, std::string_view file = {});
+
+// The fault of a text that YamlDocument cannot read.
+LocatedFault unreadable_fault(const Error& error);
+
+// invalid_definition, whose message has a line for each fault (file:line:column: path: message
+// (code)), by their places, and whose field "errors" is a list of what write_fault writes.
+Error invalid_file(std::vector<LocatedFault> faults, std::string_view file);
+
+// The definition, or invalid_file.
+Result<std::shared_ptr<const Definition>> load_workflow(std::string_view text,
+                                                        std::string_view file);
+
+}  // namespace holdfast

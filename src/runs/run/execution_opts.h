@@ -1,0 +1,68 @@
+// ExecutionOpts: what a completed step asks for beside its result. It stands in
+// runnable_applied.execution_opts, so the fold and the decisions read it by this one function.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "runs/language/definition/definition.h"
+
+namespace holdfast {
+
+// The step is not done: it is to be attempted again.
+struct Deferral {
+  SharedText reason;
+  std::uint64_t schedule_in_ms = 0;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("reason", self.reason);
+    v.optional("schedule_in_ms", self.schedule_in_ms);
+  }
+};
+
+// The run ends here and goes on as a new one.
+struct ContinueAsNew {
+  SharedText key;
+  Payload input;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("key", self.key);
+    v.required("input", self.input);
+  }
+};
+
+struct ExecutionOpts {
+  std::uint64_t schedule_in_ms = 0;  // what follows is visible that much later
+  std::optional<Deferral> defer;
+  std::optional<ContinueAsNew> continue_as_new;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("schedule_in_ms", self.schedule_in_ms);
+    v.optional("defer", self.defer);
+    v.optional("continue_as_new", self.continue_as_new);
+  }
+};
+
+// The completion is durable and must be dealt with, so what cannot be read asks for nothing, and
+// no delay is longer than kMaxDurationMs.
+inline ExecutionOpts execution_opts(const Payload& opts) {
+  if (opts.empty()) {
+    return {};
+  }
+  auto read = from_json<ExecutionOpts>(opts.view());
+  if (!read.ok()) {
+    return {};
+  }
+  ExecutionOpts asked = std::move(read).value();
+  asked.schedule_in_ms = std::min(asked.schedule_in_ms, kMaxDurationMs);
+  if (asked.defer.has_value()) {
+    asked.defer->schedule_in_ms = std::min(asked.defer->schedule_in_ms, kMaxDurationMs);
+  }
+  return asked;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,247 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runs/run/redact.h"
+#include "runs/run/run_planning.h"
+
+namespace holdfast {
+
+namespace {
+
+SignalType signal_of(ManualAction action) {
+  switch (action) {
+    case ManualAction::resumed:
+      return SignalType::resume_run;
+    case ManualAction::approved:
+      return SignalType::approve_run;
+    case ManualAction::rejected:
+      return SignalType::reject_run;
+  }
+  return SignalType::resume_run;
+}
+
+bool is_resolution(SignalType type) {
+  return type == SignalType::resume_run || type == SignalType::approve_run ||
+         type == SignalType::reject_run;
+}
+
+struct ResolvedStep {
+  SharedText step;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("step", self.step);
+  }
+};
+
+Payload naming(const SharedText& step) { return to_json(ResolvedStep{step}).value(); }
+
+bool is_about(const RunSignalReceived& signal, const SharedText& step) {
+  const auto about = from_json<ResolvedStep>(signal.payload.view());
+  return step.empty() || (about.ok() && about.value().step == step);
+}
+
+// Whether a resolution like this one is recorded. A command that names no step means the newest.
+Result<bool> is_recorded(const RunProjection& run, const ResolveStep& command) {
+  const auto& receipts = run.receipts();
+  const SharedText& key = command.source.idempotency_key;
+  for (auto at = receipts.rbegin(); at != receipts.rend(); ++at) {
+    const RunSignalReceived& signal = at->signal;
+    const bool same = signal.signal_type == signal_of(command.action);
+    if (!key.empty() && signal.idempotency_key == key) {
+      if (same && is_about(signal, command.step)) {
+        return true;
+      }
+      return refusal(run, ErrorCode::idempotency_conflict,
+                     fmt::format("the key {} was used for another command", key.view()))
+          .with("idempotency_key", key.view());
+    }
+    if (key.empty() && is_resolution(signal.signal_type) && is_about(signal, command.step)) {
+      // While the run waits again, only a command that names the step can mean an older one.
+      return same && (!command.step.empty() || run.boundaries().empty());
+    }
+  }
+  return false;
+}
+
+bool fits(ManualAction action, const ManualState& state) {
+  const ManualKind kind =
+      action == ManualAction::resumed ? ManualKind::pause : ManualKind::approval;
+  return state.kind.view() == to_text(kind);
+}
+
+// Where the run waits for this command.
+Result<const ManualState*> find_boundary(const RunProjection& run, const ResolveStep& command) {
+  if (run.is_terminal()) {
+    return refusal(run, ErrorCode::terminal_run, fmt::format("it is {}", to_text(run.status())))
+        .with("step", command.step.view());
+  }
+  const ManualState* fitting = nullptr;
+  std::string others;
+  for (const auto& [step, state] : run.boundaries()) {
+    if ((command.step.empty() || command.step == step) && fits(command.action, state)) {
+      if (fitting != nullptr) {
+        return refusal(run, ErrorCode::invalid_argument,
+                       fmt::format("it waits at {} and at {}: say which step is meant",
+                                   fitting->step.view(), step.view()))
+            .with("field", "step");
+      }
+      fitting = &state;
+    } else {
+      others += fmt::format("{}step {} waits as {}", others.empty() ? "" : ", ", step.view(),
+                            state.kind.view());
+    }
+  }
+  if (fitting != nullptr) {
+    return fitting;
+  }
+  const bool elsewhere = !command.step.empty() && !run.boundaries().contains(command.step) &&
+                         !run.boundaries().empty();
+  return refusal(
+             run, elsewhere ? ErrorCode::stale_manual_resolution : ErrorCode::invalid_transition,
+             others.empty() ? fmt::format("it is {} and waits for nobody", to_text(run.status()))
+                            : fmt::format("nothing can be {}: {}", to_text(command.action), others))
+      .with("step", command.step.view());
+}
+
+Result<void> check_actor(const RunProjection& run, const ResolveStep& command) {
+  if (command.action != ManualAction::resumed && command.source.actor.empty()) {
+    return refusal(run, ErrorCode::invalid_argument, "a decision names who made it: the actor")
+        .with("field", "actor");
+  }
+  return {};
+}
+
+// {decision, actor, decided_at, comment, metadata}
+Payload decision(const ResolveStep& command, std::string_view key, TimeMs now) {
+  JsonWriter writer;
+  writer.begin_object().key(key).begin_object();
+  writer.member("decision", to_text(command.action));
+  writer.member("actor", command.source.actor.view());
+  writer.member("decided_at", now.value);
+  if (!command.source.comment.empty()) {
+    writer.member("comment", command.source.comment.view());
+  }
+  if (!command.source.metadata.empty()) {
+    const Payload metadata = redact(command.source.metadata);
+    writer.member("metadata", JsonText::trusted(std::string(metadata.view())));
+  }
+  writer.end_object().end_object();
+  return std::move(writer).take_text();
+}
+
+// A decision is known by the output of its step, or by the name of the step.
+Payload result_of(const RunProjection& run, const ResolveStep& command, const ManualState& state,
+                  TimeMs now) {
+  if (command.action == ManualAction::resumed) {
+    return Payload::trusted("{}");
+  }
+  const auto index = run.definition()->find(state.step.view());
+  if (!index.has_value()) {
+    return decision(command, state.step.view(), now);
+  }
+  const Step& step = run.definition()->steps()[*index];
+  return decision(command, step.spec.output.empty() ? step.name.view() : step.spec.output.view(),
+                  now);
+}
+
+// Who did it and when; beside the decision, for those who audit.
+Payload audit(const ResolveStep& command, TimeMs now) {
+  JsonWriter writer;
+  writer.begin_object().member("event", to_text(command.action)).member("at", now.value);
+  if (!command.source.actor.empty()) {
+    writer.member("actor", command.source.actor.view());
+  }
+  if (!command.source.comment.empty()) {
+    writer.member("comment", command.source.comment.view());
+  }
+  writer.end_object();
+  return std::move(writer).take_text();
+}
+
+Payload rejection(const ResolveStep& command, const SharedText& step) {
+  JsonWriter writer;
+  writer.begin_object().member("code", "rejected");
+  writer.member("message", fmt::format("step {} was rejected by {}", step.view(),
+                                       command.source.actor.view()));
+  if (!command.source.comment.empty()) {
+    writer.member("comment", command.source.comment.view());
+  }
+  writer.member("step", step.view()).member("retryable", false).end_object();
+  return std::move(writer).take_text();
+}
+
+}  // namespace
+
+Result<RunFacts> decide_cancel(RunProjection& run, const CommandSource& source, OnCancel how,
+                               const Surroundings& around, TimeMs now) {
+  HOLDFAST_CHECK(check_started(run));
+  const bool cancelled_before =
+      (run.is_terminal() && run.terminal()->status == TerminalStatus::cancelled) ||
+      (run.is_compensating() && run.rare().compensation->outcome == TerminalStatus::cancelled &&
+       how != OnCancel::stop);
+  if (cancelled_before) {
+    return RunFacts();
+  }
+  if (run.is_terminal()) {
+    return refusal(run, ErrorCode::invalid_transition,
+                   fmt::format("it is {}, so it cannot be cancelled", to_text(run.status())))
+        .with("status", to_text(run.status()));
+  }
+  if (run.is_compensating() && how != OnCancel::stop) {
+    return refusal(run, ErrorCode::invalid_transition,
+                   "it goes back already; only stopping it ends it before that is done")
+        .with("status", to_text(run.status()));
+  }
+  const bool goes_back =
+      !run.is_compensating() && run.definition() != nullptr &&
+      (how == OnCancel::compensate ||
+       (how == OnCancel::as_defined && run.definition()->parts().compensate_on_cancel));
+  RunDraft draft(run, around, now);
+  draft.add(receipt(run.run_id(), SignalType::cancel_run, source, Payload()));
+  if (goes_back) {
+    draft.compensate(TerminalStatus::cancelled, Payload());
+  } else {
+    draft.add(terminal_fact(run, TerminalStatus::cancelled));
+  }
+  return draft.finish();
+}
+
+Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
+                                const Surroundings& around, TimeMs now) {
+  HOLDFAST_CHECK(check_started(run));
+  HOLDFAST_TRY(const bool recorded, is_recorded(run, command));
+  if (recorded) {
+    return RunFacts();
+  }
+  HOLDFAST_TRY(const ManualState* const boundary, find_boundary(run, command));
+  HOLDFAST_CHECK(check_actor(run, command));
+  const ManualState state = *boundary;
+  RunDraft draft(run, around, now);
+  draft.add(receipt(run.run_id(), signal_of(command.action), command.source, naming(state.step)));
+  ManualStepResolved resolved;
+  resolved.run_id = run.run_id();
+  resolved.step = state.step;
+  resolved.action = command.action;
+  resolved.result = result_of(run, command, state, now);
+  resolved.metadata = audit(command, now);
+  const Payload result = resolved.result;
+  draft.add(std::move(resolved));
+  const PlannedRunnable* planned = run.latest(state.step.view());
+  if (command.action == ManualAction::rejected) {
+    const Payload error = rejection(command, state.step);
+    if (planned == nullptr || planned->applied) {
+      draft.fail_run(error);
+    } else {
+      draft.failed(*planned, error);
+    }
+  } else if (planned != nullptr && planned->applied) {
+    draft.go_on_after(*planned);  // a step that waited after its result was applied
+  } else if (planned != nullptr) {
+    draft.done(*planned, {result});
+  }
+  return draft.finish();
+}
+
+}  // namespace holdfast

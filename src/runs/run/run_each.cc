@@ -1,0 +1,155 @@
+// A step that is carried out for each item of a list: one runnable for the whole, which the
+// engine holds open, and one for each item.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runs/run/activation.h"
+#include "runs/run/run_draft.h"
+#include "runs/run/run_planning.h"
+
+namespace holdfast {
+
+namespace {
+
+// The list, as JSON; empty when there is none.
+std::string list_of(const Payload& items, const DataView& data) {
+  if (items.view().starts_with('[')) {
+    return std::string(items.view());
+  }
+  const auto path = DataPath::parse(json_string_value(items.view()).value_or(""));
+  std::string storage;
+  const auto value = path.ok() ? find_value(data, path.value(), storage) : std::nullopt;
+  return value.has_value() && value->starts_with('[') ? std::string(*value) : std::string();
+}
+
+Payload with_item(const Payload& error, std::uint64_t item) {
+  std::string text(error.view());
+  if (!error.is_object()) {
+    return error;
+  }
+  text.pop_back();
+  text += fmt::format("{}\"item\":{}}}", text.size() > 1 ? "," : "", item);
+  return Payload::trusted(text);
+}
+
+}  // namespace
+
+void RunDraft::begin_each(const Step& step, Runnable runnable) {
+  const std::string list = list_of(step.spec.for_each->items, ContextView(run_));
+  if (list.empty()) {
+    plan_failed(std::move(runnable),
+                terminal_error("invalid_items",
+                               fmt::format("{} gives no list", step.spec.for_each->items.view()),
+                               step.name.view()));
+    return;
+  }
+  const SharedText visit = runnable.step;
+  runnable.handler = kEngineHandler;
+  runnable.input = Payload::trusted(fmt::format(R"({{"items":{}}})", list));
+  plan(std::move(runnable));
+  flush();
+  const EachProgress* each = run_.each(visit.view());
+  if (each == nullptr) {
+    return;  // foreign facts forbid it; finish() says so
+  }
+  if (each->items.empty()) {
+    done(*run_.latest(visit.view()), {Payload::trusted("[]")});
+  } else {
+    plan_items(step, visit);
+  }
+}
+
+// As many as may be under way at once.
+void RunDraft::plan_items(const Step& step, const SharedText& visit) {
+  const ForEachSpec& spec = *step.spec.for_each;
+  const EachProgress& each = *run_.each(visit.view());
+  const std::uint64_t most = spec.concurrency == 0 ? each.items.size() : spec.concurrency;
+  const std::string_view as = spec.as.empty() ? "item" : spec.as.view();
+  const PlannedRunnable& whole = *run_.latest(visit.view());
+  const TimeMs visible_at = std::max(now_, whole.plan.visible_at);
+  // An item that cannot begin is done here and now, or ends the whole.
+  for (std::uint64_t item = each.next;
+       item < each.items.size() && item - each.done < most && !whole.applied && !is_over();
+       ++item) {
+    Runnable runnable =
+        runnable_of(step, item_name(visit.view(), item), whole.plan.path, visible_at);
+    const std::string place = fmt::format("{}", item);
+    if (step.input.has_value()) {
+      ContextView data(run_);
+      data.put(as, each.items[item]);
+      data.put("index", place);
+      begin_body(step, std::move(runnable), data);
+    } else {
+      std::string alone = "{";
+      append_json_string(alone, as);
+      alone += fmt::format(":{},\"index\":{}}}", each.items[item], place);
+      begin_body(step, std::move(runnable), ObjectView(alone));
+    }
+  }
+  flush();
+}
+
+// Not at once: it may be plan_items that is done with an item.
+void RunDraft::item_done(std::string_view visit) {
+  tasks_.push_back({Task::Kind::next_items, 0, SharedText(visit), now_});
+}
+
+void RunDraft::next_items(const SharedText& visit) {
+  const PlannedRunnable* whole = run_.latest(visit.view());
+  const EachProgress* known = run_.each(visit.view());
+  const auto index = definition().find(visit.view());
+  if (whole == nullptr || whole->applied || known == nullptr || !index.has_value()) {
+    return;
+  }
+  const EachProgress& each = *known;
+  if (each.done < each.items.size()) {
+    plan_items(definition().steps()[*index], visit);
+    return;
+  }
+  std::string results = "[";
+  for (std::uint64_t item = 0; item < each.items.size(); ++item) {
+    const PlannedRunnable* part = run_.latest(item_name(visit.view(), item).view());
+    results += item == 0 ? "" : ",";
+    results += part == nullptr || part->result.empty() ? "null" : part->result.view();
+  }
+  done(*whole, {Payload::trusted(results + "]")});
+}
+
+void RunDraft::item_failed(const PlannedRunnable& planned, const Payload& error) {
+  const std::string visit(without_item(planned.plan.step.view()));
+  const auto index = definition().find(visit);
+  const PlannedRunnable* whole = run_.latest(visit);
+  if (!index.has_value() || !definition().steps()[*index].spec.for_each.has_value() ||
+      whole == nullptr || run_.each(visit) == nullptr) {
+    fail_run(error);  // an item that somebody made up
+    return;
+  }
+  const Step& step = definition().steps()[*index];
+  close_failed(planned, error, taken_by(planned.plan, "error", visit));
+  if (step.spec.for_each->on_error == EachErrors::collect) {
+    item_done(visit);
+    return;
+  }
+  if (whole->applied) {
+    return;  // another item failed before
+  }
+  RunnablesWithdrawn rest;
+  rest.run_id = run_.run_id();
+  rest.reason = "another item failed";
+  for (std::uint64_t item = 0; item < run_.each(visit)->next; ++item) {
+    const PlannedRunnable* other = run_.latest(item_name(visit, item).view());
+    // What can be compensated must come to its end first, if somebody is at it.
+    const bool kept = step.spec.compensate.has_value() && other != nullptr &&
+                      around_.is_claimed(other->plan.runnable_key.view());
+    if (other != nullptr && !other->applied && !kept) {
+      rest.runnable_keys.push_back(other->plan.runnable_key);
+    }
+  }
+  if (!rest.runnable_keys.empty()) {
+    add(std::move(rest));
+  }
+  failed(*whole, with_item(error, *parse_activation(planned.plan.step.view()).item));
+}
+
+}  // namespace holdfast

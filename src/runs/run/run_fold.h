@@ -1,0 +1,25 @@
+// RunFold: what each accepted fact changes in a RunProjection. Every change goes through the undo
+// log of the projection, if it has one.
+#pragma once
+
+#include "runs/run/run_projection.h"
+
+namespace holdfast {
+
+// Tells apart the events that come under one idempotency key.
+SharedText event_digest(const SharedText& event, const SharedText& correlation,
+                        const Payload& payload);
+
+class RunFold {
+ public:
+  static void apply(RunProjection& run, TimeMs at, const RunFact& fact);
+  // Makes the progress from all facts the projection has.
+  static void rebuild_progress(RunProjection& run);
+  // What is counted about a runnable that was read back.
+  static void restore_counts(RunProjection& run, const PlannedRunnable& planned);
+
+ private:
+  class Visitor;  // run_fold.cc
+};
+
+}  // namespace holdfast

@@ -1,0 +1,85 @@
+// What the decisions of this room share: refusals, how facts are filled in, errors of runs, and
+// the nodes of a changed graph.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+#include "runs/run/execution_opts.h"
+#include "runs/run/run_draft.h"
+
+namespace holdfast {
+
+// A refusal that names the run.
+Error refusal(const RunProjection& run, ErrorCode code, const std::string& message);
+// The same, and the step and key of the attempt.
+Error refusal(const RunProjection& run, const Attempt& attempt, ErrorCode code,
+              const std::string& message);
+
+// Many runs hold these at once, so all share one.
+inline const Payload& empty_object() {
+  static const Payload object = Payload::trusted("{}");
+  return object;
+}
+inline const SharedText& timer_handler() {
+  static const SharedText handler(kTimerHandler);
+  return handler;
+}
+
+inline Payload or_empty(const Payload& payload) {
+  return payload.empty() ? empty_object() : payload;
+}
+
+// By at most kMaxDurationMs.
+TimeMs later(TimeMs time, std::uint64_t by_ms);
+
+// run_not_found unless the run was started.
+Result<void> check_started(const RunProjection& run);
+
+RunSignalReceived receipt(const RunId& run, SignalType type, const CommandSource& source,
+                          const Payload& payload);
+
+// The plan of a completed attempt that may be applied now; nullptr when it was applied before.
+// wrong_run, unknown_runnable_intent, terminal_run, result_not_completed; invalid_transition when
+// it is a timer.
+Result<const PlannedRunnable*> find_applicable(const RunProjection& run, const Attempt& attempt);
+
+// The first attempt at a step, visit or item, in this queue; empty: in that of the run. What is
+// done, with what and when is left to the caller.
+Runnable first_attempt(const RunProjection& run, const SharedText& step, const SharedText& queue);
+
+// The way that a run takes after a step.
+TransitionTaken taken_by(const Runnable& plan, std::string_view on, const SharedText& to);
+
+RunTerminal terminal_fact(const RunProjection& run, TerminalStatus status,
+                          const Payload& error = Payload());
+// An error as run_terminal carries it: {"code","message","step","retryable":false}.
+Payload terminal_error(std::string_view code, std::string_view message, std::string_view step);
+Payload missing_path_error(std::string_view code, const MissingPath& missing,
+                           std::string_view step);
+Payload misfit_error(std::string_view code, std::string_view what, const ContractMisfit& misfit,
+                     std::string_view step);
+
+// What an error that a step gave is called; empty when it does not say.
+std::string error_code_of(const Payload& error);
+
+// The policy a runnable is retried by.
+const RetryPolicy& policy_of(const RunProjection& run, const Runnable& plan);
+// When the attempt after this one may begin; empty: no more attempts.
+std::optional<TimeMs> retry_at(const RunProjection& run, const Runnable& plan,
+                               const Failure& failure, TimeMs now);
+
+// True when the step or graph node needs nothing more.
+bool is_done(const RunProjection& run, std::string_view step);
+// Graph nodes (decide_graph.cc) that wait for nothing more and are not planned, and whether all
+// are done.
+std::vector<Runnable> ready_nodes(const RunProjection& run, TimeMs now);
+bool are_nodes_done(const RunProjection& run);
+
+// The input of a run as its trigger wants it, with defaults. invalid_payload names every field;
+// invalid_trigger when there is none of that name.
+Result<Payload> checked_input(const Definition& definition, std::string_view trigger,
+                              const Payload& input, TimeMs now);
+
+}  // namespace holdfast

@@ -1,0 +1,317 @@
+// RunProjection: the fold of one run thread. A fact that breaks a rule changes nothing and
+// becomes an anomaly (workflow/rules.h).
+//
+// Costs do not grow with the length of the run: each fact touches only what it names. With an
+// UndoLog every change can be taken back; the projection must then stay where it is.
+//
+// With a definition attached it also knows which steps are done and what each still waits for.
+// That is derived from the same facts, so it may be attached at any time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/box.h"
+#include "base/undo.h"
+#include "runs/facts/anomaly.h"
+#include "runs/language/definition/definition.h"
+#include "runs/run/run_fact.h"
+#include "runs/run/run_progress.h"
+
+namespace holdfast {
+
+// `created` until run_started; idle when every latest planned runnable is applied.
+enum class RunStatus : std::uint8_t {
+  created,
+  started,
+  running,
+  idle,
+  paused,        // everything that is open waits for somebody
+  compensating,  // it goes back before it ends
+  completed,
+  failed,
+  cancelled,
+  continued,
+};
+template <>
+inline constexpr std::string_view kEnumNames<RunStatus>[] = {
+    "new",          "started",   "running", "idle",      "paused",
+    "compensating", "completed", "failed",  "cancelled", "continued"};
+
+struct PlannedRunnable {
+  Runnable plan;
+  std::uint64_t order = 0;  // its place among all plans of the run
+  bool applied = false;
+  bool withdrawn = false;           // and so applied, without a result
+  std::uint64_t applied_order = 0;  // its place among all that was applied, from 1
+  TimeMs applied_at;
+  Payload result;
+  SharedText output_key;
+  Payload transition;
+  Payload execution_opts;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("plan", self.plan);
+    v.required("order", self.order);
+    v.optional("applied", self.applied);
+    v.optional("withdrawn", self.withdrawn);
+    v.optional("applied_order", self.applied_order);
+    v.required("applied_at", self.applied_at);
+    v.optional("result", self.result);
+    v.optional("output_key", self.output_key);
+    v.optional("transition", self.transition);
+    v.optional("execution_opts", self.execution_opts);
+  }
+};
+
+// How far a step is that is carried out for each item of a list.
+struct EachProgress {
+  std::vector<std::string_view> items;  // slices of the input of its runnable
+  std::uint64_t next = 0;               // the first item that is not planned
+  std::uint64_t done = 0;               // items that need nothing more
+};
+
+// Where the run waits for somebody: at a manual step, or (kind event_wait) for an event.
+struct ManualState {
+  SharedText step;
+  SharedText kind;  // pause, approval or event_wait
+  TimeMs paused_at;
+  SharedText reason;
+  Payload metadata;
+  Payload deadline;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("step", self.step);
+    v.required("kind", self.kind);
+    v.required("paused_at", self.paused_at);
+    v.optional("reason", self.reason);
+    v.optional("metadata", self.metadata);
+    v.optional("deadline", self.deadline);
+  }
+  friend bool operator==(const ManualState&, const ManualState&) = default;
+};
+
+enum class WaitStatus : std::uint8_t {
+  waiting,
+  received,
+  timeout_selected,
+  resolved,
+  timed_out,
+  completed,
+  failed,
+  cancelled,
+  continued,
+};
+template <>
+inline constexpr std::string_view kEnumNames<WaitStatus>[] = {
+    "waiting",   "received", "timeout_selected", "resolved", "timed_out",
+    "completed", "failed",   "cancelled",        "continued"};
+
+struct EventWait {
+  ExternalEventWaitOpened opened;
+  WaitStatus status = WaitStatus::waiting;
+  Payload payload;             // of the event that was received
+  SharedText idempotency_key;  // of that event
+  Payload result;              // what it was resolved with
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("opened", self.opened);
+    v.required("status", self.status);
+    v.optional("payload", self.payload);
+    v.optional("idempotency_key", self.idempotency_key);
+    v.optional("result", self.result);
+  }
+};
+
+// The graph as mutations have changed it. Removed ids stay reserved for ever.
+struct GraphState {
+  std::uint64_t version = 0;
+  std::map<std::string, GraphAddition> active;
+  std::map<std::string, GraphRemoval> tombstones;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("version", self.version);
+    v.optional("active", self.active);
+    v.optional("tombstones", self.tombstones);
+  }
+};
+
+// Which definition a run follows.
+struct PinnedDefinition {
+  SharedText version;
+  SharedText fingerprint;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("version", self.version);
+    v.optional("fingerprint", self.fingerprint);
+  }
+  friend bool operator==(const PinnedDefinition&, const PinnedDefinition&) = default;
+};
+
+// What few runs have.
+struct RareState {
+  std::map<std::string, EventWait> waits;  // by wait_id
+  std::map<std::string, DynamicWorkRecorded> dynamic_work;
+  std::map<std::string, DynamicGraphMutated> mutations;
+  GraphState graph;
+  std::optional<RunContinuationRequested> continuation;
+  std::optional<RunContinuedFrom> continued_from;
+  std::map<std::string, RunDefinitionMigrated> migrations;
+  std::optional<PinnedDefinition> migrated_to;          // by the newest migration
+  std::map<std::string, SharedText> attribute_updates;  // idempotency key to fingerprint
+  std::map<std::string, Payload> attributes;
+  std::optional<RunArchived> archived;
+  TimeMs archived_at;
+  std::vector<ExternalEventBuffered> buffered;      // events that nothing has waited for yet
+  std::map<std::string, SharedText> received_keys;  // of all events: idempotency key to digest
+  std::optional<CompensationStarted> compensation;
+  std::optional<StepsAdopted> adopted;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("waits", self.waits);
+    v.optional("dynamic_work", self.dynamic_work);
+    v.optional("mutations", self.mutations);
+    v.required("graph", self.graph);
+    v.optional("continuation", self.continuation);
+    v.optional("continued_from", self.continued_from);
+    v.optional("migrations", self.migrations);
+    v.optional("migrated_to", self.migrated_to);
+    v.optional("attribute_updates", self.attribute_updates);
+    v.optional("attributes", self.attributes);
+    v.optional("archived", self.archived);
+    v.required("archived_at", self.archived_at);
+    v.optional("buffered", self.buffered);
+    v.optional("received_keys", self.received_keys);
+    v.optional("compensation", self.compensation);
+    v.optional("adopted", self.adopted);
+  }
+};
+
+struct Receipt {
+  RunSignalReceived signal;
+  TimeMs at;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("signal", self.signal);
+    v.required("at", self.at);
+  }
+};
+
+class RunProjection {
+ public:
+  explicit RunProjection(const RunId& run_id);
+  RunProjection(const RunProjection&) = delete;
+  RunProjection& operator=(const RunProjection&) = delete;
+
+  void set_undo(UndoLog* undo) { undo_ = undo; }
+  // The definition the run is pinned to. Final: cannot be undone, changes no fact.
+  void attach(std::shared_ptr<const Definition> definition);
+
+  void evolve(TimeMs at, const RunFact& fact);
+  // An entry of the thread as it is stored; what is no fact becomes a malformed_entry anomaly.
+  void fold(const EntryView& entry);
+
+  [[nodiscard]] const RunId& run_id() const { return run_id_; }
+  [[nodiscard]] RunStatus status() const;
+  [[nodiscard]] bool is_terminal() const { return terminal_.has_value(); }
+  // Entries folded in so far, valid or not.
+  [[nodiscard]] Revision revision() const { return revision_; }
+  [[nodiscard]] const std::optional<RunStarted>& started() const { return started_; }
+  [[nodiscard]] TimeMs started_at() const { return started_at_; }
+  [[nodiscard]] const std::optional<RunTerminal>& terminal() const { return terminal_; }
+  [[nodiscard]] TimeMs terminal_at() const { return terminal_at_; }
+  // Where it waits for somebody, by what `step` of the runnable says.
+  [[nodiscard]] const std::map<SharedText, ManualState>& boundaries() const { return manual_; }
+  // The one it has waited at longest.
+  [[nodiscard]] std::optional<ManualState> manual_state() const;
+  [[nodiscard]] const std::vector<Receipt>& receipts() const { return receipts_; }
+  [[nodiscard]] const std::map<RunId, ChildRunStarted>& children() const { return children_; }
+  // Never null; empty when nothing rare ever happened.
+  [[nodiscard]] const RareState& rare() const;
+  [[nodiscard]] const std::vector<Anomaly>& anomalies() const { return anomalies_; }
+  // As the run started, or as the newest migration says.
+  [[nodiscard]] PinnedDefinition pinned_definition() const;
+
+  [[nodiscard]] const PlannedRunnable* find(std::string_view runnable_key) const;
+  // The newest plan for a step; nullptr when there is none. The timer of an event wait is no plan
+  // for its step.
+  [[nodiscard]] const PlannedRunnable* latest(std::string_view step) const;
+  [[nodiscard]] std::size_t runnable_count() const { return runnables_.size(); }
+  // Of the texts and payloads of all facts that were folded in.
+  [[nodiscard]] std::size_t fact_bytes() const { return fact_bytes_; }
+  // Steps, items and compensations whose newest plan is not applied.
+  [[nodiscard]] std::size_t open_count() const { return open_count_; }
+  // How often a step was begun.
+  [[nodiscard]] std::uint32_t visits(std::string_view step) const;
+  // Of a visit of a step with for_each that was begun; nullptr otherwise.
+  [[nodiscard]] const EachProgress* each(std::string_view visit) const;
+  [[nodiscard]] bool is_compensating() const {
+    return !terminal_.has_value() && rare().compensation.has_value();
+  }
+  // In the order they were planned. Looks at all of them: for inspection, not for the loop.
+  [[nodiscard]] std::vector<const PlannedRunnable*> runnables() const;
+
+  [[nodiscard]] const std::shared_ptr<const Definition>& definition() const { return definition_; }
+  // Only with a definition.
+  [[nodiscard]] const StepProgress& progress() const { return *progress_; }
+
+  // What steps see: the input of the run, then every result in the order they were applied; of
+  // equal keys the later wins. A result that is no object is left out.
+  [[nodiscard]] Payload context() const { return context_with(Payload()); }
+  // The same with one more result.
+  [[nodiscard]] Payload context_with(const Payload& result) const;
+  // One member of the context, without building it.
+  [[nodiscard]] std::optional<std::string_view> context_member(std::string_view name) const;
+
+  // The whole state, without the definition, as bytes and back; equal states give equal bytes.
+  [[nodiscard]] std::string encode() const;
+  static Result<std::unique_ptr<RunProjection>> decode(std::string_view bytes);
+
+ private:
+  friend class RunFold;   // run_projection.cc: applies accepted facts
+  friend class RunCodec;  // run_codec.cc: to bytes and back
+
+  [[nodiscard]] bool waits_only() const;
+
+  using Context = std::map<std::string, std::pair<std::uint64_t, Payload>, std::less<>>;
+
+  RunId run_id_;
+  UndoLog* undo_ = nullptr;
+  Revision revision_;
+  std::optional<RunStarted> started_;
+  TimeMs started_at_;
+  std::optional<RunTerminal> terminal_;
+  TimeMs terminal_at_;
+  std::map<SharedText, ManualState> manual_;
+  std::vector<Receipt> receipts_;
+  std::unordered_map<SharedText, PlannedRunnable, SharedTextHash, SharedTextEqual> runnables_;
+  std::unordered_map<SharedText, const PlannedRunnable*, SharedTextHash, SharedTextEqual> latest_;
+  std::uint64_t next_order_ = 0;
+  std::size_t open_count_ = 0;  // steps whose latest runnable is not applied
+  std::uint64_t applied_count_ = 0;
+  std::size_t fact_bytes_ = 0;
+  std::map<SharedText, std::uint32_t> visits_;  // of steps that were begun more than once
+  std::map<SharedText, EachProgress> each_;
+  // Key, as it is written inside the quotes, to its place (the order the keys first came) and its
+  // value.
+  Context context_;
+  std::map<RunId, ChildRunStarted> children_;
+  Box<RareState> rare_;
+  std::vector<Anomaly> anomalies_;
+  std::shared_ptr<const Definition> definition_;
+  std::unique_ptr<StepProgress> progress_;
+  std::uint64_t attachments_ = 0;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,70 @@
+// The rules of a run, each stated once; see dispatch/rules.h for how verdicts are used. judge
+// looks at one fact on top of a projection.
+#pragma once
+
+#include "runs/run/run_projection.h"
+
+namespace holdfast {
+
+enum class RunReason : std::uint8_t {
+  malformed_entry,
+  terminal_run,
+  conflicting_terminal,
+  unknown_runnable_intent,
+  conflicting_child_run,
+  conflicting_continuation,
+  conflicting_dynamic_work,
+  malformed_graph_operations,
+  conflicting_graph_mutation,
+  discontinuous_graph_version,
+  runnable_intent_fingerprint_mismatch,
+  active_manual_step,
+  stale_manual_resolution,
+  conflicting_definition_migration,
+  stale_definition_migration,
+  idempotency_conflict,
+  invalid_archive_transition,
+  conflicting_run_start,
+  stale_event_wait,
+  conflicting_compensation,
+};
+template <>
+inline constexpr std::string_view kEnumNames<RunReason>[] = {
+    "malformed_entry",
+    "terminal_run",
+    "conflicting_terminal",
+    "unknown_runnable_intent",
+    "conflicting_child_run",
+    "conflicting_continuation",
+    "conflicting_dynamic_work",
+    "malformed_graph_operations",
+    "conflicting_graph_mutation",
+    "discontinuous_graph_version",
+    "runnable_intent_fingerprint_mismatch",
+    "active_manual_step",
+    "stale_manual_resolution",
+    "conflicting_definition_migration",
+    "stale_definition_migration",
+    "idempotency_conflict",
+    "invalid_archive_transition",
+    "conflicting_run_start",
+    "stale_event_wait",
+    "conflicting_compensation",
+};
+
+struct RunVerdict {
+  enum class Kind : std::uint8_t { accept, repeat, refuse };
+  Kind kind = Kind::accept;
+  RunReason reason = RunReason::malformed_entry;  // of a refusal
+  std::string_view detail;                        // for people, where the reason is not enough
+
+  static RunVerdict accept() { return {}; }
+  static RunVerdict repeat() { return {Kind::repeat, {}, {}}; }
+  static RunVerdict refuse(RunReason reason, std::string_view detail = {}) {
+    return {Kind::refuse, reason, detail};
+  }
+};
+
+RunVerdict judge(const RunProjection& run, TimeMs at, const RunFact& fact);
+
+}  // namespace holdfast

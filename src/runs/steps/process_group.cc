@@ -1,0 +1,84 @@
+#include "runs/steps/process_group.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+namespace holdfast {
+namespace {
+
+constexpr int kLongestWaitMs = 500;
+
+// Reads /proc/PID/stat: "PID (name) STATE PARENT GROUP ...", where the name can hold anything.
+bool runs_in_group(const std::filesystem::path& process, pid_t group) {
+  std::ifstream file(process / "stat");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) {
+    return false;  // it is gone
+  }
+  std::istringstream rest(text.substr(name_end + 1));
+  char state = 0;
+  pid_t parent = 0;
+  pid_t its_group = 0;
+  rest >> state >> parent >> its_group;
+  return its_group == group && state != 'Z' && state != 'X';
+}
+
+// Dead members that nobody has reaped yet still count for kill; they do not count here.
+bool group_runs(pid_t group) {
+  if (kill(-group, 0) != 0) {
+    return false;
+  }
+  std::error_code problem;
+  std::filesystem::directory_iterator entry("/proc", problem);
+  if (problem) {
+    return true;
+  }
+  const std::filesystem::directory_iterator end;
+  while (entry != end) {
+    const std::string name = entry->path().filename().string();
+    if (name.find_first_not_of("0123456789") == std::string::npos &&
+        runs_in_group(entry->path(), group)) {
+      return true;
+    }
+    entry.increment(problem);
+    if (problem) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<int> end_process_group(pid_t leader) {
+  // First the kill, then the reaping: until then the number belongs to this group.
+  kill(-leader, SIGKILL);
+  kill(leader, SIGKILL);
+  int status = 0;
+  pid_t reaped = -1;
+  do {
+    reaped = waitpid(leader, &status, 0);
+  } while (reaped == -1 && errno == EINTR);
+  // Members that were inherited by this process are its to reap.
+  int waited_ms = 0;
+  for (int delay_ms = 1; group_runs(leader) && waited_ms < kLongestWaitMs; delay_ms *= 2) {
+    poll(nullptr, 0, delay_ms);
+    waited_ms += delay_ms;
+  }
+  while (waitpid(-leader, nullptr, WNOHANG) > 0) {
+  }
+  return reaped == leader ? std::optional(status) : std::nullopt;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,508 @@
+#include "runs/view/run_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "runs/language/data/path.h"
+#include "runs/run/activation.h"
+#include "runs/run/execution_opts.h"
+#include "runs/run/redact.h"
+#include "runs/view/deadline.h"
+#include "runs/view/step_state.h"
+#include "runs/view/view_words.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kTransition = "transition";
+constexpr std::string_view kDependency = "dependency";
+constexpr std::string_view kTimeout = "timeout";
+
+std::string action_of(const Step& step) {
+  return step.kind == StepKind::child ? step.spec.child->workflow.str() : step.handler.str();
+}
+
+GraphNode node_of(const Step& step) {
+  GraphNode node;
+  node.id = step.name.str();
+  node.kind = to_text(step.kind);
+  node.action = action_of(step);
+  node.status = "waiting";
+  return node;
+}
+
+GraphEdge edge_of(std::string_view from, std::string_view on, std::string_view to) {
+  GraphEdge edge;
+  edge.id = fmt::format("{}:{}:{}", from, on, to);
+  edge.from = from;
+  edge.to = to;
+  edge.type = on == kDependency ? kDependency : kTransition;
+  edge.on = on == kDependency ? std::string_view() : on;
+  edge.status = "blocked";
+  return edge;
+}
+
+void add_transitions(std::vector<GraphEdge>& edges, const Step& step, std::string_view on,
+                     const std::vector<Transition>& transitions) {
+  for (std::size_t i = 0; i < transitions.size(); ++i) {
+    const Transition& transition = transitions[i];
+    GraphEdge& edge = edges.emplace_back(edge_of(step.name.view(), on, transition.to_name.view()));
+    if (!transition.when_json.empty()) {
+      edge.id += fmt::format(":condition:{}", i);
+      edge.condition = transition.when_json;
+    }
+    if (transition.recovery != RecoveryLabel::none) {
+      edge.recovery = to_text(transition.recovery);
+    }
+  }
+}
+
+// Step by step: what leads to it, then what leads on. All are blocked.
+std::vector<GraphEdge> edges_of(const Definition& definition) {
+  std::vector<GraphEdge> edges;
+  for (const Step& step : definition.steps()) {
+    for (const StepIndex before : step.after) {
+      edges.push_back(
+          edge_of(definition.steps()[before].name.view(), kDependency, step.name.view()));
+    }
+    add_transitions(edges, step, to_text(StepOutcome::ok), step.on_ok);
+    add_transitions(edges, step, to_text(StepOutcome::error), step.on_error);
+    if (step.on_timeout.has_value()) {
+      edges.push_back(
+          edge_of(step.name.view(), kTimeout, step.spec.await_event->on_timeout.view()));
+    }
+  }
+  return edges;
+}
+
+// The node a runnable belongs to.
+std::string node_name(std::string_view activation) {
+  const Activation parts = parse_activation(activation);
+  return parts.compensation ? fmt::format("{}{}", kCompensatePrefix, parts.step)
+                            : std::string(parts.step);
+}
+
+bool is_put_off(const PlannedRunnable& planned) {
+  return execution_opts(planned.execution_opts).defer.has_value();
+}
+
+// The error that took an error route; empty when the result says nothing of one.
+Payload routed_error(const PlannedRunnable& planned) {
+  const auto error =
+      planned.result.is_object() ? ObjectView(planned.result.view()).member("error") : std::nullopt;
+  return error.has_value() ? Payload::trusted(*error) : Payload();
+}
+
+// What nodes and edges are made from.
+class GraphMaker {
+ public:
+  explicit GraphMaker(const RunSource& source)
+      : source_(source),
+        run_(*source.run),
+        definition_(source.run->definition().get()),
+        over_(run_.is_terminal() || run_.is_compensating()),
+        states_(step_states(source)) {
+    for (const StepState& state : states_) {
+      by_activation_.emplace(state.step.view(), &state);
+      by_node_[node_name(state.step.view())].push_back(&state);
+    }
+  }
+
+  RunGraph make() && {
+    RunGraph graph;
+    graph.run_id = to_string(run_.run_id());
+    if (run_.started().has_value()) {
+      graph.workflow = run_.started()->workflow.str();
+    }
+    graph.version = run_.pinned_definition().version.str();
+    graph.source = definition_ == nullptr ? "facts" : "definition";
+    graph.status = to_text(run_.status());
+    graph.terminal = run_.is_terminal();
+    if (run_.rare().continuation.has_value()) {
+      graph.continued_as = to_string(run_.rare().continuation->successor_run_id);
+    }
+    for (const auto& [id, child] : run_.children()) {
+      graph.children.push_back(
+          {to_string(id), child.child_workflow.str(), child.origin.step.str(), child.awaited});
+    }
+    add_nodes(graph);
+    for (const GraphNode& node : graph.nodes) {
+      if (node.current) {
+        graph.current.push_back(node.id);
+      }
+    }
+    add_edges(graph);
+    return graph;
+  }
+
+ private:
+  void add_nodes(RunGraph& graph) {
+    std::set<std::string> known;
+    if (definition_ != nullptr) {
+      for (const Step& step : definition_->steps()) {
+        known.insert(step.name.str());
+        graph.nodes.push_back(in_run(node_of(step)));
+      }
+    }
+    for (const auto& [id, added] : run_.rare().graph.active) {
+      if (added.kind == GraphItem::node && known.insert(id).second) {
+        GraphNode node;
+        node.id = id;
+        node.kind = to_text(StepKind::handler);
+        node.action = added.handler.str();
+        graph.nodes.push_back(in_run(std::move(node)));
+      }
+    }
+    for (const StepState& state : states_) {
+      std::string name = node_name(state.step.view());
+      if (known.insert(name).second) {
+        graph.nodes.push_back(in_run(node_of_facts(name, *run_.latest(state.step.view()))));
+      }
+    }
+  }
+
+  // What the plan of a step that no definition names says of it.
+  GraphNode node_of_facts(const std::string& name, const PlannedRunnable& planned) const {
+    GraphNode node;
+    node.id = name;
+    node.kind = is_compensation(name) ? "compensation" : kind_of_facts(planned.plan);
+    if (node.kind == "child") {
+      for (const auto& [id, child] : run_.children()) {
+        node.action = child.origin.runnable_key == planned.plan.runnable_key
+                          ? child.child_workflow.str()
+                          : node.action;
+      }
+    } else if (!planned.plan.is_internal() && planned.plan.handler.view() != kTimerHandler) {
+      node.action = planned.plan.handler.empty() ? name : planned.plan.handler.str();
+    }
+    return node;
+  }
+
+  std::string_view kind_of_facts(const Runnable& plan) const {
+    const std::string_view handler = plan.handler.view();
+    if (handler == kHttpHandler) {
+      return to_text(StepKind::http);
+    }
+    if (handler == kExecHandler) {
+      return to_text(StepKind::exec);
+    }
+    if (handler == kTimerHandler) {
+      return to_text(StepKind::wait);
+    }
+    if (!plan.is_internal()) {
+      return to_text(StepKind::handler);
+    }
+    if (run_.rare().waits.contains(plan.runnable_key.str())) {
+      return to_text(StepKind::await_event);
+    }
+    if (const auto boundary = run_.boundaries().find(plan.step);
+        boundary != run_.boundaries().end()) {
+      return boundary->second.kind.view();
+    }
+    const auto started = [&](const auto& child) {
+      return child.second.origin.runnable_key == plan.runnable_key;
+    };
+    return std::any_of(run_.children().begin(), run_.children().end(), started)
+               ? to_text(StepKind::child)
+               : std::string_view();
+  }
+
+  [[nodiscard]] const StepState* find(std::string_view activation) const {
+    const auto found = by_activation_.find(activation);
+    return found == by_activation_.end() ? nullptr : found->second;
+  }
+
+  // The newest visit of a step; of compensations the newest of all.
+  [[nodiscard]] const PlannedRunnable* newest(const std::string& node) const {
+    if (!is_compensation(node)) {
+      const std::uint32_t visits = run_.visits(node);
+      return run_.latest(visit_name(node, std::max(visits, 1U)).view());
+    }
+    const PlannedRunnable* newest = nullptr;
+    for (const StepState* state : by_node_.find(node)->second) {
+      const PlannedRunnable* latest = run_.latest(state->step.view());
+      newest = newest == nullptr || latest->order > newest->order ? latest : newest;
+    }
+    return newest;
+  }
+
+  GraphNode in_run(GraphNode node) const {
+    const auto activations = by_node_.find(node.id);
+    const PlannedRunnable* planned = activations == by_node_.end() ? nullptr : newest(node.id);
+    if (planned == nullptr) {
+      node.status = is_adopted(node.id) ? "completed" : status_of_unplanned(run_);
+      return node;
+    }
+    const StepState& state = *find(planned->plan.step.view());
+    node.visits = is_compensation(node.id) ? static_cast<std::uint32_t>(activations->second.size())
+                                           : run_.visits(node.id);
+    node.status = status_of(state, *planned);
+    node.attempts = state.attempts;
+    if (node.kind == to_text(StepKind::child)) {
+      node.attempts = std::max(node.attempts, planned->plan.attempt_number);
+    }
+    node.input = planned->plan.input;
+    node.output = state.result;
+    node.error =
+        state.error.empty() && state.status == "failed" ? routed_error(*planned) : state.error;
+    if (const auto deadline = deadline_of(planned->plan)) {
+      const TimeMs open_at = run_.is_terminal() ? run_.terminal_at() : source_.now;
+      node.deadline = deadline->status(planned->applied ? planned->applied_at : open_at);
+    }
+    if (const EachProgress* each = run_.each(planned->plan.step.view())) {
+      count_items(node, planned->plan.step.view(), *each);
+    }
+    node.current =
+        !run_.is_terminal() &&
+        std::any_of(activations->second.begin(), activations->second.end(),
+                    [&](const StepState* one) { return !run_.latest(one->step.view())->applied; });
+    return node;
+  }
+
+  std::string_view status_of(const StepState& state, const PlannedRunnable& planned) const {
+    const bool failed_before = !state.error.empty();
+    if (state.status == "planned") {
+      return "pending";
+    }
+    if (state.status == "ready") {
+      return failed_before ? "retrying" : "pending";
+    }
+    if (state.status == "scheduled") {
+      return failed_before ? "retrying" : "deferred";
+    }
+    // What the engine is to begin later no queue knows.
+    if (state.status == "running" && planned.plan.is_internal() &&
+        planned.plan.visible_at > source_.now) {
+      return planned.plan.attempt_number > 1 ? "retrying" : "deferred";
+    }
+    // The failure that makes the run go back.
+    const auto& compensation = run_.rare().compensation;
+    const bool is_cause =
+        failed_before && compensation.has_value() && compensation->error == state.error;
+    return state.status == "withdrawn" && is_cause ? "failed" : state.status;
+  }
+
+  void count_items(GraphNode& node, std::string_view visit, const EachProgress& each) const {
+    ItemCounts counts;
+    counts.total = each.items.size();
+    for (std::uint64_t item = 0; item < each.next; ++item) {
+      const StepState* state = find(item_name(visit, item).view());
+      if (state == nullptr) {
+        continue;
+      }
+      counts.done += state->status == "completed" ? 1U : 0U;
+      counts.failed += state->status == "failed" ? 1U : 0U;
+      counts.running += state->status == "running" ? 1U : 0U;
+      node.attempts = std::max(node.attempts, state->attempts);
+    }
+    node.items = counts;
+    // The error of an item ends the run in the name of the whole.
+    if (run_.status() == RunStatus::failed && node.status == "abandoned" && counts.failed > 0 &&
+        run_.terminal()->error.is_object() &&
+        ObjectView(run_.terminal()->error.view()).member("item").has_value()) {
+      node.status = "failed";
+      node.error = run_.terminal()->error;
+    }
+  }
+
+  [[nodiscard]] bool is_adopted(std::string_view step) const {
+    const auto& adopted = run_.rare().adopted;
+    return adopted.has_value() && std::find(adopted->done.begin(), adopted->done.end(),
+                                            SharedText(step)) != adopted->done.end();
+  }
+
+  void add_edges(RunGraph& graph) const {
+    if (definition_ != nullptr) {
+      graph.edges = edges_of(*definition_);
+    }
+    std::set<std::string> selected = taken(graph.edges);
+    for (const auto& [id, added] : run_.rare().graph.active) {
+      if (added.kind == GraphItem::edge) {
+        graph.edges.push_back(edge_of(added.from.view(), kDependency, added.to.view()));
+      }
+    }
+    for (GraphEdge& edge : graph.edges) {
+      edge.status = edge.type == kDependency     ? dependency_status(edge)
+                    : selected.contains(edge.id) ? "selected"
+                                                 : transition_status(edge);
+    }
+    for (const GraphNode& node : graph.nodes) {
+      if (is_compensation(node.id)) {
+        GraphEdge& edge =
+            graph.edges.emplace_back(edge_of(parse_activation(node.id).step, kDependency, node.id));
+        edge.recovery = "compensation";
+        edge.status = "selected";
+      }
+    }
+  }
+
+  // The ids of the transitions that some visit took. Without a definition they become the edges.
+  std::set<std::string> taken(std::vector<GraphEdge>& edges) const {
+    std::set<std::string> ids;
+    for (const PlannedRunnable* planned : run_.runnables()) {
+      const std::string_view name = planned->plan.step.view();
+      const auto read = planned->transition.empty() || is_item(name) || is_compensation(name)
+                            ? Result<TransitionTaken>(TransitionTaken{})
+                            : from_json<TransitionTaken>(planned->transition.view());
+      if (!read.ok() || read.value().to.empty()) {
+        continue;
+      }
+      const TransitionTaken& transition = read.value();
+      const std::string from(parse_activation(name).step);
+      const auto known = std::find_if(edges.begin(), edges.end(), [&](const GraphEdge& edge) {
+        return edge.from == from && edge.on == transition.on.view() &&
+               edge.to == transition.to.view() && edge.condition == transition.when;
+      });
+      if (known != edges.end()) {
+        ids.insert(known->id);
+      } else if (definition_ == nullptr && leads_somewhere(transition)) {
+        GraphEdge& edge =
+            edges.emplace_back(edge_of(from, transition.on.view(), transition.to.view()));
+        edge.condition = transition.when;
+        edge.id += edge.condition.empty() ? "" : fmt::format(":condition:{}", edges.size() - 1);
+        edge.recovery = transition.recovery.str();
+        ids.insert(edge.id);
+      }
+    }
+    return ids;
+  }
+  // A failure on the way back says "compensation", which is no step.
+  [[nodiscard]] bool leads_somewhere(const TransitionTaken& transition) const {
+    const std::string_view to = transition.to.view();
+    return to == kCompleteStep || to == kFailStep || run_.latest(to) != nullptr;
+  }
+
+  [[nodiscard]] std::string_view transition_status(const GraphEdge& edge) const {
+    const PlannedRunnable* from = run_.visits(edge.from) == 0 ? nullptr : newest(edge.from);
+    if (over_ || is_adopted(edge.from) ||
+        (from != nullptr && from->applied && !is_put_off(*from))) {
+      return "skipped";
+    }
+    return from == nullptr ? "blocked" : "pending";
+  }
+
+  [[nodiscard]] std::string_view dependency_status(const GraphEdge& edge) const {
+    const bool begun = run_.visits(edge.from) > 0;
+    if (run_.visits(edge.to) > 0 || (is_done(edge.from) && !over_)) {
+      return "selected";
+    }
+    if (over_) {
+      return "skipped";
+    }
+    return begun ? "pending" : "blocked";
+  }
+  [[nodiscard]] bool is_done(const std::string& step) const {
+    if (const auto index = definition_ == nullptr ? std::nullopt : definition_->find(step);
+        index.has_value() && definition_->steps()[*index].begins_path) {
+      return run_.progress().done[*index];
+    }
+    const PlannedRunnable* latest = run_.latest(step);
+    return latest != nullptr && latest->applied && !is_put_off(*latest);
+  }
+
+  const RunSource& source_;
+  const RunProjection& run_;
+  const Definition* definition_;
+  bool over_;  // no transition is followed any more
+  std::vector<StepState> states_;
+  std::map<std::string_view, const StepState*> by_activation_;
+  std::map<std::string, std::vector<const StepState*>, std::less<>> by_node_;
+};
+
+void text_member(JsonWriter& json, std::string_view name, std::string_view text) {
+  if (!text.empty()) {
+    json.member(name, text);
+  }
+}
+
+void redacted_member(JsonWriter& json, std::string_view name, const Payload& payload) {
+  if (!payload.empty()) {
+    json.member(name, JsonText::trusted(std::string(redact(payload).view())));
+  }
+}
+
+void write(JsonWriter& json, const GraphNode& node, bool with_history) {
+  json.begin_object().member("id", node.id);
+  text_member(json, "kind", node.kind);
+  text_member(json, "action", handler_text(node.action));
+  json.member("status", node.status).member("current", node.current);
+  json.member("attempts", std::uint64_t{node.attempts});
+  json.member("visits", std::uint64_t{node.visits});
+  if (node.items.has_value()) {
+    json.key("items").begin_object();
+    json.member("total", node.items->total).member("done", node.items->done);
+    json.member("failed", node.items->failed).member("running", node.items->running);
+    json.end_object();
+  }
+  text_member(json, "deadline", node.deadline);
+  if (with_history) {
+    redacted_member(json, "input", node.input);
+    redacted_member(json, "output", node.output);
+    redacted_member(json, "error", node.error);
+  }
+  json.end_object();
+}
+
+void write(JsonWriter& json, const GraphEdge& edge) {
+  json.begin_object().member("id", edge.id).member("from", edge.from).member("to", edge.to);
+  json.member("type", edge.type);
+  text_member(json, "on", edge.on);
+  json.member("status", edge.status);
+  redacted_member(json, "condition", edge.condition);
+  text_member(json, "recovery", edge.recovery);
+  json.end_object();
+}
+
+}  // namespace
+
+RunGraph run_graph(const RunSource& source) { return GraphMaker(source).make(); }
+
+RunGraph definition_graph(const Definition& definition) {
+  RunGraph graph;
+  graph.workflow = definition.workflow().str();
+  graph.version = definition.version().str();
+  graph.source = "definition";
+  for (const Step& step : definition.steps()) {
+    graph.nodes.push_back(node_of(step));
+  }
+  graph.edges = edges_of(definition);
+  return graph;
+}
+
+JsonText to_json(const RunGraph& graph, bool with_history) {
+  JsonWriter json;
+  json.begin_object();
+  text_member(json, "run_id", graph.run_id);
+  text_member(json, "workflow", graph.workflow);
+  text_member(json, "version", graph.version);
+  json.member("source", graph.source);
+  text_member(json, "status", graph.status);
+  json.member("terminal", graph.terminal).key("current").begin_array();
+  for (const std::string& id : graph.current) {
+    json.string(id);
+  }
+  json.end_array().key("nodes").begin_array();
+  for (const GraphNode& node : graph.nodes) {
+    write(json, node, with_history);
+  }
+  json.end_array().key("edges").begin_array();
+  for (const GraphEdge& edge : graph.edges) {
+    write(json, edge);
+  }
+  json.end_array().key("children").begin_array();
+  for (const ChildLink& child : graph.children) {
+    json.begin_object().member("run_id", child.run_id).member("workflow", child.workflow);
+    json.member("step", child.step).member("awaited", child.awaited).end_object();
+  }
+  json.end_array();
+  text_member(json, "continued_as", graph.continued_as);
+  json.end_object();
+  return std::move(json).take_text();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,144 @@
+#include "runs/view/run_row.h"
+
+#include <fmt/format.h>
+
+#include "base/json_slice.h"
+#include "runs/language/data/canonical_json.h"
+#include "runs/run/redact.h"
+#include "runs/view/run_source.h"
+#include "runs/view/view_words.h"
+
+namespace holdfast {
+
+void fill_in(RunRow& row, const RunProjection& run) {
+  row.status = to_text(run.status());
+  row.terminal = run.is_terminal();
+  row.archived = run.rare().archived.has_value();
+  row.revision = run.revision().value;
+  row.anomalies = run.anomalies().size();
+  row.attributes = run.rare().attributes;
+  if (run.started().has_value()) {
+    row.started_at = run.started_at();
+    row.version = run.pinned_definition().version.str();
+    const RunId& source = run.started()->replayed_from_run_id;
+    row.replayed_from = source.empty() ? "" : to_string(source);
+  }
+  if (run.is_terminal()) {
+    row.ended_at = run.terminal_at();
+    row.error = run.terminal()->error.empty() ? "" : error_text(run.terminal()->error);
+  } else if (const auto manual = run.manual_state()) {
+    row.waits_at = manual->step.str();
+  }
+  const RunId parent = parent_of(run);
+  row.parent = parent.empty() ? "" : to_string(parent);
+}
+
+void write_json(JsonWriter& json, const RunRow& row) {
+  const auto text = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) {
+      json.member(name, value);
+    }
+  };
+  json.begin_object();
+  json.member("run_id", row.run_id);
+  json.member("workflow", row.workflow);
+  text("version", row.version);
+  text("queue", row.queue);
+  json.member("status", row.status);
+  json.member("terminal", row.terminal);
+  json.member("listed_at", row.listed_at.value);
+  if (row.started_at.has_value()) {
+    json.member("started_at", row.started_at->value);
+  }
+  if (row.ended_at.has_value()) {
+    json.member("ended_at", row.ended_at->value);
+  }
+  text("waits_at", row.waits_at);
+  text("error", row.error);
+  text("parent_run_id", row.parent);
+  text("replayed_from", row.replayed_from);
+  json.member("archived", row.archived);
+  json.key("search_attributes").begin_object();
+  for (const auto& [name, value] : row.attributes) {
+    json.member(name, JsonText::trusted(std::string(redact(name, value).view())));
+  }
+  json.end_object();
+  json.member("revision", row.revision);
+  json.member("anomalies", row.anomalies);
+  json.end_object();
+}
+
+Result<void> check_run_status(std::string_view status) {
+  std::string all;
+  for (const std::string_view known : kEnumNames<RunStatus>) {
+    if (known == status) {
+      return {};
+    }
+    all += all.empty() ? "" : ", ";
+    all += known;
+  }
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("'{}' is no status of a run; they are: {}", status, all)}
+      .with("field", "status");
+}
+
+Result<void> RunFilter::ask_for(std::span<const std::string> wanted_statuses,
+                                std::string_view wanted) {
+  for (const std::string& status : wanted_statuses) {
+    HOLDFAST_CHECK(check_run_status(status));
+    statuses.insert(status);
+  }
+  if (wanted.empty()) {
+    return {};
+  }
+  JsonSlicer slicer(wanted.starts_with('{') ? wanted : "");
+  while (const auto member = slicer.next()) {
+    attributes[std::string(member->name)] = canonical_json(member->value);
+  }
+  if (!slicer.valid()) {
+    return Error{ErrorCode::invalid_argument, "attributes must be a JSON object"}.with(
+        "field", "attributes");
+  }
+  return {};
+}
+
+bool RunFilter::matches(const RunRow& row) const {
+  const TimeMs began = row.started_at.value_or(row.listed_at);
+  if ((!workflow.empty() && row.workflow != workflow) ||
+      (!statuses.empty() && !statuses.contains(row.status)) || (row.archived && !archived) ||
+      (started_from.has_value() && began < *started_from) ||
+      (started_before.has_value() && began >= *started_before)) {
+    return false;
+  }
+  for (const auto& [name, wanted] : attributes) {
+    const auto found = row.attributes.find(name);
+    if (found == row.attributes.end() || canonical_json(found->second.view()) != wanted) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string RunFilter::text() const {
+  JsonWriter json;
+  json.begin_object().member("workflow", workflow).member("archived", archived);
+  json.key("statuses").begin_array();
+  for (const std::string& status : statuses) {
+    json.string(status);
+  }
+  json.end_array();
+  if (started_from.has_value()) {
+    json.member("from", started_from->value);
+  }
+  if (started_before.has_value()) {
+    json.member("before", started_before->value);
+  }
+  json.key("attributes").begin_object();
+  for (const auto& [name, value] : attributes) {
+    json.member(name, value);
+  }
+  json.end_object().end_object();
+  return std::move(json).take();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,140 @@
+#include "runs/view/step_state.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "runs/language/data/path.h"
+#include "runs/run/execution_opts.h"
+
+namespace holdfast {
+
+namespace {
+
+std::string_view open_status(const Attempt* attempt, TimeMs now) {
+  if (attempt == nullptr) {
+    return "planned";
+  }
+  if (attempt->ended()) {
+    return attempt->status == AttemptStatus::failed ? "failed" : "running";
+  }
+  if (is_held(*attempt, now)) {
+    return "running";
+  }
+  return is_scheduled(*attempt, now) ? "scheduled" : "ready";
+}
+
+using ByStep = std::map<SharedText, std::vector<const Attempt*>>;
+
+// The status of a runnable that is over, whichever way.
+std::string_view closed_status(const PlannedRunnable& latest) {
+  if (latest.withdrawn) {
+    return "withdrawn";
+  }
+  const auto taken = latest.transition.empty()
+                         ? Result<TransitionTaken>(TransitionTaken{})
+                         : from_json<TransitionTaken>(latest.transition.view());
+  return taken.ok() && (taken.value().on.view() == "error" || taken.value().on.view() == "timeout")
+             ? "failed"
+             : "completed";
+}
+
+// Of a runnable that no queue knows: the engine is at it, or waits for somebody.
+std::string_view engine_status(const RunProjection& run, const PlannedRunnable& latest) {
+  return run.boundaries().contains(latest.plan.step) ? "paused" : "running";
+}
+
+StepState step_state(const RunSource& source, const ByStep& attempts, const SharedText& step) {
+  StepState state;
+  state.step = step;
+  const PlannedRunnable* latest = source.run->latest(step.view());
+  const Attempt* current = nullptr;
+  if (const auto known = attempts.find(step); known != attempts.end()) {
+    for (const Attempt* attempt : known->second) {
+      state.attempts = std::max(state.attempts, attempt->attempt_number);
+      if (attempt->status == AttemptStatus::failed) {
+        state.error = attempt->outcome->error;
+      }
+      if (latest != nullptr && attempt->runnable_key == latest->plan.runnable_key) {
+        current = attempt;
+      }
+    }
+  }
+  if (latest == nullptr) {
+    state.status = status_of_unplanned(*source.run);
+    return state;
+  }
+  const bool put_off = execution_opts(latest->execution_opts).defer.has_value();
+  if (latest->applied && !put_off) {
+    state.status = closed_status(*latest);
+    if (state.status == "completed") {
+      state.result = latest->result;
+      state.error = Payload();
+    }
+    return state;
+  }
+  state.status = latest->plan.is_internal() ? engine_status(*source.run, *latest)
+                                            : open_status(current, source.now);
+  if (source.run->is_terminal() && state.status != "failed") {
+    const bool ended_it = failed_step(*source.run) == step.view();
+    state.status = ended_it ? "failed" : "abandoned";
+    state.error = ended_it ? source.run->terminal()->error : state.error;
+  }
+  return state;
+}
+
+}  // namespace
+
+std::string failed_step(const RunProjection& run) {
+  const Payload& error = run.terminal()->error;
+  const auto step = error.is_object() ? ObjectView(error.view()).member("step") : std::nullopt;
+  return step.has_value() ? json_string_value(*step).value_or("") : std::string();
+}
+
+std::string_view status_of_unplanned(const RunProjection& run) {
+  if (!run.is_terminal()) {
+    return "waiting";
+  }
+  return run.status() == RunStatus::completed ? "skipped" : "abandoned";
+}
+
+std::vector<StepState> step_states(const RunSource& source) {
+  return step_states(source, attempts_of(source));
+}
+
+std::vector<StepState> step_states(const RunSource& source,
+                                   const std::vector<KnownAttempt>& attempts) {
+  std::vector<SharedText> names;
+  std::set<SharedText> seen;
+  const auto add = [&](const SharedText& name) {
+    if (seen.insert(name).second) {
+      names.push_back(name);
+    }
+  };
+  if (source.run->definition() != nullptr) {
+    for (const Step& step : source.run->definition()->steps()) {
+      add(step.name);
+    }
+  }
+  for (const PlannedRunnable* runnable : source.run->runnables()) {
+    if (!runnable->plan.is_timer()) {
+      add(runnable->plan.step);
+    }
+  }
+  ByStep by_step;
+  for (const KnownAttempt& known : attempts) {
+    const PlannedRunnable* planned = source.run->find(known.attempt->runnable_key.view());
+    if (planned == nullptr || !planned->plan.is_timer()) {
+      by_step[known.attempt->step].push_back(known.attempt);
+    }
+  }
+  std::vector<StepState> states;
+  states.reserve(names.size());
+  for (const SharedText& name : names) {
+    states.push_back(step_state(source, by_step, name));
+  }
+  return states;
+}
+
+}  // namespace holdfast

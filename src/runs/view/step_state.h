@@ -1,0 +1,30 @@
+// StepState: how far each step of a run is.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "runs/view/view_attempts.h"
+
+namespace holdfast {
+
+// Views are good as long as the source.
+struct StepState {
+  SharedText step = {};
+  std::string_view status = {};  // see StepView in holdfast/run.h
+  std::uint32_t attempts = 0;
+  Payload result = {};  // of a completed step
+  Payload error = {};   // of the newest failed attempt
+};
+
+// In the order of the definition, then what only the graph of the run has.
+std::vector<StepState> step_states(const RunSource& source);
+std::vector<StepState> step_states(const RunSource& source,
+                                   const std::vector<KnownAttempt>& attempts);
+
+// The step whose failure ended the run, if the error says so.
+std::string failed_step(const RunProjection& run);
+// How a step is that was never begun.
+std::string_view status_of_unplanned(const RunProjection& run);
+
+}  // namespace holdfast

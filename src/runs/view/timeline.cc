@@ -1,0 +1,156 @@
+#include "runs/view/timeline.h"
+
+#include <utility>
+
+#include "runs/run/run_fact.h"
+#include "runs/view/timeline_bars.h"
+#include "runs/view/timeline_events.h"
+
+namespace holdfast {
+
+struct TimelineBuilder::State {
+  explicit State(const RunId& id)
+      : run_id(id), text(to_string(id)), thread(run_thread(id).text()), run(id) {}
+
+  RunId run_id;
+  std::string text;
+  std::string thread;
+  RunProjection run;  // says what the status is
+  TimelineBars bars;
+  std::vector<TimelineEvent> events;
+  std::size_t taken = 0;
+};
+
+TimelineBuilder::TimelineBuilder(const RunId& run) : state_(std::make_unique<State>(run)) {}
+TimelineBuilder::TimelineBuilder(TimelineBuilder&& other) noexcept = default;
+TimelineBuilder& TimelineBuilder::operator=(TimelineBuilder&& other) noexcept = default;
+TimelineBuilder::~TimelineBuilder() = default;
+
+namespace {
+
+template <typename Fact>
+bool is_about(const RunId& run, const Fact& fact) {
+  return std::visit([&](const auto& known) { return known.run_id == run; }, fact);
+}
+
+}  // namespace
+
+void TimelineBuilder::add(const EntryView& entry, Position position) {
+  State& state = *state_;
+  if (entry.thread == state.thread) {
+    const auto fact = run_fact(entry.kind, entry.data);
+    if (fact.ok() && is_about(state.run_id, fact.value())) {
+      state.run.fold(entry);
+      state.bars.take(entry.at, fact.value());
+      describe(state.events, state.bars, {entry.at, position}, fact.value());
+    }
+    return;
+  }
+  // Most of what a queue says is about other runs, and need not be read.
+  if (!entry.thread.starts_with("dispatch:") ||
+      entry.data.find(state.text) == std::string_view::npos) {
+    return;
+  }
+  const auto fact = dispatch_fact(entry.kind, entry.data);
+  if (fact.ok() && is_about(state.run_id, fact.value())) {
+    state.bars.take(entry.at, fact.value());
+    describe(state.events, state.bars, {entry.at, position}, fact.value());
+  }
+}
+
+std::vector<TimelineEvent> TimelineBuilder::take_events() {
+  State& state = *state_;
+  std::vector<TimelineEvent> events(state.events.begin() + static_cast<std::ptrdiff_t>(state.taken),
+                                    state.events.end());
+  state.taken = state.events.size();
+  return events;
+}
+
+Timeline TimelineBuilder::timeline(TimeMs now) const {
+  const RunProjection& run = state_->run;
+  Timeline timeline;
+  timeline.run_id = state_->text;
+  timeline.status = to_text(run.status());
+  if (run.started().has_value()) {
+    timeline.workflow = run.started()->workflow.str();
+    timeline.started_at = run.started_at();
+  }
+  if (run.is_terminal()) {
+    timeline.ended_at = run.terminal_at();
+  }
+  timeline.now = now;
+  timeline.events = state_->events;
+  timeline.bars = bars(now);
+  return timeline;
+}
+
+std::vector<TimelineBar> TimelineBuilder::bars(TimeMs now) const { return state_->bars.bars(now); }
+
+namespace {
+
+void text_member(JsonWriter& json, std::string_view name, std::string_view text) {
+  if (!text.empty()) {
+    json.member(name, text);
+  }
+}
+
+void time_member(JsonWriter& json, std::string_view name, const std::optional<TimeMs>& time) {
+  if (time.has_value()) {
+    json.member(name, time->value);
+  }
+}
+
+void write(JsonWriter& json, const TimelineEvent& event) {
+  json.begin_object().member("type", event.type).member("at", event.at.value);
+  json.member("position", event.position.value);
+  text_member(json, "step", event.step);
+  text_member(json, "runnable_key", event.runnable_key);
+  if (event.attempt > 0) {
+    json.member("attempt", std::uint64_t{event.attempt});
+  }
+  json.member("summary", event.summary);
+  if (!event.details.empty()) {
+    json.member("details", JsonText::trusted(std::string(event.details.view())));
+  }
+  json.end_object();
+}
+
+void write(JsonWriter& json, const TimelineBar& bar) {
+  json.begin_object().member("step", bar.step);
+  text_member(json, "runnable_key", bar.runnable_key);
+  json.member("attempt", std::uint64_t{bar.attempt});
+  json.member("scheduled_at", bar.scheduled_at.value).member("visible_at", bar.visible_at.value);
+  time_member(json, "started_at", bar.started_at);
+  time_member(json, "ended_at", bar.ended_at);
+  json.member("status", bar.status);
+  text_member(json, "owner", bar.owner);
+  json.end_object();
+}
+
+}  // namespace
+
+JsonText to_json(const TimelineEvent& event) {
+  JsonWriter json;
+  write(json, event);
+  return std::move(json).take_text();
+}
+
+JsonText to_json(const Timeline& timeline) {
+  JsonWriter json;
+  json.begin_object().member("run_id", timeline.run_id);
+  text_member(json, "workflow", timeline.workflow);
+  json.member("status", timeline.status).member("started_at", timeline.started_at.value);
+  time_member(json, "ended_at", timeline.ended_at);
+  json.member("now", timeline.now.value).key("events").begin_array();
+  for (const TimelineEvent& event : timeline.events) {
+    write(json, event);
+  }
+  json.end_array().key("bars").begin_array();
+  for (const TimelineBar& bar : timeline.bars) {
+    write(json, bar);
+  }
+  json.end_array().end_object();
+  return std::move(json).take_text();
+}
+
+}  // namespace holdfast

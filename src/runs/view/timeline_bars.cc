@@ -1,0 +1,382 @@
+#include "runs/view/timeline_bars.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/json_slice.h"
+#include "runs/language/data/path.h"
+#include "runs/run/activation.h"
+#include "runs/run/event_names.h"
+#include "runs/run/run_projection.h"
+#include "runs/view/view_words.h"
+
+namespace holdfast {
+
+namespace {
+
+void end(Work& work, TimeMs at, std::string_view outcome) {
+  if (!work.ended.has_value()) {
+    work.ended = at;
+    work.outcome = outcome;
+  }
+}
+
+Work::By who(const SharedText& handler, bool is_timeout) {
+  if (is_timeout) {
+    return Work::By::timeout;
+  }
+  if (handler.view() == kEngineHandler) {
+    return Work::By::engine;
+  }
+  return handler.view() == kTimerHandler ? Work::By::timer : Work::By::worker;
+}
+
+// A failure or a timeout may also take a route.
+std::string_view outcome_of(const Payload& transition) {
+  const auto taken = transition.empty() ? Result<TransitionTaken>(TransitionTaken{})
+                                        : from_json<TransitionTaken>(transition.view());
+  const bool failed =
+      taken.ok() && (taken.value().on.view() == "error" || taken.value().on.view() == "timeout");
+  return failed ? "failed" : "completed";
+}
+
+std::optional<std::string_view> member_of(const Payload& object, std::string_view name) {
+  return object.is_object() ? ObjectView(object.view()).member(name) : std::nullopt;
+}
+
+TimelineBar bar_of(const Work& work) {
+  TimelineBar bar;
+  bar.step = work.step.str();
+  bar.runnable_key = work.runnable_key.str();
+  bar.attempt = work.attempt;
+  bar.scheduled_at = work.scheduled_at;
+  bar.visible_at = work.visible_at;
+  bar.started_at = work.began;
+  bar.ended_at = work.ended;
+  bar.status = work.outcome;
+  return bar;
+}
+
+// What nobody has claimed, or the engine does.
+TimelineBar whole_bar(const Work& work, TimeMs now) {
+  TimelineBar bar = bar_of(work);
+  if (work.ended.has_value()) {
+    return bar;
+  }
+  const bool later = work.visible_at > now;
+  if (work.by == Work::By::worker) {
+    bar.status = later ? "scheduled" : "waiting";
+  } else if (work.paused) {
+    bar.status = "paused";
+  } else {
+    bar.status =
+        work.by == Work::By::timer || (later && !work.began.has_value()) ? "scheduled" : "running";
+  }
+  return bar;
+}
+
+// One for each claim. What a lost worker left becomes visible again when its lease is over.
+void add_held_bars(std::vector<TimelineBar>& bars, const Work& work, TimeMs now) {
+  TimeMs visible_at = work.visible_at;
+  for (std::size_t i = 0; i < work.holdings.size(); ++i) {
+    const Holding& holding = work.holdings[i];
+    const bool last = i + 1 == work.holdings.size();
+    TimelineBar& bar = bars.emplace_back(bar_of(work));
+    bar.visible_at = visible_at;
+    bar.started_at = holding.from;
+    bar.owner = holding.owner.str();
+    if (last && !work.ended.has_value() && holding.lease_until > now) {
+      bar.status = "running";
+    } else if (!last || !work.ended.has_value()) {
+      bar.status = "expired";
+      bar.ended_at = holding.lease_until;
+    }
+    visible_at = holding.lease_until;
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// What a log step says, from the input of its plan; empty when it is none.
+std::string log_text(const Payload& input) {
+  const ObjectView object(input.is_object() ? input.view() : "{}");
+  const auto text = [&](std::string_view name) {
+    const auto member = object.member(name);
+    return member.has_value() ? json_string_value(*member).value_or("") : std::string();
+  };
+  const std::string level = text("level");
+  const std::string message = text("message");
+  if (level.empty() || message.empty()) {
+    return "";
+  }
+  return one_line(level == "info" ? message : level + ": " + message);
+}
+
+}  // namespace
+
+class RunFactTaker {
+ public:
+  RunFactTaker(TimelineBars& bars, TimeMs at) : bars_(bars), at_(at) {}
+
+  void operator()(const RunnablesPlanned& fact) const {
+    for (const Runnable& plan : fact.runnables) {
+      Work* known = bars_.edit(plan.runnable_key.view());
+      if (known != nullptr && known->planned) {
+        continue;  // the first plan of a key wins
+      }
+      Work& work = known == nullptr ? bars_.add(plan.runnable_key, plan.step) : *known;
+      work.planned = true;
+      work.attempt = plan.attempt_number;
+      work.by = who(plan.handler, plan.is_timer());
+      work.scheduled_at = known == nullptr ? at_ : work.scheduled_at;
+      work.visible_at = plan.visible_at;
+      work.says = work.by == Work::By::engine ? log_text(plan.input) : std::string();
+      if (work.by == Work::By::timer || (work.by == Work::By::engine && plan.visible_at <= at_)) {
+        work.began = at_;
+      }
+      if (work.by != Work::By::timeout) {
+        bars_.by_step_[plan.step] = bars_.by_key_[plan.runnable_key];
+      }
+    }
+  }
+  void operator()(const RunnableApplied& fact) const {
+    if (Work* work = bars_.edit(fact.runnable_key.view())) {
+      if (work->by == Work::By::engine && !work->began.has_value()) {
+        work->began = std::max(work->scheduled_at, work->visible_at);
+      }
+      const std::string_view outcome = outcome_of(fact.transition);
+      end(*work, fact.applied_at.value_or(at_), outcome);
+      if (outcome == "failed" && is_item(work->step.view())) {
+        bars_.failed_item_ = work->step;
+      }
+    }
+  }
+  void operator()(const RunnablesWithdrawn& fact) const {
+    for (const SharedText& key : fact.runnable_keys) {
+      if (Work* work = bars_.edit(key.view())) {
+        end(*work, at_, "withdrawn");
+        bars_.resolve(work->step, at_, "withdrawn");
+      }
+    }
+  }
+  void operator()(const ChildRunStarted& fact) const {
+    Work* work = bars_.edit(fact.origin.runnable_key.view());
+    if (work != nullptr && work->by == Work::By::engine && !work->began.has_value()) {
+      work->began = at_;
+    }
+  }
+  void operator()(const ManualStepPaused& fact) const {
+    bars_.pause(fact.step, bars_.newest(fact.step.view()), fact.paused_at.value_or(at_));
+  }
+  void operator()(const ManualStepResolved& fact) const {
+    bars_.resolve(fact.step, at_, fact.action == ManualAction::rejected ? "failed" : "completed");
+  }
+  void operator()(const ExternalEventWaitOpened& fact) const {
+    Work* const work = bars_.edit(fact.wait_id.view());
+    if (work != nullptr) {
+      work->awaits = event_names(fact);
+    }
+    bars_.pause(fact.step, work, fact.opened_at);
+  }
+  void operator()(const ExternalEventWaitResolved& fact) const {
+    bars_.resolve(fact.step, at_, fact.action == WaitAction::timed_out ? "failed" : "completed");
+  }
+  // The run waits where the new definition says, and nowhere else.
+  void operator()(const RunDefinitionMigrated& fact) const {
+    const auto state = from_json<ManualState>(fact.manual_state.view());
+    const auto pauses = bars_.pauses_;
+    for (const auto& [step, index] : pauses) {
+      if (!state.ok() || step != state.value().step) {
+        bars_.resolve(step, at_, "withdrawn");
+      }
+    }
+    if (state.ok() && !bars_.pauses_.contains(state.value().step)) {
+      bars_.pause(state.value().step, nullptr, at_);
+    }
+  }
+  void operator()(const RunTerminal& fact) const {
+    const std::string failed = failed_step(fact.error);
+    for (Work& work : bars_.works_) {
+      const bool ended_it = !failed.empty() && work.step.view() == failed;
+      end(work, at_, ended_it ? "failed" : "abandoned");
+    }
+    bars_.pauses_.clear();
+  }
+  void operator()(const RunSignalReceived& /*fact*/) const {}
+  void operator()(const RunStarted& /*fact*/) const {}
+  void operator()(const DynamicWorkRecorded& /*fact*/) const {}
+  void operator()(const DynamicGraphMutated& /*fact*/) const {}
+  void operator()(const RunContinuationRequested& /*fact*/) const {}
+  void operator()(const RunContinuedFrom& /*fact*/) const {}
+  void operator()(const ExternalEventReceived& /*fact*/) const {}
+  void operator()(const ExternalEventWaitTimeoutSelected& /*fact*/) const {}
+  void operator()(const SearchAttributesUpdated& /*fact*/) const {}
+  void operator()(const RunArchived& /*fact*/) const {}
+  void operator()(const RunUnarchived& /*fact*/) const {}
+  void operator()(const ExternalEventBuffered& /*fact*/) const {}
+  void operator()(const CompensationStarted& /*fact*/) const {}
+  void operator()(const StepsAdopted& /*fact*/) const {}
+
+ private:
+  // The step whose failure ended the run, if the error says so. The error of an item names the
+  // item.
+  [[nodiscard]] std::string failed_step(const Payload& error) const {
+    if (member_of(error, "item").has_value()) {
+      return std::string(without_item(bars_.failed_item_.view()));
+    }
+    const auto step = member_of(error, "step");
+    return step.has_value() ? json_string_value(*step).value_or("") : std::string();
+  }
+
+  TimelineBars& bars_;
+  TimeMs at_;
+};
+
+class DispatchFactTaker {
+ public:
+  DispatchFactTaker(TimelineBars& bars, TimeMs at) : bars_(bars), at_(at) {}
+
+  void operator()(const AttemptScheduled& fact) const {
+    if (bars_.find(fact.runnable_key.view()) != nullptr) {
+      return;
+    }
+    Work& work = bars_.add(fact.runnable_key, fact.step);
+    work.attempt = fact.attempt_number;
+    work.by = who(fact.handler, !fact.event_wait_timeout.empty());
+    work.scheduled_at = at_;
+    work.visible_at = fact.visible_at;
+  }
+  void operator()(const AttemptClaimed& fact) const {
+    Work* work = bars_.edit(fact.runnable_key.view());
+    const bool is_free = work != nullptr && !work->ended.has_value() &&
+                         (work->holdings.empty() || work->holdings.back().lease_until <= at_);
+    if (is_free) {
+      work->holdings.push_back({fact.owner_id, fact.claim_id, at_, fact.lease_until});
+    }
+  }
+  void operator()(const AttemptHeartbeat& fact) const {
+    if (Work* work = held(fact.runnable_key, fact.claim_id)) {
+      work->holdings.back().lease_until = fact.lease_until;
+    }
+  }
+  void operator()(const AttemptCompleted& fact) const {
+    if (Work* work = held(fact.runnable_key, fact.claim_id)) {
+      end(*work, at_, "completed");
+    }
+  }
+  void operator()(const AttemptFailed& fact) const {
+    Work* work = held(fact.runnable_key, fact.claim_id);
+    if (work == nullptr) {
+      return;
+    }
+    end(*work, at_, "failed");
+    if (fact.retry_visible_at.has_value() &&
+        bars_.find(fact.retry_runnable_key.view()) == nullptr) {
+      const SharedText step = work->step;
+      const std::uint32_t attempt = work->attempt + 1;
+      Work& retry = bars_.add(fact.retry_runnable_key, step);
+      retry.attempt = attempt;
+      retry.scheduled_at = at_;
+      retry.visible_at = *fact.retry_visible_at;
+    }
+  }
+  void operator()(const RunQueued& /*fact*/) const {}
+  void operator()(const LiveWakeupEmitted& /*fact*/) const {}
+  void operator()(const RunContinuationFenced& /*fact*/) const {}
+  void operator()(const RunContinuationRepaired& /*fact*/) const {}
+  void operator()(const RunContinuationAborted& /*fact*/) const {}
+
+ private:
+  // By that claim, now.
+  [[nodiscard]] Work* held(const SharedText& runnable_key, const SharedText& claim_id) const {
+    Work* work = bars_.edit(runnable_key.view());
+    const bool holds = work != nullptr && !work->ended.has_value() && !work->holdings.empty() &&
+                       work->holdings.back().claim_id == claim_id &&
+                       work->holdings.back().lease_until > at_;
+    return holds ? work : nullptr;
+  }
+
+  TimelineBars& bars_;
+  TimeMs at_;
+};
+
+void TimelineBars::take(TimeMs at, const RunFact& fact) {
+  std::visit(RunFactTaker(*this, at), fact);
+}
+
+void TimelineBars::take(TimeMs at, const DispatchFact& fact) {
+  std::visit(DispatchFactTaker(*this, at), fact);
+}
+
+const Work* TimelineBars::find(std::string_view runnable_key) const {
+  const auto found = by_key_.find(SharedText(runnable_key));
+  return found == by_key_.end() ? nullptr : &works_[found->second];
+}
+
+Work* TimelineBars::edit(std::string_view runnable_key) {
+  const auto found = by_key_.find(SharedText(runnable_key));
+  return found == by_key_.end() ? nullptr : &works_[found->second];
+}
+
+Work& TimelineBars::add(const SharedText& runnable_key, const SharedText& step) {
+  by_key_.emplace(runnable_key, works_.size());
+  Work& work = works_.emplace_back();
+  work.runnable_key = runnable_key;
+  work.step = step;
+  return work;
+}
+
+Work* TimelineBars::newest(std::string_view step) {
+  const auto found = by_step_.find(SharedText(step));
+  return found == by_step_.end() ? nullptr : &works_[found->second];
+}
+
+void TimelineBars::pause(const SharedText& step, Work* work, TimeMs at) {
+  // A step of a worker may go on to wait for somebody when its result is part of the run.
+  if (work == nullptr || work->by != Work::By::engine || work->ended.has_value()) {
+    const SharedText key = work == nullptr ? SharedText() : work->runnable_key;
+    const std::uint32_t attempt = work == nullptr ? 1 : work->attempt;
+    work = &works_.emplace_back();
+    work->runnable_key = key;
+    work->step = step;
+    work->attempt = attempt;
+    work->by = Work::By::engine;
+    work->scheduled_at = at;
+    work->visible_at = at;
+  }
+  work->began = at;
+  work->paused = true;
+  pauses_[step] = static_cast<std::size_t>(work - works_.data());
+}
+
+void TimelineBars::resolve(const SharedText& step, TimeMs at, std::string_view outcome) {
+  const auto found = pauses_.find(step);
+  if (found != pauses_.end()) {
+    end(works_[found->second], at, outcome);
+    pauses_.erase(found);
+  }
+}
+
+std::vector<TimelineBar> TimelineBars::bars(TimeMs now) const {
+  std::vector<TimelineBar> bars;
+  for (const Work& work : works_) {
+    if (work.by == Work::By::timeout) {
+      continue;
+    }
+    if (work.holdings.empty() || work.by != Work::By::worker) {
+      bars.push_back(whole_bar(work, now));
+    } else {
+      add_held_bars(bars, work, now);
+    }
+  }
+  const auto began = [](const TimelineBar& bar) { return bar.started_at.value_or(bar.visible_at); };
+  std::stable_sort(bars.begin(), bars.end(),
+                   [&](const TimelineBar& left, const TimelineBar& right) {
+                     return began(left) < began(right);
+                   });
+  return bars;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,30 @@
+// The attempts of a run, from all queues, and what each means at a moment.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runs/view/run_source.h"
+
+namespace holdfast {
+
+struct KnownAttempt {
+  const Attempt* attempt = nullptr;
+  SharedText queue = {};
+  std::shared_ptr<const Attempt> read = nullptr;  // owns it, when a part of it had to be read
+};
+
+// As they were scheduled, queue by queue.
+std::vector<KnownAttempt> attempts_of(const RunSource& source);
+
+// Of attempts that have not ended: somebody holds it; somebody held it for too long; anybody may
+// take it; nobody may take it yet.
+bool is_held(const Attempt& attempt, TimeMs now);
+bool is_expired(const Attempt& attempt, TimeMs now);
+bool is_visible(const Attempt& attempt, TimeMs now);
+bool is_scheduled(const Attempt& attempt, TimeMs now);
+// Its result, or its failure, is not part of the run yet.
+bool is_unapplied(const Attempt& attempt);
+
+}  // namespace holdfast

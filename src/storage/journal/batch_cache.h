@@ -1,0 +1,38 @@
+// BatchCache: batches that were read, with their entries found by thread. For those who load many
+// threads whose entries stand in the same batches; one caller at a time.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "storage/journal/journal_entry.h"
+#include "storage/log/log.h"
+
+namespace holdfast {
+
+class BatchCache {
+ public:
+  // Keeps about so many bytes of bodies, and at least one batch.
+  explicit BatchCache(std::size_t max_bytes = 32U << 20U) : max_bytes_(max_bytes) {}
+
+  // Of one batch: the entries of a thread, in order. not_found when the batch was trimmed away.
+  Result<std::vector<Entry>> entries(Log& log, Position position, std::string_view thread);
+
+ private:
+  struct Indexed {
+    std::shared_ptr<const std::string> body;
+    std::unordered_map<std::string_view, std::vector<Entry>> by_thread;
+  };
+  static Result<Indexed> read(Log& log, Position position);
+
+  std::unordered_map<std::uint64_t, Indexed> batches_;
+  std::list<std::uint64_t> order_;  // oldest first
+  std::size_t max_bytes_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace holdfast

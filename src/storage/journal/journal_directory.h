@@ -1,0 +1,79 @@
+// Directory: what a journal knows in memory about the threads that have entries in unsealed
+// batches: their revisions, and in which batches their entries are. It is a fold over batches
+// and can be rebuilt at any time; threads that are sealed whole are not in it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash.h"
+#include "holdfast/result.h"
+#include "storage/journal/thread_id.h"
+#include "storage/log/position.h"
+
+namespace holdfast {
+
+// A batch with entries of a thread, and the first of them.
+struct Place {
+  Position position;
+  Revision first;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+struct ThreadState {
+  Revision sealed;            // entries before this one are in segments
+  Revision durable;           // entries before this one are on disk
+  Revision staged;            // entries before this one have their numbers
+  std::vector<Place> places;  // where the unsealed entries are, ascending
+};
+
+class Directory {
+ public:
+  Directory() = default;
+  Directory(Position before_first, const Digest& chain) : at_(before_first), chain_(chain) {}
+
+  // The last batch that was folded in.
+  [[nodiscard]] Position at() const { return at_; }
+  [[nodiscard]] const Digest& chain() const { return chain_; }
+  [[nodiscard]] std::size_t thread_count() const { return threads_.size(); }
+
+  // invalid_journal_entry (reason seq_gap, or those of BodyScanner) when the batch does not
+  // continue its threads; the directory is then of no more use.
+  Result<void> fold(Position position, std::string_view body, const Digest& chain);
+  // The same for entries this process has numbered and written itself.
+  void add(Position position, std::string_view thread, Revision first, std::uint64_t count);
+  void advance(Position position, const Digest& chain);
+
+  [[nodiscard]] const ThreadState* find(std::string_view thread) const;
+  // Makes a thread known: all its entries so far are sealed.
+  ThreadState& admit(std::string_view thread, Revision sealed);
+  // Numbers count more entries of a thread that is known; returns the first number.
+  Revision stage(std::string_view thread, std::uint64_t count);
+  // Forgets the numbers of entries that did not become durable.
+  void unstage(std::string_view thread);
+  // Forgets a thread that was only admitted.
+  void release(std::string_view thread);
+  // Forgets batches below start, and threads of which nothing else is left.
+  void forget_below(Position start);
+
+  // The directory as bytes and back. Reading fails on anything not written by encode().
+  [[nodiscard]] std::string encode() const;
+  static Result<Directory> decode(std::string_view bytes);
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  Position at_;
+  Digest chain_{};
+  std::unordered_map<std::string, ThreadState, Hash, std::equal_to<>> threads_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,63 @@
+// The tables of a log in PostgreSQL: their SQL, how they are recognised and how they are made.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "storage/log/postgres_client.h"
+#include "storage/log/store.h"
+
+namespace holdfast {
+
+// Every statement the store runs, for one schema.
+struct PostgresSql {
+  explicit PostgresSql(const std::string& schema);
+
+  PgStatement begin;
+  PgStatement commit;
+  PgStatement append;  // position, body, body_hash, chain -> one row inserted, or none
+  PgStatement notify;  // channel
+  PgStatement trim;    // start, anchor, expected start -> one row updated, or none
+  PgStatement drop;    // start
+  PgStatement remove;  // keys
+  PgStatement put;     // keys, values
+  PgStatement state;
+  PgStatement confirm;  // writes, and answers as state does
+  PgStatement head;
+  PgStatement read;      // from, max rows, max bytes
+  PgStatement chain_at;  // position
+  PgStatement get;       // keys
+  // low, max pairs, max bytes [, high]
+  PgStatement scan_up;
+  PgStatement scan_up_below;
+  PgStatement scan_down;
+  PgStatement scan_down_below;
+  PgStatement size;
+};
+
+// Bytes of a fixed length; false when they have another one.
+template <std::size_t N>
+bool take_bytes(std::string_view bytes, std::array<std::byte, N>& out) {
+  if (bytes.size() != N) {
+    return false;
+  }
+  std::memcpy(out.data(), bytes.data(), N);
+  return true;
+}
+
+// The answer to the statements state and confirm. corrupt_log when the row is damaged.
+Result<StoreState> postgres_state(const PgRows& rows, const PostgresUrl& url);
+
+// Makes sure that the schema holds a log that this program knows, creating it in mode create.
+// not_found, not_a_journal, newer_format: nothing was changed. Several processes may create
+// the same log at once: one does, all find it.
+Result<void> prepare_postgres_log(PgConnection& connection, const PostgresUrl& url, OpenMode mode,
+                                  const StoreOrigin& origin_if_new);
+
+// Makes commits of this session durable, and refuses a server that cannot: unsafe_store when
+// it runs without fsync, unavailable when it takes no writes (a standby).
+Result<void> prepare_postgres_writer(PgConnection& connection, const PostgresUrl& url);
+
+}  // namespace holdfast

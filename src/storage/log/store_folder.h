@@ -1,0 +1,15 @@
+// Where a new store file is to be made.
+#pragma once
+
+#include <string>
+
+#include "holdfast/result.h"
+
+namespace holdfast {
+
+// Whether a file is at the path or can be made there, before it is tried: not_found when its folder
+// does not exist, invalid_argument when that is no folder, permission_denied. The message says what
+// to do.
+Result<void> check_folder_of(const std::string& path);
+
+}  // namespace holdfast

@@ -1,0 +1,139 @@
+// Valid facts of the dispatch protocol, one function each, for tests to use or to spoil. Unless
+// told otherwise they belong to run 1 and to the queue "default", and the claim is "c1" with the
+// token "secret".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runs/dispatch/dispatch_projection.h"
+
+namespace holdfast {
+
+inline TimeMs ms(std::int64_t value) { return TimeMs{value}; }
+inline Payload json(std::string_view text) { return Payload::trusted(text); }
+inline Digest token(std::string_view secret) { return sha256(secret); }
+
+inline RunId run_no(int number) {
+  RunId run;
+  run.uuid.bytes.back() = static_cast<std::byte>(number);
+  return run;
+}
+
+inline AttemptScheduled scheduled(std::string_view key, std::int64_t visible_at = 100) {
+  AttemptScheduled fact;
+  fact.run_id = run_no(1);
+  fact.runnable_key = key;
+  fact.idempotency_key = std::string(key) + "/once";
+  fact.attempt_number = 1;
+  fact.queue = kDefaultQueue;
+  fact.step = "charge";
+  fact.input = json(R"({"amount":7})");
+  fact.visible_at = ms(visible_at);
+  return fact;
+}
+
+template <typename Fact>
+Fact by_claim(std::string_view key, std::string_view claim_id = "c1",
+              std::string_view secret = "secret") {
+  Fact fact;
+  fact.run_id = run_no(1);
+  fact.runnable_key = key;
+  fact.claim_id = claim_id;
+  fact.claim_token_hash = token(secret);
+  fact.queue = kDefaultQueue;
+  return fact;
+}
+
+inline AttemptClaimed claimed(std::string_view key, std::int64_t lease_until,
+                              std::string_view claim_id = "c1",
+                              std::string_view secret = "secret") {
+  auto fact = by_claim<AttemptClaimed>(key, claim_id, secret);
+  fact.owner_id = "worker";
+  fact.lease_until = ms(lease_until);
+  return fact;
+}
+
+inline AttemptHeartbeat heartbeat(std::string_view key, std::int64_t lease_until,
+                                  std::string_view claim_id = "c1",
+                                  std::string_view secret = "secret") {
+  auto fact = by_claim<AttemptHeartbeat>(key, claim_id, secret);
+  fact.lease_until = ms(lease_until);
+  return fact;
+}
+
+inline AttemptCompleted completed(std::string_view key, std::string_view claim_id = "c1",
+                                  std::string_view secret = "secret") {
+  auto fact = by_claim<AttemptCompleted>(key, claim_id, secret);
+  fact.result = json(R"({"paid":true})");
+  return fact;
+}
+
+inline AttemptFailed failed(std::string_view key, std::string_view claim_id = "c1",
+                            std::string_view secret = "secret") {
+  auto fact = by_claim<AttemptFailed>(key, claim_id, secret);
+  fact.error = json(R"({"code":"declined"})");
+  return fact;
+}
+
+// The retry of an attempt as scheduled() makes it.
+inline AttemptFailed failed_with_retry(std::string_view key, std::string_view retry_key,
+                                       std::int64_t visible_at) {
+  AttemptFailed fact = failed(key);
+  fact.retry_runnable_key = retry_key;
+  fact.retry_idempotency_key = scheduled(key).idempotency_key;
+  fact.retry_visible_at = ms(visible_at);
+  return fact;
+}
+
+inline LiveWakeupEmitted wakeup(std::string_view key) {
+  return {run_no(1), SharedText(key), SharedText(kDefaultQueue)};
+}
+
+inline Continuation continuation(std::string_view key = "next") {
+  Continuation fact;
+  fact.run_id = run_no(1);
+  fact.successor_run_id = run_no(9);
+  fact.continuation_key = key;
+  fact.workflow = "order";
+  fact.trigger = "api";
+  fact.input = json("{}");
+  fact.definition = "order";
+  fact.definition_fingerprint = "f1";
+  fact.queue = kDefaultQueue;
+  return fact;
+}
+
+inline RunContinuationFenced fenced(const Continuation& of = continuation()) { return {of}; }
+inline RunContinuationRepaired repaired(const Continuation& of = continuation()) { return {of}; }
+inline RunContinuationAborted aborted(const Continuation& of = continuation()) {
+  return {{of}, AbortReason::predecessor_changed};
+}
+
+inline ResultApplied applied(std::string_view key) { return {run_no(1), SharedText(key), false}; }
+
+// The names of the broken rules, oldest first.
+inline std::vector<std::string> reasons(const DispatchProjection& state) {
+  std::vector<std::string> names;
+  for (const Anomaly& anomaly : state.anomalies()) {
+    names.push_back(anomaly.reason.str());
+  }
+  return names;
+}
+
+// Everything a projection knows but for its anomalies, which stand last in its bytes.
+inline std::string known(const DispatchProjection& state) {
+  const std::string bytes = state.encode();
+  return bytes.substr(0, bytes.rfind(R"(,"anomalies":[)"));
+}
+
+inline std::vector<std::string> keys(const std::vector<const Attempt*>& attempts) {
+  std::vector<std::string> names;
+  for (const Attempt* attempt : attempts) {
+    names.push_back(attempt->runnable_key.str());
+  }
+  return names;
+}
+
+}  // namespace holdfast
