@@ -4,12 +4,12 @@
 
 #include <fstream>
 
+#include "apps/cli/backend.h"
 #include "apps/cli/cli_commands.h"
 #include "apps/cli/cli_terminal.h"
 #include "apps/cli/fd_stream.h"
 #include "apps/cli/import_file.h"
 #include "apps/cli/new_file.h"
-#include "apps/cli/place.h"
 #include "base/json_slice.h"
 #include "base/text.h"
 #include "runs/view/view_words.h"
@@ -77,12 +77,12 @@ Result<BackupReport> read_back(const std::string& path) {
   return incomplete("it has no end line");
 }
 
-Result<BackupReport> back_up(WorkPlace& place, const std::string& path) {
+Result<BackupReport> back_up(Backend& backend, const std::string& path) {
   HOLDFAST_TRY(const auto file, NewFile::create(path));
   {
-    ProgressBar bar("backing up", place.backup_unit());
+    ProgressBar bar("backing up", backend.backup_unit());
     FdStream stream(file->descriptor());
-    const auto done = place.backup(stream, bar.progress());
+    const auto done = backend.backup(stream, bar.progress());
     stream.flush();
     if (stream.failure() != 0) {
       return file->error(stream.failure());
@@ -122,13 +122,13 @@ Result<void> run_command(const BackupOptions& options, Context& context) {
                  "a backup is nothing to read at a terminal; name a file with --out FILE"}
         .with("field", "out");
   }
-  HOLDFAST_TRY(const auto place, open_place(options.place, context));
+  HOLDFAST_TRY(const auto backend, open_backend(options.backend, context));
   if (options.out == "-") {
-    ProgressBar bar("backing up", place->backup_unit());
-    return place->backup(context.out, bar.progress());
+    ProgressBar bar("backing up", backend->backup_unit());
+    return backend->backup(context.out, bar.progress());
   }
   HOLDFAST_CHECK(check_new_file(options.out, options.force));
-  HOLDFAST_TRY(const BackupReport report, back_up(*place, options.out));
+  HOLDFAST_TRY(const BackupReport report, back_up(*backend, options.out));
   print_backup(report, options.out, context);
   return {};
 }

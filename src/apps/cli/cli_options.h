@@ -118,16 +118,16 @@ struct WorkflowCheckOptions {
 struct WorkflowSchemaOptions {};
 
 struct WorkflowListOptions {
-  PlaceOptions place;
+  BackendOptions backend;
 };
 
 struct WorkflowShowOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string workflow;  // NAME, NAME@VERSION, NAME@FINGERPRINT or a file
 };
 
 struct WorkflowDiffOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string before;  // as in WorkflowShowOptions
   std::string after;
 };

@@ -87,19 +87,19 @@ CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string>& words
                        fmt::format("{{{}}}", fmt::join(words, ",")));
 }
 
-void add_server(CLI::App& app, PlaceOptions& place) {
-  add_option(app, "--server", place.server, "URL",
+void add_server(CLI::App& app, BackendOptions& backend) {
+  add_option(app, "--server", backend.server, "URL",
              "A server: http://HOST:PORT, https://…, unix:PATH (default: $HOLDFAST_SERVER)");
-  add_option(app, "--token-file", place.token_file, "FILE",
+  add_option(app, "--token-file", backend.token_file, "FILE",
              "With the token for the server (default: $HOLDFAST_TOKEN itself)");
-  add_option(app, "--tls-ca", place.tls_ca, "FILE",
+  add_option(app, "--tls-ca", backend.tls_ca, "FILE",
              "Who vouches for the server, PEM (default: $HOLDFAST_TLS_CA, else the system)");
 }
 
-void add_place(CLI::App& app, PlaceOptions& place) {
-  add_option(app, "--store", place.store, "URL",
+void add_backend(CLI::App& app, BackendOptions& backend) {
+  add_option(app, "--store", backend.store, "URL",
              "The store (default: $HOLDFAST_STORE, else sqlite:holdfast.db)");
-  add_server(app, place);
+  add_server(app, backend);
 }
 
 namespace {

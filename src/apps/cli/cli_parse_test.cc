@@ -104,22 +104,22 @@ TEST(Parse, a_server_refuses_what_it_cannot_mean) {
 TEST(Parse, a_place_is_a_store_or_a_server) {
   const auto options = parsed<ShowRunOptions>(
       {"show", "latest", "--server", "http://a:1", "--token-file", "t", "--tls-ca", "c"});
-  EXPECT_EQ(options.place.server, "http://a:1");
-  EXPECT_EQ(options.place.token_file, "t");
-  EXPECT_EQ(options.place.tls_ca, "c");
-  EXPECT_EQ(parsed<ListRunsOptions>({"list", "--store", "sqlite:a"}).place.store, "sqlite:a");
+  EXPECT_EQ(options.backend.server, "http://a:1");
+  EXPECT_EQ(options.backend.token_file, "t");
+  EXPECT_EQ(options.backend.tls_ca, "c");
+  EXPECT_EQ(parsed<ListRunsOptions>({"list", "--store", "sqlite:a"}).backend.store, "sqlite:a");
 }
 
 TEST(Parse, no_command_takes_a_token_as_an_argument) {
-  const std::function<void(const CommandShape&)> look = [&](const CommandShape& shape) {
+  const std::function<void(const CommandShape&)> inspect = [&](const CommandShape& shape) {
     for (const CommandShape::Option& option : shape.options) {
       EXPECT_NE(option.name, "--token") << shape.name;
     }
     for (const CommandShape& command : shape.commands) {
-      look(command);
+      inspect(command);
     }
   };
-  look(program_shape());
+  inspect(program_shape());
 }
 
 TEST(Parse, json_is_noticed) {

@@ -38,16 +38,16 @@ NamedStore store_of(const std::string& option) {
   return {variable != nullptr && *variable != '\0' ? variable : kDefaultStore, ""};
 }
 
-Result<Looker> Looker::open(const NamedStore& store, Context& context) {
+Result<StoreReader> StoreReader::open(const NamedStore& store, Context& context) {
   auto journal = open_journal(store.url, OpenMode::read, context.clock, context.random);
   if (!journal.ok()) {
     return journal.error().code() == ErrorCode::not_found ? no_store(store, journal.error())
                                                           : journal.error();
   }
-  return Looker(std::move(journal).value(), context.clock);
+  return StoreReader(std::move(journal).value(), context.clock);
 }
 
-Result<RunId> Looker::find(const std::string& run) {
+Result<RunId> StoreReader::find(const std::string& run) {
   HOLDFAST_TRY(const RunId found, inspector().find(run));
   // A whole id is taken as it is.
   HOLDFAST_CHECK(journal_->catch_up());

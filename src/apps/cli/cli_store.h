@@ -22,9 +22,9 @@ struct NamedStore {
 NamedStore store_of(const std::string& option);
 
 // A store that is only looked at. not_found says how to make one.
-class Looker {
+class StoreReader {
  public:
-  static Result<Looker> open(const NamedStore& store, Context& context);
+  static Result<StoreReader> open(const NamedStore& store, Context& context);
 
   // A whole id, a part of one, or latest. run_not_found.
   Result<RunId> find(const std::string& run);
@@ -33,7 +33,7 @@ class Looker {
   Inspector inspector() { return {*journal_, *clock_}; }
 
  private:
-  Looker(std::unique_ptr<Journal> journal, Clock& clock)
+  StoreReader(std::unique_ptr<Journal> journal, Clock& clock)
       : journal_(std::move(journal)), clock_(&clock) {}
 
   std::unique_ptr<Journal> journal_;

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "apps/cli/arguments.h"
+#include "apps/cli/backend.h"
 #include "apps/cli/cli_commands.h"
 #include "apps/cli/interrupt.h"
 #include "apps/cli/missing_handlers.h"
-#include "apps/cli/place.h"
 #include "apps/cli/run_outcome.h"
 #include "apps/cli/run_watch.h"
 #include "apps/cli/server_run.h"
@@ -80,7 +80,7 @@ class Worker {
 };
 
 // Looks at the run once, and shows it; a reason to leave it, if there is one.
-Result<std::optional<Left>> look_once(RunWatch& view, const RunFileOptions& options) {
+Result<std::optional<Left>> inspect_once(RunWatch& view, const RunFileOptions& options) {
   HOLDFAST_CHECK(view.catch_up());
   if (view.run().is_terminal()) {
     return std::optional(Left::ended);
@@ -98,7 +98,7 @@ Result<std::optional<Left>> look_once(RunWatch& view, const RunFileOptions& opti
 Result<Left> watch(RunWatch& view, const RunFileOptions& options, const Interrupt& interrupt,
                    const Worker& worker) {
   for (;;) {
-    const auto left = look_once(view, options);
+    const auto left = inspect_once(view, options);
     const bool away = !left.ok() && left.error().code() == ErrorCode::unavailable;
     if (!left.ok() && !away) {
       return left.error();
@@ -135,11 +135,11 @@ Result<void> run_here(const RunFileOptions& options, const RunFile& file, const 
   HOLDFAST_CHECK(register_all(engine, file.definitions));
   bool existed = false;
   HOLDFAST_TRY(const RunId run, start_it(engine, file, existed));
-  HOLDFAST_TRY(Looker looker, Looker::open(store, context));
-  HOLDFAST_TRY(const Position before, before_run(looker.journal(), run));
+  HOLDFAST_TRY(StoreReader reader, StoreReader::open(store, context));
+  HOLDFAST_TRY(const Position before, before_run(reader.journal(), run));
   const std::set<std::string> handlers = needed_handlers(file.definitions);
   const Style style = style_of(store.suffix);
-  RunWatch view(looker, run, before, context, style, options.quiet || context.json());
+  RunWatch view(reader, run, before, context, style, options.quiet || context.json());
   Interrupt interrupt([&] {
     view.interrupt();
     if (!context.json()) {
@@ -148,7 +148,7 @@ Result<void> run_here(const RunFileOptions& options, const RunFile& file, const 
   });
   view.announce(existed);
   if (existed) {
-    HOLDFAST_TRY(const JsonText snapshot, looker.inspector().snapshot(run));
+    HOLDFAST_TRY(const JsonText snapshot, reader.inspector().snapshot(run));
     warn(other_definition_text(snapshot.view(), *file.definitions.front()));
   }
   MissingHandlers(shown_url(store.url)).report(handlers);
@@ -164,10 +164,10 @@ Result<void> run_here(const RunFileOptions& options, const RunFile& file, const 
   HOLDFAST_TRY(const Left why_left, std::move(left));
   HOLDFAST_CHECK(view.finish());
   HOLDFAST_TRY(const RunView seen, engine.inspect(to_string(run)));
-  tell_outcome(why_left, seen,
-               {style, "it goes on with: holdfast work" + store.suffix +
-                           (handlers.empty() ? "" : ", and a program that has its handlers")},
-               context);
+  report_outcome(why_left, seen,
+                 {style, "it goes on with: holdfast work" + store.suffix +
+                             (handlers.empty() ? "" : ", and a program that has its handlers")},
+                 context);
   return {};
 }
 
@@ -186,11 +186,11 @@ Result<void> run_command(const RunFileOptions& options, Context& context) {
   file.start.options.idempotency_key = options.key;
   file.start.options.trigger = options.trigger;
   file.start.options.actor = options.actor;
-  HOLDFAST_TRY(const NamedPlace place, named_place(options.place));
-  if (const auto* const server = std::get_if<NamedServer>(&place)) {
+  HOLDFAST_TRY(const BackendName backend, resolve_backend(options.backend));
+  if (const auto* const server = std::get_if<NamedServer>(&backend)) {
     return run_on_server(options, file, *server, context);
   }
-  return run_here(options, file, std::get<NamedStore>(place), context);
+  return run_here(options, file, std::get<NamedStore>(backend), context);
 }
 
 namespace {
@@ -198,12 +198,12 @@ namespace {
 // When there may be something to do that is worth waiting for.
 class Outlook {
  public:
-  explicit Outlook(Looker& looker) : looker_(looker) {}
+  explicit Outlook(StoreReader& reader) : reader_(reader) {}
 
   // Timers and retries that are due soon; and claims of workers that may be gone: each is given the
   // time of its lease once, whoever extends it is alive.
-  Result<std::optional<milliseconds>> look() {
-    HOLDFAST_TRY(const StoreStatus status, looker_.inspector().status());
+  Result<std::optional<milliseconds>> inspect() {
+    HOLDFAST_TRY(const StoreStatus status, reader_.inspector().status());
     const TimeMs now = status.moment.now;
     std::optional<milliseconds> soonest;
     const auto consider = [&](TimeMs at) {
@@ -226,22 +226,22 @@ class Outlook {
   }
 
  private:
-  Looker& looker_;
+  StoreReader& reader_;
   std::map<std::string, TimeMs> leases_;  // as they were when they were first seen
 };
 
-Result<std::uint64_t> drain_all(Engine& engine, Looker& looker, std::size_t threads,
+Result<std::uint64_t> drain_all(Engine& engine, StoreReader& reader, std::size_t threads,
                                 const Interrupt& interrupt) {
   constexpr milliseconds kMargin{20};
   constexpr milliseconds kLongestWait{1000};
   std::uint64_t steps = 0;
-  Outlook outlook(looker);
+  Outlook outlook(reader);
   DrainOptions drain;
   drain.threads = threads;
   while (!interrupt.came()) {
     HOLDFAST_TRY(const std::uint64_t done, engine.drain(drain));
     steps += done;
-    HOLDFAST_TRY(const auto soon, outlook.look());
+    HOLDFAST_TRY(const auto soon, outlook.inspect());
     if (!soon.has_value() && done == 0) {
       break;
     }
@@ -269,8 +269,8 @@ Result<Engine> open_engine_when_there(const NamedStore& store, const EngineOptio
   }
 }
 
-void report_waiting(Looker& looker, MissingHandlers& missing) {
-  const auto status = looker.inspector().status();
+void report_waiting(StoreReader& reader, MissingHandlers& missing) {
+  const auto status = reader.inspector().status();
   if (status.ok()) {
     missing.report(waited_for(status.value()));
   }
@@ -284,22 +284,22 @@ Result<void> work_here(const WorkOptions& options, const Loaded& definitions,
   engine_options.queues = options.queues;
   HOLDFAST_TRY(Engine engine, options.drain ? open_engine(store, engine_options)
                                             : open_engine_when_there(store, engine_options));
-  HOLDFAST_TRY(Looker looker, Looker::open(store, context));
+  HOLDFAST_TRY(StoreReader reader, StoreReader::open(store, context));
   MissingHandlers missing(shown_url(store.url), options.quiet);
-  WorkWatch view(looker, context, missing, options.quiet || context.json());
+  WorkWatch view(reader, context, missing, options.quiet || context.json());
   HOLDFAST_CHECK(view.begin());
   HOLDFAST_CHECK(register_all(engine, definitions));
   missing.report(needed_handlers(definitions));
   Interrupt interrupt([&] { view.interrupt(); });
   ThreadGroup watcher;
   HOLDFAST_CHECK(watcher.start([&] {
-    report_waiting(looker, missing);
+    report_waiting(reader, missing);
     view.follow();
   }));
   Result<void> worked;
   std::uint64_t steps = 0;
   if (options.drain) {
-    const auto drained = drain_all(engine, looker, threads, interrupt);
+    const auto drained = drain_all(engine, reader, threads, interrupt);
     steps = drained.ok() ? drained.value() : 0;
     worked = drained.ok() ? Result<void>() : Result<void>(drained.error());
   } else {
@@ -312,7 +312,7 @@ Result<void> work_here(const WorkOptions& options, const Loaded& definitions,
   watcher.join();
   HOLDFAST_CHECK(worked);
   if (options.drain) {
-    report_waiting(looker, missing);
+    report_waiting(reader, missing);
   }
   HOLDFAST_TRY(const EngineStats stats, engine.stats());
   steps = options.drain ? steps : stats.claims;
@@ -331,13 +331,13 @@ Result<void> work_here(const WorkOptions& options, const Loaded& definitions,
 }  // namespace
 
 Result<void> run_command(const WorkOptions& options, Context& context) {
-  HOLDFAST_TRY(const NamedPlace place, named_place(options.place));
+  HOLDFAST_TRY(const BackendName backend, resolve_backend(options.backend));
   HOLDFAST_TRY(const Loaded definitions, load_files(options.with));
   HOLDFAST_CHECK(threads_of(options.threads));
-  if (const auto* const server = std::get_if<NamedServer>(&place)) {
+  if (const auto* const server = std::get_if<NamedServer>(&backend)) {
     return work_for_server(options, definitions, *server, context);
   }
-  return work_here(options, definitions, std::get<NamedStore>(place), context);
+  return work_here(options, definitions, std::get<NamedStore>(backend), context);
 }
 
 }  // namespace holdfast

@@ -67,15 +67,16 @@ void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& 
 CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string>& words);
 
 // --server, --token-file, --tls-ca
-void add_server(CLI::App& app, PlaceOptions& place);
+void add_server(CLI::App& app, BackendOptions& backend);
 // The same, and --store in place of it.
-void add_place(CLI::App& app, PlaceOptions& place);
+void add_backend(CLI::App& app, BackendOptions& backend);
 // A command that works on a store or a server.
 template <typename Options>
-std::pair<CLI::App*, Options*> add_placed(Grammar& grammar, CLI::App& parent,
-                                          const std::string& name, const help::Text& text) {
+std::pair<CLI::App*, Options*> add_backend_command(Grammar& grammar, CLI::App& parent,
+                                                   const std::string& name,
+                                                   const help::Text& text) {
   auto added = grammar.add<Options>(parent, name, text.what, text.examples);
-  add_place(*added.first, added.second->place);
+  add_backend(*added.first, added.second->backend);
   return added;
 }
 

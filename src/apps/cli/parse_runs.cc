@@ -33,7 +33,7 @@ void add_key(CLI::App& app, std::string& key) {
 }
 
 void add_executing(Grammar& grammar, CLI::App& program) {
-  auto [run, options] = add_placed<RunFileOptions>(grammar, program, "run", help::kRun);
+  auto [run, options] = add_backend_command<RunFileOptions>(grammar, program, "run", help::kRun);
   add_text(*run, "FILE", options->file, "the workflow file");
   add_json(*run, "--input", options->input, "The input");
   add_option(*run, "--id", options->id, "UUID", "The id of the run");
@@ -46,7 +46,8 @@ void add_executing(Grammar& grammar, CLI::App& program) {
                 "Stop when only people, events, time or other workers can move it");
   run->add_flag("--quiet", options->quiet, "No progress, only the result");
 
-  auto [work, work_options] = add_placed<WorkOptions>(grammar, program, "work", help::kWork);
+  auto [work, work_options] =
+      add_backend_command<WorkOptions>(grammar, program, "work", help::kWork);
   add_list(*work, "--with", work_options->with, "FILE", "Register this workflow first");
   add_list(*work, "--queue", work_options->queues, "NAME", "Also take steps of this queue");
   add_number(*work, "--threads", work_options->threads, "Steps at once (default: 4)");
@@ -54,7 +55,7 @@ void add_executing(Grammar& grammar, CLI::App& program) {
   work->add_flag("--quiet", work_options->quiet, "Print nothing");
 
   auto [start, start_options] =
-      add_placed<StartRunOptions>(grammar, program, "start", help::kStart);
+      add_backend_command<StartRunOptions>(grammar, program, "start", help::kStart);
   add_text(*start, "WORKFLOW", start_options->workflow, "a workflow file, or a name");
   add_json(*start, "--input", start_options->input, "The input");
   add_option(*start, "--id", start_options->id, "UUID", "The id of the run");
@@ -66,8 +67,9 @@ void add_executing(Grammar& grammar, CLI::App& program) {
   add_list(*start, "--attribute", start_options->attributes, "NAME=VALUE", "A search attribute");
 }
 
-void add_looking(Grammar& grammar, CLI::App& program) {
-  auto [list, options] = add_placed<ListRunsOptions>(grammar, program, "list", help::kList);
+void add_inspecting(Grammar& grammar, CLI::App& program) {
+  auto [list, options] =
+      add_backend_command<ListRunsOptions>(grammar, program, "list", help::kList);
   add_option(*list, "--workflow", options->workflow, "NAME", "Only runs of this workflow");
   add_list(*list, "--status", options->statuses, "STATUS", "Only runs with this status");
   add_option(*list, "--since", options->since, "TIME",
@@ -80,16 +82,18 @@ void add_looking(Grammar& grammar, CLI::App& program) {
   list->add_flag("--archived", options->archived, "Also runs that are put away");
   add_at(*list, options->at, kPoints);
 
-  auto [show, show_options] = add_placed<ShowRunOptions>(grammar, program, "show", help::kShow);
+  auto [show, show_options] =
+      add_backend_command<ShowRunOptions>(grammar, program, "show", help::kShow);
   add_run(*show, show_options->run);
   add_at(*show, show_options->at, kRunPoints);
 
   auto [explain, explain_options] =
-      add_placed<ExplainOptions>(grammar, program, "explain", help::kExplain);
+      add_backend_command<ExplainOptions>(grammar, program, "explain", help::kExplain);
   add_run(*explain, explain_options->run);
   add_at(*explain, explain_options->at, kRunPoints);
 
-  auto [graph, graph_options] = add_placed<GraphOptions>(grammar, program, "graph", help::kGraph);
+  auto [graph, graph_options] =
+      add_backend_command<GraphOptions>(grammar, program, "graph", help::kGraph);
   add_text(*graph, "RUN", graph_options->run, "the run, or a workflow file");
   graph->add_flag("--dot", graph_options->dot, "For Graphviz");
   graph->add_flag("--mermaid", graph_options->mermaid, "For Mermaid")->excludes("--dot");
@@ -98,12 +102,13 @@ void add_looking(Grammar& grammar, CLI::App& program) {
   add_at(*graph, graph_options->at, kRunPoints);
 
   auto [timeline, timeline_options] =
-      add_placed<TimelineOptions>(grammar, program, "timeline", help::kTimeline);
+      add_backend_command<TimelineOptions>(grammar, program, "timeline", help::kTimeline);
   add_run(*timeline, timeline_options->run);
   timeline->add_flag("--events", timeline_options->events, "A line for everything that happened");
   add_at(*timeline, timeline_options->at, kRunPoints);
 
-  auto [diff, diff_options] = add_placed<DiffOptions>(grammar, program, "diff", help::kDiff);
+  auto [diff, diff_options] =
+      add_backend_command<DiffOptions>(grammar, program, "diff", help::kDiff);
   add_run(*diff, diff_options->run);
   diff->add_option("--from", diff_options->from, "The earlier point")
       ->type_name("POINT")
@@ -111,16 +116,16 @@ void add_looking(Grammar& grammar, CLI::App& program) {
   add_option(*diff, "--to", diff_options->to, "POINT", "The later point (default: now)");
 
   auto [status, status_options] =
-      add_placed<StatusOptions>(grammar, program, "status", help::kStatus);
+      add_backend_command<StatusOptions>(grammar, program, "status", help::kStatus);
   add_at(*status, status_options->at, kPoints);
   auto [doctor, doctor_options] =
-      add_placed<DoctorOptions>(grammar, program, "doctor", help::kDoctor);
+      add_backend_command<DoctorOptions>(grammar, program, "doctor", help::kDoctor);
   add_at(*doctor, doctor_options->at, kPoints);
 }
 
 void add_resolve(Grammar& grammar, CLI::App& program, const char* name, const help::Text& text,
                  ResolveOptions::Verb verb) {
-  auto [resolve, options] = add_placed<ResolveOptions>(grammar, program, name, text);
+  auto [resolve, options] = add_backend_command<ResolveOptions>(grammar, program, name, text);
   options->verb = verb;
   add_run(*resolve, options->run);
   add_option(*resolve, "--step", options->step, "STEP", "Where it waits, when at several steps");
@@ -132,8 +137,9 @@ void add_resolve(Grammar& grammar, CLI::App& program, const char* name, const he
   add_key(*resolve, options->key);
 }
 
-void add_steering(Grammar& grammar, CLI::App& program) {
-  auto [cancel, options] = add_placed<CancelRunOptions>(grammar, program, "cancel", help::kCancel);
+void add_controlling(Grammar& grammar, CLI::App& program) {
+  auto [cancel, options] =
+      add_backend_command<CancelRunOptions>(grammar, program, "cancel", help::kCancel);
   add_run(*cancel, options->run);
   add_words(*cancel, options->actor, options->comment);
   add_key(*cancel, options->key);
@@ -141,7 +147,7 @@ void add_steering(Grammar& grammar, CLI::App& program) {
   cancel->add_flag("--stop", options->stop, "Take nothing back")->excludes("--compensate");
 
   auto [signal, signal_options] =
-      add_placed<SignalRunOptions>(grammar, program, "signal", help::kSignal);
+      add_backend_command<SignalRunOptions>(grammar, program, "signal", help::kSignal);
   add_run(*signal, signal_options->run);
   add_text(*signal, "EVENT", signal_options->event, "the name of the event");
   add_json(*signal, "--data", signal_options->data, "What the event says");
@@ -155,7 +161,7 @@ void add_steering(Grammar& grammar, CLI::App& program) {
   add_resolve(grammar, program, "reject", help::kReject, ResolveOptions::Verb::reject);
 
   auto [replay, replay_options] =
-      add_placed<ReplayRunOptions>(grammar, program, "replay", help::kReplay);
+      add_backend_command<ReplayRunOptions>(grammar, program, "replay", help::kReplay);
   add_run(*replay, replay_options->run);
   add_option(*replay, "--from-step", replay_options->from_step, "STEP",
              "Begin at this step, with what the steps before it gave");
@@ -170,8 +176,8 @@ void add_steering(Grammar& grammar, CLI::App& program) {
 
 void add_run_commands(Grammar& grammar, CLI::App& program) {
   add_executing(grammar, program);
-  add_looking(grammar, program);
-  add_steering(grammar, program);
+  add_inspecting(grammar, program);
+  add_controlling(grammar, program);
 }
 
 void add_workflow_commands(Grammar& grammar, CLI::App& program) {
@@ -184,13 +190,13 @@ void add_workflow_commands(Grammar& grammar, CLI::App& program) {
       ->type_name("");
   grammar.add<WorkflowSchemaOptions>(workflow, "schema", help::kWorkflowSchema,
                                      help::kWorkflowSchemaExamples);
-  add_placed<WorkflowListOptions>(grammar, workflow, "list", help::kWorkflowList);
+  add_backend_command<WorkflowListOptions>(grammar, workflow, "list", help::kWorkflowList);
   auto [show, show_options] =
-      add_placed<WorkflowShowOptions>(grammar, workflow, "show", help::kWorkflowShow);
+      add_backend_command<WorkflowShowOptions>(grammar, workflow, "show", help::kWorkflowShow);
   add_text(*show, "WORKFLOW", show_options->workflow,
            "a name, NAME@VERSION, NAME@FINGERPRINT, or a file");
   auto [diff, diff_options] =
-      add_placed<WorkflowDiffOptions>(grammar, workflow, "diff", help::kWorkflowDiff);
+      add_backend_command<WorkflowDiffOptions>(grammar, workflow, "diff", help::kWorkflowDiff);
   add_text(*diff, "BEFORE", diff_options->before, "a name, NAME@VERSION, or a file");
   add_text(*diff, "AFTER", diff_options->after, "likewise");
 

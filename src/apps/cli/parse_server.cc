@@ -50,7 +50,7 @@ void add_serve(Grammar& grammar, CLI::App& program) {
 void add_worker(Grammar& grammar, CLI::App& program) {
   auto [worker, options] =
       grammar.add<WorkerOptions>(program, "worker", help::kWorker.what, help::kWorker.examples);
-  add_server(*worker, options->place);
+  add_server(*worker, options->backend);
   add_option(*worker, "--handlers", options->handlers, "FILE",
              "Which programs and URLs stand for handlers");
   add_list(*worker, "--queue", options->queues, "NAME",
@@ -66,7 +66,7 @@ void add_worker(Grammar& grammar, CLI::App& program) {
 void add_tokens(Grammar& grammar, CLI::App& program) {
   CLI::App& token = Grammar::add_family(program, "token", help::kToken.what, help::kToken.examples);
   auto [create, options] =
-      add_placed<TokenCreateOptions>(grammar, token, "create", help::kTokenCreate);
+      add_backend_command<TokenCreateOptions>(grammar, token, "create", help::kTokenCreate);
   limit_to(
       create->add_option("--role", options->role, "What it allows")->type_name("ROLE")->required(),
       {"viewer", "client", "worker", "operator", "admin"});
@@ -78,14 +78,15 @@ void add_tokens(Grammar& grammar, CLI::App& program) {
   add_option(*create, "--expires", options->expires, "TIME",
              "When it is over: a time, or how long from now (30d)");
   add_option(*create, "--actor", options->actor, "WHO", "Who makes it, for the record");
-  add_placed<TokenListOptions>(grammar, token, "list", help::kTokenList);
+  add_backend_command<TokenListOptions>(grammar, token, "list", help::kTokenList);
   auto [revoke, revoke_options] =
-      add_placed<TokenRevokeOptions>(grammar, token, "revoke", help::kTokenRevoke);
+      add_backend_command<TokenRevokeOptions>(grammar, token, "revoke", help::kTokenRevoke);
   add_text(*revoke, "ID", revoke_options->id, "the id of the token, not the token");
 }
 
 void add_backups(Grammar& grammar, CLI::App& program) {
-  auto [backup, options] = add_placed<BackupOptions>(grammar, program, "backup", help::kBackup);
+  auto [backup, options] =
+      add_backend_command<BackupOptions>(grammar, program, "backup", help::kBackup);
   add_option(*backup, "--out", options->out, "FILE",
              "The file to write (default: -, standard output)");
   backup->add_flag("--force", options->force, "Replace FILE if it exists");
@@ -98,10 +99,10 @@ void add_backups(Grammar& grammar, CLI::App& program) {
 }
 
 void add_lists(Grammar& grammar, CLI::App& program) {
-  add_placed<QueuesOptions>(grammar, program, "queues", help::kQueues);
-  add_placed<WorkersOptions>(grammar, program, "workers", help::kWorkers);
+  add_backend_command<QueuesOptions>(grammar, program, "queues", help::kQueues);
+  add_backend_command<WorkersOptions>(grammar, program, "workers", help::kWorkers);
   auto [schedules, options] =
-      add_placed<SchedulesOptions>(grammar, program, "schedules", help::kSchedules);
+      add_backend_command<SchedulesOptions>(grammar, program, "schedules", help::kSchedules);
   limit_to(
       schedules
           ->add_option("ACTION", options->action, "pause, resume or trigger; none: they are listed")
@@ -113,7 +114,7 @@ void add_lists(Grammar& grammar, CLI::App& program) {
              "Of trigger, the input: a JSON object, @FILE, or - for standard input");
   add_option(*schedules, "--actor", options->actor, "WHO", "Who does it, for the record");
   add_option(*schedules, "--comment", options->comment, "TEXT", "Why, for the record");
-  add_placed<ApprovalsOptions>(grammar, program, "approvals", help::kApprovals);
+  add_backend_command<ApprovalsOptions>(grammar, program, "approvals", help::kApprovals);
 }
 
 }  // namespace

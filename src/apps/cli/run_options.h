@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/place_options.h"
+#include "apps/cli/backend_options.h"
 
 namespace holdfast {
 
@@ -15,7 +15,7 @@ namespace holdfast {
 using JsonArgument = std::string;
 
 struct RunFileOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string file;
   JsonArgument input;
   std::string id;
@@ -29,7 +29,7 @@ struct RunFileOptions {
 };
 
 struct WorkOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::vector<std::string> with;
   std::vector<std::string> queues;
   std::optional<std::uint64_t> threads;
@@ -38,7 +38,7 @@ struct WorkOptions {
 };
 
 struct StartRunOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string workflow;  // a file, or the name of a workflow the store knows
   JsonArgument input;
   std::string id;
@@ -51,7 +51,7 @@ struct StartRunOptions {
 };
 
 struct ListRunsOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string workflow;
   std::vector<std::string> statuses;
   std::string since;
@@ -65,19 +65,19 @@ struct ListRunsOptions {
 };
 
 struct ShowRunOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string run;
   std::string at;
 };
 
 struct ExplainOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string run;
   std::string at;
 };
 
 struct GraphOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string run;  // or a workflow file
   std::string at;
   bool dot = false;
@@ -86,31 +86,31 @@ struct GraphOptions {
 };
 
 struct TimelineOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string run;
   std::string at;
   bool events = false;
 };
 
 struct DiffOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string run;
   std::string from;
   std::string to;
 };
 
 struct StatusOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string at;
 };
 
 struct DoctorOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string at;
 };
 
 struct CancelRunOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string run;
   std::string actor;
   std::string comment;
@@ -120,7 +120,7 @@ struct CancelRunOptions {
 };
 
 struct SignalRunOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string run;
   std::string event;
   JsonArgument data;
@@ -133,7 +133,7 @@ struct SignalRunOptions {
 struct ResolveOptions {
   enum class Verb : std::uint8_t { resume, approve, reject };
   Verb verb = Verb::resume;
-  PlaceOptions place;
+  BackendOptions backend;
   std::string run;
   std::string step;
   std::string actor;
@@ -142,7 +142,7 @@ struct ResolveOptions {
 };
 
 struct ReplayRunOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string run;
   std::string from_step;
   JsonArgument input;

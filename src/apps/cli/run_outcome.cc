@@ -54,7 +54,7 @@ void print_outcome(Left left, const RunView& view, const OutcomeStyle& how, Cont
                fmt::format("see what happened: holdfast timeline {}{}", view.run_id, suffix));
   }
   if (left == Left::interrupted || left == Left::blocked) {
-    print_line(context, fmt::format("nothing is lost; {}", how.goes_on));
+    print_line(context, fmt::format("nothing is lost; {}", how.continue_hint));
     print_line(context,
                fmt::format("why it is where it is: holdfast explain {}{}", view.run_id, suffix));
   }
@@ -120,13 +120,13 @@ bool waits_for_others(const std::vector<Cause>& causes, TimeMs now) {
   return true;
 }
 
-bool needs_somebody(const std::vector<Cause>& causes) {
+bool needs_intervention(const std::vector<Cause>& causes) {
   return std::any_of(causes.begin(), causes.end(), [](const Cause& cause) {
-    return cause.reason == Reason::manual_intervention_required || needs_somebody(cause.causes);
+    return cause.reason == Reason::manual_intervention_required || needs_intervention(cause.causes);
   });
 }
 
-void tell_outcome(Left left, const RunView& view, const OutcomeStyle& how, Context& context) {
+void report_outcome(Left left, const RunView& view, const OutcomeStyle& how, Context& context) {
   const Left why = view.terminal ? Left::ended : left;
   print_outcome(why, view, how, context);
   context.exit_code = exit_code_of(why, view);

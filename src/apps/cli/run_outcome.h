@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/place.h"
+#include "apps/cli/backend.h"
 #include "runs/view/explanation.h"
 
 namespace holdfast {
@@ -19,7 +19,7 @@ using Loaded = std::vector<std::shared_ptr<const Definition>>;
 // What `run` was asked to do, read and checked.
 struct RunFile {
   Loaded definitions = {};  // the first is the one to run
-  WorkPlace::Start start = {};
+  Backend::Start start = {};
 };
 
 // Under an idempotency key the run that was started first is found again. When it follows another
@@ -31,16 +31,16 @@ bool waits_for_others(const std::vector<Cause>& causes, TimeMs now);
 // The first that waits for a worker with a handler, which only a program can bring; none: nullptr.
 const Cause* waits_for_handler(const std::vector<Cause>& causes);
 // The run, or a child that it waits for.
-bool needs_somebody(const std::vector<Cause>& causes);
+bool needs_intervention(const std::vector<Cause>& causes);
 
 // Why the run is followed no longer.
 enum class Left : std::uint8_t { ended, blocked, interrupted, stopped };
 
 struct OutcomeStyle {
   const Style& style;
-  std::string goes_on;  // how, after "nothing is lost; "
+  std::string continue_hint;  // how, after "nothing is lost; "
 };
 // Prints what came of it; sets the exit code. A run that has ended has ended, whatever `left` says.
-void tell_outcome(Left left, const RunView& view, const OutcomeStyle& how, Context& context);
+void report_outcome(Left left, const RunView& view, const OutcomeStyle& how, Context& context);
 
 }  // namespace holdfast

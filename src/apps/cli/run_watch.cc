@@ -44,14 +44,14 @@ Result<Position> before_run(Journal& journal, const RunId& run) {
   return entries.empty() ? head : Position{entries.front().position.value - 1};
 }
 
-RunWatch::RunWatch(Looker& looker, const RunId& run, Position before, Context& context, Style style,
-                   bool quiet)
-    : looker_(looker),
+RunWatch::RunWatch(StoreReader& reader, const RunId& run, Position before, Context& context,
+                   Style style, bool quiet)
+    : reader_(reader),
       context_(context),
       style_(std::move(style)),
       quiet_(quiet),
       live_(!quiet && wants_pictures()),
-      follower_(looker.journal(), run, before),
+      follower_(reader.journal(), run, before),
       screen_(context.out) {
   if (!live_) {
     style_.width = kLongLine;
@@ -84,7 +84,7 @@ Result<Explanation> RunWatch::explain() {
   return explain_run(follower_.source(now),
                      [&](const RunId& id) -> Result<std::optional<RunSource>> {
                        // Of children: read anew each time, they are few.
-                       auto stored = read_stored_run(looker_.journal(), id, follower_.position());
+                       auto stored = read_stored_run(reader_.journal(), id, follower_.position());
                        if (!stored.ok()) {
                          return std::optional<RunSource>();
                        }
@@ -105,7 +105,7 @@ void RunWatch::draw(const Explanation& why) {
     return;
   }
   // In lines, only what somebody can do something about is said, and once.
-  if (!needs_somebody(why.causes) || why.summary == said_) {
+  if (!needs_intervention(why.causes) || why.summary == said_) {
     return;
   }
   said_ = why.summary;
@@ -121,10 +121,10 @@ void RunWatch::draw(const Explanation& why) {
 // Not more often than somebody can see: the run may be large and its steps short.
 Result<void> RunWatch::wait() {
   std::this_thread::sleep_for(kBetweenPictures);
-  return looker_.journal().log().wait_for_change(follower_.position(), live_ ? kTick : kLongWait);
+  return reader_.journal().log().wait_for_change(follower_.position(), live_ ? kTick : kLongWait);
 }
 
-void RunWatch::interrupt() { looker_.journal().log().interrupt_waits(); }
+void RunWatch::interrupt() { reader_.journal().log().interrupt_waits(); }
 
 Result<void> RunWatch::finish() {
   HOLDFAST_CHECK(catch_up());
@@ -136,7 +136,7 @@ Result<void> RunWatch::finish() {
 }
 
 Result<void> WorkWatch::begin() {
-  HOLDFAST_TRY(position_, looker_.journal().catch_up());
+  HOLDFAST_TRY(position_, reader_.journal().catch_up());
   return {};
 }
 
@@ -153,15 +153,15 @@ void WorkWatch::follow() {
     if (last || (!printed.ok() && !away)) {
       return;  // what the store says is said by whoever works on it
     }
-    if (away || !looker_.journal().log().wait_for_change(position_, kLongWait).ok()) {
+    if (away || !reader_.journal().log().wait_for_change(position_, kLongWait).ok()) {
       std::this_thread::sleep_for(kAwayPause);
     }
   }
 }
 
 Result<void> WorkWatch::print_new() {
-  HOLDFAST_TRY(const Position head, looker_.journal().catch_up());
-  History history(looker_.journal().log(), position_.next());
+  HOLDFAST_TRY(const Position head, reader_.journal().catch_up());
+  History history(reader_.journal().log(), position_.next());
   while (position_ < head) {
     HOLDFAST_TRY(const auto batches, history.next());
     HOLDFAST_ASSERT(!batches.empty());

@@ -25,7 +25,7 @@ Result<Position> before_run(Journal& journal, const RunId& run);
 class RunWatch {
  public:
   // before: where nothing of the run has happened yet.
-  RunWatch(Looker& looker, const RunId& run, Position before, Context& context, Style style,
+  RunWatch(StoreReader& reader, const RunId& run, Position before, Context& context, Style style,
            bool quiet);
 
   // Which run it is, before anything else.
@@ -42,7 +42,7 @@ class RunWatch {
   [[nodiscard]] const RunProjection& run() const { return follower_.run(); }
 
  private:
-  Looker& looker_;
+  StoreReader& reader_;
   Context& context_;
   Style style_;
   bool quiet_;
@@ -56,20 +56,20 @@ class RunWatch {
 // Every event of every run that comes after it was begun.
 class WorkWatch {
  public:
-  WorkWatch(Looker& looker, Context& context, MissingHandlers& missing, bool quiet)
-      : looker_(looker), context_(context), missing_(missing), quiet_(quiet) {}
+  WorkWatch(StoreReader& reader, Context& context, MissingHandlers& missing, bool quiet)
+      : reader_(reader), context_(context), missing_(missing), quiet_(quiet) {}
 
   Result<void> begin();
   // Prints until stop() is called, then the rest.
   void follow();
   void stop();
-  void interrupt() { looker_.journal().log().interrupt_waits(); }
+  void interrupt() { reader_.journal().log().interrupt_waits(); }
 
  private:
   Result<void> print_new();
   void print_entry(const EntryView& entry, Position position);
 
-  Looker& looker_;
+  StoreReader& reader_;
   Context& context_;
   MissingHandlers& missing_;
   bool quiet_;

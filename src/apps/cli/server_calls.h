@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/cli/place.h"
+#include "apps/cli/backend.h"
 #include "apps/client/http_client.h"
 
 namespace holdfast {

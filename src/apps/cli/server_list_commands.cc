@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "apps/cli/arguments.h"
+#include "apps/cli/backend.h"
 #include "apps/cli/cli_commands.h"
 #include "apps/cli/json_rows.h"
-#include "apps/cli/place.h"
 #include "apps/client/server_url.h"
 #include "apps/terminal/terminal_text.h"
 #include "apps/terminal/text_table.h"
@@ -20,17 +20,17 @@ using Align = Table::Column::Align;
 constexpr std::string_view kStatusInstead = "`holdfast status` shows the queues of a store";
 
 struct Listed {
-  std::unique_ptr<WorkPlace> place;
+  std::unique_ptr<Backend> backend;
   std::vector<Json> rows;
   bool printed = false;  // as JSON
 };
 
-Result<Listed> list(const PlaceOptions& options, std::string_view name, std::string_view instead,
+Result<Listed> list(const BackendOptions& options, std::string_view name, std::string_view instead,
                     Context& context) {
   Listed listed;
-  HOLDFAST_TRY(listed.place, open_place(options, context));
+  HOLDFAST_TRY(listed.backend, open_backend(options, context));
   HOLDFAST_TRY(const std::string body,
-               listed.place->server_json(fmt::format("/v1/{}", name), instead));
+               listed.backend->server_json(fmt::format("/v1/{}", name), instead));
   if (context.json()) {
     context.out << body << (body.ends_with('\n') ? "" : "\n");
     listed.printed = true;
@@ -68,7 +68,7 @@ std::string next_of(const Json& schedule, TimeMs now) {
 
 Result<void> list_schedules(const SchedulesOptions& options, Context& context) {
   HOLDFAST_TRY(const Listed listed,
-               list(options.place, "schedules",
+               list(options.backend, "schedules",
                     "a store is looked at with `holdfast workflow list`", context));
   if (listed.printed) {
     return {};
@@ -91,11 +91,11 @@ Result<void> list_schedules(const SchedulesOptions& options, Context& context) {
                 paused ? Ink::yellow : Ink::green},
                {paused ? "" : next_of(item, context.clock.now())}});
   }
-  context.out << table.text(listed.place->style());
+  context.out << table.text(listed.backend->style());
   return {};
 }
 
-std::string_view deed_of(const std::string& action) {
+std::string_view action_text(const std::string& action) {
   return action == "pause" ? "is paused; times that pass are not made up for" : "goes on";
 }
 
@@ -119,13 +119,13 @@ Result<void> change_schedule(const SchedulesOptions& options, Context& context) 
     body.member("comment", options.comment);
   }
   body.end_object();
-  HOLDFAST_TRY(const auto place, open_place(options.place, context));
+  HOLDFAST_TRY(const auto backend, open_backend(options.backend, context));
   const std::string path =
       fmt::format("/v1/schedules/{}/{}/{}", client::percent_encoded(options.workflow),
                   client::percent_encoded(options.trigger), options.action);
-  HOLDFAST_TRY(
-      const std::string answer,
-      place->tell_server(path, std::move(body).take(), "`holdfast start` starts a run of a store"));
+  HOLDFAST_TRY(const std::string answer,
+               backend->post_to_server(path, std::move(body).take(),
+                                       "`holdfast start` starts a run of a store"));
   if (context.json()) {
     context.out << answer << (answer.ends_with('\n') ? "" : "\n");
   } else if (options.action == "trigger") {
@@ -133,7 +133,7 @@ Result<void> change_schedule(const SchedulesOptions& options, Context& context) 
     print_line(context, JsonRow(json).text("run_id"));
   } else {
     print_line(context, fmt::format("schedule {} of {} {}", harmless(options.trigger),
-                                    harmless(options.workflow), deed_of(options.action)));
+                                    harmless(options.workflow), action_text(options.action)));
   }
   return {};
 }
@@ -141,7 +141,7 @@ Result<void> change_schedule(const SchedulesOptions& options, Context& context) 
 }  // namespace
 
 Result<void> run_command(const QueuesOptions& options, Context& context) {
-  HOLDFAST_TRY(const Listed listed, list(options.place, "queues", kStatusInstead, context));
+  HOLDFAST_TRY(const Listed listed, list(options.backend, "queues", kStatusInstead, context));
   if (listed.printed) {
     return {};
   }
@@ -170,18 +170,18 @@ Result<void> run_command(const QueuesOptions& options, Context& context) {
                {row.age("next_visible_at", context.clock.now())}});
     add_blocked(table, item);
   }
-  context.out << table.text(listed.place->style());
+  context.out << table.text(listed.backend->style());
   return {};
 }
 
 Result<void> run_command(const WorkersOptions& options, Context& context) {
-  HOLDFAST_TRY(const Listed listed, list(options.place, "workers", kStatusInstead, context));
+  HOLDFAST_TRY(const Listed listed, list(options.backend, "workers", kStatusInstead, context));
   if (listed.printed) {
     return {};
   }
   if (listed.rows.empty()) {
     print_line(context, fmt::format("no worker is there; start one with: holdfast worker{}",
-                                    listed.place->suffix()));
+                                    listed.backend->suffix()));
     return {};
   }
   Table table({{"NAME", {}, 8},
@@ -203,7 +203,7 @@ Result<void> run_command(const WorkersOptions& options, Context& context) {
                {std::to_string(rows_of(item, "leases").size())},
                {leases_of(item)}});
   }
-  context.out << table.text(listed.place->style());
+  context.out << table.text(listed.backend->style());
   return {};
 }
 
@@ -215,7 +215,7 @@ Result<void> run_command(const SchedulesOptions& options, Context& context) {
 Result<void> run_command(const ApprovalsOptions& options, Context& context) {
   HOLDFAST_TRY(
       const Listed listed,
-      list(options.place, "approvals",
+      list(options.backend, "approvals",
            "`holdfast list --status paused` shows the runs of a store that wait", context));
   if (listed.printed) {
     return {};
@@ -233,9 +233,9 @@ Result<void> run_command(const ApprovalsOptions& options, Context& context) {
                {row.text("kind"), Ink::yellow},
                {row.age("since", context.clock.now())}});
   }
-  context.out << table.text(listed.place->style());
+  context.out << table.text(listed.backend->style());
   print_line(context,
-             fmt::format("what each is about: holdfast explain RUN{}", listed.place->suffix()));
+             fmt::format("what each is about: holdfast explain RUN{}", listed.backend->suffix()));
   return {};
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/place_options.h"
+#include "apps/cli/backend_options.h"
 
 namespace holdfast {
 
@@ -31,7 +31,7 @@ struct ServeOptions {
 };
 
 struct TokenCreateOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string name;
   std::string role;
   std::vector<std::string> queues;
@@ -41,16 +41,16 @@ struct TokenCreateOptions {
 };
 
 struct TokenListOptions {
-  PlaceOptions place;
+  BackendOptions backend;
 };
 
 struct TokenRevokeOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string id;
 };
 
 struct BackupOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string out = "-";  // "-": standard output
   bool force = false;
 };
@@ -61,15 +61,15 @@ struct RestoreOptions {
 };
 
 struct QueuesOptions {
-  PlaceOptions place;
+  BackendOptions backend;
 };
 
 struct WorkersOptions {
-  PlaceOptions place;
+  BackendOptions backend;
 };
 
 struct SchedulesOptions {
-  PlaceOptions place;
+  BackendOptions backend;
   std::string action;  // pause, resume or trigger; empty: they are listed
   std::string workflow;
   std::string trigger;
@@ -79,7 +79,7 @@ struct SchedulesOptions {
 };
 
 struct ApprovalsOptions {
-  PlaceOptions place;
+  BackendOptions backend;
 };
 
 }  // namespace holdfast

@@ -8,7 +8,7 @@
 #include "apps/cli/explanation_reader.h"
 #include "apps/cli/interrupt.h"
 #include "apps/cli/run_watch.h"
-#include "apps/cli/server_place.h"
+#include "apps/cli/server_backend.h"
 #include "apps/terminal/show.h"
 #include "base/json_slice.h"
 #include "base/text.h"
@@ -108,8 +108,8 @@ Result<RunView> view_of_snapshot(const std::string& snapshot) {
 }
 
 // Where the journal of the server is.
-Result<std::int64_t> position_of(ServerPlace& place) {
-  HOLDFAST_TRY(const std::string body, place.calls().get("/v1/server"));
+Result<std::int64_t> position_of(ServerBackend& backend) {
+  HOLDFAST_TRY(const std::string body, backend.calls().get("/v1/server"));
   HOLDFAST_TRY(const Json json, Json::parse(body));
   return member_number(json, "position");
 }
@@ -118,15 +118,15 @@ Result<std::int64_t> position_of(ServerPlace& place) {
 class Following {
  public:
   // after: a position before the run.
-  Following(ServerPlace& place, const StartedRun& started, std::int64_t after,
+  Following(ServerBackend& backend, const StartedRun& started, std::int64_t after,
             const RunFileOptions& options, Context& context)
-      : place_(place),
+      : backend_(backend),
         run_(started.run_id),
         after_(after),
         until_blocked_(options.until_blocked),
         quiet_(options.quiet || context.json()),
         context_(context),
-        style_(place.style()),
+        style_(backend.style()),
         events_(parse_run_id(started.run_id).value()) {
     style_.width = kLongLine;
     if (!quiet_) {
@@ -155,7 +155,7 @@ class Following {
       }
       const auto longest = until_blocked_ ? kLongQuietToBlock : kLongQuiet;
       silence = last_id_ == before ? std::min(silence * 2, longest) : kQuiet;
-      const auto blocked = ask_why();
+      const auto blocked = check_why();
       if (!blocked.ok()) {
         // The server may have ended the stream because it is being stopped.
         HOLDFAST_CHECK(client::Api::is_passing(blocked.error()) ? wait_for_server(lost, interrupt)
@@ -173,7 +173,7 @@ class Following {
   Result<RunView> view(const Interrupt& interrupt) const {
     milliseconds lost{0};
     for (;;) {
-      const auto snapshot = place_.calls().get("/v1/runs/" + run_);
+      const auto snapshot = backend_.calls().get("/v1/runs/" + run_);
       if (snapshot.ok()) {
         return view_of_snapshot(snapshot.value());
       }
@@ -187,7 +187,7 @@ class Following {
  private:
   Result<ServerCalls::StreamEnd> follow(milliseconds silence, const Interrupt& interrupt) {
     const std::string path = fmt::format("/v1/runs/{}/events?after={}", run_, after_);
-    return place_.calls().follow(
+    return backend_.calls().follow(
         {path, last_id_, silence},
         [&](const client::ServerEvent& event) {
           last_id_ = event.id;
@@ -215,11 +215,11 @@ class Following {
   }
 
   // Says what somebody can do, once; true when it is to be left.
-  Result<bool> ask_why() {
+  Result<bool> check_why() {
     if (quiet_ && !until_blocked_) {
       return false;
     }
-    HOLDFAST_TRY(const std::string json, place_.calls().get("/v1/runs/" + run_ + "/explain"));
+    HOLDFAST_TRY(const std::string json, backend_.calls().get("/v1/runs/" + run_ + "/explain"));
     HOLDFAST_TRY(const Explanation why, read_explanation(json));
     if (const Cause* handler = waits_for_handler(why.causes);
         handler != nullptr && handler->summary != said_) {
@@ -230,7 +230,7 @@ class Following {
           "  if no worker of the server has the handler: holdfast worker --handlers FILE{}\n",
           harmless(handler->summary), style_.command_suffix);
     }
-    if (!quiet_ && needs_somebody(why.causes) && why.summary != said_) {
+    if (!quiet_ && needs_intervention(why.causes) && why.summary != said_) {
       said_ = why.summary;
       for (const NextAction& next : why.next_actions) {
         if (!next.command.empty()) {
@@ -248,14 +248,14 @@ class Following {
       return Error{ErrorCode::unavailable,
                    fmt::format("the server cannot be reached any more; the run goes on when it is "
                                "back: holdfast explain {}{}",
-                               run_, place_.suffix())};
+                               run_, backend_.suffix())};
     }
     lost += kBetweenTries;
     client::pause_for(kBetweenTries, interrupt.token());
     return {};
   }
 
-  ServerPlace& place_;
+  ServerBackend& backend_;
   std::string run_;
   std::int64_t after_;
   bool until_blocked_;
@@ -279,14 +279,14 @@ Result<void> run_on_server(const RunFileOptions& options, const RunFile& file,
                  "carry them out"}
         .with("field", "threads");
   }
-  HOLDFAST_TRY(const auto place, ServerPlace::open(server, context));
+  HOLDFAST_TRY(const auto backend, ServerBackend::open(server, context));
   for (const auto& definition : file.definitions) {
-    HOLDFAST_CHECK(place->register_workflow(*definition));
+    HOLDFAST_CHECK(backend->register_workflow(*definition));
   }
-  HOLDFAST_TRY(const std::int64_t before, position_of(*place));
-  HOLDFAST_TRY(const StartedRun started, place->start(file.start));
+  HOLDFAST_TRY(const std::int64_t before, position_of(*backend));
+  HOLDFAST_TRY(const StartedRun started, backend->start(file.start));
   if (started.existed) {
-    HOLDFAST_TRY(const std::string snapshot, place->snapshot(started.run_id));
+    HOLDFAST_TRY(const std::string snapshot, backend->snapshot(started.run_id));
     warn(other_definition_text(snapshot, *file.definitions.front()));
   }
   Interrupt interrupt([&] {
@@ -294,10 +294,11 @@ Result<void> run_on_server(const RunFileOptions& options, const RunFile& file,
       fmt::print(stderr, "\nthe run goes on at the server; this only stops looking at it\n");
     }
   });
-  Following following(*place, started, started.existed ? 0 : before, options, context);
+  Following following(*backend, started, started.existed ? 0 : before, options, context);
   HOLDFAST_TRY(const Left left, following.run(interrupt));
   HOLDFAST_TRY(const RunView view, following.view(interrupt));
-  tell_outcome(left, view, {place->style(), "it goes on at the server, with its workers"}, context);
+  report_outcome(left, view, {backend->style(), "it goes on at the server, with its workers"},
+                 context);
   return {};
 }
 
@@ -309,12 +310,12 @@ Result<void> work_for_server(const WorkOptions& options, const Loaded& definitio
                  "or name the store with --store"}
         .with("field", "drain");
   }
-  HOLDFAST_TRY(const auto place, ServerPlace::open(server, context));
+  HOLDFAST_TRY(const auto backend, ServerBackend::open(server, context));
   for (const auto& definition : definitions) {
-    HOLDFAST_CHECK(place->register_workflow(*definition));
+    HOLDFAST_CHECK(backend->register_workflow(*definition));
   }
   WorkerOptions worker;
-  worker.place = options.place;
+  worker.backend = options.backend;
   worker.queues = options.queues;
   worker.threads = options.threads;
   worker.quiet = options.quiet;

@@ -152,7 +152,7 @@ void write_report(const SimulateCommandOptions& asked, const sim::SimulateReport
   print_json(context, std::move(json));
 }
 
-int tell_story(std::uint64_t seed, const sim::SimulateOptions& options, Context& context) {
+int print_story_of(std::uint64_t seed, const sim::SimulateOptions& options, Context& context) {
   const sim::Played played = sim::play_seed(seed, options);
   for (const sim::Trace::Line& line : played.trace.lines()) {
     print_line(context, line_text(line));
@@ -177,7 +177,7 @@ Result<void> run_command(const SimulateCommandOptions& asked, Context& context) 
                  "--with, --world and --real go with a workflow file: holdfast simulate FILE ..."};
   }
   if (asked.story) {
-    context.exit_code = tell_story(options.first_seed, options, context);
+    context.exit_code = print_story_of(options.first_seed, options, context);
     return {};
   }
   const sim::SimulateReport report = simulate_with_bar(std::move(options));

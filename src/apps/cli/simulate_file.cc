@@ -232,8 +232,8 @@ void write_report(const SimulateCommandOptions& asked, const sim::SimulateReport
   print_json(context, std::move(json));
 }
 
-void tell_story(const SimulateCommandOptions& asked, const sim::SimulateOptions& options,
-                Context& context) {
+void print_story_of(const SimulateCommandOptions& asked, const sim::SimulateOptions& options,
+                    Context& context) {
   const std::uint64_t seed = options.first_seed;
   const sim::Played played = sim::play_seed(seed, options);
   context.exit_code = played.breach.has_value() ? kExitBadAnswer : 0;
@@ -299,7 +299,7 @@ Result<void> simulate_file(const SimulateCommandOptions& asked, sim::SimulateOpt
   // Programs may do as they like.
   options.twice_every = asked.real ? 0 : options.twice_every;
   if (asked.story) {
-    tell_story(asked, options, context);
+    print_story_of(asked, options, context);
     return {};
   }
   const sim::SimulateReport report = simulate_with_bar(std::move(options));

@@ -1,7 +1,7 @@
 // Tokens of a store that is opened here.
 #include <array>
 
-#include "apps/cli/store_place.h"
+#include "apps/cli/store_backend.h"
 #include "base/encoding.h"
 #include "storage/journal/open_journal.h"
 
@@ -27,14 +27,14 @@ std::string created_json(const Token& token, TimeMs now, std::string_view text) 
 
 }  // namespace
 
-Result<std::unique_ptr<Loop>> StorePlace::open_loop(OpenMode mode) {
+Result<std::unique_ptr<Loop>> StoreBackend::open_loop(OpenMode mode) {
   HOLDFAST_TRY(auto journal, open_journal(store_.url, mode, context_.clock, context_.random));
   LoopOptions options;
   options.owner = "cli";
   return Loop::open(std::move(journal), context_.clock, context_.random, options);
 }
 
-Result<std::string> StorePlace::create_token(const CreateToken& token) {
+Result<std::string> StoreBackend::create_token(const CreateToken& token) {
   constexpr std::size_t kIdBytes = 12;
   constexpr std::size_t kSecretBytes = 32;
   const std::string id = to_hex(drawn<kIdBytes>(context_.random));
@@ -51,8 +51,8 @@ Result<std::string> StorePlace::create_token(const CreateToken& token) {
   return created_json(Token{created, now}, now, bearer_text(id, secret));
 }
 
-Result<std::string> StorePlace::tokens() {
-  HOLDFAST_TRY(Looker* const opened, looker());
+Result<std::string> StoreBackend::tokens() {
+  HOLDFAST_TRY(StoreReader* const opened, reader());
   HOLDFAST_CHECK(opened->journal().catch_up());
   HOLDFAST_TRY(const auto entries, opened->journal().load(tokens_thread()));
   Tokens tokens;
@@ -68,8 +68,8 @@ Result<std::string> StorePlace::tokens() {
   return std::move(json).take();
 }
 
-Result<void> StorePlace::revoke_token(const std::string& token_id) {
-  HOLDFAST_CHECK(looker());  // not_found says how a store is made
+Result<void> StoreBackend::revoke_token(const std::string& token_id) {
+  HOLDFAST_CHECK(reader());  // not_found says how a store is made
   HOLDFAST_TRY(const auto loop, open_loop(OpenMode::write));
   HOLDFAST_CHECK(loop->ask<Done>([&](Turn& turn) -> Result<Done> {
     HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().tokens(), token_id, ""));

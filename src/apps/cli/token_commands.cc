@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "apps/cli/backend.h"
 #include "apps/cli/cli_commands.h"
 #include "apps/cli/cli_terminal.h"
 #include "apps/cli/json_rows.h"
-#include "apps/cli/place.h"
 #include "apps/terminal/text_table.h"
 #include "runs/view/view_words.h"
 
@@ -57,8 +57,8 @@ Result<void> run_command(const TokenCreateOptions& options, Context& context) {
   token.workflows = options.workflows;
   token.actor = options.actor;
   HOLDFAST_TRY(token.expires_at, expiry_of(options.expires, context.clock.now()));
-  HOLDFAST_TRY(const auto place, open_place(options.place, context));
-  HOLDFAST_TRY(const std::string created, place->create_token(token));
+  HOLDFAST_TRY(const auto backend, open_backend(options.backend, context));
+  HOLDFAST_TRY(const std::string created, backend->create_token(token));
   if (context.json()) {
     context.out << created << (created.ends_with('\n') ? "" : "\n");
     return {};
@@ -70,14 +70,14 @@ Result<void> run_command(const TokenCreateOptions& options, Context& context) {
     fmt::print(stderr,
                "it is shown this once; give it in HOLDFAST_TOKEN or with --token-file FILE\n"
                "take it back with: holdfast token revoke {}{}\n",
-               JsonRow(json).text("id"), place->suffix());
+               JsonRow(json).text("id"), backend->suffix());
   }
   return {};
 }
 
 Result<void> run_command(const TokenListOptions& options, Context& context) {
-  HOLDFAST_TRY(const auto place, open_place(options.place, context));
-  HOLDFAST_TRY(const std::string listed, place->tokens());
+  HOLDFAST_TRY(const auto backend, open_backend(options.backend, context));
+  HOLDFAST_TRY(const std::string listed, backend->tokens());
   if (context.json()) {
     context.out << listed << (listed.ends_with('\n') ? "" : "\n");
     return {};
@@ -109,17 +109,17 @@ Result<void> run_command(const TokenListOptions& options, Context& context) {
                {row.names("workflows")},
                {row.time("created_at")}});
   }
-  context.out << table.text(place->style());
+  context.out << table.text(backend->style());
   return {};
 }
 
 Result<void> run_command(const TokenRevokeOptions& options, Context& context) {
-  HOLDFAST_TRY(const auto place, open_place(options.place, context));
-  const auto revoked = place->revoke_token(options.id);
+  HOLDFAST_TRY(const auto backend, open_backend(options.backend, context));
+  const auto revoked = backend->revoke_token(options.id);
   if (!revoked.ok()) {
     return revoked.error().code() == ErrorCode::not_found
                ? advised(revoked.error(), fmt::format("`holdfast token list{}` shows what there is",
-                                                      place->suffix()))
+                                                      backend->suffix()))
                : revoked.error();
   }
   if (context.json()) {

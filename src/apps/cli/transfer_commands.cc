@@ -91,7 +91,7 @@ void print_report(const Transferred& outcome, const TransferReport& report, Cont
   print_line(context, fmt::format("chain {}", to_hex(report.chain)));
 }
 
-bool same_place(std::string_view from, std::string_view to) {
+bool same_store(std::string_view from, std::string_view to) {
   if (from == to) {
     return true;
   }
@@ -130,7 +130,7 @@ Result<void> run_command(const ImportOptions& options, Context& context) {
 Result<void> run_command(const CopyOptions& options, Context& context) {
   HOLDFAST_CHECK(parse_store_url(options.to));
   // A target is marked as unfinished while it is written; a journal must not do that to itself.
-  if (same_place(options.from, options.to)) {
+  if (same_store(options.from, options.to)) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("{} cannot be copied to itself", shown_url(options.from))};
   }

@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "apps/cli/arguments.h"
+#include "apps/cli/backend.h"
 #include "apps/cli/cli_commands.h"
 #include "apps/cli/interrupt.h"
-#include "apps/cli/place.h"
 #include "apps/cli/worker_options.h"
 #include "apps/client/client_session.h"
 #include "apps/client/handlers_file.h"
@@ -29,9 +29,9 @@ Result<client::HandlerSpecs> handlers_of(const std::string& file) {
   return client::read_handlers(text, file == "-" ? "standard input" : file);
 }
 
-Result<NamedServer> server_of(const PlaceOptions& options) {
-  HOLDFAST_TRY(const NamedPlace place, named_place(options));
-  if (const auto* server = std::get_if<NamedServer>(&place)) {
+Result<NamedServer> server_of(const BackendOptions& options) {
+  HOLDFAST_TRY(const BackendName backend, resolve_backend(options));
+  if (const auto* server = std::get_if<NamedServer>(&backend)) {
     return *server;
   }
   return Error{ErrorCode::invalid_argument,
@@ -139,7 +139,7 @@ Result<void> run_command(const WorkerOptions& options, Context& context) {
     return Error{ErrorCode::invalid_argument, "--threads needs a number of at least 1, not 0"}.with(
         "field", "threads");
   }
-  HOLDFAST_TRY(const NamedServer server, server_of(options.place));
+  HOLDFAST_TRY(const NamedServer server, server_of(options.backend));
   HOLDFAST_TRY(const client::HandlerSpecs specs, handlers_of(options.handlers));
   if (specs.empty() && options.only_handlers) {
     return Error{ErrorCode::invalid_argument, "--only-handlers needs --handlers FILE"}.with(

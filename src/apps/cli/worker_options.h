@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/place_options.h"
+#include "apps/cli/backend_options.h"
 
 namespace holdfast {
 
 struct WorkerOptions {
-  PlaceOptions place;               // a server
+  BackendOptions backend;           // a server
   std::string handlers;             // a file; empty: none
   std::vector<std::string> queues;  // empty: all that the token allows
   std::optional<std::uint64_t> threads;

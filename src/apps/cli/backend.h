@@ -1,10 +1,9 @@
-// WorkPlace: where the work of a command is kept: a store that this program opens itself, or a
-// server that has one. A command asks its place and prints the answer; the words are the same,
-// because both sides make them with show/answers.h.
+// Backend: where a command works: a store that this program opens itself, or a server that has one.
+// A command queries its backend and prints the answer; both backends print the same text, because
+// both make it with apps/terminal/answers.h.
 //
-// Which it is: --store or --server, then HOLDFAST_SERVER, then HOLDFAST_STORE, then
-// sqlite:holdfast.db. Opening a place touches nothing; whoever asks it first finds out whether it
-// is there.
+// Which one: --store or --server, then HOLDFAST_SERVER, then HOLDFAST_STORE, then
+// sqlite:holdfast.db. Opening a backend does no I/O; the first query reports whether it exists.
 #pragma once
 
 #include <memory>
@@ -28,22 +27,22 @@ struct NamedServer {
   std::string tls_ca = {};
 };
 
-using NamedPlace = std::variant<NamedStore, NamedServer>;
+using BackendName = std::variant<NamedStore, NamedServer>;
 // invalid_argument when options do not go together; not_found, ... when the token cannot be read.
-Result<NamedPlace> named_place(const PlaceOptions& options);
+Result<BackendName> resolve_backend(const BackendOptions& options);
 
-class WorkPlace {
+class Backend {
  public:
-  WorkPlace(std::string suffix, Form form)
+  Backend(std::string suffix, Form form)
       : suffix_(std::move(suffix)), form_(form), style_(style_of(suffix_)) {}
-  WorkPlace(const WorkPlace&) = delete;
-  WorkPlace& operator=(const WorkPlace&) = delete;
-  virtual ~WorkPlace() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
 
   // Behind every command that is shown, so that it can be typed as it is.
   [[nodiscard]] const std::string& suffix() const { return suffix_; }
   // How a run that was started goes on, before the suffix.
-  [[nodiscard]] virtual std::string_view going_on() const = 0;
+  [[nodiscard]] virtual std::string_view continue_hint() const = 0;
   [[nodiscard]] Form form() const { return form_; }
   [[nodiscard]] const Style& style() const { return style_; }
 
@@ -52,14 +51,14 @@ class WorkPlace {
     std::string text;
     bool fault = false;  // the doctor found one
   };
-  virtual Result<Answer> look(const ListRunsOptions& options) = 0;
-  virtual Result<Answer> look(const ShowRunOptions& options) = 0;
-  virtual Result<Answer> look(const ExplainOptions& options) = 0;
-  virtual Result<Answer> look(const GraphOptions& options) = 0;  // of a run
-  virtual Result<Answer> look(const TimelineOptions& options) = 0;
-  virtual Result<Answer> look(const DiffOptions& options) = 0;
-  virtual Result<Answer> look(const StatusOptions& options) = 0;
-  virtual Result<Answer> look(const DoctorOptions& options) = 0;
+  virtual Result<Answer> inspect(const ListRunsOptions& options) = 0;
+  virtual Result<Answer> inspect(const ShowRunOptions& options) = 0;
+  virtual Result<Answer> inspect(const ExplainOptions& options) = 0;
+  virtual Result<Answer> inspect(const GraphOptions& options) = 0;  // of a run
+  virtual Result<Answer> inspect(const TimelineOptions& options) = 0;
+  virtual Result<Answer> inspect(const DiffOptions& options) = 0;
+  virtual Result<Answer> inspect(const StatusOptions& options) = 0;
+  virtual Result<Answer> inspect(const DoctorOptions& options) = 0;
 
   // unknown_workflow.
   virtual Result<Answer> workflows() = 0;
@@ -70,9 +69,9 @@ class WorkPlace {
   // The whole id of a run. run_not_found.
   virtual Result<std::string> run_id(const std::string& run) = 0;
   // What was done, and what the run does since. JSON arguments are JSON by now.
-  virtual Result<std::string> steer(const CancelRunOptions& options) = 0;
-  virtual Result<std::string> steer(const SignalRunOptions& options) = 0;
-  virtual Result<std::string> steer(const ResolveOptions& options) = 0;
+  virtual Result<std::string> control(const CancelRunOptions& options) = 0;
+  virtual Result<std::string> control(const SignalRunOptions& options) = 0;
+  virtual Result<std::string> control(const ResolveOptions& options) = 0;
   virtual Result<StartedRun> replay(const ReplayRunOptions& options) = 0;
   struct Start {
     std::string workflow;
@@ -91,8 +90,8 @@ class WorkPlace {
 
   // JSON of a server. invalid_argument of a store: `instead` says what it has in place of it.
   virtual Result<std::string> server_json(std::string_view path, std::string_view instead) = 0;
-  virtual Result<std::string> tell_server(std::string_view path, std::string_view body,
-                                          std::string_view instead) = 0;
+  virtual Result<std::string> post_to_server(std::string_view path, std::string_view body,
+                                             std::string_view instead) = 0;
   // The whole journal as an export, piece by piece; what progress counts.
   virtual Result<void> backup(std::ostream& out, const Progress& progress) = 0;
   [[nodiscard]] virtual const char* backup_unit() const = 0;
@@ -103,11 +102,11 @@ class WorkPlace {
   Style style_;
 };
 
-Result<std::unique_ptr<WorkPlace>> open_place(const PlaceOptions& options, Context& context);
+Result<std::unique_ptr<Backend>> open_backend(const BackendOptions& options, Context& context);
 
-Answers::GraphWish wish_of(const GraphOptions& options);
+Answers::GraphWish graph_view_of(const GraphOptions& options);
 
 // The same errors with what to do next: for commands on a run, and those that list them.
-Error advised_look(const Error& error, const WorkPlace& place);
+Error advised_inspect(const Error& error, const Backend& backend);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-#include "apps/cli/server_place.h"
+#include "apps/cli/server_backend.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ using client::Query;
 
 namespace {
 
-using Answer = WorkPlace::Answer;
+using Answer = Backend::Answer;
 
 constexpr std::uint64_t kWidest = 1000;  // that a server draws
 
@@ -74,13 +74,13 @@ std::string_view path_of(ResolveOptions::Verb verb) {
 
 }  // namespace
 
-Result<std::unique_ptr<ServerPlace>> ServerPlace::open(const NamedServer& server,
-                                                       Context& context) {
+Result<std::unique_ptr<ServerBackend>> ServerBackend::open(const NamedServer& server,
+                                                           Context& context) {
   HOLDFAST_TRY(auto calls, ServerCalls::open(server));
-  return std::unique_ptr<ServerPlace>(new ServerPlace(std::move(calls), context));
+  return std::unique_ptr<ServerBackend>(new ServerBackend(std::move(calls), context));
 }
 
-Result<Answer> ServerPlace::ask(const std::string& path, Query query) {
+Result<Answer> ServerBackend::query_server(const std::string& path, Query query) {
   if (form() == Form::text) {
     query.add("width", std::min<std::uint64_t>(style().width, kWidest))
         .add("colour", style().colour ? "1" : "");
@@ -96,7 +96,7 @@ Result<Answer> ServerPlace::ask(const std::string& path, Query query) {
   return Answer{std::move(answer.body), fault};
 }
 
-Result<Answer> ServerPlace::look(const ListRunsOptions& options) {
+Result<Answer> ServerBackend::inspect(const ListRunsOptions& options) {
   HOLDFAST_CHECK(At::parse(options.at));
   Query query = at_query(options.at);
   const TimeMs now = context_.clock.now();
@@ -120,51 +120,51 @@ Result<Answer> ServerPlace::look(const ListRunsOptions& options) {
   }
   query.add("cursor", options.cursor).add("order", options.oldest_first ? "oldest" : "");
   query.add("archived", options.archived ? "true" : "");
-  return ask("/v1/runs", std::move(query));
+  return query_server("/v1/runs", std::move(query));
 }
 
-Result<Answer> ServerPlace::look(const ShowRunOptions& options) {
-  return ask(run_path(options.run), at_query(options.at));
+Result<Answer> ServerBackend::inspect(const ShowRunOptions& options) {
+  return query_server(run_path(options.run), at_query(options.at));
 }
 
-Result<Answer> ServerPlace::look(const ExplainOptions& options) {
-  return ask(run_path(options.run, "/explain"), at_query(options.at));
+Result<Answer> ServerBackend::inspect(const ExplainOptions& options) {
+  return query_server(run_path(options.run, "/explain"), at_query(options.at));
 }
 
-Result<Answer> ServerPlace::look(const GraphOptions& options) {
+Result<Answer> ServerBackend::inspect(const GraphOptions& options) {
   Query query = at_query(options.at);
   query.add("history", options.history ? "true" : "");
   query.add("form", options.dot ? "dot" : options.mermaid ? "mermaid" : "");
-  return ask(run_path(options.run, "/graph"), std::move(query));
+  return query_server(run_path(options.run, "/graph"), std::move(query));
 }
 
-Result<Answer> ServerPlace::look(const TimelineOptions& options) {
+Result<Answer> ServerBackend::inspect(const TimelineOptions& options) {
   Query query = at_query(options.at);
   query.add("events", options.events ? "1" : "");
-  return ask(run_path(options.run, "/timeline"), std::move(query));
+  return query_server(run_path(options.run, "/timeline"), std::move(query));
 }
 
-Result<Answer> ServerPlace::look(const DiffOptions& options) {
+Result<Answer> ServerBackend::inspect(const DiffOptions& options) {
   Query query;
   query.add("from", options.from).add("to", options.to);
-  return ask(run_path(options.run, "/diff"), std::move(query));
+  return query_server(run_path(options.run, "/diff"), std::move(query));
 }
 
-Result<Answer> ServerPlace::look(const StatusOptions& options) {
-  return ask("/v1/status", at_query(options.at));
+Result<Answer> ServerBackend::inspect(const StatusOptions& options) {
+  return query_server("/v1/status", at_query(options.at));
 }
 
-Result<Answer> ServerPlace::look(const DoctorOptions& options) {
-  return ask("/v1/doctor", at_query(options.at));
+Result<Answer> ServerBackend::inspect(const DoctorOptions& options) {
+  return query_server("/v1/doctor", at_query(options.at));
 }
 
-Result<Answer> ServerPlace::workflows() { return ask("/v1/workflows", {}); }
+Result<Answer> ServerBackend::workflows() { return query_server("/v1/workflows", {}); }
 
-Result<Answer> ServerPlace::workflow(const std::string& name) {
-  return ask(workflow_path(name), {});
+Result<Answer> ServerBackend::workflow(const std::string& name) {
+  return query_server(workflow_path(name), {});
 }
 
-Result<std::shared_ptr<const Definition>> ServerPlace::definition(const std::string& name) {
+Result<std::shared_ptr<const Definition>> ServerBackend::definition(const std::string& name) {
   HOLDFAST_TRY(const std::string body, calls_->get(workflow_path(name)));
   JsonSlicer slicer(body);
   while (const auto member = slicer.next()) {
@@ -175,7 +175,7 @@ Result<std::shared_ptr<const Definition>> ServerPlace::definition(const std::str
   return strange_answer("definition");
 }
 
-Result<std::vector<KnownWorkflow>> ServerPlace::versions(const std::string& name) {
+Result<std::vector<KnownWorkflow>> ServerBackend::versions(const std::string& name) {
   HOLDFAST_TRY(const std::string body, calls_->get(workflow_path(name, "/versions")));
   HOLDFAST_TRY(const Json json, Json::parse(body));
   const auto list = json.find("versions");
@@ -193,14 +193,14 @@ Result<std::vector<KnownWorkflow>> ServerPlace::versions(const std::string& name
   return versions;
 }
 
-Result<std::string> ServerPlace::run_id(const std::string& run) {
+Result<std::string> ServerBackend::run_id(const std::string& run) {
   HOLDFAST_TRY(const std::string body, calls_->get(run_path(run, "/outcome")));
   HOLDFAST_TRY(const Json json, Json::parse(body));
   return text_member(json, "run_id");
 }
 
-Result<std::string> ServerPlace::tell(const std::string& run, std::string_view command,
-                                      JsonWriter body, bool repeatable) {
+Result<std::string> ServerBackend::send_command(const std::string& run, std::string_view command,
+                                                JsonWriter body, bool repeatable) {
   body.end_object();
   Query query;
   if (form() == Form::text) {
@@ -220,7 +220,7 @@ Result<std::string> ServerPlace::tell(const std::string& run, std::string_view c
   return std::move(answer.body);
 }
 
-Result<std::string> ServerPlace::steer(const CancelRunOptions& options) {
+Result<std::string> ServerBackend::control(const CancelRunOptions& options) {
   JsonWriter body;
   body.begin_object().member("mode", options.stop         ? "stop"
                                      : options.compensate ? "compensate"
@@ -228,31 +228,31 @@ Result<std::string> ServerPlace::steer(const CancelRunOptions& options) {
   add_text(body, "actor", options.actor);
   add_text(body, "comment", options.comment);
   add_text(body, "idempotency_key", options.key);
-  return tell(options.run, "/cancel", std::move(body), !options.key.empty());
+  return send_command(options.run, "/cancel", std::move(body), !options.key.empty());
 }
 
-Result<std::string> ServerPlace::steer(const SignalRunOptions& options) {
+Result<std::string> ServerBackend::control(const SignalRunOptions& options) {
   JsonWriter body;
   body.begin_object().member("event", options.event);
   add_object(body, "data", options.data);
   add_text(body, "correlation", options.correlation);
   add_text(body, "actor", options.actor);
   add_text(body, "idempotency_key", options.key);
-  return tell(options.run, "/signal", std::move(body), !options.key.empty());
+  return send_command(options.run, "/signal", std::move(body), !options.key.empty());
 }
 
-Result<std::string> ServerPlace::steer(const ResolveOptions& options) {
+Result<std::string> ServerBackend::control(const ResolveOptions& options) {
   JsonWriter body;
   body.begin_object();
   add_text(body, "step", options.step);
   add_text(body, "actor", options.actor);
   add_text(body, "comment", options.comment);
   add_text(body, "idempotency_key", options.key);
-  return tell(options.run, path_of(options.verb), std::move(body), !options.key.empty());
+  return send_command(options.run, path_of(options.verb), std::move(body), !options.key.empty());
 }
 
-Result<StartedRun> ServerPlace::start_at(const std::string& path, JsonWriter body,
-                                         bool repeatable) {
+Result<StartedRun> ServerBackend::start_at(const std::string& path, JsonWriter body,
+                                           bool repeatable) {
   body.end_object();
   ServerCalls::Call call;
   call.method = "POST";
@@ -268,7 +268,7 @@ Result<StartedRun> ServerPlace::start_at(const std::string& path, JsonWriter bod
   return started;
 }
 
-Result<StartedRun> ServerPlace::replay(const ReplayRunOptions& options) {
+Result<StartedRun> ServerBackend::replay(const ReplayRunOptions& options) {
   JsonWriter body;
   body.begin_object();
   add_text(body, "from_step", options.from_step);
@@ -282,7 +282,7 @@ Result<StartedRun> ServerPlace::replay(const ReplayRunOptions& options) {
   return start_at(run_path(options.run, "/replay"), std::move(body), !options.id.empty());
 }
 
-Result<void> ServerPlace::register_workflow(const Definition& definition) {
+Result<void> ServerBackend::register_workflow(const Definition& definition) {
   ServerCalls::Call call;
   call.method = "POST";
   call.path = "/v1/workflows";
@@ -292,7 +292,7 @@ Result<void> ServerPlace::register_workflow(const Definition& definition) {
   return {};
 }
 
-Result<StartedRun> ServerPlace::start(const Start& start) {
+Result<StartedRun> ServerBackend::start(const Start& start) {
   if (start.definition != nullptr) {
     HOLDFAST_CHECK(register_workflow(*start.definition));
   }
@@ -310,11 +310,11 @@ Result<StartedRun> ServerPlace::start(const Start& start) {
   return start_at("/v1/runs", std::move(body), repeatable);
 }
 
-Result<std::string> ServerPlace::snapshot(const std::string& run_id) {
+Result<std::string> ServerBackend::snapshot(const std::string& run_id) {
   return calls_->get(run_path(run_id));
 }
 
-Result<std::string> ServerPlace::create_token(const CreateToken& token) {
+Result<std::string> ServerBackend::create_token(const CreateToken& token) {
   JsonWriter body;
   body.begin_object().member("name", token.name).member("role", to_text(token.role));
   const auto add_names = [&](std::string_view name, const std::vector<std::string>& names) {
@@ -335,9 +335,9 @@ Result<std::string> ServerPlace::create_token(const CreateToken& token) {
   return calls_->post("/v1/tokens", std::move(body).take());
 }
 
-Result<std::string> ServerPlace::tokens() { return calls_->get("/v1/tokens"); }
+Result<std::string> ServerBackend::tokens() { return calls_->get("/v1/tokens"); }
 
-Result<void> ServerPlace::revoke_token(const std::string& token_id) {
+Result<void> ServerBackend::revoke_token(const std::string& token_id) {
   ServerCalls::Call call;
   call.method = "DELETE";
   call.path = "/v1/tokens/" + percent_encoded(token_id);
@@ -346,16 +346,16 @@ Result<void> ServerPlace::revoke_token(const std::string& token_id) {
   return {};
 }
 
-Result<std::string> ServerPlace::server_json(std::string_view path, std::string_view) {
+Result<std::string> ServerBackend::server_json(std::string_view path, std::string_view) {
   return calls_->get(path);
 }
 
-Result<std::string> ServerPlace::tell_server(std::string_view path, std::string_view body,
-                                             std::string_view) {
+Result<std::string> ServerBackend::post_to_server(std::string_view path, std::string_view body,
+                                                  std::string_view) {
   return calls_->post(path, body);
 }
 
-Result<void> ServerPlace::backup(std::ostream& out, const Progress& progress) {
+Result<void> ServerBackend::backup(std::ostream& out, const Progress& progress) {
   return calls_->download("/v1/backup", out, progress);
 }
 

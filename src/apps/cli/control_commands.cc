@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "apps/cli/arguments.h"
+#include "apps/cli/backend.h"
 #include "apps/cli/cli_commands.h"
 #include "apps/cli/cli_terminal.h"
-#include "apps/cli/place.h"
 #include "apps/cli/run_outcome.h"
 #include "runs/language/yaml/check_workflow.h"
 
@@ -16,31 +16,31 @@ namespace holdfast {
 namespace {
 
 // Of a command that does not fit where the run is: says how to see where that is.
-Error advised_steer(const Error& error, WorkPlace& place, const std::string& run) {
+Error advised_control(const Error& error, Backend& backend, const std::string& run) {
   const bool misfit = error.code() == ErrorCode::terminal_run ||
                       error.code() == ErrorCode::invalid_transition ||
                       error.code() == ErrorCode::stale_manual_resolution;
   if (!misfit) {
-    return advised_look(error, place);
+    return advised_inspect(error, backend);
   }
-  const auto id = place.run_id(run);
+  const auto id = backend.run_id(run);
   return advised(error, fmt::format("`holdfast explain {}{}` says what can be done",
-                                    id.ok() ? id.value() : run, place.suffix()));
+                                    id.ok() ? id.value() : run, backend.suffix()));
 }
 
 template <typename Options>
-Result<void> steer(const Options& options, Context& context) {
-  HOLDFAST_TRY(const auto place, open_place(options.place, context));
-  const auto told = place->steer(options);
+Result<void> control(const Options& options, Context& context) {
+  HOLDFAST_TRY(const auto backend, open_backend(options.backend, context));
+  const auto told = backend->control(options);
   if (!told.ok()) {
-    return advised_steer(told.error(), *place, options.run);
+    return advised_control(told.error(), *backend, options.run);
   }
   context.out << told.value();
   return {};
 }
 
 // Of commands that make a run: its id, and for people how to go on.
-void report_started(const StartedRun& started, bool other_definition, const WorkPlace& place,
+void report_started(const StartedRun& started, bool other_definition, const Backend& backend,
                     Context& context) {
   if (context.json()) {
     JsonWriter json;
@@ -56,24 +56,24 @@ void report_started(const StartedRun& started, bool other_definition, const Work
   context.out.flush();
   if (is_terminal(STDERR_FILENO)) {
     fmt::print(stderr, "{}; {}{}\n", started.existed ? "it was started before" : "started",
-               place.going_on(), place.suffix());
+               backend.continue_hint(), backend.suffix());
   }
 }
 
-Error advised_start(const Error& error, const std::string& workflow, const WorkPlace& place) {
+Error advised_start(const Error& error, const std::string& workflow, const Backend& backend) {
   if (error.code() != ErrorCode::unknown_workflow) {
     return error;
   }
   return Error{ErrorCode::unknown_workflow,
                fmt::format("there is no file {0} and no workflow {0} in the store; `holdfast "
                            "workflow list{1}` shows what there is",
-                           workflow, place.suffix())};
+                           workflow, backend.suffix())};
 }
 
 }  // namespace
 
 Result<void> run_command(const StartRunOptions& options, Context& context) {
-  WorkPlace::Start start;
+  Backend::Start start;
   HOLDFAST_TRY(start.input, json_argument("input", options.input));
   HOLDFAST_TRY(start.options.search_attributes, attributes_argument(options.attributes));
   start.options.run_id = options.id;
@@ -91,33 +91,33 @@ Result<void> run_command(const StartRunOptions& options, Context& context) {
     HOLDFAST_CHECK(check_start(*start.definition, options.id, options.trigger));
     start.workflow = start.definition->workflow().str();
   }
-  HOLDFAST_TRY(const auto place, open_place(options.place, context));
-  const auto started = place->start(start);
+  HOLDFAST_TRY(const auto backend, open_backend(options.backend, context));
+  const auto started = backend->start(start);
   if (!started.ok()) {
-    return advised_start(started.error(), options.workflow, *place);
+    return advised_start(started.error(), options.workflow, *backend);
   }
   std::string other;
   if (started.value().existed && start.definition != nullptr) {
-    HOLDFAST_TRY(const std::string snapshot, place->snapshot(started.value().run_id));
+    HOLDFAST_TRY(const std::string snapshot, backend->snapshot(started.value().run_id));
     other = other_definition_text(snapshot, *start.definition);
   }
   warn(other);
-  report_started(started.value(), !other.empty(), *place, context);
+  report_started(started.value(), !other.empty(), *backend, context);
   return {};
 }
 
 Result<void> run_command(const CancelRunOptions& options, Context& context) {
-  return steer(options, context);
+  return control(options, context);
 }
 
 Result<void> run_command(const SignalRunOptions& options, Context& context) {
   SignalRunOptions read = options;
   HOLDFAST_TRY(read.data, json_argument("data", options.data));
-  return steer(read, context);
+  return control(read, context);
 }
 
 Result<void> run_command(const ResolveOptions& options, Context& context) {
-  return steer(options, context);
+  return control(options, context);
 }
 
 Result<void> run_command(const ReplayRunOptions& options, Context& context) {
@@ -125,14 +125,14 @@ Result<void> run_command(const ReplayRunOptions& options, Context& context) {
   if (!options.input.empty()) {
     HOLDFAST_TRY(read.input, json_argument("input", options.input));
   }
-  HOLDFAST_TRY(const auto place, open_place(options.place, context));
-  const auto started = place->replay(read);
+  HOLDFAST_TRY(const auto backend, open_backend(options.backend, context));
+  const auto started = backend->replay(read);
   if (!started.ok()) {
     return started.error().code() == ErrorCode::unsafe_replay
                ? advised(started.error(), "--allow-irreversible repeats it all the same")
-               : advised_look(started.error(), *place);
+               : advised_inspect(started.error(), *backend);
   }
-  report_started(started.value(), false, *place, context);
+  report_started(started.value(), false, *backend, context);
   return {};
 }
 

@@ -1,4 +1,4 @@
-// ServerPlace: a place that is a server, asked over HTTP. What people read is made by the server,
+// ServerBackend: a place that is a server, asked over HTTP. What people read is made by the server,
 // in the width and with the colours of this terminal.
 #pragma once
 
@@ -6,28 +6,28 @@
 #include <string>
 #include <vector>
 
-#include "apps/cli/place.h"
+#include "apps/cli/backend.h"
 #include "apps/cli/server_calls.h"
 #include "apps/client/client_api.h"
 
 namespace holdfast {
 
-class ServerPlace final : public WorkPlace {
+class ServerBackend final : public Backend {
  public:
   // Nothing is sent. invalid_url, invalid_argument.
-  static Result<std::unique_ptr<ServerPlace>> open(const NamedServer& server, Context& context);
+  static Result<std::unique_ptr<ServerBackend>> open(const NamedServer& server, Context& context);
 
-  [[nodiscard]] std::string_view going_on() const override {
+  [[nodiscard]] std::string_view continue_hint() const override {
     return "see how it goes: holdfast explain latest";
   }
-  Result<Answer> look(const ListRunsOptions& options) override;
-  Result<Answer> look(const ShowRunOptions& options) override;
-  Result<Answer> look(const ExplainOptions& options) override;
-  Result<Answer> look(const GraphOptions& options) override;
-  Result<Answer> look(const TimelineOptions& options) override;
-  Result<Answer> look(const DiffOptions& options) override;
-  Result<Answer> look(const StatusOptions& options) override;
-  Result<Answer> look(const DoctorOptions& options) override;
+  Result<Answer> inspect(const ListRunsOptions& options) override;
+  Result<Answer> inspect(const ShowRunOptions& options) override;
+  Result<Answer> inspect(const ExplainOptions& options) override;
+  Result<Answer> inspect(const GraphOptions& options) override;
+  Result<Answer> inspect(const TimelineOptions& options) override;
+  Result<Answer> inspect(const DiffOptions& options) override;
+  Result<Answer> inspect(const StatusOptions& options) override;
+  Result<Answer> inspect(const DoctorOptions& options) override;
 
   Result<Answer> workflows() override;
   Result<Answer> workflow(const std::string& name) override;
@@ -35,9 +35,9 @@ class ServerPlace final : public WorkPlace {
   Result<std::vector<KnownWorkflow>> versions(const std::string& name) override;
 
   Result<std::string> run_id(const std::string& run) override;
-  Result<std::string> steer(const CancelRunOptions& options) override;
-  Result<std::string> steer(const SignalRunOptions& options) override;
-  Result<std::string> steer(const ResolveOptions& options) override;
+  Result<std::string> control(const CancelRunOptions& options) override;
+  Result<std::string> control(const SignalRunOptions& options) override;
+  Result<std::string> control(const ResolveOptions& options) override;
   Result<StartedRun> replay(const ReplayRunOptions& options) override;
   Result<StartedRun> start(const Start& start) override;
   Result<std::string> snapshot(const std::string& run_id) override;
@@ -47,8 +47,8 @@ class ServerPlace final : public WorkPlace {
   Result<void> revoke_token(const std::string& token_id) override;
 
   Result<std::string> server_json(std::string_view path, std::string_view instead) override;
-  Result<std::string> tell_server(std::string_view path, std::string_view body,
-                                  std::string_view instead) override;
+  Result<std::string> post_to_server(std::string_view path, std::string_view body,
+                                     std::string_view instead) override;
   Result<void> backup(std::ostream& out, const Progress& progress) override;
   [[nodiscard]] const char* backup_unit() const override { return "bytes"; }
 
@@ -56,15 +56,15 @@ class ServerPlace final : public WorkPlace {
   Result<void> register_workflow(const Definition& definition);
 
  private:
-  ServerPlace(std::unique_ptr<ServerCalls> calls, Context& context)
-      : WorkPlace(calls->suffix(), context.json() ? Form::json : Form::text),
+  ServerBackend(std::unique_ptr<ServerCalls> calls, Context& context)
+      : Backend(calls->suffix(), context.json() ? Form::json : Form::text),
         calls_(std::move(calls)),
         context_(context) {}
 
   // In the form that was asked for.
-  Result<Answer> ask(const std::string& path, client::Query query);
-  Result<std::string> tell(const std::string& run, std::string_view command, JsonWriter body,
-                           bool repeatable);
+  Result<Answer> query_server(const std::string& path, client::Query query);
+  Result<std::string> send_command(const std::string& run, std::string_view command,
+                                   JsonWriter body, bool repeatable);
   Result<StartedRun> start_at(const std::string& path, JsonWriter body, bool repeatable);
 
   std::unique_ptr<ServerCalls> calls_;

@@ -1,12 +1,11 @@
-// Where a command works, as it was asked for: a store, or a server that has one. Named by options
-// or by the environment; see cli/place.h.
+// The backend that the options name: a store, or a server that has one. See apps/cli/backend.h.
 #pragma once
 
 #include <string>
 
 namespace holdfast {
 
-struct PlaceOptions {
+struct BackendOptions {
   std::string store = {};       // URL; empty: none was named
   std::string server = {};      // URL; empty: none was named
   std::string token_file = {};  // what is in it proves who we are to the server

@@ -1,4 +1,4 @@
-#include "apps/cli/store_place.h"
+#include "apps/cli/store_backend.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@ namespace holdfast {
 
 namespace {
 
-using Answer = WorkPlace::Answer;
+using Answer = Backend::Answer;
 
 Result<Answer> answer_of(Result<std::string> text) {
   HOLDFAST_TRY(std::string said, std::move(text));
@@ -42,27 +42,28 @@ CancelMode mode_of(const CancelRunOptions& options) {
 
 }  // namespace
 
-Result<Looker*> StorePlace::looker() {
-  if (!looker_.has_value()) {
-    HOLDFAST_TRY(Looker opened, Looker::open(store_, context_));
-    looker_.emplace(std::move(opened));
+Result<StoreReader*> StoreBackend::reader() {
+  if (!reader_.has_value()) {
+    HOLDFAST_TRY(StoreReader opened, StoreReader::open(store_, context_));
+    reader_.emplace(std::move(opened));
   }
-  return &*looker_;
+  return &*reader_;
 }
 
-Result<Answers> StorePlace::answers() {
-  HOLDFAST_TRY(Looker* const opened, looker());
+Result<Answers> StoreBackend::answers() {
+  HOLDFAST_TRY(StoreReader* const opened, reader());
   return Answers(opened->journal(), context_.clock, form(), style());
 }
 
-Result<StorePlace::Sight> StorePlace::sight(const std::string& run, const std::string& at) {
+Result<StoreBackend::RunAtPoint> StoreBackend::run_at(const std::string& run,
+                                                      const std::string& at) {
   HOLDFAST_TRY(const At point, At::parse(at));
   HOLDFAST_TRY(Answers asked, answers());
-  HOLDFAST_TRY(const RunId id, looker_->find(run));
-  return Sight{id, point, std::move(asked)};
+  HOLDFAST_TRY(const RunId id, reader_->find(run));
+  return RunAtPoint{id, point, std::move(asked)};
 }
 
-Result<Answer> StorePlace::look(const ListRunsOptions& options) {
+Result<Answer> StoreBackend::inspect(const ListRunsOptions& options) {
   HOLDFAST_TRY(const At point, At::parse(options.at));
   HOLDFAST_TRY(Answers asked, answers());
   HOLDFAST_CHECK(asked.inspector().moment(point));
@@ -70,85 +71,85 @@ Result<Answer> StorePlace::look(const ListRunsOptions& options) {
   return answer_of(asked.list(query, point));
 }
 
-Result<Answer> StorePlace::look(const ShowRunOptions& options) {
-  HOLDFAST_TRY(Sight seen, sight(options.run, options.at));
+Result<Answer> StoreBackend::inspect(const ShowRunOptions& options) {
+  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.at));
   return answer_of(seen.answers.run(seen.run, seen.at));
 }
 
-Result<Answer> StorePlace::look(const ExplainOptions& options) {
-  HOLDFAST_TRY(Sight seen, sight(options.run, options.at));
+Result<Answer> StoreBackend::inspect(const ExplainOptions& options) {
+  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.at));
   return answer_of(seen.answers.explain(seen.run, seen.at));
 }
 
-Result<Answer> StorePlace::look(const GraphOptions& options) {
-  HOLDFAST_TRY(Sight seen, sight(options.run, options.at));
-  return answer_of(seen.answers.graph(seen.run, seen.at, wish_of(options)));
+Result<Answer> StoreBackend::inspect(const GraphOptions& options) {
+  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.at));
+  return answer_of(seen.answers.graph(seen.run, seen.at, graph_view_of(options)));
 }
 
-Result<Answer> StorePlace::look(const TimelineOptions& options) {
-  HOLDFAST_TRY(Sight seen, sight(options.run, options.at));
+Result<Answer> StoreBackend::inspect(const TimelineOptions& options) {
+  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.at));
   return answer_of(seen.answers.timeline(
       seen.run, seen.at,
       options.events ? Answers::TimelineForm::events : Answers::TimelineForm::bars));
 }
 
-Result<Answer> StorePlace::look(const DiffOptions& options) {
+Result<Answer> StoreBackend::inspect(const DiffOptions& options) {
   HOLDFAST_TRY(const At to, At::parse(options.to));
-  HOLDFAST_TRY(Sight seen, sight(options.run, options.from));
+  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.from));
   return answer_of(seen.answers.diff(seen.run, seen.at, to));
 }
 
-Result<Answer> StorePlace::look(const StatusOptions& options) {
+Result<Answer> StoreBackend::inspect(const StatusOptions& options) {
   HOLDFAST_TRY(const At point, At::parse(options.at));
   HOLDFAST_TRY(Answers asked, answers());
   return answer_of(asked.status(point));
 }
 
-Result<Answer> StorePlace::look(const DoctorOptions& options) {
+Result<Answer> StoreBackend::inspect(const DoctorOptions& options) {
   HOLDFAST_TRY(const At point, At::parse(options.at));
   HOLDFAST_TRY(Answers asked, answers());
   HOLDFAST_TRY(auto diagnosed, asked.doctor(point));
   return Answer{std::move(diagnosed.text), diagnosed.fault};
 }
 
-Result<Answer> StorePlace::workflows() {
+Result<Answer> StoreBackend::workflows() {
   HOLDFAST_TRY(Answers asked, answers());
   return answer_of(asked.workflows());
 }
 
-Result<Answer> StorePlace::workflow(const std::string& name) {
+Result<Answer> StoreBackend::workflow(const std::string& name) {
   HOLDFAST_TRY(Answers asked, answers());
   return answer_of(asked.workflow(name));
 }
 
-Result<std::shared_ptr<const Definition>> StorePlace::definition(const std::string& name) {
+Result<std::shared_ptr<const Definition>> StoreBackend::definition(const std::string& name) {
   HOLDFAST_TRY(Answers asked, answers());
   return asked.inspector().workflow(name);
 }
 
-Result<std::vector<KnownWorkflow>> StorePlace::versions(const std::string& name) {
+Result<std::vector<KnownWorkflow>> StoreBackend::versions(const std::string& name) {
   HOLDFAST_TRY(Answers asked, answers());
   return asked.inspector().versions(name);
 }
 
-Result<std::string> StorePlace::run_id(const std::string& run) {
-  HOLDFAST_TRY(Looker* const opened, looker());
+Result<std::string> StoreBackend::run_id(const std::string& run) {
+  HOLDFAST_TRY(StoreReader* const opened, reader());
   HOLDFAST_TRY(const RunId found, opened->find(run));
   return to_string(found);
 }
 
-Result<Engine> StorePlace::engine() {
+Result<Engine> StoreBackend::engine() {
   EngineOptions options;
   options.create = false;
   return open_engine(store_, options);
 }
 
-Result<std::string> StorePlace::steer(const std::string& run, std::string_view did,
-                                      const Deed& deed) {
-  HOLDFAST_TRY(Sight seen, sight(run, ""));
-  HOLDFAST_TRY(const Position before, looker_->journal().catch_up());
+Result<std::string> StoreBackend::control(const std::string& run, std::string_view did,
+                                          const Action& action) {
+  HOLDFAST_TRY(RunAtPoint seen, run_at(run, ""));
+  HOLDFAST_TRY(const Position before, reader_->journal().catch_up());
   HOLDFAST_TRY(Engine opened, engine());
-  HOLDFAST_CHECK(deed(opened, to_string(seen.run)));
+  HOLDFAST_CHECK(action(opened, to_string(seen.run)));
   HOLDFAST_TRY(const Explanation why, seen.answers.inspector().explain(seen.run));
   if (form() == Form::json) {
     return std::string(to_json(why).view()) + '\n';
@@ -156,27 +157,29 @@ Result<std::string> StorePlace::steer(const std::string& run, std::string_view d
   return show_steered(seen.answers, seen.run, did, before, why, style());
 }
 
-Result<std::string> StorePlace::steer(const CancelRunOptions& options) {
+Result<std::string> StoreBackend::control(const CancelRunOptions& options) {
   CancelOptions cancel;
   cancel.actor = options.actor;
   cancel.comment = options.comment;
   cancel.idempotency_key = options.key;
   cancel.mode = mode_of(options);
-  return steer(options.run, kCancelDeed,
-               [&](Engine& opened, const std::string& run) { return opened.cancel(run, cancel); });
+  return control(options.run, kCancelDeed, [&](Engine& opened, const std::string& run) {
+    return opened.cancel(run, cancel);
+  });
 }
 
-Result<std::string> StorePlace::steer(const SignalRunOptions& options) {
+Result<std::string> StoreBackend::control(const SignalRunOptions& options) {
   SignalOptions signal;
   signal.correlation = options.correlation;
   signal.idempotency_key = options.key;
   signal.actor = options.actor;
-  return steer(options.run, event_deed(options.event), [&](Engine& opened, const std::string& run) {
-    return opened.signal(run, options.event, options.data, signal);
-  });
+  return control(options.run, event_deed(options.event),
+                 [&](Engine& opened, const std::string& run) {
+                   return opened.signal(run, options.event, options.data, signal);
+                 });
 }
 
-Result<std::string> StorePlace::steer(const ResolveOptions& options) {
+Result<std::string> StoreBackend::control(const ResolveOptions& options) {
   DecisionOptions decision;
   decision.step = options.step;
   decision.actor = options.actor;
@@ -186,20 +189,20 @@ Result<std::string> StorePlace::steer(const ResolveOptions& options) {
     case ResolveOptions::Verb::resume:
       break;
     case ResolveOptions::Verb::approve:
-      return steer(
+      return control(
           options.run, approval_deed(options.actor),
           [&](Engine& opened, const std::string& run) { return opened.approve(run, decision); });
     case ResolveOptions::Verb::reject:
-      return steer(
+      return control(
           options.run, rejection_deed(options.actor),
           [&](Engine& opened, const std::string& run) { return opened.reject(run, decision); });
   }
-  return steer(options.run, kResumeDeed, [&](Engine& opened, const std::string& run) {
+  return control(options.run, kResumeDeed, [&](Engine& opened, const std::string& run) {
     return opened.resume(run, decision);
   });
 }
 
-Result<StartedRun> StorePlace::replay(const ReplayRunOptions& options) {
+Result<StartedRun> StoreBackend::replay(const ReplayRunOptions& options) {
   ReplayOptions replay;
   replay.input = options.input;
   replay.from_step = options.from_step;
@@ -212,7 +215,7 @@ Result<StartedRun> StorePlace::replay(const ReplayRunOptions& options) {
   return opened.replay(run, replay);
 }
 
-Result<StartedRun> StorePlace::start(const Start& start) {
+Result<StartedRun> StoreBackend::start(const Start& start) {
   EngineOptions options;
   options.create = start.definition != nullptr;
   HOLDFAST_TRY(Engine opened, open_engine(store_, options));
@@ -222,26 +225,26 @@ Result<StartedRun> StorePlace::start(const Start& start) {
   return opened.start(start.workflow, start.input, start.options);
 }
 
-Result<std::string> StorePlace::snapshot(const std::string& run_id) {
-  HOLDFAST_TRY(Looker* const opened, looker());
+Result<std::string> StoreBackend::snapshot(const std::string& run_id) {
+  HOLDFAST_TRY(StoreReader* const opened, reader());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
   HOLDFAST_TRY(const JsonText json, opened->inspector().snapshot(run));
   return std::string(json.view());
 }
 
-Result<std::string> StorePlace::server_json(std::string_view, std::string_view instead) {
+Result<std::string> StoreBackend::server_json(std::string_view, std::string_view instead) {
   return Error{ErrorCode::invalid_argument,
                fmt::format("this is a question to a server, and {} is a store: name a server with "
                            "--server or HOLDFAST_SERVER, `holdfast server` starts one; {}",
                            shown_url(store_.url), instead)};
 }
 
-Result<std::string> StorePlace::tell_server(std::string_view path, std::string_view,
-                                            std::string_view instead) {
+Result<std::string> StoreBackend::post_to_server(std::string_view path, std::string_view,
+                                                 std::string_view instead) {
   return server_json(path, instead);
 }
 
-Result<void> StorePlace::backup(std::ostream& out, const Progress& progress) {
+Result<void> StoreBackend::backup(std::ostream& out, const Progress& progress) {
   HOLDFAST_TRY(const auto log, open_log_to_read(store_.url, context_));
   HOLDFAST_CHECK(export_journal(*log, out, progress));
   return {};

@@ -1,11 +1,11 @@
-#include "apps/cli/place.h"
+#include "apps/cli/backend.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>
 
 #include "apps/cli/arguments.h"
-#include "apps/cli/server_place.h"
-#include "apps/cli/store_place.h"
+#include "apps/cli/server_backend.h"
+#include "apps/cli/store_backend.h"
 
 namespace holdfast {
 
@@ -36,7 +36,7 @@ Result<std::string> token_of(const std::string& file) {
 }
 
 // Everything that was named on the command line, so that a command can be typed as it is shown.
-std::string server_suffix(const PlaceOptions& options) {
+std::string server_suffix(const BackendOptions& options) {
   std::string suffix;
   const auto add = [&](const char* option, const std::string& value) {
     suffix += value.empty() ? "" : fmt::format(" {} {}", option, shell_word(value));
@@ -47,16 +47,16 @@ std::string server_suffix(const PlaceOptions& options) {
   return suffix;
 }
 
-Result<NamedPlace> named_server(const PlaceOptions& options, const std::string& url) {
+Result<BackendName> named_server(const BackendOptions& options, const std::string& url) {
   NamedServer server{url, server_suffix(options)};
   HOLDFAST_TRY(server.token, token_of(options.token_file));
   server.tls_ca = options.tls_ca.empty() ? variable("HOLDFAST_TLS_CA") : options.tls_ca;
-  return NamedPlace(std::move(server));
+  return BackendName(std::move(server));
 }
 
 }  // namespace
 
-Result<NamedPlace> named_place(const PlaceOptions& options) {
+Result<BackendName> resolve_backend(const BackendOptions& options) {
   if (!options.store.empty() && !options.server.empty()) {
     return Error{ErrorCode::invalid_argument,
                  "--store and --server do not go together: a server has a store of its own"};
@@ -72,29 +72,29 @@ Result<NamedPlace> named_place(const PlaceOptions& options) {
                  "--token-file and --tls-ca are for a server; name one with --server or "
                  "HOLDFAST_SERVER"};
   }
-  return NamedPlace(store_of(options.store));
+  return BackendName(store_of(options.store));
 }
 
-Result<std::unique_ptr<WorkPlace>> open_place(const PlaceOptions& options, Context& context) {
-  HOLDFAST_TRY(const NamedPlace named, named_place(options));
+Result<std::unique_ptr<Backend>> open_backend(const BackendOptions& options, Context& context) {
+  HOLDFAST_TRY(const BackendName named, resolve_backend(options));
   if (const auto* const server = std::get_if<NamedServer>(&named)) {
-    HOLDFAST_TRY(auto place, ServerPlace::open(*server, context));
-    return std::unique_ptr<WorkPlace>(std::move(place));
+    HOLDFAST_TRY(auto backend, ServerBackend::open(*server, context));
+    return std::unique_ptr<Backend>(std::move(backend));
   }
-  return std::unique_ptr<WorkPlace>(
-      std::make_unique<StorePlace>(std::get<NamedStore>(named), context));
+  return std::unique_ptr<Backend>(
+      std::make_unique<StoreBackend>(std::get<NamedStore>(named), context));
 }
 
-Answers::GraphWish wish_of(const GraphOptions& options) {
+Answers::GraphWish graph_view_of(const GraphOptions& options) {
   return {options.dot       ? GraphForm::dot
           : options.mermaid ? GraphForm::mermaid
                             : GraphForm::tree,
           options.history};
 }
 
-Error advised_look(const Error& error, const WorkPlace& place) {
+Error advised_inspect(const Error& error, const Backend& backend) {
   if (error.code() == ErrorCode::run_not_found) {
-    return advised(error, fmt::format("`holdfast list{}` shows what there is", place.suffix()));
+    return advised(error, fmt::format("`holdfast list{}` shows what there is", backend.suffix()));
   }
   if (error.field("field") == "cursor") {
     return advised(error,
