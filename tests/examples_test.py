@@ -400,8 +400,8 @@ class Guide(Documented):
         steps = {step["name"]: step["status"] for step in self.shown()["steps"]}
         self.assertEqual((steps["assess"], steps["sort_out"]), ("failed", "completed"))
 
-    def test_looking(self):
-        said = self.follow(GUIDE / "looking.md")
+    def test_inspecting(self):
+        said = self.follow(GUIDE / "inspecting.md")
         for line, text in said.items():
             if line.endswith("--json"):
                 json.loads(text)
@@ -411,7 +411,7 @@ class Guide(Documented):
         pages = {page.name for page in GUIDE.glob("*.md")}
         # servers.md by runs_server_test.py
         self.assertEqual(pages, {"README.md", "people-and-events.md", "many-at-once.md",
-                                 "looking.md", "embedding.md", "servers.md"})
+                                 "inspecting.md", "embedding.md", "servers.md"})
 
 
 if __name__ == "__main__":
