@@ -1,9 +1,9 @@
 #!/bin/sh
-# Instructions the engine takes per step: the same benchmark with more and with fewer steps under
-# callgrind; the difference is what the additional steps cost. Needs valgrind (apt-get install
+# Instructions per step of the engine: runs the same benchmark with more and with fewer steps under
+# callgrind; the difference is the cost of the additional steps. Needs valgrind (apt-get install
 # valgrind) and a release build.
 #
-# A run is carried out twice, as a loop and as a for_each, so a difference of 2,000 is 4,000 steps.
+# Each run is executed twice, as a loop and as a for_each, so a difference of 2,000 is 4,000 steps.
 #
 # usage: bench/instructions.sh [PROGRAM [FEW MANY]]
 set -eu

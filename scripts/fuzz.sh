@@ -2,22 +2,21 @@
 # Builds the fuzz targets (fuzz/README.md) and runs each for a while, two at a time.
 #
 # usage: fuzz.sh [--seconds N] [--target NAME ...] [--merge]
-#   --seconds N    so long for each target (default 60)
-#   --target NAME  only this target; may be given several times
-#   --merge        afterwards write fuzz/corpus again: the fewest inputs that reach everything that
-#                  was reached
+#   --seconds N    the time for each target (default 60)
+#   --target NAME  only this target; can be repeated
+#   --merge        then rewrite fuzz/corpus: the smallest set of inputs with the same coverage
 #   --help         this text
 #
-# What was found in earlier runs stays in build/fuzz/corpus, and the next run begins with it. An
-# input that breaks a law stays in build/fuzz/crashes, and the command that repeats it is printed.
-# Works from any directory. Exit code 0 when no target found anything, 1 when one did.
+# Inputs found in earlier runs stay in build/fuzz/corpus, and the next run starts with them. An
+# input that violates a law stays in build/fuzz/crashes, and the script prints the command that
+# reproduces it. Works from any directory. Exits with 0 if no target found anything, else with 1.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
-# More than enough for any bounded input; what takes longer or more is a finding.
+# More than enough for any bounded input; exceeding one of these is a finding.
 readonly kMaxInputBytes=8192 kMaxInputSeconds=10 kMaxMegabytes=1536 kMaxBlockMegabytes=256
-# For the repository: of more inputs the larger ones are kept, which reach the most.
+# Limits for the repository: larger inputs, which reach the most code, are preferred.
 readonly kMaxKeptBytes=4096 kMaxKept=180
 
 seconds=60
@@ -60,7 +59,7 @@ for folder in fuzz/corpus/*/; do
 done
 for name in "${chosen[@]}"; do
   if [[ " ${targets[*]} " != *" $name "* ]]; then
-    echo "fuzz.sh: there is no target $name; there are: ${targets[*]}" >&2
+    echo "fuzz.sh: unknown target \"$name\"; the targets are: ${targets[*]}" >&2
     exit 2
   fi
 done
@@ -96,23 +95,23 @@ for name in "${targets[@]}"; do
 done
 wait
 
-# What the fuzzer says last about one thing.
-last_said() { sed -n "s/$2/\1/p" "$build/fuzz_logs/$1" | tail -n 1; }
+# The last value that the log of a target has for a pattern.
+last_logged() { sed -n "s/$2/\1/p" "$build/fuzz_logs/$1" | tail -n 1; }
 
 found=0
 printf '%-14s %12s %8s %8s %9s  %s\n' target executions exec/s corpus coverage result
 for name in "${targets[@]}"; do
   result="$(cat "$build/fuzz_logs/$name.result")"
   printf '%-14s %12s %8s %8s %9s  %s\n' "$name" \
-    "$(last_said "$name" '^stat::number_of_executed_units: *\([0-9]*\)$')" \
-    "$(last_said "$name" '^stat::average_exec_per_sec: *\([0-9]*\)$')" \
-    "$(last_said "$name" '^#.* corp: \([0-9]*\)[/ ].*$')" \
-    "$(last_said "$name" '^#.* cov: \([0-9]*\) .*$')" "$result"
+    "$(last_logged "$name" '^stat::number_of_executed_units: *\([0-9]*\)$')" \
+    "$(last_logged "$name" '^stat::average_exec_per_sec: *\([0-9]*\)$')" \
+    "$(last_logged "$name" '^#.* corp: \([0-9]*\)[/ ].*$')" \
+    "$(last_logged "$name" '^#.* cov: \([0-9]*\) .*$')" "$result"
   [[ $result == ok ]] || found=1
 done
 for name in "${targets[@]}"; do
   if [[ $(cat "$build/fuzz_logs/$name.result") != ok ]]; then
-    input="$(last_said "$name" '^.*Test unit written to \(.*\)$')"
+    input="$(last_logged "$name" '^.*Test unit written to \(.*\)$')"
     echo
     echo "$name: $(grep -m 1 -E 'what\(\):|ERROR:|runtime error:|assertion' \
       "$build/fuzz_logs/$name" || tail -n 1 "$build/fuzz_logs/$name")"
@@ -121,8 +120,8 @@ for name in "${targets[@]}"; do
   fi
 done
 
-# Only edges count for what is kept, not how often they were passed: a corpus to be replayed, small
-# enough for the repository. Inputs that once broke a law (found_*) are always kept.
+# Inputs are selected by the edges they reach, not by how often: the corpus is for replay and must
+# be small enough for the repository. Inputs that once violated a law (found_*) are always kept.
 merge_one() {
   local name="$1" merged
   merged="$(mktemp -d)"

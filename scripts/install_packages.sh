@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs the packages of scripts/packages.txt that are missing. When none is missing it does
-# not touch apt at all, so it needs no rights and no network.
+# Installs the packages of scripts/packages.txt that are missing. If none is missing, it does not
+# use apt at all, so it needs neither root nor a network.
 #
-#   install_packages.sh build   what a build needs
-#   install_packages.sh all     what the tests need, too
-#   install_packages.sh long    what the long tests need, too
+#   install_packages.sh build   packages for a build
+#   install_packages.sh all     also packages for the tests
+#   install_packages.sh long    also packages for the long tests
 set -euo pipefail
 
 usage() {
@@ -23,7 +23,7 @@ esac
 list="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/packages.txt"
 
 if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
-  echo "packages: this is not a Debian system; install by hand what $list names" >&2
+  echo "packages: this is not a Debian system; install the packages in $list by hand" >&2
   exit 1
 fi
 
@@ -36,7 +36,7 @@ while read -r package role _; do
 done < <(sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$list")
 
 if [[ ${#missing[@]} -eq 0 ]]; then
-  echo "packages: all there"
+  echo "packages: all installed"
   exit 0
 fi
 
@@ -54,12 +54,12 @@ echo "packages: installing ${missing[*]}"
 apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q)
 output="$(mktemp)"
 trap 'rm -f "$output"' EXIT
-# --no-remove: a package that stands in the way is for its owner to remove, not for us.
+# --no-remove: a conflicting package is for its owner to remove.
 if ! { "${apt[@]}" update &&
   "${apt[@]}" install -y --no-install-recommends --no-remove "${missing[@]}"; } \
   < /dev/null > "$output" 2>&1; then
   tail -n 30 "$output" >&2
-  echo "packages: apt could not install them; its reason is above" >&2
+  echo "packages: apt could not install them; see its output above" >&2
   exit 1
 fi
 echo "packages: done"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Plants known bugs, one at a time, and sees whether the simulator finds each of them.
+# Plants known bugs, one at a time, and checks that the simulator finds each of them.
 #
 # usage: mutants.sh [--seeds N] [--only NAME[,NAME...]] [--list]
 #   --seeds N    give up on a bug after this many simulations (default: 2000)
 #   --only ...   only these bugs
-#   --list       the bugs, and exit
+#   --list       print the bugs and exit
 #   --help       this text
 #
-# The sources are copied to build/mutants, the bugs of tools/planted_bugs.py are built in there, and
-# each is switched on by an environment variable: the product knows nothing of them. Prints a table
-# and exits with 1 when a bug was not found, or when the program is wrong without any.
+# Copies the sources to build/mutants and builds them with the bugs of tools/planted_bugs.py, each
+# enabled by an environment variable; the product itself contains none of this. Prints a table and
+# exits with 1 if a bug was not found, or if the simulator fails without any bug.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
@@ -43,7 +43,7 @@ done
 tree="$PWD/build/mutants/tree"
 echo "== build with planted bugs"
 mkdir -p "$tree"
-# Files that did not change keep their times, so that only little is built again.
+# Unchanged files keep their times, so that little is rebuilt.
 rm -rf "$tree.new"
 mkdir -p "$tree.new"
 cp -r --preserve=timestamps CMakeLists.txt cmake src include schema fuzz tests "$tree.new/"
@@ -61,7 +61,7 @@ program=build/mutants/build/bin/holdfast
 
 echo "== without any bug"
 "$program" simulate --seeds 100 > /dev/null || {
-  echo "mutants.sh: the simulator complains without a bug; see holdfast simulate" >&2
+  echo "mutants.sh: the simulator fails without a planted bug; run holdfast simulate" >&2
   exit 1
 }
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs what the tests need, builds, and runs every test.
+# Installs the packages for the tests, builds, and runs every test.
 #
 # usage: test.sh [--sanitize | --tsan] [--long]
 #   --sanitize  build and run with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan      build and run with ThreadSanitizer
-#   --long      add the soaks: more rounds, more kills, longer timeouts, clang-tidy; an hour of
+#   --long      add the soak tests: more rounds, more kills, longer timeouts, clang-tidy; an hour of
 #               simulations on every core, a minute of fuzzing for each target, planted bugs
 #   --help      this text
 #
-# Works from any directory. Exit code 0 when every test passed.
+# Works from any directory. Exits with 0 if every test passed.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
@@ -22,7 +22,7 @@ for argument in "$@"; do
   case "$argument" in
     --sanitize | --tsan)
       if [[ $preset != release ]]; then
-        echo "test.sh: --sanitize and --tsan are two different builds; give one" >&2
+        echo "test.sh: --sanitize and --tsan are different builds; use one of them" >&2
         exit 2
       fi
       [[ $argument == --tsan ]] && preset=tsan || preset=asan
@@ -33,7 +33,7 @@ for argument in "$@"; do
       timeout_factor=10
       long=ON
       packages=long
-      unity=OFF  # clang-tidy looks at each file alone
+      unity=OFF  # clang-tidy checks each file separately
       ;;
     --help | -h)
       usage
@@ -62,7 +62,7 @@ strict_string_checks=1:check_initialization_order=1${ASAN_OPTIONS:+:$ASAN_OPTION
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 
-# ThreadSanitizer needs its address range free: kernels with much address randomisation take it.
+# ThreadSanitizer needs its address range free; address randomisation may occupy it.
 fixed_addresses=()
 if [[ $preset == tsan ]] && setarch "$(uname -m)" -R true 2> /dev/null; then
   fixed_addresses=(setarch "$(uname -m)" -R)

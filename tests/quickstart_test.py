@@ -18,7 +18,7 @@ SHOWN = [
     "holdfast approve latest --actor you",
     "kill -9 ",
     "reason attempt_claimed",
-    "No step that was finished was done again",
+    "No completed step was executed again",
     "error (compensation): refund",
     "was completed at",
     "expired",
@@ -66,12 +66,12 @@ class Quickstart(unittest.TestCase):
                 'echo "charge order 17: 5000 charged" >> "$QUICKSTART_FOLDER/effects.txt"'
         done = self.demo(self.impostor(again), check=False)
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("quickstart: step charge was finished and was done again", done.stdout)
+        self.assertIn("quickstart: completed step charge was executed again", done.stdout)
 
     def test_a_command_that_ends_otherwise_than_promised_is_found(self):
         done = self.demo(self.impostor('test "$1" != approve || exit 7'), check=False)
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("ended with exit code 7 instead of 0", done.stdout)
+        self.assertIn("exited with code 7 instead of 0", done.stdout)
 
     def test_options_it_does_not_know_are_refused(self):
         done = subprocess.run([ROOT / "scripts/quickstart.sh", "--nonsense"], capture_output=True,

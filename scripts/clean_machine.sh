@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Tries the two commands of the README on a clean Debian 12: makes a minimal root with
-# debootstrap, clones this repository into it and runs there, as root, ./scripts/quickstart.sh
-# and then ./scripts/test.sh.
+# Runs the two commands of the README on a clean Debian 12: creates a minimal root with
+# debootstrap, clones this repository into it, and runs ./scripts/quickstart.sh and then
+# ./scripts/test.sh there, as root.
 #
-# usage: clean_room.sh [--keep] [--reuse] DIR
+# usage: clean_machine.sh [--keep] [--reuse] DIR
 #   --keep   leave the used root in DIR/root
-#   --reuse  keep the fresh root in DIR/base.tar, and start from it when it is there already
+#   --reuse  keep the fresh root in DIR/base.tar, and start from it if it exists
 #
 # Needs root, debootstrap and git. Mirror, proxy and keys are those of this machine's apt.
-# Everything happens in a mount and process namespace of its own: when the script ends, however
-# it ends, its mounts and its processes are gone.
+# Everything runs in a separate mount and process namespace, so the mounts and processes of the
+# script disappear when it ends, for whatever reason.
 set -euo pipefail
 
 readonly release=bookworm
 
 fail() {
-  echo "clean room: $*" >&2
+  echo "clean machine: $*" >&2
   exit 1
 }
 
-say() { echo "clean room: $*"; }
+say() { echo "clean machine: $*"; }
 
 usage() {
   sed -n '6,8s/^# //p' "${BASH_SOURCE[0]}" >&2
@@ -48,7 +48,7 @@ make_base() {
   rm -f "$root.log"
 }
 
-# What makes apt and the network inside the same as outside.
+# Gives apt and the network inside the same settings as outside.
 copy_machine_settings() {
   local root=$1 item
   rm -f "$root/etc/apt/sources.list"
@@ -58,7 +58,7 @@ copy_machine_settings() {
       cp -aL "$item" "$root$item" 2> /dev/null || true
     fi
   done
-  # Packages must not start servers in here.
+  # Packages must not start servers inside the root.
   printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
   chmod +x "$root/usr/sbin/policy-rc.d"
 }
@@ -72,7 +72,7 @@ mount_system() {
   mount -t tmpfs tmpfs "$root/dev/shm"
 }
 
-in_room() {
+in_root() {
   local root=$1
   shift
   env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
@@ -101,7 +101,7 @@ run_inside() {
   local command
   for command in ./scripts/quickstart.sh ./scripts/test.sh; do
     say "running $command"
-    in_room "$root" "$command" || fail "$command failed with exit code $?"
+    in_root "$root" "$command" || fail "$command failed with exit code $?"
   done
   say "both commands work on a clean Debian $release"
 }
@@ -132,7 +132,7 @@ done
 repository="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 mkdir -p "$dir"
 dir="$(cd "$dir" && pwd)"
-[[ ! -e "$dir/root" ]] || fail "$dir/root is there already; remove it first"
+[[ ! -e "$dir/root" ]] || fail "$dir/root already exists; remove it first"
 
 clean_up() {
   if [[ "$keep" == no ]]; then
