@@ -1,16 +1,16 @@
-"""Decides what the agent does next. A model would stand here; this one knows a single trade.
+"""Decides what the agent does next, in place of a model.
 
-stdin: the context of the run: city, memory, and what came of the last decision: observation.
+stdin: the context of the run: city, memory, and the observation that the last decision led to.
 stdout: {"memory": [...], "next": {"action": "use_tool" | "ask" | "say", ...}}; the observation is
 cleared, so that a tool that fails leaves none.
-The decision is part of the run once it is made: after a crash it is not made again.
+The decision is part of the run once it is durable: after a crash it is not made again.
 """
 import json
 import sys
 
 
 def decide(city, memory):
-    """What is done next, by what is known."""
+    """The next action, given what is known."""
     known = {entry["wanted"]: entry["got"] for entry in memory}
     if "weather" not in known:
         return {"action": "use_tool", "wanted": "weather", "tool": "weather", "argument": city}

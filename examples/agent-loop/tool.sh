@@ -6,7 +6,7 @@ argument=$(printf '%s' "$input" | sed -n 's/.*"argument":"\([^"]*\)".*/\1/p')
 
 case $tool in
   weather)
-    # The weather office is slow to pick up the phone.
+    # The weather service does not respond to the first call.
     if [ "$HOLDFAST_ATTEMPT" -eq 1 ]; then
       exit 75
     fi
@@ -16,7 +16,7 @@ case $tool in
     esac ;;
   cupboard) text=none ;;
   shop)
-    # What is bought is bought once: the file is named after the run, whatever the attempt.
+    # An item is bought once: the file is named after the run, not after the attempt.
     mkdir -p bought
     echo "$argument" > "bought/$HOLDFAST_RUN_ID"
     text=new ;;

@@ -1,4 +1,4 @@
-# Puts a document where everybody finds it. Done twice, it leaves the same file.
+# Publishes a document. Publishing it twice leaves the same file.
 # stdin: {"approved_by":"bob","document":"handbook","text":"..."}   stdout: {"file":"..."}
 set -eu
 input=$(cat)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes COUNT (50) clips in clips/ and input.json, the input of a run.
+# Creates COUNT (50) clips in clips/, and input.json, the input of a run.
 # usage: ./make-input.sh [COUNT]
 set -eu
 cd "$(dirname "$0")"
@@ -9,7 +9,7 @@ number=0
 list=
 while [ "$number" -lt "$count" ]; do
   name=$(printf 'clip-%02d' "$number")
-  # Any bytes will do, as long as they are the same each time.
+  # The content is arbitrary but the same each time.
   yes "frame of $name" | head -n $((200 + number * 10)) > "clips/$name.raw"
   list="$list${list:+,}\"$name\""
   number=$((number + 1))

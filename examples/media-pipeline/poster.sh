@@ -1,4 +1,4 @@
-# The poster of a clip is its first frame. The last clip has none, and that is no reason to stop.
+# The poster of a clip is its first frame. The last clip has none, which must not stop the run.
 # stdin: {"clip":"clip-07","index":7}   stdout: {"file":"out/clip-07.poster"}
 set -eu
 clip=$(sed -n 's/.*"clip":"\([^"]*\)".*/\1/p')

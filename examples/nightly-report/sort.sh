@@ -1,4 +1,4 @@
-# Sorts what was collected, the largest amount first.
+# Sorts the collected sales, largest amount first.
 # stdin: {"day":"2026-11-16"}   stdout: {"lines":12}
 set -eu
 day=$(sed -n 's/.*"day":"\([^"]*\)".*/\1/p')

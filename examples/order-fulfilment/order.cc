@@ -1,11 +1,11 @@
-// A shop with an engine inside: an order is charged, a large one is approved by somebody, the
-// parcels are shipped two at a time; when one cannot be shipped, everything is taken back.
+// A shop with an embedded engine: an order is charged, a large one needs an approval, the parcels
+// are shipped two at a time; if one cannot be shipped, the completed steps are compensated.
 //
-// usage: order place NUMBER TOTAL PARCEL...    starts the order, or goes on with it
-//        order approve|reject RUN WHO          decides, then goes on
+// usage: order place NUMBER TOTAL PARCEL...    starts the order, or continues it
+//        order approve|reject RUN WHO          decides, then continues
 //
-// The store is $HOLDFAST_STORE, or sqlite:orders.db. What the shop does in the outside world is
-// a line in ledger.txt. $CARRIER_MS is how long the carrier takes for a parcel.
+// The store is $HOLDFAST_STORE, or sqlite:orders.db. Every outside effect of the shop is a line in
+// ledger.txt. $CARRIER_MS is how long the carrier takes for a parcel.
 #include <holdfast/holdfast.h>
 
 #include <chrono>
@@ -36,8 +36,8 @@ std::string setting(const char* name, const char* otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-// The bank and the carrier. They do a thing once for each key, and note when they are asked again:
-// that happens to what was under way when the program was killed.
+// The bank and the carrier. They perform an effect once per key and record repeated requests, which
+// occur for attempts that were in progress when the program was killed.
 class Ledger {
  public:
   explicit Ledger(std::string path) : path_(std::move(path)) {}
@@ -81,7 +81,7 @@ Workflow order_workflow() {
       .transition("refused", Workflow::kFail);
 }
 
-// The bank does not answer the first two times. The key is the same for all attempts, so it
+// The bank does not respond the first two times. The key is the same for all attempts, so it
 // charges once whatever happens.
 StepResult charge(Ledger& ledger, StepContext& context, std::string_view input) {
   if (context.attempt() < 3) {
@@ -104,7 +104,7 @@ StepResult ship(Ledger& ledger, StepContext& context, std::string_view input) {
   return StepResult::ok(holdfast::json_quote("track-" + parcel));
 }
 
-// What takes a step back gets the step: its name, input and output.
+// A compensation receives the step: its name, input and output.
 StepResult take_back(Ledger& ledger, const std::string& what, std::string_view input) {
   const std::string step = holdfast::json_value(input, "step").value_or("{}");
   ledger.note(what, holdfast::json_text(step, "runnable_key").value_or(""));
@@ -128,7 +128,7 @@ Result<void> set_up(Engine& engine, Ledger& ledger) {
   return {};
 }
 
-// Works until the run has ended, or waits for somebody.
+// Works until the run has ended, or waits for an operator.
 Result<RunView> carry_out(Engine& engine, const std::string& run_id) {
   const std::jthread workers([&engine](const std::stop_token& stop) {
     const auto worked = engine.work(2, stop);
@@ -144,7 +144,7 @@ Result<RunView> carry_out(Engine& engine, const std::string& run_id) {
   }
 }
 
-// Why the run is where it is. `holdfast explain` says more.
+// Why the run is in its current state. `holdfast explain` shows more.
 void explain(const RunView& run) {
   for (const auto& step : run.steps) {
     if (step.attempts > 0) {
@@ -163,7 +163,7 @@ void explain(const RunView& run) {
   std::cout << "order: " << run.status << "\n";
 }
 
-// However often this is called, there is one run for the order.
+// There is one run for the order, however often this is called.
 Result<std::string> place(Engine& engine, const std::vector<std::string>& arguments) {
   std::string parcels;
   for (std::size_t i = 2; i < arguments.size(); ++i) {
@@ -198,7 +198,7 @@ Result<RunView> obey(const std::string& command, const std::vector<std::string>&
 
 }  // namespace
 
-// 0: completed, or waits for somebody; 1: anything else.
+// 0: completed, or waiting for an operator; 1: anything else.
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::string command = arguments.empty() ? "" : arguments[0];

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The world outside: every step of order.yaml is this program. What it does is a line in
-# build/quickstart/effects.txt. Its input is JSON on stdin; HOLDFAST_STEP and the like say which
-# step it is.
+# The outside world: every step of order.yaml calls this program. Each effect is a line in
+# build/quickstart/effects.txt. The input is JSON on stdin; HOLDFAST_STEP and other variables
+# identify the step.
 set -eu
 
 folder="${QUICKSTART_FOLDER:-build/quickstart}"
@@ -27,8 +27,8 @@ case "$HOLDFAST_STEP" in
       echo '{"code": "too_heavy", "message": "no carrier takes an anvil", "retryable": false}'
       exit 1
     fi
-    # A worker that is lost in the middle leaves the same key to the next one: what is done under it
-    # is done once.
+    # If a worker is lost, the next one receives the same key: an effect under this key happens
+    # once.
     key="$folder/keys/$(printf '%s' "$HOLDFAST_IDEMPOTENCY_KEY" | tr -c 'A-Za-z0-9\n' _)"
     sleep 0.5
     if mkdir "$key" 2> /dev/null; then
