@@ -88,17 +88,17 @@ class OldEngine {
   void work_off() {
     for (int claim = 0;; ++claim) {
       std::optional<Assignment> given;
-      const auto worker = std::make_shared<WaitingWorker>();
+      const auto worker = std::make_shared<ClaimRequest>();
       worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
       worker->applicant =
           Applicant{Claimant{"new-" + std::to_string(claim), sha256("token"), "new", {}}, "token"};
       worker->assigned = [&](Result<Assignment> result) { given = must(std::move(result)); };
-      core_.wait_for_work(worker);
+      core_.request_claim(worker);
       settle();
       if (!given.has_value()) {
         return;
       }
-      core_.post(std::make_shared<Ask<Done>>(
+      core_.post(std::make_shared<FunctionCommand<Done>>(
           [&](Turn& turn) -> Result<Done> {
             HOLDFAST_CHECK(complete_attempt(turn, proof_of(*given), completion()));
             return Done{};
@@ -343,7 +343,7 @@ void write_files(const std::string& folder) {
   const Position head = must(journal->catch_up());
   must(journal->seal({.below = Position{head.value / 2}, .step_bytes = 1U << 20U}));
   OldEngine engine(*journal);
-  engine.core().want_checkpoint();
+  engine.core().request_checkpoint();
   engine.core().decide(kStart);
   must(Core::save(*journal, engine.core().take_checkpoint().value()));
   std::ofstream(folder + kNewest + ".states.jsonl", std::ios::binary) << states_of(*journal);

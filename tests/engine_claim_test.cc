@@ -30,7 +30,7 @@ TEST_F(ClaimTest, a_claim_that_lost_the_race_goes_back_to_the_line) {
   TestCore& other = open();
   mine.start(start_of(1, one_));
   mine.settle();
-  other.core.look_for_changes();
+  other.core.check_for_changes();
   other.settle();
   const auto first = mine.worker();
   const auto second = mine.worker();
@@ -40,7 +40,7 @@ TEST_F(ClaimTest, a_claim_that_lost_the_race_goes_back_to_the_line) {
   ASSERT_EQ(thief->code(), "ok");
   mine.settle();
   EXPECT_EQ(first->calls + second->calls, 0);
-  EXPECT_TRUE(mine.core.somebody_waits());
+  EXPECT_TRUE(mine.core.has_waiters());
 
   mine.start(start_of(2, one_));
   mine.settle();
@@ -52,12 +52,12 @@ TEST_F(ClaimTest, a_claim_that_lost_the_race_goes_back_to_the_line) {
 TEST_F(ClaimTest, a_worker_that_stopped_waiting_gets_nothing) {
   TestCore& core = open();
   const auto worker = core.worker();
-  EXPECT_TRUE(core.core.stop_waiting(worker->waiting));
-  EXPECT_FALSE(core.core.stop_waiting(worker->waiting));
+  EXPECT_TRUE(core.core.withdraw_request(worker->waiting));
+  EXPECT_FALSE(core.core.withdraw_request(worker->waiting));
   core.start(start_of(1, one_));
   core.settle();
   EXPECT_EQ(worker->calls, 0);
-  EXPECT_FALSE(core.core.somebody_waits());
+  EXPECT_FALSE(core.core.has_waiters());
 }
 
 TEST_F(ClaimTest, a_worker_gets_only_what_it_can_execute) {
@@ -151,7 +151,7 @@ TEST_F(ClaimTest, a_claim_that_was_replaced_is_reported_lost_once) {
   mine.settle();
   // This process slept through its lease.
   clock_.advance_ms(2000);
-  other.core.look_for_changes();
+  other.core.check_for_changes();
   const auto heir = other.worker();
   other.settle();
   ASSERT_EQ(heir->code(), "ok");
@@ -159,7 +159,7 @@ TEST_F(ClaimTest, a_claim_that_was_replaced_is_reported_lost_once) {
 
   mine.settle();
   EXPECT_THAT(worker->lost, ElementsAre("expired_claim"));
-  mine.core.look_for_changes();
+  mine.core.check_for_changes();
   mine.settle();
   const auto late = mine.complete(proof_of(worker->assignment()), completion());
   mine.settle();

@@ -27,11 +27,11 @@ TEST_F(CoreTest, a_reader_waits_for_what_it_saw_to_be_durable) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   const auto same_group =
-      core.ask<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
+      core.execute<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
   core.decide();
   const Core::Write what = core.core.begin_write();
   const auto next_group =
-      core.ask<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
+      core.execute<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
   core.decide();
   EXPECT_EQ(next_group->decided, 1);
   EXPECT_EQ(same_group->settled + next_group->settled, 0);
@@ -44,7 +44,7 @@ TEST_F(CoreTest, a_reader_of_a_lost_group_is_asked_again) {
   TestCore& mine = open();
   TestCore& other = open();
   mine.start(start_of(1, one_));
-  const auto seen = mine.ask<std::size_t>([](Turn& turn) { return turn.state().live_count(); });
+  const auto seen = mine.execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); });
   mine.decide();
   other.start(start_of(2, one_));
   other.settle();
@@ -57,7 +57,7 @@ TEST_F(CoreTest, a_reader_of_a_lost_group_is_asked_again) {
 
 TEST_F(CoreTest, a_read_that_saw_nothing_unwritten_needs_no_disk) {
   TestCore& core = open();
-  const auto seen = core.ask<std::size_t>([](Turn& turn) { return turn.state().live_count(); });
+  const auto seen = core.execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); });
   core.decide();
   EXPECT_EQ(must(*seen->result), 0U);
   EXPECT_FALSE(core.core.can_write());
@@ -89,7 +89,7 @@ TEST_F(CoreTest, a_lost_race_is_taken_back_caught_up_and_decided_again) {
   }
   EXPECT_TRUE(must(*same->result).existed) << "the other process was first";
   EXPECT_EQ(mine.core.stats().conflicts, 1U);
-  other.core.look_for_changes();
+  other.core.check_for_changes();
   other.settle();
   EXPECT_EQ(mine.core.state().encode(), other.core.state().encode());
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
@@ -122,11 +122,13 @@ TEST_F(CoreTest, an_answer_that_needs_no_write_knows_what_others_have_written) {
   other.settle();
   // Nobody has told this process to look.
   const auto found = mine.cancel(run_no(1));
-  const auto seen = mine.ask<bool>([](Turn& turn) { return turn.state().run_exists(run_no(1)); });
+  const auto seen =
+      mine.execute<bool>([](Turn& turn) { return turn.state().run_exists(run_no(1)); });
   mine.settle();
   EXPECT_EQ(found->code(), "ok");
   EXPECT_TRUE(must(*seen->result));
-  const auto again = other.ask<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
+  const auto again =
+      other.execute<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
   other.settle();
   EXPECT_FALSE(must(*again->result));
 }
@@ -139,7 +141,7 @@ TEST_F(CoreTest, an_answer_that_is_decided_during_a_write_knows_what_others_wrot
   const auto outcome = mine.commit(mine.core.begin_write());
   other.start(start_of(2, one_));
   other.settle();
-  const auto seen = mine.ask<bool>([](Turn& turn) { return turn.state().is_live(run_no(2)); });
+  const auto seen = mine.execute<bool>([](Turn& turn) { return turn.state().is_live(run_no(2)); });
   mine.decide();
   mine.end(outcome);
   mine.settle();
@@ -162,7 +164,7 @@ TEST_F(CoreTest, two_cores_that_take_turns_settle_every_command_once) {
   }
   left.settle();
   right.settle();
-  left.core.look_for_changes();
+  left.core.check_for_changes();
   left.settle();
   for (const auto& answer : answers) {
     EXPECT_EQ(answer->settled, 1);
@@ -238,7 +240,7 @@ TEST_F(CoreTest, a_refusal_after_emitted_facts_leaves_nothing) {
   core.settle();
   const std::string before = core.core.state().encode();
   const std::size_t written = batches();
-  const auto refused = core.ask<Done>([&](Turn& turn) -> Result<Done> {
+  const auto refused = core.execute<Done>([&](Turn& turn) -> Result<Done> {
     HOLDFAST_TRY(const auto started, start_run(turn, start_of(2, two_), IdOrigin::given));
     EXPECT_FALSE(started.existed);
     return Error{ErrorCode::invalid_argument, "on second thoughts"};
@@ -259,7 +261,7 @@ TEST_F(CoreTest, a_refusal_after_emitted_facts_leaves_nothing) {
 TEST_F(CoreTest, a_refusal_between_two_commands_of_one_group_takes_back_only_its_own) {
   TestCore& core = open();
   const auto first = core.start(start_of(1, one_));
-  const auto refused = core.ask<Done>([&](Turn& turn) -> Result<Done> {
+  const auto refused = core.execute<Done>([&](Turn& turn) -> Result<Done> {
     HOLDFAST_TRY(const auto started, start_run(turn, start_of(2, one_), IdOrigin::given));
     static_cast<void>(started);
     return Error{ErrorCode::invalid_argument, "on second thoughts"};
@@ -314,7 +316,7 @@ TEST_F(CoreTest, a_checkpoint_waits_until_nothing_is_on_its_way_to_the_disk) {
   core.settle();
   core.start(start_of(2, one_));
   core.decide();
-  core.core.want_checkpoint();
+  core.core.request_checkpoint();
   core.start(start_of(3, one_));
   EXPECT_FALSE(core.core.has_work(clock_.now()));
   core.decide();
@@ -333,7 +335,7 @@ TEST_F(CoreTest, a_damaged_or_foreign_checkpoint_is_thrown_away) {
     core.start(start_of(i, one_));
     core.settle();
   }
-  core.core.want_checkpoint();
+  core.core.request_checkpoint();
   core.decide();
   Checkpoint checkpoint = *core.core.take_checkpoint();
   const std::string good = checkpoint.data;
@@ -358,12 +360,12 @@ TEST_F(CoreTest, a_batch_that_comes_while_the_core_catches_up_is_not_seen_half) 
   core.settle();
   core.core.state().trim();
   TestCore& late = open();  // has not loaded the run
-  other.core.look_for_changes();
+  other.core.check_for_changes();
   const auto worker = other.worker();
   other.settle();
   ASSERT_EQ(worker->code(), "ok");
 
-  late.core.look_for_changes();
+  late.core.check_for_changes();
   // After the journal has read to the end, before the core does.
   late.hooks->after_read = [&] {
     late.hooks->after_read = [&] {
@@ -372,14 +374,14 @@ TEST_F(CoreTest, a_batch_that_comes_while_the_core_catches_up_is_not_seen_half) 
     };
   };
   late.decide();
-  const auto seen = late.ask<std::uint64_t>([](Turn& turn) -> Result<std::uint64_t> {
+  const auto seen = late.execute<std::uint64_t>([](Turn& turn) -> Result<std::uint64_t> {
     HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
     return run->revision().value;
   });
   late.settle();
-  late.core.look_for_changes();
+  late.core.check_for_changes();
   late.settle();
-  const auto again = late.ask<std::string>([](Turn& turn) -> Result<std::string> {
+  const auto again = late.execute<std::string>([](Turn& turn) -> Result<std::string> {
     HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
     return run->encode();
   });
@@ -398,11 +400,11 @@ TEST_F(CoreTest, a_run_loaded_ahead_of_the_core_is_not_folded_twice) {
     HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
     return run->encode();
   };
-  mine.ask<std::string>(load);
+  mine.execute<std::string>(load);
   mine.settle();
-  mine.core.look_for_changes();
+  mine.core.check_for_changes();
   mine.settle();
-  const auto seen = mine.ask<std::string>(load);
+  const auto seen = mine.execute<std::string>(load);
   mine.settle();
   EXPECT_EQ(must(*seen->result), must(other.core.state().run(run_no(1)))->encode());
 }

@@ -61,7 +61,7 @@ class Family : public CoreTest {
     command.definition = definition_of(R"([{"name":"pack"}])", "box");
     command.child_key = key;
     command.on_parent_close = ParentClose::cancel;
-    const auto started = core_->ask<Started>([command, run = given.run_id](Turn& turn) {
+    const auto started = core_->execute<Started>([command, run = given.run_id](Turn& turn) {
       return holdfast::start_child(turn, run, command);
     });
     core_->settle();
@@ -236,7 +236,7 @@ TEST_F(AwaitedChild, whose_end_another_engine_writes_is_waited_for_no_longer) {
   const auto done = other.complete(proof_of(pack), completion());
   other.settle();
   EXPECT_EQ(done->code(), "ok");
-  core_->core.look_for_changes();
+  core_->core.check_for_changes();
   core_->settle();
   complete(take("thank"));
   EXPECT_EQ(status(run_no(1)), RunStatus::completed);
@@ -262,7 +262,7 @@ TEST_F(AwaitedChild, that_is_repeated_has_no_parent) {
   const Assignment pack = take("pack");
   ReplayRun again;
   again.run_id = run_no(2);
-  const auto started = core_->ask<Started>([&](Turn& turn) -> Result<Started> {
+  const auto started = core_->execute<Started>([&](Turn& turn) -> Result<Started> {
     HOLDFAST_TRY(const RunProjection* source, turn.state().run(pack.run_id));
     HOLDFAST_TRY(const StartRun command, plan_replay(*source, again));
     return start_run(turn, command, IdOrigin::given);
@@ -570,7 +570,7 @@ TEST_F(Family, a_parent_of_an_unknown_definition_does_not_keep_its_child_from_en
     [[nodiscard]] bool is_claimed(std::string_view) const override { return false; }
   } around;
   parent.record(must(decide_start(parent.run, command, around, parent.now)));
-  core_->core.look_for_changes();
+  core_->core.check_for_changes();
   core_->settle();
   complete(take("pack"));
   EXPECT_EQ(status(child()), RunStatus::completed);

@@ -34,7 +34,7 @@ class IdempotencyKey : public CoreTest {
     const auto worker = core.worker();
     core.settle();
     if (worker->calls == 0) {
-      core.core.stop_waiting(worker->waiting);
+      core.core.withdraw_request(worker->waiting);
       ADD_FAILURE() << "there is nothing to do";
       return {};
     }
@@ -44,7 +44,7 @@ class IdempotencyKey : public CoreTest {
   }
   Assignment next_after(TestCore& core, std::int64_t by_ms) {
     clock_.advance_ms(by_ms);
-    core.core.look_for_changes();
+    core.core.check_for_changes();
     core.settle();
     return next(core);
   }
@@ -105,7 +105,7 @@ TEST_F(IdempotencyKey, is_the_same_after_a_restart_with_and_without_a_checkpoint
   const Assignment second = next_after(restarted, 10);
   EXPECT_EQ(second.idempotency_key, first.idempotency_key);
   fail(restarted, second);
-  restarted.core.want_checkpoint();
+  restarted.core.request_checkpoint();
   restarted.decide();
   must(Core::save(*restarted.journal, restarted.core.take_checkpoint().value()));
   TestCore& from_checkpoint = open();
@@ -184,7 +184,7 @@ TEST_F(IdempotencyKey, is_another_for_a_replay) {
   complete(core, first);
   ReplayRun again;
   again.run_id = run_no(2);
-  const auto started = core.ask<Started>([&](Turn& turn) -> Result<Started> {
+  const auto started = core.execute<Started>([&](Turn& turn) -> Result<Started> {
     HOLDFAST_TRY(const RunProjection* source, turn.state().run(run_no(1)));
     HOLDFAST_TRY(const StartRun command, plan_replay(*source, again));
     return start_run(turn, command, IdOrigin::given);
@@ -221,7 +221,7 @@ TEST_F(IdempotencyKey, and_the_children_of_a_handler_are_the_same_at_a_retry) {
     command.definition = definition_of(R"([{"name":"wait","wait":"1h"}])", "parcel");
     command.child_key = given.idempotency_key;
     const auto started =
-        core.ask<Started>([&](Turn& turn) { return start_child(turn, given.run_id, command); });
+        core.execute<Started>([&](Turn& turn) { return start_child(turn, given.run_id, command); });
     core.settle();
     ASSERT_EQ(started->code(), "ok");
     EXPECT_EQ(started->result->value().existed, attempt == 2);

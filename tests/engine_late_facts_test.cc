@@ -44,7 +44,7 @@ class LateFacts : public Recovery {
   void expect_nothing_happens(TestCore& core) {
     const Position end = head();
     const auto worker = core.worker();
-    core.core.look_for_changes();
+    core.core.check_for_changes();
     core.settle();
     clock_.advance_ms(100'000);
     core.settle();
@@ -52,8 +52,8 @@ class LateFacts : public Recovery {
     EXPECT_EQ(head(), end);
     EXPECT_EQ(core.core.state().live_count(), 0U);
     EXPECT_EQ(core.core.state().attempt_count(), 0U);
-    EXPECT_TRUE(core.core.state().has_no_debts());
-    core.core.stop_waiting(worker->waiting);
+    EXPECT_TRUE(core.core.state().nothing_to_recover());
+    core.core.withdraw_request(worker->waiting);
   }
 };
 
@@ -150,10 +150,10 @@ TEST_F(Recovery, attempts_that_come_before_their_run_are_the_same_for_everybody)
   run.append(
       dispatch_thread(kDefaultQueue),
       to_entry(DispatchFact(intent_of(draft.run.latest("a")->plan, one_->workflow())), run.now));
-  witness.core.look_for_changes();
+  witness.core.check_for_changes();
   witness.settle();
   run.start();
-  witness.core.look_for_changes();
+  witness.core.check_for_changes();
   witness.settle();
   EXPECT_THAT(work_off(witness), ElementsAre("a/1"));
   EXPECT_THAT(audit(journal_->log()).anomalies(), IsEmpty());
@@ -184,7 +184,7 @@ TEST_F(Recovery, malformed_facts_do_not_stop_the_engine) {
   RunTerminal terminal;
   terminal.run_id = run_no(1);
   run.append(run_thread(run_no(5)), to_entry(RunFact(terminal), run.now));
-  witness.core.look_for_changes();
+  witness.core.check_for_changes();
   witness.settle();
   EXPECT_THAT(work_off(witness), ElementsAre("a/1", "b/1"));
   EXPECT_EQ(status(1), RunStatus::completed);

@@ -40,11 +40,11 @@ class LoopTest : public testing::Test {
   }
   Result<Started> start(Loop& loop, int number, const std::shared_ptr<const Definition>& of) {
     const StartRun command = start_of(number, of);
-    return loop.ask<Started>(
+    return loop.execute<Started>(
         [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
   }
   static std::size_t live(Loop& loop) {
-    return must(loop.ask<std::size_t>([](Turn& turn) { return turn.state().live_count(); }));
+    return must(loop.execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); }));
   }
   Audit found() { return audit(open_memory_journal(disk_)->log()); }
   std::vector<std::string> kinds() { return kinds_from(*open_memory_journal(disk_), Position{1}); }
@@ -242,8 +242,8 @@ TEST_F(LoopTest, after_closing_every_request_is_refused) {
   loop->close();
   EXPECT_EQ(code_of(start(*loop, 2, one_)), "engine_stopped");
   std::optional<Result<Done>> later;
-  loop->ask_later<Done>([](Turn&) -> Result<Done> { return Done{}; },
-                        [&](Result<Done> result) { later.emplace(std::move(result)); });
+  loop->submit<Done>([](Turn&) -> Result<Done> { return Done{}; },
+                     [&](Result<Done> result) { later.emplace(std::move(result)); });
   ASSERT_TRUE(later.has_value());
   EXPECT_EQ(code_of(*later), "engine_stopped");
   std::atomic<int> executed = 0;
@@ -270,7 +270,7 @@ TEST_F(LoopTest, a_store_that_fails_stops_the_engine_and_its_workers) {
   RunningPool pool(*loop, {{"a", completing(executed)}}, 3);
   must(start(*loop, 1, one_));
   EXPECT_TRUE(eventually([&] { return live(*loop) == 0; }));
-  const auto failed = loop->ask<Done>([&](Turn& turn) -> Result<Done> {
+  const auto failed = loop->execute<Done>([&](Turn& turn) -> Result<Done> {
     hooks_->before_append = [] { return Error{ErrorCode::io_error, "the disk is gone"}; };
     HOLDFAST_TRY(const Started started, start_run(turn, start_of(2, one_), IdOrigin::given));
     static_cast<void>(started);
@@ -352,7 +352,7 @@ TEST_F(LoopTest, a_handler_whose_run_was_cancelled_is_told_to_stop) {
                      }}});
   must(start(*loop, 1, quick));
   EXPECT_TRUE(eventually([&] { return running.load(); }));
-  must(loop->ask<Done>([](Turn& turn) { return cancel_run(turn, run_no(1)); }));
+  must(loop->execute<Done>([](Turn& turn) { return cancel_run(turn, run_no(1)); }));
   EXPECT_EQ(pool.stop(), "ok");
   EXPECT_TRUE(told);
   EXPECT_EQ(found().runs.at(run_no(1))->status(), RunStatus::cancelled);

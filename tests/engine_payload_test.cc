@@ -107,7 +107,7 @@ TEST_F(PayloadTest, what_the_loop_shows_of_a_run_is_what_the_journal_says) {
   TestCore& core = open_small();
   start(core, 1, two_);
   EXPECT_EQ(complete(core, claim(core), payload_of(200, 'r')), "ok");
-  const auto live = core.ask<std::string>([](Turn& turn) -> Result<std::string> {
+  const auto live = core.execute<std::string>([](Turn& turn) -> Result<std::string> {
     HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
     return std::string(run_snapshot(live_source(turn, *run)).view());
   });
@@ -137,7 +137,7 @@ TEST_F(PayloadTest, a_result_that_was_not_applied_is_applied_by_the_next_process
   scribe.complete("a", payload_of(200, 'r').view());
   TestCore& next = open_small();
   next.settle();
-  EXPECT_TRUE(next.core.state().has_no_debts());
+  EXPECT_TRUE(next.core.state().nothing_to_recover());
   EXPECT_EQ(claim(next).step.view(), "b");
 }
 
@@ -198,7 +198,7 @@ TEST_F(PayloadMemory, sixty_four_megabytes_of_live_payloads_take_less_than_twent
     for (std::uint64_t i = 0; i < kRuns; ++i) {
       StartRun start = start_of(static_cast<int>(i) + 1, two_);
       start.input = payload_of(kBytes);
-      must(loop->ask<Started>(
+      must(loop->execute<Started>(
           [start](Turn& turn) { return start_run(turn, start, IdOrigin::given); }));
     }
     expect_little_growth("after the starts");
@@ -225,7 +225,7 @@ TEST_F(PayloadMemory, sixty_four_megabytes_of_live_payloads_take_less_than_twent
   must(open_journal()->delete_checkpoint(live_checkpoint_name()));
   const auto loop = open();
   expect_little_growth("without a checkpoint");
-  EXPECT_EQ(must(loop->ask<std::size_t>([](Turn& turn) { return turn.state().live_count(); })),
+  EXPECT_EQ(must(loop->execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); })),
             kRuns);
 }
 

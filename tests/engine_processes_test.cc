@@ -100,7 +100,7 @@ TEST(EngineProcesses, two_loops_of_one_process_share_a_journal) {
         StartRun command;
         command.run_id = RunId{make_uuid(site.clock.now(), site.random)};
         command.definition = workflow;
-        must(loop->ask<Started>(
+        must(loop->execute<Started>(
             [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
       }
     });

@@ -64,7 +64,7 @@ TEST_F(Recovery, the_last_completed_step_ends_the_run) {
   core.settle();
   EXPECT_THAT(kinds_from(*journal_, left.next()), ElementsAre("runnable_applied", "run_terminal"));
   EXPECT_EQ(core.core.state().live_count(), 0U);
-  EXPECT_TRUE(core.core.state().has_no_debts());
+  EXPECT_TRUE(core.core.state().nothing_to_recover());
   expect_same_as_newcomers(core);
 }
 
@@ -119,7 +119,7 @@ TEST_F(Recovery, a_final_failure_ends_the_run) {
   EXPECT_THAT(kinds_from(*journal_, left.next()), ElementsAre("run_terminal"));
   EXPECT_EQ(status(1), RunStatus::failed);
   EXPECT_THAT(audit(journal_->log()).anomalies(), IsEmpty());
-  EXPECT_TRUE(core.core.state().has_no_debts());
+  EXPECT_TRUE(core.core.state().nothing_to_recover());
   expect_same_as_newcomers(core);
 }
 
@@ -207,7 +207,7 @@ TEST_F(Recovery, the_claim_of_a_dead_owner_is_replaced_when_its_lease_is_over) {
   expect_same_as_newcomers(core);
 }
 
-TEST_F(Recovery, debts_are_paid_in_order_plans_then_results_then_children) {
+TEST_F(Recovery, recovery_runs_in_order_plans_then_results_then_children) {
   // Written the other way round.
   Scribe& parent = story(3, one_);
   parent.register_definition();
@@ -248,7 +248,7 @@ class ContinuousRecovery : public Recovery {
     core_->settle();
   }
   void notice() {
-    core_->core.look_for_changes();
+    core_->core.check_for_changes();
     core_->settle();
   }
   TestCore* core_ = nullptr;
@@ -319,7 +319,7 @@ TEST_F(ContinuousRecovery, a_writer_that_was_only_slow_breaks_nothing) {
   run.start();
   run.schedule("a");
   run.claim("a");
-  core_->core.stop_waiting(worker_->waiting);
+  core_->core.withdraw_request(worker_->waiting);
   notice();
   run.complete("a");
   notice();  // the engine applies it

@@ -44,7 +44,7 @@ class ManualWaits : public CoreTest {
     EXPECT_EQ(done->code(), "ok");
   }
   static void save(TestCore& core, TimeMs now) {
-    core.core.want_checkpoint();
+    core.core.request_checkpoint();
     core.core.decide(now);
     const auto checkpoint = core.core.take_checkpoint();
     ASSERT_TRUE(checkpoint.has_value());
@@ -120,12 +120,12 @@ TEST_F(ManualWaits, of_other_engines_are_known_and_a_conflict_leaves_none_behind
   one.settle();
   EXPECT_EQ(one.core.stats().conflicts, 1U);
   EXPECT_THAT(waits(one), ElementsAre("1/boss +0", "1/legal +0", "2/boss +0", "2/legal +0"));
-  other.core.look_for_changes();
+  other.core.check_for_changes();
   other.settle();
   EXPECT_EQ(waits(other), waits(one));
   // Resolved by one, seen by the other; and lost to a conflict, nothing is gone.
   resolve(other, 1, "boss", ManualAction::approved);
-  one.core.look_for_changes();
+  one.core.check_for_changes();
   one.settle();
   EXPECT_THAT(waits(one), ElementsAre("1/legal +0", "2/boss +0", "2/legal +0"));
   expect_the_same_after_a_restart(one);
@@ -135,7 +135,7 @@ TEST_F(ManualWaits, that_a_refused_command_resolved_are_still_there) {
   TestCore& core = open();
   core.start(start_of(1, approved_));
   core.settle();
-  const auto refused = core.ask<Done>([](Turn& turn) -> Result<Done> {
+  const auto refused = core.execute<Done>([](Turn& turn) -> Result<Done> {
     HOLDFAST_CHECK(cancel_run(turn, run_no(1)));
     EXPECT_TRUE(turn.state().manual_waits().empty());
     return Error{ErrorCode::invalid_argument, "no"};
@@ -231,7 +231,7 @@ TEST_F(Reports, counts_add_up_to_the_facts) {
 
 TEST_F(Reports, what_was_refused_is_not_counted) {
   TestCore& core = open();
-  const auto refused = core.ask<Done>([this](Turn& turn) -> Result<Done> {
+  const auto refused = core.execute<Done>([this](Turn& turn) -> Result<Done> {
     HOLDFAST_CHECK(start_run(turn, start_of(1, one_), IdOrigin::given));
     return Error{ErrorCode::invalid_argument, "no"};
   });
@@ -340,12 +340,12 @@ TEST_F(Ends, that_another_engine_wrote_are_told_without_the_end) {
   core.start(start_of(1, one_));
   core.settle();
   const auto told = wait_for(core, 1);
-  other.core.look_for_changes();
+  other.core.check_for_changes();
   other.settle();
   other.cancel(run_no(1));
   other.settle();
   EXPECT_EQ(told->calls, 0);
-  core.core.look_for_changes();
+  core.core.check_for_changes();
   core.settle();
   EXPECT_EQ(told->calls, 1);
   EXPECT_FALSE(told->end.has_value()) << "whoever is told looks for himself";

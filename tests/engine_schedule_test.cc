@@ -41,7 +41,7 @@ class PausedSchedule : public CoreTest {
   }
   template <typename Fact>
   static std::shared_ptr<Answer<Done>> tell(TestCore& core, const std::string& trigger = "often") {
-    return core.ask<Done>([trigger](Turn& turn) -> Result<Done> {
+    return core.execute<Done>([trigger](Turn& turn) -> Result<Done> {
       HOLDFAST_CHECK(turn.emit(Fact{{"report", SharedText(trigger), "ann", "maintenance"}}));
       return Done{};
     });
@@ -57,7 +57,7 @@ class PausedSchedule : public CoreTest {
   TestCore& restart(Begin begin) {
     TestCore& last = *cores_.back();
     if (begin == Begin::with_checkpoint) {
-      last.core.want_checkpoint();
+      last.core.request_checkpoint();
       last.core.decide(clock_.now());
       // None when nothing happened since the last one, which is still there.
       if (const auto checkpoint = last.core.take_checkpoint()) {
@@ -228,11 +228,11 @@ TEST_F(PausedSchedule, is_paused_for_every_engine_of_the_journal) {
   other.settle();
   EXPECT_EQ(other.core.next_timer(clock_.now()), after(kStart, kFirst));
   pause(one);
-  other.core.look_for_changes();
+  other.core.check_for_changes();
   other.settle();
   EXPECT_EQ(other.core.next_timer(clock_.now()), std::nullopt);
   resume(other);
-  one.core.look_for_changes();
+  one.core.check_for_changes();
   one.settle();
   EXPECT_EQ(one.core.next_timer(clock_.now()), after(kStart, kFirst));
 }

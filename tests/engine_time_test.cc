@@ -86,7 +86,7 @@ TEST_F(WaitStep, wakes_after_a_restart_that_came_too_late) {
   TestCore& first = open();
   first.start(start_of(1, definition_of(R"([{"name":"sleep","wait":{"for_ms":5000}}])")));
   first.settle();
-  first.core.want_checkpoint();
+  first.core.request_checkpoint();
   first.decide();
   must(Core::save(*first.journal, first.core.take_checkpoint().value()));
   cores_.clear();
@@ -464,7 +464,7 @@ TEST_F(CronTrigger, starts_once_when_two_engines_see_its_time) {
 TEST_F(CronTrigger, is_heard_of_by_engines_that_did_not_register_it) {
   TestCore& other = open();
   open_with(every_five_minutes());
-  other.core.look_for_changes();
+  other.core.check_for_changes();
   other.settle();
   EXPECT_EQ(other.core.next_timer(clock_.now()), after(kStart, kFirst));
   advance(other, kFirst);

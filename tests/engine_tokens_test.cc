@@ -90,7 +90,7 @@ class TokensOfAStore : public testing::Test {
   }
   static void change(Loop& loop, Result<Done> (*how)(Turn&, const std::string&),
                      const std::string& id) {
-    must(loop.ask<Done>([how, id](Turn& turn) { return how(turn, id); }));
+    must(loop.execute<Done>([how, id](Turn& turn) { return how(turn, id); }));
   }
 
   TempDir dir_;
@@ -174,7 +174,7 @@ class TokensOfACore : public CoreTest {
   static std::shared_ptr<Answer<Done>> change(TestCore& core,
                                               Result<Done> (*how)(Turn&, const std::string&),
                                               const std::string& id) {
-    return core.ask<Done>([how, id](Turn& turn) { return how(turn, id); });
+    return core.execute<Done>([how, id](Turn& turn) { return how(turn, id); });
   }
   std::size_t count(std::string_view kind) {
     const auto kinds = kinds_from(*open_memory_journal(disk_), Position{1});
@@ -199,7 +199,7 @@ TEST_F(TokensOfACore, lost_to_a_conflict_are_taken_back_and_written_again_once) 
   EXPECT_EQ(made->settled, 1);
   EXPECT_EQ(count("token_created"), 2U);
   EXPECT_THAT(names(core.core.state().tokens()), ElementsAre("t1", "t2"));
-  other.core.look_for_changes();
+  other.core.check_for_changes();
   other.settle();
   EXPECT_THAT(names(other.core.state().tokens()), ElementsAre("t1", "t2"));
 }
@@ -224,7 +224,7 @@ TEST_F(TokensOfACore, whose_command_was_refused_leave_nothing_but_another_number
   core.settle();
   const std::uint64_t before = core.core.state().tokens().changes();
   std::uint64_t inside = 0;
-  const auto refused = core.ask<Done>([&inside](Turn& turn) -> Result<Done> {
+  const auto refused = core.execute<Done>([&inside](Turn& turn) -> Result<Done> {
     HOLDFAST_CHECK(create(turn, "t2"));
     HOLDFAST_CHECK(revoke(turn, "t1"));
     inside = turn.state().tokens().changes();

@@ -39,7 +39,7 @@ Started start_one(Loop& loop, const RunId& id, const std::shared_ptr<const Defin
   StartRun command;
   command.run_id = id;
   command.definition = workflow;
-  return must(loop.ask<Started>(
+  return must(loop.execute<Started>(
       [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
 }
 

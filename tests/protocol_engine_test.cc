@@ -107,7 +107,7 @@ TEST_F(ProtocolEngine, a_stale_writer_gets_a_conflict_and_decides_again_on_what_
   TestCore& fast = open();
   slow.start(start_of(1, one_));
   slow.settle();
-  fast.core.look_for_changes();
+  fast.core.check_for_changes();
   fast.settle();
   const auto late = slow.worker();
   slow.decide();
@@ -145,7 +145,7 @@ TEST_F(ProtocolEngine, a_result_is_applied_with_its_completion_or_after_it_never
   core.start(start_of(1, one_));
   const auto worker = core.worker();
   core.settle();
-  const auto early = core.ask<RunFacts>([](Turn& turn) -> Result<RunFacts> {
+  const auto early = core.execute<RunFacts>([](Turn& turn) -> Result<RunFacts> {
     HOLDFAST_TRY(RunProjection * run, turn.state().run(run_no(1)));
     const Attempt* claimed = turn.state().queue(kDefaultQueue).attempts().front();
     return decide_apply(*run, *claimed, EngineSurroundings(turn), turn.now());
@@ -284,7 +284,7 @@ class ProtocolChild : public ProtocolEngine {
     command_ = child_of(*must(core_->core.state().run(run_no(1))), one_);
   }
   std::shared_ptr<Answer<Started>> start(const StartChild& command) {
-    auto answer = core_->ask<Started>(
+    auto answer = core_->execute<Started>(
         [command](Turn& turn) { return start_child(turn, run_no(1), command); });
     core_->settle();
     return answer;
@@ -349,14 +349,14 @@ TEST_F(ProtocolEngine, a_child_that_ends_lets_its_parent_go_on_in_the_same_commi
 TEST_F(ProtocolEngine, of_a_token_only_the_hash_is_stored) {
   SeededRandom random(7);
   const auto loop = must(Loop::open(open_memory_journal(disk_), clock_, random));
-  must(loop->ask<Started>(
+  must(loop->execute<Started>(
       [this](Turn& turn) { return start_run(turn, start_of(1, one_), IdOrigin::given); }));
-  const auto worker = std::make_shared<WaitingWorker>();
+  const auto worker = std::make_shared<ClaimRequest>();
   worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
   worker->applicant = loop->new_applicant(*worker->skills);
   std::promise<Result<Assignment>> given;
   worker->assigned = [&](Result<Assignment> result) { given.set_value(std::move(result)); };
-  loop->submit_later({.worker = worker});
+  loop->submit({.claim = worker});
   const Assignment held = must(given.get_future().get());
   loop->close();
 
@@ -403,7 +403,7 @@ class ProtocolNotifier : public ProtocolEngine {
     options.notifier = &notifier;
     options.record_wakeups = true;
     const auto loop = must(Loop::open(open_memory_journal(disk_), clock_, random, options));
-    must(loop->ask<Started>(
+    must(loop->execute<Started>(
         [this](Turn& turn) { return start_run(turn, start_of(1, one_), IdOrigin::given); }));
     auto found = notifier.intent_found.get_future();
     EXPECT_EQ(found.wait_for(std::chrono::seconds(60)), std::future_status::ready);
@@ -443,19 +443,19 @@ std::vector<std::string> kinds_of_a_run(Journal& journal, ManualClock& clock) {
     }
   };
   const auto definition = definition_of(kTwoSteps, "pair");
-  core.post(std::make_shared<Ask<Started>>(
+  core.post(std::make_shared<FunctionCommand<Started>>(
       [&](Turn& turn) { return start_run(turn, start_of(1, definition), IdOrigin::given); },
       [](const Result<Started>& result) { EXPECT_EQ(code_of(result), "ok"); }));
   for (int step = 0; step < 2; ++step) {
-    const auto worker = std::make_shared<WaitingWorker>();
+    const auto worker = std::make_shared<ClaimRequest>();
     worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
     worker->applicant =
         Applicant{Claimant{"c" + std::to_string(step), sha256("token"), "o", {}}, "token"};
     std::optional<Assignment> given;
     worker->assigned = [&](Result<Assignment> result) { given = must(std::move(result)); };
-    core.wait_for_work(worker);
+    core.request_claim(worker);
     turn_over();
-    core.post(std::make_shared<Ask<Done>>(
+    core.post(std::make_shared<FunctionCommand<Done>>(
         [&](Turn& turn) -> Result<Done> {
           HOLDFAST_CHECK(complete_attempt(turn, proof_of(given.value()), completion()));
           return Done{};

@@ -92,7 +92,7 @@ class Status : public Recovery {
     start(11, retried_);
   }
   void save_checkpoint() {
-    core_->core.want_checkpoint();
+    core_->core.request_checkpoint();
     core_->core.decide(clock_.now());
     const auto checkpoint = core_->core.take_checkpoint();
     ASSERT_TRUE(checkpoint.has_value());

@@ -24,7 +24,7 @@ class Trace : public CoreTest {
     StartOptions options;
     options.run_id = to_string(run_no(number));
     const auto start = must(questions_.start(workflow, "{}", options, trace));
-    const auto started = core.ask<Started>(start.question);
+    const auto started = core.execute<Started>(start.question);
     core.settle();
     EXPECT_EQ(started->code(), "ok");
   }
@@ -35,7 +35,7 @@ class Trace : public CoreTest {
     const auto worker = core.worker();
     core.settle();
     if (worker->calls == 0) {
-      core.core.stop_waiting(worker->waiting);
+      core.core.withdraw_request(worker->waiting);
       ADD_FAILURE() << "there is nothing to do";
       return {};
     }
@@ -131,7 +131,7 @@ TEST_F(Trace, survives_a_restart_with_and_without_a_checkpoint) {
     const Assignment first = next(core);
     EXPECT_EQ(seen(first), with("a/1"));
     complete(core, first);
-    core.core.want_checkpoint();
+    core.core.request_checkpoint();
     core.core.decide(clock_.now());
     must(Core::save(*core.journal, core.core.take_checkpoint().value()));
   }
@@ -152,8 +152,8 @@ TEST_F(Trace, of_a_parent_is_handed_to_its_children) {
   command.definition = child;
   command.child_key = "k";
   command.input = Payload::trusted("{}");
-  const auto started =
-      core.ask<Started>([command](Turn& turn) { return start_child(turn, run_no(1), command); });
+  const auto started = core.execute<Started>(
+      [command](Turn& turn) { return start_child(turn, run_no(1), command); });
   core.settle();
   ASSERT_EQ(started->code(), "ok");
   EXPECT_EQ(seen(next(core)), with("c/1"));

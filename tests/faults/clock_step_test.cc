@@ -110,10 +110,10 @@ TEST(ClockSteps, forward_over_the_end_of_a_wait_end_it_soon) {
   StartRun command;
   command.run_id = RunId{make_uuid(clock.now(), random)};
   command.definition = workflow;
-  must(loop->ask<Started>(
+  must(loop->execute<Started>(
       [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
   Loop::Waiter waiter;
-  loop->submit_later({.other = [&](Core& core) {
+  loop->submit({.other = [&](Core& core) {
     core.run_waits().add(command.run_id, [&waiter](const auto&) { waiter.wake(); });
   }});
   clock.wait_until_nobody_asks();  // its threads sleep

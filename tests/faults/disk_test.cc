@@ -147,7 +147,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
       StartRun command;
       command.run_id = RunId{make_uuid(clock_.now(), random_)};
       command.definition = workflow_;
-      const auto started = loop.ask<Started>(
+      const auto started = loop.execute<Started>(
           [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
       if (!started.ok()) {
         return expect_stopped(loop, started.error());
@@ -160,7 +160,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
     const Skills skills{{SharedText(kDefaultQueue)}, {}};
     for (;;) {
       const Applicant applicant = loop.new_applicant(skills);
-      const auto given = loop.ask<std::optional<Assignment>>(
+      const auto given = loop.execute<std::optional<Assignment>>(
           [&](Turn& turn) { return claim_next(turn, skills, applicant); });
       if (!given.ok()) {
         return expect_stopped(loop, given.error());
@@ -170,7 +170,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
       }
       Completion done;
       done.result = Payload::trusted("{}");
-      const auto reported = loop.ask<Done>([&](Turn& turn) {
+      const auto reported = loop.execute<Done>([&](Turn& turn) {
         return report_outcome(turn, proof_of(*given.value()), HandlerOutcome(done));
       });
       if (reported.ok()) {
@@ -184,7 +184,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
   void finish(Loop& loop) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     const auto live = [&] {
-      return must(loop.ask<std::size_t>([](Turn& turn) { return turn.state().live_count(); }));
+      return must(loop.execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); }));
     };
     while (live() > 0 && std::chrono::steady_clock::now() < end) {
       work(loop);

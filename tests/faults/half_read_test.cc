@@ -42,7 +42,7 @@ struct Engines {
     StartRun command;
     command.run_id = RunId{make_uuid(clock.now(), random)};
     command.definition = workflow;
-    return loop.ask<Started>(
+    return loop.execute<Started>(
         [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
   }
 

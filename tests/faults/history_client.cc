@@ -230,7 +230,7 @@ class AttemptClient final : public Client {
         record<TimeMs>(
             {"heartbeat", thing.name, claim},
             [&] {
-              return loop_.ask<TimeMs>([proof](Turn& turn) { return heartbeat(turn, proof); });
+              return loop_.execute<TimeMs>([proof](Turn& turn) { return heartbeat(turn, proof); });
             },
             [](TimeMs until) {
               return Words{"ok", std::to_string(until.value)};
@@ -267,7 +267,7 @@ class AttemptClient final : public Client {
     record<Started>(
         {"start", thing.name},
         [&] {
-          return loop_.ask<Started>(
+          return loop_.execute<Started>(
               [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
         },
         [](const Started& started) {
@@ -279,7 +279,7 @@ class AttemptClient final : public Client {
     const auto until = record<TimeMs>(
         {"claim", thing.name, applicant.claimant.claim_id.str()},
         [&] {
-          return loop_.ask<TimeMs>([&, key = thing.key](Turn& turn) -> Result<TimeMs> {
+          return loop_.execute<TimeMs>([&, key = thing.key](Turn& turn) -> Result<TimeMs> {
             const SharedText queue(kDefaultQueue);
             HOLDFAST_TRY(const AttemptClaimed fact,
                          decide_claim(turn.state().queue(queue), key.view(), applicant.claimant,
@@ -303,7 +303,8 @@ class AttemptClient final : public Client {
     const auto given = record<Given>(
         {"claim_next", "any", applicant.claimant.claim_id.str()},
         [&] {
-          return loop_.ask<Given>([&](Turn& turn) { return claim_next(turn, skills_, applicant); });
+          return loop_.execute<Given>(
+              [&](Turn& turn) { return claim_next(turn, skills_, applicant); });
         },
         [](const Given& assignment) {
           return assignment.has_value() ? Words{"ok:" + to_string(assignment->run_id),
@@ -317,7 +318,7 @@ class AttemptClient final : public Client {
   }
   template <typename Outcome>
   Result<Done> report(const ClaimProof& proof, const Outcome& outcome) {
-    return loop_.ask<Done>([proof, outcome](Turn& turn) {
+    return loop_.execute<Done>([proof, outcome](Turn& turn) {
       return report_outcome(turn, proof, HandlerOutcome(outcome));
     });
   }
@@ -325,7 +326,7 @@ class AttemptClient final : public Client {
     record<std::string>(
         {"read", thing.name},
         [&] {
-          return loop_.ask<std::string>([key = thing.key](Turn& turn) -> Result<std::string> {
+          return loop_.execute<std::string>([key = thing.key](Turn& turn) -> Result<std::string> {
             const Attempt* attempt = turn.state().queue(SharedText(kDefaultQueue)).find(key.view());
             if (attempt == nullptr) {
               return std::string("none");

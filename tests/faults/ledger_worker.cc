@@ -61,7 +61,7 @@ class LedgerWorker {
       StartRun command;
       command.run_id = id;
       command.definition = workflow_;
-      must(loop_.ask<Started>(
+      must(loop_.execute<Started>(
           [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
       ledger_.add("started " + to_string(id));
       signal(id);
@@ -81,7 +81,7 @@ class LedgerWorker {
     const Skills skills{{SharedText(kDefaultQueue)}, {}};
     while (!stop.stop_requested()) {
       const Applicant applicant = loop_.new_applicant(skills);
-      const auto given = must(loop_.ask<std::optional<Assignment>>(
+      const auto given = must(loop_.execute<std::optional<Assignment>>(
           [&](Turn& turn) { return claim_next(turn, skills, applicant); }));
       if (given.has_value()) {
         execute(*given);
@@ -111,7 +111,7 @@ class LedgerWorker {
     event.event = "go";
     event.payload = Payload::trusted(R"({"gone":true})");
     event.source.idempotency_key = "go";
-    const auto sent = loop_.ask<Done>([id, event](Turn& turn) -> Result<Done> {
+    const auto sent = loop_.execute<Done>([id, event](Turn& turn) -> Result<Done> {
       HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
       HOLDFAST_TRY(const RunFacts facts,
                    decide_receive_event(*run, event, EngineSurroundings(turn), turn.now()));
@@ -132,7 +132,7 @@ class LedgerWorker {
     const HandlerOutcome outcome = outcome_of(given);
     const ClaimProof proof = proof_of(given);
     const auto told =
-        loop_.ask<Done>([&](Turn& turn) { return report_outcome(turn, proof, outcome); });
+        loop_.execute<Done>([&](Turn& turn) { return report_outcome(turn, proof, outcome); });
     const std::string line = given.runnable_key.str() + " " + given.claim_id.str();
     if (told.ok() && std::holds_alternative<Completion>(outcome)) {
       ledger_.add("completed " + line);

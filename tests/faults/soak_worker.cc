@@ -74,7 +74,7 @@ void start_runs(Loop& loop, Window& window, std::size_t runs) {
     command.run_id = RunId{make_uuid(loop.clock().now(), loop.random())};
     command.definition = workflow;
     command.input = Payload::trusted(R"({"order":)" + std::to_string(i) + R"(,"items":[1,2,3]})");
-    loop.ask_later<Started>(
+    loop.submit<Started>(
         [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); },
         [](Result<Started> started) { must(std::move(started)); });
   }

@@ -120,7 +120,7 @@ class StepsStory {
     start(28, R"([{"name":"a"},{"name":"b","after":["a"]}])", "twice");
     complete(take("a"), R"({"x":1})");
     complete(take("b"), R"({"y":2})");
-    core_.ask<Started>([](Turn& turn) -> Result<Started> {
+    core_.execute<Started>([](Turn& turn) -> Result<Started> {
       HOLDFAST_TRY(const RunProjection* source, turn.state().run(run_no(28)));
       ReplayRun replay;
       replay.run_id = run_no(29);

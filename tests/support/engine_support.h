@@ -84,7 +84,7 @@ struct Answer {
 };
 
 struct TestWorker {
-  WaitingWorkerPtr waiting;
+  ClaimRequestPtr waiting;
   int calls = 0;
   std::optional<Result<Assignment>> given;
   std::vector<std::string> lost;  // the codes
@@ -109,12 +109,12 @@ class TestCore {
   }
 
   template <typename T>
-  std::shared_ptr<Answer<T>> ask(std::function<Result<T>(Turn&)> question) {
+  std::shared_ptr<Answer<T>> execute(std::function<Result<T>(Turn&)> decide) {
     auto answer = std::make_shared<Answer<T>>();
-    core.post(std::make_shared<Ask<T>>(
-        [answer, question = std::move(question)](Turn& turn) {
+    core.post(std::make_shared<FunctionCommand<T>>(
+        [answer, decide = std::move(decide)](Turn& turn) {
           ++answer->decided;
-          return question(turn);
+          return decide(turn);
         },
         [answer](Result<T> result) {
           ++answer->settled;
@@ -123,23 +123,23 @@ class TestCore {
     return answer;
   }
   std::shared_ptr<Answer<Started>> start(const StartRun& command) {
-    return ask<Started>(
+    return execute<Started>(
         [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
   }
   std::shared_ptr<Answer<Done>> complete(const ClaimProof& proof, const Completion& with) {
-    return ask<Done>([proof, with](Turn& turn) -> Result<Done> {
+    return execute<Done>([proof, with](Turn& turn) -> Result<Done> {
       HOLDFAST_CHECK(complete_attempt(turn, proof, with));
       return Done{};
     });
   }
   std::shared_ptr<Answer<Done>> fail(const ClaimProof& proof, const Failure& with) {
-    return ask<Done>([proof, with](Turn& turn) -> Result<Done> {
+    return execute<Done>([proof, with](Turn& turn) -> Result<Done> {
       HOLDFAST_CHECK(fail_attempt(turn, proof, with));
       return Done{};
     });
   }
   std::shared_ptr<Answer<Done>> cancel(const RunId& id, OnCancel how = OnCancel::as_defined) {
-    return ask<Done>([id, how](Turn& turn) { return cancel_run(turn, id, how); });
+    return execute<Done>([id, how](Turn& turn) { return cancel_run(turn, id, how); });
   }
   std::shared_ptr<Answer<Done>> send(const RunId& id, const SendEvent& event) {
     return change(id, [event](RunProjection& run, const Surroundings& around, TimeMs now) {
@@ -154,14 +154,14 @@ class TestCore {
   // New runs of its workflow follow it, here and everywhere.
   std::shared_ptr<Answer<Done>> add(const std::shared_ptr<const Definition>& definition) {
     definitions.add(definition);
-    return ask<Done>([definition](Turn& turn) -> Result<Done> {
+    return execute<Done>([definition](Turn& turn) -> Result<Done> {
       HOLDFAST_CHECK(turn.emit_registration(*definition));
       return Done{};
     });
   }
   std::shared_ptr<TestWorker> worker(std::vector<SharedText> handlers = {}) {
     auto worker = std::make_shared<TestWorker>();
-    worker->waiting = std::make_shared<WaitingWorker>();
+    worker->waiting = std::make_shared<ClaimRequest>();
     worker->waiting->skills =
         std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, handlers});
     const std::string name = "claim-" + std::to_string(++workers_) + "-" + name_;
@@ -175,7 +175,7 @@ class TestCore {
       raw->lost.emplace_back(error_info(why.code()).name);
     };
     kept_.push_back(worker);
-    core.wait_for_work(worker->waiting);
+    core.request_claim(worker->waiting);
     return worker;
   }
   void set_name(std::string name) { name_ = std::move(name); }
@@ -186,7 +186,7 @@ class TestCore {
   }
   template <typename Decision>
   std::shared_ptr<Answer<Done>> change(const RunId& id, const Decision& decision) {
-    return ask<Done>([id, decision](Turn& turn) { return change_run(turn, id, decision); });
+    return execute<Done>([id, decision](Turn& turn) { return change_run(turn, id, decision); });
   }
   // Writes what was decided, if there is anything.
   bool write() {

@@ -53,7 +53,7 @@ class Recovery : public testing::Test {
       const auto worker = core.worker();
       core.settle();
       if (worker->calls == 0) {
-        core.core.stop_waiting(worker->waiting);
+        core.core.withdraw_request(worker->waiting);
         return steps;
       }
       steps.push_back(worker->assignment().step.str() + "/" +
@@ -74,7 +74,7 @@ class Recovery : public testing::Test {
     EXPECT_FALSE(expected.empty());
     for (std::uint64_t cut = 1; cut <= end.value; ++cut) {
       TestCore part(prefix_of(*disk_, Position{cut}), clock_);
-      part.core.want_checkpoint();
+      part.core.request_checkpoint();
       part.core.decide(clock_.now());
       const auto checkpoint = part.core.take_checkpoint();
       ASSERT_TRUE(checkpoint.has_value());
@@ -85,7 +85,7 @@ class Recovery : public testing::Test {
   // Whoever was there all the time knows what those know who come now, and they find nothing
   // left to do.
   void expect_same_as_newcomers(TestCore& core) {
-    core.core.look_for_changes();
+    core.core.check_for_changes();
     core.settle();
     TestCore newcomer(prefix_of(*disk_, head()), clock_);
     newcomer.settle();

@@ -117,13 +117,13 @@ class WorkflowWorld {
   bool work() {
     if (worker_ == nullptr) {
       given_.reset();
-      worker_ = std::make_shared<WaitingWorker>();
+      worker_ = std::make_shared<ClaimRequest>();
       worker_->skills = skills_;
       const std::string name =
           "claim-" + std::to_string(clock_.now().value) + "-" + std::to_string(++claims_);
       worker_->applicant = Applicant{{SharedText(name), sha256(name), "worker", {}}, name};
       worker_->assigned = [this](Result<Assignment> given) { given_.emplace(std::move(given)); };
-      core_.wait_for_work(worker_);
+      core_.request_claim(worker_);
       settle();
     }
     if (!given_.has_value()) {
@@ -133,7 +133,7 @@ class WorkflowWorld {
     worker_.reset();
     const WorldOutcome outcome = script_.handler(assignment);
     const ClaimProof proof = proof_of(assignment);
-    const auto reported = ask<Done>([&](Turn& turn) -> Result<Done> {
+    const auto reported = execute<Done>([&](Turn& turn) -> Result<Done> {
       if (const auto* failure = std::get_if<Failure>(&outcome)) {
         HOLDFAST_CHECK(fail_attempt(turn, proof, *failure));
       } else {
@@ -147,7 +147,7 @@ class WorkflowWorld {
   // A decision about a run, with all that follows from it.
   template <typename Decide>
   void tell(const RunId& id, Decide decision) {
-    must(ask<Done>([&](Turn& turn) -> Result<Done> {
+    must(execute<Done>([&](Turn& turn) -> Result<Done> {
       HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
       HOLDFAST_TRY(const RunFacts facts, decision(*run, turn));
       HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));
@@ -222,10 +222,10 @@ class WorkflowWorld {
 
   // Asks something and returns when it is durable.
   template <typename T>
-  Result<T> ask(std::function<Result<T>(Turn&)> question) {
+  Result<T> execute(std::function<Result<T>(Turn&)> decide) {
     std::optional<Result<T>> answer;
-    core_.post(std::make_shared<Ask<T>>(
-        std::move(question), [&](Result<T> result) { answer.emplace(std::move(result)); }));
+    core_.post(std::make_shared<FunctionCommand<T>>(
+        std::move(decide), [&](Result<T> result) { answer.emplace(std::move(result)); }));
     settle();
     return *std::move(answer);
   }
@@ -250,7 +250,7 @@ class WorkflowWorld {
     command.run_id = run_id();
     command.definition = first_;
     command.input = Payload::trusted(script_.input);
-    must(ask<Started>([&](Turn& turn) -> Result<Started> {
+    must(execute<Started>([&](Turn& turn) -> Result<Started> {
       for (const std::string& text : script_.definitions) {
         HOLDFAST_CHECK(turn.emit_registration(*must(Definition::parse(text))));
       }
@@ -314,7 +314,7 @@ class WorkflowWorld {
   std::shared_ptr<const Definition> first_;
   std::shared_ptr<const Skills> skills_ =
       std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue), SharedText("slow")}, {}});
-  WaitingWorkerPtr worker_;
+  ClaimRequestPtr worker_;
   std::optional<Result<Assignment>> given_;
   std::uint64_t claims_ = 0;
 };

@@ -41,7 +41,7 @@ Result<std::string> StoreBackend::create_token(const CreateToken& token) {
   const std::string secret = to_base64url(drawn<kSecretBytes>(context_.random));
   HOLDFAST_TRY(const auto loop, open_loop(OpenMode::create));
   HOLDFAST_TRY(const TokenCreated created,
-               loop->ask<TokenCreated>([&](Turn& turn) -> Result<TokenCreated> {
+               loop->execute<TokenCreated>([&](Turn& turn) -> Result<TokenCreated> {
                  HOLDFAST_TRY(TokenCreated fact,
                               decide_create(turn.state().tokens(), token, id, secret, turn.now()));
                  HOLDFAST_CHECK(turn.emit(fact));
@@ -71,7 +71,7 @@ Result<std::string> StoreBackend::tokens() {
 Result<void> StoreBackend::revoke_token(const std::string& token_id) {
   HOLDFAST_CHECK(reader());  // not_found says how a store is made
   HOLDFAST_TRY(const auto loop, open_loop(OpenMode::write));
-  HOLDFAST_CHECK(loop->ask<Done>([&](Turn& turn) -> Result<Done> {
+  HOLDFAST_CHECK(loop->execute<Done>([&](Turn& turn) -> Result<Done> {
     HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().tokens(), token_id, ""));
     if (fact.has_value()) {
       HOLDFAST_CHECK(turn.emit(*fact));

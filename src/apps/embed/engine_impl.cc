@@ -86,7 +86,7 @@ class ProgressSlot : public std::enable_shared_from_this<ProgressSlot> {
     }
     const auto text = JsonText::parse(json);
     if (text.ok() && !replace(Payload(text.value()))) {
-      loop_.submit_later({.other = [self = shared_from_this()](Core& core) {
+      loop_.submit({.other = [self = shared_from_this()](Core& core) {
         core.set_progress(self->claim_id_, self->take());
       }});
     }
@@ -228,8 +228,8 @@ Result<StartedRun> Engine::Impl::start_child(const Assignment& parent, std::stri
   StartChild command = asked;
   command.origin = Origin{parent.runnable_key, parent.step, parent.attempt_number};
   HOLDFAST_TRY(const Started started,
-               loop_->ask<Started>([command, run = parent.run_id, name = std::string(workflow)](
-                                       Turn& turn) mutable -> Result<Started> {
+               loop_->execute<Started>([command, run = parent.run_id, name = std::string(workflow)](
+                                           Turn& turn) mutable -> Result<Started> {
                  HOLDFAST_TRY(command.definition, current_definition(turn, name));
                  return holdfast::start_child(turn, run, command);
                }));
@@ -251,13 +251,14 @@ Result<void> Engine::Impl::work(std::size_t threads, const std::stop_token& stop
 }
 
 Result<EngineStats> Engine::Impl::stats() {
-  HOLDFAST_TRY(EngineStats stats, loop_->ask<EngineStats>([](Turn& turn) -> Result<EngineStats> {
-    EngineStats now;
-    now.live_runs = turn.state().live_count();
-    now.attempts = turn.state().attempt_count();
-    now.position = turn.state().position().value;
-    return now;
-  }));
+  HOLDFAST_TRY(EngineStats stats,
+               loop_->execute<EngineStats>([](Turn& turn) -> Result<EngineStats> {
+                 EngineStats now;
+                 now.live_runs = turn.state().live_count();
+                 now.attempts = turn.state().attempt_count();
+                 now.position = turn.state().position().value;
+                 return now;
+               }));
   const CoreStats core = loop_->stats();
   stats.commits = core.commits;
   stats.facts = core.facts;

@@ -4,12 +4,12 @@
 namespace holdfast {
 
 Result<void> Engine::Impl::carry_out(Question<Done> question) {
-  const auto done = loop_->ask<Done>(std::move(question));
+  const auto done = loop_->execute<Done>(std::move(question));
   return done.ok() ? Result<void>() : Result<void>(done.error());
 }
 
 Result<StartedRun> Engine::Impl::begin(Question<Started> question) {
-  HOLDFAST_TRY(const Started started, loop_->ask<Started>(std::move(question)));
+  HOLDFAST_TRY(const Started started, loop_->execute<Started>(std::move(question)));
   return StartedRun{to_string(started.run_id), started.existed};
 }
 

@@ -40,24 +40,24 @@ Result<bool> wait_once(Loop& loop, const RunId& run, Instant deadline) {
   Loop::Waiter waiter;
   Result<bool> ended = false;
   RunWaits::Ticket ticket = 0;
-  loop.submit({.command = std::make_shared<Ask<bool>>(
-                   [run](Turn& turn) -> Result<bool> {
-                     HOLDFAST_TRY(const RunProjection* known, turn.state().run(run));
-                     return known->is_terminal();
-                   },
-                   [&](Result<bool> answer) {
-                     ended = std::move(answer);
-                     waiter.wake();
-                   }),
-               .other = [&](Core& core) {
-                 ticket = core.run_waits().add(
-                     run, [bell](const std::optional<RunEnd>&) { bell->ring(); });
-                 core.add_watcher();
-                 core.look_for_changes();
-               }});
+  loop.enqueue({.command = std::make_shared<FunctionCommand<bool>>(
+                    [run](Turn& turn) -> Result<bool> {
+                      HOLDFAST_TRY(const RunProjection* known, turn.state().run(run));
+                      return known->is_terminal();
+                    },
+                    [&](Result<bool> answer) {
+                      ended = std::move(answer);
+                      waiter.wake();
+                    }),
+                .other = [&](Core& core) {
+                  ticket = core.run_waits().add(
+                      run, [bell](const std::optional<RunEnd>&) { bell->ring(); });
+                  core.add_watcher();
+                  core.check_for_changes();
+                }});
   loop.drive_until(waiter);
   const bool rung = ended.ok() && !ended.value() && bell->wait_until(deadline);
-  loop.submit_later({.other = [run, ticket](Core& core) {
+  loop.submit({.other = [run, ticket](Core& core) {
     core.run_waits().remove(run, ticket);
     core.remove_watcher();
   }});

@@ -28,8 +28,8 @@ struct StepRunner::Slot {
   }
 };
 
-WaitingWorkerPtr StepRunner::wish(const std::shared_ptr<Slot>& slot) const {
-  auto worker = std::make_shared<WaitingWorker>();
+ClaimRequestPtr StepRunner::wish(const std::shared_ptr<Slot>& slot) const {
+  auto worker = std::make_shared<ClaimRequest>();
   worker->skills = hands_.skills;
   worker->applicant = loop_.new_applicant(*hands_.skills);
   worker->assigned = [slot](Result<Assignment> given) { slot->give(std::move(given)); };
@@ -37,11 +37,11 @@ WaitingWorkerPtr StepRunner::wish(const std::shared_ptr<Slot>& slot) const {
   return worker;
 }
 
-bool StepRunner::take_back(const WaitingWorkerPtr& worker) {
+bool StepRunner::take_back(const ClaimRequestPtr& worker) {
   Loop::Waiter waiter;
   bool taken = false;
-  loop_.submit({.other = [&](Core& core) {
-    taken = core.stop_waiting(worker);
+  loop_.enqueue({.other = [&](Core& core) {
+    taken = core.withdraw_request(worker);
     waiter.wake();
   }});
   loop_.drive_until(waiter);
@@ -51,12 +51,12 @@ bool StepRunner::take_back(const WaitingWorkerPtr& worker) {
 Result<std::optional<ClaimedStep>> StepRunner::next(const std::optional<StepReport>& report,
                                                     std::chrono::milliseconds wait_up_to) {
   const auto slot = std::make_shared<Slot>();
-  const WaitingWorkerPtr worker = wish(slot);
+  const ClaimRequestPtr worker = wish(slot);
   Loop::Waiter waiter;
   Result<Done> asked = Done{};
   std::vector<Loop::Request> requests;
   if (report.has_value()) {
-    requests.push_back({.command = std::make_shared<Ask<Done>>(
+    requests.push_back({.command = std::make_shared<FunctionCommand<Done>>(
                             [report = *report](Turn& turn) {
                               return report_outcome(turn, report.proof, *report.outcome);
                             },
@@ -64,14 +64,14 @@ Result<std::optional<ClaimedStep>> StepRunner::next(const std::optional<StepRepo
                         .other = [id = report->proof.claim_id](Core& core) { core.drop(id); }});
   }
   // The question after the wish is answered when the loop has looked for a step.
-  requests.push_back({.worker = worker, .other = [](Core& core) { core.look_for_changes(); }});
-  requests.push_back(
-      {.command = std::make_shared<Ask<Done>>([](Turn&) -> Result<Done> { return Done{}; },
-                                              [&](Result<Done> answer) {
-                                                asked = std::move(answer);
-                                                waiter.wake();
-                                              })});
-  loop_.submit(std::move(requests));
+  requests.push_back({.claim = worker, .other = [](Core& core) { core.check_for_changes(); }});
+  requests.push_back({.command = std::make_shared<FunctionCommand<Done>>(
+                          [](Turn&) -> Result<Done> { return Done{}; },
+                          [&](Result<Done> answer) {
+                            asked = std::move(answer);
+                            waiter.wake();
+                          })});
+  loop_.enqueue(std::move(requests));
   loop_.drive_until(waiter);
   if (!asked.ok()) {
     return std::move(asked).error();
@@ -97,27 +97,29 @@ StepReport StepRunner::execute(const ClaimedStep& step) const {
 Result<ReportedStep> StepRunner::store(const StepReport& report) {
   Loop::Waiter waiter;
   Result<ReportedStep> stored = ReportedStep{};
-  loop_.submit({.command = std::make_shared<Ask<ReportedStep>>(
-                    [report](Turn& turn) -> Result<ReportedStep> {
-                      HOLDFAST_CHECK(report_outcome(turn, report.proof, *report.outcome));
-                      HOLDFAST_TRY(const RunProjection* run, turn.state().run(report.proof.run_id));
-                      return ReportedStep{true, std::string(to_text(run->status()))};
-                    },
-                    [&](Result<ReportedStep> answer) {
-                      stored = std::move(answer);
-                      waiter.wake();
-                    },
-                    Patience::unbounded),
-                .other = [id = report.proof.claim_id](Core& core) { core.drop(id); }});
+  loop_.enqueue({.command = std::make_shared<FunctionCommand<ReportedStep>>(
+                     [report](Turn& turn) -> Result<ReportedStep> {
+                       HOLDFAST_CHECK(report_outcome(turn, report.proof, *report.outcome));
+                       HOLDFAST_TRY(const RunProjection* run,
+                                    turn.state().run(report.proof.run_id));
+                       return ReportedStep{true, std::string(to_text(run->status()))};
+                     },
+                     [&](Result<ReportedStep> answer) {
+                       stored = std::move(answer);
+                       waiter.wake();
+                     },
+                     Patience::unbounded),
+                 .other = [id = report.proof.claim_id](Core& core) { core.drop(id); }});
   loop_.drive_until(waiter);
   if (stored.ok() || stored.error().code() == ErrorCode::engine_stopped) {
     return stored;
   }
   // The claim was lost: somebody else has it, or the run has ended.
-  return loop_.ask<ReportedStep>([id = report.proof.run_id](Turn& turn) -> Result<ReportedStep> {
-    HOLDFAST_TRY(const RunProjection* run, turn.state().run(id));
-    return ReportedStep{false, std::string(to_text(run->status()))};
-  });
+  return loop_.execute<ReportedStep>(
+      [id = report.proof.run_id](Turn& turn) -> Result<ReportedStep> {
+        HOLDFAST_TRY(const RunProjection* run, turn.state().run(id));
+        return ReportedStep{false, std::string(to_text(run->status()))};
+      });
 }
 
 namespace {

@@ -50,9 +50,9 @@ class StepRunner {
  private:
   struct Slot;
 
-  [[nodiscard]] WaitingWorkerPtr wish(const std::shared_ptr<Slot>& slot) const;
+  [[nodiscard]] ClaimRequestPtr wish(const std::shared_ptr<Slot>& slot) const;
   // False when the wish was, or is being, fulfilled.
-  bool take_back(const WaitingWorkerPtr& worker);
+  bool take_back(const ClaimRequestPtr& worker);
 
   Loop& loop_;
   Hands hands_;

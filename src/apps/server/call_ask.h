@@ -9,14 +9,14 @@ namespace holdfast {
 
 template <typename T>
 void ask(const CallPtr& call, Question<T> question, std::function<void(T)> then) {
-  call->service.loop.ask_later<T>(std::move(question),
-                                  [call, then = std::move(then)](Result<T> answer) {
-                                    if (answer.ok()) {
-                                      then(std::move(answer).value());
-                                    } else {
-                                      call->fail(answer.error());
-                                    }
-                                  });
+  call->service.loop.submit<T>(std::move(question),
+                               [call, then = std::move(then)](Result<T> answer) {
+                                 if (answer.ok()) {
+                                   then(std::move(answer).value());
+                                 } else {
+                                   call->fail(answer.error());
+                                 }
+                               });
 }
 
 // How long a reading question waits for a loop that writes.
@@ -49,7 +49,7 @@ void ask_or_read(const CallPtr& call, Question<T> question, std::function<void(T
       read_in_store(call, question, then);
     }
   });
-  service.loop.ask_later<T>(question, [=](Result<T> answer) {
+  service.loop.submit<T>(question, [=](Result<T> answer) {
     if (answered->exchange(true)) {
       return;
     }

@@ -65,7 +65,7 @@ std::vector<Loop::Request> Poll::requests() {
   std::vector<Loop::Request> requests;
   const std::scoped_lock lock(mutex_);
   for (std::size_t i = 0; i < wish_.max; ++i) {
-    auto worker = std::make_shared<WaitingWorker>();
+    auto worker = std::make_shared<ClaimRequest>();
     worker->skills = wish_.skills;
     worker->applicant = derived_applicant(wish_, i);
     worker->assigned = [self = shared_from_this(),
@@ -73,12 +73,12 @@ std::vector<Loop::Request> Poll::requests() {
       self->assigned(raw.lock(), std::move(given));
     };
     open_.insert(worker);
-    requests.push_back({.worker = worker});
+    requests.push_back({.claim = worker});
   }
   return requests;
 }
 
-void Poll::assigned(const WaitingWorkerPtr& worker, Result<Assignment> given) {
+void Poll::assigned(const ClaimRequestPtr& worker, Result<Assignment> given) {
   std::unique_lock lock(mutex_);
   open_.erase(worker);
   if (given.ok()) {
@@ -89,9 +89,9 @@ void Poll::assigned(const WaitingWorkerPtr& worker, Result<Assignment> given) {
   const bool first = !std::exchange(ending_, true);
   if (first && !open_.empty()) {
     lock.unlock();
-    loop_.submit_later({.other = [self = shared_from_this()](Core& core) {
+    loop_.submit({.other = [self = shared_from_this()](Core& core) {
       std::unique_lock inner(self->mutex_);
-      core.stop_waiting(self->open_);
+      core.withdraw_request(self->open_);
       self->finish_if_settled(inner);
     }});
     return;
@@ -100,10 +100,10 @@ void Poll::assigned(const WaitingWorkerPtr& worker, Result<Assignment> given) {
 }
 
 void Poll::end() {
-  loop_.submit_later({.other = [self = shared_from_this()](Core& core) {
+  loop_.submit({.other = [self = shared_from_this()](Core& core) {
     std::unique_lock lock(self->mutex_);
     self->ending_ = true;
-    core.stop_waiting(self->open_);
+    core.withdraw_request(self->open_);
     self->finish_if_settled(lock);
   }});
 }

@@ -46,14 +46,14 @@ class Poll : public std::enable_shared_from_this<Poll> {
   void when_over(std::function<void()> then);
 
  private:
-  void assigned(const WaitingWorkerPtr& worker, Result<Assignment> given);
+  void assigned(const ClaimRequestPtr& worker, Result<Assignment> given);
   void finish_if_settled(std::unique_lock<std::mutex>& lock);
 
   Loop& loop_;
   const PollWish wish_;
   std::mutex mutex_;
   Done done_;
-  std::set<WaitingWorkerPtr> open_;
+  std::set<ClaimRequestPtr> open_;
   std::vector<Assignment> given_;
   std::optional<Error> failure_;
   bool ending_ = false;

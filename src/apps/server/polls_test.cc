@@ -23,12 +23,12 @@ class PollTest : public testing::Test {
   }
   static void start(Loop& loop, int number, const std::shared_ptr<const Definition>& of) {
     const StartRun command = start_of(number, of);
-    must(loop.ask<Started>(
+    must(loop.execute<Started>(
         [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
   }
   // Several runs that begin in one commit.
   void start_together(Loop& loop, int first, int count) {
-    must(loop.ask<Done>([=, this](Turn& turn) -> Result<Done> {
+    must(loop.execute<Done>([=, this](Turn& turn) -> Result<Done> {
       for (int i = 0; i < count; ++i) {
         HOLDFAST_CHECK(start_run(turn, start_of(first + i, one_), IdOrigin::given));
       }
@@ -65,16 +65,16 @@ class PollTest : public testing::Test {
     Asked asked{std::make_shared<Poll>(
                     loop, wish, [promise](Given given) { promise->set_value(std::move(given)); }),
                 promise, promise->get_future()};
-    loop.submit_later(asked.poll->requests());
+    loop.submit(asked.poll->requests());
     return asked;
   }
   // Everything that was asked before has been looked at.
   static void settle(Loop& loop) {
-    must(loop.ask<Done>([](Turn&) -> Result<Done> { return Done{}; }));
+    must(loop.execute<Done>([](Turn&) -> Result<Done> { return Done{}; }));
   }
   static std::vector<Assignment> found(Loop& loop, const PollWish& wish) {
-    return must(
-        loop.ask<std::vector<Assignment>>([&wish](Turn& turn) { return find_given(turn, wish); }));
+    return must(loop.execute<std::vector<Assignment>>(
+        [&wish](Turn& turn) { return find_given(turn, wish); }));
   }
   static std::set<std::string> claims(const std::vector<Assignment>& given) {
     std::set<std::string> all;
@@ -193,7 +193,7 @@ TEST_F(PollTest, what_it_was_given_is_found_again_after_a_restart) {
   EXPECT_EQ(claims(found(*again, wish("r1", 3))), given) << "with the same claims and tokens";
   // The token is good for a report.
   const Assignment one = found(*again, wish("r1", 3)).front();
-  must(again->ask<Done>([&](Turn& turn) -> Result<Done> {
+  must(again->execute<Done>([&](Turn& turn) -> Result<Done> {
     HOLDFAST_CHECK(complete_attempt(turn, proof_of(one), completion()));
     return Done{};
   }));
@@ -247,15 +247,15 @@ TEST_F(PollTest, a_lost_claim_is_not_found) {
   core.start(start_of(1, one_));
   core.settle();
   const PollWish asks = wish("r1");
-  const auto worker = std::make_shared<WaitingWorker>();
+  const auto worker = std::make_shared<ClaimRequest>();
   worker->skills = asks.skills;
   worker->applicant = derived_applicant(asks, 0);
   worker->assigned = [](const Result<Assignment>&) {};
-  core.core.wait_for_work(worker);
+  core.core.request_claim(worker);
   core.settle();
   const auto look = [&] {
     const auto answer =
-        core.ask<std::vector<Assignment>>([&](Turn& turn) { return find_given(turn, asks); });
+        core.execute<std::vector<Assignment>>([&](Turn& turn) { return find_given(turn, asks); });
     core.settle();
     return must(*answer->result).size();
   };

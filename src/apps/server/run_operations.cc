@@ -126,8 +126,8 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
     }
     wait(patience);
     // Signs up before it looks, so that no end is missed.
-    service().loop.submit_later(
-        {.command = std::make_shared<Ask<bool>>(
+    service().loop.submit(
+        {.command = std::make_shared<FunctionCommand<bool>>(
              [run = run_](Turn& turn) -> Result<bool> {
                if (turn.state().is_live(run)) {
                  return true;
@@ -218,7 +218,7 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
     if (!end_it()) {
       return;
     }
-    service().loop.submit_later({.other = [self = shared_from_this()](Core& core) {
+    service().loop.submit({.other = [self = shared_from_this()](Core& core) {
       core.run_waits().remove(self->run_, self->ticket_);
     }});
     answer();

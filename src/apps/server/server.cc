@@ -71,7 +71,7 @@ class Watcher final : public CommitObserver {
       events->reached(position);
     }
   }
-  void store_away(const Error& why) override {
+  void store_unavailable(const Error& why) override {
     log_.tell(LogLevel::warning, "the store cannot be reached; trying again",
               {{"why", why.text()}});
   }

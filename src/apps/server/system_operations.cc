@@ -266,7 +266,7 @@ void get_metrics(const CallPtr& call) {
     return answer();
   }
   const Alarm::Ticket patience = service.alarm.after(kLoopPatience, answer);
-  service.loop.ask_later<Gauges>(read_gauges, [call, answer, patience](Result<Gauges> gauges) {
+  service.loop.submit<Gauges>(read_gauges, [call, answer, patience](Result<Gauges> gauges) {
     call->service.alarm.cancel(patience);
     if (gauges.ok()) {
       call->service.gauges.put(std::make_shared<const Gauges>(std::move(gauges).value()));

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "apps/server/work_bodies.h"
+#include "runs/engine/claim_request.h"
 #include "runs/engine/consequences.h"
-#include "runs/engine/waiting_worker.h"
 #include "runs/engine/worker_pool.h"
 
 namespace holdfast {

@@ -169,7 +169,7 @@ PollPtr poll_for(const WaitingPtr& waiting) {
 void submit(const WaitingPtr& waiting, const PollPtr& poll, std::vector<Loop::Request> requests) {
   Service& service = waiting->call->service;
   const bool may_wait = service.polls.add(waiting->wish, poll);
-  service.loop.submit_later(std::move(requests));
+  service.loop.submit(std::move(requests));
   if (!may_wait) {
     poll->end();
   }
@@ -181,9 +181,9 @@ void wait_for_attempts(const WaitingPtr& waiting) {
   std::vector<Loop::Request> requests = poll->requests();
   if (waiting->patience.count() == 0) {
     // Answered after the wishes were looked at.
-    requests.push_back(
-        {.command = std::make_shared<Ask<Done>>([](Turn&) -> Result<Done> { return Done{}; },
-                                                [poll](const Result<Done>&) { poll->end(); })});
+    requests.push_back({.command = std::make_shared<FunctionCommand<Done>>(
+                            [](Turn&) -> Result<Done> { return Done{}; },
+                            [poll](const Result<Done>&) { poll->end(); })});
   }
   submit(waiting, poll, std::move(requests));
 }
@@ -257,7 +257,7 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish
   const PollPtr poll = poll_for(waiting);
   std::vector<Loop::Request> requests;
   requests.push_back(
-      {.command = std::make_shared<Ask<Judgements>>(
+      {.command = std::make_shared<FunctionCommand<Judgements>>(
            judgement_of(*reports), [call, waiting, reports, poll](const auto& judged) {
              // Only what could be claimed at once is given; the answer comes with the judgement.
              poll->end();

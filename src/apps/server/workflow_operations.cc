@@ -198,8 +198,8 @@ void register_workflow(const CallPtr& call) {
       return {};
     }
     Service& service = call->service;
-    service.loop.submit_later(
-        {.command = std::make_shared<Ask<Registered>>(
+    service.loop.submit(
+        {.command = std::make_shared<FunctionCommand<Registered>>(
              [definition,
               actor = SharedText(call->caller.actor(""))](Turn& turn) -> Result<Registered> {
                const bool existed = turn.state().current_workflow(definition->workflow()) ==

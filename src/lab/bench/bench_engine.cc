@@ -180,7 +180,7 @@ Result<double> BenchEngine::carry_out(const Load& load) {
         const std::scoped_lock lock(mutex);
         left.emplace(start.run_id, steps);
       }
-      loop_->ask_later<Started>(
+      loop_->submit<Started>(
           [start](Turn& turn) { return start_run(turn, start, IdOrigin::fresh); },
           [&](const Result<Started>& started) {
             if (!started.ok()) {
@@ -200,7 +200,7 @@ Result<double> BenchEngine::carry_out(const Load& load) {
   starter.join();
   if (!worked.ok()) {
     // The starts under way refer to what is local here; they are answered before this is.
-    static_cast<void>(loop_->ask<Done>([](Turn&) { return Done{}; }).ok());
+    static_cast<void>(loop_->execute<Done>([](Turn&) { return Done{}; }).ok());
     return worked.error();
   }
   HOLDFAST_CHECK(gate.wait_until_empty());
@@ -214,7 +214,7 @@ Result<void> BenchEngine::start_pending(const std::shared_ptr<const Definition>&
   Gate gate(kAtOnce);
   for (std::uint64_t i = 0; i < runs; ++i) {
     gate.enter();
-    loop_->ask_later<Started>(
+    loop_->submit<Started>(
         [start = new_start(definition, input)](Turn& turn) {
           return start_run(turn, start, IdOrigin::fresh);
         },
@@ -252,7 +252,7 @@ Result<double> BenchEngine::claim(std::size_t commits, std::size_t claims) {
     }
     const Stopwatch watch;
     HOLDFAST_TRY(const std::size_t got,
-                 loop_->ask<std::size_t>([&](Turn& turn) -> Result<std::size_t> {
+                 loop_->execute<std::size_t>([&](Turn& turn) -> Result<std::size_t> {
                    std::size_t count = 0;
                    for (const Applicant& applicant : applicants) {
                      HOLDFAST_TRY(const auto given, claim_next(turn, skills, applicant));

@@ -101,7 +101,7 @@ bool Faulty::look_after(Act act, Process& process) {
     return count("save_directory", process.journal().save_directory().ok());
   }
   if (act == Act::checkpoint) {
-    process.core().want_checkpoint();
+    process.core().request_checkpoint();
     process.wake();
   }
   return act == Act::checkpoint;

@@ -174,8 +174,8 @@ std::vector<RequestPtr> Process::unanswered(std::int64_t asked_before_us) const 
   return waiting;
 }
 
-void Process::offer(const WaitingWorkerPtr& worker) {
-  core_->wait_for_work(worker);
+void Process::offer(const ClaimRequestPtr& worker) {
+  core_->request_claim(worker);
   wake();
 }
 
@@ -219,7 +219,7 @@ void Process::turn() {
 }
 
 void Process::decide() {
-  const Debts& debts = core_->state().debts();
+  const PendingRecovery& debts = core_->state().pending_recovery();
   const std::pair<const char*, bool> owed[] = {{"unscheduled", !debts.unscheduled.empty()},
                                                {"unapplied", !debts.unapplied.empty()},
                                                {"unprogressed", !debts.unprogressed.empty()},
@@ -292,7 +292,7 @@ void Process::forget_write() {
 }
 
 void Process::plan_recovery() {
-  if (!up() || !core_->away().has_value() || writing_ || std::exchange(recovering_, true)) {
+  if (!up() || !core_->outage().has_value() || writing_ || std::exchange(recovering_, true)) {
     return;
   }
   after(delay("recovery", 3 * kSecond), [this] {

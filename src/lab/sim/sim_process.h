@@ -67,13 +67,13 @@ class Process final : private StoreEvents {
   Random& random() { return random_; }
   // Nothing is being written, nothing waits to be.
   [[nodiscard]] bool quiet() const {
-    return up() && !writing_ && !core_->can_write() && !core_->away().has_value();
+    return up() && !writing_ && !core_->can_write() && !core_->outage().has_value();
   }
   [[nodiscard]] std::uint64_t groups_begun() const { return groups_begun_; }
   [[nodiscard]] std::uint64_t groups_landed() const { return groups_landed_; }
 
   void ask(const RequestPtr& request);
-  void offer(const WaitingWorkerPtr& worker);
+  void offer(const ClaimRequestPtr& worker);
   // Something may have changed for it.
   void wake();
   // After a while, if the process lives then: what it says to others.

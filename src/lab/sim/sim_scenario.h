@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lab/sim/sim_dice.h"
-#include "runs/engine/waiting_worker.h"
+#include "runs/engine/claim_request.h"
 #include "runs/run/run_decide.h"
 
 namespace holdfast::sim {

@@ -97,7 +97,7 @@ void Workers::look_for_work(Process& process) {
   }
   const Dice dice = world_.dice().about("worker", ++claims_);
   const bool remote = dice.chance(30, "remote");
-  auto worker = std::make_shared<WaitingWorker>();
+  auto worker = std::make_shared<ClaimRequest>();
   worker->skills = any_skills();
   const std::string claim = to_string(make_uuid(process.now(), process.random()));
   const std::string token = to_string(make_uuid(process.now(), process.random()));

@@ -143,7 +143,7 @@ void World::come_to_rest() {
     if (!process->up()) {
       process->open();
     } else {
-      process->core().look_for_changes();
+      process->core().check_for_changes();
       process->wake();
     }
   }
@@ -275,8 +275,8 @@ void World::tell_others(const Process& writer) {
     }
     const std::int64_t delay = some_us(dice_, "watch", 40 * kMs, batches_ * 8 + process->number());
     schedule_.after(delay, [&process = *process, alive = process->incarnation()] {
-      if (process.up() && process.incarnation() == alive && process.core().somebody_waits()) {
-        process.core().look_for_changes();
+      if (process.up() && process.incarnation() == alive && process.core().has_waiters()) {
+        process.core().check_for_changes();
         process.wake();
       }
     });

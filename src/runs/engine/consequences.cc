@@ -111,7 +111,7 @@ Result<void> Consequences::note(const RunId& run, const RunFact& fact) {
       effects_.push_back({Effect::Kind::close_children, run});
     }
     if (!turn_.state().held(run).started()->context.empty()) {
-      effects_.push_back({Effect::Kind::tell_parent, run});
+      effects_.push_back({Effect::Kind::notify_parent, run});
     }
   }
   return {};
@@ -170,8 +170,8 @@ Result<void> Consequences::carry_out(const Effect& effect) {
       return continue_run(effect.run);
     case Effect::Kind::close_children:
       return close_children(effect.run, effect.given_up);
-    case Effect::Kind::tell_parent:
-      return tell_parent(effect.run);
+    case Effect::Kind::notify_parent:
+      return notify_parent(effect.run);
   }
   return {};
 }
@@ -244,7 +244,7 @@ Result<void> Consequences::close_child(const RunId& id, const CommandSource& sou
   return record(newest, facts);
 }
 
-Result<void> Consequences::tell_parent(const RunId& id) {
+Result<void> Consequences::notify_parent(const RunId& id) {
   HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
   const auto parent = parent_ref(*run);
   if (!parent.has_value() || !turn_.state().is_live(parent->run_id)) {

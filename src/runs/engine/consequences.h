@@ -46,7 +46,12 @@ class Consequences {
 
  private:
   struct Effect {
-    enum class Kind : std::uint8_t { start_child, continue_run, close_children, tell_parent } kind;
+    enum class Kind : std::uint8_t {
+      start_child,
+      continue_run,
+      close_children,
+      notify_parent
+    } kind;
     RunId run;
     std::optional<ChildRunStarted> link = {};
     // Only the children that these runnables waited for; empty: all.
@@ -61,7 +66,7 @@ class Consequences {
   void give_up_children(const RunId& run, std::set<SharedText> runnables);
   Result<void> close_children(const RunId& run, const std::set<SharedText>& given_up);
   Result<void> close_child(const RunId& child, const CommandSource& source);
-  Result<void> tell_parent(const RunId& run);
+  Result<void> notify_parent(const RunId& run);
 
   Turn& turn_;
   EngineSurroundings around_;

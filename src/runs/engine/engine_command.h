@@ -36,40 +36,41 @@ using CommandPtr = std::shared_ptr<Command>;
 // How long a command waits for a store that is away: see CoreOptions, or as long as it takes.
 enum class Patience : std::uint8_t { bounded, unbounded };
 
-// A command made of two functions: one decides and gives the answer, one receives it.
+// A command made of two functions: one decides and returns the result, one receives it. A query
+// is a command that emits nothing.
 template <typename T>
-class Ask final : public Command {
+class FunctionCommand final : public Command {
  public:
-  using Question = std::function<Result<T>(Turn&)>;
+  using Decide = std::function<Result<T>(Turn&)>;
   using Done = std::function<void(Result<T>)>;
 
-  Ask(Question question, Done done, Patience patience = Patience::bounded)
-      : question_(std::move(question)), done_(std::move(done)), patience_(patience) {}
+  FunctionCommand(Decide decide, Done done, Patience patience = Patience::bounded)
+      : decide_(std::move(decide)), done_(std::move(done)), patience_(patience) {}
 
   Result<void> decide(Turn& turn) override {
-    answer_.emplace(question_(turn));
-    if (!answer_->ok()) {
-      return answer_->error();
+    result_.emplace(decide_(turn));
+    if (!result_->ok()) {
+      return result_->error();
     }
     return {};
   }
   [[nodiscard]] bool waits_for_store() const override { return patience_ == Patience::unbounded; }
   void settle(Result<void> outcome) override {
     if (outcome.ok()) {
-      done_(*std::move(answer_));
+      done_(*std::move(result_));
     } else {
       done_(std::move(outcome).error());
     }
   }
 
  private:
-  Question question_;
+  Decide decide_;
   Done done_;
   Patience patience_;
-  std::optional<Result<T>> answer_;
+  std::optional<Result<T>> result_;
 };
 
-// For questions whose answer is only that they were carried out.
+// The result of commands that have none.
 struct Done {};
 
 }  // namespace holdfast

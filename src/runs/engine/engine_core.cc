@@ -48,7 +48,7 @@ Result<void> Core::open() {
 }
 
 Result<void> Core::catch_up() {
-  look_ = false;
+  check_changes_ = false;
   if (rebuild_) {
     state_ = std::make_unique<LiveState>(journal_, definitions_, options_.memory);
     schedules_ = Schedules{};
@@ -70,7 +70,7 @@ Result<void> Core::catch_up() {
   building_->begin = state_->undo().mark();
   rebuild_ = false;
   drop_claims_of_ended_runs();
-  run_waits_.look(*state_, effects_);
+  run_waits_.check(*state_, effects_);
   return {};
 }
 
@@ -93,7 +93,7 @@ void Core::drop_claims_of_ended_runs() {
 // Those whose attempts are not wanted any more, and those whose runs go back: the latter still
 // report, so that what they did can be compensated.
 void Core::stop_handlers(const GroupFacts& facts) {
-  if (facts.withdrawn.empty() && facts.going_back.empty()) {
+  if (facts.withdrawn.empty() && facts.compensating.empty()) {
     return;
   }
   const std::set<SharedText> withdrawn(facts.withdrawn.begin(), facts.withdrawn.end());
@@ -104,10 +104,10 @@ void Core::stop_handlers(const GroupFacts& facts) {
       effects_.emplace_back([lost = claim.lost, id = claim_id] {
         lost(id, Error{ErrorCode::stale_claim, "the attempt was withdrawn"});
       });
-    } else if (std::find(facts.going_back.begin(), facts.going_back.end(), claim.proof.run_id) !=
-               facts.going_back.end()) {
+    } else if (std::find(facts.compensating.begin(), facts.compensating.end(),
+                         claim.proof.run_id) != facts.compensating.end()) {
       effects_.emplace_back([lost = claim.lost, id = claim_id] {
-        lost(id, Error{ErrorCode::invalid_transition, "the run goes back"});
+        lost(id, Error{ErrorCode::invalid_transition, "the run is compensating"});
       });
     }
   }
@@ -121,8 +121,8 @@ void Core::post(CommandPtr command) {
     command->settle(*stopped_);
     return;
   }
-  if (away_.has_value() && !command->waits_for_store() &&
-      (turned_down_ || inbox_.size() >= options_.max_waiting_commands)) {
+  if (outage_.has_value() && !command->waits_for_store() &&
+      (rejecting_ || inbox_.size() >= options_.max_waiting_commands)) {
     command->settle(unavailable());
     return;
   }
@@ -136,7 +136,7 @@ void Core::definitions_changed() {
   }
 }
 
-void Core::wait_for_work(const WaitingWorkerPtr& worker) {
+void Core::request_claim(const ClaimRequestPtr& worker) {
   if (stopped_.has_value()) {
     effects_.emplace_back([worker, why = *stopped_] { worker->assigned(why); });
     return;
@@ -145,19 +145,19 @@ void Core::wait_for_work(const WaitingWorkerPtr& worker) {
   serve_again_ = true;
 }
 
-bool Core::stop_waiting(const WaitingWorkerPtr& worker) {
+bool Core::withdraw_request(const ClaimRequestPtr& worker) {
   return std::erase(line_of(*worker), worker) > 0;
 }
 
-void Core::stop_waiting(std::set<WaitingWorkerPtr>& workers) {
+void Core::withdraw_request(std::set<ClaimRequestPtr>& workers) {
   if (workers.empty()) {
     return;
   }
   std::erase_if(line_of(**workers.begin()),
-                [&](const WaitingWorkerPtr& waiting) { return workers.erase(waiting) > 0; });
+                [&](const ClaimRequestPtr& waiting) { return workers.erase(waiting) > 0; });
 }
 
-std::deque<WaitingWorkerPtr>& Core::line_of(const WaitingWorker& worker) {
+std::deque<ClaimRequestPtr>& Core::line_of(const ClaimRequest& worker) {
   for (Line& line : lines_) {
     if (line.skills == worker.skills) {
       return line.workers;
@@ -169,7 +169,7 @@ std::deque<WaitingWorkerPtr>& Core::line_of(const WaitingWorker& worker) {
   return lines_.back().workers;
 }
 
-bool Core::somebody_wants_work() const {
+bool Core::has_claim_request() const {
   return std::any_of(lines_.begin(), lines_.end(),
                      [](const Line& line) { return !line.workers.empty(); });
 }
@@ -184,13 +184,13 @@ void Core::hold(const Group::Given& given, TimeMs now) {
   claim.lease_ms = given.assignment.lease_ms;
   claim.lost = given.worker->lost;
   claim.last_heartbeat = now;
-  beat_at(claim_id, claim, TimeMs{now.value + heartbeat_interval(claim.lease_ms)});
+  schedule_heartbeat(claim_id, claim, TimeMs{now.value + heartbeat_interval(claim.lease_ms)});
 }
 
-void Core::beat_at(const SharedText& claim_id, HeldClaim& claim, TimeMs at) {
-  beats_.erase({claim.next_heartbeat, claim_id});
+void Core::schedule_heartbeat(const SharedText& claim_id, HeldClaim& claim, TimeMs at) {
+  heartbeats_.erase({claim.next_heartbeat, claim_id});
   claim.next_heartbeat = at;
-  beats_.emplace(at, claim_id);
+  heartbeats_.emplace(at, claim_id);
 }
 
 void Core::set_progress(const SharedText& claim_id, const Payload& progress) {
@@ -202,45 +202,45 @@ void Core::set_progress(const SharedText& claim_id, const Payload& progress) {
   claim.progress = progress;
   const TimeMs soon{claim.last_heartbeat.value + kBetweenProgressMs};
   if (soon < claim.next_heartbeat) {
-    beat_at(claim_id, claim, soon);
+    schedule_heartbeat(claim_id, claim, soon);
   }
 }
 
 void Core::drop(const SharedText& claim_id) {
   const auto claim = held_.find(claim_id);
   if (claim != held_.end()) {
-    beats_.erase({claim->second.next_heartbeat, claim_id});
+    heartbeats_.erase({claim->second.next_heartbeat, claim_id});
     held_.erase(claim);
   }
 }
 
 bool Core::has_work(TimeMs now) const {
-  if (away_.has_value()) {
-    return patience_is_over(now);
+  if (outage_.has_value()) {
+    return patience_expired(now);
   }
   if (stopped_.has_value() || stopping_.has_value() ||
       building_->facts.commit.bytes() >= options_.max_group_bytes ||
-      (checkpoint_wanted_ && !quiet())) {
+      (checkpoint_requested_ && !quiet())) {
     return false;
   }
   const auto timer = next_timer(now);
-  return !inbox_.empty() || (look_ && writing_ == nullptr) ||
-         (recover_ && !state_->has_no_debts()) || (serve_again_ && somebody_wants_work()) ||
+  return !inbox_.empty() || (check_changes_ && writing_ == nullptr) ||
+         (recover_ && !state_->nothing_to_recover()) || (serve_again_ && has_claim_request()) ||
          !schedules_.is_fresh(*state_) || (timer.has_value() && *timer <= now);
 }
 
 void Core::decide(TimeMs now) {
-  if (away_.has_value() && patience_is_over(now)) {
-    turn_down_waiting();
+  if (outage_.has_value() && patience_expired(now)) {
+    reject_waiting();
   }
-  if (stopped_.has_value() || stopping_.has_value() || away_.has_value() ||
-      (checkpoint_wanted_ && !quiet())) {
+  if (stopped_.has_value() || stopping_.has_value() || outage_.has_value() ||
+      (checkpoint_requested_ && !quiet())) {
     return;
   }
-  if (checkpoint_wanted_) {
+  if (checkpoint_requested_) {
     make_checkpoint();
   }
-  if (look_ && writing_ == nullptr) {
+  if (check_changes_ && writing_ == nullptr) {
     take_back();
     if (const Result<void> seen = catch_up(); !seen.ok()) {
       store_failed(seen.error(), now);
@@ -251,13 +251,13 @@ void Core::decide(TimeMs now) {
     drop(claim_id);  // its lease ends, and another worker gets the attempt
   }
   Turn turn(*state_, definitions_, now, building_->facts);
-  if (std::exchange(recover_, false) && !state_->has_no_debts()) {
-    const auto paid = recover(turn);
-    if (!paid.ok()) {
-      store_failed(paid.error(), now);
+  if (std::exchange(recover_, false) && !state_->nothing_to_recover()) {
+    const auto recovered = recover(turn);
+    if (!recovered.ok()) {
+      store_failed(recovered.error(), now);
       return;
     }
-    stats_.recovered += paid.value();
+    stats_.recovered += recovered.value();
   }
   decide_commands(turn);
   if (const Result<void> kept = keep_time(turn); !kept.ok()) {
@@ -283,7 +283,7 @@ void Core::release_unwritten(TimeMs now) {
     }
     if (store.value().head != state_->position()) {
       take_back();
-      look_ = true;
+      check_changes_ = true;
       return;
     }
   }
@@ -336,17 +336,18 @@ bool Core::start_due(Turn& turn) {
 }
 
 void Core::send_heartbeats(Turn& turn) {
-  while (!beats_.empty() && beats_.begin()->first <= turn.now()) {
-    const SharedText claim_id = beats_.begin()->second;
+  while (!heartbeats_.empty() && heartbeats_.begin()->first <= turn.now()) {
+    const SharedText claim_id = heartbeats_.begin()->second;
     HeldClaim& claim = held_.find(claim_id)->second;
     claim.last_heartbeat = turn.now();
-    beat_at(claim_id, claim, TimeMs{turn.now().value + heartbeat_interval(claim.lease_ms)});
+    schedule_heartbeat(claim_id, claim,
+                       TimeMs{turn.now().value + heartbeat_interval(claim.lease_ms)});
     const Turn::Mark mark = turn.mark();
-    building_->beaten.push_back(claim_id);
-    const auto beat = heartbeat(turn, claim.proof, claim.progress);
-    if (!beat.ok()) {
+    building_->heartbeats.push_back(claim_id);
+    const auto sent = heartbeat(turn, claim.proof, claim.progress);
+    if (!sent.ok()) {
       turn.roll_back_to(mark);
-      building_->lost.emplace_back(claim_id, beat.error());
+      building_->lost.emplace_back(claim_id, sent.error());
     }
   }
 }
@@ -363,7 +364,7 @@ void Core::serve_waiting(Turn& turn) {
   }
 }
 
-bool Core::serve(Turn& turn, const WaitingWorkerPtr& worker) {
+bool Core::serve(Turn& turn, const ClaimRequestPtr& worker) {
   const Turn::Mark mark = turn.mark();
   auto claimed = claim_next(turn, *worker->skills, worker->applicant);
   if (!claimed.ok() || !claimed.value().has_value()) {
@@ -376,7 +377,7 @@ bool Core::serve(Turn& turn, const WaitingWorkerPtr& worker) {
 }
 
 bool Core::can_write() const {
-  return !stopped_.has_value() && !away_.has_value() && writing_ == nullptr &&
+  return !stopped_.has_value() && !outage_.has_value() && writing_ == nullptr &&
          !building_->facts.commit.empty();
 }
 
@@ -403,7 +404,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     state_->set_position(outcome.value().position);
     state_->undo().keep_until(group->end);
     for (const RunId& run : group->facts.ended) {
-      if (run_waits_.somebody_waits_for(run)) {
+      if (run_waits_.has_waiter(run)) {
         run_waits_.ended(run, run_end_of(state_->held(run)), effects_);
       }
       state_->forget(run);
@@ -419,7 +420,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     since_checkpoint_ += group->entries;
     if (since_checkpoint_ >= options_.checkpoint_every &&
         since_checkpoint_ >= kFactsPerAttempt * state_->attempt_count()) {
-      checkpoint_wanted_ = true;
+      checkpoint_requested_ = true;
     }
     reports_.push_back(report_of(*group, outcome.value().position));
     release(*group, now);
@@ -466,7 +467,7 @@ void Core::take_back(Groups which) {
   const Group* oldest = written != nullptr ? written : building_.get();
   state_->undo().roll_back_to(oldest->begin);
   std::deque<CommandPtr> commands;
-  std::deque<WaitingWorkerPtr> workers;
+  std::deque<ClaimRequestPtr> workers;
   for (Group* group : {written, building_.get()}) {
     if (group == nullptr) {
       continue;
@@ -478,10 +479,10 @@ void Core::take_back(Groups which) {
     for (const Schedules::Due& due : group->due) {
       schedules_.put_back(due);
     }
-    for (const SharedText& claim_id : group->beaten) {
+    for (const SharedText& claim_id : group->heartbeats) {
       const auto claim = held_.find(claim_id);
       if (claim != held_.end()) {
-        beat_at(claim_id, claim->second, TimeMs{0});
+        schedule_heartbeat(claim_id, claim->second, TimeMs{0});
       }
     }
   }
@@ -554,9 +555,9 @@ std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
 }
 
 std::optional<TimeMs> Core::next_timer(TimeMs now) const {
-  if (away_.has_value()) {
-    return turned_down_ ? std::nullopt
-                        : std::optional(TimeMs{away_->since.value + options_.store_patience_ms});
+  if (outage_.has_value()) {
+    return rejecting_ ? std::nullopt
+                      : std::optional(TimeMs{outage_->since.value + options_.store_patience_ms});
   }
   static const std::vector<SharedText> timers{SharedText(kTimerHandler)};
   auto next = next_claimable_at(now);
@@ -570,14 +571,14 @@ std::optional<TimeMs> Core::next_timer(TimeMs now) const {
     consider(queue->next_change(timers, now));
     consider(queue->next_timeout());
   }
-  if (!beats_.empty() && (!next.has_value() || beats_.begin()->first < *next)) {
-    next = beats_.begin()->first;
+  if (!heartbeats_.empty() && (!next.has_value() || heartbeats_.begin()->first < *next)) {
+    next = heartbeats_.begin()->first;
   }
   return next;
 }
 
 void Core::make_checkpoint() {
-  checkpoint_wanted_ = false;
+  checkpoint_requested_ = false;
   since_checkpoint_ = 0;
   checkpoint_ = Checkpoint{kLiveCheckpointVersion, Revision{0}, state_->encode()};
 }

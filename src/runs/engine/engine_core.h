@@ -7,9 +7,9 @@
 //   end_write(outcome)       durable: replies, claims and effects are released;
 //                            conflict: everything not durable is taken back, what others wrote is
 //                            folded in, the same commands are decided again;
-//                            a store that can be reached again: the core waits, away() says why;
+//                            a store that can be reached again: the core waits, outage() says why;
 //                            any other failure: the core stops and says why.
-//   store_returned(found)    after away(): what became of the open write is known
+//   store_returned(found)    after outage(): what became of the open write is known
 //
 // While one group is written the next one is decided. Nothing that is not durable is ever seen
 // outside: a reply waits for every group it was decided upon.
@@ -26,13 +26,13 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "runs/engine/claim_request.h"
 #include "runs/engine/engine_command.h"
 #include "runs/engine/live_state.h"
 #include "runs/engine/run_waits.h"
 #include "runs/engine/schedules.h"
 #include "runs/engine/step_chain.h"
 #include "runs/engine/stored_payloads.h"
-#include "runs/engine/waiting_worker.h"
 #include "storage/journal/journal.h"
 
 namespace holdfast {
@@ -63,7 +63,7 @@ struct CoreStats {
 };
 
 // Why the core waits for its store, and since when.
-struct StoreAway {
+struct StoreOutage {
   Error why;
   TimeMs since;
 };
@@ -102,11 +102,11 @@ class Core {
   Result<void> open();
 
   void post(CommandPtr command);
-  void wait_for_work(const WaitingWorkerPtr& worker);
+  void request_claim(const ClaimRequestPtr& worker);
   // False when it was assigned already, or is being assigned.
-  bool stop_waiting(const WaitingWorkerPtr& worker);
+  bool withdraw_request(const ClaimRequestPtr& worker);
   // Several that share their skills; those that were or are being assigned are left.
-  void stop_waiting(std::set<WaitingWorkerPtr>& workers);
+  void withdraw_request(std::set<ClaimRequestPtr>& workers);
   // How far the holder of a claim is: stored with the next heartbeat, which comes within a second
   // if there was none in the last one. Ignored when the claim is not held here any more.
   void set_progress(const SharedText& claim_id, const Payload& progress);
@@ -115,7 +115,7 @@ class Core {
   // What could not be done for want of a definition may be now.
   void definitions_changed();
   // Others may have written: takes that in.
-  void look_for_changes() { look_ = true; }
+  void check_for_changes() { check_changes_ = true; }
 
   [[nodiscard]] bool has_work(TimeMs now) const;
   void decide(TimeMs now);
@@ -134,7 +134,7 @@ class Core {
   // The next moment at which decide has something to do by itself.
   [[nodiscard]] std::optional<TimeMs> next_timer(TimeMs now) const;
   // Somebody waits for what other processes may write.
-  [[nodiscard]] bool somebody_waits() const { return somebody_wants_work() || watchers_ > 0; }
+  [[nodiscard]] bool has_waiters() const { return has_claim_request() || watchers_ > 0; }
   void add_watcher() { ++watchers_; }
   void remove_watcher() { --watchers_; }
   RunWaits& run_waits() { return run_waits_; }
@@ -142,7 +142,7 @@ class Core {
   // Set while the store cannot be reached: nothing is decided or written. Whoever drives the core
   // ends a write that is under way, calls Journal::recover() until it succeeds, then
   // store_returned(); stop() when it may not be called again.
-  [[nodiscard]] const std::optional<StoreAway>& away() const { return away_; }
+  [[nodiscard]] const std::optional<StoreOutage>& outage() const { return outage_; }
   void store_returned(const JournalRecovery& recovery, TimeMs now);
   // A write has ended, and what became of it is not known.
   [[nodiscard]] bool has_open_write() const { return open_write_.has_value(); }
@@ -160,7 +160,7 @@ class Core {
   // into bytes; take_checkpoint gives them once.
   std::optional<Checkpoint> take_checkpoint();
   // Asks for one now, if anything happened since the last.
-  void want_checkpoint() { checkpoint_wanted_ = since_checkpoint_ > 0; }
+  void request_checkpoint() { checkpoint_requested_ = since_checkpoint_ > 0; }
   static Result<void> save(Journal& journal, const Checkpoint& checkpoint);
 
  private:
@@ -171,28 +171,28 @@ class Core {
     std::vector<CommandPtr> commands;
     std::vector<std::optional<Error>> refusals;  // beside each command
     struct Given {
-      WaitingWorkerPtr worker;
+      ClaimRequestPtr worker;
       Assignment assignment;
     };
     std::vector<Given> given;
-    std::vector<SharedText> beaten;                  // claims that got a heartbeat
+    std::vector<SharedText> heartbeats;              // claims that got a heartbeat
     std::vector<Schedules::Due> due;                 // what schedules have started
     std::vector<std::pair<SharedText, Error>> lost;  // claims that a heartbeat found gone
     UndoLog::Mark begin = 0;
     UndoLog::Mark end = 0;
   };
 
-  [[nodiscard]] bool somebody_wants_work() const;
-  std::deque<WaitingWorkerPtr>& line_of(const WaitingWorker& worker);
+  [[nodiscard]] bool has_claim_request() const;
+  std::deque<ClaimRequestPtr>& line_of(const ClaimRequest& worker);
   void decide_commands(Turn& turn);
   void send_heartbeats(Turn& turn);
   // What time alone brings: timers, attempts that took too long, schedules.
   Result<void> keep_time(Turn& turn);
   bool start_due(Turn& turn);
   void hold(const Group::Given& given, TimeMs now);
-  void beat_at(const SharedText& claim_id, HeldClaim& claim, TimeMs at);
+  void schedule_heartbeat(const SharedText& claim_id, HeldClaim& claim, TimeMs at);
   void serve_waiting(Turn& turn);
-  bool serve(Turn& turn, const WaitingWorkerPtr& worker);
+  bool serve(Turn& turn, const ClaimRequestPtr& worker);
   [[nodiscard]] bool timer_for_workers_due(TimeMs now) const;
   [[nodiscard]] std::optional<TimeMs> next_claimable_at(TimeMs now) const;
   void finish_write(const Result<Committed>& outcome, TimeMs now);
@@ -206,8 +206,8 @@ class Core {
   void store_failed(const Error& why, TimeMs now);
   void end_open_write();
   [[nodiscard]] Error unavailable() const;
-  [[nodiscard]] bool patience_is_over(TimeMs now) const;
-  void turn_down_waiting();
+  [[nodiscard]] bool patience_expired(TimeMs now) const;
+  void reject_waiting();
   void drop_claims_of_ended_runs();
   void stop_handlers(const GroupFacts& facts);
   [[nodiscard]] bool quiet() const {
@@ -225,20 +225,20 @@ class Core {
   // Those who can do the same wait in one line.
   struct Line {
     std::shared_ptr<const Skills> skills;
-    std::deque<WaitingWorkerPtr> workers;
+    std::deque<ClaimRequestPtr> workers;
   };
   std::vector<Line> lines_;
   std::map<SharedText, HeldClaim> held_;
-  std::set<std::pair<TimeMs, SharedText>> beats_;  // when each of them needs a heartbeat
+  std::set<std::pair<TimeMs, SharedText>> heartbeats_;  // when each of them needs a heartbeat
   std::unique_ptr<Group> building_;
   std::unique_ptr<Group> writing_;
   std::vector<std::function<void()>> effects_;
   std::vector<CommitReport> reports_;
   std::optional<Error> stopping_;  // as soon as the write that is under way has ended
   std::optional<Error> stopped_;
-  std::optional<StoreAway> away_;
+  std::optional<StoreOutage> outage_;
   std::optional<Error> open_write_;  // how writing_ ended; what became of it is not known
-  bool turned_down_ = false;         // the store is away for longer than commands wait
+  bool rejecting_ = false;           // the store is away for longer than commands wait
   bool rebuild_ = false;             // the state may hold what is not in the log
   CoreStats stats_;
   std::size_t watchers_ = 0;
@@ -246,11 +246,11 @@ class Core {
   Schedules schedules_;
   std::uint64_t since_checkpoint_ = 0;
   std::optional<Checkpoint> checkpoint_;
-  bool checkpoint_wanted_ = false;
+  bool checkpoint_requested_ = false;
   int busy_tries_ = 0;
-  bool look_ = false;         // others may have written
-  bool recover_ = true;       // debts may have come in
-  bool serve_again_ = false;  // new attempts or new workers
+  bool check_changes_ = false;  // others may have written
+  bool recover_ = true;         // debts may have come in
+  bool serve_again_ = false;    // new attempts or new workers
 };
 
 }  // namespace holdfast

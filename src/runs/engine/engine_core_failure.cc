@@ -13,7 +13,7 @@ bool is_one_of(ErrorCode code, std::initializer_list<ErrorCode> codes) {
 }
 
 // The store cannot be reached, or cannot be used as it is now.
-bool is_away(const Error& failure) {
+bool is_unavailable(const Error& failure) {
   return is_one_of(failure.code(), {ErrorCode::unavailable, ErrorCode::io_error,
                                     ErrorCode::log_stopped, ErrorCode::disk_full, ErrorCode::busy});
 }
@@ -22,31 +22,31 @@ bool is_away(const Error& failure) {
 
 bool may_return(const Error& failure) {
   // The others are of a database that is being restored, or whose accounts are being changed.
-  return is_away(failure) ||
+  return is_unavailable(failure) ||
          is_one_of(failure.code(),
                    {ErrorCode::conflict, ErrorCode::permission_denied, ErrorCode::not_found});
 }
 
 void Core::store_failed(const Error& why, TimeMs now) {
-  if (!journal_.can_recover() || !is_away(why)) {
+  if (!journal_.can_recover() || !is_unavailable(why)) {
     stop(why);
     return;
   }
-  if (!away_.has_value()) {
-    away_ = StoreAway{why, now};
+  if (!outage_.has_value()) {
+    outage_ = StoreOutage{why, now};
   }
   // The group that was written may be there: it stays as it is until that is known.
   take_back(Groups::building);
 }
 
 void Core::store_returned(const JournalRecovery& recovery, TimeMs now) {
-  HOLDFAST_ASSERT(away_.has_value());
-  away_.reset();
-  turned_down_ = false;
+  HOLDFAST_ASSERT(outage_.has_value());
+  outage_.reset();
+  rejecting_ = false;
   ++stats_.recoveries;
   rebuild_ = rebuild_ || recovery.rewound;
   busy_tries_ = 0;
-  look_ = true;
+  check_changes_ = true;
   if (std::exchange(open_write_, std::nullopt).has_value()) {
     // Without an outcome it was refused before it was written.
     finish_write(recovery.open.value_or(Error{ErrorCode::conflict, "it was not written"}), now);
@@ -57,7 +57,7 @@ void Core::store_returned(const JournalRecovery& recovery, TimeMs now) {
 // tried again: even if it was refused at first, it may be there.
 void Core::end_open_write() {
   Error told = *std::exchange(open_write_, std::nullopt);
-  if (away_.has_value()) {
+  if (outage_.has_value()) {
     told = Error(told).with(WhatNext::in_doubt);
   }
   for (const CommandPtr& command : std::exchange(writing_->commands, {})) {
@@ -77,19 +77,19 @@ void Core::stop(const Error& why) {
     stopping_ = why;
     return;
   }
-  away_.reset();
+  outage_.reset();
   stopped_ = Error{ErrorCode::engine_stopped, "the engine stopped: " + why.text()};
   take_back();
   for (const CommandPtr& command : std::exchange(inbox_, {})) {
     effects_.emplace_back([command, error = *stopped_] { command->settle(error); });
   }
   for (const Line& line : std::exchange(lines_, {})) {
-    for (const WaitingWorkerPtr& worker : line.workers) {
+    for (const ClaimRequestPtr& worker : line.workers) {
       effects_.emplace_back([worker, error = *stopped_] { worker->assigned(error); });
     }
   }
   run_waits_.stop(effects_);
-  beats_.clear();
+  heartbeats_.clear();
   for (const auto& [claim_id, claim] : std::exchange(held_, {})) {
     effects_.emplace_back(
         [lost = claim.lost, id = claim_id, why_lost = *stopped_] { lost(id, why_lost); });
@@ -101,12 +101,12 @@ Error Core::unavailable() const {
   return Error{ErrorCode::unavailable, "the store cannot be reached; nothing was done"};
 }
 
-bool Core::patience_is_over(TimeMs now) const {
-  return !turned_down_ && now.value - away_->since.value >= options_.store_patience_ms;
+bool Core::patience_expired(TimeMs now) const {
+  return !rejecting_ && now.value - outage_->since.value >= options_.store_patience_ms;
 }
 
-void Core::turn_down_waiting() {
-  turned_down_ = true;
+void Core::reject_waiting() {
+  rejecting_ = true;
   std::deque<CommandPtr> waiting;
   for (CommandPtr& command : std::exchange(inbox_, {})) {
     if (command->waits_for_store()) {

@@ -44,8 +44,8 @@ void hand_over(Core& core, std::vector<Loop::Request>& requests) {
     if (request.command != nullptr) {
       core.post(std::move(request.command));
     }
-    if (request.worker != nullptr) {
-      core.wait_for_work(request.worker);
+    if (request.claim != nullptr) {
+      core.request_claim(request.claim);
     }
   }
 }
@@ -58,7 +58,7 @@ Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock
   HOLDFAST_CHECK(loop->core_.open());
   loop->tokens_ = std::make_shared<const Tokens>(loop->core_.state().tokens());
   loop->reached_ = loop->core_.position();
-  loop->told_reached_ = loop->reached_;
+  loop->reported_position_ = loop->reached_;
   std::vector<std::function<void()>> bodies{[raw = loop.get()] { raw->run_loop(); },
                                             [raw = loop.get()] { raw->run_watch(); },
                                             [raw = loop.get()] { raw->run_keeper(); }};
@@ -111,7 +111,7 @@ Applicant Loop::new_applicant(const Skills& skills) {
 
 void Loop::add_definition(std::shared_ptr<const Definition> definition) {
   Waiter waiter;
-  submit({.other = [&](Core& core) {
+  enqueue({.other = [&](Core& core) {
     definitions_.add(definition);
     core.definitions_changed();
     waiter.wake();
@@ -121,7 +121,7 @@ void Loop::add_definition(std::shared_ptr<const Definition> definition) {
 
 Result<void> Loop::register_definition(const std::shared_ptr<const Definition>& definition) {
   add_definition(definition);
-  HOLDFAST_TRY(const Done done, ask<Done>([definition](Turn& turn) -> Result<Done> {
+  HOLDFAST_TRY(const Done done, execute<Done>([definition](Turn& turn) -> Result<Done> {
                  HOLDFAST_CHECK(turn.emit_registration(*definition));
                  return Done{};
                }));
@@ -132,7 +132,7 @@ Result<void> Loop::register_definition(const std::shared_ptr<const Definition>& 
 CoreStats Loop::stats() {
   CoreStats stats;
   Waiter waiter;
-  submit({.other = [&](Core& core) {
+  enqueue({.other = [&](Core& core) {
     stats = core.stats();
     waiter.wake();
   }});
@@ -146,9 +146,9 @@ std::shared_ptr<const Tokens> Loop::tokens() {
 }
 
 void Loop::keep_watching() {
-  submit_later({.other = [](Core& core) {
+  submit({.other = [](Core& core) {
     core.add_watcher();
-    core.look_for_changes();
+    core.check_for_changes();
   }});
 }
 
@@ -157,25 +157,25 @@ std::optional<Error> Loop::failure() {
   return failure_;
 }
 
-void Loop::submit(Request request) {
+void Loop::enqueue(Request request) {
   const std::scoped_lock lock(mutex_);
   requests_.push_back(std::move(request));
 }
 
-void Loop::submit(std::vector<Request> requests) {
+void Loop::enqueue(std::vector<Request> requests) {
   const std::scoped_lock lock(mutex_);
   for (Request& request : requests) {
     requests_.push_back(std::move(request));
   }
 }
 
-void Loop::submit_later(Request request) {
+void Loop::submit(Request request) {
   std::vector<Request> one;
   one.push_back(std::move(request));
-  submit_later(std::move(one));
+  submit(std::move(one));
 }
 
-void Loop::submit_later(std::vector<Request> requests) {
+void Loop::submit(std::vector<Request> requests) {
   Lock lock(mutex_);
   for (Request& request : requests) {
     requests_.push_back(std::move(request));
@@ -245,7 +245,7 @@ void Loop::decide(Lock& lock) {
   std::shared_ptr<const Tokens> tokens;
   // After a recovery the state may be another one, which counts anew.
   const std::uint64_t recoveries =
-      core_.away().has_value() ? recoveries_ : core_.stats().recoveries;
+      core_.outage().has_value() ? recoveries_ : core_.stats().recoveries;
   if (core_.state().tokens().changes() != tokens_->changes() || recoveries != recoveries_) {
     tokens = std::make_shared<const Tokens>(core_.state().tokens());
   }
@@ -254,7 +254,7 @@ void Loop::decide(Lock& lock) {
   reached_ = core_.position();
   failure_ = core_.stopped();
   recoveries_ = recoveries;
-  note_away();
+  note_outage();
   if (!writing_ && !core_.can_write()) {
     write_pending_since_.reset();
   }
@@ -265,8 +265,8 @@ void Loop::decide(Lock& lock) {
     checkpoint_ = std::move(checkpoint);
     keeper_wakes_.notify_one();
   }
-  const bool nobody_waited = !std::exchange(somebody_waits_, core_.somebody_waits());
-  if (nobody_waited && somebody_waits_) {
+  const bool had_no_waiters = !std::exchange(has_waiters_, core_.has_waiters());
+  if (had_no_waiters && has_waiters_) {
     watch_changed_.notify_one();
   }
   for (CommitReport& report : reports) {
@@ -318,22 +318,22 @@ void Loop::deliver_reports(Lock& lock) {
     return;
   }
   reporting_ = true;
-  while (!reports_.empty() || reached_ != told_reached_) {
+  while (!reports_.empty() || reached_ != reported_position_) {
     const std::vector<CommitReport> reports = std::exchange(reports_, {});
     const Position reached = reached_;
     lock.unlock();
     for (const CommitReport& report : reports) {
       deliver(report);
     }
-    if (options_.observer != nullptr && reached != told_reached_) {
+    if (options_.observer != nullptr && reached != reported_position_) {
       options_.observer->reached(reached);
     }
     lock.lock();
-    told_reached_ = reached;
+    reported_position_ = reached;
   }
   deliver_store_changes(lock);
-  if (failure_.has_value() && !closing_ && !told_stopped_ && options_.observer != nullptr) {
-    told_stopped_ = true;
+  if (failure_.has_value() && !closing_ && !reported_stopped_ && options_.observer != nullptr) {
+    reported_stopped_ = true;
     const Error why = *failure_;
     lock.unlock();
     options_.observer->stopped(why);
@@ -406,7 +406,7 @@ void Loop::run_loop() {
 void Loop::run_watch() {
   Lock lock(mutex_);
   for (;;) {
-    watch_changed_.wait(lock, [this] { return closing_ || somebody_waits_; });
+    watch_changed_.wait(lock, [this] { return closing_ || has_waiters_; });
     if (closing_) {
       return;
     }
@@ -427,7 +427,7 @@ void Loop::run_watch() {
     // When this process has moved on itself it has seen what there was.
     requests_.push_back({.other = [known](Core& core) {
       if (core.position() == known) {
-        core.look_for_changes();
+        core.check_for_changes();
       }
     }});
     nudge();
@@ -445,9 +445,9 @@ void Loop::run_notifier() {
     const Wakeup wakeup = std::move(to_notify_.front());
     to_notify_.pop_front();
     lock.unlock();
-    const bool told = options_.notifier->notify(wakeup).ok();
-    if (told && options_.record_wakeups) {
-      ask_later<Done>(
+    const bool notified = options_.notifier->notify(wakeup).ok();
+    if (notified && options_.record_wakeups) {
+      submit<Done>(
           [wakeup](Turn& turn) -> Result<Done> {
             HOLDFAST_TRY(const auto fact, decide_wakeup(turn.state().queue(wakeup.queue),
                                                         wakeup.runnable_key.view(), turn.now()));
@@ -515,7 +515,7 @@ void Loop::close() {
     while (step(lock)) {
     }
     idle_.wait(lock, [this] { return !deciding_ && !writing_ && !reporting_ && !has_step(); });
-    core_.want_checkpoint();
+    core_.request_checkpoint();
     core_.decide(clock_.now());
     checkpoint_ = core_.take_checkpoint();
     core_.stop(Error{ErrorCode::engine_stopped, "it was closed"});

@@ -43,7 +43,7 @@ class CommitObserver {
   // Everything up to there is durable, by whichever process it was written.
   virtual void reached(Position /*position*/) {}
   // The store cannot be reached; the engine goes on when it can. Then how long that took.
-  virtual void store_away(const Error& /*why*/) {}
+  virtual void store_unavailable(const Error& /*why*/) {}
   virtual void store_returned(std::chrono::milliseconds /*away*/) {}
   // The store failed: nothing more will be done.
   virtual void stopped(const Error& /*why*/) {}
@@ -83,32 +83,32 @@ class Loop {
   // Stops as close() does.
   ~Loop();
 
-  // Decides in the loop and returns when everything it saw is durable.
+  // Decides in the loop and returns when everything the decision read is durable.
   template <typename T>
-  Result<T> ask(std::function<Result<T>(Turn&)> question, Patience patience = Patience::bounded) {
+  Result<T> execute(std::function<Result<T>(Turn&)> decide, Patience patience = Patience::bounded) {
     Waiter waiter;
     std::optional<Result<T>> answer;
-    auto command = std::make_shared<Ask<T>>(
-        std::move(question),
+    auto command = std::make_shared<FunctionCommand<T>>(
+        std::move(decide),
         [&](Result<T> result) {
           answer.emplace(std::move(result));
           waiter.wake();
         },
         patience);
-    submit({.command = std::move(command)});
+    enqueue({.command = std::move(command)});
     drive_until(waiter);
     return *std::move(answer);
   }
   // The same without waiting: `done` is called from whatever thread drives the loop.
   template <typename T>
-  void ask_later(std::function<Result<T>(Turn&)> question, std::function<void(Result<T>)> done) {
-    submit_later({.command = std::make_shared<Ask<T>>(std::move(question), std::move(done))});
+  void submit(std::function<Result<T>(Turn&)> decide, std::function<void(Result<T>)> done) {
+    submit({.command = std::make_shared<FunctionCommand<T>>(std::move(decide), std::move(done))});
   }
 
   // One thing for the loop.
   struct Request {
     CommandPtr command = nullptr;
-    WaitingWorkerPtr worker = nullptr;
+    ClaimRequestPtr claim = nullptr;
     std::function<void(Core&)> other = nullptr;
   };
   // A thread that waits for something the loop will bring.
@@ -134,13 +134,14 @@ class Loop {
     std::condition_variable changed_;
     bool done_ = false;
   };
-  // The parts of ask(): the request joins the line; the loop is driven until the waiter is done.
-  void submit(Request request);
-  void submit(std::vector<Request> requests);
+  // The parts of execute(): the request joins the queue; the loop is driven until the waiter is
+  // done.
+  void enqueue(Request request);
+  void enqueue(std::vector<Request> requests);
   void drive_until(Waiter& waiter);
   // Several requests at once, decided together; the engine's own thread sees to them.
-  void submit_later(Request request);
-  void submit_later(std::vector<Request> requests);
+  void submit(Request request);
+  void submit(std::vector<Request> requests);
 
   // With a new claim id and token of this process.
   Applicant new_applicant(const Skills& skills);
@@ -190,7 +191,7 @@ class Loop {
   [[nodiscard]] bool recovery_due() const;
   bool try_to_recover(Lock& lock);
   void end_recovery(const Result<JournalRecovery>& recovered, TimeMs now);
-  void note_away();
+  void note_outage();
   std::chrono::milliseconds next_pause(RetryPause& backoff);
   void deliver_store_changes(Lock& lock);
   [[nodiscard]] bool seal_due() const;
@@ -215,16 +216,16 @@ class Loop {
   using Instant = std::chrono::steady_clock::time_point;
   // Since when no write has ended that the store answered, while one was tried.
   std::optional<Instant> write_pending_since_;
-  std::optional<StoreAway> away_;  // of the core
-  Instant away_since_;
+  std::optional<StoreOutage> outage_;  // of the core
+  Instant outage_since_;
   std::optional<Result<JournalRecovery>> recovered_;  // for the core
   std::uint64_t recoveries_ = 0;                      // that the core has gone through
   std::condition_variable recovery_wakes_;
   std::vector<CommitReport> reports_;  // not delivered yet
   Position reached_;
-  Position told_reached_;
-  bool told_stopped_ = false;
-  bool told_away_ = false;
+  Position reported_position_;
+  bool reported_stopped_ = false;
+  bool reported_outage_ = false;
   std::optional<Error> failure_;  // of the core
   std::shared_ptr<const Tokens> tokens_ = std::make_shared<const Tokens>();
   bool reporting_ = false;
@@ -237,7 +238,7 @@ class Loop {
   bool nudged_ = false;
 
   std::condition_variable watch_changed_;
-  bool somebody_waits_ = false;  // for what other processes may write
+  bool has_waiters_ = false;  // for what other processes may write
   std::condition_variable keeper_wakes_;
   std::optional<Checkpoint> checkpoint_;
   std::uint64_t unsealed_bytes_ = 0;

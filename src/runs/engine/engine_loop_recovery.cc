@@ -28,20 +28,20 @@ LoopHealth Loop::health() {
   if (failure_.has_value()) {
     health.state = LoopHealth::State::stopped;
     health.why = failure_;
-  } else if (away_.has_value()) {
+  } else if (outage_.has_value()) {
     health.state = LoopHealth::State::recovering;
-    health.why = away_->why;
-    health.since = ms_since(away_since_);
+    health.why = outage_->why;
+    health.since = ms_since(outage_since_);
   }
   return health;
 }
 
 // What the core says, for those who do not hold it.
-void Loop::note_away() {
-  const bool was_away = away_.has_value();
-  if (was_away != core_.away().has_value()) {
-    away_ = core_.away();
-    away_since_ = was_away ? away_since_ : std::chrono::steady_clock::now();
+void Loop::note_outage() {
+  const bool was_away = outage_.has_value();
+  if (was_away != core_.outage().has_value()) {
+    outage_ = core_.outage();
+    outage_since_ = was_away ? outage_since_ : std::chrono::steady_clock::now();
   }
   if (recovery_due()) {
     recovery_wakes_.notify_one();
@@ -50,13 +50,13 @@ void Loop::note_away() {
 
 // The outcome of a write is first told to the core.
 bool Loop::recovery_due() const {
-  return away_.has_value() && !writing_ && !written_.has_value() && !recovered_.has_value();
+  return outage_.has_value() && !writing_ && !written_.has_value() && !recovered_.has_value();
 }
 
 void Loop::end_recovery(const Result<JournalRecovery>& recovered, TimeMs now) {
   if (!recovered.ok()) {
     core_.stop(recovered.error());
-  } else if (core_.away().has_value()) {
+  } else if (core_.outage().has_value()) {
     core_.store_returned(recovered.value(), now);
   }
 }
@@ -93,8 +93,8 @@ bool Loop::try_to_recover(Lock& lock) {
   auto recovered = journal_->recover();
   lock.lock();
   if (!recovered.ok() && may_return(recovered.error())) {
-    if (away_.has_value()) {
-      away_->why = recovered.error();
+    if (outage_.has_value()) {
+      outage_->why = recovered.error();
     }
     return false;
   }
@@ -104,15 +104,15 @@ bool Loop::try_to_recover(Lock& lock) {
 }
 
 void Loop::deliver_store_changes(Lock& lock) {
-  if (options_.observer == nullptr || told_away_ == away_.has_value() || closing_) {
+  if (options_.observer == nullptr || reported_outage_ == outage_.has_value() || closing_) {
     return;
   }
-  told_away_ = away_.has_value();
-  const std::optional<StoreAway> away = away_;
-  const std::chrono::milliseconds taken = ms_since(away_since_);
+  reported_outage_ = outage_.has_value();
+  const std::optional<StoreOutage> away = outage_;
+  const std::chrono::milliseconds taken = ms_since(outage_since_);
   lock.unlock();
   if (away.has_value()) {
-    options_.observer->store_away(away->why);
+    options_.observer->store_unavailable(away->why);
   } else {
     options_.observer->store_returned(taken);
   }

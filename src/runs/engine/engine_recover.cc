@@ -8,18 +8,18 @@ namespace holdfast {
 
 namespace {
 
-// Pays one debt, or leaves everything as it was: what one run lacks must not hold up the others.
+// Pays one entry, or leaves everything as it was: what one run lacks must not hold up the others.
 // An error is one of the store.
-Result<bool> try_to_pay(Turn& turn, const std::function<Result<void>()>& pay) {
+Result<bool> try_recover(Turn& turn, const std::function<Result<void>()>& recover_one) {
   const Turn::Mark mark = turn.mark();
-  const Result<void> paid = pay();
-  if (paid.ok()) {
+  const Result<void> recovered = recover_one();
+  if (recovered.ok()) {
     return true;
   }
   turn.roll_back_to(mark);
-  const int exit_code = error_info(paid.error().code()).exit_code;
+  const int exit_code = error_info(recovered.error().code()).exit_code;
   if (exit_code == 3 || exit_code == 5) {
-    return paid.error();
+    return recovered.error();
   }
   return false;
 }
@@ -36,9 +36,9 @@ Result<void> schedule_planned(Turn& turn, const SharedText& key, const RunId& id
   return fact.has_value() ? turn.emit(intent.queue, *fact) : Result<void>();
 }
 
-// The attempt of a debt, if there is still something to do about it.
-const Attempt* owed(Turn& turn, const SharedText& key, const SharedText& queue,
-                    AttemptStatus status) {
+// The attempt of a entry, if there is still something to do about it.
+const Attempt* unsettled(Turn& turn, const SharedText& key, const SharedText& queue,
+                         AttemptStatus status) {
   const Attempt* attempt = turn.state().queue(queue).find(key.view());
   const bool open = attempt != nullptr && attempt->status == status && !attempt->applied;
   return open ? attempt : nullptr;
@@ -46,7 +46,7 @@ const Attempt* owed(Turn& turn, const SharedText& key, const SharedText& queue,
 
 std::pair<TimeMs, std::uint64_t> completion_of(Turn& turn, const SharedText& key,
                                                const SharedText& queue) {
-  const Attempt* attempt = owed(turn, key, queue, AttemptStatus::completed);
+  const Attempt* attempt = unsettled(turn, key, queue, AttemptStatus::completed);
   return attempt == nullptr ? std::pair(TimeMs{}, std::uint64_t{0})
                             : std::pair(attempt->outcome->at, attempt->order);
 }
@@ -59,7 +59,7 @@ Result<Attempt> with_outcome(Turn& turn, const Attempt& attempt, const SharedTex
 }
 
 Result<void> apply_completed(Turn& turn, const SharedText& key, const SharedText& queue) {
-  const Attempt* attempt = owed(turn, key, queue, AttemptStatus::completed);
+  const Attempt* attempt = unsettled(turn, key, queue, AttemptStatus::completed);
   if (attempt == nullptr) {
     return {};
   }
@@ -77,7 +77,7 @@ Result<void> apply_completed(Turn& turn, const SharedText& key, const SharedText
 }
 
 Result<void> progress_failed(Turn& turn, const SharedText& key, const SharedText& queue) {
-  const Attempt* attempt = owed(turn, key, queue, AttemptStatus::failed);
+  const Attempt* attempt = unsettled(turn, key, queue, AttemptStatus::failed);
   if (attempt == nullptr) {
     return {};
   }
@@ -117,18 +117,20 @@ Result<void> start_missing_child(Turn& turn, const ChildRunStarted& link) {
 
 constexpr auto kAnyOrder = [](const auto& /*left*/, const auto& /*right*/) { return false; };
 
-// Tries each debt of one kind once, in the order that `before` says.
-template <typename Map, typename Pay, typename Before = decltype(kAnyOrder)>
-Result<std::size_t> pay_all(Turn& turn, Map& debts, Pay pay, Before before = kAnyOrder) {
+// Tries each entry of one kind once, in the order that `before` says.
+template <typename Map, typename RecoverOne, typename Before = decltype(kAnyOrder)>
+Result<std::size_t> recover_each(Turn& turn, Map& pending, RecoverOne recover_one,
+                                 Before before = kAnyOrder) {
   std::size_t count = 0;
-  std::vector<std::pair<typename Map::key_type, typename Map::mapped_type>> open(debts.begin(),
-                                                                                 debts.end());
+  std::vector<std::pair<typename Map::key_type, typename Map::mapped_type>> open(pending.begin(),
+                                                                                 pending.end());
   std::stable_sort(open.begin(), open.end(), before);
-  for (const auto& debt : open) {
-    HOLDFAST_TRY(const bool paid, try_to_pay(turn, [&] { return pay(debt.first, debt.second); }));
-    if (paid) {
+  for (const auto& entry : open) {
+    HOLDFAST_TRY(const bool recovered,
+                 try_recover(turn, [&] { return recover_one(entry.first, entry.second); }));
+    if (recovered) {
       ++count;
-      erase(&turn.state().undo(), debts, debt.first);
+      erase(&turn.state().undo(), pending, entry.first);
     }
   }
   return count;
@@ -137,28 +139,28 @@ Result<std::size_t> pay_all(Turn& turn, Map& debts, Pay pay, Before before = kAn
 }  // namespace
 
 Result<std::size_t> recover(Turn& turn) {
-  Debts& debts = turn.state().debts();
+  PendingRecovery& pending = turn.state().pending_recovery();
   // Later results win over earlier ones, so they are applied as they came.
   const auto completed_before = [&](const auto& left, const auto& right) {
     return completion_of(turn, left.first, left.second) <
            completion_of(turn, right.first, right.second);
   };
   HOLDFAST_TRY(std::size_t scheduled,
-               pay_all(turn, debts.unscheduled, [&](const auto& key, auto run) {
+               recover_each(turn, pending.unscheduled, [&](const auto& key, auto run) {
                  return schedule_planned(turn, key, run);
                }));
-  HOLDFAST_TRY(std::size_t applied, pay_all(
-                                        turn, debts.unapplied,
+  HOLDFAST_TRY(std::size_t applied, recover_each(
+                                        turn, pending.unapplied,
                                         [&](const auto& key, const auto& queue) {
                                           return apply_completed(turn, key, queue);
                                         },
                                         completed_before));
   HOLDFAST_TRY(std::size_t progressed,
-               pay_all(turn, debts.unprogressed, [&](const auto& key, const auto& queue) {
+               recover_each(turn, pending.unprogressed, [&](const auto& key, const auto& queue) {
                  return progress_failed(turn, key, queue);
                }));
   HOLDFAST_TRY(std::size_t started,
-               pay_all(turn, debts.children, [&](const auto& /*child*/, const auto& link) {
+               recover_each(turn, pending.children, [&](const auto& /*child*/, const auto& link) {
                  return start_missing_child(turn, link);
                }));
   return scheduled + applied + progressed + started;

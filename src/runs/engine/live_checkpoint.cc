@@ -97,16 +97,16 @@ std::string LiveState::encode() {
   std::sort(live.begin(), live.end());
   stored.live = std::move(live);
   stored.definitions.assign(definitions_stored_.begin(), definitions_stored_.end());
-  for (const auto& [key, run] : debts_.unscheduled) {
+  for (const auto& [key, run] : pending_recovery_.unscheduled) {
     stored.unscheduled.push_back({key, run, {}});
   }
-  for (const auto& [key, queue] : debts_.unapplied) {
+  for (const auto& [key, queue] : pending_recovery_.unapplied) {
     stored.unapplied.push_back({key, {}, queue});
   }
-  for (const auto& [key, queue] : debts_.unprogressed) {
+  for (const auto& [key, queue] : pending_recovery_.unprogressed) {
     stored.unprogressed.push_back({key, {}, queue});
   }
-  for (const auto& [id, link] : debts_.children) {
+  for (const auto& [id, link] : pending_recovery_.children) {
     stored.children.push_back(link);
   }
   for (const auto& [workflow, registered] : workflows_) {
@@ -118,8 +118,8 @@ std::string LiveState::encode() {
   for (const auto& [id, token] : tokens_.all()) {
     stored.tokens.push_back(token);
   }
-  for (const auto& [place, at] : manual_waits_) {
-    stored.manual_waits.push_back({place.first, place.second, at});
+  for (const auto& [location, at] : manual_waits_) {
+    stored.manual_waits.push_back({location.first, location.second, at});
   }
   stored.ended = ended_counts_;
   const auto text = to_json(stored);
@@ -158,16 +158,16 @@ Result<void> LiveState::decode(std::string_view bytes) {
   live_.insert(stored.live.begin(), stored.live.end());
   definitions_stored_.insert(stored.definitions.begin(), stored.definitions.end());
   for (const OpenRunnable& open : stored.unscheduled) {
-    debts_.unscheduled.emplace(open.runnable_key, open.run_id);
+    pending_recovery_.unscheduled.emplace(open.runnable_key, open.run_id);
   }
   for (const OpenRunnable& open : stored.unapplied) {
-    debts_.unapplied.emplace(open.runnable_key, open.queue);
+    pending_recovery_.unapplied.emplace(open.runnable_key, open.queue);
   }
   for (const OpenRunnable& open : stored.unprogressed) {
-    debts_.unprogressed.emplace(open.runnable_key, open.queue);
+    pending_recovery_.unprogressed.emplace(open.runnable_key, open.queue);
   }
   for (const ChildRunStarted& link : stored.children) {
-    debts_.children.emplace(link.child_run_id, link);
+    pending_recovery_.children.emplace(link.child_run_id, link);
   }
   for (const auto& [workflow, registered] : stored.workflows) {
     workflows_.emplace(workflow, registered);

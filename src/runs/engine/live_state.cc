@@ -265,18 +265,18 @@ void LiveState::start(const RunId& run) {
 }
 
 template <typename Map>
-void LiveState::forget_debts(Map& debts, std::string_view prefix) {
-  for (auto owed = debts.lower_bound(SharedText(prefix));
-       owed != debts.end() && owed->first.view().starts_with(prefix);) {
-    const SharedText key = owed->first;
-    ++owed;
-    erase(&undo_, debts, key);
+void LiveState::erase_with_prefix(Map& pending, std::string_view prefix) {
+  for (auto entry = pending.lower_bound(SharedText(prefix));
+       entry != pending.end() && entry->first.view().starts_with(prefix);) {
+    const SharedText key = entry->first;
+    ++entry;
+    erase(&undo_, pending, key);
   }
 }
 
 // From now on nothing of the run can be claimed or reported, and nothing has to be scheduled.
 void LiveState::end(const RunId& run) {
-  forget_debts(debts_.unscheduled, to_string(run) + ":");
+  erase_with_prefix(pending_recovery_.unscheduled, to_string(run) + ":");
   for (auto wait = manual_waits_.lower_bound({run, SharedText()});
        wait != manual_waits_.end() && wait->first.first == run;) {
     const auto key = wait->first;
@@ -288,10 +288,10 @@ void LiveState::end(const RunId& run) {
       continue;
     }
     queue->end_run(run);
-    if (!debts_.empty()) {
+    if (!pending_recovery_.empty()) {
       for (const Attempt* attempt : queue->attempts_of(run)) {
-        erase(&undo_, debts_.unapplied, attempt->runnable_key);
-        erase(&undo_, debts_.unprogressed, attempt->runnable_key);
+        erase(&undo_, pending_recovery_.unapplied, attempt->runnable_key);
+        erase(&undo_, pending_recovery_.unprogressed, attempt->runnable_key);
       }
     }
   }
@@ -310,14 +310,14 @@ void LiveState::forget(const RunId& run) {
 void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
   if (const auto* started = std::get_if<RunStarted>(&fact)) {
     start(started->run_id);
-    erase(&undo_, debts_.children, started->run_id);
+    erase(&undo_, pending_recovery_.children, started->run_id);
   } else if (const auto* applied = std::get_if<RunnableApplied>(&fact)) {
     if (DispatchProjection* queue = queue_of(applied->runnable_key.view())) {
       queue->evolve(at, ResultApplied{applied->run_id, applied->runnable_key,
                                       !applied->transition.empty(), false});
     }
-    erase(&undo_, debts_.unapplied, applied->runnable_key);
-    erase(&undo_, debts_.unprogressed, applied->runnable_key);
+    erase(&undo_, pending_recovery_.unapplied, applied->runnable_key);
+    erase(&undo_, pending_recovery_.unprogressed, applied->runnable_key);
   } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact)) {
     for (const SharedText& key : withdrawn->runnable_keys) {
       withdraw(at, withdrawn->run_id, key);
@@ -338,20 +338,20 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
   } else if (const auto* child = std::get_if<ChildRunStarted>(&fact)) {
     // Recovery looks whether the child is there; this process starts both in one commit.
     if (origin == Origin::stored) {
-      debts_.children.emplace(child->child_run_id, *child);
+      pending_recovery_.children.emplace(child->child_run_id, *child);
     }
   } else if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
     for (const Runnable& runnable : planned->runnables) {
       if (origin == Origin::stored && !runnable.is_internal() &&
           queue_of(runnable.runnable_key.view()) == nullptr) {
-        debts_.unscheduled.emplace(runnable.runnable_key, planned->run_id);
+        pending_recovery_.unscheduled.emplace(runnable.runnable_key, planned->run_id);
       }
       if (runnable.attempt_number > 1) {
         // Also when it was put off before it failed: <key>:deferred, <key>:deferred:2, ...
         const SharedText failed =
             runnable_key(planned->run_id, runnable.step.view(), runnable.attempt_number - 1);
-        erase(&undo_, debts_.unprogressed, failed);
-        forget_debts(debts_.unprogressed, failed.str() + ":");
+        erase(&undo_, pending_recovery_.unprogressed, failed);
+        erase_with_prefix(pending_recovery_.unprogressed, failed.str() + ":");
       }
     }
   }
@@ -363,19 +363,19 @@ void LiveState::withdraw(TimeMs at, const RunId& run, const SharedText& key) {
   if (queue != nullptr && !queue->find(key.view())->ended()) {
     queue->evolve(at, ResultApplied{run, key, false, true});
   }
-  erase(&undo_, debts_.unscheduled, key);
-  erase(&undo_, debts_.unapplied, key);
-  erase(&undo_, debts_.unprogressed, key);
+  erase(&undo_, pending_recovery_.unscheduled, key);
+  erase(&undo_, pending_recovery_.unapplied, key);
+  erase(&undo_, pending_recovery_.unprogressed, key);
 }
 
 void LiveState::observe(const SharedText& queue, const DispatchFact& fact) {
   if (const auto* scheduled = std::get_if<AttemptScheduled>(&fact)) {
-    debts_.unscheduled.erase(scheduled->runnable_key);
+    pending_recovery_.unscheduled.erase(scheduled->runnable_key);
   } else if (const auto* completed = std::get_if<AttemptCompleted>(&fact)) {
-    debts_.unapplied.emplace(completed->runnable_key, queue);
+    pending_recovery_.unapplied.emplace(completed->runnable_key, queue);
   } else if (const auto* failed = std::get_if<AttemptFailed>(&fact)) {
-    debts_.unprogressed.emplace(failed->runnable_key, queue);
-    debts_.unscheduled.erase(failed->retry_runnable_key);
+    pending_recovery_.unprogressed.emplace(failed->runnable_key, queue);
+    pending_recovery_.unscheduled.erase(failed->retry_runnable_key);
   }
 }
 
@@ -410,7 +410,7 @@ Result<std::size_t> LiveState::fold(const Batch& batch) {
     if (!entry.has_value()) {
       break;
     }
-    HOLDFAST_CHECK(fold_entry(*entry, Place{batch.position, scanner.count() - 1}));
+    HOLDFAST_CHECK(fold_entry(*entry, EntryLocation{batch.position, scanner.count() - 1}));
   }
   position_ = batch.position;
   undo_.keep_until(undo_.mark());
@@ -421,10 +421,10 @@ Result<std::size_t> LiveState::fold(const Batch& batch) {
   return scanner.count();
 }
 
-Result<void> LiveState::fold_entry(const EntryView& entry, const Place& place) {
+Result<void> LiveState::fold_entry(const EntryView& entry, const EntryLocation& location) {
   if (entry.thread.starts_with(kDispatchPrefix)) {
     return fold_dispatch_entry(SharedText(entry.thread.substr(kDispatchPrefix.size())), entry,
-                               place);
+                               location);
   }
   if (entry.thread.starts_with(kDefinitionPrefix)) {
     definitions_stored_.insert(SharedText(entry.thread.substr(kDefinitionPrefix.size())));
@@ -441,7 +441,7 @@ Result<void> LiveState::fold_entry(const EntryView& entry, const Place& place) {
   if (entry.thread.starts_with(kRunPrefix)) {
     const auto run = parse_run_id(entry.thread.substr(kRunPrefix.size()));
     // Threads that only look like runs belong to somebody else.
-    return run.ok() ? fold_run_entry(run.value(), entry, place) : Result<void>();
+    return run.ok() ? fold_run_entry(run.value(), entry, location) : Result<void>();
   }
   return {};
 }
@@ -468,8 +468,8 @@ void LiveState::fold_workflow_entry(const EntryView& entry) {
 }
 
 // Whether the run had ended when an entry was written. Live runs have not; of the others only the
-// entries before that place count, so that everybody who folds the log comes to the same answer.
-Result<bool> LiveState::had_ended(const RunId& run, const Place& place) {
+// entries before that location count, so that everybody who folds the log comes to the same answer.
+Result<bool> LiveState::had_ended(const RunId& run, const EntryLocation& location) {
   if (ended_.contains(run)) {
     return true;
   }
@@ -479,7 +479,7 @@ Result<bool> LiveState::had_ended(const RunId& run, const Place& place) {
   HOLDFAST_TRY(const auto entries, journal_->load(run_thread(run)));
   RunProjection before(run);
   for (const Entry& entry : entries) {
-    if (std::pair(entry.position, entry.index) < std::pair(place.position, place.index)) {
+    if (std::pair(entry.position, entry.index) < std::pair(location.position, location.index)) {
       before.fold(entry);
     }
   }
@@ -487,7 +487,7 @@ Result<bool> LiveState::had_ended(const RunId& run, const Place& place) {
 }
 
 Result<void> LiveState::fold_run_entry(const RunId& run, const EntryView& entry,
-                                       const Place& place) {
+                                       const EntryLocation& location) {
   // Somebody else has started it: see new_run.
   if (entry.seq == Revision{0}) {
     uncache(run);
@@ -503,7 +503,7 @@ Result<void> LiveState::fold_run_entry(const RunId& run, const EntryView& entry,
   // A run begins with its first two entries; what comes later to a run that is not live comes to
   // one that has ended.
   if (about_this_run && entry.seq > Revision{1}) {
-    HOLDFAST_TRY(const bool ended, had_ended(run, place));
+    HOLDFAST_TRY(const bool ended, had_ended(run, location));
     if (ended) {
       return {};
     }
@@ -515,7 +515,7 @@ Result<void> LiveState::fold_run_entry(const RunId& run, const EntryView& entry,
 }
 
 Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryView& entry,
-                                            const Place& place) {
+                                            const EntryLocation& location) {
   DispatchProjection& known = queue(name);
   known.set_revision(entry.seq);
   const auto fact = dispatch_fact(entry.kind, entry.data);
@@ -525,7 +525,7 @@ Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryV
   }
   const auto* scheduled = std::get_if<AttemptScheduled>(&fact.value());
   if (scheduled != nullptr && !live_.contains(scheduled->run_id)) {
-    HOLDFAST_TRY(const bool ended, had_ended(scheduled->run_id, place));
+    HOLDFAST_TRY(const bool ended, had_ended(scheduled->run_id, location));
     if (ended) {
       known.end_run(scheduled->run_id);
       ended_.insert(scheduled->run_id);

@@ -26,7 +26,7 @@
 namespace holdfast {
 
 // What other writers, or a crash between their commits, may have left undone.
-struct Debts {
+struct PendingRecovery {
   std::map<SharedText, RunId> unscheduled;        // planned, not in a queue: by runnable key
   std::map<SharedText, SharedText> unapplied;     // completed, not in the run: key to queue
   std::map<SharedText, SharedText> unprogressed;  // failed, the run did not go on: key to queue
@@ -125,8 +125,8 @@ class LiveState {
   [[nodiscard]] bool knows_definition(const SharedText& fingerprint) const {
     return definitions_stored_.contains(fingerprint);
   }
-  Debts& debts() { return debts_; }
-  [[nodiscard]] bool has_no_debts() const { return debts_.empty(); }
+  PendingRecovery& pending_recovery() { return pending_recovery_; }
+  [[nodiscard]] bool nothing_to_recover() const { return pending_recovery_.empty(); }
   [[nodiscard]] std::size_t attempt_count() const;
 
   // The run's projection, with its definition if that can be found; run_not_found. The pointer
@@ -170,7 +170,7 @@ class LiveState {
   // Returns the number of entries.
   Result<std::size_t> fold(const Batch& batch);
   // For those who look at the past: runs are loaded as they were at this position.
-  void look_back_to(Position last) { horizon_ = last; }
+  void read_as_of(Position last) { horizon_ = last; }
   // Lets projections go that nothing happens to, and large payloads that are durable. Not while a
   // turn holds pointers to them.
   void trim();
@@ -208,25 +208,26 @@ class LiveState {
   Result<void> attach_definition(RunProjection& projection);
   RunProjection& keep(const RunId& id, std::unique_ptr<RunProjection> projection);
   // Where an entry stands in the log.
-  struct Place {
+  struct EntryLocation {
     Position position;
     std::uint32_t index = 0;
   };
   void weigh(Cached& cached);
   void uncache(const RunId& id);
-  Result<void> fold_entry(const EntryView& entry, const Place& place);
+  Result<void> fold_entry(const EntryView& entry, const EntryLocation& location);
   void fold_workflow_entry(const EntryView& entry);
-  Result<void> fold_run_entry(const RunId& run, const EntryView& entry, const Place& place);
+  Result<void> fold_run_entry(const RunId& run, const EntryView& entry,
+                              const EntryLocation& location);
   Result<void> fold_dispatch_entry(const SharedText& name, const EntryView& entry,
-                                   const Place& place);
-  Result<bool> had_ended(const RunId& run, const Place& place);
+                                   const EntryLocation& location);
+  Result<bool> had_ended(const RunId& run, const EntryLocation& location);
   enum class Origin : std::uint8_t { own, stored };
   void observe(TimeMs at, const RunFact& fact, Origin origin);
   void observe(const SharedText& queue, const DispatchFact& fact);
   void withdraw(TimeMs at, const RunId& run, const SharedText& key);
   // Those whose key begins so.
   template <typename Map>
-  void forget_debts(Map& debts, std::string_view prefix);
+  void erase_with_prefix(Map& pending, std::string_view prefix);
   void start(const RunId& run);
   void end(const RunId& run);
 
@@ -250,7 +251,7 @@ class LiveState {
   std::uint64_t workflow_changes_ = 0;
   Tokens tokens_;
   std::map<std::pair<RunId, SharedText>, TimeMs> manual_waits_;
-  Debts debts_;
+  PendingRecovery pending_recovery_;
   std::unordered_set<RunId, RunIdHash> ended_;  // in the batch that is being folded
 };
 

@@ -1,6 +1,6 @@
-// RunWaits: who wants to know when a run ends. Belongs to the core. Those who wait are told once,
+// RunWaits: who wants to know when a run ends. Belongs to the core. Those who wait are notify once,
 // as an effect of the commit that made the end durable; also when nothing is known of the run, and
-// when the core stops: whoever is told looks for himself.
+// when the core stops: whoever is notify looks for himself.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ std::optional<RunEnd> run_end_of(const RunProjection& run);
 
 class RunWaits {
  public:
-  // With the end, when it was at hand; without it whoever is told looks for himself.
-  using Told = std::function<void(const std::optional<RunEnd>& end)>;
+  // With the end, when it was at hand; without it whoever is notify looks for himself.
+  using Notify = std::function<void(const std::optional<RunEnd>& end)>;
   using Effects = std::vector<std::function<void()>>;
   using Ticket = std::uint64_t;
 
-  Ticket add(const RunId& run, Told told) {
-    waits_.emplace(run, Wait{++last_, std::move(told)});
+  Ticket add(const RunId& run, Notify notify) {
+    waits_.emplace(run, Wait{++last_, std::move(notify)});
     return last_;
   }
   void remove(const RunId& run, Ticket ticket) {
@@ -46,30 +46,30 @@ class RunWaits {
     }
   }
 
-  [[nodiscard]] bool somebody_waits_for(const RunId& run) const {
+  [[nodiscard]] bool has_waiter(const RunId& run) const {
     return !waits_.empty() && waits_.contains(run);
   }
   // This process wrote the end of the run.
   void ended(const RunId& run, const std::optional<RunEnd>& end, Effects& effects) {
     const auto [first, last] = waits_.equal_range(run);
     for (auto wait = first; wait != last; ++wait) {
-      effects.push_back([told = std::move(wait->second.told), end] { told(end); });
+      effects.push_back([notify = std::move(wait->second.notify), end] { notify(end); });
     }
     waits_.erase(first, last);
   }
   // Others have written.
-  void look(const LiveState& state, Effects& effects) {
+  void check(const LiveState& state, Effects& effects) {
     std::erase_if(waits_, [&](auto& wait) {
-      const bool over = !state.is_live(wait.first);
-      if (over) {
-        effects.push_back([told = std::move(wait.second.told)] { told(std::nullopt); });
+      const bool ended = !state.is_live(wait.first);
+      if (ended) {
+        effects.push_back([notify = std::move(wait.second.notify)] { notify(std::nullopt); });
       }
-      return over;
+      return ended;
     });
   }
   void stop(Effects& effects) {
     for (auto& [run, wait] : waits_) {
-      effects.push_back([told = std::move(wait.told)] { told(std::nullopt); });
+      effects.push_back([notify = std::move(wait.notify)] { notify(std::nullopt); });
     }
     waits_.clear();
   }
@@ -77,7 +77,7 @@ class RunWaits {
  private:
   struct Wait {
     Ticket ticket;
-    Told told;
+    Notify notify;
   };
 
   std::unordered_multimap<RunId, Wait, RunIdHash> waits_;

@@ -123,7 +123,7 @@ Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Complet
   HOLDFAST_CHECK(turn.emit(queue->queue(), *fact));
   Result<void> applied = apply_outcome(turn, *queue->find(proof.runnable_key.view()));
   if (is_unknown_definition(applied)) {
-    insert(&turn.state().undo(), turn.state().debts().unapplied, proof.runnable_key,
+    insert(&turn.state().undo(), turn.state().pending_recovery().unapplied, proof.runnable_key,
            queue->queue());
     return {};
   }
@@ -191,7 +191,7 @@ bool is_of_store(const Error& error) {
   return exit_code == 3 || exit_code == 5;
 }
 
-Result<void> go_on_at(Turn& turn, const Attempt& timer) {
+Result<void> continue_at(Turn& turn, const Attempt& timer) {
   const RunId id = timer.run_id;
   HOLDFAST_TRY(RunProjection * run, run_with_definition(turn, id));
   HOLDFAST_TRY(const RunFacts facts,
@@ -230,7 +230,7 @@ Result<bool> fire_timer(Turn& turn, const EngineApplicant& engine) {
       continue;
     }
     const Turn::Mark mark = turn.mark();
-    const Result<void> fired = go_on_at(turn, *timer);
+    const Result<void> fired = continue_at(turn, *timer);
     if (!fired.ok()) {
       turn.roll_back_to(mark);
       if (is_of_store(fired.error())) {

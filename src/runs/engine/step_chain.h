@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "runs/dispatch/dispatch_decide.h"
+#include "runs/engine/claim_request.h"
 #include "runs/engine/consequences.h"
-#include "runs/engine/waiting_worker.h"
 #include "runs/run/run_decide.h"
 
 namespace holdfast {

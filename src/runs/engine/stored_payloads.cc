@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-// The fact at one place of a dispatch thread.
+// The fact at one location of a dispatch thread.
 Result<DispatchFact> read_fact(Journal& journal, const SharedText& queue, std::uint64_t seq,
                                BatchCache* cache) {
   const ThreadId thread = dispatch_thread(queue.view());

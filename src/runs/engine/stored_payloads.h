@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "runs/engine/waiting_worker.h"
+#include "runs/engine/claim_request.h"
 #include "storage/journal/batch_cache.h"
 #include "storage/journal/journal.h"
 

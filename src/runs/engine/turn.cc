@@ -46,7 +46,7 @@ void Turn::note_effects(const RunFact& fact) {
     group_.withdrawn.insert(group_.withdrawn.end(), withdrawn->runnable_keys.begin(),
                             withdrawn->runnable_keys.end());
   } else if (const auto* compensation = std::get_if<CompensationStarted>(&fact)) {
-    group_.going_back.push_back(compensation->run_id);
+    group_.compensating.push_back(compensation->run_id);
   } else if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
     for (const Runnable& runnable : planned->runnables) {
       if (runnable.is_internal() && runnable.input.view().starts_with(R"({"level":)")) {
@@ -160,9 +160,9 @@ Result<void> Turn::emit(const TokenRevoked& fact) {
 }
 
 Turn::Mark Turn::mark() const {
-  return Mark{state_.undo().mark(),     group_.commit.mark(), group_.ended.size(),
-              group_.wakeups.size(),    group_.lines.size(),  group_.withdrawn.size(),
-              group_.going_back.size(), group_.counts};
+  return Mark{state_.undo().mark(),       group_.commit.mark(), group_.ended.size(),
+              group_.wakeups.size(),      group_.lines.size(),  group_.withdrawn.size(),
+              group_.compensating.size(), group_.counts};
 }
 
 void Turn::roll_back_to(const Mark& mark) {
@@ -172,7 +172,7 @@ void Turn::roll_back_to(const Mark& mark) {
   group_.wakeups.resize(mark.wakeups);
   group_.lines.resize(mark.lines);
   group_.withdrawn.resize(mark.withdrawn);
-  group_.going_back.resize(mark.going_back);
+  group_.compensating.resize(mark.compensating);
   group_.counts = mark.counts;
 }
 

@@ -48,7 +48,7 @@ struct GroupFacts {
   std::vector<Wakeup> wakeups;        // attempts that are new in this group
   std::vector<LogLine> lines;         // to be told once this is durable
   std::vector<SharedText> withdrawn;  // attempts whose holders are to stop
-  std::vector<RunId> going_back;      // runs whose handlers are to stop and report
+  std::vector<RunId> compensating;    // runs whose handlers are to stop and report
   FactCounts counts;
 };
 
@@ -86,7 +86,7 @@ class Turn {
     std::size_t wakeups;
     std::size_t lines;
     std::size_t withdrawn;
-    std::size_t going_back;
+    std::size_t compensating;
     FactCounts counts;
   };
   [[nodiscard]] Mark mark() const;

@@ -133,14 +133,14 @@ Result<void> WorkerPool::run(const std::stop_token& stop, const std::function<vo
   std::vector<Loop::Request> requests;
   {
     const Lock lock(mutex_);
-    wish(requests);
+    request_claims(requests);
   }
-  loop_.submit(std::move(requests));
+  loop_.enqueue(std::move(requests));
   const std::stop_callback when_stopped(stop, [this] { request_stop(); });
   work();
   others.join();
   // The last results are durable when this is answered.
-  const auto reported = loop_.ask<Done>([](Turn&) { return Done{}; }, Patience::unbounded);
+  const auto reported = loop_.execute<Done>([](Turn&) { return Done{}; }, Patience::unbounded);
   const Lock lock(mutex_);
   if (failure_.has_value()) {
     return *failure_;
@@ -148,7 +148,7 @@ Result<void> WorkerPool::run(const std::stop_token& stop, const std::function<vo
   return reported.ok() ? Result<void>() : Result<void>(reported.error());
 }
 
-bool WorkerPool::finished() const { return stopping_ && wishes_.empty() && ready_.empty(); }
+bool WorkerPool::finished() const { return stopping_ && requested_.empty() && ready_.empty(); }
 
 void WorkerPool::work() {
   Lock lock(mutex_);
@@ -171,13 +171,13 @@ void WorkerPool::wait_for_task(Lock& lock) {
   idle_.push_back(&waiter);
   // Attempts that were lost before they ran have left nobody who wishes for others.
   std::vector<Loop::Request> requests;
-  wish(requests);
+  request_claims(requests);
   // A wish may have been on its way to the loop when the others were taken back.
   if (stopping_) {
-    requests.push_back(cancel_wishes());
+    requests.push_back(withdraw_requests());
   }
   lock.unlock();
-  loop_.submit(std::move(requests));
+  loop_.enqueue(std::move(requests));
   loop_.drive_until(waiter);
   lock.lock();
   std::erase(idle_, &waiter);
@@ -196,25 +196,25 @@ void WorkerPool::execute(Lock& lock, Task task) {
   measure(handler_us_, taken);
   std::vector<Loop::Request> requests;
   // A refusal means that the claim is not ours any more: the result does not count.
-  requests.push_back({.command = std::make_shared<Ask<Done>>(
+  requests.push_back({.command = std::make_shared<FunctionCommand<Done>>(
                           [proof = proof_of(task.assignment), outcome](Turn& turn) {
                             return report_outcome(turn, proof, *outcome);
                           },
                           [](const Result<Done>&) {}, Patience::unbounded),
                       .other = [claim_id](Core& core) { core.drop(claim_id); }});
-  wish(requests);
+  request_claims(requests);
   const bool more = !ready_.empty();
   lock.unlock();
   if (more) {
-    loop_.submit_later(std::move(requests));
-  } else {
     loop_.submit(std::move(requests));
+  } else {
+    loop_.enqueue(std::move(requests));
   }
   lock.lock();
   // Something came meanwhile: this thread executes it before it could drive the loop.
   if (!more && !ready_.empty()) {
     lock.unlock();
-    loop_.submit_later(std::vector<Loop::Request>());
+    loop_.submit(std::vector<Loop::Request>());
     lock.lock();
   }
 }
@@ -225,10 +225,10 @@ std::size_t WorkerPool::target() const {
   return std::clamp(wanted, options_.threads, std::max(options_.max_claimed, options_.threads));
 }
 
-void WorkerPool::wish(std::vector<Loop::Request>& requests) {
+void WorkerPool::request_claims(std::vector<Loop::Request>& requests) {
   const std::size_t wanted = stopping_ ? 0 : target();
-  while (wishes_.size() + ready_.size() + running_.size() < wanted) {
-    auto worker = std::make_shared<WaitingWorker>();
+  while (requested_.size() + ready_.size() + running_.size() < wanted) {
+    auto worker = std::make_shared<ClaimRequest>();
     worker->skills = skills_;
     worker->applicant = loop_.new_applicant(*skills_);
     worker->assigned = [self = shared_from_this(), raw = std::weak_ptr(worker),
@@ -238,20 +238,20 @@ void WorkerPool::wish(std::vector<Loop::Request>& requests) {
     worker->lost = [self = shared_from_this()](const SharedText& claim_id, const Error& why) {
       self->lost(claim_id, why);
     };
-    wishes_.insert(worker);
-    requests.push_back({.worker = worker});
+    requested_.insert(worker);
+    requests.push_back({.claim = worker});
   }
 }
 
-void WorkerPool::assigned(const WaitingWorkerPtr& worker, Result<Assignment> assignment,
+void WorkerPool::assigned(const ClaimRequestPtr& worker, Result<Assignment> assignment,
                           Instant asked) {
   Lock lock(mutex_);
-  wishes_.erase(worker);
+  requested_.erase(worker);
   if (!assignment.ok() && assignment.error().code() != ErrorCode::engine_stopped) {
     std::vector<Loop::Request> requests;
-    wish(requests);
+    request_claims(requests);
     lock.unlock();
-    loop_.submit_later(std::move(requests));
+    loop_.submit(std::move(requests));
     return;
   }
   if (!assignment.ok()) {
@@ -287,18 +287,18 @@ void WorkerPool::lost(const SharedText& claim_id, const Error& why) {
 void WorkerPool::request_stop() {
   Lock lock(mutex_);
   stopping_ = true;
-  Loop::Request cancel = cancel_wishes();
+  Loop::Request cancel = withdraw_requests();
   lock.unlock();
-  loop_.submit_later(std::move(cancel));
+  loop_.submit(std::move(cancel));
 }
 
 // Takes back the wishes that the loop knows and has not fulfilled.
-Loop::Request WorkerPool::cancel_wishes() {
-  return {.other = [self = shared_from_this(), wishes = wishes_](Core& core) {
+Loop::Request WorkerPool::withdraw_requests() {
+  return {.other = [self = shared_from_this(), requests = requested_](Core& core) {
     const Lock lock(self->mutex_);
-    for (const WaitingWorkerPtr& worker : wishes) {
-      if (core.stop_waiting(worker)) {
-        self->wishes_.erase(worker);
+    for (const ClaimRequestPtr& worker : requests) {
+      if (core.withdraw_request(worker)) {
+        self->requested_.erase(worker);
       }
     }
     self->wake_all();

@@ -70,12 +70,12 @@ class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
   void work();
   void execute(Lock& lock, Task task);
   void wait_for_task(Lock& lock);
-  void assigned(const WaitingWorkerPtr& worker, Result<Assignment> assignment, Instant asked);
+  void assigned(const ClaimRequestPtr& worker, Result<Assignment> assignment, Instant asked);
   void lost(const SharedText& claim_id, const Error& why);
   void request_stop();
-  Loop::Request cancel_wishes();
+  Loop::Request withdraw_requests();
   // The requests that bring the number of claimed attempts and wishes up to the target.
-  void wish(std::vector<Loop::Request>& requests);
+  void request_claims(std::vector<Loop::Request>& requests);
   [[nodiscard]] std::size_t target() const;
   [[nodiscard]] bool finished() const;
   void wake_one();
@@ -89,7 +89,7 @@ class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
   std::mutex mutex_;  // guards what follows
   std::deque<Task> ready_;
   std::map<SharedText, std::stop_source> running_;  // by claim id
-  std::set<WaitingWorkerPtr> wishes_;
+  std::set<ClaimRequestPtr> requested_;
   std::deque<Loop::Waiter*> idle_;
   bool stopping_ = false;
   std::optional<Error> failure_;

@@ -63,7 +63,7 @@ class Doctor {
   }
 
   Result<void> look_at_debts() {
-    const Debts& debts = state_.debts();
+    const PendingRecovery& debts = state_.pending_recovery();
     for (const auto& [key, run] : debts.unscheduled) {
       found("unfinished_facts", {to_string(run), step_of_key(key.view()),
                                  fmt::format("{} is planned and in no queue", key.view()), kWork});

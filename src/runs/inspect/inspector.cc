@@ -117,7 +117,7 @@ Result<std::unique_ptr<Inspector::Past>> Inspector::read_state(const At& at) {
     // The checkpoint knows too much: everything is folded again, up to the moment.
     past = std::make_unique<Past>(journal_, when);
   }
-  past->state.look_back_to(when.position);
+  past->state.read_as_of(when.position);
   HOLDFAST_TRY(const std::size_t entries, past->state.read_up_to(when.position));
   static_cast<void>(entries);
   return past;

@@ -124,8 +124,9 @@ Result<StoreStatus> store_status(LiveState& state, const Moment& moment) {
     status.anomalies += run->anomalies().size();
     state.trim();
   }
-  status.pending_dispatches = state.debts().unscheduled.size();
-  status.pending_results = state.debts().unapplied.size() + state.debts().unprogressed.size();
+  status.pending_dispatches = state.pending_recovery().unscheduled.size();
+  status.pending_results =
+      state.pending_recovery().unapplied.size() + state.pending_recovery().unprogressed.size();
   for (const auto& [workflow, registered] : state.current_workflows()) {
     status.workflows.push_back(workflow.str());
   }

@@ -20,7 +20,7 @@ Error lost_connection() {
   return Error{ErrorCode::io_error, "the connection was lost"}.with(WhatNext::in_doubt);
 }
 
-class StoreAway : public CoreTest {
+class StoreOutage : public CoreTest {
  protected:
   TestCore& open_recoverable(const CoreOptions& options = {}) {
     TestCore& core = open(options);
@@ -46,13 +46,13 @@ class StoreAway : public CoreTest {
   }
 };
 
-TEST_F(StoreAway, a_write_that_landed_is_acknowledged_when_it_was_read_back) {
+TEST_F(StoreOutage, a_write_that_landed_is_acknowledged_when_it_was_read_back) {
   TestCore& core = open_recoverable();
   const auto started = core.start(start_of(1, one_));
   core.decide();
   lose_answer(core);
   core.write();
-  ASSERT_TRUE(core.core.away().has_value());
+  ASSERT_TRUE(core.core.outage().has_value());
   EXPECT_FALSE(core.core.stopped().has_value());
   EXPECT_EQ(started->settled, 0);
   EXPECT_EQ(come_back(core), "ok");
@@ -65,7 +65,7 @@ TEST_F(StoreAway, a_write_that_landed_is_acknowledged_when_it_was_read_back) {
   EXPECT_EQ(core.core.state().encode(), folded_anew());
 }
 
-TEST_F(StoreAway, a_write_that_was_lost_is_written_again_at_the_same_position) {
+TEST_F(StoreOutage, a_write_that_was_lost_is_written_again_at_the_same_position) {
   TestCore& core = open_recoverable();
   const auto started = core.start(start_of(1, one_));
   core.decide();
@@ -78,7 +78,7 @@ TEST_F(StoreAway, a_write_that_was_lost_is_written_again_at_the_same_position) {
   EXPECT_EQ(batches(), 1U);
 }
 
-TEST_F(StoreAway, a_server_that_commits_after_it_was_asked_is_found_too) {
+TEST_F(StoreOutage, a_server_that_commits_after_it_was_asked_is_found_too) {
   TestCore& core = open_recoverable();
   const auto started = core.start(start_of(1, one_));
   core.decide();
@@ -94,7 +94,7 @@ TEST_F(StoreAway, a_server_that_commits_after_it_was_asked_is_found_too) {
   EXPECT_EQ(batches(), 1U);
 }
 
-TEST_F(StoreAway, a_position_that_others_took_meanwhile_is_an_ordinary_conflict) {
+TEST_F(StoreOutage, a_position_that_others_took_meanwhile_is_an_ordinary_conflict) {
   TestCore& mine = open_recoverable();
   TestCore& other = open();
   const auto started = mine.start(start_of(1, one_));
@@ -110,7 +110,7 @@ TEST_F(StoreAway, a_position_that_others_took_meanwhile_is_an_ordinary_conflict)
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
 }
 
-TEST_F(StoreAway, commands_that_were_not_written_are_turned_down_after_a_while) {
+TEST_F(StoreOutage, commands_that_were_not_written_are_turned_down_after_a_while) {
   CoreOptions options;
   options.store_patience_ms = 5000;
   TestCore& core = open_recoverable(options);
@@ -135,16 +135,16 @@ TEST_F(StoreAway, commands_that_were_not_written_are_turned_down_after_a_while) 
   EXPECT_EQ(batches(), 1U);
 }
 
-TEST_F(StoreAway, results_of_workers_wait_as_long_as_it_takes) {
+TEST_F(StoreOutage, results_of_workers_wait_as_long_as_it_takes) {
   TestCore& core = open_recoverable();
   core.hooks->down = true;
-  core.core.look_for_changes();
+  core.core.check_for_changes();
   core.decide();
-  ASSERT_TRUE(core.core.away().has_value());
+  ASSERT_TRUE(core.core.outage().has_value());
   int settled = 0;
-  core.core.post(std::make_shared<Ask<Done>>([](Turn&) -> Result<Done> { return Done{}; },
-                                             [&](const Result<Done>&) { ++settled; },
-                                             Patience::unbounded));
+  core.core.post(std::make_shared<FunctionCommand<Done>>(
+      [](Turn&) -> Result<Done> { return Done{}; }, [&](const Result<Done>&) { ++settled; },
+      Patience::unbounded));
   clock_.advance_ms(3'600'000);
   core.decide();
   EXPECT_EQ(settled, 0);
@@ -154,12 +154,12 @@ TEST_F(StoreAway, results_of_workers_wait_as_long_as_it_takes) {
   EXPECT_EQ(settled, 1);
 }
 
-TEST_F(StoreAway, too_many_commands_are_turned_down_at_once) {
+TEST_F(StoreOutage, too_many_commands_are_turned_down_at_once) {
   CoreOptions options;
   options.max_waiting_commands = 2;
   TestCore& core = open_recoverable(options);
   core.hooks->down = true;
-  core.core.look_for_changes();
+  core.core.check_for_changes();
   core.decide();
   const auto first = core.start(start_of(1, one_));
   const auto second = core.start(start_of(2, one_));
@@ -172,7 +172,7 @@ TEST_F(StoreAway, too_many_commands_are_turned_down_at_once) {
   EXPECT_EQ(second->code(), "ok");
 }
 
-TEST_F(StoreAway, an_engine_that_ends_before_the_store_is_back_leaves_the_open_write_in_doubt) {
+TEST_F(StoreOutage, an_engine_that_ends_before_the_store_is_back_leaves_the_open_write_in_doubt) {
   TestCore& core = open_recoverable();
   const auto open = core.start(start_of(1, one_));
   core.decide();
@@ -187,7 +187,7 @@ TEST_F(StoreAway, an_engine_that_ends_before_the_store_is_back_leaves_the_open_w
   EXPECT_EQ(waiting->code(), "engine_stopped");
 }
 
-TEST_F(StoreAway, acknowledged_batches_that_are_gone_are_never_passed_over) {
+TEST_F(StoreOutage, acknowledged_batches_that_are_gone_are_never_passed_over) {
   TestCore& core = open_recoverable();
   core.start(start_of(1, one_));
   core.settle();
@@ -198,20 +198,20 @@ TEST_F(StoreAway, acknowledged_batches_that_are_gone_are_never_passed_over) {
   disk_->state->head = Position{1};
   disk_->state->head_chain = disk_->rows.at(Position{1}).chain;
   core.hooks->down = true;
-  core.core.look_for_changes();
+  core.core.check_for_changes();
   core.decide();
   core.hooks->down = false;
   EXPECT_EQ(come_back(core), "diverged");
 }
 
-TEST_F(StoreAway, what_was_seen_and_never_acknowledged_may_be_gone) {
+TEST_F(StoreOutage, what_was_seen_and_never_acknowledged_may_be_gone) {
   TestCore& mine = open_recoverable();
   TestCore& other = open();
   mine.start(start_of(1, one_));
   mine.settle();
   other.start(start_of(2, two_));
   other.settle();
-  mine.core.look_for_changes();
+  mine.core.check_for_changes();
   mine.settle();
   ASSERT_EQ(mine.core.position(), Position{2});
   const auto started = mine.start(start_of(3, one_));
@@ -228,7 +228,7 @@ TEST_F(StoreAway, what_was_seen_and_never_acknowledged_may_be_gone) {
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
 }
 
-TEST_F(StoreAway, a_store_that_goes_away_while_batches_of_others_are_read_is_read_again) {
+TEST_F(StoreOutage, a_store_that_goes_away_while_batches_of_others_are_read_is_read_again) {
   TestCore& mine = open_recoverable();
   TestCore& other = open();
   for (int run = 1; run <= 5; ++run) {
@@ -237,13 +237,13 @@ TEST_F(StoreAway, a_store_that_goes_away_while_batches_of_others_are_read_is_rea
   }
   // The journal has read them; the state has not.
   mine.hooks->after_read = [&] { mine.hooks->after_read = [&] { mine.hooks->down = true; }; };
-  mine.core.look_for_changes();
+  mine.core.check_for_changes();
   mine.decide();
   mine.hooks->down = true;
-  mine.core.look_for_changes();
+  mine.core.check_for_changes();
   mine.decide();
   mine.hooks->down = false;
-  if (mine.core.away().has_value()) {
+  if (mine.core.outage().has_value()) {
     EXPECT_EQ(come_back(mine), "nothing open");
   }
   mine.settle();
@@ -251,7 +251,7 @@ TEST_F(StoreAway, a_store_that_goes_away_while_batches_of_others_are_read_is_rea
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
 }
 
-TEST_F(StoreAway, a_store_that_cannot_be_reached_again_still_stops_the_engine) {
+TEST_F(StoreOutage, a_store_that_cannot_be_reached_again_still_stops_the_engine) {
   TestCore& core = open();
   const auto started = core.start(start_of(1, one_));
   core.decide();
@@ -280,7 +280,7 @@ class LoopAway : public testing::Test {
   }
   Result<Started> start(Loop& loop, int number) {
     const StartRun command = start_of(number, one_);
-    return loop.ask<Started>(
+    return loop.execute<Started>(
         [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
   }
 
@@ -295,7 +295,7 @@ TEST_F(LoopAway, it_reaches_for_the_store_by_itself_and_says_how_it_stands) {
   class Told final : public CommitObserver {
    public:
     void committed(const CommitReport&) override {}
-    void store_away(const Error&) override { ++away; }
+    void store_unavailable(const Error&) override { ++away; }
     void store_returned(std::chrono::milliseconds) override { ++returned; }
     std::atomic<int> away = 0;
     std::atomic<int> returned = 0;
@@ -328,7 +328,7 @@ TEST_F(LoopAway, a_caller_gets_unavailable_when_its_command_was_not_written_for_
   options.core.store_patience_ms = 100;
   const auto loop = open(options);
   hooks_->down = true;
-  loop->submit_later({.other = [](Core& core) { core.look_for_changes(); }});
+  loop->submit({.other = [](Core& core) { core.check_for_changes(); }});
   ASSERT_TRUE(eventually([&] { return loop->health().state == LoopHealth::State::recovering; }));
   EXPECT_EQ(code_of(start(*loop, 1)), "unavailable");
   hooks_->down = false;

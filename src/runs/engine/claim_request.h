@@ -1,4 +1,4 @@
-// WaitingWorker: somebody who wants an attempt to execute. The loop gives it the next one it can
+// ClaimRequest: somebody who wants an attempt to execute. The loop gives it the next one it can
 // execute; the claim is durable before `assigned` is called.
 #pragma once
 
@@ -46,7 +46,7 @@ struct Skills {
   std::vector<SharedText> handlers;  // empty: anything
 };
 
-struct WaitingWorker {
+struct ClaimRequest {
   // Workers that can do the same share it: one look serves them all.
   std::shared_ptr<const Skills> skills;
   Applicant applicant;
@@ -58,6 +58,6 @@ struct WaitingWorker {
   std::function<void(const SharedText& claim_id, const Error&)> lost;
 };
 
-using WaitingWorkerPtr = std::shared_ptr<WaitingWorker>;
+using ClaimRequestPtr = std::shared_ptr<ClaimRequest>;
 
 }  // namespace holdfast
