@@ -253,7 +253,7 @@ class AgentLoop(Example):
         self.assertEqual(self.shown(rome["run_id"])["result"]["answer"],
                          "Rome: sun. Go as you are.")
 
-    def test_nobody_answers_and_the_run_fails(self):
+    def test_without_an_answer_the_run_fails(self):
         self.copy("agent-loop")
         file = self.folder / "agent.yaml"
         text = file.read_text(encoding="utf-8")

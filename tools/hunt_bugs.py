@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Lets the simulator look for each planted bug and prints what came of it.
+"""Lets the simulator search for each planted bug and prints the results.
 
 usage: hunt_bugs.py --program HOLDFAST --seeds N [--only NAME,NAME]
 
-HOLDFAST is the program that scripts/mutants.sh builds. Exit code 1 when a bug was not found.
+HOLDFAST is the program that scripts/mutants.sh builds. Exits with 1 if a bug was not found.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def main() -> int:
             print(f"{name:28} {count:>9}  {how[:150]}", flush=True)
     killed = [seeds for seeds in found if seeds is not None]
     print(f"\nplanted {len(bugs)}, found {len(killed)}", end="")
-    # Where an assertion struck first, nobody counted.
+    # Bugs that an assertion found first have no count.
     counted = [seeds for seeds in killed if seeds > 0]
     print(f", median simulations to find one {statistics.median(counted):.0f}" if counted else "")
     return 0 if len(killed) == len(bugs) else 1

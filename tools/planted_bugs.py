@@ -1,19 +1,19 @@
-"""The bugs that `scripts/mutants.sh` plants, to see whether the simulator finds each of them.
+"""The bugs that `scripts/mutants.sh` plants, to check that the simulator finds each of them.
 
-A bug has a name, a sentence, and edits: in a file, a text that stands there exactly once is
-replaced by another. In the new text `planted` is true when this bug is switched on. All bugs are
-built into one program and switched on one at a time, by the environment variable HOLDFAST_PLANTED.
+A bug has a name, a sentence, and edits: in a file, a text that occurs exactly once is replaced by
+another. In the new text `planted` is true when this bug is enabled. All bugs are built into one
+program and enabled one at a time, by the environment variable HOLDFAST_PLANTED.
 """
 
 BUGS = [
     # Claims
-    ("skip_fence", "whoever reports is believed, whatever claim it shows", [
+    ("skip_fence", "a report counts with any claim", [
         ("runs/dispatch/dispatch_rules.cc",
          "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
          "      !attempt.holds(fact.claim_id, fact.claim_token_hash)) {",
          "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
          "      (!attempt.holds(fact.claim_id, fact.claim_token_hash) && !planted)) {")]),
-    ("skip_token", "the id of a claim is enough, its token is not looked at", [
+    ("skip_token", "the id of a claim is enough, its token is not checked", [
         ("runs/dispatch/dispatch_rules.cc",
          "  if (attempt.status != AttemptStatus::claimed || attempt.applied ||\n"
          "      !attempt.holds(fact.claim_id, fact.claim_token_hash)) {",
@@ -86,7 +86,7 @@ BUGS = [
          "    });\n"
          "    building_->given.pop_back();\n"
          "  }\n")]),
-    ("stale_answers", "an answer without a write may be older than what others were told", [
+    ("stale_answers", "a reply without a write may be older than replies of other processes", [
         ("runs/engine/engine_core.cc",
          "  if (!building_->commands.empty()) {\n    const auto store",
          "  if (!building_->commands.empty() && !planted) {\n    const auto store")]),
@@ -119,11 +119,11 @@ BUGS = [
          "  return free ? std::nullopt : std::optional(Append::lost);",
          "  if (planted) {\n    return std::optional(Append::landed);\n  }\n"
          "  return free ? std::nullopt : std::optional(Append::lost);")]),
-    ("timer_lost", "nobody wakes up for timers", [
+    ("timer_lost", "the engine does not wake up for timers", [
         ("runs/engine/engine_core.cc",
          "    consider(queue->next_change(timers, now));",
          "    if (!planted) {\n      consider(queue->next_change(timers, now));\n    }")]),
-    ("timeouts_lost", "nobody wakes up for attempts that take too long", [
+    ("timeouts_lost", "the engine does not wake up for attempts that exceed their timeout", [
         ("runs/engine/engine_core.cc",
          "    consider(queue->next_timeout());",
          "    if (!planted) {\n      consider(queue->next_timeout());\n    }"),
@@ -144,7 +144,7 @@ BUGS = [
          "                                            return Result<void>();\n"
          "                                          }\n"
          "                                          return apply_completed(turn, key, queue);")]),
-    ("failed_not_progressed", "what failed before a crash is not gone on from", [
+    ("failed_not_progressed", "a failure before a crash is not continued", [
         ("runs/engine/engine_recover.cc",
          "                 return progress_failed(turn, key, queue);",
          "                 return planted ? Result<void>() : progress_failed(turn, key, queue);")]),
@@ -152,7 +152,7 @@ BUGS = [
         ("runs/engine/engine_recover.cc",
          "                 return start_missing_child(turn, link);",
          "                 return planted ? Result<void>() : start_missing_child(turn, link);")]),
-    ("checkpoint_skips_a_batch", "whoever begins with a checkpoint leaves out the batch after it", [
+    ("checkpoint_skips_a_batch", "a start from a checkpoint skips the batch after it", [
         ("runs/engine/live_checkpoint.cc",
          "  position_ = Position{stored.position};\n",
          "  position_ = Position{stored.position};\n"
@@ -230,17 +230,17 @@ BUGS = [
         ("runs/run/run_each.cc",
          "  if (each.done < each.items.size()) {\n    plan_items",
          "  if (each.done + (planted ? 1 : 0) < each.items.size()) {\n    plan_items")]),
-    ("compensated_oldest_first", "a run goes back in the order it came", [
+    ("compensated_oldest_first", "steps are compensated oldest first", [
         ("runs/run/run_compensate.cc",
          "(next == nullptr || planned->applied_order > next->applied_order)) {",
          "(next == nullptr ||\n"
          "         (planted ? planned->applied_order < next->applied_order\n"
          "                  : planned->applied_order > next->applied_order))) {")]),
-    ("not_compensated", "a run that goes back undoes nothing", [
+    ("not_compensated", "a compensating run compensates nothing", [
         ("runs/run/run_compensate.cc",
          "  if (const PlannedRunnable* next = next_to_compensate()) {",
          "  if (const PlannedRunnable* next = planted ? nullptr : next_to_compensate()) {")]),
-    ("parent_not_told", "a parent does not hear that its child has ended", [
+    ("parent_not_notified", "a parent is not notified when its child ends", [
         ("runs/engine/consequences.cc",
          "  if (!parent.has_value() || !turn_.state().is_live(parent->run_id)) {",
          "  if (planted || !parent.has_value() || !turn_.state().is_live(parent->run_id)) {")]),

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks what no compiler checks: layers, purity, ownership of libraries, sizes, plain text.
+"""Checks what no compiler checks: layers, purity, ownership of libraries, sizes, plain English.
 
-usage: tidy.py [ROOT]
+usage: tidy.py [--words] [ROOT]
+  --words  reject the words of tools/dialect.py in every folder, not only in those listed as plain
 
-Prints one line per problem, `file:line: message`, and exits 1 when there is any.
+Prints one line per problem, `file:line: message`, and exits with 1 if there is any.
 tools/tidy_test.py proves that each check fires.
 
 The rule for includes: a module includes its own files, the modules it names in USES
@@ -15,15 +16,18 @@ import pathlib
 import re
 import sys
 
+import dialect
+
 MAX_WIDTH = 100
 MAX_HEADER_LINES = 400
 MAX_SOURCE_LINES = 600
 MAX_FUNCTION_LINES = 70
 
 FOLDERS = ["src", "include", "tests", "tools", "scripts", "cmake", "docs", "bench", "examples",
-           "fuzz", ".ci"]
-TEXT_SUFFIXES = {".h", ".cc", ".py", ".sh", ".cmake", ".txt", ".md", ".json", ".sql", ""}
-WIDE_SUFFIXES = {".md", ".json", ".sql", ".txt"}  # tables and data may be wide
+           "fuzz", "sdk", "schema", "packaging", ".ci"]
+TEXT_SUFFIXES = {".h", ".cc", ".py", ".sh", ".cmake", ".txt", ".md", ".json", ".sql", ".yaml",
+                 ".service", ""}
+WIDE_SUFFIXES = {".md", ".json", ".sql", ".txt", ".yaml", ".service"}  # tables and data
 
 # Third-party headers: the modules that may include them, in .cc files only.
 EVERY_MODULE = None
@@ -99,7 +103,7 @@ def line_of(text, offset):
 
 
 class File:
-    """One text file of the tree, with what the checks ask of it."""
+    """One text file of the tree, prepared for the checks."""
 
     def __init__(self, root, path):
         self.path = path
@@ -120,7 +124,7 @@ class File:
             yield line_of(text, found.start(1)), found[1], found[2]
 
     def find(self, pattern):
-        """(line, match) of each place in the bare code."""
+        """(line, match) of each occurrence in the bare code."""
         for found in pattern.finditer(self.bare):
             yield line_of(self.bare, found.start()), found
 
@@ -306,7 +310,7 @@ def check_text(tree):
             if len(line) > MAX_WIDTH and file.path.suffix not in WIDE_SUFFIXES:
                 yield file.name, number, f"line is {len(line)} wide, limit {MAX_WIDTH}"
             if UNFINISHED.search(line):
-                yield file.name, number, "unfinished work does not go in: do it or leave it out"
+                yield file.name, number, "unfinished work: complete it or remove it"
             if MACHINE_PATH.search(line):
                 yield file.name, number, "a path of one machine"
 
@@ -405,12 +409,19 @@ def check_error_pages(tree):
         if row not in index:
             yield "docs/errors/README.md", 1, f"the table lacks: {row}"
     for page in sorted(pages):
-        yield f"docs/errors/{page}.md", 1, f"there is no error code {page}"
+        yield f"docs/errors/{page}.md", 1, f"unknown error code {page}; remove the page"
+
+
+def check_words(tree, everywhere=False):
+    for file in tree.files:
+        if everywhere or dialect.is_plain(file.name):
+            for line, message in dialect.findings(file.name, file.text):
+                yield file.name, line, message
 
 
 CHECKS = [check_modules, check_names, check_includes, check_public_headers, check_libraries,
           check_purity, check_unordered, check_text, check_headers, check_sizes, check_tests,
-          check_error_pages]
+          check_error_pages, check_words]
 
 
 def problems(root):
@@ -420,9 +431,16 @@ def problems(root):
             yield f"{name}:{line}: {message}"
 
 
+def words_everywhere(root):
+    for name, line, message in check_words(Tree(root), everywhere=True):
+        yield f"{name}:{line}: {message}"
+
+
 def main():
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent
-    found = sorted(set(problems(root.resolve())))
+    arguments = [argument for argument in sys.argv[1:] if argument != "--words"]
+    check = words_everywhere if "--words" in sys.argv else problems
+    root = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).parent.parent
+    found = sorted(set(check(root.resolve())))
     for problem in found:
         print(problem)
     print(f"tidy: {len(found)} problems" if found else "tidy: all well")

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Proves that each check of tools/tidy.py fires, and that good code passes.
 
-Every test takes a small good tree, spoils one thing and expects exactly one problem, at the
-right place.
+Every test takes a small good tree, changes one thing and expects exactly one problem, at the
+right line.
 """
 
 import pathlib
 import tempfile
 import unittest
 
+import dialect
 import tidy
 
 GOOD_HEADER = """// Adds numbers.
@@ -58,6 +59,28 @@ add_subdirectory(src/apps/cli)
     "Number 20, exit code 4, HTTP status 409, what next: refresh.\n",
 }
 
+# Group of tools/dialect.py -> phrases that it rejects.
+REJECTED = {
+    "persons": ["somebody decides", "nobody waits", "whoever asks", "those who wait"],
+    "rooms": ["this room", "the rooms below", "the house"],
+    "debts": ["the debts are paid", "what it owes"],
+    "wishes": ["the wish for more", "PollWish", "kWishes"],
+    "deeds": ["struct Deed", "StoreLooker", "at the door", "in sight"],
+    "places": ["WorkPlace", "the store place"],
+    "telling": ["is told the result", "it tells why", "LogTeller"],
+    "saying": ["it says so", "if you say so"],
+    "is no": ["'a' is no run id", "which is no error", "these are no tokens"],
+    "here": ["there is no GET here; there is POST"],
+    "going back": ["a run that goes back", "going_back_", "enum GoBack"],
+    "going on": ["the run goes on", "void go_on()"],
+    "beaten": ["the claim is beaten", "a worker that beats"],
+    "rare": ["struct RareState", "#include \"rare_facts.h\"", "run.rare()"],
+    "let in": ["who is let in", "turned away", "turn_away"],
+    "away": ["the store is away", "a server that went away"],
+    "over": ["the lease is over", "when all paths are over, it ends"],
+    "came of": ["what came of it", "what became of the batch"],
+}
+
 
 def long_function(lines):
     return "int f(int x) {\n" + "  ++x;\n" * (lines - 2) + "}\n"
@@ -74,10 +97,10 @@ class TidyTest(unittest.TestCase):
                     (root / name).write_bytes(text.encode("utf-8"))
             return sorted(set(tidy.problems(root)))
 
-    def expect(self, changes, place, message):
+    def expect(self, changes, location, message):
         found = self.problems_with(changes)
         self.assertEqual(len(found), 1, found)
-        self.assertTrue(found[0].startswith(place + ": "), found)
+        self.assertTrue(found[0].startswith(location + ": "), found)
         self.assertIn(message, found[0])
 
     def expect_code(self, name, text, line, message):
@@ -214,6 +237,35 @@ class TidyTest(unittest.TestCase):
         for path in ["/ho" + "me/anna/x", "/wo" + "rk/x", "/ro" + "ot/x", "/Us" + "ers/a"]:
             self.expect_code("docs/a.md", f"see {path}\n", 1, "machine")
 
+    # Words
+
+    def words_in(self, text):
+        return list(dialect.findings("docs/guide/a.md", text))
+
+    def test_every_group_of_words_is_rejected(self):
+        self.assertEqual(set(REJECTED), set(dialect.GROUPS))
+        for group, phrases in REJECTED.items():
+            for phrase in phrases:
+                found = self.words_in(f"Title\n// {phrase}\n")
+                self.assertEqual([line for line, _ in found], [2], phrase)
+                self.assertIn(dialect.GROUPS[group][1], found[0][1])
+
+    def test_words_in_documents_and_code(self):
+        self.expect_code("docs/guide/a.md", "Title\nsomebody decides\n", 2, "name the subject")
+        self.expect_code("examples/a.cc", "// A run that goes\n//   back.\n", 1, "compensate")
+        self.assertEqual(self.problems_with({"unlisted/a.md": "somebody decides\n"}), [])
+
+    def test_plain_words_are_fine(self):
+        for phrase in ["there is no space left", "there\nis no run", "it is no longer valid",
+                       "a function is over 70 lines", "the warehouse", "a foreground job",
+                       "{\"event\":\"told_to_stop\"}"]:
+            self.assertEqual(self.words_in(phrase + "\n"), [], phrase)
+
+    def test_words_are_allowed_where_they_mean_what_they_say(self):
+        text = "a hotel room\n"
+        self.assertEqual(self.problems_with({"examples/simulate/booking.yaml": text}), [])
+        self.expect({"examples/other/booking.yaml": text}, "examples/other/booking.yaml:1", "room")
+
     # Headers and sizes
 
     def test_a_header_without_pragma_once(self):
@@ -262,7 +314,8 @@ class TidyTest(unittest.TestCase):
                     "conflict.md")
 
     def test_a_page_without_error_code(self):
-        self.expect({"docs/errors/gone.md": "# gone\n"}, "docs/errors/gone.md:1", "no error code")
+        self.expect({"docs/errors/gone.md": "# gone\n"}, "docs/errors/gone.md:1",
+                    "unknown error code")
 
     def test_a_page_that_says_other_numbers(self):
         page = GOOD_TREE["docs/errors/conflict.md"].replace("exit code 4", "exit code 5")

@@ -9,7 +9,7 @@ case $clip in
   *[07])
     if [ "$HOLDFAST_ATTEMPT" -eq 1 ]; then
       echo "the encoder lost $clip" >&2
-      echo '{"code":"encoder_lost","message":"the encoder went away","retryable":true}'
+      echo '{"code":"encoder_lost","message":"the encoder crashed","retryable":true}'
       exit 1
     fi ;;
 esac
