@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/names.h"
 #include "base/text.h"
-#include "runs/facts/ids.h"
 
 namespace holdfast {
 

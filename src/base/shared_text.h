@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -57,6 +59,26 @@ class SharedText {
   void drop();
 
   Block* block_ = nullptr;
+};
+
+// For unordered containers of SharedText that are searched by any text.
+struct SharedTextHash {
+  using is_transparent = void;
+  std::size_t operator()(const SharedText& text) const { return (*this)(text.view()); }
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+
+struct SharedTextEqual {
+  using is_transparent = void;
+  bool operator()(const SharedText& left, const SharedText& right) const { return left == right; }
+  bool operator()(const SharedText& left, std::string_view right) const {
+    return left.view() == right;
+  }
+  bool operator()(std::string_view left, const SharedText& right) const {
+    return left == right.view();
+  }
 };
 
 class Payload {

@@ -9,6 +9,7 @@
 #include "apps/client/client_views.h"
 #include "apps/client/remote_worker.h"
 #include "base/encoding.h"
+#include "base/names.h"
 #include "base/uuid.h"
 #include "runs/facts/ids.h"
 #include "runs/language/definition/definition.h"

@@ -23,6 +23,7 @@
 #include "apps/client/attempt_handlers.h"
 #include "apps/client/client_api.h"
 #include "apps/client/work_messages.h"
+#include "base/shared_text.h"
 #include "holdfast/client.h"
 #include "runs/facts/ids.h"
 

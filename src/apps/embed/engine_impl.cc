@@ -8,6 +8,7 @@
 #include "apps/embed/built_in.h"
 #include "apps/embed/objects.h"
 #include "apps/embed/step_outcome.h"
+#include "base/names.h"
 #include "storage/journal/open_journal.h"
 
 namespace holdfast {

@@ -8,6 +8,7 @@
 #include "apps/server/work_answers.h"
 #include "apps/server/work_bodies.h"
 #include "base/hash.h"
+#include "base/names.h"
 #include "runs/engine/worker_pool.h"
 #include "runs/language/data/path.h"
 

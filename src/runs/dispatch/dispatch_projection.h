@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/shared_text.h"
 #include "base/undo.h"
 #include "runs/dispatch/attempt.h"
 #include "runs/dispatch/attempt_heap.h"

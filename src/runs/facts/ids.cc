@@ -11,8 +11,6 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 128;
-
 // Names that passed check_name cannot break a thread name.
 ThreadId thread_named(std::string_view prefix, std::string_view name) {
   std::string text;
@@ -56,20 +54,6 @@ SharedText runnable_key(const RunId& run, std::string_view step, std::uint32_t a
   key += ':';
   key += std::to_string(attempt_number);
   return SharedText(key);
-}
-
-Result<void> check_name(std::string_view what, std::string_view name) {
-  const bool fits = name.size() <= kMaxNameBytes && is_thread_id(fmt::format("x:{}", name)) &&
-                    name.find(':') == std::string_view::npos;
-  if (!fits) {
-    return Error{
-        ErrorCode::invalid_argument,
-        fmt::format("the {} \"{}\" is not a name: a letter or digit, then letters, digits, "
-                    "'_', '.' and '-', at most {} bytes",
-                    what, name.substr(0, kMaxNameBytes), kMaxNameBytes)}
-        .with(what, name.substr(0, kMaxNameBytes));
-  }
-  return {};
 }
 
 ThreadId run_thread(const RunId& run) {

@@ -39,25 +39,6 @@ struct RunIdHash {
   }
 };
 
-struct SharedTextHash {
-  using is_transparent = void;
-  std::size_t operator()(const SharedText& text) const { return (*this)(text.view()); }
-  std::size_t operator()(std::string_view text) const {
-    return std::hash<std::string_view>{}(text);
-  }
-};
-
-struct SharedTextEqual {
-  using is_transparent = void;
-  bool operator()(const SharedText& left, const SharedText& right) const { return left == right; }
-  bool operator()(const SharedText& left, std::string_view right) const {
-    return left.view() == right;
-  }
-  bool operator()(std::string_view left, const SharedText& right) const {
-    return left == right.view();
-  }
-};
-
 inline constexpr std::string_view kDefaultQueue = "default";
 
 // The handler of attempts that no worker claims: the engine itself goes on with their run once
@@ -66,10 +47,6 @@ inline constexpr std::string_view kTimerHandler = "__timer__";
 
 // <run>:<step>:<attempt>, the name of one attempt at one step of one run.
 SharedText runnable_key(const RunId& run, std::string_view step, std::uint32_t attempt_number);
-
-// A letter or digit, then letters, digits, '_', '.' and '-'; at most 128 bytes. So workflow and
-// queue names fit into thread names. invalid_argument says which name is wrong.
-Result<void> check_name(std::string_view what, std::string_view name);
 
 ThreadId run_thread(const RunId& run);
 // The names must have passed check_name.

@@ -46,17 +46,9 @@ TEST(Ids, a_runnable_key_names_run_step_and_attempt) {
 TEST(Ids, names_fit_into_thread_names) {
   for (const std::string& good :
        {std::string("default"), std::string("a"), std::string("9_.-Z"), std::string(128, 'q')}) {
-    must(check_name("queue", good));
+    EXPECT_TRUE(ThreadId::parse(dispatch_thread(good).text()).ok());
     EXPECT_EQ(dispatch_thread(good).text(), "dispatch:" + good);
     EXPECT_EQ(index_thread(good).text(), "run_index:" + good);
-  }
-  for (const std::string& bad :
-       {std::string(), std::string("a:b"), std::string("-a"), std::string("a b"),
-        std::string("\xC3\xA9"), std::string(129, 'q')}) {
-    const auto checked = check_name("queue", bad);
-    ASSERT_FALSE(checked.ok()) << bad;
-    EXPECT_EQ(checked.error().code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(checked.error().field("queue"), bad.substr(0, 128));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/names.h"
 #include "runs/engine/turn.h"
 #include "runs/view/run_snapshot.h"
 

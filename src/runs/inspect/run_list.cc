@@ -7,6 +7,7 @@
 
 #include "base/encoding.h"
 #include "base/hash.h"
+#include "base/names.h"
 #include "base/text.h"
 
 namespace holdfast {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/names.h"
 #include "runs/run/redact.h"
 #include "runs/run/run_planning.h"
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/hash.h"
+#include "base/names.h"
 #include "runs/run/run_planning.h"
 
 namespace holdfast {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "base/names.h"
 #include "runs/language/data/canonical_json.h"
 #include "runs/run/run_planning.h"
 #include "runs/run/search_attributes.h"

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/box.h"
+#include "base/shared_text.h"
 #include "base/undo.h"
 #include "runs/facts/anomaly.h"
 #include "runs/language/definition/definition.h"

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runs/facts/ids.h"
+#include "base/shared_text.h"
 #include "runs/language/data/condition_expression.h"
 #include "runs/language/data/contract.h"
 #include "runs/language/data/mapping.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/names.h"
 #include "base/text.h"
-#include "runs/facts/ids.h"
 #include "runs/language/definition/read_spec.h"
 
 namespace holdfast {

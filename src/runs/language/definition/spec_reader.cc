@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "runs/facts/ids.h"
+#include "base/names.h"
 #include "runs/language/data/canonical_json.h"
 #include "runs/language/definition/duration.h"
 #include "runs/language/definition/spec.h"
