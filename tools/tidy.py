@@ -52,8 +52,8 @@ PUBLIC = "holdfast"
 SHARED_HEADERS = {f"holdfast/{name}.h" for name in ("assert", "error", "error_codes", "result")}
 PUBLIC_MODULE = "apps/embed"
 
-PURE_MODULES = {"access", "runs/facts", "runs/language/data", "runs/language/definition",
-                "runs/dispatch", "runs/run", "runs/view"}
+PURE_MODULES = {"storage/entry", "access", "runs/language/data", "runs/language/definition",
+                "runs/facts", "runs/dispatch", "runs/run", "runs/view"}
 IMPURE_HEADERS = re.compile(
     r"chrono|ctime|time\.h|random|thread|mutex|shared_mutex|condition_variable|future|atomic|"
     r"stop_token|semaphore|latch|barrier|fstream|iostream|filesystem|cstdio|stdio\.h|unistd\.h|"

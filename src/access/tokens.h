@@ -14,8 +14,8 @@
 #include "base/hash.h"
 #include "base/undo.h"
 #include "holdfast/result.h"
-#include "storage/journal/journal_entry.h"
-#include "storage/journal/thread_id.h"
+#include "storage/entry/entry.h"
+#include "storage/entry/thread_id.h"
 
 namespace holdfast {
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <future>
 
-#include "tests/support/test_log.h"
+#include "tests/support/must.h"
 
 namespace holdfast {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "apps/server/openapi.h"
 #include "base/json_value.h"
-#include "tests/support/test_log.h"
+#include "tests/support/must.h"
 
 namespace holdfast {
 namespace {

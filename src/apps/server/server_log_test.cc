@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/json_value.h"
-#include "tests/support/test_log.h"
+#include "tests/support/must.h"
 
 namespace holdfast {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/json_value.h"
-#include "tests/support/test_log.h"
+#include "tests/support/must.h"
 
 namespace holdfast {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/shared_text.h"
-#include "tests/support/test_log.h"
+#include "tests/support/must.h"
 
 namespace holdfast {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "runs/dispatch/dispatch_projection.h"
 #include "runs/run/run_projection.h"
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 
 namespace holdfast {
 

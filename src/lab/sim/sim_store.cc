@@ -1,6 +1,6 @@
 #include "lab/sim/sim_store.h"
 
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 #include "storage/log/hash_chain.h"
 
 namespace holdfast::sim {

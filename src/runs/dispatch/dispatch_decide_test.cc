@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/dispatch_fact_samples.h"
-#include "tests/support/test_log.h"
+#include "tests/support/must.h"
 
 namespace holdfast {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/fields.h"
 #include "runs/facts/ids.h"
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 
 namespace holdfast {
 

@@ -5,7 +5,7 @@
 
 #include "runs/dispatch/dispatch_decide.h"
 #include "tests/support/dispatch_fact_samples.h"
-#include "tests/support/test_log.h"
+#include "tests/support/must.h"
 
 namespace holdfast {
 namespace {

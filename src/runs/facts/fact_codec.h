@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "base/fields.h"
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 
 namespace holdfast {
 

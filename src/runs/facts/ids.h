@@ -10,7 +10,7 @@
 #include "base/shared_text.h"
 #include "base/uuid.h"
 #include "holdfast/result.h"
-#include "storage/journal/thread_id.h"
+#include "storage/entry/thread_id.h"
 
 namespace holdfast {
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "tests/support/dispatch_fact_samples.h"
-#include "tests/support/test_log.h"
+#include "tests/support/test_entries.h"
 
 namespace holdfast {
 namespace {

@@ -4,8 +4,8 @@
 #include <rapidcheck.h>
 
 #include "runs/run/run_rules.h"
+#include "tests/support/must.h"
 #include "tests/support/run_fact_samples.h"
-#include "tests/support/test_log.h"
 
 namespace holdfast {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/must.h"
 #include "tests/support/run_fact_samples.h"
-#include "tests/support/test_log.h"
 
 namespace holdfast {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/json_value.h"
 #include "runs/view/run_source.h"
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 
 namespace holdfast {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 #include "storage/log/log.h"
 
 namespace holdfast {

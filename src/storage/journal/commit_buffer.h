@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "holdfast/result.h"
-#include "storage/journal/journal_entry.h"
-#include "storage/journal/thread_id.h"
+#include "storage/entry/entry.h"
+#include "storage/entry/thread_id.h"
 
 namespace holdfast {
 

@@ -26,11 +26,11 @@
 #include <vector>
 
 #include "holdfast/result.h"
+#include "storage/entry/entry.h"
+#include "storage/entry/thread_id.h"
 #include "storage/journal/batch_cache.h"
 #include "storage/journal/commit_buffer.h"
 #include "storage/journal/journal_directory.h"
-#include "storage/journal/journal_entry.h"
-#include "storage/journal/thread_id.h"
 #include "storage/log/log.h"
 
 namespace holdfast {

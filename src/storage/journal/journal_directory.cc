@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "holdfast/assert.h"
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 
 namespace holdfast {
 

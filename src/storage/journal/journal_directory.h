@@ -11,8 +11,8 @@
 
 #include "base/hash.h"
 #include "holdfast/result.h"
-#include "storage/journal/thread_id.h"
-#include "storage/log/position.h"
+#include "storage/entry/position.h"
+#include "storage/entry/thread_id.h"
 
 namespace holdfast {
 

@@ -1,7 +1,7 @@
 #include <ostream>
 
 #include "base/hash.h"
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 #include "storage/journal/journal_transfer.h"
 
 namespace holdfast {

@@ -5,7 +5,7 @@
 #include "base/encoding.h"
 #include "base/json_value.h"
 #include "base/text.h"
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 #include "storage/journal/journal_transfer.h"
 #include "storage/journal/open_journal.h"
 #include "storage/log/hash_chain.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "storage/journal/thread_id.h"
-#include "storage/log/position.h"
+#include "storage/entry/position.h"
+#include "storage/entry/thread_id.h"
 
 namespace holdfast {
 

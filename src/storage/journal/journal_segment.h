@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "holdfast/result.h"
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 #include "storage/log/log.h"
 
 namespace holdfast {

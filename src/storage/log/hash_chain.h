@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/uuid.h"
-#include "storage/log/position.h"
+#include "storage/entry/position.h"
 
 namespace holdfast {
 

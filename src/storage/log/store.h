@@ -29,7 +29,7 @@
 #include "base/hash.h"
 #include "base/uuid.h"
 #include "holdfast/result.h"
-#include "storage/log/position.h"
+#include "storage/entry/position.h"
 
 namespace holdfast {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "base/hash.h"
-#include "tests/support/test_log.h"
+#include "tests/support/must.h"
 
 namespace holdfast {
 namespace {

@@ -1,4 +1,4 @@
-#include "storage/journal/thread_id.h"
+#include "storage/entry/thread_id.h"
 
 #include <gtest/gtest.h>
 

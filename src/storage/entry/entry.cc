@@ -1,4 +1,4 @@
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-#include "storage/journal/journal_entry.h"
+#include "storage/entry/entry.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/support/test_log.h"
+#include "tests/support/test_entries.h"
 
 namespace holdfast {
 namespace {
