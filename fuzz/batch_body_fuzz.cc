@@ -1,5 +1,5 @@
-// The reader of batch bodies, one on each line, and what is built on it: the directory of a
-// journal and the live state of an engine, which must take whatever a right chain proves.
+// The reader of batch bodies, one per line, and its users: the directory of a journal and the live
+// state of an engine, which must accept everything that has a valid chain.
 #include "fuzz/memory_journal.h"
 #include "runs/engine/live_state.h"
 #include "storage/journal/journal_directory.h"
@@ -60,7 +60,7 @@ void check_live_state(const std::vector<std::string_view>& bodies) {
   const auto disk = fuzz::disk_with(bodies);
   auto opened = Journal::open(fuzz::open_log(disk));
   if (!opened.ok()) {
-    require(is_damage(opened.error().code()), "what cannot be read is damage");
+    require(is_damage(opened.error().code()), "unreadable data is damage");
     return;
   }
   Journal& journal = *opened.value();
@@ -68,7 +68,7 @@ void check_live_state(const std::vector<std::string_view>& bodies) {
   LiveState state(journal, definitions, kLimits);
   const auto folded = state.read_up_to(journal.log().head().position);
   if (!folded.ok()) {
-    require(is_damage(folded.error().code()), "what cannot be folded is damage");
+    require(is_damage(folded.error().code()), "data that cannot be applied is damage");
     return;
   }
   const std::string encoded = state.encode();

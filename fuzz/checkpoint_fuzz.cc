@@ -1,5 +1,5 @@
-// The readers of checkpoints: a run, a queue, the live state of an engine. The first byte chooses.
-// What a reader takes it must be able to write, and the state must be fit for use.
+// The readers of checkpoints: a run, a queue, the live state of an engine. The first byte selects.
+// A reader must be able to write what it accepts, and the state must be usable.
 #include "fuzz/memory_journal.h"
 #include "runs/engine/live_state.h"
 #include "runs/run/run_projection.h"
@@ -46,13 +46,13 @@ void check_queue(std::string_view bytes) {
     const RunId id = attempt->run_id;
     state.end_run(id);
     state.forget_run(id);
-    require(state.attempts_of(id).empty(), "what is forgotten is gone");
+    require(state.attempts_of(id).empty(), "a removed run has no attempts");
   }
   require(state.attempt_count() == 0, "every attempt belongs to a run");
 }
 
-// Of three batches the first two are sealed, so that a checkpoint of them is taken by its position
-// alone: no input could guess a hash of the chain.
+// The first two of three batches are sealed, so that a checkpoint of them is accepted by its
+// position alone: no input could guess a hash of the chain.
 std::shared_ptr<MemoryDisk> sealed_disk() {
   constexpr std::string_view kBody =
       R"([{"thread":"note:1","seq":%,"kind":"noted","at":1700000000000,"data":{}}])";
@@ -69,7 +69,7 @@ void check_live(std::string_view bytes) {
   const auto journal = fuzz::must(Journal::open(fuzz::open_log(sealed_disk())));
   Definitions definitions(*journal);
   LiveState state(*journal, definitions, kLimits);
-  require(state.decode(bytes).ok(), "a checkpoint that is none is no error");
+  require(state.decode(bytes).ok(), "garbage instead of a checkpoint is not an error");
   require(state.position() <= Position{3}, "a checkpoint is not ahead of its journal");
   state.set_position(Position{3});
   const std::string encoded = state.encode();
@@ -84,14 +84,14 @@ void check_live(std::string_view bytes) {
   }
 }
 
-// The same by the way that an engine takes, from the side table of the store.
+// The same as an engine does it, from the side table of the store.
 void check_restore(std::string_view bytes) {
   const auto disk = sealed_disk();
   disk->side["checkpoint/" + live_checkpoint_name().text()] = bytes;
   const auto journal = fuzz::must(Journal::open(fuzz::open_log(disk)));
   Definitions definitions(*journal);
   LiveState state(*journal, definitions, kLimits);
-  require(state.restore().ok(), "a damaged checkpoint is no error");
+  require(state.restore().ok(), "a damaged checkpoint is not an error");
 }
 
 void check(std::string_view input) {

@@ -1,4 +1,4 @@
-// The command line: one argument on each line.
+// The command line: one argument per line.
 #include "apps/cli/cli_parse.h"
 #include "fuzz/target.h"
 
@@ -23,10 +23,10 @@ void check(std::string_view input) {
   const auto parsed = parse_command_line(arguments);
   require(parsed.ok() || (parsed.error().code() == ErrorCode::invalid_argument &&
                           !parsed.error().message().empty()),
-          "a command line is understood, or told why not");
+          "a command line is accepted, or rejected with a reason");
   if (parsed.ok()) {
     const auto* shown = std::get_if<ShowText>(&parsed.value().command);
-    require(shown == nullptr || !shown->text.empty(), "a text that is asked for is there");
+    require(shown == nullptr || !shown->text.empty(), "a requested text exists");
   }
 }
 

@@ -1,5 +1,5 @@
-// Cron expressions: three lines, the expression, a time zone and milliseconds. What is due is
-// compared with a second, slow reading of the same fields.
+// Cron expressions: three lines, the expression, a time zone and milliseconds. Due times are
+// compared with a second, slow evaluation of the same fields.
 #include <algorithm>
 #include <charconv>
 
@@ -47,8 +47,8 @@ bool field_has(std::string_view field, int low, int high, int value) {
 struct PlainFields {
   std::vector<std::string_view> texts;
 
-  // Only expressions that are plain enough for the slow reading: no names, no Sunday as 7 or as
-  // the end of a range.
+  // Only expressions that the slow evaluation supports: no names, no Sunday as 7 or as the end of
+  // a range.
   static PlainFields of(std::string_view text) {
     PlainFields fields;
     if (text.find_first_not_of("0123456789*,-/ ") != std::string_view::npos) {
@@ -114,8 +114,8 @@ void check_calendar(const CronExpression& expression, std::string_view text, std
   if (next.has_value()) {
     require(*next > from && expression.matches(*next), "the next time is later and matches");
     const auto back = expression.previous(*next);
-    require(!back.has_value() || *back <= from, "nothing that matches was left out");
-    require(plain.texts.empty() || plain.match(*next), "the next time fits the fields");
+    require(!back.has_value() || *back <= from, "no match was skipped");
+    require(plain.texts.empty() || plain.match(*next), "the next time matches the fields");
   }
   constexpr int kMinutes = 1500;  // more than a day
   CivilMinute at = from;
@@ -127,7 +127,7 @@ void check_calendar(const CronExpression& expression, std::string_view text, std
   }
 }
 
-// Years 2 to 9998: at the ends of the calendar what comes before or after may be outside of it.
+// Years 2 to 9998: at the ends of the calendar, neighbouring times may be outside of it.
 bool is_inside(TimeMs time) {
   return time.value > -62'104'060'800'000 && time.value < 253'370'764'800'000;
 }
@@ -136,9 +136,9 @@ void check_clock(const CronClock& clock, TimeMs after) {
   const auto next = clock.next(after);
   if (next.has_value()) {
     require(*next > after, "the next time is later");
-    require(!is_inside(*next) || clock.previous(*next) == next, "what is due is due then");
+    require(!is_inside(*next) || clock.previous(*next) == next, "a due time is due");
     const auto before = clock.previous(TimeMs{next->value - 1});
-    require(!before.has_value() || *before <= after, "nothing that is due was left out");
+    require(!before.has_value() || *before <= after, "no due time was skipped");
   }
   const auto previous = clock.previous(after);
   if (previous.has_value()) {

@@ -1,5 +1,5 @@
-// Questions about values. The first line is the data, the rest is tried as a path, as a text to be
-// filled in, and as JSON of a condition, a mapping and a contract.
+// Expressions on values. The first line is the data; the rest is used as a path, as a template, and
+// as JSON of a condition, a mapping and a contract.
 #include "base/json_slice.h"
 #include "fuzz/target.h"
 #include "runs/language/data/canonical_json.h"
@@ -29,7 +29,7 @@ void check_path(std::string_view text, const DataView& data) {
   require(found <= path.value().parts().size(), "no more parts are found than there are");
   require(value.has_value() == (found == path.value().parts().size()),
           "a value is found when every part is");
-  require(!value.has_value() || is_compact_json(*value), "what is found is JSON");
+  require(!value.has_value() || is_compact_json(*value), "a found value is JSON");
 }
 
 void check_condition(const Json& json, const DataView& data) {
@@ -40,7 +40,7 @@ void check_condition(const Json& json, const DataView& data) {
   }
   const bool matches = condition.value().matches(data);
   const std::string text = json_text(json);
-  // One level more may be too deep; otherwise these are laws of logic.
+  // One more level may be too deep; otherwise these are laws of logic.
   if (const auto negated = Condition::parse(json_of(R"({"not":)" + text + "}")); negated.ok()) {
     require(negated.value().matches(data) != matches, "not is the opposite");
     require(Condition::parse(json_of(R"({"all":[)" + text + "]}")).value().matches(data) == matches,
@@ -62,7 +62,7 @@ void check_mapping(const Json& json, const DataView& data) {
   if (const Payload* payload = std::get_if<Payload>(&mapped)) {
     require(payload->is_object() && is_compact_json(payload->view()), "a mapping gives an object");
   } else {
-    require(!std::get<MissingPath>(mapped).missing_at.empty(), "a missing path says where");
+    require(!std::get<MissingPath>(mapped).missing_at.empty(), "a missing path names its location");
   }
 }
 
@@ -70,11 +70,11 @@ void check_contract(const Json& json, std::string_view object) {
   std::vector<ContractFault> faults;
   const Contract contract = Contract::parse(json, faults);
   for (const ContractFault& fault : faults) {
-    require(!fault.message.empty(), "a fault of a contract says why");
+    require(!fault.message.empty(), "a fault of a contract has a reason");
   }
   const auto misfit = contract.check(json_of(std::string(object)), UnknownFields::allowed);
-  require(is_compact_json(misfit.json().view()), "a misfit is written as JSON");
-  require(misfit.none() || !misfit.text().empty(), "a misfit says what is wrong");
+  require(is_compact_json(misfit.json().view()), "a mismatch is written as JSON");
+  require(misfit.none() || !misfit.text().empty(), "a mismatch has a description");
   if (!faults.empty() || !misfit.none()) {
     return;
   }

@@ -1,5 +1,5 @@
-// Every input of the corpus through its target, in an ordinary build: what the fuzzer once found
-// stays found. HOLDFAST_FUZZ_CORPUS is the folder fuzz/corpus.
+// Runs every input of the corpus through its target, in an ordinary build, so that fixed defects
+// stay fixed. HOLDFAST_FUZZ_CORPUS is the folder fuzz/corpus.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far more than any input needs, also under a sanitizer: this finds what explodes.
+// Far more than any input needs, even under a sanitizer.
 constexpr double kMaxSeconds = 20;
 
 std::vector<fs::path> inputs_of(std::string_view target) {
@@ -31,7 +31,7 @@ std::vector<fs::path> inputs_of(std::string_view target) {
   return files;
 }
 
-// A copy of exactly its size, so that a sanitizer sees every read behind its end.
+// A copy of exactly its size, so that a sanitizer detects every read past its end.
 struct Bytes {
   std::unique_ptr<char[]> data;  // NOLINT(modernize-avoid-c-arrays)
   std::size_t size;
@@ -72,7 +72,7 @@ TEST(FuzzReplay, every_input_keeps_the_laws_of_its_target) {
     EXPECT_FALSE(files.empty()) << "no corpus for " << target.name;
     for (const fs::path& file : files) {
       const Bytes bytes = read(file);
-      // An assertion inside a room ends the process: then the last line says where.
+      // A failed assertion ends the process: then the last line shows the input.
       std::cerr << std::string(target.name) << ' ' << file.filename().string() << "        \r";
       const std::clock_t begin = std::clock();
       EXPECT_NO_THROW(target.check({bytes.data.get(), bytes.size})) << file;

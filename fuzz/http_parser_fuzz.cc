@@ -1,5 +1,5 @@
-// Requests of HTTP: the first byte says into what pieces the rest is cut. What comes out must not
-// depend on it, and a request that was taken is taken again when it is written out.
+// HTTP requests: the first byte determines how the rest is cut. The result must not depend on it,
+// and an accepted request is accepted again when it is written out.
 #include <algorithm>
 
 #include "fuzz/target.h"
@@ -13,7 +13,7 @@ using namespace holdfast;
 using fuzz::require;
 using net::RequestParser;
 
-// Small, so that they are reached.
+// Small, so that inputs reach them.
 constexpr net::ParserLimits kLimits{.header_bytes = 480, .body_bytes = 200};
 constexpr net::ParserLimits kWide{.header_bytes = 4'096, .body_bytes = 200};
 
@@ -28,7 +28,7 @@ Outcome parse(std::string_view bytes, std::size_t piece, const net::ParserLimits
     const std::string_view next = bytes.substr(outcome.used, piece);
     const std::size_t taken = outcome.parser.take(next);
     outcome.used += taken;
-    require(taken <= next.size(), "no more is taken than there is");
+    require(taken <= next.size(), "no more bytes are consumed than exist");
     if (taken < next.size()) {
       break;
     }
@@ -52,12 +52,12 @@ bool same(const net::Head& left, const net::Head& right) {
 }
 
 void require_same(const Outcome& left, const Outcome& right) {
-  require(left.used == right.used, "however it is cut, the same bytes are used");
-  require(left.parser.state() == right.parser.state(), "however it is cut, it ends the same way");
+  require(left.used == right.used, "the cut does not change the consumed bytes");
+  require(left.parser.state() == right.parser.state(), "the cut does not change the outcome");
   require(left.parser.refusal().status == right.parser.refusal().status &&
               left.parser.refusal().detail == right.parser.refusal().detail,
           "however it is cut, it is refused for the same reason");
-  require(same(left.parser.head(), right.parser.head()), "however it is cut, it says the same");
+  require(same(left.parser.head(), right.parser.head()), "the cut does not change the request");
 }
 
 std::string written(const net::Head& head) {
@@ -89,14 +89,15 @@ void check_taken(const net::Head& head) {
   }
   const std::string again = written(head);
   const Outcome second = parse(again + "GET", again.size() + 3, kWide);
-  require(second.parser.state() == RequestParser::State::done, "what was taken is taken again");
-  require(second.used == again.size(), "nothing of the next request is taken");
-  require(same(second.parser.head(), head), "what was taken is taken for the same again");
+  require(second.parser.state() == RequestParser::State::done,
+          "an accepted request is accepted again");
+  require(second.used == again.size(), "nothing of the next request is consumed");
+  require(same(second.parser.head(), head), "an accepted request is parsed to the same again");
 }
 
 void check_refusal(const net::Refusal& refusal) {
   require(!net::reason_of(refusal.status).empty(), "a refusal has a known status");
-  require(!refusal.code.empty() && !refusal.detail.empty(), "a refusal says why");
+  require(!refusal.code.empty() && !refusal.detail.empty(), "a refusal has a reason");
 }
 
 void check(std::string_view input) {
@@ -107,7 +108,7 @@ void check(std::string_view input) {
   switch (whole.parser.state()) {
     case RequestParser::State::head:
     case RequestParser::State::body:
-      require(whole.used == input.size(), "who waits for more has taken everything");
+      require(whole.used == input.size(), "a parser that waits for more has consumed everything");
       break;
     case RequestParser::State::refused:
       check_refusal(whole.parser.refusal());
@@ -116,7 +117,7 @@ void check(std::string_view input) {
       check_taken(whole.parser.head());
       break;
   }
-  // Parts of URLs are decoded or not, and what is decoded can be encoded again.
+  // Parts of URLs are decoded or rejected, and decoded parts can be encoded again.
   if (const auto text = net::url_decoded(input, net::UrlPart::query)) {
     require(net::url_decoded(net::url_encoded(*text), net::UrlPart::query) == text,
             "what is encoded is decoded to the same");

@@ -1,4 +1,4 @@
-// The reader of one entry, as it stands in a sealed segment, and of the fact it holds.
+// The reader of one entry, as stored in a sealed segment, and of its fact.
 #include "fuzz/target.h"
 #include "runs/dispatch/dispatch_facts.h"
 #include "runs/dispatch/dispatch_projection.h"
@@ -11,7 +11,7 @@ namespace {
 using namespace holdfast;
 using fuzz::require;
 
-// What reads a fact of one of the two kinds of threads.
+// The reader of the facts of one kind of thread.
 template <typename Read>
 void check_fact(const EntryView& entry, Read read) {
   const auto fact = read(entry.kind, entry.data);

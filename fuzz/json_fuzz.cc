@@ -1,5 +1,5 @@
-// JSON in all its readers: JsonText, Json, JsonSlicer, and the two writers of values. They must
-// agree on what is JSON and on what it says.
+// All readers of JSON: JsonText, Json, JsonSlicer, and the two writers of values. They must agree
+// on what is valid JSON and on its value.
 #include <map>
 
 #include "base/json_slice.h"
@@ -16,7 +16,7 @@ using fuzz::require;
 
 std::string written(std::string_view text) { return json_text(Json::parse(text).value()); }
 
-// The reader behind Json is off by the last bit of some of these, and not always by the same.
+// The parser of Json differs in the last bit for some of these, not always consistently.
 bool has_fraction(const Json& json) {
   for (std::size_t i = 0; i < json.size(); ++i) {
     const bool list = json.kind() == Json::Kind::array;
@@ -27,12 +27,12 @@ bool has_fraction(const Json& json) {
   return json.kind() == Json::Kind::number;
 }
 
-// Whether a slice says what a document says.
+// Whether a slice equals a parsed document.
 bool same(std::string_view slice, const Json& value) {
   return has_fraction(value) || written(slice) == json_text(value);
 }
 
-// The members of a text by name, the last of equal ones, as a document has them.
+// The members of a text by name; the last of equal ones counts, as in a parsed document.
 std::map<std::string, std::string_view> sliced_members(std::string_view text) {
   std::map<std::string, std::string_view> members;
   JsonSlicer slicer(text);
@@ -69,7 +69,7 @@ void check_list(std::string_view text, const Json& json) {
 }
 
 void check_scalar(std::string_view text, const Json& json) {
-  require(json.size() == 0, "what is no list and no object is empty");
+  require(json.size() == 0, "a value that is neither a list nor an object is empty");
   if (const auto string = json.string()) {
     require(json_string_value(text) == std::string(*string), "a string is read alike");
   }
@@ -82,7 +82,7 @@ void check_refused(std::string_view input, const Error& error) {
   const auto offset = parse_decimal(error.field("offset"));
   require(error.code() == ErrorCode::invalid_json && offset.has_value() && *offset <= input.size(),
           "an error names a place inside the text");
-  // The slicer looks at shapes: half a surrogate pair has one, and an exponent beyond all numbers.
+  // The slicer checks only the shape: it accepts half a surrogate pair and a huge exponent.
   require(!is_compact_json(input) || input.find("\\u") != std::string_view::npos ||
               input.find_first_of("eE") != std::string_view::npos,
           "the slicer accepts no more than the parser");

@@ -1,5 +1,5 @@
-// A journal in memory whose batches a target writes as it likes: what a damaged or foreign store
-// may hold although its chain is right.
+// A journal in memory with arbitrary batches: the contents that a damaged or foreign store may have
+// although its chain is valid.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace holdfast::fuzz {
 
 inline constexpr TimeMs kNow{1'800'000'000'000};
 
-// Fails the target: what is opened here cannot fail.
+// Fails the target: opening a journal in memory cannot fail.
 template <typename T>
 T must(Result<T> result) {
   require(result.ok(), "what cannot fail did not fail");

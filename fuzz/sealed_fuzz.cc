@@ -1,5 +1,5 @@
-// What a journal keeps in its side table: packed values, segments, records of seals, numbers of
-// sealed entries, the directory. The first byte chooses.
+// The values in the side table of a journal: packed values, segments, seal records, numbers of
+// sealed entries, the directory. The first byte selects.
 #include <algorithm>
 
 #include "base/hash.h"
@@ -17,7 +17,7 @@ using fuzz::require;
 constexpr std::size_t kCheckAt = 2;
 constexpr std::size_t kCheckSize = 16;
 
-// With the checksum that the rest asks for: no input could guess it.
+// With the checksum of the rest, which no input could guess.
 std::string checked(std::string_view bytes) {
   std::string out(bytes);
   if (out.size() > kCheckAt + kCheckSize) {
@@ -37,14 +37,14 @@ void check_packed(std::string_view bytes) {
                   again.value().version == unpacked.value().version,
               "what is packed is unpacked as it was");
     } else {
-      require(unpacked.error().code() == ErrorCode::corrupt_segment, "what is no value is damage");
+      require(unpacked.error().code() == ErrorCode::corrupt_segment, "an invalid value is damage");
     }
   }
   require(!unpack(PackedType::thread, bytes).ok() || checked(bytes) == bytes,
           "nothing is taken without its checksum");
 }
 
-// A record of a seal that these entries are right for, if any is.
+// A seal record that matches these entries, if there is one.
 void check_rebuild(const std::vector<Entry>& entries) {
   SealRecord record;
   record.from = entries.front().position;
@@ -58,7 +58,7 @@ void check_rebuild(const std::vector<Entry>& entries) {
 void check_segment(std::string_view key, std::string_view text) {
   const auto entries = unpack_segment(key, pack_segment(text));
   if (!entries.ok()) {
-    require(is_damage(entries.error().code()), "what is no segment is damage");
+    require(is_damage(entries.error().code()), "an invalid segment is damage");
     return;
   }
   std::string again;
@@ -93,21 +93,22 @@ void check_revision(std::string_view text) {
 void check_directory(std::string_view bytes) {
   auto directory = Directory::decode(bytes);
   if (!directory.ok()) {
-    require(directory.error().code() == ErrorCode::corrupt_segment, "no directory is damage");
+    require(directory.error().code() == ErrorCode::corrupt_segment,
+            "an invalid directory is damage");
     return;
   }
-  // The order of the threads is nobody's business, everything else is.
+  // Only the order of the threads may differ.
   std::string given(bytes);
   std::string written = directory.value().encode();
   const auto again = Directory::decode(written);
   require(again.ok() && again.value().at() == directory.value().at(), "a directory is read back");
   std::sort(given.begin(), given.end());
   std::sort(written.begin(), written.end());
-  require(given == written, "nothing is taken that encode() does not write");
+  require(given == written, "only the output of encode() is accepted");
   const Position behind = directory.value().at().next();
   if (behind > directory.value().at()) {
     directory.value().forget_below(behind);
-    require(directory.value().thread_count() == 0, "all places are up to the newest batch");
+    require(directory.value().thread_count() == 0, "all positions are up to the newest batch");
   }
 }
 

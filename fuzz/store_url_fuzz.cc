@@ -1,5 +1,5 @@
-// What users name things by: stores, points in time, runs, pages of a list, URLs of steps. The
-// first byte chooses.
+// The names that users type: stores, points in time, runs, pages of a list, URLs of steps. The
+// first byte selects.
 #include <algorithm>
 
 #include "fuzz/memory_journal.h"
@@ -21,7 +21,7 @@ void check_url(std::string_view text) {
   const auto url = parse_store_url(text);
   if (!url.ok()) {
     require(url.error().code() == ErrorCode::invalid_url && !url.error().message().empty(),
-            "a refused URL is told why");
+            "a rejected URL has a reason");
     return;
   }
   if (const auto* sqlite = std::get_if<SqliteUrl>(&url.value())) {
@@ -32,24 +32,24 @@ void check_url(std::string_view text) {
     require(postgres->connection.starts_with("postgresql://"), "a connection is a URL");
     const auto again = parse_store_url(postgres->connection);
     require(again.ok() && std::get<PostgresUrl>(again.value()).connection == postgres->connection,
-            "what we ask libpq for is a store URL itself");
+            "the URL for libpq is a store URL");
   }
 }
 
-// Whatever stands around a secret in the place of a password, nobody gets to see it.
+// A secret in the password is never shown, whatever surrounds it.
 void check_password(std::string_view before, std::string_view after) {
   const std::string url = "postgres://user:" + std::string(before) + std::string(kSecret) +
                           std::string(after) + "@host/database";
-  // What looks like one of libpq's parameters is one.
+  // A part that looks like a parameter of libpq is one.
   if (url.find("password=") != std::string::npos || url.find("user=") != std::string::npos) {
     return;
   }
   const auto parsed = parse_store_url(url);
   const auto* postgres = parsed.ok() ? std::get_if<PostgresUrl>(&parsed.value()) : nullptr;
   require(parsed.ok() || parsed.error().json().find(kSecret) == std::string::npos,
-          "an error does not tell the password");
+          "an error does not contain the password");
   require(postgres == nullptr || postgres->shown.find(kSecret) == std::string::npos,
-          "what is shown is not the password");
+          "the shown URL does not contain the password");
 }
 
 std::shared_ptr<MemoryDisk> listed_runs() {
@@ -63,10 +63,10 @@ std::shared_ptr<MemoryDisk> listed_runs() {
 void check_moment(std::string_view text) {
   if (const auto time = parse_iso8601(text)) {
     const std::string written = iso8601_time(*time);
-    // An offset can lead out of the years of four digits, which is all that can be read.
+    // An offset can lead beyond four-digit years, which cannot be parsed.
     const bool readable = written.size() == 24 && written.front() != '-';
     require(!readable || parse_iso8601(written) == time, "a time is read as written");
-    require(!parse_duration(text).has_value(), "a time is no duration");
+    require(!parse_duration(text).has_value(), "a time is not a duration");
   }
   const auto at = At::parse(text);
   if (!at.ok()) {
@@ -76,10 +76,10 @@ void check_moment(std::string_view text) {
   const auto journal = fuzz::must(Journal::open(fuzz::open_log(listed_runs())));
   const auto moment = find_moment(*journal, at.value(), fuzz::kNow);
   require(moment.ok() || moment.error().code() == ErrorCode::invalid_argument,
-          "a point that is not there is refused");
+          "an unknown point is refused");
   require(
       !moment.ok() || (moment.value().position <= Position{2} && moment.value().now <= fuzz::kNow),
-      "a point in time is not behind the end");
+      "a point in time is not after the end");
 }
 
 void check_list(std::string_view text) {
@@ -90,7 +90,7 @@ void check_list(std::string_view text) {
   const auto first = list_runs(*journal, query, moment);
   require(first.ok() && first.value().rows.size() == 1 && !first.value().next.empty(),
           "a list has pages");
-  // With its signature in front, the number of a cursor can be anything.
+  // With its signature, the number of a cursor can be anything.
   const std::string signature = first.value().next.substr(0, first.value().next.find('-'));
   for (const std::string& cursor : {std::string(text), signature + "-" + std::string(text)}) {
     query.cursor = cursor;
@@ -121,12 +121,12 @@ void check_http(std::string_view text) {
   const std::string& authority = url.value().authority;
   require(
       authority == "api.test" || authority.starts_with("api.test:") || authority == "[::1]:8080",
-      "only allowed hosts are asked");
+      "only allowed hosts are used");
   require(filled.starts_with("http://" + authority + "/") ||
               filled.starts_with("https://" + authority + "/"),
           "a URL is of its host");
   require(filled.find_first_of("?#\\ \r\n") == std::string::npos, "a URL has nothing else in it");
-  std::string plain;  // a name between braces may have slashes of its own
+  std::string plain;  // a name between braces may contain slashes
   bool inside = false;
   for (const char c : url_template) {
     inside = c == '{' || (inside && c != '}');

@@ -1,6 +1,6 @@
-// A fuzz target: a function that takes any bytes and checks laws that hold for all of them. One
-// source is two programs: with HOLDFAST_FUZZ the fuzzer drives it, without it the target is found
-// by its name in fuzz_replay_test, which walks the corpus.
+// A fuzz target: a function that accepts any bytes and checks laws that hold for all of them. One
+// source makes two programs: with HOLDFAST_FUZZ the fuzzer drives it; without it, fuzz_replay_test
+// finds the target by its name and runs the corpus.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace holdfast::fuzz {
 
-// A law that does not hold. Nobody catches it in a fuzzer, so the stack is still there to be seen.
+// A violated law. A fuzzer does not catch it, so the stack is preserved.
 class BrokenLaw : public std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -41,8 +41,8 @@ struct Registration {
   Registration(std::string_view name, Check check) { targets().push_back({name, check}); }
 };
 
-// The part before the first line break; `rest` is what stands behind it. How targets that need
-// several texts cut them out of one.
+// The part before the first line break; `rest` is the remainder. Targets that need several texts
+// split them this way.
 inline std::string_view take_line(std::string_view& rest) {
   const std::size_t end = rest.find('\n');
   const std::string_view line = rest.substr(0, end);
@@ -50,7 +50,7 @@ inline std::string_view take_line(std::string_view& rest) {
   return line;
 }
 
-// The first byte says which of several readers gets the rest.
+// The first byte selects one of several readers for the rest.
 inline char take_choice(std::string_view& rest) {
   const char choice = rest.empty() ? '\0' : rest.front();
   rest = rest.substr(rest.empty() ? 0 : 1);

@@ -1,5 +1,5 @@
-// Workflow files: YAML or JSON text to a definition. What is accepted is the same workflow when it
-// is written and read again; what is refused is refused at a place that an editor can go to.
+// Workflow files: YAML or JSON text to a definition. An accepted definition is the same workflow
+// when it is written and read again; every fault has a line and column inside the text.
 #include <algorithm>
 
 #include "base/json_writer.h"
@@ -20,8 +20,8 @@ std::size_t count_lines(std::string_view text) {
 }
 
 void check_place(std::string_view text, SourcePlace place) {
-  require(place.line >= 1 && place.line <= count_lines(text), "a line that the text has");
-  require(place.column >= 1 && place.column <= text.size() + 1, "a column that the text has");
+  require(place.line >= 1 && place.line <= count_lines(text), "the line exists in the text");
+  require(place.column >= 1 && place.column <= text.size() + 1, "the column exists in the text");
 }
 
 // A name of more than 1024 bytes is JSON, but in YAML it needs a question mark in front.
@@ -48,7 +48,7 @@ bool is_readable(std::string_view json) {
   return json.size() <= kMaxSourceBytes && !has_long_name(Json::parse(json).value());
 }
 
-// JSON is YAML, so what a document says is read as the same document.
+// JSON is YAML, so the JSON of a document is read as the same document.
 void check_document(std::string_view text) {
   const auto document = YamlDocument::parse(text);
   if (!document.ok()) {
@@ -99,8 +99,8 @@ void check(std::string_view input) {
   SourcePlace last;
   for (const LocatedFault& located : checked.faults) {
     check_place(input, located.place);
-    require(last <= located.place, "faults come by their places");
-    require(!located.fault.code.empty() && !located.fault.message.empty(), "a fault says why");
+    require(last <= located.place, "faults are ordered by their location");
+    require(!located.fault.code.empty() && !located.fault.message.empty(), "a fault has a reason");
     last = located.place;
   }
   JsonWriter json;

@@ -61,8 +61,10 @@ PLAIN = [
     "docs/operations.md",
     "docs/reliability.md",
     "examples/",
+    "fuzz/",
     "packaging/",
     "scripts/",
+    "sdk/",
     "tools/",
 ]
 

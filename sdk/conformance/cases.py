@@ -1,4 +1,4 @@
-"""The cases of cases.yaml as code: one function for each, called like its id."""
+"""The cases of cases.yaml as code: one function for each, named after its id."""
 
 import signal
 import time
@@ -8,7 +8,7 @@ from harness import Lacking, check
 
 ECHO = {"echo": {}}
 HELD = {"echo": {"hold": True}}
-# Steps have a lease of 30 s unless they say otherwise; whoever waits for one is too late here.
+# Steps have a lease of 30 s by default; a case that waits for its expiry takes too long.
 SOON_S = 10
 
 CASES = {}
@@ -30,17 +30,18 @@ def happy_path(world):
     world.register()
     agent = world.agent()
     agent.work(ECHO, concurrency=3)
-    runs = {agent.ask(do="start", workflow="job", input={"n": n})["run_id"]: n for n in range(20)}
+    runs = {agent.request(do="start", workflow="job", input={"n": n})["run_id"]: n
+            for n in range(20)}
     check(len(runs) == 20, "20 starts are 20 runs")
     for run, n in runs.items():
-        found = agent.ask(do="outcome", run_id=run)
+        found = agent.request(do="outcome", run_id=run)
         check(found["status"] == "completed", f"the client says {found}")
         check(world.completed(run) == {"echo": {"n": n}}, "the result is not what the handler gave")
         calls = agent.all("called", run_id=run)
         check(len(calls) == 1, f"the handler was called {len(calls)} times")
         called = calls[0]
         check((called["step"], called["attempt"], called["handler"], called["input"]) ==
-              ("step", 1, "echo", {"n": n}), f"the handler was told {called}")
+              ("step", 1, "echo", {"n": n}), f"the handler received {called}")
         check(called["idempotency_key"] and called["runnable_key"], "the handler lacks keys")
         agent.wait("reported", run_id=run, counted=True)
 
@@ -71,10 +72,10 @@ def outcomes_of_steps(world):
 
 
 @case
-def errors_are_told(world):
+def errors_are_reported(world):
     agent = world.agent()
     began = time.monotonic()
-    said = agent.answer(agent.begin(do="start", workflow="nobody"))
+    said = agent.answer(agent.begin(do="start", workflow="unregistered"))
     check((said["event"], said.get("code")) == ("failed", "unknown_workflow"), f"it says {said}")
     check(len(world.proxy.requests("^/v1/runs", began)) == 1, "a refusal is not asked for again")
 
@@ -85,7 +86,7 @@ def wrong_token(world):
     world.direct.token = made["token"]
     world.register()
     agent = world.agent(token=made["token"])
-    check(agent.ask(do="start", workflow="job")["run_id"], "the right token is let in")
+    check(agent.request(do="start", workflow="job")["run_id"], "the valid token is accepted")
     other = world.agent(token=made["token"][:-4] + "AAAA")
     said = other.answer(other.begin(do="start", workflow="job"), SOON_S)
     check((said["event"], said.get("code")) == ("failed", "unauthenticated"), f"it says {said}")
@@ -140,14 +141,14 @@ def progress_is_shown(world):
     world.completed(run)
 
 
-# --- answers that are lost
+# --- lost responses
 
 def start_with(world, *rules, key=None):
     world.register()
     agent = world.agent()
     world.proxy.add(*rules)
     command = {"do": "start", "workflow": "job", "input": {"n": 1}} | ({"key": key} if key else {})
-    run = agent.ask(**command)["run_id"]
+    run = agent.request(**command)["run_id"]
     check(all(rule.times == 0 for rule in rules), "the fault did not happen")
     check([one["run_id"] for one in world.runs()] == [run], "one start is one run")
 
@@ -173,7 +174,7 @@ def start_request_lost(world):
 
 
 @case
-def server_away_for_a_while(world):
+def server_unavailable_for_a_while(world):
     world.register()
     agent = world.agent()
     world.proxy.down = True
@@ -241,7 +242,7 @@ def many_answers_lost(world):
              Rule(CUT_ANSWER, "^/v1/work/claim$", times=None, every=3, when=gives_attempts)]
     world.proxy.add(*rules)
     agent.work(ECHO, concurrency=4)
-    # A few at a time: whoever reports in batches has something to lose too.
+    # A few at a time, so that clients that report in batches lose responses too.
     count = 60
     for first in range(0, count, 4):
         runs = {world.start(n=n): n for n in range(first, first + 4)}
@@ -254,7 +255,7 @@ def many_answers_lost(world):
     check(len(agent.all("called")) == count, "each handler is called once")
 
 
-# --- servers that go away
+# --- unavailable servers
 
 @case
 def server_killed_while_steps_run(world):
@@ -310,7 +311,7 @@ def server_drain(world):
     check(len(agent.all("called")) == 2, "each handler is called once")
 
 
-# --- claims that are lost, runs that end
+# --- lost claims, ended runs
 
 @case
 def stale_claim(world):
@@ -322,7 +323,7 @@ def stale_claim(world):
     slow.signal(signal.SIGSTOP)
     quick = world.agent()
     quick.work({"echo": {"answers": [{"outcome": "ok", "result": {"by": "quick"}}]}})
-    check(world.completed(run) == {"by": "quick"}, "another takes over what nobody keeps")
+    check(world.completed(run) == {"by": "quick"}, "another worker takes over an expired claim")
     slow.signal(signal.SIGCONT)
     slow.send(do="release", handler="echo")
     world.until(lambda: slow.all("told_to_stop", run_id=run) or
@@ -331,7 +332,7 @@ def stale_claim(world):
     check(not slow.all("reported", run_id=run, counted=True), "what was lost does not count")
     check(len(world.facts("attempt_completed")) == 1, "one result counts")
     slow.wait("reported", run_id=run, deadline_s=SOON_S)
-    # It goes on with other work.
+    # It continues with other work.
     quick.send(do="stop")
     quick.wait("stopped")
     check(world.completed(world.start()) == {"by": "slow"}, "the slow one works on")
@@ -353,7 +354,7 @@ def cancelled_run(world):
 
 
 @case
-def run_that_goes_back(world):
+def compensating_run(world):
     world.direct.good("POST", "/v1/workflows", {"workflow": "job", "steps": [
         {"name": "first", "handler": "quick", "compensate": "undo"},
         {"name": "second", "handler": "echo", "after": "first", "lease": "1500ms"}]})
@@ -365,10 +366,10 @@ def run_that_goes_back(world):
     agent.wait("told_to_stop", run_id=run, deadline_s=SOON_S)
     agent.wait("reported", run_id=run, step="second", counted=True, deadline_s=SOON_S)
     agent.wait("called", run_id=run, handler="undo", deadline_s=SOON_S)
-    check(world.outcome(run)["status"] == "cancelled", "the run has gone back")
+    check(world.outcome(run)["status"] == "cancelled", "the run was compensated")
 
 
-# --- networks and servers that are slow
+# --- slow networks and servers
 
 @case
 def slow_network(world):
@@ -376,7 +377,7 @@ def slow_network(world):
     agent = world.agent()
     world.proxy.byte_delay_s = 0.0002
     agent.work(ECHO, concurrency=2)
-    runs = [agent.ask(do="start", workflow="job", input={"n": n})["run_id"] for n in range(6)]
+    runs = [agent.request(do="start", workflow="job", input={"n": n})["run_id"] for n in range(6)]
     for n, run in enumerate(runs):
         check(world.completed(run) == {"echo": {"n": n}}, "a result is another")
     check(len(world.runs()) == 6 and len(agent.all("called")) == 6, "everything happens once")
@@ -388,7 +389,7 @@ def slow_answers(world):
     agent = world.agent()
     world.proxy.add(Rule(DELAY, "^/v1/(runs|work/report|work/heartbeat)$", times=None, seconds=0.7))
     agent.work(ECHO, concurrency=2)
-    runs = [agent.ask(do="start", workflow="job", input={"n": n})["run_id"] for n in range(4)]
+    runs = [agent.request(do="start", workflow="job", input={"n": n})["run_id"] for n in range(4)]
     for n, run in enumerate(runs):
         check(world.completed(run) == {"echo": {"n": n}}, "a result is another")
     check(len(world.runs()) == 4 and len(agent.all("called")) == 4, "everything happens once")
@@ -408,7 +409,7 @@ def refused_for_a_while(world, status):
     check(asked <= 16, f"{asked} calls in 3 s: Retry-After is not heeded")
     world.proxy.clear()
     run = agent.result(number, 2 * SOON_S)["run_id"]
-    check(world.completed(run) == {"echo": {"n": 1}}, "it goes on when the server does")
+    check(world.completed(run) == {"echo": {"n": 1}}, "it continues when the server is available")
     check(len(world.runs()) == 1, "one start is one run")
 
 
@@ -429,14 +430,14 @@ def outcome_in_doubt(world):
     rule = Rule(DOUBT, "^/v1/(runs|work/report)$", times=3)
     world.proxy.add(rule)
     agent.work(ECHO, concurrency=2)
-    run = agent.ask(do="start", workflow="job", input={"n": 1})["run_id"]
+    run = agent.request(do="start", workflow="job", input={"n": 1})["run_id"]
     check(world.completed(run) == {"echo": {"n": 1}}, "it is done in the end")
     world.until(lambda: rule.used > 1, "more than one answer that leaves the outcome open")
     check(len(world.runs()) == 1, "a start whose outcome is open is repeated under its own id")
     check(len(agent.all("called")) == 1, "a report that is repeated counts once")
 
 
-# --- workers that are told to stop
+# --- workers that are stopped
 
 @case
 def worker_drain(world):
@@ -493,5 +494,5 @@ def events_are_resumed(world):
     wanted = [(f"{position}.{index}", entry["kind"]) for position, index, entry in
               world.entries() if not entry["thread"].startswith("access:")]
     agent.wait("fact", count=len(wanted))
-    told = [(one["place"], one["kind"]) for one in agent.all("fact")]
-    check(told == wanted, "a fact was lost, doubled or came out of order")
+    reported = [(one["place"], one["kind"]) for one in agent.all("fact")]
+    check(reported == wanted, "a fact was lost, repeated or out of order")

@@ -1,5 +1,5 @@
-// The agent of the C++ client: does with holdfast::Client what driver.py says. README.md has the
-// protocol.
+// The agent of the C++ client: executes the commands of driver.py with holdfast::Client. README.md
+// describes the protocol.
 #include <pthread.h>
 
 #include <condition_variable>
@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// One line for the driver.
+// Writes one line for the driver.
 void say(const JsonObject& event) {
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
@@ -42,7 +42,7 @@ JsonObject step_event(std::string_view kind, const StepInfo& info) {
   return event;
 }
 
-// What a handler does, and whether it may go on.
+// What a handler does, and whether it may continue.
 class Plan {
  public:
   explicit Plan(std::string json)
@@ -54,7 +54,7 @@ class Plan {
     changed_.notify_all();
   }
 
-  // When it is released, or shall stop.
+  // Returns when it is released, or must stop.
   void wait(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop, [this] { return open_; });
@@ -101,8 +101,8 @@ StepResult carry_out(const std::string& handler, Plan& plan, StepContext& contex
   called.add("handler", handler).add_json("input", input);
   called.add("idempotency_key", context.info().idempotency_key);
   say(called);
-  const std::stop_callback told(context.stop(),
-                                [&] { say(step_event("told_to_stop", context.info())); });
+  const std::stop_callback on_stop(context.stop(),
+                                   [&] { say(step_event("told_to_stop", context.info())); });
   if (const auto progress = plan.progress()) {
     context.progress(*progress);
   }
@@ -136,7 +136,7 @@ class Agent {
 
   void stop() { stop_.request_stop(); }
 
-  // Returns at once, whatever it is.
+  // Returns at once for every command.
   void obey(const std::string& command) {
     const std::string what = json_text(command, "do").value_or("");
     if (what == "stop") {
@@ -153,7 +153,7 @@ class Agent {
     }
   }
 
-  // Until the worker has stopped; at once when there is none.
+  // Waits until the worker has stopped; returns at once if there is none.
   void finish() {
     stop();
     if (worker_.joinable()) {
@@ -162,7 +162,7 @@ class Agent {
   }
 
  private:
-  // Connected when it is needed first: there may be nobody to connect to yet.
+  // Connects at the first use: the server may not be running yet.
   Result<Client*> client() {
     const std::scoped_lock lock(connecting_);
     if (client_ == nullptr) {
@@ -251,7 +251,7 @@ class Agent {
   std::thread worker_;
 };
 
-// SIGTERM is taken by a thread that waits for it, so that no handler of signals is needed.
+// A thread waits for SIGTERM, so that no signal handler is needed.
 void stop_at_sigterm(Agent& agent) {
   sigset_t wanted;
   sigemptyset(&wanted);

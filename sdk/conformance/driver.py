@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Plays the cases of cases.yaml against a client, with a real server and a network with faults.
+"""Runs the cases of cases.yaml against a client, with a real server and a network with faults.
 
 usage: driver.py --holdfast PROGRAM [--case ID]... [--list] -- AGENT [ARGUMENT]...
 
-Prints a line for each case and exits 1 when one failed. README.md says what an agent is.
+Prints a line for each case and exits with 1 if one failed. README.md describes agents.
 """
 
 import argparse
@@ -26,7 +26,7 @@ MEMBERS = {"id", "happens", "client", "checked"}
 
 
 def described():
-    """The cases in their order; what is described is played, and the other way round."""
+    """The cases in order; cases.yaml and cases.py must have the same."""
     listed = yaml.safe_load(DESCRIPTIONS.read_text(encoding="utf-8"))["cases"]
     for one in listed:
         if set(one) != MEMBERS:
@@ -48,7 +48,7 @@ def play(name, program, agent):
         verdict, why = "skipped", f"the agent cannot {lacking}"
     except harness.Failed as failed:
         verdict, why = "failed", str(failed)
-    except Exception:  # a fault of the suite or of the server: told all the same
+    except Exception:  # a fault of the suite or of the server
         verdict, why = "failed", traceback.format_exc()
     finally:
         if verdict_is_failure(locals()):
@@ -62,7 +62,7 @@ def verdict_is_failure(names):
 
 
 def show(world):
-    """Everything that was said, for whoever looks for the reason."""
+    """Prints all messages, to find the cause of a failure."""
     for agent in world.agents:
         for event in agent.events:
             print("   agent", event)
@@ -85,10 +85,10 @@ def main():
             print(f"{one['id']:32} {one['happens']}")
         return 0
     if not given.agent:
-        parser.error("which agent?")
+        parser.error("the command of an agent is missing")
     names = [one["id"] for one in listed if not given.case or one["id"] in given.case]
     if unknown := set(given.case) - set(names):
-        parser.error(f"there is no case {', '.join(sorted(unknown))}")
+        parser.error(f"unknown case {', '.join(sorted(unknown))}; --list lists the cases")
     verdicts = []
     for name in names:
         verdict, why, seconds = play(name, os.path.abspath(given.holdfast), given.agent)

@@ -1,8 +1,8 @@
-"""FaultProxy: stands between a client and a server and does what networks do.
+"""FaultProxy: a proxy between a client and a server that injects network faults.
 
-It understands as much of HTTP/1.1 as it needs to know where a request and its answer end, so that
-it can lose exactly one of them. Rules are tried in their order; the first that fits a request
-decides what becomes of it. Everything that passes is noted in `log`.
+It understands enough of HTTP/1.1 to know where a request and its response end, so that it can lose
+exactly one of them. Rules are evaluated in order; the first that matches a request decides what
+happens to it. `log` records everything that passes.
 """
 
 import contextlib
@@ -14,18 +14,18 @@ import struct
 import threading
 import time
 
-PASS = "pass"                  # on its way, and back
-CUT_REQUEST = "cut_request"    # the connection ends before the server hears of it
-CUT_ANSWER = "cut_answer"      # the server has carried it out; the answer is lost
-CUT_MIDDLE = "cut_middle"      # half of the answer arrives
-REFUSE = "refuse"              # answered by somebody in between: status, headers
-DOUBT = "doubt"                # carried out; the answer is 503 with what_next in_doubt
-DELAY = "delay"                # the answer comes later: seconds
+PASS = "pass"                  # forwarded, with its response
+CUT_REQUEST = "cut_request"    # the connection ends before the server receives the request
+CUT_ANSWER = "cut_answer"      # the server has executed it; the response is lost
+CUT_MIDDLE = "cut_middle"      # half of the response arrives
+REFUSE = "refuse"              # the proxy itself responds: status, headers
+DOUBT = "doubt"                # executed; the response is 503 with what_next in_doubt
+DELAY = "delay"                # the response is delayed: seconds
 
 
 class Rule:
-    """action: one of the words above. times: how often; None: always. when: of the answer's JSON,
-    whether it fits."""
+    """action: one of the constants above. times: how often; None: always. when: a predicate on the
+    JSON of the response."""
 
     def __init__(self, action, path=".*", times=1, when=None, status=503, headers=None, seconds=0.0,
                  every=1):
@@ -36,13 +36,13 @@ class Rule:
         self.status = status
         self.headers = headers or {}
         self.seconds = seconds
-        self.every = every  # only each n-th that fits
+        self.every = every  # only each n-th match
         self.seen = 0
-        self.used = 0  # how often it did something
+        self.used = 0  # how often it was applied
 
 
 class Noted:
-    """A request that came by, and what became of it."""
+    """A request that passed, and its outcome."""
 
     def __init__(self, method, path, body):
         self.at = time.monotonic()
@@ -54,11 +54,11 @@ class Noted:
 
 
 class Ended(Exception):
-    """One of the two sides is gone, or shall go."""
+    """One of the two connections has ended, or must end."""
 
 
 class Finished(Ended):
-    """The same in good order: what was sent arrives."""
+    """The same after a clean close: everything sent arrives."""
 
 
 class Side:
@@ -68,10 +68,10 @@ class Side:
         self.sock = sock
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = b""
-        self.other = None  # who must still be there while this one is waited for
+        self.other = None  # the peer that must stay connected while this one is waited for
 
     def wait(self):
-        """For bytes; ends when the other side goes away meanwhile."""
+        """Waits for bytes; ends if the other side closes meanwhile."""
         watched = [self.sock, self.other.sock]
         while True:
             ready, _, _ = select.select(watched, [], [])
@@ -79,7 +79,7 @@ class Side:
                 return
             if not self.other.sock.recv(1, socket.MSG_PEEK):
                 raise Ended
-            watched = [self.sock]  # it says more already; that waits
+            watched = [self.sock]  # it has sent more already; that waits
 
     def more(self):
         try:
@@ -106,14 +106,14 @@ class Side:
         return part
 
     def head(self):
-        """(bytes, first line, headers by small name)."""
+        """(bytes, first line, headers by lower-case name)."""
         raw = self.up_to(b"\r\n\r\n")
         first, *lines = raw.decode("latin-1").split("\r\n")
         fields = (line.partition(":") for line in lines if line)
         return raw, first, {name.lower(): value.strip() for name, _, value in fields}
 
     def body(self, headers, until_end=False):
-        """Its pieces as they arrive, with the marks of chunks in them."""
+        """Its pieces as they arrive, including the chunk headers."""
         if "chunked" in headers.get("transfer-encoding", ""):
             while True:
                 size = self.up_to(b"\r\n")
@@ -131,7 +131,7 @@ class Side:
                     yield self.exactly(len(self.buffer))
 
     def finish(self):
-        """Ends it when the peer has heard everything."""
+        """Closes it after the peer has received everything."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(socket.SHUT_WR)
             self.sock.settimeout(5)
@@ -140,7 +140,7 @@ class Side:
         self.sock.close()
 
     def reset(self):
-        """Ends it the hard way: what is under way is lost."""
+        """Resets it: bytes in transit are lost."""
         with contextlib.suppress(OSError):
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         with contextlib.suppress(OSError):
@@ -155,7 +155,7 @@ class FaultProxy:
         self.rules = []
         self.log = []
         self.down = False  # connections are refused
-        self.byte_delay_s = 0.0  # throttle: each byte by itself, so much later than the one before
+        self.byte_delay_s = 0.0  # throttle: the delay before each byte
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.address = self.listener.getsockname()
@@ -175,7 +175,7 @@ class FaultProxy:
             self.rules = []
 
     def cut_all(self):
-        """Every connection there is ends now."""
+        """Resets every connection."""
         with self.lock:
             sides = list(self.sides)
         for side in sides:
@@ -289,7 +289,7 @@ class FaultProxy:
             noted.action = action
             if action == DOUBT:
                 self._send_problem(client, noted, rule, {
-                    "code": "answer_timeout", "detail": "it may have been carried out",
+                    "code": "answer_timeout", "detail": "it may have been executed",
                     "retry": False, "what_next": "in_doubt"})
                 return
             if action == CUT_ANSWER:

@@ -1,5 +1,5 @@
-"""World: what a case plays in. A real server on a store of its own, a fault proxy before it, and
-agents that reach the server only through the proxy."""
+"""World: the environment of a case. A real server on a store of its own, a fault proxy in front of
+it, and agents that reach the server only through the proxy."""
 
 import json
 import os
@@ -23,11 +23,11 @@ DEADLINE_S = 60
 
 
 class Failed(Exception):
-    """A client did not do what the case asks for."""
+    """A client did not do what the case requires."""
 
 
 class Lacking(Exception):
-    """The agent does not take part in this case."""
+    """The agent does not support this case."""
 
 
 def check(condition, what):
@@ -84,16 +84,16 @@ class Agent:
                 gone = any(one["event"] == "ended" for one in self.events)
                 left = end - time.monotonic()
                 if gone or left <= 0 or not self.changed.wait(left):
-                    raise Failed(f"the agent did not say {kind} {members or ''} "
+                    raise Failed(f"the agent did not report {kind} {members or ''} "
                                  f"({len(found)} of {count}); {'it ended; ' if gone else ''}"
-                                 f"its last words: {self.events[-5:]}")
+                                 f"its last events: {self.events[-5:]}")
 
     def all_here(self, kind, members):
         return [one for one in self.events if one["event"] == kind and
                 all(one.get(name) == value for name, value in members.items())]
 
-    def ask(self, **command):
-        """Waits for the answer: its result."""
+    def request(self, **command):
+        """Sends a command and waits for its result."""
         number = self.begin(**command)
         return self.result(number)
 
@@ -167,7 +167,7 @@ class World:
     def restart(self):
         self.server.start()
 
-    # --- what the driver itself does at the server, past the proxy
+    # --- direct calls of the driver to the server, without the proxy
 
     def register(self, name="job", handler="echo", **step):
         self.direct.good("POST", "/v1/workflows", {

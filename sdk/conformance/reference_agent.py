@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An agent for driver.py that says everything to the server by hand. It documents both protocols,
-that of the driver (README.md) and that of workers (docs/http-api.md); it is no client library.
+"""An agent for driver.py that makes every call to the server by hand. It documents both protocols,
+that of the driver (README.md) and that of workers (docs/http-api.md); it is not a client library.
 
 Run by driver.py as: reference_agent.py --server URL [--token TOKEN]
 """
@@ -25,13 +25,13 @@ SAYING = threading.Lock()
 
 
 def say(event, **members):
-    """One line for the driver."""
+    """Writes one line for the driver."""
     with SAYING:
         print(json.dumps({"event": event, **members}), flush=True)
 
 
 class Problem(Exception):
-    """An answer that says no, and that the same request would get again."""
+    """A refusal that the same request would receive again."""
 
     def __init__(self, status, body):
         super().__init__(body.get("detail", ""))
@@ -40,11 +40,11 @@ class Problem(Exception):
 
 
 class GaveUp(Exception):
-    """There was no answer for as long as one has patience."""
+    """There was no response within the patience of the caller."""
 
 
 class Connection:
-    """To one server. Calls are repeated until there is an answer that will not change."""
+    """To one server. Calls are repeated until there is a definite response."""
 
     def __init__(self, url, token):
         self.address = urllib.parse.urlsplit(url)
@@ -63,7 +63,7 @@ class Connection:
         self.local.http = None
 
     def once(self, method, path, body=None, opened=None):
-        """(status, headers, JSON). Raises OSError or HTTPException when there is no answer."""
+        """(status, headers, JSON). Raises OSError or HTTPException if there is no response."""
         connection = self._open()
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if self.token:
@@ -78,7 +78,7 @@ class Connection:
         return answer.status, answer.headers, json.loads(answer.read() or b"{}")
 
     def call(self, method, path, body=None, again=None, patience_s=PATIENCE_S, opened=None):
-        """again: gives what is added to the body of a repetition."""
+        """again: returns members to add to the body of a repetition."""
         end = time.monotonic() + patience_s
         pause_s = 0.05
         while True:
@@ -91,9 +91,9 @@ class Connection:
                     raise Problem(status, answer)
                 wait_s = max(wait_s, float(headers.get("Retry-After") or 0))
             except (OSError, http.client.HTTPException, ValueError):
-                self._drop()  # the answer is lost, or there was none
+                self._drop()  # the response is lost, or there was none
             if time.monotonic() + wait_s > end:
-                raise GaveUp(f"{method} {path}: no answer")
+                raise GaveUp(f"{method} {path}: no response")
             threading.Event().wait(wait_s)
             pause_s = min(2 * pause_s, 2)
             if again is not None:
@@ -105,7 +105,7 @@ class Attempt:
 
     def __init__(self, given):
         self.given = given
-        self.stop = threading.Event()  # the handler shall end: it was told to, or the claim is lost
+        self.stop = threading.Event()  # the handler must stop, or the claim is lost
         self.lost = False
         self.progress = None
 
@@ -116,7 +116,7 @@ class Attempt:
     def named(self):
         return {name: self.given[name] for name in ("run_id", "step", "attempt", "runnable_key")}
 
-    def tell(self, reason):
+    def request_stop(self, reason):
         if not self.stop.is_set():
             self.stop.set()
             say("told_to_stop", reason=reason, **self.named())
@@ -135,21 +135,21 @@ class Worker:
                          "secret": os.urandom(32).hex(), "name": "reference", "version": "1"}
         self.requests = 0
         self.stopping = threading.Event()
-        self.claiming = None  # the socket of the claim that waits
+        self.claiming = None  # the socket of the waiting claim
         self.lock = threading.Lock()
         self.held = {}  # by claim id
         self.free = threading.Semaphore(self.concurrency)
         self.waiting = queue.Queue()
-        self.over = threading.Event()
+        self.ended = threading.Event()
         for name, plan in self.plans.items():
             if not plan.get("hold"):
                 self.gates[name].set()
 
     def run(self):
-        """Until somebody says stop; what was claimed by then is still reported."""
+        """Works until stop() is called; attempts claimed by then are still reported."""
         threads = [threading.Thread(target=self.execute_all) for _ in range(self.concurrency)]
-        beats = threading.Thread(target=self.keep_claims)
-        for thread in [*threads, beats]:
+        heartbeats = threading.Thread(target=self.keep_claims)
+        for thread in [*threads, heartbeats]:
             thread.start()
         say("working", worker=self.identity["id"])
         try:
@@ -161,8 +161,8 @@ class Worker:
             self.waiting.put(None)
         for thread in threads:
             thread.join()
-        self.over.set()
-        beats.join()
+        self.ended.set()
+        heartbeats.join()
         say("stopped")
 
     def stop(self):
@@ -171,22 +171,22 @@ class Worker:
             waits = self.claiming
         if waits is not None:
             try:
-                waits.shutdown(socket.SHUT_RDWR)  # the claim is asked for again, without waiting
+                waits.shutdown(socket.SHUT_RDWR)  # the claim is requested again, without waiting
             except OSError:
                 pass
 
     def claim(self):
         if not self.free.acquire(timeout=0.1):
             return
-        places = 1
-        while places < self.concurrency and self.free.acquire(blocking=False):
-            places += 1
+        slots = 1
+        while slots < self.concurrency and self.free.acquire(blocking=False):
+            slots += 1
         self.requests += 1
-        wish = {"worker": self.identity, "request": str(self.requests), "queues": self.queues,
-                "handlers": sorted(self.plans), "max": places, "wait_ms": CLAIM_WAIT_MS}
+        request = {"worker": self.identity, "request": str(self.requests), "queues": self.queues,
+                   "handlers": sorted(self.plans), "max": slots, "wait_ms": CLAIM_WAIT_MS}
         attempts = []
         try:
-            attempts = self.claimed(wish)
+            attempts = self.claimed(request)
         except GaveUp:
             say("gave_up", what="claim")
         for given in attempts:
@@ -194,11 +194,11 @@ class Worker:
             with self.lock:
                 self.held[given["claim_id"]] = attempt
             self.waiting.put(attempt)
-        for _ in range(places - len(attempts)):
+        for _ in range(slots - len(attempts)):
             self.free.release()
 
-    def claimed(self, wish):
-        """The answer to this wish and to no other: a repetition says so."""
+    def claimed(self, request):
+        """The response to this request; a repetition is marked with `again`."""
         def opened(sock):
             with self.lock:
                 self.claiming = sock
@@ -206,13 +206,13 @@ class Worker:
         def again():
             return {"again": True} | ({"wait_ms": 0} if self.stopping.is_set() else {})
         try:
-            answer = self.connection.call("POST", "/v1/work/claim", wish, again,
+            answer = self.connection.call("POST", "/v1/work/claim", request, again,
                                           patience_s=10 * PATIENCE_S, opened=opened)
         finally:
             with self.lock:
                 self.claiming = None
         if answer["draining"]:
-            threading.Event().wait(0.1)  # the server is about to stop; another will come
+            threading.Event().wait(0.1)  # the server is about to stop; wait for the next one
         return answer["attempts"]
 
     def execute_all(self):
@@ -252,7 +252,7 @@ class Worker:
             with self.lock:
                 held = [one for one in self.held.values() if not one.lost]
             lease_ms = min((one.given["lease_ms"] for one in held), default=600)
-            if self.over.wait(lease_ms / 3000):
+            if self.ended.wait(lease_ms / 3000):
                 return
             if not held:
                 continue
@@ -262,13 +262,13 @@ class Worker:
                 results = self.connection.call("POST", "/v1/work/heartbeat", {
                     "worker": self.identity, "claims": claims}, patience_s=lease_ms / 1000)
             except (Problem, GaveUp):
-                continue  # the next one may arrive; the report will tell
+                continue  # the next one may arrive; the report shows the outcome
             for attempt, result in zip(held, results["results"]):
                 if result["lost"]:
                     attempt.lost = True
-                    attempt.tell("cancelled" if result["cancelled"] else "lost")
+                    attempt.request_stop("cancelled" if result["cancelled"] else "lost")
                 elif result["stop"]:
-                    attempt.tell("stop")
+                    attempt.request_stop("stop")
 
 
 class Agent:
@@ -278,7 +278,7 @@ class Agent:
         self.thread = None
 
     def start(self, command):
-        # Under a key in any case, so that a start that is repeated counts once.
+        # Always under a key, so that a repeated start counts once.
         key = command.get("key") or os.urandom(16).hex()
         return self.connection.call("POST", "/v1/runs", {
             "workflow": command["workflow"], "input": command.get("input", {}),
@@ -296,7 +296,7 @@ class Agent:
         return {}
 
     def outcome(self, command):
-        """Asks again until the run has ended, or the time is over."""
+        """Polls until the run has ended, or the time has passed."""
         end = time.monotonic() + command.get("timeout_ms", 60_000) / 1000
         while True:
             left_ms = max(0, int((end - time.monotonic()) * 1000))
@@ -306,7 +306,7 @@ class Agent:
                 return found
 
     def events(self, command):
-        """Goes on for ever; what comes is told as {"event":"fact"}."""
+        """Runs until the process ends; reports each fact as {"event":"fact"}."""
         last = command.get("after", "0")
         while True:
             stream = http.client.HTTPConnection(self.connection.address.hostname,
@@ -322,7 +322,7 @@ class Agent:
                     name, _, value = line.decode().rstrip("\n").partition(": ")
                     if name:
                         fields[name] = value
-                    elif "id" in fields:  # whole: what is cut off here comes again
+                    elif "id" in fields:  # complete; a truncated event is sent again
                         say("fact", place=fields["id"], kind=fields["event"])
                         last, fields = fields["id"], {}
             except (OSError, http.client.HTTPException):
@@ -330,7 +330,7 @@ class Agent:
             stream.close()
             threading.Event().wait(0.1)
 
-    def carry_out(self, command):
+    def execute(self, command):
         try:
             say("done", id=command["id"], result=getattr(self, command["do"])(command))
         except Problem as problem:
@@ -348,13 +348,13 @@ class Agent:
             self.worker = Worker(self.connection, command)
             thread = threading.Thread(target=self.worker.run)
             thread.start()
-            self.thread = thread  # main() ends with it: only now, because it is alive
+            self.thread = thread  # main() ends with it, so it is set only now that it is alive
         elif what == "release":
             self.worker.gates[command["handler"]].set()
         elif what == "stop":
             self.stop()
         else:
-            threading.Thread(target=self.carry_out, args=(command,), daemon=True).start()
+            threading.Thread(target=self.execute, args=(command,), daemon=True).start()
 
 
 def main():
@@ -373,7 +373,7 @@ def main():
         ended.set()
     ended = threading.Event()
     threading.Thread(target=listen, daemon=True).start()
-    # Ends when there is nothing more to do: told to stop as a worker, or no more commands.
+    # Ends when the worker has stopped, or when there are no more commands.
     while not ended.wait(0.05) and not (agent.thread and not agent.thread.is_alive()):
         pass
     if agent.thread is not None:
