@@ -47,6 +47,9 @@ ALLOWED = [
 
 # Files and folders in which the words are rejected.
 PLAIN = [
+    ".ci/",
+    ".clang-format",
+    ".clang-tidy",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "bench/",
