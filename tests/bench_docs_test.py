@@ -1,5 +1,5 @@
-"""Runs every command that bench/README.md shows, in its quick form, so that what the document says
-can be measured again. A new command in the document is tested without a change here.
+"""Runs every command of bench/README.md in its quick form, so that the document is reproducible.
+A new command in the document is tested without a change here.
 
 usage: bench_docs_test.py HOLDFAST
 """
@@ -18,7 +18,7 @@ HOLDFAST = os.path.abspath(sys.argv.pop(1))
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = "build/release/bin/holdfast"
 INSTRUCTIONS = "bench/instructions.sh"
-# A server of this kind may not be there; the command itself is the same on every store.
+# A PostgreSQL server may not be available; the command is the same on every store.
 STORES = re.compile(r"postgres://\S+")
 
 
@@ -30,13 +30,13 @@ def documented():
 
 
 def quick_form(command, folder):
-    """The words of the command as it is tested."""
+    """The arguments of the tested command."""
     words = STORES.sub(f"sqlite:{folder}/scratch.db", command).split()
     if words[0] == PROGRAM:
         return [HOLDFAST, *words[1:], "--quick"]
     if words[0] == INSTRUCTIONS:
         return ["sh", str(ROOT / INSTRUCTIONS), HOLDFAST, "40", "80"]
-    raise AssertionError(f"bench/README.md shows a command that is not known here: {command}")
+    raise AssertionError(f"bench/README.md has an unknown command: {command}")
 
 
 def run(command):
@@ -63,10 +63,10 @@ class DocumentedBenchmarks(unittest.TestCase):
                 self.assertTrue(cases)
                 for case in cases:
                     self.assertLessEqual({"bench", "case", "value", "unit"}, set(case))
-                self.assertEqual(left, [], "what a benchmark makes is removed")
+                self.assertEqual(left, [], "a benchmark removes its files")
 
-    def test_a_benchmark_that_cannot_be_carried_out_is_an_error(self):
-        """A step cannot be visited more often than a count can say: the definition is refused."""
+    def test_a_benchmark_that_cannot_run_is_an_error(self):
+        """The number of visits exceeds the range of its type: the definition is rejected."""
         done = subprocess.run([HOLDFAST, "bench", "engine", "--only", "long_run_in_memory",
                                "--steps", "5000000000", "--json"], check=False,
                               capture_output=True, text=True)

@@ -1,8 +1,8 @@
-"""Runs the shell snippets of the documents, as a reader would type them, and compares
-docs/inspection.md with the source: whatever one of them names, the other does too.
+"""Runs the shell snippets of the documents, as a reader would type them, and checks that
+docs/inspection.md and the source have the same names.
 
 usage: docs_test.py HOLDFAST
-A snippet runs line by line in an empty folder. What needs a server is run against a file.
+A snippet runs line by line in an empty folder. Commands that need PostgreSQL use a file instead.
 """
 import os
 import pathlib
@@ -18,8 +18,8 @@ STAND_INS = {
     "$PWD/build/release/bin": os.path.dirname(HOLDFAST),
     "postgres://localhost/mydb": "sqlite:copy.db",
 }
-# Lines that a comment in the document marks as failing, with the exit code it promises.
-PROMISED = re.compile(r"#.*exit code (\d)")
+# Lines that a comment in the document marks as failing, with the documented exit code.
+DOCUMENTED = re.compile(r"#.*exit code (\d)")
 MARK = "== exit code "
 VARYING = [(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "RUN"),
            (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
@@ -38,59 +38,59 @@ def snippets(document):
 
 
 def workflows(document):
-    """The workflows that a document shows, as files that are called like them."""
+    """The workflows of a document: name of the file -> text."""
     return {re.match(r"workflow: (\w+)", text)[1] + ".yaml": text
             for text in blocks(document, "yaml")}
 
 
 def plain(text):
-    """What is the same each time, on terminals of any width."""
+    """The words that do not vary between runs and terminal widths."""
     for pattern, stand_in in VARYING:
         text = re.sub(pattern, stand_in, text)
     return text.split()
 
 
 def anchors(document):
-    """What the headings of a page can be linked by."""
+    """The link targets of the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
 
 
 def run_lines(script, folder):
-    """Runs the lines in one shell; returns (line, exit code, what it printed) for each."""
+    """Runs the lines in one shell; returns (line, exit code, output) for each."""
     lines = [line for line in script.splitlines() if line.strip() and not line.startswith("#")]
     program = "".join(f"{line}\nprintf '\\n{MARK}%d\\n' $?\n" for line in lines)
     done = subprocess.run(["bash", "-c", program], cwd=folder, check=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                           env={name: value for name, value in os.environ.items()
                                if not name.startswith("HOLDFAST_")})
-    said = re.split(rf"\n{MARK}(\d+)\n", done.stdout)
-    return list(zip(lines, map(int, said[1::2]), said[:-1:2], strict=True))
+    output = re.split(rf"\n{MARK}(\d+)\n", done.stdout)
+    return list(zip(lines, map(int, output[1::2]), output[:-1:2], strict=True))
 
 
 class Snippets(unittest.TestCase):
     def check(self, script, files):
-        """Runs the script among the files; line -> what it printed."""
+        """Runs the script in a folder with the files; line -> output."""
         for name, stand_in in STAND_INS.items():
             script = script.replace(name, stand_in)
-        said = {}
+        output = {}
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
                 (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
             for line, code, text in run_lines(script, folder):
-                promised = PROMISED.search(line)
-                self.assertEqual(code, int(promised.group(1)) if promised else 0, line)
-                said[line.split("   #")[0].strip()] = text
-        return said
+                documented = DOCUMENTED.search(line)
+                self.assertEqual(code, int(documented.group(1)) if documented else 0, line)
+                output[line.split("   #")[0].strip()] = text
+        return output
 
-    def test_readme_commands_do_what_they_say(self):
+    def test_readme_commands_work_as_documented(self):
         _, *scripts = snippets("README.md")
-        said = self.check("".join(scripts), workflows("README.md"))
+        output = self.check("".join(scripts), workflows("README.md"))
         explained, timeline = blocks("README.md", "")[:2]
-        self.assertEqual(plain(said["holdfast explain latest"]), plain(explained))
-        self.assertEqual(plain(said["holdfast timeline latest"]), plain(timeline))
+        self.assertEqual(plain(output["holdfast explain latest"]), plain(explained))
+        self.assertEqual(plain(output["holdfast timeline latest"]), plain(timeline))
 
-    def test_readme_shows_what_run_says_about_handlers(self):
+    def test_readme_shows_the_message_of_run_about_handlers(self):
         (line,) = [line for script in snippets("README.md") for line in script.splitlines()
                    if line.startswith("holdfast run order.yaml")]
         shown = blocks("README.md", "")[2]
@@ -102,7 +102,7 @@ class Snippets(unittest.TestCase):
                                   env={"PATH": os.path.dirname(HOLDFAST) + ":/usr/bin:/bin"})
         self.assertEqual((done.returncode, done.stderr), (6, shown))
 
-    def test_readme_names_scripts_that_are_there(self):
+    def test_scripts_in_the_readme_exist(self):
         scripts, *_ = snippets("README.md")
         for name in re.findall(r"^\./(\S+)", scripts, re.MULTILINE):
             self.assertTrue(os.access(ROOT / name, os.X_OK), name)
@@ -118,7 +118,7 @@ class Snippets(unittest.TestCase):
 
 
 # Section of docs/inspection.md -> the sources that write its JSON, and the names in them that are
-# read from data or belong to something else.
+# read from data or belong elsewhere.
 VIEWS = {
     "Snapshot": (["src/runs/view/run_snapshot.cc"], set()),
     "Explanation": (["src/runs/view/explanation.cc"], set()),
@@ -134,7 +134,7 @@ VIEWS = {
 WRITTEN = re.compile(r"(?:member|key|text|write_\w+)\(\s*(?:json_?,\s*)?\"(\w+)\""
                      r"|\"(\w+)\", &finding\.")
 CODE = re.compile(r"`([a-z_]+)`")
-# A row about members: their names, their type.
+# A table row about members: names and type.
 MEMBER = re.compile(r"^\| (`[^|]*) \| (?:text|number|bool|list|object|time|id|JSON) \|",
                     re.MULTILINE)
 
@@ -149,7 +149,7 @@ def enum_names(header, enum):
 
 
 class Inspection(unittest.TestCase):
-    """What programs rely on: names of members, and words that stand for something."""
+    """What programs rely on: names of members, and the values of enumerations."""
 
     def section(self, heading, level="##"):
         page = source("docs/inspection.md")
@@ -163,7 +163,7 @@ class Inspection(unittest.TestCase):
         rows = re.findall(r"^\| (`.*?) \|", self.section(heading, "###"), re.MULTILINE)
         return {word for row in rows for word in CODE.findall(row)} - {"waits_for"}
 
-    def test_every_member_is_described_and_every_described_one_is_there(self):
+    def test_members_in_the_document_and_in_the_source_are_the_same(self):
         for heading, (files, read) in VIEWS.items():
             written = {first or second for file in files
                        for first, second in WRITTEN.findall(source(file))} - read
@@ -180,18 +180,18 @@ class Inspection(unittest.TestCase):
         counted = re.search(r"enum class Reason [^{]*\{(.*?)\}",
                             source("src/runs/view/explanation.h"),
                             re.DOTALL)[1]
-        self.assertEqual(listed, re.findall(r"\w+", counted), "their order is what counts")
+        self.assertEqual(listed, re.findall(r"\w+", counted), "the order is the precedence")
 
     def test_next_actions(self):
-        # Every word with an underscore in a string is one, but for these.
+        # Every string with an underscore is an action, except these.
         others = {"event_wait", "on_time", "due_soon"}
         actions = set(re.findall(r'"([a-z]+(?:_[a-z]+)+)"',
                                  source("src/runs/view/causes.cc"))) - others
         self.assertEqual(self.words("Next actions"), actions)
 
     def test_what_causes_wait_for(self):
-        said = re.findall(r"waits_for =(.*?);", source("src/runs/view/causes.cc"), re.DOTALL)
-        words = {word for text in said for word in re.findall(r'"(\w+)"', text)}
+        output = re.findall(r"waits_for =(.*?);", source("src/runs/view/causes.cc"), re.DOTALL)
+        words = {word for text in output for word in re.findall(r'"(\w+)"', text)}
         words |= enum_names("src/runs/run/run_facts.h", "ManualKind")
         self.assertEqual(self.words("What a cause waits for"), words)
 
@@ -209,7 +209,7 @@ class Inspection(unittest.TestCase):
                           re.MULTILINE)
         self.assertEqual(dict(rows), checks)
 
-    def test_words_for_how_far_something_is(self):
+    def test_status_values(self):
         for section, header, enum in [
                 ("Snapshot", "src/runs/run/run_projection.h", "RunStatus"),
                 ("Snapshot", "src/runs/dispatch/attempt.h", "AttemptStatus"),

@@ -2,8 +2,8 @@
 
 usage: examples_test.py HOLDFAST
 The ```sh blocks of a document are run line by line, in one shell, with holdfast on the PATH. A
-comment "exit code N" says how a line ends. The program in examples/order-fulfilment is built
-against the package of the build folder that HOLDFAST is in.
+comment "exit code N" documents the exit code of a line. The program in examples/order-fulfilment
+is built against the package of the build folder that contains HOLDFAST.
 """
 import json
 import os
@@ -25,7 +25,7 @@ DEADLINE_S = 240
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"[Ss]ave this as `([\w.-]+)`:\n\n$")
-PROMISED = re.compile(r"#.*exit code (\d+)")
+DOCUMENTED = re.compile(r"#.*exit code (\d+)")
 MARK = "== exit code "
 RUN_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -46,7 +46,7 @@ def call(*command, cwd=None):
 
 
 def blocks(document):
-    """(language, text, name of the file it is to be saved as) of each block."""
+    """(language, text, name of the file to save it as) of each block."""
     text = document.read_text(encoding="utf-8")
     for found in FENCE.finditer(text):
         name = FILE.search(text, 0, found.start())
@@ -54,14 +54,14 @@ def blocks(document):
 
 
 def run_lines(script, folder):
-    """Runs the lines in one shell; (line, exit code, what it said) of each."""
+    """Runs the lines in one shell; (line, exit code, output) of each."""
     lines = [line for line in script.splitlines() if line.strip() and not line.startswith("#")]
     program = "".join(f"{line}\nprintf '\\n{MARK}%d\\n' $?\n" for line in lines)
     done = subprocess.run(["bash", "-c", f"exec 2>&1\n{program}"], cwd=folder, env=environment(),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                           timeout=DEADLINE_S, check=True)
-    said = re.split(rf"\n{MARK}(\d+)\n", done.stdout)
-    return list(zip(lines, map(int, said[1::2]), said[:-1:2], strict=True))
+    output = re.split(rf"\n{MARK}(\d+)\n", done.stdout)
+    return list(zip(lines, map(int, output[1::2]), output[:-1:2], strict=True))
 
 
 class Documented(unittest.TestCase):
@@ -71,7 +71,7 @@ class Documented(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def follow(self, document):
-        """Saves the files and runs the commands of a document; line -> what it said."""
+        """Saves the files and runs the commands of a document; line -> output."""
         self.assertTrue(document.exists(), document)
         script = ""
         for language, text, name in blocks(document):
@@ -80,15 +80,15 @@ class Documented(unittest.TestCase):
             elif language == "sh":
                 script += text
             else:
-                self.assertNotEqual(language, "yaml", f"{document}: what is this file called?")
+                self.assertNotEqual(language, "yaml", f"{document}: a block without a file name")
         self.assertNotEqual(script, "")
-        said = {}
+        output = {}
         for line, code, text in run_lines(script, self.folder):
-            promised = PROMISED.search(line)
-            self.assertEqual(code, int(promised[1]) if promised else 0,
+            documented = DOCUMENTED.search(line)
+            self.assertEqual(code, int(documented[1]) if documented else 0,
                              f"{document}: {line}\n{text}")
-            said[line.split("   #")[0]] = text
-        return said
+            output[line.split("   #")[0]] = text
+        return output
 
     def holdfast(self, *arguments):
         return call(HOLDFAST, *arguments, cwd=self.folder)
@@ -110,7 +110,7 @@ class Example(Documented):
         return self.folder / "README.md"
 
     def attempts(self, run="latest"):
-        """Step -> how the attempts at it ended, in order."""
+        """Step -> the status of its attempts, in order."""
         found = {}
         bars = self.json("timeline", run)["bars"]
         for bar in sorted(bars, key=lambda bar: bar["attempt"]):
@@ -120,12 +120,12 @@ class Example(Documented):
 
 class Definitions(Documented):
     def test_every_workflow_of_the_examples_is_valid(self):
-        # .sim.yaml: worlds for holdfast simulate.
+        # .sim.yaml: world files for holdfast simulate.
         files = sorted(file for file in EXAMPLES.glob("*/*.yaml")
                        if not file.name.endswith(".sim.yaml"))
         self.assertGreaterEqual(len(files), 5)
-        said = self.holdfast("workflow", "check", *files)
-        self.assertIn(f"all {len(files)} files are valid", said)
+        output = self.holdfast("workflow", "check", *files)
+        self.assertIn(f"all {len(files)} files are valid", output)
 
     def test_every_workflow_of_the_guide_is_valid(self):
         for page in GUIDE.glob("*.md"):
@@ -134,7 +134,7 @@ class Definitions(Documented):
                     (self.folder / name).write_text(text, encoding="utf-8")
                     self.holdfast("workflow", "check", name)
 
-    def test_every_example_has_a_row_and_every_link_leads_somewhere(self):
+    def test_every_example_has_a_row_and_every_link_resolves(self):
         index = (EXAMPLES / "README.md").read_text(encoding="utf-8")
         for folder in EXAMPLES.iterdir():
             if folder.is_dir():
@@ -145,10 +145,10 @@ class Definitions(Documented):
 
 
 class NightlyReport(Example):
-    def test_the_report_is_written_by_hand_and_the_bad_line_is_tried_again(self):
-        said = self.follow(self.copy("nightly-report"))
+    def test_the_report_is_started_manually_and_a_failed_shop_is_retried(self):
+        output = self.follow(self.copy("nightly-report"))
         report = (self.folder / "reports/2026-11-16.txt").read_text(encoding="utf-8")
-        self.assertEqual(said["cat reports/2026-11-16.txt"].strip(), report.strip())
+        self.assertEqual(output["cat reports/2026-11-16.txt"].strip(), report.strip())
         lines = report.splitlines()
         self.assertEqual((len(lines), lines[1].split(), lines[-1].split()),
                          (14, ["kettles", "west", "465"], ["total", "1695"]))
@@ -160,7 +160,7 @@ class NightlyReport(Example):
         self.assertEqual(attempts["collect[0]"], ["completed"])
         self.assertEqual(attempts["collect[1]"], ["failed", "failed", "completed"])
 
-    def test_the_night_is_in_berlin_and_the_day_has_a_default(self):
+    def test_the_schedule_is_in_berlin_and_the_day_has_a_default(self):
         self.copy("nightly-report")
         self.holdfast("start", "report.yaml", "--trigger", "nightly")
         definition = self.holdfast("workflow", "show", "nightly-report", "--json")
@@ -171,31 +171,31 @@ class NightlyReport(Example):
 
 
 class DocumentReview(Example):
-    def test_a_document_is_rejected_handed_in_again_and_approved(self):
-        said = self.follow(self.copy("document-review"))
-        self.assertIn("review", said["holdfast explain latest"])
-        self.assertIn("holdfast approve", said["holdfast explain latest"])
+    def test_a_document_is_rejected_resubmitted_and_approved(self):
+        output = self.follow(self.copy("document-review"))
+        self.assertIn("review", output["holdfast explain latest"])
+        self.assertIn("holdfast approve", output["holdfast explain latest"])
         published = (self.folder / "published/handbook.json").read_text(encoding="utf-8")
         self.assertEqual(json.loads(published), {"approved_by": "bob", "document": "handbook",
                                                  "text": "How we work, and why"})
         self.assertTrue((self.folder / "published/lease.json").exists())
         self.assertFalse((self.folder / "published/letter.json").exists())
 
-        ann = said["holdfast list --status paused --attribute author=ann"]
+        ann = output["holdfast list --status paused --attribute author=ann"]
         cem = self.runs("--status", "paused", "--attribute", "author=cem")
         self.assertEqual(len(cem), 1)
         self.assertNotIn(cem[0]["run_id"][-8:], ann)
         states = [run["status"] for run in self.runs("--workflow", "document-review")]
         self.assertEqual(sorted(states), ["completed", "completed", "paused"])
 
-        # The first one of the README.
+        # The first run of the README.
         handbook = self.runs("--oldest-first", "--limit", "1")[0]["run_id"]
         run = self.shown(handbook)
         self.assertEqual(run["result"], {"approved_by": "bob", "file": "published/handbook.json"})
         steps = {step["name"]: step["status"] for step in run["steps"]}
         self.assertEqual((steps["review"], steps["review@2"]), ("failed", "completed"))
 
-    def test_an_event_about_another_document_changes_nothing_and_silence_is_reminded(self):
+    def test_an_event_for_another_document_is_ignored_and_the_author_is_reminded(self):
         self.copy("document-review")
         file = self.folder / "review.yaml"
         text = file.read_text(encoding="utf-8")
@@ -215,7 +215,7 @@ class DocumentReview(Example):
 
 
 class MediaPipeline(Example):
-    def test_fifty_clips_are_made_and_those_that_were_lost_are_tried_again(self):
+    def test_fifty_clips_are_created_and_lost_ones_are_retried(self):
         self.follow(self.copy("media-pipeline"))
         manifest = (self.folder / "out/manifest.txt").read_text(encoding="utf-8").splitlines()
         self.assertEqual([line.split()[0] for line in manifest],
@@ -237,8 +237,8 @@ class MediaPipeline(Example):
 
 class AgentLoop(Example):
     def test_the_agent_uses_tools_asks_the_user_and_answers(self):
-        said = self.follow(self.copy("agent-loop"))
-        self.assertIn("ask", said["holdfast explain $run"])
+        output = self.follow(self.copy("agent-loop"))
+        self.assertIn("ask", output["holdfast explain $run"])
         bergen, rome = self.runs("--workflow", "agent", "--oldest-first")
         run = self.shown(bergen["run_id"])
         self.assertEqual(run["status"], "completed")
@@ -294,35 +294,35 @@ class Embedded(Example):
     def ledger(self):
         return (self.folder / "ledger.txt").read_text(encoding="utf-8").splitlines()
 
-    def place_in_folder(self):
+    def copy_to_folder(self):
         readme = self.copy("order-fulfilment")
         (self.folder / "build").mkdir()
         shutil.copy(self.built / "order-fulfilment/order", self.folder / "build/order")
         return readme
 
-    def test_the_readme_of_the_order_example_is_true(self):
-        readme = self.place_in_folder()
-        said = self.follow(readme)
+    def test_the_readme_of_the_order_example_works(self):
+        readme = self.copy_to_folder()
+        output = self.follow(readme)
         printed = readme.read_text(encoding="utf-8").split("The first command prints")[1]
         expected = FENCE.search(printed)[2]
-        # The same line twice; what is kept is what the second said.
-        self.assertEqual(said["build/order place 17 120 tea cups kettle"].strip(),
+        # The same line occurs twice; the output of the second is kept.
+        self.assertEqual(output["build/order place 17 120 tea cups kettle"].strip(),
                          expected.strip().replace("new", "known"))
-        self.assertIn("manager", said["holdfast explain latest"])
-        words = [line.split()[0] for line in said["cat ledger.txt"].strip().splitlines()]
+        self.assertIn("manager", output["holdfast explain latest"])
+        words = [line.split()[0] for line in output["cat ledger.txt"].strip().splitlines()]
         self.assertEqual(sorted(words), ["charge", "ship", "ship", "ship"])
-        self.assertEqual(said["grep -c recall ledger.txt"].strip(), "2")
+        self.assertEqual(output["grep -c recall ledger.txt"].strip(), "2")
         self.check_ledger(parcels=3 + 2 + 2 + 16)
 
     def check_ledger(self, parcels):
-        """Everything was done once; at most two were asked for again, by a killed program."""
+        """Every effect happened once; at most two were repeated, because of the kill."""
         lines = self.ledger()
         once = [line for line in lines if not line.endswith(" again")]
         self.assertEqual(len(once), len(set(once)))
         self.assertEqual(sum(line.startswith("ship ") for line in once), parcels)
         self.assertLessEqual(len(lines) - len(once), 2)
 
-    def test_a_killed_order_goes_on_and_nothing_that_was_done_is_done_again(self):
+    def test_a_killed_order_resumes_and_repeats_no_effect(self):
         parcels = [f"p{number}" for number in range(12)]
         command = [self.built / "order-fulfilment/order", "place", "20", "99", *parcels]
         with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL,
@@ -335,18 +335,18 @@ class Embedded(Example):
             program.kill()
         before = self.ledger()
         self.assertLess(len(before), 1 + len(parcels))
-        said = self.order("place", "20", "99", *parcels)
-        self.assertIn("known order 20", said)
-        self.assertIn("order: completed", said)
+        output = self.order("place", "20", "99", *parcels)
+        self.assertIn("known order 20", output)
+        self.assertIn("order: completed", output)
         self.assertEqual(self.ledger()[:len(before)], before)
         self.check_ledger(parcels=len(parcels))
         self.assertEqual(sum(line.startswith("charge") for line in self.ledger()), 1)
 
-    def test_large_orders_wait_and_a_failure_takes_everything_back(self):
-        said = self.order("place", "1", "5000", "tea", "cups")
-        self.assertIn("manager: Order 1 costs 5000. Do we trust them?", said)
-        self.assertIn("order: paused", said)
-        self.assertIn("order: completed", self.order("approve", RUN_ID.search(said)[0], "ann"))
+    def test_large_orders_wait_and_a_failure_compensates_everything(self):
+        output = self.order("place", "1", "5000", "tea", "cups")
+        self.assertIn("manager: Order 1 costs 5000. Do we trust them?", output)
+        self.assertIn("order: paused", output)
+        self.assertIn("order: completed", self.order("approve", RUN_ID.search(output)[0], "ann"))
 
         run = RUN_ID.search(self.order("place", "2", "2000", "tea"))[0]
         program = self.built / "order-fulfilment/order"
@@ -368,26 +368,26 @@ class Embedded(Example):
         (source / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES CXX)\n" + text["cmake"],
             encoding="utf-8")
-        said = call(self.build(source) / "app", cwd=self.folder)
-        self.assertIn(f"`{said.strip()}`", (GUIDE / "embedding.md").read_text(encoding="utf-8"))
+        output = call(self.build(source) / "app", cwd=self.folder)
+        self.assertIn(f"`{output.strip()}`", (GUIDE / "embedding.md").read_text(encoding="utf-8"))
 
 
 class Guide(Documented):
     def test_a_first_workflow_retries_and_a_killed_run(self):
-        said = self.follow(GUIDE / "README.md")
-        hello = next(text for line, text in said.items() if line.startswith("holdfast run hello"))
+        output = self.follow(GUIDE / "README.md")
+        hello = next(text for line, text in output.items() if line.startswith("holdfast run hello"))
         self.assertIn("good morning, Ann", hello)
-        self.assertEqual(said["cat dough.txt"].split(), ["made"])
+        self.assertEqual(output["cat dough.txt"].split(), ["made"])
         counted = [json.loads(line)["item"]
-                   for line in said["cat counted.txt"].splitlines() if line]
+                   for line in output["cat counted.txt"].splitlines() if line]
         self.assertEqual(sorted(set(counted)),
                          sorted(["one", "two", "three", "four", "five", "six"]))
         self.assertLessEqual(len(counted), 7)
 
     def test_people_and_events(self):
-        said = self.follow(GUIDE / "people-and-events.md")
-        self.assertEqual(json.loads(said["cat booked.json"])["decision"]["actor"], "bob")
-        explained = " ".join(said["holdfast explain latest"].split())
+        output = self.follow(GUIDE / "people-and-events.md")
+        self.assertEqual(json.loads(output["cat booked.json"])["decision"]["actor"], "bob")
+        explained = " ".join(output["holdfast explain latest"].split())
         self.assertIn("May Ann be away for 5 days?", explained)
         self.assertEqual(self.shown()["context"]["payment"], {"amount": 250})
         self.assertEqual({run["status"] for run in self.runs()}, {"completed"})
@@ -401,8 +401,8 @@ class Guide(Documented):
         self.assertEqual((steps["assess"], steps["sort_out"]), ("failed", "completed"))
 
     def test_inspecting(self):
-        said = self.follow(GUIDE / "inspecting.md")
-        for line, text in said.items():
+        output = self.follow(GUIDE / "inspecting.md")
+        for line, text in output.items():
             if line.endswith("--json"):
                 json.loads(text)
         self.assertEqual(self.shown()["context"]["bread"], 1)

@@ -1,4 +1,4 @@
-"""Runs the demo of scripts/quickstart.sh: what it shows, and that it finds what must not be.
+"""Runs the demo of scripts/quickstart.sh: its output, and that it detects violations.
 
 usage: quickstart_test.py HOLDFAST
 """
@@ -12,7 +12,7 @@ import unittest
 HOLDFAST = pathlib.Path(sys.argv.pop(1)).resolve()
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEADLINE_S = 120
-# As it is shown: everything that the demo is about.
+# Texts that the demo must print.
 SHOWN = [
     "attempt 2 failed: the bank does not answer",
     "holdfast approve latest --actor you",
@@ -44,36 +44,36 @@ class Quickstart(unittest.TestCase):
         return done
 
     def impostor(self, text):
-        """A program that does something else before it does what is asked."""
+        """A program that runs something else before the real one."""
         program = self.folder / "bin/holdfast"
         program.parent.mkdir(exist_ok=True)
         program.write_text(f'#!/bin/sh\n{text}\nexec {HOLDFAST} "$@"\n', encoding="utf-8")
         program.chmod(0o755)
         return program
 
-    def test_it_shows_what_it_is_about_and_can_be_run_again(self):
+    def test_the_demo_prints_its_points_and_can_be_repeated(self):
         for _ in range(2):
-            said = self.demo(HOLDFAST).stdout
+            output = self.demo(HOLDFAST).stdout
             for text in SHOWN:
-                self.assertIn(text, said)
+                self.assertIn(text, output)
         effects = (self.folder / "demo/effects.txt").read_text(encoding="utf-8").splitlines()
         self.assertEqual(sum(line.endswith(" shipped") for line in effects), 8)
         self.assertEqual(sum(line.startswith("charge order 17:") for line in effects), 3)
         self.assertEqual(sum(line.startswith("refund order 18:") for line in effects), 1)
 
-    def test_a_finished_step_that_is_done_again_is_found(self):
+    def test_a_repeated_step_is_detected(self):
         again = 'test "$*" != "work --drain" || ' \
                 'echo "charge order 17: 5000 charged" >> "$QUICKSTART_FOLDER/effects.txt"'
         done = self.demo(self.impostor(again), check=False)
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("quickstart: completed step charge was executed again", done.stdout)
 
-    def test_a_command_that_ends_otherwise_than_promised_is_found(self):
+    def test_an_unexpected_exit_code_is_detected(self):
         done = self.demo(self.impostor('test "$1" != approve || exit 7'), check=False)
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("exited with code 7 instead of 0", done.stdout)
 
-    def test_options_it_does_not_know_are_refused(self):
+    def test_unknown_options_are_rejected(self):
         done = subprocess.run([ROOT / "scripts/quickstart.sh", "--nonsense"], capture_output=True,
                               text=True, timeout=DEADLINE_S, check=False)
         self.assertEqual(done.returncode, 2)

@@ -1,8 +1,8 @@
-"""Makes C++ of the ```cpp blocks of a document: one function each, and a table of them.
+"""Generates C++ from the ```cpp blocks of a document: one function each, and a table of them.
 
 usage: workflow_docs_snippets.py DOCUMENT OUTPUT
-A block becomes the body of a function that gets an engine and a run, and may use HOLDFAST_TRY and
-HOLDFAST_CHECK. Errors of the compiler name the line of the document.
+A block becomes the body of a function that receives an engine and a run, and may use HOLDFAST_TRY
+and HOLDFAST_CHECK. Compiler errors name the line of the document.
 """
 import pathlib
 import sys
