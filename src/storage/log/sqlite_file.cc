@@ -142,7 +142,7 @@ Result<void> check_length(const std::string& path, std::string_view header, std:
 // locks that connections of this process hold on the file, and another process that closes its
 // connection would then delete the write-ahead log under them.
 Result<std::string> read_header(const std::string& path, std::uint64_t bytes) {
-  if (access(path.c_str(), R_OK) != 0) {
+  if (euidaccess(path.c_str(), R_OK) != 0) {
     return system_error(path, errno);
   }
   sqlite3_vfs* const vfs = sqlite3_vfs_find(nullptr);
@@ -229,7 +229,7 @@ Result<SqliteFileKind> inspect_sqlite_file(const std::string& path) {
 Result<SqliteFileKind> settle_sqlite_file(const std::string& path, const std::string& vfs,
                                           std::chrono::milliseconds busy_timeout) {
   const SqliteAccess how =
-      access(path.c_str(), W_OK) == 0 ? SqliteAccess::read_write : SqliteAccess::read_only;
+      euidaccess(path.c_str(), W_OK) == 0 ? SqliteAccess::read_write : SqliteAccess::read_only;
   HOLDFAST_TRY(auto db, SqliteDb::open(path, how, vfs, busy_timeout));
   // Any read waits for the lock of a creator. Other failures are for those who open the file.
   const auto seen = db->query_text("SELECT count(*) FROM sqlite_schema");

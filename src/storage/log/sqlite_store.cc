@@ -404,7 +404,7 @@ Result<std::uint64_t> SqliteStore::size_bytes() {
   return bytes;
 }
 
-bool is_writable(const std::string& path) { return access(path.c_str(), W_OK) == 0; }
+bool is_writable(const std::string& path) { return euidaccess(path.c_str(), W_OK) == 0; }
 
 // SQLite needs a WAL and a shared-memory file beside the journal even to read it, once it is in WAL
 // mode.

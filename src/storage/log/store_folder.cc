@@ -17,7 +17,7 @@ Result<void> check_folder_of(const std::string& path) {
     return Error{code, "cannot create " + path + ": " + why}.with("path", path);
   };
   if (std::filesystem::is_directory(folder, error)) {
-    return access(folder.c_str(), W_OK | X_OK) == 0
+    return euidaccess(folder.c_str(), W_OK | X_OK) == 0
                ? Result<void>()
                : refused(ErrorCode::permission_denied,
                          "the folder " + folder + " is not writable; name a store in another one");
