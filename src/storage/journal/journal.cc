@@ -165,6 +165,11 @@ Result<Revision> Journal::revision(const ThreadId& thread) {
   return state.durable;
 }
 
+Result<ThreadState> Journal::places(const ThreadId& thread) {
+  const std::scoped_lock lock(mutex_);
+  return thread_state(thread.text());
+}
+
 Result<Revision> Journal::append(const ThreadId& thread, std::vector<NewEntry> entries,
                                  std::optional<Revision> expected_rev) {
   Commit one;

@@ -57,6 +57,11 @@ struct Checkpoint {
   std::string data;
 };
 
+struct NamedCheckpoint {
+  ThreadId thread;
+  Checkpoint checkpoint;
+};
+
 struct SealOptions {
   // Seal batches below this position; the newest batch always stays. Empty: all that can be.
   std::optional<Position> below;
@@ -132,9 +137,17 @@ class Journal {
   // `cache`, if there is one, remembers batches for the next thread that is loaded with it.
   Result<std::vector<Entry>> load(const ThreadId& thread, Revision from = {},
                                   std::size_t limit = SIZE_MAX, BatchCache* cache = nullptr);
+  // How much of a thread is sealed, and which batches hold the rest of it.
+  Result<ThreadState> places(const ThreadId& thread);
   Result<void> put_checkpoint(const ThreadId& thread, const Checkpoint& checkpoint);
+  // All of them in one update of the store.
+  Result<void> put_checkpoints(std::span<const NamedCheckpoint> checkpoints);
   // Empty when there is none, or it is of another version, newer than the thread, or damaged.
   Result<std::optional<Checkpoint>> find_checkpoint(const ThreadId& thread, std::uint8_t version);
+  // One (or none) for each thread, read from the store in one go: those that cover every entry
+  // their thread has now.
+  Result<std::vector<std::optional<Checkpoint>>> find_current_checkpoints(
+      std::span<const ThreadId> threads, std::uint8_t version);
   Result<void> delete_checkpoint(const ThreadId& thread);
 
   // Moves old batches into compressed segments per thread and trims the log. Safe at any time,

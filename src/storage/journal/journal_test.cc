@@ -256,6 +256,41 @@ TEST_F(JournalTest, a_checkpoint_that_cannot_be_right_is_ignored) {
   EXPECT_EQ(must(journal_->find_checkpoint(thread("run:1"), 1)), std::nullopt);
 }
 
+TEST_F(JournalTest, current_checkpoints_are_those_that_cover_the_whole_thread) {
+  for (const std::string name : {"run:1", "run:2", "run:3", "run:4"}) {
+    must(append(*journal_, name, "a"));
+  }
+  const std::vector<ThreadId> threads{thread("run:1"), thread("run:2"), thread("run:3"),
+                                      thread("run:4"), thread("run:5")};
+  const auto found = [&] {
+    std::string all;
+    for (const auto& one : must(journal_->find_current_checkpoints(threads, 1))) {
+      all += one.has_value() ? one->data : "-";
+    }
+    return all;
+  };
+  EXPECT_EQ(found(), "-----");
+  must(journal_->put_checkpoints(std::vector<NamedCheckpoint>{
+      {threads[0], {1, Revision{1}, "A"}},
+      {threads[1], {1, Revision{1}, "B"}},
+      {threads[2], {2, Revision{1}, "C"}},
+      {threads[4], {1, Revision{0}, "E"}},
+  }));
+  EXPECT_EQ(found(), "AB--E") << "of another version, never put, and of no thread at all";
+  must(append(*journal_, "run:2", "b"));
+  EXPECT_EQ(found(), "A---E") << "the thread has moved on";
+  must(journal_->seal());
+  EXPECT_EQ(found(), "A---E") << "sealed whole, or in part";
+  journal_ = must(Journal::open(open_memory_log(disk_)));
+  EXPECT_EQ(found(), "A---E");
+  disk_->side.at(checkpoint_key("run:1")) = "garbage";
+  EXPECT_EQ(found(), "----E");
+  EXPECT_EQ(code_of(journal_->put_checkpoints(std::vector<NamedCheckpoint>{
+                {threads[3], {1, Revision{1}, "D"}}, {threads[0], {1, Revision{2}, "A"}}})),
+            "invalid_argument");
+  EXPECT_EQ(found(), "----E") << "all or none";
+}
+
 TEST_F(JournalTest, opening_reads_only_the_tail_after_the_directory) {
   for (int i = 0; i < 10; ++i) {
     must(append(*journal_, "run:" + std::to_string(i % 3), "a"));
