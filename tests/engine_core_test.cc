@@ -329,6 +329,32 @@ TEST_F(CoreTest, a_checkpoint_waits_until_nothing_is_on_its_way_to_the_disk) {
   EXPECT_EQ(core.core.state().live_count(), 3U);
 }
 
+TEST_F(CoreTest, a_run_that_is_changed_while_its_end_is_written_keeps_the_change) {
+  TestCore& core = open();
+  core.start(start_of(1, one_));
+  core.settle();
+  const auto archive = [&] {
+    const auto done =
+        core.change(run_no(1), [](RunProjection& run, const Surroundings&, TimeMs now) {
+          return decide_archive(run, "old", now);
+        });
+    core.decide();
+    return done;
+  };
+  core.cancel(run_no(1));
+  core.decide();
+  const Core::Write end = core.core.begin_write();
+  const auto once = archive();
+  core.end(core.commit(end));
+  const auto twice = archive();
+  core.settle();
+  EXPECT_EQ(once->code() + " " + twice->code(), "ok ok");
+  const auto entries = must(core.journal->load(run_thread(run_no(1))));
+  EXPECT_EQ(std::count_if(entries.begin(), entries.end(),
+                          [](const Entry& entry) { return entry.kind == RunArchived::kKind; }),
+            1);
+}
+
 TEST_F(CoreTest, a_damaged_or_foreign_checkpoint_is_thrown_away) {
   TestCore& core = open();
   for (int i = 1; i <= 3; ++i) {

@@ -60,6 +60,12 @@ DispatchProjection* LiveState::queue_of(std::string_view runnable_key) {
   return nullptr;
 }
 
+const RunProjection* LiveState::find_durable(const RunId& id) const {
+  const auto cached = cache_.find(id);
+  const bool durable = cached != cache_.end() && cached->second.touched <= undo_.oldest();
+  return durable ? cached->second.projection.get() : nullptr;
+}
+
 Result<bool> LiveState::run_exists(const RunId& id) {
   const auto cached = cache_.find(id);
   if (live_.contains(id) ||
@@ -304,7 +310,10 @@ void LiveState::forget(const RunId& run) {
     queue->set_undo(&undo_);
   }
   live_.erase(run);
-  uncache(run);
+  // The next group may have changed it again, which can still be undone.
+  if (find_durable(run) != nullptr) {
+    uncache(run);
+  }
 }
 
 void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {

@@ -136,6 +136,8 @@ class LiveState {
   RunProjection& new_run(const RunId& id);
   // A run that run() or new_run() has given out in this turn.
   RunProjection& held(const RunId& id) { return *cache_.find(id)->second.projection; }
+  // A run that is in memory as it is on disk; nullptr when it is not there or ahead of the disk.
+  [[nodiscard]] const RunProjection* find_durable(const RunId& id) const;
   Result<bool> run_exists(const RunId& id);
 
   // Facts this process is about to write. The run's projection is in memory and has taken in its
@@ -158,7 +160,7 @@ class LiveState {
   [[nodiscard]] const std::map<std::pair<RunId, SharedText>, TimeMs>& manual_waits() const {
     return manual_waits_;
   }
-  // Drops everything about a run whose end is durable.
+  // Drops everything about a run whose end is durable; trim() drops what is not durable yet.
   void forget(const RunId& run);
 
   // Begins with the newest checkpoint, if there is a good one. An error is one of the store.
