@@ -403,6 +403,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     busy_tries_ = 0;
     state_->set_position(outcome.value().position);
     state_->undo().keep_until(group->end);
+    rows_.note(*state_, group->facts, group->bytes, outcome.value());
     for (const RunId& run : group->facts.ended) {
       if (run_waits_.has_waiter(run)) {
         run_waits_.ended(run, run_end_of(state_->held(run)), effects_);

@@ -29,6 +29,7 @@
 #include "runs/engine/claim_request.h"
 #include "runs/engine/engine_command.h"
 #include "runs/engine/live_state.h"
+#include "runs/engine/row_collector.h"
 #include "runs/engine/run_waits.h"
 #include "runs/engine/schedules.h"
 #include "runs/engine/step_chain.h"
@@ -131,6 +132,8 @@ class Core {
   // Effects of what became durable, to be carried out by the caller without any role.
   std::vector<std::function<void()>> take_effects();
   std::vector<CommitReport> take_reports();
+  // Checkpoints for lists of runs, to be stored some time later; a newer one replaces an older.
+  std::vector<NamedCheckpoint> take_rows() { return rows_.take(); }
   // The next moment at which decide has something to do by itself.
   [[nodiscard]] std::optional<TimeMs> next_timer(TimeMs now) const;
   // Somebody waits for what other processes may write.
@@ -234,6 +237,7 @@ class Core {
   std::unique_ptr<Group> writing_;
   std::vector<std::function<void()>> effects_;
   std::vector<CommitReport> reports_;
+  RowCollector rows_;
   std::optional<Error> stopping_;  // as soon as the write that is under way has ended
   std::optional<Error> stopped_;
   std::optional<StoreOutage> outage_;

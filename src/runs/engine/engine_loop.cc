@@ -26,6 +26,8 @@ constexpr std::chrono::milliseconds kClockLooks{1000};
 constexpr std::chrono::milliseconds kQuiet{1000};
 constexpr std::uint64_t kSealAnyway = 16;
 constexpr std::size_t kSealStep = 1U << 20U;
+// A process that opens the store to look at it should not have to read much more than this first.
+constexpr std::uint64_t kDirectoryBytes = 8U << 20U;
 
 // Host and process are in the name already: this tells their incarnations apart.
 constexpr std::size_t kOwnerBytes = 6;
@@ -261,10 +263,7 @@ void Loop::decide(Lock& lock) {
   if (tokens != nullptr) {
     tokens_ = std::move(tokens);
   }
-  if (checkpoint.has_value()) {
-    checkpoint_ = std::move(checkpoint);
-    keeper_wakes_.notify_one();
-  }
+  hand_to_keeper(std::move(checkpoint), core_.take_rows());
   const bool had_no_waiters = !std::exchange(has_waiters_, core_.has_waiters());
   if (had_no_waiters && has_waiters_) {
     watch_changed_.notify_one();
@@ -272,6 +271,7 @@ void Loop::decide(Lock& lock) {
   for (CommitReport& report : reports) {
     report.write_us = write_us;
     unsealed_bytes_ += report.bytes;
+    unlisted_bytes_ += report.bytes;
     reports_.push_back(std::move(report));
   }
   if (seal_due()) {
@@ -461,11 +461,13 @@ void Loop::run_notifier() {
 }
 
 // Puts checkpoints away and seals old batches, so that the next start and every load stay short.
-// Sealing waits for a quiet moment, unless there is very much to seal.
+// Sealing waits for a quiet moment, unless there is very much to seal. Rows of lists are collected
+// meanwhile, so that they cost one write in that time.
 void Loop::run_keeper() {
   Lock lock(mutex_);
   for (;;) {
-    keeper_wakes_.wait(lock, [&] { return closing_ || checkpoint_.has_value() || seal_due(); });
+    keeper_wakes_.wait(
+        lock, [&] { return closing_ || checkpoint_.has_value() || seal_due() || !rows_.empty(); });
     const auto checkpoint = std::exchange(checkpoint_, std::nullopt);
     if (checkpoint.has_value()) {
       lock.unlock();
@@ -474,16 +476,21 @@ void Loop::run_keeper() {
       continue;
     }
     if (closing_) {
+      put_rows(lock);
       return;
     }
     const std::uint64_t before = unsealed_bytes_;
     keeper_wakes_.wait_for(lock, kQuiet, [this] { return closing_ || checkpoint_.has_value(); });
+    if (closing_ || checkpoint_.has_value()) {
+      continue;
+    }
     const bool quiet = unsealed_bytes_ == before;
-    if (closing_ || checkpoint_.has_value() ||
-        (!quiet && unsealed_bytes_ < kSealAnyway * options_.seal_every_bytes)) {
+    put_rows(lock);
+    if (!seal_due() || (!quiet && unsealed_bytes_ < kSealAnyway * options_.seal_every_bytes)) {
       continue;
     }
     unsealed_bytes_ = 0;
+    unlisted_bytes_ = 0;
     lock.unlock();
     // A conflict means that another process does the same; a failure of the store stops the log,
     // and with it the next commit.
@@ -501,6 +508,45 @@ void Loop::put_away(const Checkpoint& checkpoint) {
   if (!checkpoint.data.empty()) {
     static_cast<void>(Core::save(*journal_, checkpoint).ok());
     static_cast<void>(journal_->save_directory().ok());
+  }
+}
+
+void Loop::hand_to_keeper(std::optional<Checkpoint> checkpoint, std::vector<NamedCheckpoint> rows) {
+  if (checkpoint.has_value() || (rows_.empty() && !rows.empty())) {
+    keeper_wakes_.notify_one();
+  }
+  if (checkpoint.has_value()) {
+    checkpoint_ = std::move(checkpoint);
+  }
+  for (NamedCheckpoint& row : rows) {
+    rows_.insert_or_assign(std::move(row.thread), std::move(row.checkpoint));
+  }
+}
+
+// Only caches too. What a store does not take because it is busy or away is tried again later.
+void Loop::put_rows(Lock& lock) {
+  if (rows_.empty()) {
+    return;
+  }
+  std::vector<NamedCheckpoint> rows;
+  for (auto& [thread, checkpoint] : std::exchange(rows_, {})) {
+    rows.push_back({thread, std::move(checkpoint)});
+  }
+  const bool directory_due = unlisted_bytes_ >= kDirectoryBytes;
+  unlisted_bytes_ = directory_due ? 0 : unlisted_bytes_;
+  lock.unlock();
+  const Result<void> put = journal_->put_checkpoints(rows);
+  if (put.ok() && directory_due) {
+    static_cast<void>(journal_->save_directory().ok());
+  }
+  lock.lock();
+  const bool again = !put.ok() && !failure_.has_value() &&
+                     (put.error().code() == ErrorCode::busy ||
+                      (journal_->can_recover() && may_return(put.error())));
+  if (again) {
+    for (NamedCheckpoint& row : rows) {
+      rows_.emplace(std::move(row.thread), std::move(row.checkpoint));
+    }
   }
 }
 

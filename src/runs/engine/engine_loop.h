@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -196,6 +197,8 @@ class Loop {
   void deliver_store_changes(Lock& lock);
   [[nodiscard]] bool seal_due() const;
   void put_away(const Checkpoint& checkpoint);
+  void hand_to_keeper(std::optional<Checkpoint> checkpoint, std::vector<NamedCheckpoint> rows);
+  void put_rows(Lock& lock);
 
   std::unique_ptr<Journal> journal_;
   Clock& clock_;
@@ -242,6 +245,8 @@ class Loop {
   std::condition_variable keeper_wakes_;
   std::optional<Checkpoint> checkpoint_;
   std::uint64_t unsealed_bytes_ = 0;
+  std::map<ThreadId, Checkpoint> rows_;  // to be stored
+  std::uint64_t unlisted_bytes_ = 0;     // of batches that the stored directory does not know
 
   std::mutex notify_mutex_;
   std::condition_variable notify_wakes_;

@@ -33,6 +33,9 @@ Result<void> Turn::record(const RunFact& fact) {
   const RunId id = std::visit([](const auto& known) { return known.run_id; }, fact);
   state_.note(now_, fact);
   note_effects(fact);
+  if (group_.runs.empty() || group_.runs.back() != id) {
+    group_.runs.push_back(id);
+  }
   return add(run_thread(id), fact);
 }
 
@@ -98,7 +101,9 @@ void Turn::note_wakeup(const SharedText& queue, const SharedText& runnable_key) 
 
 Result<void> Turn::emit_listing(const RunIndexed& indexed, const RunCataloged& cataloged) {
   HOLDFAST_CHECK(add(index_thread(indexed.workflow.view()), indexed));
-  return add(catalog_thread(), cataloged);
+  HOLDFAST_CHECK(add(catalog_thread(), cataloged));
+  group_.listed.push_back({indexed, now_, group_.commit.mark().parts - 2});
+  return {};
 }
 
 Result<void> Turn::emit_definition(const Definition& definition) {
@@ -160,9 +165,11 @@ Result<void> Turn::emit(const TokenRevoked& fact) {
 }
 
 Turn::Mark Turn::mark() const {
-  return Mark{state_.undo().mark(),       group_.commit.mark(), group_.ended.size(),
-              group_.wakeups.size(),      group_.lines.size(),  group_.withdrawn.size(),
-              group_.compensating.size(), group_.counts};
+  return Mark{state_.undo().mark(),       group_.commit.mark(),
+              group_.ended.size(),        group_.wakeups.size(),
+              group_.lines.size(),        group_.withdrawn.size(),
+              group_.compensating.size(), group_.runs.size(),
+              group_.listed.size(),       group_.counts};
 }
 
 void Turn::roll_back_to(const Mark& mark) {
@@ -173,6 +180,8 @@ void Turn::roll_back_to(const Mark& mark) {
   group_.lines.resize(mark.lines);
   group_.withdrawn.resize(mark.withdrawn);
   group_.compensating.resize(mark.compensating);
+  group_.runs.resize(mark.runs);
+  group_.listed.resize(mark.listed);
   group_.counts = mark.counts;
 }
 

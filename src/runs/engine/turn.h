@@ -49,6 +49,15 @@ struct GroupFacts {
   std::vector<LogLine> lines;         // to be told once this is durable
   std::vector<SharedText> withdrawn;  // attempts whose holders are to stop
   std::vector<RunId> compensating;    // runs whose handlers are to stop and report
+  std::vector<RunId> runs;            // that have facts in it, perhaps several times
+  // A run that is new, and the part of the commit that lists it under its workflow; the next part
+  // lists it in the catalog.
+  struct Listed {
+    RunIndexed run;
+    TimeMs at;
+    std::size_t index_part = 0;
+  };
+  std::vector<Listed> listed;
   FactCounts counts;
 };
 
@@ -87,6 +96,8 @@ class Turn {
     std::size_t lines;
     std::size_t withdrawn;
     std::size_t compensating;
+    std::size_t runs;
+    std::size_t listed;
     FactCounts counts;
   };
   [[nodiscard]] Mark mark() const;

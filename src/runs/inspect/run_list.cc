@@ -6,9 +6,11 @@
 #include <functional>
 
 #include "base/encoding.h"
+#include "base/fields.h"
 #include "base/hash.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "runs/engine/stored_row.h"
 
 namespace holdfast {
 
@@ -16,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMinPartOfId = 4;
 constexpr std::size_t kWindow = 256;
+constexpr std::size_t kLatestWindow = 4;
 constexpr std::size_t kQuerySignature = 8;
 
 Error bad_query(std::string_view field, std::string message) {
@@ -62,47 +65,171 @@ Result<ThreadId> thread_of(const RunFilter& filter) {
   return index_thread(filter.workflow);
 }
 
-// The entries of the thread from a place on, one after the other, in the order asked for.
+RunRow row_of(const RunIndexed& listed, TimeMs at) {
+  RunRow row;
+  row.run_id = to_string(listed.run_id);
+  row.workflow = listed.workflow.str();
+  row.queue = listed.queue.str();
+  row.listed_at = at;
+  return row;
+}
+
+// Caches that cannot be read are none: what is wrong with the store shows when the log is read.
+std::vector<std::optional<Checkpoint>> find_rows(Journal& journal,
+                                                 const std::vector<ThreadId>& names) {
+  if (names.empty()) {
+    return {};
+  }
+  auto found = journal.find_current_checkpoints(names, kStoredRowVersion);
+  return found.ok() ? std::move(found).value()
+                    : std::vector<std::optional<Checkpoint>>(names.size());
+}
+
+template <typename T>
+std::optional<T> read_as(const std::optional<Checkpoint>& stored) {
+  auto value = from_json<T>(stored.has_value() ? stored->data : "");
+  return value.ok() ? std::optional(std::move(value).value()) : std::nullopt;
+}
+
+// False when there is no row, or it knows more than there was at that moment.
+bool fill_in_from(const std::optional<Checkpoint>& stored, const Moment& moment, RunRow& row) {
+  auto found = read_as<StoredRow>(stored);
+  if (!found.has_value() || found->position > moment.position.value) {
+    return false;
+  }
+  RunRow& known = found->row;
+  known.run_id = std::move(row.run_id);
+  known.workflow = std::move(row.workflow);
+  known.queue = std::move(row.queue);
+  known.listed_at = row.listed_at;
+  row = std::move(known);
+  return true;
+}
+
+// A run without entries of its own stays new. What follows from its definition is not needed.
+Result<void> fold_in(Journal& journal, RunRow& row, const Moment& moment, BatchCache& cache) {
+  HOLDFAST_TRY(const RunId id, parse_run_id(row.run_id));
+  HOLDFAST_TRY(const auto entries, journal.load(run_thread(id), {}, SIZE_MAX, &cache));
+  RunProjection run(id);
+  for (const Entry& entry : entries) {
+    if (entry.position <= moment.position) {
+      run.fold(entry);
+    }
+  }
+  if (run.revision() > Revision{0}) {
+    fill_in(row, run);
+  }
+  return {};
+}
+
+// A thread that lists runs, as of a moment.
+struct ListThread {
+  ThreadId thread;
+  std::uint64_t revision = 0;
+  std::uint64_t sealed = 0;  // entries before this one are cheap to read
+
+  static Result<ListThread> open(Journal& journal, ThreadId thread, const Moment& moment);
+};
+
+// The rows of the thread from a place on, one after the other, in the order asked for. They are
+// read in windows, the first of which has the size given.
 class Catalog {
  public:
-  Catalog(Journal& journal, ThreadId thread, bool newest_first, std::uint64_t revision,
-          std::uint64_t at)
+  Catalog(Journal& journal, ListThread list, const Moment& moment, bool newest_first,
+          std::uint64_t at, std::size_t first_window)
       : journal_(journal),
-        thread_(std::move(thread)),
+        list_(std::move(list)),
+        moment_(moment),
         newest_first_(newest_first),
-        revision_(revision),
-        at_(at) {}
+        at_(at),
+        window_size_(std::min(first_window, kWindow)) {}
 
-  // The place the next entry is taken from.
+  // The place the next row is taken from.
   [[nodiscard]] std::uint64_t at() const { return at_; }
-  [[nodiscard]] bool at_end() const { return newest_first_ ? at_ == 0 : at_ == revision_; }
+  [[nodiscard]] bool at_end() const { return newest_first_ ? at_ == 0 : at_ == list_.revision; }
 
-  Result<const Entry*> next() {
+  // Only what the thread says of the run. Empty when the entry is no such fact: an anomaly, no run.
+  Result<std::optional<RunRow>> next() {
     const std::uint64_t seq = newest_first_ ? at_ - 1 : at_;
     if (seq < from_ || seq >= from_ + window_.size()) {
-      from_ = newest_first_ ? at_ - std::min<std::uint64_t>(at_, kWindow) : at_;
-      const std::uint64_t to = newest_first_ ? at_ : std::min(revision_, at_ + kWindow);
-      HOLDFAST_TRY(window_, journal_.load(thread_, Revision{from_}, to - from_));
+      HOLDFAST_CHECK(read_window());
     }
     at_ = newest_first_ ? at_ - 1 : at_ + 1;
-    return &window_[seq - from_];
+    current_ = seq - from_;
+    return window_[current_];
+  }
+  // The rest, of the row that was taken last.
+  Result<void> fill_in(RunRow& row) {
+    if (stored_.empty()) {
+      std::vector<ThreadId> names;
+      for (const auto& listed : window_) {
+        const auto id = parse_run_id(listed.has_value() ? listed->run_id : "");
+        names.push_back(run_thread(id.ok() ? id.value() : RunId{}));
+      }
+      stored_ = find_rows(journal_, names);
+    }
+    return fill_in_from(stored_[current_], moment_, row) ? Result<void>()
+                                                         : fold_in(journal_, row, moment_, cache_);
   }
 
  private:
+  Result<void> read_window() {
+    from_ = newest_first_ ? at_ - std::min<std::uint64_t>(at_, window_size_) : at_;
+    const std::uint64_t to =
+        newest_first_ ? at_ : std::min<std::uint64_t>(list_.revision, at_ + window_size_);
+    window_size_ = kWindow;
+    window_.clear();
+    stored_.clear();
+    HOLDFAST_CHECK(read_entries(std::min(to, list_.sealed)));
+    // Entries in large batches have a copy beside the log.
+    const std::uint64_t unsealed = from_ + window_.size();
+    std::vector<ThreadId> names;
+    for (std::uint64_t seq = unsealed; seq < to; ++seq) {
+      names.push_back(listing_name(list_.thread, seq));
+    }
+    const auto copies = find_rows(journal_, names);
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      if (const auto listed = read_as<StoredListing>(copies[i])) {
+        HOLDFAST_CHECK(read_entries(unsealed + i));
+        window_.emplace_back(row_of(listed->run, listed->at));
+      }
+    }
+    return read_entries(to);
+  }
+  // Continues the window up to there from the log.
+  Result<void> read_entries(std::uint64_t to) {
+    const std::uint64_t from = from_ + window_.size();
+    if (from >= to) {
+      return {};
+    }
+    HOLDFAST_TRY(const auto entries, journal_.load(list_.thread, Revision{from}, to - from));
+    for (const Entry& entry : entries) {
+      // Both kinds of entries have the same fields.
+      const auto listed = from_json<RunIndexed>(entry.data);
+      window_.push_back(listed.ok() ? std::optional(row_of(listed.value(), entry.at))
+                                    : std::nullopt);
+    }
+    return {};
+  }
+
   Journal& journal_;
-  ThreadId thread_;
+  ListThread list_;
+  Moment moment_;
   bool newest_first_;
-  std::uint64_t revision_;
   std::uint64_t at_;
+  std::size_t window_size_;
   std::uint64_t from_ = 0;
-  std::vector<Entry> window_;
+  std::vector<std::optional<RunRow>> window_;
+  std::vector<std::optional<Checkpoint>> stored_;  // of the window, once one is wanted
+  std::size_t current_ = 0;
+  BatchCache cache_;  // runs that are listed together were mostly carried out together
 };
 
-// How many entries the thread had at that moment.
-Result<std::uint64_t> revision_at(Journal& journal, const ThreadId& thread, const Moment& moment) {
-  HOLDFAST_TRY(const Revision now, journal.revision(thread));
+// How many entries the thread had at that moment, by looking at them.
+Result<std::uint64_t> search_revision(Journal& journal, const ThreadId& thread, std::uint64_t now,
+                                      const Moment& moment) {
   std::uint64_t low = 0;
-  std::uint64_t high = now.value;
+  std::uint64_t high = now;
   if (high > 0) {
     HOLDFAST_TRY(const auto newest, journal.load(thread, Revision{high - 1}, 1));
     if (!newest.empty() && newest.front().position <= moment.position) {
@@ -121,34 +248,19 @@ Result<std::uint64_t> revision_at(Journal& journal, const ThreadId& thread, cons
   return low;
 }
 
-// Both kinds of entries have the same fields. What is no such fact is an anomaly, no run.
-std::optional<RunRow> row_of(const Entry& entry) {
-  const auto listed = from_json<RunIndexed>(entry.data);
-  if (!listed.ok()) {
-    return std::nullopt;
+// The journal knows where the newest entries are without reading them.
+Result<ListThread> ListThread::open(Journal& journal, ThreadId thread, const Moment& moment) {
+  HOLDFAST_TRY(const ThreadState state, journal.places(thread));
+  ListThread list{std::move(thread), 0, state.sealed.value};
+  const auto later =
+      std::partition_point(state.places.begin(), state.places.end(),
+                           [&](const Place& place) { return place.position <= moment.position; });
+  if (later == state.places.begin()) {
+    HOLDFAST_TRY(list.revision, search_revision(journal, list.thread, state.durable.value, moment));
+  } else {
+    list.revision = later == state.places.end() ? state.durable.value : later->first.value;
   }
-  RunRow row;
-  row.run_id = to_string(listed.value().run_id);
-  row.workflow = listed.value().workflow.str();
-  row.queue = listed.value().queue.str();
-  row.listed_at = entry.at;
-  return row;
-}
-
-// A run without entries of its own stays new. What follows from its definition is not needed.
-Result<void> fill_in_run(Journal& journal, RunRow& row, const Moment& moment, BatchCache& cache) {
-  HOLDFAST_TRY(const RunId id, parse_run_id(row.run_id));
-  HOLDFAST_TRY(const auto entries, journal.load(run_thread(id), {}, SIZE_MAX, &cache));
-  RunProjection run(id);
-  for (const Entry& entry : entries) {
-    if (entry.position <= moment.position) {
-      run.fold(entry);
-    }
-  }
-  if (run.revision() > Revision{0}) {
-    fill_in(row, run);
-  }
-  return {};
+  return list;
 }
 
 }  // namespace
@@ -158,21 +270,19 @@ Result<RunRows> list_runs(Journal& journal, const RunListQuery& query, const Mom
     return bad_query("limit",
                      fmt::format("a page holds 1 to {} runs, not {}", kMaxListed, query.limit));
   }
-  HOLDFAST_TRY(const ThreadId thread, thread_of(query.filter));
-  HOLDFAST_TRY(const std::uint64_t revision, revision_at(journal, thread, moment));
-  HOLDFAST_TRY(const std::uint64_t place, place_of(query, revision));
-  Catalog catalog(journal, thread, query.newest_first, revision, place);
-  BatchCache cache;  // runs that are listed together were mostly carried out together
+  HOLDFAST_TRY(ThreadId thread, thread_of(query.filter));
+  HOLDFAST_TRY(ListThread list, ListThread::open(journal, std::move(thread), moment));
+  HOLDFAST_TRY(const std::uint64_t place, place_of(query, list.revision));
+  Catalog catalog(journal, std::move(list), moment, query.newest_first, place, query.limit);
   RunRows page;
   for (std::size_t looked_at = 0; !catalog.at_end(); ++looked_at) {
     if (page.rows.size() == query.limit || looked_at == kMaxLookedAt) {
       page.next = cursor_of(query, catalog.at());
       return page;
     }
-    HOLDFAST_TRY(const Entry* entry, catalog.next());
-    auto row = row_of(*entry);
+    HOLDFAST_TRY(auto row, catalog.next());
     if (row.has_value()) {
-      HOLDFAST_CHECK(fill_in_run(journal, *row, moment, cache));
+      HOLDFAST_CHECK(catalog.fill_in(*row));
       if (query.filter.matches(*row)) {
         page.rows.push_back(*std::move(row));
       }
@@ -208,20 +318,19 @@ Result<RunId> find_run(Journal& journal, std::string_view part, const Moment& mo
                                            "characters of its beginning or end, or latest",
                                            part, kMinPartOfId));
   }
-  HOLDFAST_TRY(const std::uint64_t revision, revision_at(journal, catalog_thread(), moment));
-  Catalog catalog(journal, catalog_thread(), true, revision, revision);
-  BatchCache cache;
+  HOLDFAST_TRY(ListThread list, ListThread::open(journal, catalog_thread(), moment));
+  const std::uint64_t newest = list.revision;
+  Catalog catalog(journal, std::move(list), moment, true, newest, latest ? kLatestWindow : kWindow);
   std::optional<std::string> found;
   while (!catalog.at_end()) {
-    HOLDFAST_TRY(const Entry* entry, catalog.next());
-    auto row = row_of(*entry);
+    HOLDFAST_TRY(auto row, catalog.next());
     if (!row.has_value() ||
         (!latest && !row->run_id.starts_with(part) && !row->run_id.ends_with(part))) {
       continue;
     }
     if (latest) {
-      // What somebody started, not what that started in turn.
-      HOLDFAST_CHECK(fill_in_run(journal, *row, moment, cache));
+      // What was started from outside, not what that started in turn.
+      HOLDFAST_CHECK(catalog.fill_in(*row));
       if (!row->parent.empty()) {
         continue;
       }
