@@ -57,14 +57,42 @@ function(holdfast_module path)
   endforeach()
 endfunction()
 
-# What nearly every test includes, read once.
-add_executable(holdfast_test_headers EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/test_headers.cc")
-target_compile_options(holdfast_test_headers PRIVATE $<$<CONFIG:Release>:-O1>)
-target_link_libraries(holdfast_test_headers PRIVATE holdfast_options GTest::gtest GTest::gmock
-  Threads::Threads)
-target_precompile_headers(holdfast_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm>
-  <chrono> <deque> <functional> <map> <memory> <optional> <set> <sstream> <string> <string_view>
-  <unordered_map> <variant> <vector>)
+# The code under test is optimised. The tests themselves are compiled without optimisation: that
+# takes half the time, and _FORTIFY_SOURCE needs optimisation.
+set(HOLDFAST_TEST_OPTIONS $<$<CONFIG:Release>:-O0> $<$<CONFIG:Release>:-U_FORTIFY_SOURCE>)
+
+# holdfast_test_headers(NAME HEADERS...): headers that many tests include, parsed once.
+function(holdfast_test_headers name)
+  # Compiled as the tests are, which are executables: -fPIE, not -fPIC.
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/cmake/test_headers.cc")
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIE ${HOLDFAST_TEST_OPTIONS})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE holdfast_options GTest::gtest GTest::gmock
+    Threads::Threads)
+  target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <chrono>
+    <deque> <functional> <map> <memory> <optional> <set> <sstream> <string> <string_view>
+    <unordered_map> <variant> <vector> ${ARGN})
+endfunction()
+holdfast_test_headers(holdfast_test_headers)
+holdfast_test_headers(holdfast_run_test_headers <runs/run/run_projection.h> <runs/run/run_decide.h>
+  <runs/dispatch/dispatch_projection.h> <storage/journal/journal.h>)
+holdfast_test_headers(holdfast_engine_test_headers <runs/run/run_decide.h>
+  <runs/engine/engine_loop.h> <runs/engine/worker_pool.h> <storage/journal/open_journal.h>)
+
+# The headers that fit a test which uses these modules.
+function(holdfast_headers_of out)
+  set(headers holdfast_test_headers)
+  foreach(used IN LISTS ARGN)
+    if(used MATCHES "^(runs/(engine|inspect|api)|apps/|lab/)")
+      set(headers holdfast_engine_test_headers)
+      break()
+    elseif(used MATCHES "^runs/(dispatch|run|view)$")
+      set(headers holdfast_run_test_headers)
+    endif()
+  endforeach()
+  set(${out} ${headers} PARENT_SCOPE)
+endfunction()
 
 function(holdfast_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;LIBRARIES;LABELS" ${ARGN})
@@ -75,9 +103,8 @@ function(holdfast_test name)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${HOLDFAST_TIMEOUT_FACTOR}")
   endif()
   add_executable(${name} ${arg_SOURCES})
-  # What is tested is optimised; the tests themselves are only to be built quickly.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  # What g++ 12 believes to see in std::string when it optimises a little is not there.
+  target_compile_options(${name} PRIVATE ${HOLDFAST_TEST_OPTIONS})
+  # g++ 12 reports errors in std::string that are not there when it optimises a little.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overflow
       -Wno-stringop-overread -Wno-maybe-uninitialized -Wno-free-nonheap-object)
@@ -91,7 +118,8 @@ function(holdfast_test name)
   target_include_directories(${name} SYSTEM PRIVATE "${HOLDFAST_RAPIDCHECK_INCLUDE}")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE "${HOLDFAST_RAPIDCHECK_LIBRARY}")
-  target_precompile_headers(${name} REUSE_FROM holdfast_test_headers)
+  holdfast_headers_of(headers ${arg_USES})
+  target_precompile_headers(${name} REUSE_FROM ${headers})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})

@@ -1,2 +1,2 @@
-// Only its headers are wanted: see holdfast_test in room.cmake.
+// Empty: only the precompiled headers of this target are used; see module.cmake.
 int main() { return 0; }

@@ -457,8 +457,8 @@ class Limits(ErrorsTest):
                 libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
             os.setresuid(Limits.UID, 0, 0)
         else:
-            used = sum(len(list(task.iterdir())) for task in pathlib.Path("/proc").glob("[0-9]*/task")
-                       if task.stat().st_uid == os.geteuid())
+            tasks = pathlib.Path("/proc").glob("[0-9]*/task/*")
+            used = sum(1 for task in tasks if task.stat().st_uid == os.geteuid())
         limit = used + Limits.THREADS
         resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
 

@@ -7,9 +7,9 @@
 #include <poll.h>
 
 #include "base/packed.h"
+#include "lab/sim/sim_words.h"
 #include "runs/engine/engine_loop.h"
 #include "runs/inspect/run_list.h"
-#include "sim/words.h"
 #include "storage/journal/journal_keys.h"
 #include "tests/support/core_fixture.h"
 #include "tests/support/workflow_author.h"
@@ -171,10 +171,10 @@ class LargeRuns : public StoredRowTest {
     const auto loop = must(Loop::open(open_memory_journal(disk_), clock_, random));
     for (int run = 1; run <= kRuns; ++run) {
       const StartRun command = large_start(run, one_);
-      must(loop->ask<Started>(
+      must(loop->execute<Started>(
           [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
       if (until == Until::ended) {
-        must(loop->ask<Done>([run](Turn& turn) { return cancel_run(turn, run_no(run)); }));
+        must(loop->execute<Done>([run](Turn& turn) { return cancel_run(turn, run_no(run)); }));
       }
     }
   }
@@ -349,7 +349,7 @@ TEST_F(StoredRowTest, an_engine_writes_them_once_and_then_rests) {
   const auto loop = must(Loop::open(open_counting(disk_, traffic), clock_, random));
   for (int run = 1; run <= 20; ++run) {
     const StartRun command = large_start(run, one_, 2 * kLargeRunBytes);
-    must(loop->ask<Started>(
+    must(loop->execute<Started>(
         [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
   }
   ASSERT_TRUE(within(std::chrono::seconds(20), [&] { return traffic->writes > 0; }));
