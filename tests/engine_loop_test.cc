@@ -86,7 +86,7 @@ class RunningPool {
 };
 
 Handler completing(std::atomic<int>& executed) {
-  return [&executed](const Assignment&, const std::stop_token&) -> HandlerOutcome {
+  return [&executed](const Assignment&, const std::stop_token&) -> AttemptOutcome {
     ++executed;
     return completion();
   };
@@ -314,7 +314,7 @@ TEST_F(LoopTest, a_pool_that_ends_has_reported_everything_and_may_go) {
     must(start(*loop, 1, one_));
     std::stop_source stop;
     auto handlers = std::make_shared<HandlerTable>();
-    (*handlers)["a"] = [&](const Assignment&, const std::stop_token&) -> HandlerOutcome {
+    (*handlers)["a"] = [&](const Assignment&, const std::stop_token&) -> AttemptOutcome {
       stop.request_stop();
       return completion();
     };
@@ -330,7 +330,7 @@ TEST_F(LoopTest, a_pool_that_ends_has_reported_everything_and_may_go) {
 TEST_F(LoopTest, a_handler_that_throws_fails_its_step) {
   auto loop = open();
   loop->add_definition(one_);
-  RunningPool pool(*loop, {{"a", [](const Assignment&, const std::stop_token&) -> HandlerOutcome {
+  RunningPool pool(*loop, {{"a", [](const Assignment&, const std::stop_token&) -> AttemptOutcome {
                               throw std::runtime_error("no luck");
                             }}});
   must(start(*loop, 1, one_));
@@ -345,7 +345,7 @@ TEST_F(LoopTest, a_handler_whose_run_was_cancelled_is_told_to_stop) {
   std::atomic<bool> running = false;
   std::atomic<bool> told = false;
   RunningPool pool(*loop,
-                   {{"a", [&](const Assignment&, const std::stop_token& stop) -> HandlerOutcome {
+                   {{"a", [&](const Assignment&, const std::stop_token& stop) -> AttemptOutcome {
                        running = true;
                        told = eventually([&] { return stop.stop_requested(); });
                        return completion();
@@ -367,7 +367,7 @@ TEST_F(LoopTest, a_long_handler_keeps_its_claim) {
   RunningPool pool(
       *loop,
       {{"a",
-        [&](const Assignment&, const std::stop_token& stop) -> HandlerOutcome {
+        [&](const Assignment&, const std::stop_token& stop) -> AttemptOutcome {
           ++executed;
           EXPECT_TRUE(eventually([&] { return found().kinds["attempt_heartbeat"] >= 5; }));
           EXPECT_FALSE(stop.stop_requested());
@@ -388,11 +388,11 @@ TEST_F(LoopTest, a_retry_runs_when_its_time_comes_although_nobody_asks) {
   std::atomic<int> executed = 0;
   std::atomic<std::int64_t> last_at = 0;
   RunningPool pool(*loop,
-                   {{"a", [&](const Assignment& given, const std::stop_token&) -> HandlerOutcome {
+                   {{"a", [&](const Assignment& given, const std::stop_token&) -> AttemptOutcome {
                        ++executed;
                        last_at = clock_.now().value;
-                       return given.attempt_number < 3 ? HandlerOutcome(failure())
-                                                       : HandlerOutcome(completion());
+                       return given.attempt_number < 3 ? AttemptOutcome(failure())
+                                                       : AttemptOutcome(completion());
                      }}});
   const std::int64_t begin = clock_.now().value;
   must(start(*loop, 1, stubborn));

@@ -205,9 +205,9 @@ TEST_F(PayloadMemory, sixty_four_megabytes_of_live_payloads_take_less_than_twent
     std::stop_source stop;
     std::atomic<std::uint64_t> executed = 0;
     auto handlers = std::make_shared<HandlerTable>();
-    (*handlers)["work"] = [&](const Assignment& given, const std::stop_token&) -> HandlerOutcome {
+    (*handlers)["work"] = [&](const Assignment& given, const std::stop_token&) -> AttemptOutcome {
       EXPECT_GT(given.input.view().size(), kBytes);
-      HandlerOutcome outcome;
+      AttemptOutcome outcome;
       std::get<Completion>(outcome).result = payload_of(kBytes, 'r');
       if (++executed == kRuns / 4) {
         stop.request_stop();

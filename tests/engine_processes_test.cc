@@ -83,7 +83,7 @@ TEST(EngineProcesses, two_loops_of_one_process_share_a_journal) {
   std::stop_source stop;
   auto handlers = std::make_shared<HandlerTable>();
   for (const char* step : {"a", "b"}) {
-    (*handlers)[step] = [&](const Assignment&, const std::stop_token&) -> HandlerOutcome {
+    (*handlers)[step] = [&](const Assignment&, const std::stop_token&) -> AttemptOutcome {
       if (++executed == 2 * 2 * kRuns) {
         stop.request_stop();
       }

@@ -27,7 +27,7 @@ std::shared_ptr<const Definition> definition() {
       R"({"name":"f","lease_ms":500,"after":["e"]}]})"));
 }
 
-HandlerOutcome execute(const Loop& loop, const LineFile& side, const Assignment& given) {
+AttemptOutcome execute(const Loop& loop, const LineFile& side, const Assignment& given) {
   const std::string line =
       given.runnable_key.str() + " " + loop.owner_id().str() + " " + given.claim_id.str();
   side.add(line);

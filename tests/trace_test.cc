@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "apps/embed/run_questions.h"
+#include "runs/service/run_commands.h"
 #include "tests/support/core_fixture.h"
 
 namespace holdfast {

@@ -1,5 +1,5 @@
 // A workflow that is built in C++ is the workflow that is written in JSON.
-#include "apps/embed/workflow_builder.h"
+#include "runs/api/workflow_builder.h"
 
 #include <gtest/gtest.h>
 

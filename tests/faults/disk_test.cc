@@ -171,7 +171,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
       Completion done;
       done.result = Payload::trusted("{}");
       const auto reported = loop.execute<Done>([&](Turn& turn) {
-        return report_outcome(turn, proof_of(*given.value()), HandlerOutcome(done));
+        return report_outcome(turn, proof_of(*given.value()), AttemptOutcome(done));
       });
       if (reported.ok()) {
         completed_.insert(given.value()->runnable_key.str());

@@ -319,7 +319,7 @@ class AttemptClient final : public Client {
   template <typename Outcome>
   Result<Done> report(const ClaimProof& proof, const Outcome& outcome) {
     return loop_.execute<Done>([proof, outcome](Turn& turn) {
-      return report_outcome(turn, proof, HandlerOutcome(outcome));
+      return report_outcome(turn, proof, AttemptOutcome(outcome));
     });
   }
   void look(const Thing& thing) {

@@ -129,7 +129,7 @@ class LedgerWorker {
   }
   void execute(const Assignment& given) {
     note_claim(given);
-    const HandlerOutcome outcome = outcome_of(given);
+    const AttemptOutcome outcome = outcome_of(given);
     const ClaimProof proof = proof_of(given);
     const auto told =
         loop_.execute<Done>([&](Turn& turn) { return report_outcome(turn, proof, outcome); });

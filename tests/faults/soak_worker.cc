@@ -106,7 +106,7 @@ int run(const std::string& path, std::size_t runs, std::size_t samples) {
       }
       Completion done;
       done.result = Payload::trusted(R"({")" + given.step.str() + R"(":"done"})");
-      return HandlerOutcome(done);
+      return AttemptOutcome(done);
     };
   }
   std::stop_source stop;

@@ -103,7 +103,7 @@ inline std::size_t live_runs(Loop& loop) {
 }
 
 // {"STEP":true}; some first attempts at step d fail.
-inline HandlerOutcome outcome_of(const Assignment& given) {
+inline AttemptOutcome outcome_of(const Assignment& given) {
   if (given.step == SharedText("d") && given.attempt_number == 1 &&
       std::to_integer<int>(given.run_id.uuid.bytes.back()) % 4 == 0) {
     Failure failure;

@@ -12,7 +12,7 @@
 #include "apps/cli/worker_options.h"
 #include "apps/client/client_session.h"
 #include "apps/client/handlers_file.h"
-#include "apps/embed/credentials.h"
+#include "runs/steps/credentials.h"
 #include "runs/view/view_words.h"
 
 namespace holdfast {

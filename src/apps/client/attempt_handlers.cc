@@ -1,8 +1,8 @@
 #include "apps/client/attempt_handlers.h"
 
-#include "apps/embed/built_in.h"
-#include "apps/embed/step_outcome.h"
 #include "runs/language/definition/spec.h"
+#include "runs/steps/built_in.h"
+#include "runs/steps/step_outcome.h"
 
 namespace holdfast::client {
 
@@ -24,7 +24,7 @@ std::optional<StepSpec> spec_of(const ClaimedAttempt& attempt) {
 }  // namespace
 
 AttemptHandler handler_of(StepHandler handler) {
-  return [handler = std::move(handler)](const AttemptCall& call) -> HandlerOutcome {
+  return [handler = std::move(handler)](const AttemptCall& call) -> AttemptOutcome {
     const ClaimedAttempt& attempt = call.attempt;
     StepContext context(attempt.info(), call.stop, call.start_child,
                         StepExtras{traceparent_of(attempt.trace),
@@ -34,7 +34,7 @@ AttemptHandler handler_of(StepHandler handler) {
 }
 
 AttemptHandler exec_handler() {
-  return [](const AttemptCall& call) -> HandlerOutcome {
+  return [](const AttemptCall& call) -> AttemptOutcome {
     const auto spec = spec_of(call.attempt);
     if (!spec.has_value() || !spec->exec.has_value()) {
       return without_definition(call.attempt.step);
@@ -44,7 +44,7 @@ AttemptHandler exec_handler() {
 }
 
 AttemptHandler http_handler(CredentialSource credential) {
-  return [credential = std::move(credential)](const AttemptCall& call) -> HandlerOutcome {
+  return [credential = std::move(credential)](const AttemptCall& call) -> AttemptOutcome {
     const auto spec = spec_of(call.attempt);
     if (!spec.has_value() || !spec->http.has_value()) {
       return without_definition(call.attempt.step);
@@ -65,7 +65,7 @@ AttemptHandler handler_of(HttpSpec spec, CredentialSource credential) {
   };
 }
 
-HandlerOutcome call_handler(const AttemptHandler& handler, const AttemptCall& call) {
+AttemptOutcome call_handler(const AttemptHandler& handler, const AttemptCall& call) {
   try {
     return handler(call);
   } catch (...) {

@@ -20,7 +20,7 @@ struct AttemptCall {
   ChildStarter start_child;
 };
 
-using AttemptHandler = std::function<HandlerOutcome(const AttemptCall& call)>;
+using AttemptHandler = std::function<AttemptOutcome(const AttemptCall& call)>;
 using AttemptHandlers = std::map<SharedText, AttemptHandler>;
 
 AttemptHandler handler_of(StepHandler handler);
@@ -32,6 +32,6 @@ AttemptHandler handler_of(ExecSpec spec);
 AttemptHandler handler_of(HttpSpec spec, CredentialSource credential);
 
 // An exception is a failure that names it.
-HandlerOutcome call_handler(const AttemptHandler& handler, const AttemptCall& call);
+AttemptOutcome call_handler(const AttemptHandler& handler, const AttemptCall& call);
 
 }  // namespace holdfast::client

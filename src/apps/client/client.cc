@@ -5,9 +5,9 @@
 
 #include "apps/client/client_session.h"
 #include "apps/client/client_views.h"
-#include "apps/embed/workflow_builder.h"
 #include "base/json_keys.h"
 #include "base/text.h"
+#include "runs/api/workflow_builder.h"
 #include "runs/language/definition/definition.h"
 #include "runs/language/yaml/check_workflow.h"
 

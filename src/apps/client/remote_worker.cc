@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "apps/client/client_views.h"
-#include "apps/embed/step_outcome.h"
 #include "base/json_value.h"
 #include "base/threads.h"
+#include "runs/steps/step_outcome.h"
 
 namespace holdfast::client {
 
@@ -28,7 +28,7 @@ std::vector<SharedText> names_of(const AttemptHandlers& handlers) {
   return names;
 }
 
-std::string message_of(const HandlerOutcome& outcome) {
+std::string message_of(const AttemptOutcome& outcome) {
   const auto* failure = std::get_if<Failure>(&outcome);
   if (failure == nullptr) {
     return "";
@@ -217,7 +217,7 @@ void RemoteWorker::execute(Lock& lock, const HeldPtr& held) {
   Finished finished;
   finished.held = held;
   {
-    const HandlerOutcome outcome = call(held);
+    const AttemptOutcome outcome = call(held);
     finished.report = write_report(held->attempt, outcome);
     if (plan_.observe != nullptr) {
       finished.kind = kind_of(outcome);
@@ -244,7 +244,7 @@ void RemoteWorker::execute(Lock& lock, const HeldPtr& held) {
   tell(lock, event);
 }
 
-HandlerOutcome RemoteWorker::call(const HeldPtr& held) {
+AttemptOutcome RemoteWorker::call(const HeldPtr& held) {
   const AttemptCall call{held->attempt, held->stop.get_token(),
                          [this, &held](const std::string& json) {
                            const auto text = JsonText::parse(json);

@@ -77,7 +77,7 @@ class RemoteWorker {
   void keep_alive();
 
   void execute(Lock& lock, const HeldPtr& held);
-  HandlerOutcome call(const HeldPtr& held);
+  AttemptOutcome call(const HeldPtr& held);
   Result<StartedRun> start_child(const ClaimedAttempt& parent, std::string_view workflow,
                                  std::string_view key, std::string_view input,
                                  const ChildOptions& options);

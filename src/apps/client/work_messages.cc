@@ -1,7 +1,7 @@
 #include "apps/client/work_messages.h"
 
 #include "base/json_writer.h"
-#include "runs/run/execution_opts.h"
+#include "runs/facts/execution_opts.h"
 
 namespace holdfast::client {
 
@@ -223,7 +223,7 @@ std::string write_proof(const ClaimedAttempt& attempt, const Payload& progress) 
   return out;
 }
 
-std::string write_report(const ClaimedAttempt& attempt, const HandlerOutcome& outcome) {
+std::string write_report(const ClaimedAttempt& attempt, const AttemptOutcome& outcome) {
   std::string out = begin_proof(attempt);
   std::visit([&](const auto& how) { write_outcome(out, how); }, outcome);
   out += '}';

@@ -11,7 +11,7 @@
 #include "base/fields.h"
 #include "holdfast/result.h"
 #include "holdfast/step.h"
-#include "runs/engine/worker_pool.h"
+#include "runs/facts/attempt_outcome.h"
 
 namespace holdfast::client {
 
@@ -145,6 +145,6 @@ class WorkWriter {
 // {"run_id","runnable_key","claim_id","token"}, with the progress if there is any.
 std::string write_proof(const ClaimedAttempt& attempt, const Payload& progress);
 // {"run_id",...,"outcome",...}
-std::string write_report(const ClaimedAttempt& attempt, const HandlerOutcome& outcome);
+std::string write_report(const ClaimedAttempt& attempt, const AttemptOutcome& outcome);
 
 }  // namespace holdfast::client

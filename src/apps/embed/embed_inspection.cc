@@ -2,7 +2,7 @@
 // in memory; everything else is read from the journal and does not disturb it.
 #include "apps/embed/embed_views.h"
 #include "apps/embed/engine_impl.h"
-#include "apps/embed/objects.h"
+#include "runs/api/json_object.h"
 #include "runs/inspect/live_run_view.h"
 
 namespace holdfast {

@@ -5,9 +5,10 @@
 
 #include "apps/embed/engine_impl.h"
 #include "apps/embed/run_wait.h"
-#include "apps/embed/step_outcome.h"
-#include "apps/embed/workflow_builder.h"
+#include "runs/api/workflow_builder.h"
 #include "runs/language/yaml/check_workflow.h"
+#include "runs/service/engine_handlers.h"
+#include "runs/steps/step_outcome.h"
 
 namespace holdfast {
 

@@ -5,10 +5,13 @@
 
 #include <array>
 
-#include "apps/embed/built_in.h"
-#include "apps/embed/objects.h"
-#include "apps/embed/step_outcome.h"
 #include "base/names.h"
+#include "runs/api/json_object.h"
+#include "runs/language/cron/cron.h"
+#include "runs/language/cron/zone_names.h"
+#include "runs/service/engine_handlers.h"
+#include "runs/steps/built_in.h"
+#include "runs/steps/step_outcome.h"
 #include "storage/journal/open_journal.h"
 
 namespace holdfast {
@@ -71,6 +74,20 @@ class NoticeGiver final : public DispatchNotifier {
  private:
   std::function<bool(const WorkNotice&)> notify_;
 };
+
+// invalid_definition when a cron trigger names a time zone that this system does not know.
+Result<void> check_timezones(const Definition& definition) {
+  std::vector<DefinitionFault> faults;
+  for (std::size_t i = 0; i < definition.triggers().size(); ++i) {
+    const auto& cron = definition.triggers()[i].spec.cron;
+    if (cron.has_value() && !is_timezone(cron->timezone.view())) {
+      faults.push_back({{"triggers", std::to_string(i), "cron", "timezone"},
+                        "invalid_cron_timezone",
+                        unknown_timezone(cron->timezone.view()).message()});
+    }
+  }
+  return faults.empty() ? Result<void>() : invalid_definition(faults);
+}
 
 // A call of a program waits this long for a store that is away, before it fails with unavailable.
 constexpr std::int64_t kStorePatienceMs = 30'000;
@@ -199,7 +216,7 @@ Result<Hands> Engine::Impl::hands() {
   return Hands{handlers_, skills_};
 }
 
-HandlerOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& assignment,
+AttemptOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& assignment,
                                   const std::stop_token& stop) {
   StepContext context(
       info_of(assignment), stop,

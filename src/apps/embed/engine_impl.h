@@ -8,11 +8,11 @@
 #include <set>
 #include <string>
 
-#include "apps/embed/run_questions.h"
 #include "apps/embed/step_runner.h"
 #include "holdfast/engine.h"
 #include "runs/engine/engine_loop.h"
 #include "runs/inspect/inspector.h"
+#include "runs/service/run_commands.h"
 
 namespace holdfast {
 
@@ -53,7 +53,7 @@ class Engine::Impl {
  private:
   explicit Impl(const EngineOptions& options);
 
-  HandlerOutcome call(const StepHandler& handler, const Assignment& assignment,
+  AttemptOutcome call(const StepHandler& handler, const Assignment& assignment,
                       const std::stop_token& stop);
   Result<StartedRun> start_child(const Assignment& parent, std::string_view workflow,
                                  const StartChild& asked);

@@ -90,7 +90,7 @@ Result<std::optional<ClaimedStep>> StepRunner::next(const std::optional<StepRepo
 
 StepReport StepRunner::execute(const ClaimedStep& step) const {
   return StepReport{proof_of(step.assignment),
-                    std::make_shared<const HandlerOutcome>(
+                    std::make_shared<const AttemptOutcome>(
                         call_handler(*hands_.handlers, step.assignment, step.stop.get_token()))};
 }
 

@@ -26,7 +26,7 @@ struct ClaimedStep {
 // How a step ended, on its way to the journal.
 struct StepReport {
   ClaimProof proof;
-  std::shared_ptr<const HandlerOutcome> outcome;
+  std::shared_ptr<const AttemptOutcome> outcome;
 };
 
 struct ReportedStep {

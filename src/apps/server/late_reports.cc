@@ -21,7 +21,7 @@ bool says_the_same(const Attempt& attempt, const Report& report) {
   if (!attempt.ended() || !attempt.claim || !attempt.holds(report.claim_id, sha256(report.token))) {
     return false;
   }
-  const HandlerOutcome outcome = outcome_of(report);
+  const AttemptOutcome outcome = outcome_of(report);
   if (const auto* completion = std::get_if<Completion>(&outcome)) {
     return attempt.status == AttemptStatus::completed &&
            attempt.outcome->result == completion->result;

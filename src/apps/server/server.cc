@@ -9,14 +9,14 @@
 #include <future>
 #include <mutex>
 
-#include "apps/embed/built_in.h"
-#include "apps/embed/credentials.h"
 #include "apps/server/server_problem.h"
 #include "apps/server/service.h"
 #include "apps/server/step_log.h"
 #include "base/retry_pause.h"
 #include "base/threads.h"
 #include "runs/engine/worker_pool.h"
+#include "runs/service/engine_handlers.h"
+#include "runs/steps/credentials.h"
 #include "storage/journal/open_journal.h"
 
 namespace holdfast {

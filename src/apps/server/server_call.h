@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/embed/run_questions.h"
 #include "apps/server/caller.h"
 #include "apps/server/query.h"
 #include "apps/server/routes.h"
@@ -17,6 +16,7 @@
 #include "base/fields.h"
 #include "net/http_server.h"
 #include "runs/engine/engine_loop.h"
+#include "runs/service/run_commands.h"
 
 namespace holdfast {
 

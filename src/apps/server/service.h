@@ -5,7 +5,6 @@
 #include <functional>
 #include <string>
 
-#include "apps/embed/run_questions.h"
 #include "apps/server/alarm.h"
 #include "apps/server/auth_failures.h"
 #include "apps/server/caller.h"
@@ -19,6 +18,7 @@
 #include "apps/server/worker_list.h"
 #include "net/http_server.h"
 #include "runs/engine/engine_loop.h"
+#include "runs/service/run_commands.h"
 
 namespace holdfast {
 

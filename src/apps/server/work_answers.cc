@@ -1,14 +1,15 @@
 #include "apps/server/work_answers.h"
 
-#include "apps/embed/step_outcome.h"
 #include "apps/server/server_problem.h"
 #include "runs/language/data/path.h"
+#include "runs/service/engine_handlers.h"
+#include "runs/steps/step_outcome.h"
 
 namespace holdfast {
 
 namespace {
 
-HandlerOutcome completion_of(const Report& report) {
+AttemptOutcome completion_of(const Report& report) {
   if (report.result.view().size() > kMaxResultBytes) {
     return step_failure("result_too_large",
                         "the result has " + std::to_string(report.result.view().size()) +
@@ -24,7 +25,7 @@ HandlerOutcome completion_of(const Report& report) {
   return completion;
 }
 
-HandlerOutcome continuation_of(const Report& report) {
+AttemptOutcome continuation_of(const Report& report) {
   if (!report.input.empty() && !report.input.is_object()) {
     return step_failure("invalid_result", "the input of the next run is no JSON object", false);
   }
@@ -81,7 +82,7 @@ bool is_cancellation(ErrorCode code) {
 
 }  // namespace
 
-HandlerOutcome outcome_of(const Report& report) {
+AttemptOutcome outcome_of(const Report& report) {
   switch (report.outcome) {
     case ReportedOutcome::ok:
       return completion_of(report);

@@ -12,7 +12,7 @@
 namespace holdfast {
 
 // How the engine stores what was reported. What a step cannot say is a failure of it.
-HandlerOutcome outcome_of(const Report& report);
+AttemptOutcome outcome_of(const Report& report);
 
 // {"results":[…],"attempts":[…],"draining":…}; results: what results_text gives, or nothing.
 std::string claim_answer(std::string_view results, const std::vector<Assignment>& attempts,

@@ -219,7 +219,7 @@ void ask_again(const WaitingPtr& waiting) {
 }
 
 Question<Judgements> judgement_of(std::vector<Report> reports) {
-  auto outcomes = std::make_shared<std::vector<std::pair<ClaimProof, HandlerOutcome>>>();
+  auto outcomes = std::make_shared<std::vector<std::pair<ClaimProof, AttemptOutcome>>>();
   for (const Report& report : reports) {
     outcomes->emplace_back(proof_of(report), outcome_of(report));
   }

@@ -51,8 +51,8 @@ class Gate {
 };
 
 // Set member by member: g++ 12 takes a Completion that is moved into the variant for uninitialised.
-HandlerOutcome completed_with(const Payload& result) {
-  HandlerOutcome outcome;
+AttemptOutcome completed_with(const Payload& result) {
+  AttemptOutcome outcome;
   std::get<Completion>(outcome).result = result;
   return outcome;
 }
@@ -149,7 +149,7 @@ Result<double> BenchEngine::carry_out(const Load& load) {
   std::stop_source stop;
   auto handlers = std::make_shared<HandlerTable>();
   (*handlers)[kHandler] = [&](const Assignment& assignment,
-                              const std::stop_token& /*stop*/) -> HandlerOutcome {
+                              const std::stop_token& /*stop*/) -> AttemptOutcome {
     {
       const std::scoped_lock lock(mutex);
       const auto run = left.find(assignment.run_id);
@@ -230,7 +230,7 @@ Result<double> BenchEngine::work_off(std::uint64_t attempts, TimeMs begin, const
   std::stop_source stop;
   auto handlers = std::make_shared<HandlerTable>();
   (*handlers)[kHandler] = [&](const Assignment& /*assignment*/,
-                              const std::stop_token& /*stop*/) -> HandlerOutcome {
+                              const std::stop_token& /*stop*/) -> AttemptOutcome {
     if (++executed == attempts) {
       stop.request_stop();
     }

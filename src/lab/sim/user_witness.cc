@@ -8,8 +8,8 @@
 #include "lab/sim/user_people.h"
 #include "lab/sim/user_story.h"
 #include "runs/dispatch/dispatch_facts.h"
+#include "runs/facts/execution_opts.h"
 #include "runs/run/activation.h"
-#include "runs/run/execution_opts.h"
 
 namespace holdfast::sim {
 

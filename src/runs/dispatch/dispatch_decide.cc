@@ -166,7 +166,6 @@ Result<std::optional<AttemptCompleted>> decide_complete(const DispatchProjection
   auto fact = proven<AttemptCompleted>(state, proof);
   fact.result = completion.result;
   fact.execution_opts = completion.execution_opts;
-  fact.completion_encoding = completion.encoding;
   fact.details = completion.details;
   return judged(state, now, std::move(fact));
 }

@@ -11,6 +11,7 @@
 
 #include "holdfast/result.h"
 #include "runs/dispatch/dispatch_projection.h"
+#include "runs/facts/attempt_outcome.h"
 
 namespace holdfast {
 
@@ -52,12 +53,6 @@ struct ClaimProof {
 Result<AttemptHeartbeat> decide_heartbeat(const DispatchProjection& state, const ClaimProof& proof,
                                           TimeMs now, const Payload& progress = {});
 
-struct Completion {
-  Payload result;
-  Payload execution_opts;
-  std::optional<CompletionEncoding> encoding = {};
-  Payload details = {};
-};
 // Also conflicting_completion. No value: completed before, by the same claim with the same result.
 Result<std::optional<AttemptCompleted>> decide_complete(const DispatchProjection& state,
                                                         const ClaimProof& proof,

@@ -223,9 +223,6 @@ TEST_F(Decide, another_completion_is_conflicting_completion) {
   Completion other = completion();
   other.result = json("{}");
   EXPECT_EQ(word(decide_complete(state_, proof(), other, ms(160))), "conflicting_completion");
-  other = completion();
-  other.encoding = CompletionEncoding{"continue", 1};
-  EXPECT_EQ(word(decide_complete(state_, proof(), other, ms(160))), "conflicting_completion");
   EXPECT_EQ(word(decide_complete(state_, proof("k1", "c1", "guess"), completion(), ms(160))),
             "stale_claim");
 }
@@ -234,10 +231,8 @@ TEST_F(Decide, a_completion_carries_all_that_was_said) {
   claim();
   Completion rich = completion();
   rich.execution_opts = json("[1]");
-  rich.encoding = CompletionEncoding{"continue", 1};
   const auto fact = must(decide_complete(state_, proof(), rich, ms(150)));
   EXPECT_EQ(fact->execution_opts, json("[1]"));
-  EXPECT_EQ(fact->completion_encoding, rich.encoding);
 }
 
 TEST_F(Decide, the_same_failure_again_is_nothing_new) {

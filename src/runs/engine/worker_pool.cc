@@ -1,11 +1,6 @@
 #include "runs/engine/worker_pool.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <exception>
-#include <typeinfo>
 
 #include "base/json_writer.h"
 
@@ -19,27 +14,6 @@ constexpr double kWeight = 0.1;
 void measure(double& average, std::chrono::steady_clock::duration taken) {
   const double us = std::chrono::duration<double, std::micro>(taken).count();
   average += kWeight * (us - average);
-}
-
-std::string type_name(const std::type_info& type) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(
-      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
-  return status == 0 ? name.get() : type.name();
-}
-
-Failure exception_failure(std::string_view type, std::string_view message) {
-  Failure failure;
-  failure.retryable = false;
-  JsonWriter json;
-  json.begin_object()
-      .member("code", "step_exception")
-      .member("message", std::string(type) + ": " + std::string(message))
-      .member("exception", type)
-      .member("retryable", false)
-      .end_object();
-  failure.error = std::move(json).take_text();
-  return failure;
 }
 
 // Another attempt would end the same way.
@@ -64,7 +38,7 @@ Failure result_failure(const Error& error) {
 
 }  // namespace
 
-HandlerOutcome call_handler(const HandlerTable& handlers, const Assignment& assignment,
+AttemptOutcome call_handler(const HandlerTable& handlers, const Assignment& assignment,
                             const std::stop_token& stop) {
   const auto handler = handlers.find(assignment.handler);
   HOLDFAST_ASSERT(handler != handlers.end());
@@ -75,19 +49,7 @@ HandlerOutcome call_handler(const HandlerTable& handlers, const Assignment& assi
   }
 }
 
-Failure failure_of_exception() {
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    return exception_failure(type_name(typeid(error)), error.what());
-  } catch (...) {
-    const std::type_info* type = abi::__cxa_current_exception_type();
-    return exception_failure(type == nullptr ? "unknown" : type_name(*type),
-                             "not a std::exception");
-  }
-}
-
-Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const HandlerOutcome& outcome) {
+Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const AttemptOutcome& outcome) {
   if (const auto* failure = std::get_if<Failure>(&outcome)) {
     HOLDFAST_CHECK(fail_attempt(turn, proof, *failure));
     return Done{};
@@ -188,7 +150,7 @@ void WorkerPool::execute(Lock& lock, Task task) {
   running_.emplace(claim_id, task.stop);
   lock.unlock();
   const auto begin = std::chrono::steady_clock::now();
-  auto outcome = std::make_shared<HandlerOutcome>(
+  auto outcome = std::make_shared<AttemptOutcome>(
       call_handler(*handlers_, task.assignment, task.stop.get_token()));
   const auto taken = std::chrono::steady_clock::now() - begin;
   lock.lock();

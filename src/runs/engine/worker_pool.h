@@ -15,25 +15,21 @@
 #include <mutex>
 #include <set>
 #include <stop_token>
-#include <variant>
 #include <vector>
 
 #include "runs/engine/engine_loop.h"
 
 namespace holdfast {
 
-using HandlerOutcome = std::variant<Completion, Failure>;
 // The token is stopped when the claim is lost: the result will not count.
-using Handler = std::function<HandlerOutcome(const Assignment&, const std::stop_token&)>;
+using Handler = std::function<AttemptOutcome(const Assignment&, const std::stop_token&)>;
 using HandlerTable = std::map<SharedText, Handler>;
 
 // Calls the handler; an exception becomes a failure that names it.
-HandlerOutcome call_handler(const HandlerTable& handlers, const Assignment& assignment,
+AttemptOutcome call_handler(const HandlerTable& handlers, const Assignment& assignment,
                             const std::stop_token& stop);
-// What was thrown, as that failure; to be called where it was caught.
-Failure failure_of_exception();
 // The command that reports an outcome.
-Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const HandlerOutcome& outcome);
+Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const AttemptOutcome& outcome);
 
 struct PoolOptions {
   std::size_t threads = 1;

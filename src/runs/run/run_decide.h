@@ -11,6 +11,7 @@
 
 #include "holdfast/result.h"
 #include "runs/dispatch/attempt.h"
+#include "runs/facts/attempt_outcome.h"
 #include "runs/run/run_projection.h"
 
 namespace holdfast {
@@ -82,13 +83,6 @@ Result<RunFacts> decide_apply(RunProjection& run, const Attempt& attempt,
 std::optional<Payload> output_fault(const RunProjection& run, std::string_view runnable_key,
                                     const Payload& result);
 
-// Says whether a failed attempt is tried again, and when: retry_after_ms if the step said so,
-// else the policy of its step. Empty: no more attempts.
-struct Failure {
-  Payload error;  // an object with code, message, retryable
-  bool retryable = true;
-  std::optional<std::uint64_t> retry_after_ms;
-};
 // The error of what took too long.
 enum class TimedOut : std::uint8_t { start, attempt, child };
 Payload timeout_error(TimedOut what, std::string_view step);
@@ -97,6 +91,8 @@ struct PlannedRetry {
   SharedText idempotency_key;
   TimeMs visible_at;
 };
+// Says whether a failed attempt is tried again, and when: retry_after_ms if the step said so,
+// else the policy of its step. Empty: no more attempts.
 std::optional<PlannedRetry> plan_retry(const RunProjection& run, const Attempt& attempt,
                                        const Failure& failure, TimeMs now);
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runs/run/execution_opts.h"
+#include "runs/facts/execution_opts.h"
 #include "runs/run/run_decide.h"
 
 namespace holdfast {

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "runs/facts/execution_opts.h"
 #include "runs/language/data/canonical_json.h"
 #include "runs/run/activation.h"
 #include "runs/run/context_text.h"
-#include "runs/run/execution_opts.h"
 #include "runs/run/search_attributes.h"
 
 namespace holdfast {

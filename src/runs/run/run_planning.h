@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "runs/run/execution_opts.h"
+#include "runs/facts/execution_opts.h"
 #include "runs/run/run_draft.h"
 
 namespace holdfast {

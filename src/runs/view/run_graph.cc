@@ -7,9 +7,9 @@
 #include <set>
 #include <string_view>
 
+#include "runs/facts/execution_opts.h"
 #include "runs/language/data/path.h"
 #include "runs/run/activation.h"
-#include "runs/run/execution_opts.h"
 #include "runs/run/redact.h"
 #include "runs/view/deadline.h"
 #include "runs/view/step_state.h"

@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
+#include "runs/facts/execution_opts.h"
 #include "runs/language/data/path.h"
-#include "runs/run/execution_opts.h"
 
 namespace holdfast {
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "runs/facts/execution_opts.h"
 #include "runs/language/data/path.h"
 #include "runs/language/definition/spec.h"
 #include "runs/run/activation.h"
 #include "runs/run/event_names.h"
-#include "runs/run/execution_opts.h"
 #include "runs/run/redact.h"
 #include "runs/view/view_words.h"
 

@@ -1,4 +1,4 @@
-#include "apps/embed/workflow_builder.h"
+#include "runs/api/workflow_builder.h"
 
 #include <cmath>
 

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "runs/language/definition/definition.h"
+#include "base/fields.h"
+#include "base/shared_text.h"
+#include "runs/language/definition/retry_policy.h"
 
 namespace holdfast {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "holdfast/step.h"
-#include "runs/engine/worker_pool.h"
+#include "runs/facts/attempt_outcome.h"
 
 namespace holdfast {
 
@@ -20,11 +20,9 @@ Completion step_continuation(std::string_view key, const Payload& input);
 Payload schedule_in(std::uint64_t delay_ms);
 
 // A result that is no JSON is the failure invalid_result, one that is too large result_too_large.
-HandlerOutcome outcome_of(const StepResult& result);
+AttemptOutcome outcome_of(const StepResult& result);
 
 // The other way round, for those who are told what was executed.
-StepResult::Kind kind_of(const HandlerOutcome& outcome);
-
-StepInfo info_of(const Assignment& assignment);
+StepResult::Kind kind_of(const AttemptOutcome& outcome);
 
 }  // namespace holdfast

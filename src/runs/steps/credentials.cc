@@ -1,4 +1,4 @@
-#include "apps/embed/credentials.h"
+#include "runs/steps/credentials.h"
 
 #include <cctype>
 #include <cstdlib>

@@ -1,12 +1,11 @@
-#include "apps/embed/step_outcome.h"
+#include "runs/steps/step_outcome.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/json_writer.h"
-#include "runs/run/activation.h"
-#include "runs/run/execution_opts.h"
+#include "runs/facts/execution_opts.h"
 
 namespace holdfast {
 
@@ -17,7 +16,7 @@ std::uint64_t milliseconds(std::chrono::milliseconds delay) {
                   kMaxDurationMs);
 }
 
-HandlerOutcome completion_of(const StepResult& result) {
+AttemptOutcome completion_of(const StepResult& result) {
   if (result.text().size() > kMaxResultBytes) {
     return step_failure("result_too_large",
                         fmt::format("the result has {} bytes, the limit is {}",
@@ -36,7 +35,7 @@ HandlerOutcome completion_of(const StepResult& result) {
   return completion;
 }
 
-HandlerOutcome continuation_of(const StepResult& result) {
+AttemptOutcome continuation_of(const StepResult& result) {
   const auto input = JsonText::parse(result.text());
   if (!input.ok() || !input.value().is_object()) {
     return step_failure("invalid_result", "the input of the next run is no JSON object", false);
@@ -89,7 +88,7 @@ Payload schedule_in(std::uint64_t delay_ms) {
   return std::move(opts).take_text();
 }
 
-HandlerOutcome outcome_of(const StepResult& result) {
+AttemptOutcome outcome_of(const StepResult& result) {
   switch (result.kind()) {
     case StepResult::Kind::ok:
       return completion_of(result);
@@ -110,7 +109,7 @@ HandlerOutcome outcome_of(const StepResult& result) {
   return step_failure(result.code(), result.text(), false);
 }
 
-StepResult::Kind kind_of(const HandlerOutcome& outcome) {
+StepResult::Kind kind_of(const AttemptOutcome& outcome) {
   if (const auto* completion = std::get_if<Completion>(&outcome)) {
     const ExecutionOpts opts = execution_opts(completion->execution_opts);
     if (opts.continue_as_new.has_value()) {
@@ -124,21 +123,6 @@ StepResult::Kind kind_of(const HandlerOutcome& outcome) {
   }
   return failure.retry_after_ms.has_value() ? StepResult::Kind::retry_after
                                             : StepResult::Kind::retry;
-}
-
-StepInfo info_of(const Assignment& assignment) {
-  const Activation activation = parse_activation(assignment.step.view());
-  StepInfo info;
-  info.run_id = to_string(assignment.run_id);
-  info.workflow = assignment.workflow.str();
-  info.step = activation.compensation ? assignment.step.str() : std::string(activation.step);
-  info.queue = assignment.queue.str();
-  info.runnable_key = assignment.runnable_key.str();
-  info.idempotency_key = assignment.idempotency_key.str();
-  info.attempt = assignment.attempt_number;
-  info.visit = activation.visit;
-  info.item = activation.item.has_value() ? static_cast<std::int64_t>(*activation.item) : -1;
-  return info;
 }
 
 }  // namespace holdfast

@@ -1,19 +1,15 @@
 // The handlers every engine has: http and exec steps, as their definitions describe them.
 #pragma once
 
-#include <functional>
-#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
 #include "holdfast/step.h"
-#include "runs/engine/worker_pool.h"
+#include "runs/facts/attempt_outcome.h"
 #include "runs/steps/http_step.h"
 
 namespace holdfast {
-
-HandlerTable built_in_handlers(
-    const std::function<std::optional<std::string>(std::string_view name)>& credential);
 
 // What an attempt of such a step is, beside what its definition says.
 struct BuiltInCall {
@@ -21,16 +17,13 @@ struct BuiltInCall {
   std::string_view input;
   Payload trace;  // {"traceparent","tracestate"}, sent by http steps
 };
-HandlerOutcome execute(const ExecSpec& spec, const BuiltInCall& call, const std::stop_token& stop);
-HandlerOutcome execute(const HttpSpec& spec, const BuiltInCall& call,
+AttemptOutcome execute(const ExecSpec& spec, const BuiltInCall& call, const std::stop_token& stop);
+AttemptOutcome execute(const HttpSpec& spec, const BuiltInCall& call,
                        const CredentialSource& credential, const std::stop_token& stop);
 // The failure of an attempt whose definition is not there.
 Failure without_definition(std::string_view step);
 
 // The traceparent in it; empty when there is none.
 std::string traceparent_of(const Payload& trace);
-
-// invalid_definition when a cron trigger names a time zone that this system does not know.
-Result<void> check_timezones(const Definition& definition);
 
 }  // namespace holdfast

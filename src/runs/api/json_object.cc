@@ -1,4 +1,4 @@
-#include "apps/embed/objects.h"
+#include "runs/api/json_object.h"
 
 #include "base/json_keys.h"
 

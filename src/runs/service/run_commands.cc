@@ -1,6 +1,6 @@
-#include "apps/embed/run_questions.h"
+#include "runs/service/run_commands.h"
 
-#include "apps/embed/objects.h"
+#include "runs/api/json_object.h"
 
 namespace holdfast {
 
