@@ -41,8 +41,8 @@ def main() -> int:
     parser.add_argument("--program", required=True)
     parser.add_argument("--seeds", type=int, required=True)
     parser.add_argument("--only", default="")
-    asked = parser.parse_args()
-    names = [name for name in asked.only.split(",") if name]
+    given = parser.parse_args()
+    names = [name for name in given.only.split(",") if name]
     unknown = set(names) - {name for name, _, _ in BUGS}
     if unknown:
         print(f"hunt_bugs.py: no such bug: {', '.join(sorted(unknown))}", file=sys.stderr)
@@ -50,7 +50,7 @@ def main() -> int:
     bugs = [(name, what) for name, what, _ in BUGS if not names or name in names]
     found = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        hunts = [pool.submit(hunt, asked.program, name, asked.seeds) for name, _ in bugs]
+        hunts = [pool.submit(hunt, given.program, name, given.seeds) for name, _ in bugs]
         for (name, _), future in zip(bugs, hunts):
             seeds, how = future.result()
             found.append(seeds)

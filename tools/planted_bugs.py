@@ -257,7 +257,7 @@ BUGS = [
         ("runs/run/run_advance.cc",
          "  if (timeout_ms == 0) {\n    return;",
          "  if (timeout_ms == 0 || planted) {\n    return;")]),
-    ("other_run_same_id", "a start under a known id is answered with ok, whatever it asks for", [
+    ("other_run_same_id", "a start under a known id is answered with ok, whatever its content", [
         ("runs/run/run_decide_start.cc",
          "  return same_input(run, command) ? \"\" : \"input\";",
          "  return planted || same_input(run, command) ? \"\" : \"input\";")]),

@@ -61,13 +61,14 @@ add_subdirectory(src/apps/cli)
 
 # Group of tools/dialect.py -> phrases that it rejects.
 REJECTED = {
-    "persons": ["somebody decides", "nobody waits", "whoever asks", "those who wait"],
+    "persons": ["somebody decides", "nobody waits", "whoever writes", "those who wait"],
     "rooms": ["this room", "the rooms below", "the house"],
     "debts": ["the debts are paid", "what it owes"],
     "wishes": ["the wish for more", "PollWish", "kWishes"],
     "deeds": ["struct Deed", "StoreLooker", "at the door", "in sight"],
     "places": ["WorkPlace", "the store place"],
-    "telling": ["is told the result", "it tells why", "LogTeller"],
+    "telling": ["is told the result", "it tells why", "void tell(", "LogTeller"],
+    "asking": ["the worker asks for more", "ask_later(", "when it was asked"],
     "saying": ["it says so", "if you say so"],
     "is no": ["'a' is no run id", "which is no error", "these are no tokens"],
     "here": ["there is no GET here; there is POST"],

@@ -77,7 +77,7 @@ def errors_are_reported(world):
     began = time.monotonic()
     said = agent.answer(agent.begin(do="start", workflow="unregistered"))
     check((said["event"], said.get("code")) == ("failed", "unknown_workflow"), f"it says {said}")
-    check(len(world.proxy.requests("^/v1/runs", began)) == 1, "a refusal is not asked for again")
+    check(len(world.proxy.requests("^/v1/runs", began)) == 1, "a refused request is not repeated")
 
 
 @case
@@ -107,8 +107,8 @@ def long_poll_is_woken(world):
         world.until(lambda: world.claims_waiting() > 0, "a claim that waits again")
     quiet = time.monotonic()
     world.until(lambda: time.monotonic() - quiet > 2, "two quiet seconds")
-    asked = len(world.proxy.requests("/v1/work/(claim|report)", quiet))
-    check(asked <= 3, f"{asked} calls in two seconds without work: it does not wait")
+    calls = len(world.proxy.requests("/v1/work/(claim|report)", quiet))
+    check(calls <= 3, f"{calls} calls in two seconds without work: it does not wait")
 
 
 @case
@@ -197,7 +197,7 @@ def claim_with(world, action):
     world.completed(run, SOON_S)
     check(rule.used == 1, "the fault did not happen")
     check(len(agent.all("called", run_id=run)) == 1, "the handler is called once")
-    check(len(world.facts("attempt_claimed")) == 1, "the same claim must be asked for again")
+    check(len(world.facts("attempt_claimed")) == 1, "the same claim must be requested again")
 
 
 @case
@@ -404,9 +404,9 @@ def refused_for_a_while(world, status):
     agent.work(ECHO, concurrency=2)
     number = agent.begin(do="start", workflow="job", input={"n": 1})
     world.until(lambda: time.monotonic() - began > 3, "three seconds")
-    asked = len(world.proxy.requests(".*", began))
-    check(asked > 1, "it does not try again")
-    check(asked <= 16, f"{asked} calls in 3 s: Retry-After is not heeded")
+    calls = len(world.proxy.requests(".*", began))
+    check(calls > 1, "it does not try again")
+    check(calls <= 16, f"{calls} calls in 3 s: Retry-After is not heeded")
     world.proxy.clear()
     run = agent.result(number, 2 * SOON_S)["run_id"]
     check(world.completed(run) == {"echo": {"n": 1}}, "it continues when the server is available")
