@@ -19,9 +19,10 @@ std::size_t count_lines(std::string_view text) {
                                       std::count(text.begin(), text.end(), '\r'));
 }
 
-void check_place(std::string_view text, SourcePlace place) {
-  require(place.line >= 1 && place.line <= count_lines(text), "the line exists in the text");
-  require(place.column >= 1 && place.column <= text.size() + 1, "the column exists in the text");
+void check_location(std::string_view text, SourceLocation location) {
+  require(location.line >= 1 && location.line <= count_lines(text), "the line exists in the text");
+  require(location.column >= 1 && location.column <= text.size() + 1,
+          "the column exists in the text");
 }
 
 // A name of more than 1024 bytes is JSON, but in YAML it needs a question mark in front.
@@ -55,8 +56,8 @@ void check_document(std::string_view text) {
     const Error& error = document.error();
     require(error.code() == ErrorCode::invalid_definition && !error.field("reason").empty(),
             "a text that cannot be read is an invalid definition");
-    check_place(text, {parse_decimal(error.field("line")).value_or(0),
-                       parse_decimal(error.field("column")).value_or(0)});
+    check_location(text, {parse_decimal(error.field("line")).value_or(0),
+                          parse_decimal(error.field("column")).value_or(0)});
     return;
   }
   const std::string_view json = document.value().json().view();
@@ -96,12 +97,12 @@ void check(std::string_view input) {
   const CheckedWorkflow checked = check_workflow(input);
   require((checked.definition == nullptr) == !checked.faults.empty(),
           "there is a definition when there are no faults");
-  SourcePlace last;
+  SourceLocation last;
   for (const LocatedFault& located : checked.faults) {
-    check_place(input, located.place);
-    require(last <= located.place, "faults are ordered by their location");
+    check_location(input, located.location);
+    require(last <= located.location, "faults are ordered by their location");
     require(!located.fault.code.empty() && !located.fault.message.empty(), "a fault has a reason");
-    last = located.place;
+    last = located.location;
   }
   JsonWriter json;
   json.begin_array();

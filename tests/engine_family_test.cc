@@ -493,9 +493,9 @@ TEST_F(ContinuedChild, of_a_workflow_that_nobody_registered_goes_on_with_what_it
   EXPECT_EQ(take("turn").run_id, successor_run_id(run_no(5), "k"));
 }
 
-using FamilyGoingBack = Family;
+using FamilyCompensating = Family;
 
-TEST_F(FamilyGoingBack, cancels_the_children_it_waits_for) {
+TEST_F(FamilyCompensating, cancels_the_children_it_waits_for) {
   start(R"([{"name":"book","compensate":"unbook"},
             {"name":"ship","after":["book"],"child":"box"},
             {"name":"pay","after":["book"]}])");
@@ -515,7 +515,7 @@ TEST_F(FamilyGoingBack, cancels_the_children_it_waits_for) {
   EXPECT_THAT(error_of(run_no(1)), HasSubstr("declined"));
 }
 
-TEST_F(FamilyGoingBack, starts_when_a_child_fails) {
+TEST_F(FamilyCompensating, starts_when_a_child_fails) {
   start(R"([{"name":"book","compensate":"unbook"},
             {"name":"ship","after":["book"],"child":"box"}])");
   complete(take("book"), R"({"room":1})");
@@ -528,7 +528,7 @@ TEST_F(FamilyGoingBack, starts_when_a_child_fails) {
   EXPECT_EQ(status(run_no(1)), RunStatus::failed);
 }
 
-TEST_F(FamilyGoingBack, of_a_child_is_waited_for_by_its_parent) {
+TEST_F(FamilyCompensating, of_a_child_is_waited_for_by_its_parent) {
   core_->add(definition_of(R"([{"name":"pack","compensate":"unpack"},
                                {"name":"send","after":["pack"]}])",
                            "careful"));

@@ -390,10 +390,10 @@ TEST_F(ProtocolRun, an_early_event_is_kept_until_a_wait_receives_it) {
   early.payload = received.payload;
   early.idempotency_key = received.idempotency_key;
   tell(early);
-  EXPECT_THAT(run_.rare().buffered, SizeIs(1));
+  EXPECT_THAT(run_.buffered_events(), SizeIs(1));
   tell(wait_opened());
   tell(received);
-  EXPECT_THAT(run_.rare().buffered, IsEmpty());
+  EXPECT_THAT(run_.buffered_events(), IsEmpty());
   expect_anomaly(early, "idempotency_conflict");
 }
 

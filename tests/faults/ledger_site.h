@@ -114,7 +114,7 @@ inline void expect_ledger_in(const LedgerSite& site, const Audit& found, Log& lo
   for (const auto& words : site.lines("signalled")) {
     const auto run = found.runs.find(must(parse_run_id(words[0])));
     ASSERT_NE(run, found.runs.end()) << "lost run of an event: " << words[0];
-    EXPECT_TRUE(run->second->rare().received_keys.contains("go")) << "lost event: " << words[0];
+    EXPECT_TRUE(run->second->received_event_keys().contains("go")) << "lost event: " << words[0];
   }
   const Completions completions = completions_of(log);
   for (const auto& [key, count] : completions.count) {

@@ -135,7 +135,7 @@ class EngineStory {
     run.tell(RunFact(work));
     MutateGraph mutation;
     mutation.mutation_id = "m-1";
-    mutation.expected_version = run.run.rare().graph.version;
+    mutation.expected_version = run.run.graph().version;
     mutation.origin = origin;
     mutation.additions.resize(3);
     mutation.additions[0] = {GraphItem::node, "gift", "wrap", story_json("{}"), {}, {}, {}};
@@ -163,8 +163,7 @@ class EngineStory {
     }
     run.tell(DispatchFact(*must(decide_fence(run.queue, fence, run.now))));
     tell_all(run, facts);
-    start_other(
-        start_of_successor(*run.run.rare().continuation, *run.run.started(), run.definition));
+    start_other(start_of_successor(*run.run.continuation(), *run.run.started(), run.definition));
     run.tell(DispatchFact(*must(decide_repair(run.queue, fence, run.now))));
   }
   static Continuation fence_of(const RunContinuationRequested& request) {

@@ -70,7 +70,7 @@ inline void story_wait(Scribe& run, std::string_view step) {
 
 // The time of the only wait is up.
 inline void story_time_out(Scribe& run) {
-  const ExternalEventWaitOpened wait = run.run.rare().waits.begin()->second.opened;
+  const ExternalEventWaitOpened wait = run.run.waits().begin()->second.opened;
   ExternalEventWaitTimeoutSelected selected;
   selected.run_id = run.run.run_id();
   selected.wait_id = wait.wait_id;

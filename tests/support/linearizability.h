@@ -77,7 +77,7 @@ class HistorySearch {
       } else if (!unknown) {
         at = events_[kHead].next;
         unknown = true;
-      } else if (!go_back(at, unknown)) {
+      } else if (!backtrack(at, unknown)) {
         // An answer whose operation cannot be taken, whatever was taken before.
         return verdict(HistoryVerdict::Kind::broken);
       }
@@ -173,7 +173,7 @@ class HistorySearch {
   }
 
   // Undoes the last one; `at` is where to go on, among the unknown or not.
-  bool go_back(std::size_t& at, bool& unknown) {
+  bool backtrack(std::size_t& at, bool& unknown) {
     if (frames_.empty()) {
       return false;
     }

@@ -312,7 +312,7 @@ inline std::vector<RunFact> full_boundary_facts() {
   return {child, pause, resolution, end};
 }
 
-inline std::vector<RunFact> full_rare_facts() {
+inline std::vector<RunFact> full_lifecycle_facts() {
   DynamicWorkRecorded work = dynamic_work("d");
   work.edges = {json(R"({"id":"e"})")};
   work.metadata = json("{}");
@@ -367,7 +367,7 @@ inline std::vector<RunFact> full_rare_facts() {
 
 inline std::vector<RunFact> every_run_fact() {
   std::vector<RunFact> facts = full_common_facts();
-  for (const auto& more : {full_boundary_facts(), full_rare_facts()}) {
+  for (const auto& more : {full_boundary_facts(), full_lifecycle_facts()}) {
     facts.insert(facts.end(), more.begin(), more.end());
   }
   return facts;

@@ -171,8 +171,8 @@ struct TestRun {
     EXPECT_EQ(derived(*run, *definition), derived(nothing, *definition));
   }
 
-  // What would be decided. Nothing of it happens.
-  Result<RunFacts> ask(const Decision& decide) {
+  // What would be decided. Changes nothing.
+  Result<RunFacts> dry_run(const Decision& decide) {
     const std::string bytes = run->encode();
     const std::string more = derived(*run, *definition);
     const UndoLog::Mark mark = undo.mark();
@@ -182,9 +182,9 @@ struct TestRun {
     EXPECT_EQ(derived(*run, *definition), more) << "it cannot be taken back";
     return decided;
   }
-  // Lets it happen.
+  // Decides and applies the facts.
   RunFacts put(const Decision& decide) {
-    const Result<RunFacts> tried = ask(decide);
+    const Result<RunFacts> tried = dry_run(decide);
     if (!tried.ok()) {
       ADD_FAILURE() << tried.error().text();
       return {};

@@ -285,7 +285,7 @@ class WorkflowWorld {
   bool send() {
     for (const RunId& id : run_ids()) {
       const auto run = load(id);
-      for (const auto& [wait_id, wait] : run->rare().waits) {
+      for (const auto& [wait_id, wait] : run->waits()) {
         const auto event = wait.status == WaitStatus::waiting ? script_.send(wait) : std::nullopt;
         if (!event.has_value()) {
           continue;

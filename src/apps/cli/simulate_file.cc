@@ -32,7 +32,7 @@ std::string world_beside(const std::string& file) {
 
 std::string fault_text(const std::string& file, const sim::WorldFault& fault) {
   const std::string path = path_text(fault.path);
-  return fmt::format("{}:{}:{}: {}{}{}", file, fault.place.line, fault.place.column, path,
+  return fmt::format("{}:{}:{}: {}{}{}", file, fault.location.line, fault.location.column, path,
                      path.empty() ? "" : ": ", fault.message);
 }
 
@@ -43,8 +43,8 @@ Error refuse(const std::string& file, const std::vector<sim::WorldFault>& faults
   json.begin_array();
   for (const sim::WorldFault& fault : faults) {
     json.begin_object().member("path", path_text(fault.path)).member("message", fault.message);
-    json.member("line", std::uint64_t{fault.place.line});
-    json.member("column", std::uint64_t{fault.place.column}).end_object();
+    json.member("line", std::uint64_t{fault.location.line});
+    json.member("column", std::uint64_t{fault.location.column}).end_object();
     if (!context.json()) {
       print_line(context, harmless(fault_text(file, fault)));
     }

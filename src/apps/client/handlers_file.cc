@@ -10,15 +10,15 @@ namespace holdfast::client {
 
 namespace {
 
-void read_handler(const SpecPlace& place, std::string_view slice, HandlerSpec& spec) {
-  SpecObject object(place, slice);
+void read_handler(const SpecLocation& location, std::string_view slice, HandlerSpec& spec) {
+  SpecObject object(location, slice);
   if (!object.is_object()) {
     return;
   }
   const auto exec = object.take("exec");
   const auto http = object.take("http");
   if (exec.has_value() == http.has_value()) {
-    place.fault(exec.has_value() ? "has both exec and http; remove one" : "needs exec or http");
+    location.fault(exec.has_value() ? "has both exec and http; remove one" : "needs exec or http");
   } else if (exec.has_value()) {
     read_exec(object.at("exec"), *exec, spec.emplace<ExecSpec>());
   } else {
@@ -29,17 +29,17 @@ void read_handler(const SpecPlace& place, std::string_view slice, HandlerSpec& s
 
 HandlerSpecs read_all(Faults& faults, std::string_view json) {
   HandlerSpecs specs;
-  const SpecPlace whole(faults, FaultCode::invalid_spec, "the file");
+  const SpecLocation whole(faults, FaultCode::invalid_spec, "the file");
   SpecObject object(whole, json);
   if (const auto handlers = object.need("handlers", FaultCode::invalid_spec)) {
-    const SpecPlace place = object.at("handlers");
-    const auto members = read_members(place, *handlers);
+    const SpecLocation location = object.at("handlers");
+    const auto members = read_members(location, *handlers);
     if (members.empty() && handlers->starts_with('{')) {
-      place.fault("must have at least one handler");
+      location.fault("must have at least one handler");
     }
     for (const auto& [name, slice] : members) {
-      const SpecPlace at =
-          place.at(name).called("handler " + quote(name)).with(FaultCode::invalid_step_module);
+      const SpecLocation at =
+          location.at(name).called("handler " + quote(name)).with(FaultCode::invalid_step_module);
       if (!check_name("handler", name).ok()) {
         at.fault("does not have a valid name: use letters, digits, '_', '.' and '-'");
       }
@@ -64,8 +64,8 @@ Result<HandlerSpecs> read_handlers(std::string_view text, std::string_view file)
   }
   std::vector<LocatedFault> located;
   for (DefinitionFault& fault : std::move(faults).take()) {
-    const SourcePlace place = document.value().place(fault.path);
-    located.push_back({std::move(fault), place});
+    const SourceLocation location = document.value().location(fault.path);
+    located.push_back({std::move(fault), location});
   }
   return invalid_file(std::move(located), file);
 }

@@ -64,20 +64,19 @@ class RunText {
       fact("queue", why_.queue);
     }
     run_fact("child of", parent_of(run_));
-    const RareState& rare = run_.rare();
-    if (rare.continued_from.has_value()) {
-      run_fact("continues", rare.continued_from->predecessor_run_id);
+    if (run_.continued_from().has_value()) {
+      run_fact("continues", run_.continued_from()->predecessor_run_id);
     }
-    if (rare.continuation.has_value()) {
-      run_fact("continued as", rare.continuation->successor_run_id);
+    if (run_.continuation().has_value()) {
+      run_fact("continued as", run_.continuation()->successor_run_id);
     }
-    if (rare.archived.has_value()) {
-      const std::string_view reason = rare.archived->reason.view();
-      fact("archived", fmt::format("{}{}{}", format_time(rare.archived_at),
+    if (run_.archived().has_value()) {
+      const std::string_view reason = run_.archived()->reason.view();
+      fact("archived", fmt::format("{}{}{}", format_time(run_.archived_at()),
                                    reason.empty() ? "" : ": ", reason));
     }
     std::string attributes;
-    for (const auto& [name, value] : rare.attributes) {
+    for (const auto& [name, value] : run_.attributes()) {
       attributes += fmt::format("{}{} = {}", attributes.empty() ? "" : ", ", name,
                                 short_json(value, style_.width));
     }
@@ -145,8 +144,8 @@ class RunText {
             completed ? short_json(result.empty() ? run_.context() : result, kMaxValue) : "",
             Ink::plain);
       value("Error", short_error(run_.terminal()->error, kMaxValue), Ink::red);
-    } else if (run_.rare().compensation.has_value()) {
-      value("Error", short_error(run_.rare().compensation->error, kMaxValue), Ink::red);
+    } else if (run_.compensation().has_value()) {
+      value("Error", short_error(run_.compensation()->error, kMaxValue), Ink::red);
     }
     out_ += text.empty() ? text : "\n" + text;
   }

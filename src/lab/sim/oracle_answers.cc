@@ -272,7 +272,7 @@ class Judge {
       return;
     }
     constexpr std::size_t kMostKept = 1000;
-    if (run_->is_over() || run_->is_going_back()) {
+    if (run_->is_over() || run_->is_compensating()) {
       expect({"terminal_run"}, "answer_late", "the run has ended or goes back");
     } else if (run_->buffered.size() >= kMostKept) {
       expect({"ok", "too_large"}, "answer", "too many events wait");
@@ -345,9 +345,9 @@ class Judge {
       expect({"run_not_found"}, "answer", "there is no such run");
       return;
     }
-    const std::string ends = run_->is_over()         ? run_->terminal["status"].string()
-                             : run_->is_going_back() ? run_->going_back["outcome"].string()
-                                                     : "";
+    const std::string ends = run_->is_over()           ? run_->terminal["status"].string()
+                             : run_->is_compensating() ? run_->compensation["outcome"].string()
+                                                       : "";
     if (!ends.empty() && (run_->is_over() || how != "stop")) {
       expect(ends == "cancelled" ? Codes{"ok"} : Codes{"invalid_transition"},
              ends == "cancelled" ? "repeat" : "answer_late", "it ends as " + ends);
@@ -357,7 +357,7 @@ class Judge {
       run_->cancel_how = how;
       const std::string id = run_->id;
       durable("the cancellation", [=](const OracleModel& model) {
-        return model.runs.at(id).is_over() || model.runs.at(id).is_going_back();
+        return model.runs.at(id).is_over() || model.runs.at(id).is_compensating();
       });
     }
   }

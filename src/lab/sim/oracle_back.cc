@@ -102,9 +102,9 @@ void Follow::back() {
   }
   Duty& duty = add(Duty::Kind::finish, run_.id, "compensation");
   duty.because = "all is undone";
-  duty.expected.set("status", run_.going_back["outcome"]);
-  if (run_.going_back.has("error")) {
-    duty.expected.set("error", run_.going_back["error"]);
+  duty.expected.set("status", run_.compensation["outcome"]);
+  if (run_.compensation.has("error")) {
+    duty.expected.set("error", run_.compensation["error"]);
   }
 }
 
@@ -115,8 +115,8 @@ void Follow::undo(const Runnable& origin) {
   duty.because = "it is the newest that is done";
   Value source;
   source.set("run_id", run_.id);
-  if (run_.going_back.has("error")) {
-    source.set("failure", run_.going_back["error"]);
+  if (run_.compensation.has("error")) {
+    source.set("failure", run_.compensation["error"]);
   }
   Value step;
   step.set("name", origin.step);

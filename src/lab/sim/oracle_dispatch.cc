@@ -247,7 +247,7 @@ class AttemptFact {
     const RetryRule rule = retry_rule(policy_of(*run_->definition, *planned), code,
                                       planned->plan["attempt_number"].integer());
     const bool more = planned->plan["attempt_number"].integer() < rule.max_attempts &&
-                      (!run_->is_going_back() || planned->name.compensates);
+                      (!run_->is_compensating() || planned->name.compensates);
     const bool again = !attempt_->retry_key.empty();
     check(!again || more, "retry", "it was the last attempt, and is tried again");
     const auto said = model_.retryable.find(data_["claim_id"].string());

@@ -129,7 +129,7 @@ struct Run {
   std::map<std::string, Value> commands;  // receipts, by idempotency key
   Value command;                          // a receipt nothing has come of yet
   Value adopted;
-  Value going_back;
+  Value compensation;
   bool withdrew = false;  // what nobody had claimed when it went back
   Value continuation;
   Value terminal;
@@ -143,7 +143,7 @@ struct Run {
 
   [[nodiscard]] bool is_started() const { return !started.is_null(); }
   [[nodiscard]] bool is_over() const { return !terminal.is_null(); }
-  [[nodiscard]] bool is_going_back() const { return !going_back.is_null() && !is_over(); }
+  [[nodiscard]] bool is_compensating() const { return !compensation.is_null() && !is_over(); }
   [[nodiscard]] const Runnable* find(const std::string& key) const;
   [[nodiscard]] const Runnable* newest_of(const std::string& step) const;
   // Nothing has taken its place.
@@ -162,7 +162,7 @@ struct Duty {
     receive,    // subject: wait id; an event that was kept
     resolve,    // subject: wait id
     child,      // subject: runnable key
-    go_back,
+    compensate,
     finish,
     go_on_as,  // as another run
   };

@@ -55,7 +55,7 @@ void RunFact::take() {
       {"external_event_wait_timeout_selected", &RunFact::timed_out},
       {"external_event_wait_resolved", &RunFact::wait_resolved},
       {"run_continuation_requested", &RunFact::continues},
-      {"compensation_started", &RunFact::goes_back},
+      {"compensation_started", &RunFact::compensation_started},
       {"run_terminal", &RunFact::ends}};
   static const std::set<std::string> quiet{"run_archived", "run_unarchived",
                                            "search_attributes_updated", "run_continued_from"};
@@ -291,7 +291,7 @@ void RunFact::withdrawn() {
     }
     close_children([&](const ChildLink& link) { return link.awaited && link.origin == key; });
   }
-  run_.withdrew = run_.withdrew || run_.is_going_back();
+  run_.withdrew = run_.withdrew || run_.is_compensating();
 }
 
 void RunFact::continues() {
@@ -309,14 +309,14 @@ void RunFact::continues() {
   run_.continuation = data_;
 }
 
-void RunFact::goes_back() {
-  check(run_.going_back.is_null(), "one_way_back", "it goes back already");
+void RunFact::compensation_started() {
+  check(run_.compensation.is_null(), "one_way_back", "it goes back already");
   const auto fits = [&](const Duty& duty) {
     return same_member("error", duty.expected["error"], data_["error"]) &&
            duty.expected["outcome"] == data_["outcome"];
   };
-  fulfil(Duty::Kind::go_back, run_.id, "compensation", fits);
-  run_.going_back = data_;
+  fulfil(Duty::Kind::compensate, run_.id, "compensation", fits);
+  run_.compensation = data_;
   if (data_["outcome"].string() == "cancelled") {
     commanded({"cancel_run"});
   }
@@ -339,7 +339,7 @@ void RunFact::ends() {
     return;
   }
   if (data_["status"].string() == "cancelled" &&
-      (run_.cancel_asked || run_.going_back["outcome"].string() != "cancelled")) {
+      (run_.cancel_asked || run_.compensation["outcome"].string() != "cancelled")) {
     commanded({"cancel_run"});
   }
   if (data_["status"].string() != "continued") {
@@ -373,7 +373,7 @@ std::string Run::status() const {
   if (is_over()) {
     return terminal["status"].string();
   }
-  if (is_going_back()) {
+  if (is_compensating()) {
     return "compensating";
   }
   if (newest.empty()) {
@@ -418,7 +418,7 @@ void OracleModel::check_rest(std::uint64_t batch, bool whole) {
     } else if (paid && owed.erase(id) > 0) {
       ++tested["recovery"];
     }
-    run.withdrew = run.is_going_back();
+    run.withdrew = run.is_compensating();
   }
   touched.clear();
   for (const auto& [what, holds] : promised) {

@@ -59,7 +59,7 @@ class RunFact {
   void timed_out();
   void wait_resolved();
   void continues();
-  void goes_back();
+  void compensation_started();
   void ends();
   void close_children(const std::function<bool(const ChildLink&)>& meant);
   std::string why_not(const std::string& step) const;

@@ -48,7 +48,7 @@ std::vector<Duty> Follow::all() {
     return std::move(duties_);
   }
   cancelled();
-  if (run_.is_going_back()) {
+  if (run_.is_compensating()) {
     back();
   } else {
     forward();
@@ -66,8 +66,8 @@ void Follow::cancelled() {
   const std::string& how = run_.cancel_how;
   const bool unknown = how.empty();
   const bool back = how == "compensate" || (how == "as_defined" && defined);
-  if (!run_.is_going_back() && (back || unknown)) {
-    add(Duty::Kind::go_back, run_.id, "cancel").expected.set("outcome", "cancelled");
+  if (!run_.is_compensating() && (back || unknown)) {
+    add(Duty::Kind::compensate, run_.id, "cancel").expected.set("outcome", "cancelled");
   }
   if (!back || unknown) {
     add(Duty::Kind::finish, run_.id, "cancel").expected.set("status", "cancelled");
@@ -92,7 +92,7 @@ void Follow::timers() {
       continue;
     }
     if (runnable.plan["timer"].has("code")) {
-      if (!run_.is_going_back()) {
+      if (!run_.is_compensating()) {
         fail_run(runnable.plan["timer"], "its time is up", false);
       }
     } else if (runnable.plan.has("timer")) {
@@ -365,8 +365,8 @@ void Follow::complete() {
 // undone.
 void Follow::fail_run(const Value& error, const std::string& because, bool must) {
   const bool undo = next_to_undo() != nullptr || undoable_under_way();
-  Duty& duty =
-      add(undo ? Duty::Kind::go_back : Duty::Kind::finish, run_.id, undo ? "compensation" : "end");
+  Duty& duty = add(undo ? Duty::Kind::compensate : Duty::Kind::finish, run_.id,
+                   undo ? "compensation" : "end");
   duty.because = because;
   duty.must = must;
   duty.expected.set(undo ? "outcome" : "status", "failed");

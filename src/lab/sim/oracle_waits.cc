@@ -46,7 +46,7 @@ void RunFact::close_children(const std::function<bool(const ChildLink&)>& meant)
     }
     const auto child = model_.runs.find(id);
     if (child != model_.runs.end() && child->second.is_started() && !child->second.is_over() &&
-        !child->second.is_going_back()) {
+        !child->second.is_compensating()) {
       child->second.cancel_asked = true;
       child->second.cancel_how = "as_defined";
       model_.touched.insert(id);
@@ -125,7 +125,7 @@ void RunFact::buffered() {
   for (const auto& [id, wait] : run_.waits) {
     check(!wait.is_open() || !wait.awaits(data_), "event", id + " waits for this event");
   }
-  check(!run_.is_going_back(), "event", "a run that goes back receives nothing");
+  check(!run_.is_compensating(), "event", "a run that goes back receives nothing");
   check(!run_.events.contains(data_["idempotency_key"].string()), "event_once",
         "the event was received before");
   run_.events[data_["idempotency_key"].string()] = data_;
@@ -140,7 +140,7 @@ void RunFact::received() {
   }
   EventWait& wait = found->second;
   check(wait.awaits(data_), "event", "the wait is for another event");
-  check(!run_.is_going_back(), "event", "a run that goes back receives nothing");
+  check(!run_.is_compensating(), "event", "a run that goes back receives nothing");
   for (const auto& [id, other] : run_.waits) {
     // Waits that were opened at the same moment count as opened together.
     check(id == wait.id || !other.is_open() || !other.awaits(data_) ||

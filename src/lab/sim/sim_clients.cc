@@ -226,7 +226,7 @@ bool Clients::send_event(const Dice& dice) {
   }
   std::string event = dice.chance(50, "e") ? "e" : "f";
   std::string correlation;
-  for (const auto& [id, wait] : run->rare().waits) {
+  for (const auto& [id, wait] : run->waits()) {
     if (wait.status == WaitStatus::waiting && dice.chance(70, id)) {
       event = wait.opened.event.str();
       correlation = wait.opened.correlation.str();
@@ -363,7 +363,7 @@ bool Clients::archive(const Dice& dice) {
   if (run == nullptr) {
     return false;
   }
-  const bool back = run->rare().archived.has_value() && dice.chance(60, "back");
+  const bool back = run->archived().has_value() && dice.chance(60, "back");
   const RunId id = run->run_id();
   ask(Wish{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","archive":true})",
            decision(id,
@@ -384,7 +384,7 @@ bool Clients::mutate_graph(const Dice& dice) {
   const Runnable& origin = runnables[dice.below(runnables.size(), "origin")]->plan;
   MutateGraph command;
   command.mutation_id = "m" + std::to_string(dice.below(3, "mutation"));
-  command.expected_version = run->rare().graph.version + (dice.chance(10, "wrong") ? 1 : 0);
+  command.expected_version = run->graph().version + (dice.chance(10, "wrong") ? 1 : 0);
   command.origin = Origin{origin.runnable_key, origin.step, origin.attempt_number};
   GraphAddition node;
   node.kind = GraphItem::node;

@@ -206,7 +206,7 @@ std::string focus_of(const World& world, const Dice& dice) {
 // A paused run follows another definition from now on; under the same key once one, once the other.
 std::optional<Stored> migrated(const World& world, const Dice& dice) {
   for (const auto& [id, run] : world.audit().runs) {
-    if (run->is_terminal() || (run->boundaries().size() != 1 && run->rare().migrations.empty())) {
+    if (run->is_terminal() || (run->boundaries().size() != 1 && run->migrations().empty())) {
       continue;
     }
     const PinnedDefinition pinned = run->pinned_definition();

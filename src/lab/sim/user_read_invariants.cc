@@ -215,10 +215,11 @@ ReadWorld read_world(std::string_view text, const Workflows& workflows) {
   read.world = reader.read(value.value());
   read.faults = reader.take_faults();
   for (WorldFault& fault : read.faults) {
-    fault.place = document.value().place(fault.path);
+    fault.location = document.value().location(fault.path);
   }
-  std::stable_sort(read.faults.begin(), read.faults.end(),
-                   [](const auto& left, const auto& right) { return left.place < right.place; });
+  std::stable_sort(read.faults.begin(), read.faults.end(), [](const auto& left, const auto& right) {
+    return left.location < right.location;
+  });
   return read;
 }
 

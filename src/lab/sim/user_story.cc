@@ -129,7 +129,7 @@ void UserStory::child(const std::string& run, const ChildRunStarted& fact) {
   tell_(run, fact.origin.step.str() + " starts a run of " + fact.child_workflow.str());
 }
 
-void UserStory::goes_back(const std::string& run, const CompensationStarted& fact) {
+void UserStory::compensates(const std::string& run, const CompensationStarted& fact) {
   tell_(run, "goes back, and will end " + std::string(to_text(fact.outcome)) +
                  (fact.error.empty() ? "" : ": " + error_text(fact.error)));
 }

@@ -33,7 +33,7 @@ class UserStory {
   void buffered(const std::string& run, const ExternalEventBuffered& fact);
   void withdrawn(const std::string& run, const std::string& step);
   void child(const std::string& run, const ChildRunStarted& fact);
-  void goes_back(const std::string& run, const CompensationStarted& fact);
+  void compensates(const std::string& run, const CompensationStarted& fact);
   void ends(const std::string& run, const RunTerminal& fact);
   void process_changed(const std::string& process, bool up, const std::string& why);
   void strikes(Act act);

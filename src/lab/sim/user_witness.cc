@@ -246,7 +246,7 @@ class UserWitness final : public Witness {
   void take(const ChildRunStarted& fact, TimeMs /*at*/) { story_.child(label(fact.run_id), fact); }
 
   void take(const CompensationStarted& fact, TimeMs /*at*/) {
-    story_.goes_back(label(fact.run_id), fact);
+    story_.compensates(label(fact.run_id), fact);
   }
 
   void take(const RunTerminal& fact, TimeMs /*at*/) {

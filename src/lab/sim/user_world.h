@@ -108,7 +108,7 @@ struct Invariant {
   // Judged only for runs that end in one of these ways, and with such a context.
   std::set<TerminalStatus> if_run;
   std::optional<Condition> when;
-  SourcePlace place;
+  SourceLocation location;
 };
 
 struct UserWorld {
@@ -131,7 +131,7 @@ using Workflows = std::vector<std::shared_ptr<const Definition>>;  // the first 
 struct WorldFault {
   std::vector<std::string> path;
   std::string message;
-  SourcePlace place;
+  SourceLocation location;
 };
 struct ReadWorld {
   UserWorld world;

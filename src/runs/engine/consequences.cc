@@ -188,7 +188,7 @@ Result<void> Consequences::start_child(const ChildRunStarted& link) {
 
 Result<void> Consequences::continue_run(const RunId& id) {
   HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
-  const RunContinuationRequested request = *run->rare().continuation;
+  const RunContinuationRequested request = *run->continuation();
   const auto current = current_definition(turn_, request.workflow.view());
   // A workflow that nobody has registered goes on with what it had.
   const bool unregistered = !current.ok() && current.error().code() == ErrorCode::unknown_workflow;
@@ -232,8 +232,8 @@ Result<void> Consequences::close_child(const RunId& id, const CommandSource& sou
     return {};
   }
   HOLDFAST_TRY(RunProjection * child, turn_.state().run(newest));
-  while (child->is_terminal() && child->rare().continuation.has_value()) {
-    newest = child->rare().continuation->successor_run_id;
+  while (child->is_terminal() && child->continuation().has_value()) {
+    newest = child->continuation()->successor_run_id;
     HOLDFAST_TRY(child, turn_.state().run(newest));
   }
   if (child->is_terminal() || child->is_compensating()) {

@@ -108,7 +108,7 @@ void RunDraft::begin_run_timer() {
 // At the step it was to begin at, on the path of that step in the source, and at every other step
 // that waits for nothing.
 void RunDraft::begin_adopted() {
-  const StepsAdopted& adopted = *run_.rare().adopted;
+  const StepsAdopted& adopted = *run_.adopted_steps();
   const auto from = definition().find(adopted.from_step.view());
   tasks_.push_back({Task::Kind::begin, *from, adopted.path, now_});
   const auto path = adopted.path.empty() ? from : definition().find(adopted.path.view());
@@ -136,7 +136,7 @@ void RunDraft::done(const PlannedRunnable& planned, const StepEnd& end) {
       applied.output_key = output_key_of(definition().steps()[*index]);
     }
     add(std::move(applied));
-    go_back();
+    start_compensation();
     return;
   }
   if (opts.defer.has_value()) {
@@ -184,7 +184,7 @@ void RunDraft::failed(const PlannedRunnable& planned, const Payload& error) {
   // What fails on the way back is noted, and the run goes on going back.
   if (is_compensation(name) || run_.is_compensating()) {
     close_failed(planned, error, taken_by(plan, "error", "compensation"));
-    go_back();
+    start_compensation();
     return;
   }
   const auto index = definition().find(name);
@@ -253,7 +253,7 @@ void RunDraft::end_path(const SharedText& step, TimeMs visible_at) {
                           ? visible_at
                           : std::max(visible_at, delayed->second)});
   }
-  if (!run_.rare().graph.active.empty()) {
+  if (!run_.graph().active.empty()) {
     for (Runnable& node : ready_nodes(run_, now_)) {
       plan(std::move(node));
     }

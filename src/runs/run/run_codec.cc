@@ -30,7 +30,7 @@ struct StoredRun {
   std::vector<PlannedRunnable> runnables;
   std::vector<ContextItem> context;
   std::vector<ChildRunStarted> children;
-  std::optional<RareState> rare;
+  std::optional<OptionalRunState> optional_state;
   std::uint64_t revision = 0;
   std::vector<Anomaly> anomalies;
 
@@ -46,7 +46,7 @@ struct StoredRun {
     v.required("runnables", self.runnables);
     v.required("context", self.context);
     v.required("children", self.children);
-    v.optional("rare", self.rare);
+    v.optional("rare", self.optional_state);
     v.required("revision", self.revision);
     v.required("anomalies", self.anomalies);
   }
@@ -81,8 +81,8 @@ class RunCodec {
     for (const auto& [id, child] : run.children_) {
       stored.children.push_back(child);
     }
-    if (run.rare_) {
-      stored.rare = *run.rare_;
+    if (run.optional_state_) {
+      stored.optional_state = *run.optional_state_;
     }
     stored.revision = run.revision_.value;
     stored.anomalies = run.anomalies_;
@@ -119,8 +119,8 @@ class RunCodec {
         return inconsistent();
       }
     }
-    if (stored.rare.has_value()) {
-      run->rare_ = *std::move(stored.rare);
+    if (stored.optional_state.has_value()) {
+      run->optional_state_ = *std::move(stored.optional_state);
     }
     run->revision_ = Revision{stored.revision};
     run->anomalies_ = std::move(stored.anomalies);

@@ -37,7 +37,7 @@ bool ended_well(const PlannedRunnable& planned) {
 }
 
 Payload what_is_undone(const RunProjection& run, const PlannedRunnable& origin) {
-  const Payload& failure = run.rare().compensation->error;
+  const Payload& failure = run.compensation()->error;
   JsonWriter writer;
   writer.begin_object().key("source").begin_object();
   writer.member("run_id", to_string(run.run_id()));
@@ -118,10 +118,10 @@ void RunDraft::compensate(TerminalStatus outcome, const Payload& error) {
   if (!withdrawn.runnable_keys.empty()) {
     add(std::move(withdrawn));
   }
-  go_back();
+  start_compensation();
 }
 
-void RunDraft::go_back() {
+void RunDraft::start_compensation() {
   if (run_.open_count() > 0) {
     return;
   }
@@ -129,7 +129,7 @@ void RunDraft::go_back() {
     plan_compensation(*next);
     return;
   }
-  const CompensationStarted started = *run_.rare().compensation;
+  const CompensationStarted started = *run_.compensation();
   add(terminal_fact(run_, started.outcome, started.error));
 }
 

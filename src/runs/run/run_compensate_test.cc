@@ -201,11 +201,11 @@ TEST(InFlight, waits_and_pauses_end_when_the_run_goes_back) {
   EXPECT_EQ(test.run->boundaries().size(), 2U);
   test.fail("ship");
   EXPECT_TRUE(test.run->boundaries().empty());
-  EXPECT_EQ(test.run->rare().waits.at(hear).status, WaitStatus::cancelled);
+  EXPECT_EQ(test.run->waits().at(hear).status, WaitStatus::cancelled);
   EXPECT_TRUE(test.fire(rest).empty());
   EXPECT_TRUE(test.fire(hear + ":timeout").empty());
-  EXPECT_EQ(code_of(test.ask(test.sending("paid", "k"))), ErrorCode::terminal_run);
-  EXPECT_EQ(code_of(test.ask(test.resolving(ManualAction::resumed))),
+  EXPECT_EQ(code_of(test.dry_run(test.sending("paid", "k"))), ErrorCode::terminal_run);
+  EXPECT_EQ(code_of(test.dry_run(test.resolving(ManualAction::resumed))),
             ErrorCode::invalid_transition);
   test.apply("compensate:book");
   EXPECT_EQ(test.run->status(), RunStatus::failed);

@@ -122,8 +122,8 @@ Result<RunFacts> decide_timer(RunProjection& run, std::string_view runnable_key,
   } else if (!timeout.empty()) {
     const auto named = from_json<WaitTimeout>(timeout.view());
     const auto wait =
-        named.ok() ? run.rare().waits.find(named.value().wait_id.str()) : run.rare().waits.end();
-    if (wait != run.rare().waits.end() && wait->second.status == WaitStatus::waiting) {
+        named.ok() ? run.waits().find(named.value().wait_id.str()) : run.waits().end();
+    if (wait != run.waits().end() && wait->second.status == WaitStatus::waiting) {
       draft.timed_out(EventWait(wait->second));
     }
   } else {

@@ -49,20 +49,20 @@ TEST(DecideApply, only_a_completed_attempt_of_the_run_can_be_applied) {
   TestRun test(kLine);
   test.start();
   Attempt attempt = test.failed("ask");
-  const auto refused = test.ask(test.applying(attempt));
+  const auto refused = test.dry_run(test.applying(attempt));
   EXPECT_EQ(code_of(refused), ErrorCode::result_not_completed);
   EXPECT_EQ(refused.error().field("step"), "ask");
   EXPECT_EQ(refused.error().field("run_id"), to_string(run_no(1)));
   EXPECT_EQ(refused.error().field("runnable_key"), attempt.runnable_key.view());
   attempt = test.completed("ask");
   attempt.runnable_key = "other";
-  EXPECT_EQ(code_of(test.ask(test.applying(attempt))), ErrorCode::unknown_runnable_intent);
+  EXPECT_EQ(code_of(test.dry_run(test.applying(attempt))), ErrorCode::unknown_runnable_intent);
   attempt = test.completed("ask");
   attempt.run_id = run_no(2);
-  EXPECT_EQ(code_of(test.ask(test.applying(attempt))), ErrorCode::wrong_run);
+  EXPECT_EQ(code_of(test.dry_run(test.applying(attempt))), ErrorCode::wrong_run);
   attempt = test.completed("ask");
   test.cancel();
-  EXPECT_EQ(code_of(test.ask(test.applying(attempt))), ErrorCode::terminal_run);
+  EXPECT_EQ(code_of(test.dry_run(test.applying(attempt))), ErrorCode::terminal_run);
 }
 
 TEST(DecideApply, a_delay_holds_back_what_follows_and_a_join_takes_the_longest) {
@@ -203,11 +203,11 @@ TEST(DecideAfterFailure, an_attempt_the_run_does_not_know_is_refused) {
   test.start();
   Attempt attempt = test.failed("pay");
   attempt.runnable_key = "other";
-  EXPECT_EQ(code_of(test.ask(failing(test, attempt, std::nullopt))),
+  EXPECT_EQ(code_of(test.dry_run(failing(test, attempt, std::nullopt))),
             ErrorCode::unknown_runnable_intent);
   attempt = test.failed("pay");
   attempt.run_id = run_no(2);
-  EXPECT_EQ(code_of(test.ask(failing(test, attempt, std::nullopt))), ErrorCode::wrong_run);
+  EXPECT_EQ(code_of(test.dry_run(failing(test, attempt, std::nullopt))), ErrorCode::wrong_run);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ Result<RunFacts> decide_update_attributes(RunProjection& run, const Payload& cha
   fact.changes = changes;
   fact.fingerprint = fingerprint_of(changes);
   fact.idempotency_key = idempotency_key;
-  const auto& updates = run.rare().attribute_updates;
+  const auto& updates = run.attribute_updates();
   if (const auto known = updates.find(idempotency_key.str()); known != updates.end()) {
     if (known->second == fact.fingerprint) {
       return RunFacts();
@@ -61,7 +61,7 @@ Result<RunFacts> decide_update_attributes(RunProjection& run, const Payload& cha
                                idempotency_key.view()))
         .with("idempotency_key", idempotency_key.view());
   }
-  auto changed = with_changes(run.rare().attributes, changes);
+  auto changed = with_changes(run.attributes(), changes);
   if (!changed.ok()) {
     return std::move(changed).error().with("run_id", to_string(run.run_id()));
   }
@@ -78,7 +78,7 @@ Result<RunFacts> decide_archive(RunProjection& run, const SharedText& reason, Ti
         .with("field", "reason");
   }
   RunDraft draft(run, nothing_around(), now);
-  if (!run.rare().archived.has_value()) {
+  if (!run.archived().has_value()) {
     draft.add(RunArchived{run.run_id(), reason});
   }
   return draft.finish();
@@ -87,7 +87,7 @@ Result<RunFacts> decide_archive(RunProjection& run, const SharedText& reason, Ti
 Result<RunFacts> decide_unarchive(RunProjection& run, TimeMs now) {
   HOLDFAST_CHECK(check_ended(run, "unarchived"));
   RunDraft draft(run, nothing_around(), now);
-  if (run.rare().archived.has_value()) {
+  if (run.archived().has_value()) {
     draft.add(RunUnarchived{run.run_id()});
   }
   return draft.finish();

@@ -48,10 +48,10 @@ TEST_F(DecideChild, other_content_under_the_same_key_is_refused) {
   test_.put(decide(command()));
   StartChild other = command();
   other.input = json(R"({"weight":4})");
-  EXPECT_EQ(code_of(test_.ask(decide(other))), ErrorCode::conflicting_child_run);
+  EXPECT_EQ(code_of(test_.dry_run(decide(other))), ErrorCode::conflicting_child_run);
   other = command();
   other.queue = "slow";
-  EXPECT_EQ(code_of(test_.ask(decide(other))), ErrorCode::conflicting_child_run);
+  EXPECT_EQ(code_of(test_.dry_run(decide(other))), ErrorCode::conflicting_child_run);
 }
 
 TEST_F(DecideChild, each_key_trigger_and_workflow_has_its_own_child) {
@@ -71,32 +71,32 @@ TEST_F(DecideChild, each_key_trigger_and_workflow_has_its_own_child) {
 TEST_F(DecideChild, only_the_current_attempt_starts_children) {
   StartChild old = command();
   test_.fail("ask");
-  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.dry_run(decide(old))), ErrorCode::invalid_parent_context);
   old = command();
   old.origin.attempt = 7;
-  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.dry_run(decide(old))), ErrorCode::invalid_parent_context);
   old = command();
   old.origin.step = "act";
-  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.dry_run(decide(old))), ErrorCode::invalid_parent_context);
   old = command();
   old.origin.runnable_key = "other";
-  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.dry_run(decide(old))), ErrorCode::invalid_parent_context);
   old = command();
   test_.apply("ask");
-  EXPECT_EQ(code_of(test_.ask(decide(old))), ErrorCode::invalid_parent_context);
+  EXPECT_EQ(code_of(test_.dry_run(decide(old))), ErrorCode::invalid_parent_context);
 }
 
 TEST_F(DecideChild, a_run_that_ended_starts_no_children) {
   const StartChild late = command();
   test_.cancel();
-  EXPECT_EQ(code_of(test_.ask(decide(late))), ErrorCode::terminal_run);
+  EXPECT_EQ(code_of(test_.dry_run(decide(late))), ErrorCode::terminal_run);
 }
 
 TEST_F(DecideChild, what_cannot_be_stored_is_refused) {
   const auto code_with = [&](auto change) {
     StartChild changed = command();
     change(changed);
-    return code_of(test_.ask(decide(changed)));
+    return code_of(test_.dry_run(decide(changed)));
   };
   EXPECT_EQ(code_with([](StartChild& child) { child.child_key = {}; }),
             ErrorCode::invalid_argument);

@@ -29,7 +29,7 @@ Result<void> check_command(const RunProjection& run, const ContinueRun& command)
 
 // Whether the run continues already, in this way.
 Result<bool> is_requested(const RunProjection& run, const ContinueRun& command) {
-  const auto& known = run.rare().continuation;
+  const auto& known = run.continuation();
   if (!known.has_value()) {
     return false;
   }

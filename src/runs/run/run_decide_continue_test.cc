@@ -47,7 +47,7 @@ TEST_F(DecideContinue, the_successor_names_its_predecessor) {
   EXPECT_EQ(kinds(facts.value()), Kinds({"run_signal_received", "run_started", "run_continued_from",
                                          "runnables_planned"}));
   EXPECT_TRUE(successor.anomalies().empty());
-  EXPECT_EQ(successor.rare().continued_from->predecessor_run_id, run_no(1));
+  EXPECT_EQ(successor.continued_from()->predecessor_run_id, run_no(1));
 }
 
 TEST_F(DecideContinue, the_same_request_again_adds_nothing_and_another_is_refused) {
@@ -55,13 +55,13 @@ TEST_F(DecideContinue, the_same_request_again_adds_nothing_and_another_is_refuse
   test_.put(from_charge);
   EXPECT_TRUE(test_.put(decide(command())).empty());
   EXPECT_TRUE(test_.put(from_charge).empty());
-  EXPECT_EQ(code_of(test_.ask(decide(command("page-3")))), ErrorCode::conflicting_continuation);
+  EXPECT_EQ(code_of(test_.dry_run(decide(command("page-3")))), ErrorCode::conflicting_continuation);
 }
 
 TEST_F(DecideContinue, work_that_is_open_would_be_lost) {
-  EXPECT_EQ(code_of(test_.ask(decide(command()))), ErrorCode::unsafe_continuation);
+  EXPECT_EQ(code_of(test_.dry_run(decide(command()))), ErrorCode::unsafe_continuation);
   test_.apply("charge");
-  const auto refused = test_.ask(decide_from("ship", command()));
+  const auto refused = test_.dry_run(decide_from("ship", command()));
   EXPECT_EQ(code_of(refused), ErrorCode::unsafe_continuation);
   EXPECT_EQ(refused.error().field("step"), "bill");
 }
@@ -72,11 +72,11 @@ TEST_F(DecideContinue, a_run_that_waits_or_has_ended_cannot_continue) {
   const auto go_on = [&](RunProjection& run) {
     return decide_continue(run, command(), waiting.now);
   };
-  const auto refused = waiting.ask(go_on);
+  const auto refused = waiting.dry_run(go_on);
   EXPECT_EQ(code_of(refused), ErrorCode::unsafe_continuation);
   EXPECT_EQ(refused.error().field("reason"), "manual_state");
   waiting.cancel();
-  EXPECT_EQ(code_of(waiting.ask(go_on)), ErrorCode::terminal_run);
+  EXPECT_EQ(code_of(waiting.dry_run(go_on)), ErrorCode::terminal_run);
 }
 
 TEST_F(DecideContinue, a_run_with_anomalies_cannot_continue) {
@@ -84,12 +84,13 @@ TEST_F(DecideContinue, a_run_with_anomalies_cannot_continue) {
   unknown.run_id = run_no(1);
   unknown.runnable_key = "other";
   test_.run->evolve(test_.now, unknown);
-  EXPECT_EQ(code_of(test_.ask(decide_from("charge", command()))), ErrorCode::unsafe_continuation);
+  EXPECT_EQ(code_of(test_.dry_run(decide_from("charge", command()))),
+            ErrorCode::unsafe_continuation);
 }
 
 TEST_F(DecideContinue, a_command_that_makes_no_sense_is_refused) {
-  EXPECT_EQ(code_of(test_.ask(decide(command("")))), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of(test_.ask(decide({"k", json("3")}))), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(test_.dry_run(decide(command("")))), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(test_.dry_run(decide({"k", json("3")}))), ErrorCode::invalid_argument);
   RunProjection nobody(run_no(3));
   EXPECT_EQ(code_of(decide_continue(nobody, command(), test_.now)), ErrorCode::run_not_found);
 }

@@ -39,7 +39,7 @@ Result<void> check_event(const RunProjection& run, const SendEvent& command) {
 
 // Whether this very event was received before.
 Result<bool> is_received(const RunProjection& run, const SendEvent& command) {
-  const auto& keys = run.rare().received_keys;
+  const auto& keys = run.received_event_keys();
   const auto known = keys.find(command.source.idempotency_key.str());
   if (known == keys.end()) {
     return false;
@@ -62,7 +62,7 @@ const EventWait* find_wait(const RunProjection& run, const SharedText& event,
     return std::pair(wait.opened.opened_at, planned == nullptr ? 0 : planned->order);
   };
   const EventWait* first = nullptr;
-  for (const auto& [wait_id, wait] : run.rare().waits) {
+  for (const auto& [wait_id, wait] : run.waits()) {
     if (wait.status == WaitStatus::waiting && wait.opened.awaits(event, correlation) &&
         (first == nullptr || age(wait) < age(*first))) {
       first = &wait;
@@ -206,11 +206,11 @@ void RunDraft::open_wait(const Step& step, const PlannedRunnable& planned) {
     plan(timer_of(planned.plan, *wait.timeout));
     flush();
   }
-  const auto known = run_.rare().waits.find(wait.wait_id.str());
-  if (known == run_.rare().waits.end()) {
+  const auto known = run_.waits().find(wait.wait_id.str());
+  if (known == run_.waits().end()) {
     return;  // foreign facts forbid it
   }
-  for (const ExternalEventBuffered& event : run_.rare().buffered) {
+  for (const ExternalEventBuffered& event : run_.buffered_events()) {
     if (wait.awaits(event.event, event.correlation)) {
       received(EventWait(known->second), ExternalEventBuffered(event));
       return;
@@ -303,7 +303,7 @@ Result<RunFacts> decide_receive_event(RunProjection& run, const SendEvent& comma
   event.idempotency_key = command.source.idempotency_key;
   event.trace = command.source.trace;
   const EventWait* wait = find_wait(run, command.event, command.correlation);
-  if (wait == nullptr && run.rare().buffered.size() >= kMaxBufferedEvents) {
+  if (wait == nullptr && run.buffered_events().size() >= kMaxBufferedEvents) {
     return refusal(run, ErrorCode::too_large,
                    fmt::format("{} events wait already for steps that would receive them",
                                kMaxBufferedEvents))

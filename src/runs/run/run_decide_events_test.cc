@@ -25,7 +25,7 @@ class DecideEvents : public ::testing::Test {
   ErrorCode code_with(Change change) {
     SendEvent command = paid("other");
     change(command);
-    return code_of(test_.ask(sending(command)));
+    return code_of(test_.dry_run(sending(command)));
   }
 
   TestRun test_{R"([{"name":"wait","await_event":{"event":"paid","correlation":"order-7"}},)"
@@ -64,13 +64,13 @@ TEST_F(DecideEvents, the_same_event_counts_once) {
   other.payload = json(R"({"by":"card","amount":5})");
   EXPECT_TRUE(send(other).empty()) << "whatever the order of its members";
   other.payload = json(R"({"amount":6})");
-  EXPECT_EQ(code_of(test_.ask(sending(other))), ErrorCode::idempotency_conflict);
+  EXPECT_EQ(code_of(test_.dry_run(sending(other))), ErrorCode::idempotency_conflict);
   other = paid();
   other.correlation = "order-8";
-  EXPECT_EQ(code_of(test_.ask(sending(other))), ErrorCode::idempotency_conflict);
+  EXPECT_EQ(code_of(test_.dry_run(sending(other))), ErrorCode::idempotency_conflict);
   test_.cancel();
   EXPECT_TRUE(send(paid()).empty());
-  EXPECT_EQ(code_of(test_.ask(sending(paid("k2")))), ErrorCode::terminal_run);
+  EXPECT_EQ(code_of(test_.dry_run(sending(paid("k2")))), ErrorCode::terminal_run);
 }
 
 TEST_F(DecideEvents, an_event_that_nothing_waits_for_is_kept_once) {
@@ -79,8 +79,8 @@ TEST_F(DecideEvents, an_event_that_nothing_waits_for_is_kept_once) {
   EXPECT_EQ(kinds(send(other)), Kinds({"run_signal_received", "external_event_buffered"}));
   EXPECT_TRUE(send(other).empty());
   other.event = "shipped";
-  EXPECT_EQ(code_of(test_.ask(sending(other))), ErrorCode::idempotency_conflict);
-  EXPECT_EQ(test_.run->rare().buffered.size(), 1U);
+  EXPECT_EQ(code_of(test_.dry_run(sending(other))), ErrorCode::idempotency_conflict);
+  EXPECT_EQ(test_.run->buffered_events().size(), 1U);
   EXPECT_EQ(test_.run->status(), RunStatus::paused);
 }
 
@@ -122,7 +122,7 @@ TEST_F(DecideEvents, an_event_that_makes_no_sense_is_refused) {
 }
 
 TEST_F(DecideEvents, nobody_resumes_a_run_that_waits_for_an_event) {
-  EXPECT_EQ(code_of(test_.ask(test_.resolving(ManualAction::resumed))),
+  EXPECT_EQ(code_of(test_.dry_run(test_.resolving(ManualAction::resumed))),
             ErrorCode::invalid_transition);
 }
 

@@ -34,7 +34,7 @@ Runnable runnable_of(const RunProjection& run, const GraphAddition& node,
 }
 
 SharedText mutation_of(const RunProjection& run, const GraphAddition& node) {
-  for (const auto& [id, mutation] : run.rare().mutations) {
+  for (const auto& [id, mutation] : run.graph_mutations()) {
     if (mutation.runnable_intent_fingerprints.contains(node.id.str())) {
       return id;
     }
@@ -44,7 +44,7 @@ SharedText mutation_of(const RunProjection& run, const GraphAddition& node) {
 
 // The nodes that are not planned and wait for nothing.
 std::vector<const GraphAddition*> find_ready(const RunProjection& run) {
-  const Items& items = run.rare().graph.active;
+  const Items& items = run.graph().active;
   std::set<std::string_view> blocked;
   for (const auto& [id, item] : items) {
     if (!is_node(item) && !is_done(run, item.from.view())) {
@@ -65,7 +65,7 @@ std::vector<const GraphAddition*> find_ready(const RunProjection& run) {
 class Mutation {
  public:
   Mutation(const RunProjection& run, const MutateGraph& command)
-      : run_(run), command_(command), items_(run.rare().graph.active) {}
+      : run_(run), command_(command), items_(run.graph().active) {}
 
   Result<void> check() {
     HOLDFAST_CHECK(check_head());
@@ -117,7 +117,7 @@ class Mutation {
     if (command_.mutation_id.empty()) {
       return refused("mutation_id", "missing", "a mutation has an id");
     }
-    const std::uint64_t version = run_.rare().graph.version;
+    const std::uint64_t version = run_.graph().version;
     if (command_.expected_version != version) {
       return refused(
           "expected_version", "stale",
@@ -170,7 +170,7 @@ class Mutation {
     if (run_.definition()->find(id).has_value()) {
       return refused("additions", "declared_identity", id + " is a step of the workflow");
     }
-    if (items_.contains(id) || run_.rare().graph.tombstones.contains(id)) {
+    if (items_.contains(id) || run_.graph().tombstones.contains(id)) {
       return refused("additions", "reserved_identity", id + " is taken");
     }
     HOLDFAST_CHECK(is_node(addition) ? check_node(addition) : check_target(addition));
@@ -273,7 +273,7 @@ std::vector<Runnable> ready_nodes(const RunProjection& run, TimeMs now) {
 }
 
 bool are_nodes_done(const RunProjection& run) {
-  for (const auto& [id, item] : run.rare().graph.active) {
+  for (const auto& [id, item] : run.graph().active) {
     if (is_node(item) && !is_done(run, id)) {
       return false;
     }
@@ -286,8 +286,8 @@ Result<RunFacts> decide_mutate_graph(RunProjection& run, const MutateGraph& comm
   HOLDFAST_ASSERT(run.definition() != nullptr);
   Mutation mutation(run, command);
   DynamicGraphMutated fact = mutation.fact();
-  const auto known = run.rare().mutations.find(command.mutation_id.str());
-  if (known != run.rare().mutations.end()) {
+  const auto known = run.graph_mutations().find(command.mutation_id.str());
+  if (known != run.graph_mutations().end()) {
     if (known->second == fact) {
       return RunFacts();
     }

@@ -29,7 +29,7 @@ class DecideGraph : public ::testing::Test {
 
   MutateGraph mutation(std::vector<GraphAddition> additions,
                        std::vector<GraphRemoval> removals = {}) const {
-    const std::uint64_t version = test_.run->rare().graph.version;
+    const std::uint64_t version = test_.run->graph().version;
     MutateGraph command;
     command.mutation_id = "m" + std::to_string(version);
     command.expected_version = version;
@@ -43,7 +43,7 @@ class DecideGraph : public ::testing::Test {
       return decide_mutate_graph(run, command, test_.now);
     };
   }
-  Result<RunFacts> decide(const MutateGraph& command) { return test_.ask(changing(command)); }
+  Result<RunFacts> decide(const MutateGraph& command) { return test_.dry_run(changing(command)); }
   RunFacts mutate(std::vector<GraphAddition> additions, std::vector<GraphRemoval> removals = {}) {
     return test_.put(changing(mutation(std::move(additions), std::move(removals))));
   }

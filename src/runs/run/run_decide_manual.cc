@@ -179,7 +179,7 @@ Result<RunFacts> decide_cancel(RunProjection& run, const CommandSource& source, 
   HOLDFAST_CHECK(check_started(run));
   const bool cancelled_before =
       (run.is_terminal() && run.terminal()->status == TerminalStatus::cancelled) ||
-      (run.is_compensating() && run.rare().compensation->outcome == TerminalStatus::cancelled &&
+      (run.is_compensating() && run.compensation()->outcome == TerminalStatus::cancelled &&
        how != OnCancel::stop);
   if (cancelled_before) {
     return RunFacts();
@@ -194,13 +194,13 @@ Result<RunFacts> decide_cancel(RunProjection& run, const CommandSource& source, 
                    "it goes back already; only stopping it ends it before that is done")
         .with("status", to_text(run.status()));
   }
-  const bool goes_back =
+  const bool compensates =
       !run.is_compensating() && run.definition() != nullptr &&
       (how == OnCancel::compensate ||
        (how == OnCancel::as_defined && run.definition()->parts().compensate_on_cancel));
   RunDraft draft(run, around, now);
   draft.add(receipt(run.run_id(), SignalType::cancel_run, source, Payload()));
-  if (goes_back) {
+  if (compensates) {
     draft.compensate(TerminalStatus::cancelled, Payload());
   } else {
     draft.add(terminal_fact(run, TerminalStatus::cancelled));

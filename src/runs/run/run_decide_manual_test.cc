@@ -25,10 +25,10 @@ TEST(DecideCancel, a_run_is_cancelled_once) {
 
 TEST(DecideCancel, a_run_that_ended_otherwise_or_never_began_cannot_be_cancelled) {
   TestRun test(R"([{"name":"one"}])");
-  EXPECT_EQ(code_of(test.ask(cancelling(test))), ErrorCode::run_not_found);
+  EXPECT_EQ(code_of(test.dry_run(cancelling(test))), ErrorCode::run_not_found);
   test.start();
   test.apply("one");
-  EXPECT_EQ(code_of(test.ask(cancelling(test))), ErrorCode::invalid_transition);
+  EXPECT_EQ(code_of(test.dry_run(cancelling(test))), ErrorCode::invalid_transition);
 }
 
 // look is a pause, then decide an approval, then look_again a pause.
@@ -41,8 +41,9 @@ class DecideResolve : public ::testing::Test {
  protected:
   DecideResolve() { test_.start(); }
 
-  Result<RunFacts> ask(ManualAction action, std::string_view step = "", std::string_view key = "") {
-    return test_.ask(test_.resolving(action, step, key));
+  Result<RunFacts> resolve(ManualAction action, std::string_view step = "",
+                           std::string_view key = "") {
+    return test_.dry_run(test_.resolving(action, step, key));
   }
   RunFacts put(ManualAction action, std::string_view step = "", std::string_view key = "") {
     return test_.put(test_.resolving(action, step, key));
@@ -97,26 +98,28 @@ TEST_F(DecideResolve, the_same_resolution_again_adds_nothing) {
 TEST_F(DecideResolve, a_key_stands_for_one_command) {
   put(ManualAction::resumed);
   put(ManualAction::approved, "", "k1");
-  EXPECT_EQ(code_of(ask(ManualAction::rejected, "", "k1")), ErrorCode::idempotency_conflict);
-  EXPECT_EQ(code_of(ask(ManualAction::approved, "look", "k1")), ErrorCode::idempotency_conflict);
-  EXPECT_EQ(code_of(ask(ManualAction::rejected, "decide")), ErrorCode::stale_manual_resolution);
+  EXPECT_EQ(code_of(resolve(ManualAction::rejected, "", "k1")), ErrorCode::idempotency_conflict);
+  EXPECT_EQ(code_of(resolve(ManualAction::approved, "look", "k1")),
+            ErrorCode::idempotency_conflict);
+  EXPECT_EQ(code_of(resolve(ManualAction::rejected, "decide")), ErrorCode::stale_manual_resolution);
 }
 
 TEST_F(DecideResolve, only_what_the_run_waits_for_can_be_resolved) {
-  EXPECT_EQ(code_of(ask(ManualAction::approved)), ErrorCode::invalid_transition);
-  EXPECT_EQ(code_of(ask(ManualAction::approved, "look")), ErrorCode::invalid_transition);
+  EXPECT_EQ(code_of(resolve(ManualAction::approved)), ErrorCode::invalid_transition);
+  EXPECT_EQ(code_of(resolve(ManualAction::approved, "look")), ErrorCode::invalid_transition);
   put(ManualAction::resumed);
-  EXPECT_EQ(code_of(ask(ManualAction::approved, "look_again")), ErrorCode::stale_manual_resolution);
+  EXPECT_EQ(code_of(resolve(ManualAction::approved, "look_again")),
+            ErrorCode::stale_manual_resolution);
   const auto anonymous = [&](RunProjection& run) {
     ResolveStep command;
     command.action = ManualAction::approved;
     return decide_resolve(run, command, test_.around, test_.now);
   };
-  const auto refused = test_.ask(anonymous);
+  const auto refused = test_.dry_run(anonymous);
   EXPECT_EQ(code_of(refused), ErrorCode::invalid_argument);
   EXPECT_EQ(refused.error().field("field"), "actor");
   test_.cancel();
-  EXPECT_EQ(code_of(ask(ManualAction::approved)), ErrorCode::terminal_run);
+  EXPECT_EQ(code_of(resolve(ManualAction::approved)), ErrorCode::terminal_run);
   RunProjection nobody(run_no(3));
   EXPECT_EQ(code_of(anonymous(nobody)), ErrorCode::run_not_found);
 }
@@ -124,7 +127,7 @@ TEST_F(DecideResolve, only_what_the_run_waits_for_can_be_resolved) {
 TEST_F(DecideResolve, a_run_that_works_waits_for_nobody) {
   TestRun other(kLine);
   other.start();
-  EXPECT_EQ(code_of(other.ask(other.resolving(ManualAction::resumed))),
+  EXPECT_EQ(code_of(other.dry_run(other.resolving(ManualAction::resumed))),
             ErrorCode::invalid_transition);
 }
 

@@ -79,7 +79,7 @@ class Watched {
 
   // True when something was decided.
   bool take(const TestRun::Decision& decide) {
-    const auto tried = test.ask(decide);
+    const auto tried = test.dry_run(decide);
     if (!tried.ok() || tried.value().empty()) {
       return false;
     }
@@ -162,7 +162,7 @@ class Watched {
       }
       return;
     }
-    for (const auto& [id, item] : test.run->rare().graph.active) {
+    for (const auto& [id, item] : test.run->graph().active) {
       if (item.kind == GraphItem::edge && item.to == runnable.step) {
         RC_ASSERT(is_done(*test.run, item.from.view()));
       }
@@ -198,7 +198,7 @@ TestRun::Decision resolving(const TestRun& test, const std::string& step, bool w
   const std::string_view kind = test.run->boundaries().at(step).kind.view();
   if (kind == "event_wait") {
     const auto key = "r" + std::to_string(test.run->receipts().size());
-    const EventWait& wait = test.run->rare().waits.at(test.key(step));
+    const EventWait& wait = test.run->waits().at(test.key(step));
     return test.sending("paid", key, R"({"sum":1})", wait.opened.correlation.view());
   }
   if (kind == "pause") {
@@ -232,7 +232,7 @@ bool move(Watched& world, const std::pair<Watched::Move, std::string>& next, boo
 }
 
 MutateGraph random_mutation(const Watched& world) {
-  const std::uint64_t version = world.test.run->rare().graph.version;
+  const std::uint64_t version = world.test.run->graph().version;
   MutateGraph command;
   command.mutation_id = "m" + std::to_string(version);
   command.expected_version = version;
@@ -253,7 +253,7 @@ MutateGraph random_mutation(const Watched& world) {
       command.additions.push_back(edge);
     }
   }
-  for (const auto& [id, item] : world.test.run->rare().graph.active) {
+  for (const auto& [id, item] : world.test.run->graph().active) {
     if (one_in(4)) {
       command.removals.push_back({item.kind, SharedText(id)});
     }
@@ -284,7 +284,7 @@ RC_GTEST_PROP(DecideProp, every_run_ends_completed_with_each_step_done_once, ())
   for (const Step& step : world.test.definition->steps()) {
     RC_ASSERT(world.done[step.name.str()] == (step.begins_path ? 1 : 0));
   }
-  for (const auto& [id, item] : run.rare().graph.active) {
+  for (const auto& [id, item] : run.graph().active) {
     RC_ASSERT(item.kind == GraphItem::edge || world.done[id] == 1);
   }
   RC_ASSERT(run.open_count() == 0U);

@@ -67,17 +67,17 @@ TEST(DecideStart, another_run_under_the_same_id_is_refused) {
   test.start();
   StartRun command = test.start_command();
   command.input = json(R"({"order":8})");
-  const auto other_input = test.ask(starting(test, command));
+  const auto other_input = test.dry_run(starting(test, command));
   EXPECT_EQ(code_of(other_input), ErrorCode::run_exists);
   EXPECT_EQ(other_input.error().field("field"), "input");
   command = test.start_command();
   command.trigger = "cron";
-  EXPECT_EQ(code_of(test.ask(starting(test, command))), ErrorCode::run_exists);
+  EXPECT_EQ(code_of(test.dry_run(starting(test, command))), ErrorCode::run_exists);
   command = test.start_command();
   command.definition = definition_of(kDiamond);
-  EXPECT_EQ(code_of(test.ask(starting(test, command))), ErrorCode::run_exists);
+  EXPECT_EQ(code_of(test.dry_run(starting(test, command))), ErrorCode::run_exists);
   command.definition = definition_of(kLine, "other");
-  EXPECT_EQ(code_of(test.ask(starting(test, command))), ErrorCode::run_exists);
+  EXPECT_EQ(code_of(test.dry_run(starting(test, command))), ErrorCode::run_exists);
 }
 
 TEST(DecideStart, what_cannot_be_stored_is_refused) {
@@ -85,7 +85,7 @@ TEST(DecideStart, what_cannot_be_stored_is_refused) {
   const auto code_with = [&](auto change) {
     StartRun command = test.start_command();
     change(command);
-    return code_of(test.ask(starting(test, command)));
+    return code_of(test.dry_run(starting(test, command)));
   };
   EXPECT_EQ(code_with([](StartRun& start) { start.input = json("[1]"); }),
             ErrorCode::invalid_argument);

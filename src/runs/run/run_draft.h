@@ -139,7 +139,7 @@ class RunDraft {
   [[nodiscard]] const PlannedRunnable* next_to_compensate() const;
   [[nodiscard]] bool is_compensatable_under_way() const;
   void plan_compensation(const PlannedRunnable& origin);
-  void go_back();
+  void start_compensation();
 
   RunProjection& run_;
   const Surroundings& around_;

@@ -3,8 +3,10 @@
 
 #include <variant>
 
-#include "runs/run/rare_facts.h"
+#include "runs/run/run_event_facts.h"
 #include "runs/run/run_facts.h"
+#include "runs/run/run_graph_facts.h"
+#include "runs/run/run_lifecycle_facts.h"
 
 namespace holdfast {
 

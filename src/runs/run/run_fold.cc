@@ -72,7 +72,7 @@ class RunFold::Visitor {
       }
     });
     if (!fact.search_attributes.empty()) {
-      edit_rare().attributes = with_changes({}, fact.search_attributes).value();
+      edit_optional_state().attributes = with_changes({}, fact.search_attributes).value();
     }
   }
 
@@ -115,7 +115,7 @@ class RunFold::Visitor {
       planned.withdrawn = true;
       planned.applied_at = at_;
       end_boundary(planned.plan.step);
-      if (run_.rare().waits.contains(key.str())) {
+      if (run_.waits().contains(key.str())) {
         edit_wait(key).status = WaitStatus::cancelled;
       }
     }
@@ -141,8 +141,8 @@ class RunFold::Visitor {
     run_.terminal_ = fact;
     run_.terminal_at_ = at_;
     end_all_boundaries();
-    if (run_.rare_ && !run_.rare_->waits.empty()) {
-      for (auto& [id, wait] : edit_rare().waits) {
+    if (run_.optional_state_ && !run_.optional_state_->waits.empty()) {
+      for (auto& [id, wait] : edit_optional_state().waits) {
         wait.status = is_open(wait.status) ? ended_as(fact.status) : wait.status;
       }
     }
@@ -150,47 +150,51 @@ class RunFold::Visitor {
 
   // Recorded work counts as a version of the graph.
   void operator()(const DynamicWorkRecorded& fact) const {
-    RareState& rare = edit_rare();
-    rare.dynamic_work.emplace(fact.dynamic_key.str(), fact);
-    ++rare.graph.version;
+    OptionalRunState& state = edit_optional_state();
+    state.dynamic_work.emplace(fact.dynamic_key.str(), fact);
+    ++state.graph.version;
   }
 
   void operator()(const DynamicGraphMutated& fact) const {
-    RareState& rare = edit_rare();
-    rare.mutations.emplace(fact.mutation_id.str(), fact);
-    rare.graph.version = fact.result_version;
+    OptionalRunState& state = edit_optional_state();
+    state.mutations.emplace(fact.mutation_id.str(), fact);
+    state.graph.version = fact.result_version;
     for (const GraphRemoval& removal : fact.removals) {
-      rare.graph.active.erase(removal.id.str());
-      rare.graph.tombstones.emplace(removal.id.str(), removal);
+      state.graph.active.erase(removal.id.str());
+      state.graph.tombstones.emplace(removal.id.str(), removal);
     }
     for (const GraphAddition& addition : fact.additions) {
-      rare.graph.active.emplace(addition.id.str(), addition);
+      state.graph.active.emplace(addition.id.str(), addition);
     }
   }
 
-  void operator()(const RunContinuationRequested& fact) const { edit_rare().continuation = fact; }
-  void operator()(const RunContinuedFrom& fact) const { edit_rare().continued_from = fact; }
+  void operator()(const RunContinuationRequested& fact) const {
+    edit_optional_state().continuation = fact;
+  }
+  void operator()(const RunContinuedFrom& fact) const {
+    edit_optional_state().continued_from = fact;
+  }
 
   void operator()(const ExternalEventWaitOpened& fact) const {
-    edit_rare().waits[fact.wait_id.str()].opened = fact;
+    edit_optional_state().waits[fact.wait_id.str()].opened = fact;
     open_boundary(ManualState{fact.step, kEventWait, fact.opened_at, {}, {}, {}});
   }
 
   void operator()(const ExternalEventBuffered& fact) const {
-    RareState& rare = edit_rare();
-    rare.buffered.push_back(fact);
-    rare.received_keys.emplace(fact.idempotency_key.str(),
-                               event_digest(fact.event, fact.correlation, fact.payload));
+    OptionalRunState& state = edit_optional_state();
+    state.buffered.push_back(fact);
+    state.received_keys.emplace(fact.idempotency_key.str(),
+                                event_digest(fact.event, fact.correlation, fact.payload));
   }
 
   void operator()(const ExternalEventReceived& fact) const {
-    RareState& rare = edit_rare();
-    std::erase_if(rare.buffered, [&](const ExternalEventBuffered& buffered) {
+    OptionalRunState& state = edit_optional_state();
+    std::erase_if(state.buffered, [&](const ExternalEventBuffered& buffered) {
       return buffered.idempotency_key == fact.idempotency_key;
     });
-    rare.received_keys.emplace(fact.idempotency_key.str(),
-                               event_digest(fact.event, fact.correlation, fact.payload));
-    EventWait& wait = rare.waits.find(fact.wait_id.str())->second;
+    state.received_keys.emplace(fact.idempotency_key.str(),
+                                event_digest(fact.event, fact.correlation, fact.payload));
+    EventWait& wait = state.waits.find(fact.wait_id.str())->second;
     wait.status = WaitStatus::received;
     wait.payload = fact.payload;
     wait.idempotency_key = fact.idempotency_key;
@@ -209,7 +213,9 @@ class RunFold::Visitor {
     merge(fact.result);
   }
 
-  void operator()(const CompensationStarted& fact) const { edit_rare().compensation = fact; }
+  void operator()(const CompensationStarted& fact) const {
+    edit_optional_state().compensation = fact;
+  }
 
   void operator()(const StepsAdopted& fact) const {
     // Undone last, when the run is what it was.
@@ -220,7 +226,7 @@ class RunFold::Visitor {
         }
       });
     }
-    edit_rare().adopted = fact;
+    edit_optional_state().adopted = fact;
     merge(fact.context);
     if (run_.definition_ != nullptr) {
       rebuild_progress(run_);
@@ -228,16 +234,16 @@ class RunFold::Visitor {
   }
 
   void operator()(const SearchAttributesUpdated& fact) const {
-    RareState& rare = edit_rare();
-    rare.attribute_updates.emplace(fact.idempotency_key.str(), fact.fingerprint);
-    rare.attributes = with_changes(rare.attributes, fact.changes).value();
+    OptionalRunState& state = edit_optional_state();
+    state.attribute_updates.emplace(fact.idempotency_key.str(), fact.fingerprint);
+    state.attributes = with_changes(state.attributes, fact.changes).value();
   }
 
   // From here on the run has exactly the context the migration gave it.
   void operator()(const RunDefinitionMigrated& fact) const {
-    RareState& rare = edit_rare();
-    rare.migrations.emplace(fact.migration_key.str(), fact);
-    rare.migrated_to = PinnedDefinition{fact.target_version, fact.target_fingerprint};
+    OptionalRunState& state = edit_optional_state();
+    state.migrations.emplace(fact.migration_key.str(), fact);
+    state.migrated_to = PinnedDefinition{fact.target_version, fact.target_fingerprint};
     end_all_boundaries();
     open_boundary(from_json<ManualState>(fact.manual_state.view()).value());
     // Moved, not copied: earlier steps of the undo log point into it.
@@ -250,14 +256,14 @@ class RunFold::Visitor {
   }
 
   void operator()(const RunArchived& fact) const {
-    RareState& rare = edit_rare();
-    rare.archived = fact;
-    rare.archived_at = at_;
+    OptionalRunState& state = edit_optional_state();
+    state.archived = fact;
+    state.archived_at = at_;
   }
   void operator()(const RunUnarchived& /*fact*/) const {
-    RareState& rare = edit_rare();
-    rare.archived.reset();
-    rare.archived_at = TimeMs{};
+    OptionalRunState& state = edit_optional_state();
+    state.archived.reset();
+    state.archived_at = TimeMs{};
   }
 
   // Its step, visit or item was begun.
@@ -319,12 +325,12 @@ class RunFold::Visitor {
   }
 
   // Few runs have it, so the whole is kept for undoing.
-  RareState& edit_rare() const {
-    save(undo_, run_.rare_);
-    return run_.rare_ ? *run_.rare_ : run_.rare_.emplace();
+  OptionalRunState& edit_optional_state() const {
+    save(undo_, run_.optional_state_);
+    return run_.optional_state_ ? *run_.optional_state_ : run_.optional_state_.emplace();
   }
   EventWait& edit_wait(const SharedText& id) const {
-    return edit_rare().waits.find(id.str())->second;
+    return edit_optional_state().waits.find(id.str())->second;
   }
 
   void plan(const Runnable& runnable) const {
@@ -423,8 +429,8 @@ void RunFold::apply(RunProjection& run, TimeMs at, const RunFact& fact) {
 
 void RunFold::rebuild_progress(RunProjection& run) {
   run.progress_ = std::make_unique<StepProgress>(*run.definition_);
-  if (run.rare().adopted.has_value()) {
-    for (const SharedText& step : run.rare().adopted->done) {
+  if (run.adopted_steps().has_value()) {
+    for (const SharedText& step : run.adopted_steps()->done) {
       run.progress_->adopt(*run.definition_, step.view());
     }
   }

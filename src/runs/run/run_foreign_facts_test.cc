@@ -68,7 +68,7 @@ class AfterApproval : public ::testing::TestWithParam<std::string_view> {
 
 TEST_P(AfterApproval, what_cannot_be_planned_is_refused) {
   foreign_node(test_);
-  const auto decided = test_.ask(test_.resolving(ManualAction::approved));
+  const auto decided = test_.dry_run(test_.resolving(ManualAction::approved));
   EXPECT_EQ(code_of(decided), ErrorCode::invalid_transition);
   EXPECT_EQ(decided.error().field("reason"), "runnable_intent_fingerprint_mismatch");
   test_.cancel();
@@ -194,7 +194,7 @@ TEST_F(ForeignWait, at_a_step_that_somebody_has_paused_is_refused) {
   paused.kind = ManualKind::approval;
   foreign(test_, paused);
   test_.send("e", "1");  // is there when the wait would be opened
-  EXPECT_EQ(code_of(test_.ask(test_.applying(test_.completed("ask")))),
+  EXPECT_EQ(code_of(test_.dry_run(test_.applying(test_.completed("ask")))),
             ErrorCode::invalid_transition);
 }
 

@@ -207,8 +207,8 @@ std::optional<TimeMs> retry_at(const RunProjection& run, const Runnable& plan,
   const RetryPolicy& policy = policy_of(run, plan);
   const std::string code = error_code_of(failure.error);
   const RetryRule& rule = rule_for(policy, code);
-  const bool going_back = run.is_compensating() && !is_compensation(plan.step.view());
-  if (plan.is_timer() || run.is_terminal() || going_back || !may_retry(policy, failure, code) ||
+  const bool is_stopped = run.is_compensating() && !is_compensation(plan.step.view());
+  if (plan.is_timer() || run.is_terminal() || is_stopped || !may_retry(policy, failure, code) ||
       plan.attempt_number >= rule.max_attempts) {
     return std::nullopt;
   }

@@ -108,7 +108,7 @@ RunStatus RunProjection::status() const {
   if (!started_.has_value()) {
     return RunStatus::created;
   }
-  if (rare().compensation.has_value()) {
+  if (compensation().has_value()) {
     return RunStatus::compensating;
   }
   // A step that waits may be applied already, so as to say that nothing has to be executed.
@@ -158,14 +158,14 @@ std::optional<std::string_view> RunProjection::context_member(std::string_view n
   return found == context_.end() ? std::nullopt : std::optional(found->second.second.view());
 }
 
-const RareState& RunProjection::rare() const {
-  static const RareState nothing;
-  return rare_ ? *rare_ : nothing;
+const OptionalRunState& RunProjection::optional_state() const {
+  static const OptionalRunState nothing;
+  return optional_state_ ? *optional_state_ : nothing;
 }
 
 PinnedDefinition RunProjection::pinned_definition() const {
-  if (rare().migrated_to.has_value()) {
-    return *rare().migrated_to;
+  if (optional_state().migrated_to.has_value()) {
+    return *optional_state().migrated_to;
   }
   return started_.has_value()
              ? PinnedDefinition{started_->definition_version, started_->definition_fingerprint}

@@ -158,8 +158,9 @@ struct PinnedDefinition {
   friend bool operator==(const PinnedDefinition&, const PinnedDefinition&) = default;
 };
 
-// What few runs have.
-struct RareState {
+// What most runs never have. It is allocated with the first fact that needs it, so that a plain run
+// stays small in memory.
+struct OptionalRunState {
   std::map<std::string, EventWait> waits;  // by wait_id
   std::map<std::string, DynamicWorkRecorded> dynamic_work;
   std::map<std::string, DynamicGraphMutated> mutations;
@@ -238,8 +239,24 @@ class RunProjection {
   [[nodiscard]] std::optional<ManualState> manual_state() const;
   [[nodiscard]] const std::vector<Receipt>& receipts() const { return receipts_; }
   [[nodiscard]] const std::map<RunId, ChildRunStarted>& children() const { return children_; }
-  // Never null; empty when nothing rare ever happened.
-  [[nodiscard]] const RareState& rare() const;
+  [[nodiscard]] const auto& waits() const { return optional_state().waits; }  // by wait_id
+  // Events that no wait has received yet.
+  [[nodiscard]] const auto& buffered_events() const { return optional_state().buffered; }
+  // Of all events, buffered or received: idempotency key to digest.
+  [[nodiscard]] const auto& received_event_keys() const { return optional_state().received_keys; }
+  [[nodiscard]] const GraphState& graph() const { return optional_state().graph; }
+  [[nodiscard]] const auto& graph_mutations() const { return optional_state().mutations; }
+  [[nodiscard]] const auto& dynamic_work() const { return optional_state().dynamic_work; }
+  [[nodiscard]] const auto& continuation() const { return optional_state().continuation; }
+  [[nodiscard]] const auto& continued_from() const { return optional_state().continued_from; }
+  [[nodiscard]] const auto& migrations() const { return optional_state().migrations; }
+  // Idempotency key of an update to its fingerprint.
+  [[nodiscard]] const auto& attribute_updates() const { return optional_state().attribute_updates; }
+  [[nodiscard]] const auto& attributes() const { return optional_state().attributes; }
+  [[nodiscard]] const auto& archived() const { return optional_state().archived; }
+  [[nodiscard]] TimeMs archived_at() const { return optional_state().archived_at; }
+  [[nodiscard]] const auto& compensation() const { return optional_state().compensation; }
+  [[nodiscard]] const auto& adopted_steps() const { return optional_state().adopted; }
   [[nodiscard]] const std::vector<Anomaly>& anomalies() const { return anomalies_; }
   // As the run started, or as the newest migration says.
   [[nodiscard]] PinnedDefinition pinned_definition() const;
@@ -258,7 +275,7 @@ class RunProjection {
   // Of a visit of a step with for_each that was begun; nullptr otherwise.
   [[nodiscard]] const EachProgress* each(std::string_view visit) const;
   [[nodiscard]] bool is_compensating() const {
-    return !terminal_.has_value() && rare().compensation.has_value();
+    return !terminal_.has_value() && compensation().has_value();
   }
   // In the order they were planned. Looks at all of them: for inspection, not for the loop.
   [[nodiscard]] std::vector<const PlannedRunnable*> runnables() const;
@@ -284,6 +301,8 @@ class RunProjection {
   friend class RunCodec;  // run_codec.cc: to bytes and back
 
   [[nodiscard]] bool waits_only() const;
+  // Empty when the run has none of it.
+  [[nodiscard]] const OptionalRunState& optional_state() const;
 
   using Context = std::map<std::string, std::pair<std::uint64_t, Payload>, std::less<>>;
 
@@ -308,7 +327,7 @@ class RunProjection {
   // value.
   Context context_;
   std::map<RunId, ChildRunStarted> children_;
-  Box<RareState> rare_;
+  Box<OptionalRunState> optional_state_;
   std::vector<Anomaly> anomalies_;
   std::shared_ptr<const Definition> definition_;
   std::unique_ptr<StepProgress> progress_;

@@ -193,7 +193,7 @@ TEST(RunWithdrawn, what_was_withdrawn_is_over_without_a_result) {
   EXPECT_EQ(run->find("a#1")->applied_at, ms(160));
   EXPECT_TRUE(run->find("a#1")->result.empty());
   EXPECT_TRUE(run->boundaries().empty());
-  EXPECT_EQ(run->rare().waits.at("a#1").status, WaitStatus::cancelled);
+  EXPECT_EQ(run->waits().at("a#1").status, WaitStatus::cancelled);
   EXPECT_EQ(run->status(), RunStatus::idle);
   run->attach(diamond());
   EXPECT_EQ(run->progress(), StepProgress(*diamond())) << "it is not done";
@@ -246,7 +246,7 @@ TEST(RunAdopted, adopted_steps_count_as_done) {
 
 std::string_view wait_status_after(Facts more) {
   more.insert(more.begin(), wait_opened());
-  return to_text(run_of(begun(std::move(more)))->rare().waits.at("a#1").status);
+  return to_text(run_of(begun(std::move(more)))->waits().at("a#1").status);
 }
 
 TEST(RunWaits, a_wait_goes_through_its_states) {
@@ -278,61 +278,61 @@ TEST(RunWaits, the_run_waits_until_the_wait_is_resolved) {
   EXPECT_EQ(run->manual_state(), (ManualState{"a", "event_wait", ms(20), {}, {}, {}}));
   run->evolve(ms(200), event_received());
   EXPECT_TRUE(run->manual_state().has_value());
-  EXPECT_EQ(run->rare().waits.at("a#1").payload.view(), R"({"sum":1})");
-  EXPECT_EQ(run->rare().waits.at("a#1").idempotency_key.view(), "once");
+  EXPECT_EQ(run->waits().at("a#1").payload.view(), R"({"sum":1})");
+  EXPECT_EQ(run->waits().at("a#1").idempotency_key.view(), "once");
   run->evolve(ms(210), wait_resolved(WaitAction::received));
   EXPECT_FALSE(run->manual_state().has_value());
-  EXPECT_EQ(run->rare().waits.at("a#1").result.view(), R"({"sum":1})");
+  EXPECT_EQ(run->waits().at("a#1").result.view(), R"({"sum":1})");
 }
 
-TEST(RunRare, nothing_rare_is_an_empty_state) {
+TEST(RunOptionalState, is_empty_in_a_plain_run) {
   const auto run = run_of(begun());
-  EXPECT_TRUE(run->rare().waits.empty());
-  EXPECT_EQ(run->rare().graph.version, 0U);
+  EXPECT_TRUE(run->waits().empty());
+  EXPECT_EQ(run->graph().version, 0U);
 }
 
-TEST(RunRare, children_are_known_by_their_id) {
+TEST(RunOptionalState, children_are_known_by_their_id) {
   const auto run = run_of(begun({child_started(5), child_started(4)}));
   ASSERT_EQ(run->children().size(), 2U);
   EXPECT_EQ(run->children().at(run_no(5)), child_started(5));
 }
 
-TEST(RunRare, the_graph_changes_with_each_mutation) {
+TEST(RunOptionalState, the_graph_changes_with_each_mutation) {
   const auto run =
       run_of(begun({mutated("m0", 0, {node("n"), edge("e", "a", "n")}),
                     mutated("m1", 1, {node("o")}, {{GraphItem::edge, "e"}}), dynamic_work("d")}));
-  const GraphState& graph = run->rare().graph;
+  const GraphState& graph = run->graph();
   EXPECT_EQ(graph.version, 3U);
   EXPECT_EQ(graph.active.size(), 2U);
   EXPECT_EQ(graph.active.at("o"), node("o"));
   EXPECT_EQ(graph.tombstones.size(), 1U);
   EXPECT_EQ(graph.tombstones.at("e").kind, GraphItem::edge);
-  EXPECT_EQ(run->rare().mutations.size(), 2U);
-  EXPECT_EQ(run->rare().dynamic_work.count("d"), 1U);
+  EXPECT_EQ(run->graph_mutations().size(), 2U);
+  EXPECT_EQ(run->dynamic_work().count("d"), 1U);
 }
 
-TEST(RunRare, attributes_can_change_after_the_end) {
+TEST(RunOptionalState, attributes_can_change_after_the_end) {
   RunStarted started = run_started();
   started.search_attributes = json(R"({"a":1,"b":2})");
   const auto run = run_of({started, terminal(), attributes_updated(R"({"b":null,"c":3})", "i")});
-  EXPECT_EQ(run->rare().attributes,
+  EXPECT_EQ(run->attributes(),
             (std::map<std::string, Payload>{{"a", json("1")}, {"c", json("3")}}));
 }
 
-TEST(RunRare, a_run_is_archived_and_comes_back) {
+TEST(RunOptionalState, a_run_is_archived_and_comes_back) {
   const auto run = run_of(begun({terminal(), archived("old")}));
-  EXPECT_EQ(run->rare().archived->reason.view(), "old");
-  EXPECT_EQ(run->rare().archived_at, ms(140));
+  EXPECT_EQ(run->archived()->reason.view(), "old");
+  EXPECT_EQ(run->archived_at(), ms(140));
   EXPECT_EQ(run->status(), RunStatus::completed);
   run->evolve(ms(200), unarchived());
-  EXPECT_FALSE(run->rare().archived.has_value());
-  EXPECT_EQ(run->rare().archived_at, ms(0));
+  EXPECT_FALSE(run->archived().has_value());
+  EXPECT_EQ(run->archived_at(), ms(0));
 }
 
-TEST(RunRare, continuation_is_kept_on_both_sides) {
+TEST(RunOptionalState, continuation_is_kept_on_both_sides) {
   const auto run = run_of(begun({continued_from(), continuation_requested()}));
-  EXPECT_EQ(run->rare().continuation, continuation_requested());
-  EXPECT_EQ(run->rare().continued_from, continued_from());
+  EXPECT_EQ(run->continuation(), continuation_requested());
+  EXPECT_EQ(run->continued_from(), continued_from());
 }
 
 using Counts = std::vector<std::uint32_t>;

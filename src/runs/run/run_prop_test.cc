@@ -233,7 +233,7 @@ RunFact plain_fact(const Draw& draw, const RunProjection& run) {
       return dynamic_work(step);
     case Act::add_node:
     case Act::remove_node:
-      return mutation_of(draw, run.rare().graph.version);
+      return mutation_of(draw, run.graph().version);
     case Act::request_continuation:
       return continuation_requested(draw.variant == 0 ? "x" : "next");
     case Act::continue_from:

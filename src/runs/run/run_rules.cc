@@ -170,8 +170,8 @@ bool do_operations_fit(const GraphState& graph, const DynamicGraphMutated& fact)
   return true;
 }
 
-bool is_intended(const RareState& rare, const GraphIntent& intent) {
-  const DynamicGraphMutated* mutation = find_in(rare.mutations, intent.mutation_id.str());
+bool is_intended(const RunProjection& run, const GraphIntent& intent) {
+  const DynamicGraphMutated* mutation = find_in(run.graph_mutations(), intent.mutation_id.str());
   const SharedText* fingerprint =
       mutation == nullptr ? nullptr
                           : find_in(mutation->runnable_intent_fingerprints, intent.node_id.str());
@@ -205,8 +205,7 @@ class Judge {
         continue;
       }
       fresh = true;
-      if (runnable.graph_mutation.has_value() &&
-          !is_intended(run_.rare(), *runnable.graph_mutation)) {
+      if (runnable.graph_mutation.has_value() && !is_intended(run_, *runnable.graph_mutation)) {
         return RunVerdict::refuse(Reason::runnable_intent_fingerprint_mismatch);
       }
     }
@@ -252,32 +251,31 @@ class Judge {
   }
 
   RunVerdict operator()(const DynamicWorkRecorded& fact) const {
-    return once(find_in(run_.rare().dynamic_work, fact.dynamic_key.str()), fact,
+    return once(find_in(run_.dynamic_work(), fact.dynamic_key.str()), fact,
                 Reason::conflicting_dynamic_work);
   }
 
   RunVerdict operator()(const DynamicGraphMutated& fact) const {
-    const RareState& rare = run_.rare();
     if (!are_operations_whole(fact)) {
       return RunVerdict::refuse(Reason::malformed_graph_operations);
     }
-    if (const auto* known = find_in(rare.mutations, fact.mutation_id.str())) {
+    if (const auto* known = find_in(run_.graph_mutations(), fact.mutation_id.str())) {
       return once(known, fact, Reason::conflicting_graph_mutation);
     }
-    if (fact.expected_version != rare.graph.version ||
+    if (fact.expected_version != run_.graph().version ||
         fact.result_version != fact.expected_version + 1) {
       return RunVerdict::refuse(Reason::discontinuous_graph_version);
     }
-    return do_operations_fit(rare.graph, fact)
+    return do_operations_fit(run_.graph(), fact)
                ? RunVerdict::accept()
                : RunVerdict::refuse(Reason::malformed_graph_operations);
   }
 
   RunVerdict operator()(const RunContinuationRequested& fact) const {
-    return once(address(run_.rare().continuation), fact, Reason::conflicting_continuation);
+    return once(address(run_.continuation()), fact, Reason::conflicting_continuation);
   }
   RunVerdict operator()(const RunContinuedFrom& fact) const {
-    return once(address(run_.rare().continued_from), fact, Reason::conflicting_continuation);
+    return once(address(run_.continued_from()), fact, Reason::conflicting_continuation);
   }
 
   RunVerdict operator()(const ExternalEventWaitOpened& fact) const {
@@ -329,17 +327,16 @@ class Judge {
   }
 
   RunVerdict operator()(const SearchAttributesUpdated& fact) const {
-    const RareState& rare = run_.rare();
-    if (const auto* known = find_in(rare.attribute_updates, fact.idempotency_key.str())) {
+    if (const auto* known = find_in(run_.attribute_updates(), fact.idempotency_key.str())) {
       return once(known, fact.fingerprint, Reason::idempotency_conflict);
     }
-    return with_changes(rare.attributes, fact.changes).ok()
+    return with_changes(run_.attributes(), fact.changes).ok()
                ? RunVerdict::accept()
                : malformed("the search attributes break a limit");
   }
 
   RunVerdict operator()(const RunDefinitionMigrated& fact) const {
-    if (const auto* known = find_in(run_.rare().migrations, fact.migration_key.str())) {
+    if (const auto* known = find_in(run_.migrations(), fact.migration_key.str())) {
       return once(known, fact, Reason::conflicting_definition_migration);
     }
     const PinnedDefinition source{fact.source_version, fact.source_fingerprint};
@@ -351,14 +348,13 @@ class Judge {
   }
 
   RunVerdict operator()(const RunArchived& /*fact*/) const {
-    return run_.is_terminal() && !run_.rare().archived.has_value()
+    return run_.is_terminal() && !run_.archived().has_value()
                ? RunVerdict::accept()
                : RunVerdict::refuse(Reason::invalid_archive_transition);
   }
   RunVerdict operator()(const RunUnarchived& /*fact*/) const {
-    return run_.rare().archived.has_value()
-               ? RunVerdict::accept()
-               : RunVerdict::refuse(Reason::invalid_archive_transition);
+    return run_.archived().has_value() ? RunVerdict::accept()
+                                       : RunVerdict::refuse(Reason::invalid_archive_transition);
   }
 
   RunVerdict operator()(const RunnablesWithdrawn& fact) const {
@@ -374,16 +370,16 @@ class Judge {
   }
 
   RunVerdict operator()(const ExternalEventBuffered& fact) const {
-    return run_.rare().received_keys.contains(fact.idempotency_key.str())
+    return run_.received_event_keys().contains(fact.idempotency_key.str())
                ? RunVerdict::refuse(Reason::idempotency_conflict)
                : RunVerdict::accept();
   }
 
   RunVerdict operator()(const CompensationStarted& fact) const {
-    return once(address(run_.rare().compensation), fact, Reason::conflicting_compensation);
+    return once(address(run_.compensation()), fact, Reason::conflicting_compensation);
   }
   RunVerdict operator()(const StepsAdopted& fact) const {
-    return once(address(run_.rare().adopted), fact, Reason::conflicting_run_start);
+    return once(address(run_.adopted_steps()), fact, Reason::conflicting_run_start);
   }
 
  private:
@@ -391,7 +387,7 @@ class Judge {
     return find_in(run_.boundaries(), step);
   }
   [[nodiscard]] const EventWait* wait(const SharedText& id) const {
-    return find_in(run_.rare().waits, id.str());
+    return find_in(run_.waits(), id.str());
   }
   static RunVerdict reached(WaitStatus status, WaitStatus before, bool repeated) {
     if (status == before) {

@@ -333,7 +333,7 @@ TEST(Delays, what_the_engine_does_itself_waits_too) {
   EXPECT_EQ(kinds(facts), Kinds({"runnable_applied", "runnables_planned"}));
   EXPECT_FALSE(test.run->latest("note")->applied);
   const std::string timer = test.key("note") + ":begin";
-  EXPECT_EQ(code_of(test.ask(test.firing(timer))), ErrorCode::invalid_transition);
+  EXPECT_EQ(code_of(test.dry_run(test.firing(timer))), ErrorCode::invalid_transition);
   test.fire(timer);
   EXPECT_EQ(test.now, TimeMs{1500});
   EXPECT_EQ(test.run->status(), RunStatus::completed);

@@ -15,7 +15,7 @@ TEST(Wait, a_wait_is_over_when_its_time_has_come) {
   EXPECT_EQ(timer.handler, SharedText(kTimerHandler));
   EXPECT_EQ(timer.visible_at, TimeMs{6000});
   EXPECT_FALSE(timer.is_timer()) << "it is the step itself";
-  const auto early = test.ask(test.firing(test.key("rest")));
+  const auto early = test.dry_run(test.firing(test.key("rest")));
   EXPECT_EQ(code_of(early), ErrorCode::invalid_transition);
   EXPECT_EQ(planned_steps(test.fire(test.key("rest"))), Steps({"act"}));
   EXPECT_TRUE(test.put(test.firing(test.key("rest"))).empty()) << "it is over already";
@@ -23,10 +23,11 @@ TEST(Wait, a_wait_is_over_when_its_time_has_come) {
 
 TEST(Wait, only_timers_can_be_fired) {
   TestRun test(kLine);
-  EXPECT_EQ(code_of(test.ask(test.firing("nothing"))), ErrorCode::run_not_found);
+  EXPECT_EQ(code_of(test.dry_run(test.firing("nothing"))), ErrorCode::run_not_found);
   test.start();
-  EXPECT_EQ(code_of(test.ask(test.firing("nothing"))), ErrorCode::unknown_runnable_intent);
-  EXPECT_EQ(code_of(test.ask(test.firing(test.key("ask")))), ErrorCode::unknown_runnable_intent);
+  EXPECT_EQ(code_of(test.dry_run(test.firing("nothing"))), ErrorCode::unknown_runnable_intent);
+  EXPECT_EQ(code_of(test.dry_run(test.firing(test.key("ask")))),
+            ErrorCode::unknown_runnable_intent);
 }
 
 TEST(Wait, a_wait_may_be_until_a_time_that_is_written_or_known) {
@@ -155,7 +156,7 @@ TEST(Approval, of_several_at_once_the_command_names_one) {
                    {"name":"look","pause":true},{"name":"act","after":["ann","bob"]}])");
   test.start();
   EXPECT_EQ(test.run->boundaries().size(), 3U);
-  const auto which = test.ask(test.resolving(ManualAction::approved));
+  const auto which = test.dry_run(test.resolving(ManualAction::approved));
   EXPECT_EQ(code_of(which), ErrorCode::invalid_argument);
   EXPECT_EQ(which.error().field("field"), "step");
   EXPECT_EQ(planned_steps(test.resolve(ManualAction::approved, "bob")), Steps());
@@ -184,7 +185,7 @@ TEST(AwaitEvent, an_event_that_came_before_is_taken_first) {
                    "external_event_received", "external_event_wait_resolved", "runnable_applied",
                    "runnables_planned"}));
   EXPECT_EQ(test.input("act"), json(R"({"order":7,"n":1})"));
-  EXPECT_EQ(test.run->rare().buffered.size(), 2U) << "the second waits for the next";
+  EXPECT_EQ(test.run->buffered_events().size(), 2U) << "the second waits for the next";
   EXPECT_TRUE(test.send("paid", "k1", R"({"n":1})").empty());
 }
 
@@ -247,7 +248,7 @@ TEST(AwaitTimeout, a_wait_with_a_limit_plans_its_timer) {
   EXPECT_EQ(timer.visible_at, TimeMs{6000});
   EXPECT_EQ(intent_of(timer, "order").event_wait_timeout, timer.event_wait_timeout);
   const Attempt attempt = test.attempt_of(timer);
-  EXPECT_EQ(code_of(test.ask(test.applying(attempt))), ErrorCode::invalid_transition);
+  EXPECT_EQ(code_of(test.dry_run(test.applying(attempt))), ErrorCode::invalid_transition);
   EXPECT_FALSE(plan_retry(*test.run, attempt, {}, test.now).has_value());
   EXPECT_EQ(test.run->status(), RunStatus::paused);
 }
@@ -346,7 +347,7 @@ class RunTimeout : public ::testing::Test {
 
 TEST_F(RunTimeout, a_run_that_takes_too_long_fails) {
   EXPECT_EQ(test_.run->find(timer_)->plan.visible_at, TimeMs{61'000});
-  EXPECT_EQ(code_of(test_.ask(test_.firing(timer_))), ErrorCode::invalid_transition);
+  EXPECT_EQ(code_of(test_.dry_run(test_.firing(timer_))), ErrorCode::invalid_transition);
   EXPECT_EQ(kinds(test_.fire(timer_)), Kinds({"run_terminal"}));
   EXPECT_EQ(test_.error_code(), "run_timeout");
 }

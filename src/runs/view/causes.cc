@@ -177,7 +177,7 @@ Cause CauseFinder::ended() const {
       break;
   }
   cause.waits_for = "successor";
-  const auto& continuation = run_.rare().continuation;
+  const auto& continuation = run_.continuation();
   cause.run_id = continuation.has_value() ? to_string(continuation->successor_run_id) : "";
   cause.summary = fmt::format("went on as run {} at {}", cause.run_id, since(*cause.since));
   cause.next_actions.push_back({"inspect_continuation_successor", "look at the run it went on as",
@@ -282,11 +282,11 @@ Cause CauseFinder::of_boundary(const ManualState& boundary, const PlannedRunnabl
       boundary.reason.empty() ? "" : fmt::format(" ({})", one_line(boundary.reason.view()));
   const std::string step = boundary.step.str();
   if (boundary.kind.view() == "event_wait") {
-    const auto wait = run_.rare().waits.find(planned.plan.runnable_key.str());
+    const auto wait = run_.waits().find(planned.plan.runnable_key.str());
     cause.waits_for = "event";
     cause.summary =
         fmt::format("waits for an event at step {} since {}", step, since(boundary.paused_at));
-    if (wait != run_.rare().waits.end()) {
+    if (wait != run_.waits().end()) {
       offer_events(cause, wait->second);
     }
     return cause;
@@ -374,10 +374,9 @@ Result<Cause> CauseFinder::of_child(const PlannedRunnable& planned, const ChildR
   RunId newest = link.child_run_id;
   HOLDFAST_TRY(auto child, find_(newest));
   std::set<RunId> seen{newest};  // no writer of ours makes a circle
-  while (child.has_value() && child->run->is_terminal() &&
-         child->run->rare().continuation.has_value() &&
-         seen.insert(child->run->rare().continuation->successor_run_id).second) {
-    newest = child->run->rare().continuation->successor_run_id;
+  while (child.has_value() && child->run->is_terminal() && child->run->continuation().has_value() &&
+         seen.insert(child->run->continuation()->successor_run_id).second) {
+    newest = child->run->continuation()->successor_run_id;
     HOLDFAST_TRY(child, find_(newest));
   }
   cause.run_id = to_string(newest);

@@ -123,8 +123,8 @@ class GraphMaker {
     graph.source = definition_ == nullptr ? "facts" : "definition";
     graph.status = to_text(run_.status());
     graph.terminal = run_.is_terminal();
-    if (run_.rare().continuation.has_value()) {
-      graph.continued_as = to_string(run_.rare().continuation->successor_run_id);
+    if (run_.continuation().has_value()) {
+      graph.continued_as = to_string(run_.continuation()->successor_run_id);
     }
     for (const auto& [id, child] : run_.children()) {
       graph.children.push_back(
@@ -149,7 +149,7 @@ class GraphMaker {
         graph.nodes.push_back(in_run(node_of(step)));
       }
     }
-    for (const auto& [id, added] : run_.rare().graph.active) {
+    for (const auto& [id, added] : run_.graph().active) {
       if (added.kind == GraphItem::node && known.insert(id).second) {
         GraphNode node;
         node.id = id;
@@ -197,7 +197,7 @@ class GraphMaker {
     if (!plan.is_internal()) {
       return to_text(StepKind::handler);
     }
-    if (run_.rare().waits.contains(plan.runnable_key.str())) {
+    if (run_.waits().contains(plan.runnable_key.str())) {
       return to_text(StepKind::await_event);
     }
     if (const auto boundary = run_.boundaries().find(plan.step);
@@ -281,7 +281,7 @@ class GraphMaker {
       return planned.plan.attempt_number > 1 ? "retrying" : "deferred";
     }
     // The failure that makes the run go back.
-    const auto& compensation = run_.rare().compensation;
+    const auto& compensation = run_.compensation();
     const bool is_cause =
         failed_before && compensation.has_value() && compensation->error == state.error;
     return state.status == "withdrawn" && is_cause ? "failed" : state.status;
@@ -311,7 +311,7 @@ class GraphMaker {
   }
 
   [[nodiscard]] bool is_adopted(std::string_view step) const {
-    const auto& adopted = run_.rare().adopted;
+    const auto& adopted = run_.adopted_steps();
     return adopted.has_value() && std::find(adopted->done.begin(), adopted->done.end(),
                                             SharedText(step)) != adopted->done.end();
   }
@@ -321,7 +321,7 @@ class GraphMaker {
       graph.edges = edges_of(*definition_);
     }
     std::set<std::string> selected = taken(graph.edges);
-    for (const auto& [id, added] : run_.rare().graph.active) {
+    for (const auto& [id, added] : run_.graph().active) {
       if (added.kind == GraphItem::edge) {
         graph.edges.push_back(edge_of(added.from.view(), kDependency, added.to.view()));
       }

@@ -13,10 +13,10 @@ namespace holdfast {
 void fill_in(RunRow& row, const RunProjection& run) {
   row.status = to_text(run.status());
   row.terminal = run.is_terminal();
-  row.archived = run.rare().archived.has_value();
+  row.archived = run.archived().has_value();
   row.revision = run.revision().value;
   row.anomalies = run.anomalies().size();
-  row.attributes = run.rare().attributes;
+  row.attributes = run.attributes();
   if (run.started().has_value()) {
     row.started_at = run.started_at();
     row.version = run.pinned_definition().version.str();

@@ -107,7 +107,7 @@ class Snapshot {
     json_.member("input", json_of(started.input));
     json_.member("context", json_of(run_.context()));
     json_.key("search_attributes").begin_object();
-    for (const auto& [name, value] : run_.rare().attributes) {
+    for (const auto& [name, value] : run_.attributes()) {
       json_.member(name, json_of(redact(name, value)));
     }
     json_.end_object();
@@ -119,16 +119,16 @@ class Snapshot {
       payload_member(json_, "error", run_.terminal()->error);
       payload_member(json_, "result", run_.terminal()->result);
     }
-    if (run_.rare().compensation.has_value()) {
+    if (run_.compensation().has_value()) {
       json_.key("compensation").begin_object();
-      json_.member("outcome", to_text(run_.rare().compensation->outcome));
-      payload_member(json_, "error", run_.rare().compensation->error);
+      json_.member("outcome", to_text(run_.compensation()->outcome));
+      payload_member(json_, "error", run_.compensation()->error);
       json_.end_object();
     }
-    if (run_.rare().archived.has_value()) {
+    if (run_.archived().has_value()) {
       json_.key("archived").begin_object();
-      json_.member("at", run_.rare().archived_at.value);
-      json_.member("reason", run_.rare().archived->reason.view());
+      json_.member("at", run_.archived_at().value);
+      json_.member("reason", run_.archived()->reason.view());
       json_.end_object();
     }
   }
@@ -140,11 +140,11 @@ class Snapshot {
     if (run_.started().has_value() && !run_.started()->replayed_from_run_id.empty()) {
       json_.member("replayed_from", to_string(run_.started()->replayed_from_run_id));
     }
-    if (run_.rare().continued_from.has_value()) {
-      json_.member("continued_from", to_string(run_.rare().continued_from->predecessor_run_id));
+    if (run_.continued_from().has_value()) {
+      json_.member("continued_from", to_string(run_.continued_from()->predecessor_run_id));
     }
-    if (run_.rare().continuation.has_value()) {
-      json_.member("continued_as", to_string(run_.rare().continuation->successor_run_id));
+    if (run_.continuation().has_value()) {
+      json_.member("continued_as", to_string(run_.continuation()->successor_run_id));
     }
     json_.key("children").begin_array();
     for (const auto& [id, child] : run_.children()) {
@@ -180,7 +180,7 @@ class Snapshot {
       json_.end_array();
     }
     json_.key("event_waits").begin_array();
-    for (const auto& [id, wait] : run_.rare().waits) {
+    for (const auto& [id, wait] : run_.waits()) {
       json_.begin_object();
       json_.member("wait_id", id);
       json_.member("step", wait.opened.step.view());
@@ -195,8 +195,8 @@ class Snapshot {
       json_.end_object();
     }
     json_.end_array();
-    if (run_.rare().graph.version > 0) {
-      json_.member("graph_version", run_.rare().graph.version);
+    if (run_.graph().version > 0) {
+      json_.member("graph_version", run_.graph().version);
     }
   }
 

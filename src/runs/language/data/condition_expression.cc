@@ -55,34 +55,34 @@ bool has_item(const Json& list, std::string_view value) {
   return false;
 }
 
-Error wrong(std::string_view place, std::string_view what) {
-  return Error{ErrorCode::invalid_argument, std::string(what)}.with("at", place);
+Error wrong(std::string_view location, std::string_view what) {
+  return Error{ErrorCode::invalid_argument, std::string(what)}.with("at", location);
 }
 
-std::string join(std::string_view place, std::string_view name) {
-  return place.empty() ? std::string(name) : fmt::format("{}.{}", place, name);
+std::string join(std::string_view location, std::string_view name) {
+  return location.empty() ? std::string(name) : fmt::format("{}.{}", location, name);
 }
 
 }  // namespace
 
 class ConditionParser {
  public:
-  static Result<Condition> parse(const Json& json, const std::string& place, int depth) {
+  static Result<Condition> parse(const Json& json, const std::string& location, int depth) {
     if (json.kind() != Json::Kind::object) {
-      return wrong(place, "a condition must be an object");
+      return wrong(location, "a condition must be an object");
     }
     if (depth > kMaxDepth) {
-      return wrong(place, fmt::format("conditions are nested more than {} deep", kMaxDepth));
+      return wrong(location, fmt::format("conditions are nested more than {} deep", kMaxDepth));
     }
     const Operator* found = nullptr;
     for (std::size_t i = 0; i < json.size(); ++i) {
       const std::string_view name = json.member(i).first;
       const Operator* known = find_operator(name);
       if (known == nullptr && name != "path") {
-        return wrong(join(place, name), unknown_operator(name));
+        return wrong(join(location, name), unknown_operator(name));
       }
       if (known != nullptr && found != nullptr) {
-        return wrong(place,
+        return wrong(location,
                      fmt::format("a condition has one operator, not both {} and {}; combine two "
                                  "conditions with \"all\"",
                                  found->name, known->name));
@@ -90,16 +90,16 @@ class ConditionParser {
       found = known != nullptr ? known : found;
     }
     if (found == nullptr) {
-      return wrong(place, fmt::format("the operator is missing; use {}", operator_list()));
+      return wrong(location, fmt::format("the operator is missing; use {}", operator_list()));
     }
     Condition condition;
     condition.kind_ = found->kind;
     const Json operand = *json.find(found->name);
     const bool joins = is_join(found->kind);
-    HOLDFAST_CHECK(joins ? no_path(json, *found, place) : read_path(condition, json, place));
-    const std::string operand_place = join(place, found->name);
-    HOLDFAST_CHECK(joins ? read_parts(condition, operand, operand_place, depth)
-                         : read_operand(condition, operand, operand_place));
+    HOLDFAST_CHECK(joins ? no_path(json, *found, location) : read_path(condition, json, location));
+    const std::string operand_location = join(location, found->name);
+    HOLDFAST_CHECK(joins ? read_parts(condition, operand, operand_location, depth)
+                         : read_operand(condition, operand, operand_location));
     return condition;
   }
 
@@ -161,30 +161,31 @@ class ConditionParser {
            kind == Kind::less_or_equal;
   }
 
-  static Result<void> no_path(const Json& json, const Operator& op, const std::string& place) {
+  static Result<void> no_path(const Json& json, const Operator& op, const std::string& location) {
     if (json.find("path").has_value()) {
-      return wrong(join(place, "path"),
+      return wrong(join(location, "path"),
                    fmt::format("{} combines conditions and has no path of its own", op.name));
     }
     return {};
   }
 
-  static Result<void> read_path(Condition& condition, const Json& json, const std::string& place) {
+  static Result<void> read_path(Condition& condition, const Json& json,
+                                const std::string& location) {
     const auto path = json.find("path");
     if (!path.has_value()) {
-      return wrong(join(place, "path"), "the path is missing");
+      return wrong(join(location, "path"), "the path is missing");
     }
-    HOLDFAST_TRY(condition.path_, parse_path(*path, join(place, "path")));
+    HOLDFAST_TRY(condition.path_, parse_path(*path, join(location, "path")));
     return {};
   }
 
-  static Result<DataPath> parse_path(const Json& json, std::string_view place) {
+  static Result<DataPath> parse_path(const Json& json, std::string_view location) {
     const auto text = json.string();
     if (!text.has_value()) {
-      return wrong(place, "a path must be a string");
+      return wrong(location, "a path must be a string");
     }
     auto parsed = DataPath::parse(*text);
-    return parsed.ok() ? std::move(parsed) : wrong(place, parsed.error().message());
+    return parsed.ok() ? std::move(parsed) : wrong(location, parsed.error().message());
   }
 
   // Whether an object has these members and no others.
@@ -201,11 +202,11 @@ class ConditionParser {
   }
 
   static Result<void> add_operand(Condition& condition, const Json& json,
-                                  const std::string& place) {
+                                  const std::string& location) {
     Condition::Operand operand;
     std::optional<Json> value = json;
     if (is_path(json)) {
-      HOLDFAST_TRY(operand.path, parse_path(*json.find("path"), join(place, "path")));
+      HOLDFAST_TRY(operand.path, parse_path(*json.find("path"), join(location, "path")));
       value = json.find("default");
     } else if (has_only(json, {"value"})) {
       value = json.find("value");
@@ -214,7 +215,7 @@ class ConditionParser {
       operand.value = canonical(*value);
       operand.number = number_of(*value);
       if (is_order(condition.kind_) && !operand.number.has_value()) {
-        return wrong(place, "must be a number, or a path to one: {path: ...}");
+        return wrong(location, "must be a number, or a path to one: {path: ...}");
       }
     }
     condition.operands_.push_back(std::move(operand));
@@ -222,40 +223,41 @@ class ConditionParser {
   }
 
   static Result<void> read_operand(Condition& condition, const Json& operand,
-                                   const std::string& place) {
+                                   const std::string& location) {
     if (condition.kind_ == Kind::exists) {
       const auto wanted = operand.boolean();
       condition.wanted_ = wanted.value_or(true);
-      return wanted.has_value() ? Result<void>() : wrong(place, "must be true or false");
+      return wanted.has_value() ? Result<void>() : wrong(location, "must be true or false");
     }
     if (condition.kind_ != Kind::in) {
-      return add_operand(condition, operand, place);
+      return add_operand(condition, operand, location);
     }
     if (is_path(operand)) {
       condition.operand_is_list_ = true;
-      return add_operand(condition, operand, place);
+      return add_operand(condition, operand, location);
     }
     if (operand.kind() != Json::Kind::array) {
-      return wrong(place, "must be a list, or a path to one: {path: ...}");
+      return wrong(location, "must be a list, or a path to one: {path: ...}");
     }
     for (std::size_t i = 0; i < operand.size(); ++i) {
-      HOLDFAST_CHECK(add_operand(condition, operand.item(i), fmt::format("{}[{}]", place, i)));
+      HOLDFAST_CHECK(add_operand(condition, operand.item(i), fmt::format("{}[{}]", location, i)));
     }
     return {};
   }
 
   static Result<void> read_parts(Condition& condition, const Json& operand,
-                                 const std::string& place, int depth) {
+                                 const std::string& location, int depth) {
     if (condition.kind_ == Kind::none) {
-      HOLDFAST_TRY(auto part, parse(operand, place, depth + 1));
+      HOLDFAST_TRY(auto part, parse(operand, location, depth + 1));
       condition.parts_.push_back(std::move(part));
       return {};
     }
     if (operand.kind() != Json::Kind::array) {
-      return wrong(place, "must be a list of conditions");
+      return wrong(location, "must be a list of conditions");
     }
     for (std::size_t i = 0; i < operand.size(); ++i) {
-      HOLDFAST_TRY(auto part, parse(operand.item(i), fmt::format("{}[{}]", place, i), depth + 1));
+      HOLDFAST_TRY(auto part,
+                   parse(operand.item(i), fmt::format("{}[{}]", location, i), depth + 1));
       condition.parts_.push_back(std::move(part));
     }
     return {};

@@ -13,7 +13,7 @@ bool matches(std::string_view condition, std::string_view data) {
   return parsed.value().matches(ObjectView(data));
 }
 
-std::string place_of_fault(std::string_view condition) {
+std::string fault_location(std::string_view condition) {
   const auto json = Json::parse(condition);
   EXPECT_TRUE(json.ok()) << condition;
   const auto parsed = Condition::parse(json.value());
@@ -197,30 +197,30 @@ TEST(Condition, data_of_any_shape_is_never_an_error) {
   }
 }
 
-TEST(Condition, faults_name_their_place) {
-  EXPECT_EQ(place_of_fault("[]"), "");
-  EXPECT_EQ(place_of_fault("{}"), "");
-  EXPECT_EQ(place_of_fault(R"({"path":"a"})"), "");
-  EXPECT_EQ(place_of_fault(R"({"equals":1})"), "path");
-  EXPECT_EQ(place_of_fault(R"({"path":1,"equals":1})"), "path");
-  EXPECT_EQ(place_of_fault(R"({"path":"a..b","equals":1})"), "path");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","eq":1})"), "eq");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","greater":1,"less":2})"), "");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","greater":"1"})"), "greater");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","less_or_equal":null})"), "less_or_equal");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","in":"DE"})"), "in");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","equals":{"path":"b..c"}})"), "equals.path");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","greater":{"path":"b","default":"x"}})"), "greater");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","greater":{"value":"x"}})"), "greater");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","in":[1,{"path":"b..c"}]})"), "in[1].path");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","in":{"value":1}})"), "in");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","exists":{"path":"b"}})"), "exists");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","exists":1})"), "exists");
-  EXPECT_EQ(place_of_fault(R"({"path":"a","all":[]})"), "path");
-  EXPECT_EQ(place_of_fault(R"({"all":{}})"), "all");
-  EXPECT_EQ(place_of_fault(R"({"not":[]})"), "not");
-  EXPECT_EQ(place_of_fault(R"({"all":[{"path":"a","equals":1},{"equals":1}]})"), "all[1].path");
-  EXPECT_EQ(place_of_fault(R"({"not":{"any":[{"path":"a","in":1}]}})"), "not.any[0].in");
+TEST(Condition, faults_name_their_location) {
+  EXPECT_EQ(fault_location("[]"), "");
+  EXPECT_EQ(fault_location("{}"), "");
+  EXPECT_EQ(fault_location(R"({"path":"a"})"), "");
+  EXPECT_EQ(fault_location(R"({"equals":1})"), "path");
+  EXPECT_EQ(fault_location(R"({"path":1,"equals":1})"), "path");
+  EXPECT_EQ(fault_location(R"({"path":"a..b","equals":1})"), "path");
+  EXPECT_EQ(fault_location(R"({"path":"a","eq":1})"), "eq");
+  EXPECT_EQ(fault_location(R"({"path":"a","greater":1,"less":2})"), "");
+  EXPECT_EQ(fault_location(R"({"path":"a","greater":"1"})"), "greater");
+  EXPECT_EQ(fault_location(R"({"path":"a","less_or_equal":null})"), "less_or_equal");
+  EXPECT_EQ(fault_location(R"({"path":"a","in":"DE"})"), "in");
+  EXPECT_EQ(fault_location(R"({"path":"a","equals":{"path":"b..c"}})"), "equals.path");
+  EXPECT_EQ(fault_location(R"({"path":"a","greater":{"path":"b","default":"x"}})"), "greater");
+  EXPECT_EQ(fault_location(R"({"path":"a","greater":{"value":"x"}})"), "greater");
+  EXPECT_EQ(fault_location(R"({"path":"a","in":[1,{"path":"b..c"}]})"), "in[1].path");
+  EXPECT_EQ(fault_location(R"({"path":"a","in":{"value":1}})"), "in");
+  EXPECT_EQ(fault_location(R"({"path":"a","exists":{"path":"b"}})"), "exists");
+  EXPECT_EQ(fault_location(R"({"path":"a","exists":1})"), "exists");
+  EXPECT_EQ(fault_location(R"({"path":"a","all":[]})"), "path");
+  EXPECT_EQ(fault_location(R"({"all":{}})"), "all");
+  EXPECT_EQ(fault_location(R"({"not":[]})"), "not");
+  EXPECT_EQ(fault_location(R"({"all":[{"path":"a","equals":1},{"equals":1}]})"), "all[1].path");
+  EXPECT_EQ(fault_location(R"({"not":{"any":[{"path":"a","in":1}]}})"), "not.any[0].in");
 }
 
 TEST(Condition, nests_at_most_16_deep) {
@@ -230,7 +230,7 @@ TEST(Condition, nests_at_most_16_deep) {
   }
   EXPECT_FALSE(matches(condition, R"({"a":1})"));
   EXPECT_TRUE(matches(condition, R"({"a":2})"));
-  EXPECT_NE(place_of_fault(R"({"not":)" + condition + "}"), "no fault");
+  EXPECT_NE(fault_location(R"({"not":)" + condition + "}"), "no fault");
 }
 
 }  // namespace

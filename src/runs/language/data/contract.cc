@@ -181,12 +181,12 @@ class FieldReader {
 
   void fault(std::string_view option, Kind kind, std::string_view what) {
     std::vector<std::string> path{field_.name};
-    std::string place = fmt::format("field {}", quote(field_.name));
+    std::string location = fmt::format("field {}", quote(field_.name));
     if (!option.empty()) {
       path.emplace_back(option);
-      place += fmt::format(": {}", printable(option, kMaxShownBytes));
+      location += fmt::format(": {}", printable(option, kMaxShownBytes));
     }
-    faults_.push_back({std::move(path), kind, fmt::format("{} {}", place, what)});
+    faults_.push_back({std::move(path), kind, fmt::format("{} {}", location, what)});
   }
 
   std::vector<ContractFault>& faults_;

@@ -71,7 +71,7 @@ TEST(Contract, a_field_is_a_type_or_an_object_with_one) {
   EXPECT_TRUE(contract("{}").fields().empty());
 }
 
-TEST(Contract, faults_name_their_kind_and_place) {
+TEST(Contract, faults_name_their_kind_and_location) {
   expect_fault("[]", Kind::contract, {});
   expect_fault(R"("string")", Kind::contract, {});
   expect_fault(R"({"":"string"})", Kind::field_name, {""});

@@ -15,8 +15,8 @@ namespace holdfast {
 
 namespace {
 
-Error wrong_mapping(std::string_view place, std::string_view what) {
-  return Error{ErrorCode::invalid_argument, std::string(what)}.with("at", place);
+Error wrong_mapping(std::string_view location, std::string_view what) {
+  return Error{ErrorCode::invalid_argument, std::string(what)}.with("at", location);
 }
 
 }  // namespace
@@ -30,16 +30,16 @@ class MappingParser {
       return wrong_mapping("", "must name at least one member");
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const std::string place = fmt::format("[{}]", i);
+      const std::string location = fmt::format("[{}]", i);
       const Json json = names.item(i);
       const auto name = json.string();
       if (!name.has_value() || name->empty()) {
-        return wrong_mapping(place, "must be the name of a member");
+        return wrong_mapping(location, "must be the name of a member");
       }
       const bool twice = std::any_of(mapping.items_.begin(), mapping.items_.end(),
                                      [&](const auto& item) { return item.name == *name; });
       if (twice) {
-        return wrong_mapping(place, fmt::format("{} appears twice", quote(*name)));
+        return wrong_mapping(location, fmt::format("{} appears twice", quote(*name)));
       }
       Mapping::Item item;
       item.name = *name;
@@ -101,15 +101,15 @@ class MappingParser {
     return read_path(item, *path, fmt::format("{}.path", item.name));
   }
 
-  static Result<void> read_path(Item& item, const Json& json, std::string_view place) {
+  static Result<void> read_path(Item& item, const Json& json, std::string_view location) {
     const auto text = json.string();
     // An empty path is a slip of the pen more often than it is the whole, which is also "$".
     if (!text.has_value() || text->empty()) {
-      return wrong_mapping(place, "a path must be a string and not empty");
+      return wrong_mapping(location, "a path must be a string and not empty");
     }
     auto path = DataPath::parse(*text);
     if (!path.ok()) {
-      return wrong_mapping(place, path.error().message());
+      return wrong_mapping(location, path.error().message());
     }
     item.path = std::move(path).value();
     item.written = *text;

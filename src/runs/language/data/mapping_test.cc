@@ -25,7 +25,7 @@ std::string mapped(std::string_view mapping, std::string_view data) {
   return std::string(payload->view());
 }
 
-std::string place_of_fault(std::string_view mapping) {
+std::string fault_location(std::string_view mapping) {
   const auto json = Json::parse(mapping);
   EXPECT_TRUE(json.ok()) << mapping;
   const auto parsed = Mapping::parse(json.value());
@@ -83,25 +83,25 @@ TEST(Mapping, a_path_that_leads_nowhere_is_named) {
   EXPECT_EQ(mapped(R"({"a":"lines.3"})", R"({"lines":[1]})"), "missing a");
 }
 
-TEST(Mapping, faults_name_their_place) {
-  EXPECT_EQ(place_of_fault("1"), "");
-  EXPECT_EQ(place_of_fault(R"("a")"), "");
-  EXPECT_EQ(place_of_fault("[]"), "");
-  EXPECT_EQ(place_of_fault(R"(["a",1])"), "[1]");
-  EXPECT_EQ(place_of_fault(R"(["a",""])"), "[1]");
-  EXPECT_EQ(place_of_fault(R"(["a","b","a"])"), "[2]");
-  EXPECT_EQ(place_of_fault(R"({"":"a"})"), "");
-  EXPECT_EQ(place_of_fault(R"({"a":""})"), "a");
-  EXPECT_EQ(place_of_fault(R"({"a":"b..c"})"), "a");
-  EXPECT_EQ(place_of_fault(R"({"a":1})"), "a");
-  EXPECT_EQ(place_of_fault(R"({"a":["b"]})"), "a");
-  EXPECT_EQ(place_of_fault(R"({"a":{}})"), "a");
-  EXPECT_EQ(place_of_fault(R"({"a":{"default":1}})"), "a");
-  EXPECT_EQ(place_of_fault(R"({"a":{"path":"b","value":1}})"), "a");
-  EXPECT_EQ(place_of_fault(R"({"a":{"value":1,"default":1}})"), "a");
-  EXPECT_EQ(place_of_fault(R"({"a":{"path":"b","fallback":1}})"), "a.fallback");
-  EXPECT_EQ(place_of_fault(R"({"a":{"path":7}})"), "a.path");
-  EXPECT_EQ(place_of_fault(R"({"a":{"path":"b."}})"), "a.path");
+TEST(Mapping, faults_name_their_location) {
+  EXPECT_EQ(fault_location("1"), "");
+  EXPECT_EQ(fault_location(R"("a")"), "");
+  EXPECT_EQ(fault_location("[]"), "");
+  EXPECT_EQ(fault_location(R"(["a",1])"), "[1]");
+  EXPECT_EQ(fault_location(R"(["a",""])"), "[1]");
+  EXPECT_EQ(fault_location(R"(["a","b","a"])"), "[2]");
+  EXPECT_EQ(fault_location(R"({"":"a"})"), "");
+  EXPECT_EQ(fault_location(R"({"a":""})"), "a");
+  EXPECT_EQ(fault_location(R"({"a":"b..c"})"), "a");
+  EXPECT_EQ(fault_location(R"({"a":1})"), "a");
+  EXPECT_EQ(fault_location(R"({"a":["b"]})"), "a");
+  EXPECT_EQ(fault_location(R"({"a":{}})"), "a");
+  EXPECT_EQ(fault_location(R"({"a":{"default":1}})"), "a");
+  EXPECT_EQ(fault_location(R"({"a":{"path":"b","value":1}})"), "a");
+  EXPECT_EQ(fault_location(R"({"a":{"value":1,"default":1}})"), "a");
+  EXPECT_EQ(fault_location(R"({"a":{"path":"b","fallback":1}})"), "a.fallback");
+  EXPECT_EQ(fault_location(R"({"a":{"path":7}})"), "a.path");
+  EXPECT_EQ(fault_location(R"({"a":{"path":"b."}})"), "a.path");
 }
 
 TEST(FillIn, puts_values_where_their_paths_stand) {

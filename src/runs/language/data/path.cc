@@ -38,8 +38,8 @@ std::optional<std::string_view> member_of(std::string_view object, std::string_v
   return slicer.valid() ? found : std::nullopt;
 }
 
-std::optional<std::string_view> item_of(std::string_view list, std::string_view place) {
-  const auto index = parse_decimal(place);
+std::optional<std::string_view> item_of(std::string_view list, std::string_view location) {
+  const auto index = parse_decimal(location);
   JsonSlicer slicer(list);
   std::uint64_t at = 0;
   while (const auto item = slicer.next()) {

@@ -60,7 +60,7 @@ std::vector<bool> stuck_steps(const StepGraph& graph) {
 
 class GraphCheck {
  public:
-  GraphCheck(const SpecPlace& whole, const WorkflowSpec& spec, const StepGraph& graph)
+  GraphCheck(const SpecLocation& whole, const WorkflowSpec& spec, const StepGraph& graph)
       : whole_(whole), spec_(spec), graph_(graph) {}
 
   void check() {
@@ -79,9 +79,11 @@ class GraphCheck {
   [[nodiscard]] std::string_view name(StepIndex step) const {
     return spec_.steps[step].name.view();
   }
-  [[nodiscard]] SpecPlace step(StepIndex index) const { return step_place(whole_, spec_, index); }
-  [[nodiscard]] SpecPlace transition(const Route& route) const {
-    return transition_place(whole_, spec_, route.place);
+  [[nodiscard]] SpecLocation step(StepIndex index) const {
+    return step_location(whole_, spec_, index);
+  }
+  [[nodiscard]] SpecLocation transition(const Route& route) const {
+    return transition_location(whole_, spec_, route.location);
   }
   [[nodiscard]] std::string names(const std::vector<StepIndex>& steps) const {
     std::vector<std::string_view> all;
@@ -128,7 +130,7 @@ class GraphCheck {
     };
     std::map<std::pair<StepIndex, StepOutcome>, Group> groups;
     for (const Route& route : graph_.routes) {
-      const std::string_view when = spec_.transitions[route.place].when.view();
+      const std::string_view when = spec_.transitions[route.location].when.view();
       Group& group = groups[{route.from, route.on}];
       if (group.closed) {
         transition(route).fault(
@@ -181,7 +183,7 @@ class GraphCheck {
     }
     const auto next = [&](StepIndex at) -> std::optional<StepIndex> {
       const bool certain = on_ok[at].size() == 1 &&
-                           spec_.transitions[on_ok[at].front()->place].when.empty() &&
+                           spec_.transitions[on_ok[at].front()->location].when.empty() &&
                            on_ok[at].front()->to.kind == Target::Kind::step;
       const bool other_way =
           graph_.on_timeout[at].has_value() || spec_.steps[at].approval.has_value();
@@ -214,7 +216,8 @@ class GraphCheck {
   // For each step, a step that begins a path which leads to it; empty where none does.
   [[nodiscard]] std::vector<std::optional<StepIndex>> path_beginnings() const {
     std::vector<std::vector<StepIndex>> next(graph_.size());
-    for_targets([&](StepIndex from, StepIndex to, const SpecPlace&) { next[from].push_back(to); });
+    for_targets(
+        [&](StepIndex from, StepIndex to, const SpecLocation&) { next[from].push_back(to); });
     std::vector<std::optional<StepIndex>> beginning(graph_.size());
     for (StepIndex head = 0; head < graph_.size(); ++head) {
       std::vector<StepIndex> open;
@@ -242,9 +245,9 @@ class GraphCheck {
     if (!graph_.has_after || !graph_.has_routes) {
       return;
     }
-    for_targets([&](StepIndex, StepIndex to, const SpecPlace& place) {
+    for_targets([&](StepIndex, StepIndex to, const SpecLocation& location) {
       if (!spec_.steps[to].after.empty()) {
-        place.fault(
+        location.fault(
             FaultCode::dependency_transitions,
             fmt::format("leads to {}, which has after; remove that after, or lead to another step",
                         quote(name(to))));
@@ -333,14 +336,14 @@ class GraphCheck {
     }
   }
 
-  const SpecPlace& whole_;
+  const SpecLocation& whole_;
   const WorkflowSpec& spec_;
   const StepGraph& graph_;
 };
 
 }  // namespace
 
-void check_graph(const SpecPlace& whole, const WorkflowSpec& spec, const StepGraph& graph) {
+void check_graph(const SpecLocation& whole, const WorkflowSpec& spec, const StepGraph& graph) {
   GraphCheck(whole, spec, graph).check();
 }
 

@@ -11,7 +11,7 @@ namespace holdfast {
 
 namespace {
 
-SpecPlace whole(Faults& faults) { return {faults, FaultCode::invalid_spec, "the workflow"}; }
+SpecLocation whole(Faults& faults) { return {faults, FaultCode::invalid_spec, "the workflow"}; }
 
 // A spec with what joins its steps. The graph points into the spec.
 struct Checked {

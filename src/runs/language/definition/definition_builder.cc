@@ -109,7 +109,7 @@ void DefinitionBuilder::add_steps() {
 
 void DefinitionBuilder::add_transitions() {
   for (const Route& route : graph_.routes) {
-    const TransitionSpec& of = definition_->spec_.transitions[route.place];
+    const TransitionSpec& of = definition_->spec_.transitions[route.location];
     Transition transition;
     transition.to = route.to;
     transition.to_name = of.to;

@@ -372,7 +372,7 @@ std::string described(const std::vector<DefinitionFault>& faults) {
   return text;
 }
 
-TEST(DefinitionFault, each_mistake_is_one_fault_with_its_code_and_place) {
+TEST(DefinitionFault, each_mistake_is_one_fault_with_its_code_and_location) {
   for (const Case& one : all_cases()) {
     const auto faults = Definition::check(one.text);
     ASSERT_EQ(faults.size(), 1U) << one.text << "\n" << described(faults);

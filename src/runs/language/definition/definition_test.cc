@@ -192,7 +192,7 @@ TEST(Definition, a_field_that_is_there_twice_is_refused) {
             "steps[0].name:invalid_step");
 }
 
-TEST(Definition, fields_of_another_type_are_named_with_their_place) {
+TEST(Definition, fields_of_another_type_are_named_with_their_location) {
   const std::string faults = parse_faults(
       R"({"workflow":7,"steps":[{"name":"a","after":7},[],{"after":[1],"lease_ms":-1,
           "retry":{"backoff":"random","max_attempts":1.5}},{"name":"c","retry":[]}]})");

@@ -41,28 +41,28 @@ std::string Faults::hint(std::string_view word, const std::vector<std::string_vi
   return closest.empty() ? "" : fmt::format("; did you mean {}?", quote(closest));
 }
 
-SpecPlace SpecPlace::at(std::string_view member) const {
-  SpecPlace inner = *this;
+SpecLocation SpecLocation::at(std::string_view member) const {
+  SpecLocation inner = *this;
   inner.path_.emplace_back(member);
   return inner;
 }
 
-SpecPlace SpecPlace::at(std::size_t index) const { return at(std::to_string(index)); }
+SpecLocation SpecLocation::at(std::size_t index) const { return at(std::to_string(index)); }
 
-SpecPlace SpecPlace::with(FaultCode code) const {
-  SpecPlace same = *this;
+SpecLocation SpecLocation::with(FaultCode code) const {
+  SpecLocation same = *this;
   same.code_ = code;
   return same;
 }
 
-SpecPlace SpecPlace::called(std::string_view subject) const {
-  SpecPlace same = *this;
+SpecLocation SpecLocation::called(std::string_view subject) const {
+  SpecLocation same = *this;
   same.subject_ = subject;
   same.subject_depth_ = path_.size();
   return same;
 }
 
-std::string SpecPlace::label() const {
+std::string SpecLocation::label() const {
   std::vector<std::string> inner(path_.begin() + static_cast<std::ptrdiff_t>(subject_depth_),
                                  path_.end());
   for (std::string& part : inner) {
@@ -71,15 +71,15 @@ std::string SpecPlace::label() const {
   return inner.empty() ? subject_ : fmt::format("{}: {}", subject_, path_text(inner));
 }
 
-void SpecPlace::fault(FaultCode code, std::string_view what) const {
+void SpecLocation::fault(FaultCode code, std::string_view what) const {
   faults_->add(path_, code, fmt::format("{} {}", label(), what));
 }
 
-void SpecPlace::member_fault(std::string_view member, std::string_view what) const {
+void SpecLocation::member_fault(std::string_view member, std::string_view what) const {
   faults_->add(at(member).path_, code_, fmt::format("{}: {}", label(), what));
 }
 
-void SpecPlace::part_fault(std::string_view part, std::string_view what) const {
+void SpecLocation::part_fault(std::string_view part, std::string_view what) const {
   const bool is_item = part.empty() || part.starts_with('[');
   faults_->add(path_, code_,
                fmt::format("{}{}{}: {}", label(), is_item ? "" : ".",

@@ -1,4 +1,4 @@
-// Faults: everything that is wrong with one spec. SpecPlace: where in the spec a value is, what
+// Faults: everything that is wrong with one spec. SpecLocation: where in the spec a value is, what
 // messages call it, and which rule is broken when it is wrong.
 #pragma once
 
@@ -32,17 +32,17 @@ class Faults {
   std::size_t hints_ = 0;
 };
 
-class SpecPlace {
+class SpecLocation {
  public:
-  // The whole spec. The faults must outlive the place.
-  SpecPlace(Faults& faults, FaultCode code, std::string_view subject)
+  // The whole spec. The faults must outlive the location.
+  SpecLocation(Faults& faults, FaultCode code, std::string_view subject)
       : faults_(&faults), code_(code), subject_(subject) {}
 
-  [[nodiscard]] SpecPlace at(std::string_view member) const;
-  [[nodiscard]] SpecPlace at(std::size_t index) const;
-  [[nodiscard]] SpecPlace with(FaultCode code) const;
+  [[nodiscard]] SpecLocation at(std::string_view member) const;
+  [[nodiscard]] SpecLocation at(std::size_t index) const;
+  [[nodiscard]] SpecLocation with(FaultCode code) const;
   // Messages about it and what is in it begin with this: "step charge".
-  [[nodiscard]] SpecPlace called(std::string_view subject) const;
+  [[nodiscard]] SpecLocation called(std::string_view subject) const;
 
   // How messages name it: the subject and the way to the value from there.
   [[nodiscard]] std::string label() const;
@@ -51,7 +51,7 @@ class SpecPlace {
   void fault(FaultCode code, std::string_view what) const;
   // A member that must not be there: `step "ship": unknown field "afer"`.
   void member_fault(std::string_view member, std::string_view what) const;
-  // About a part of this value that has no place of its own; `part` is its path, may be empty:
+  // About a part of this value that has no location of its own; `part` is its path, may be empty:
   // `the transition from "a" to "b": when.all[1].eq: unknown operator "eq"`.
   void part_fault(std::string_view part, std::string_view what) const;
   [[nodiscard]] Faults& faults() const { return *faults_; }

@@ -58,7 +58,7 @@ std::string_view host_of(std::string_view authority) {
   return is_host(host) ? host : std::string_view();
 }
 
-void check_templates(const SpecPlace& place, std::string_view path) {
+void check_templates(const SpecLocation& location, std::string_view path) {
   while (!path.empty()) {
     const std::size_t brace = path.find_first_of("{}");
     if (brace == std::string_view::npos) {
@@ -66,47 +66,47 @@ void check_templates(const SpecPlace& place, std::string_view path) {
     }
     const std::size_t end = path.find_first_of("{}", brace + 1);
     if (path[brace] == '}' || end == std::string_view::npos || path[end] == '{') {
-      place.fault("has an unmatched brace; write {name}");
+      location.fault("has an unmatched brace; write {name}");
       return;
     }
     const std::string_view name = path.substr(brace + 1, end - brace - 1);
     if (!check_name("field", name).ok()) {
-      place.fault(fmt::format("has {{{}}}, which is not the name of an input field",
-                              printable(name, kMaxShownBytes)));
+      location.fault(fmt::format("has {{{}}}, which is not the name of an input field",
+                                 printable(name, kMaxShownBytes)));
     }
     path.remove_prefix(end + 1);
   }
 }
 
 // The host of the URL, in lower case; empty when there is a fault.
-std::string check_url(const SpecPlace& place, std::string_view url) {
+std::string check_url(const SpecLocation& location, std::string_view url) {
   const std::string_view scheme = url.substr(0, url.find("://"));
   if (scheme != "http" && scheme != "https") {
-    place.fault("is not a URL; it must begin with https:// or http://");
+    location.fault("is not a URL; it must begin with https:// or http://");
     return "";
   }
   const std::string_view rest = url.substr(scheme.size() + 3);
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
   const std::string_view path = rest.substr(authority.size());
   if (!std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c < '\x7f'; })) {
-    place.fault("has spaces or non-ASCII characters; percent-encode them");
+    location.fault("has spaces or non-ASCII characters; percent-encode them");
   }
   if (authority.find('@') != std::string_view::npos) {
-    place.fault("contains a user or password; use credential_refs instead");
+    location.fault("contains a user or password; use credential_refs instead");
     return "";
   }
   if (path.find('?') != std::string_view::npos) {
-    place.fault("has a query; list the input fields in query instead");
+    location.fault("has a query; list the input fields in query instead");
   }
   if (path.find('#') != std::string_view::npos) {
-    place.fault("has a fragment; remove it");
+    location.fault("has a fragment; remove it");
   }
   const std::string_view host = host_of(authority);
   if (host.empty()) {
-    place.fault("needs a fixed host; {name} is allowed only in the path");
+    location.fault("needs a fixed host; {name} is allowed only in the path");
     return "";
   }
-  check_templates(place, path);
+  check_templates(location, path);
   return lowered(host);
 }
 
@@ -142,7 +142,7 @@ void read_headers(SpecObject& object, HttpSpec& http) {
     return;
   }
   for (const auto& [name, value] : read_members(object.at("headers"), *slice)) {
-    const SpecPlace at = object.at("headers").at(name);
+    const SpecLocation at = object.at("headers").at(name);
     SharedText& text = http.headers[name];
     read_text(at, value, text, kHeaderLimits);
     if (!is_header_name(name)) {
@@ -162,7 +162,7 @@ void read_credentials(SpecObject& object, HttpSpec& http) {
     return;
   }
   for (const auto& [name, value] : read_members(object.at("credential_refs"), *slice)) {
-    const SpecPlace at = object.at("credential_refs").at(name);
+    const SpecLocation at = object.at("credential_refs").at(name);
     read_name(at, value, "credential", http.credential_refs[name]);
     if (!is_header_name(name)) {
       at.fault("is not a valid header name");
@@ -184,11 +184,11 @@ std::string_view without_port(std::string_view authority) {
 }
 
 void read_hosts(SpecObject& object, const std::string& host, HttpSpec& http) {
-  const auto slice = object.need("allowed_hosts", object.place().code());
+  const auto slice = object.need("allowed_hosts", object.location().code());
   if (!slice.has_value()) {
     return;
   }
-  const SpecPlace at = object.at("allowed_hosts");
+  const SpecLocation at = object.at("allowed_hosts");
   const auto items = read_items(at, *slice);
   bool found = false;
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -208,7 +208,7 @@ void read_hosts(SpecObject& object, const std::string& host, HttpSpec& http) {
 }
 
 void read_method(SpecObject& object, HttpSpec& http) {
-  const auto slice = object.need("method", object.place().code());
+  const auto slice = object.need("method", object.location().code());
   if (!slice.has_value()) {
     return;
   }
@@ -223,14 +223,14 @@ void read_method(SpecObject& object, HttpSpec& http) {
 
 }  // namespace
 
-void read_http(const SpecPlace& place, std::string_view slice, HttpSpec& http) {
-  SpecObject object(place, slice);
+void read_http(const SpecLocation& location, std::string_view slice, HttpSpec& http) {
+  SpecObject object(location, slice);
   if (!object.is_object()) {
     return;
   }
   read_method(object, http);
   std::string host;
-  if (const auto url = object.need("url", place.code())) {
+  if (const auto url = object.need("url", location.code())) {
     if (read_text(object.at("url"), *url, http.url, kUrlLimits)) {
       host = check_url(object.at("url"), http.url.view());
     }

@@ -20,9 +20,9 @@ void read_rule(SpecObject& object, RetryRule& rule) {
 constexpr TextLimits kCodeLimits{.most = 128};
 
 // {"timeout":{"max_attempts":5}}: what a rule leaves out is the policy's.
-void read_code_map(const SpecPlace& place, std::string_view slice, RetryPolicy& policy) {
-  for (const auto& [code, value] : read_members(place, slice)) {
-    const SpecPlace at = place.at(code);
+void read_code_map(const SpecLocation& location, std::string_view slice, RetryPolicy& policy) {
+  for (const auto& [code, value] : read_members(location, slice)) {
+    const SpecLocation at = location.at(code);
     if (code.empty() || code.size() > kCodeLimits.most) {
       at.fault("is not a valid code: use 1 to 128 bytes");
     }
@@ -34,12 +34,12 @@ void read_code_map(const SpecPlace& place, std::string_view slice, RetryPolicy& 
 }
 
 // [{"code":"timeout","max_attempts":5}]: the canonical form, where each rule is complete.
-void read_code_list(const SpecPlace& place, std::string_view slice, RetryPolicy& policy) {
-  const auto items = read_items(place, slice);
+void read_code_list(const SpecLocation& location, std::string_view slice, RetryPolicy& policy) {
+  const auto items = read_items(location, slice);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    SpecObject object(place.at(i), items[i]);
+    SpecObject object(location.at(i), items[i]);
     CodeRetry& read = policy.codes.emplace_back();
-    if (const auto code = object.need("code", place.code())) {
+    if (const auto code = object.need("code", location.code())) {
       read_text(object.at("code"), *code, read.code, kCodeLimits);
     }
     read_rule(object, read.rule);
@@ -51,14 +51,14 @@ void read_code_list(const SpecPlace& place, std::string_view slice, RetryPolicy&
       policy.codes.begin(), policy.codes.end(),
       [](const CodeRetry& left, const CodeRetry& right) { return left.code == right.code; });
   if (twice != policy.codes.end()) {
-    place.fault("has the code " + quote(twice->code.view()) + " twice");
+    location.fault("has the code " + quote(twice->code.view()) + " twice");
   }
 }
 
 }  // namespace
 
-void read_retry(const SpecPlace& place, std::string_view slice, RetryPolicy& policy) {
-  SpecObject object(place.with(FaultCode::invalid_step_retry_opts), slice);
+void read_retry(const SpecLocation& location, std::string_view slice, RetryPolicy& policy) {
+  SpecObject object(location.with(FaultCode::invalid_step_retry_opts), slice);
   read_rule(object, policy.rule);
   if (const auto codes = object.take("codes")) {
     if (codes->starts_with('[')) {
@@ -70,8 +70,9 @@ void read_retry(const SpecPlace& place, std::string_view slice, RetryPolicy& pol
   object.finish();
 }
 
-void read_compensate(const SpecPlace& place, std::string_view slice, CompensateSpec& compensate) {
-  const SpecPlace at = place.with(FaultCode::invalid_step_compensate_callback);
+void read_compensate(const SpecLocation& location, std::string_view slice,
+                     CompensateSpec& compensate) {
+  const SpecLocation at = location.with(FaultCode::invalid_step_compensate_callback);
   if (slice.starts_with('"')) {
     read_name(at, slice, "handler", compensate.handler);
     return;

@@ -49,8 +49,8 @@ std::string_view instead(StepKind kind, std::string_view field) {
 
 class StepReader {
  public:
-  StepReader(const SpecPlace& place, std::string_view slice, StepSpec& step)
-      : object_(place.with(FaultCode::invalid_step), slice), step_(step) {}
+  StepReader(const SpecLocation& location, std::string_view slice, StepSpec& step)
+      : object_(location.with(FaultCode::invalid_step), slice), step_(step) {}
 
   void read() {
     if (!object_.is_object()) {
@@ -73,7 +73,7 @@ class StepReader {
 
  private:
   void read_step_name() {
-    const SpecPlace at = object_.at("name").with(FaultCode::invalid_step_name);
+    const SpecLocation at = object_.at("name").with(FaultCode::invalid_step_name);
     if (const auto name = object_.need("name", FaultCode::invalid_step_name)) {
       read_name(at, *name, "step", step_.name);
     }
@@ -81,9 +81,9 @@ class StepReader {
       at.fault(fmt::format("is {}, which is reserved for transitions; choose another name",
                            quote(step_.name.view())));
     }
-    SpecPlace named = object_.place().with(FaultCode::invalid_step_opts);
-    object_.set_place(step_.name.empty() ? named
-                                         : named.called("step " + quote(step_.name.view())));
+    SpecLocation named = object_.location().with(FaultCode::invalid_step_opts);
+    object_.set_location(step_.name.empty() ? named
+                                            : named.called("step " + quote(step_.name.view())));
   }
 
   template <typename Read, typename T>
@@ -113,7 +113,7 @@ class StepReader {
       }
     }
     if (kinds.size() > 1) {
-      object_.place().fault(
+      object_.location().fault(
           FaultCode::invalid_step_module,
           fmt::format("has {}; a step can have only one of them", fmt::join(kinds, " and ")));
     }
@@ -158,8 +158,8 @@ class StepReader {
       step_.compensatable = compensatable;
     }
     if (step_.irreversible && step_.compensatable.value_or(false)) {
-      object_.place().fault(FaultCode::conflicting_step_recovery_markers,
-                            "is both irreversible and compensatable; remove one");
+      object_.location().fault(FaultCode::conflicting_step_recovery_markers,
+                               "is both irreversible and compensatable; remove one");
     }
     if (step_.compensate.has_value() && step_.irreversible) {
       object_.at("compensate")
@@ -179,7 +179,7 @@ class StepReader {
     if (!timeout.has_value()) {
       return;
     }
-    const SpecPlace at = object_.at("timeout");
+    const SpecLocation at = object_.at("timeout");
     if (timeout->starts_with('"')) {
       read_duration_text(at, *timeout, Zero::refused, step_.timeout.start_to_close_ms);
       return;
@@ -205,7 +205,7 @@ class StepReader {
   }
 
   void read_after(std::string_view slice) {
-    const SpecPlace at = object_.at("after").with(FaultCode::invalid_step_dependencies);
+    const SpecLocation at = object_.at("after").with(FaultCode::invalid_step_dependencies);
     constexpr TextLimits kAnyName{.most = SIZE_MAX};
     if (slice.starts_with('"')) {
       read_text(at, slice, step_.after.emplace_back(), kAnyName);
@@ -256,8 +256,8 @@ StepKind kind_of(const StepSpec& step) {
   return found == kinds.end() ? StepKind::handler : found->second;
 }
 
-void read_deadline(const SpecPlace& place, std::string_view slice, DeadlineSpec& deadline) {
-  SpecObject object(place, slice);
+void read_deadline(const SpecLocation& location, std::string_view slice, DeadlineSpec& deadline) {
+  SpecObject object(location, slice);
   if (!optional_duration(object, "within", Zero::refused, deadline.within_ms) &&
       object.is_object()) {
     object.at("within").fault("is missing");
@@ -272,8 +272,8 @@ void read_deadline(const SpecPlace& place, std::string_view slice, DeadlineSpec&
   object.finish();
 }
 
-void read_for_each(const SpecPlace& place, std::string_view slice, ForEachSpec& for_each) {
-  const auto read_each = [&](const SpecPlace& at, std::string_view items) {
+void read_for_each(const SpecLocation& location, std::string_view slice, ForEachSpec& for_each) {
+  const auto read_each = [&](const SpecLocation& at, std::string_view items) {
     if (items.starts_with('"')) {
       SharedText path;
       if (read_text(at, items, path, {})) {
@@ -285,11 +285,11 @@ void read_for_each(const SpecPlace& place, std::string_view slice, ForEachSpec& 
     for_each.items = read_json(at, items);
   };
   if (!slice.starts_with('{')) {
-    read_each(place, slice);
+    read_each(location, slice);
     return;
   }
-  SpecObject object(place, slice);
-  if (const auto items = object.need("items", place.code())) {
+  SpecObject object(location, slice);
+  if (const auto items = object.need("items", location.code())) {
     read_each(object.at("items"), *items);
   }
   optional_name(object, "as", for_each.as);
@@ -298,8 +298,8 @@ void read_for_each(const SpecPlace& place, std::string_view slice, ForEachSpec& 
   object.finish();
 }
 
-void read_step(const SpecPlace& place, std::string_view slice, StepSpec& step) {
-  StepReader(place, slice, step).read();
+void read_step(const SpecLocation& location, std::string_view slice, StepSpec& step) {
+  StepReader(location, slice, step).read();
 }
 
 }  // namespace holdfast

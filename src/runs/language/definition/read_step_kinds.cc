@@ -16,31 +16,31 @@ bool looks_like_time(std::string_view text) {
   return text.size() > 4 && std::all_of(text.begin(), text.begin() + 4, is_digit) && text[4] == '-';
 }
 
-void read_until(const SpecPlace& place, std::string_view slice, WaitSpec& wait) {
+void read_until(const SpecLocation& location, std::string_view slice, WaitSpec& wait) {
   SharedText text;
-  if (!read_text(place, slice, text, {})) {
+  if (!read_text(location, slice, text, {})) {
     return;
   }
   if (looks_like_time(text.view())) {
     if (!parse_iso8601(text.view()).has_value()) {
-      place.fault("is not a time; write it like 2026-11-16T08:30:00Z");
+      location.fault("is not a time; write it like 2026-11-16T08:30:00Z");
     }
   } else {
-    check_path(place, text.view());
+    check_path(location, text.view());
   }
-  wait.until = read_json(place, slice);
+  wait.until = read_json(location, slice);
 }
 
 constexpr TextLimits kEventLimits{.most = 255};
 constexpr std::size_t kMaxCorrelationBytes = 1024;
 
-void read_correlation(const SpecPlace& place, std::string_view slice, Payload& correlation) {
+void read_correlation(const SpecLocation& location, std::string_view slice, Payload& correlation) {
   if (slice.starts_with('"')) {
     SharedText literal;
-    read_text(place, slice, literal, {.most = kMaxCorrelationBytes});
+    read_text(location, slice, literal, {.most = kMaxCorrelationBytes});
   } else {
-    SpecObject object(place, slice);
-    if (const auto path = object.need("path", place.code())) {
+    SpecObject object(location, slice);
+    if (const auto path = object.need("path", location.code())) {
       SharedText text;
       if (read_text(object.at("path"), *path, text, {})) {
         check_path(object.at("path"), text.view());
@@ -48,11 +48,11 @@ void read_correlation(const SpecPlace& place, std::string_view slice, Payload& c
     }
     object.finish();
   }
-  correlation = read_json(place, slice);
+  correlation = read_json(location, slice);
 }
 
 void read_event_fields(SpecObject& object, EventSpec& event) {
-  if (const auto name = object.need("event", object.place().code())) {
+  if (const auto name = object.need("event", object.location().code())) {
     read_text(object.at("event"), *name, event.event, kEventLimits);
   }
   if (const auto correlation = object.take("correlation")) {
@@ -60,26 +60,27 @@ void read_event_fields(SpecObject& object, EventSpec& event) {
   }
 }
 
-void read_event(const SpecPlace& place, std::string_view slice, EventSpec& event) {
+void read_event(const SpecLocation& location, std::string_view slice, EventSpec& event) {
   if (slice.starts_with('"')) {
-    read_text(place, slice, event.event, kEventLimits);
+    read_text(location, slice, event.event, kEventLimits);
     return;
   }
-  SpecObject object(place, slice);
+  SpecObject object(location, slice);
   read_event_fields(object, event);
   object.finish();
 }
 
-void read_any_of(const SpecPlace& place, std::string_view slice, std::vector<EventSpec>& any_of) {
-  const auto items = read_items(place, slice);
+void read_any_of(const SpecLocation& location, std::string_view slice,
+                 std::vector<EventSpec>& any_of) {
+  const auto items = read_items(location, slice);
   if (items.empty() && slice == "[]") {
-    place.fault("must name at least one event");
+    location.fault("must name at least one event");
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
     EventSpec event;
-    read_event(place.at(i), items[i], event);
+    read_event(location.at(i), items[i], event);
     if (std::find(any_of.begin(), any_of.end(), event) != any_of.end()) {
-      place.at(i).fault("appears twice");
+      location.at(i).fault("appears twice");
     }
     any_of.push_back(std::move(event));
   }
@@ -87,13 +88,13 @@ void read_any_of(const SpecPlace& place, std::string_view slice, std::vector<Eve
 
 }  // namespace
 
-void read_log(const SpecPlace& place, std::string_view slice, LogSpec& log) {
+void read_log(const SpecLocation& location, std::string_view slice, LogSpec& log) {
   constexpr TextLimits kMessageLimits{.most = 8192};
   if (slice.starts_with('"')) {
-    read_text(place.with(FaultCode::invalid_log_message), slice, log.message, kMessageLimits);
+    read_text(location.with(FaultCode::invalid_log_message), slice, log.message, kMessageLimits);
     return;
   }
-  SpecObject object(place, slice);
+  SpecObject object(location, slice);
   if (const auto message = object.need("message", FaultCode::invalid_log_message)) {
     read_text(object.at("message").with(FaultCode::invalid_log_message), *message, log.message,
               kMessageLimits);
@@ -104,8 +105,8 @@ void read_log(const SpecPlace& place, std::string_view slice, LogSpec& log) {
   object.finish();
 }
 
-void read_wait(const SpecPlace& place, std::string_view slice, WaitSpec& wait) {
-  const SpecPlace at = place.with(FaultCode::invalid_wait_duration);
+void read_wait(const SpecLocation& location, std::string_view slice, WaitSpec& wait) {
+  const SpecLocation at = location.with(FaultCode::invalid_wait_duration);
   if (slice.starts_with('"')) {
     read_duration_text(at, slice, Zero::refused, wait.for_ms);
     return;
@@ -123,29 +124,30 @@ void read_wait(const SpecPlace& place, std::string_view slice, WaitSpec& wait) {
   if (has_for == until.has_value()) {
     at.fault(has_for ? "has both for and until; remove one" : "needs for or until");
   }
-  object.set_place(place);
+  object.set_location(location);
   object.finish();
 }
 
-void read_manual(const SpecPlace& place, std::string_view slice, ManualSpec& manual) {
+void read_manual(const SpecLocation& location, std::string_view slice, ManualSpec& manual) {
   if (slice == "true") {
     return;
   }
   if (!slice.starts_with('{')) {
-    place.fault("must be true, or an object with a reason");
+    location.fault("must be true, or an object with a reason");
     return;
   }
-  SpecObject object(place, slice);
+  SpecObject object(location, slice);
   optional_text(object, "reason", manual.reason);
   object.finish();
 }
 
-void read_await_event(const SpecPlace& place, std::string_view slice, AwaitEventSpec& await_event) {
+void read_await_event(const SpecLocation& location, std::string_view slice,
+                      AwaitEventSpec& await_event) {
   if (slice.starts_with('"')) {
-    read_event(place, slice, await_event.any_of.emplace_back());
+    read_event(location, slice, await_event.any_of.emplace_back());
     return;
   }
-  SpecObject object(place, slice);
+  SpecObject object(location, slice);
   if (!object.is_object()) {
     return;
   }
@@ -167,9 +169,9 @@ void read_await_event(const SpecPlace& place, std::string_view slice, AwaitEvent
   object.finish();
 }
 
-void read_exec(const SpecPlace& place, std::string_view slice, ExecSpec& exec) {
+void read_exec(const SpecLocation& location, std::string_view slice, ExecSpec& exec) {
   constexpr TextLimits kArgumentLimits{.least = 0, .most = 65'536};
-  const auto read_command = [&](const SpecPlace& at, std::string_view command) {
+  const auto read_command = [&](const SpecLocation& at, std::string_view command) {
     const auto items = read_items(at, command);
     for (std::size_t i = 0; i < items.size(); ++i) {
       SharedText& part = exec.command.emplace_back();
@@ -183,17 +185,17 @@ void read_exec(const SpecPlace& place, std::string_view slice, ExecSpec& exec) {
     }
   };
   if (!slice.starts_with('{')) {
-    read_command(place, slice);
+    read_command(location, slice);
     return;
   }
-  SpecObject object(place, slice);
-  if (const auto command = object.need("command", place.code())) {
+  SpecObject object(location, slice);
+  if (const auto command = object.need("command", location.code())) {
     read_command(object.at("command"), *command);
   }
   optional_text(object, "directory", exec.directory, {.most = 4096});
   if (const auto environment = object.take("environment")) {
     for (const auto& [name, value] : read_members(object.at("environment"), *environment)) {
-      const SpecPlace at = object.at("environment").at(name);
+      const SpecLocation at = object.at("environment").at(name);
       SharedText& text = exec.environment[name];
       read_text(at, value, text, kArgumentLimits);
       if (name.empty() || name.find('=') != std::string::npos ||
@@ -206,13 +208,13 @@ void read_exec(const SpecPlace& place, std::string_view slice, ExecSpec& exec) {
   object.finish();
 }
 
-void read_child(const SpecPlace& place, std::string_view slice, ChildSpec& child) {
+void read_child(const SpecLocation& location, std::string_view slice, ChildSpec& child) {
   if (slice.starts_with('"')) {
-    read_name(place, slice, "workflow", child.workflow);
+    read_name(location, slice, "workflow", child.workflow);
     return;
   }
-  SpecObject object(place, slice);
-  if (const auto workflow = object.need("workflow", place.code())) {
+  SpecObject object(location, slice);
+  if (const auto workflow = object.need("workflow", location.code())) {
     read_name(object.at("workflow"), *workflow, "workflow", child.workflow);
   }
   optional_name(object, "trigger", child.trigger);

@@ -17,7 +17,7 @@ void read_recovery(SpecObject& object, TransitionSpec& transition) {
   if (!slice.has_value()) {
     return;
   }
-  const SpecPlace at = object.at("recovery").with(FaultCode::invalid_transition_recovery);
+  const SpecLocation at = object.at("recovery").with(FaultCode::invalid_transition_recovery);
   const auto word = read_word(at, *slice, {"compensation", "undo"});
   if (word.has_value()) {
     transition.recovery = *word == 0 ? RecoveryLabel::compensation : RecoveryLabel::undo;
@@ -29,17 +29,18 @@ void read_recovery(SpecObject& object, TransitionSpec& transition) {
 
 }  // namespace
 
-void read_transition(const SpecPlace& place, std::string_view slice, TransitionSpec& transition) {
-  SpecObject object(place.with(FaultCode::invalid_transition), slice);
+void read_transition(const SpecLocation& location, std::string_view slice,
+                     TransitionSpec& transition) {
+  SpecObject object(location.with(FaultCode::invalid_transition), slice);
   if (!object.is_object()) {
     return;
   }
   read_end(object, "from", transition.from);
   read_end(object, "to", transition.to);
   if (!transition.from.empty() && !transition.to.empty()) {
-    object.set_place(object.place().called(fmt::format("the transition from {} to {}",
-                                                       quote(transition.from.view()),
-                                                       quote(transition.to.view()))));
+    object.set_location(object.location().called(fmt::format("the transition from {} to {}",
+                                                             quote(transition.from.view()),
+                                                             quote(transition.to.view()))));
   }
   if (const auto on = object.take("on")) {
     read_choice(object.at("on").with(FaultCode::invalid_transition_outcome), *on, transition.on);

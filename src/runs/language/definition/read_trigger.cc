@@ -24,10 +24,10 @@ bool looks_like_timezone(std::string_view text) {
          text.find("//") == std::string_view::npos;
 }
 
-void read_cron(const SpecPlace& place, std::string_view slice, CronSpec& cron) {
-  SpecObject object(place, slice);
+void read_cron(const SpecLocation& location, std::string_view slice, CronSpec& cron) {
+  SpecObject object(location, slice);
   if (const auto expression = object.need("expression", FaultCode::invalid_cron_expression)) {
-    const SpecPlace at = object.at("expression").with(FaultCode::invalid_cron_expression);
+    const SpecLocation at = object.at("expression").with(FaultCode::invalid_cron_expression);
     if (read_text(at, *expression, cron.expression, {})) {
       const auto parsed = CronExpression::parse(cron.expression.view());
       if (!parsed.ok()) {
@@ -36,7 +36,7 @@ void read_cron(const SpecPlace& place, std::string_view slice, CronSpec& cron) {
     }
   }
   if (const auto timezone = object.need("timezone", FaultCode::invalid_cron_timezone)) {
-    const SpecPlace at = object.at("timezone").with(FaultCode::invalid_cron_timezone);
+    const SpecLocation at = object.at("timezone").with(FaultCode::invalid_cron_timezone);
     if (read_text(at, *timezone, cron.timezone, {}) && !looks_like_timezone(cron.timezone.view())) {
       at.fault("is not a time zone name such as Europe/Berlin or UTC");
     }
@@ -50,13 +50,13 @@ void read_cron(const SpecPlace& place, std::string_view slice, CronSpec& cron) {
 }
 
 // Runs that cron starts have no input, so without defaults they would never start.
-void check_defaults(const SpecPlace& place, std::string_view slice) {
+void check_defaults(const SpecLocation& location, std::string_view slice) {
   std::vector<ContractFault> faults;
   const auto json = Json::parse(slice);
   const Contract contract = Contract::parse(json.value(), faults);
   for (const ContractField& field : contract.fields()) {
     if (field.required && faults.empty()) {
-      place.at(field.name)
+      location.at(field.name)
           .fault("needs a default or required: false, because cron runs have no input");
     }
   }
@@ -72,11 +72,11 @@ void read_type(SpecObject& object, TriggerSpec& trigger) {
     object.at("manual").fault("has no options; write manual: true");
   }
   if (manual.has_value() && cron.has_value()) {
-    object.place().fault(FaultCode::invalid_trigger_type,
-                         "is both manual and cron; make two triggers");
+    object.location().fault(FaultCode::invalid_trigger_type,
+                            "is both manual and cron; make two triggers");
   }
   if (const auto type = object.take("type")) {
-    const SpecPlace at = object.at("type").with(FaultCode::invalid_trigger_type);
+    const SpecLocation at = object.at("type").with(FaultCode::invalid_trigger_type);
     TriggerType said = TriggerType::manual;
     if (!read_choice(at, *type, said)) {
       return;
@@ -91,8 +91,8 @@ void read_type(SpecObject& object, TriggerSpec& trigger) {
 
 }  // namespace
 
-void read_trigger(const SpecPlace& place, std::string_view slice, TriggerSpec& trigger) {
-  SpecObject object(place.with(FaultCode::invalid_trigger), slice);
+void read_trigger(const SpecLocation& location, std::string_view slice, TriggerSpec& trigger) {
+  SpecObject object(location.with(FaultCode::invalid_trigger), slice);
   if (!object.is_object()) {
     return;
   }
@@ -100,10 +100,10 @@ void read_trigger(const SpecPlace& place, std::string_view slice, TriggerSpec& t
     read_name(object.at("name").with(FaultCode::invalid_trigger_name), *name, "trigger",
               trigger.name);
   }
-  const SpecPlace named = trigger.name.empty()
-                              ? object.place()
-                              : object.place().called("trigger " + quote(trigger.name.view()));
-  object.set_place(named.with(FaultCode::invalid_trigger_config));
+  const SpecLocation named =
+      trigger.name.empty() ? object.location()
+                           : object.location().called("trigger " + quote(trigger.name.view()));
+  object.set_location(named.with(FaultCode::invalid_trigger_config));
   read_type(object, trigger);
   if (const auto payload = object.take("payload")) {
     read_contract(object.at("payload").with(FaultCode::invalid_payload_contract), *payload,

@@ -31,46 +31,46 @@ Json json_of(std::string_view slice) { return Json::parse(slice).value(); }
 
 }  // namespace
 
-void read_mapping(const SpecPlace& place, std::string_view slice, Payload& mapping) {
-  mapping = read_json(place, slice);
+void read_mapping(const SpecLocation& location, std::string_view slice, Payload& mapping) {
+  mapping = read_json(location, slice);
   const auto parsed = Mapping::parse(json_of(slice));
   if (!parsed.ok()) {
-    place.part_fault(parsed.error().field("at"), parsed.error().message());
+    location.part_fault(parsed.error().field("at"), parsed.error().message());
   }
 }
 
-void read_condition(const SpecPlace& place, std::string_view slice, Payload& condition) {
-  condition = read_json(place, slice);
+void read_condition(const SpecLocation& location, std::string_view slice, Payload& condition) {
+  condition = read_json(location, slice);
   const auto parsed = Condition::parse(json_of(slice));
   if (!parsed.ok()) {
-    place.part_fault(parsed.error().field("at"), parsed.error().message());
+    location.part_fault(parsed.error().field("at"), parsed.error().message());
   }
 }
 
-void read_contract(const SpecPlace& place, std::string_view slice, Payload& contract) {
-  contract = read_json(place, slice);
+void read_contract(const SpecLocation& location, std::string_view slice, Payload& contract) {
+  contract = read_json(location, slice);
   std::vector<ContractFault> faults;
   Contract::parse(json_of(slice), faults);
   for (const ContractFault& fault : faults) {
-    SpecPlace inner = place;
+    SpecLocation inner = location;
     for (const std::string& part : fault.path) {
       inner = inner.at(part);
     }
-    const bool of_payload = place.code() == FaultCode::invalid_payload_contract;
+    const bool of_payload = location.code() == FaultCode::invalid_payload_contract;
     // The message of the contract names the field itself.
-    inner.called(place.label() + ":")
-        .fault(of_payload ? code_of(fault.kind) : place.code(), fault.message);
+    inner.called(location.label() + ":")
+        .fault(of_payload ? code_of(fault.kind) : location.code(), fault.message);
   }
 }
 
-bool check_path(const SpecPlace& place, std::string_view path) {
+bool check_path(const SpecLocation& location, std::string_view path) {
   const auto parsed = DataPath::parse(path);
   if (!parsed.ok()) {
-    place.part_fault("", parsed.error().message());
+    location.part_fault("", parsed.error().message());
     return false;
   }
   if (parsed.value().parts().empty()) {
-    place.fault("is a path to the whole context; name a member");
+    location.fault("is a path to the whole context; name a member");
     return false;
   }
   return true;

@@ -19,7 +19,7 @@ void read_list(SpecObject& object, std::string_view name, std::size_t most, cons
   if (!slice.has_value()) {
     return;
   }
-  const SpecPlace at = object.at(name).with(FaultCode::invalid_collection);
+  const SpecLocation at = object.at(name).with(FaultCode::invalid_collection);
   const auto items = read_items(at, *slice);
   if (items.size() > most) {
     at.fault(fmt::format("has {} items; the limit is {}", items.size(), most));
@@ -31,12 +31,12 @@ void read_list(SpecObject& object, std::string_view name, std::size_t most, cons
   }
 }
 
-void check_trigger_names(const SpecPlace& place, const std::vector<TriggerSpec>& triggers) {
+void check_trigger_names(const SpecLocation& location, const std::vector<TriggerSpec>& triggers) {
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < triggers.size(); ++i) {
     const std::string_view name = triggers[i].name.view();
     if (!name.empty() && !seen.insert(name).second) {
-      place.at(i).at("name").fault(
+      location.at(i).at("name").fault(
           FaultCode::duplicate_trigger_name,
           fmt::format("is {}, like that of an earlier trigger; choose another name", quote(name)));
     }
@@ -44,7 +44,7 @@ void check_trigger_names(const SpecPlace& place, const std::vector<TriggerSpec>&
 }
 
 // Whatever started a run, a field of its input has one type.
-void check_payload_fields(const SpecPlace& place, const std::vector<TriggerSpec>& triggers) {
+void check_payload_fields(const SpecLocation& location, const std::vector<TriggerSpec>& triggers) {
   struct Declared {
     FieldType type;
     std::string_view trigger;
@@ -61,7 +61,7 @@ void check_payload_fields(const SpecPlace& place, const std::vector<TriggerSpec>
       const Declared here{field.type, triggers[i].name.view()};
       const Declared& first = declared.emplace(field.name, here).first->second;
       if (first.type != here.type) {
-        place.at(i)
+        location.at(i)
             .at("payload")
             .at(field.name)
             .fault(FaultCode::conflicting_payload_field,
@@ -74,7 +74,7 @@ void check_payload_fields(const SpecPlace& place, const std::vector<TriggerSpec>
 
 void read_triggers(SpecObject& object, WorkflowSpec& spec) {
   read_list(object, "triggers", kMaxTriggers, read_trigger, spec.triggers);
-  const SpecPlace at = object.at("triggers");
+  const SpecLocation at = object.at("triggers");
   if (object.take("triggers") == "[]") {
     at.fault(FaultCode::missing_triggers, "is empty; add a trigger or remove the field");
   }
@@ -115,13 +115,13 @@ void read_head(SpecObject& object, WorkflowSpec& spec) {
 }  // namespace
 
 void read_workflow(Faults& faults, std::string_view text, WorkflowSpec& spec) {
-  const SpecPlace place(faults, FaultCode::invalid_spec, "the workflow");
+  const SpecLocation location(faults, FaultCode::invalid_spec, "the workflow");
   const auto json = JsonText::parse(text);
   if (!json.ok()) {
-    place.fault("is not valid JSON: " + json.error().message());
+    location.fault("is not valid JSON: " + json.error().message());
     return;
   }
-  SpecObject object(place, json.value().view());
+  SpecObject object(location, json.value().view());
   if (!object.is_object()) {
     return;
   }

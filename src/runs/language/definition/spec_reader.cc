@@ -38,9 +38,9 @@ std::string_view kind_name(std::string_view slice) {
 
 // Calls `each` with name and value of every member; a member that is there twice is a fault.
 template <typename Each>
-bool walk_object(const SpecPlace& place, std::string_view slice, const Each& each) {
+bool walk_object(const SpecLocation& location, std::string_view slice, const Each& each) {
   if (!slice.starts_with('{')) {
-    place.fault(fmt::format("is {}, not an object", kind_name(slice)));
+    location.fault(fmt::format("is {}, not an object", kind_name(slice)));
     return false;
   }
   JsonSlicer slicer(slice);
@@ -48,7 +48,7 @@ bool walk_object(const SpecPlace& place, std::string_view slice, const Each& eac
   while (const auto member = slicer.next()) {
     std::string name = unescaped(member->name);
     if (!seen.insert(name).second) {
-      place.member_fault(name, fmt::format("{} appears twice", quote(name)));
+      location.member_fault(name, fmt::format("{} appears twice", quote(name)));
       continue;
     }
     each(std::move(name), member->value);
@@ -57,31 +57,32 @@ bool walk_object(const SpecPlace& place, std::string_view slice, const Each& eac
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): JSON is at most kMaxJsonDepth deep.
-void refuse_repeats(const SpecPlace& place, std::string_view slice) {
+void refuse_repeats(const SpecLocation& location, std::string_view slice) {
   if (slice.starts_with('{')) {
-    walk_object(place, slice, [&](const std::string& name, std::string_view value) {
-      refuse_repeats(place.at(name), value);
+    walk_object(location, slice, [&](const std::string& name, std::string_view value) {
+      refuse_repeats(location.at(name), value);
     });
   } else if (slice.starts_with('[')) {
     JsonSlicer slicer(slice);
     for (std::size_t i = 0; const auto item = slicer.next(); ++i) {
-      refuse_repeats(place.at(i), item->value);
+      refuse_repeats(location.at(i), item->value);
     }
   }
 }
 
-void check_duration(const SpecPlace& place, Zero zero, std::uint64_t ms) {
+void check_duration(const SpecLocation& location, Zero zero, std::uint64_t ms) {
   if (ms > kMaxDurationMs) {
-    place.fault("is longer than 100 years");
+    location.fault("is longer than 100 years");
   } else if (ms == 0 && zero == Zero::refused) {
-    place.fault("must be greater than 0, or left out");
+    location.fault("must be greater than 0, or left out");
   }
 }
 
 }  // namespace
 
-SpecObject::SpecObject(SpecPlace place, std::string_view text) : place_(std::move(place)) {
-  is_object_ = walk_object(place_, text, [&](std::string name, std::string_view value) {
+SpecObject::SpecObject(SpecLocation location, std::string_view text)
+    : location_(std::move(location)) {
+  is_object_ = walk_object(location_, text, [&](std::string name, std::string_view value) {
     members_.push_back({std::move(name), value});
   });
 }
@@ -108,38 +109,38 @@ void SpecObject::finish() const {
   const std::vector<std::string_view> known(known_.begin(), known_.end());
   for (const Member& member : members_) {
     if (std::find(known.begin(), known.end(), member.name) == known.end()) {
-      place_.member_fault(member.name, fmt::format("unknown field {}{}", quote(member.name),
-                                                   place_.faults().hint(member.name, known)));
+      location_.member_fault(member.name, fmt::format("unknown field {}{}", quote(member.name),
+                                                      location_.faults().hint(member.name, known)));
     }
   }
 }
 
-bool read_text(const SpecPlace& place, std::string_view slice, SharedText& value,
+bool read_text(const SpecLocation& location, std::string_view slice, SharedText& value,
                TextLimits limits) {
   const auto text = json_string_value(slice);
   if (!text.has_value()) {
-    place.fault(fmt::format("is {}, not a string", kind_name(slice)));
+    location.fault(fmt::format("is {}, not a string", kind_name(slice)));
     return false;
   }
   if (text->size() < limits.least) {
-    place.fault("must not be empty");
+    location.fault("must not be empty");
     return false;
   }
   if (text->size() > limits.most) {
-    place.fault(fmt::format("is {} bytes long; the limit is {}", text->size(), limits.most));
+    location.fault(fmt::format("is {} bytes long; the limit is {}", text->size(), limits.most));
     return false;
   }
   value = *text;
   return true;
 }
 
-bool read_name(const SpecPlace& place, std::string_view slice, std::string_view what,
+bool read_name(const SpecLocation& location, std::string_view slice, std::string_view what,
                SharedText& value) {
-  if (!read_text(place, slice, value, {1, SIZE_MAX})) {
+  if (!read_text(location, slice, value, {1, SIZE_MAX})) {
     return false;
   }
   if (!check_name(what, value.view()).ok()) {
-    place.fault(fmt::format(
+    location.fault(fmt::format(
         "is {}, which is not a valid name: use letters, digits, '_', '.' and '-', begin "
         "with a letter or digit, and use at most 128 bytes",
         quote(value.view())));
@@ -148,19 +149,19 @@ bool read_name(const SpecPlace& place, std::string_view slice, std::string_view 
   return true;
 }
 
-bool read_flag(const SpecPlace& place, std::string_view slice, bool& value) {
+bool read_flag(const SpecLocation& location, std::string_view slice, bool& value) {
   if (!read_value(slice, value)) {
-    place.fault(fmt::format("is {}, not true or false", kind_name(slice)));
+    location.fault(fmt::format("is {}, not true or false", kind_name(slice)));
     return false;
   }
   return true;
 }
 
-bool read_count(const SpecPlace& place, std::string_view slice, CountLimits limits,
+bool read_count(const SpecLocation& location, std::string_view slice, CountLimits limits,
                 std::uint32_t& value) {
   std::uint32_t read = 0;
   if (!read_value(slice, read) || read < limits.least || read > limits.most) {
-    place.fault(
+    location.fault(
         limits.most == UINT32_MAX
             ? fmt::format("must be a whole number of at least {}", limits.least)
             : fmt::format("must be a whole number from {} to {}", limits.least, limits.most));
@@ -170,22 +171,22 @@ bool read_count(const SpecPlace& place, std::string_view slice, CountLimits limi
   return true;
 }
 
-std::optional<std::size_t> read_word(const SpecPlace& place, std::string_view slice,
+std::optional<std::size_t> read_word(const SpecLocation& location, std::string_view slice,
                                      const std::vector<std::string_view>& words) {
   const auto text = json_string_value(slice);
   const auto found = std::find(words.begin(), words.end(), text.value_or(""));
   if (text.has_value() && found != words.end()) {
     return static_cast<std::size_t>(found - words.begin());
   }
-  place.fault(fmt::format("must be one of {}{}", fmt::join(words, ", "),
-                          text.has_value() ? place.faults().hint(*text, words) : ""));
+  location.fault(fmt::format("must be one of {}{}", fmt::join(words, ", "),
+                             text.has_value() ? location.faults().hint(*text, words) : ""));
   return std::nullopt;
 }
 
-std::vector<std::string_view> read_items(const SpecPlace& place, std::string_view slice) {
+std::vector<std::string_view> read_items(const SpecLocation& location, std::string_view slice) {
   std::vector<std::string_view> items;
   if (!slice.starts_with('[')) {
-    place.fault(fmt::format("is {}, not a list", kind_name(slice)));
+    location.fault(fmt::format("is {}, not a list", kind_name(slice)));
     return items;
   }
   JsonSlicer slicer(slice);
@@ -195,17 +196,17 @@ std::vector<std::string_view> read_items(const SpecPlace& place, std::string_vie
   return items;
 }
 
-std::map<std::string, std::string_view> read_members(const SpecPlace& place,
+std::map<std::string, std::string_view> read_members(const SpecLocation& location,
                                                      std::string_view slice) {
   std::map<std::string, std::string_view> members;
-  walk_object(place, slice, [&](std::string name, std::string_view value) {
+  walk_object(location, slice, [&](std::string name, std::string_view value) {
     members.emplace(std::move(name), value);
   });
   return members;
 }
 
-Payload read_json(const SpecPlace& place, std::string_view slice) {
-  refuse_repeats(place, slice);
+Payload read_json(const SpecLocation& location, std::string_view slice) {
+  refuse_repeats(location, slice);
   return Payload::trusted(canonical_json(slice));
 }
 
@@ -234,25 +235,26 @@ void optional_count(SpecObject& object, std::string_view name, CountLimits limit
   }
 }
 
-void read_duration_ms(const SpecPlace& place, std::string_view slice, Zero zero,
+void read_duration_ms(const SpecLocation& location, std::string_view slice, Zero zero,
                       std::uint64_t& ms) {
   if (!read_value(slice, ms)) {
-    place.fault("must be a whole number of milliseconds");
+    location.fault("must be a whole number of milliseconds");
     return;
   }
-  check_duration(place, zero, ms);
+  check_duration(location, zero, ms);
 }
 
-void read_duration_text(const SpecPlace& place, std::string_view slice, Zero zero,
+void read_duration_text(const SpecLocation& location, std::string_view slice, Zero zero,
                         std::uint64_t& ms) {
   const auto text = json_string_value(slice);
   const auto read = text.has_value() ? parse_duration(*text) : std::nullopt;
   if (!read.has_value()) {
-    place.fault("is not a duration such as \"200ms\", \"5s\" or \"1h30m\" (units ms, s, m, h, d)");
+    location.fault(
+        "is not a duration such as \"200ms\", \"5s\" or \"1h30m\" (units ms, s, m, h, d)");
     return;
   }
   ms = *read;
-  check_duration(place, zero, ms);
+  check_duration(location, zero, ms);
 }
 
 bool optional_duration(SpecObject& object, std::string_view name, Zero zero, std::uint64_t& ms) {

@@ -1,4 +1,4 @@
-// Reads the JSON of a spec. What is wrong becomes a fault at its place, and reading goes on with
+// Reads the JSON of a spec. What is wrong becomes a fault at its location, and reading goes on with
 // the default, so that one check finds everything. Unknown members are refused, because a misspelt
 // "after" must not be ignored; so are members that appear twice. null is the same as not there.
 #pragma once
@@ -18,12 +18,12 @@ namespace holdfast {
 class SpecObject {
  public:
   // `text` is a slice of valid JSON and outlives this. It is a fault when it is no object.
-  SpecObject(SpecPlace place, std::string_view text);
+  SpecObject(SpecLocation location, std::string_view text);
 
-  [[nodiscard]] const SpecPlace& place() const { return place_; }
-  [[nodiscard]] SpecPlace at(std::string_view member) const { return place_.at(member); }
+  [[nodiscard]] const SpecLocation& location() const { return location_; }
+  [[nodiscard]] SpecLocation at(std::string_view member) const { return location_.at(member); }
   // From here on: which rule is broken by default, and how messages call the object.
-  void set_place(SpecPlace place) { place_ = std::move(place); }
+  void set_location(SpecLocation location) { location_ = std::move(location); }
   [[nodiscard]] bool is_object() const { return is_object_; }
 
   // The slice of a member, which is known from now on.
@@ -40,7 +40,7 @@ class SpecObject {
     std::string_view value;
   };
 
-  SpecPlace place_;
+  SpecLocation location_;
   bool is_object_ = false;
   std::vector<Member> members_;
   std::vector<std::string> known_;
@@ -53,26 +53,27 @@ struct TextLimits {
   std::size_t least = 1;
   std::size_t most = 1024;  // bytes
 };
-bool read_text(const SpecPlace& place, std::string_view slice, SharedText& value,
+bool read_text(const SpecLocation& location, std::string_view slice, SharedText& value,
                TextLimits limits);
 // A name by check_name; `what` it is of: "queue".
-bool read_name(const SpecPlace& place, std::string_view slice, std::string_view what,
+bool read_name(const SpecLocation& location, std::string_view slice, std::string_view what,
                SharedText& value);
-bool read_flag(const SpecPlace& place, std::string_view slice, bool& value);
+bool read_flag(const SpecLocation& location, std::string_view slice, bool& value);
 
 struct CountLimits {
   std::uint32_t least = 0;
   std::uint32_t most = UINT32_MAX;
 };
-bool read_count(const SpecPlace& place, std::string_view slice, CountLimits limits,
+bool read_count(const SpecLocation& location, std::string_view slice, CountLimits limits,
                 std::uint32_t& value);
 
 // One of a few words.
-std::optional<std::size_t> read_word(const SpecPlace& place, std::string_view slice,
+std::optional<std::size_t> read_word(const SpecLocation& location, std::string_view slice,
                                      const std::vector<std::string_view>& words);
 template <typename E>
-bool read_choice(const SpecPlace& place, std::string_view slice, E& value) {
-  const auto found = read_word(place, slice, {std::begin(kEnumNames<E>), std::end(kEnumNames<E>)});
+bool read_choice(const SpecLocation& location, std::string_view slice, E& value) {
+  const auto found =
+      read_word(location, slice, {std::begin(kEnumNames<E>), std::end(kEnumNames<E>)});
   if (found.has_value()) {
     value = static_cast<E>(*found);
   }
@@ -80,12 +81,12 @@ bool read_choice(const SpecPlace& place, std::string_view slice, E& value) {
 }
 
 // The items of a list. A fault and no items when it is none.
-std::vector<std::string_view> read_items(const SpecPlace& place, std::string_view slice);
+std::vector<std::string_view> read_items(const SpecLocation& location, std::string_view slice);
 // The members of an object whose names are the author's, by name.
-std::map<std::string, std::string_view> read_members(const SpecPlace& place,
+std::map<std::string, std::string_view> read_members(const SpecLocation& location,
                                                      std::string_view slice);
 // A JSON value in its one form. A member that is there twice anywhere inside is a fault.
-Payload read_json(const SpecPlace& place, std::string_view slice);
+Payload read_json(const SpecLocation& location, std::string_view slice);
 
 // Fields of an object that need not be there.
 bool optional_name(SpecObject& object, std::string_view name, SharedText& value);
@@ -105,8 +106,9 @@ void optional_choice(SpecObject& object, std::string_view name, E& value) {
 enum class Zero : std::uint8_t { allowed, refused };
 bool optional_duration(SpecObject& object, std::string_view name, Zero zero, std::uint64_t& ms);
 // The number or the text of a duration.
-void read_duration_ms(const SpecPlace& place, std::string_view slice, Zero zero, std::uint64_t& ms);
-void read_duration_text(const SpecPlace& place, std::string_view slice, Zero zero,
+void read_duration_ms(const SpecLocation& location, std::string_view slice, Zero zero,
+                      std::uint64_t& ms);
+void read_duration_text(const SpecLocation& location, std::string_view slice, Zero zero,
                         std::uint64_t& ms);
 
 }  // namespace holdfast

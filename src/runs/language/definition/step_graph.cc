@@ -10,7 +10,7 @@ namespace {
 
 class Resolver {
  public:
-  Resolver(const SpecPlace& whole, const WorkflowSpec& spec) : whole_(whole), spec_(spec) {
+  Resolver(const SpecLocation& whole, const WorkflowSpec& spec) : whole_(whole), spec_(spec) {
     const std::size_t count = spec.steps.size();
     graph_.after.resize(count);
     graph_.dependents.resize(count);
@@ -43,7 +43,7 @@ class Resolver {
       names_.push_back(name);
       if (!graph_.by_name.emplace(name, i).second) {
         graph_.complete = false;
-        step_place(whole_, spec_, i)
+        step_location(whole_, spec_, i)
             .at("name")
             .fault(FaultCode::duplicate_step_name,
                    "is already used by an earlier step; choose another");
@@ -56,9 +56,9 @@ class Resolver {
     return found == graph_.by_name.end() ? std::nullopt : std::optional(found->second);
   }
 
-  void unknown(const SpecPlace& place, FaultCode code, std::string_view name) {
-    place.fault(code, fmt::format("names unknown step {}{}", quote(name),
-                                  whole_.faults().hint(name, names_)));
+  void unknown(const SpecLocation& location, FaultCode code, std::string_view name) {
+    location.fault(code, fmt::format("names unknown step {}{}", quote(name),
+                                     whole_.faults().hint(name, names_)));
     graph_.complete = false;
   }
 
@@ -69,20 +69,20 @@ class Resolver {
     std::set<std::string_view> seen;
     for (std::size_t i = 0; i < step.after.size(); ++i) {
       const std::string_view name = step.after[i].view();
-      const SpecPlace place = step_place(whole_, spec_, index).at("after").at(i);
+      const SpecLocation location = step_location(whole_, spec_, index).at("after").at(i);
       if (name.empty()) {
         continue;  // it was not a string
       }
       if (!seen.insert(name).second) {
-        place.fault(FaultCode::invalid_step_dependencies,
-                    fmt::format("names {} twice", quote(name)));
+        location.fault(FaultCode::invalid_step_dependencies,
+                       fmt::format("names {} twice", quote(name)));
         continue;
       }
       const auto found = find(name);
       if (!found.has_value()) {
-        unknown(place, FaultCode::unknown_step_dependency, name);
+        unknown(location, FaultCode::unknown_step_dependency, name);
       } else if (*found == index) {
-        place.fault(FaultCode::self_step_dependency, "names the step itself; remove it");
+        location.fault(FaultCode::self_step_dependency, "names the step itself; remove it");
       } else {
         after.push_back(*found);
         graph_.dependents[*found].push_back(index);
@@ -90,8 +90,8 @@ class Resolver {
     }
   }
 
-  // `place` names it. Empty when there is no such target.
-  std::optional<Target> target(const SpecPlace& place, std::string_view name) {
+  // `location` names it. Empty when there is no such target.
+  std::optional<Target> target(const SpecLocation& location, std::string_view name) {
     if (name == kCompleteStep) {
       return Target{Target::Kind::complete};
     }
@@ -100,7 +100,7 @@ class Resolver {
     }
     const auto found = find(name);
     if (!found.has_value()) {
-      place.fault(
+      location.fault(
           FaultCode::unknown_transition_target,
           fmt::format("names unknown step {}{}", quote(name), whole_.faults().hint(name, names_)));
       graph_.complete = false;
@@ -115,7 +115,7 @@ class Resolver {
     const auto& await_event = spec_.steps[index].await_event;
     if (await_event.has_value() && !await_event->on_timeout.empty()) {
       graph_.on_timeout[index] =
-          target(step_place(whole_, spec_, index).at("await_event").at("on_timeout"),
+          target(step_location(whole_, spec_, index).at("await_event").at("on_timeout"),
                  await_event->on_timeout.view());
     }
   }
@@ -127,12 +127,12 @@ class Resolver {
       graph_.complete = false;
       return;
     }
-    const SpecPlace place = transition_place(whole_, spec_, index);
+    const SpecLocation location = transition_location(whole_, spec_, index);
     const auto from = find(transition.from.view());
     if (!from.has_value()) {
-      unknown(place.at("from"), FaultCode::unknown_transition_source, transition.from.view());
+      unknown(location.at("from"), FaultCode::unknown_transition_source, transition.from.view());
     }
-    const auto to = target(place.at("to"), transition.to.view());
+    const auto to = target(location.at("to"), transition.to.view());
     if (from.has_value() && to.has_value()) {
       graph_.routes.push_back({index, *from, transition.on, *to});
     }
@@ -143,7 +143,7 @@ class Resolver {
     const auto& deadline = spec_.steps[index].deadline;
     if (deadline.has_value() && deadline->escalation == Escalation::workflow_step &&
         !deadline->target.empty() && !find(deadline->target.view()).has_value()) {
-      unknown(step_place(whole_, spec_, index).at("deadline").at("target"),
+      unknown(step_location(whole_, spec_, index).at("deadline").at("target"),
               FaultCode::unknown_step_reference, deadline->target.view());
     }
   }
@@ -158,7 +158,7 @@ class Resolver {
     }
   }
 
-  const SpecPlace& whole_;
+  const SpecLocation& whole_;
   const WorkflowSpec& spec_;
   std::vector<std::string_view> names_;
   StepGraph graph_;
@@ -166,18 +166,18 @@ class Resolver {
 
 }  // namespace
 
-StepGraph resolve_graph(const SpecPlace& whole, const WorkflowSpec& spec) {
+StepGraph resolve_graph(const SpecLocation& whole, const WorkflowSpec& spec) {
   return Resolver(whole, spec).resolve();
 }
 
-SpecPlace step_place(const SpecPlace& whole, const WorkflowSpec& spec, StepIndex step) {
+SpecLocation step_location(const SpecLocation& whole, const WorkflowSpec& spec, StepIndex step) {
   const std::string_view name = spec.steps[step].name.view();
   return whole.at("steps").at(step).called(name.empty() ? fmt::format("steps[{}]", step)
                                                         : "step " + quote(name));
 }
 
-SpecPlace transition_place(const SpecPlace& whole, const WorkflowSpec& spec,
-                           std::size_t transition) {
+SpecLocation transition_location(const SpecLocation& whole, const WorkflowSpec& spec,
+                                 std::size_t transition) {
   const TransitionSpec& at = spec.transitions[transition];
   return whole.at("transitions")
       .at(transition)

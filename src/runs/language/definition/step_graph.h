@@ -1,4 +1,4 @@
-// StepGraph: the steps of a workflow by their places, and what leads from one to the other.
+// StepGraph: the steps of a workflow by their locations, and what leads from one to the other.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace holdfast {
 
 // A transition whose ends exist.
 struct Route {
-  std::size_t place = 0;  // in WorkflowSpec::transitions
+  std::size_t location = 0;  // in WorkflowSpec::transitions
   StepIndex from = 0;
   StepOutcome on = StepOutcome::ok;
   Target to;
@@ -37,13 +37,13 @@ struct StepGraph {
 };
 
 // Names that lead nowhere are faults. The spec must outlive the graph.
-StepGraph resolve_graph(const SpecPlace& whole, const WorkflowSpec& spec);
+StepGraph resolve_graph(const SpecLocation& whole, const WorkflowSpec& spec);
 // The rules about how steps may be joined.
-void check_graph(const SpecPlace& whole, const WorkflowSpec& spec, const StepGraph& graph);
+void check_graph(const SpecLocation& whole, const WorkflowSpec& spec, const StepGraph& graph);
 
 // Where faults of a step or a transition stand.
-SpecPlace step_place(const SpecPlace& whole, const WorkflowSpec& spec, StepIndex step);
-SpecPlace transition_place(const SpecPlace& whole, const WorkflowSpec& spec,
-                           std::size_t transition);
+SpecLocation step_location(const SpecLocation& whole, const WorkflowSpec& spec, StepIndex step);
+SpecLocation transition_location(const SpecLocation& whole, const WorkflowSpec& spec,
+                                 std::size_t transition);
 
 }  // namespace holdfast

@@ -8,6 +8,6 @@
 namespace holdfast {
 
 // Texts that are not UTF-8, numbers of attempts that are 0.
-void check_unwritable(const SpecPlace& whole, const WorkflowSpec& spec);
+void check_unwritable(const SpecLocation& whole, const WorkflowSpec& spec);
 
 }  // namespace holdfast

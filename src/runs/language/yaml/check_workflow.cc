@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kCronNeedsBothDays = "cron_needs_both_days";
 
 bool is_before(const LocatedFault& left, const LocatedFault& right) {
-  return left.place < right.place;
+  return left.location < right.location;
 }
 
 bool has_fault_at(const std::vector<DefinitionFault>& faults,
@@ -61,25 +61,26 @@ std::vector<LocatedFault> warnings_of(const Definition& definition, const YamlDo
                                         "day of week, because one of them has */n; write a range "
                                         "such as 1-31/2 for days that match either",
                                         quote(cron->expression.view()))};
-    const SourcePlace place = document.place(warning.path);
-    warnings.push_back({std::move(warning), place});
+    const SourceLocation location = document.location(warning.path);
+    warnings.push_back({std::move(warning), location});
   }
   return warnings;
 }
 
 std::string fault_line(std::string_view file, const LocatedFault& fault) {
   const std::string path = printable(path_text(fault.fault.path));
-  return fmt::format("{}:{}:{}: {}{}{} ({})", printable(file), fault.place.line, fault.place.column,
-                     path, path.empty() ? "" : ": ", fault.fault.message, fault.fault.code);
+  return fmt::format("{}:{}:{}: {}{}{} ({})", printable(file), fault.location.line,
+                     fault.location.column, path, path.empty() ? "" : ": ", fault.fault.message,
+                     fault.fault.code);
 }
 
 }  // namespace
 
 LocatedFault unreadable_fault(const Error& error) {
-  const SourcePlace place{parse_decimal(error.field("line")).value_or(1),
-                          parse_decimal(error.field("column")).value_or(1)};
+  const SourceLocation location{parse_decimal(error.field("line")).value_or(1),
+                                parse_decimal(error.field("column")).value_or(1)};
   return {{{}, std::string(to_text(FaultCode::invalid_spec)), std::string(error.field("reason"))},
-          place};
+          location};
 }
 
 CheckedWorkflow check_workflow(std::string_view text) {
@@ -92,8 +93,8 @@ CheckedWorkflow check_workflow(std::string_view text) {
   std::vector<DefinitionFault> faults = Definition::check(document.value().json().view());
   check_timezones(document.value().json(), faults);
   for (DefinitionFault& fault : faults) {
-    const SourcePlace place = document.value().place(fault.path);
-    checked.faults.push_back({std::move(fault), place});
+    const SourceLocation location = document.value().location(fault.path);
+    checked.faults.push_back({std::move(fault), location});
   }
   std::stable_sort(checked.faults.begin(), checked.faults.end(), is_before);
   if (checked.faults.empty()) {
@@ -113,8 +114,8 @@ void write_fault(JsonWriter& json, const LocatedFault& fault, std::string_view f
     json.string(part);
   }
   json.end_array().member("code", fault.fault.code).member("message", fault.fault.message);
-  json.member("line", std::uint64_t{fault.place.line});
-  json.member("column", std::uint64_t{fault.place.column}).end_object();
+  json.member("line", std::uint64_t{fault.location.line});
+  json.member("column", std::uint64_t{fault.location.column}).end_object();
 }
 
 Error invalid_file(std::vector<LocatedFault> faults, std::string_view file) {

@@ -14,12 +14,12 @@ namespace holdfast {
 
 struct LocatedFault {
   DefinitionFault fault;
-  SourcePlace place;
+  SourceLocation location;
 };
 
 struct CheckedWorkflow {
   std::shared_ptr<const Definition> definition;  // nullptr when there are faults
-  std::vector<LocatedFault> faults;              // by their places
+  std::vector<LocatedFault> faults;              // by their locations
   // What is valid but probably not meant; only of a definition. The codes are listed in
   // docs/workflow-language.md.
   std::vector<LocatedFault> warnings;
@@ -35,7 +35,7 @@ void write_fault(JsonWriter& json, const LocatedFault& fault, std::string_view f
 LocatedFault unreadable_fault(const Error& error);
 
 // invalid_definition, whose message has a line for each fault (file:line:column: path: message
-// (code)), by their places, and whose field "errors" is a list of what write_fault writes.
+// (code)), by their locations, and whose field "errors" is a list of what write_fault writes.
 Error invalid_file(std::vector<LocatedFault> faults, std::string_view file);
 
 // The definition, or invalid_file.

@@ -9,8 +9,8 @@ namespace {
 std::vector<std::string> faults_of(std::string_view text) {
   std::vector<std::string> out;
   for (const LocatedFault& fault : check_workflow(text).faults) {
-    out.push_back(fault.fault.code + "@" + std::to_string(fault.place.line) + ":" +
-                  std::to_string(fault.place.column));
+    out.push_back(fault.fault.code + "@" + std::to_string(fault.location.line) + ":" +
+                  std::to_string(fault.location.column));
   }
   return out;
 }
@@ -63,7 +63,7 @@ TEST(CheckWorkflow, a_text_that_cannot_be_read_is_one_fault) {
   EXPECT_EQ(checked.definition, nullptr);
   EXPECT_EQ(checked.faults[0].fault.code, "invalid_spec");
   EXPECT_TRUE(checked.faults[0].fault.path.empty());
-  EXPECT_EQ(checked.faults[0].place.line, 2U);
+  EXPECT_EQ(checked.faults[0].location.line, 2U);
   EXPECT_EQ(checked.faults[0].fault.message.find("line"), std::string::npos);
 }
 
@@ -89,8 +89,8 @@ TEST(CheckWorkflow, warns_about_steps_of_days_beside_days_of_the_week) {
     EXPECT_TRUE(checked.faults.empty()) << expression;
     std::vector<std::string> out;
     for (const LocatedFault& warning : checked.warnings) {
-      out.push_back(warning.fault.code + "@" + std::to_string(warning.place.line) + ":" +
-                    std::to_string(warning.place.column));
+      out.push_back(warning.fault.code + "@" + std::to_string(warning.location.line) + ":" +
+                    std::to_string(warning.location.column));
     }
     return out;
   };

@@ -64,7 +64,7 @@ Result<YamlDocument> YamlDocument::parse(std::string_view text) {
   return YamlDocument(std::move(source), std::move(tree));
 }
 
-SourcePlace YamlDocument::place(const std::vector<std::string>& path) const {
+SourceLocation YamlDocument::location(const std::vector<std::string>& path) const {
   std::size_t at = tree_.nodes.size() - 1;
   std::size_t offset = tree_.nodes[at].offset;
   for (const std::string& part : path) {
@@ -75,7 +75,7 @@ SourcePlace YamlDocument::place(const std::vector<std::string>& path) const {
     at = member->node;
     offset = member->offset;
   }
-  return source_.place(offset);
+  return source_.location(offset);
 }
 
 }  // namespace holdfast

@@ -26,7 +26,7 @@ class YamlDocument {
   [[nodiscard]] const JsonText& json() const { return json_; }
   // Where {"steps","2","retry"} stands: a member of an object at its name, an item of a list at its
   // value. What is not there is at the nearest that is. Inside an alias: in what it stands for.
-  [[nodiscard]] SourcePlace place(const std::vector<std::string>& path) const;
+  [[nodiscard]] SourceLocation location(const std::vector<std::string>& path) const;
 
  private:
   YamlDocument(SourceText source, YamlTree tree);

@@ -11,14 +11,14 @@ std::string json_of(std::string_view text) {
 }
 
 // line:column
-std::string place_of(std::string_view text, const std::vector<std::string>& path) {
+std::string location_of(std::string_view text, const std::vector<std::string>& path) {
   const auto document = YamlDocument::parse(text);
   EXPECT_TRUE(document.ok());
   if (!document.ok()) {
     return document.error().message();
   }
-  const SourcePlace place = document.value().place(path);
-  return std::to_string(place.line) + ":" + std::to_string(place.column);
+  const SourceLocation location = document.value().location(path);
+  return std::to_string(location.line) + ":" + std::to_string(location.column);
 }
 
 TEST(YamlDocument, reads_all_that_yaml_has) {
@@ -58,24 +58,24 @@ TEST(YamlDocument, knows_where_things_stand) {
       "    retry:\n"
       "      max_attempts: 0\n"
       "  - {name: b, after: [a,  x]}\n";
-  EXPECT_EQ(place_of(text, {}), "1:1");
-  EXPECT_EQ(place_of(text, {"workflow"}), "1:1");
-  EXPECT_EQ(place_of(text, {"steps"}), "2:1");
-  EXPECT_EQ(place_of(text, {"steps", "0"}), "3:5");
-  EXPECT_EQ(place_of(text, {"steps", "0", "retry"}), "4:5");
-  EXPECT_EQ(place_of(text, {"steps", "0", "retry", "max_attempts"}), "5:7");
-  EXPECT_EQ(place_of(text, {"steps", "1", "after"}), "6:15");
-  EXPECT_EQ(place_of(text, {"steps", "1", "after", "1"}), "6:27");
+  EXPECT_EQ(location_of(text, {}), "1:1");
+  EXPECT_EQ(location_of(text, {"workflow"}), "1:1");
+  EXPECT_EQ(location_of(text, {"steps"}), "2:1");
+  EXPECT_EQ(location_of(text, {"steps", "0"}), "3:5");
+  EXPECT_EQ(location_of(text, {"steps", "0", "retry"}), "4:5");
+  EXPECT_EQ(location_of(text, {"steps", "0", "retry", "max_attempts"}), "5:7");
+  EXPECT_EQ(location_of(text, {"steps", "1", "after"}), "6:15");
+  EXPECT_EQ(location_of(text, {"steps", "1", "after", "1"}), "6:27");
 }
 
 TEST(YamlDocument, what_is_missing_is_at_what_it_is_missing_from) {
   const std::string text = "steps:\n  - name: a\n    retry:\n      delay: 1s\n";
-  EXPECT_EQ(place_of(text, {"workflow"}), "1:1");
-  EXPECT_EQ(place_of(text, {"steps", "0", "handler"}), "2:5");
-  EXPECT_EQ(place_of(text, {"steps", "0", "retry", "codes", "0", "code"}), "3:5");
-  EXPECT_EQ(place_of(text, {"steps", "7"}), "1:1");
-  EXPECT_EQ(place_of(text, {"steps", "x"}), "1:1");
-  EXPECT_EQ(place_of("", {"workflow"}), "1:1");
+  EXPECT_EQ(location_of(text, {"workflow"}), "1:1");
+  EXPECT_EQ(location_of(text, {"steps", "0", "handler"}), "2:5");
+  EXPECT_EQ(location_of(text, {"steps", "0", "retry", "codes", "0", "code"}), "3:5");
+  EXPECT_EQ(location_of(text, {"steps", "7"}), "1:1");
+  EXPECT_EQ(location_of(text, {"steps", "x"}), "1:1");
+  EXPECT_EQ(location_of("", {"workflow"}), "1:1");
 }
 
 TEST(YamlDocument, aliases_stand_for_their_anchors) {
@@ -85,9 +85,9 @@ TEST(YamlDocument, aliases_stand_for_their_anchors) {
   EXPECT_EQ(json_of(text),
             R"({"base":{"delay":"1s"},"list":[{"delay":"1s"},"y","y"],"again":["y"],)"
             R"("more":["y"]})");
-  EXPECT_EQ(place_of(text, {"list", "0"}), "4:5");
-  EXPECT_EQ(place_of(text, {"list", "0", "delay"}), "2:3");
-  EXPECT_EQ(place_of(text, {"more"}), "8:1");
+  EXPECT_EQ(location_of(text, {"list", "0"}), "4:5");
+  EXPECT_EQ(location_of(text, {"list", "0", "delay"}), "2:3");
+  EXPECT_EQ(location_of(text, {"more"}), "8:1");
 }
 
 TEST(YamlDocument, says_where_it_cannot_be_read) {

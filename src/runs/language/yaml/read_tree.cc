@@ -197,7 +197,7 @@ class TreeBuilder final : public YAML::EventHandler {
     const auto [earlier, is_new] = map.names.emplace(name, offset);
     if (!is_new) {
       throw Refused{offset, fmt::format("{} appears twice, first on line {}", quote(name),
-                                        source_.place(earlier->second).line)};
+                                        source_.location(earlier->second).line)};
     }
     map.named = true;
     map.next = {name, offset, 0};
@@ -297,13 +297,13 @@ Result<YamlTree> read_tree(const SourceText& source) {
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const Refused& refused) {
-    return source_error(source.place(refused.offset), refused.reason);
+    return source_error(source.location(refused.offset), refused.reason);
   } catch (const YAML::Exception& exception) {
     const std::size_t offset =
         exception.mark.is_null() ? 0 : static_cast<std::size_t>(std::max(exception.mark.pos, 0));
     const bool tab = is_tab_indented(source.readable(), offset);
     return source_error(
-        source.place(offset),
+        source.location(offset),
         in_plain_words(exception.msg) +
             (tab ? "; the line is indented with a tab, which YAML does not allow" : ""));
   }

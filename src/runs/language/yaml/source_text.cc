@@ -91,11 +91,11 @@ bool may_have_surrogates(std::string_view text) {
 
 }  // namespace
 
-Error source_error(SourcePlace place, std::string_view reason) {
+Error source_error(SourceLocation location, std::string_view reason) {
   return Error{ErrorCode::invalid_definition,
-               fmt::format("line {}, column {}: {}", place.line, place.column, reason)}
-      .with("line", std::uint64_t{place.line})
-      .with("column", std::uint64_t{place.column})
+               fmt::format("line {}, column {}: {}", location.line, location.column, reason)}
+      .with("line", std::uint64_t{location.line})
+      .with("column", std::uint64_t{location.column})
       .with("reason", reason);
 }
 
@@ -110,7 +110,7 @@ Result<SourceText> SourceText::create(std::string_view text) {
   source.readable_ = text;
   source.lines_ = line_starts(text);
   if (const auto bad = find_bad_byte(text)) {
-    return source_error(source.place(bad->offset), bad->reason);
+    return source_error(source.location(bad->offset), bad->reason);
   }
   if (may_have_surrogates(text) && JsonText::parse(text).ok()) {
     source.readable_ = join_surrogates(text, source.joined_);
@@ -119,7 +119,7 @@ Result<SourceText> SourceText::create(std::string_view text) {
   return source;
 }
 
-SourcePlace SourceText::place(std::size_t offset) const {
+SourceLocation SourceText::location(std::size_t offset) const {
   offset = std::min(offset, readable_.size());
   const auto next = std::upper_bound(lines_.begin(), lines_.end(), offset);
   const std::size_t start = *(next - 1);

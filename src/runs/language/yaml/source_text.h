@@ -12,18 +12,18 @@
 namespace holdfast {
 
 // From 1. A column is a character, not a byte.
-struct SourcePlace {
+struct SourceLocation {
   std::size_t line = 1;
   std::size_t column = 1;
 
-  friend auto operator<=>(const SourcePlace&, const SourcePlace&) = default;
+  friend auto operator<=>(const SourceLocation&, const SourceLocation&) = default;
 };
 
 inline constexpr std::size_t kMaxSourceBytes = std::size_t{1} << 20U;
 
-// The error of a text that cannot be read: invalid_definition, the place in the message and in the
-// fields "line" and "column", and in the field "reason" the words alone.
-Error source_error(SourcePlace place, std::string_view reason);
+// The error of a text that cannot be read: invalid_definition, the location in the message and in
+// the fields "line" and "column", and in the field "reason" the words alone.
+Error source_error(SourceLocation location, std::string_view reason);
 
 class SourceText {
  public:
@@ -34,8 +34,8 @@ class SourceText {
   // What a reader of YAML gets. The same as the text, but that pairs of surrogates in the strings
   // of a JSON text are one escape (\ud83d\ude00 is \U0001f600): YAML does not know such pairs.
   [[nodiscard]] const std::string& readable() const { return readable_; }
-  // The place of a byte of `readable`; behind the end: the end.
-  [[nodiscard]] SourcePlace place(std::size_t offset) const;
+  // The location of a byte of `readable`; behind the end: the end.
+  [[nodiscard]] SourceLocation location(std::size_t offset) const;
 
  private:
   SourceText() = default;
