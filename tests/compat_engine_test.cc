@@ -12,11 +12,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "runs/run/run_listing.h"
 #include "tests/support/engine_story.h"
 #include "tests/support/journal_audit.h"
 #include "tests/support/journal_files.h"
 #include "tests/support/temp_dir.h"
-#include "workflow/listing.h"
 
 namespace holdfast {
 namespace {
@@ -129,6 +129,11 @@ std::vector<std::string> every_kind() {
   return kinds;
 }
 
+// What was known of entries whose kinds are retired.
+bool is_retired_member(std::string_view where, std::string_view name) {
+  return (name == "dynamic_work" && where.ends_with(".rare")) || name == "fence";
+}
+
 // Everything that was known then is known now, and the same; there may be more.
 void expect_known(const Json& then, const Json& now, const std::string& where) {
   // A run waited at one place then.
@@ -142,6 +147,9 @@ void expect_known(const Json& then, const Json& now, const std::string& where) {
   if (then.kind() == Json::Kind::object) {
     for (std::size_t i = 0; i < then.size(); ++i) {
       const auto [name, value] = then.member(i);
+      if (is_retired_member(where, name)) {
+        continue;
+      }
       const auto found = now.find(name);
       ASSERT_TRUE(found.has_value()) << where << " has lost " << name;
       expect_known(value, *found, where + "." + std::string(name));
@@ -157,6 +165,24 @@ void expect_known(const Json& then, const Json& now, const std::string& where) {
     EXPECT_EQ(then.number(), now.number()) << where;
     EXPECT_EQ(then.string(), now.string()) << where;
   }
+}
+
+// The same for each thread, a line each. Returns how many there are.
+std::size_t expect_all_known(const std::string& then, const std::string& now) {
+  std::istringstream then_lines(then);
+  std::istringstream now_lines(now);
+  std::string then_line;
+  std::string now_line;
+  std::size_t threads = 0;
+  while (std::getline(then_lines, then_line)) {
+    EXPECT_TRUE(std::getline(now_lines, now_line)) << "a thread is missing";
+    const Json known = must(Json::parse(then_line));
+    const std::string name(known.find("thread")->string().value());
+    expect_known(known, must(Json::parse(now_line)), name);
+    ++threads;
+  }
+  EXPECT_FALSE(std::getline(now_lines, now_line)) << now_line;
+  return threads;
 }
 
 // The files of one version.
@@ -236,20 +262,7 @@ TEST_F(Engine1, has_every_kind_of_fact_that_there_was) {
 }
 
 TEST_F(Engine1, folds_to_all_that_it_folded_to_then) {
-  std::istringstream then(kept(".states.jsonl"));
-  std::istringstream now(states_of(*journal_));
-  std::string then_line;
-  std::string now_line;
-  std::size_t threads = 0;
-  while (std::getline(then, then_line)) {
-    ASSERT_TRUE(std::getline(now, now_line)) << "a thread is missing";
-    const Json known = must(Json::parse(then_line));
-    const std::string name(known.find("thread")->string().value());
-    expect_known(known, must(Json::parse(now_line)), name);
-    ++threads;
-  }
-  EXPECT_FALSE(std::getline(now, now_line)) << now_line;
-  EXPECT_EQ(threads, 16U);
+  EXPECT_EQ(expect_all_known(kept(".states.jsonl"), states_of(*journal_)), 16U);
 }
 
 TEST_F(Engine1, has_the_anomalies_that_were_put_there_and_no_others) {
@@ -283,7 +296,8 @@ TEST_P(SinceEngine2, has_every_kind_of_fact_that_there_was) {
 }
 
 TEST_P(SinceEngine2, folds_to_what_it_folded_to_then) {
-  EXPECT_EQ(states_of(*journal_), kept(".states.jsonl"));
+  const std::size_t threads = expect_all_known(kept(".states.jsonl"), states_of(*journal_));
+  EXPECT_EQ(expect_all_known(states_of(*journal_), kept(".states.jsonl")), threads);
 }
 
 TEST_P(SinceEngine2, has_the_anomalies_that_were_put_there_and_no_others) {

@@ -110,13 +110,13 @@ TEST_F(ProtocolJournal, a_retry_and_the_time_it_becomes_visible_survive_a_restar
   const auto queue = after_restart();
   ASSERT_NE(queue->find("a2"), nullptr);
   EXPECT_EQ(queue->find("a2")->status, AttemptStatus::retry_scheduled);
-  EXPECT_THAT(queue->visible(ms(499)), IsEmpty());
-  EXPECT_THAT(keys(queue->visible(ms(500))), ElementsAre("a2"));
+  EXPECT_THAT(visible(*queue, ms(499)), IsEmpty());
+  EXPECT_THAT(keys(visible(*queue, ms(500))), ElementsAre("a2"));
 }
 
 TEST_F(ProtocolJournal, a_wakeup_that_got_lost_is_found_again_by_its_intent) {
   append(ms(1), scheduled("a"));
-  EXPECT_THAT(keys(after_restart()->visible(ms(100))), ElementsAre("a"));
+  EXPECT_THAT(keys(visible(*after_restart(), ms(100))), ElementsAre("a"));
 }
 
 TEST_F(ProtocolJournal, a_damaged_entry_is_an_error_and_is_never_replayed) {
@@ -209,10 +209,10 @@ TEST_F(ProtocolClaim, heartbeats_of_stale_claims_are_ignored_and_become_anomalie
 }
 
 TEST_F(ProtocolClaim, an_expired_claim_stays_where_everybody_finds_it) {
-  EXPECT_THAT(queue_.expired(ms(199)), IsEmpty());
-  EXPECT_THAT(keys(queue_.expired(ms(200))), ElementsAre("a"));
+  EXPECT_THAT(expired(queue_, ms(199)), IsEmpty());
+  EXPECT_THAT(keys(expired(queue_, ms(200))), ElementsAre("a"));
   const auto again = must(DispatchProjection::decode(queue_.encode()));
-  EXPECT_THAT(keys(again->expired(ms(200))), ElementsAre("a"));
+  EXPECT_THAT(keys(expired(*again, ms(200))), ElementsAre("a"));
 }
 
 TEST_F(ProtocolClaim, a_replacement_claim_is_valid_only_after_the_prior_lease_has_expired) {
@@ -272,8 +272,8 @@ TEST_F(ProtocolClaim, a_withdrawn_attempt_is_not_claimed_and_its_report_is_stale
   expect_anomaly(111, completed("a"), "stale_claim");
   expect_anomaly(111, heartbeat("a", 300), "stale_claim");
   expect_anomaly(111, claimed("b", 300, "c2"), "terminal_attempt");
-  EXPECT_THAT(queue_.visible(ms(500)), IsEmpty());
-  EXPECT_THAT(queue_.expired(ms(500)), IsEmpty());
+  EXPECT_THAT(visible(queue_, ms(500)), IsEmpty());
+  EXPECT_THAT(expired(queue_, ms(500)), IsEmpty());
   queue_.advance(ms(500));
   EXPECT_EQ(queue_.next_claimable({}, ms(500)), nullptr);
 }
@@ -283,9 +283,9 @@ TEST_F(ProtocolClaim, attempts_of_an_ended_run_are_in_no_view) {
   tell(100, scheduled("later", 900));
   queue_.end_run(run_no(1));
   const auto again = must(DispatchProjection::decode(queue_.encode()));
-  EXPECT_THAT(again->visible(ms(500)), IsEmpty());
-  EXPECT_THAT(again->expired(ms(500)), IsEmpty());
-  EXPECT_THAT(again->scheduled_later(ms(500)), IsEmpty());
+  EXPECT_THAT(visible(*again, ms(500)), IsEmpty());
+  EXPECT_THAT(expired(*again, ms(500)), IsEmpty());
+  EXPECT_THAT(scheduled_later(*again, ms(500)), IsEmpty());
   again->advance(ms(500));
   EXPECT_EQ(again->next_claimable({}, ms(500)), nullptr);
 }

@@ -1,7 +1,8 @@
 // The one list of error codes. A code exists only if some caller reacts to it.
 //
 // X(name, number, HTTP status, exit code, what_next, line)
-//   number     stable for ever, never reused
+//   number     stable for ever, never reused; retired: 110 (continuation_fenced),
+//              124 (active_manual_step), 128 (event_wait_not_found)
 //   exit code  2 the request cannot be carried out as given, 3 damaged data, 4 conflict,
 //              5 the store or the machine failed
 //   what_next  what a caller may do: see WhatNext in holdfast/error.h
@@ -48,7 +49,6 @@
     "the attempt was completed with another result")                                            \
   X(result_not_completed, 108, 409, 4, permanent, "the attempt has no durable result to apply") \
   X(terminal_run, 109, 409, 4, permanent, "the run has ended")                                  \
-  X(continuation_fenced, 110, 409, 4, retry, "the run is handing over to its successor")        \
   X(conflicting_continuation, 111, 409, 4, permanent, "the run continues otherwise")            \
   X(wrong_queue, 112, 400, 2, permanent, "the attempt belongs to another queue")                \
   X(wrong_run, 113, 400, 2, permanent, "the attempt belongs to another run")                    \
@@ -56,12 +56,10 @@
   X(run_exists, 121, 409, 4, permanent, "a different run has this id")                          \
   X(invalid_transition, 122, 409, 4, permanent, "the run is in no state that allows this")      \
   X(stale_manual_resolution, 123, 409, 4, permanent, "the run does not wait at this step")      \
-  X(active_manual_step, 124, 409, 4, permanent, "the run waits at a step already")              \
   X(conflicting_child_run, 125, 409, 4, permanent, "the child was started otherwise")           \
   X(invalid_parent_context, 126, 409, 4, permanent, "the parent step is not the current one")   \
   X(idempotency_conflict, 127, 409, 4, permanent,                                               \
     "the idempotency key was used for something else")                                          \
-  X(event_wait_not_found, 128, 404, 2, permanent, "the run does not wait for this event")       \
   X(invalid_graph_mutation, 129, 409, 4, permanent, "the change of the graph is not allowed")   \
   X(unsafe_continuation, 130, 409, 4, permanent,                                                \
     "the run has work that a continuation would lose")                                          \

@@ -91,27 +91,46 @@ inline LiveWakeupEmitted wakeup(std::string_view key) {
   return {run_no(1), SharedText(key), SharedText(kDefaultQueue)};
 }
 
-inline Continuation continuation(std::string_view key = "next") {
-  Continuation fact;
-  fact.run_id = run_no(1);
-  fact.successor_run_id = run_no(9);
-  fact.continuation_key = key;
-  fact.workflow = "order";
-  fact.trigger = "api";
-  fact.input = json("{}");
-  fact.definition = "order";
-  fact.definition_fingerprint = "f1";
-  fact.queue = kDefaultQueue;
-  return fact;
-}
-
-inline RunContinuationFenced fenced(const Continuation& of = continuation()) { return {of}; }
-inline RunContinuationRepaired repaired(const Continuation& of = continuation()) { return {of}; }
-inline RunContinuationAborted aborted(const Continuation& of = continuation()) {
-  return {{of}, AbortReason::predecessor_changed};
-}
-
 inline ResultApplied applied(std::string_view key) { return {run_no(1), SharedText(key), false}; }
+
+// The attempts of runs that have not ended for which `keep` holds, in claim order. Counts by hand
+// what the projection keeps in heaps.
+template <typename Keep>
+std::vector<const Attempt*> open_attempts(const DispatchProjection& state, Keep keep) {
+  std::vector<const Attempt*> found = state.attempts();
+  std::erase_if(found, [&](const Attempt* attempt) {
+    return attempt->applied || state.find_run(attempt->run_id)->terminal || !keep(*attempt);
+  });
+  return found;
+}
+
+inline bool is_unclaimed(const Attempt& attempt) {
+  return attempt.status == AttemptStatus::available ||
+         attempt.status == AttemptStatus::retry_scheduled;
+}
+
+inline std::vector<const Attempt*> visible(const DispatchProjection& state, TimeMs now) {
+  return open_attempts(state, [&](const Attempt& attempt) {
+    return is_unclaimed(attempt) && attempt.visible_at <= now;
+  });
+}
+
+inline std::vector<const Attempt*> scheduled_later(const DispatchProjection& state, TimeMs now) {
+  return open_attempts(state, [&](const Attempt& attempt) {
+    return is_unclaimed(attempt) && attempt.visible_at > now;
+  });
+}
+
+inline std::vector<const Attempt*> expired(const DispatchProjection& state, TimeMs now) {
+  return open_attempts(state, [&](const Attempt& attempt) {
+    return attempt.status == AttemptStatus::claimed && attempt.claim->lease_until <= now;
+  });
+}
+
+inline std::vector<const Attempt*> unapplied(const DispatchProjection& state) {
+  return open_attempts(
+      state, [](const Attempt& attempt) { return attempt.status == AttemptStatus::completed; });
+}
 
 // The names of the broken rules, oldest first.
 inline std::vector<std::string> reasons(const DispatchProjection& state) {

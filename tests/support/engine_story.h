@@ -126,13 +126,6 @@ class EngineStory {
     begin(run, start_of(5, run.definition));
     const Runnable& plan = run.run.latest("a")->plan;
     const Origin origin{plan.runnable_key, plan.step, plan.attempt_number};
-    DynamicWorkRecorded work;
-    work.run_id = run_no(5);
-    work.dynamic_key = "extra";
-    work.origin = origin;
-    work.nodes = {story_json(R"({"id":"n"})")};
-    work.status = "recorded";
-    run.tell(RunFact(work));
     MutateGraph mutation;
     mutation.mutation_id = "m-1";
     mutation.expected_version = run.run.graph().version;
@@ -155,49 +148,14 @@ class EngineStory {
     const ContinueRun command{"2026-01", story_json(R"({"page":2})")};
     const Attempt& source = attempt(run, "a");
     const RunFacts facts = must(decide_continue(run.run, source, command, run.now));
-    Continuation fence;
-    for (const RunFact& fact : facts) {
-      if (const auto* request = std::get_if<RunContinuationRequested>(&fact)) {
-        fence = fence_of(*request);
-      }
-    }
-    run.tell(DispatchFact(*must(decide_fence(run.queue, fence, run.now))));
     tell_all(run, facts);
     start_other(start_of_successor(*run.run.continuation(), *run.run.started(), run.definition));
-    run.tell(DispatchFact(*must(decide_repair(run.queue, fence, run.now))));
   }
-  static Continuation fence_of(const RunContinuationRequested& request) {
-    Continuation fence;
-    fence.run_id = request.run_id;
-    fence.successor_run_id = request.successor_run_id;
-    fence.continuation_key = request.continuation_key;
-    fence.workflow = request.workflow;
-    fence.trigger = request.trigger;
-    fence.input = request.input;
-    fence.definition = request.definition;
-    fence.definition_fingerprint = request.definition_fingerprint;
-    fence.queue = kDefaultQueue;
-    return fence;
-  }
-
-  // The fence is taken away; a worker has claimed the step and died.
+  // A worker has claimed the step and died.
   void a_run_that_does_not() {
     Scribe run(*journal_, 7, definition_of(kOneStep, "staying"));
     begin(run, start_of(7, run.definition));
     run.schedule("a");
-    Continuation fence;
-    fence.run_id = run_no(7);
-    fence.successor_run_id = successor_run_id(run_no(7), "k");
-    fence.continuation_key = "k";
-    fence.workflow = "staying";
-    fence.trigger = "manual";
-    fence.input = story_json("{}");
-    fence.definition = "current";
-    fence.definition_fingerprint = run.definition->fingerprint();
-    fence.queue = kDefaultQueue;
-    run.tell(DispatchFact(*must(decide_fence(run.queue, fence, run.now))));
-    run.tell(DispatchFact(
-        *must(decide_abort(run.queue, fence, AbortReason::predecessor_changed, run.now))));
     run.claim("a");
   }
 

@@ -102,14 +102,6 @@ inline RunTerminal terminal(TerminalStatus status = TerminalStatus::completed,
   return fact;
 }
 
-inline DynamicWorkRecorded dynamic_work(std::string_view key) {
-  auto fact = of_run<DynamicWorkRecorded>();
-  fact.dynamic_key = key;
-  fact.origin = origin();
-  fact.nodes = {json(R"({"id":"n"})")};
-  return fact;
-}
-
 inline GraphAddition node(std::string_view id) {
   GraphAddition addition;
   addition.id = id;
@@ -275,13 +267,11 @@ inline std::vector<RunFact> full_common_facts() {
   plan.graph_mutation = GraphIntent{"m", "n", "f"};
   plan.dynamic_work = json("[3]");
   plan.deadline = json("[4]");
-  plan.guardrails = json("[5]");
   plan.trace = json("[6]");
   RunnableApplied result = applied_run("a#1", R"({"x":1})", R"({"schedule_in_ms":5})");
   result.output_key = "paid";
   result.transition = json(R"({"to":"b"})");
   result.applied_at = ms(30);
-  result.guardrails = json("[7]");
   result.trace = json("[8]");
   return {signal, started, planned({plan}), result};
 }
@@ -313,13 +303,6 @@ inline std::vector<RunFact> full_boundary_facts() {
 }
 
 inline std::vector<RunFact> full_lifecycle_facts() {
-  DynamicWorkRecorded work = dynamic_work("d");
-  work.edges = {json(R"({"id":"e"})")};
-  work.metadata = json("{}");
-  work.reason = "more";
-  work.status = "recorded";
-  work.recorded_at = ms(33);
-  work.trace = json("[13]");
   GraphAddition full_node = node("n");
   full_node.input = json("{}");
   full_node.queue = "slow";
@@ -347,8 +330,7 @@ inline std::vector<RunFact> full_lifecycle_facts() {
   RunDefinitionMigrated migration = migrated();
   migration.source_manual_step = "a";
   migration.target_manual_step = "b";
-  return {work,
-          mutation,
+  return {mutation,
           request,
           continued_from(),
           opened,

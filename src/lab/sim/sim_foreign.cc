@@ -88,20 +88,9 @@ struct Recipe {
   const char* data;
 };
 constexpr Recipe kRecipes[] = {
-    {"run_continuation_fenced", true, R"({"definition":"current","trigger":"manual"})"},
-    {"run_continuation_repaired", true, R"({"definition":"current","trigger":"manual"})"},
-    {"run_continuation_aborted", true,
-     R"({"definition":"current","trigger":"manual","abort_reason":"predecessor_changed"})"},
-    // Once more each: they only contradict each other when several are there.
-    {"run_continuation_fenced", true, R"({"definition":"current","trigger":"manual"})"},
-    {"run_continuation_repaired", true, R"({"definition":"current","trigger":"manual"})"},
-    {"run_continuation_aborted", true,
-     R"({"definition":"current","trigger":"manual","abort_reason":"predecessor_changed"})"},
     {"live_wakeup_emitted", true, "{}"},
     {"run_continuation_requested", false, R"({"definition":"current","trigger":"manual"})"},
     {"runnable_applied", false, R"({"runnable_key":"nowhere","result":{}})"},
-    {"dynamic_work_recorded", false, R"({"nodes":[{"id":"gift"}]})"},
-    {"dynamic_work_recorded", false, R"({"nodes":[{"id":"card"}]})"},
     {"dynamic_graph_mutated", false,
      R"({"additions":[{"kind":"node","id":"x","handler":"h"}],)"
      R"("expected_version":0,"result_version":1})"},
@@ -156,7 +145,6 @@ Stored made_up(const std::vector<Stored>& facts, const std::string& focus, const
                      {"input", number == "0" ? Value::object() : Value::parse(R"({"n":1})")},
                      {"definition_fingerprint", Value("f")},
                      {"origin", origin},
-                     {"dynamic_key", Value("d")},
                      {"mutation_id", Value("m" + number)},
                      {"migration_key", Value("g" + number)},
                      {"source_fingerprint", Value("f" + number)},

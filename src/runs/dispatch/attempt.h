@@ -57,8 +57,6 @@ struct Outcome {
   Payload result;
   Payload error;
   Payload execution_opts;
-  Payload guardrails;
-  std::optional<CompletionEncoding> encoding;
   Payload details = {};
   Box<StoredPayload> stored = {};
 
@@ -75,8 +73,6 @@ struct Outcome {
     v.optional("result", self.result);
     v.optional("error", self.error);
     v.optional("execution_opts", self.execution_opts);
-    v.optional("guardrails", self.guardrails);
-    v.optional("completion_encoding", self.encoding);
     v.optional("details", self.details);
     v.optional("stored", self.stored);
   }

@@ -10,8 +10,6 @@ ErrorCode code_of(DispatchReason reason) {
   switch (reason) {
     case DispatchReason::malformed_entry:
       return ErrorCode::invalid_argument;
-    case DispatchReason::continuation_fenced:
-      return ErrorCode::continuation_fenced;
     case DispatchReason::terminal_run:
       return ErrorCode::terminal_run;
     case DispatchReason::conflicting_runnable_intent:
@@ -32,14 +30,6 @@ ErrorCode code_of(DispatchReason reason) {
       return ErrorCode::conflicting_completion;
     case DispatchReason::result_not_completed:
       return ErrorCode::result_not_completed;
-    case DispatchReason::conflicting_continuation_fence:
-    case DispatchReason::orphaned_continuation_repair:
-    case DispatchReason::conflicting_continuation_repair:
-    case DispatchReason::continuation_already_aborted:
-    case DispatchReason::orphaned_continuation_abort:
-    case DispatchReason::conflicting_continuation_abort:
-    case DispatchReason::continuation_already_repaired:
-      return ErrorCode::conflicting_continuation;
   }
   return ErrorCode::invalid_argument;
 }
@@ -205,24 +195,6 @@ Result<LiveWakeupEmitted> decide_wakeup(const DispatchProjection& state,
   fact.queue = state.queue();
   HOLDFAST_TRY(auto accepted, judged(state, now, std::move(fact)));
   return *std::move(accepted);
-}
-
-Result<std::optional<RunContinuationFenced>> decide_fence(const DispatchProjection& state,
-                                                          const Continuation& continuation,
-                                                          TimeMs now) {
-  return judged(state, now, RunContinuationFenced{continuation});
-}
-
-Result<std::optional<RunContinuationRepaired>> decide_repair(const DispatchProjection& state,
-                                                             const Continuation& continuation,
-                                                             TimeMs now) {
-  return judged(state, now, RunContinuationRepaired{continuation});
-}
-
-Result<std::optional<RunContinuationAborted>> decide_abort(const DispatchProjection& state,
-                                                           const Continuation& continuation,
-                                                           AbortReason reason, TimeMs now) {
-  return judged(state, now, RunContinuationAborted{{continuation}, reason});
 }
 
 }  // namespace holdfast

@@ -19,8 +19,7 @@ inline constexpr std::uint64_t kDefaultLeaseMs = 30'000;
 // A hundred years: what asks for more gets this, so that no sum of times overflows.
 inline constexpr std::uint64_t kMaxLeaseMs = 3'155'760'000'000;
 
-// unknown_runnable_intent, terminal_run, conflicting_runnable_intent, continuation_fenced,
-// wrong_queue.
+// unknown_runnable_intent, terminal_run, conflicting_runnable_intent, wrong_queue.
 Result<std::optional<AttemptScheduled>> decide_schedule(const DispatchProjection& state,
                                                         const AttemptScheduled& intent, TimeMs now);
 
@@ -36,7 +35,7 @@ struct Claimant {
 std::optional<AttemptClaimed> decide_claim_next(const DispatchProjection& state,
                                                 const Claimant& claimant, TimeMs now);
 // The same for one named attempt: unknown_runnable_intent, terminal_run, terminal_attempt,
-// active_claim, attempt_not_visible, continuation_fenced.
+// active_claim, attempt_not_visible.
 Result<AttemptClaimed> decide_claim(const DispatchProjection& state, std::string_view runnable_key,
                                     const Claimant& claimant, TimeMs now);
 
@@ -48,8 +47,7 @@ struct ClaimProof {
   Digest token_hash{};
 };
 
-// The next three: unknown_runnable_intent, wrong_run, terminal_run, stale_claim, expired_claim,
-// continuation_fenced.
+// The next three: unknown_runnable_intent, wrong_run, terminal_run, stale_claim, expired_claim.
 Result<AttemptHeartbeat> decide_heartbeat(const DispatchProjection& state, const ClaimProof& proof,
                                           TimeMs now, const Payload& progress = {});
 
@@ -69,16 +67,5 @@ Result<std::optional<AttemptFailed>> decide_fail(const DispatchProjection& state
 
 Result<LiveWakeupEmitted> decide_wakeup(const DispatchProjection& state,
                                         std::string_view runnable_key, TimeMs now);
-
-// conflicting_continuation when the run is fenced otherwise, or not at all.
-Result<std::optional<RunContinuationFenced>> decide_fence(const DispatchProjection& state,
-                                                          const Continuation& continuation,
-                                                          TimeMs now);
-Result<std::optional<RunContinuationRepaired>> decide_repair(const DispatchProjection& state,
-                                                             const Continuation& continuation,
-                                                             TimeMs now);
-Result<std::optional<RunContinuationAborted>> decide_abort(const DispatchProjection& state,
-                                                           const Continuation& continuation,
-                                                           AbortReason reason, TimeMs now);
 
 }  // namespace holdfast

@@ -69,8 +69,6 @@ TEST_F(Decide, an_intent_is_refused_with_the_rule_it_breaks) {
   EXPECT_EQ(word(decide_schedule(state_, elsewhere, ms(0))), "wrong_queue");
   state_.end_run(run_no(1));
   EXPECT_EQ(word(decide_schedule(state_, scheduled("k2"), ms(0))), "terminal_run");
-  take(10, fenced());
-  EXPECT_EQ(word(decide_schedule(state_, scheduled("k2"), ms(0))), "continuation_fenced");
 }
 
 TEST_F(Decide, a_refusal_says_what_it_is_about) {
@@ -145,8 +143,6 @@ TEST_F(Decide, a_named_claim_is_refused_with_the_rule_it_breaks) {
   EXPECT_EQ(code("k1", 200), "terminal_attempt");
   state_.end_run(run_no(1));
   EXPECT_EQ(code("k1", 200), "terminal_run");
-  take(160, fenced());
-  EXPECT_EQ(code("k1", 200), "continuation_fenced");
 }
 
 TEST_F(Decide, whoever_holds_the_claim_may_go_on) {
@@ -204,12 +200,6 @@ TEST_F(Decide, an_ended_run_is_terminal_run) {
   EXPECT_EQ(by_proof(proof(), 150), all("terminal_run"));
 }
 
-TEST_F(Decide, a_fenced_run_is_continuation_fenced) {
-  claim();
-  take(120, fenced());
-  EXPECT_EQ(by_proof(proof(), 150), all("continuation_fenced"));
-}
-
 TEST_F(Decide, the_same_completion_again_is_nothing_new) {
   claim();
   take(150, completed("k1"));
@@ -260,66 +250,6 @@ TEST_F(Decide, a_wakeup_is_for_a_known_attempt_of_a_living_run) {
   EXPECT_EQ(code_of(decide_wakeup(state_, "k2", ms(100))), "unknown_runnable_intent");
   state_.end_run(run_no(1));
   EXPECT_EQ(code_of(decide_wakeup(state_, "k1", ms(100))), "terminal_run");
-  take(100, fenced());
-  EXPECT_EQ(code_of(decide_wakeup(state_, "k1", ms(100))), "continuation_fenced");
-}
-
-class DecideContinuation : public Decide {
- protected:
-  std::string fence(std::string_view key) {
-    return word(decide_fence(state_, continuation(key), ms(10)));
-  }
-  std::string repair(std::string_view key) {
-    return word(decide_repair(state_, continuation(key), ms(10)));
-  }
-  std::string abort(std::string_view key) {
-    return word(decide_abort(state_, continuation(key), AbortReason::predecessor_changed, ms(10)));
-  }
-};
-
-TEST_F(DecideContinuation, without_a_fence_only_a_fence_is_possible) {
-  EXPECT_EQ(fence("next"), "fact");
-  EXPECT_EQ(repair("next"), "conflicting_continuation");
-  EXPECT_EQ(abort("next"), "conflicting_continuation");
-}
-
-TEST_F(DecideContinuation, a_fence_is_repaired_or_aborted_by_its_own_continuation) {
-  take(10, fenced());
-  EXPECT_EQ(fence("next"), "nothing new");
-  EXPECT_EQ(repair("next"), "fact");
-  EXPECT_EQ(abort("next"), "fact");
-  EXPECT_EQ(fence("other"), "conflicting_continuation");
-  EXPECT_EQ(repair("other"), "conflicting_continuation");
-  EXPECT_EQ(abort("other"), "conflicting_continuation");
-}
-
-TEST_F(DecideContinuation, what_is_repaired_stays_repaired) {
-  take(10, fenced());
-  take(20, repaired());
-  EXPECT_EQ(repair("next"), "nothing new");
-  EXPECT_EQ(abort("next"), "conflicting_continuation");
-}
-
-TEST_F(DecideContinuation, what_is_aborted_stays_aborted) {
-  take(10, fenced());
-  take(20, aborted());
-  EXPECT_EQ(abort("next"), "nothing new");
-  EXPECT_EQ(repair("next"), "conflicting_continuation");
-}
-
-TEST_F(DecideContinuation, the_facts_say_the_continuation_and_why_it_was_aborted) {
-  EXPECT_EQ(*must(decide_fence(state_, continuation(), ms(10))), fenced());
-  take(10, fenced());
-  EXPECT_EQ(*must(decide_repair(state_, continuation(), ms(10))), repaired());
-  const auto fact =
-      must(decide_abort(state_, continuation(), AbortReason::predecessor_terminal, ms(10)));
-  EXPECT_EQ(*fact, (RunContinuationAborted{{continuation()}, AbortReason::predecessor_terminal}));
-}
-
-TEST_F(DecideContinuation, a_continuation_of_another_queue_is_an_invalid_argument) {
-  Continuation elsewhere = continuation();
-  elsewhere.queue = "mail";
-  EXPECT_EQ(word(decide_fence(state_, elsewhere, ms(10))), "invalid_argument");
 }
 
 }  // namespace

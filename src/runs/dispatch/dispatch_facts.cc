@@ -6,8 +6,6 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::size_t kMaxEffectBytes = 128;
-
 Error contradiction(std::string_view field, std::string_view what) {
   return Error{ErrorCode::invalid_argument, std::string(what)}.with("fields", field);
 }
@@ -18,17 +16,6 @@ template <>
 Result<void> check_fact(const AttemptScheduled& fact) {
   if (fact.attempt_number == 0) {
     return contradiction("attempt_number", "attempts are numbered from 1");
-  }
-  return {};
-}
-
-template <>
-Result<void> check_fact(const AttemptCompleted& fact) {
-  const auto& encoding = fact.completion_encoding;
-  if (encoding.has_value() &&
-      (encoding->version == 0 || encoding->effect.view().size() > kMaxEffectBytes)) {
-    return contradiction("completion_encoding",
-                         "an encoding has an effect of at most 128 bytes and a version above 0");
   }
   return {};
 }

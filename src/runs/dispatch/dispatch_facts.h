@@ -121,19 +121,6 @@ struct AttemptHeartbeat {
   friend bool operator==(const AttemptHeartbeat&, const AttemptHeartbeat&) = default;
 };
 
-// How a result is to be understood when it is not the plain result of a step.
-struct CompletionEncoding {
-  SharedText effect;
-  std::uint32_t version = 0;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("effect", self.effect);
-    v.required("version", self.version);
-  }
-  friend bool operator==(const CompletionEncoding&, const CompletionEncoding&) = default;
-};
-
 struct AttemptCompleted {
   static constexpr std::string_view kKind = "attempt_completed";
   RunId run_id;
@@ -143,9 +130,7 @@ struct AttemptCompleted {
   SharedText queue;
   Payload result;
   Payload execution_opts;  // what the step asked for beside its result
-  Payload guardrails;
-  std::optional<CompletionEncoding> completion_encoding;
-  Payload details;  // for people: what the step wrote to stderr, for example
+  Payload details;         // for people: what the step wrote to stderr, for example
   Payload trace;
 
   template <typename Self, typename Visitor>
@@ -157,8 +142,6 @@ struct AttemptCompleted {
     v.required("queue", self.queue);
     v.required("result", self.result);
     v.optional("execution_opts", self.execution_opts);
-    v.optional("guardrails", self.guardrails);
-    v.optional("completion_encoding", self.completion_encoding);
     v.optional("details", self.details);
     v.optional("trace", self.trace);
   }
@@ -217,71 +200,8 @@ struct LiveWakeupEmitted {
   friend bool operator==(const LiveWakeupEmitted&, const LiveWakeupEmitted&) = default;
 };
 
-// What the three continuation facts say: the run hands over to a successor.
-struct Continuation {
-  RunId run_id;
-  RunId successor_run_id;
-  SharedText continuation_key;
-  SharedText workflow;
-  SharedText trigger;
-  Payload input;
-  SharedText definition;
-  SharedText definition_fingerprint;
-  SharedText queue;
-  SharedText definition_version;
-  Payload request_input;
-  SharedText source_runnable_key;
-  Payload trace;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("successor_run_id", self.successor_run_id);
-    v.required("continuation_key", self.continuation_key);
-    v.required("workflow", self.workflow);
-    v.required("trigger", self.trigger);
-    v.required("input", self.input);
-    v.required("definition", self.definition);
-    v.required("definition_fingerprint", self.definition_fingerprint);
-    v.required("queue", self.queue);
-    v.optional("definition_version", self.definition_version);
-    v.optional("request_input", self.request_input);
-    v.optional("source_runnable_key", self.source_runnable_key);
-    v.optional("trace", self.trace);
-  }
-  friend bool operator==(const Continuation&, const Continuation&) = default;
-};
-
-// From here on nothing of the run may be attempted, until it is aborted.
-struct RunContinuationFenced : Continuation {
-  static constexpr std::string_view kKind = "run_continuation_fenced";
-};
-
-struct RunContinuationRepaired : Continuation {
-  static constexpr std::string_view kKind = "run_continuation_repaired";
-};
-
-enum class AbortReason : std::uint8_t { predecessor_changed, predecessor_terminal };
-template <>
-inline constexpr std::string_view kEnumNames<AbortReason>[] = {"predecessor_changed",
-                                                               "predecessor_terminal"};
-
-struct RunContinuationAborted : Continuation {
-  static constexpr std::string_view kKind = "run_continuation_aborted";
-  AbortReason abort_reason = AbortReason::predecessor_changed;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    Continuation::visit(self, v);
-    v.required("abort_reason", self.abort_reason);
-  }
-  friend bool operator==(const RunContinuationAborted&, const RunContinuationAborted&) = default;
-};
-
-using DispatchFact =
-    std::variant<RunQueued, AttemptScheduled, AttemptClaimed, AttemptHeartbeat, AttemptCompleted,
-                 AttemptFailed, LiveWakeupEmitted, RunContinuationFenced, RunContinuationRepaired,
-                 RunContinuationAborted>;
+using DispatchFact = std::variant<RunQueued, AttemptScheduled, AttemptClaimed, AttemptHeartbeat,
+                                  AttemptCompleted, AttemptFailed, LiveWakeupEmitted>;
 
 std::string_view kind_of(const DispatchFact& fact);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runs/facts/retired_kinds.h"
 #include "tests/support/dispatch_fact_samples.h"
 #include "tests/support/test_entries.h"
 
@@ -25,36 +26,15 @@ std::vector<DispatchFact> full_facts() {
   beat.trace = json("[2]");
   AttemptCompleted completion = completed("k1");
   completion.execution_opts = json(R"({"schedule_in_ms":5})");
-  completion.guardrails = json("[]");
-  completion.completion_encoding = CompletionEncoding{"continue", 2};
   completion.trace = json("[3]");
   AttemptFailed failure = failed_with_retry("k1", "k2", 400);
   failure.retry_deadline = json("901");
   failure.retry_trace = json("[4]");
   failure.trace = json("[5]");
-  Continuation next = continuation();
-  next.definition_version = "v2";
-  next.request_input = json(R"({"from":1})");
-  next.source_runnable_key = "k1";
-  next.trace = json("[6]");
-  return {RunQueued{run_no(1), "default"},
-          intent,
-          claim,
-          beat,
-          completion,
-          failure,
-          wakeup("k1"),
-          fenced(next),
-          repaired(next),
-          RunContinuationAborted{{next}, AbortReason::predecessor_terminal}};
+  return {RunQueued{run_no(1), "default"}, intent, claim, beat, completion, failure, wakeup("k1")};
 }
 
 std::vector<std::string> required_fields(std::string_view kind) {
-  const std::vector<std::string> continuation{
-      "run_id", "successor_run_id", "continuation_key",       "workflow", "trigger",
-      "input",  "definition",       "definition_fingerprint", "queue"};
-  std::vector<std::string> abort = continuation;
-  abort.emplace_back("abort_reason");
   const std::map<std::string_view, std::vector<std::string>> fields{
       {"run_queued", {"run_id", "queue"}},
       {"attempt_scheduled",
@@ -69,10 +49,7 @@ std::vector<std::string> required_fields(std::string_view kind) {
        {"run_id", "runnable_key", "claim_id", "claim_token_hash", "queue", "result"}},
       {"attempt_failed",
        {"run_id", "runnable_key", "claim_id", "claim_token_hash", "queue", "error"}},
-      {"live_wakeup_emitted", {"run_id", "runnable_key", "queue"}},
-      {"run_continuation_fenced", continuation},
-      {"run_continuation_repaired", continuation},
-      {"run_continuation_aborted", abort}};
+      {"live_wakeup_emitted", {"run_id", "runnable_key", "queue"}}};
   return fields.at(kind);
 }
 
@@ -149,9 +126,8 @@ TEST(DispatchFacts, an_optional_field_may_be_missing_or_null) {
 
 TEST(DispatchFacts, a_field_of_another_type_is_an_invalid_argument) {
   const std::vector<std::string> any_json{
-      "input",         "result",         "error",      "trace",       "event_wait_timeout",
-      "deadline",      "execution_opts", "guardrails", "retry_trace", "retry_deadline",
-      "request_input",
+      "input",    "result",         "error",       "trace",          "event_wait_timeout",
+      "deadline", "execution_opts", "retry_trace", "retry_deadline",
   };
   for (const DispatchFact& fact : full_facts()) {
     const NewEntry entry = must(to_entry(fact, kAt));
@@ -240,24 +216,19 @@ TEST(DispatchFacts, attempts_are_numbered_from_1) {
             "invalid_argument");
 }
 
-TEST(DispatchFacts, an_encoding_has_a_short_effect_and_a_version_above_0) {
-  AttemptCompleted completion = completed("k1");
-  const auto code = [&](const std::string& effect, std::uint32_t version) {
-    completion.completion_encoding = CompletionEncoding{effect, version};
-    return code_of(to_entry(completion, kAt));
-  };
-  EXPECT_EQ(code(std::string(128, 'e'), 1), "ok");
-  EXPECT_EQ(code(std::string(129, 'e'), 1), "invalid_argument");
-  EXPECT_EQ(code("e", 0), "invalid_argument");
-  EXPECT_EQ(code("", 1), "missing_fields");
-
-  completion.completion_encoding = CompletionEncoding{"e", 1};
+TEST(DispatchFacts, fields_and_kinds_of_earlier_versions_are_ignored) {
+  const AttemptCompleted completion = completed("k1");
   const NewEntry entry = must(to_entry(completion, kAt));
-  for (const std::string_view bad :
-       {R"({"effect":"e"})", R"({"version":1})", "7", R"({"effect":"e","version":0})"}) {
-    EXPECT_EQ(code_of(dispatch_fact(entry.kind, with_member(entry, "completion_encoding", bad))),
-              "invalid_argument")
-        << bad;
+  for (const std::string_view retired : {"guardrails", "completion_encoding"}) {
+    const std::string data = with_member(entry, retired, R"({"effect":"e"})");
+    EXPECT_EQ(must(dispatch_fact(entry.kind, data)), DispatchFact(completion)) << retired;
+  }
+  for (const std::string_view kind : kRetiredKinds) {
+    EXPECT_EQ(code_of(dispatch_fact(kind, "{}")), "unknown_entry_type") << kind;
+    DispatchProjection queue{kDefaultQueue};
+    queue.fold({"dispatch:default", Revision{0}, kind, kAt, "{}", {}});
+    EXPECT_EQ(queue.revision(), Revision{1});
+    EXPECT_TRUE(queue.anomalies().empty()) << kind;
   }
 }
 

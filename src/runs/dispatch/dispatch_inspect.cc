@@ -8,22 +8,14 @@ namespace holdfast {
 
 namespace {
 
-template <typename Keep>
-std::vector<const Attempt*> only(std::vector<const Attempt*> attempts, Keep keep) {
-  std::erase_if(attempts, [&](const Attempt* attempt) { return !keep(*attempt); });
-  return attempts;
-}
-
 struct RunRecord {
   RunId run_id;
-  std::optional<ContinuationFence> fence;
   bool queued = false;
   bool terminal = false;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     v.required("run_id", self.run_id);
-    v.optional("fence", self.fence);
     v.optional("queued", self.queued);
     v.optional("terminal", self.terminal);
   }
@@ -67,11 +59,6 @@ void append_list(std::string& out, std::string_view name, const std::vector<cons
   out += ']';
 }
 
-bool waits(const Attempt& attempt) {
-  return !attempt.applied && (attempt.status == AttemptStatus::available ||
-                              attempt.status == AttemptStatus::retry_scheduled);
-}
-
 }  // namespace
 
 std::vector<const Attempt*> DispatchProjection::attempts() const {
@@ -92,32 +79,6 @@ std::vector<const Attempt*> DispatchProjection::attempts_of(const RunId& id) con
   }
   std::reverse(found.begin(), found.end());
   return found;
-}
-
-std::vector<const Attempt*> DispatchProjection::visible(TimeMs now) const {
-  return only(attempts(), [&](const Attempt& attempt) {
-    return waits(attempt) && attempt.visible_at <= now && claimable_run(attempt.run_id);
-  });
-}
-
-std::vector<const Attempt*> DispatchProjection::expired(TimeMs now) const {
-  return only(attempts(), [&](const Attempt& attempt) {
-    return attempt.status == AttemptStatus::claimed && !attempt.applied &&
-           attempt.claim->lease_until <= now && claimable_run(attempt.run_id);
-  });
-}
-
-std::vector<const Attempt*> DispatchProjection::scheduled_later(TimeMs now) const {
-  return only(attempts(), [&](const Attempt& attempt) {
-    return waits(attempt) && attempt.visible_at > now && claimable_run(attempt.run_id);
-  });
-}
-
-std::vector<const Attempt*> DispatchProjection::unapplied() const {
-  return only(attempts(), [&](const Attempt& attempt) {
-    return attempt.status == AttemptStatus::completed && !attempt.applied &&
-           claimable_run(attempt.run_id);
-  });
 }
 
 std::vector<const Attempt*> DispatchProjection::held() const {
@@ -154,12 +115,7 @@ std::string DispatchProjection::encode() const {
   out += R"(,"next_order":)";
   write_value(out, next_order_);
   append_list(out, "runs", sorted(runs_), [](const auto& entry) {
-    const QueuedRun& known = entry.second;
-    RunRecord record{entry.first, std::nullopt, known.queued, known.terminal};
-    if (known.fence) {
-      record.fence = *known.fence;
-    }
-    return record;
+    return RunRecord{entry.first, entry.second.queued, entry.second.terminal};
   });
   const auto scheduled_before = [](const auto& left, const auto& right) {
     return left.second.order < right.second.order;
@@ -179,13 +135,10 @@ std::string DispatchProjection::encode() const {
 Result<std::unique_ptr<DispatchProjection>> DispatchProjection::decode(std::string_view bytes) {
   HOLDFAST_TRY(Stored stored, from_json<Stored>(bytes));
   auto projection = std::make_unique<DispatchProjection>(stored.queue);
-  for (RunRecord& record : stored.runs) {
+  for (const RunRecord& record : stored.runs) {
     QueuedRun& known = projection->run(record.run_id);
     known.queued = record.queued;
     known.terminal = record.terminal;
-    if (record.fence.has_value()) {
-      known.fence = *std::move(record.fence);
-    }
   }
   for (Attempt& attempt : stored.attempts) {
     const bool claimed = attempt.status == AttemptStatus::claimed;

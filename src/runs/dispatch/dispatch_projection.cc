@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "runs/facts/retired_kinds.h"
 
 namespace holdfast {
 
@@ -93,6 +94,9 @@ void DispatchProjection::fold(const EntryView& entry) {
   }
   save(undo_, revision_);
   revision_ = revision_.next();
+  if (is_retired_kind(entry.kind)) {
+    return;
+  }
   Anomaly anomaly;
   anomaly.reason = to_text(DispatchReason::malformed_entry);
   anomaly.entry_type = entry.kind;
@@ -241,13 +245,7 @@ void DispatchProjection::apply(TimeMs /*at*/, const AttemptHeartbeat& fact) {
 void DispatchProjection::apply(TimeMs at, const AttemptCompleted& fact) {
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
     attempt.status = AttemptStatus::completed;
-    attempt.outcome = Outcome{at,
-                              fact.result,
-                              {},
-                              fact.execution_opts,
-                              fact.guardrails,
-                              fact.completion_encoding,
-                              fact.details};
+    attempt.outcome = Outcome{at, fact.result, {}, fact.execution_opts, fact.details};
   });
 }
 
@@ -265,7 +263,7 @@ void DispatchProjection::apply(TimeMs at, const AttemptFailed& fact) {
   }
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
     attempt.status = AttemptStatus::failed;
-    attempt.outcome = Outcome{at, {}, fact.error, {}, {}, {}, {}};
+    attempt.outcome = Outcome{at, {}, fact.error, {}};
   });
 }
 
@@ -275,20 +273,6 @@ void DispatchProjection::apply(TimeMs /*at*/, const LiveWakeupEmitted& fact) {
 
 void DispatchProjection::apply(TimeMs /*at*/, const ResultApplied& fact) {
   edit(fact.runnable_key.view(), [](Attempt& attempt) { attempt.applied = true; });
-}
-
-void DispatchProjection::apply(TimeMs /*at*/, const RunContinuationFenced& fact) {
-  change_run(fact.run_id, [&](QueuedRun& run) {
-    run.fence = ContinuationFence{fact, FenceState::active};
-  });
-}
-
-void DispatchProjection::apply(TimeMs /*at*/, const RunContinuationRepaired& fact) {
-  change_run(fact.run_id, [](QueuedRun& run) { run.fence->state = FenceState::repaired; });
-}
-
-void DispatchProjection::apply(TimeMs /*at*/, const RunContinuationAborted& fact) {
-  change_run(fact.run_id, [](QueuedRun& run) { run.fence->state = FenceState::aborted; });
 }
 
 void DispatchProjection::end_run(const RunId& id) {
@@ -348,15 +332,13 @@ void DispatchProjection::drop_outcome(std::string_view runnable_key, Revision se
   const Payload& compared = failed ? outcome.error : outcome.result;
   Outcome kept;
   kept.at = outcome.at;
-  kept.encoding = outcome.encoding;
   kept.stored = StoredPayload{sha256(compared.view()), seq.value};
   outcome = std::move(kept);
 }
 
 bool DispatchProjection::claimable_run(const RunId& id) const {
   const QueuedRun* known = find_run(id);
-  return known == nullptr ||
-         (!known->terminal && !(known->fence && known->fence->state == FenceState::active));
+  return known == nullptr || !known->terminal;
 }
 
 // An attempt that can be claimed once its time has come waits in its handler's heap, a claimed

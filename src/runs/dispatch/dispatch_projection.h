@@ -23,25 +23,9 @@
 
 namespace holdfast {
 
-enum class FenceState : std::uint8_t { active, repaired, aborted };
-template <>
-inline constexpr std::string_view kEnumNames<FenceState>[] = {"active", "repaired", "aborted"};
-
-struct ContinuationFence {
-  Continuation continuation;
-  FenceState state = FenceState::active;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("continuation", self.continuation);
-    v.required("state", self.state);
-  }
-};
-
 // What a queue knows of a run.
 struct QueuedRun {
   Attempt* first = nullptr;  // its attempts, newest first
-  Box<ContinuationFence> fence;
   bool queued = false;
   bool terminal = false;
 };
@@ -111,10 +95,6 @@ class DispatchProjection {
   // inspection, not for the loop.
   [[nodiscard]] std::vector<const Attempt*> attempts() const;
   [[nodiscard]] std::vector<const Attempt*> attempts_of(const RunId& id) const;
-  [[nodiscard]] std::vector<const Attempt*> visible(TimeMs now) const;
-  [[nodiscard]] std::vector<const Attempt*> expired(TimeMs now) const;
-  [[nodiscard]] std::vector<const Attempt*> scheduled_later(TimeMs now) const;
-  [[nodiscard]] std::vector<const Attempt*> unapplied() const;
 
   // The whole state as bytes and back; equal states give equal bytes. invalid_argument or
   // missing_fields when the bytes are not what encode made. The revision is no part of them.
@@ -131,9 +111,6 @@ class DispatchProjection {
   void apply(TimeMs at, const AttemptCompleted& fact);
   void apply(TimeMs at, const AttemptFailed& fact);
   void apply(TimeMs at, const LiveWakeupEmitted& fact);
-  void apply(TimeMs at, const RunContinuationFenced& fact);
-  void apply(TimeMs at, const RunContinuationRepaired& fact);
-  void apply(TimeMs at, const RunContinuationAborted& fact);
   void apply(TimeMs at, const ResultApplied& fact);
 
   // The run's record, made when it is not there.

@@ -127,11 +127,8 @@ TEST_F(Projection, a_completion_keeps_everything_it_said) {
   take(120, claimed("k1", 200));
   AttemptCompleted completion = completed("k1");
   completion.execution_opts = json("[1]");
-  completion.guardrails = json("[2]");
-  completion.completion_encoding = CompletionEncoding{"continue", 2};
   take(150, completion);
-  const Outcome outcome{ms(150),     completion.result, {},
-                        json("[1]"), json("[2]"),       CompletionEncoding{"continue", 2}};
+  const Outcome outcome{ms(150), completion.result, {}, json("[1]")};
   EXPECT_EQ(state_.find("k1")->status, AttemptStatus::completed);
   EXPECT_EQ(*state_.find("k1")->outcome, outcome);
 }
@@ -161,7 +158,7 @@ TEST_F(Projection, what_becomes_visible_together_is_claimed_in_the_order_of_sche
   schedule("b", 100);
   schedule("a", 100);
   schedule("c", 100, 2);
-  EXPECT_EQ(keys(state_.visible(ms(100))), (Keys{"b", "a", "c"}));
+  EXPECT_EQ(keys(visible(state_, ms(100))), (Keys{"b", "a", "c"}));
   EXPECT_EQ(next(100), "b");
   take(100, claimed("b", 900));
   EXPECT_EQ(next(100), "a");
@@ -253,13 +250,13 @@ TEST_F(Projection, the_views_say_where_each_attempt_stands) {
   state_.evolve(ms(120), applied("applied"));
   EXPECT_EQ(reasons(state_), Keys{});
 
-  EXPECT_EQ(keys(state_.visible(ms(99))), Keys{});
-  EXPECT_EQ(keys(state_.visible(ms(200))), (Keys{"waiting"}));
-  EXPECT_EQ(keys(state_.expired(ms(199))), Keys{});
-  EXPECT_EQ(keys(state_.expired(ms(200))), (Keys{"expired"}));
-  EXPECT_EQ(keys(state_.scheduled_later(ms(99))), (Keys{"waiting", "later"}));
-  EXPECT_EQ(keys(state_.scheduled_later(ms(200))), (Keys{"later"}));
-  EXPECT_EQ(keys(state_.unapplied()), (Keys{"done"}));
+  EXPECT_EQ(keys(visible(state_, ms(99))), Keys{});
+  EXPECT_EQ(keys(visible(state_, ms(200))), (Keys{"waiting"}));
+  EXPECT_EQ(keys(expired(state_, ms(199))), Keys{});
+  EXPECT_EQ(keys(expired(state_, ms(200))), (Keys{"expired"}));
+  EXPECT_EQ(keys(scheduled_later(state_, ms(99))), (Keys{"waiting", "later"}));
+  EXPECT_EQ(keys(scheduled_later(state_, ms(200))), (Keys{"later"}));
+  EXPECT_EQ(keys(unapplied(state_)), (Keys{"done"}));
   EXPECT_EQ(keys(state_.attempts()),
             (Keys{"waiting", "held", "expired", "done", "applied", "failed", "later"}));
 }
@@ -288,10 +285,10 @@ class ClosedRun : public Projection {
     EXPECT_EQ(next(300), "visible");
   }
   void expect_closed() {
-    EXPECT_EQ(keys(state_.visible(ms(300))), (Keys{"other"}));
-    EXPECT_EQ(keys(state_.expired(ms(300))), Keys{});
-    EXPECT_EQ(keys(state_.scheduled_later(ms(300))), Keys{});
-    EXPECT_EQ(keys(state_.unapplied()), Keys{});
+    EXPECT_EQ(keys(visible(state_, ms(300))), (Keys{"other"}));
+    EXPECT_EQ(keys(expired(state_, ms(300))), Keys{});
+    EXPECT_EQ(keys(scheduled_later(state_, ms(300))), Keys{});
+    EXPECT_EQ(keys(unapplied(state_)), Keys{});
     EXPECT_EQ(next(300), "other");
     EXPECT_EQ(next(50), "");
     EXPECT_EQ(change(50), 150);
@@ -303,16 +300,6 @@ TEST_F(ClosedRun, an_ended_run_is_in_no_view) {
   expect_closed();
   EXPECT_TRUE(state_.find_run(run_no(1))->terminal);
   EXPECT_EQ(state_.attempt_count(), 5U) << "but can still be inspected";
-}
-
-TEST_F(ClosedRun, a_fenced_run_is_in_no_view_until_the_fence_is_aborted) {
-  take(120, fenced());
-  expect_closed();
-  take(130, aborted());
-  EXPECT_EQ(keys(state_.visible(ms(300))), (Keys{"visible", "other"}));
-  EXPECT_EQ(keys(state_.expired(ms(300))), (Keys{"expired"}));
-  EXPECT_EQ(next(300), "visible");
-  EXPECT_EQ(change(50), 100);
 }
 
 TEST_F(ClosedRun, a_forgotten_run_leaves_nothing) {
@@ -422,12 +409,9 @@ class Stored : public Projection {
     take(120, failed_with_retry("k1", "k1b", 500));
     take(130, completed("nobody"));
     state_.end_run(run_no(3));
-    Continuation next = continuation();
-    next.run_id = run_no(4);
-    take(140, fenced(next));
-    schedule("k4", 10, 4);
+    schedule("k4", 10, 3);
     schedule("k5", 10, 5);
-    EXPECT_EQ(reasons(state_), (Keys{"unknown_runnable_intent", "continuation_fenced"}));
+    EXPECT_EQ(reasons(state_), (Keys{"unknown_runnable_intent", "terminal_run"}));
   }
   static std::string code(const std::string& bytes) {
     return code_of(DispatchProjection::decode(bytes));

@@ -24,9 +24,6 @@ enum class Act : std::uint8_t {
   fail,
   fail_with_retry,
   wakeup,
-  fence,
-  repair,
-  abort,
   apply,
   // The same through decide, which writes nothing that breaks a rule.
   decide_schedule,
@@ -69,9 +66,6 @@ rc::Gen<Act> acts() {
       {4, Act::fail},
       {4, Act::fail_with_retry},
       {2, Act::wakeup},
-      {1, Act::fence},
-      {1, Act::repair},
-      {2, Act::abort},
       {4, Act::apply},
       {6, Act::decide_schedule},
       {8, Act::decide_claim_next},
@@ -166,10 +160,6 @@ AttemptCompleted completion_of(const Step& step) {
   return twisted(step, fact);
 }
 
-Continuation continuation_of(const Step& step) {
-  return twisted(step, continuation(claim_no(step.claim)));
-}
-
 ResultApplied applied_of(const Step& step) {
   ResultApplied fact{run_of(step.key), key_no(step.key), step.twist == Twist::other_data};
   if (step.twist == Twist::other_run) {
@@ -200,12 +190,6 @@ std::optional<DispatchFact> fact_of(const Step& step) {
       return failure_of(step);
     case Act::wakeup:
       return twisted(step, wakeup(key));
-    case Act::fence:
-      return fenced(continuation_of(step));
-    case Act::repair:
-      return repaired(continuation_of(step));
-    case Act::abort:
-      return aborted(continuation_of(step));
     case Act::apply:
     case Act::decide_schedule:
     case Act::decide_claim_next:
@@ -262,7 +246,7 @@ std::optional<DispatchFact> decide(DispatchProjection& state, const Step& step) 
     return beat.ok() ? std::optional<DispatchFact>(beat.value()) : std::nullopt;
   }
   if (step.act == Act::decide_complete) {
-    return decided(decide_complete(state, proof, {completion_of(step).result, {}, {}}, now));
+    return decided(decide_complete(state, proof, {completion_of(step).result, {}}, now));
   }
   if (step.act == Act::decide_fail) {
     const Retry retry{key_no((step.key + kRuns) % kKeys), ms(step.at + step.span)};
@@ -271,16 +255,6 @@ std::optional<DispatchFact> decide(DispatchProjection& state, const Step& step) 
   if (step.act == Act::wakeup) {
     const auto emitted = decide_wakeup(state, key_no(step.key), now);
     return emitted.ok() ? std::optional<DispatchFact>(emitted.value()) : std::nullopt;
-  }
-  if (step.act == Act::fence) {
-    return decided(decide_fence(state, continuation_of(step), now));
-  }
-  if (step.act == Act::repair) {
-    return decided(decide_repair(state, continuation_of(step), now));
-  }
-  if (step.act == Act::abort) {
-    const AbortReason reason = AbortReason::predecessor_terminal;
-    return decided(decide_abort(state, continuation_of(step), reason, now));
   }
   return std::nullopt;
 }
@@ -394,8 +368,7 @@ TEST(DispatchLaw, entries_fold_as_their_facts) {
 
 // Those whose repetition the rules know. A repetition is always harmless.
 bool may_repeat(Act act) {
-  return act == Act::queue_run || act == Act::schedule || act == Act::complete ||
-         act == Act::fence || act == Act::repair || act == Act::abort || act == Act::apply;
+  return act == Act::queue_run || act == Act::schedule || act == Act::complete || act == Act::apply;
 }
 
 TEST(DispatchLaw, what_was_accepted_may_come_again) {
@@ -443,8 +416,7 @@ TEST(DispatchLaw, what_decide_allows_is_accepted) {
     for (const Step& step : *histories()) {
       act(state, step);
       for (const Act choice : {Act::decide_schedule, Act::decide_claim_next, Act::decide_heartbeat,
-                               Act::decide_complete, Act::decide_fail, Act::wakeup, Act::fence,
-                               Act::repair, Act::abort}) {
+                               Act::decide_complete, Act::decide_fail, Act::wakeup}) {
         Step next = step;
         next.act = choice;
         const auto fact = decide(state, next);
@@ -532,9 +504,9 @@ TEST(DispatchLaw, at_most_one_claim_of_an_attempt_is_valid_at_any_time) {
 
 const Attempt* first_candidate(const DispatchProjection& state,
                                const std::vector<SharedText>& handlers, TimeMs now) {
-  std::vector<const Attempt*> candidates = state.visible(now);
-  const auto expired = state.expired(now);
-  candidates.insert(candidates.end(), expired.begin(), expired.end());
+  std::vector<const Attempt*> candidates = visible(state, now);
+  const auto overdue = expired(state, now);
+  candidates.insert(candidates.end(), overdue.begin(), overdue.end());
   const Attempt* first = nullptr;
   for (const Attempt* attempt : candidates) {
     const bool wanted = handlers.empty() || std::find(handlers.begin(), handlers.end(),

@@ -8,10 +8,6 @@ namespace {
 
 using Reason = DispatchReason;
 
-bool fenced(const QueuedRun* run) {
-  return run != nullptr && run->fence && run->fence->state == FenceState::active;
-}
-
 bool ended(const QueuedRun* run) { return run != nullptr && run->terminal; }
 
 // But for the input.
@@ -42,9 +38,6 @@ bool same_input(const Attempt& left, const Attempt& right) {
 template <typename Fact>
 Verdict judge_known(const DispatchProjection& state, const Fact& fact, const Attempt*& attempt) {
   const QueuedRun* run = state.find_run(fact.run_id);
-  if (fenced(run)) {
-    return Verdict::refuse(Reason::continuation_fenced);
-  }
   attempt = state.find(fact.runnable_key.view());
   if (attempt == nullptr || attempt->run_id != fact.run_id) {
     return Verdict::refuse(Reason::unknown_runnable_intent);
@@ -75,11 +68,6 @@ bool in_queue(const DispatchProjection& state, const Fact& fact) {
   return fact.queue == state.queue();
 }
 
-const ContinuationFence* fence_of(const DispatchProjection& state, const Continuation& fact) {
-  const QueuedRun* run = state.find_run(fact.run_id);
-  return run != nullptr && run->fence ? &*run->fence : nullptr;
-}
-
 }  // namespace
 
 Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const RunQueued& fact) {
@@ -95,9 +83,6 @@ Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const AttemptSched
     return Verdict::refuse(Reason::malformed_entry);
   }
   const QueuedRun* run = state.find_run(fact.run_id);
-  if (fenced(run)) {
-    return Verdict::refuse(Reason::continuation_fenced);
-  }
   if (ended(run)) {
     return Verdict::refuse(Reason::terminal_run);
   }
@@ -152,8 +137,7 @@ Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptCompleted
   }
   if (attempt->status == AttemptStatus::completed &&
       attempt->holds(fact.claim_id, fact.claim_token_hash)) {
-    const bool same = attempt->outcome->has_result(fact.result) &&
-                      attempt->outcome->encoding == fact.completion_encoding;
+    const bool same = attempt->outcome->has_result(fact.result);
     return same ? Verdict::repeat() : Verdict::refuse(Reason::conflicting_completion);
   }
   return judge_claim(*attempt, at, fact);
@@ -207,46 +191,6 @@ Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const ResultApplie
   return completed || routed_failure || timer || withdrawn
              ? Verdict::accept()
              : Verdict::refuse(Reason::result_not_completed);
-}
-
-Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const RunContinuationFenced& fact) {
-  if (!in_queue(state, fact)) {
-    return Verdict::refuse(Reason::malformed_entry);
-  }
-  const ContinuationFence* fence = fence_of(state, fact);
-  if (fence == nullptr) {
-    return Verdict::accept();
-  }
-  return fence->continuation == fact ? Verdict::repeat()
-                                     : Verdict::refuse(Reason::conflicting_continuation_fence);
-}
-
-Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const RunContinuationRepaired& fact) {
-  const ContinuationFence* fence = fence_of(state, fact);
-  if (fence == nullptr) {
-    return Verdict::refuse(Reason::orphaned_continuation_repair);
-  }
-  if (!(fence->continuation == fact)) {
-    return Verdict::refuse(Reason::conflicting_continuation_repair);
-  }
-  if (fence->state == FenceState::aborted) {
-    return Verdict::refuse(Reason::continuation_already_aborted);
-  }
-  return fence->state == FenceState::repaired ? Verdict::repeat() : Verdict::accept();
-}
-
-Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const RunContinuationAborted& fact) {
-  const ContinuationFence* fence = fence_of(state, fact);
-  if (fence == nullptr) {
-    return Verdict::refuse(Reason::orphaned_continuation_abort);
-  }
-  if (!(fence->continuation == static_cast<const Continuation&>(fact))) {
-    return Verdict::refuse(Reason::conflicting_continuation_abort);
-  }
-  if (fence->state == FenceState::repaired) {
-    return Verdict::refuse(Reason::continuation_already_repaired);
-  }
-  return fence->state == FenceState::aborted ? Verdict::repeat() : Verdict::accept();
 }
 
 AttemptScheduled retry_intent(const Attempt& failed, const AttemptFailed& fact) {

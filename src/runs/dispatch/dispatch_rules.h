@@ -12,7 +12,6 @@ class DispatchProjection;
 
 enum class DispatchReason : std::uint8_t {
   malformed_entry,
-  continuation_fenced,
   terminal_run,
   conflicting_runnable_intent,
   unknown_runnable_intent,
@@ -23,35 +22,13 @@ enum class DispatchReason : std::uint8_t {
   expired_claim,
   conflicting_completion,
   result_not_completed,
-  conflicting_continuation_fence,
-  orphaned_continuation_repair,
-  conflicting_continuation_repair,
-  continuation_already_aborted,
-  orphaned_continuation_abort,
-  conflicting_continuation_abort,
-  continuation_already_repaired,
 };
 template <>
 inline constexpr std::string_view kEnumNames<DispatchReason>[] = {
-    "malformed_entry",
-    "continuation_fenced",
-    "terminal_run",
-    "conflicting_runnable_intent",
-    "unknown_runnable_intent",
-    "terminal_attempt",
-    "active_claim",
-    "attempt_not_visible",
-    "stale_claim",
-    "expired_claim",
-    "conflicting_completion",
-    "result_not_completed",
-    "conflicting_continuation_fence",
-    "orphaned_continuation_repair",
-    "conflicting_continuation_repair",
-    "continuation_already_aborted",
-    "orphaned_continuation_abort",
-    "conflicting_continuation_abort",
-    "continuation_already_repaired",
+    "malformed_entry",         "terminal_run",         "conflicting_runnable_intent",
+    "unknown_runnable_intent", "terminal_attempt",     "active_claim",
+    "attempt_not_visible",     "stale_claim",          "expired_claim",
+    "conflicting_completion",  "result_not_completed",
 };
 
 struct Verdict {
@@ -80,9 +57,6 @@ Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptHeartbeat
 Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptCompleted& fact);
 Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptFailed& fact);
 Verdict judge(const DispatchProjection& state, TimeMs at, const LiveWakeupEmitted& fact);
-Verdict judge(const DispatchProjection& state, TimeMs at, const RunContinuationFenced& fact);
-Verdict judge(const DispatchProjection& state, TimeMs at, const RunContinuationRepaired& fact);
-Verdict judge(const DispatchProjection& state, TimeMs at, const RunContinuationAborted& fact);
 Verdict judge(const DispatchProjection& state, TimeMs at, const ResultApplied& fact);
 
 // The intent that a failure with a retry schedules.

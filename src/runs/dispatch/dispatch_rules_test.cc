@@ -56,12 +56,11 @@ class DispatchRules : public testing::Test {
     claim();
     take(150, failed("k1"));
   }
-  void fence() { take(160, fenced()); }
 
   DispatchProjection state_{kDefaultQueue};
 };
 
-// One fact about the attempt of each kind that a fence and an ended run keep out.
+// One fact about the attempt of each kind.
 template <typename Check>
 void for_each_attempt_fact(Check check) {
   check(scheduled("k1"));
@@ -80,38 +79,6 @@ TEST_F(DispatchRules, a_fact_of_another_queue_is_malformed) {
   };
   check(RunQueued{run_no(1), "default"});
   for_each_attempt_fact(check);
-  check(fenced());
-}
-
-TEST_F(DispatchRules, nothing_is_attempted_under_an_active_fence) {
-  claim();
-  fence();
-  for_each_attempt_fact([&](auto fact) { expect_refused(170, fact, "continuation_fenced"); });
-}
-
-TEST_F(DispatchRules, the_fence_is_checked_before_anything_else) {
-  claim();
-  state_.end_run(run_no(1));
-  fence();
-  for_each_attempt_fact([&](auto fact) {
-    fact.runnable_key = "unheard";
-    expect_refused(170, fact, "continuation_fenced");
-  });
-}
-
-TEST_F(DispatchRules, a_fence_keeps_out_only_its_own_run) {
-  claim();
-  fence();
-  AttemptScheduled other = scheduled("k2");
-  other.run_id = run_no(2);
-  expect_accepted(170, other);
-}
-
-TEST_F(DispatchRules, an_aborted_fence_lets_the_run_go_on) {
-  claim();
-  fence();
-  expect_accepted(165, aborted());
-  expect_accepted(170, completed("k1"));
 }
 
 TEST_F(DispatchRules, scheduling_for_an_ended_run_is_terminal_run) {
@@ -306,13 +273,6 @@ TEST_F(DispatchRules, the_same_claim_with_another_result_is_conflicting_completi
   expect_refused(500, other, "conflicting_completion");
 }
 
-TEST_F(DispatchRules, the_same_result_in_another_encoding_is_conflicting_completion) {
-  complete();
-  AttemptCompleted other = completed("k1");
-  other.completion_encoding = CompletionEncoding{"continue", 1};
-  expect_refused(160, other, "conflicting_completion");
-}
-
 TEST_F(DispatchRules, a_completion_after_one_by_another_claim_is_stale_claim) {
   complete();
   expect_refused(160, completed("k1", "c2"), "stale_claim");
@@ -417,61 +377,6 @@ TEST_F(DispatchRules, a_result_applied_again_is_a_repeat_even_after_the_run_has_
   state_.end_run(run_no(1));
   state_.evolve(ms(180), applied("k1"));
   EXPECT_EQ(reasons(state_), Reasons{});
-}
-
-TEST_F(DispatchRules, the_same_fence_again_is_a_repeat_and_another_conflicts) {
-  fence();
-  expect_repeat(170, fenced());
-  expect_refused(170, fenced(continuation("other")), "conflicting_continuation_fence");
-  take(180, aborted());
-  expect_repeat(190, fenced());
-  expect_refused(190, fenced(continuation("other")), "conflicting_continuation_fence");
-}
-
-TEST_F(DispatchRules, a_repair_without_a_fence_is_orphaned) {
-  expect_refused(100, repaired(), "orphaned_continuation_repair");
-}
-
-TEST_F(DispatchRules, a_repair_of_another_continuation_conflicts) {
-  fence();
-  expect_refused(170, repaired(continuation("other")), "conflicting_continuation_repair");
-  take(180, aborted());
-  expect_refused(190, repaired(continuation("other")), "conflicting_continuation_repair");
-}
-
-TEST_F(DispatchRules, a_repair_after_an_abort_is_refused) {
-  fence();
-  take(170, aborted());
-  expect_refused(180, repaired(), "continuation_already_aborted");
-}
-
-TEST_F(DispatchRules, a_repair_ends_the_fence_once) {
-  fence();
-  expect_accepted(170, repaired());
-  expect_repeat(180, repaired());
-}
-
-TEST_F(DispatchRules, an_abort_without_a_fence_is_orphaned) {
-  expect_refused(100, aborted(), "orphaned_continuation_abort");
-}
-
-TEST_F(DispatchRules, an_abort_of_another_continuation_conflicts) {
-  fence();
-  expect_refused(170, aborted(continuation("other")), "conflicting_continuation_abort");
-  take(180, repaired());
-  expect_refused(190, aborted(continuation("other")), "conflicting_continuation_abort");
-}
-
-TEST_F(DispatchRules, an_abort_after_a_repair_is_refused) {
-  fence();
-  take(170, repaired());
-  expect_refused(180, aborted(), "continuation_already_repaired");
-}
-
-TEST_F(DispatchRules, an_abort_ends_the_fence_once) {
-  fence();
-  expect_accepted(170, aborted());
-  expect_repeat(180, aborted());
 }
 
 TEST_F(DispatchRules, a_run_queued_again_is_a_repeat) {

@@ -27,7 +27,7 @@ rc::Gen<std::vector<Step>> histories() {
   const auto below = [](int limit) {
     return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, limit));
   };
-  const auto step = rc::gen::map(rc::gen::tuple(below(20), below(kKeys), below(25)),
+  const auto step = rc::gen::map(rc::gen::tuple(below(18), below(kKeys), below(25)),
                                  [](const std::tuple<int, int, int>& of) {
                                    return Step{std::get<0>(of), std::get<1>(of), std::get<2>(of)};
                                  });
@@ -65,11 +65,7 @@ void act(DispatchProjection& state, const Step& step, std::int64_t now) {
     state.evolve(ms(now), ResultApplied{run_of(step.key), SharedText(key), false});
   } else if (step.act == 16 && step.span < 4) {
     state.end_run(run_of(step.key));
-  } else if (step.act == 17 && step.span < 6) {
-    state.evolve(ms(now), fenced(of_key(step.key, continuation("c" + key))));
-  } else if (step.act == 18) {
-    state.evolve(ms(now), aborted(of_key(step.key, continuation("c" + key))));
-  } else if (step.act == 19 && step.span < 2) {
+  } else if (step.act == 17 && step.span < 2) {
     state.forget_run(run_of(step.key));
   }
 }
@@ -97,8 +93,7 @@ using Count = std::map<std::string, Counted>;
 
 bool open_to_claims(const DispatchProjection& state, const Attempt& attempt) {
   const QueuedRun* run = state.find_run(attempt.run_id);
-  const bool closed =
-      run != nullptr && (run->terminal || (run->fence && run->fence->state == FenceState::active));
+  const bool closed = run != nullptr && run->terminal;
   return !closed && !attempt.ended() && !attempt.applied;
 }
 

@@ -187,7 +187,7 @@ void LiveState::note_large(const SharedText& queue, Revision seq, const Dispatch
     }
   } else if (const auto* completed = std::get_if<AttemptCompleted>(&fact)) {
     if (is_large(completed->result) || is_large(completed->execution_opts) ||
-        is_large(completed->guardrails) || is_large(completed->details)) {
+        is_large(completed->details)) {
       note(completed->runnable_key, LargePayload::Part::outcome);
     }
   } else if (const auto* failed = std::get_if<AttemptFailed>(&fact)) {

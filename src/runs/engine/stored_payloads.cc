@@ -49,18 +49,13 @@ Result<void> read_outcome(Journal& journal, const SharedText& queue, Outcome& ou
   HOLDFAST_TRY(const DispatchFact fact, read_fact(journal, queue, stored.seq, nullptr));
   if (const auto* completed = std::get_if<AttemptCompleted>(&fact);
       completed != nullptr && stored.is(completed->result)) {
-    outcome = Outcome{outcome.at,
-                      completed->result,
-                      {},
-                      completed->execution_opts,
-                      completed->guardrails,
-                      completed->completion_encoding,
-                      completed->details};
+    outcome =
+        Outcome{outcome.at, completed->result, {}, completed->execution_opts, completed->details};
     return {};
   }
   if (const auto* failed = std::get_if<AttemptFailed>(&fact);
       failed != nullptr && stored.is(failed->error)) {
-    outcome = Outcome{outcome.at, {}, failed->error, {}, {}, {}, {}};
+    outcome = Outcome{outcome.at, {}, failed->error, {}};
     return {};
   }
   return unexpected(queue, stored.seq);

@@ -38,7 +38,6 @@ RunnableApplied applied_fact(const RunProjection& run, const Runnable& plan, con
   fact.result = end.result;
   fact.applied_at = now;
   fact.execution_opts = end.execution_opts;
-  fact.guardrails = end.guardrails;
   return fact;
 }
 

@@ -32,8 +32,7 @@ Result<RunFacts> decide_apply(RunProjection& run, const Attempt& attempt,
                            now);
   }
   RunDraft draft(run, around, now);
-  draft.done(*planned, {attempt.outcome->result, attempt.outcome->execution_opts,
-                        attempt.outcome->guardrails});
+  draft.done(*planned, {attempt.outcome->result, attempt.outcome->execution_opts});
   return draft.finish();
 }
 

@@ -36,7 +36,6 @@ class ContextView final : public DataView {
 struct StepEnd {
   Payload result;
   Payload execution_opts = {};
-  Payload guardrails = {};
 };
 
 class RunDraft {

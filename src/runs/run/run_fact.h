@@ -12,12 +12,11 @@ namespace holdfast {
 
 using RunFact =
     std::variant<RunSignalReceived, RunStarted, RunnablesPlanned, RunnableApplied, ChildRunStarted,
-                 ManualStepPaused, ManualStepResolved, RunTerminal, DynamicWorkRecorded,
-                 DynamicGraphMutated, RunContinuationRequested, RunContinuedFrom,
-                 ExternalEventWaitOpened, ExternalEventReceived, ExternalEventWaitTimeoutSelected,
-                 ExternalEventWaitResolved, SearchAttributesUpdated, RunDefinitionMigrated,
-                 RunArchived, RunUnarchived, RunnablesWithdrawn, ExternalEventBuffered,
-                 CompensationStarted, StepsAdopted>;
+                 ManualStepPaused, ManualStepResolved, RunTerminal, DynamicGraphMutated,
+                 RunContinuationRequested, RunContinuedFrom, ExternalEventWaitOpened,
+                 ExternalEventReceived, ExternalEventWaitTimeoutSelected, ExternalEventWaitResolved,
+                 SearchAttributesUpdated, RunDefinitionMigrated, RunArchived, RunUnarchived,
+                 RunnablesWithdrawn, ExternalEventBuffered, CompensationStarted, StepsAdopted>;
 
 std::string_view kind_of(const RunFact& fact);
 Result<NewEntry> to_entry(const RunFact& fact, TimeMs at);

@@ -154,7 +154,6 @@ struct Runnable {
   Payload event_wait_timeout;
   Payload dynamic_work;
   Payload deadline;
-  Payload guardrails;
   Payload trace;
 
   // It does not carry out its step: at its time it ends a wait of the step, or the run.
@@ -184,7 +183,6 @@ struct Runnable {
     v.optional("event_wait_timeout", self.event_wait_timeout);
     v.optional("dynamic_work", self.dynamic_work);
     v.optional("deadline", self.deadline);
-    v.optional("guardrails", self.guardrails);
     v.optional("trace", self.trace);
   }
   friend bool operator==(const Runnable&, const Runnable&) = default;
@@ -233,7 +231,6 @@ struct RunnableApplied {
   Payload transition;     // a TransitionTaken
   std::optional<TimeMs> applied_at;
   Payload execution_opts;
-  Payload guardrails;
   Payload trace;
 
   template <typename Self, typename Visitor>
@@ -245,7 +242,6 @@ struct RunnableApplied {
     v.optional("transition", self.transition);
     v.optional("applied_at", self.applied_at);
     v.optional("execution_opts", self.execution_opts);
-    v.optional("guardrails", self.guardrails);
     v.optional("trace", self.trace);
   }
   friend bool operator==(const RunnableApplied&, const RunnableApplied&) = default;

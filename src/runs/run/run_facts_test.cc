@@ -19,7 +19,6 @@ const std::map<std::string_view, std::vector<std::string>>& required_fields() {
       {"manual_step_paused", {"run_id", "step", "kind"}},
       {"manual_step_resolved", {"run_id", "step", "action"}},
       {"run_terminal", {"run_id", "status"}},
-      {"dynamic_work_recorded", {"run_id", "dynamic_key", "origin", "nodes"}},
       {"dynamic_graph_mutated",
        {"run_id", "mutation_id", "expected_version", "result_version", "origin"}},
       {"run_continuation_requested",

@@ -149,11 +149,7 @@ class RunFold::Visitor {
   }
 
   // Recorded work counts as a version of the graph.
-  void operator()(const DynamicWorkRecorded& fact) const {
-    OptionalRunState& state = edit_optional_state();
-    state.dynamic_work.emplace(fact.dynamic_key.str(), fact);
-    ++state.graph.version;
-  }
+  void raise_graph_version() const { ++edit_optional_state().graph.version; }
 
   void operator()(const DynamicGraphMutated& fact) const {
     OptionalRunState& state = edit_optional_state();
@@ -422,6 +418,8 @@ class RunFold::Visitor {
   UndoLog* undo_;
   TimeMs at_;
 };
+
+void RunFold::raise_graph_version(RunProjection& run) { Visitor(run, {}).raise_graph_version(); }
 
 void RunFold::apply(RunProjection& run, TimeMs at, const RunFact& fact) {
   std::visit(Visitor(run, at), fact);

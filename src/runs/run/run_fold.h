@@ -13,6 +13,8 @@ SharedText event_digest(const SharedText& event, const SharedText& correlation,
 class RunFold {
  public:
   static void apply(RunProjection& run, TimeMs at, const RunFact& fact);
+  // As if a mutation had changed nothing.
+  static void raise_graph_version(RunProjection& run);
   // Makes the progress from all facts the projection has.
   static void rebuild_progress(RunProjection& run);
   // What is counted about a runnable that was read back.

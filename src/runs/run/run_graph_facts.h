@@ -5,35 +5,6 @@
 
 namespace holdfast {
 
-struct DynamicWorkRecorded {
-  static constexpr std::string_view kKind = "dynamic_work_recorded";
-  RunId run_id;
-  SharedText dynamic_key;
-  Origin origin;
-  std::vector<Payload> nodes;
-  std::vector<Payload> edges;
-  Payload metadata;
-  SharedText reason;
-  SharedText status;
-  std::optional<TimeMs> recorded_at;
-  Payload trace;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("dynamic_key", self.dynamic_key);
-    v.required("origin", self.origin);
-    v.required("nodes", self.nodes);
-    v.optional("edges", self.edges);
-    v.optional("metadata", self.metadata);
-    v.optional("reason", self.reason);
-    v.optional("status", self.status);
-    v.optional("recorded_at", self.recorded_at);
-    v.optional("trace", self.trace);
-  }
-  friend bool operator==(const DynamicWorkRecorded&, const DynamicWorkRecorded&) = default;
-};
-
 enum class GraphItem : std::uint8_t { node, edge };
 template <>
 inline constexpr std::string_view kEnumNames<GraphItem>[] = {"node", "edge"};

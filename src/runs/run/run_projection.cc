@@ -5,6 +5,7 @@
 
 #include "base/sorted.h"
 #include "base/text_bytes.h"
+#include "runs/facts/retired_kinds.h"
 #include "runs/run/context_text.h"
 #include "runs/run/run_fold.h"
 #include "runs/run/run_rules.h"
@@ -93,6 +94,13 @@ void RunProjection::fold(const EntryView& entry) {
   }
   save(undo_, revision_);
   revision_ = revision_.next();
+  if (is_retired_kind(entry.kind)) {
+    // It counted as a change of the graph: later mutations name the version after it.
+    if (entry.kind == kRetiredDynamicWork && !is_terminal()) {
+      RunFold::raise_graph_version(*this);
+    }
+    return;
+  }
   Anomaly anomaly;
   anomaly.reason = to_text(RunReason::malformed_entry);
   anomaly.entry_type = entry.kind.empty() ? "none" : entry.kind;

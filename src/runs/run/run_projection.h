@@ -162,7 +162,6 @@ struct PinnedDefinition {
 // stays small in memory.
 struct OptionalRunState {
   std::map<std::string, EventWait> waits;  // by wait_id
-  std::map<std::string, DynamicWorkRecorded> dynamic_work;
   std::map<std::string, DynamicGraphMutated> mutations;
   GraphState graph;
   std::optional<RunContinuationRequested> continuation;
@@ -181,7 +180,6 @@ struct OptionalRunState {
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     v.optional("waits", self.waits);
-    v.optional("dynamic_work", self.dynamic_work);
     v.optional("mutations", self.mutations);
     v.required("graph", self.graph);
     v.optional("continuation", self.continuation);
@@ -246,7 +244,6 @@ class RunProjection {
   [[nodiscard]] const auto& received_event_keys() const { return optional_state().received_keys; }
   [[nodiscard]] const GraphState& graph() const { return optional_state().graph; }
   [[nodiscard]] const auto& graph_mutations() const { return optional_state().mutations; }
-  [[nodiscard]] const auto& dynamic_work() const { return optional_state().dynamic_work; }
   [[nodiscard]] const auto& continuation() const { return optional_state().continuation; }
   [[nodiscard]] const auto& continued_from() const { return optional_state().continued_from; }
   [[nodiscard]] const auto& migrations() const { return optional_state().migrations; }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runs/facts/retired_kinds.h"
 #include "tests/support/run_fact_samples.h"
 #include "tests/support/test_entries.h"
 
@@ -298,17 +299,24 @@ TEST(RunOptionalState, children_are_known_by_their_id) {
 }
 
 TEST(RunOptionalState, the_graph_changes_with_each_mutation) {
-  const auto run =
-      run_of(begun({mutated("m0", 0, {node("n"), edge("e", "a", "n")}),
-                    mutated("m1", 1, {node("o")}, {{GraphItem::edge, "e"}}), dynamic_work("d")}));
+  const auto run = run_of(begun({mutated("m0", 0, {node("n"), edge("e", "a", "n")}),
+                                 mutated("m1", 1, {node("o")}, {{GraphItem::edge, "e"}})}));
   const GraphState& graph = run->graph();
-  EXPECT_EQ(graph.version, 3U);
+  EXPECT_EQ(graph.version, 2U);
   EXPECT_EQ(graph.active.size(), 2U);
   EXPECT_EQ(graph.active.at("o"), node("o"));
   EXPECT_EQ(graph.tombstones.size(), 1U);
   EXPECT_EQ(graph.tombstones.at("e").kind, GraphItem::edge);
   EXPECT_EQ(run->graph_mutations().size(), 2U);
-  EXPECT_EQ(run->dynamic_work().count("d"), 1U);
+}
+
+TEST(RunOptionalState, an_entry_of_a_retired_kind_only_counts) {
+  const auto run = run_of(begun({}));
+  const Revision before = run->revision();
+  run->fold({"run:1", before, kRetiredDynamicWork, ms(1), "{}", {}});
+  EXPECT_EQ(run->revision(), before.next());
+  EXPECT_EQ(run->graph().version, 1U) << "later mutations name the version after it";
+  EXPECT_TRUE(run->anomalies().empty());
 }
 
 TEST(RunOptionalState, attributes_can_change_after_the_end) {
@@ -443,7 +451,6 @@ Facts everything() {
                 migrated(),
                 resolved("b"),
                 mutated("m", 0, {node("n")}),
-                dynamic_work("d"),
                 applied_run("a#1", R"({"x":1})", R"({"schedule_in_ms":3})"),
                 wait_opened(),
                 event_received(),

@@ -22,7 +22,6 @@ enum class Act : std::uint8_t {
   pause,
   resolve,
   end,
-  work,
   add_node,
   remove_node,
   request_continuation,
@@ -72,7 +71,6 @@ rc::Gen<Act> acts() {
       {4, Act::pause},
       {5, Act::resolve},
       {1, Act::end},
-      {2, Act::work},
       {4, Act::add_node},
       {2, Act::remove_node},
       {1, Act::request_continuation},
@@ -229,8 +227,6 @@ RunFact plain_fact(const Draw& draw, const RunProjection& run) {
                       result_of(draw));
     case Act::end:
       return terminal(static_cast<TerminalStatus>(draw.key));
-    case Act::work:
-      return dynamic_work(step);
     case Act::add_node:
     case Act::remove_node:
       return mutation_of(draw, run.graph().version);

@@ -250,11 +250,6 @@ class Judge {
                : RunVerdict::refuse(Reason::conflicting_terminal);
   }
 
-  RunVerdict operator()(const DynamicWorkRecorded& fact) const {
-    return once(find_in(run_.dynamic_work(), fact.dynamic_key.str()), fact,
-                Reason::conflicting_dynamic_work);
-  }
-
   RunVerdict operator()(const DynamicGraphMutated& fact) const {
     if (!are_operations_whole(fact)) {
       return RunVerdict::refuse(Reason::malformed_graph_operations);

@@ -170,14 +170,6 @@ TEST(RunRules, after_the_end_nothing_else_happens) {
             "terminal_run");
 }
 
-TEST(RunRules, dynamic_work_is_recorded_once) {
-  const Facts before = begun({dynamic_work("d")});
-  EXPECT_EQ(verdict_on(before, dynamic_work("d")), "repeat");
-  EXPECT_EQ(verdict_on(before, dynamic_work("e")), "accept");
-  EXPECT_EQ(verdict_on(before, changed(dynamic_work("d"), [](auto& fact) { fact.nodes = {}; })),
-            "conflicting_dynamic_work");
-}
-
 TEST(RunRules, operations_on_the_graph_are_whole) {
   const auto verdict = [](std::vector<GraphAddition> additions,
                           std::vector<GraphRemoval> removals = {}) {
@@ -215,7 +207,6 @@ TEST(RunRules, mutations_of_the_graph_follow_each_other) {
   EXPECT_EQ(verdict_on(before, changed(mutated("m1", 1, {node("x")}),
                                        [](auto& fact) { fact.result_version = 3; })),
             "discontinuous_graph_version");
-  EXPECT_EQ(verdict_on(begun({dynamic_work("d")}), mutated("m0", 1, {node("x")})), "accept");
 }
 
 TEST(RunRules, a_runnable_of_the_graph_is_what_the_mutation_meant) {

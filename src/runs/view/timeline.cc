@@ -39,8 +39,8 @@ void TimelineBuilder::add(const EntryView& entry, Position position) {
   State& state = *state_;
   if (entry.thread == state.thread) {
     const auto fact = run_fact(entry.kind, entry.data);
+    state.run.fold(entry);
     if (fact.ok() && is_about(state.run_id, fact.value())) {
-      state.run.fold(entry);
       state.bars.take(entry.at, fact.value());
       describe(state.events, state.bars, {entry.at, position}, fact.value());
     }

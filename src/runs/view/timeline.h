@@ -19,9 +19,8 @@ struct TimelineEvent {
   // attempt_claimed, lease_extended, attempt_completed, attempt_failed, runnable_applied,
   // step_withdrawn, manual_step_paused, manual_step_resolved, event_wait_opened, event_buffered,
   // event_received, event_wait_timed_out, event_wait_resolved, child_run_started,
-  // compensation_started, steps_adopted, dynamic_work_recorded, graph_mutated,
-  // search_attributes_updated, definition_migrated, run_continued_from, run_continued_to,
-  // continuation_fenced, continuation_repaired, continuation_aborted, run_queued, run_archived,
+  // compensation_started, steps_adopted, graph_mutated, search_attributes_updated,
+  // definition_migrated, run_continued_from, run_continued_to, run_queued, run_archived,
   // run_unarchived, run_terminal
   std::string type;
   TimeMs at = {};

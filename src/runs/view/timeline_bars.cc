@@ -206,7 +206,6 @@ class RunFactTaker {
   }
   void operator()(const RunSignalReceived& /*fact*/) const {}
   void operator()(const RunStarted& /*fact*/) const {}
-  void operator()(const DynamicWorkRecorded& /*fact*/) const {}
   void operator()(const DynamicGraphMutated& /*fact*/) const {}
   void operator()(const RunContinuationRequested& /*fact*/) const {}
   void operator()(const RunContinuedFrom& /*fact*/) const {}
@@ -284,9 +283,6 @@ class DispatchFactTaker {
   }
   void operator()(const RunQueued& /*fact*/) const {}
   void operator()(const LiveWakeupEmitted& /*fact*/) const {}
-  void operator()(const RunContinuationFenced& /*fact*/) const {}
-  void operator()(const RunContinuationRepaired& /*fact*/) const {}
-  void operator()(const RunContinuationAborted& /*fact*/) const {}
 
  private:
   // By that claim, now.

@@ -219,12 +219,6 @@ class RunDescriber : public Describer {
   void operator()(const RunTerminal& fact) const {
     add("run_terminal", fmt::format("run {}", to_text(fact.status)) + because(fact.error), fact);
   }
-  void operator()(const DynamicWorkRecorded& fact) const {
-    add_at("dynamic_work_recorded", fact.origin.step,
-           fmt::format("work {} recorded", one_line(fact.dynamic_key.view())) +
-               because(fact.reason.view()),
-           fact);
-  }
   void operator()(const DynamicGraphMutated& fact) const {
     add_at("graph_mutated", fact.origin.step,
            fmt::format("graph changed: {} added, {} removed", fact.additions.size(),
@@ -387,20 +381,6 @@ class DispatchDescriber : public Describer {
   }
   // Only a hint to workers.
   void operator()(const LiveWakeupEmitted& /*fact*/) const {}
-  void operator()(const RunContinuationFenced& fact) const {
-    add("continuation_fenced",
-        "attempts held back until the run continues as " + to_string(fact.successor_run_id), fact);
-  }
-  void operator()(const RunContinuationRepaired& fact) const {
-    add("continuation_repaired",
-        "the handover to " + to_string(fact.successor_run_id) + " is complete", fact);
-  }
-  void operator()(const RunContinuationAborted& fact) const {
-    add("continuation_aborted",
-        fmt::format("run does not continue as {}: {}", to_string(fact.successor_run_id),
-                    to_text(fact.abort_reason)),
-        fact);
-  }
 
  private:
   template <typename Fact>

@@ -48,37 +48,25 @@ TEST_F(TimelineFacts, every_fact_of_a_run_is_an_event_that_says_something) {
     EXPECT_FALSE(events.front().summary.empty()) << kind_of(fact);
     types.push_back(events.front().type);
   }
-  EXPECT_EQ(types, std::vector<std::string>({"command_received",
-                                             "run_started",
-                                             "timer_planned",
-                                             "runnable_applied",
-                                             "child_run_started",
-                                             "manual_step_paused",
-                                             "manual_step_resolved",
-                                             "run_terminal",
-                                             "dynamic_work_recorded",
-                                             "graph_mutated",
-                                             "run_continued_to",
-                                             "run_continued_from",
-                                             "event_wait_opened",
-                                             "event_received",
-                                             "event_wait_timed_out",
-                                             "event_wait_resolved",
-                                             "search_attributes_updated",
-                                             "definition_migrated",
-                                             "run_archived",
-                                             "run_unarchived",
-                                             "step_withdrawn",
-                                             "event_buffered",
-                                             "compensation_started",
+  EXPECT_EQ(types, std::vector<std::string>({"command_received",     "run_started",
+                                             "timer_planned",        "runnable_applied",
+                                             "child_run_started",    "manual_step_paused",
+                                             "manual_step_resolved", "run_terminal",
+                                             "graph_mutated",        "run_continued_to",
+                                             "run_continued_from",   "event_wait_opened",
+                                             "event_received",       "event_wait_timed_out",
+                                             "event_wait_resolved",  "search_attributes_updated",
+                                             "definition_migrated",  "run_archived",
+                                             "run_unarchived",       "step_withdrawn",
+                                             "event_buffered",       "compensation_started",
                                              "steps_adopted"}));
 }
 
 TEST_F(TimelineFacts, every_fact_of_a_queue_but_a_hint_is_an_event) {
   RunQueued queued{run_no(1), SharedText(kDefaultQueue)};
   const std::vector<DispatchFact> facts = {
-      queued,      scheduled("k"), claimed("k", 900), heartbeat("k", 950), completed("k"),
-      failed("k"), wakeup("k"),    fenced(),          repaired(),          aborted()};
+      queued,         scheduled("k"), claimed("k", 900), heartbeat("k", 950),
+      completed("k"), failed("k"),    wakeup("k")};
   ASSERT_EQ(facts.size(), std::variant_size_v<DispatchFact>);
   std::vector<std::string> types;
   for (const DispatchFact& fact : facts) {
@@ -88,10 +76,9 @@ TEST_F(TimelineFacts, every_fact_of_a_queue_but_a_hint_is_an_event) {
     EXPECT_FALSE(event.summary.empty()) << event.type;
     types.push_back(event.type);
   }
-  EXPECT_EQ(types, std::vector<std::string>({"run_queued", "attempt_scheduled", "attempt_claimed",
-                                             "lease_extended", "attempt_completed",
-                                             "attempt_failed", "continuation_fenced",
-                                             "continuation_repaired", "continuation_aborted"}));
+  EXPECT_EQ(types,
+            std::vector<std::string>({"run_queued", "attempt_scheduled", "attempt_claimed",
+                                      "lease_extended", "attempt_completed", "attempt_failed"}));
 }
 
 TEST_F(TimelineFacts, nothing_that_proves_a_claim_or_names_an_event_is_shown) {
