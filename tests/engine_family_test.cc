@@ -213,6 +213,15 @@ TEST_F(AwaitedChild, is_over_at_once_when_the_engine_does_all_of_it) {
   EXPECT_THAT(core_->reports.back().lines, SizeIs(2));
 }
 
+TEST_F(AwaitedChild, with_an_input_like_a_log_line_writes_no_log_line) {
+  core_->add(definition_of(R"([{"name":"say","log":"hello"}])", "greeting"));
+  core_->settle();
+  start(R"([{"name":"greet","child":"greeting",)"
+        R"("input":{"level":{"value":"error"},"message":{"value":"disk full"}}}])");
+  ASSERT_THAT(core_->reports.back().lines, SizeIs(1)) << "only the log step of the child";
+  EXPECT_EQ(core_->reports.back().lines.front().step.view(), "say");
+}
+
 TEST_F(AwaitedChild, is_started_for_each_item_of_a_list) {
   parent_ = definition_of(R"([{"name":"ship","for_each":"boxes","child":"box"}])", "parcel");
   StartRun command = start_of(1, parent_);

@@ -347,7 +347,7 @@ TEST_F(ProtocolRun, only_the_current_manual_state_is_shown) {
   EXPECT_FALSE(run_.manual_state().has_value());
   tell(paused("b", ManualKind::approval));
   EXPECT_EQ(run_.manual_state()->step, SharedText("b"));
-  EXPECT_EQ(run_.manual_state()->kind, SharedText("approval"));
+  EXPECT_EQ(run_.manual_state()->kind, BoundaryKind::approval);
 }
 
 TEST_F(ProtocolRun, a_duplicate_pause_that_matches_is_idempotent) {

@@ -13,7 +13,7 @@ constexpr std::uint64_t kSeeds = 400;
 std::string reason_of(WorkflowWorld& world, const RunId& id) {
   const auto run = world.load(id);
   for (const auto& [step, state] : run->boundaries()) {
-    return state.kind.str() + " at " + step.str();
+    return std::string(to_text(state.kind)) + " at " + step.str();
   }
   for (const auto& [child, link] : run->children()) {
     if (link.awaited && !world.load(child)->is_terminal()) {

@@ -47,7 +47,7 @@ inline WorldScript script_of(std::uint64_t seed, const std::string& definition) 
     if (luck == 0) {
       return std::nullopt;
     }
-    if (at.kind.view() == "pause") {
+    if (at.kind == BoundaryKind::pause) {
       return ManualAction::resumed;
     }
     return luck < 4 ? ManualAction::rejected : ManualAction::approved;

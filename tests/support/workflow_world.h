@@ -41,7 +41,7 @@ struct WorldScript {
   // At a pause or an approval; empty: nobody ever decides.
   std::function<std::optional<ManualAction>(const ManualState&)> decide =
       [](const ManualState& at) {
-        return at.kind.view() == "pause" ? ManualAction::resumed : ManualAction::approved;
+        return at.kind == BoundaryKind::pause ? ManualAction::resumed : ManualAction::approved;
       };
   // The event that comes for a wait; empty: none ever does.
   std::function<std::optional<SharedText>(const EventWait&)> send = [](const EventWait& wait) {
@@ -262,7 +262,7 @@ class WorkflowWorld {
     for (const RunId& id : run_ids()) {
       const auto run = load(id);
       for (const auto& [step, state] : run->boundaries()) {
-        if (state.kind.view() == "event_wait") {
+        if (state.kind == BoundaryKind::event_wait) {
           continue;
         }
         const auto action = script_.decide(state);

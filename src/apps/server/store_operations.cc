@@ -69,7 +69,7 @@ Result<std::string> approvals_text(Service& service, const Caller& caller,
     }
     json.begin_object().member("run_id", to_string(wait.run));
     json.member("workflow", run.started()->workflow.view()).member("step", wait.step.view());
-    json.member("kind", state->second.kind.view()).member("since", wait.since.value);
+    json.member("kind", to_text(state->second.kind)).member("since", wait.since.value);
     if (!state->second.reason.empty()) {
       json.member("reason", state->second.reason.view());
     }

@@ -63,7 +63,7 @@ class GeneratedScenario final : public Scenario {
     if (!calm && dice.chance(20, "hesitates")) {
       return std::nullopt;
     }
-    if (at.kind.view() == "pause") {
+    if (at.kind == BoundaryKind::pause) {
       return ManualAction::resumed;
     }
     return dice.chance(30, "rejects") ? ManualAction::rejected : ManualAction::approved;

@@ -269,7 +269,7 @@ bool Clients::resolve(const Dice& dice) {
   std::string step = "s" + std::to_string(dice.below(8, "step"));
   ManualAction action = static_cast<ManualAction>(dice.below(3, "action"));
   for (const auto& [name, state] : run->boundaries()) {
-    if (state.kind.view() != "event_wait" && dice.chance(70, name.view())) {
+    if (state.kind != BoundaryKind::event_wait && dice.chance(70, name.view())) {
       const auto decided = world_.scenario().decide(state, dice, false);
       step = name.str();
       action = decided.value_or(action);

@@ -211,7 +211,7 @@ void Consequences::give_up_children(const RunId& run, std::set<SharedText> runna
 Result<void> Consequences::close_children(const RunId& id, const std::set<SharedText>& given_up) {
   HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
   CommandSource source;
-  source.source = "parent_run";
+  source.source = to_text(StartedBy::parent_run);
   source.comment = "the parent " + to_string(id) + " does not wait for it any more";
   // Closing a child changes nothing of its parent yet, so the links stay where they are.
   for (const auto& [child, link] : run->children()) {

@@ -131,7 +131,7 @@ std::optional<Schedules::Due> Schedules::take_due(TimeMs now) {
   command.trigger = due->trigger;
   command.signal = SignalType::start_cron;
   command.context = schedule_context(workflow, due->trigger, due->spec, window, signal, now);
-  command.source.source = "schedule";
+  command.started_by = StartedBy::schedule;
   command.source.signal_id = signal;
   command.source.idempotency_key = signal;
   return Due{std::move(command), start_at};

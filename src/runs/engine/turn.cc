@@ -15,6 +15,12 @@ Error broken_rule(const Anomaly& anomaly) {
       .with("run_id", to_string(anomaly.run_id));
 }
 
+bool is_log_step(const RunProjection& run, const Runnable& runnable) {
+  const auto index =
+      run.definition() == nullptr ? std::nullopt : run.definition()->find(runnable.step.view());
+  return index.has_value() && run.definition()->steps()[*index].kind == StepKind::log;
+}
+
 }  // namespace
 
 template <typename Fact>
@@ -52,9 +58,10 @@ void Turn::note_effects(const RunFact& fact) {
     group_.compensating.push_back(compensation->run_id);
   } else if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
     for (const Runnable& runnable : planned->runnables) {
-      if (runnable.is_internal() && runnable.input.view().starts_with(R"({"level":)")) {
-        group_.lines.push_back({runnable.run_id, state_.held(runnable.run_id).started()->workflow,
-                                runnable.step, runnable.input, now_});
+      const RunProjection& run = state_.held(runnable.run_id);
+      if (runnable.is_internal() && is_log_step(run, runnable)) {
+        group_.lines.push_back(
+            {runnable.run_id, run.started()->workflow, runnable.step, runnable.input, now_});
       }
     }
   }

@@ -284,8 +284,8 @@ void RunDraft::put_off(const PlannedRunnable& planned, const Payload& result, co
 
 void RunDraft::fire(const PlannedRunnable& timer) {
   const ObjectView does(timer.plan.timer.view());
-  const auto begins = does.member("begin");
-  const auto expires = does.member("expire");
+  const auto begins = does.member(to_text(TimerPurpose::begin));
+  const auto expires = does.member(to_text(TimerPurpose::expire));
   if (!begins.has_value() && !expires.has_value()) {
     fail_run(timer.plan.timer);
     return;

@@ -163,19 +163,19 @@ void RunDraft::plan_internal(Runnable runnable) {
   }
   const Runnable planned = runnable;
   plan(std::move(runnable));
-  plan_timer(planned, "begin", "begin", planned.visible_at);
+  plan_timer(planned, TimerPurpose::begin, planned.visible_at);
 }
 
-void RunDraft::plan_timer(const Runnable& runnable, std::string_view suffix, std::string_view what,
-                          TimeMs at) {
+void RunDraft::plan_timer(const Runnable& runnable, TimerPurpose purpose, TimeMs at) {
   Runnable timer = runnable;
+  const std::string_view suffix = purpose == TimerPurpose::begin ? "begin" : "timeout";
   timer.runnable_key = fmt::format("{}:{}", runnable.runnable_key.view(), suffix);
   timer.idempotency_key = timer.runnable_key;
   timer.input = empty_object();
   timer.handler = timer_handler();
   timer.visible_at = at;
   JsonWriter does;
-  does.begin_object().member(what, runnable.runnable_key.view()).end_object();
+  does.begin_object().member(to_text(purpose), runnable.runnable_key.view()).end_object();
   timer.timer = std::move(does).take_text();
   timer.deadline = Payload();
   timer.recovery = Payload();

@@ -45,6 +45,12 @@ struct CommandSource {
   Payload trace;
 };
 
+// How a run is started. All but a caller are recorded as the source of the command.
+enum class StartedBy : std::uint8_t { caller, schedule, parent_run, continuation, replay };
+template <>
+inline constexpr std::string_view kEnumNames<StartedBy>[] = {"caller", "schedule", "parent_run",
+                                                             "continuation", "replay"};
+
 struct StartRun {
   RunId run_id;
   std::shared_ptr<const Definition> definition;
@@ -54,6 +60,7 @@ struct StartRun {
   Payload context;
   Payload search_attributes;
   CommandSource source;
+  StartedBy started_by = StartedBy::caller;
   RunId replayed_from;                             // empty: it is no replay
   std::optional<StepsAdopted> adopted;             // of a replay from the middle
   std::optional<RunContinuedFrom> continued_from;  // of the successor of another run

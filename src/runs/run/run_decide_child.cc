@@ -177,7 +177,7 @@ void RunDraft::start_child(const Step& step, const PlannedRunnable& planned) {
   const RunId child = link.child_run_id;
   add(std::move(link));
   if (!spec.detached && step.spec.timeout.start_to_close_ms > 0) {
-    plan_timer(plan, "timeout", "expire", later(now_, step.spec.timeout.start_to_close_ms));
+    plan_timer(plan, TimerPurpose::expire, later(now_, step.spec.timeout.start_to_close_ms));
   }
   if (spec.detached) {
     JsonWriter writer;
@@ -253,7 +253,7 @@ StartRun start_of_child(const ChildRunStarted& link, std::shared_ptr<const Defin
   command.trigger = link.child_trigger;
   command.input = link.input;
   command.context = parent_context(link);
-  command.source.source = "parent_run";
+  command.started_by = StartedBy::parent_run;
   command.source.trace = link.trace;
   return command;
 }

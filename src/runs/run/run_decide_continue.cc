@@ -138,7 +138,7 @@ StartRun start_of_successor(const RunContinuationRequested& request, const RunSt
   command.context = predecessor.context;
   command.trigger = request.trigger;
   command.input = request.input;
-  command.source.source = "continuation";
+  command.started_by = StartedBy::continuation;
   command.continued_from =
       RunContinuedFrom{request.successor_run_id, request.run_id, request.continuation_key};
   return command;

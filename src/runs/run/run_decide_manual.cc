@@ -68,7 +68,7 @@ Result<bool> is_recorded(const RunProjection& run, const ResolveStep& command) {
 bool fits(ManualAction action, const ManualState& state) {
   const ManualKind kind =
       action == ManualAction::resumed ? ManualKind::pause : ManualKind::approval;
-  return state.kind.view() == to_text(kind);
+  return state.kind == boundary_kind(kind);
 }
 
 // Where the run waits for this command.
@@ -90,7 +90,7 @@ Result<const ManualState*> find_boundary(const RunProjection& run, const Resolve
       fitting = &state;
     } else {
       others += fmt::format("{}step {} waits as {}", others.empty() ? "" : ", ", step.view(),
-                            state.kind.view());
+                            to_text(state.kind));
     }
   }
   if (fitting != nullptr) {

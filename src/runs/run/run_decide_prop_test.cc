@@ -195,13 +195,13 @@ TestRun::Decision ending_child(const TestRun& test, const std::string& key, bool
 }
 
 TestRun::Decision resolving(const TestRun& test, const std::string& step, bool well) {
-  const std::string_view kind = test.run->boundaries().at(step).kind.view();
-  if (kind == "event_wait") {
+  const BoundaryKind kind = test.run->boundaries().at(step).kind;
+  if (kind == BoundaryKind::event_wait) {
     const auto key = "r" + std::to_string(test.run->receipts().size());
     const EventWait& wait = test.run->waits().at(test.key(step));
     return test.sending("paid", key, R"({"sum":1})", wait.opened.correlation.view());
   }
-  if (kind == "pause") {
+  if (kind == BoundaryKind::pause) {
     return test.resolving(ManualAction::resumed, step);
   }
   return test.resolving(well ? ManualAction::approved : ManualAction::rejected, step);

@@ -171,7 +171,7 @@ Result<StartRun> plan_replay(const RunProjection& source, const ReplayRun& comma
   start.context = schedule_only(source.started()->context);
   start.replayed_from = source.run_id();
   start.source = command.source;
-  start.source.source = "replay";
+  start.started_by = StartedBy::replay;
   if (command.from_step.empty()) {
     if (!command.allow_irreversible) {
       HOLDFAST_CHECK(check_safe_to_replay(source, nullptr));

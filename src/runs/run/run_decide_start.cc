@@ -21,7 +21,7 @@ std::string input_digest(const Payload& input) {
   return to_hex(sha256(canonical_json(or_empty(input).view())));
 }
 
-Payload what_was_asked(const StartRun& command) {
+Payload request_payload(const StartRun& command) {
   JsonWriter writer;
   writer.begin_object();
   writer.member("workflow", command.definition->workflow().view());
@@ -114,8 +114,8 @@ RunStarted started_fact(const StartRun& command, const Payload& input) {
 // trigger is called, any object will do.
 Result<Payload> input_of(const StartRun& command, TimeMs now) {
   const SharedText trigger = trigger_of(command);
-  const bool by_run = command.source.source.view() == "parent_run" ||
-                      command.source.source.view() == "continuation";
+  const bool by_run =
+      command.started_by == StartedBy::parent_run || command.started_by == StartedBy::continuation;
   if (by_run && command.definition->find_trigger(trigger.view()) == nullptr) {
     return or_empty(command.input);
   }
@@ -141,7 +141,11 @@ Result<RunFacts> decide_start(RunProjection& run, const StartRun& command,
   HOLDFAST_TRY(const Payload input, input_of(command, now));
   RunDraft draft(run, around, now);
   const SignalType type = command.replayed_from.empty() ? command.signal : SignalType::replay_run;
-  draft.add(receipt(command.run_id, type, command.source, what_was_asked(command)));
+  CommandSource source = command.source;
+  if (command.started_by != StartedBy::caller) {
+    source.source = to_text(command.started_by);
+  }
+  draft.add(receipt(command.run_id, type, source, request_payload(command)));
   draft.add(started_fact(command, input));
   run.attach(command.definition);
   if (command.continued_from.has_value()) {

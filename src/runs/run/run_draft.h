@@ -32,6 +32,12 @@ class ContextView final : public DataView {
   std::vector<std::pair<std::string, std::string>> added_;
 };
 
+// What a timer beside a runnable does when it is due: begin the runnable, or end it because its
+// time has passed. The runnable's key is stored under the name of the purpose.
+enum class TimerPurpose : std::uint8_t { begin, expire };
+template <>
+inline constexpr std::string_view kEnumNames<TimerPurpose>[] = {"begin", "expire"};
+
 // How a step ended that is done.
 struct StepEnd {
   Payload result;
@@ -117,9 +123,8 @@ class RunDraft {
   void begin_wait(const Step& step, Runnable runnable, const DataView& data);
   void plan_internal(Runnable runnable);
   void plan_wait(Runnable runnable);
-  // A timer beside a runnable that does something about it: begin it, or expire it.
-  void plan_timer(const Runnable& runnable, std::string_view suffix, std::string_view what,
-                  TimeMs at);
+  // A timer beside a runnable.
+  void plan_timer(const Runnable& runnable, TimerPurpose purpose, TimeMs at);
   void plan_failed(Runnable runnable, const Payload& error);
   [[nodiscard]] Payload input_of(const Step& step, const DataView& data, Payload& error);
   void open_wait(const Step& step, const PlannedRunnable& planned);

@@ -15,8 +15,6 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::string_view kEventWait = "event_wait";
-
 PlannedRunnable unapplied(const Runnable& plan, std::uint64_t order) {
   PlannedRunnable planned;
   planned.plan = plan;
@@ -126,7 +124,7 @@ class RunFold::Visitor {
   }
 
   void operator()(const ManualStepPaused& fact) const {
-    open_boundary(ManualState{fact.step, to_text(fact.kind), fact.paused_at.value_or(at_),
+    open_boundary(ManualState{fact.step, boundary_kind(fact.kind), fact.paused_at.value_or(at_),
                               fact.reason, fact.metadata, fact.deadline});
   }
 
@@ -173,7 +171,7 @@ class RunFold::Visitor {
 
   void operator()(const ExternalEventWaitOpened& fact) const {
     edit_optional_state().waits[fact.wait_id.str()].opened = fact;
-    open_boundary(ManualState{fact.step, kEventWait, fact.opened_at, {}, {}, {}});
+    open_boundary(ManualState{fact.step, BoundaryKind::event_wait, fact.opened_at, {}, {}, {}});
   }
 
   void operator()(const ExternalEventBuffered& fact) const {

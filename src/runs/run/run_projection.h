@@ -77,10 +77,18 @@ struct EachProgress {
   std::uint64_t done = 0;               // items that need nothing more
 };
 
-// Where the run waits for somebody: at a manual step, or (kind event_wait) for an event.
+enum class BoundaryKind : std::uint8_t { pause, approval, event_wait };
+template <>
+inline constexpr std::string_view kEnumNames<BoundaryKind>[] = {"pause", "approval", "event_wait"};
+
+constexpr BoundaryKind boundary_kind(ManualKind kind) {
+  return kind == ManualKind::pause ? BoundaryKind::pause : BoundaryKind::approval;
+}
+
+// Where the run waits: at a manual step for an operator, or for an event.
 struct ManualState {
   SharedText step;
-  SharedText kind;  // pause, approval or event_wait
+  BoundaryKind kind = BoundaryKind::pause;
   TimeMs paused_at;
   SharedText reason;
   Payload metadata;

@@ -153,7 +153,7 @@ TEST(RunContext, a_migration_replaces_it) {
   const auto run = run_of(begun({paused("a"), migrated()}));
   EXPECT_EQ(run->context().view(), R"({"moved":true})");
   EXPECT_EQ(run->manual_state()->step.view(), "b");
-  EXPECT_EQ(run->manual_state()->kind.view(), "approval");
+  EXPECT_EQ(run->manual_state()->kind, BoundaryKind::approval);
   EXPECT_EQ(run->pinned_definition(), (PinnedDefinition{"2", "f2"}));
   EXPECT_EQ(run->started()->definition_fingerprint.view(), "f1");
   run->evolve(ms(300), applied_run("a#1", R"({"order":1})"));
@@ -165,8 +165,9 @@ TEST(RunManual, a_pause_says_where_and_why_the_run_waits) {
   fact.reason = "check";
   fact.metadata = json(R"({"m":1})");
   fact.deadline = json("99");
-  EXPECT_EQ(run_of(begun({fact}))->manual_state(),
-            (ManualState{"a", "approval", ms(130), "check", json(R"({"m":1})"), json("99")}));
+  EXPECT_EQ(
+      run_of(begun({fact}))->manual_state(),
+      (ManualState{"a", BoundaryKind::approval, ms(130), "check", json(R"({"m":1})"), json("99")}));
   fact.paused_at = ms(3);
   EXPECT_EQ(run_of(begun({fact}))->manual_state()->paused_at, ms(3));
   EXPECT_FALSE(run_of(begun({fact, resolved("a")}))->manual_state().has_value());
@@ -276,7 +277,7 @@ TEST(RunWaits, the_end_of_the_run_ends_open_waits) {
 
 TEST(RunWaits, the_run_waits_until_the_wait_is_resolved) {
   const auto run = run_of(begun({wait_opened()}));
-  EXPECT_EQ(run->manual_state(), (ManualState{"a", "event_wait", ms(20), {}, {}, {}}));
+  EXPECT_EQ(run->manual_state(), (ManualState{"a", BoundaryKind::event_wait, ms(20), {}, {}, {}}));
   run->evolve(ms(200), event_received());
   EXPECT_TRUE(run->manual_state().has_value());
   EXPECT_EQ(run->waits().at("a#1").payload.view(), R"({"sum":1})");

@@ -123,7 +123,7 @@ std::string_view fault_of(const RunDefinitionMigrated& fact) {
     return "the context is no object";
   }
   const auto state = from_json<ManualState>(fact.manual_state.view());
-  const bool fit = state.ok() && enum_from<ManualKind>(state.value().kind.view()).has_value();
+  const bool fit = state.ok() && state.value().kind != BoundaryKind::event_wait;
   return fit ? "" : "the manual state is none a run can wait in";
 }
 
@@ -179,7 +179,7 @@ bool is_intended(const RunProjection& run, const GraphIntent& intent) {
 }
 
 bool is_pause(const ManualState* state) {
-  return state != nullptr && enum_from<ManualKind>(state->kind.view()).has_value();
+  return state != nullptr && state->kind != BoundaryKind::event_wait;
 }
 
 template <typename Fact>
@@ -229,9 +229,12 @@ class Judge {
     if (active == nullptr) {
       return RunVerdict::accept();
     }
-    const ManualState same{
-        fact.step,   to_text(fact.kind), fact.paused_at.value_or(active->paused_at),
-        fact.reason, fact.metadata,      fact.deadline};
+    const ManualState same{fact.step,
+                           boundary_kind(fact.kind),
+                           fact.paused_at.value_or(active->paused_at),
+                           fact.reason,
+                           fact.metadata,
+                           fact.deadline};
     return *active == same ? RunVerdict::repeat() : RunVerdict::refuse(Reason::active_manual_step);
   }
 

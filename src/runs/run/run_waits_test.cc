@@ -80,7 +80,7 @@ TEST(Pause, the_run_waits_until_it_is_resumed) {
                                  "manual_step_paused"}));
   EXPECT_EQ(test.run->status(), RunStatus::paused);
   const ManualState state = test.run->boundaries().at("look");
-  EXPECT_EQ(state.kind, SharedText("pause"));
+  EXPECT_EQ(state.kind, BoundaryKind::pause);
   EXPECT_EQ(state.reason, SharedText("order 7"));
   EXPECT_NE(state.deadline.view().find(R"("due_at":61000)"), std::string_view::npos);
   EXPECT_EQ(planned_steps(test.resolve(ManualAction::resumed)), Steps({"act"}));

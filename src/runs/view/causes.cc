@@ -281,7 +281,7 @@ Cause CauseFinder::of_boundary(const ManualState& boundary, const PlannedRunnabl
   const std::string why =
       boundary.reason.empty() ? "" : fmt::format(" ({})", one_line(boundary.reason.view()));
   const std::string step = boundary.step.str();
-  if (boundary.kind.view() == "event_wait") {
+  if (boundary.kind == BoundaryKind::event_wait) {
     const auto wait = run_.waits().find(planned.plan.runnable_key.str());
     cause.waits_for = "event";
     cause.summary =
@@ -291,8 +291,8 @@ Cause CauseFinder::of_boundary(const ManualState& boundary, const PlannedRunnabl
     }
     return cause;
   }
-  cause.waits_for = boundary.kind.str();
-  if (boundary.kind.view() == "approval") {
+  cause.waits_for = std::string(to_text(boundary.kind));
+  if (boundary.kind == BoundaryKind::approval) {
     cause.summary =
         fmt::format("waits for approval {}, open since {}{}", step, since(boundary.paused_at), why);
     for (const auto& [verb, what] : {std::pair("approve", "grants it"), {"reject", "refuses it"}}) {

@@ -202,7 +202,7 @@ class GraphMaker {
     }
     if (const auto boundary = run_.boundaries().find(plan.step);
         boundary != run_.boundaries().end()) {
-      return boundary->second.kind.view();
+      return to_text(boundary->second.kind);
     }
     const auto started = [&](const auto& child) {
       return child.second.origin.runnable_key == plan.runnable_key;

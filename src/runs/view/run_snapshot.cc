@@ -161,7 +161,7 @@ class Snapshot {
   void write_boundary(const ManualState& manual) {
     json_.begin_object();
     json_.member("step", manual.step.view());
-    json_.member("kind", manual.kind.view());
+    json_.member("kind", to_text(manual.kind));
     json_.member("paused_at", manual.paused_at.value);
     text_member(json_, "reason", manual.reason);
     payload_member(json_, "metadata", manual.metadata);

@@ -163,7 +163,11 @@ class RunFactTaker {
   }
   void operator()(const ChildRunStarted& fact) const {
     Work* work = bars_.edit(fact.origin.runnable_key.view());
-    if (work != nullptr && work->by == Work::By::engine && !work->began.has_value()) {
+    if (work == nullptr || work->by != Work::By::engine) {
+      return;
+    }
+    work->says.clear();  // the input of a child may resemble that of a log step
+    if (!work->began.has_value()) {
       work->began = at_;
     }
   }
