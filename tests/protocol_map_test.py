@@ -35,7 +35,7 @@ def named(cell):
 
 def home_of(test):
     """Where a test is, for the message that it is not where the map says."""
-    files = [*ROOT.glob("src/*/*_test.cc"), *ROOT.glob("tests/*_test.cc")]
+    files = [*ROOT.glob("src/**/*_test.cc"), *ROOT.glob("tests/*_test.cc")]
     homes = [str(file.relative_to(ROOT)) for file in files if test in tests_in(file)]
     return homes or "nowhere"
 
@@ -60,6 +60,20 @@ class ProtocolMap(unittest.TestCase):
         mains = {main[0][0] for _, (main, _) in rows()}
         for name in PROTOCOL_FILES:
             self.assertEqual(tests_in(name) - mains, set(), name)
+
+
+class Invariants(unittest.TestCase):
+    def test_every_invariant_is_asserted_and_every_numbered_assert_is_an_invariant(self):
+        text = (ROOT / "docs/protocol.md").read_text(encoding="utf-8")
+        numbers = re.findall(r"^\| ([DR]\d+) \|", text, re.MULTILINE)
+        self.assertGreaterEqual(len(numbers), 20)
+        self.assertEqual(len(numbers), len(set(numbers)))
+        asserted = set()
+        for folder in ("src/runs/dispatch", "src/runs/run"):
+            for file in (ROOT / folder).glob("*.cc"):
+                asserted |= set(re.findall(r"\);\s+// ([DR]\d+)$", file.read_text(encoding="utf-8"),
+                                           re.MULTILINE))
+        self.assertEqual(set(numbers), asserted)
 
 
 if __name__ == "__main__":

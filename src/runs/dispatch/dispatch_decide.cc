@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "holdfast/assert.h"
+
 namespace holdfast {
 
 namespace {
@@ -123,7 +125,8 @@ std::optional<AttemptClaimed> decide_claim_next(const DispatchProjection& state,
     return std::nullopt;
   }
   auto claimed = judged(state, now, claim_of(state, *attempt, claimant, now));
-  return claimed.ok() ? std::move(claimed).value() : std::nullopt;
+  HOLDFAST_ASSERT(claimed.ok());  // D11
+  return std::move(claimed).value();
 }
 
 Result<AttemptClaimed> decide_claim(const DispatchProjection& state, std::string_view runnable_key,

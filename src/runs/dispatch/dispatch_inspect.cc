@@ -146,7 +146,7 @@ Result<std::unique_ptr<DispatchProjection>> DispatchProjection::decode(std::stri
     const bool in_order =
         attempt.order >= projection->next_order_ && attempt.order < stored.next_order;
     if (projection->find(attempt.runnable_key.view()) != nullptr || !in_order || !has_input ||
-        (claimed && !attempt.claim) || (attempt.ended() && !attempt.outcome)) {
+        (claimed && !attempt.claim) || attempt.ended() != static_cast<bool>(attempt.outcome)) {
       return Error{ErrorCode::invalid_argument, "the stored attempts do not fit together"};
     }
     projection->next_order_ = attempt.order;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "holdfast/assert.h"
 #include "runs/facts/retired_kinds.h"
 
 namespace holdfast {
@@ -150,6 +151,7 @@ void DispatchProjection::share_key(Attempt& attempt) const {
 Attempt& DispatchProjection::add_attempt(Attempt attempt) {
   share_key(attempt);
   QueuedRun& owner = edit_run(attempt.run_id);
+  HOLDFAST_ASSERT(!attempts_.contains(attempt.runnable_key));  // D1
   attempt.order = next_order_;
   attempt.next_of_run = owner.first;
   save(undo_, next_order_);
@@ -177,7 +179,12 @@ void DispatchProjection::edit(std::string_view runnable_key, Change change) {
     undo_->add([this, key = attempt.runnable_key, old = attempt] { restore(key, old); });
   }
   unindex(attempt);
+  const bool had_ended = attempt.ended();
+  const AttemptStatus before = attempt.status;
   change(attempt);
+  HOLDFAST_ASSERT(!had_ended || attempt.status == before);                     // D2
+  HOLDFAST_ASSERT(attempt.status != AttemptStatus::claimed || attempt.claim);  // D3
+  HOLDFAST_ASSERT(attempt.ended() == static_cast<bool>(attempt.outcome));      // D4
   index(attempt);
 }
 
@@ -225,7 +232,10 @@ void DispatchProjection::apply(TimeMs at, const AttemptScheduled& fact) {
 }
 
 void DispatchProjection::apply(TimeMs at, const AttemptClaimed& fact) {
+  HOLDFAST_ASSERT(fact.lease_until > at);  // D5
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
+    const bool held = attempt.status == AttemptStatus::claimed && attempt.claim->lease_until > at;
+    HOLDFAST_ASSERT(!held && attempt.visible_at <= at);  // D6
     attempt.status = AttemptStatus::claimed;
     const Payload progress = attempt.claim ? attempt.claim->progress : Payload();
     attempt.claim =
@@ -235,6 +245,7 @@ void DispatchProjection::apply(TimeMs at, const AttemptClaimed& fact) {
 
 void DispatchProjection::apply(TimeMs /*at*/, const AttemptHeartbeat& fact) {
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
+    HOLDFAST_ASSERT(attempt.holds(fact.claim_id, fact.claim_token_hash));  // D7
     attempt.claim->lease_until = fact.lease_until;
     if (!fact.progress.empty()) {
       attempt.claim->progress = fact.progress;
@@ -244,6 +255,7 @@ void DispatchProjection::apply(TimeMs /*at*/, const AttemptHeartbeat& fact) {
 
 void DispatchProjection::apply(TimeMs at, const AttemptCompleted& fact) {
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
+    HOLDFAST_ASSERT(attempt.holds(fact.claim_id, fact.claim_token_hash));  // D7
     attempt.status = AttemptStatus::completed;
     attempt.outcome = Outcome{at, fact.result, {}, fact.execution_opts, fact.details};
   });
@@ -252,7 +264,9 @@ void DispatchProjection::apply(TimeMs at, const AttemptCompleted& fact) {
 void DispatchProjection::apply(TimeMs at, const AttemptFailed& fact) {
   if (!fact.retry_runnable_key.empty() && find(fact.retry_runnable_key.view()) == nullptr) {
     const Attempt& failed = *find(fact.runnable_key.view());
-    apply(at, retry_intent(failed, fact));
+    const AttemptScheduled retry_of = retry_intent(failed, fact);
+    HOLDFAST_ASSERT(retry_of.attempt_number == failed.attempt_number + 1);  // D10
+    apply(at, retry_of);
     edit(fact.retry_runnable_key.view(), [&](Attempt& retry) {
       retry.status = AttemptStatus::retry_scheduled;
       if (failed.stored_input() != nullptr) {
@@ -262,6 +276,7 @@ void DispatchProjection::apply(TimeMs at, const AttemptFailed& fact) {
     });
   }
   edit(fact.runnable_key.view(), [&](Attempt& attempt) {
+    HOLDFAST_ASSERT(attempt.holds(fact.claim_id, fact.claim_token_hash));  // D7
     attempt.status = AttemptStatus::failed;
     attempt.outcome = Outcome{at, {}, fact.error, {}};
   });
@@ -297,6 +312,7 @@ void DispatchProjection::forget_run(const RunId& id) {
     return;
   }
   for (Attempt* attempt = found->second.first; attempt != nullptr;) {
+    HOLDFAST_ASSERT(attempt->run_id == id);  // D9
     Attempt* next = attempt->next_of_run;
     unindex(*attempt);
     const SharedText key = attempt->runnable_key;
@@ -344,6 +360,7 @@ bool DispatchProjection::claimable_run(const RunId& id) const {
 // An attempt that can be claimed once its time has come waits in its handler's heap, a claimed
 // one in the heap of leases until advance() finds the lease over.
 void DispatchProjection::index(Attempt& attempt) {
+  HOLDFAST_ASSERT(attempt.heap_slot == UINT32_MAX && attempt.timeout_slot == UINT32_MAX);  // D8
   if (attempt.ended() || attempt.applied || !claimable_run(attempt.run_id)) {
     return;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "holdfast/assert.h"
 #include "runs/facts/execution_opts.h"
 #include "runs/language/data/canonical_json.h"
 #include "runs/run/activation.h"
@@ -59,6 +60,7 @@ class RunFold::Visitor {
   }
 
   void operator()(const RunStarted& fact) const {
+    HOLDFAST_ASSERT(!run_.started_.has_value());  // R1
     save(undo_, run_.started_);
     save(undo_, run_.started_at_);
     run_.started_ = fact;
@@ -134,6 +136,7 @@ class RunFold::Visitor {
   }
 
   void operator()(const RunTerminal& fact) const {
+    HOLDFAST_ASSERT(run_.started_.has_value() && !run_.terminal_.has_value());  // R2
     save(undo_, run_.terminal_);
     save(undo_, run_.terminal_at_);
     run_.terminal_ = fact;
@@ -146,12 +149,12 @@ class RunFold::Visitor {
     }
   }
 
-  // Recorded work counts as a version of the graph.
   void raise_graph_version() const { ++edit_optional_state().graph.version; }
 
   void operator()(const DynamicGraphMutated& fact) const {
     OptionalRunState& state = edit_optional_state();
     state.mutations.emplace(fact.mutation_id.str(), fact);
+    HOLDFAST_ASSERT(fact.result_version == state.graph.version + 1);  // R7
     state.graph.version = fact.result_version;
     for (const GraphRemoval& removal : fact.removals) {
       state.graph.active.erase(removal.id.str());
@@ -189,18 +192,23 @@ class RunFold::Visitor {
     state.received_keys.emplace(fact.idempotency_key.str(),
                                 event_digest(fact.event, fact.correlation, fact.payload));
     EventWait& wait = state.waits.find(fact.wait_id.str())->second;
+    HOLDFAST_ASSERT(wait.status == WaitStatus::waiting);  // R8
     wait.status = WaitStatus::received;
     wait.payload = fact.payload;
     wait.idempotency_key = fact.idempotency_key;
   }
 
   void operator()(const ExternalEventWaitTimeoutSelected& fact) const {
-    edit_wait(fact.wait_id).status = WaitStatus::timeout_selected;
+    EventWait& wait = edit_wait(fact.wait_id);
+    HOLDFAST_ASSERT(wait.status == WaitStatus::waiting);  // R8
+    wait.status = WaitStatus::timeout_selected;
   }
 
   void operator()(const ExternalEventWaitResolved& fact) const {
     EventWait& wait = edit_wait(fact.wait_id);
     const bool by_event = fact.action == WaitAction::received;
+    HOLDFAST_ASSERT(wait.status ==
+                    (by_event ? WaitStatus::received : WaitStatus::timeout_selected));  // R8
     wait.status = by_event ? WaitStatus::resolved : WaitStatus::timed_out;
     wait.result = fact.result;
     end_boundary(fact.step);
@@ -208,6 +216,7 @@ class RunFold::Visitor {
   }
 
   void operator()(const CompensationStarted& fact) const {
+    HOLDFAST_ASSERT(!run_.compensation().has_value() && !run_.terminal_.has_value());  // R10
     edit_optional_state().compensation = fact;
   }
 
@@ -250,6 +259,7 @@ class RunFold::Visitor {
   }
 
   void operator()(const RunArchived& fact) const {
+    HOLDFAST_ASSERT(run_.terminal_.has_value() && !run_.archived().has_value());  // R9
     OptionalRunState& state = edit_optional_state();
     state.archived = fact;
     state.archived_at = at_;
@@ -295,6 +305,7 @@ class RunFold::Visitor {
 
   void open_boundary(ManualState state) const {
     const SharedText step = state.step;
+    HOLDFAST_ASSERT(!run_.terminal_.has_value() && !run_.manual_.contains(step));  // R6
     insert(undo_, run_.manual_, step, std::move(state));
   }
   void end_boundary(const SharedText& step) const { erase(undo_, run_.manual_, step); }
@@ -309,10 +320,12 @@ class RunFold::Visitor {
     if (undo_ != nullptr) {
       undo_->add([&planned] { planned = unapplied(planned.plan, planned.order); });
     }
+    HOLDFAST_ASSERT(!planned.applied);  // R4
     save(undo_, run_.applied_count_);
     planned.applied = true;
     planned.applied_order = ++run_.applied_count_;
     if (run_.latest(planned.plan.step.view()) == &planned) {
+      HOLDFAST_ASSERT(run_.open_count_ > 0);  // R5
       save(undo_, run_.open_count_);
       --run_.open_count_;
     }
@@ -328,6 +341,7 @@ class RunFold::Visitor {
   }
 
   void plan(const Runnable& runnable) const {
+    HOLDFAST_ASSERT(runnable.run_id == run_.run_id_ && !run_.terminal_.has_value());  // R3
     save(undo_, run_.next_order_);
     const PlannedRunnable& planned = insert(undo_, run_.runnables_, runnable.runnable_key,
                                             unapplied(runnable, run_.next_order_));
