@@ -181,7 +181,7 @@ TEST_F(ProtocolEngine, the_end_of_a_run_fences_its_remaining_work) {
   EXPECT_EQ(newcomer->calls, 0);
 }
 
-TEST_F(ProtocolEngine, a_timer_is_no_work_for_a_worker_and_needs_no_completion) {
+TEST_F(ProtocolEngine, a_timer_is_not_work_for_a_worker_and_needs_no_completion) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(R"([{"name":"a","wait":{"for_ms":500}}])")));
   const auto worker = core.worker();
@@ -244,7 +244,7 @@ TEST_F(ProtocolEngine, a_moment_that_two_engines_see_is_written_once) {
   EXPECT_EQ(std::count(kinds.begin(), kinds.end(), "run_terminal"), 2);
 }
 
-TEST_F(ProtocolEngine, what_is_claimed_comes_to_its_end_before_a_run_goes_back) {
+TEST_F(ProtocolEngine, claimed_attempts_end_before_a_run_compensates) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(R"([{"name":"book","compensate":"unbook"},
                                            {"name":"pay"},{"name":"never","pause":true}])")));
@@ -332,7 +332,7 @@ TEST_F(ProtocolChild, a_parent_that_has_ended_starts_no_children) {
   EXPECT_EQ(start(late)->code(), "terminal_run");
 }
 
-TEST_F(ProtocolEngine, a_child_that_ends_lets_its_parent_go_on_in_the_same_commit) {
+TEST_F(ProtocolEngine, a_child_that_ends_continues_its_parent_in_the_same_commit) {
   TestCore& core = open();
   core.add(definition_of(kOneStep, "box"));
   core.start(start_of(1, definition_of(R"([{"name":"ship","child":"box"}])")));
@@ -411,7 +411,7 @@ class ProtocolNotifier : public ProtocolEngine {
   }
 };
 
-TEST_F(ProtocolNotifier, is_told_only_after_the_commit_that_scheduled_the_attempt) {
+TEST_F(ProtocolNotifier, is_notified_only_after_the_commit_that_scheduled_the_attempt) {
   LookingNotifier notifier(disk_, true);
   EXPECT_TRUE(run_with(notifier));
 }

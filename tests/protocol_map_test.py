@@ -54,7 +54,8 @@ class ProtocolMap(unittest.TestCase):
     def test_every_named_test_exists_in_its_file(self):
         for test, home in [pair for _, cells in rows() for cell in cells for pair in cell]:
             there = (ROOT / home).exists() and test in tests_in(home)
-            self.assertTrue(there, f"{test} is not in {home} but in {home_of(test)}")
+            if not there:
+                self.fail(f"{test} is not in {home} but in {home_of(test)}")
 
     def test_every_protocol_test_is_named(self):
         mains = {main[0][0] for _, (main, _) in rows()}

@@ -208,7 +208,7 @@ TEST_F(ProtocolClaim, heartbeats_of_stale_claims_are_ignored_and_become_anomalie
   EXPECT_EQ(lease(), ms(300));
 }
 
-TEST_F(ProtocolClaim, an_expired_claim_stays_where_everybody_finds_it) {
+TEST_F(ProtocolClaim, an_expired_claim_stays_visible_to_every_worker) {
   EXPECT_THAT(expired(queue_, ms(199)), IsEmpty());
   EXPECT_THAT(keys(expired(queue_, ms(200))), ElementsAre("a"));
   const auto again = must(DispatchProjection::decode(queue_.encode()));
@@ -397,7 +397,7 @@ TEST_F(ProtocolRun, an_early_event_is_kept_until_a_wait_receives_it) {
   expect_anomaly(early, "idempotency_conflict");
 }
 
-TEST_F(ProtocolRun, a_run_goes_back_once_in_one_way) {
+TEST_F(ProtocolRun, a_run_compensates_once_with_one_outcome) {
   CompensationStarted back{run_no(1), TerminalStatus::failed, json(R"({"code":"x"})")};
   tell(back);
   EXPECT_EQ(run_.status(), RunStatus::compensating);

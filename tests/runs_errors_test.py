@@ -284,7 +284,8 @@ class WhatToDoNext(ErrorsTest):
         advice = f"`holdfast explain {run}` says what can be done"
         for command in (["approve", run, "--actor", "ann"], ["reject", run, "--actor", "ann"],
                         ["resume", run]):
-            self.refused(4, "invalid_transition", *command, says=["waits for nobody", advice])
+            self.refused(4, "invalid_transition", *command,
+                         says=["not waiting for a decision", advice])
         run = self.drained("leave.yaml", {"who": "Ann"})
         advice = f"`holdfast explain {run}` says what can be done"
         self.refused(4, "stale_manual_resolution", "approve", run, "--actor", "ann", "--step", "x",

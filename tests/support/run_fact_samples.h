@@ -213,7 +213,7 @@ inline RunDefinitionMigrated migrated(std::string_view key = "m1") {
 }
 
 inline RunnablesWithdrawn withdrawn(std::vector<SharedText> keys) {
-  return {run_no(1), std::move(keys), "the run goes back"};
+  return {run_no(1), std::move(keys), "the run is compensating"};
 }
 
 inline ExternalEventBuffered event_buffered(std::string_view key = "early") {

@@ -89,7 +89,7 @@ void Follow::back() {
   }
   if (!unclaimed.empty()) {
     Duty& duty = add(Duty::Kind::withdraw, run_.id, "compensation");
-    duty.because = "the run goes back";
+    duty.because = "the run is compensating";
     duty.keys = unclaimed;
     return;
   }

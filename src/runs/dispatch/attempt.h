@@ -1,4 +1,4 @@
-// Attempt: what the facts of a dispatch thread say about one attempt at one step.
+// Attempt: the state of one attempt at one step, folded from the facts of a dispatch thread.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ template <>
 inline constexpr std::string_view kEnumNames<AttemptStatus>[] = {"available", "retry_scheduled",
                                                                  "claimed", "completed", "failed"};
 
-// What is kept of a payload that is too large for memory: what it is compared by, and the entry of
-// the dispatch thread that holds it.
+// What is kept of a payload that is too large for memory: its digest, and the entry of the dispatch
+// thread that holds it.
 struct StoredPayload {
   Digest digest{};
   std::uint64_t seq = 0;
@@ -36,7 +36,7 @@ struct Claim {
   SharedText owner_id;
   TimeMs claimed_at;
   TimeMs lease_until;
-  Payload progress = {};  // also of an earlier claim that was lost
+  Payload progress = {};  // kept from an earlier claim that expired
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -79,7 +79,7 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-// Parts of the intent that few attempts have.
+// Parts of the intent that most attempts do not have.
 struct AttemptExtras {
   Payload event_wait_timeout;
   Payload deadline;
@@ -113,12 +113,12 @@ struct Attempt {
   Box<Outcome> outcome;
   TimeMs scheduled_at;
   TimeMs visible_at;
-  std::uint64_t order = 0;  // its place among all intents of the queue
+  std::uint64_t order = 0;  // its position among all intents of the queue
   std::uint64_t lease_ms = 0;
   std::uint32_t attempt_number = 0;
   AttemptStatus status = AttemptStatus::available;
   bool wakeup_emitted = false;
-  bool applied = false;  // before it ended: it was withdrawn, or it was a timer
+  bool applied = false;  // without an outcome: it was withdrawn, or is a timer
 
   // Owned by the projection: where the attempt is indexed, and the run's next attempt.
   bool in_leases = false;
@@ -137,7 +137,7 @@ struct Attempt {
     return stored_input() != nullptr ? stored_input()->is(other) : input == other;
   }
   [[nodiscard]] bool is_timer() const { return handler.view() == kTimerHandler; }
-  // When it has failed unless it is claimed, or ends, before; empty: never.
+  // When it times out unless it is claimed or ends before; empty: never.
   [[nodiscard]] std::optional<TimeMs> times_out_at() const;
   [[nodiscard]] bool holds(const SharedText& claim_id, const Digest& token_hash) const;
 

@@ -87,8 +87,8 @@ Result<void> check_run(const DispatchProjection& state, const ClaimProof& proof)
 }
 
 TimeMs lease_end(const Attempt& attempt, TimeMs now) {
-  const std::uint64_t asked_ms = attempt.lease_ms == 0 ? kDefaultLeaseMs : attempt.lease_ms;
-  const std::uint64_t lease_ms = std::min(asked_ms, kMaxLeaseMs);
+  const std::uint64_t requested_ms = attempt.lease_ms == 0 ? kDefaultLeaseMs : attempt.lease_ms;
+  const std::uint64_t lease_ms = std::min(requested_ms, kMaxLeaseMs);
   return TimeMs{now.value + static_cast<std::int64_t>(lease_ms)};
 }
 
@@ -180,7 +180,7 @@ Result<std::optional<AttemptFailed>> decide_fail(const DispatchProjection& state
     if (attempt != nullptr) {
       fact.retry_idempotency_key = attempt->idempotency_key;
     }
-    // The time until a step should be done goes on.
+    // The deadline of the step does not start again with a retry.
     if (attempt != nullptr && attempt->extras) {
       fact.retry_deadline = attempt->extras->deadline;
       fact.retry_trace = attempt->extras->trace;

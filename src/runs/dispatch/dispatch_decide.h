@@ -1,9 +1,9 @@
 // Commands of the dispatch protocol. Each is a pure function from what is known, the command and
-// the time to the fact to append, or a refusal. No value means: it was done before, there is
+// the time to the fact to append, or a refusal. No value means that it was done before and there is
 // nothing to append.
 //
-// Refusals carry the code of the rule (dispatch/rules.h); what is returned as a fact is accepted
-// by the projection.
+// A refusal carries the code of the rule (dispatch_rules.h). The projection accepts every fact that
+// is returned.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@
 namespace holdfast {
 
 inline constexpr std::uint64_t kDefaultLeaseMs = 30'000;
-// A hundred years: what asks for more gets this, so that no sum of times overflows.
+// A hundred years: a longer lease is cut to this, so that no sum of times overflows.
 inline constexpr std::uint64_t kMaxLeaseMs = 3'155'760'000'000;
 
 // unknown_runnable_intent, terminal_run, conflicting_runnable_intent, wrong_queue.
 Result<std::optional<AttemptScheduled>> decide_schedule(const DispatchProjection& state,
                                                         const AttemptScheduled& intent, TimeMs now);
 
-// Who claims, and the secret of which only the hash is known here.
+// The worker that claims. Of its secret token only the hash is known here.
 struct Claimant {
   SharedText claim_id;
   Digest token_hash{};
@@ -31,7 +31,7 @@ struct Claimant {
   std::vector<SharedText> handlers;  // what it can execute; empty: anything
 };
 
-// No value: there is nothing to claim now. state.advance(now) must have been called.
+// No value: nothing can be claimed now. Call state.advance(now) first.
 std::optional<AttemptClaimed> decide_claim_next(const DispatchProjection& state,
                                                 const Claimant& claimant, TimeMs now);
 // The same for one named attempt: unknown_runnable_intent, terminal_run, terminal_attempt,
@@ -39,7 +39,7 @@ std::optional<AttemptClaimed> decide_claim_next(const DispatchProjection& state,
 Result<AttemptClaimed> decide_claim(const DispatchProjection& state, std::string_view runnable_key,
                                     const Claimant& claimant, TimeMs now);
 
-// What a worker shows to prove that it holds a claim.
+// What a worker presents to prove that it holds a claim: the fence.
 struct ClaimProof {
   RunId run_id;
   SharedText runnable_key;

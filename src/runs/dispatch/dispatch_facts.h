@@ -1,6 +1,6 @@
-// The facts of a dispatch thread: which attempts exist, who claims them, how they end. One struct
-// per entry kind; docs/protocol.md shows the JSON form of each. The time a fact occurred stands
-// in the entry, not in the fact.
+// The facts of a dispatch thread: which attempts exist, which worker claims them, how they end. One
+// struct per entry kind; docs/protocol.md shows the JSON form of each. The time at which a fact
+// occurred is in the entry, not in the fact.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ struct AttemptScheduled {
   Payload input;
   TimeMs visible_at;
   SharedText workflow;
-  SharedText handler;          // who can execute it; empty: the step's own name
-  std::uint64_t lease_ms = 0;  // how long a claim holds; 0: the default
-  // After which it has failed; 0: never. From its claim; from visible_at until it is claimed.
+  SharedText handler;          // the handler that executes it; empty: the name of the step
+  std::uint64_t lease_ms = 0;  // the duration of a lease; 0: the default
+  // How long an attempt may take from its claim, and from visible_at to its claim; 0: no limit.
   std::uint64_t start_to_close_ms = 0;
   std::uint64_t schedule_to_start_ms = 0;
   Payload event_wait_timeout;
@@ -104,7 +104,7 @@ struct AttemptHeartbeat {
   Digest claim_token_hash{};
   SharedText queue;
   TimeMs lease_until;
-  Payload progress;  // what the worker says of how far it is; empty: as it was
+  Payload progress;  // reported by the worker; empty: unchanged
   Payload trace;
 
   template <typename Self, typename Visitor>
@@ -129,8 +129,8 @@ struct AttemptCompleted {
   Digest claim_token_hash{};
   SharedText queue;
   Payload result;
-  Payload execution_opts;  // what the step asked for beside its result
-  Payload details;         // for people: what the step wrote to stderr, for example
+  Payload execution_opts;  // requested by the step beside its result
+  Payload details;         // for operators: the stderr output of the step, for example
   Payload trace;
 
   template <typename Self, typename Visitor>
@@ -184,7 +184,7 @@ struct AttemptFailed {
   friend bool operator==(const AttemptFailed&, const AttemptFailed&) = default;
 };
 
-// A worker was told that the attempt is there. Only a hint: losing it loses nothing.
+// Workers were notified of the attempt. Only a hint: losing it loses nothing.
 struct LiveWakeupEmitted {
   static constexpr std::string_view kKind = "live_wakeup_emitted";
   RunId run_id;
@@ -208,7 +208,8 @@ std::string_view kind_of(const DispatchFact& fact);
 // missing_fields when something required has no value; invalid_argument when fields contradict
 // each other.
 Result<NewEntry> to_entry(const DispatchFact& fact, TimeMs at);
-// unknown_entry_type, missing_fields or invalid_argument; invalid_json when it is no object.
+// unknown_entry_type, missing_fields or invalid_argument; invalid_json when the data is not an
+// object.
 Result<DispatchFact> dispatch_fact(std::string_view kind, std::string_view data);
 
 }  // namespace holdfast

@@ -11,7 +11,7 @@ namespace holdfast {
 
 namespace {
 
-// What an anomaly says about the fact that caused it, as far as the fact has it.
+// An anomaly carries the identifying fields of the fact that caused it.
 template <typename Fact>
 Anomaly describe(TimeMs at, const Fact& fact, DispatchReason reason) {
   Anomaly anomaly;
@@ -35,15 +35,15 @@ Anomaly describe(TimeMs at, const Fact& fact, DispatchReason reason) {
   return anomaly;
 }
 
-// A fact is complete when it gets here, so that little can be wrong with its form.
+// The fact is complete at this point, so only these two faults remain.
 template <typename Fact>
 SharedText malformed_detail(const Fact& fact, const SharedText& queue) {
   if constexpr (requires { fact.queue; }) {
     if (fact.queue != queue) {
-      return "the fact names the queue " + fact.queue.str();
+      return "the fact names queue \"" + fact.queue.str() + "\"";
     }
   }
-  return "the lease is over when the claim begins";
+  return "the lease ends before the claim starts";
 }
 
 }  // namespace
@@ -137,8 +137,8 @@ QueuedRun& DispatchProjection::edit_run(const RunId& id) {
   return known;
 }
 
-// An idempotency key is the name of the first attempt, unless another writer made it up: the text
-// is in memory already.
+// An idempotency key is the key of the first attempt unless another writer chose it, so its text is
+// usually in memory already.
 void DispatchProjection::share_key(Attempt& attempt) const {
   const Attempt* first = attempt.idempotency_key == attempt.runnable_key
                              ? &attempt
@@ -191,7 +191,7 @@ void DispatchProjection::edit(std::string_view runnable_key, Change change) {
 void DispatchProjection::restore(const SharedText& runnable_key, const Attempt& old) {
   Attempt& attempt = attempts_.find(runnable_key)->second;
   unindex(attempt);
-  // What was dropped meanwhile is durable, and so is a part of what the attempt goes back to.
+  // What was dropped meanwhile is durable, so it stays dropped in the restored attempt.
   const Attempt dropped = std::exchange(attempt, old);
   if (dropped.stored_input() != nullptr && attempt.stored_input() == nullptr) {
     (attempt.extras ? *attempt.extras : attempt.extras.emplace()).stored_input =
@@ -297,7 +297,7 @@ void DispatchProjection::end_run(const RunId& id) {
 template <typename Change>
 void DispatchProjection::change_run(const RunId& id, Change change) {
   QueuedRun& known = run(id);
-  // Undone last, when the run is what it was.
+  // Undone last, when the run is restored.
   if (undo_ != nullptr) {
     undo_->add([this, &known] { reindex(known); });
   }
@@ -358,7 +358,7 @@ bool DispatchProjection::claimable_run(const RunId& id) const {
 }
 
 // An attempt that can be claimed once its time has come waits in its handler's heap, a claimed
-// one in the heap of leases until advance() finds the lease over.
+// one in the heap of leases until advance() finds that the lease has expired.
 void DispatchProjection::index(Attempt& attempt) {
   HOLDFAST_ASSERT(attempt.heap_slot == UINT32_MAX && attempt.timeout_slot == UINT32_MAX);  // D8
   if (attempt.ended() || attempt.applied || !claimable_run(attempt.run_id)) {
@@ -406,7 +406,7 @@ void DispatchProjection::advance(TimeMs now) {
     buckets_[attempt->handler].ready.push(*attempt);
     attempt->in_leases = false;
   }
-  // A clock that went back: what looked expired is held again.
+  // The clock was set back: a claim that had expired holds again.
   for (auto& [handler, bucket] : buckets_) {
     for (Attempt* top = bucket.ready.top();
          top != nullptr && top->status == AttemptStatus::claimed && top->claim->lease_until > now;

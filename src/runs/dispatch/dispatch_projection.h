@@ -1,10 +1,10 @@
-// DispatchProjection: the fold of one dispatch thread, with what run threads say about the same
-// runs (results applied, runs ended). It answers which attempt may be claimed next.
+// DispatchProjection: the fold of one dispatch thread, and of what run threads record about the
+// same runs (results applied, runs ended). It finds the attempt to claim next.
 //
-// A fact that breaks a rule changes nothing and becomes an anomaly (dispatch/rules.h). Costs do
+// A fact that breaks a rule changes nothing and becomes an anomaly (dispatch_rules.h). Costs do
 // not grow with the number of attempts, but for the logarithm of the heaps.
 //
-// With an UndoLog every change can be taken back. The projection must then stay where it is.
+// With an UndoLog every change can be undone. The projection must then not be moved.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@
 
 namespace holdfast {
 
-// What a queue knows of a run.
+// The state of a run in a queue.
 struct QueuedRun {
   Attempt* first = nullptr;  // its attempts, newest first
   bool queued = false;
@@ -38,20 +38,20 @@ class DispatchProjection {
 
   [[nodiscard]] const SharedText& queue() const { return queue_; }
   void set_undo(UndoLog* undo) { undo_ = undo; }
-  // Entries of the thread folded in so far, valid or not; whoever folds a part of it sets it.
+  // Entries of the thread folded so far, valid or not. A caller that folds only a part sets it.
   [[nodiscard]] Revision revision() const { return revision_; }
   void set_revision(Revision revision) { revision_ = revision; }
 
   void evolve(TimeMs at, const DispatchFact& fact);
-  // An entry of the thread as it is stored; what is no fact becomes a malformed_entry anomaly.
+  // A stored entry of the thread. An entry that is not a fact becomes a malformed_entry anomaly.
   void fold(const EntryView& entry);
   // From run threads: a result became part of the run; the run ended.
   void evolve(TimeMs at, const ResultApplied& applied);
   void end_run(const RunId& id);
-  // Drops everything about a run that has ended, to keep memory for live work.
+  // Drops all state of a run that has ended, so that memory holds live work only.
   void forget_run(const RunId& id);
-  // Keeps of an input, or of how an attempt ended, only what it is compared by, and the entry that
-  // holds it. Final: that entry must be durable. No rule has another answer afterwards.
+  // Replaces an input or an outcome by its digest and the position of the entry that holds it.
+  // Final: that entry must be durable. No verdict changes.
   void drop_input(std::string_view runnable_key, Revision seq);
   void drop_outcome(std::string_view runnable_key, Revision seq);
 
@@ -60,44 +60,43 @@ class DispatchProjection {
   [[nodiscard]] std::size_t attempt_count() const { return attempts_.size(); }
   [[nodiscard]] const std::vector<Anomaly>& anomalies() const { return anomalies_; }
 
-  // Makes claims whose lease is over by `now` claimable again. Call it before the four below; it
-  // changes no answer but theirs.
+  // Makes claims whose lease has expired by `now` claimable again. Call it before next_claimable,
+  // next_change, held and waiting; nothing else depends on it.
   void advance(TimeMs now);
-  // The attempt to claim next: visible or expired, of one of the handlers (all but timers, when
-  // empty).
+  // The attempt to claim next: visible or expired, of one of the handlers (empty: all but timers).
   [[nodiscard]] const Attempt* next_claimable(std::span<const SharedText> handlers,
                                               TimeMs now) const;
-  // When next_claimable may next have another answer because time went by; empty: never.
+  // When the result of next_claimable may next change because time passes; empty: never.
   [[nodiscard]] std::optional<TimeMs> next_change(std::span<const SharedText> handlers,
                                                   TimeMs now) const;
 
-  // Those that somebody holds, in no order.
+  // The claimed attempts, in no order.
   [[nodiscard]] std::vector<const Attempt*> held() const;
-  // What there is to claim, by handler. Looks at what is visible, not at what is for later.
+  // What can be claimed, by handler. The cost grows with the visible attempts, not with later ones.
   struct Waiting {
     std::size_t visible = 0;
-    std::size_t expired = 0;                       // of these: somebody held them for too long
-    std::size_t later = 0;                         // to be visible some time
+    std::size_t expired = 0;                       // of these: the lease of a worker expired
+    std::size_t later = 0;                         // not visible yet
     const Attempt* first = nullptr;                // of the visible ones, in claim order
     std::optional<TimeMs> next_at = std::nullopt;  // of the later ones
   };
   [[nodiscard]] std::map<SharedText, Waiting> waiting(TimeMs now) const;
 
-  // The attempt whose time was up first, by `now`; nullptr when there is none.
+  // The attempt that timed out first, by `now`; nullptr when there is none.
   [[nodiscard]] const Attempt* timed_out(TimeMs now) const;
   [[nodiscard]] std::optional<TimeMs> next_timeout() const;
-  // Leaves the timeout of an attempt out until something happens to it, or until it is resumed:
-  // for those who cannot deal with it. No part of the state.
+  // Ignores the timeout of an attempt until the attempt changes or timeouts are resumed, for a
+  // caller that cannot handle it now. Not part of the state.
   void put_off_timeout(const SharedText& runnable_key);
   void resume_timeouts();
 
-  // In claim order, those of a run as they were scheduled. These look at every attempt: for
+  // In claim order; those of a run in the order they were scheduled. Visits every attempt: for
   // inspection, not for the loop.
   [[nodiscard]] std::vector<const Attempt*> attempts() const;
   [[nodiscard]] std::vector<const Attempt*> attempts_of(const RunId& id) const;
 
   // The whole state as bytes and back; equal states give equal bytes. invalid_argument or
-  // missing_fields when the bytes are not what encode made. The revision is no part of them.
+  // missing_fields when encode did not write the bytes. The revision is not included.
   [[nodiscard]] std::string encode() const;
   static Result<std::unique_ptr<DispatchProjection>> decode(std::string_view bytes);
 
@@ -113,7 +112,7 @@ class DispatchProjection {
   void apply(TimeMs at, const LiveWakeupEmitted& fact);
   void apply(TimeMs at, const ResultApplied& fact);
 
-  // The run's record, made when it is not there.
+  // The record of the run, created if needed.
   QueuedRun& run(const RunId& id);
   QueuedRun& edit_run(const RunId& id);
   // For changes that open or close the run's attempts to claims.
@@ -121,7 +120,8 @@ class DispatchProjection {
   void change_run(const RunId& id, Change change);
   Attempt& add_attempt(Attempt attempt);
   void share_key(Attempt& attempt) const;
-  // Notes how to undo, takes the attempt out of its heap, lets `change` work on it, puts it back.
+  // Records the undo step, removes the attempt from its heap, applies `change` and inserts it
+  // again.
   template <typename Change>
   void edit(std::string_view runnable_key, Change change);
   void restore(const SharedText& runnable_key, const Attempt& old);
@@ -131,7 +131,7 @@ class DispatchProjection {
     AttemptHeap ready{AttemptHeap::By::visible_at};
   };
   [[nodiscard]] bool claimable_run(const RunId& id) const;
-  // Puts an attempt into the heap its state asks for, or takes it out of its heap.
+  // Inserts an attempt into the heap for its state, or removes it from its heap.
   void index(Attempt& attempt);
   void unindex(Attempt& attempt);
   void reindex(const QueuedRun& known);

@@ -10,7 +10,7 @@ using Reason = DispatchReason;
 
 bool ended(const QueuedRun* run) { return run != nullptr && run->terminal; }
 
-// But for the input.
+// All but the input.
 bool alike(const Attempt& known, const AttemptScheduled& fact) {
   const AttemptExtras none;
   const AttemptExtras& extras = known.extras ? *known.extras : none;
@@ -26,7 +26,7 @@ bool same_intent(const Attempt& known, const AttemptScheduled& fact) {
   return alike(known, fact) && known.has_input(fact.input);
 }
 
-// A retry has the input of the attempt that failed, which may be one that is not in memory.
+// A retry has the input of the attempt that failed, which may not be in memory.
 bool same_input(const Attempt& left, const Attempt& right) {
   if (left.stored_input() != nullptr && right.stored_input() != nullptr) {
     return left.stored_input()->digest == right.stored_input()->digest;
@@ -34,7 +34,7 @@ bool same_input(const Attempt& left, const Attempt& right) {
   return left.stored_input() != nullptr ? left.has_input(right.input) : right.has_input(left.input);
 }
 
-// What every fact about an attempt must satisfy. On success `attempt` is set.
+// What holds for every fact about an attempt. On success `attempt` is set.
 template <typename Fact>
 Verdict judge_known(const DispatchProjection& state, const Fact& fact, const Attempt*& attempt) {
   const QueuedRun* run = state.find_run(fact.run_id);
@@ -48,7 +48,7 @@ Verdict judge_known(const DispatchProjection& state, const Fact& fact, const Att
   return Verdict::accept();
 }
 
-// Heartbeat, completion and failure count only with the current claim, before its lease is over.
+// Heartbeat, completion and failure count only with the current claim and within its lease.
 template <typename Fact>
 Verdict judge_claim(const Attempt& attempt, TimeMs at, const Fact& fact) {
   if (attempt.status != AttemptStatus::claimed || attempt.applied ||
@@ -111,7 +111,7 @@ Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptClaimed& 
   if (at < attempt->visible_at) {
     return Verdict::refuse(Reason::attempt_not_visible);
   }
-  // A claim that is over before it begins would be no claim.
+  // A claim must end after it starts.
   if (fact.lease_until <= at) {
     return Verdict::refuse(Reason::malformed_entry);
   }

@@ -1,7 +1,7 @@
-// The rules of the dispatch protocol, each stated once. judge says what becomes of a fact: it is
-// accepted, it repeats what is known, or it breaks a rule. The projection turns a broken rule
-// into an anomaly; decide turns it into a refusal before anything is written. So what decide
-// allows, the projection accepts.
+// The rules of the dispatch protocol, each stated once. judge gives the verdict on a fact: it is
+// accepted, it repeats what is known, or it breaks a rule. The projection records a broken rule as
+// an anomaly; decide refuses the command before anything is written. So the projection accepts what
+// decide allows.
 #pragma once
 
 #include "runs/dispatch/dispatch_facts.h"
@@ -41,13 +41,13 @@ struct Verdict {
   static Verdict refuse(DispatchReason reason) { return {Kind::refuse, reason}; }
 };
 
-// A result of the attempt became part of the run. From a run thread, so it is no dispatch fact.
+// The result of the attempt became part of the run. Recorded in the run thread, not in the queue.
 struct ResultApplied {
   static constexpr std::string_view kKind = "runnable_applied";
   RunId run_id;
   SharedText runnable_key;
-  bool routed = false;     // the run goes on by a transition, which a failure may also take
-  bool withdrawn = false;  // the run does not want it any more
+  bool routed = false;     // the run continues by a transition, which a failure may also take
+  bool withdrawn = false;  // the run no longer needs it
 };
 
 Verdict judge(const DispatchProjection& state, TimeMs at, const RunQueued& fact);

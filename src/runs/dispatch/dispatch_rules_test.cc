@@ -188,7 +188,7 @@ TEST_F(DispatchRules, a_claim_that_is_over_before_it_begins_is_malformed) {
   schedule();
   expect_refused(100, claimed("k1", 100), "malformed_entry");
   expect_refused(100, claimed("k1", 99), "malformed_entry");
-  EXPECT_EQ(state_.anomalies().back().detail.view(), "the lease is over when the claim begins");
+  EXPECT_EQ(state_.anomalies().back().detail.view(), "the lease ends before the claim starts");
   expect_refused(99, claimed("k1", 99), "attempt_not_visible");
 }
 

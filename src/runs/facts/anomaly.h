@@ -1,4 +1,4 @@
-// Anomaly: a fact that broke a rule of the protocol. It changed nothing but the list it is in.
+// Anomaly: a fact that broke a rule of the protocol. It changed nothing but the list of anomalies.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace holdfast {
 struct Anomaly {
   SharedText reason;      // the name of the rule, one of the words in docs/protocol.md
   SharedText entry_type;  // the kind of the fact
-  TimeMs at;              // when it says it occurred
+  TimeMs at;              // the time in its entry
   RunId run_id;
   SharedText step;
   SharedText runnable_key;
@@ -20,7 +20,7 @@ struct Anomaly {
   SharedText claim_token_hash;
   SharedText child_run_id;
   SharedText mutation_id;
-  SharedText detail;  // for people: what exactly was wrong
+  SharedText detail;  // for operators: what exactly was wrong
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {

@@ -24,7 +24,7 @@ struct Deferral {
   }
 };
 
-// The run ends here and goes on as a new one.
+// The run ends here and continues as a new run.
 struct ContinueAsNew {
   SharedText key;
   Payload input;

@@ -1,4 +1,4 @@
-// From a variant of facts to entries and back, for every protocol core.
+// Encodes a variant of facts as entries and decodes them, for every protocol core.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-// What the fields alone cannot say; a fact with such a rule has an overload of its own.
+// Rules that the fields alone cannot express; a fact with such a rule has its own overload.
 template <typename Fact>
 Result<void> check_fact(const Fact& /*fact*/) {
   return {};

@@ -1,4 +1,4 @@
-// Names that the protocol cores share.
+// Ids and names that the protocol cores share.
 #pragma once
 
 #include <compare>
@@ -22,7 +22,7 @@ struct RunId {
 };
 
 inline std::string to_string(const RunId& id) { return to_string(id.uuid); }
-// invalid_argument when it is no UUID, or the one of zeroes, which stands for no run.
+// invalid_argument when it is not a UUID, or is the nil UUID, which means "no run".
 Result<RunId> parse_run_id(std::string_view text);
 
 inline void write_value(std::string& out, const RunId& id) { write_value(out, id.uuid); }
@@ -41,8 +41,8 @@ struct RunIdHash {
 
 inline constexpr std::string_view kDefaultQueue = "default";
 
-// The handler of attempts that no worker claims: the engine itself goes on with their run once
-// they are visible.
+// The handler of attempts that no worker claims: the engine continues their run once they are
+// visible.
 inline constexpr std::string_view kTimerHandler = "__timer__";
 
 // <run>:<step>:<attempt>, the name of one attempt at one step of one run.

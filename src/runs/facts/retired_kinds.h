@@ -1,6 +1,6 @@
-// Kinds of entries that earlier versions could write and that have no meaning any more. Journals
-// may hold them: they count in the revision of their thread, change nothing and are no anomaly.
-// A retired kind is never used again.
+// Kinds of entries that earlier versions could write and that no longer have a meaning. A journal
+// may contain them: they count in the revision of their thread, change nothing and are not an
+// anomaly. A retired kind is never used again.
 #pragma once
 
 #include <algorithm>

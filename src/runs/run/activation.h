@@ -1,5 +1,5 @@
-// Activation: what `step` of a runnable says: which step, for the how many-th time, for which item,
-// or that it takes one of these back. See Runnable.
+// Activation: what the `step` of a runnable names: a step, its visit, an item of it, or the
+// compensation of one of these. See Runnable.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Activation {
   bool compensation = false;
 };
 
-// Views into the text. What is no activation is a step of that name.
+// Views into the text. A text that is not an activation is a step of that name.
 Activation parse_activation(std::string_view text);
 
 // charge, charge@2

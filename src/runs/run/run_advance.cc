@@ -62,8 +62,8 @@ SharedText path_name(const Runnable& plan) {
 
 constexpr std::string_view kDeferredSuffix = ":deferred";
 
-// <key>:deferred, then <key>:deferred:2 and so on: the key of a step that is put off a thousand
-// times stays short. A key that somebody else made up gets the suffix once more.
+// <key>:deferred, then <key>:deferred:2 and so on: the key of a step that defers itself
+// a thousand times stays short. A key that another writer chose gets the suffix again.
 SharedText deferred_key(const Runnable& from) {
   const std::string_view key = from.runnable_key.view();
   const std::size_t at = from.deferred.has_value() ? key.rfind(kDeferredSuffix) : key.npos;
@@ -78,7 +78,7 @@ SharedText deferred_key(const Runnable& from) {
 }
 
 Payload run_timeout_error(std::uint64_t timeout_ms) {
-  return terminal_error("run_timeout", fmt::format("the run was not over after {} ms", timeout_ms),
+  return terminal_error("run_timeout", fmt::format("the run did not end within {} ms", timeout_ms),
                         "");
 }
 
@@ -171,7 +171,7 @@ void RunDraft::done(const PlannedRunnable& planned, const StepEnd& end) {
   }
 }
 
-void RunDraft::go_on_after(const PlannedRunnable& planned) {
+void RunDraft::continue_after(const PlannedRunnable& planned) {
   if (const auto path = path_of(definition(), planned.plan)) {
     end_path(definition().steps()[*path].name, now_);
   }
@@ -180,7 +180,7 @@ void RunDraft::go_on_after(const PlannedRunnable& planned) {
 void RunDraft::failed(const PlannedRunnable& planned, const Payload& error) {
   const Runnable& plan = planned.plan;
   const std::string_view name = plan.step.view();
-  // What fails on the way back is noted, and the run goes on going back.
+  // A failure during compensation is recorded, and the compensation continues.
   if (is_compensation(name) || run_.is_compensating()) {
     close_failed(planned, error, taken_by(plan, "error", "compensation"));
     start_compensation();
@@ -234,11 +234,11 @@ void RunDraft::follow(const Target& to, const SharedText& path, TimeMs visible_a
   }
 }
 
-// The path of a step is over: whatever waited for nothing else begins.
+// The path of a step has ended: the steps that waited for nothing else begin.
 void RunDraft::end_path(const SharedText& step, TimeMs visible_at) {
   const auto index = definition().find(step.view());
   if (!index.has_value()) {
-    return;  // a path that somebody made up
+    return;  // another writer invented the path
   }
   const StepProgress& progress = run_.progress();
   for (const StepIndex dependent : definition().steps()[*index].dependents) {
@@ -306,7 +306,7 @@ void RunDraft::fire(const PlannedRunnable& timer) {
 void RunDraft::fail_run(const Payload& error) {
   drop_tasks();
   flush();
-  if (next_to_compensate() != nullptr || is_compensatable_under_way()) {
+  if (next_to_compensate() != nullptr || is_compensatable_claimed()) {
     compensate(TerminalStatus::failed, error);
     return;
   }
@@ -314,7 +314,7 @@ void RunDraft::fail_run(const Payload& error) {
 }
 
 void RunDraft::complete_if_done() {
-  if (!run_.started().has_value() || run_.definition() == nullptr || is_over() ||
+  if (!run_.started().has_value() || run_.definition() == nullptr || has_stopped() ||
       run_.open_count() > 0 || run_.progress().done_count != definition().path_count() ||
       !are_nodes_done(run_)) {
     return;

@@ -27,7 +27,7 @@ Payload deadline_of(const DeadlineSpec& spec, TimeMs now) {
   return std::move(writer).take_text();
 }
 
-// What a step may do when the run is repeated or goes back.
+// What a replay and a compensation may do with the step.
 Payload recovery_of(const StepSpec& spec) {
   const bool compensatable = spec.compensatable.value_or(true) && !spec.irreversible;
   if (compensatable && !spec.compensate.has_value()) {
@@ -88,13 +88,13 @@ Runnable RunDraft::runnable_of(const Step& step, const SharedText& name, const S
 void RunDraft::begin(StepIndex index, const SharedText& path, TimeMs visible_at) {
   const Step& step = definition().steps()[index];
   if (!path.empty()) {
-    flush();  // another path may have begun the same step just now
+    flush();  // another path may just have begun the same step
   }
   const std::uint32_t visit = run_.visits(step.name.view()) + 1;
   if (visit > step.max_visits) {
     fail_run(terminal_error(
         "visit_limit_exceeded",
-        fmt::format("step {} was begun {} times already", step.name.view(), step.max_visits),
+        fmt::format("step \"{}\" was already begun {} times", step.name.view(), step.max_visits),
         step.name.view()));
     return;
   }
@@ -152,8 +152,7 @@ void RunDraft::begin_body(const Step& step, Runnable runnable, const DataView& d
   plan(std::move(runnable));
 }
 
-// Now, or when its time has come: then a timer of its own begins it, because the step itself may
-// stay open for long.
+// Now, or later by a timer of its own, because the step itself may stay open for long.
 void RunDraft::plan_internal(Runnable runnable) {
   runnable.handler = kEngineHandler;
   if (runnable.visible_at <= now_) {
@@ -182,7 +181,7 @@ void RunDraft::plan_timer(const Runnable& runnable, TimerPurpose purpose, TimeMs
   plan(std::move(timer));
 }
 
-// A wait is nothing but its timer.
+// A wait is only its timer.
 void RunDraft::plan_wait(Runnable runnable) {
   if (runnable.visible_at <= now_) {
     plan_internal(std::move(runnable));
@@ -192,7 +191,7 @@ void RunDraft::plan_wait(Runnable runnable) {
   plan(std::move(runnable));
 }
 
-// A step that cannot even be attempted.
+// A step that cannot be attempted at all.
 void RunDraft::plan_failed(Runnable runnable, const Payload& error) {
   const SharedText key = runnable.runnable_key;
   runnable.handler = kEngineHandler;
@@ -201,7 +200,7 @@ void RunDraft::plan_failed(Runnable runnable, const Payload& error) {
   }
   plan(std::move(runnable));
   flush();
-  // Not there when foreign facts forbid it; finish() says so.
+  // Missing when facts of another writer forbid it; finish() reports that.
   if (const PlannedRunnable* planned = run_.find(key.view())) {
     failed(*planned, error);
   }
@@ -238,7 +237,7 @@ void RunDraft::begin_wait(const Step& step, Runnable runnable, const DataView& d
     if (!until.has_value()) {
       plan_failed(std::move(runnable),
                   terminal_error("invalid_wait_time",
-                                 fmt::format("{} gives no time to wait for", wait.until.view()),
+                                 fmt::format("{} is not a time to wait for", wait.until.view()),
                                  step.name.view()));
       return;
     }

@@ -1,5 +1,5 @@
-// How a run goes back: first what is under way comes to its end, then what is done is compensated,
-// newest first, one at a time.
+// Compensation of a run: claimed attempts end first; then completed steps are compensated, newest
+// first, one at a time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,8 +80,8 @@ const PlannedRunnable* RunDraft::next_to_compensate() const {
   return next;
 }
 
-// What somebody is at may get done, and would then have to be undone.
-bool RunDraft::is_compensatable_under_way() const {
+// A claimed attempt may still complete, and would then have to be compensated.
+bool RunDraft::is_compensatable_claimed() const {
   const auto runnables = run_.runnables();
   return std::any_of(runnables.begin(), runnables.end(), [&](const PlannedRunnable* planned) {
     return !planned->applied && compensation_of(definition(), planned->plan) != nullptr &&
@@ -90,7 +90,8 @@ bool RunDraft::is_compensatable_under_way() const {
   });
 }
 
-// What nobody is at. What is under way may be doing things outside: it comes to its end first.
+// Runnables that no worker has claimed. A claimed attempt may have effects outside, so it ends
+// first.
 std::vector<SharedText> RunDraft::withdrawable() const {
   std::vector<SharedText> keys;
   for (const PlannedRunnable* planned : run_.runnables()) {
@@ -113,7 +114,7 @@ void RunDraft::compensate(TerminalStatus outcome, const Payload& error) {
   add(std::move(started));
   RunnablesWithdrawn withdrawn;
   withdrawn.run_id = run_.run_id();
-  withdrawn.reason = "the run goes back";
+  withdrawn.reason = "the run is compensating";
   withdrawn.runnable_keys = withdrawable();
   if (!withdrawn.runnable_keys.empty()) {
     add(std::move(withdrawn));

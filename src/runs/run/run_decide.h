@@ -1,9 +1,9 @@
 // Commands on runs. Each is a pure function from what is known, the command and the time to the
-// facts to append to the run thread, in order, or a refusal. An empty list means: it was done
-// before, there is nothing to append.
+// facts to append to the run thread, in order, or a refusal. An empty list means that it was
+// done before and there is nothing to append.
 //
-// What is returned has been taken in by the projection already, one fact after the other, because
-// each decides about the next. After a refusal the projection must be taken back to what it was.
+// The projection has already folded the returned facts, one after the other, because each decides
+// about the next. After a refusal the caller must undo the changes to the projection.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace holdfast {
 
 using RunFacts = std::vector<RunFact>;
 
-// What a decision asks about the world around the run.
+// What a decision needs to know beside the run.
 class Surroundings {
  public:
   Surroundings() = default;
@@ -28,13 +28,13 @@ class Surroundings {
   // What new runs of a workflow follow; nullptr when there is no such workflow.
   [[nodiscard]] virtual std::shared_ptr<const Definition> current(
       std::string_view workflow) const = 0;
-  // Somebody is at the attempt.
+  // A worker has claimed the attempt.
   [[nodiscard]] virtual bool is_claimed(std::string_view runnable_key) const = 0;
 };
 // No workflows, no claims.
 const Surroundings& nothing_around();
 
-// Who gave a command, and under which key it counts once.
+// The origin of a command, and the key under which it counts once.
 struct CommandSource {
   SharedText source;
   SharedText signal_id;
@@ -61,7 +61,7 @@ struct StartRun {
   Payload search_attributes;
   CommandSource source;
   StartedBy started_by = StartedBy::caller;
-  RunId replayed_from;                             // empty: it is no replay
+  RunId replayed_from;                             // empty: not a replay
   std::optional<StepsAdopted> adopted;             // of a replay from the middle
   std::optional<RunContinuedFrom> continued_from;  // of the successor of another run
   SignalType signal = SignalType::start_run;
@@ -70,27 +70,27 @@ struct StartRun {
 // from the middle, then what the first steps plan or do]. The definition is attached.
 // Empty when the same run was started before: same workflow, definition, trigger and input, in
 // whatever order its members are. run_exists when another run has the id. invalid_trigger;
-// invalid_payload when the input does not fit the trigger; invalid_argument when it is no object,
-// or the queue or a search attribute is not valid.
+// invalid_payload when the input does not fit the trigger; invalid_argument when it is not an
+// object, or the queue or a search attribute is not valid.
 Result<RunFacts> decide_start(RunProjection& run, const StartRun& command,
                               const Surroundings& around, TimeMs now);
 
 // A completed attempt becomes part of the run: [runnable_applied, then what follows: steps are
-// planned, the run waits, fails, goes back or is completed].
+// planned, the run waits, fails, compensates or completes].
 // execution_opts.schedule_in_ms delays what follows; execution_opts.defer {reason,
 // schedule_in_ms} plans the same step again (key <key>:deferred, then <key>:deferred:2, ...; same
-// attempt number), which sees what it said; execution_opts.continue_as_new {key, input} ends the
+// attempt number), which sees its result; execution_opts.continue_as_new {key, input} ends the
 // run as decide_continue does.
 // Empty when it was applied before. terminal_run, unknown_runnable_intent, result_not_completed,
 // wrong_run. The run must have its definition attached.
 Result<RunFacts> decide_apply(RunProjection& run, const Attempt& attempt,
                               const Surroundings& around, TimeMs now);
 
-// The result is what its step promises; else the error of the failure that it is.
+// Empty when the result fits the output contract of its step; otherwise the error of the failure.
 std::optional<Payload> output_fault(const RunProjection& run, std::string_view runnable_key,
                                     const Payload& result);
 
-// The error of what took too long.
+// The error of an attempt or child that timed out.
 enum class TimedOut : std::uint8_t { start, attempt, child };
 Payload timeout_error(TimedOut what, std::string_view step);
 struct PlannedRetry {
@@ -107,7 +107,7 @@ std::optional<PlannedRetry> plan_retry(const RunProjection& run, const Attempt& 
 // [runnable_applied with the error route that was taken, what follows]; or, when there is no route
 // either, [compensation_started, ...] or [run_terminal(failed)]. `retry` must be what the
 // attempt_failed fact says.
-// Empty when the run has gone on already, or ended. unknown_runnable_intent, wrong_run.
+// Empty when the run has already continued or ended. unknown_runnable_intent, wrong_run.
 Result<RunFacts> decide_after_failure(RunProjection& run, const Attempt& attempt,
                                       const Payload& error,
                                       const std::optional<PlannedRetry>& retry,
@@ -115,14 +115,14 @@ Result<RunFacts> decide_after_failure(RunProjection& run, const Attempt& attempt
 
 // [run_signal_received, run_terminal(cancelled)], or with compensation [run_signal_received,
 // compensation_started, ...]. Empty when the run was cancelled before. `stop` also ends a run that
-// goes back. invalid_transition when it ended otherwise, or goes back because it failed;
+// is compensating. invalid_transition when it ended otherwise, or compensates a failure;
 // run_not_found when it was never started.
 enum class OnCancel : std::uint8_t { as_defined, compensate, stop };
 Result<RunFacts> decide_cancel(RunProjection& run, const CommandSource& source, OnCancel how,
                                const Surroundings& around, TimeMs now);
 
-// The time of a timer has come: a wait is over, an event has not come in time, the run took too
-// long. Empty when nothing waits for it any more. invalid_transition before it is due;
+// A timer is due: a wait has ended, an event did not arrive in time, the run took too long. Empty
+// when nothing waits for it any longer. invalid_transition before it is due;
 // unknown_runnable_intent.
 Result<RunFacts> decide_timer(RunProjection& run, std::string_view runnable_key,
                               const Surroundings& around, TimeMs now);
@@ -146,7 +146,7 @@ Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
 // Empty when it was started before with the same content, by whichever attempt at the step and
 // whatever the definition was then. terminal_run, invalid_parent_context (the origin is not the
 // newest, unapplied runnable of its step), conflicting_child_run; invalid_argument when there is
-// no key, the key or the queue is not valid, or input or metadata are no objects.
+// no key, the key or the queue is not valid, or input or metadata are not objects.
 struct StartChild {
   Origin origin;
   std::shared_ptr<const Definition> definition;
@@ -177,8 +177,8 @@ StartRun start_of_child(const ChildRunStarted& link, std::shared_ptr<const Defin
 // runnable_applied of the timer and of the step, what follows] when the run waits for the event,
 // else [run_signal_received, external_event_buffered]. Empty when the same event was received
 // before. idempotency_conflict, terminal_run; too_large when kMaxBufferedEvents wait already;
-// invalid_argument when there is no idempotency key, the names are too long or the payload is no
-// object of at most 1 MiB.
+// invalid_argument when there is no idempotency key, the names are too long or the payload is not
+// an object of at most 1 MiB.
 inline constexpr std::size_t kMaxBufferedEvents = 1000;
 struct SendEvent {
   SharedText event;        // 1 to 255 bytes

@@ -48,7 +48,7 @@ std::optional<Payload> output_fault(const RunProjection& run, std::string_view r
   }
   const Step& step = run.definition()->steps()[*index];
   if (!result.is_object()) {
-    return terminal_error("invalid_output", "the result is no object", step.name.view());
+    return terminal_error("invalid_output", "the result is not an object", step.name.view());
   }
   const ContractMisfit misfit =
       step.output_contract->check(Json::parse(result.view()).value(), UnknownFields::allowed);
@@ -83,9 +83,9 @@ Result<RunFacts> decide_after_failure(RunProjection& run, const Attempt& attempt
   if (planned == nullptr) {
     return refusal(run, attempt, ErrorCode::unknown_runnable_intent, "the run never planned it");
   }
-  const bool went_on =
+  const bool has_continued =
       run.is_terminal() || planned->applied || run.latest(planned->plan.step.view()) != planned;
-  if (went_on) {
+  if (has_continued) {
     return RunFacts();
   }
   RunDraft draft(run, around, now);
@@ -103,7 +103,7 @@ Result<RunFacts> decide_timer(RunProjection& run, std::string_view runnable_key,
   const PlannedRunnable* planned = run.find(runnable_key);
   if (planned == nullptr || planned->plan.handler.view() != kTimerHandler) {
     return refusal(run, ErrorCode::unknown_runnable_intent,
-                   fmt::format("{} is no timer of it", runnable_key))
+                   fmt::format("{} is not a timer of the run", runnable_key))
         .with("runnable_key", runnable_key);
   }
   if (planned->applied || run.is_terminal()) {
@@ -111,7 +111,7 @@ Result<RunFacts> decide_timer(RunProjection& run, std::string_view runnable_key,
   }
   if (now < planned->plan.visible_at) {
     return refusal(run, ErrorCode::invalid_transition,
-                   fmt::format("the time of {} has not come", runnable_key))
+                   fmt::format("timer {} is not due yet", runnable_key))
         .with("runnable_key", runnable_key);
   }
   RunDraft draft(run, around, now);

@@ -32,12 +32,13 @@ Result<void> check_command(const RunProjection& parent, const StartChild& comman
         .with("field", "child_key");
   }
   if (!or_empty(command.input).is_object()) {
-    return refusal_of(parent, command, ErrorCode::invalid_argument, "the input is no JSON object")
+    return refusal_of(parent, command, ErrorCode::invalid_argument,
+                      "the input is not a JSON object")
         .with("field", "input");
   }
   if (!or_empty(command.metadata).is_object()) {
     return refusal_of(parent, command, ErrorCode::invalid_argument,
-                      "the metadata is no JSON object")
+                      "the metadata is not a JSON object")
         .with("field", "metadata");
   }
   return command.queue.empty() ? Result<void>() : check_name("queue", command.queue.view());
@@ -66,7 +67,7 @@ Result<void> check_origin(const RunProjection& parent, const StartChild& command
   }
   if (planned->applied || parent.latest(origin.step.view()) != planned) {
     return refusal_of(parent, command, ErrorCode::invalid_parent_context,
-                      fmt::format("{} is over", origin.runnable_key.view()))
+                      fmt::format("attempt {} has ended", origin.runnable_key.view()))
         .with("reason", "stale");
   }
   return {};
@@ -193,12 +194,12 @@ void RunDraft::child_failed(const PlannedRunnable& planned, const Payload& error
     return;
   }
   Runnable again = planned.plan;
-  // The child of this attempt may still be there: nobody waits for it any more.
-  RunnablesWithdrawn given_up;
-  given_up.run_id = run_.run_id();
-  given_up.runnable_keys = {planned.plan.runnable_key};
-  given_up.reason = "another child takes its place";
-  add(std::move(given_up));
+  // The child of this attempt may still run; the parent no longer waits for it.
+  RunnablesWithdrawn abandoned;
+  abandoned.run_id = run_.run_id();
+  abandoned.runnable_keys = {planned.plan.runnable_key};
+  abandoned.reason = "another child takes its place";
+  add(std::move(abandoned));
   again.attempt_number = planned.plan.attempt_number + 1;
   again.runnable_key = runnable_key(run_.run_id(), again.step.view(), again.attempt_number);
   again.visible_at = *at;
@@ -240,7 +241,8 @@ Result<RunFacts> decide_child_ended(RunProjection& parent, std::string_view runn
   } else if (end.status == TerminalStatus::failed) {
     draft.child_failed(*planned, child_error(end, planned->plan.step.view()));
   } else {
-    draft.failed(*planned, child_error(end, planned->plan.step.view()));  // somebody meant it
+    draft.failed(*planned,
+                 child_error(end, planned->plan.step.view()));  // the operator cancelled it
   }
   return draft.finish();
 }

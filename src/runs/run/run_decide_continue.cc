@@ -21,7 +21,7 @@ Result<void> check_command(const RunProjection& run, const ContinueRun& command)
         .with("field", "continuation_key");
   }
   if (!or_empty(command.input).is_object()) {
-    return refusal(run, ErrorCode::invalid_argument, "the input is no JSON object")
+    return refusal(run, ErrorCode::invalid_argument, "the input is not a JSON object")
         .with("field", "input");
   }
   return {};
@@ -57,7 +57,7 @@ Result<void> check_safe_to_continue(const RunProjection& run, const PlannedRunna
     return unsafe(run, "workflow_anomalies", "its thread has entries that break its rules");
   }
   if (run.is_compensating()) {
-    return unsafe(run, "compensating", "it goes back");
+    return unsafe(run, "compensating", "it is compensating");
   }
   for (const PlannedRunnable* planned : run.runnables()) {
     const bool open = !planned->applied && run.latest(planned->plan.step.view()) == planned;

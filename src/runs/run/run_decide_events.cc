@@ -30,9 +30,10 @@ Result<void> check_event(const RunProjection& run, const SendEvent& command) {
   }
   const Payload payload = or_empty(command.payload);
   if (!payload.is_object() || payload.view().size() > kMaxPayloadBytes) {
-    return invalid(run, "payload",
-                   fmt::format("the payload of event {} is no JSON object of at most {} bytes",
-                               command.event.view(), kMaxPayloadBytes));
+    return invalid(
+        run, "payload",
+        fmt::format("the payload of event \"{}\" is not a JSON object of at most {} bytes",
+                    command.event.view(), kMaxPayloadBytes));
   }
   return {};
 }
@@ -112,7 +113,7 @@ ExternalEventWaitResolved resolved_fact(const EventWait& wait, const AwaitedEven
   return fact;
 }
 
-// Nobody has to look at the timer any more.
+// The timer is no longer needed.
 void end_timer(RunDraft& draft, const EventWait& wait) {
   if (!wait.opened.timeout.has_value()) {
     return;
@@ -234,10 +235,10 @@ void RunDraft::received(const EventWait& wait, const ExternalEventBuffered& even
   const PlannedRunnable* planned = run_.find(wait.opened.wait_id.view());
   const Step* step = step_of(*this, wait);
   if (planned == nullptr || step == nullptr) {
-    return;  // a wait that somebody made up
+    return;  // another writer invented the wait
   }
   if (planned->applied) {
-    go_on_after(*planned);
+    continue_after(*planned);
   } else {
     done(*planned, {result_of(*step, event)});
   }
@@ -270,7 +271,7 @@ void RunDraft::timed_out(const EventWait& wait) {
   // A step that waited after its result was applied.
   if (planned->applied) {
     if (wait.opened.timeout->target.view() == "__next__") {
-      go_on_after(*planned);
+      continue_after(*planned);
     } else {
       fail_run(error);
     }

@@ -127,7 +127,7 @@ class Mutation {
     if (origin == nullptr || origin->plan.step != command_.origin.step ||
         origin->plan.attempt_number != command_.origin.attempt) {
       return refused("origin", "unknown",
-                     fmt::format("{} is no attempt {} at step {} of the run",
+                     fmt::format("{} is not attempt {} at step {} of the run",
                                  command_.origin.runnable_key.view(), command_.origin.attempt,
                                  command_.origin.step.view()));
     }
@@ -141,7 +141,8 @@ class Mutation {
 
   Result<void> use_id(std::string_view field, const SharedText& id) {
     if (!check_name("id", id.view()).ok()) {
-      return refused(field, "invalid_identity", fmt::format("\"{}\" is no name", id.view()));
+      return refused(field, "invalid_identity",
+                     fmt::format("\"{}\" is not a valid name", id.view()));
     }
     if (!used_.insert(id.view()).second) {
       return refused(field, "duplicate_identity", fmt::format("{} is named twice", id.view()));
@@ -184,7 +185,7 @@ class Mutation {
     }
     if (!node.input.empty() && !node.input.is_object()) {
       return refused("additions", "input",
-                     fmt::format("the input of node {} is no JSON object", node.id.view()));
+                     fmt::format("the input of node \"{}\" is not a JSON object", node.id.view()));
     }
     if (!node.queue.empty() && !check_name("queue", node.queue.view()).ok()) {
       return refused("additions", "queue",
@@ -214,9 +215,9 @@ class Mutation {
                                  edge.from.view()));
     }
     if (!has_node(edge.to)) {
-      return refused(
-          "topology", "invalid_target",
-          fmt::format("edge {} leads to {}, which is no node", edge.id.view(), edge.to.view()));
+      return refused("topology", "invalid_target",
+                     fmt::format("edge \"{}\" leads to \"{}\", which is not a node", edge.id.view(),
+                                 edge.to.view()));
     }
     return {};
   }

@@ -54,7 +54,7 @@ Result<bool> is_recorded(const RunProjection& run, const ResolveStep& command) {
         return true;
       }
       return refusal(run, ErrorCode::idempotency_conflict,
-                     fmt::format("the key {} was used for another command", key.view()))
+                     fmt::format("the key \"{}\" was used for another command", key.view()))
           .with("idempotency_key", key.view());
     }
     if (key.empty() && is_resolution(signal.signal_type) && is_about(signal, command.step)) {
@@ -83,13 +83,13 @@ Result<const ManualState*> find_boundary(const RunProjection& run, const Resolve
     if ((command.step.empty() || command.step == step) && fits(command.action, state)) {
       if (fitting != nullptr) {
         return refusal(run, ErrorCode::invalid_argument,
-                       fmt::format("it waits at {} and at {}: say which step is meant",
+                       fmt::format("it waits at steps \"{}\" and \"{}\"; name the step",
                                    fitting->step.view(), step.view()))
             .with("field", "step");
       }
       fitting = &state;
     } else {
-      others += fmt::format("{}step {} waits as {}", others.empty() ? "" : ", ", step.view(),
+      others += fmt::format("{}step \"{}\" waits for {}", others.empty() ? "" : ", ", step.view(),
                             to_text(state.kind));
     }
   }
@@ -98,16 +98,17 @@ Result<const ManualState*> find_boundary(const RunProjection& run, const Resolve
   }
   const bool elsewhere = !command.step.empty() && !run.boundaries().contains(command.step) &&
                          !run.boundaries().empty();
-  return refusal(
-             run, elsewhere ? ErrorCode::stale_manual_resolution : ErrorCode::invalid_transition,
-             others.empty() ? fmt::format("it is {} and waits for nobody", to_text(run.status()))
-                            : fmt::format("nothing can be {}: {}", to_text(command.action), others))
+  return refusal(run,
+                 elsewhere ? ErrorCode::stale_manual_resolution : ErrorCode::invalid_transition,
+                 others.empty()
+                     ? fmt::format("it is {} and not waiting for a decision", to_text(run.status()))
+                     : fmt::format("nothing can be {}: {}", to_text(command.action), others))
       .with("step", command.step.view());
 }
 
 Result<void> check_actor(const RunProjection& run, const ResolveStep& command) {
   if (command.action != ManualAction::resumed && command.source.actor.empty()) {
-    return refusal(run, ErrorCode::invalid_argument, "a decision names who made it: the actor")
+    return refusal(run, ErrorCode::invalid_argument, "a decision needs an actor")
         .with("field", "actor");
   }
   return {};
@@ -146,7 +147,7 @@ Payload result_of(const RunProjection& run, const ResolveStep& command, const Ma
                   now);
 }
 
-// Who did it and when; beside the decision, for those who audit.
+// Who decided and when, for audits.
 Payload audit(const ResolveStep& command, TimeMs now) {
   JsonWriter writer;
   writer.begin_object().member("event", to_text(command.action)).member("at", now.value);
@@ -191,7 +192,7 @@ Result<RunFacts> decide_cancel(RunProjection& run, const CommandSource& source, 
   }
   if (run.is_compensating() && how != OnCancel::stop) {
     return refusal(run, ErrorCode::invalid_transition,
-                   "it goes back already; only stopping it ends it before that is done")
+                   "it is already compensating; only a stop ends it earlier")
         .with("status", to_text(run.status()));
   }
   const bool compensates =
@@ -237,7 +238,7 @@ Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
       draft.failed(*planned, error);
     }
   } else if (planned != nullptr && planned->applied) {
-    draft.go_on_after(*planned);  // a step that waited after its result was applied
+    draft.continue_after(*planned);  // a step that waited after its result was applied
   } else if (planned != nullptr) {
     draft.done(*planned, {result});
   }

@@ -93,8 +93,8 @@ Payload kept_context(std::vector<const PlannedRunnable*> kept) {
   return Payload::trusted(object + "}");
 }
 
-// Beside its input a replay knows only what its source was scheduled for. It is no child of the
-// parent of its source, and the schedule does not count it.
+// Beside its input a replay keeps only the schedule of its source. It is not a child of the parent
+// of its source, and the schedule does not count it.
 Payload schedule_only(const Payload& context) {
   std::string schedule;
   each_member(context, [&](std::string_view name, std::string_view value) {

@@ -15,8 +15,7 @@ SharedText trigger_of(const StartRun& command) {
                                  : command.trigger;
 }
 
-// What was asked for, whatever the order of its members. Defaults depend on the time, so they are
-// no part of it.
+// The request in canonical form. Defaults depend on the time, so they are not part of it.
 std::string input_digest(const Payload& input) {
   return to_hex(sha256(canonical_json(or_empty(input).view())));
 }
@@ -49,11 +48,11 @@ struct Asked {
 
 bool same_input(const RunProjection& run, const StartRun& command) {
   const std::string digest = input_digest(command.input);
-  const auto asked = run.receipts().empty()
-                         ? Result<Asked>(Asked{})
-                         : from_json<Asked>(run.receipts().front().signal.payload.view());
-  if (asked.ok() && !asked.value().input_digest.empty()) {
-    return asked.value().input_digest.view() == digest;
+  const auto request = run.receipts().empty()
+                           ? Result<Asked>(Asked{})
+                           : from_json<Asked>(run.receipts().front().signal.payload.view());
+  if (request.ok() && !request.value().input_digest.empty()) {
+    return request.value().input_digest.view() == digest;
   }
   return input_digest(run.started()->input) == digest;
 }
@@ -78,11 +77,11 @@ Result<void> check_command(const RunProjection& run, const StartRun& command) {
     return refusal(run, ErrorCode::wrong_run, "the command is for " + to_string(command.run_id));
   }
   if (!or_empty(command.input).is_object()) {
-    return refusal(run, ErrorCode::invalid_argument, "the input is no JSON object")
+    return refusal(run, ErrorCode::invalid_argument, "the input is not a JSON object")
         .with("field", "input");
   }
   if (!or_empty(command.context).is_object()) {
-    return refusal(run, ErrorCode::invalid_argument, "the context is no JSON object")
+    return refusal(run, ErrorCode::invalid_argument, "the context is not a JSON object")
         .with("field", "context");
   }
   if (!command.queue.empty()) {

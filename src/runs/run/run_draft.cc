@@ -51,7 +51,7 @@ void RunDraft::flush() {
   RunnablesPlanned planned;
   planned.run_id = run_.run_id();
   planned.runnables = std::exchange(planned_.runnables, {});
-  // Plans are no part of the context.
+  // Plans are not part of the context.
   run_.evolve(now_, planned);
   facts_.emplace_back(std::move(planned));
 }
@@ -66,7 +66,7 @@ Payload RunDraft::whole_context() {
 Result<RunFacts> RunDraft::finish() {
   while (next_task_ < tasks_.size()) {
     const Task task = std::move(tasks_[next_task_++]);
-    if (is_over()) {
+    if (has_stopped()) {
       continue;
     }
     switch (task.kind) {

@@ -1,9 +1,9 @@
-// RunDraft: a decision about a run in the making. Each fact is taken in by the projection at once,
-// so that the next rule sees it; finish() gives them all, in order.
+// RunDraft: builds the facts of one decision about a run. The projection folds each fact at once,
+// so that the next rule sees it; finish() returns them all, in order.
 //
-// It knows how a run moves: which steps begin when another is done or has failed, what the engine
-// carries out by itself (waits, approvals, children, loops over lists), how a run goes back and
-// when it is over. Commands (decide_*.cc) say what happened, the draft what follows.
+// It implements how a run advances: which steps begin when another is done or has failed, what the
+// engine executes itself (waits, approvals, children, loops over lists), compensation, and the end
+// of the run. The commands (run_decide_*.cc) state what happened, the draft what follows.
 #pragma once
 
 #include <optional>
@@ -68,18 +68,18 @@ class RunDraft {
   void done(const PlannedRunnable& planned, const StepEnd& end);
   void failed(const PlannedRunnable& planned, const Payload& error);
   // The same for one that is applied already, but was waited at.
-  void go_on_after(const PlannedRunnable& planned);
+  void continue_after(const PlannedRunnable& planned);
   // Carries out what the engine does by itself for a planned runnable whose time has come.
   void carry_out(const PlannedRunnable& planned);
-  // The wait of an await_event step is over.
+  // The wait of an await_event step has ended.
   void received(const EventWait& wait, const ExternalEventBuffered& event);
   void timed_out(const EventWait& wait);
   // A timer that begins a step, or ends the run.
   void fire(const PlannedRunnable& timer);
   void fail_run(const Payload& error);
-  // Goes back, then ends as `outcome` says.
+  // Compensates, then ends with `outcome`.
   void compensate(TerminalStatus outcome, const Payload& error);
-  // An attempt of a child step failed: tries again if the policy says so.
+  // An attempt of a child step failed: retries it if the policy allows it.
   void child_failed(const PlannedRunnable& planned, const Payload& error);
 
   // Everything that follows, up to where the run waits or ends. An error when a fact would have
@@ -100,7 +100,7 @@ class RunDraft {
     next_task_ = 0;
   }
   [[nodiscard]] Payload whole_context();
-  [[nodiscard]] bool is_over() const { return run_.is_terminal() || run_.is_compensating(); }
+  [[nodiscard]] bool has_stopped() const { return run_.is_terminal() || run_.is_compensating(); }
 
   // advance.cc
   void begin_run_timer();
@@ -141,7 +141,7 @@ class RunDraft {
   // compensate.cc
   [[nodiscard]] std::vector<SharedText> withdrawable() const;
   [[nodiscard]] const PlannedRunnable* next_to_compensate() const;
-  [[nodiscard]] bool is_compensatable_under_way() const;
+  [[nodiscard]] bool is_compensatable_claimed() const;
   void plan_compensation(const PlannedRunnable& origin);
   void start_compensation();
 

@@ -51,7 +51,7 @@ void RunDraft::begin_each(const Step& step, Runnable runnable) {
   flush();
   const EachProgress* each = run_.each(visit.view());
   if (each == nullptr) {
-    return;  // foreign facts forbid it; finish() says so
+    return;  // facts of another writer forbid it; finish() reports that
   }
   if (each->items.empty()) {
     done(*run_.latest(visit.view()), {Payload::trusted("[]")});
@@ -70,7 +70,7 @@ void RunDraft::plan_items(const Step& step, const SharedText& visit) {
   const TimeMs visible_at = std::max(now_, whole.plan.visible_at);
   // An item that cannot begin is done here and now, or ends the whole.
   for (std::uint64_t item = each.next;
-       item < each.items.size() && item - each.done < most && !whole.applied && !is_over();
+       item < each.items.size() && item - each.done < most && !whole.applied && !has_stopped();
        ++item) {
     Runnable runnable =
         runnable_of(step, item_name(visit.view(), item), whole.plan.path, visible_at);
@@ -122,7 +122,7 @@ void RunDraft::item_failed(const PlannedRunnable& planned, const Payload& error)
   const PlannedRunnable* whole = run_.latest(visit);
   if (!index.has_value() || !definition().steps()[*index].spec.for_each.has_value() ||
       whole == nullptr || run_.each(visit) == nullptr) {
-    fail_run(error);  // an item that somebody made up
+    fail_run(error);  // another writer invented the item
     return;
   }
   const Step& step = definition().steps()[*index];
@@ -139,7 +139,7 @@ void RunDraft::item_failed(const PlannedRunnable& planned, const Payload& error)
   rest.reason = "another item failed";
   for (std::uint64_t item = 0; item < run_.each(visit)->next; ++item) {
     const PlannedRunnable* other = run_.latest(item_name(visit, item).view());
-    // What can be compensated must come to its end first, if somebody is at it.
+    // A claimed item that can be compensated must end first.
     const bool kept = step.spec.compensate.has_value() && other != nullptr &&
                       around_.is_claimed(other->plan.runnable_key.view());
     if (other != nullptr && !other->applied && !kept) {

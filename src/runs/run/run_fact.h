@@ -1,4 +1,4 @@
-// RunFact: any fact of a run thread. And the facts of the threads by which runs are found again.
+// RunFact: any fact of a run thread. And the facts of the threads that list runs.
 #pragma once
 
 #include <variant>
@@ -91,8 +91,8 @@ struct WorkflowRegistered {
   friend bool operator==(const WorkflowRegistered&, const WorkflowRegistered&) = default;
 };
 
-// In workflow:<name>: whether the cron trigger starts runs. It does until somebody says otherwise,
-// whatever definitions are registered meanwhile.
+// In workflow:<name>: whether the cron trigger starts runs. It does until an operator pauses
+// it, whatever definitions are registered meanwhile.
 struct ScheduleChange {
   SharedText workflow;
   SharedText trigger;

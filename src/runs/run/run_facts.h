@@ -1,5 +1,5 @@
 // The facts of a run thread: what happened to one run. One struct per entry kind;
-// docs/protocol.md shows the JSON form of each. The time a fact occurred stands in the entry.
+// docs/protocol.md shows the JSON form of each. The time of a fact is in the entry.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ struct RunStarted {
   SharedText queue;  // where its steps go that name no queue; empty: the default
   SharedText trigger;
   Payload input;
-  Payload context;  // what the run knows beside its input: its parent, its schedule
+  Payload context;  // known to the run beside its input: its parent, its schedule
   RunId replayed_from_run_id;
   SharedText definition_version;
   SharedText definition_fingerprint;
@@ -95,7 +95,7 @@ struct RunStarted {
   friend bool operator==(const RunStarted&, const RunStarted&) = default;
 };
 
-// Why a runnable takes the place of another one of the same step.
+// Why a runnable replaces another one of the same step.
 struct Deferred {
   SharedText reason;
   SharedText from_runnable_key;
@@ -110,7 +110,7 @@ struct Deferred {
   friend bool operator==(const Deferred&, const Deferred&) = default;
 };
 
-// What a graph mutation said about the node a runnable carries out.
+// The graph mutation that intended the node a runnable executes.
 struct GraphIntent {
   SharedText mutation_id;
   SharedText node_id;
@@ -125,10 +125,10 @@ struct GraphIntent {
   friend bool operator==(const GraphIntent&, const GraphIntent&) = default;
 };
 
-// Who carries out what no worker is asked for: the engine, in the commit that plans it or later.
+// The handler of steps that the engine executes itself, in the commit that plans them or later.
 inline constexpr std::string_view kEngineHandler = "__engine__";
 
-// One planned attempt at a step: the intent, before a queue knows of it.
+// One planned attempt at a step: the intent, before it is scheduled in a queue.
 //
 // `step` names what is attempted: a step (charge), its second and later visits (charge@2), an item
 // of a for_each (charge[0], charge@2[0]), or the compensation of one of these
@@ -148,7 +148,7 @@ struct Runnable {
   std::uint64_t start_to_close_ms = 0;
   std::uint64_t schedule_to_start_ms = 0;
   SharedText path;  // the step that began the path this is on; empty: this step
-  Payload timer;    // what is to happen at visible_at, when that is not the step itself
+  Payload timer;    // what happens at visible_at, when that is not the step itself
   std::optional<Deferred> deferred;
   std::optional<GraphIntent> graph_mutation;
   Payload event_wait_timeout;
@@ -156,9 +156,9 @@ struct Runnable {
   Payload deadline;
   Payload trace;
 
-  // It does not carry out its step: at its time it ends a wait of the step, or the run.
+  // It does not execute its step: when it is due it ends a wait of the step, or the run.
   [[nodiscard]] bool is_timer() const { return !event_wait_timeout.empty() || !timer.empty(); }
-  // No queue has to know of it.
+  // The engine executes it; it is not scheduled in a queue.
   [[nodiscard]] bool is_internal() const { return handler.view() == kEngineHandler; }
 
   template <typename Self, typename Visitor>
@@ -364,7 +364,7 @@ struct RunTerminal {
   RunId run_id;
   TerminalStatus status = TerminalStatus::completed;
   Payload error;
-  Payload result;  // what the definition says the run gives; empty: its context
+  Payload result;  // by the output mapping of the definition; empty: the context
   Payload trace;
 
   template <typename Self, typename Visitor>

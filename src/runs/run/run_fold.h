@@ -1,4 +1,4 @@
-// RunFold: what each accepted fact changes in a RunProjection. Every change goes through the undo
+// RunFold: applies accepted facts to a RunProjection. Every change goes through the undo
 // log of the projection, if it has one.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// Tells apart the events that come under one idempotency key.
+// Distinguishes events that arrive under one idempotency key.
 SharedText event_digest(const SharedText& event, const SharedText& correlation,
                         const Payload& payload);
 

@@ -95,8 +95,7 @@ struct RunDefinitionMigrated {
   friend bool operator==(const RunDefinitionMigrated&, const RunDefinitionMigrated&) = default;
 };
 
-// The run does not want these any more: what nobody has claimed is not claimed, and what is
-// reported does not count.
+// The run no longer needs these: they cannot be claimed, and reports on them do not count.
 struct RunnablesWithdrawn {
   static constexpr std::string_view kKind = "runnables_withdrawn";
   RunId run_id;
@@ -112,8 +111,8 @@ struct RunnablesWithdrawn {
   friend bool operator==(const RunnablesWithdrawn&, const RunnablesWithdrawn&) = default;
 };
 
-// The run goes back: what is done and can be compensated is compensated, newest first. Then the
-// run ends as `outcome` says.
+// The run compensates: completed steps that can be compensated are compensated, newest first. Then
+// the run ends with `outcome`.
 struct CompensationStarted {
   static constexpr std::string_view kKind = "compensation_started";
   RunId run_id;

@@ -69,7 +69,7 @@ Result<const PlannedRunnable*> find_applicable(const RunProjection& run, const A
                    fmt::format("the run is {}", to_text(run.status())));
   }
   if (planned->plan.is_timer()) {
-    return refusal(run, attempt, ErrorCode::invalid_transition, "it is the timer of a wait");
+    return refusal(run, attempt, ErrorCode::invalid_transition, "it is the timer of an event wait");
   }
   if (attempt.status != AttemptStatus::completed) {
     return refusal(run, attempt, ErrorCode::result_not_completed,
@@ -124,8 +124,8 @@ Payload timeout_error(TimedOut what, std::string_view step) {
   };
   static constexpr std::array<Words, 3> kWords{{
       {"schedule_to_start_timeout", "no worker claimed the attempt in time", false},
-      {"start_to_close_timeout", "the attempt was not over in time", true},
-      {"start_to_close_timeout", "the child was not over in time", true},
+      {"start_to_close_timeout", "the attempt did not end in time", true},
+      {"start_to_close_timeout", "the child did not end in time", true},
   }};
   const Words& words = kWords[static_cast<std::size_t>(what)];
   JsonWriter writer;
@@ -138,7 +138,7 @@ Payload missing_path_error(std::string_view code, const MissingPath& missing,
                            std::string_view step) {
   JsonWriter writer;
   writer.begin_object().member("code", code);
-  writer.member("message", fmt::format("{} is taken from {}, but there is no {}", missing.target,
+  writer.member("message", fmt::format("{} is taken from {}, but {} does not exist", missing.target,
                                        missing.path, missing.missing_at));
   writer.member("step", step).member("target", missing.target).member("path", missing.path);
   writer.member("missing_at", missing.missing_at).member("retryable", false).end_object();
@@ -176,7 +176,7 @@ const RetryPolicy& policy_of(const RunProjection& run, const Runnable& plan) {
 
 namespace {
 
-// An exception is no decision of the step: whoever names its code in the policy wants it retried.
+// A policy that names the code of an exception retries it, although the step did not ask for it.
 bool may_retry(const RetryPolicy& policy, const Failure& failure, const std::string& code) {
   if (failure.retryable) {
     return true;
@@ -186,7 +186,7 @@ bool may_retry(const RetryPolicy& policy, const Failure& failure, const std::str
                      [&](const CodeRetry& other) { return other.code.view() == code; });
 }
 
-// Random enough to spread retries, and the same whoever computes it.
+// Spreads retries, and is the same in every process.
 std::uint64_t jittered(std::uint64_t delay_ms, std::uint32_t percent, std::string_view key) {
   if (percent == 0 || delay_ms == 0) {
     return delay_ms;
@@ -237,7 +237,8 @@ Result<Payload> checked_input(const Definition& definition, std::string_view tri
   }
   const Payload object = or_empty(input);
   if (!object.is_object()) {
-    return Error{ErrorCode::invalid_argument, "the input is no JSON object"}.with("field", "input");
+    return Error{ErrorCode::invalid_argument, "the input is not a JSON object"}.with("field",
+                                                                                     "input");
   }
   if (!found->contract.has_value()) {
     return object;

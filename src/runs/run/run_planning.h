@@ -1,5 +1,5 @@
-// What the decisions of this room share: refusals, how facts are filled in, errors of runs, and
-// the nodes of a changed graph.
+// Shared by the decisions of this module: refusals, common facts, errors of runs, and the nodes of
+// a changed graph.
 #pragma once
 
 #include <string>
@@ -61,7 +61,7 @@ Payload missing_path_error(std::string_view code, const MissingPath& missing,
 Payload misfit_error(std::string_view code, std::string_view what, const ContractMisfit& misfit,
                      std::string_view step);
 
-// What an error that a step gave is called; empty when it does not say.
+// The code of a step's error; empty when it has none.
 std::string error_code_of(const Payload& error);
 
 // The policy a runnable is retried by.

@@ -1,6 +1,6 @@
 // StepProgress: how far a run is with the steps of its definition. Counts what is applied, in any
 // order; each application costs as much as the step has dependents. Only steps that begin a path
-// are ever done: when their path is over.
+// are ever done: when their path has ended.
 #pragma once
 
 #include <map>
@@ -28,8 +28,8 @@ struct StepProgress {
   // Nothing is done yet.
   explicit StepProgress(const Definition& definition);
 
-  // A runnable was applied. Its path is over unless a transition leads on or execution_opts put
-  // the step off; schedule_in_ms delays what follows, and of several delays the longest counts.
+  // A runnable was applied. Its path has ended unless a transition continues it or execution_opts
+  // defer the step; schedule_in_ms delays what follows, and of several delays the longest counts.
   void apply(const Definition& definition, const PlannedRunnable& applied);
   // The step counts as done without a runnable.
   void adopt(const Definition& definition, std::string_view step);

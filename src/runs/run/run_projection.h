@@ -1,8 +1,8 @@
 // RunProjection: the fold of one run thread. A fact that breaks a rule changes nothing and
-// becomes an anomaly (workflow/rules.h).
+// becomes an anomaly (run_rules.h).
 //
 // Costs do not grow with the length of the run: each fact touches only what it names. With an
-// UndoLog every change can be taken back; the projection must then stay where it is.
+// UndoLog every change can be undone; the projection must then not be moved.
 //
 // With a definition attached it also knows which steps are done and what each still waits for.
 // That is derived from the same facts, so it may be attached at any time.
@@ -31,8 +31,8 @@ enum class RunStatus : std::uint8_t {
   started,
   running,
   idle,
-  paused,        // everything that is open waits for somebody
-  compensating,  // it goes back before it ends
+  paused,        // every open step waits for a decision or an event
+  compensating,  // it compensates before it ends
   completed,
   failed,
   cancelled,
@@ -45,10 +45,10 @@ inline constexpr std::string_view kEnumNames<RunStatus>[] = {
 
 struct PlannedRunnable {
   Runnable plan;
-  std::uint64_t order = 0;  // its place among all plans of the run
+  std::uint64_t order = 0;  // its position among all plans of the run
   bool applied = false;
   bool withdrawn = false;           // and so applied, without a result
-  std::uint64_t applied_order = 0;  // its place among all that was applied, from 1
+  std::uint64_t applied_order = 0;  // its position among all applied ones, from 1
   TimeMs applied_at;
   Payload result;
   SharedText output_key;
@@ -70,7 +70,7 @@ struct PlannedRunnable {
   }
 };
 
-// How far a step is that is carried out for each item of a list.
+// The progress of a step with for_each.
 struct EachProgress {
   std::vector<std::string_view> items;  // slices of the input of its runnable
   std::uint64_t next = 0;               // the first item that is not planned
@@ -180,7 +180,7 @@ struct OptionalRunState {
   std::map<std::string, Payload> attributes;
   std::optional<RunArchived> archived;
   TimeMs archived_at;
-  std::vector<ExternalEventBuffered> buffered;      // events that nothing has waited for yet
+  std::vector<ExternalEventBuffered> buffered;      // events that no wait has received yet
   std::map<std::string, SharedText> received_keys;  // of all events: idempotency key to digest
   std::optional<CompensationStarted> compensation;
   std::optional<StepsAdopted> adopted;
@@ -227,19 +227,19 @@ class RunProjection {
   void attach(std::shared_ptr<const Definition> definition);
 
   void evolve(TimeMs at, const RunFact& fact);
-  // An entry of the thread as it is stored; what is no fact becomes a malformed_entry anomaly.
+  // A stored entry of the thread. An entry that is not a fact becomes a malformed_entry anomaly.
   void fold(const EntryView& entry);
 
   [[nodiscard]] const RunId& run_id() const { return run_id_; }
   [[nodiscard]] RunStatus status() const;
   [[nodiscard]] bool is_terminal() const { return terminal_.has_value(); }
-  // Entries folded in so far, valid or not.
+  // Entries folded so far, valid or not.
   [[nodiscard]] Revision revision() const { return revision_; }
   [[nodiscard]] const std::optional<RunStarted>& started() const { return started_; }
   [[nodiscard]] TimeMs started_at() const { return started_at_; }
   [[nodiscard]] const std::optional<RunTerminal>& terminal() const { return terminal_; }
   [[nodiscard]] TimeMs terminal_at() const { return terminal_at_; }
-  // Where it waits for somebody, by what `step` of the runnable says.
+  // Where it waits, by the `step` of the runnable.
   [[nodiscard]] const std::map<SharedText, ManualState>& boundaries() const { return manual_; }
   // The one it has waited at longest.
   [[nodiscard]] std::optional<ManualState> manual_state() const;
@@ -267,11 +267,11 @@ class RunProjection {
   [[nodiscard]] PinnedDefinition pinned_definition() const;
 
   [[nodiscard]] const PlannedRunnable* find(std::string_view runnable_key) const;
-  // The newest plan for a step; nullptr when there is none. The timer of an event wait is no plan
-  // for its step.
+  // The newest plan for a step; nullptr when there is none. The timer of an event wait is not a
+  // plan for its step.
   [[nodiscard]] const PlannedRunnable* latest(std::string_view step) const;
   [[nodiscard]] std::size_t runnable_count() const { return runnables_.size(); }
-  // Of the texts and payloads of all facts that were folded in.
+  // The bytes of the texts and payloads of all folded facts.
   [[nodiscard]] std::size_t fact_bytes() const { return fact_bytes_; }
   // Steps, items and compensations whose newest plan is not applied.
   [[nodiscard]] std::size_t open_count() const { return open_count_; }
@@ -282,7 +282,7 @@ class RunProjection {
   [[nodiscard]] bool is_compensating() const {
     return !terminal_.has_value() && compensation().has_value();
   }
-  // In the order they were planned. Looks at all of them: for inspection, not for the loop.
+  // In the order they were planned. Visits all of them: for inspection, not for the loop.
   [[nodiscard]] std::vector<const PlannedRunnable*> runnables() const;
 
   [[nodiscard]] const std::shared_ptr<const Definition>& definition() const { return definition_; }
@@ -290,7 +290,7 @@ class RunProjection {
   [[nodiscard]] const StepProgress& progress() const { return *progress_; }
 
   // What steps see: the input of the run, then every result in the order they were applied; of
-  // equal keys the later wins. A result that is no object is left out.
+  // equal keys the later wins. A result that is not an object is left out.
   [[nodiscard]] Payload context() const { return context_with(Payload()); }
   // The same with one more result.
   [[nodiscard]] Payload context_with(const Payload& result) const;
@@ -328,8 +328,7 @@ class RunProjection {
   std::size_t fact_bytes_ = 0;
   std::map<SharedText, std::uint32_t> visits_;  // of steps that were begun more than once
   std::map<SharedText, EachProgress> each_;
-  // Key, as it is written inside the quotes, to its place (the order the keys first came) and its
-  // value.
+  // Key, as written inside the quotes, to its position (in the order the keys appeared) and value.
   Context context_;
   std::map<RunId, ChildRunStarted> children_;
   Box<OptionalRunState> optional_state_;

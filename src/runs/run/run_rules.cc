@@ -56,7 +56,7 @@ RunVerdict malformed(std::string_view detail) {
   return RunVerdict::refuse(Reason::malformed_entry, detail);
 }
 
-// For facts that may be there once: the same again is a repeat, another one a conflict.
+// For facts that occur once: the same again is a repeat, another one a conflict.
 template <typename Known, typename Fact>
 RunVerdict once(const Known* known, const Fact& fact, Reason conflict) {
   if (known == nullptr) {
@@ -76,7 +76,7 @@ const T* address(const std::optional<T>& value) {
   return value.has_value() ? &*value : nullptr;
 }
 
-// What the fields alone cannot say, one overload for each fact with such a rule.
+// Rules that the fields alone cannot express, one overload for each fact with such a rule.
 template <typename Fact>
 std::string_view fault_of(const Fact& /*fact*/) {
   return {};
@@ -107,24 +107,24 @@ std::string_view fault_of(const ExternalEventWaitOpened& fact) {
 }
 
 std::string_view fault_of(const ExternalEventBuffered& fact) {
-  return fact.payload.is_object() ? "" : "the payload is no object";
+  return fact.payload.is_object() ? "" : "the payload is not an object";
 }
 
 std::string_view fault_of(const ExternalEventReceived& fact) {
-  return fact.payload.is_object() ? "" : "the payload is no object";
+  return fact.payload.is_object() ? "" : "the payload is not an object";
 }
 
 std::string_view fault_of(const SearchAttributesUpdated& fact) {
-  return fact.changes.is_object() ? "" : "the changes are no object";
+  return fact.changes.is_object() ? "" : "the changes are not an object";
 }
 
 std::string_view fault_of(const RunDefinitionMigrated& fact) {
   if (!fact.context.is_object()) {
-    return "the context is no object";
+    return "the context is not an object";
   }
   const auto state = from_json<ManualState>(fact.manual_state.view());
   const bool fit = state.ok() && state.value().kind != BoundaryKind::event_wait;
-  return fit ? "" : "the manual state is none a run can wait in";
+  return fit ? "" : "the manual state is not a pause or an approval";
 }
 
 bool is_whole(const GraphAddition& item) {

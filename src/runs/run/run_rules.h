@@ -1,5 +1,5 @@
-// The rules of a run, each stated once; see dispatch/rules.h for how verdicts are used. judge
-// looks at one fact on top of a projection.
+// The rules of a run, each stated once; see dispatch_rules.h for how verdicts are used. judge gives
+// the verdict on one fact for a projection.
 #pragma once
 
 #include "runs/run/run_projection.h"
@@ -54,7 +54,7 @@ struct RunVerdict {
   enum class Kind : std::uint8_t { accept, repeat, refuse };
   Kind kind = Kind::accept;
   RunReason reason = RunReason::malformed_entry;  // of a refusal
-  std::string_view detail;                        // for people, where the reason is not enough
+  std::string_view detail;                        // for operators, where the reason is not enough
 
   static RunVerdict accept() { return {}; }
   static RunVerdict repeat() { return {Kind::repeat, {}, {}}; }

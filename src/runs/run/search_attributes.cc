@@ -84,8 +84,10 @@ Result<SearchAttributes> with_changes(const SearchAttributes& current, const Pay
     } else if (is_value(member->value)) {
       changed.insert_or_assign(std::string(member->name), Payload::trusted(member->value));
     } else {
-      return refused(member->name,
-                     "is no string of at most 256 bytes, integer, boolean or list of up to 16");
+      return refused(
+          member->name,
+          "must be a string of at most 256 bytes, an integer, a boolean, or a list of up "
+          "to 16 of them");
     }
   }
   if (!members.valid()) {

@@ -278,7 +278,7 @@ TEST(ExplainEnd, a_failure_that_was_made_good_is_not_what_ended_the_run) {
   late.note(late.test.fire(runnable_key(run_no(1), "__run__", 1).str()));
   EXPECT_EQ(late.why().step, "");
   EXPECT_EQ(late.why().summary,
-            "failed at 1970-01-01T00:01:01.000Z after 1 min: the run was not over after 60000 ms "
+            "failed at 1970-01-01T00:01:01.000Z after 1 min: the run did not end within 60000 ms "
             "[run_timeout]");
   ExplainedStory routed(flow(R"([{"name":"charge"},{"name":"mend"}])",
                              R"([{"from":"charge","on":"error","to":"mend"}])"));

@@ -10,7 +10,7 @@
 namespace holdfast {
 
 // Whether there is a file of this name. Names are segments of letters, digits and _ + -, joined by
-// slashes. Absolute paths, "..", "localtime" and the copies in posix/ and right/ are no names.
+// slashes. Absolute paths, "..", "localtime" and the copies in posix/ and right/ are not names.
 bool has_zone_file(std::string_view name);
 
 // The name that was probably meant by one that does not exist: "Berlin", "europe/berlin" and

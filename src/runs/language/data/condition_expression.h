@@ -1,4 +1,4 @@
-// Condition: whether something holds for the context of a run.
+// Condition: a test on the context of a run.
 //
 //   {"path":"total","greater":100}              greater, less: numbers; also greater_or_equal,
 //   {"path":"country","in":["DE","FR"]}         less_or_equal

@@ -130,7 +130,7 @@ class FieldReader {
       const auto [name, value] = declared.member(i);
       read_option(name, value);
     }
-    // A default stands in for what is missing, whatever "required" says.
+    // A default replaces a missing value, whether or not the field is required.
     field_.required = field_.required && !has_default_;
     return field_;
   }

@@ -7,7 +7,7 @@
 //                                                             run starts
 //
 // Types: string, integer, float (integers too), boolean, map, list, atom (a string that is a name:
-// letters, digits, "_", 1 to 255 bytes), any. null is no value of any type but any. The name of a
+// letters, digits, "_", 1 to 255 bytes), any. null is only a value of type any. The name of a
 // field has 1 to 255 bytes.
 #pragma once
 
@@ -53,7 +53,7 @@ struct ContractMisfit {
   [[nodiscard]] bool none() const {
     return missing_fields.empty() && unknown_fields.empty() && invalid_types.empty();
   }
-  [[nodiscard]] std::string text() const;  // for people: names every field
+  [[nodiscard]] std::string text() const;  // for messages: names every field
   // {"missing_fields":[],"unknown_fields":[],"invalid_types":{"amount":"integer"}}
   [[nodiscard]] JsonText json() const;
 };
@@ -66,7 +66,7 @@ class Contract {
   static Contract parse(const Json& json, std::vector<ContractFault>& faults);
 
   [[nodiscard]] const std::vector<ContractField>& fields() const { return fields_; }
-  // What is no object at all is one wrong type of the field "".
+  // A value that is not an object is one wrong type, of the field "".
   [[nodiscard]] ContractMisfit check(const Json& object, UnknownFields unknown) const;
   // The object with defaults filled in behind what is there; `object` must have passed check.
   [[nodiscard]] Payload with_defaults(const Payload& object, TimeMs now) const;

@@ -18,11 +18,11 @@ void write_number(JsonWriter& out, const Json& json) {
     out.unsigned_integer(*large);
   } else if (const double number = *json.number(); std::isfinite(number)) {
     std::string text = fmt::format("{}", number);
-    // What was no integer before is none afterwards.
+    // A number that was not an integer must not become one.
     text += text.find_first_of(".e") == std::string::npos ? ".0" : "";
     out.raw(JsonText::trusted(std::move(text)));
   } else {
-    // What was too large to read must not come back as null, which is another value.
+    // A number too large to read must not become null, which is another value.
     out.raw(JsonText::trusted(number > 0 ? "1e999" : "-1e999"));
   }
 }

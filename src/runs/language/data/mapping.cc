@@ -103,7 +103,7 @@ class MappingParser {
 
   static Result<void> read_path(Item& item, const Json& json, std::string_view location) {
     const auto text = json.string();
-    // An empty path is a slip of the pen more often than it is the whole, which is also "$".
+    // An empty path is more often a mistake than a request for the whole object, which is also "$".
     if (!text.has_value() || text->empty()) {
       return wrong_mapping(location, "a path must be a string and not empty");
     }

@@ -1,12 +1,12 @@
-// Mapping: what a step gets of the context, or what a run gives as its result.
+// Mapping: the input of a step from the context, or the result of a run.
 //
 //   ["order_id","amount"]                take: these members; what is not there is left out
-//   {"card":"customer.card",             extract: each name from a path, which must lead somewhere
+//   {"card":"customer.card",             extract: each name from a path, which must exist
 //    "limit":{"path":"limit","default":5},    unless it has a default
 //    "currency":{"value":"EUR"}}              or a literal
 //
 // The names of the take form are names, not paths: a dot in them is a dot. null is a value like any
-// other: a path that leads to it leads somewhere.
+// other: a path to it exists.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@
 
 namespace holdfast {
 
-// Which path of a mapping led nowhere.
+// A path of a mapping that does not exist in the data.
 struct MissingPath {
   std::string target;      // the name it was for
   std::string path;        // as it is written
@@ -51,8 +51,8 @@ class Mapping {
 };
 
 // The text with each {path} replaced by what the data has there: strings as they are, other values
-// as JSON, nothing for paths that lead nowhere or are none. {{ and }} are braces; a brace without
-// its other half stays.
+// as JSON, nothing for paths that do not exist or are not valid. {{ and }} are braces; a brace
+// without its other half stays.
 std::string fill_in(std::string_view text, const DataView& data);
 
 }  // namespace holdfast

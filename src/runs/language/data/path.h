@@ -1,4 +1,4 @@
-// DataPath: where a value stands inside a JSON object: names of members and places in lists,
+// DataPath: the path to a value inside a JSON object: names of members and indexes of lists,
 // separated by dots ("order.lines.0.sku"). Dots and backslashes in names are escaped with a
 // backslash. "$" or nothing is the object itself, "$." in front is allowed.
 #pragma once
@@ -55,7 +55,7 @@ class ObjectView final : public DataView {
 // parts is everything, and then the text is kept in `storage`.
 std::optional<std::string_view> find_value(const DataView& data, const DataPath& path,
                                            std::string& storage);
-// How many parts of the path lead somewhere.
+// How many parts of the path exist.
 std::size_t found_parts(const DataView& data, const DataPath& path);
 
 }  // namespace holdfast

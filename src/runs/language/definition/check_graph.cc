@@ -17,7 +17,7 @@ constexpr std::size_t kMaxShownSteps = 8;
 template <typename Next>
 std::vector<std::vector<StepIndex>> find_cycles(std::size_t count, const Next& next) {
   std::vector<std::vector<StepIndex>> cycles;
-  std::vector<std::size_t> walk_of(count, 0);  // the walk that came by; 0: none yet
+  std::vector<std::size_t> walk_of(count, 0);  // the walk that visited it; 0: none yet
   for (StepIndex start = 0; start < count; ++start) {
     const std::size_t walk = std::size_t{start} + 1;
     std::vector<StepIndex> steps;
@@ -67,7 +67,7 @@ class GraphCheck {
     check_dependency_cycles();
     check_routes();
     if (!graph_.complete) {
-      return;  // what follows would complain about what a misspelt name left open
+      return;  // later checks would report consequences of a misspelt name
     }
     check_approvals();
     check_transition_cycles();
@@ -172,8 +172,7 @@ class GraphCheck {
     }
   }
 
-  // A loop must be left some time: by a condition, a timeout or a person's refusal. A failure is
-  // no plan.
+  // A loop needs an exit: a condition, a timeout or a rejection. A failure is not an exit.
   void check_transition_cycles() const {
     std::vector<std::vector<const Route*>> on_ok(graph_.size());
     for (const Route& route : graph_.routes) {

@@ -1,9 +1,9 @@
-// Definition: a workflow that was found to be in order. Immutable; named by the SHA-256 of its
+// Definition: a valid workflow. Immutable; named by the SHA-256 of its
 // spec, so that a run can be pinned to the version it started on.
 //
 // Steps are joined in two ways. A step with `after` begins when all those steps are done: it
 // begins a path of its own, like a step that nothing leads to. Transitions lead along a path from
-// one step to the next, on success or on failure, and may lead back. A path is over when its
+// one step to the next, on success or on failure, and may lead back. A path ends when its
 // newest step is done and no transition leads on; then the step that began it is done.
 #pragma once
 
@@ -69,7 +69,7 @@ struct Step {
   StepSpec spec;
   StepKind kind = StepKind::handler;
   SharedText name;
-  SharedText handler;  // who carries it out; of kinds that need a worker
+  SharedText handler;  // executes the step; only for kinds that need a worker
   SharedText queue;    // empty: the run's queue
   std::uint64_t lease_ms = 0;
   RetryPolicy retry;
@@ -90,7 +90,7 @@ struct Trigger {
   std::optional<Contract> contract;
 };
 
-// The handlers of steps that any worker of ours can carry out.
+// The handlers of steps that every Holdfast worker can execute.
 inline constexpr std::string_view kHttpHandler = "__http__";
 inline constexpr std::string_view kExecHandler = "__exec__";
 

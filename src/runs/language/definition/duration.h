@@ -8,7 +8,7 @@
 
 namespace holdfast {
 
-// Milliseconds. Empty when the text is no duration; UINT64_MAX when it is too long to count.
+// Milliseconds. Empty when the text is not a duration; UINT64_MAX when it is too long.
 std::optional<std::uint64_t> parse_duration(std::string_view text);
 
 }  // namespace holdfast

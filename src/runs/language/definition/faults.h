@@ -1,5 +1,5 @@
-// Faults: everything that is wrong with one spec. SpecLocation: where in the spec a value is, what
-// messages call it, and which rule is broken when it is wrong.
+// Faults: all errors in one spec. SpecLocation: the path to a value in the spec, the name it has in
+// messages, and the rule that is broken when it is wrong.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace holdfast {
 
-// More faults than anybody reads are counted, not kept.
+// Further faults are counted, not kept.
 inline constexpr std::size_t kMaxFaults = 1000;
 
 class Faults {
@@ -41,18 +41,18 @@ class SpecLocation {
   [[nodiscard]] SpecLocation at(std::string_view member) const;
   [[nodiscard]] SpecLocation at(std::size_t index) const;
   [[nodiscard]] SpecLocation with(FaultCode code) const;
-  // Messages about it and what is in it begin with this: "step charge".
+  // Messages about this value and its members start with the subject: "step charge".
   [[nodiscard]] SpecLocation called(std::string_view subject) const;
 
   // How messages name it: the subject and the way to the value from there.
   [[nodiscard]] std::string label() const;
-  // `what` goes on after the label: "must be a string".
+  // `what` continues the label: "must be a string".
   void fault(std::string_view what) const { fault(code_, what); }
   void fault(FaultCode code, std::string_view what) const;
-  // A member that must not be there: `step "ship": unknown field "afer"`.
+  // A member that is not allowed: `step "ship": unknown field "afer"`.
   void member_fault(std::string_view member, std::string_view what) const;
-  // About a part of this value that has no location of its own; `part` is its path, may be empty:
-  // `the transition from "a" to "b": when.all[1].eq: unknown operator "eq"`.
+  // A fault in a part of this value that has no location of its own; `part` is its path, may be
+  // empty: `the transition from "a" to "b": when.all[1].eq: unknown operator "eq"`.
   void part_fault(std::string_view part, std::string_view what) const;
   [[nodiscard]] Faults& faults() const { return *faults_; }
   [[nodiscard]] FaultCode code() const { return code_; }

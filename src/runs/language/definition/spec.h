@@ -23,7 +23,7 @@ template <>
 inline constexpr std::string_view kEnumNames<CronIdempotency>[] = {"return_existing_run",
                                                                    "skip_duplicate", "none"};
 
-// What happens about times that passed while no engine was running.
+// What to do about due times that passed while no engine was running.
 enum class CatchUp : std::uint8_t { skip, latest };
 template <>
 inline constexpr std::string_view kEnumNames<CatchUp>[] = {"skip", "latest"};
@@ -63,7 +63,7 @@ template <>
 inline constexpr std::string_view kEnumNames<StepOutcome>[] = {"ok", "error"};
 
 // Targets beside steps. No step has such a name.
-inline constexpr std::string_view kCompleteStep = "complete";  // this path is over
+inline constexpr std::string_view kCompleteStep = "complete";  // this path ends
 inline constexpr std::string_view kFailStep = "fail";          // the run fails
 
 enum class RecoveryLabel : std::uint8_t { none, compensation, undo };
@@ -107,7 +107,7 @@ template <>
 inline constexpr std::string_view kEnumNames<Escalation>[] = {"diagnostic", "operator_action",
                                                               "workflow_step", "host_callback"};
 
-// By when a step should be done. Shown by inspection, never enforced.
+// By when a step should be done. Shown by inspection, not enforced.
 struct DeadlineSpec {
   std::uint64_t within_ms = 0;
   std::uint64_t due_soon_ms = 0;

@@ -1,6 +1,6 @@
-// Reads the JSON of a spec. What is wrong becomes a fault at its location, and reading goes on with
-// the default, so that one check finds everything. Unknown members are refused, because a misspelt
-// "after" must not be ignored; so are members that appear twice. null is the same as not there.
+// Reads the JSON of a spec. Each error becomes a fault at its location, and reading continues with
+// the default, so that one check finds all errors. Unknown members are rejected, because a misspelt
+// "after" must not be ignored; so are duplicate members. null is the same as a missing member.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace holdfast {
 
 class SpecObject {
  public:
-  // `text` is a slice of valid JSON and outlives this. It is a fault when it is no object.
+  // `text` is a slice of valid JSON and outlives this. A value that is not an object is a fault.
   SpecObject(SpecLocation location, std::string_view text);
 
   [[nodiscard]] const SpecLocation& location() const { return location_; }
   [[nodiscard]] SpecLocation at(std::string_view member) const { return location_.at(member); }
-  // From here on: which rule is broken by default, and how messages call the object.
+  // Changes the rule that is broken by default and the name of the object in messages.
   void set_location(SpecLocation location) { location_ = std::move(location); }
   [[nodiscard]] bool is_object() const { return is_object_; }
 
-  // The slice of a member, which is known from now on.
+  // The slice of a member. finish() accepts the member from now on.
   std::optional<std::string_view> take(std::string_view name);
   bool has(std::string_view name) { return take(name).has_value(); }
-  // The same; it is a fault when there is none.
+  // The same; a missing member is a fault.
   std::optional<std::string_view> need(std::string_view name, FaultCode code);
-  // Refuses the members that nobody asked for.
+  // Rejects the members that were never taken.
   void finish() const;
 
  private:
@@ -46,8 +46,8 @@ class SpecObject {
   std::vector<std::string> known_;
 };
 
-// Everything below reads one value. False: it cannot be used, there is a fault, and the value
-// has its default or what could be read.
+// Each function below reads one value. False: the value is not usable, a fault was added, and the
+// result is the default or the part that could be read.
 
 struct TextLimits {
   std::size_t least = 1;
@@ -80,15 +80,15 @@ bool read_choice(const SpecLocation& location, std::string_view slice, E& value)
   return found.has_value();
 }
 
-// The items of a list. A fault and no items when it is none.
+// The items of a list. A fault and no items when the value is not a list.
 std::vector<std::string_view> read_items(const SpecLocation& location, std::string_view slice);
-// The members of an object whose names are the author's, by name.
+// The members of an object whose names the author chose, by name.
 std::map<std::string, std::string_view> read_members(const SpecLocation& location,
                                                      std::string_view slice);
-// A JSON value in its one form. A member that is there twice anywhere inside is a fault.
+// A JSON value in canonical form. A duplicate member anywhere inside is a fault.
 Payload read_json(const SpecLocation& location, std::string_view slice);
 
-// Fields of an object that need not be there.
+// Optional fields of an object.
 bool optional_name(SpecObject& object, std::string_view name, SharedText& value);
 void optional_text(SpecObject& object, std::string_view name, SharedText& value,
                    TextLimits limits = {0});

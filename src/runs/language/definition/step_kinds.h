@@ -41,7 +41,7 @@ struct WaitSpec {
 };
 
 struct ManualSpec {
-  SharedText reason;  // for whoever has to decide
+  SharedText reason;  // shown to the operator who decides
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {

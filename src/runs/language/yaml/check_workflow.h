@@ -1,5 +1,5 @@
-// Workflows from files: YAML or JSON text to a Definition, and every fault with its line. Beside
-// the rules of the language (definition/) time zones must exist.
+// Workflows from files: YAML or JSON text to a Definition, and every fault with its line. In
+// addition to the rules of the language (definition/), time zones must exist.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ struct LocatedFault {
 
 struct CheckedWorkflow {
   std::shared_ptr<const Definition> definition;  // nullptr when there are faults
-  std::vector<LocatedFault> faults;              // by their locations
-  // What is valid but probably not meant; only of a definition. The codes are listed in
+  std::vector<LocatedFault> faults;              // ordered by location
+  // Valid but probably not intended; only when there is a definition. The codes are listed in
   // docs/workflow-language.md.
   std::vector<LocatedFault> warnings;
 };

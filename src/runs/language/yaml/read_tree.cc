@@ -56,7 +56,7 @@ bool ends_quoted(std::string_view text) {
   return false;
 }
 
-// What the library says, in words that help.
+// The message of the library, reworded.
 std::string in_plain_words(const std::string& message) {
   struct Phrase {
     std::string_view said;

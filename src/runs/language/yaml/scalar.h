@@ -18,7 +18,7 @@ struct ScalarRefused {
 // `tag` as the reader gives it: "?" of plain scalars, "!" of all others, or one that is written.
 std::variant<ScalarJson, ScalarRefused> scalar_json(std::string_view tag, std::string_view text);
 
-// The tags of the core schema for what is no scalar, and none at all.
+// The tags of the core schema for maps and lists, and no tag.
 bool is_map_tag(std::string_view tag);
 bool is_list_tag(std::string_view tag);
 

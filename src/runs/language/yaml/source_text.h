@@ -1,4 +1,4 @@
-// SourceText: the text of a file and where in it a byte stands, as editors count.
+// SourceText: the text of a file, and the line and column of each byte as editors count them.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-// From 1. A column is a character, not a byte.
+// Both from 1. A column counts characters, not bytes.
 struct SourceLocation {
   std::size_t line = 1;
   std::size_t column = 1;
@@ -22,19 +22,19 @@ struct SourceLocation {
 inline constexpr std::size_t kMaxSourceBytes = std::size_t{1} << 20U;
 
 // The error of a text that cannot be read: invalid_definition, the location in the message and in
-// the fields "line" and "column", and in the field "reason" the words alone.
+// the fields "line" and "column", and the message alone in the field "reason".
 Error source_error(SourceLocation location, std::string_view reason);
 
 class SourceText {
  public:
-  // Takes away a byte order mark. The error (source_error) of a text that is over kMaxSourceBytes,
-  // not UTF-8, or has control characters.
+  // Removes a byte order mark. A source_error when the text is larger than kMaxSourceBytes, is not
+  // UTF-8, or contains control characters.
   static Result<SourceText> create(std::string_view text);
 
-  // What a reader of YAML gets. The same as the text, but that pairs of surrogates in the strings
-  // of a JSON text are one escape (\ud83d\ude00 is \U0001f600): YAML does not know such pairs.
+  // The text for the YAML parser: the same, except that surrogate pairs in the strings of a JSON
+  // text are one escape (\ud83d\ude00 is \U0001f600), because YAML has no such pairs.
   [[nodiscard]] const std::string& readable() const { return readable_; }
-  // The location of a byte of `readable`; behind the end: the end.
+  // The location of a byte of `readable`; past the end: the end.
   [[nodiscard]] SourceLocation location(std::size_t offset) const;
 
  private:

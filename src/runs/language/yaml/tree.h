@@ -1,4 +1,4 @@
-// YamlTree: a document as it is written, with aliases still in it. A node comes after the nodes
+// YamlTree: a document as written, with its aliases. A node comes after the nodes
 // it holds, and an alias after its target; the last node is the whole.
 #pragma once
 
