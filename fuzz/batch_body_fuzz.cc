@@ -75,8 +75,8 @@ void check_live_state(const std::vector<std::string_view>& bodies) {
   LiveState restored(journal, definitions, kLimits);
   require(restored.decode(encoded).ok() && restored.encode() == encoded,
           "a live state survives its checkpoint");
-  for (const RunId& id : state.live_runs()) {
-    const auto run = state.run(id);
+  for (const RunId& id : state.runs().ids()) {
+    const auto run = state.runs().get(id);
     if (run.ok()) {
       const std::string bytes = run.value()->encode();
       const auto stored = RunProjection::decode(bytes);

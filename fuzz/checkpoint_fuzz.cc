@@ -48,7 +48,7 @@ void check_queue(std::string_view bytes) {
     state.forget_run(id);
     require(state.attempts_of(id).empty(), "a removed run has no attempts");
   }
-  require(state.attempt_count() == 0, "every attempt belongs to a run");
+  require(state.queues().attempt_count() == 0, "every attempt belongs to a run");
 }
 
 // The first two of three batches are sealed, so that a checkpoint of them is accepted by its
@@ -78,8 +78,8 @@ void check_live(std::string_view bytes) {
   require(
       again.decode(encoded).ok() && again.position() == Position{3} && again.encode() == encoded,
       "a live state is written as it is read");
-  for (const RunId& id : state.live_runs()) {
-    static_cast<void>(state.run(id));
+  for (const RunId& id : state.runs().ids()) {
+    static_cast<void>(state.runs().get(id));
     state.forget(id);
   }
 }

@@ -83,8 +83,10 @@ TEST_F(ClaimTest, a_held_claim_gets_a_heartbeat_at_every_third_of_its_lease) {
     clock_.advance_ms(1);
     EXPECT_TRUE(core.core.has_work(clock_.now()));
     core.settle();
-    const Attempt* attempt =
-        core.core.state().queue(kDefaultQueue).find(worker->assignment().runnable_key.view());
+    const Attempt* attempt = core.core.state()
+                                 .queues()
+                                 .get(kDefaultQueue)
+                                 .find(worker->assignment().runnable_key.view());
     ASSERT_EQ(attempt->claim->lease_until, after(kStart, 300 * beat + 900));
   }
   EXPECT_EQ(core.commits(), 1U + 10U);
@@ -104,7 +106,7 @@ TEST_F(ClaimTest, progress_is_stored_at_once_and_then_at_most_once_a_second) {
   const SharedText claim = worker->assignment().claim_id;
   const auto stored = [&] {
     const auto& key = worker->assignment().runnable_key;
-    return core.core.state().queue(kDefaultQueue).find(key.view())->claim->progress.view();
+    return core.core.state().queues().get(kDefaultQueue).find(key.view())->claim->progress.view();
   };
   clock_.advance_ms(2000);
   for (const char* progress : {"1", "2", "3"}) {
@@ -135,7 +137,8 @@ TEST_F(ClaimTest, a_heartbeat_that_lost_the_race_is_sent_again) {
   other.settle();
   mine.settle();
   EXPECT_EQ(mine.core.state()
-                .queue(kDefaultQueue)
+                .queues()
+                .get(kDefaultQueue)
                 .find(worker->assignment().runnable_key.view())
                 ->claim->lease_until,
             after(kStart, 1200));
@@ -185,7 +188,7 @@ TEST_F(ClaimTest, the_claim_of_a_cancelled_run_is_reported_lost) {
   const auto late = core.complete(proof_of(worker->assignment()), completion());
   core.settle();
   EXPECT_EQ(late->code(), "terminal_run");
-  EXPECT_EQ(core.core.state().live_count(), 0U);
+  EXPECT_EQ(core.core.state().runs().count(), 0U);
   EXPECT_EQ(core.core.state().encode(), folded_anew());
 }
 
@@ -261,8 +264,8 @@ TEST_F(ClaimTest, a_chain_of_steps_costs_one_commit_each_and_one_for_the_start) 
     EXPECT_EQ(done->code(), "ok");
   }
   EXPECT_EQ(core.commits(), 3U + 1U);
-  EXPECT_EQ(core.core.state().live_count(), 0U);
-  EXPECT_EQ(core.core.state().attempt_count(), 0U);
+  EXPECT_EQ(core.core.state().runs().count(), 0U);
+  EXPECT_EQ(core.core.state().queues().attempt_count(), 0U);
   EXPECT_EQ(core.core.state().encode(), folded_anew());
 }
 

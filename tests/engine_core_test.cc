@@ -27,11 +27,11 @@ TEST_F(CoreTest, a_reader_waits_for_what_it_saw_to_be_durable) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   const auto same_group =
-      core.execute<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
+      core.execute<bool>([](Turn& turn) { return turn.state().runs().is_live(run_no(1)); });
   core.decide();
   const Core::Write what = core.core.begin_write();
   const auto next_group =
-      core.execute<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
+      core.execute<bool>([](Turn& turn) { return turn.state().runs().is_live(run_no(1)); });
   core.decide();
   EXPECT_EQ(next_group->decided, 1);
   EXPECT_EQ(same_group->settled + next_group->settled, 0);
@@ -44,7 +44,8 @@ TEST_F(CoreTest, a_reader_of_a_lost_group_is_asked_again) {
   TestCore& mine = open();
   TestCore& other = open();
   mine.start(start_of(1, one_));
-  const auto seen = mine.execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); });
+  const auto seen =
+      mine.execute<std::size_t>([](Turn& turn) { return turn.state().runs().count(); });
   mine.decide();
   other.start(start_of(2, one_));
   other.settle();
@@ -57,7 +58,8 @@ TEST_F(CoreTest, a_reader_of_a_lost_group_is_asked_again) {
 
 TEST_F(CoreTest, a_read_that_saw_nothing_unwritten_needs_no_disk) {
   TestCore& core = open();
-  const auto seen = core.execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); });
+  const auto seen =
+      core.execute<std::size_t>([](Turn& turn) { return turn.state().runs().count(); });
   core.decide();
   EXPECT_EQ(must(*seen->result), 0U);
   EXPECT_FALSE(core.core.can_write());
@@ -123,12 +125,12 @@ TEST_F(CoreTest, an_answer_that_needs_no_write_knows_what_others_have_written) {
   // Nobody has told this process to look.
   const auto found = mine.cancel(run_no(1));
   const auto seen =
-      mine.execute<bool>([](Turn& turn) { return turn.state().run_exists(run_no(1)); });
+      mine.execute<bool>([](Turn& turn) { return turn.state().runs().exists(run_no(1)); });
   mine.settle();
   EXPECT_EQ(found->code(), "ok");
   EXPECT_TRUE(must(*seen->result));
   const auto again =
-      other.execute<bool>([](Turn& turn) { return turn.state().is_live(run_no(1)); });
+      other.execute<bool>([](Turn& turn) { return turn.state().runs().is_live(run_no(1)); });
   other.settle();
   EXPECT_FALSE(must(*again->result));
 }
@@ -141,7 +143,8 @@ TEST_F(CoreTest, an_answer_that_is_decided_during_a_write_knows_what_others_wrot
   const auto outcome = mine.commit(mine.core.begin_write());
   other.start(start_of(2, one_));
   other.settle();
-  const auto seen = mine.execute<bool>([](Turn& turn) { return turn.state().is_live(run_no(2)); });
+  const auto seen =
+      mine.execute<bool>([](Turn& turn) { return turn.state().runs().is_live(run_no(2)); });
   mine.decide();
   mine.end(outcome);
   mine.settle();
@@ -250,7 +253,7 @@ TEST_F(CoreTest, a_refusal_after_emitted_facts_leaves_nothing) {
   EXPECT_EQ(refused->settled, 1);
   EXPECT_EQ(batches(), written);
   EXPECT_EQ(core.core.state().encode(), before);
-  EXPECT_FALSE(must(core.core.state().run_exists(run_no(2))));
+  EXPECT_FALSE(must(core.core.state().runs().exists(run_no(2))));
   // The same id can be used by a start that is meant.
   const auto meant = core.start(start_of(2, one_));
   core.settle();
@@ -272,7 +275,7 @@ TEST_F(CoreTest, a_refusal_between_two_commands_of_one_group_takes_back_only_its
   EXPECT_EQ(refused->code(), "invalid_argument");
   EXPECT_EQ(last->code(), "ok");
   EXPECT_EQ(batches(), 1U);
-  EXPECT_EQ(core.core.state().live_count(), 2U);
+  EXPECT_EQ(core.core.state().runs().count(), 2U);
   EXPECT_EQ(core.core.state().encode(), folded_anew());
 }
 
@@ -307,7 +310,7 @@ TEST_F(CoreTest, a_checkpoint_is_written_after_enough_facts_and_used_by_the_next
   TestCore& second = open();
   EXPECT_EQ(second.core.state().encode(), first.core.state().encode());
   EXPECT_EQ(second.core.state().encode(), folded_anew());
-  EXPECT_EQ(second.core.state().live_count(), 11U);
+  EXPECT_EQ(second.core.state().runs().count(), 11U);
 }
 
 TEST_F(CoreTest, a_checkpoint_waits_until_nothing_is_on_its_way_to_the_disk) {
@@ -326,7 +329,7 @@ TEST_F(CoreTest, a_checkpoint_waits_until_nothing_is_on_its_way_to_the_disk) {
   ASSERT_TRUE(checkpoint.has_value());
   must(Core::save(*core.journal, *checkpoint));
   EXPECT_EQ(open().core.state().encode(), core.core.state().encode());
-  EXPECT_EQ(core.core.state().live_count(), 3U);
+  EXPECT_EQ(core.core.state().runs().count(), 3U);
 }
 
 TEST_F(CoreTest, a_run_that_is_changed_while_its_end_is_written_keeps_the_change) {
@@ -401,18 +404,18 @@ TEST_F(CoreTest, a_batch_that_comes_while_the_core_catches_up_is_not_seen_half) 
   };
   late.decide();
   const auto seen = late.execute<std::uint64_t>([](Turn& turn) -> Result<std::uint64_t> {
-    HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
+    HOLDFAST_TRY(const RunProjection* run, turn.state().runs().get(run_no(1)));
     return run->revision().value;
   });
   late.settle();
   late.core.check_for_changes();
   late.settle();
   const auto again = late.execute<std::string>([](Turn& turn) -> Result<std::string> {
-    HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
+    HOLDFAST_TRY(const RunProjection* run, turn.state().runs().get(run_no(1)));
     return run->encode();
   });
   late.settle();
-  EXPECT_EQ(must(*again->result), must(other.core.state().run(run_no(1)))->encode());
+  EXPECT_EQ(must(*again->result), must(other.core.state().runs().get(run_no(1)))->encode());
 }
 
 // The journal knows more than the core: somebody else has caught it up, as sealing does.
@@ -423,7 +426,7 @@ TEST_F(CoreTest, a_run_loaded_ahead_of_the_core_is_not_folded_twice) {
   other.settle();
   must(mine.journal->catch_up());
   const auto load = [](Turn& turn) -> Result<std::string> {
-    HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
+    HOLDFAST_TRY(const RunProjection* run, turn.state().runs().get(run_no(1)));
     return run->encode();
   };
   mine.execute<std::string>(load);
@@ -432,7 +435,7 @@ TEST_F(CoreTest, a_run_loaded_ahead_of_the_core_is_not_folded_twice) {
   mine.settle();
   const auto seen = mine.execute<std::string>(load);
   mine.settle();
-  EXPECT_EQ(must(*seen->result), must(other.core.state().run(run_no(1)))->encode());
+  EXPECT_EQ(must(*seen->result), must(other.core.state().runs().get(run_no(1)))->encode());
 }
 
 TEST_F(CoreTest, runs_that_left_the_cache_are_loaded_again) {
@@ -450,7 +453,7 @@ TEST_F(CoreTest, runs_that_left_the_cache_are_loaded_again) {
     core.settle();
     ASSERT_EQ(done->code(), "ok");
   }
-  EXPECT_EQ(core.core.state().live_count(), 0U);
+  EXPECT_EQ(core.core.state().runs().count(), 0U);
   EXPECT_EQ(core.core.state().encode(), folded_anew());
 }
 

@@ -209,7 +209,7 @@ TEST_F(AwaitedChild, is_over_at_once_when_the_engine_does_all_of_it) {
   EXPECT_EQ(status(child(welcome)), RunStatus::completed);
   EXPECT_EQ(status(welcome), RunStatus::completed);
   EXPECT_EQ(status(run_no(1)), RunStatus::completed);
-  EXPECT_EQ(core_->core.state().live_count(), 0U);
+  EXPECT_EQ(core_->core.state().runs().count(), 0U);
   EXPECT_THAT(core_->reports.back().lines, SizeIs(2));
 }
 
@@ -272,7 +272,7 @@ TEST_F(AwaitedChild, that_is_repeated_has_no_parent) {
   ReplayRun again;
   again.run_id = run_no(2);
   const auto started = core_->execute<Started>([&](Turn& turn) -> Result<Started> {
-    HOLDFAST_TRY(const RunProjection* source, turn.state().run(pack.run_id));
+    HOLDFAST_TRY(const RunProjection* source, turn.state().runs().get(pack.run_id));
     HOLDFAST_TRY(const StartRun command, plan_replay(*source, again));
     return start_run(turn, command, IdOrigin::given);
   });
@@ -302,7 +302,7 @@ TEST_F(Generations, go_on_together_when_the_youngest_ends) {
   for (const RunId& run : {box, truck, run_no(1)}) {
     EXPECT_EQ(status(run), RunStatus::completed);
   }
-  EXPECT_EQ(core_->core.state().live_count(), 0U);
+  EXPECT_EQ(core_->core.state().runs().count(), 0U);
 }
 
 TEST_F(Generations, fail_together_when_the_youngest_fails) {
@@ -331,7 +331,7 @@ TEST_F(Generations, are_cancelled_together) {
     EXPECT_EQ(status(run), RunStatus::cancelled);
   }
   EXPECT_THAT(worker->lost, ElementsAre("terminal_run"));
-  EXPECT_EQ(core_->core.state().live_count(), 0U);
+  EXPECT_EQ(core_->core.state().runs().count(), 0U);
 }
 
 using ClosedParent = Family;
@@ -348,7 +348,7 @@ TEST_F(ClosedParent, cancels_its_children_and_leaves_those_alone_that_are_detach
   EXPECT_EQ(status(child(run_no(1), "keep")), RunStatus::running);
   complete(take("pack"));
   complete(take("pack"));
-  EXPECT_EQ(core_->core.state().live_count(), 0U);
+  EXPECT_EQ(core_->core.state().runs().count(), 0U);
 }
 
 TEST_F(ClosedParent, that_failed_cancels_its_children) {
@@ -491,7 +491,7 @@ TEST_F(ContinuedChild, is_cancelled_as_its_successor) {
   const RunId newest = successor_run_id(successor_run_id(first, "p2"), "p3");
   EXPECT_EQ(status(newest), RunStatus::cancelled);
   EXPECT_EQ(status(first), RunStatus::continued);
-  EXPECT_EQ(core_->core.state().live_count(), 0U);
+  EXPECT_EQ(core_->core.state().runs().count(), 0U);
 }
 
 TEST_F(ContinuedChild, of_a_workflow_that_nobody_registered_goes_on_with_what_it_had) {

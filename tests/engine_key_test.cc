@@ -185,7 +185,7 @@ TEST_F(IdempotencyKey, is_another_for_a_replay) {
   ReplayRun again;
   again.run_id = run_no(2);
   const auto started = core.execute<Started>([&](Turn& turn) -> Result<Started> {
-    HOLDFAST_TRY(const RunProjection* source, turn.state().run(run_no(1)));
+    HOLDFAST_TRY(const RunProjection* source, turn.state().runs().get(run_no(1)));
     HOLDFAST_TRY(const StartRun command, plan_replay(*source, again));
     return start_run(turn, command, IdOrigin::given);
   });

@@ -50,9 +50,9 @@ class LateFacts : public Recovery {
     core.settle();
     EXPECT_EQ(worker->calls, 0);
     EXPECT_EQ(head(), end);
-    EXPECT_EQ(core.core.state().live_count(), 0U);
-    EXPECT_EQ(core.core.state().attempt_count(), 0U);
-    EXPECT_TRUE(core.core.state().nothing_to_recover());
+    EXPECT_EQ(core.core.state().runs().count(), 0U);
+    EXPECT_EQ(core.core.state().queues().attempt_count(), 0U);
+    EXPECT_TRUE(core.core.state().pending_recovery().empty());
     core.core.withdraw_request(worker->waiting);
   }
 };
@@ -64,7 +64,7 @@ TEST_F(LateFacts, are_anomalies_and_change_nothing) {
   late_facts(run);
   expect_nothing_happens(witness);
   std::vector<std::string> reasons;
-  for (const Anomaly& anomaly : witness.core.state().queue(kDefaultQueue).anomalies()) {
+  for (const Anomaly& anomaly : witness.core.state().queues().get(kDefaultQueue).anomalies()) {
     reasons.push_back(anomaly.reason.str());
   }
   EXPECT_THAT(reasons, SizeIs(3));

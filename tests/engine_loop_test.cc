@@ -44,7 +44,7 @@ class LoopTest : public testing::Test {
         [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
   }
   static std::size_t live(Loop& loop) {
-    return must(loop.execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); }));
+    return must(loop.execute<std::size_t>([](Turn& turn) { return turn.state().runs().count(); }));
   }
   Audit found() { return audit(open_memory_journal(disk_)->log()); }
   std::vector<std::string> kinds() { return kinds_from(*open_memory_journal(disk_), Position{1}); }

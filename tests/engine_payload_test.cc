@@ -43,7 +43,7 @@ class PayloadTest : public CoreTest {
     return reported->code();
   }
   static const Attempt& attempt(TestCore& core, const Assignment& given) {
-    return *core.core.state().queue(given.queue).find(given.runnable_key.view());
+    return *core.core.state().queues().get(given.queue).find(given.runnable_key.view());
   }
 
   Payload input_ = payload_of(100);
@@ -52,7 +52,7 @@ class PayloadTest : public CoreTest {
 TEST_F(PayloadTest, a_queue_does_not_keep_a_large_input) {
   TestCore& core = open_small();
   start(core, 1, one_);
-  const DispatchProjection& queue = core.core.state().queue(kDefaultQueue);
+  const DispatchProjection& queue = core.core.state().queues().get(kDefaultQueue);
   ASSERT_EQ(queue.attempts().size(), 1U);
   EXPECT_TRUE(queue.attempts().front()->input.empty());
   EXPECT_TRUE(queue.attempts().front()->has_input(input_));
@@ -89,7 +89,7 @@ TEST_F(PayloadTest, a_retry_has_the_input_of_the_attempt_that_failed) {
     clock_.advance_ms(10'000);
   }
   EXPECT_EQ(claim(core).input, input_);
-  EXPECT_TRUE(core.core.state().queue(kDefaultQueue).anomalies().empty());
+  EXPECT_TRUE(core.core.state().queues().get(kDefaultQueue).anomalies().empty());
 }
 
 TEST_F(PayloadTest, a_large_result_is_known_again_when_it_is_repeated) {
@@ -108,7 +108,7 @@ TEST_F(PayloadTest, what_the_loop_shows_of_a_run_is_what_the_journal_says) {
   start(core, 1, two_);
   EXPECT_EQ(complete(core, claim(core), payload_of(200, 'r')), "ok");
   const auto live = core.execute<std::string>([](Turn& turn) -> Result<std::string> {
-    HOLDFAST_TRY(const RunProjection* run, turn.state().run(run_no(1)));
+    HOLDFAST_TRY(const RunProjection* run, turn.state().runs().get(run_no(1)));
     return std::string(run_snapshot(live_source(turn, *run)).view());
   });
   core.settle();
@@ -137,7 +137,7 @@ TEST_F(PayloadTest, a_result_that_was_not_applied_is_applied_by_the_next_process
   scribe.complete("a", payload_of(200, 'r').view());
   TestCore& next = open_small();
   next.settle();
-  EXPECT_TRUE(next.core.state().nothing_to_recover());
+  EXPECT_TRUE(next.core.state().pending_recovery().empty());
   EXPECT_EQ(claim(next).step.view(), "b");
 }
 
@@ -225,8 +225,9 @@ TEST_F(PayloadMemory, sixty_four_megabytes_of_live_payloads_take_less_than_twent
   must(open_journal()->delete_checkpoint(live_checkpoint_name()));
   const auto loop = open();
   expect_little_growth("without a checkpoint");
-  EXPECT_EQ(must(loop->execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); })),
-            kRuns);
+  EXPECT_EQ(
+      must(loop->execute<std::size_t>([](Turn& turn) { return turn.state().runs().count(); })),
+      kRuns);
 }
 
 }  // namespace

@@ -63,8 +63,8 @@ TEST_F(Recovery, the_last_completed_step_ends_the_run) {
   TestCore& core = open();
   core.settle();
   EXPECT_THAT(kinds_from(*journal_, left.next()), ElementsAre("runnable_applied", "run_terminal"));
-  EXPECT_EQ(core.core.state().live_count(), 0U);
-  EXPECT_TRUE(core.core.state().nothing_to_recover());
+  EXPECT_EQ(core.core.state().runs().count(), 0U);
+  EXPECT_TRUE(core.core.state().pending_recovery().empty());
   expect_same_as_newcomers(core);
 }
 
@@ -119,7 +119,7 @@ TEST_F(Recovery, a_final_failure_ends_the_run) {
   EXPECT_THAT(kinds_from(*journal_, left.next()), ElementsAre("run_terminal"));
   EXPECT_EQ(status(1), RunStatus::failed);
   EXPECT_THAT(audit(journal_->log()).anomalies(), IsEmpty());
-  EXPECT_TRUE(core.core.state().nothing_to_recover());
+  EXPECT_TRUE(core.core.state().pending_recovery().empty());
   expect_same_as_newcomers(core);
 }
 
@@ -234,7 +234,7 @@ TEST_F(Recovery, recovery_runs_in_order_plans_then_results_then_children) {
   EXPECT_LT(place("run_started"), static_cast<std::ptrdiff_t>(kinds.size()));
   EXPECT_EQ(core.core.stats().recovered, 3U);
   EXPECT_THAT(work_off(core), SizeIs(5));
-  EXPECT_EQ(core.core.state().live_count(), 0U);
+  EXPECT_EQ(core.core.state().runs().count(), 0U);
   EXPECT_THAT(audit(journal_->log()).anomalies(), IsEmpty());
   expect_same_as_newcomers(core);
 }
@@ -408,7 +408,7 @@ TEST_F(Recovery, a_story_that_stops_anywhere_is_finished) {
     auto journal = open_memory_journal(disk);
     auto found = audit(journal->log());
     EXPECT_THAT(found.anomalies(), IsEmpty());
-    EXPECT_EQ(core.core.state().attempt_count(), 0U);
+    EXPECT_EQ(core.core.state().queues().attempt_count(), 0U);
     if (found.runs.contains(run_no(1)) && found.kinds["runnables_planned"] > 0) {
       EXPECT_EQ(found.runs.at(run_no(1))->status(), RunStatus::completed);
     }

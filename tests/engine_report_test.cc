@@ -27,7 +27,7 @@ class ManualWaits : public CoreTest {
  protected:
   static std::vector<std::string> waits(TestCore& core) {
     std::vector<std::string> all;
-    for (const auto& [place, at] : core.core.state().manual_waits()) {
+    for (const auto& [place, at] : core.core.state().runs().manual_waits()) {
       const int run = static_cast<int>(place.first.uuid.bytes[15]);
       all.push_back(std::to_string(run) + "/" + place.second.str() + " +" +
                     std::to_string(at.value - kStart.value));
@@ -137,7 +137,7 @@ TEST_F(ManualWaits, that_a_refused_command_resolved_are_still_there) {
   core.settle();
   const auto refused = core.execute<Done>([](Turn& turn) -> Result<Done> {
     HOLDFAST_CHECK(cancel_run(turn, run_no(1)));
-    EXPECT_TRUE(turn.state().manual_waits().empty());
+    EXPECT_TRUE(turn.state().runs().manual_waits().empty());
     return Error{ErrorCode::invalid_argument, "no"};
   });
   core.settle();

@@ -106,7 +106,7 @@ TEST_F(PausedSchedule, starts_nothing_and_waits_for_nothing) {
   EXPECT_EQ(core.core.next_timer(clock_.now()), std::nullopt);
   advance(core, 3 * kEvery);
   EXPECT_THAT(windows(), ElementsAre("22:15"));
-  const auto& said = core.core.state().schedules().at(schedule_name("report", "often"));
+  const auto& said = core.core.state().registry().schedules().at(schedule_name("report", "often"));
   EXPECT_TRUE(said.paused);
   EXPECT_EQ(said.actor.view(), "ann");
   EXPECT_EQ(said.at, after(kStart, kFirst));
@@ -175,7 +175,8 @@ TEST_F(PausedSchedule, is_said_once_however_often_it_is_asked_for) {
   pause(core);
   EXPECT_EQ(core.commits(), commits);
   EXPECT_EQ(count("schedule_paused"), 1U);
-  EXPECT_EQ(core.core.state().schedules().at(schedule_name("report", "often")).at, kStart);
+  EXPECT_EQ(core.core.state().registry().schedules().at(schedule_name("report", "often")).at,
+            kStart);
   resume(core);
   resume(core);
   EXPECT_EQ(count("schedule_resumed"), 1U);

@@ -223,7 +223,7 @@ TEST_F(StoreOutage, what_was_seen_and_never_acknowledged_may_be_gone) {
   disk_->state->head_chain = disk_->rows.at(Position{1}).chain;
   EXPECT_EQ(come_back(mine), "conflict");
   EXPECT_EQ(started->code(), "ok");
-  EXPECT_FALSE(mine.core.state().is_live(run_no(2)));
+  EXPECT_FALSE(mine.core.state().runs().is_live(run_no(2)));
   EXPECT_EQ(mine.core.position(), Position{2});
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
 }

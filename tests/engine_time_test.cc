@@ -122,7 +122,7 @@ TEST_F(WaitStep, wakes_a_thousand_runs_in_few_commits) {
   expect_quiet_until(core, 5000);
   core.settle();
   EXPECT_LE(core.commits(), commits + 2);
-  EXPECT_EQ(core.core.state().live_count(), 0U);
+  EXPECT_EQ(core.core.state().runs().count(), 0U);
   const Audit all = found();
   EXPECT_EQ(all.runs.size(), std::size_t{kRuns});
   EXPECT_THAT(all.anomalies(), IsEmpty());

@@ -31,13 +31,13 @@ Result<Done> create(Turn& turn, const std::string& id) {
   CreateToken command;
   command.name = "name of " + id;
   command.role = Role::client;
-  HOLDFAST_TRY(const TokenCreated fact,
-               decide_create(turn.state().tokens(), command, id, id + "-secret", turn.now()));
+  HOLDFAST_TRY(const TokenCreated fact, decide_create(turn.state().registry().tokens(), command, id,
+                                                      id + "-secret", turn.now()));
   HOLDFAST_CHECK(turn.emit(fact));
   return Done{};
 }
 Result<Done> revoke(Turn& turn, const std::string& id) {
-  HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().tokens(), id, "ann"));
+  HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().registry().tokens(), id, "ann"));
   if (fact.has_value()) {
     HOLDFAST_CHECK(turn.emit(*fact));
   }
@@ -198,10 +198,10 @@ TEST_F(TokensOfACore, lost_to_a_conflict_are_taken_back_and_written_again_once) 
   EXPECT_EQ(made->decided, 2);
   EXPECT_EQ(made->settled, 1);
   EXPECT_EQ(count("token_created"), 2U);
-  EXPECT_THAT(names(core.core.state().tokens()), ElementsAre("t1", "t2"));
+  EXPECT_THAT(names(core.core.state().registry().tokens()), ElementsAre("t1", "t2"));
   other.core.check_for_changes();
   other.settle();
-  EXPECT_THAT(names(other.core.state().tokens()), ElementsAre("t1", "t2"));
+  EXPECT_THAT(names(other.core.state().registry().tokens()), ElementsAre("t1", "t2"));
 }
 
 TEST_F(TokensOfACore, of_the_same_name_made_by_two_at_once_are_made_once) {
@@ -222,25 +222,25 @@ TEST_F(TokensOfACore, whose_command_was_refused_leave_nothing_but_another_number
   TestCore& core = open();
   change(core, create, "t1");
   core.settle();
-  const std::uint64_t before = core.core.state().tokens().changes();
+  const std::uint64_t before = core.core.state().registry().tokens().changes();
   std::uint64_t inside = 0;
   const auto refused = core.execute<Done>([&inside](Turn& turn) -> Result<Done> {
     HOLDFAST_CHECK(create(turn, "t2"));
     HOLDFAST_CHECK(revoke(turn, "t1"));
-    inside = turn.state().tokens().changes();
+    inside = turn.state().registry().tokens().changes();
     return Error{ErrorCode::invalid_argument, "no"};
   });
   core.settle();
   EXPECT_EQ(refused->code(), "invalid_argument");
-  EXPECT_THAT(names(core.core.state().tokens()), ElementsAre("t1"));
-  const std::uint64_t now = core.core.state().tokens().changes();
+  EXPECT_THAT(names(core.core.state().registry().tokens()), ElementsAre("t1"));
+  const std::uint64_t now = core.core.state().registry().tokens().changes();
   EXPECT_NE(inside, before);
   EXPECT_NE(now, inside) << "who took a picture in between takes another";
   // As many changes as were taken back, and others: it is no number that stood for those.
   for (const char* id : {"t3", "t4"}) {
     change(core, create, id);
     core.settle();
-    EXPECT_NE(core.core.state().tokens().changes(), inside) << id;
+    EXPECT_NE(core.core.state().registry().tokens().changes(), inside) << id;
   }
   EXPECT_EQ(count("token_created"), 3U);
   EXPECT_EQ(count("token_revoked"), 0U);

@@ -21,8 +21,8 @@ At at_position(std::uint64_t position) {
 
 RunSource live_source(WorkflowWorld& world, const RunId& id) {
   LiveState& state = world.core().state();
-  RunSource source{must(state.run(id)), {}, state.position(), world.clock().now()};
-  for (const auto& [name, queue] : state.queues()) {
+  RunSource source{must(state.runs().get(id)), {}, state.position(), world.clock().now()};
+  for (const auto& [name, queue] : state.queues().all()) {
     source.queues.push_back(queue.get());
   }
   return source;
@@ -30,7 +30,7 @@ RunSource live_source(WorkflowWorld& world, const RunId& id) {
 
 FindRun live_runs(WorkflowWorld& world) {
   return [&world](const RunId& id) -> Result<std::optional<RunSource>> {
-    const auto exists = world.core().state().run_exists(id);
+    const auto exists = world.core().state().runs().exists(id);
     return exists.ok() && exists.value() ? std::optional(live_source(world, id)) : std::nullopt;
   };
 }
@@ -52,7 +52,7 @@ Seen look(WorkflowWorld& world) {
   Seen seen;
   seen.now = world.clock().now();
   const Moment moment{state.position(), seen.now};
-  for (const RunId& id : state.live_runs()) {
+  for (const RunId& id : state.runs().ids()) {
     const RunSource source = live_source(world, id);
     seen.snapshots[id] = text(run_snapshot(source));
     seen.explanations[id] = text(to_json(must(explain_run(source, live_runs(world)))));
@@ -119,7 +119,7 @@ TEST(Inspection, has_a_reason_and_an_advice_for_every_run_at_every_moment) {
     }
     SCOPED_TRACE("seed " + std::to_string(seed));
     script->watch = [&](WorkflowWorld& world) {
-      for (const RunId& id : world.core().state().live_runs()) {
+      for (const RunId& id : world.core().state().runs().ids()) {
         const Explanation why = must(explain_run(live_source(world, id), live_runs(world)));
         ++reasons[std::string(to_text(why.reason))];
         EXPECT_LT(why.reason, Reason::idle) << text(to_json(why));

@@ -146,8 +146,8 @@ TEST_F(ProtocolEngine, a_result_is_applied_with_its_completion_or_after_it_never
   const auto worker = core.worker();
   core.settle();
   const auto early = core.execute<RunFacts>([](Turn& turn) -> Result<RunFacts> {
-    HOLDFAST_TRY(RunProjection * run, turn.state().run(run_no(1)));
-    const Attempt* claimed = turn.state().queue(kDefaultQueue).attempts().front();
+    HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(run_no(1)));
+    const Attempt* claimed = turn.state().queues().get(kDefaultQueue).attempts().front();
     return decide_apply(*run, *claimed, EngineSurroundings(turn), turn.now());
   });
   core.settle();
@@ -200,7 +200,7 @@ TEST_F(ProtocolEngine, what_the_engine_carries_out_is_planned_and_in_no_queue) {
                                            {"name":"b","after":["a"],"pause":true}])")));
   core.settle();
   EXPECT_THAT(scheduled_steps(), IsEmpty());
-  const RunProjection& run = *must(core.core.state().run(run_no(1)));
+  const RunProjection& run = *must(core.core.state().runs().get(run_no(1)));
   EXPECT_EQ(run.latest("a")->plan.handler.view(), kEngineHandler);
   EXPECT_TRUE(run.latest("a")->applied);
   EXPECT_EQ(run.latest("b")->plan.handler.view(), kEngineHandler);
@@ -261,7 +261,7 @@ TEST_F(ProtocolEngine, claimed_attempts_end_before_a_run_compensates) {
   EXPECT_EQ(undo->assignment().step, SharedText("compensate:book"));
   finish(core, *undo);
   EXPECT_THAT(stored(), ::testing::Contains("runnables_withdrawn"));
-  EXPECT_EQ(core.core.state().live_count(), 0U);
+  EXPECT_EQ(core.core.state().runs().count(), 0U);
 }
 
 StartChild child_of(const RunProjection& parent, const std::shared_ptr<const Definition>& what) {
@@ -281,7 +281,7 @@ class ProtocolChild : public ProtocolEngine {
     core_->start(start_of(1, two_));
     worker_ = core_->worker();
     core_->settle();
-    command_ = child_of(*must(core_->core.state().run(run_no(1))), one_);
+    command_ = child_of(*must(core_->core.state().runs().get(run_no(1))), one_);
   }
   std::shared_ptr<Answer<Started>> start(const StartChild& command) {
     auto answer = core_->execute<Started>(
@@ -463,7 +463,7 @@ std::vector<std::string> kinds_of_a_run(Journal& journal, ManualClock& clock) {
         [](const Result<Done>& result) { EXPECT_EQ(code_of(result), "ok"); }));
     turn_over();
   }
-  EXPECT_EQ(core.state().live_count(), 0U);
+  EXPECT_EQ(core.state().runs().count(), 0U);
   return kinds_from(journal, Position{1});
 }
 

@@ -175,7 +175,7 @@ TEST_F(Status, an_end_that_was_taken_back_is_not_counted) {
   core_->settle();  // finds that the other was first, and decides again
   ASSERT_EQ(done->code(), "ok");
   ASSERT_EQ(core_->core.stats().conflicts, 1U);
-  EXPECT_EQ(core_->core.state().ended_counts().completed, 1U);
+  EXPECT_EQ(core_->core.state().runs().ended_counts().completed, 1U);
   EXPECT_EQ(status().ended.completed, 1U);
 }
 

@@ -184,7 +184,8 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
   void finish(Loop& loop) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     const auto live = [&] {
-      return must(loop.execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); }));
+      return must(
+          loop.execute<std::size_t>([](Turn& turn) { return turn.state().runs().count(); }));
     };
     while (live() > 0 && std::chrono::steady_clock::now() < end) {
       work(loop);

@@ -282,8 +282,8 @@ class AttemptClient final : public Client {
           return loop_.execute<TimeMs>([&, key = thing.key](Turn& turn) -> Result<TimeMs> {
             const SharedText queue(kDefaultQueue);
             HOLDFAST_TRY(const AttemptClaimed fact,
-                         decide_claim(turn.state().queue(queue), key.view(), applicant.claimant,
-                                      turn.now()));
+                         decide_claim(turn.state().queues().get(queue), key.view(),
+                                      applicant.claimant, turn.now()));
             HOLDFAST_CHECK(turn.emit(queue, fact));
             return fact.lease_until;
           });
@@ -327,7 +327,8 @@ class AttemptClient final : public Client {
         {"read", thing.name},
         [&] {
           return loop_.execute<std::string>([key = thing.key](Turn& turn) -> Result<std::string> {
-            const Attempt* attempt = turn.state().queue(SharedText(kDefaultQueue)).find(key.view());
+            const Attempt* attempt =
+                turn.state().queues().get(SharedText(kDefaultQueue)).find(key.view());
             if (attempt == nullptr) {
               return std::string("none");
             }

@@ -112,7 +112,7 @@ class LedgerWorker {
     event.payload = Payload::trusted(R"({"gone":true})");
     event.source.idempotency_key = "go";
     const auto sent = loop_.execute<Done>([id, event](Turn& turn) -> Result<Done> {
-      HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+      HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
       HOLDFAST_TRY(const RunFacts facts,
                    decide_receive_event(*run, event, EngineSurroundings(turn), turn.now()));
       HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));

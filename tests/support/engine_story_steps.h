@@ -121,7 +121,7 @@ class StepsStory {
     complete(take("a"), R"({"x":1})");
     complete(take("b"), R"({"y":2})");
     core_.execute<Started>([](Turn& turn) -> Result<Started> {
-      HOLDFAST_TRY(const RunProjection* source, turn.state().run(run_no(28)));
+      HOLDFAST_TRY(const RunProjection* source, turn.state().runs().get(run_no(28)));
       ReplayRun replay;
       replay.run_id = run_no(29);
       replay.from_step = "b";

@@ -59,7 +59,7 @@ inline Failure failure() {
 // A decision about a run, with all that it means for others.
 template <typename Decision>
 Result<Done> change_run(Turn& turn, const RunId& id, const Decision& decision) {
-  HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+  HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
   HOLDFAST_TRY(const RunFacts facts, decision(*run, EngineSurroundings(turn), turn.now()));
   HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));
   return Done{};

@@ -99,7 +99,7 @@ inline void seal_a_little(Loop& loop) {
 }
 
 inline std::size_t live_runs(Loop& loop) {
-  return must(loop.execute<std::size_t>([](Turn& turn) { return turn.state().live_count(); }));
+  return must(loop.execute<std::size_t>([](Turn& turn) { return turn.state().runs().count(); }));
 }
 
 // {"STEP":true}; some first attempts at step d fail.

@@ -148,7 +148,7 @@ class WorkflowWorld {
   template <typename Decide>
   void tell(const RunId& id, Decide decision) {
     must(execute<Done>([&](Turn& turn) -> Result<Done> {
-      HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+      HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
       HOLDFAST_TRY(const RunFacts facts, decision(*run, turn));
       HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));
       return Done{};

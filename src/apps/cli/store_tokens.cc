@@ -42,8 +42,8 @@ Result<std::string> StoreBackend::create_token(const CreateToken& token) {
   HOLDFAST_TRY(const auto loop, open_loop(OpenMode::create));
   HOLDFAST_TRY(const TokenCreated created,
                loop->execute<TokenCreated>([&](Turn& turn) -> Result<TokenCreated> {
-                 HOLDFAST_TRY(TokenCreated fact,
-                              decide_create(turn.state().tokens(), token, id, secret, turn.now()));
+                 HOLDFAST_TRY(TokenCreated fact, decide_create(turn.state().registry().tokens(),
+                                                               token, id, secret, turn.now()));
                  HOLDFAST_CHECK(turn.emit(fact));
                  return fact;
                }));
@@ -72,7 +72,7 @@ Result<void> StoreBackend::revoke_token(const std::string& token_id) {
   HOLDFAST_CHECK(reader());  // not_found says how a store is made
   HOLDFAST_TRY(const auto loop, open_loop(OpenMode::write));
   HOLDFAST_CHECK(loop->execute<Done>([&](Turn& turn) -> Result<Done> {
-    HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().tokens(), token_id, ""));
+    HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().registry().tokens(), token_id, ""));
     if (fact.has_value()) {
       HOLDFAST_CHECK(turn.emit(*fact));
     }

@@ -45,7 +45,7 @@ Result<std::optional<View>> Engine::Impl::look_at_live(
   Loop::Waiter waiter;
   Result<std::optional<View>> seen = std::optional<View>();
   const auto question = [run, view = std::move(view)](Turn& turn) -> Result<std::optional<View>> {
-    if (!turn.state().is_live(run)) {
+    if (!turn.state().runs().is_live(run)) {
       return std::optional<View>();
     }
     const FindRun find = live_finder(turn);

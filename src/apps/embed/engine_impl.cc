@@ -272,8 +272,8 @@ Result<EngineStats> Engine::Impl::stats() {
   HOLDFAST_TRY(EngineStats stats,
                loop_->execute<EngineStats>([](Turn& turn) -> Result<EngineStats> {
                  EngineStats now;
-                 now.live_runs = turn.state().live_count();
-                 now.attempts = turn.state().attempt_count();
+                 now.live_runs = turn.state().runs().count();
+                 now.attempts = turn.state().queues().attempt_count();
                  now.position = turn.state().position().value;
                  return now;
                }));

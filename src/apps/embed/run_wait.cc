@@ -42,7 +42,7 @@ Result<bool> wait_once(Loop& loop, const RunId& run, Instant deadline) {
   RunWaits::Ticket ticket = 0;
   loop.enqueue({.command = std::make_shared<FunctionCommand<bool>>(
                     [run](Turn& turn) -> Result<bool> {
-                      HOLDFAST_TRY(const RunProjection* known, turn.state().run(run));
+                      HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(run));
                       return known->is_terminal();
                     },
                     [&](Result<bool> answer) {

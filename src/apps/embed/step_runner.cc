@@ -101,7 +101,7 @@ Result<ReportedStep> StepRunner::store(const StepReport& report) {
                      [report](Turn& turn) -> Result<ReportedStep> {
                        HOLDFAST_CHECK(report_outcome(turn, report.proof, *report.outcome));
                        HOLDFAST_TRY(const RunProjection* run,
-                                    turn.state().run(report.proof.run_id));
+                                    turn.state().runs().get(report.proof.run_id));
                        return ReportedStep{true, std::string(to_text(run->status()))};
                      },
                      [&](Result<ReportedStep> answer) {
@@ -117,7 +117,7 @@ Result<ReportedStep> StepRunner::store(const StepReport& report) {
   // The claim was lost: somebody else has it, or the run has ended.
   return loop_.execute<ReportedStep>(
       [id = report.proof.run_id](Turn& turn) -> Result<ReportedStep> {
-        HOLDFAST_TRY(const RunProjection* run, turn.state().run(id));
+        HOLDFAST_TRY(const RunProjection* run, turn.state().runs().get(id));
         return ReportedStep{false, std::string(to_text(run->status()))};
       });
 }

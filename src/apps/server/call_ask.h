@@ -68,7 +68,7 @@ Question<T> guarded(const Call& call, const RunId& run, Question<T> question) {
     return question;
   }
   return [caller = call.caller, run, question = std::move(question)](Turn& turn) -> Result<T> {
-    HOLDFAST_TRY(const RunProjection* known, turn.state().run(run));
+    HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(run));
     HOLDFAST_CHECK(check_workflow(
         caller, known->started().has_value() ? known->started()->workflow.view() : ""));
     return question(turn);

@@ -42,7 +42,7 @@ Result<std::vector<Assignment>> find_given(Turn& turn, const PollWish& wish) {
     tokens.emplace(applicant.claimant.claim_id, applicant.token);
   }
   std::vector<Assignment> found;
-  for (const auto& [name, queue] : turn.state().queues()) {
+  for (const auto& [name, queue] : turn.state().queues().all()) {
     queue->advance(turn.now());
     for (const Attempt* attempt : queue->held()) {
       const auto token = attempt->claim->owner_id.view() == wish.worker.id

@@ -146,7 +146,7 @@ void write_lease(JsonWriter& json, const LeaseView& lease) {
 
 std::vector<QueueView> queue_views(Turn& turn, const std::string& only) {
   std::vector<QueueView> views;
-  for (const auto& [name, queue] : turn.state().queues()) {
+  for (const auto& [name, queue] : turn.state().queues().all()) {
     if (only.empty() || name.view() == only) {
       views.push_back(view_of(name, *queue, turn.now()));
     }
@@ -174,7 +174,7 @@ std::string queue_text(const QueueView& queue, const std::vector<KnownWorker>& w
 
 std::vector<LeaseView> lease_views(Turn& turn) {
   std::vector<LeaseView> leases;
-  for (const auto& [name, queue] : turn.state().queues()) {
+  for (const auto& [name, queue] : turn.state().queues().all()) {
     queue->advance(turn.now());
     for (const Attempt* attempt : queue->held()) {
       leases.push_back({attempt->claim->owner_id.str(), to_string(attempt->run_id),

@@ -129,10 +129,10 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
     service().loop.submit(
         {.command = std::make_shared<FunctionCommand<bool>>(
              [run = run_](Turn& turn) -> Result<bool> {
-               if (turn.state().is_live(run)) {
+               if (turn.state().runs().is_live(run)) {
                  return true;
                }
-               HOLDFAST_TRY(const bool exists, turn.state().run_exists(run));
+               HOLDFAST_TRY(const bool exists, turn.state().runs().exists(run));
                if (!exists) {
                  return Error{ErrorCode::run_not_found, "there is no run " + to_string(run)}.with(
                      "run_id", to_string(run));

@@ -141,7 +141,7 @@ void list_approvals(const CallPtr& call) {
       call,
       [](Turn& turn) -> Result<std::vector<OpenWait>> {
         std::vector<OpenWait> waits;
-        for (const auto& [place, since] : turn.state().manual_waits()) {
+        for (const auto& [place, since] : turn.state().runs().manual_waits()) {
           waits.push_back({place.first, place.second, since});
         }
         std::stable_sort(waits.begin(), waits.end(), [](const auto& left, const auto& right) {
@@ -193,8 +193,8 @@ void create_token(const CallPtr& call) {
   ask<Token>(
       call,
       [command, id, secret](Turn& turn) -> Result<Token> {
-        HOLDFAST_TRY(const TokenCreated fact,
-                     decide_create(turn.state().tokens(), command, id, secret, turn.now()));
+        HOLDFAST_TRY(const TokenCreated fact, decide_create(turn.state().registry().tokens(),
+                                                            command, id, secret, turn.now()));
         HOLDFAST_CHECK(turn.emit(fact));
         return Token{fact, turn.now()};
       },
@@ -214,7 +214,7 @@ void revoke_token(const CallPtr& call) {
   ask<Done>(
       call,
       [id, actor = call->caller.actor("")](Turn& turn) -> Result<Done> {
-        HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().tokens(), id, actor));
+        HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().registry().tokens(), id, actor));
         if (fact.has_value()) {
           HOLDFAST_CHECK(turn.emit(*fact));
         }

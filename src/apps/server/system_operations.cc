@@ -124,10 +124,10 @@ std::string metrics_text(Service& service) {
 Result<Gauges> read_gauges(Turn& turn) {
   Gauges gauges;
   gauges.queues = queue_views(turn, "");
-  gauges.live_runs = turn.state().live_count();
+  gauges.live_runs = turn.state().runs().count();
   gauges.position = turn.state().position().value;
-  gauges.ended = turn.state().ended_counts();
-  gauges.manual_waits = turn.state().manual_waits().size();
+  gauges.ended = turn.state().runs().ended_counts();
+  gauges.manual_waits = turn.state().runs().manual_waits().size();
   gauges.at = turn.now();
   return gauges;
 }

@@ -356,7 +356,7 @@ void heartbeat_work(const CallPtr& call) {
             continue;
           }
           answer.lease_until = kept.value();
-          const auto run = turn.state().run(beat.run_id);
+          const auto run = turn.state().runs().get(beat.run_id);
           answer.stop = run.ok() && run.value()->is_compensating();
         }
         return answers;
@@ -386,7 +386,8 @@ void start_child_run(const CallPtr& call) {
       call,
       [command, proof = proof_of(body.parent),
        workflow = body.workflow](Turn& turn) mutable -> Result<Started> {
-        DispatchProjection* queue = turn.state().queue_of(proof.runnable_key.view());
+        DispatchProjection* queue =
+            turn.state().queues().find(proof.run_id, proof.runnable_key.view());
         if (queue == nullptr) {
           return Error{ErrorCode::stale_claim, "the parent's attempt is not there any more"};
         }

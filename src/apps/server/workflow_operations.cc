@@ -101,7 +101,7 @@ struct KnownSchedule {
 
 Result<std::vector<KnownSchedule>> known_schedules(Turn& turn, const Caller& caller) {
   std::vector<KnownSchedule> schedules;
-  for (const auto& [workflow, registered] : turn.state().current_workflows()) {
+  for (const auto& [workflow, registered] : turn.state().registry().workflows()) {
     const auto definition = turn.definitions().pinned(registered.fingerprint);
     if (!definition.ok() || !caller.may_see(workflow.view())) {
       continue;
@@ -110,7 +110,7 @@ Result<std::vector<KnownSchedule>> known_schedules(Turn& turn, const Caller& cal
       if (!trigger.spec.cron.has_value()) {
         continue;
       }
-      const auto& said = turn.state().schedules();
+      const auto& said = turn.state().registry().schedules();
       const auto state = said.find(schedule_name(workflow.view(), trigger.spec.name.view()));
       schedules.push_back(
           {workflow, trigger.spec, state == said.end() ? ScheduleState{} : state->second});
@@ -167,7 +167,7 @@ void change_schedule(const CallPtr& call) {
       [fact](Turn& turn) -> Result<ScheduleState> {
         HOLDFAST_CHECK(find_schedule(turn, fact.workflow.str(), fact.trigger.str()));
         HOLDFAST_CHECK(turn.emit(fact));
-        const auto& said = turn.state().schedules();
+        const auto& said = turn.state().registry().schedules();
         const auto state = said.find(schedule_name(fact.workflow.view(), fact.trigger.view()));
         return state == said.end() ? ScheduleState{} : state->second;
       },
@@ -202,7 +202,7 @@ void register_workflow(const CallPtr& call) {
         {.command = std::make_shared<FunctionCommand<Registered>>(
              [definition,
               actor = SharedText(call->caller.actor(""))](Turn& turn) -> Result<Registered> {
-               const bool existed = turn.state().current_workflow(definition->workflow()) ==
+               const bool existed = turn.state().registry().current(definition->workflow()) ==
                                     definition->fingerprint();
                turn.definitions().add(definition);
                HOLDFAST_CHECK(turn.emit_registration(*definition, actor));

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "runs/dispatch/dispatch_effects.h"
 #include "runs/dispatch/dispatch_projection.h"
+#include "runs/run/run_effects.h"
 #include "runs/run/run_projection.h"
 #include "storage/entry/entry.h"
 
@@ -50,9 +52,9 @@ class Auditor {
     if (entry.thread.starts_with(kDispatch)) {
       queue(SharedText(entry.thread.substr(kDispatch.size()))).fold(entry);
       const auto fact = dispatch_fact(entry.kind, entry.data);
-      if (fact.ok() && std::holds_alternative<AttemptClaimed>(fact.value())) {
-        const auto& claimed = std::get<AttemptClaimed>(fact.value());
-        audit_.claims[claimed.claim_id.str()] = claimed;
+      if (fact.ok()) {
+        NoteClaims note(audit_);
+        visit_effects(fact.value(), note);
       }
     } else if (entry.thread.starts_with(kRun)) {
       const auto id = parse_run_id(entry.thread.substr(kRun.size()));
@@ -81,30 +83,41 @@ class Auditor {
     if (!fact.ok() || run->anomalies().size() != anomalies) {
       return;
     }
-    if (const auto* applied = std::get_if<RunnableApplied>(&fact.value())) {
-      close(entry.at, {applied->run_id, applied->runnable_key, !applied->transition.empty()});
-    } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact.value())) {
-      for (const SharedText& key : withdrawn->runnable_keys) {
-        close(entry.at, {withdrawn->run_id, key, false, true});
+    CloseAttempts close(audit_, entry.at);
+    visit_effects(fact.value(), close);
+  }
+
+  // What the facts of runs mean for attempts.
+  class CloseAttempts : public RunEffects {
+   public:
+    CloseAttempts(Audit& audit, TimeMs at) : audit_(audit), at_(at) {}
+
+    void attempt_closed(const ResultApplied& closed) {
+      for (const auto& [name, queue] : audit_.queues) {
+        close_attempt(*queue, at_, closed);
       }
-    } else if (std::holds_alternative<RunTerminal>(fact.value())) {
-      for (const auto& [name, known] : audit_.queues) {
-        if (known->find_run(id) != nullptr) {
-          known->end_run(id);
+    }
+    void ended(const RunTerminal& fact) {
+      for (const auto& [name, queue] : audit_.queues) {
+        if (queue->find_run(fact.run_id) != nullptr) {
+          queue->end_run(fact.run_id);
         }
       }
     }
-  }
 
-  // Nothing more is expected of the attempt.
-  void close(TimeMs at, const ResultApplied& fact) {
-    for (const auto& [name, known] : audit_.queues) {
-      const Attempt* attempt = known->find(fact.runnable_key.view());
-      if (attempt != nullptr && !(fact.withdrawn && attempt->ended())) {
-        known->evolve(at, fact);
-      }
-    }
-  }
+   private:
+    Audit& audit_;
+    TimeMs at_;
+  };
+  // The claims, by id.
+  class NoteClaims : public DispatchEffects {
+   public:
+    explicit NoteClaims(Audit& audit) : audit_(audit) {}
+    void claimed(const AttemptClaimed& fact) { audit_.claims[fact.claim_id.str()] = fact; }
+
+   private:
+    Audit& audit_;
+  };
 
   Audit& audit_;
 };

@@ -31,7 +31,7 @@ bool may_pass(const std::string& code) {
 Request::Question decision(const RunId& id,
                            std::function<Result<RunFacts>(RunProjection&, Turn&)> decide) {
   return [id, decide = std::move(decide)](Turn& turn) -> Result<std::string> {
-    HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+    HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
     if (run->definition() == nullptr) {
       return Error{ErrorCode::unknown_workflow, "the definition is not known"};
     }
@@ -327,7 +327,7 @@ bool Clients::replay(const Dice& dice) {
   const RunId source = run->run_id();
   ask(Wish{Answer::What::replay, std::move(json).take(),
            [source, command](Turn& turn) -> Result<std::string> {
-             HOLDFAST_TRY(const RunProjection* known, turn.state().run(source));
+             HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(source));
              if (known->definition() == nullptr) {
                return Error{ErrorCode::unknown_workflow, "the definition is not known"};
              }

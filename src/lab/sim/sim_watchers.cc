@@ -17,7 +17,7 @@ constexpr std::size_t kRunsPerLook = 3;
 
 RunSource source_of(LiveState& state, const RunProjection& run, TimeMs now) {
   RunSource source{&run, {}, state.position(), now};
-  for (const auto& [name, queue] : state.queues()) {
+  for (const auto& [name, queue] : state.queues().all()) {
     source.queues.push_back(queue.get());
   }
   return source;
@@ -76,7 +76,7 @@ void Watchers::write_ended(Process& process) {
     return;
   }
   const Dice dice = world_.dice().about("look", ++looks_);
-  const std::vector<RunId> live = process.core().state().live_runs();
+  const std::vector<RunId> live = process.core().state().runs().ids();
   for (std::size_t i = 0; i < std::min(live.size(), kRunsPerLook); ++i) {
     const RunId& run = live[dice.below(live.size(), "run", i)];
     look_at(process, run, seen_.size() < kMostSeen && dice.chance(10, "remember", i));
@@ -86,11 +86,11 @@ void Watchers::write_ended(Process& process) {
 void Watchers::look_at(Process& process, const RunId& run, bool remember) {
   LiveState& state = process.core().state();
   const auto find = [&](const RunId& id) -> Result<std::optional<RunSource>> {
-    HOLDFAST_TRY(const bool exists, state.run_exists(id));
+    HOLDFAST_TRY(const bool exists, state.runs().exists(id));
     if (!exists) {
       return std::optional<RunSource>();
     }
-    HOLDFAST_TRY(const RunProjection* known, state.run(id));
+    HOLDFAST_TRY(const RunProjection* known, state.runs().get(id));
     return std::optional(source_of(state, *known, process.now()));
   };
   const auto source = find(run);

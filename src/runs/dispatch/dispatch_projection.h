@@ -57,6 +57,10 @@ class DispatchProjection {
 
   [[nodiscard]] const Attempt* find(std::string_view runnable_key) const;
   [[nodiscard]] const QueuedRun* find_run(const RunId& id) const;
+  // The runs that the queue has a record of, in no order.
+  [[nodiscard]] const std::unordered_map<RunId, QueuedRun, RunIdHash>& known_runs() const {
+    return runs_;
+  }
   [[nodiscard]] std::size_t attempt_count() const { return attempts_.size(); }
   [[nodiscard]] const std::vector<Anomaly>& anomalies() const { return anomalies_; }
 

@@ -1,6 +1,7 @@
 #include "runs/engine/consequences.h"
 
 #include "runs/dispatch/dispatch_decide.h"
+#include "runs/run/run_effects.h"
 
 namespace holdfast {
 
@@ -53,7 +54,7 @@ Result<std::shared_ptr<const Definition>> current_definition(Turn& turn,
   if (registered.ok()) {
     return registered;
   }
-  const SharedText stored = turn.state().current_workflow(SharedText(workflow));
+  const SharedText stored = turn.state().registry().current(SharedText(workflow));
   return stored.empty() ? std::move(registered) : turn.definitions().pinned(stored);
 }
 
@@ -63,7 +64,7 @@ std::shared_ptr<const Definition> EngineSurroundings::current(std::string_view w
 }
 
 bool EngineSurroundings::is_claimed(std::string_view runnable_key) const {
-  const DispatchProjection* queue = turn_.state().queue_of(runnable_key);
+  const DispatchProjection* queue = turn_.state().queues().find(runnable_key);
   return queue != nullptr && queue->find(runnable_key)->status == AttemptStatus::claimed;
 }
 
@@ -71,9 +72,9 @@ Result<void> Consequences::schedule(const Runnable& runnable) {
   if (runnable.is_internal()) {
     return {};
   }
-  const SharedText workflow = turn_.state().held(runnable.run_id).started()->workflow;
+  const SharedText workflow = turn_.state().runs().held(runnable.run_id).started()->workflow;
   const AttemptScheduled intent = intent_of(runnable, workflow);
-  DispatchProjection& queue = turn_.state().queue(intent.queue);
+  DispatchProjection& queue = turn_.state().queues().get(intent.queue);
   HOLDFAST_TRY(const auto fact, decide_schedule(queue, intent, turn_.now()));
   return fact.has_value() ? turn_.emit(intent.queue, *fact) : Result<void>();
 }
@@ -86,48 +87,76 @@ Result<void> Consequences::record(const RunId& run, const RunFacts& facts) {
   return {};
 }
 
-Result<void> Consequences::note(const RunId& run, const RunFact& fact) {
-  if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
-    for (const Runnable& runnable : planned->runnables) {
-      HOLDFAST_CHECK(schedule(runnable));
-    }
-  } else if (const auto* link = std::get_if<ChildRunStarted>(&fact)) {
-    effects_.push_back({Effect::Kind::start_child, run, *link});
-  } else if (std::holds_alternative<RunContinuationRequested>(fact)) {
-    effects_.push_back({Effect::Kind::continue_run, run});
-  } else if (std::holds_alternative<CompensationStarted>(fact)) {
-    effects_.push_back({Effect::Kind::close_children, run});
-  } else if (const auto* applied = std::get_if<RunnableApplied>(&fact);
-             applied != nullptr && !applied->transition.empty()) {
-    // A step that takes an error route may not have waited to the end. No worker's step waits.
-    if (turn_.state().held(run).find(applied->runnable_key.view())->plan.is_internal()) {
-      give_up_children(run, {applied->runnable_key});
-    }
-  } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact)) {
-    give_up_children(run, {withdrawn->runnable_keys.begin(), withdrawn->runnable_keys.end()});
-  } else if (const auto* terminal = std::get_if<RunTerminal>(&fact);
-             terminal != nullptr && terminal->status != TerminalStatus::continued) {
-    if (!turn_.state().held(run).children().empty()) {
-      effects_.push_back({Effect::Kind::close_children, run});
-    }
-    if (!turn_.state().held(run).started()->context.empty()) {
-      effects_.push_back({Effect::Kind::notify_parent, run});
+// What a recorded fact means for other runs and for the queues.
+class Consequences::TakeFact : public RunEffects {
+ public:
+  TakeFact(Consequences& consequences, const RunId& run) : to_(consequences), run_(run) {}
+  Result<void> take(const RunFact& fact) {
+    visit_effects(fact, *this);
+    return scheduled_;
+  }
+
+  void planned(const RunnablesPlanned& fact) {
+    for (const Runnable& runnable : fact.runnables) {
+      if (scheduled_.ok()) {
+        scheduled_ = to_.schedule(runnable);
+      }
     }
   }
-  return {};
+  void child_linked(const ChildRunStarted& fact) { add(Effect::Kind::start_child, fact); }
+  void continuation_requested(const RunContinuationRequested& /*fact*/) {
+    add(Effect::Kind::continue_run);
+  }
+  void compensation_started(const CompensationStarted& /*fact*/) {
+    add(Effect::Kind::close_children);
+  }
+  // A step that takes an error route may not have waited to the end. A worker's step never waits.
+  void applied(const RunnableApplied& fact) {
+    if (!fact.transition.empty() && run().find(fact.runnable_key.view())->plan.is_internal()) {
+      to_.release_children(run_, {fact.runnable_key});
+    }
+  }
+  void withdrawn(const RunnablesWithdrawn& fact) {
+    to_.release_children(run_, {fact.runnable_keys.begin(), fact.runnable_keys.end()});
+  }
+  void ended(const RunTerminal& fact) {
+    if (fact.status == TerminalStatus::continued) {
+      return;
+    }
+    if (!run().children().empty()) {
+      add(Effect::Kind::close_children);
+    }
+    if (!run().started()->context.empty()) {
+      add(Effect::Kind::notify_parent);
+    }
+  }
+
+ private:
+  [[nodiscard]] const RunProjection& run() const { return to_.turn_.state().runs().held(run_); }
+  void add(Effect::Kind kind, std::optional<ChildRunStarted> link = std::nullopt) {
+    to_.effects_.push_back({kind, run_, std::move(link)});
+  }
+
+  Consequences& to_;
+  const RunId& run_;
+  Result<void> scheduled_;
+};
+
+Result<void> Consequences::note(const RunId& run, const RunFact& fact) {
+  return TakeFact(*this, run).take(fact);
 }
 
 Result<Started> Consequences::start(const StartRun& command, IdOrigin id) {
   LiveState& state = turn_.state();
   bool exists = false;
   if (id == IdOrigin::given) {
-    HOLDFAST_TRY(exists, state.run_exists(command.run_id));
+    HOLDFAST_TRY(exists, state.runs().exists(command.run_id));
   }
   RunProjection* run = nullptr;
   if (exists) {
-    HOLDFAST_TRY(run, state.run(command.run_id));
+    HOLDFAST_TRY(run, state.runs().get(command.run_id));
   } else {
-    run = &state.new_run(command.run_id);
+    run = &state.runs().create(command.run_id);
   }
   HOLDFAST_TRY(const RunFacts facts, decide_start(*run, command, around_, turn_.now()));
   if (facts.empty()) {
@@ -169,7 +198,7 @@ Result<void> Consequences::carry_out(const Effect& effect) {
     case Effect::Kind::continue_run:
       return continue_run(effect.run);
     case Effect::Kind::close_children:
-      return close_children(effect.run, effect.given_up);
+      return close_children(effect.run, effect.released);
     case Effect::Kind::notify_parent:
       return notify_parent(effect.run);
   }
@@ -187,7 +216,7 @@ Result<void> Consequences::start_child(const ChildRunStarted& link) {
 }
 
 Result<void> Consequences::continue_run(const RunId& id) {
-  HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
+  HOLDFAST_TRY(const RunProjection* run, turn_.state().runs().get(id));
   const RunContinuationRequested request = *run->continuation();
   const auto current = current_definition(turn_, request.workflow.view());
   // A workflow that nobody has registered goes on with what it had.
@@ -202,21 +231,21 @@ Result<void> Consequences::continue_run(const RunId& id) {
   return {};
 }
 
-void Consequences::give_up_children(const RunId& run, std::set<SharedText> runnables) {
-  if (!runnables.empty() && !turn_.state().held(run).children().empty()) {
+void Consequences::release_children(const RunId& run, std::set<SharedText> runnables) {
+  if (!runnables.empty() && !turn_.state().runs().held(run).children().empty()) {
     effects_.push_back({Effect::Kind::close_children, run, {}, std::move(runnables)});
   }
 }
 
-Result<void> Consequences::close_children(const RunId& id, const std::set<SharedText>& given_up) {
-  HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
+Result<void> Consequences::close_children(const RunId& id, const std::set<SharedText>& released) {
+  HOLDFAST_TRY(const RunProjection* run, turn_.state().runs().get(id));
   CommandSource source;
   source.source = to_text(StartedBy::parent_run);
   source.comment = "the parent " + to_string(id) + " does not wait for it any more";
   // Closing a child changes nothing of its parent yet, so the links stay where they are.
   for (const auto& [child, link] : run->children()) {
     const bool meant =
-        given_up.empty() || (link.awaited && given_up.contains(link.origin.runnable_key));
+        released.empty() || (link.awaited && released.contains(link.origin.runnable_key));
     if (meant && link.on_parent_close.view() == to_text(ParentClose::cancel)) {
       HOLDFAST_CHECK(close_child(child, source));
     }
@@ -227,14 +256,14 @@ Result<void> Consequences::close_children(const RunId& id, const std::set<Shared
 // Children that were continued live on in their successors.
 Result<void> Consequences::close_child(const RunId& id, const CommandSource& source) {
   RunId newest = id;
-  HOLDFAST_TRY(const bool exists, turn_.state().run_exists(newest));
+  HOLDFAST_TRY(const bool exists, turn_.state().runs().exists(newest));
   if (!exists) {
     return {};
   }
-  HOLDFAST_TRY(RunProjection * child, turn_.state().run(newest));
+  HOLDFAST_TRY(RunProjection * child, turn_.state().runs().get(newest));
   while (child->is_terminal() && child->continuation().has_value()) {
     newest = child->continuation()->successor_run_id;
-    HOLDFAST_TRY(child, turn_.state().run(newest));
+    HOLDFAST_TRY(child, turn_.state().runs().get(newest));
   }
   if (child->is_terminal() || child->is_compensating()) {
     return {};
@@ -245,13 +274,13 @@ Result<void> Consequences::close_child(const RunId& id, const CommandSource& sou
 }
 
 Result<void> Consequences::notify_parent(const RunId& id) {
-  HOLDFAST_TRY(const RunProjection* run, turn_.state().run(id));
+  HOLDFAST_TRY(const RunProjection* run, turn_.state().runs().get(id));
   const auto parent = parent_ref(*run);
-  if (!parent.has_value() || !turn_.state().is_live(parent->run_id)) {
+  if (!parent.has_value() || !turn_.state().runs().is_live(parent->run_id)) {
     return {};
   }
   const ChildEnd end = end_of(*run);
-  HOLDFAST_TRY(RunProjection * waiting, turn_.state().run(parent->run_id));
+  HOLDFAST_TRY(RunProjection * waiting, turn_.state().runs().get(parent->run_id));
   if (waiting->definition() == nullptr) {
     return {};
   }

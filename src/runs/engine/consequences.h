@@ -55,16 +55,18 @@ class Consequences {
     RunId run;
     std::optional<ChildRunStarted> link = {};
     // Only the children that these runnables waited for; empty: all.
-    std::set<SharedText> given_up = {};
+    std::set<SharedText> released = {};
   };
+
+  class TakeFact;
 
   Result<void> note(const RunId& run, const RunFact& fact);
   Result<void> schedule(const Runnable& runnable);
   Result<void> carry_out(const Effect& effect);
   Result<void> start_child(const ChildRunStarted& link);
   Result<void> continue_run(const RunId& run);
-  void give_up_children(const RunId& run, std::set<SharedText> runnables);
-  Result<void> close_children(const RunId& run, const std::set<SharedText>& given_up);
+  void release_children(const RunId& run, std::set<SharedText> runnables);
+  Result<void> close_children(const RunId& run, const std::set<SharedText>& released);
   Result<void> close_child(const RunId& child, const CommandSource& source);
   Result<void> notify_parent(const RunId& run);
 

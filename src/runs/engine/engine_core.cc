@@ -78,7 +78,7 @@ Result<void> Core::catch_up() {
 void Core::drop_claims_of_ended_runs() {
   std::vector<SharedText> dropped;
   for (const auto& [claim_id, claim] : held_) {
-    if (!state_->is_live(claim.proof.run_id)) {
+    if (!state_->runs().is_live(claim.proof.run_id)) {
       dropped.push_back(claim_id);
       effects_.emplace_back([lost = claim.lost, id = claim_id] {
         lost(id, Error{ErrorCode::terminal_run, "the run has ended"});
@@ -131,7 +131,7 @@ void Core::post(CommandPtr command) {
 
 void Core::definitions_changed() {
   recover_ = true;
-  for (const auto& [name, queue] : state_->queues()) {
+  for (const auto& [name, queue] : state_->queues().all()) {
     queue->resume_timeouts();
   }
 }
@@ -225,8 +225,9 @@ bool Core::has_work(TimeMs now) const {
   }
   const auto timer = next_timer(now);
   return !inbox_.empty() || (check_changes_ && writing_ == nullptr) ||
-         (recover_ && !state_->nothing_to_recover()) || (serve_again_ && has_claim_request()) ||
-         !schedules_.is_fresh(*state_) || (timer.has_value() && *timer <= now);
+         (recover_ && !state_->pending_recovery().empty()) ||
+         (serve_again_ && has_claim_request()) || !schedules_.is_fresh(*state_) ||
+         (timer.has_value() && *timer <= now);
 }
 
 void Core::decide(TimeMs now) {
@@ -251,7 +252,7 @@ void Core::decide(TimeMs now) {
     drop(claim_id);  // its lease ends, and another worker gets the attempt
   }
   Turn turn(*state_, definitions_, now, building_->facts);
-  if (std::exchange(recover_, false) && !state_->nothing_to_recover()) {
+  if (std::exchange(recover_, false) && !state_->pending_recovery().empty()) {
     const auto recovered = recover(turn);
     if (!recovered.ok()) {
       store_failed(recovered.error(), now);
@@ -406,7 +407,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     rows_.note(*state_, group->facts, group->bytes, outcome.value());
     for (const RunId& run : group->facts.ended) {
       if (run_waits_.has_waiter(run)) {
-        run_waits_.ended(run, run_end_of(state_->held(run)), effects_);
+        run_waits_.ended(run, run_end_of(state_->runs().held(run)), effects_);
       }
       state_->forget(run);
     }
@@ -420,7 +421,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     stats_.bytes += group->bytes;
     since_checkpoint_ += group->entries;
     if (since_checkpoint_ >= options_.checkpoint_every &&
-        since_checkpoint_ >= kFactsPerAttempt * state_->attempt_count()) {
+        since_checkpoint_ >= kFactsPerAttempt * state_->queues().attempt_count()) {
       checkpoint_requested_ = true;
     }
     reports_.push_back(report_of(*group, outcome.value().position));
@@ -541,9 +542,9 @@ std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
     if (line.workers.empty()) {
       continue;
     }
-    for (const SharedText& name : state_->queues_of(line.skills->queues)) {
-      const auto queue = state_->queues().find(name);
-      if (queue == state_->queues().end()) {
+    for (const SharedText& name : state_->queues().names_of(line.skills->queues)) {
+      const auto queue = state_->queues().all().find(name);
+      if (queue == state_->queues().all().end()) {
         continue;
       }
       const auto change = queue->second->next_change(line.skills->handlers, now);
@@ -568,7 +569,7 @@ std::optional<TimeMs> Core::next_timer(TimeMs now) const {
     }
   };
   consider(schedules_.next());
-  for (const auto& [name, queue] : state_->queues()) {
+  for (const auto& [name, queue] : state_->queues().all()) {
     consider(queue->next_change(timers, now));
     consider(queue->next_timeout());
   }

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock
                                          Random& random, const LoopOptions& options) {
   std::unique_ptr<Loop> loop(new Loop(std::move(journal), clock, random, options));
   HOLDFAST_CHECK(loop->core_.open());
-  loop->tokens_ = std::make_shared<const Tokens>(loop->core_.state().tokens());
+  loop->tokens_ = std::make_shared<const Tokens>(loop->core_.state().registry().tokens());
   loop->reached_ = loop->core_.position();
   loop->reported_position_ = loop->reached_;
   std::vector<std::function<void()>> bodies{[raw = loop.get()] { raw->run_loop(); },
@@ -248,8 +248,9 @@ void Loop::decide(Lock& lock) {
   // After a recovery the state may be another one, which counts anew.
   const std::uint64_t recoveries =
       core_.outage().has_value() ? recoveries_ : core_.stats().recoveries;
-  if (core_.state().tokens().changes() != tokens_->changes() || recoveries != recoveries_) {
-    tokens = std::make_shared<const Tokens>(core_.state().tokens());
+  if (core_.state().registry().tokens().changes() != tokens_->changes() ||
+      recoveries != recoveries_) {
+    tokens = std::make_shared<const Tokens>(core_.state().registry().tokens());
   }
   lock.lock();
   deciding_ = false;
@@ -449,7 +450,7 @@ void Loop::run_notifier() {
     if (notified && options_.record_wakeups) {
       submit<Done>(
           [wakeup](Turn& turn) -> Result<Done> {
-            HOLDFAST_TRY(const auto fact, decide_wakeup(turn.state().queue(wakeup.queue),
+            HOLDFAST_TRY(const auto fact, decide_wakeup(turn.state().queues().get(wakeup.queue),
                                                         wakeup.runnable_key.view(), turn.now()));
             HOLDFAST_CHECK(turn.emit(wakeup.queue, fact));
             return Done{};

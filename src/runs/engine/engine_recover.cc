@@ -25,21 +25,21 @@ Result<bool> try_recover(Turn& turn, const std::function<Result<void>()>& recove
 }
 
 Result<void> schedule_planned(Turn& turn, const SharedText& key, const RunId& id) {
-  HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+  HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
   const PlannedRunnable* planned = run->find(key.view());
   if (run->is_terminal() || planned == nullptr || planned->applied) {
     return {};
   }
   const AttemptScheduled intent = intent_of(planned->plan, run->started()->workflow);
   HOLDFAST_TRY(const auto fact,
-               decide_schedule(turn.state().queue(intent.queue), intent, turn.now()));
+               decide_schedule(turn.state().queues().get(intent.queue), intent, turn.now()));
   return fact.has_value() ? turn.emit(intent.queue, *fact) : Result<void>();
 }
 
 // The attempt of a entry, if there is still something to do about it.
 const Attempt* unsettled(Turn& turn, const SharedText& key, const SharedText& queue,
                          AttemptStatus status) {
-  const Attempt* attempt = turn.state().queue(queue).find(key.view());
+  const Attempt* attempt = turn.state().queues().get(queue).find(key.view());
   const bool open = attempt != nullptr && attempt->status == status && !attempt->applied;
   return open ? attempt : nullptr;
 }
@@ -54,7 +54,7 @@ std::pair<TimeMs, std::uint64_t> completion_of(Turn& turn, const SharedText& key
 // With payloads that are too large for memory.
 Result<Attempt> with_outcome(Turn& turn, const Attempt& attempt, const SharedText& queue) {
   Attempt whole = attempt;
-  HOLDFAST_CHECK(turn.state().read_outcome(queue, *whole.outcome));
+  HOLDFAST_CHECK(turn.state().queues().read_outcome(queue, *whole.outcome));
   return whole;
 }
 
@@ -63,7 +63,7 @@ Result<void> apply_completed(Turn& turn, const SharedText& key, const SharedText
   if (attempt == nullptr) {
     return {};
   }
-  HOLDFAST_TRY(RunProjection * run, turn.state().run(attempt->run_id));
+  HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(attempt->run_id));
   if (run->is_terminal()) {
     return {};
   }
@@ -81,12 +81,12 @@ Result<void> progress_failed(Turn& turn, const SharedText& key, const SharedText
   if (attempt == nullptr) {
     return {};
   }
-  HOLDFAST_TRY(RunProjection * run, turn.state().run(attempt->run_id));
+  HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(attempt->run_id));
   if (run->is_terminal()) {
     return {};
   }
   std::optional<PlannedRetry> retry;
-  for (const Attempt* other : turn.state().queue(queue).attempts_of(attempt->run_id)) {
+  for (const Attempt* other : turn.state().queues().get(queue).attempts_of(attempt->run_id)) {
     if (other->step == attempt->step && other->attempt_number == attempt->attempt_number + 1) {
       retry = PlannedRetry{other->runnable_key, other->idempotency_key, other->visible_at};
     }
@@ -98,7 +98,7 @@ Result<void> progress_failed(Turn& turn, const SharedText& key, const SharedText
 }
 
 Result<void> start_missing_child(Turn& turn, const ChildRunStarted& link) {
-  HOLDFAST_TRY(const bool exists, turn.state().run_exists(link.child_run_id));
+  HOLDFAST_TRY(const bool exists, turn.state().runs().exists(link.child_run_id));
   if (exists) {
     return {};
   }

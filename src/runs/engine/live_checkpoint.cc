@@ -1,4 +1,6 @@
-// The form of LiveState as bytes. Only a cache: what is not understood is thrown away.
+// LiveState as bytes. A checkpoint is only a cache: bytes that cannot be read are ignored.
+#include <algorithm>
+
 #include "base/encoding.h"
 #include "base/fields.h"
 #include "base/sorted.h"
@@ -73,30 +75,20 @@ struct Stored {
 
 }  // namespace
 
-std::size_t LiveState::attempt_count() const {
-  std::size_t count = 0;
-  for (const auto& [name, queue] : queues_) {
-    count += queue->attempt_count();
-  }
-  return count;
-}
-
 std::string LiveState::encode() {
-  const auto chain = journal_->log().chain_at(position_);
+  const auto chain = journal_.log().chain_at(position_);
   if (!chain.ok() || !chain.value().has_value()) {
     return {};
   }
   Stored stored;
   stored.position = position_.value;
   stored.chain = *chain.value();
-  for (const auto& [name, queue] : queues_) {
+  for (const auto& [name, queue] : queues_.all()) {
     stored.queues.push_back(Payload::trusted(queue->encode()));
     stored.queue_revisions.emplace(name.str(), queue->revision().value);
   }
-  std::vector<RunId> live(live_.begin(), live_.end());
-  std::sort(live.begin(), live.end());
-  stored.live = std::move(live);
-  stored.definitions.assign(definitions_stored_.begin(), definitions_stored_.end());
+  stored.live = runs_.ids();
+  std::sort(stored.live.begin(), stored.live.end());
   for (const auto& [key, run] : pending_recovery_.unscheduled) {
     stored.unscheduled.push_back({key, run, {}});
   }
@@ -109,19 +101,15 @@ std::string LiveState::encode() {
   for (const auto& [id, link] : pending_recovery_.children) {
     stored.children.push_back(link);
   }
-  for (const auto& [workflow, registered] : workflows_) {
-    stored.workflows.emplace(workflow.str(), registered);
+  Registry::Contents registry = registry_.contents();
+  stored.definitions = std::move(registry.definitions);
+  stored.workflows = std::move(registry.workflows);
+  stored.schedules = std::move(registry.schedules);
+  stored.tokens = std::move(registry.tokens);
+  for (const auto& [wait, at] : runs_.manual_waits()) {
+    stored.manual_waits.push_back({wait.first, wait.second, at});
   }
-  for (const auto& [name, schedule] : schedules_) {
-    stored.schedules.emplace(name.str(), schedule);
-  }
-  for (const auto& [id, token] : tokens_.all()) {
-    stored.tokens.push_back(token);
-  }
-  for (const auto& [location, at] : manual_waits_) {
-    stored.manual_waits.push_back({location.first, location.second, at});
-  }
-  stored.ended = ended_counts_;
+  stored.ended = runs_.ended_counts();
   const auto text = to_json(stored);
   return text.ok() ? std::string(text.value().view()) : std::string();
 }
@@ -132,31 +120,29 @@ Result<void> LiveState::decode(std::string_view bytes) {
     return {};
   }
   Stored& stored = parsed.value();
-  // A batch that was sealed since is proved by the history that comes after it.
-  HOLDFAST_TRY(const StoreState store, journal_->log().refresh());
-  HOLDFAST_TRY(const auto chain, journal_->log().chain_at(Position{stored.position}));
+  // A batch that was sealed since is proved by the history that follows it.
+  HOLDFAST_TRY(const StoreState store, journal_.log().refresh());
+  HOLDFAST_TRY(const auto chain, journal_.log().chain_at(Position{stored.position}));
   const bool sealed = stored.position < store.start.value;
   if (stored.position > store.head.value || (!sealed && chain != stored.chain)) {
     return {};
   }
-  std::map<SharedText, std::unique_ptr<DispatchProjection>> queues;
+  LiveQueues::Map queues;
   for (const Payload& text : stored.queues) {
     auto queue = DispatchProjection::decode(text.view());
     if (!queue.ok()) {
       return {};
     }
-    queue.value()->set_undo(&undo_);
     const SharedText name = queue.value()->queue();
     queue.value()->set_revision(Revision{stored.queue_revisions[name.str()]});
     queues[name] = std::move(queue).value();
   }
-  queues_ = std::move(queues);
-  queue_names_.clear();
-  for (const auto& [name, queue] : queues_) {
-    queue_names_.push_back(name);
+  queues_.restore(std::move(queues));
+  LiveRuns::ManualWaits manual_waits;
+  for (const ManualWait& wait : stored.manual_waits) {
+    manual_waits.emplace(std::pair(wait.run_id, wait.step), wait.at);
   }
-  live_.insert(stored.live.begin(), stored.live.end());
-  definitions_stored_.insert(stored.definitions.begin(), stored.definitions.end());
+  runs_.restore(stored.live, stored.ended, std::move(manual_waits));
   for (const OpenRunnable& open : stored.unscheduled) {
     pending_recovery_.unscheduled.emplace(open.runnable_key, open.run_id);
   }
@@ -169,18 +155,8 @@ Result<void> LiveState::decode(std::string_view bytes) {
   for (const ChildRunStarted& link : stored.children) {
     pending_recovery_.children.emplace(link.child_run_id, link);
   }
-  for (const auto& [workflow, registered] : stored.workflows) {
-    workflows_.emplace(workflow, registered);
-  }
-  for (const auto& [name, schedule] : stored.schedules) {
-    schedules_.emplace(name, schedule);
-  }
-  tokens_.restore(std::move(stored.tokens));
-  for (const ManualWait& wait : stored.manual_waits) {
-    manual_waits_.emplace(std::pair(wait.run_id, wait.step), wait.at);
-  }
-  ended_counts_ = stored.ended;
-  ++workflow_changes_;
+  registry_.restore({std::move(stored.definitions), std::move(stored.workflows),
+                     std::move(stored.schedules), std::move(stored.tokens)});
   position_ = Position{stored.position};
   return {};
 }

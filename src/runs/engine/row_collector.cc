@@ -19,7 +19,7 @@ void RowCollector::note_runs(const LiveState& state, const GroupFacts& facts, st
   std::unordered_set<RunId, RunIdHash> seen;
   for (const RunId& id : facts.runs) {
     // Null when the next group has changed the run already: then that group brings the row.
-    const RunProjection* run = state.find_durable(id);
+    const RunProjection* run = state.runs().find_durable(id);
     if (!large_batch && !large_.contains(id) &&
         (run == nullptr || run->fact_bytes() <= kLargeRunBytes)) {
       continue;
@@ -35,8 +35,8 @@ void RowCollector::note_runs(const LiveState& state, const GroupFacts& facts, st
                                                   std::string(data.value().view())}});
     }
   }
-  if (large_.size() > state.live_count()) {
-    std::erase_if(large_, [&](const RunId& id) { return !state.is_live(id); });
+  if (large_.size() > state.runs().count()) {
+    std::erase_if(large_, [&](const RunId& id) { return !state.runs().is_live(id); });
   }
 }
 

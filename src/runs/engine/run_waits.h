@@ -60,7 +60,7 @@ class RunWaits {
   // Others have written.
   void check(const LiveState& state, Effects& effects) {
     std::erase_if(waits_, [&](auto& wait) {
-      const bool ended = !state.is_live(wait.first);
+      const bool ended = !state.runs().is_live(wait.first);
       if (ended) {
         effects.push_back([notify = std::move(wait.second.notify)] { notify(std::nullopt); });
       }

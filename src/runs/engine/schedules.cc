@@ -48,21 +48,21 @@ JsonText schedule_context(const SharedText& workflow, const SharedText& trigger,
 }  // namespace
 
 void Schedules::refresh(LiveState& state, Definitions& definitions, TimeMs now) {
-  if (seen_ == state.workflow_changes()) {
+  if (seen_ == state.registry().changes()) {
     return;
   }
-  seen_ = state.workflow_changes();
+  seen_ = state.registry().changes();
   std::vector<Entry> known = std::exchange(entries_, {});
-  for (const auto& [workflow, registered] : state.current_workflows()) {
+  for (const auto& [workflow, registered] : state.registry().workflows()) {
     // A definition of a newer version is for those who understand it.
     const auto definition = definitions.pinned(registered.fingerprint);
     if (!definition.ok()) {
       continue;
     }
     for (const Trigger& trigger : definition.value()->triggers()) {
-      const auto said =
-          state.schedules().find(schedule_name(workflow.view(), trigger.spec.name.view()));
-      const bool told = said != state.schedules().end();
+      const auto said = state.registry().schedules().find(
+          schedule_name(workflow.view(), trigger.spec.name.view()));
+      const bool told = said != state.registry().schedules().end();
       if (!trigger.spec.cron.has_value() || (told && said->second.paused)) {
         continue;
       }

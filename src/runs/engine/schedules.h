@@ -18,7 +18,7 @@ class Schedules {
   // Takes in which workflows are registered now, if that has changed.
   void refresh(LiveState& state, Definitions& definitions, TimeMs now);
   [[nodiscard]] bool is_fresh(const LiveState& state) const {
-    return seen_.value_or(0) == state.workflow_changes();
+    return seen_.value_or(0) == state.registry().changes();
   }
   [[nodiscard]] std::optional<TimeMs> next() const;
   // The start of a run that is due, earliest first; each is given once, unless it is put back.

@@ -8,11 +8,11 @@ namespace {
 
 // The queue that knows the attempt, or why none does.
 Result<DispatchProjection*> queue_with(Turn& turn, const ClaimProof& proof) {
-  DispatchProjection* queue = turn.state().queue_of(proof.runnable_key.view());
+  DispatchProjection* queue = turn.state().queues().find(proof.run_id, proof.runnable_key.view());
   if (queue != nullptr) {
     return queue;
   }
-  auto run = turn.state().run(proof.run_id);
+  auto run = turn.state().runs().get(proof.run_id);
   const bool ended = run.ok() && run.value()->is_terminal();
   const ErrorCode code = ended ? ErrorCode::terminal_run : ErrorCode::unknown_runnable_intent;
   return Error{code, std::string(error_info(code).line)}
@@ -23,7 +23,7 @@ Result<DispatchProjection*> queue_with(Turn& turn, const ClaimProof& proof) {
 
 // What follows a step can be decided only by those who know the definition.
 Result<RunProjection*> run_with_definition(Turn& turn, const RunId& id) {
-  HOLDFAST_TRY(RunProjection * run, turn.state().run(id));
+  HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
   if (run->definition() == nullptr) {
     return Error{ErrorCode::unknown_workflow,
                  "the definition of run " + to_string(id) + " is not known here"}
@@ -67,7 +67,7 @@ Result<Assignment> assignment_of(Turn& turn, const Attempt& attempt, const Share
   given.lease_ms = attempt.lease_ms == 0 ? kDefaultLeaseMs : attempt.lease_ms;
   // What the engine's own workers carry out is written in the definition.
   if (given.handler.view() == kHttpHandler || given.handler.view() == kExecHandler) {
-    HOLDFAST_TRY(const RunProjection* run, turn.state().run(given.run_id));
+    HOLDFAST_TRY(const RunProjection* run, turn.state().runs().get(given.run_id));
     given.definition = run->definition();
   }
   return given;
@@ -93,8 +93,8 @@ Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id) {
 
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
                                              const Applicant& applicant) {
-  for (const SharedText& name : turn.state().queues_of(skills.queues)) {
-    DispatchProjection& queue = turn.state().queue(name);
+  for (const SharedText& name : turn.state().queues().names_of(skills.queues)) {
+    DispatchProjection& queue = turn.state().queues().get(name);
     queue.advance(turn.now());
     const auto claim = decide_claim_next(queue, applicant.claimant, turn.now());
     if (claim.has_value()) {
@@ -110,7 +110,7 @@ Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
 
 Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Completion& completion) {
   HOLDFAST_TRY(DispatchProjection * queue, queue_with(turn, proof));
-  if (const auto run = turn.state().run(proof.run_id); run.ok()) {
+  if (const auto run = turn.state().runs().get(proof.run_id); run.ok()) {
     if (const auto fault =
             output_fault(*run.value(), proof.runnable_key.view(), completion.result)) {
       return fail_attempt(turn, proof, Failure{*fault, false, std::nullopt});
@@ -158,7 +158,7 @@ Result<TimeMs> heartbeat(Turn& turn, const ClaimProof& proof, const Payload& pro
 }
 
 Result<Started> start_child(Turn& turn, const RunId& parent, const StartChild& command) {
-  HOLDFAST_TRY(RunProjection * run, turn.state().run(parent));
+  HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(parent));
   turn.definitions().keep(command.definition);
   const RunId child = child_run_id(parent, command);
   HOLDFAST_TRY(const RunFacts facts, decide_start_child(*run, command, turn.now()));
@@ -223,7 +223,7 @@ Result<void> fail_late(Turn& turn, DispatchProjection& queue, const Attempt& lat
 
 Result<bool> fire_timer(Turn& turn, const EngineApplicant& engine) {
   static const std::vector<SharedText> timers{SharedText(kTimerHandler)};
-  for (const auto& [name, queue] : turn.state().queues()) {
+  for (const auto& [name, queue] : turn.state().queues().all()) {
     queue->advance(turn.now());
     const Attempt* timer = queue->next_claimable(timers, turn.now());
     if (timer == nullptr) {
@@ -245,7 +245,7 @@ Result<bool> fire_timer(Turn& turn, const EngineApplicant& engine) {
 }
 
 Result<bool> fail_timed_out(Turn& turn, const EngineApplicant& engine) {
-  for (const auto& [name, queue] : turn.state().queues()) {
+  for (const auto& [name, queue] : turn.state().queues().all()) {
     const Attempt* late = queue->timed_out(turn.now());
     if (late == nullptr) {
       continue;

@@ -1,7 +1,8 @@
 #include "runs/engine/turn.h"
 
+#include "runs/dispatch/dispatch_effects.h"
 #include "runs/facts/fact_codec.h"
-#include "runs/run/run_fact.h"
+#include "runs/run/run_effects.h"
 
 namespace holdfast {
 
@@ -35,73 +36,82 @@ Result<void> Turn::add(const ThreadId& thread, const Fact& fact) {
                            [&](std::string& out) { return append_fact(out, fact); });
 }
 
+// What facts of runs mean for callers and workers, once they are durable.
+class Turn::NoteRunFact : public RunEffects {
+ public:
+  explicit NoteRunFact(Turn& turn) : turn_(turn), group_(turn.group_) {}
+
+  void started(const RunStarted& /*fact*/) { ++group_.counts.started; }
+  void ended(const RunTerminal& fact) {
+    group_.ended.push_back(fact.run_id);
+    ++group_.counts.ended;
+  }
+  void withdrawn(const RunnablesWithdrawn& fact) {
+    group_.withdrawn.insert(group_.withdrawn.end(), fact.runnable_keys.begin(),
+                            fact.runnable_keys.end());
+  }
+  void compensation_started(const CompensationStarted& fact) {
+    group_.compensating.push_back(fact.run_id);
+  }
+  void planned(const RunnablesPlanned& fact) {
+    for (const Runnable& runnable : fact.runnables) {
+      const RunProjection& run = turn_.state_.runs().held(runnable.run_id);
+      if (runnable.is_internal() && is_log_step(run, runnable)) {
+        group_.lines.push_back({runnable.run_id, run.started()->workflow, runnable.step,
+                                runnable.input, turn_.now_});
+      }
+    }
+  }
+
+ private:
+  Turn& turn_;
+  GroupFacts& group_;
+};
+
+// The same for facts of a queue.
+class Turn::NoteDispatchFact : public DispatchEffects {
+ public:
+  NoteDispatchFact(Turn& turn, const SharedText& queue)
+      : turn_(turn), counts_(turn.group_.counts), queue_(queue) {}
+
+  void attempt_added(const SharedText& runnable_key) { turn_.note_wakeup(queue_, runnable_key); }
+  void scheduled(const AttemptScheduled& /*fact*/) { ++counts_.scheduled; }
+  void claimed(const AttemptClaimed& /*fact*/) { ++counts_.claimed; }
+  void heartbeat(const AttemptHeartbeat& /*fact*/) { ++counts_.heartbeats; }
+  void completed(const AttemptCompleted& /*fact*/) { ++counts_.completed; }
+  void failed(const AttemptFailed& fact) {
+    ++counts_.failed;
+    counts_.retried += fact.retry_runnable_key.empty() ? 0U : 1U;
+  }
+
+ private:
+  Turn& turn_;
+  FactCounts& counts_;
+  const SharedText& queue_;
+};
+
 Result<void> Turn::record(const RunFact& fact) {
   const RunId id = std::visit([](const auto& known) { return known.run_id; }, fact);
   state_.note(now_, fact);
-  note_effects(fact);
+  NoteRunFact note(*this);
+  visit_effects(fact, note);
   if (group_.runs.empty() || group_.runs.back() != id) {
     group_.runs.push_back(id);
   }
   return add(run_thread(id), fact);
 }
 
-void Turn::note_effects(const RunFact& fact) {
-  if (const auto* terminal = std::get_if<RunTerminal>(&fact)) {
-    group_.ended.push_back(terminal->run_id);
-    ++group_.counts.ended;
-  } else if (std::holds_alternative<RunStarted>(fact)) {
-    ++group_.counts.started;
-  } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact)) {
-    group_.withdrawn.insert(group_.withdrawn.end(), withdrawn->runnable_keys.begin(),
-                            withdrawn->runnable_keys.end());
-  } else if (const auto* compensation = std::get_if<CompensationStarted>(&fact)) {
-    group_.compensating.push_back(compensation->run_id);
-  } else if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
-    for (const Runnable& runnable : planned->runnables) {
-      const RunProjection& run = state_.held(runnable.run_id);
-      if (runnable.is_internal() && is_log_step(run, runnable)) {
-        group_.lines.push_back(
-            {runnable.run_id, run.started()->workflow, runnable.step, runnable.input, now_});
-      }
-    }
-  }
-}
-
-void Turn::count(const DispatchFact& fact) {
-  FactCounts& counts = group_.counts;
-  if (std::holds_alternative<AttemptScheduled>(fact)) {
-    ++counts.scheduled;
-  } else if (std::holds_alternative<AttemptClaimed>(fact)) {
-    ++counts.claimed;
-  } else if (std::holds_alternative<AttemptHeartbeat>(fact)) {
-    ++counts.heartbeats;
-  } else if (std::holds_alternative<AttemptCompleted>(fact)) {
-    ++counts.completed;
-  } else if (const auto* failed = std::get_if<AttemptFailed>(&fact)) {
-    ++counts.failed;
-    counts.retried += failed->retry_runnable_key.empty() ? 0U : 1U;
-  }
-}
-
 Result<void> Turn::emit(const SharedText& queue, const DispatchFact& fact) {
-  DispatchProjection& known = state_.queue(queue);
-  const std::size_t anomalies = known.anomalies().size();
-  state_.evolve(queue, now_, fact);
-  if (known.anomalies().size() != anomalies) {
-    return broken_rule(known.anomalies().back());
+  if (!state_.queues().evolve(queue, now_, fact)) {
+    return broken_rule(state_.queues().get(queue).anomalies().back());
   }
-  if (const auto* scheduled = std::get_if<AttemptScheduled>(&fact)) {
-    note_wakeup(queue, scheduled->runnable_key);
-  } else if (const auto* failed = std::get_if<AttemptFailed>(&fact);
-             failed != nullptr && !failed->retry_runnable_key.empty()) {
-    note_wakeup(queue, failed->retry_runnable_key);
-  }
-  count(fact);
+  NoteDispatchFact note(*this, queue);
+  visit_effects(fact, note);
   return add(dispatch_thread(queue.view()), fact);
 }
 
 void Turn::note_wakeup(const SharedText& queue, const SharedText& runnable_key) {
-  const Attempt& attempt = *state_.queue(queue).find(runnable_key.view());
+  const Attempt& attempt = *state_.queues().get(queue).find(runnable_key.view());
   group_.wakeups.push_back(
       {attempt.run_id, runnable_key, queue, attempt.handler, attempt.visible_at});
 }
@@ -114,10 +124,10 @@ Result<void> Turn::emit_listing(const RunIndexed& indexed, const RunCataloged& c
 }
 
 Result<void> Turn::emit_definition(const Definition& definition) {
-  if (state_.knows_definition(definition.fingerprint())) {
+  if (state_.registry().knows_definition(definition.fingerprint())) {
     return {};
   }
-  state_.note_definition(definition.fingerprint());
+  state_.registry().add_definition(definition.fingerprint());
   const DefinitionRegistered fact{definition.workflow(), definition.fingerprint(),
                                   definition.version(), definition.spec()};
   return add(definition_thread(definition.fingerprint().view()), fact);
@@ -125,49 +135,40 @@ Result<void> Turn::emit_definition(const Definition& definition) {
 
 Result<void> Turn::emit_registration(const Definition& definition, const SharedText& actor) {
   HOLDFAST_CHECK(emit_definition(definition));
-  if (state_.current_workflow(definition.workflow()) == definition.fingerprint()) {
+  if (state_.registry().current(definition.workflow()) == definition.fingerprint()) {
     return {};
   }
-  state_.set_current_workflow(definition.workflow(), {definition.fingerprint(), now_});
+  state_.registry().set_current(definition.workflow(), {definition.fingerprint(), now_});
   return add(workflow_thread(definition.workflow().view()),
              WorkflowRegistered{definition.workflow(), definition.fingerprint(),
                                 definition.version(), actor});
 }
 
-namespace {
-
-bool is_paused(const LiveState& state, const SharedText& name) {
-  const auto known = state.schedules().find(name);
-  return known != state.schedules().end() && known->second.paused;
-}
-
-}  // namespace
-
 Result<void> Turn::emit(const SchedulePaused& fact) {
   const SharedText name = schedule_name(fact.workflow.view(), fact.trigger.view());
-  if (is_paused(state_, name)) {
+  if (state_.registry().is_paused(name)) {
     return {};
   }
-  state_.set_schedule(name, {true, now_, fact.actor});
+  state_.registry().set_schedule(name, {true, now_, fact.actor});
   return add(workflow_thread(fact.workflow.view()), fact);
 }
 
 Result<void> Turn::emit(const ScheduleResumed& fact) {
   const SharedText name = schedule_name(fact.workflow.view(), fact.trigger.view());
-  if (!is_paused(state_, name)) {
+  if (!state_.registry().is_paused(name)) {
     return {};
   }
-  state_.set_schedule(name, {false, now_, fact.actor});
+  state_.registry().set_schedule(name, {false, now_, fact.actor});
   return add(workflow_thread(fact.workflow.view()), fact);
 }
 
 Result<void> Turn::emit(const TokenCreated& fact) {
-  state_.tokens().evolve(&state_.undo(), now_, fact);
+  state_.registry().tokens().evolve(&state_.undo(), now_, fact);
   return add(tokens_thread(), fact);
 }
 
 Result<void> Turn::emit(const TokenRevoked& fact) {
-  state_.tokens().evolve(&state_.undo(), now_, fact);
+  state_.registry().tokens().evolve(&state_.undo(), now_, fact);
   return add(tokens_thread(), fact);
 }
 

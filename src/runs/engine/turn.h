@@ -104,10 +104,11 @@ class Turn {
   void roll_back_to(const Mark& mark);
 
  private:
+  class NoteRunFact;
+  class NoteDispatchFact;
+
   template <typename Fact>
   Result<void> add(const ThreadId& thread, const Fact& fact);
-  void note_effects(const RunFact& fact);
-  void count(const DispatchFact& fact);
   void note_wakeup(const SharedText& queue, const SharedText& runnable_key);
 
   LiveState& state_;

@@ -21,7 +21,7 @@ class Doctor {
  public:
   Doctor(LiveState& state, const Moment& moment) : state_(state), moment_(moment) {
     diagnosis_.moment = moment;
-    diagnosis_.live_runs = state.live_count();
+    diagnosis_.live_runs = state.runs().count();
     using Verdict = Check::Verdict;
     const auto check = [&](const char* name, const char* question, Verdict when_found) {
       diagnosis_.checks.push_back({name, question, when_found});
@@ -40,10 +40,10 @@ class Doctor {
 
   Result<Diagnosis> look() && {
     HOLDFAST_CHECK(look_at_debts());
-    for (const auto& [name, queue] : state_.queues()) {
+    for (const auto& [name, queue] : state_.queues().all()) {
       look_at_queue(*queue);
     }
-    auto runs = state_.live_runs();
+    auto runs = state_.runs().ids();
     std::sort(runs.begin(), runs.end());
     for (const RunId& id : runs) {
       HOLDFAST_CHECK(look_at_run(id));
@@ -84,7 +84,7 @@ class Doctor {
 
   void look_at_reports(std::string_view what, const std::map<SharedText, SharedText>& reports) {
     for (const auto& [key, queue] : reports) {
-      const Attempt* attempt = state_.queue(queue).find(key.view());
+      const Attempt* attempt = state_.queues().get(queue).find(key.view());
       found("unfinished_facts",
             {attempt == nullptr ? "" : to_string(attempt->run_id),
              attempt == nullptr ? "" : attempt->step.str(),
@@ -95,7 +95,7 @@ class Doctor {
 
   void look_at_queue(const DispatchProjection& queue) {
     for (const Attempt* attempt : queue.attempts()) {
-      if (!attempt->ended() && !attempt->applied && state_.is_live(attempt->run_id)) {
+      if (!attempt->ended() && !attempt->applied && state_.runs().is_live(attempt->run_id)) {
         look_at_attempt(*attempt, queue.queue());
       }
     }
@@ -131,14 +131,14 @@ class Doctor {
   }
 
   Result<std::optional<RunSource>> source_of(const RunId& id) {
-    auto run = state_.run(id);
+    auto run = state_.runs().get(id);
     if (!run.ok()) {
       return run.error().code() == ErrorCode::run_not_found
                  ? Result<std::optional<RunSource>>(std::nullopt)
                  : Result<std::optional<RunSource>>(run.error());
     }
     RunSource source{run.value(), {}, moment_.position, moment_.now};
-    for (const auto& [name, queue] : state_.queues()) {
+    for (const auto& [name, queue] : state_.queues().all()) {
       source.queues.push_back(queue.get());
     }
     return std::optional(std::move(source));

@@ -118,7 +118,7 @@ Result<std::unique_ptr<Inspector::Past>> Inspector::read_state(const At& at) {
     // The checkpoint knows too much: everything is folded again, up to the moment.
     past = std::make_unique<Past>(journal_, when);
   }
-  past->state.read_as_of(when.position);
+  past->state.runs().read_as_of(when.position);
   HOLDFAST_TRY(const std::size_t entries, past->state.read_up_to(when.position));
   static_cast<void>(entries);
   return past;
@@ -144,7 +144,7 @@ Result<Diagnosis> Inspector::doctor(const At& at) {
 Result<std::vector<KnownWorkflow>> Inspector::workflows() {
   HOLDFAST_TRY(const auto past, read_state({}));
   std::vector<KnownWorkflow> known;
-  for (const auto& [name, registered] : past->state.current_workflows()) {
+  for (const auto& [name, registered] : past->state.registry().workflows()) {
     HOLDFAST_TRY(const auto definition, past->definitions.pinned(registered.fingerprint));
     known.push_back(
         {name.str(), definition->version().str(), registered.fingerprint.str(), registered.at});

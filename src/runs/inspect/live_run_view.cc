@@ -6,9 +6,9 @@ RunSource live_source(Turn& turn, const RunProjection& run) {
   RunSource source{&run, {}, turn.state().position(), turn.now()};
   source.read_outcome = [&turn](const SharedText& queue, Outcome& outcome) {
     // What cannot be read is not shown.
-    static_cast<void>(turn.state().read_outcome(queue, outcome).ok());
+    static_cast<void>(turn.state().queues().read_outcome(queue, outcome).ok());
   };
-  for (const auto& [name, queue] : turn.state().queues()) {
+  for (const auto& [name, queue] : turn.state().queues().all()) {
     source.queues.push_back(queue.get());
   }
   return source;
@@ -16,7 +16,7 @@ RunSource live_source(Turn& turn, const RunProjection& run) {
 
 FindRun live_finder(Turn& turn) {
   return [&turn](const RunId& id) -> Result<std::optional<RunSource>> {
-    auto known = turn.state().run(id);
+    auto known = turn.state().runs().get(id);
     if (known.ok()) {
       return std::optional(live_source(turn, *known.value()));
     }
@@ -27,7 +27,7 @@ FindRun live_finder(Turn& turn) {
 }
 
 Result<Explanation> explain_in_turn(Turn& turn, const RunId& run) {
-  HOLDFAST_TRY(const RunProjection* known, turn.state().run(run));
+  HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(run));
   return explain_run(live_source(turn, *known), live_finder(turn));
 }
 

@@ -96,8 +96,8 @@ void write_queue(JsonWriter& json, const QueueStatus& queue) {
 Result<StoreStatus> store_status(LiveState& state, const Moment& moment) {
   StoreStatus status;
   status.moment = moment;
-  status.ended = state.ended_counts();
-  for (const auto& [name, queue] : state.queues()) {
+  status.ended = state.runs().ended_counts();
+  for (const auto& [name, queue] : state.queues().all()) {
     QueueStatus counted;
     counted.name = name.str();
     counted.anomalies = queue->anomalies().size();
@@ -117,8 +117,8 @@ Result<StoreStatus> store_status(LiveState& state, const Moment& moment) {
       status.queues.push_back(std::move(counted));
     }
   }
-  for (const RunId& id : state.live_runs()) {
-    HOLDFAST_TRY(const RunProjection* run, state.run(id));
+  for (const RunId& id : state.runs().ids()) {
+    HOLDFAST_TRY(const RunProjection* run, state.runs().get(id));
     ++status.live[std::string(to_text(run->status()))];
     status.manual_interventions += run->boundaries().size();
     status.anomalies += run->anomalies().size();
@@ -127,7 +127,7 @@ Result<StoreStatus> store_status(LiveState& state, const Moment& moment) {
   status.pending_dispatches = state.pending_recovery().unscheduled.size();
   status.pending_results =
       state.pending_recovery().unapplied.size() + state.pending_recovery().unprogressed.size();
-  for (const auto& [workflow, registered] : state.current_workflows()) {
+  for (const auto& [workflow, registered] : state.registry().workflows()) {
     status.workflows.push_back(workflow.str());
   }
   return status;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runs/engine/definitions.h"
+#include "runs/run/run_effects.h"
 #include "storage/journal/journal_history.h"
 
 namespace holdfast {
@@ -83,32 +84,32 @@ void fold_dispatch(StoredRun& stored, const EntryView& entry) {
   queue->evolve(entry.at, fact.value());
 }
 
-void settle(StoredRun& stored, TimeMs at, const ResultApplied& applied) {
-  for (const auto& [name, queue] : stored.queues) {
-    const Attempt* attempt = queue->find(applied.runnable_key.view());
-    if (attempt != nullptr && !(applied.withdrawn && attempt->ended())) {
-      queue->evolve(at, applied);
+// What the run's facts mean for its attempts.
+class CloseAttempts : public RunEffects {
+ public:
+  CloseAttempts(StoredRun& stored, TimeMs at) : stored_(stored), at_(at) {}
+
+  void attempt_closed(const ResultApplied& closed) {
+    for (const auto& [name, queue] : stored_.queues) {
+      close_attempt(*queue, at_, closed);
     }
   }
-}
+  void ended(const RunTerminal& /*fact*/) {
+    for (const auto& [name, queue] : stored_.queues) {
+      queue->end_run(stored_.run->run_id());
+    }
+  }
 
-// What the run says about its attempts.
+ private:
+  StoredRun& stored_;
+  TimeMs at_;
+};
+
 void fold_run(StoredRun& stored, const EntryView& entry) {
   const auto fact = run_fact(entry.kind, entry.data);
-  if (!fact.ok()) {
-    return;
-  }
-  if (const auto* applied = std::get_if<RunnableApplied>(&fact.value())) {
-    settle(stored, entry.at,
-           ResultApplied{applied->run_id, applied->runnable_key, !applied->transition.empty()});
-  } else if (const auto* withdrawn = std::get_if<RunnablesWithdrawn>(&fact.value())) {
-    for (const SharedText& key : withdrawn->runnable_keys) {
-      settle(stored, entry.at, ResultApplied{withdrawn->run_id, key, false, true});
-    }
-  } else if (std::holds_alternative<RunTerminal>(fact.value())) {
-    for (const auto& [name, queue] : stored.queues) {
-      queue->end_run(stored.run->run_id());
-    }
+  if (fact.ok()) {
+    CloseAttempts close(stored, entry.at);
+    visit_effects(fact.value(), close);
   }
 }
 

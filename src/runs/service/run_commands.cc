@@ -19,7 +19,7 @@ OnCancel on_cancel(CancelMode mode) {
 }
 
 Result<RunProjection*> known_run(Turn& turn, const RunId& run) {
-  HOLDFAST_TRY(RunProjection * known, turn.state().run(run));
+  HOLDFAST_TRY(RunProjection * known, turn.state().runs().get(run));
   if (known->definition() == nullptr) {
     return Error{ErrorCode::unknown_workflow,
                  "the definition of run " + to_string(run) + " is not known here"};
@@ -40,11 +40,11 @@ Question<Done> decision_on(const RunId& run, Decision decision) {
 
 // The key stands for the run whatever definition it was started on.
 Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) {
-  HOLDFAST_TRY(const bool exists, turn.state().run_exists(command.run_id));
+  HOLDFAST_TRY(const bool exists, turn.state().runs().exists(command.run_id));
   if (!exists) {
     return std::optional<Started>();
   }
-  HOLDFAST_TRY(RunProjection * known, turn.state().run(command.run_id));
+  HOLDFAST_TRY(RunProjection * known, turn.state().runs().get(command.run_id));
   if (!known->started().has_value()) {
     return std::optional<Started>();
   }

@@ -1,0 +1,202 @@
+#include "runs/engine/live_runs.h"
+
+namespace holdfast {
+
+std::uint64_t& EndedCounts::of(TerminalStatus status) {
+  switch (status) {
+    case TerminalStatus::completed:
+      return completed;
+    case TerminalStatus::failed:
+      return failed;
+    case TerminalStatus::cancelled:
+      return cancelled;
+    case TerminalStatus::continued:
+      break;
+  }
+  return continued;
+}
+
+const RunProjection* LiveRuns::find_durable(const RunId& id) const {
+  const auto cached = cache_.find(id);
+  const bool durable = cached != cache_.end() && cached->second.touched <= undo_.oldest();
+  return durable ? cached->second.projection.get() : nullptr;
+}
+
+Result<bool> LiveRuns::exists(const RunId& id) {
+  const auto cached = cache_.find(id);
+  if (live_.contains(id) ||
+      (cached != cache_.end() && cached->second.projection->revision() > Revision{0})) {
+    return true;
+  }
+  HOLDFAST_TRY(const Revision revision, journal_.revision(run_thread(id)));
+  return revision > Revision{0};
+}
+
+Result<std::unique_ptr<RunProjection>> LiveRuns::load(const RunId& id) {
+  auto projection = std::make_unique<RunProjection>(id);
+  HOLDFAST_TRY(const auto entries, journal_.load(run_thread(id)));
+  for (const Entry& entry : entries) {
+    if (!as_of_.has_value() || entry.position <= *as_of_) {
+      projection->fold(entry);
+    }
+  }
+  if (projection->revision() == Revision{0}) {
+    return Error{ErrorCode::run_not_found, "there is no run " + to_string(id)}.with("run_id",
+                                                                                    to_string(id));
+  }
+  HOLDFAST_CHECK(attach_definition(*projection));
+  return projection;
+}
+
+// A run whose definition is unknown here is returned without it.
+Result<void> LiveRuns::attach_definition(RunProjection& projection) {
+  const auto& started = projection.started();
+  if (projection.definition() != nullptr || !started.has_value() ||
+      started->definition_fingerprint.empty()) {
+    return {};
+  }
+  auto definition = definitions_.pinned(started->definition_fingerprint);
+  if (definition.ok()) {
+    projection.attach(std::move(definition).value());
+    return {};
+  }
+  return definition.error().code() == ErrorCode::unknown_workflow
+             ? Result<void>()
+             : Result<void>(std::move(definition).error());
+}
+
+RunProjection& LiveRuns::keep(const RunId& id, std::unique_ptr<RunProjection> projection) {
+  projection->set_undo(&undo_);
+  Cached& cached = cache_[id];
+  cached.projection = std::move(projection);
+  cached.used = true;
+  weigh(cached);
+  cache_order_.push_back(id);
+  return *cached.projection;
+}
+
+// Payloads are held about twice: as the facts have them, and in the context or the indexes.
+void LiveRuns::weigh(Cached& cached) {
+  constexpr std::size_t kEmptyRun = 1024;
+  constexpr std::size_t kRunnable = 512;
+  const RunProjection& run = *cached.projection;
+  const std::size_t weight = kEmptyRun + kRunnable * run.runnable_count() + 2 * run.fact_bytes();
+  cached_weight_ += weight - cached.weight;
+  cached.weight = weight;
+}
+
+void LiveRuns::uncache(const RunId& id) {
+  const auto found = cache_.find(id);
+  if (found != cache_.end()) {
+    HOLDFAST_ASSERT(cached_weight_ >= found->second.weight);
+    cached_weight_ -= found->second.weight;
+    cache_.erase(found);
+  }
+}
+
+Result<RunProjection*> LiveRuns::get(const RunId& id) {
+  const auto found = cache_.find(id);
+  // One without entries is the remains of a start that was undone.
+  if (found != cache_.end() && found->second.projection->revision() > Revision{0}) {
+    found->second.used = true;
+    HOLDFAST_CHECK(attach_definition(*found->second.projection));
+    return found->second.projection.get();
+  }
+  HOLDFAST_TRY(auto projection, load(id));
+  return &keep(id, std::move(projection));
+}
+
+// The remains of a start that was undone may have another definition attached.
+RunProjection& LiveRuns::create(const RunId& id) {
+  uncache(id);
+  return keep(id, std::make_unique<RunProjection>(id));
+}
+
+RunProjection& LiveRuns::held(const RunId& id) {
+  const auto found = cache_.find(id);
+  HOLDFAST_ASSERT(found != cache_.end());
+  return *found->second.projection;
+}
+
+void LiveRuns::trim() {
+  std::size_t candidates = cache_order_.size();
+  while (cached_weight_ > cached_bytes_ && candidates-- > 0) {
+    const RunId id = cache_order_.front();
+    cache_order_.pop_front();
+    const auto found = cache_.find(id);
+    if (found == cache_.end()) {
+      continue;
+    }
+    if (found->second.used || found->second.touched > undo_.oldest()) {
+      found->second.used = false;
+      cache_order_.push_back(id);
+      continue;
+    }
+    uncache(id);
+  }
+}
+
+void LiveRuns::touch(const RunId& id) {
+  const auto found = cache_.find(id);
+  HOLDFAST_ASSERT(found != cache_.end());
+  found->second.used = true;
+  found->second.touched = undo_.mark();
+  weigh(found->second);
+}
+
+void LiveRuns::fold(const RunId& id, const EntryView& entry) {
+  // Another process has started the run: see create().
+  if (entry.seq == Revision{0}) {
+    uncache(id);
+  }
+  const auto cached = cache_.find(id);
+  // The journal may have known more than this fold when the run was loaded.
+  if (cached != cache_.end() && cached->second.projection->revision() == entry.seq) {
+    cached->second.projection->fold(entry);
+  }
+}
+
+void LiveRuns::start(const RunId& run) {
+  if (live_.insert(run).second) {
+    undo_.add([this, run] { live_.erase(run); });
+  }
+}
+
+void LiveRuns::end(const RunId& run, TerminalStatus status) {
+  std::uint64_t& count = ended_counts_.of(status);
+  save(&undo_, count);
+  ++count;
+  for (auto wait = manual_waits_.lower_bound({run, SharedText()});
+       wait != manual_waits_.end() && wait->first.first == run;) {
+    const auto key = wait->first;
+    ++wait;
+    erase(&undo_, manual_waits_, key);
+  }
+}
+
+void LiveRuns::open_manual_wait(const RunId& run, const SharedText& step, TimeMs at) {
+  erase(&undo_, manual_waits_, {run, step});
+  insert(&undo_, manual_waits_, {run, step}, at);
+}
+
+void LiveRuns::close_manual_wait(const RunId& run, const SharedText& step) {
+  erase(&undo_, manual_waits_, {run, step});
+}
+
+void LiveRuns::forget(const RunId& run) {
+  live_.erase(run);
+  // The next group may have changed it again, which can still be undone.
+  if (find_durable(run) != nullptr) {
+    uncache(run);
+  }
+}
+
+void LiveRuns::restore(const std::vector<RunId>& live, const EndedCounts& ended,
+                       ManualWaits manual_waits) {
+  HOLDFAST_ASSERT(live_.empty());
+  live_.insert(live.begin(), live.end());
+  ended_counts_ = ended;
+  manual_waits_ = std::move(manual_waits);
+}
+
+}  // namespace holdfast
