@@ -90,9 +90,11 @@ class OldEngine {
       std::optional<Assignment> given;
       const auto worker = std::make_shared<ClaimRequest>();
       worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
-      worker->applicant =
-          Applicant{Claimant{"new-" + std::to_string(claim), sha256("token"), "new", {}}, "token"};
-      worker->assigned = [&](Result<Assignment> result) { given = must(std::move(result)); };
+      worker->applicants = {
+          Applicant{Claimant{"new-" + std::to_string(claim), sha256("token"), "new", {}}, "token"}};
+      worker->assigned = [&](std::vector<Result<Assignment>> results) {
+        given = must(std::move(results.front()));
+      };
       core_.request_claim(worker);
       settle();
       if (!given.has_value()) {

@@ -281,10 +281,11 @@ class Ends : public CoreTest {
   };
   static std::shared_ptr<Told> wait_for(TestCore& core, int run) {
     auto told = std::make_shared<Told>();
-    core.core.run_waits().add(run_no(run), [told](const std::optional<RunEnd>& end) {
-      ++told->calls;
-      told->end = end;
-    });
+    core.core.run_waits().add(
+        std::make_shared<RunWait>(RunWait{run_no(run), [told](const std::optional<RunEnd>& end) {
+                                            ++told->calls;
+                                            told->end = end;
+                                          }}));
     return told;
   }
 };
@@ -356,10 +357,11 @@ TEST_F(Ends, are_not_told_to_who_does_not_wait_any_more) {
   core.start(start_of(1, one_));
   core.settle();
   const auto told = std::make_shared<Told>();
-  const auto ticket =
-      core.core.run_waits().add(run_no(1), [told](const std::optional<RunEnd>&) { ++told->calls; });
+  const auto wait = std::make_shared<RunWait>(
+      RunWait{run_no(1), [told](const std::optional<RunEnd>&) { ++told->calls; }});
+  core.core.run_waits().add(wait);
   const auto stays = wait_for(core, 1);
-  core.core.run_waits().remove(run_no(1), ticket);
+  core.core.run_waits().remove(wait);
   core.cancel(run_no(1));
   core.settle();
   EXPECT_EQ(told->calls, 0);

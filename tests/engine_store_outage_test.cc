@@ -328,7 +328,7 @@ TEST_F(LoopAway, a_caller_gets_unavailable_when_its_command_was_not_written_for_
   options.core.store_patience_ms = 100;
   const auto loop = open(options);
   hooks_->down = true;
-  loop->submit({.other = [](Core& core) { core.check_for_changes(); }});
+  loop->submit(CheckForChanges{});
   ASSERT_TRUE(eventually([&] { return loop->health().state == LoopHealth::State::recovering; }));
   EXPECT_EQ(code_of(start(*loop, 1)), "unavailable");
   hooks_->down = false;

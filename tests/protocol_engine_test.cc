@@ -353,10 +353,12 @@ TEST_F(ProtocolEngine, of_a_token_only_the_hash_is_stored) {
       [this](Turn& turn) { return start_run(turn, start_of(1, one_), IdOrigin::given); }));
   const auto worker = std::make_shared<ClaimRequest>();
   worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
-  worker->applicant = loop->new_applicant(*worker->skills);
+  worker->applicants = {loop->new_applicant(*worker->skills)};
   std::promise<Result<Assignment>> given;
-  worker->assigned = [&](Result<Assignment> result) { given.set_value(std::move(result)); };
-  loop->submit({.claim = worker});
+  worker->assigned = [&](std::vector<Result<Assignment>> results) {
+    given.set_value(std::move(results.front()));
+  };
+  loop->submit(worker);
   const Assignment held = must(given.get_future().get());
   loop->close();
 
@@ -449,10 +451,12 @@ std::vector<std::string> kinds_of_a_run(Journal& journal, ManualClock& clock) {
   for (int step = 0; step < 2; ++step) {
     const auto worker = std::make_shared<ClaimRequest>();
     worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
-    worker->applicant =
-        Applicant{Claimant{"c" + std::to_string(step), sha256("token"), "o", {}}, "token"};
+    worker->applicants = {
+        Applicant{Claimant{"c" + std::to_string(step), sha256("token"), "o", {}}, "token"}};
     std::optional<Assignment> given;
-    worker->assigned = [&](Result<Assignment> result) { given = must(std::move(result)); };
+    worker->assigned = [&](std::vector<Result<Assignment>> results) {
+      given = must(std::move(results.front()));
+    };
     core.request_claim(worker);
     turn_over();
     core.post(std::make_shared<FunctionCommand<Done>>(

@@ -113,9 +113,8 @@ TEST(ClockSteps, forward_over_the_end_of_a_wait_end_it_soon) {
   must(loop->execute<Started>(
       [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
   Loop::Waiter waiter;
-  loop->submit({.other = [&](Core& core) {
-    core.run_waits().add(command.run_id, [&waiter](const auto&) { waiter.wake(); });
-  }});
+  loop->submit(AddRunWait{std::make_shared<RunWait>(
+      RunWait{command.run_id, [&waiter](const auto&) { waiter.wake(); }})});
   clock.wait_until_nobody_asks();  // its threads sleep
   clock.step_ms(11 * kMinuteMs);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);

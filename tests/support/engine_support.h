@@ -165,11 +165,12 @@ class TestCore {
     worker->waiting->skills =
         std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, handlers});
     const std::string name = "claim-" + std::to_string(++workers_) + "-" + name_;
-    worker->waiting->applicant = Applicant{
-        Claimant{SharedText(name), sha256(name), SharedText(name_), std::move(handlers)}, name};
-    worker->waiting->assigned = [raw = worker.get()](Result<Assignment> given) {
+    worker->waiting->applicants = {Applicant{
+        Claimant{SharedText(name), sha256(name), SharedText(name_), std::move(handlers)}, name}};
+    worker->waiting->assigned = [raw = worker.get()](std::vector<Result<Assignment>> results) {
+      ASSERT_EQ(results.size(), 1U);
       ++raw->calls;
-      raw->given.emplace(std::move(given));
+      raw->given.emplace(std::move(results.front()));
     };
     worker->waiting->lost = [raw = worker.get()](const SharedText&, const Error& why) {
       raw->lost.emplace_back(error_info(why.code()).name);

@@ -121,8 +121,10 @@ class WorkflowWorld {
       worker_->skills = skills_;
       const std::string name =
           "claim-" + std::to_string(clock_.now().value) + "-" + std::to_string(++claims_);
-      worker_->applicant = Applicant{{SharedText(name), sha256(name), "worker", {}}, name};
-      worker_->assigned = [this](Result<Assignment> given) { given_.emplace(std::move(given)); };
+      worker_->applicants = {Applicant{{SharedText(name), sha256(name), "worker", {}}, name}};
+      worker_->assigned = [this](std::vector<Result<Assignment>> results) {
+        given_.emplace(std::move(results.front()));
+      };
       core_.request_claim(worker_);
       settle();
     }

@@ -53,13 +53,13 @@ Result<std::optional<View>> Engine::Impl::look_at_live(
     HOLDFAST_TRY(View made, view(*source, find));
     return std::optional<View>(std::move(made));
   };
-  loop_->enqueue({.command = std::make_shared<FunctionCommand<std::optional<View>>>(
-                      question,
-                      [&](Result<std::optional<View>> answer) {
-                        seen = std::move(answer);
-                        waiter.wake();
-                      }),
-                  .other = [](Core& core) { core.check_for_changes(); }});
+  std::vector<LoopRequest> requests{CheckForChanges{}};
+  requests.emplace_back(std::make_shared<FunctionCommand<std::optional<View>>>(
+      question, [&](Result<std::optional<View>> result) {
+        seen = std::move(result);
+        waiter.wake();
+      }));
+  loop_->enqueue(std::move(requests));
   loop_->drive_until(waiter);
   return seen;
 }

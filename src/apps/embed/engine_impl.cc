@@ -104,9 +104,7 @@ class ProgressSlot : public std::enable_shared_from_this<ProgressSlot> {
     }
     const auto text = JsonText::parse(json);
     if (text.ok() && !replace(Payload(text.value()))) {
-      loop_.submit({.other = [self = shared_from_this()](Core& core) {
-        core.set_progress(self->claim_id_, self->take());
-      }});
+      loop_.submit(SetProgress{claim_id_, [self = shared_from_this()] { return self->take(); }});
     }
   }
 

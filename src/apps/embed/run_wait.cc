@@ -39,28 +39,23 @@ Result<bool> wait_once(Loop& loop, const RunId& run, Instant deadline) {
   const auto bell = std::make_shared<Bell>();
   Loop::Waiter waiter;
   Result<bool> ended = false;
-  RunWaits::Ticket ticket = 0;
-  loop.enqueue({.command = std::make_shared<FunctionCommand<bool>>(
-                    [run](Turn& turn) -> Result<bool> {
-                      HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(run));
-                      return known->is_terminal();
-                    },
-                    [&](Result<bool> answer) {
-                      ended = std::move(answer);
-                      waiter.wake();
-                    }),
-                .other = [&](Core& core) {
-                  ticket = core.run_waits().add(
-                      run, [bell](const std::optional<RunEnd>&) { bell->ring(); });
-                  core.add_watcher();
-                  core.check_for_changes();
-                }});
+  const auto wait = std::make_shared<RunWait>();
+  wait->run = run;
+  wait->notify = [bell](const std::optional<RunEnd>&) { bell->ring(); };
+  std::vector<LoopRequest> requests{AddRunWait{wait}, WatchChanges{}};
+  requests.emplace_back(std::make_shared<FunctionCommand<bool>>(
+      [run](Turn& turn) -> Result<bool> {
+        HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(run));
+        return known->is_terminal();
+      },
+      [&](Result<bool> result) {
+        ended = std::move(result);
+        waiter.wake();
+      }));
+  loop.enqueue(std::move(requests));
   loop.drive_until(waiter);
   const bool rung = ended.ok() && !ended.value() && bell->wait_until(deadline);
-  loop.submit({.other = [run, ticket](Core& core) {
-    core.run_waits().remove(run, ticket);
-    core.remove_watcher();
-  }});
+  loop.submit(std::vector<LoopRequest>{RemoveRunWait{wait}, UnwatchChanges{}});
   HOLDFAST_CHECK(ended.ok() ? Result<void>() : Result<void>(ended.error()));
   // Rung: it has ended, or the engine has stopped; another look tells.
   return ended.value() || !rung;

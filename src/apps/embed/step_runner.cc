@@ -11,6 +11,8 @@ struct StepRunner::Slot {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Result<Assignment>> given;
+  bool withdrawn = false;
+  Loop::Waiter withdrawal;  // was answered
   std::stop_source stop;
 
   void give(Result<Assignment> assignment) {
@@ -18,69 +20,71 @@ struct StepRunner::Slot {
     given.emplace(std::move(assignment));
     changed.notify_all();
   }
+  void withdraw(std::size_t count) {
+    {
+      const std::scoped_lock lock(mutex);
+      withdrawn = withdrawn || count > 0;
+      changed.notify_all();
+    }
+    withdrawal.wake();
+  }
   bool wait_for(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex);
     return changed.wait_for(lock, time, [this] { return given.has_value(); });
   }
   void wait() {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return given.has_value(); });
+    changed.wait(lock, [this] { return given.has_value() || withdrawn; });
   }
 };
 
-ClaimRequestPtr StepRunner::wish(const std::shared_ptr<Slot>& slot) const {
-  auto worker = std::make_shared<ClaimRequest>();
-  worker->skills = hands_.skills;
-  worker->applicant = loop_.new_applicant(*hands_.skills);
-  worker->assigned = [slot](Result<Assignment> given) { slot->give(std::move(given)); };
-  worker->lost = [slot](const SharedText&, const Error&) { slot->stop.request_stop(); };
-  return worker;
-}
-
-bool StepRunner::take_back(const ClaimRequestPtr& worker) {
-  Loop::Waiter waiter;
-  bool taken = false;
-  loop_.enqueue({.other = [&](Core& core) {
-    taken = core.withdraw_request(worker);
-    waiter.wake();
-  }});
-  loop_.drive_until(waiter);
-  return taken;
+ClaimRequestPtr StepRunner::claim_request(const std::shared_ptr<Slot>& slot) const {
+  auto request = std::make_shared<ClaimRequest>();
+  request->skills = hands_.skills;
+  request->applicants.push_back(loop_.new_applicant(*hands_.skills));
+  request->assigned = [slot](std::vector<Result<Assignment>> results) {
+    slot->give(std::move(results.front()));
+  };
+  request->lost = [slot](const SharedText&, const Error&) { slot->stop.request_stop(); };
+  return request;
 }
 
 Result<std::optional<ClaimedStep>> StepRunner::next(const std::optional<StepReport>& report,
                                                     std::chrono::milliseconds wait_up_to) {
   const auto slot = std::make_shared<Slot>();
-  const ClaimRequestPtr worker = wish(slot);
+  const ClaimRequestPtr request = claim_request(slot);
   Loop::Waiter waiter;
   Result<Done> asked = Done{};
-  std::vector<Loop::Request> requests;
+  std::vector<LoopRequest> requests;
   if (report.has_value()) {
-    requests.push_back({.command = std::make_shared<FunctionCommand<Done>>(
-                            [report = *report](Turn& turn) {
-                              return report_outcome(turn, report.proof, *report.outcome);
-                            },
-                            [](const Result<Done>&) {}, Patience::unbounded),
-                        .other = [id = report->proof.claim_id](Core& core) { core.drop(id); }});
+    requests.emplace_back(DropClaim{report->proof.claim_id});
+    requests.emplace_back(std::make_shared<FunctionCommand<Done>>(
+        [report = *report](Turn& turn) {
+          return report_outcome(turn, report.proof, *report.outcome);
+        },
+        [](const Result<Done>&) {}, Patience::unbounded));
   }
-  // The question after the wish is answered when the loop has looked for a step.
-  requests.push_back({.claim = worker, .other = [](Core& core) { core.check_for_changes(); }});
-  requests.push_back({.command = std::make_shared<FunctionCommand<Done>>(
-                          [](Turn&) -> Result<Done> { return Done{}; },
-                          [&](Result<Done> answer) {
-                            asked = std::move(answer);
-                            waiter.wake();
-                          })});
+  // The command after the claim request is settled when the loop has tried to claim a step.
+  requests.emplace_back(CheckForChanges{});
+  requests.emplace_back(request);
+  requests.emplace_back(
+      std::make_shared<FunctionCommand<Done>>([](Turn&) -> Result<Done> { return Done{}; },
+                                              [&](Result<Done> result) {
+                                                asked = std::move(result);
+                                                waiter.wake();
+                                              }));
   loop_.enqueue(std::move(requests));
   loop_.drive_until(waiter);
   if (!asked.ok()) {
     return std::move(asked).error();
   }
   if (!slot->wait_for(wait_up_to)) {
-    if (take_back(worker)) {
+    loop_.enqueue(WithdrawClaim{request, [slot](std::size_t count) { slot->withdraw(count); }});
+    loop_.drive_until(slot->withdrawal);
+    slot->wait();
+    if (!slot->given.has_value()) {
       return std::optional<ClaimedStep>();
     }
-    slot->wait();
   }
   if (!slot->given->ok()) {
     return slot->given->error();
@@ -97,19 +101,19 @@ StepReport StepRunner::execute(const ClaimedStep& step) const {
 Result<ReportedStep> StepRunner::store(const StepReport& report) {
   Loop::Waiter waiter;
   Result<ReportedStep> stored = ReportedStep{};
-  loop_.enqueue({.command = std::make_shared<FunctionCommand<ReportedStep>>(
-                     [report](Turn& turn) -> Result<ReportedStep> {
-                       HOLDFAST_CHECK(report_outcome(turn, report.proof, *report.outcome));
-                       HOLDFAST_TRY(const RunProjection* run,
-                                    turn.state().runs().get(report.proof.run_id));
-                       return ReportedStep{true, std::string(to_text(run->status()))};
-                     },
-                     [&](Result<ReportedStep> answer) {
-                       stored = std::move(answer);
-                       waiter.wake();
-                     },
-                     Patience::unbounded),
-                 .other = [id = report.proof.claim_id](Core& core) { core.drop(id); }});
+  std::vector<LoopRequest> requests{DropClaim{report.proof.claim_id}};
+  requests.emplace_back(std::make_shared<FunctionCommand<ReportedStep>>(
+      [report](Turn& turn) -> Result<ReportedStep> {
+        HOLDFAST_CHECK(report_outcome(turn, report.proof, *report.outcome));
+        HOLDFAST_TRY(const RunProjection* run, turn.state().runs().get(report.proof.run_id));
+        return ReportedStep{true, std::string(to_text(run->status()))};
+      },
+      [&](Result<ReportedStep> result) {
+        stored = std::move(result);
+        waiter.wake();
+      },
+      Patience::unbounded));
+  loop_.enqueue(std::move(requests));
   loop_.drive_until(waiter);
   if (stored.ok() || stored.error().code() == ErrorCode::engine_stopped) {
     return stored;

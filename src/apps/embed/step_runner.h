@@ -50,9 +50,7 @@ class StepRunner {
  private:
   struct Slot;
 
-  [[nodiscard]] ClaimRequestPtr wish(const std::shared_ptr<Slot>& slot) const;
-  // False when the wish was, or is being, fulfilled.
-  bool take_back(const ClaimRequestPtr& worker);
+  [[nodiscard]] ClaimRequestPtr claim_request(const std::shared_ptr<Slot>& slot) const;
 
   Loop& loop_;
   Hands hands_;

@@ -59,53 +59,56 @@ Result<std::vector<Assignment>> find_given(Turn& turn, const PollWish& wish) {
 }
 
 Poll::Poll(Loop& loop, PollWish wish, Done done)
-    : loop_(loop), wish_(std::move(wish)), done_(std::move(done)) {}
-
-std::vector<Loop::Request> Poll::requests() {
-  std::vector<Loop::Request> requests;
-  const std::scoped_lock lock(mutex_);
+    : loop_(loop),
+      wish_(std::move(wish)),
+      done_(std::move(done)),
+      request_(std::make_shared<ClaimRequest>()) {
+  request_->skills = wish_.skills;
   for (std::size_t i = 0; i < wish_.max; ++i) {
-    auto worker = std::make_shared<ClaimRequest>();
-    worker->skills = wish_.skills;
-    worker->applicant = derived_applicant(wish_, i);
-    worker->assigned = [self = shared_from_this(),
-                        raw = std::weak_ptr(worker)](Result<Assignment> given) {
-      self->assigned(raw.lock(), std::move(given));
-    };
-    open_.insert(worker);
-    requests.push_back({.claim = worker});
+    request_->applicants.push_back(derived_applicant(wish_, i));
   }
-  return requests;
 }
 
-void Poll::assigned(const ClaimRequestPtr& worker, Result<Assignment> given) {
-  std::unique_lock lock(mutex_);
-  open_.erase(worker);
-  if (given.ok()) {
-    given_.push_back(std::move(given).value());
-  } else {
-    failure_ = given.error();
+ClaimRequestPtr Poll::request() {
+  const std::scoped_lock lock(mutex_);
+  ClaimRequestPtr request = request_;
+  if (request == nullptr) {
+    // The poll has ended; the loop ignores the request.
+    request = std::make_shared<ClaimRequest>();
+    request->state = ClaimRequest::State::withdrawn;
+    return request;
   }
-  const bool first = !std::exchange(ending_, true);
-  if (first && !open_.empty()) {
-    lock.unlock();
-    loop_.submit({.other = [self = shared_from_this()](Core& core) {
-      std::unique_lock inner(self->mutex_);
-      core.withdraw_request(self->open_);
-      self->finish_if_settled(inner);
-    }});
-    return;
+  request->assigned = [self = shared_from_this()](std::vector<Result<Assignment>> results) {
+    self->assigned(std::move(results));
+  };
+  return request;
+}
+
+void Poll::assigned(std::vector<Result<Assignment>> results) {
+  Result<std::vector<Assignment>> outcome = std::vector<Assignment>();
+  std::optional<Error> failure;
+  for (Result<Assignment>& result : results) {
+    if (result.ok()) {
+      outcome.value().push_back(std::move(result).value());
+    } else {
+      failure = result.error();
+    }
   }
-  finish_if_settled(lock);
+  if (outcome.value().empty() && failure.has_value()) {
+    outcome = *failure;
+  }
+  finish(std::move(outcome));
 }
 
 void Poll::end() {
-  loop_.submit({.other = [self = shared_from_this()](Core& core) {
-    std::unique_lock lock(self->mutex_);
-    self->ending_ = true;
-    core.withdraw_request(self->open_);
-    self->finish_if_settled(lock);
-  }});
+  const std::scoped_lock lock(mutex_);
+  if (request_ != nullptr) {
+    loop_.submit(WithdrawClaim{request_, [self = shared_from_this()](std::size_t withdrawn) {
+                                 if (withdrawn > 0) {
+                                   self->finish(std::vector<Assignment>());
+                                 }
+                               }});
+  }
 }
 
 void Poll::when_over(std::function<void()> then) {
@@ -119,18 +122,14 @@ void Poll::when_over(std::function<void()> then) {
   then();
 }
 
-// What is being assigned comes with the commit that is under way.
-void Poll::finish_if_settled(std::unique_lock<std::mutex>& lock) {
-  if (!ending_ || over_ || !open_.empty()) {
+void Poll::finish(Result<std::vector<Assignment>> outcome) {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(over_, true)) {
     return;
   }
-  over_ = true;
+  request_.reset();  // its functions refer to this poll
   const Done done = std::exchange(done_, nullptr);
   const auto afterwards = std::exchange(afterwards_, {});
-  Result<std::vector<Assignment>> outcome = std::move(given_);
-  if (outcome.value().empty() && failure_.has_value()) {
-    outcome = *failure_;
-  }
   lock.unlock();
   done(std::move(outcome));
   for (const auto& then : afterwards) {

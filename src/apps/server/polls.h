@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -38,25 +37,23 @@ class Poll : public std::enable_shared_from_this<Poll> {
 
   Poll(Loop& loop, PollWish wish, Done done);
 
-  // What the loop is asked for; to be submitted once, with whatever belongs to it.
-  std::vector<Loop::Request> requests();
-  // No more is wanted: it is answered with what was given by then.
+  // The claim request of the poll; to be submitted once, with whatever belongs to it.
+  ClaimRequestPtr request();
+  // Withdraws the request: the poll is answered with what was claimed by then. May come before the
+  // request.
   void end();
   // Calls it when the poll has been answered, at once if it has.
   void when_over(std::function<void()> then);
 
  private:
-  void assigned(const ClaimRequestPtr& worker, Result<Assignment> given);
-  void finish_if_settled(std::unique_lock<std::mutex>& lock);
+  void assigned(std::vector<Result<Assignment>> results);
+  void finish(Result<std::vector<Assignment>> outcome);
 
   Loop& loop_;
   const PollWish wish_;
   std::mutex mutex_;
   Done done_;
-  std::set<ClaimRequestPtr> open_;
-  std::vector<Assignment> given_;
-  std::optional<Error> failure_;
-  bool ending_ = false;
+  ClaimRequestPtr request_;  // until it is answered
   bool over_ = false;
   std::vector<std::function<void()>> afterwards_;
 };

@@ -65,7 +65,7 @@ class PollTest : public testing::Test {
     Asked asked{std::make_shared<Poll>(
                     loop, wish, [promise](Given given) { promise->set_value(std::move(given)); }),
                 promise, promise->get_future()};
-    loop.submit(asked.poll->requests());
+    loop.submit(asked.poll->request());
     return asked;
   }
   // Everything that was asked before has been looked at.
@@ -249,8 +249,8 @@ TEST_F(PollTest, a_lost_claim_is_not_found) {
   const PollWish asks = wish("r1");
   const auto worker = std::make_shared<ClaimRequest>();
   worker->skills = asks.skills;
-  worker->applicant = derived_applicant(asks, 0);
-  worker->assigned = [](const Result<Assignment>&) {};
+  worker->applicants = {derived_applicant(asks, 0)};
+  worker->assigned = [](const std::vector<Result<Assignment>>&) {};
   core.core.request_claim(worker);
   core.settle();
   const auto look = [&] {

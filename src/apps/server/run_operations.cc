@@ -124,26 +124,29 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
       answer_stored();
       return;
     }
+    const auto run_wait = std::make_shared<RunWait>();
+    run_wait->run = run_;
+    run_wait->notify = [self = shared_from_this()](const std::optional<RunEnd>& end) {
+      self->told(end);
+    };
+    run_wait_ = run_wait;
     wait(patience);
-    // Signs up before it looks, so that no end is missed.
-    service().loop.submit(
-        {.command = std::make_shared<FunctionCommand<bool>>(
-             [run = run_](Turn& turn) -> Result<bool> {
-               if (turn.state().runs().is_live(run)) {
-                 return true;
-               }
-               HOLDFAST_TRY(const bool exists, turn.state().runs().exists(run));
-               if (!exists) {
-                 return Error{ErrorCode::run_not_found, "there is no run " + to_string(run)}.with(
-                     "run_id", to_string(run));
-               }
-               return false;
-             },
-             [self = shared_from_this()](const Result<bool>& live) { self->looked(live); }),
-         .other = [self = shared_from_this()](Core& core) {
-           self->ticket_ = core.run_waits().add(
-               self->run_, [self](const std::optional<RunEnd>& end) { self->told(end); });
-         }});
+    // Registers before it reads the run, so that no end is missed.
+    std::vector<LoopRequest> requests{AddRunWait{run_wait}};
+    requests.emplace_back(std::make_shared<FunctionCommand<bool>>(
+        [run = run_](Turn& turn) -> Result<bool> {
+          if (turn.state().runs().is_live(run)) {
+            return true;
+          }
+          HOLDFAST_TRY(const bool exists, turn.state().runs().exists(run));
+          if (!exists) {
+            return Error{ErrorCode::run_not_found, "there is no run " + to_string(run)}.with(
+                "run_id", to_string(run));
+          }
+          return false;
+        },
+        [self = shared_from_this()](const Result<bool>& live) { self->looked(live); }));
+    service().loop.submit(std::move(requests));
   }
 
  private:
@@ -218,9 +221,9 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
     if (!end_it()) {
       return;
     }
-    service().loop.submit({.other = [self = shared_from_this()](Core& core) {
-      core.run_waits().remove(self->run_, self->ticket_);
-    }});
+    if (RunWaitPtr known = run_wait_.lock()) {
+      service().loop.submit(RemoveRunWait{std::move(known)});
+    }
     answer();
   }
 
@@ -278,7 +281,7 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
   const CallPtr call_;
   const RunId run_;
   const std::optional<bool> existed_;
-  RunWaits::Ticket ticket_ = 0;  // of the loop
+  std::weak_ptr<RunWait> run_wait_;  // the loop owns it
   std::mutex mutex_;
   std::optional<Alarm::Ticket> alarm_;
   Waiters::Ticket waiter_ = 0;

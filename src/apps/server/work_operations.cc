@@ -167,7 +167,7 @@ PollPtr poll_for(const WaitingPtr& waiting) {
   return poll;
 }
 
-void submit(const WaitingPtr& waiting, const PollPtr& poll, std::vector<Loop::Request> requests) {
+void submit(const WaitingPtr& waiting, const PollPtr& poll, std::vector<LoopRequest> requests) {
   Service& service = waiting->call->service;
   const bool may_wait = service.polls.add(waiting->wish, poll);
   service.loop.submit(std::move(requests));
@@ -179,12 +179,12 @@ void submit(const WaitingPtr& waiting, const PollPtr& poll, std::vector<Loop::Re
 // Waits for attempts; without patience it takes what there is.
 void wait_for_attempts(const WaitingPtr& waiting) {
   const PollPtr poll = poll_for(waiting);
-  std::vector<Loop::Request> requests = poll->requests();
+  std::vector<LoopRequest> requests{poll->request()};
   if (waiting->patience.count() == 0) {
     // Answered after the wishes were looked at.
-    requests.push_back({.command = std::make_shared<FunctionCommand<Done>>(
-                            [](Turn&) -> Result<Done> { return Done{}; },
-                            [poll](const Result<Done>&) { poll->end(); })});
+    requests.emplace_back(
+        std::make_shared<FunctionCommand<Done>>([](Turn&) -> Result<Done> { return Done{}; },
+                                                [poll](const Result<Done>&) { poll->end(); }));
   }
   submit(waiting, poll, std::move(requests));
 }
@@ -256,23 +256,20 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish
     return;
   }
   const PollPtr poll = poll_for(waiting);
-  std::vector<Loop::Request> requests;
-  requests.push_back(
-      {.command = std::make_shared<FunctionCommand<Judgements>>(
-           judgement_of(*reports), [call, waiting, reports, poll](const auto& judged) {
-             // Only what could be claimed at once is given; the answer comes with the judgement.
-             poll->end();
-             if (!judged.ok()) {
-               return waiting->reports_judged(judged.error());
-             }
-             with_late_reports(call, reports, judged.value(),
-                               [waiting, reports](const Judgements& corrected) {
-                                 waiting->reports_judged(results_text(*reports, corrected));
-                               });
-           })});
-  for (Loop::Request& request : poll->requests()) {
-    requests.push_back(std::move(request));
-  }
+  std::vector<LoopRequest> requests;
+  requests.emplace_back(std::make_shared<FunctionCommand<Judgements>>(
+      judgement_of(*reports), [call, waiting, reports, poll](const auto& judged) {
+        // Only what could be claimed at once is given; the answer comes with the judgement.
+        poll->end();
+        if (!judged.ok()) {
+          return waiting->reports_judged(judged.error());
+        }
+        with_late_reports(call, reports, judged.value(),
+                          [waiting, reports](const Judgements& corrected) {
+                            waiting->reports_judged(results_text(*reports, corrected));
+                          });
+      }));
+  requests.emplace_back(poll->request());
   submit(waiting, poll, std::move(requests));
 }
 

@@ -198,25 +198,24 @@ void register_workflow(const CallPtr& call) {
       return {};
     }
     Service& service = call->service;
-    service.loop.submit(
-        {.command = std::make_shared<FunctionCommand<Registered>>(
-             [definition,
-              actor = SharedText(call->caller.actor(""))](Turn& turn) -> Result<Registered> {
-               const bool existed = turn.state().registry().current(definition->workflow()) ==
-                                    definition->fingerprint();
-               turn.definitions().add(definition);
-               HOLDFAST_CHECK(turn.emit_registration(*definition, actor));
-               return Registered{existed};
-             },
-             [call, definition](const Result<Registered>& done) {
-               if (done.ok()) {
-                 call->answer_json(registered_text(*definition, done.value().existed, false),
-                                   done.value().existed ? 200 : 201);
-               } else {
-                 call->fail(done.error());
-               }
-             }),
-         .other = [definition](Core& core) { core.definitions_changed(); }});
+    std::vector<LoopRequest> requests{DefinitionsChanged{}};
+    requests.emplace_back(std::make_shared<FunctionCommand<Registered>>(
+        [definition, actor = SharedText(call->caller.actor(""))](Turn& turn) -> Result<Registered> {
+          const bool existed =
+              turn.state().registry().current(definition->workflow()) == definition->fingerprint();
+          turn.definitions().add(definition);
+          HOLDFAST_CHECK(turn.emit_registration(*definition, actor));
+          return Registered{existed};
+        },
+        [call, definition](const Result<Registered>& done) {
+          if (done.ok()) {
+            call->answer_json(registered_text(*definition, done.value().existed, false),
+                              done.value().existed ? 200 : 201);
+          } else {
+            call->fail(done.error());
+          }
+        }));
+    service.loop.submit(std::move(requests));
     return {};
   });
 }

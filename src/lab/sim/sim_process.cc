@@ -174,8 +174,8 @@ std::vector<RequestPtr> Process::unanswered(std::int64_t asked_before_us) const 
   return waiting;
 }
 
-void Process::offer(const ClaimRequestPtr& worker) {
-  core_->request_claim(worker);
+void Process::offer(const ClaimRequestPtr& request) {
+  core_->request_claim(request);
   wake();
 }
 

@@ -73,7 +73,7 @@ class Process final : private StoreEvents {
   [[nodiscard]] std::uint64_t groups_landed() const { return groups_landed_; }
 
   void ask(const RequestPtr& request);
-  void offer(const ClaimRequestPtr& worker);
+  void offer(const ClaimRequestPtr& request);
   // Something may have changed for it.
   void wake();
   // After a while, if the process lives then: what it says to others.

@@ -97,19 +97,19 @@ void Workers::look_for_work(Process& process) {
   }
   const Dice dice = world_.dice().about("worker", ++claims_);
   const bool remote = dice.chance(30, "remote");
-  auto worker = std::make_shared<ClaimRequest>();
-  worker->skills = any_skills();
+  auto request = std::make_shared<ClaimRequest>();
+  request->skills = any_skills();
   const std::string claim = to_string(make_uuid(process.now(), process.random()));
   const std::string token = to_string(make_uuid(process.now(), process.random()));
-  worker->applicant = Applicant{{SharedText(claim), sha256(token), SharedText(process.name()), {}},
-                                SharedText(token)};
-  worker->assigned = [this, &process, remote](Result<Assignment> given) {
-    if (given.ok()) {
-      assigned(process, given.value(), remote);
+  request->applicants = {Applicant{
+      {SharedText(claim), sha256(token), SharedText(process.name()), {}}, SharedText(token)}};
+  request->assigned = [this, &process, remote](const std::vector<Result<Assignment>>& results) {
+    if (results.front().ok()) {
+      assigned(process, results.front().value(), remote);
     }
   };
   if (!remote) {
-    worker->lost = [this](const SharedText& claim_id, const Error& why) {
+    request->lost = [this](const SharedText& claim_id, const Error& why) {
       world_.note("claim " + claim_id.str() + " lost: " + why.text());
       const auto task = tasks_.find(claim_id.str());
       if (task != tasks_.end() && task->second->answer.never) {
@@ -117,7 +117,7 @@ void Workers::look_for_work(Process& process) {
       }
     };
   }
-  process.offer(worker);
+  process.offer(request);
 }
 
 Workers::Habit Workers::habit(const Dice& dice) const {

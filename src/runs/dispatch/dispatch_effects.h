@@ -44,9 +44,6 @@ struct DispatchEffectVisitor {
     sink.failed(fact);
   }
   void operator()(const LiveWakeupEmitted& /*fact*/) const {}
-  void operator()(const RunContinuationFenced& fact) const { sink.run_known(fact.run_id); }
-  void operator()(const RunContinuationRepaired& fact) const { sink.run_known(fact.run_id); }
-  void operator()(const RunContinuationAborted& fact) const { sink.run_known(fact.run_id); }
 };
 
 template <typename Sink>

@@ -11,13 +11,6 @@ constexpr int kBusyTries = 5;
 // A checkpoint costs as much as there are attempts, so it must be earned by that many facts.
 constexpr std::uint64_t kFactsPerAttempt = 4;
 
-// A handler that reports often costs one commit in this time.
-constexpr std::int64_t kBetweenProgressMs = 1000;
-
-std::int64_t heartbeat_interval(std::uint64_t lease_ms) {
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(lease_ms / 3));
-}
-
 }  // namespace
 
 std::optional<RunEnd> run_end_of(const RunProjection& run) {
@@ -74,48 +67,6 @@ Result<void> Core::catch_up() {
   return {};
 }
 
-// Their holders learn at once that nobody waits for the result any more.
-void Core::drop_claims_of_ended_runs() {
-  std::vector<SharedText> dropped;
-  for (const auto& [claim_id, claim] : held_) {
-    if (!state_->runs().is_live(claim.proof.run_id)) {
-      dropped.push_back(claim_id);
-      effects_.emplace_back([lost = claim.lost, id = claim_id] {
-        lost(id, Error{ErrorCode::terminal_run, "the run has ended"});
-      });
-    }
-  }
-  for (const SharedText& claim_id : dropped) {
-    drop(claim_id);
-  }
-}
-
-// Those whose attempts are not wanted any more, and those whose runs go back: the latter still
-// report, so that what they did can be compensated.
-void Core::stop_handlers(const GroupFacts& facts) {
-  if (facts.withdrawn.empty() && facts.compensating.empty()) {
-    return;
-  }
-  const std::set<SharedText> withdrawn(facts.withdrawn.begin(), facts.withdrawn.end());
-  std::vector<SharedText> dropped;
-  for (const auto& [claim_id, claim] : held_) {
-    if (withdrawn.contains(claim.proof.runnable_key)) {
-      dropped.push_back(claim_id);
-      effects_.emplace_back([lost = claim.lost, id = claim_id] {
-        lost(id, Error{ErrorCode::stale_claim, "the attempt was withdrawn"});
-      });
-    } else if (std::find(facts.compensating.begin(), facts.compensating.end(),
-                         claim.proof.run_id) != facts.compensating.end()) {
-      effects_.emplace_back([lost = claim.lost, id = claim_id] {
-        lost(id, Error{ErrorCode::invalid_transition, "the run is compensating"});
-      });
-    }
-  }
-  for (const SharedText& claim_id : dropped) {
-    drop(claim_id);
-  }
-}
-
 void Core::post(CommandPtr command) {
   if (stopped_.has_value()) {
     command->settle(*stopped_);
@@ -133,84 +84,6 @@ void Core::definitions_changed() {
   recover_ = true;
   for (const auto& [name, queue] : state_->queues().all()) {
     queue->resume_timeouts();
-  }
-}
-
-void Core::request_claim(const ClaimRequestPtr& worker) {
-  if (stopped_.has_value()) {
-    effects_.emplace_back([worker, why = *stopped_] { worker->assigned(why); });
-    return;
-  }
-  line_of(*worker).push_back(worker);
-  serve_again_ = true;
-}
-
-bool Core::withdraw_request(const ClaimRequestPtr& worker) {
-  return std::erase(line_of(*worker), worker) > 0;
-}
-
-void Core::withdraw_request(std::set<ClaimRequestPtr>& workers) {
-  if (workers.empty()) {
-    return;
-  }
-  std::erase_if(line_of(**workers.begin()),
-                [&](const ClaimRequestPtr& waiting) { return workers.erase(waiting) > 0; });
-}
-
-std::deque<ClaimRequestPtr>& Core::line_of(const ClaimRequest& worker) {
-  for (Line& line : lines_) {
-    if (line.skills == worker.skills) {
-      return line.workers;
-    }
-  }
-  // Lines of pools that are gone make room.
-  std::erase_if(lines_, [](const Line& line) { return line.workers.empty(); });
-  lines_.push_back(Line{worker.skills, {}});
-  return lines_.back().workers;
-}
-
-bool Core::has_claim_request() const {
-  return std::any_of(lines_.begin(), lines_.end(),
-                     [](const Line& line) { return !line.workers.empty(); });
-}
-
-void Core::hold(const Group::Given& given, TimeMs now) {
-  if (given.worker->lost == nullptr) {
-    return;
-  }
-  const SharedText& claim_id = given.assignment.claim_id;
-  HeldClaim& claim = held_[claim_id];
-  claim.proof = proof_of(given.assignment);
-  claim.lease_ms = given.assignment.lease_ms;
-  claim.lost = given.worker->lost;
-  claim.last_heartbeat = now;
-  schedule_heartbeat(claim_id, claim, TimeMs{now.value + heartbeat_interval(claim.lease_ms)});
-}
-
-void Core::schedule_heartbeat(const SharedText& claim_id, HeldClaim& claim, TimeMs at) {
-  heartbeats_.erase({claim.next_heartbeat, claim_id});
-  claim.next_heartbeat = at;
-  heartbeats_.emplace(at, claim_id);
-}
-
-void Core::set_progress(const SharedText& claim_id, const Payload& progress) {
-  const auto found = held_.find(claim_id);
-  if (found == held_.end()) {
-    return;
-  }
-  HeldClaim& claim = found->second;
-  claim.progress = progress;
-  const TimeMs soon{claim.last_heartbeat.value + kBetweenProgressMs};
-  if (soon < claim.next_heartbeat) {
-    schedule_heartbeat(claim_id, claim, soon);
-  }
-}
-
-void Core::drop(const SharedText& claim_id) {
-  const auto claim = held_.find(claim_id);
-  if (claim != held_.end()) {
-    heartbeats_.erase({claim->second.next_heartbeat, claim_id});
-    held_.erase(claim);
   }
 }
 
@@ -336,47 +209,6 @@ bool Core::start_due(Turn& turn) {
   return true;
 }
 
-void Core::send_heartbeats(Turn& turn) {
-  while (!heartbeats_.empty() && heartbeats_.begin()->first <= turn.now()) {
-    const SharedText claim_id = heartbeats_.begin()->second;
-    HeldClaim& claim = held_.find(claim_id)->second;
-    claim.last_heartbeat = turn.now();
-    schedule_heartbeat(claim_id, claim,
-                       TimeMs{turn.now().value + heartbeat_interval(claim.lease_ms)});
-    const Turn::Mark mark = turn.mark();
-    building_->heartbeats.push_back(claim_id);
-    const auto sent = heartbeat(turn, claim.proof, claim.progress);
-    if (!sent.ok()) {
-      turn.roll_back_to(mark);
-      building_->lost.emplace_back(claim_id, sent.error());
-    }
-  }
-}
-
-void Core::serve_waiting(Turn& turn) {
-  if (!std::exchange(serve_again_, false) && !timer_for_workers_due(turn.now())) {
-    return;
-  }
-  for (Line& line : lines_) {
-    while (!line.workers.empty() && building_->facts.commit.bytes() < options_.max_group_bytes &&
-           serve(turn, line.workers.front())) {
-      line.workers.pop_front();
-    }
-  }
-}
-
-bool Core::serve(Turn& turn, const ClaimRequestPtr& worker) {
-  const Turn::Mark mark = turn.mark();
-  auto claimed = claim_next(turn, *worker->skills, worker->applicant);
-  if (!claimed.ok() || !claimed.value().has_value()) {
-    turn.roll_back_to(mark);
-    return false;
-  }
-  building_->given.push_back({worker, *std::move(claimed).value()});
-  ++stats_.claims;
-  return true;
-}
-
 bool Core::can_write() const {
   return !stopped_.has_value() && !outage_.has_value() && writing_ == nullptr &&
          !building_->facts.commit.empty();
@@ -450,8 +282,10 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
 
 CommitReport Core::report_of(Group& group, Position position) {
   std::set<SharedText> claimed;
-  for (const Group::Given& given : group.given) {
-    claimed.insert(given.assignment.runnable_key);
+  for (const Group::Claimed& one : group.claimed) {
+    for (const Assignment& assignment : one.assignments) {
+      claimed.insert(assignment.runnable_key);
+    }
   }
   std::erase_if(group.facts.wakeups,
                 [&](const Wakeup& wakeup) { return claimed.contains(wakeup.runnable_key); });
@@ -469,15 +303,11 @@ void Core::take_back(Groups which) {
   const Group* oldest = written != nullptr ? written : building_.get();
   state_->undo().roll_back_to(oldest->begin);
   std::deque<CommandPtr> commands;
-  std::deque<ClaimRequestPtr> workers;
   for (Group* group : {written, building_.get()}) {
     if (group == nullptr) {
       continue;
     }
     commands.insert(commands.end(), group->commands.begin(), group->commands.end());
-    for (Group::Given& given : group->given) {
-      workers.push_back(std::move(given.worker));
-    }
     for (const Schedules::Due& due : group->due) {
       schedules_.put_back(due);
     }
@@ -489,8 +319,11 @@ void Core::take_back(Groups which) {
     }
   }
   inbox_.insert(inbox_.begin(), commands.begin(), commands.end());
-  for (auto worker = workers.rbegin(); worker != workers.rend(); ++worker) {
-    line_of(**worker).push_front(*worker);
+  // Newest first, so that the oldest is first in its line again.
+  for (Group* group : {building_.get(), written}) {
+    if (group != nullptr) {
+      put_back(group->claimed);
+    }
   }
   if (which == Groups::all) {
     writing_.reset();
@@ -508,12 +341,12 @@ void Core::release(Group& group, TimeMs now) {
           command->settle(refusal.has_value() ? Result<void>(*refusal) : Result<void>());
         });
   }
-  for (Group::Given& given : group.given) {
-    hold(given, now);
-    effects_.emplace_back([given = std::move(given), inputs = inputs_]() mutable {
-      const Result<void> read = inputs->fill_in(given.assignment);
-      given.worker->assigned(read.ok() ? Result<Assignment>(std::move(given.assignment))
-                                       : Result<Assignment>(read.error()));
+  for (Group::Claimed& claimed : group.claimed) {
+    for (const Assignment& assignment : claimed.assignments) {
+      hold(*claimed.request, assignment, now);
+    }
+    effects_.emplace_back([claimed = std::move(claimed), inputs = inputs_]() mutable {
+      claimed.request->assigned(inputs->fill_in(std::move(claimed.assignments)));
     });
   }
   for (auto& [claim_id, error] : group.lost) {
@@ -539,7 +372,7 @@ bool Core::timer_for_workers_due(TimeMs now) const {
 std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
   std::optional<TimeMs> next;
   for (const Line& line : lines_) {
-    if (line.workers.empty()) {
+    if (line.requests.empty()) {
       continue;
     }
     for (const SharedText& name : state_->queues().names_of(line.skills->queues)) {

@@ -26,9 +26,9 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "runs/engine/claim_request.h"
 #include "runs/engine/engine_command.h"
 #include "runs/engine/live_state.h"
+#include "runs/engine/loop_request.h"
 #include "runs/engine/row_collector.h"
 #include "runs/engine/run_waits.h"
 #include "runs/engine/schedules.h"
@@ -103,11 +103,14 @@ class Core {
   Result<void> open();
 
   void post(CommandPtr command);
-  void request_claim(const ClaimRequestPtr& worker);
-  // False when it was assigned already, or is being assigned.
-  bool withdraw_request(const ClaimRequestPtr& worker);
-  // Several that share their skills; those that were or are being assigned are left.
-  void withdraw_request(std::set<ClaimRequestPtr>& workers);
+  // Carries out the requests of the loop's callers, in this order.
+  void handle(std::vector<LoopRequest> requests);
+  // Each request once. One that was withdrawn before it arrived is ignored.
+  void request_claim(const ClaimRequestPtr& request);
+  // Returns the number of attempts that will not be claimed for the request any more. Claims that
+  // are not durable yet stay; `undone` gets their number if they are taken back.
+  std::size_t withdraw_request(const ClaimRequestPtr& request,
+                               std::function<void(std::size_t)> undone = nullptr);
   // How far the holder of a claim is: stored with the next heartbeat, which comes within a second
   // if there was none in the last one. Ignored when the claim is not held here any more.
   void set_progress(const SharedText& claim_id, const Payload& progress);
@@ -173,11 +176,11 @@ class Core {
     std::size_t bytes = 0;
     std::vector<CommandPtr> commands;
     std::vector<std::optional<Error>> refusals;  // beside each command
-    struct Given {
-      ClaimRequestPtr worker;
-      Assignment assignment;
+    struct Claimed {
+      ClaimRequestPtr request;
+      std::vector<Assignment> assignments;
     };
-    std::vector<Given> given;
+    std::vector<Claimed> claimed;
     std::vector<SharedText> heartbeats;              // claims that got a heartbeat
     std::vector<Schedules::Due> due;                 // what schedules have started
     std::vector<std::pair<SharedText, Error>> lost;  // claims that a heartbeat found gone
@@ -186,19 +189,21 @@ class Core {
   };
 
   [[nodiscard]] bool has_claim_request() const;
-  std::deque<ClaimRequestPtr>& line_of(const ClaimRequest& worker);
+  std::deque<ClaimRequestPtr>& line_of(const ClaimRequest& request);
   void decide_commands(Turn& turn);
   void send_heartbeats(Turn& turn);
   // What time alone brings: timers, attempts that took too long, schedules.
   Result<void> keep_time(Turn& turn);
   bool start_due(Turn& turn);
-  void hold(const Group::Given& given, TimeMs now);
+  void hold(const ClaimRequest& request, const Assignment& assignment, TimeMs now);
   void schedule_heartbeat(const SharedText& claim_id, HeldClaim& claim, TimeMs at);
   void serve_waiting(Turn& turn);
-  bool serve(Turn& turn, const ClaimRequestPtr& worker);
+  bool serve(Turn& turn, const ClaimRequestPtr& request);
   [[nodiscard]] bool timer_for_workers_due(TimeMs now) const;
   [[nodiscard]] std::optional<TimeMs> next_claimable_at(TimeMs now) const;
   void finish_write(const Result<Committed>& outcome, TimeMs now);
+  void put_back(std::vector<Group::Claimed>& claimed);
+  void refuse(const ClaimRequestPtr& request);
   static CommitReport report_of(Group& group, Position position);
   void release(Group& group, TimeMs now);
   void release_unwritten(TimeMs now);
@@ -228,7 +233,7 @@ class Core {
   // Those who can do the same wait in one line.
   struct Line {
     std::shared_ptr<const Skills> skills;
-    std::deque<ClaimRequestPtr> workers;
+    std::deque<ClaimRequestPtr> requests;
   };
   std::vector<Line> lines_;
   std::map<SharedText, HeldClaim> held_;

@@ -84,8 +84,8 @@ void Core::stop(const Error& why) {
     effects_.emplace_back([command, error = *stopped_] { command->settle(error); });
   }
   for (const Line& line : std::exchange(lines_, {})) {
-    for (const ClaimRequestPtr& worker : line.workers) {
-      effects_.emplace_back([worker, error = *stopped_] { worker->assigned(error); });
+    for (const ClaimRequestPtr& request : line.requests) {
+      refuse(request);
     }
   }
   run_waits_.stop(effects_);

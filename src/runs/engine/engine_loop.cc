@@ -38,20 +38,6 @@ std::string random_text(Random& random, std::size_t bytes) {
   return to_base64url(buffer);
 }
 
-void hand_over(Core& core, std::vector<Loop::Request>& requests) {
-  for (Loop::Request& request : requests) {
-    if (request.other != nullptr) {
-      request.other(core);
-    }
-    if (request.command != nullptr) {
-      core.post(std::move(request.command));
-    }
-    if (request.claim != nullptr) {
-      core.request_claim(request.claim);
-    }
-  }
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock& clock,
@@ -113,11 +99,7 @@ Applicant Loop::new_applicant(const Skills& skills) {
 
 void Loop::add_definition(std::shared_ptr<const Definition> definition) {
   Waiter waiter;
-  enqueue({.other = [&](Core& core) {
-    definitions_.add(definition);
-    core.definitions_changed();
-    waiter.wake();
-  }});
+  enqueue(AddDefinition{std::move(definition), [&] { waiter.wake(); }});
   drive_until(waiter);
 }
 
@@ -134,8 +116,8 @@ Result<void> Loop::register_definition(const std::shared_ptr<const Definition>& 
 CoreStats Loop::stats() {
   CoreStats stats;
   Waiter waiter;
-  enqueue({.other = [&](Core& core) {
-    stats = core.stats();
+  enqueue(ReadStats{[&](const CoreStats& now) {
+    stats = now;
     waiter.wake();
   }});
   drive_until(waiter);
@@ -147,39 +129,34 @@ std::shared_ptr<const Tokens> Loop::tokens() {
   return tokens_;
 }
 
-void Loop::keep_watching() {
-  submit({.other = [](Core& core) {
-    core.add_watcher();
-    core.check_for_changes();
-  }});
-}
+void Loop::keep_watching() { submit(WatchChanges{}); }
 
 std::optional<Error> Loop::failure() {
   const std::scoped_lock lock(mutex_);
   return failure_;
 }
 
-void Loop::enqueue(Request request) {
+void Loop::enqueue(LoopRequest request) {
   const std::scoped_lock lock(mutex_);
   requests_.push_back(std::move(request));
 }
 
-void Loop::enqueue(std::vector<Request> requests) {
+void Loop::enqueue(std::vector<LoopRequest> requests) {
   const std::scoped_lock lock(mutex_);
-  for (Request& request : requests) {
+  for (LoopRequest& request : requests) {
     requests_.push_back(std::move(request));
   }
 }
 
-void Loop::submit(Request request) {
-  std::vector<Request> one;
+void Loop::submit(LoopRequest request) {
+  std::vector<LoopRequest> one;
   one.push_back(std::move(request));
   submit(std::move(one));
 }
 
-void Loop::submit(std::vector<Request> requests) {
+void Loop::submit(std::vector<LoopRequest> requests) {
   Lock lock(mutex_);
-  for (Request& request : requests) {
+  for (LoopRequest& request : requests) {
     requests_.push_back(std::move(request));
   }
   // Nobody else is there any more to answer.
@@ -227,7 +204,7 @@ bool Loop::step(Lock& lock) {
 
 void Loop::decide(Lock& lock) {
   deciding_ = true;
-  std::vector<Request> requests = std::exchange(requests_, {});
+  std::vector<LoopRequest> requests = std::exchange(requests_, {});
   std::optional<Result<Committed>> written = std::exchange(written_, std::nullopt);
   const std::optional<Result<JournalRecovery>> recovered = std::exchange(recovered_, std::nullopt);
   const std::uint64_t write_us = write_us_;
@@ -239,7 +216,7 @@ void Loop::decide(Lock& lock) {
   if (recovered.has_value()) {
     end_recovery(*recovered, now);
   }
-  hand_over(core_, requests);
+  core_.handle(std::move(requests));
   core_.decide(now);
   const auto effects = core_.take_effects();
   auto reports = core_.take_reports();
@@ -426,11 +403,7 @@ void Loop::run_watch() {
       watch_changed_.wait_for(lock, std::chrono::seconds(1));
     }
     // When this process has moved on itself it has seen what there was.
-    requests_.push_back({.other = [known](Core& core) {
-      if (core.position() == known) {
-        core.check_for_changes();
-      }
-    }});
+    requests_.emplace_back(CheckForChanges{known});
     nudge();
     watch_changed_.wait_for(lock, kWatchRests);
   }

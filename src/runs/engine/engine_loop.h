@@ -96,22 +96,16 @@ class Loop {
           waiter.wake();
         },
         patience);
-    enqueue({.command = std::move(command)});
+    enqueue(std::move(command));
     drive_until(waiter);
     return *std::move(answer);
   }
   // The same without waiting: `done` is called from whatever thread drives the loop.
   template <typename T>
   void submit(std::function<Result<T>(Turn&)> decide, std::function<void(Result<T>)> done) {
-    submit({.command = std::make_shared<FunctionCommand<T>>(std::move(decide), std::move(done))});
+    submit(std::make_shared<FunctionCommand<T>>(std::move(decide), std::move(done)));
   }
 
-  // One thing for the loop.
-  struct Request {
-    CommandPtr command = nullptr;
-    ClaimRequestPtr claim = nullptr;
-    std::function<void(Core&)> other = nullptr;
-  };
   // A thread that waits for something the loop will bring.
   class Waiter {
    public:
@@ -135,14 +129,14 @@ class Loop {
     std::condition_variable changed_;
     bool done_ = false;
   };
-  // The parts of execute(): the request joins the queue; the loop is driven until the waiter is
-  // done.
-  void enqueue(Request request);
-  void enqueue(std::vector<Request> requests);
+  // The parts of execute(): the requests join the line and are carried out together; the loop is
+  // driven until the waiter is done.
+  void enqueue(LoopRequest request);
+  void enqueue(std::vector<LoopRequest> requests);
   void drive_until(Waiter& waiter);
   // Several requests at once, decided together; the engine's own thread sees to them.
-  void submit(Request request);
-  void submit(std::vector<Request> requests);
+  void submit(LoopRequest request);
+  void submit(std::vector<LoopRequest> requests);
 
   // With a new claim id and token of this process.
   Applicant new_applicant(const Skills& skills);
@@ -211,7 +205,7 @@ class Loop {
   std::mutex mutex_;  // guards what follows; the core belongs to whoever set deciding_
   Definitions definitions_;
   Core core_;
-  std::vector<Request> requests_;
+  std::vector<LoopRequest> requests_;
   bool deciding_ = false;
   bool writing_ = false;
   std::optional<Result<Committed>> written_;

@@ -78,8 +78,7 @@ class LiveQueues::TakeFact : public DispatchEffects {
   }
   void completed(const AttemptCompleted& fact) {
     note(fact.runnable_key, LargePayload::Part::outcome,
-         is_large(fact.result) || is_large(fact.execution_opts) || is_large(fact.guardrails) ||
-             is_large(fact.details));
+         is_large(fact.result) || is_large(fact.execution_opts) || is_large(fact.details));
   }
   void failed(const AttemptFailed& fact) {
     note(fact.runnable_key, LargePayload::Part::outcome, is_large(fact.error));

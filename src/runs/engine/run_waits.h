@@ -1,10 +1,10 @@
-// RunWaits: who wants to know when a run ends. Belongs to the core. Those who wait are notify once,
-// as an effect of the commit that made the end durable; also when nothing is known of the run, and
-// when the core stops: whoever is notify looks for himself.
+// RunWaits: callers that wait for the end of a run. Belongs to the core. A caller is notified once,
+// as an effect of the commit that made the end durable; also if the run is not known, and when the
+// core stops: the caller then reads the run itself.
 #pragma once
 
-#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -14,7 +14,7 @@
 
 namespace holdfast {
 
-// How a run ended, for those who waited here.
+// How a run ended.
 struct RunEnd {
   RunId run_id;
   SharedText workflow;
@@ -22,25 +22,26 @@ struct RunEnd {
   Payload result;  // of a completed run
   Payload error;
 };
-// Empty while it has not.
+// Empty while the run has not ended.
 std::optional<RunEnd> run_end_of(const RunProjection& run);
+
+struct RunWait {
+  RunId run;
+  // With the end if it is at hand; otherwise the caller reads the run.
+  std::function<void(const std::optional<RunEnd>& end)> notify;
+};
+using RunWaitPtr = std::shared_ptr<RunWait>;
 
 class RunWaits {
  public:
-  // With the end, when it was at hand; without it whoever is notify looks for himself.
-  using Notify = std::function<void(const std::optional<RunEnd>& end)>;
   using Effects = std::vector<std::function<void()>>;
-  using Ticket = std::uint64_t;
 
-  Ticket add(const RunId& run, Notify notify) {
-    waits_.emplace(run, Wait{++last_, std::move(notify)});
-    return last_;
-  }
-  void remove(const RunId& run, Ticket ticket) {
-    const auto [first, last] = waits_.equal_range(run);
-    for (auto wait = first; wait != last; ++wait) {
-      if (wait->second.ticket == ticket) {
-        waits_.erase(wait);
+  void add(const RunWaitPtr& wait) { waits_.emplace(wait->run, wait); }
+  void remove(const RunWaitPtr& wait) {
+    const auto [first, last] = waits_.equal_range(wait->run);
+    for (auto known = first; known != last; ++known) {
+      if (known->second == wait) {
+        waits_.erase(known);
         return;
       }
     }
@@ -52,36 +53,30 @@ class RunWaits {
   // This process wrote the end of the run.
   void ended(const RunId& run, const std::optional<RunEnd>& end, Effects& effects) {
     const auto [first, last] = waits_.equal_range(run);
-    for (auto wait = first; wait != last; ++wait) {
-      effects.push_back([notify = std::move(wait->second.notify), end] { notify(end); });
+    for (auto known = first; known != last; ++known) {
+      effects.push_back([wait = std::move(known->second), end] { wait->notify(end); });
     }
     waits_.erase(first, last);
   }
-  // Others have written.
+  // Other processes have written.
   void check(const LiveState& state, Effects& effects) {
-    std::erase_if(waits_, [&](auto& wait) {
-      const bool ended = !state.runs().is_live(wait.first);
+    std::erase_if(waits_, [&](auto& entry) {
+      const bool ended = !state.runs().is_live(entry.first);
       if (ended) {
-        effects.push_back([notify = std::move(wait.second.notify)] { notify(std::nullopt); });
+        effects.push_back([wait = std::move(entry.second)] { wait->notify(std::nullopt); });
       }
       return ended;
     });
   }
   void stop(Effects& effects) {
     for (auto& [run, wait] : waits_) {
-      effects.push_back([notify = std::move(wait.notify)] { notify(std::nullopt); });
+      effects.push_back([stopped = std::move(wait)] { stopped->notify(std::nullopt); });
     }
     waits_.clear();
   }
 
  private:
-  struct Wait {
-    Ticket ticket;
-    Notify notify;
-  };
-
-  std::unordered_multimap<RunId, Wait, RunIdHash> waits_;
-  Ticket last_ = 0;
+  std::unordered_multimap<RunId, RunWaitPtr, RunIdHash> waits_;
 };
 
 }  // namespace holdfast

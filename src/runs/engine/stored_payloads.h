@@ -24,6 +24,24 @@ class InputReader {
   // The journal must outlive this.
   explicit InputReader(Journal& journal) : journal_(journal) {}
 
+  // Each assignment with its input, or the error that kept it from being read.
+  std::vector<Result<Assignment>> fill_in(std::vector<Assignment> assignments) {
+    std::vector<Result<Assignment>> filled;
+    filled.reserve(assignments.size());
+    for (Assignment& assignment : assignments) {
+      const Result<void> read = fill_in(assignment);
+      filled.push_back(read.ok() ? Result<Assignment>(std::move(assignment))
+                                 : Result<Assignment>(read.error()));
+    }
+    return filled;
+  }
+  // The claims whose inputs could not be read since the last call: no worker executes them.
+  std::vector<SharedText> take_failed() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(failed_, {});
+  }
+
+ private:
   Result<void> fill_in(Assignment& assignment) {
     if (!assignment.stored_input.has_value()) {
       return {};
@@ -35,13 +53,7 @@ class InputReader {
     }
     return read;
   }
-  // The claims whose inputs could not be read since the last call: no worker executes them.
-  std::vector<SharedText> take_failed() {
-    const std::scoped_lock lock(mutex_);
-    return std::exchange(failed_, {});
-  }
 
- private:
   static constexpr std::size_t kCacheBytes = 8U << 20U;
 
   Journal& journal_;

@@ -92,7 +92,7 @@ Result<void> WorkerPool::run(const std::stop_token& stop, const std::function<vo
   if (ready != nullptr) {
     ready();
   }
-  std::vector<Loop::Request> requests;
+  std::vector<LoopRequest> requests;
   {
     const Lock lock(mutex_);
     request_claims(requests);
@@ -110,7 +110,7 @@ Result<void> WorkerPool::run(const std::stop_token& stop, const std::function<vo
   return reported.ok() ? Result<void>() : Result<void>(reported.error());
 }
 
-bool WorkerPool::finished() const { return stopping_ && requested_.empty() && ready_.empty(); }
+bool WorkerPool::finished() const { return stopping_ && requested_ == 0 && ready_.empty(); }
 
 void WorkerPool::work() {
   Lock lock(mutex_);
@@ -131,12 +131,12 @@ void WorkerPool::work() {
 void WorkerPool::wait_for_task(Lock& lock) {
   Loop::Waiter waiter;
   idle_.push_back(&waiter);
-  // Attempts that were lost before they ran have left nobody who wishes for others.
-  std::vector<Loop::Request> requests;
+  // Attempts that were lost before they ran are replaced.
+  std::vector<LoopRequest> requests;
   request_claims(requests);
-  // A wish may have been on its way to the loop when the others were taken back.
+  // A request may have been on its way to the loop when the others were withdrawn.
   if (stopping_) {
-    requests.push_back(withdraw_requests());
+    withdraw_requests(requests);
   }
   lock.unlock();
   loop_.enqueue(std::move(requests));
@@ -156,14 +156,14 @@ void WorkerPool::execute(Lock& lock, Task task) {
   lock.lock();
   running_.erase(claim_id);
   measure(handler_us_, taken);
-  std::vector<Loop::Request> requests;
+  std::vector<LoopRequest> requests;
   // A refusal means that the claim is not ours any more: the result does not count.
-  requests.push_back({.command = std::make_shared<FunctionCommand<Done>>(
-                          [proof = proof_of(task.assignment), outcome](Turn& turn) {
-                            return report_outcome(turn, proof, *outcome);
-                          },
-                          [](const Result<Done>&) {}, Patience::unbounded),
-                      .other = [claim_id](Core& core) { core.drop(claim_id); }});
+  requests.emplace_back(DropClaim{claim_id});
+  requests.emplace_back(std::make_shared<FunctionCommand<Done>>(
+      [proof = proof_of(task.assignment), outcome](Turn& turn) {
+        return report_outcome(turn, proof, *outcome);
+      },
+      [](const Result<Done>&) {}, Patience::unbounded));
   request_claims(requests);
   const bool more = !ready_.empty();
   lock.unlock();
@@ -176,7 +176,7 @@ void WorkerPool::execute(Lock& lock, Task task) {
   // Something came meanwhile: this thread executes it before it could drive the loop.
   if (!more && !ready_.empty()) {
     lock.unlock();
-    loop_.submit(std::vector<Loop::Request>());
+    loop_.submit(std::vector<LoopRequest>());
     lock.lock();
   }
 }
@@ -187,48 +187,74 @@ std::size_t WorkerPool::target() const {
   return std::clamp(wanted, options_.threads, std::max(options_.max_claimed, options_.threads));
 }
 
-void WorkerPool::request_claims(std::vector<Loop::Request>& requests) {
+void WorkerPool::request_claims(std::vector<LoopRequest>& requests) {
   const std::size_t wanted = stopping_ ? 0 : target();
-  while (requested_.size() + ready_.size() + running_.size() < wanted) {
-    auto worker = std::make_shared<ClaimRequest>();
-    worker->skills = skills_;
-    worker->applicant = loop_.new_applicant(*skills_);
-    worker->assigned = [self = shared_from_this(), raw = std::weak_ptr(worker),
-                        asked = std::chrono::steady_clock::now()](Result<Assignment> given) {
-      self->assigned(raw.lock(), std::move(given), asked);
-    };
-    worker->lost = [self = shared_from_this()](const SharedText& claim_id, const Error& why) {
-      self->lost(claim_id, why);
-    };
-    requested_.insert(worker);
-    requests.push_back({.claim = worker});
+  const std::size_t known = requested_ + ready_.size() + running_.size();
+  if (known >= wanted) {
+    return;
+  }
+  auto request = std::make_shared<ClaimRequest>();
+  request->skills = skills_;
+  request->completes = ClaimRequest::Completes::with_all;
+  request->applicants.reserve(wanted - known);
+  for (std::size_t i = known; i < wanted; ++i) {
+    request->applicants.push_back(loop_.new_applicant(*skills_));
+  }
+  request->assigned =
+      [self = shared_from_this(), raw = std::weak_ptr(request),
+       submitted = std::chrono::steady_clock::now()](std::vector<Result<Assignment>> results) {
+        self->assigned(raw.lock(), std::move(results), submitted);
+      };
+  request->lost = [self = shared_from_this()](const SharedText& claim_id, const Error& why) {
+    self->lost(claim_id, why);
+  };
+  requests_.emplace(request, wanted - known);
+  requested_ += wanted - known;
+  requests.emplace_back(std::move(request));
+}
+
+void WorkerPool::settle(const ClaimRequestPtr& request, std::size_t count) {
+  const auto known = requests_.find(request);
+  HOLDFAST_ASSERT(known != requests_.end() && known->second >= count && requested_ >= count);
+  requested_ -= count;
+  known->second -= count;
+  if (known->second == 0) {
+    requests_.erase(known);
   }
 }
 
-void WorkerPool::assigned(const ClaimRequestPtr& worker, Result<Assignment> assignment,
-                          Instant asked) {
+void WorkerPool::assigned(const ClaimRequestPtr& request, std::vector<Result<Assignment>> results,
+                          Instant submitted) {
   Lock lock(mutex_);
-  requested_.erase(worker);
-  if (!assignment.ok() && assignment.error().code() != ErrorCode::engine_stopped) {
-    std::vector<Loop::Request> requests;
-    request_claims(requests);
-    lock.unlock();
-    loop_.submit(std::move(requests));
-    return;
-  }
-  if (!assignment.ok()) {
-    failure_ = assignment.error();
-    stopping_ = true;
-    wake_all();
-    return;
-  }
-  // A wish that waited for work to appear says nothing about commits.
-  const auto waited = std::chrono::steady_clock::now() - asked;
+  settle(request, results.size());
+  // A request that waited for work to appear says nothing about commits.
+  const auto waited = std::chrono::steady_clock::now() - submitted;
   if (waited < std::chrono::milliseconds(50)) {
     measure(commit_us_, waited);
   }
-  ready_.push_back(Task{std::move(assignment).value(), std::stop_source()});
-  wake_one();
+  bool failed = false;
+  for (Result<Assignment>& result : results) {
+    if (result.ok()) {
+      ready_.push_back(Task{std::move(result).value(), std::stop_source()});
+      wake_one();
+      continue;
+    }
+    failed = true;
+    if (result.error().code() == ErrorCode::engine_stopped) {
+      failure_ = result.error();
+      stopping_ = true;
+      wake_all();
+    }
+  }
+  // Claims whose input could not be read are left to their leases; others are requested.
+  std::vector<LoopRequest> requests;
+  if (failed) {
+    request_claims(requests);
+  }
+  lock.unlock();
+  if (!requests.empty()) {
+    loop_.submit(std::move(requests));
+  }
 }
 
 void WorkerPool::lost(const SharedText& claim_id, const Error& why) {
@@ -247,24 +273,30 @@ void WorkerPool::lost(const SharedText& claim_id, const Error& why) {
 }
 
 void WorkerPool::request_stop() {
-  Lock lock(mutex_);
-  stopping_ = true;
-  Loop::Request cancel = withdraw_requests();
-  lock.unlock();
-  loop_.submit(std::move(cancel));
+  std::vector<LoopRequest> requests;
+  {
+    const Lock lock(mutex_);
+    stopping_ = true;
+    withdraw_requests(requests);
+  }
+  loop_.submit(std::move(requests));
 }
 
-// Takes back the wishes that the loop knows and has not fulfilled.
-Loop::Request WorkerPool::withdraw_requests() {
-  return {.other = [self = shared_from_this(), requests = requested_](Core& core) {
-    const Lock lock(self->mutex_);
-    for (const ClaimRequestPtr& worker : requests) {
-      if (core.withdraw_request(worker)) {
-        self->requested_.erase(worker);
-      }
-    }
-    self->wake_all();
-  }};
+void WorkerPool::withdraw_requests(std::vector<LoopRequest>& requests) {
+  for (const auto& [request, open] : requests_) {
+    requests.emplace_back(WithdrawClaim{
+        request, [self = shared_from_this(), raw = std::weak_ptr(request)](std::size_t count) {
+          self->withdrawn(raw.lock(), count);
+        }});
+  }
+}
+
+void WorkerPool::withdrawn(const ClaimRequestPtr& request, std::size_t count) {
+  const Lock lock(mutex_);
+  if (count > 0) {
+    settle(request, count);
+  }
+  wake_all();
 }
 
 void WorkerPool::wake_one() {

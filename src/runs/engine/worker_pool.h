@@ -13,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <stop_token>
 #include <vector>
 
@@ -66,12 +65,17 @@ class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
   void work();
   void execute(Lock& lock, Task task);
   void wait_for_task(Lock& lock);
-  void assigned(const ClaimRequestPtr& worker, Result<Assignment> assignment, Instant asked);
+  void assigned(const ClaimRequestPtr& request, std::vector<Result<Assignment>> results,
+                Instant submitted);
   void lost(const SharedText& claim_id, const Error& why);
   void request_stop();
-  Loop::Request withdraw_requests();
-  // The requests that bring the number of claimed attempts and wishes up to the target.
-  void request_claims(std::vector<Loop::Request>& requests);
+  // Withdraws the claim requests that are open.
+  void withdraw_requests(std::vector<LoopRequest>& requests);
+  void withdrawn(const ClaimRequestPtr& request, std::size_t count);
+  // No answer about this many attempts of the request is to come any more.
+  void settle(const ClaimRequestPtr& request, std::size_t count);
+  // Adds the request that brings the number of claimed and requested attempts up to the target.
+  void request_claims(std::vector<LoopRequest>& requests);
   [[nodiscard]] std::size_t target() const;
   [[nodiscard]] bool finished() const;
   void wake_one();
@@ -84,8 +88,9 @@ class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
 
   std::mutex mutex_;  // guards what follows
   std::deque<Task> ready_;
-  std::map<SharedText, std::stop_source> running_;  // by claim id
-  std::set<ClaimRequestPtr> requested_;
+  std::map<SharedText, std::stop_source> running_;   // by claim id
+  std::map<ClaimRequestPtr, std::size_t> requests_;  // to the attempts that they still wait for
+  std::size_t requested_ = 0;                        // attempts, of all of them
   std::deque<Loop::Waiter*> idle_;
   bool stopping_ = false;
   std::optional<Error> failure_;

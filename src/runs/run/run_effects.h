@@ -54,7 +54,6 @@ struct RunEffectVisitor {
   void operator()(const RunTerminal& fact) const { sink.ended(fact); }
   // These change the run alone.
   void operator()(const RunSignalReceived& /*fact*/) const {}
-  void operator()(const DynamicWorkRecorded& /*fact*/) const {}
   void operator()(const DynamicGraphMutated& /*fact*/) const {}
   void operator()(const RunContinuedFrom& /*fact*/) const {}
   void operator()(const ExternalEventWaitOpened& /*fact*/) const {}
