@@ -7,10 +7,10 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # The archives of the modules, joined: programs link one file.
-set(modules base storage/entry storage/log storage/journal net access runs/language/data
-  runs/language/definition runs/language/cron runs/language/yaml runs/facts runs/dispatch runs/run
-  runs/view runs/engine runs/inspect runs/api runs/steps runs/service
-  apps/embed apps/client)
+set(modules base storage/entry storage/sqlite storage/postgres storage/log storage/journal net
+  access runs/language/data runs/language/definition runs/language/cron runs/language/yaml
+  runs/facts runs/dispatch runs/run runs/view runs/engine runs/inspect runs/api runs/steps
+  runs/service apps/embed apps/client)
 set(joined "${CMAKE_BINARY_DIR}/lib/libholdfast.a")
 set(script "CREATE ${joined}\n")
 set(archives)

@@ -5,7 +5,7 @@
 #include "apps/server/server.h"
 #include "base/json_value.h"
 #include "net/test_client.h"
-#include "storage/log/sqlite_db.h"
+#include "storage/sqlite/sqlite_db.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 

@@ -24,11 +24,11 @@ int add(int left, int right);
 
 GOOD_TREE = {
     "CMakeLists.txt": """add_subdirectory(src/base)
-add_subdirectory(src/storage/log)
+add_subdirectory(src/storage/sqlite)
 add_subdirectory(src/runs/run)
 add_subdirectory(src/apps/cli)
 """,
-    "src/README.md": "`base/` `storage/log/` `runs/run/` `apps/cli/`\n",
+    "src/README.md": "`base/` `storage/sqlite/` `runs/run/` `apps/cli/`\n",
     "src/base/CMakeLists.txt": "holdfast_module(base SOURCES add.cc LIBRARIES fmt::fmt)\n",
     "src/base/README.md": "base\n",
     "src/base/add.h": GOOD_HEADER,
@@ -39,11 +39,12 @@ add_subdirectory(src/apps/cli)
   X(not_found, 3, 404, 2, permanent, "no") \\
   X(conflict, 20, 409, 4, refresh, "late")
 """,
-    "src/storage/log/CMakeLists.txt":
-    "# the log\nholdfast_module(storage/log\n  SOURCES log.cc\n  USES base\n)\n",
-    "src/storage/log/README.md": "log\n",
-    "src/storage/log/log.cc": '#include <sqlite3.h>\n\n#include "base/add.h"\n',
-    "src/runs/run/CMakeLists.txt": "holdfast_module(runs/run SOURCES decide.cc USES storage/log)\n",
+    "src/storage/sqlite/CMakeLists.txt":
+    "# the log\nholdfast_module(storage/sqlite\n  SOURCES log.cc\n  USES base\n)\n",
+    "src/storage/sqlite/README.md": "log\n",
+    "src/storage/sqlite/log.cc": '#include <sqlite3.h>\n\n#include "base/add.h"\n',
+    "src/runs/run/CMakeLists.txt":
+    "holdfast_module(runs/run SOURCES decide.cc USES storage/sqlite)\n",
     "src/runs/run/README.md": "workflow\n",
     "src/runs/run/decide.cc": '#include "base/add.h"\n// getenv, std::thread: only a comment\n',
     "src/apps/cli/CMakeLists.txt": "holdfast_module(apps/cli SOURCES main.cc USES runs/run)\n",
@@ -113,11 +114,12 @@ class TidyTest(unittest.TestCase):
     # Modules
 
     def test_a_module_without_readme(self):
-        self.expect({"src/storage/log/README.md": None}, "src/storage/log/README.md:1", "README")
+        self.expect({"src/storage/sqlite/README.md": None}, "src/storage/sqlite/README.md:1",
+                    "README")
 
     def test_a_module_that_is_not_on_the_map(self):
         self.expect({"src/README.md": "`base/` `runs/run/` `apps/cli/`\n"},
-                    "src/README.md:1", "log")
+                    "src/README.md:1", "sqlite")
 
     def test_a_module_that_is_not_declared(self):
         self.expect({"src/apps/cli/CMakeLists.txt": "# holdfast_module(apps/cli)\n"},
@@ -133,7 +135,7 @@ class TidyTest(unittest.TestCase):
                     "src/base/CMakeLists.txt:1", "may not use apps/cli")
 
     def test_an_undeclared_include(self):
-        self.expect_code("src/base/add.cc", '\n#include "storage/log/log.h"\n', 2,
+        self.expect_code("src/base/add.cc", '\n#include "storage/sqlite/log.h"\n', 2,
                          "does not declare")
 
     def test_an_include_through_a_declared_module_is_fine(self):
@@ -142,7 +144,8 @@ class TidyTest(unittest.TestCase):
 
     def test_an_include_in_a_comment_is_fine(self):
         self.assertEqual(
-            self.problems_with({"src/base/add.cc": '/*\n#include "storage/log/log.h"\n*/\n'}), [])
+            self.problems_with({"src/base/add.cc": '/*\n#include "storage/sqlite/log.h"\n*/\n'}),
+            [])
 
     def test_an_include_without_its_module(self):
         self.expect_code("src/base/add.cc", '#include "add.h"\n', 1, "base/add.h")
@@ -176,11 +179,11 @@ class TidyTest(unittest.TestCase):
                        "libpq-fe.h", "sqlite3.h"]:
             self.expect_code("src/apps/cli/main.cc", f"#include <{header}>\n", 1,
                              "not for module apps/cli")
-        self.expect_code("src/storage/log/log.cc", "#include <CLI/CLI.hpp>\n", 1,
-                         "not for module storage/log")
+        self.expect_code("src/storage/sqlite/log.cc", "#include <CLI/CLI.hpp>\n", 1,
+                         "not for module storage/sqlite")
 
     def test_a_test_library_outside_of_tests(self):
-        self.expect_code("src/storage/log/log.cc", "#include <gtest/gtest.h>\n", 1, "tests only")
+        self.expect_code("src/storage/sqlite/log.cc", "#include <gtest/gtest.h>\n", 1, "tests only")
 
     # Purity
 
@@ -199,7 +202,7 @@ class TidyTest(unittest.TestCase):
     def test_the_same_names_are_fine_elsewhere(self):
         self.assertEqual(
             self.problems_with(
-                {"src/storage/log/log.cc": "#include <thread>\nstd::thread t;\n"}), [])
+                {"src/storage/sqlite/log.cc": "#include <thread>\nstd::thread t;\n"}), [])
 
     def test_names_that_only_look_impure_are_fine(self):
         code = 'int format_time(int);\nauto a = x.time();\nauto b = "getenv(";\n'
@@ -291,16 +294,16 @@ class TidyTest(unittest.TestCase):
                          "A::A(int x) : a_(x), b_{x} {", "bool operator==(const A& o) const {",
                          "int f() override {", "A() {"]:
                 body = long_function(71).replace("int f(int x) {", head)
-                self.expect_code("src/storage/log/log.cc", before + body, first,
+                self.expect_code("src/storage/sqlite/log.cc", before + body, first,
                                  "function has 71 lines")
 
     def test_a_function_of_70_lines_is_fine(self):
-        self.assertEqual(self.problems_with({"src/storage/log/log.cc": long_function(70)}), [])
+        self.assertEqual(self.problems_with({"src/storage/sqlite/log.cc": long_function(70)}), [])
 
     def test_long_tables_and_classes_are_fine(self):
         table = "const int k[] = {\n" + "  1,\n" * 80 + "};\n"
         many = "class A {\n" + "  int f() { return 1; }\n" * 80 + "};\n"
-        self.assertEqual(self.problems_with({"src/storage/log/log.cc": table + many}), [])
+        self.assertEqual(self.problems_with({"src/storage/sqlite/log.cc": table + many}), [])
 
     # Tests and error pages
 
@@ -308,7 +311,8 @@ class TidyTest(unittest.TestCase):
         for code in ["GTEST_SKIP();", "TEST(A, DISABLED_b);", "std::this_thread::sleep_for(x);",
                      "usleep(1);"]:
             self.expect_code("tests/add_test.cc", "\n" + code + "\n", 2, "skip nor sleep")
-            self.expect_code("src/storage/log/log_test.cc", "\n" + code + "\n", 2, "skip nor sleep")
+            self.expect_code("src/storage/sqlite/log_test.cc", "\n" + code + "\n", 2,
+                             "skip nor sleep")
 
     def test_an_error_code_without_page(self):
         self.expect({"docs/errors/conflict.md": None}, "include/holdfast/error_codes.h:5",

@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "base/threads.h"
+#include "lab/bench/postgres_probe.h"
 #include "lab/bench/raw_file.h"
-#include "storage/log/postgres_probe.h"
 
 namespace holdfast {
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "storage/log/postgres_client.h"
 #include "storage/log/postgres_schema.h"
+#include "storage/postgres/postgres_client.h"
 
 namespace holdfast {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "storage/log/postgres_client.h"
 #include "storage/log/store.h"
+#include "storage/postgres/postgres_client.h"
 
 namespace holdfast {
 
@@ -55,9 +55,5 @@ Result<StoreState> postgres_state(const PgRows& rows, const PostgresUrl& url);
 // the same log at once: one does, all find it.
 Result<void> prepare_postgres_log(PgConnection& connection, const PostgresUrl& url, OpenMode mode,
                                   const StoreOrigin& origin_if_new);
-
-// Makes commits of this session durable, and refuses a server that cannot: unsafe_store when
-// it runs without fsync, unavailable when it takes no writes (a standby).
-Result<void> prepare_postgres_writer(PgConnection& connection, const PostgresUrl& url);
 
 }  // namespace holdfast

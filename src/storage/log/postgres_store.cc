@@ -8,11 +8,12 @@
 #include <unordered_map>
 
 #include "base/encoding.h"
-#include "storage/log/postgres_client.h"
-#include "storage/log/postgres_listener.h"
 #include "storage/log/postgres_reader.h"
 #include "storage/log/postgres_schema.h"
 #include "storage/log/side_range.h"
+#include "storage/postgres/postgres_client.h"
+#include "storage/postgres/postgres_listener.h"
+#include "storage/postgres/postgres_writer.h"
 
 namespace holdfast {
 

@@ -9,9 +9,11 @@
 #include <mutex>
 
 #include "storage/log/side_range.h"
-#include "storage/log/sqlite_db.h"
-#include "storage/log/sqlite_file.h"
+#include "storage/log/sqlite_log_file.h"
 #include "storage/log/store_folder.h"
+#include "storage/sqlite/sqlite_db.h"
+#include "storage/sqlite/sqlite_path.h"
+#include "storage/sqlite/sqlite_watch.h"
 
 namespace holdfast {
 

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "holdfast/result.h"
+#include "storage/postgres/postgres_url.h"
 
 namespace holdfast {
 
@@ -18,14 +19,6 @@ struct MemoryUrl {};
 
 struct SqliteUrl {
   std::string path;
-};
-
-struct PostgresUrl {
-  std::string connection;  // for libpq; may hold a password: never print it
-  std::string schema;
-  bool allow_fsync_off = false;
-  bool several_hosts = false;  // only one of them may take writes
-  std::string shown;           // without password and parameters, for messages
 };
 
 using StoreUrl = std::variant<MemoryUrl, SqliteUrl, PostgresUrl>;

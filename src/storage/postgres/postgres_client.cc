@@ -1,4 +1,4 @@
-#include "storage/log/postgres_client.h"
+#include "storage/postgres/postgres_client.h"
 
 #include <libpq-fe.h>
 #include <poll.h>

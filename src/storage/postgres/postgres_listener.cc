@@ -1,4 +1,4 @@
-#include "storage/log/postgres_listener.h"
+#include "storage/postgres/postgres_listener.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "storage/log/sqlite_db.h"
+#include "storage/sqlite/sqlite_db.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "storage/log/postgres_client.h"
+#include "storage/postgres/postgres_client.h"
 
 namespace holdfast {
 

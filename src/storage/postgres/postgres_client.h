@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "holdfast/result.h"
-#include "storage/log/store_url.h"
+#include "storage/postgres/postgres_url.h"
 
 struct pg_conn;
 struct pg_result;

@@ -1,12 +1,12 @@
-#include "storage/log/postgres_probe.h"
+#include "lab/bench/postgres_probe.h"
 
 #include <fmt/format.h>
 
 #include <chrono>
 #include <string>
 
-#include "storage/log/postgres_client.h"
-#include "storage/log/postgres_schema.h"
+#include "storage/postgres/postgres_client.h"
+#include "storage/postgres/postgres_writer.h"
 
 namespace holdfast {
 
