@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <latch>
-#include <mutex>
 
-#include "base/threads.h"
 #include "lab/bench/postgres_probe.h"
 #include "lab/bench/raw_file.h"
 
@@ -25,12 +22,6 @@ struct GroupCase {
   std::size_t commits;  // per slice
 };
 constexpr std::array<GroupCase, 4> kGroups{{{1, 120}, {16, 90}, {128, 50}, {1024, 16}}};
-
-struct AppenderCase {
-  std::size_t appenders;
-  std::size_t entries;  // per slice and appender
-};
-constexpr std::array<AppenderCase, 3> kAppenders{{{1, 120}, {8, 90}, {64, 60}}};
 
 std::size_t scaled(std::size_t count, BenchEffort effort) {
   return effort == BenchEffort::quick ? std::max<std::size_t>(count / kQuickDivisor, 2) : count;
@@ -109,99 +100,6 @@ Result<void> bench_group(BenchRun& run, Journal& journal, const GroupCase& group
   return {};
 }
 
-// Several threads that append one entry at a time, each to a journal thread of its own.
-class Appenders {
- public:
-  Appenders(Journal& journal, SampleEntries& samples, const AppenderCase& shape,
-            std::size_t entries)
-      : journal_(&journal), start_(1) {
-    for (std::size_t i = 0; i < shape.appenders; ++i) {
-      Work work{samples.threads()[i], {}};
-      for (std::size_t n = 0; n < entries; ++n) {
-        work.entries.push_back(samples.entry());
-      }
-      work_.push_back(std::move(work));
-    }
-  }
-
-  // Entries per second, from the moment all threads are there.
-  Result<double> run() {
-    std::uint64_t entries = 0;
-    std::vector<std::function<void()>> bodies;
-    for (Work& work : work_) {
-      entries += work.entries.size();
-      bodies.emplace_back([this, &work] { append_all(work); });
-    }
-    ThreadGroup threads;
-    HOLDFAST_CHECK(threads.start(bodies));
-    const Stopwatch watch;
-    start_.count_down();
-    threads.join();
-    const double rate = watch.rate(entries);
-    return failure_.has_value() ? Result<double>(*failure_) : Result<double>(rate);
-  }
-
- private:
-  struct Work {
-    ThreadId thread;
-    std::vector<NewEntry> entries;
-  };
-
-  void append_all(Work& work) {
-    start_.wait();
-    for (NewEntry& entry : work.entries) {
-      std::vector<NewEntry> one;
-      one.push_back(std::move(entry));
-      auto appended = journal_->append(work.thread, std::move(one));
-      if (!appended.ok()) {
-        const std::scoped_lock lock(mutex_);
-        failure_ = appended.error();
-        return;
-      }
-    }
-  }
-
-  Journal* journal_;
-  std::latch start_;
-  std::vector<Work> work_;
-  std::mutex mutex_;
-  std::optional<Error> failure_;
-};
-
-// As many raw commits, of as many bytes each, as the appenders together needed.
-Traffic same_traffic(SampleEntries& samples, std::uint64_t entries, std::uint64_t commits) {
-  const std::uint64_t group = (entries + commits - 1) / commits;
-  std::string body = sample_body(samples.commit(group));
-  body.resize(body.size() * entries / (group * commits));  // the mean group is no whole number
-  return Traffic{std::vector<std::string>(commits, body), entries};
-}
-
-Result<void> bench_appenders(BenchRun& run, Journal& journal, const AppenderCase& shape) {
-  run.note(fmt::format("{} concurrent appenders", shape.appenders));
-  HOLDFAST_TRY(Limit limit, Limit::create(run));
-  std::vector<double> rates;
-  std::vector<double> groups;
-  for (int slice = 0; slice < slices(run.effort); ++slice) {
-    const std::size_t each = scaled(shape.entries, run.effort);
-    const std::uint64_t entries = each * shape.appenders;
-    const Position before = journal.log().head().position;
-    Appenders appenders(journal, run.samples, shape, each);
-    HOLDFAST_TRY(const double rate, appenders.run());
-    const std::uint64_t commits = journal.log().head().position.value - before.value;
-    rates.push_back(rate);
-    groups.push_back(static_cast<double>(entries) / static_cast<double>(commits));
-    HOLDFAST_CHECK(limit.measure(same_traffic(run.samples, entries, commits)));
-  }
-  run.world.report.add({.name = fmt::format("appenders_{}", shape.appenders),
-                        .value = median(rates),
-                        .unit = "entries/s",
-                        .limit = limit.median_rate()});
-  run.world.report.add({.name = fmt::format("appenders_{}_group", shape.appenders),
-                        .value = median(groups),
-                        .unit = "entries/commit"});
-  return {};
-}
-
 Result<void> report_single_rows(BenchRun& run) {
   if (run.store.postgres() == nullptr) {
     return {};
@@ -219,9 +117,6 @@ Result<void> bench_appends(BenchRun& run) {
   HOLDFAST_TRY(const auto journal, run.store.open());
   for (const GroupCase& group : kGroups) {
     HOLDFAST_CHECK(bench_group(run, *journal, group));
-  }
-  for (const AppenderCase& shape : kAppenders) {
-    HOLDFAST_CHECK(bench_appenders(run, *journal, shape));
   }
   return report_single_rows(run);
 }

@@ -1,4 +1,4 @@
-// How fast entries become durable: by group size, and by number of concurrent appenders.
+// How fast entries become durable, by the number of entries in a commit.
 #pragma once
 
 #include "lab/bench/bench_run.h"

@@ -250,15 +250,15 @@ Result<std::uint64_t> search_revision(Journal& journal, const ThreadId& thread, 
 
 // The journal knows where the newest entries are without reading them.
 Result<ListThread> ListThread::open(Journal& journal, ThreadId thread, const Moment& moment) {
-  HOLDFAST_TRY(const ThreadState state, journal.places(thread));
+  HOLDFAST_TRY(const ThreadState state, journal.state_of(thread));
   ListThread list{std::move(thread), 0, state.sealed.value};
-  const auto later =
-      std::partition_point(state.places.begin(), state.places.end(),
-                           [&](const Place& place) { return place.position <= moment.position; });
-  if (later == state.places.begin()) {
+  const auto later = std::partition_point(
+      state.batches.begin(), state.batches.end(),
+      [&](const ThreadBatch& place) { return place.position <= moment.position; });
+  if (later == state.batches.begin()) {
     HOLDFAST_TRY(list.revision, search_revision(journal, list.thread, state.durable.value, moment));
   } else {
-    list.revision = later == state.places.end() ? state.durable.value : later->first.value;
+    list.revision = later == state.batches.end() ? state.durable.value : later->first.value;
   }
   return list;
 }

@@ -1,5 +1,5 @@
 // CommitBuffer: the entries of one commit, written straight into the form they have in a batch,
-// in the order they are added. Nothing is copied on the way to the body.
+// in the order in which they are added. Nothing is copied on the way to the body.
 //
 // What was added last can be taken back: truncate(mark).
 #pragma once
@@ -17,6 +17,16 @@
 
 namespace holdfast {
 
+inline constexpr std::size_t kMaxCommitBytes = 64U << 20U;
+
+struct ThreadAppend {
+  ThreadId thread;
+  std::optional<Revision> expected_rev;  // empty: at the current end, whatever it is
+  std::vector<NewEntry> entries;
+};
+
+using Commit = std::vector<ThreadAppend>;
+
 // Entries of one thread that follow each other in a commit.
 struct CommitPart {
   std::string thread;
@@ -27,9 +37,13 @@ struct CommitPart {
 
 class CommitBuffer {
  public:
-  // write(out) appends the data, one JSON object, and returns a Result<void>; its error is handed
-  // on and nothing is added. too_large when the data is. The thread's name and the kind must be
-  // valid.
+  // empty_entries, missing_fields, invalid_argument (a thread named twice), invalid_json,
+  // too_large.
+  static Result<CommitBuffer> encode(const Commit& commit);
+
+  // write(out) appends the data, one JSON object, and returns a Result<void>; on an error nothing
+  // is added and the error is returned. too_large when the data is. The thread's name and the
+  // kind must be valid.
   template <typename WriteData>
   Result<void> add(const ThreadId& thread, std::string_view kind, TimeMs at, WriteData write) {
     const std::size_t begin = tails_.size();
@@ -44,17 +58,20 @@ class CommitBuffer {
       return written;
     }
     tails_ += '}';
-    tail_ends_.push_back(tails_.size());
-    if (parts_.empty() || parts_.back().thread != thread.text()) {
-      parts_.push_back(CommitPart{thread.text(), std::nullopt, 0, {}});
-    }
-    ++parts_.back().count;
+    count_entry(thread.text());
     return {};
   }
 
   [[nodiscard]] bool empty() const { return tail_ends_.empty(); }
   [[nodiscard]] std::size_t entries() const { return tail_ends_.size(); }
   [[nodiscard]] std::size_t bytes() const { return tails_.size(); }
+  // empty_entries, too_large.
+  [[nodiscard]] Result<void> check() const;
+
+  // In the order of the entries. The journal fills in the numbers.
+  [[nodiscard]] std::vector<CommitPart>& parts() { return parts_; }
+  // The body of the batch, with the numbers that the parts have.
+  [[nodiscard]] std::string body() const;
 
   struct Mark {
     std::size_t parts;
@@ -69,11 +86,13 @@ class CommitBuffer {
   void truncate(const Mark& mark);
 
  private:
-  friend struct PendingCommit;
   static Error too_large(std::string_view kind, std::size_t bytes);
+  void count_entry(const std::string& thread);
+  // About how long the body is.
+  [[nodiscard]] std::size_t body_bytes() const;
 
   std::vector<CommitPart> parts_;
-  // The entries but for their heads, which wait for their numbers.
+  // The entries without their heads, which need the numbers.
   std::string tails_;
   std::vector<std::size_t> tail_ends_;
 };

@@ -1,26 +1,22 @@
 // Journal: threads of entries inside the batches of one log.
 //
-// - append and commit are durable when they return success; a commit over several threads is
-//   there whole or not at all. Many threads of the program may call at once: calls that come
-//   while a batch is being written share the next batch (group commit). There is no thread of
-//   the journal's own: one of the callers writes for all.
-// - An expected revision that is no longer true is conflict; nothing of that commit is written.
+// - append and commit are durable when they return success. A commit over several threads is
+//   stored whole or not at all, as one batch; commits are written one after the other. A caller
+//   that has many entries puts them into one commit.
+// - An expected revision that no longer holds is conflict; nothing of that commit is written.
 //   This also holds against other processes on the same store.
-// - load and revision show durable entries only.
-// - After an I/O error the journal is stopped until recover() has found out what became of the
-//   open batch, or it is opened again (see log/log.h).
-// - Entries never change. Sealing moves them to another address and loses nothing.
+// - load and revision show durable entries only, and never wait for a commit.
+// - After an I/O error the journal is stopped until recover() has read back the outcome of the
+//   open batch, or until it is opened again (see storage/log/log.h).
+// - Entries never change. Sealing moves them into segments and loses nothing.
 //
 // All members are safe to call from any thread.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,16 +30,6 @@
 #include "storage/log/log.h"
 
 namespace holdfast {
-
-inline constexpr std::size_t kMaxCommitBytes = 64U << 20U;
-
-struct ThreadAppend {
-  ThreadId thread;
-  std::optional<Revision> expected_rev;  // empty: after whatever is there
-  std::vector<NewEntry> entries;
-};
-
-using Commit = std::vector<ThreadAppend>;
 
 struct Committed {
   Position position;
@@ -97,11 +83,6 @@ struct JournalRecovery {
   bool rewound = false;
 };
 
-struct PendingCommit;
-
-// A commit on its way; see stage().
-using Ticket = std::shared_ptr<PendingCommit>;
-
 class Journal {
  public:
   // Start-up reads the newest directory and the batches after it. unfinished_copy when the
@@ -113,16 +94,9 @@ class Journal {
                           std::optional<Revision> expected_rev = std::nullopt);
   Result<Committed> commit(const Commit& commit);
 
-  // commit() in two halves: stage checks the revisions, against everything staged before, and
-  // numbers the entries; wait returns when they are durable. A commit that was staged on top of
-  // one that then failed fails with conflict. A ticket nobody waits for is written with the
-  // next batch.
-  Result<Ticket> stage(const Commit& commit);
-  Result<Committed> wait(const Ticket& ticket);
-
-  // commit() for whoever decided on the whole log up to expected_head: conflict when any batch
-  // came after it, whatever threads it touches. Entries are stored in the order they were
-  // added.
+  // commit() for a caller that decided on the whole log up to expected_head: conflict when any
+  // batch came after it, whatever threads it touches. Entries are stored in the order in which
+  // they were added.
   Result<Committed> commit_at(Position expected_head, CommitBuffer&& commit);
 
   [[nodiscard]] bool can_recover() const { return log_->can_recover(); }
@@ -138,7 +112,7 @@ class Journal {
   Result<std::vector<Entry>> load(const ThreadId& thread, Revision from = {},
                                   std::size_t limit = SIZE_MAX, BatchCache* cache = nullptr);
   // How much of a thread is sealed, and which batches hold the rest of it.
-  Result<ThreadState> places(const ThreadId& thread);
+  Result<ThreadState> state_of(const ThreadId& thread);
   Result<void> put_checkpoint(const ThreadId& thread, const Checkpoint& checkpoint);
   // All of them in one update of the store.
   Result<void> put_checkpoints(std::span<const NamedCheckpoint> checkpoints);
@@ -164,52 +138,32 @@ class Journal {
   [[nodiscard]] Log& log() { return *log_; }
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-
   explicit Journal(std::unique_ptr<Log> log);
 
-  // The mutex, at a moment when nobody is writing a batch.
-  Lock lock_quiet();
-  // Rebuilds the directory, after another process has sealed batches this one knew.
-  Result<void> begin_again();
+  // Numbers the entries and appends them as one batch. When another process was first, the
+  // commit is checked and numbered again.
+  Result<Committed> write(CommitBuffer&& commit, std::optional<Position> expected_head);
 
-  // Ends what has folded batches of other processes: the commits that wait are checked again,
-  // because their numbers may be taken; while a batch is being written, by whoever writes it. Gives
-  // the lock up.
-  Result<void> settle(Lock& lock, Result<void> folded, bool moved);
-
-  // Numbers a commit and puts it in line.
-  Result<void> stage(const Ticket& ticket);
-
-  // The members below are called with the mutex held.
+  // The members below are called with mutex_ held.
 
   // Rebuilds the directory from the store.
   Result<void> reload();
   // Folds the batches that came after the directory; reloads when they were trimmed.
   Result<void> fold_new_batches();
-  // What is known of a thread now, without making it known.
-  Result<ThreadState> thread_state(std::string_view thread);
+  // Hands the result on. A directory that met damage is of no more use: the journal stops.
+  Result<void> stop_on_damage(Result<void> folded);
+  void stop(const Error& error);
 
-  Result<void> make_known(const PendingCommit& commit);
-  // Checks the expected revisions and numbers the entries.
-  Result<void> assign(PendingCommit& commit);
-  // Writes one batch for all who wait. Gives the lock up while writing.
-  void lead(Lock& lock);
-  std::deque<Ticket> take_batch();
-  void finish_batch(const std::deque<Ticket>& batch, const LogHead& written, bool overtaken);
-  // Its entries become durable.
-  void add_to_directory(const std::deque<Ticket>& batch, const LogHead& written);
+  Result<ThreadState> thread_state(std::string_view thread);
+  Result<Revision> durable_revision(std::string_view thread);
+  // Checks the expected head and revisions, and numbers the entries.
+  Result<void> number(std::vector<CommitPart>& parts, std::optional<Position> expected_head);
+  // Adds a durable batch of this process to the directory, unless a reader has folded it already.
+  Result<void> add_to_directory(const std::vector<CommitPart>& parts, const LogHead& written);
+  static Committed committed_at(Position position, const std::vector<CommitPart>& parts);
   // Whether sealed history has this batch.
   Result<bool> was_sealed(const LogHead& at);
   Result<JournalRecovery> end_recovery(const LogRecovery& newly_found);
-  void fail_batch(const std::deque<Ticket>& batch, const Error& error);
-  // After another process was first: checks the batch and all that wait behind it again.
-  void assign_again(std::deque<Ticket> batch);
-  void assign_all(std::deque<Ticket> commits, std::set<std::string, std::less<>> failed_threads);
-  void stop(const std::deque<Ticket>& batch, const Error& error);
-  void finish(const Ticket& ticket, Result<Committed> outcome);
-  // Gives the lock up and wakes those whose commits were finished, and the next to lead.
-  void release(Lock& lock);
 
   Result<std::vector<Entry>> load_once(std::string_view thread, Revision from, std::size_t limit,
                                        BatchCache* cache);
@@ -221,20 +175,15 @@ class Journal {
                            Revision to, BatchCache& cache, std::vector<Entry>& out);
 
   std::unique_ptr<Log> log_;
-  std::mutex seal_mutex_;  // one seal at a time
-  std::mutex mutex_;       // guards everything below
-  std::condition_variable quiet_;
+  std::mutex seal_mutex_;   // one seal at a time
+  std::mutex write_mutex_;  // one write or recovery at a time; taken before mutex_
+  std::mutex mutex_;        // guards everything below; never held during an append
   Directory directory_;
-  std::deque<Ticket> pending_;
-  std::vector<Ticket> finished_;  // to be woken at the next release
-  bool leading_ = false;          // somebody is writing a batch
-  bool overtaken_ = false;        // batches were folded meanwhile, perhaps that one among them
-  bool ever_sealed_ = false;      // threads the directory does not know may have sealed entries
+  bool ever_sealed_ = false;  // threads that the directory does not know may have sealed entries
   std::uint64_t opened_from_batches_ = 0;
   std::optional<Error> stopped_;
-  std::optional<LogRecovery> found_;  // by a recovery that did not come to its end
-  std::deque<Ticket> open_;           // the batch whose outcome is open
-  std::deque<Ticket> dropped_;  // what had its numbers and was refused when the journal stopped
+  std::optional<LogRecovery> found_;             // by a recovery that failed before its end
+  std::optional<std::vector<CommitPart>> open_;  // the batch whose outcome is unknown
 };
 
 }  // namespace holdfast

@@ -66,21 +66,21 @@ class Cursor {
 std::optional<ThreadState> take_thread(Cursor& cursor, Position at) {
   const Revision sealed{cursor.number()};
   const Revision durable = sealed.plus(cursor.number());
-  const std::uint64_t places = cursor.number();
-  if (!cursor.good() || durable < sealed || places > cursor.left()) {
+  const std::uint64_t batches = cursor.number();
+  if (!cursor.good() || durable < sealed || batches > cursor.left()) {
     return std::nullopt;
   }
-  ThreadState state{sealed, durable, durable, {}};
-  state.places.reserve(places);
-  Place place{Position{0}, sealed};
-  for (std::uint64_t n = 0; n < places; ++n) {
-    const Place next{place.position.plus(cursor.number()), place.first.plus(cursor.number())};
-    if (next.position <= place.position || next.position > at || next.first < place.first ||
+  ThreadState state{sealed, durable, {}};
+  state.batches.reserve(batches);
+  ThreadBatch batch{Position{0}, sealed};
+  for (std::uint64_t n = 0; n < batches; ++n) {
+    const ThreadBatch next{batch.position.plus(cursor.number()), batch.first.plus(cursor.number())};
+    if (next.position <= batch.position || next.position > at || next.first < batch.first ||
         next.first >= durable) {
       return std::nullopt;
     }
-    place = next;
-    state.places.push_back(place);
+    batch = next;
+    state.batches.push_back(batch);
   }
   return state;
 }
@@ -111,17 +111,16 @@ Result<void> Directory::fold(Position position, std::string_view body, const Dig
     if (found == threads_.end()) {
       // The first unsealed entry of a thread tells how many are sealed.
       found = threads_.try_emplace(std::string(entry->thread)).first;
-      found->second = ThreadState{entry->seq, entry->seq, entry->seq, {}};
+      found->second = ThreadState{entry->seq, entry->seq, {}};
     }
     ThreadState& state = found->second;
     if (entry->seq != state.durable) {
       return seq_gap(position, scanner.count() - 1, *entry, state.durable);
     }
-    if (state.places.empty() || state.places.back().position != position) {
-      state.places.push_back(Place{position, entry->seq});
+    if (state.batches.empty() || state.batches.back().position != position) {
+      state.batches.push_back(ThreadBatch{position, entry->seq});
     }
     state.durable = state.durable.next();
-    state.staged = std::max(state.staged, state.durable);
   }
   advance(position, chain);
   return {};
@@ -129,10 +128,14 @@ Result<void> Directory::fold(Position position, std::string_view body, const Dig
 
 void Directory::add(Position position, std::string_view thread, Revision first,
                     std::uint64_t count) {
-  ThreadState& state = threads_.find(thread)->second;
+  auto found = threads_.find(thread);
+  if (found == threads_.end()) {
+    found = threads_.try_emplace(std::string(thread), ThreadState{first, first, {}}).first;
+  }
+  ThreadState& state = found->second;
   HOLDFAST_ASSERT(state.durable == first);
-  if (state.places.empty() || state.places.back().position != position) {
-    state.places.push_back(Place{position, state.durable});
+  if (state.batches.empty() || state.batches.back().position != position) {
+    state.batches.push_back(ThreadBatch{position, state.durable});
   }
   state.durable = state.durable.plus(count);
 }
@@ -147,49 +150,20 @@ const ThreadState* Directory::find(std::string_view thread) const {
   return found == threads_.end() ? nullptr : &found->second;
 }
 
-ThreadState& Directory::admit(std::string_view thread, Revision sealed) {
-  return threads_.try_emplace(std::string(thread), ThreadState{sealed, sealed, sealed, {}})
-      .first->second;
-}
-
-Revision Directory::stage(std::string_view thread, std::uint64_t count) {
-  ThreadState& state = threads_.find(thread)->second;
-  const Revision first = state.staged;
-  state.staged = first.plus(count);
-  return first;
-}
-
-void Directory::unstage(std::string_view thread) {
-  const auto found = threads_.find(thread);
-  if (found != threads_.end()) {
-    found->second.staged = found->second.durable;
-  }
-  release(thread);
-}
-
-void Directory::release(std::string_view thread) {
-  const auto found = threads_.find(thread);
-  if (found != threads_.end() && found->second.places.empty() &&
-      found->second.staged == found->second.durable) {
-    threads_.erase(found);
-  }
-}
-
 void Directory::forget_below(Position start) {
   for (auto thread = threads_.begin(); thread != threads_.end();) {
     ThreadState& state = thread->second;
     const auto kept =
-        std::lower_bound(state.places.begin(), state.places.end(), start,
-                         [](const Place& place, Position at) { return place.position < at; });
-    state.sealed = kept == state.places.end() ? state.durable : kept->first;
-    state.places.erase(state.places.begin(), kept);
-    const bool idle = state.places.empty() && state.staged == state.durable;
-    thread = idle ? threads_.erase(thread) : std::next(thread);
+        std::lower_bound(state.batches.begin(), state.batches.end(), start,
+                         [](const ThreadBatch& batch, Position at) { return batch.position < at; });
+    state.sealed = kept == state.batches.end() ? state.durable : kept->first;
+    state.batches.erase(state.batches.begin(), kept);
+    thread = state.batches.empty() ? threads_.erase(thread) : std::next(thread);
   }
 }
 
 // Layout: position, chain, number of threads, then per thread: length and bytes of the name,
-// sealed, durable - sealed, number of places, and the distances of their positions and first
+// sealed, durable - sealed, number of batches, and the distances of their positions and first
 // entries. Numbers are 7 bits per byte, low bits first.
 std::string Directory::encode() const {
   std::string out;
@@ -201,12 +175,12 @@ std::string Directory::encode() const {
     out += thread;
     put_number(out, state.sealed.value);
     put_number(out, state.durable.value - state.sealed.value);
-    put_number(out, state.places.size());
-    Place previous{Position{0}, state.sealed};
-    for (const Place& place : state.places) {
-      put_number(out, place.position.value - previous.position.value);
-      put_number(out, place.first.value - previous.first.value);
-      previous = place;
+    put_number(out, state.batches.size());
+    ThreadBatch previous{Position{0}, state.sealed};
+    for (const ThreadBatch& batch : state.batches) {
+      put_number(out, batch.position.value - previous.position.value);
+      put_number(out, batch.first.value - previous.first.value);
+      previous = batch;
     }
   }
   return out;

@@ -17,17 +17,16 @@
 namespace holdfast {
 
 // A batch with entries of a thread, and the first of them.
-struct Place {
+struct ThreadBatch {
   Position position;
   Revision first;
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const ThreadBatch&, const ThreadBatch&) = default;
 };
 
 struct ThreadState {
-  Revision sealed;            // entries before this one are in segments
-  Revision durable;           // entries before this one are on disk
-  Revision staged;            // entries before this one have their numbers
-  std::vector<Place> places;  // where the unsealed entries are, ascending
+  Revision sealed;                   // entries before this one are in segments
+  Revision durable;                  // entries before this one are on disk
+  std::vector<ThreadBatch> batches;  // where the unsealed entries are, ascending
 };
 
 class Directory {
@@ -48,14 +47,6 @@ class Directory {
   void advance(Position position, const Digest& chain);
 
   [[nodiscard]] const ThreadState* find(std::string_view thread) const;
-  // Makes a thread known: all its entries so far are sealed.
-  ThreadState& admit(std::string_view thread, Revision sealed);
-  // Numbers count more entries of a thread that is known; returns the first number.
-  Revision stage(std::string_view thread, std::uint64_t count);
-  // Forgets the numbers of entries that did not become durable.
-  void unstage(std::string_view thread);
-  // Forgets a thread that was only admitted.
-  void release(std::string_view thread);
   // Forgets batches below start, and threads of which nothing else is left.
   void forget_below(Position start);
 

@@ -21,19 +21,19 @@ Directory three_threads() {
   return directory;
 }
 
-TEST(Directory, a_fold_follows_revisions_and_places) {
+TEST(Directory, a_fold_tracks_revisions_and_batches) {
   const Directory directory = three_threads();
   EXPECT_EQ(directory.at(), Position{300});
   const ThreadState* a = directory.find("run:a");
   ASSERT_NE(a, nullptr);
   EXPECT_EQ(a->durable, Revision{2});
-  EXPECT_EQ(a->places,
-            (std::vector<Place>{{Position{1}, Revision{0}}, {Position{3}, Revision{1}}}));
+  EXPECT_EQ(a->batches,
+            (std::vector<ThreadBatch>{{Position{1}, Revision{0}}, {Position{3}, Revision{1}}}));
   EXPECT_EQ(directory.find("run:b")->sealed, Revision{5});
   EXPECT_EQ(directory.find("run:x"), nullptr);
 }
 
-TEST(Directory, a_gap_or_a_repeat_is_corruption_that_names_the_place) {
+TEST(Directory, a_gap_or_a_repeat_is_corruption_that_names_its_position) {
   for (const std::uint64_t wrong : {0U, 1U, 3U}) {
     Directory directory = three_threads();
     const auto folded = directory.fold(Position{301}, body_of("run:a", wrong), Digest{});
@@ -53,7 +53,7 @@ TEST(Directory, encoding_round_trips) {
   for (const char* name : {"run:a", "run:b", "run:c"}) {
     EXPECT_EQ(after.find(name)->sealed, before.find(name)->sealed);
     EXPECT_EQ(after.find(name)->durable, before.find(name)->durable);
-    EXPECT_EQ(after.find(name)->places, before.find(name)->places);
+    EXPECT_EQ(after.find(name)->batches, before.find(name)->batches);
   }
 }
 
@@ -93,15 +93,15 @@ TEST(Directory, forgetting_moves_the_sealed_revision) {
   EXPECT_EQ(directory.thread_count(), 2U);
 }
 
-TEST(Directory, staging_numbers_entries_and_unstaging_takes_the_numbers_back) {
+TEST(Directory, a_batch_of_this_process_is_added_as_if_it_had_been_folded) {
   Directory directory = three_threads();
-  EXPECT_EQ(directory.stage("run:a", 3), Revision{2});
-  EXPECT_EQ(directory.stage("run:a", 1), Revision{5});
-  directory.unstage("run:a");
-  EXPECT_EQ(directory.find("run:a")->staged, Revision{2});
-  directory.admit("run:new", Revision{0});
-  directory.unstage("run:new");
-  EXPECT_EQ(directory.find("run:new"), nullptr) << "a thread without entries leaves no trace";
+  const Position next = directory.at().next();
+  directory.advance(next, {});
+  directory.add(next, "run:a", directory.find("run:a")->durable, 3);
+  EXPECT_EQ(directory.find("run:a")->durable, Revision{5});
+  directory.add(next, "run:sealed", Revision{7}, 1);
+  EXPECT_EQ(directory.find("run:sealed")->sealed, Revision{7});
+  EXPECT_EQ(directory.find("run:sealed")->durable, Revision{8});
 }
 
 }  // namespace

@@ -19,11 +19,12 @@ Error thread_gap(std::string_view thread, Revision missing) {
       .with("reason", "seq_gap");
 }
 
-// The place that holds `from` is the last one that begins at or before it.
-std::vector<Place>::const_iterator place_of(const ThreadState& state, Revision from) {
-  const auto after = std::upper_bound(state.places.begin(), state.places.end(), from,
-                                      [](Revision seq, const Place& at) { return seq < at.first; });
-  return after == state.places.begin() ? after : std::prev(after);
+// The batch that contains `from` is the last one that begins at or before it.
+std::vector<ThreadBatch>::const_iterator batch_of(const ThreadState& state, Revision from) {
+  const auto after =
+      std::upper_bound(state.batches.begin(), state.batches.end(), from,
+                       [](Revision seq, const ThreadBatch& at) { return seq < at.first; });
+  return after == state.batches.begin() ? after : std::prev(after);
 }
 
 // Adds the entries of one thread with from <= seq < to that stand in a batch.
@@ -58,7 +59,8 @@ Result<std::vector<Entry>> Journal::load(const ThreadId& thread, Revision from, 
       return loaded;
     }
     // Another process has sealed batches this one was about to read; they are in segments now.
-    HOLDFAST_CHECK(begin_again());
+    const std::scoped_lock lock(mutex_);
+    HOLDFAST_CHECK(stop_on_damage(reload()));
   }
 }
 
@@ -127,9 +129,9 @@ Result<void> Journal::load_cached(std::string_view thread, const ThreadState& st
   if (to <= from) {
     return {};
   }
-  for (auto place = place_of(state, from); place != state.places.end() && place->first < to;
-       ++place) {
-    HOLDFAST_TRY(auto entries, cache.entries(*log_, place->position, thread));
+  for (auto batch = batch_of(state, from); batch != state.batches.end() && batch->first < to;
+       ++batch) {
+    HOLDFAST_TRY(auto entries, cache.entries(*log_, batch->position, thread));
     for (Entry& entry : entries) {
       if (from <= entry.seq && entry.seq < to) {
         out.push_back(std::move(entry));
@@ -144,24 +146,24 @@ Result<void> Journal::load_unsealed(std::string_view thread, const ThreadState& 
   if (to <= from) {
     return {};
   }
-  auto place = place_of(state, from);
-  while (place != state.places.end() && place->first < to) {
+  auto batch = batch_of(state, from);
+  while (batch != state.batches.end() && batch->first < to) {
     // Neighbouring batches are read in one go.
-    auto end = std::next(place);
-    while (end != state.places.end() && end->first < to &&
+    auto end = std::next(batch);
+    while (end != state.batches.end() && end->first < to &&
            end->position == std::prev(end)->position.next()) {
       ++end;
     }
-    HOLDFAST_TRY(auto reader, log_->read(place->position));
+    HOLDFAST_TRY(auto reader, log_->read(batch->position));
     const Position stop = std::prev(end)->position.next();
     while (reader.next_position() < stop) {
       const auto rows = static_cast<std::size_t>(stop.value - reader.next_position().value);
-      HOLDFAST_TRY(auto batches, reader.next(ReadLimit{.max_rows = rows}));
-      for (Batch& batch : batches) {
-        HOLDFAST_CHECK(pick_entries(thread, from, to, std::move(batch), out));
+      HOLDFAST_TRY(auto read, reader.next(ReadLimit{.max_rows = rows}));
+      for (Batch& one : read) {
+        HOLDFAST_CHECK(pick_entries(thread, from, to, std::move(one), out));
       }
     }
-    place = end;
+    batch = end;
   }
   return {};
 }

@@ -1,23 +1,14 @@
 // Recovery of a journal in place, after its store has failed: see journal.h.
 #include "storage/journal/journal.h"
 #include "storage/journal/journal_history.h"
-#include "storage/journal/pending_commit.h"
 
 namespace holdfast {
 
 Result<JournalRecovery> Journal::recover() {
-  Lock lock = lock_quiet();
-  leading_ = true;
-  lock.unlock();
-  const auto found = log_->recover();
-  lock.lock();
-  Result<JournalRecovery> ended =
-      found.ok() ? end_recovery(found.value()) : Result<JournalRecovery>(found.error());
-  leading_ = false;
-  overtaken_ = false;  // nothing has a number: a stopped journal takes no commits
-  quiet_.notify_all();
-  release(lock);
-  return ended;
+  const std::scoped_lock writing(write_mutex_);
+  HOLDFAST_TRY(const LogRecovery found, log_->recover());
+  const std::scoped_lock lock(mutex_);
+  return end_recovery(found);
 }
 
 Result<bool> Journal::was_sealed(const LogHead& at) {
@@ -27,40 +18,30 @@ Result<bool> Journal::was_sealed(const LogHead& at) {
          batches.front().chain == at.chain;
 }
 
-// The store may fail again before the end is reached. Then what was found is kept: the log tells it
-// once.
+// The store may fail again before the end is reached. The finding is then kept, because the log
+// reports it once.
 Result<JournalRecovery> Journal::end_recovery(const LogRecovery& newly_found) {
   LogRecovery& found = found_.has_value() ? *found_ : found_.emplace(newly_found);
   found.rewound = found.rewound || newly_found.rewound;
   if (found.append == LogRecovery::Append::sealed) {
-    HOLDFAST_TRY(const bool there, was_sealed(found.at));
-    found.append = there ? LogRecovery::Append::landed : LogRecovery::Append::lost;
+    HOLDFAST_TRY(const bool stored, was_sealed(found.at));
+    found.append = stored ? LogRecovery::Append::landed : LogRecovery::Append::lost;
   }
-  const bool landed = found.append == LogRecovery::Append::landed && !open_.empty();
-  // Somebody may have caught up since, and have folded it as a batch of others.
-  if (landed && !found.rewound && directory_.at().next() == found.at.position) {
-    add_to_directory(open_, found.at);
-  }
-  for (const std::deque<Ticket>* tickets : {&open_, &dropped_}) {
-    for (const Ticket& ticket : *tickets) {
-      for (const PendingCommit::Part& part : ticket->parts) {
-        directory_.unstage(part.thread);
-      }
-    }
-  }
+  const bool landed = found.append == LogRecovery::Append::landed && open_.has_value();
   if (found.rewound) {
     HOLDFAST_CHECK(reload());
+  } else if (landed) {
+    HOLDFAST_CHECK(add_to_directory(*open_, found.at));
   }
   JournalRecovery recovery;
   recovery.rewound = found.rewound;
-  if (!open_.empty()) {
+  if (open_.has_value()) {
     recovery.open.emplace(
-        landed ? Result<Committed>(open_.front()->committed_at(found.at.position))
+        landed ? Result<Committed>(committed_at(found.at.position, *open_))
                : Error{ErrorCode::conflict, "another batch has the position of the open one"});
   }
   found_.reset();
-  open_.clear();
-  dropped_.clear();
+  open_.reset();
   stopped_.reset();
   return recovery;
 }

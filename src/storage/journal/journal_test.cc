@@ -176,40 +176,6 @@ TEST_F(JournalTest, another_process_is_noticed_by_expected_revisions) {
   EXPECT_EQ(kinds(*other, "run:1"), "a b c ");
 }
 
-TEST_F(JournalTest, staged_commits_build_on_each_other) {
-  const Ticket first = must(journal_->stage({{thread("run:1"), Revision{0}, {entry("a")}}}));
-  const Ticket second = must(journal_->stage({{thread("run:1"), Revision{1}, {entry("b")}}}));
-  EXPECT_EQ(must(journal_->revision(thread("run:1"))), Revision{0}) << "not durable yet";
-  EXPECT_EQ(must(journal_->wait(second)).revisions.front(), Revision{2});
-  EXPECT_EQ(must(journal_->wait(first)).position, Position{1}) << "both went into one batch";
-  EXPECT_EQ(kinds(*journal_, "run:1"), "a b ");
-}
-
-TEST_F(JournalTest, a_commit_staged_on_one_that_failed_fails_even_if_the_number_fits) {
-  const auto other = open_memory_journal(disk_);
-  const Ticket first = must(journal_->stage({{thread("run:1"), Revision{0}, {entry("mine")}}}));
-  const Ticket second = must(journal_->stage({{thread("run:1"), Revision{1}, {entry("next")}}}));
-  const Ticket unrelated = must(journal_->stage({{thread("run:2"), Revision{0}, {entry("x")}}}));
-  must(append(*other, "run:1", "theirs"));  // brings run:1 to revision 1 by another entry
-  EXPECT_EQ(code_of(journal_->wait(first)), "conflict");
-  EXPECT_EQ(code_of(journal_->wait(second)), "conflict");
-  EXPECT_TRUE(journal_->wait(unrelated).ok());
-  EXPECT_EQ(kinds(*journal_, "run:1"), "theirs ");
-  EXPECT_EQ(must(append(*journal_, "run:1", "after", Revision{1})), Revision{2});
-}
-
-TEST_F(JournalTest, catching_up_checks_the_commits_that_wait_again) {
-  const auto other = open_memory_journal(disk_);
-  const Ticket stale = must(journal_->stage({{thread("run:1"), Revision{0}, {entry("mine")}}}));
-  const Ticket blind = must(journal_->stage({{thread("run:1"), std::nullopt, {entry("blind")}}}));
-  must(append(*other, "run:1", "theirs"));
-  must(append(*other, "run:1", "theirs"));
-  must(journal_->catch_up());
-  EXPECT_EQ(code_of(journal_->wait(stale)), "conflict");
-  EXPECT_EQ(must(journal_->wait(blind)).revisions.front(), Revision{3});
-  EXPECT_EQ(kinds(*open_memory_journal(disk_), "run:1"), "theirs theirs blind ");
-}
-
 TEST_F(JournalTest, an_entry_out_of_sequence_in_the_log_is_corruption) {
   must(append(*journal_, "run:1", "a"));
   must(journal_->log().append(Position{1},

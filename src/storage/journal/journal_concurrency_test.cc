@@ -1,4 +1,4 @@
-// Many program threads on one journal share commits.
+// Program threads that use one journal at the same time, and failures during a commit.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,8 +15,8 @@
 namespace holdfast {
 namespace {
 
-// Passes everything on to a memory store; holds appends back until the gate is opened, and
-// fails them when told to.
+// Forwards every call to a memory store; holds appends back until the gate is opened, and fails
+// them on request.
 class GatedStore final : public PassThroughStore {
  public:
   struct Gate {
@@ -26,7 +26,7 @@ class GatedStore final : public PassThroughStore {
     int arrived = 0;  // appends that came to the gate
     std::optional<Error> fail_with;
     bool fail_reads_at_end = false;
-    std::function<void()> after_append;  // durable, and the journal does not know it yet
+    std::function<void()> after_append;  // runs before the journal learns that the batch is durable
 
     void close() {
       const std::scoped_lock lock(mutex);
@@ -73,7 +73,7 @@ class GatedStore final : public PassThroughStore {
   Gate* gate_;
 };
 
-class GroupCommit : public testing::Test {
+class JournalConcurrency : public testing::Test {
  protected:
   void open_gated() {
     auto store = must(open_memory_store(disk_, OpenMode::create, new_origin(test_uuid(1))));
@@ -86,24 +86,7 @@ class GroupCommit : public testing::Test {
   std::unique_ptr<Journal> journal_;
 };
 
-TEST_F(GroupCommit, commits_that_come_during_a_write_share_the_next_batch) {
-  open_gated();
-  gate_.close();
-  std::thread first([&] { must(journal_->append(thread("run:first"), {entry("a")})); });
-  gate_.wait_for_arrivals(1);
-  std::vector<Ticket> tickets;
-  for (int i = 0; i < 10; ++i) {
-    tickets.push_back(
-        must(journal_->stage({{thread("run:" + std::to_string(i)), std::nullopt, {entry("b")}}})));
-  }
-  gate_.let_go();
-  for (const Ticket& ticket : tickets) {
-    EXPECT_EQ(must(journal_->wait(ticket)).position, Position{2});
-  }
-  first.join();
-}
-
-TEST_F(GroupCommit, nothing_is_visible_before_it_is_durable) {
+TEST_F(JournalConcurrency, nothing_is_visible_before_it_is_durable) {
   open_gated();
   gate_.close();
   std::thread writer([&] { must(journal_->append(thread("run:1"), {entry("a")})); });
@@ -115,7 +98,7 @@ TEST_F(GroupCommit, nothing_is_visible_before_it_is_durable) {
   EXPECT_EQ(must(journal_->revision(thread("run:1"))), Revision{1});
 }
 
-TEST_F(GroupCommit, an_io_error_stops_the_journal_and_acknowledges_nothing) {
+TEST_F(JournalConcurrency, an_io_error_stops_the_journal_and_acknowledges_nothing) {
   open_gated();
   must(journal_->append(thread("run:1"), {entry("good")}));
   gate_.close();
@@ -125,11 +108,12 @@ TEST_F(GroupCommit, an_io_error_stops_the_journal_and_acknowledges_nothing) {
     EXPECT_EQ(failed.error().what_next(), WhatNext::in_doubt);
   });
   gate_.wait_for_arrivals(2);
-  const Ticket behind = must(journal_->stage({{thread("run:2"), std::nullopt, {entry("b")}}}));
+  std::thread behind(
+      [&] { EXPECT_EQ(code_of(journal_->append(thread("run:2"), {entry("b")})), "log_stopped"); });
   gate_.fail_with = Error{ErrorCode::io_error, "the disk is on fire"};
   gate_.let_go();
   writer.join();
-  EXPECT_EQ(code_of(journal_->wait(behind)), "log_stopped");
+  behind.join();
   gate_.fail_with.reset();
   const auto refused = journal_->append(thread("run:1"), {entry("more")});
   EXPECT_EQ(code_of(refused), "log_stopped");
@@ -139,21 +123,19 @@ TEST_F(GroupCommit, an_io_error_stops_the_journal_and_acknowledges_nothing) {
   EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("again")})), Revision{2});
 }
 
-TEST_F(GroupCommit, a_failure_while_catching_up_leaves_no_commit_with_a_number_that_is_taken) {
+TEST_F(JournalConcurrency, a_failure_while_catching_up_lets_no_commit_take_a_used_number) {
   open_gated();
   const auto other = open_memory_journal(disk_);
-  const Ticket blind = must(journal_->stage({{thread("run:1"), std::nullopt, {entry("mine")}}}));
-  const Ticket stale = must(journal_->stage({{thread("run:1"), Revision{1}, {entry("stale")}}}));
   must(other->append(thread("run:1"), {entry("theirs"), entry("theirs")}));
   gate_.fail_reads_at_end = true;
   EXPECT_EQ(code_of(journal_->catch_up()), "unavailable");
   gate_.fail_reads_at_end = false;
-  EXPECT_EQ(must(journal_->wait(blind)).revisions.front(), Revision{3});
-  EXPECT_EQ(code_of(journal_->wait(stale)), "conflict");
+  EXPECT_EQ(code_of(journal_->append(thread("run:1"), {entry("stale")}, Revision{1})), "conflict");
+  EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("mine")})), Revision{3});
   EXPECT_EQ(must(open_memory_journal(disk_)->load(thread("run:1"))).size(), 3U);
 }
 
-TEST_F(GroupCommit, reads_see_what_others_wrote_while_a_write_is_blocked) {
+TEST_F(JournalConcurrency, reads_see_what_others_wrote_while_a_write_is_blocked) {
   open_gated();
   const auto other = open_memory_journal(disk_);
   gate_.close();
@@ -162,45 +144,52 @@ TEST_F(GroupCommit, reads_see_what_others_wrote_while_a_write_is_blocked) {
   gate_.wait_for_arrivals(1);
   EXPECT_EQ(must(journal_->catch_up()), Position{0}) << "without waiting";
   must(other->append(thread("run:1"), {entry("theirs")}));
-  must(other->append(thread("run:2"), {entry("theirs")}));
-  EXPECT_EQ(must(journal_->catch_up()), Position{2});
+  EXPECT_EQ(must(journal_->catch_up()), Position{1});
   EXPECT_EQ(must(journal_->load(thread("run:1"))).size(), 1U);
-  const Ticket stale = must(journal_->stage({{thread("run:1"), Revision{1}, {entry("stale")}}}));
-  const Ticket blind = must(journal_->stage({{thread("run:2"), std::nullopt, {entry("blind")}}}));
   gate_.let_go();
   writer.join();
-  EXPECT_EQ(code_of(journal_->wait(stale)), "conflict") << "the blocked write came before it";
-  EXPECT_EQ(must(journal_->wait(blind)).revisions.front(), Revision{2});
   EXPECT_EQ(must(open_memory_journal(disk_)->load(thread("run:1"))).size(), 2U);
 }
 
-TEST_F(GroupCommit, a_batch_that_a_reader_has_seen_before_its_writer_counts_once) {
+TEST_F(JournalConcurrency, a_blocked_commit_conflicts_with_what_another_process_wrote_meanwhile) {
+  open_gated();
+  const auto other = open_memory_journal(disk_);
+  gate_.close();
+  std::thread writer([&] {
+    EXPECT_EQ(code_of(journal_->append(thread("run:1"), {entry("stale")}, Revision{0})),
+              "conflict");
+  });
+  gate_.wait_for_arrivals(1);
+  must(other->append(thread("run:1"), {entry("theirs")}));
+  gate_.let_go();
+  writer.join();
+  EXPECT_EQ(must(open_memory_journal(disk_)->load(thread("run:1"))).size(), 1U);
+}
+
+TEST_F(JournalConcurrency, a_batch_that_a_reader_has_seen_before_its_writer_counts_once) {
   open_gated();
   const auto other = open_memory_journal(disk_);
   must(journal_->append(thread("run:1"), {entry("a")}));
-  std::optional<Ticket> behind;
   gate_.after_append = [&] {
-    behind = must(journal_->stage({{thread("run:1"), std::nullopt, {entry("c")}}}));
     EXPECT_EQ(must(journal_->catch_up()), Position{2});
     EXPECT_EQ(must(journal_->revision(thread("run:1"))), Revision{2});
   };
   EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("b")}, Revision{1})), Revision{2});
-  EXPECT_EQ(must(journal_->wait(*behind)).revisions.front(), Revision{3});
+  EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("c")}, Revision{2})), Revision{3});
 
   // And when another process has written behind it.
   gate_.after_append = [&] {
-    behind = must(journal_->stage({{thread("run:1"), Revision{4}, {entry("stale")}}}));
     must(other->catch_up());
     must(other->append(thread("run:1"), {entry("theirs")}));
     EXPECT_EQ(must(journal_->catch_up()), Position{5});
   };
   EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("d")}, Revision{3})), Revision{4});
-  EXPECT_EQ(code_of(journal_->wait(*behind)), "conflict");
+  EXPECT_EQ(code_of(journal_->append(thread("run:1"), {entry("stale")}, Revision{4})), "conflict");
   EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("f")})), Revision{6});
   EXPECT_EQ(must(open_memory_journal(disk_)->load(thread("run:1"))).size(), 6U);
 }
 
-TEST_F(GroupCommit, damage_met_while_catching_up_stops_the_journal) {
+TEST_F(JournalConcurrency, damage_met_while_catching_up_stops_the_journal) {
   open_gated();
   must(journal_->append(thread("run:1"), {entry("a")}));
   const auto other = open_memory_log(disk_);
@@ -210,23 +199,16 @@ TEST_F(GroupCommit, damage_met_while_catching_up_stops_the_journal) {
   EXPECT_EQ(must(journal_->load(thread("run:1"))).size(), 1U);
 }
 
-TEST_F(GroupCommit, a_busy_store_fails_the_batch_but_does_not_stop_the_journal) {
+TEST_F(JournalConcurrency, a_busy_store_fails_the_commit_but_does_not_stop_the_journal) {
   open_gated();
-  gate_.close();
   gate_.fail_with = Error{ErrorCode::busy, "locked"};
-  const Ticket first = must(journal_->stage({{thread("run:1"), Revision{0}, {entry("a")}}}));
-  std::thread writer([&] { EXPECT_EQ(code_of(journal_->wait(first)), "busy"); });
-  gate_.wait_for_arrivals(1);
-  const Ticket on_top = must(journal_->stage({{thread("run:1"), Revision{1}, {entry("b")}}}));
-  const Ticket blind = must(journal_->stage({{thread("run:1"), std::nullopt, {entry("c")}}}));
-  gate_.let_go();
-  writer.join();
+  EXPECT_EQ(code_of(journal_->append(thread("run:1"), {entry("a")}, Revision{0})), "busy");
   gate_.fail_with.reset();
-  EXPECT_EQ(code_of(journal_->wait(on_top)), "conflict");
-  EXPECT_EQ(must(journal_->wait(blind)).revisions.front(), Revision{1});
+  EXPECT_EQ(must(journal_->revision(thread("run:1"))), Revision{0});
+  EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("a")}, Revision{0})), Revision{1});
 }
 
-TEST_F(GroupCommit, many_threads_append_and_every_acknowledged_entry_is_there_once) {
+TEST_F(JournalConcurrency, many_threads_append_and_every_acknowledged_entry_is_there_once) {
   constexpr int kThreads = 16;
   constexpr int kEach = 200;
   journal_ = open_memory_journal(disk_);
@@ -262,7 +244,7 @@ TEST_F(GroupCommit, many_threads_append_and_every_acknowledged_entry_is_there_on
             std::size_t{kThreads * kEach});
 }
 
-TEST_F(GroupCommit, contended_expected_revisions_let_exactly_one_win) {
+TEST_F(JournalConcurrency, contended_expected_revisions_let_exactly_one_win) {
   constexpr int kThreads = 8;
   constexpr std::uint64_t kRounds = 100;
   journal_ = open_memory_journal(disk_);
