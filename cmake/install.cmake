@@ -1,7 +1,9 @@
 # cmake --install BUILD --prefix DIR [--component embed|program]
 #
 # embed: what programs need to embed Holdfast: the public headers, all modules in one static
-# library, and a package file, so that find_package(holdfast) gives holdfast::holdfast.
+# library, and a package file, so that find_package(holdfast) gives holdfast::holdfast. With
+# COMPONENTS log_contract it also gives holdfast::log_contract: the tests that a log which a program
+# supplies must pass.
 # program: the holdfast program, its manual page, completions, schemas and systemd unit.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -29,6 +31,14 @@ add_custom_command(OUTPUT "${joined}"
   VERBATIM)
 add_custom_target(holdfast_library ALL DEPENDS "${joined}")
 
+# The contract suite for logs, for GoogleTest.
+add_library(holdfast_log_contract STATIC "${PROJECT_SOURCE_DIR}/tests/support/store_contract.cc")
+target_include_directories(holdfast_log_contract PUBLIC "${PROJECT_SOURCE_DIR}")
+target_link_libraries(holdfast_log_contract PUBLIC holdfast_options GTest::gtest
+  holdfast_storage_journal)
+set_target_properties(holdfast_log_contract PROPERTIES
+  ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/holdfastConfig.cmake.in"
   "${CMAKE_BINARY_DIR}/lib/holdfastConfig.cmake"
@@ -40,7 +50,8 @@ write_basic_package_version_file("${CMAKE_BINARY_DIR}/lib/holdfastConfigVersion.
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/holdfast"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT embed)
-install(FILES "${joined}" DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT embed)
+install(FILES "${joined}" $<TARGET_FILE:holdfast_log_contract>
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT embed)
 install(FILES "${CMAKE_BINARY_DIR}/lib/holdfastConfig.cmake"
   "${CMAKE_BINARY_DIR}/lib/holdfastConfigVersion.cmake"
   DESTINATION "${package_dir}" COMPONENT embed)

@@ -58,6 +58,16 @@ class Package(unittest.TestCase):
         program = self.build(source) / "app"
         self.assertEqual(run(program, cwd=self.root), "completed\n")
 
+    def test_a_log_of_the_program_carries_an_engine_and_keeps_the_contract(self):
+        folder = self.build(ROOT / "examples/custom-log")
+        self.assertEqual(run(folder / "orders", "orders.log", cwd=self.root),
+                         "completed, runs: 1\n")
+        self.assertEqual(run(folder / "orders", "orders.log", cwd=self.root),
+                         "completed, runs: 2\n")
+        tested = run(folder / "file_log_test")
+        self.assertIn("All/DurableLogContract.", tested)
+        self.assertRegex(tested, r"\[  PASSED  \] 19 tests")
+
     def test_the_program_and_its_schemas_are_installed(self):
         program = self.prefix / "bin/holdfast"
         self.assertIn("holdfast ", run(program, "--version"))

@@ -49,7 +49,8 @@ TEST_LIBRARIES = ("gtest/", "gmock/", "rapidcheck")
 
 # The public headers: those without code of their own, and the modules that implement the others.
 PUBLIC = "holdfast"
-SHARED_HEADERS = {f"holdfast/{name}.h" for name in ("assert", "error", "error_codes", "result")}
+SHARED_HEADERS = {f"holdfast/{name}.h"
+                  for name in ("assert", "error", "error_codes", "log", "result")}
 PUBLIC_TYPES_MODULE = "runs/api"
 PUBLIC_MODULES = {"holdfast/engine.h": "apps/embed", "holdfast/client.h": "apps/client"}
 

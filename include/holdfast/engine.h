@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "holdfast/log.h"
 #include "holdfast/result.h"
 #include "holdfast/run.h"
 #include "holdfast/step.h"
@@ -102,6 +103,9 @@ class Engine {
  public:
   // url: memory:, sqlite:PATH or postgres://... invalid_url, not_found, and what the store says.
   static Result<Engine> open(std::string_view url, const EngineOptions& options = {});
+  // On a log that the program supplies (holdfast/log.h); options.create has no effect. The engine
+  // owns the log. Several engines share a log when each has a handle of its own.
+  static Result<Engine> open(std::unique_ptr<LogStore> log, const EngineOptions& options = {});
   Engine(Engine&& other) noexcept;
   Engine& operator=(Engine&& other) noexcept;
   // As close().

@@ -11,7 +11,6 @@ class MemoryHarness final : public StoreHarness {
   Result<std::unique_ptr<Store>> open(OpenMode mode) override {
     return open_memory_store(disk_, mode, new_origin(test_uuid(1)));
   }
-  [[nodiscard]] bool survives_processes() const override { return false; }
 
   void replace_body(Position position, const std::string& body) override {
     disk_->rows.at(position).body = body;

@@ -25,7 +25,6 @@ class PostgresHarness final : public StoreHarness {
   Result<std::unique_ptr<Store>> open(OpenMode mode) override {
     return open_postgres_store(url_, mode, new_origin(test_uuid(1)));
   }
-  [[nodiscard]] bool survives_processes() const override { return true; }
 
   void replace_body(Position position, const std::string& body) override {
     sql(fmt::format("UPDATE {}.batches SET body = decode('{}', 'hex') WHERE position = {}", schema_,

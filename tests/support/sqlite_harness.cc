@@ -15,7 +15,6 @@ class SqliteHarness final : public StoreHarness {
   Result<std::unique_ptr<Store>> open(OpenMode mode) override {
     return open_sqlite_store(path_, mode, new_origin(test_uuid(1)));
   }
-  [[nodiscard]] bool survives_processes() const override { return true; }
 
   void replace_body(Position position, const std::string& body) override {
     char* sql = sqlite3_mprintf("UPDATE batches SET body = %Q WHERE position = %lld", body.c_str(),

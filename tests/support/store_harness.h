@@ -1,5 +1,5 @@
-// StoreHarness: one storage engine as the contract suite sees it: a place where a log can live,
-// ways to open it again and again, and ways to damage what is stored there.
+// StoreHarness: one storage engine as the contract suites use it: storage for one log, ways to open
+// it again and again, and ways to damage what is stored.
 #pragma once
 
 #include <functional>
@@ -8,17 +8,15 @@
 #include <vector>
 
 #include "storage/log/store.h"
+#include "tests/support/store_contract.h"
 
 namespace holdfast {
 
-class StoreHarness {
+class StoreHarness : public ContractSubject {
  public:
-  virtual ~StoreHarness() = default;
-
+  Result<std::unique_ptr<Store>> open_or_create() override { return open(OpenMode::create); }
   // A new handle, as another process would make it.
   virtual Result<std::unique_ptr<Store>> open(OpenMode mode) = 0;
-  // False when the data lives in this process only, so that "processes" must be threads.
-  [[nodiscard]] virtual bool survives_processes() const = 0;
 
   virtual void replace_body(Position position, const std::string& body) = 0;
   virtual void delete_row(Position position) = 0;

@@ -30,6 +30,11 @@ Result<Engine> Engine::open(std::string_view url, const EngineOptions& options) 
   return Engine(std::move(impl));
 }
 
+Result<Engine> Engine::open(std::unique_ptr<LogStore> log, const EngineOptions& options) {
+  HOLDFAST_TRY(auto impl, Impl::open(std::move(log), options));
+  return Engine(std::move(impl));
+}
+
 Result<void> Engine::register_workflow(const Workflow& workflow) {
   HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const auto definition, Definition::create(spec_of(workflow)));

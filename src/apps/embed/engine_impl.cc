@@ -13,6 +13,7 @@
 #include "runs/steps/built_in.h"
 #include "runs/steps/step_outcome.h"
 #include "storage/journal/open_journal.h"
+#include "storage/log/user_store.h"
 
 namespace holdfast {
 
@@ -128,6 +129,13 @@ class ProgressSlot : public std::enable_shared_from_this<ProgressSlot> {
   bool under_way_ = false;
 };
 
+Result<void> check_queues(const EngineOptions& options) {
+  for (const std::string& queue : options.queues) {
+    HOLDFAST_CHECK(check_name("queue", queue));
+  }
+  return {};
+}
+
 }  // namespace
 
 Engine::Impl::Impl(const EngineOptions& options)
@@ -140,29 +148,45 @@ Engine::Impl::Impl(const EngineOptions& options)
 
 Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::string_view url,
                                                          const EngineOptions& options) {
-  for (const std::string& queue : options.queues) {
-    HOLDFAST_CHECK(check_name("queue", queue));
-  }
   std::unique_ptr<Impl> impl(new Impl(options));
   const OpenMode mode = options.create ? OpenMode::create : OpenMode::write;
+  HOLDFAST_CHECK(check_queues(options));
   HOLDFAST_TRY(auto journal, open_journal(url, mode, impl->clock_, impl->random_));
+  HOLDFAST_CHECK(impl->run_on(std::move(journal), options));
+  return impl;
+}
+
+Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::unique_ptr<LogStore> log,
+                                                         const EngineOptions& options) {
+  if (log == nullptr) {
+    return Error{ErrorCode::invalid_argument, "the engine needs a log, not a null pointer"};
+  }
+  std::unique_ptr<Impl> impl(new Impl(options));
+  HOLDFAST_CHECK(check_queues(options));
+  HOLDFAST_TRY(auto opened, Log::open(adapt_log_store(std::move(log))));
+  HOLDFAST_TRY(auto journal, Journal::open(std::move(opened)));
+  HOLDFAST_CHECK(impl->run_on(std::move(journal), options));
+  return impl;
+}
+
+Result<void> Engine::Impl::run_on(std::unique_ptr<Journal> journal, const EngineOptions& options) {
   LoopOptions loop;
   const std::string owner = process_name();
   loop.owner = owner;
   loop.core.store_patience_ms = kStorePatienceMs;
   if (options.notify) {
-    impl->notifier_ = std::make_unique<NoticeGiver>(options.notify);
-    loop.notifier = impl->notifier_.get();
+    notifier_ = std::make_unique<NoticeGiver>(options.notify);
+    loop.notifier = notifier_.get();
     loop.record_wakeups = options.record_notices;
   }
   if (options.log) {
-    impl->observer_ = std::make_unique<LogTeller>(options.log);
-    loop.observer = impl->observer_.get();
+    observer_ = std::make_unique<LogTeller>(options.log);
+    loop.observer = observer_.get();
   }
-  impl->handlers_ = std::make_shared<const HandlerTable>(built_in_handlers(options.credential));
-  impl->set_skills();
-  HOLDFAST_TRY(impl->loop_, Loop::open(std::move(journal), impl->clock_, impl->random_, loop));
-  return impl;
+  handlers_ = std::make_shared<const HandlerTable>(built_in_handlers(options.credential));
+  set_skills();
+  HOLDFAST_TRY(loop_, Loop::open(std::move(journal), clock_, random_, loop));
+  return {};
 }
 
 Result<void> Engine::Impl::add_definition(const std::shared_ptr<const Definition>& definition) {

@@ -19,6 +19,8 @@ namespace holdfast {
 class Engine::Impl {
  public:
   static Result<std::unique_ptr<Impl>> open(std::string_view url, const EngineOptions& options);
+  static Result<std::unique_ptr<Impl>> open(std::unique_ptr<LogStore> log,
+                                            const EngineOptions& options);
 
   Result<void> add_definition(const std::shared_ptr<const Definition>& definition);
   Result<void> add_handler(std::string_view name, StepHandler handler);
@@ -52,6 +54,7 @@ class Engine::Impl {
 
  private:
   explicit Impl(const EngineOptions& options);
+  Result<void> run_on(std::unique_ptr<Journal> journal, const EngineOptions& options);
 
   AttemptOutcome call(const StepHandler& handler, const Assignment& assignment,
                       const std::stop_token& stop);

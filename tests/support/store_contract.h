@@ -1,0 +1,25 @@
+// The contract suite as the tests of this project use it: on a Store of any kind. The public form
+// is holdfast/log_contract.h.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "holdfast/log_contract.h"
+#include "storage/log/store.h"
+
+namespace holdfast {
+
+class ContractSubject {
+ public:
+  virtual ~ContractSubject() = default;
+  // A new handle, as another process would open it; the first call creates the log.
+  virtual Result<std::unique_ptr<Store>> open_or_create() = 0;
+};
+
+// As add_log_contract.
+bool add_store_contract(const std::string& name, LogLifetime lifetime,
+                        std::function<std::unique_ptr<ContractSubject>()> make);
+
+}  // namespace holdfast
