@@ -259,7 +259,7 @@ class Engine1 : public OldFiles {
 TEST_F(Engine1, has_every_kind_of_fact_that_there_was) {
   EXPECT_THAT(kinds(), IsSupersetOf({"run_queued", "attempt_heartbeat", "live_wakeup_emitted",
                                      "run_definition_migrated", "definition_registered"}));
-  EXPECT_EQ(kinds().size(), 34U) << "33 kinds of facts and one that nobody knows";
+  EXPECT_EQ(kinds().size(), 34U) << "33 kinds of facts and one unknown kind";
   EXPECT_EQ(verified_export(journal_->log()), kept(".jsonl"));
 }
 
@@ -293,7 +293,7 @@ INSTANTIATE_TEST_SUITE_P(Files, SinceEngine2, testing::Values("engine-2", "engin
 TEST_P(SinceEngine2, has_every_kind_of_fact_that_there_was) {
   EXPECT_THAT(kinds(), IsSupersetOf({"workflow_registered", "runnables_withdrawn", "steps_adopted",
                                      "external_event_buffered", "compensation_started"}));
-  EXPECT_EQ(kinds().size(), 39U) << "38 kinds of facts and one that nobody knows";
+  EXPECT_EQ(kinds().size(), 39U) << "38 kinds of facts and one unknown kind";
   EXPECT_EQ(verified_export(journal_->log()), kept(".jsonl"));
 }
 
@@ -318,7 +318,7 @@ TEST_P(SinceEngine2, is_carried_on_where_it_stopped) {
   EXPECT_EQ(status(run_no(20)), "compensating");
   OldEngine(*journal_).work_off();
   expect_carried_on();
-  // A nap that is over, a list, a loop, a parent with its child, a repetition.
+  // A sleep that has ended, a list, a loop, a parent with its child, a repetition.
   for (const int run : {23, 25, 26, 27, 28, 29}) {
     EXPECT_EQ(status(run_no(run)), "completed") << run;
   }

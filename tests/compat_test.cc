@@ -50,7 +50,7 @@ TEST_F(Format1, is_read_whole) {
   EXPECT_EQ(exported.str(), slurp(kFolder + "/journal-1.jsonl"));
 }
 
-TEST_F(Format1, goes_on) {
+TEST_F(Format1, accepts_new_entries) {
   const auto journal = open(path_);
   EXPECT_EQ(must(journal->append(thread("run:1"), {entry("more")}, Revision{4})), Revision{5});
   must(journal->seal());

@@ -115,7 +115,7 @@ TEST_F(PostgresFault, killed_server_loses_no_acknowledged_batch) {
       EXPECT_EQ(found.back().body, writer.unacknowledged());
       expected.push_back(found.back());
     }
-    // The reopened log goes on.
+    // The reopened log accepts appends.
     const auto next = must(reopened->append(reopened->head().position, "after the crash"));
     expected.push_back(Batch{next.position, "after the crash", next.chain});
   }
@@ -141,13 +141,13 @@ TEST_F(PostgresFault, reader_comes_back_after_a_restart_and_the_writer_does_not)
   EXPECT_EQ(written.error().what_next(), WhatNext::in_doubt);
 }
 
-// The server commits with a warning when it is told not to wait for its standby: the batch can be
+// The server commits with a warning when it stops waiting for its standby: the batch can be
 // seen, and would be lost if this server were.
 TEST_F(PostgresFault, commit_that_did_not_wait_for_its_standby_is_in_doubt_until_it_is_confirmed) {
   auto log = must(open_log_at(url()));
-  must(cluster_.run_sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'"));
+  must(cluster_.run_sql("ALTER SYSTEM SET synchronous_standby_names = 'absent'"));
   must(cluster_.run_sql("SELECT pg_reload_conf()"));
-  ASSERT_EQ(must(cluster_.run_sql("SHOW synchronous_standby_names")), "nobody");
+  ASSERT_EQ(must(cluster_.run_sql("SHOW synchronous_standby_names")), "absent");
   std::optional<Result<LogHead>> appended;
   std::thread writer([&] { appended.emplace(log->append(Position{0}, "body")); });
   const std::string cancel =
@@ -224,7 +224,7 @@ void expect_intact(Log& log, const std::vector<Digest>& chains) {
   }
 }
 
-// In 1 MB pieces the write-ahead log leaves room for the rest.
+// In 1 MB pieces the write-ahead log leaves space for the rest.
 PostgresCluster::Options small_cluster(const std::string& parent) {
   return {.parent = parent,
           .initdb = {"--wal-segsize=1"},
@@ -246,7 +246,7 @@ TEST_F(PostgresFault, full_disk_stops_the_log_and_loses_nothing) {
   must(cluster->restart());
   auto log = must(open_log_at(cluster->url("full"), OpenMode::write));
   expect_intact(*log, chains);
-  must(log->append(log->head().position, "there is room again"));
+  must(log->append(log->head().position, "there is space again"));
 }
 
 TEST_F(PostgresFault, files_that_cannot_grow_stop_the_log_and_lose_nothing) {
@@ -260,7 +260,7 @@ TEST_F(PostgresFault, files_that_cannot_grow_stop_the_log_and_lose_nothing) {
   must(cluster->restart());
   auto log = must(open_log_at(cluster->url("full"), OpenMode::write));
   expect_intact(*log, chains);
-  must(log->append(log->head().position, "there is room again"));
+  must(log->append(log->head().position, "there is space again"));
 }
 
 TEST_F(PostgresFault, server_without_fsync_is_refused) {

@@ -191,7 +191,7 @@ void on_small_disk(const std::string& size, const std::function<void(const std::
         work(dir.path());
       }
     } catch (const std::exception&) {
-      _exit(1);  // must not go on with the other tests in here
+      _exit(1);  // must not continue with the other tests in this process
     }
     _exit(testing::Test::HasFailure() ? 1 : 0);
   }
@@ -235,7 +235,7 @@ TEST(SqliteFaults, a_full_disk_is_named_and_loses_nothing) {
   });
 }
 
-TEST(SqliteFaults, opening_a_log_on_a_full_disk_says_so) {
+TEST(SqliteFaults, opening_a_log_on_a_full_disk_reports_it) {
   on_small_disk("1500k", [](const std::string& folder) {
     const std::string path = folder + "/log.db";
     must(open_log_at(path)->append(Position{0}, body_of(1)));
@@ -290,7 +290,7 @@ TEST(SqliteFaults, a_checkpoint_without_space_fails_no_commit_and_the_next_write
   });
 }
 
-TEST(SqliteFaults, a_log_goes_on_when_space_was_freed_after_a_checkpoint_without_space) {
+TEST(SqliteFaults, a_log_continues_when_space_was_freed_after_a_checkpoint_without_space) {
   on_small_disk("6m", [](const std::string& folder) {
     FullCheckpoint full(folder);
     std::filesystem::remove(full.ballast);

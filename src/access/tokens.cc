@@ -89,7 +89,7 @@ void Tokens::restore(std::vector<Token> tokens) {
 Result<TokenCreated> decide_create(const Tokens& tokens, const CreateToken& command,
                                    std::string_view token_id, std::string_view secret, TimeMs now) {
   if (command.name.empty() || command.name.size() > kMaxName) {
-    return bad_field("name", "a token needs a name of at most 128 bytes, for the record");
+    return bad_field("name", "a token needs a name of 1 to 128 bytes");
   }
   const bool worker = command.role == Role::worker;
   if (!command.queues.empty() && !worker) {
@@ -100,14 +100,15 @@ Result<TokenCreated> decide_create(const Tokens& tokens, const CreateToken& comm
                                       " cannot be limited to workflows");
   }
   if (command.expires_at.has_value() && *command.expires_at <= now) {
-    return bad_field("expires_at", "the token would be over before it begins");
+    return bad_field("expires_at", "the token would expire before it becomes valid");
   }
   const bool taken = std::any_of(tokens.all().begin(), tokens.all().end(), [&](const auto& known) {
     return known.second.created.name.view() == command.name && known.second.valid(now);
   });
   if (taken) {
-    return Error{ErrorCode::already_exists, "there is a token named " + command.name +
-                                                " already; revoke it first, or choose another name"}
+    return Error{
+        ErrorCode::already_exists,
+        "a token named \"" + command.name + "\" already exists; revoke it, or choose another name"}
         .with("field", "name");
   }
   TokenCreated fact;
@@ -126,8 +127,8 @@ Result<std::optional<TokenRevoked>> decide_revoke(const Tokens& tokens, std::str
                                                   std::string_view actor) {
   const Token* token = tokens.find(token_id);
   if (token == nullptr) {
-    return Error{ErrorCode::not_found, "there is no token " + std::string(token_id)}.with(
-        "token_id", token_id);
+    return Error{ErrorCode::not_found, "no token has the id \"" + std::string(token_id) + "\""}
+        .with("token_id", token_id);
   }
   if (token->revoked_at.has_value()) {
     return std::optional<TokenRevoked>();

@@ -84,7 +84,7 @@ class Tokens {
   void evolve(UndoLog* undo, TimeMs at, const TokenRevoked& fact);
   void fold(const EntryView& entry);
 
-  // Everybody who comes is asked for a token from the first one on, also when it was revoked.
+  // Every caller needs a token once the first one exists, even if that one was revoked.
   [[nodiscard]] bool empty() const { return tokens_.empty(); }
   [[nodiscard]] const std::map<SharedText, Token>& all() const { return tokens_; }
   [[nodiscard]] const Token* find(std::string_view token_id) const;

@@ -71,7 +71,7 @@ TEST(Tokens, what_was_not_written_is_taken_back) {
   EXPECT_TRUE(tokens.empty());
 }
 
-TEST(Tokens, a_name_is_free_again_when_its_token_is_over) {
+TEST(Tokens, a_name_is_free_again_when_its_token_has_ended) {
   Tokens tokens;
   tokens.evolve(nullptr, kNow, created(named("ops", Role::admin)));
   EXPECT_EQ(decide_create(tokens, named("ops", Role::viewer), "t2", "s", kNow).error().code(),

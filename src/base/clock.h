@@ -25,7 +25,7 @@ class SystemClock final : public Clock {
   TimeMs now() override;
 };
 
-// Stands still until told to move. Not thread-safe.
+// Moves only when a test advances it. Not thread-safe.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(TimeMs start) : now_(start) {}

@@ -24,7 +24,7 @@ TEST(ManualClock, stands_still_until_it_is_moved) {
   EXPECT_EQ(clock.now(), TimeMs{1250});
 }
 
-TEST(SystemClock, tells_the_time_of_this_century) {
+TEST(SystemClock, shows_the_time_of_this_century) {
   SystemClock clock;
   EXPECT_GT(clock.now(), TimeMs{1'700'000'000'000});
   EXPECT_LT(clock.now(), TimeMs{4'102'444'800'000});

@@ -41,7 +41,7 @@ TEST(ErrorTable, numbers_stay_as_they_were) {
   EXPECT_EQ(static_cast<int>(ErrorCode::unfinished_copy), 80);
 }
 
-TEST(Error, tells_what_next_as_its_code_says_unless_told_otherwise) {
+TEST(Error, has_the_what_next_of_its_code_unless_another_is_set) {
   EXPECT_EQ(Error(ErrorCode::conflict, "").what_next(), WhatNext::refresh);
   EXPECT_EQ(Error(ErrorCode::busy, "").what_next(), WhatNext::retry);
   EXPECT_EQ(Error(ErrorCode::io_error, "").what_next(), WhatNext::in_doubt);

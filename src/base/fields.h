@@ -230,7 +230,7 @@ class FieldReader {
     }
   }
 
-  // missing_fields or invalid_argument; invalid_json when the text is no object.
+  // missing_fields or invalid_argument; invalid_json when the text is not an object.
   Result<void> finish() &&;
 
  private:

@@ -28,7 +28,7 @@ TEST(JsonSlice, members_come_as_they_are_written) {
   EXPECT_EQ(slices("[]"), (std::vector<std::string>{"valid"}));
 }
 
-TEST(JsonSlice, what_is_no_json_is_found) {
+TEST(JsonSlice, text_that_is_not_json_is_found) {
   for (const char* text : {"", "1", "{", "{}x", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "[1 ,2]",
                            "[1,,2]", "{\"a\":01}", "{\"a\":tru}", "{\"a\":\"\\x\"}", "[\"\n\"]",
                            "[\"\xff\"]", "[1.]", "[1e]", "[-]", "[\"\\u12g4\"]", "{'a':1}"}) {

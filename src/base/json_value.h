@@ -2,7 +2,7 @@
 //
 // JsonText is a text that is known to be valid JSON: UTF-8, without insignificant white space
 // (so it has no line breaks), nested at most kMaxJsonDepth deep. Payloads travel as JsonText
-// and are parsed only when somebody looks inside.
+// and are parsed only when their content is needed.
 //
 // Json is a parsed value, for reading. Copies are cheap: they share one document.
 #pragma once
@@ -59,7 +59,7 @@ class Json {
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] Json item(std::size_t index) const;
   [[nodiscard]] std::pair<std::string_view, Json> member(std::size_t index) const;
-  // The member of that name; empty when this is no object or has no such member.
+  // The member of that name; empty when this is not an object or has no such member.
   [[nodiscard]] std::optional<Json> find(std::string_view name) const;
 
  private:

@@ -78,7 +78,7 @@ TEST(JsonText, nesting_has_a_limit) {
   EXPECT_FALSE(JsonText::parse(nested(1'000'000)).ok());
 }
 
-TEST(Json, tells_the_kind_of_each_value) {
+TEST(Json, knows_the_kind_of_each_value) {
   const Json list = Json::parse(R"([null,true,1,1.5,"s",[],{}])").value();
   ASSERT_EQ(list.size(), 7U);
   EXPECT_EQ(list.kind(), Json::Kind::array);

@@ -51,7 +51,7 @@ TEST(Random, below_stays_in_range_and_reaches_every_value) {
   EXPECT_EQ(random.below(1), 0U);
 }
 
-// A generator that says what it is told, to reach the rare draws.
+// A generator with scripted values, to reach improbable draws.
 class ScriptedRandom final : public Random {
  public:
   explicit ScriptedRandom(std::vector<std::uint64_t> values) : values_(std::move(values)) {}

@@ -1,5 +1,5 @@
-// RetryPause: how long to wait before something is tried again. Full jitter: a random part of a
-// time that doubles, so that those who failed together do not come back together.
+// RetryPause: how long to wait before a retry. Full jitter: a random part of a time that doubles,
+// so that clients which failed together do not retry together.
 #pragma once
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 namespace holdfast {
 namespace {
 
-// While it exists no thread can be started: no address space has room for such a stack.
+// While it exists no thread can be started: no address space can hold such a stack.
 class HugeStacks {
  public:
   HugeStacks() {
@@ -40,7 +40,7 @@ TEST(ThreadGroup, runs_every_body_and_join_waits_for_all_of_them) {
   EXPECT_TRUE(threads.empty());
 }
 
-TEST(ThreadGroup, no_threads_are_no_error) {
+TEST(ThreadGroup, starting_no_threads_succeeds) {
   ThreadGroup threads;
   EXPECT_TRUE(threads.start(0, [] {}).ok());
   EXPECT_TRUE(threads.empty());

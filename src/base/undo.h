@@ -1,5 +1,5 @@
-// UndoLog: how to take back what was done to a projection, newest first. A decision may run
-// ahead of the disk; when the disk says no, the projection goes back to what is durable.
+// UndoLog: reverts changes of a projection, newest first. A decision may run ahead of the disk;
+// when the write fails, the projection returns to what is durable.
 //
 // Marks are places in the log: roll_back_to(mark) undoes everything after it; keep_until(mark)
 // forgets how to undo what came before, because it became durable.

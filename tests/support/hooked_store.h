@@ -23,7 +23,7 @@ struct StoreHooks {
   std::function<void()> after_read;
   std::atomic<std::uint64_t> appends = 0;  // that got through
   bool can_reconnect = false;
-  std::atomic<bool> down = false;  // nobody answers
+  std::atomic<bool> down = false;  // the server does not answer
 };
 
 class HookedStore final : public PassThroughStore {
@@ -67,7 +67,7 @@ class HookedStore final : public PassThroughStore {
 
  private:
   [[nodiscard]] Result<void> check_up() const {
-    return hooks_->down ? Result<void>(Error{ErrorCode::unavailable, "nobody answers"})
+    return hooks_->down ? Result<void>(Error{ErrorCode::unavailable, "the server does not answer"})
                         : Result<void>();
   }
 

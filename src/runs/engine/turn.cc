@@ -57,8 +57,8 @@ class Turn::NoteRunFact : public RunEffects {
     for (const Runnable& runnable : fact.runnables) {
       const RunProjection& run = turn_.state_.runs().held(runnable.run_id);
       if (runnable.is_internal() && is_log_step(run, runnable)) {
-        group_.lines.push_back({runnable.run_id, run.started()->workflow, runnable.step,
-                                runnable.input, turn_.now_});
+        group_.lines.push_back(
+            {runnable.run_id, run.started()->workflow, runnable.step, runnable.input, turn_.now_});
       }
     }
   }

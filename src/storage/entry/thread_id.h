@@ -1,5 +1,5 @@
 // ThreadId: the name of a thread, for example "run:0192…" or "dispatch:default". Two or more
-// parts joined by ':'. A part starts with a letter or digit and goes on with letters, digits,
+// parts joined by ':'. A part starts with a letter or digit, followed by letters, digits,
 // '_', '.' and '-'. At most kMaxThreadBytes long. No name needs escaping anywhere.
 #pragma once
 

@@ -5,7 +5,7 @@
 namespace holdfast {
 namespace {
 
-TEST(ThreadId, names_of_all_rooms_are_accepted) {
+TEST(ThreadId, names_of_all_modules_are_accepted) {
   for (const char* name : {"run:0192f0c1-7b7e-7c3a-8f00-1234567890ab", "dispatch:default",
                            "run_index:billing.v2", "run_catalog:all", "partition:a:run:1"}) {
     EXPECT_TRUE(is_thread_id(name)) << name;

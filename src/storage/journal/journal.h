@@ -74,12 +74,12 @@ struct JournalStat {
   std::uint64_t opened_from_batches = 0;
 };
 
-// What recover() found out.
+// What recover() found.
 struct JournalRecovery {
-  // Of the batch that was open, if there was one: committed; conflict when it is not there and
-  // never will be.
+  // Of the batch whose outcome was unknown, if there was one: committed; conflict when it is not
+  // stored and never will be.
   std::optional<Result<Committed>> open;
-  // Batches are gone that this process had read: what was folded from them must be folded again.
+  // Batches that this process had read are gone: state folded from them must be rebuilt.
   bool rewound = false;
 };
 
@@ -100,9 +100,9 @@ class Journal {
   Result<Committed> commit_at(Position expected_head, CommitBuffer&& commit);
 
   [[nodiscard]] bool can_recover() const { return log_->can_recover(); }
-  // After a failure of the store: connects again, determines by reading what became of the batch
-  // whose outcome was open, and goes on. Not while commits are under way. Errors as those of
-  // Log::recover: diverged and log_stopped are final, after others it may be called again.
+  // After a failure of the store: reconnects, reads back the outcome of the open batch, and
+  // continues. Not while commits are in progress. Errors as those of Log::recover: diverged and
+  // log_stopped are final; after others it may be called again.
   Result<JournalRecovery> recover();
 
   // 0 for a thread without entries.

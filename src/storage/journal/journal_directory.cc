@@ -109,7 +109,7 @@ Result<void> Directory::fold(Position position, std::string_view body, const Dig
     }
     auto found = threads_.find(entry->thread);
     if (found == threads_.end()) {
-      // The first unsealed entry of a thread tells how many are sealed.
+      // The first unsealed entry of a thread shows how many are sealed.
       found = threads_.try_emplace(std::string(entry->thread)).first;
       found->second = ThreadState{entry->seq, entry->seq, {}};
     }

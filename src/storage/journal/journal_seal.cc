@@ -1,5 +1,5 @@
 // Sealing: one step moves the oldest batches, up to a size, into segments and trims them away,
-// in one atomic update. Whoever dies between two steps leaves a journal that is whole.
+// in one atomic update. A process that dies between two steps leaves a complete journal.
 #include <algorithm>
 #include <map>
 

@@ -59,7 +59,7 @@ TEST_F(SealTest, sealing_moves_entries_and_loses_nothing) {
   EXPECT_EQ(must(verify_journal(journal_->log())).sealed_batches, 5U);
 }
 
-TEST_F(SealTest, sealed_threads_go_on_where_they_were) {
+TEST_F(SealTest, sealed_threads_continue_at_their_revision) {
   append("run:1", 3);
   append("run:2", 1);
   must(journal_->seal());

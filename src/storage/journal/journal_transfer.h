@@ -27,7 +27,7 @@ struct TransferReport {
 };
 
 // Makes the log at to_url an exact copy of `from`, side store included: same id, positions,
-// bodies and chain. A copy that was broken off goes on where it stopped; a finished one is
+// bodies and chain. A copy that was interrupted resumes where it stopped; a finished one is
 // brought up to date. already_exists when the target holds another journal, diverged when it
 // has batches that `from` has not. Until it ends the target cannot be opened as a journal.
 Result<TransferReport> copy_journal(Log& from, std::string_view to_url,
@@ -35,8 +35,8 @@ Result<TransferReport> copy_journal(Log& from, std::string_view to_url,
 
 Result<TransferReport> export_journal(Log& from, std::ostream& out, const Progress& progress = {});
 
-// The same export, a piece at a time, for those who cannot take it all at once. It is of the
-// journal as it was when it began, whatever is written meanwhile.
+// The same export, a piece at a time, for callers that cannot take it all at once. It shows the
+// journal as it was when the export began, whatever is written meanwhile.
 class JournalExport {
  public:
   // The log must outlive it.
@@ -59,7 +59,7 @@ class JournalExport {
 };
 
 // The file is read twice: it must be seekable. Nothing is written unless all of it is good.
-// invalid_export names the line that is not. An import that was broken off goes on.
+// invalid_export names the line that is not. An import that was interrupted resumes.
 Result<TransferReport> import_journal(std::istream& file, std::string_view to_url,
                                       const Progress& progress = {});
 

@@ -73,7 +73,7 @@ TEST_F(TransferTest, copying_again_brings_the_copy_up_to_date_even_over_a_seal) 
   EXPECT_EQ(export_text(*to), export_text(*from));
 }
 
-TEST_F(TransferTest, an_unfinished_copy_is_no_journal_until_it_is_finished) {
+TEST_F(TransferTest, an_unfinished_copy_is_not_a_journal_until_it_is_finished) {
   const auto from = open(url("from.db"));
   fill(*from, 5);
   must(copy_journal(from->log(), url("to.db")));
@@ -136,7 +136,7 @@ TEST_F(TransferTest, import_of_an_export_gives_the_same_chain_sealed_or_not) {
   EXPECT_EQ(export_text(*open(url("to.db"))), text);
 }
 
-TEST_F(TransferTest, an_import_goes_on_where_it_was_broken_off) {
+TEST_F(TransferTest, an_interrupted_import_resumes_where_it_stopped) {
   const auto from = open(url("from.db"));
   fill(*from, 5);
   std::istringstream first(export_text(*from));

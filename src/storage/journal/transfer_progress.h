@@ -1,4 +1,4 @@
-// Progress of long work, for whoever shows it.
+// Progress of long operations.
 #pragma once
 
 #include <cstdint>

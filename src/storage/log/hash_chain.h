@@ -2,7 +2,7 @@
 //   chain(0) = SHA-256("holdfast-log-1" || log id)
 //   chain(p) = SHA-256("holdfast-chain-1" || chain(p-1) || p || SHA-256(body))
 // where p is written as 8 bytes, big-endian.
-// Whoever knows chain(p) can tell whether a copy of the first p batches is exact.
+// chain(p) proves whether a copy of the first p batches is exact.
 #pragma once
 
 #include "base/hash.h"

@@ -4,8 +4,8 @@
 // - append is durable when it returns success. conflict means that another writer was first and
 //   nothing was written: refresh(), read what was missed, decide again.
 // - Fail-stop: after an I/O error in append or update the log answers log_stopped to both, because
-//   the outcome of the failed write is open, until recover() has found it out by reading, or the
-//   log is opened again.
+//   the outcome of the failed write is open, until recover() has read it back, or the log is
+//   opened again.
 // - A batch is served only if its body hash and its link in the chain are right; damage is
 //   corrupt_log, with the position and a reason, and nothing after it is served as good.
 //
@@ -35,7 +35,7 @@ struct LogHead {
   Digest chain;
 };
 
-// What recover() found out.
+// What recover() found.
 struct LogRecovery {
   enum class Append : std::uint8_t {
     none,    // no append was open
@@ -71,11 +71,11 @@ class Log {
   Result<LogHead> append_copies(Position expected_head, std::span<const Batch> batches);
 
   [[nodiscard]] bool can_recover() const { return store_->can_reconnect(); }
-  // After a failure: reconnects and reads back what became of the open append; one that is not
-  // there is written again, at the same position. Then the log runs again.
+  // After a failure: reconnects and reads back the outcome of the open append; one that is not
+  // stored is written again, at the same position. Then the log runs again.
   //   diverged     batches that this handle has acknowledged are not in the store any more
   //   log_stopped  the store cannot reconnect
-  //   others       the store is still away; call again later
+  //   others       the store is still unavailable; call again later
   Result<LogRecovery> recover();
 
   // Batches from a position on. not_found when that was trimmed away.
@@ -115,8 +115,8 @@ class Log {
   Result<std::optional<Digest>> chain_in(const StoreState& state, Position position);
   Result<void> check_acknowledged(const StoreState& state);
   Result<bool> is_rewound(const StoreState& state);
-  // What became of the open append; empty: its position is free, and nothing else has changed.
-  Result<std::optional<LogRecovery::Append>> look_for_open(const StoreState& state);
+  // The outcome of the open append; empty: its position is free, and nothing else has changed.
+  Result<std::optional<LogRecovery::Append>> find_open_append(const StoreState& state);
   void run_again(const StoreState& state, const LogRecovery& found);
   // Remembers the failure if it leaves the outcome open, and hands it on.
   Error stopped_by(Error error);

@@ -1,4 +1,4 @@
-// Recovery in place: what became of a write whose outcome is open is read back, never guessed.
+// Recovery in place: the outcome of an open write is read back, never guessed.
 #include "storage/log/log.h"
 
 namespace holdfast {
@@ -64,7 +64,7 @@ Result<bool> Log::is_rewound(const StoreState& state) {
   return chain != known.chain;
 }
 
-Result<std::optional<LogRecovery::Append>> Log::look_for_open(const StoreState& state) {
+Result<std::optional<LogRecovery::Append>> Log::find_open_append(const StoreState& state) {
   using Append = LogRecovery::Append;
   if (!open_.has_value()) {
     return std::optional(Append::none);
@@ -80,9 +80,9 @@ Result<std::optional<LogRecovery::Append>> Log::look_for_open(const StoreState& 
   return free ? std::nullopt : std::optional(Append::lost);
 }
 
-// A server that is still at work on the lost connection may write the batch after it was looked
-// for. Both write the same batch to the same position, so whoever is second gets a conflict, and
-// looks again.
+// A server that still processes the lost connection may write the batch after this process has
+// checked for it. Both write the same batch to the same position, so the second write gets a
+// conflict, and this process checks again.
 Result<LogRecovery> Log::recover() {
   HOLDFAST_CHECK(store_->reconnect());
   for (int tries = 0; tries < kTries; ++tries) {
@@ -90,7 +90,7 @@ Result<LogRecovery> Log::recover() {
     HOLDFAST_CHECK(check_acknowledged(state));
     LogRecovery found;
     HOLDFAST_TRY(found.rewound, is_rewound(state));
-    HOLDFAST_TRY(const auto open, look_for_open(state));
+    HOLDFAST_TRY(const auto open, find_open_append(state));
     if (open_.has_value()) {
       found.at = LogHead{open_->position, open_->chain};
     }
@@ -110,7 +110,8 @@ Result<LogRecovery> Log::recover() {
       return written.error();
     }
   }
-  return Error{ErrorCode::unavailable, store_->name() + ": others write at the same position"};
+  return Error{ErrorCode::unavailable,
+               store_->name() + ": other processes write at the same position"};
 }
 
 void Log::run_again(const StoreState& state, const LogRecovery& found) {

@@ -41,10 +41,10 @@ class LogTest : public testing::Test {
   LateStateStore* store_ = nullptr;
 };
 
-TEST_F(LogTest, a_state_that_an_append_overtakes_is_no_damage) {
+TEST_F(LogTest, a_state_that_an_append_overtakes_is_not_damage) {
   store_->meanwhile = [&] { must(log_->append(Position{1}, "[2]")); };
   EXPECT_EQ(code_of(log_->refresh()), "ok");
-  EXPECT_EQ(log_->head().position, Position{2}) << "the head never goes back";
+  EXPECT_EQ(log_->head().position, Position{2}) << "the head never moves backwards";
   must(log_->append(Position{2}, "[3]"));
 }
 

@@ -12,7 +12,7 @@
 
 namespace holdfast {
 
-// What a disk would hold. Tests reach in to damage it; everybody else goes through the store.
+// What a disk would hold. Tests damage it directly; other code uses the store.
 struct MemoryDisk {
   std::mutex mutex;
   std::condition_variable changed;

@@ -22,11 +22,11 @@ class PostgresReader {
 
   // unavailable when the server cannot be reached.
   Result<PgRows> ask(const PgStatement& statement, const PgParams& params = {});
-  // If there is a connection; whatever comes of it.
+  // If there is a connection; failures are ignored.
   void try_to_run(const std::string& sql);
   // A batch that was read or written: later connections must know it.
   void saw(Position position, const Digest& chain);
-  // Forgets what was seen: whoever calls this has looked at the history as it is now.
+  // Forgets what was seen: the caller has read the current history.
   void begin_again();
 
  private:

@@ -326,7 +326,7 @@ Result<std::vector<Row>> PostgresStore::read(Position from, ReadLimit limit) {
     row.body = found.bytes(at, 1);
     if (!take_bytes(found.bytes(at, 2), row.body_hash) ||
         !take_bytes(found.bytes(at, 3), row.chain)) {
-      // Zeros match nothing: whoever verifies the row finds it damaged.
+      // Zeros match nothing: verification finds the row damaged.
       row.body_hash = Digest{};
     }
   }
@@ -485,7 +485,7 @@ Result<void> PostgresStore::wait_for_change(Position known_head,
   return listener_->wait(moved, std::chrono::steady_clock::now() + timeout);
 }
 
-// Whoever listens looks again when notified, and finds that it need not wait. Without NOTIFY, or
+// A listener checks again when notified, and finds that it need not wait. Without NOTIFY, or
 // without a server, the wait ends by itself within a second.
 void PostgresStore::interrupt_waits() {
   interrupted_ = true;

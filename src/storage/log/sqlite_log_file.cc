@@ -133,7 +133,7 @@ Result<SqliteFileKind> settle_sqlite_file(const std::string& path, const std::st
   const SqliteAccess how =
       euidaccess(path.c_str(), W_OK) == 0 ? SqliteAccess::read_write : SqliteAccess::read_only;
   HOLDFAST_TRY(auto db, SqliteDb::open(path, how, vfs, busy_timeout));
-  // Any read waits for the lock of a creator. Other failures are for those who open the file.
+  // Any read waits for the lock of a creator. Other failures are reported when the file is opened.
   const auto seen = db->query_text("SELECT count(*) FROM sqlite_schema");
   if (!seen.ok() && seen.error().code() == ErrorCode::busy) {
     return seen.error();

@@ -12,7 +12,7 @@
 //     error leaves the outcome open: the store must be reconnected, or opened again, and read.
 //  3. read returns rows in order as they were written; it checks nothing.
 //  4. update applies all its changes in one atomic step, or none.
-//  5. Every member may be called by any thread at any time; reads go on during an append.
+//  5. Every member may be called by any thread at any time; reads continue during an append.
 //     Several stores may be open on the same data, in one process or in many.
 #pragma once
 
@@ -124,7 +124,7 @@ class Store {
   // Returns when the head may have moved past known_head, or after the timeout. A hint: a
   // caller reads state() to know. Costs nothing while nothing happens.
   virtual Result<void> wait_for_change(Position known_head, std::chrono::milliseconds timeout) = 0;
-  // From now on wait_for_change returns at once, also for those who wait already.
+  // From now on wait_for_change returns at once, in calls that already wait too.
   virtual void interrupt_waits() = 0;
   // Whether a failure can be recovered from in place: reconnect() and confirm() work.
   [[nodiscard]] virtual bool can_reconnect() const { return false; }

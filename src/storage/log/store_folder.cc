@@ -20,15 +20,15 @@ Result<void> check_folder_of(const std::string& path) {
     return euidaccess(folder.c_str(), W_OK | X_OK) == 0
                ? Result<void>()
                : refused(ErrorCode::permission_denied,
-                         "the folder " + folder + " is not writable; name a store in another one");
+                         "the folder " + folder + " is not writable; choose another folder");
   }
   if (std::filesystem::exists(folder, error)) {
     return refused(ErrorCode::invalid_argument,
-                   folder + " is no folder; name a store in one that is");
+                   folder + " is not a folder; choose a path inside a folder");
   }
   return refused(ErrorCode::not_found, "the folder " + folder +
-                                           " does not exist; make it (mkdir -p " + folder +
-                                           "), or name a store in another one");
+                                           " does not exist; create it (mkdir -p " + folder +
+                                           "), or choose another folder");
 }
 
 }  // namespace holdfast

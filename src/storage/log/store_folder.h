@@ -7,8 +7,8 @@
 
 namespace holdfast {
 
-// Whether a file is at the path or can be made there, before it is tried: not_found when its folder
-// does not exist, invalid_argument when that is no folder, permission_denied. The message says what
+// Whether a file exists at the path or can be created there: not_found when its folder does not
+// exist, invalid_argument when that is not a folder, permission_denied. The message says what
 // to do.
 Result<void> check_folder_of(const std::string& path);
 

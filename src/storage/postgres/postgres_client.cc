@@ -241,8 +241,8 @@ Result<std::unique_ptr<PgConnection>> PgConnection::connect(const PostgresUrl& u
   if (PQstatus(handle.get()) != CONNECTION_OK) {
     const std::string message = one_line(PQerrorMessage(handle.get()));
     const bool needs_password = PQconnectionNeedsPassword(handle.get()) != 0;
-    // libpq tells the SQLSTATE of a refused connection only in verbose messages, and those
-    // can be asked for only now. A server that did not answer at all is not asked again.
+    // libpq shows the SQLSTATE of a refused connection only in verbose messages, and those
+    // can be requested only now. A server that did not answer at all is not queried again.
     if (std::chrono::steady_clock::now() - begin < std::chrono::seconds(2)) {
       PQsetErrorVerbosity(handle.get(), PQERRORS_VERBOSE);
       PQreset(handle.get());

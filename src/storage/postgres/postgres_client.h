@@ -107,7 +107,7 @@ class PgConnection {
   void send(const PgStatement& statement, const PgParams& params = {});
   PgReplies finish_pipeline();
 
-  // Waits for a notification. false: the time is over.
+  // Waits for a notification. false: the deadline has passed.
   Result<bool> wait_for_notification(std::chrono::steady_clock::time_point deadline);
 
   // The connection cannot be used any more.

@@ -93,7 +93,7 @@ SqliteStatement& SqliteStatement::bind(int index, std::int64_t value) {
   return *this;
 }
 
-// A length beyond SQLite's limit is left unbound; the step then fails and says so.
+// A length beyond SQLite's limit is left unbound; the step then fails with too_large.
 SqliteStatement& SqliteStatement::bind_text(int index, std::string_view value) {
   sqlite3_bind_text64(statement_.get(), index, value.data(), value.size(), SQLITE_STATIC,
                       SQLITE_UTF8);
