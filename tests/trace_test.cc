@@ -21,10 +21,11 @@ class Trace : public CoreTest {
     return core;
   }
   void start(TestCore& core, int number, std::string_view workflow, const Payload& trace) {
-    StartOptions options;
-    options.run_id = to_string(run_no(number));
-    const auto start = must(questions_.start(workflow, "{}", options, trace));
-    const auto started = core.execute<Started>(start.question);
+    StartRequest request;
+    request.workflow = workflow;
+    request.run_id = to_string(run_no(number));
+    const auto start = must(commands_.start(request, trace));
+    const auto started = core.execute<Started>(start.decide);
     core.settle();
     EXPECT_EQ(started->code(), "ok");
   }
@@ -61,7 +62,7 @@ class Trace : public CoreTest {
   }
 
   SeededRandom random_{7};
-  RunQuestions questions_{clock_, random_, "test"};
+  RunCommands commands_{clock_, random_, "test"};
 };
 
 TEST_F(Trace, is_handed_to_every_step) {

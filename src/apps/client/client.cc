@@ -5,8 +5,8 @@
 
 #include "apps/client/client_session.h"
 #include "apps/client/client_views.h"
-#include "base/json_keys.h"
 #include "base/text.h"
+#include "runs/api/public_requests.h"
 #include "runs/api/workflow_builder.h"
 #include "runs/language/definition/definition.h"
 #include "runs/language/yaml/check_workflow.h"
@@ -16,61 +16,6 @@ namespace holdfast {
 namespace {
 
 using client::Query;
-
-void text_member(JsonWriter& json, std::string_view name, const std::string& text) {
-  if (!text.empty()) {
-    json.member(name, text);
-  }
-}
-
-// A JSON object that the caller gave as text. invalid_json, invalid_argument; both name the field.
-Result<void> object_member(JsonWriter& json, std::string_view name, std::string_view text) {
-  auto parsed = JsonText::parse(text);
-  if (!parsed.ok()) {
-    return std::move(parsed).error().in("the " + std::string(name));
-  }
-  if (!parsed.value().is_object()) {
-    return Error{ErrorCode::invalid_argument, "the " + std::string(name) + " is no JSON object"}
-        .with("field", name);
-  }
-  if (const auto unique = check_unique_keys(parsed.value()); !unique.ok()) {
-    return Error(unique.error()).in("the " + std::string(name));
-  }
-  json.member(name, parsed.value());
-  return {};
-}
-
-Result<void> optional_object(JsonWriter& json, std::string_view name, const std::string& text) {
-  return text.empty() ? Result<void>() : object_member(json, name, text);
-}
-
-std::string_view mode_text(CancelMode mode) {
-  switch (mode) {
-    case CancelMode::as_defined:
-      return "as_defined";
-    case CancelMode::compensate:
-      return "compensate";
-    case CancelMode::stop:
-      break;
-  }
-  return "stop";
-}
-
-JsonWriter object() {
-  JsonWriter json;
-  json.begin_object();
-  return json;
-}
-
-Result<JsonWriter> decision(const DecisionOptions& options, std::string key) {
-  JsonWriter json = object();
-  text_member(json, "step", options.step);
-  text_member(json, "actor", options.actor);
-  text_member(json, "comment", options.comment);
-  HOLDFAST_CHECK(optional_object(json, "metadata", options.metadata));
-  json.member("idempotency_key", key);
-  return json;
-}
 
 Result<void> done(const Result<std::string>& answer) {
   return answer.ok() ? Result<void>() : Result<void>(answer.error());
@@ -162,77 +107,68 @@ Result<StartedRun> Client::start(std::string_view workflow, std::string_view inp
                                  const StartOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
   if (!options.run_id.empty() && !options.idempotency_key.empty()) {
-    return Error{ErrorCode::invalid_argument, "a run id and an idempotency key exclude each other"}
+    return Error{ErrorCode::invalid_argument,
+                 "run_id and idempotency_key exclude each other; give one of them"}
         .with("field", "idempotency_key");
   }
-  JsonWriter json = object();
-  json.member("workflow", workflow);
-  HOLDFAST_CHECK(object_member(json, "input", input));
+  HOLDFAST_TRY(StartRequest request, start_request(workflow, input, options));
   const bool fresh = options.run_id.empty() && options.idempotency_key.empty();
-  text_member(json, "run_id", fresh ? impl->new_id() : options.run_id);
-  text_member(json, "idempotency_key", options.idempotency_key);
-  text_member(json, "queue", options.queue);
-  text_member(json, "trigger", options.trigger);
-  HOLDFAST_CHECK(optional_object(json, "search_attributes", options.search_attributes));
-  text_member(json, "actor", options.actor);
-  text_member(json, "comment", options.comment);
-  HOLDFAST_TRY(const std::string answer, impl->post("/v1/runs", std::move(json)));
+  if (fresh) {
+    request.run_id = impl->new_id();
+  }
+  HOLDFAST_TRY(const std::string answer, impl->post("/v1/runs", request));
   HOLDFAST_TRY(StartedRun started, client::read_started(answer));
-  // Nobody else has an id that was made here: it was this call that came twice.
+  // The id was made here, so a run that existed is the result of a repeated call.
   started.existed = started.existed && !fresh;
   return started;
 }
 
 Result<void> Client::cancel(std::string_view run_id, const CancelOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  JsonWriter json = object();
-  json.member("mode", mode_text(options.mode));
-  text_member(json, "actor", options.actor);
-  text_member(json, "comment", options.comment);
-  json.member("idempotency_key", impl->key_or_new(options.idempotency_key));
-  return done(impl->command(run_id, "/cancel", std::move(json)));
+  CancelRequest request = cancel_request(options);
+  request.idempotency_key = impl->key_or_new(options.idempotency_key);
+  return done(impl->command(run_id, "/cancel", request));
 }
+
+namespace {
+
+Result<void> resolve(client::Session& impl, std::string_view run_id, std::string_view path,
+                     const DecisionOptions& options) {
+  HOLDFAST_TRY(DecisionRequest request, decision_request(options));
+  request.idempotency_key = impl.key_or_new(options.idempotency_key);
+  return done(impl.command(run_id, path, request));
+}
+
+}  // namespace
 
 Result<void> Client::resume(std::string_view run_id, const DecisionOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  HOLDFAST_TRY(JsonWriter json, decision(options, impl->key_or_new(options.idempotency_key)));
-  return done(impl->command(run_id, "/resume", std::move(json)));
+  return resolve(*impl, run_id, "/resume", options);
 }
 
 Result<void> Client::approve(std::string_view run_id, const DecisionOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  HOLDFAST_TRY(JsonWriter json, decision(options, impl->key_or_new(options.idempotency_key)));
-  return done(impl->command(run_id, "/approve", std::move(json)));
+  return resolve(*impl, run_id, "/approve", options);
 }
 
 Result<void> Client::reject(std::string_view run_id, const DecisionOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  HOLDFAST_TRY(JsonWriter json, decision(options, impl->key_or_new(options.idempotency_key)));
-  return done(impl->command(run_id, "/reject", std::move(json)));
+  return resolve(*impl, run_id, "/reject", options);
 }
 
 Result<void> Client::signal(std::string_view run_id, std::string_view event,
                             std::string_view payload, const SignalOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  JsonWriter json = object();
-  json.member("event", event);
-  HOLDFAST_CHECK(object_member(json, "data", payload));
-  text_member(json, "correlation", options.correlation);
-  text_member(json, "actor", options.actor);
-  json.member("idempotency_key", impl->key_or_new(options.idempotency_key));
-  return done(impl->command(run_id, "/signal", std::move(json)));
+  HOLDFAST_TRY(SignalRequest request, signal_request(event, payload, options));
+  request.idempotency_key = impl->key_or_new(options.idempotency_key);
+  return done(impl->command(run_id, "/signal", request));
 }
 
 Result<StartedRun> Client::replay(std::string_view run_id, const ReplayOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  JsonWriter json = object();
-  text_member(json, "from_step", options.from_step);
-  HOLDFAST_CHECK(optional_object(json, "input", options.input));
-  json.member("allow_irreversible", options.allow_irreversible);
-  json.member("run_id", impl->key_or_new(options.run_id));
-  text_member(json, "actor", options.actor);
-  text_member(json, "comment", options.comment);
-  HOLDFAST_TRY(const std::string answer, impl->command(run_id, "/replay", std::move(json)));
+  HOLDFAST_TRY(ReplayRequest request, replay_request(options));
+  request.run_id = impl->key_or_new(options.run_id);
+  HOLDFAST_TRY(const std::string answer, impl->command(run_id, "/replay", request));
   HOLDFAST_TRY(StartedRun started, client::read_started(answer));
   started.existed = started.existed && !options.run_id.empty();
   return started;
@@ -241,22 +177,19 @@ Result<StartedRun> Client::replay(std::string_view run_id, const ReplayOptions& 
 Result<void> Client::set_search_attributes(std::string_view run_id, std::string_view changes,
                                            std::string_view idempotency_key) {
   HOLDFAST_TRY(Impl* const impl, live());
-  JsonWriter json = object();
-  HOLDFAST_CHECK(object_member(json, "changes", changes));
-  json.member("idempotency_key", impl->key_or_new(idempotency_key));
-  return done(impl->command(run_id, "/attributes", std::move(json)));
+  HOLDFAST_TRY(AttributesRequest request, attributes_request(changes, idempotency_key));
+  request.idempotency_key = impl->key_or_new(idempotency_key);
+  return done(impl->command(run_id, "/attributes", request));
 }
 
 Result<void> Client::archive(std::string_view run_id, std::string_view reason) {
   HOLDFAST_TRY(Impl* const impl, live());
-  JsonWriter json = object();
-  json.member("reason", reason);
-  return done(impl->command(run_id, "/archive", std::move(json)));
+  return done(impl->command(run_id, "/archive", ArchiveRequest{std::string(reason)}));
 }
 
 Result<void> Client::unarchive(std::string_view run_id) {
   HOLDFAST_TRY(Impl* const impl, live());
-  return done(impl->command(run_id, "/unarchive", object()));
+  return done(impl->command(run_id, "/unarchive", UnarchiveRequest{}));
 }
 
 Result<void> Client::work(std::size_t threads, const std::stop_token& stop) {

@@ -114,18 +114,12 @@ Result<std::string> Session::get(const std::string& path, const Query& query) {
   return api_->call(call);
 }
 
-Result<std::string> Session::post(std::string path, JsonWriter body) {
+Result<std::string> Session::post_json(std::string path, std::string body) {
   ApiCall call;
   call.method = "POST";
   call.path = std::move(path);
-  call.body = std::move(body.end_object()).take();
+  call.body = std::move(body);
   return api_->call(call);
-}
-
-Result<std::string> Session::command(std::string_view run_id, std::string_view verb,
-                                     JsonWriter body) {
-  HOLDFAST_TRY(std::string path, run_path(run_id, verb));
-  return post(std::move(path), std::move(body));
 }
 
 Result<std::string> Session::run_path(std::string_view run_id, std::string_view rest) {
@@ -151,7 +145,7 @@ Result<RunView> Session::wait(std::string_view run_id, milliseconds timeout) {
     call.path = path + Query().add("wait", static_cast<std::uint64_t>(wait.count())).text();
     call.timeout = wait + kMargin;
     HOLDFAST_TRY(const std::string body, api_->call(call));
-    HOLDFAST_TRY(const RunOutcome outcome, read_outcome(body));
+    HOLDFAST_TRY(const OutcomeResponse outcome, read_outcome(body));
     over = outcome.terminal || left <= kLongest;
   }
   HOLDFAST_TRY(const std::string snapshot_path, run_path(run_id));

@@ -9,9 +9,9 @@
 #include "apps/client/attempt_handlers.h"
 #include "apps/client/client_api.h"
 #include "base/clock.h"
-#include "base/json_writer.h"
 #include "base/random.h"
 #include "holdfast/client.h"
+#include "runs/api/run_requests.h"
 
 namespace holdfast {
 
@@ -33,9 +33,17 @@ class Session {
   Result<void> work(std::size_t threads, const std::stop_token& stop);
 
   Result<std::string> get(const std::string& path, const Query& query = {});
-  // A command on a run; `body` is an object that is not closed.
-  Result<std::string> command(std::string_view run_id, std::string_view verb, JsonWriter body);
-  Result<std::string> post(std::string path, JsonWriter body);
+  template <HasFields T>
+  Result<std::string> post(std::string path, const T& request) {
+    HOLDFAST_TRY(std::string body, request_json(request));
+    return post_json(std::move(path), std::move(body));
+  }
+  // A command on a run.
+  template <HasFields T>
+  Result<std::string> command(std::string_view run_id, std::string_view verb, const T& request) {
+    HOLDFAST_TRY(std::string path, run_path(run_id, verb));
+    return post(std::move(path), request);
+  }
   // "/v1/runs/RUN" and what follows it. invalid_argument when there is none.
   static Result<std::string> run_path(std::string_view run_id, std::string_view rest = "");
   // The key, or a new one: the same command counts once however often it is sent.
@@ -44,6 +52,8 @@ class Session {
   Result<RunView> wait(std::string_view run_id, std::chrono::milliseconds timeout);
 
  private:
+  Result<std::string> post_json(std::string path, std::string body);
+
   ClientOptions options_;
   SystemClock clock_;
   SystemRandom random_;

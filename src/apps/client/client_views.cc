@@ -9,17 +9,6 @@ namespace holdfast::client {
 namespace {
 
 // The members that are looked at, as the server writes them.
-struct StartedForm {
-  std::string run_id;
-  bool existed = false;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.optional("existed", self.existed);
-  }
-};
-
 struct RunRef {
   std::string run_id;
 
@@ -168,19 +157,6 @@ struct PageForm {
   }
 };
 
-struct OutcomeForm {
-  std::string run_id;
-  std::string status;
-  bool terminal = false;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("status", self.status);
-    v.optional("terminal", self.terminal);
-  }
-};
-
 template <typename Form>
 Result<Form> read(std::string_view json) {
   auto form = from_json<Form>(json);
@@ -196,8 +172,8 @@ std::string text_of(const Payload& payload) { return std::string(payload.view())
 }  // namespace
 
 Result<StartedRun> read_started(std::string_view json) {
-  HOLDFAST_TRY(StartedForm form, read<StartedForm>(json));
-  return StartedRun{std::move(form.run_id), form.existed};
+  HOLDFAST_TRY(StartResponse response, read<StartResponse>(json));
+  return StartedRun{std::move(response.run_id), response.existed};
 }
 
 Result<RunView> read_snapshot(std::string json) {
@@ -259,9 +235,8 @@ Result<RunPage> read_page(std::string json) {
   return page;
 }
 
-Result<RunOutcome> read_outcome(std::string_view json) {
-  HOLDFAST_TRY(OutcomeForm form, read<OutcomeForm>(json));
-  return RunOutcome{std::move(form.run_id), std::move(form.status), form.terminal};
+Result<OutcomeResponse> read_outcome(std::string_view json) {
+  return read<OutcomeResponse>(json);
 }
 
 }  // namespace holdfast::client

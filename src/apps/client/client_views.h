@@ -6,6 +6,7 @@
 
 #include "holdfast/result.h"
 #include "holdfast/run.h"
+#include "runs/api/run_requests.h"
 
 namespace holdfast::client {
 
@@ -15,11 +16,6 @@ Result<RunView> read_snapshot(std::string json);
 Result<RunExplanation> read_explanation(std::string json);
 Result<RunPage> read_page(std::string json);
 
-struct RunOutcome {
-  std::string run_id;
-  std::string status;
-  bool terminal = false;
-};
-Result<RunOutcome> read_outcome(std::string_view json);
+Result<OutcomeResponse> read_outcome(std::string_view json);
 
 }  // namespace holdfast::client

@@ -1,64 +1,67 @@
 // The commands on runs.
 #include "apps/embed/engine_impl.h"
+#include "runs/api/public_requests.h"
 
 namespace holdfast {
 
-Result<void> Engine::Impl::carry_out(Question<Done> question) {
-  const auto done = loop_->execute<Done>(std::move(question));
+Result<void> Engine::Impl::execute(TurnFunction<Done> command) {
+  const auto done = loop_->execute<Done>(std::move(command));
   return done.ok() ? Result<void>() : Result<void>(done.error());
 }
 
-Result<StartedRun> Engine::Impl::begin(Question<Started> question) {
-  HOLDFAST_TRY(const Started started, loop_->execute<Started>(std::move(question)));
+Result<StartedRun> Engine::Impl::execute_start(TurnFunction<Started> command) {
+  HOLDFAST_TRY(const Started started, loop_->execute<Started>(std::move(command)));
   return StartedRun{to_string(started.run_id), started.existed};
 }
 
 Result<StartedRun> Engine::Impl::start(std::string_view workflow, std::string_view input,
                                        const StartOptions& options) {
-  HOLDFAST_TRY(auto start, questions_.start(workflow, input, options));
-  return begin(std::move(start.question));
+  HOLDFAST_TRY(const StartRequest request, start_request(workflow, input, options));
+  HOLDFAST_TRY(auto start, commands_.start(request));
+  return execute_start(std::move(start.decide));
 }
 
 Result<void> Engine::Impl::cancel(const RunId& run, const CancelOptions& options) {
-  return carry_out(questions_.cancel(run, options));
+  return execute(commands_.cancel(run, cancel_request(options)));
 }
 
 Result<void> Engine::Impl::resolve(const RunId& run, ManualAction action,
                                    const DecisionOptions& options) {
-  HOLDFAST_TRY(auto question, questions_.resolve(run, action, options));
-  return carry_out(std::move(question));
+  HOLDFAST_TRY(const DecisionRequest request, decision_request(options));
+  return execute(commands_.resolve(run, action, request));
 }
 
 Result<void> Engine::Impl::signal(const RunId& run, std::string_view event,
                                   std::string_view payload, const SignalOptions& options) {
-  HOLDFAST_TRY(auto question, questions_.signal(run, event, payload, options));
-  return carry_out(std::move(question));
+  HOLDFAST_TRY(const SignalRequest request, signal_request(event, payload, options));
+  return execute(commands_.signal(run, request));
 }
 
 Result<StartedRun> Engine::Impl::replay(const RunId& run, const ReplayOptions& options) {
-  HOLDFAST_TRY(auto replay, questions_.replay(run, options));
-  return begin(std::move(replay.question));
+  HOLDFAST_TRY(const ReplayRequest request, replay_request(options));
+  HOLDFAST_TRY(auto replay, commands_.replay(run, request));
+  return execute_start(std::move(replay.decide));
 }
 
 Result<StartedRun> Engine::Impl::continue_as_new(const RunId& run, std::string_view input,
                                                  std::string_view key) {
-  HOLDFAST_TRY(auto question, questions_.continue_as_new(run, input, key));
-  HOLDFAST_CHECK(carry_out(std::move(question)));
+  HOLDFAST_TRY(const ContinueRequest request, continue_request(input, key));
+  HOLDFAST_CHECK(execute(RunCommands::continue_as_new(run, request)));
   return StartedRun{to_string(successor_run_id(run, key)), false};
 }
 
 Result<void> Engine::Impl::set_search_attributes(const RunId& run, std::string_view changes,
                                                  std::string_view idempotency_key) {
-  HOLDFAST_TRY(auto question, questions_.set_search_attributes(run, changes, idempotency_key));
-  return carry_out(std::move(question));
+  HOLDFAST_TRY(const AttributesRequest request, attributes_request(changes, idempotency_key));
+  return execute(commands_.set_attributes(run, request));
 }
 
 Result<void> Engine::Impl::archive(const RunId& run, std::string_view reason) {
-  return carry_out(RunQuestions::archive(run, reason));
+  return execute(RunCommands::archive(run, {std::string(reason)}));
 }
 
 Result<void> Engine::Impl::unarchive(const RunId& run) {
-  return carry_out(RunQuestions::unarchive(run));
+  return execute(RunCommands::unarchive(run));
 }
 
 }  // namespace holdfast

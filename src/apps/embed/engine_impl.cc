@@ -140,7 +140,7 @@ Result<void> check_queues(const EngineOptions& options) {
 
 Engine::Impl::Impl(const EngineOptions& options)
     : all_queues_(options.all_queues),
-      questions_(clock_, random_, SharedText(options.source)),
+      commands_(clock_, random_, SharedText(options.source)),
       queues_(options.queues.begin(), options.queues.end()),
       handlers_(std::make_shared<const HandlerTable>()) {
   queues_.insert(SharedText(kDefaultQueue));

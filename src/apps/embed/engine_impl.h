@@ -65,8 +65,8 @@ class Engine::Impl {
   Result<std::optional<View>> look_at_live(
       const RunId& run, std::function<Result<View>(const RunSource&, const FindRun&)> view);
   void set_skills();
-  Result<void> carry_out(Question<Done> question);
-  Result<StartedRun> begin(Question<Started> question);
+  Result<void> execute(TurnFunction<Done> command);
+  Result<StartedRun> execute_start(TurnFunction<Started> command);
 
   SystemClock clock_;
   SystemRandom random_;
@@ -74,7 +74,7 @@ class Engine::Impl {
   std::unique_ptr<CommitObserver> observer_;
   std::unique_ptr<Loop> loop_;
   const bool all_queues_;
-  RunQuestions questions_;
+  RunCommands commands_;
 
   std::mutex mutex_;  // guards what follows
   std::set<SharedText> queues_;

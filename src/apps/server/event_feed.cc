@@ -45,20 +45,20 @@ std::string event_text(const EntryView& entry, Position position, std::uint32_t 
 
 }  // namespace
 
-std::optional<EventPlace> EventPlace::parse(std::string_view text) {
+std::optional<EventCursor> EventCursor::parse(std::string_view text) {
   const std::size_t dot = text.find('.');
   const auto position = parse_decimal(text.substr(0, dot));
   if (!position.has_value()) {
     return std::nullopt;
   }
   if (dot == std::string_view::npos) {
-    return EventPlace{Position{*position}};
+    return EventCursor{Position{*position}};
   }
   const auto index = parse_decimal(text.substr(dot + 1));
   if (!index.has_value() || *index > UINT32_MAX) {
     return std::nullopt;
   }
-  return EventPlace{Position{*position}, static_cast<std::uint32_t>(*index)};
+  return EventCursor{Position{*position}, static_cast<std::uint32_t>(*index)};
 }
 
 EventFeed::EventFeed(Journal& journal, ServerLog& log)
@@ -87,7 +87,7 @@ std::size_t EventFeed::listeners() {
 }
 
 void EventFeed::listen(std::shared_ptr<net::Stream> stream, EventFilter filter,
-                       const EventPlace& after, std::function<void()> over) {
+                       const EventCursor& after, std::function<void()> over) {
   const auto listener = std::make_shared<Listener>();
   listener->stream = std::move(stream);
   listener->filter = std::move(filter);
@@ -139,7 +139,7 @@ EventFeed::ListenerPtr EventFeed::next_to_serve(Lock& lock) {
         continue;
       }
       const Steady::time_point sign = listener->spoken + kKeepAlive;
-      if (listener->place < EventPlace{head_} || sign <= now) {
+      if (listener->place < EventCursor{head_} || sign <= now) {
         return listener;
       }
       next_sign = std::min(next_sign.value_or(sign), sign);
@@ -231,7 +231,7 @@ Result<std::string> EventFeed::piece_for(Listener& listener, Position head) {
         piece += event.text;
       }
     }
-    listener.place = EventPlace{position};
+    listener.place = EventCursor{position};
     position = position.next();
   }
   return piece;

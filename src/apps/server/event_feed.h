@@ -27,13 +27,13 @@
 namespace holdfast {
 
 // A place in the journal: everything up to and with this entry.
-struct EventPlace {
+struct EventCursor {
   Position position;
   std::uint32_t index = UINT32_MAX;  // in the batch; the largest: all of it
 
   // 128.3 or 128. Empty when it is neither.
-  static std::optional<EventPlace> parse(std::string_view text);
-  friend auto operator<=>(const EventPlace&, const EventPlace&) = default;
+  static std::optional<EventCursor> parse(std::string_view text);
+  friend auto operator<=>(const EventCursor&, const EventCursor&) = default;
 };
 
 struct EventFilter {
@@ -56,7 +56,7 @@ class EventFeed {
   // Everything up to there is durable.
   void reached(Position position);
   // Gives it what comes after the place, until it goes away or the feed is stopped.
-  void listen(std::shared_ptr<net::Stream> stream, EventFilter filter, const EventPlace& after,
+  void listen(std::shared_ptr<net::Stream> stream, EventFilter filter, const EventCursor& after,
               std::function<void()> over);
   [[nodiscard]] std::size_t listeners();
   [[nodiscard]] Position head();
@@ -75,7 +75,7 @@ class EventFeed {
   struct Listener {
     std::shared_ptr<net::Stream> stream;
     EventFilter filter;
-    EventPlace place;
+    EventCursor place;
     std::function<void()> over;
     std::chrono::steady_clock::time_point spoken = {};
     bool busy = false;  // a piece is on its way

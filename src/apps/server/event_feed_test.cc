@@ -144,7 +144,7 @@ class Feed : public testing::Test {
     return entry(std::move(kind), R"({"run_id":")" + to_string(run_no(number)) + R"("})");
   }
 
-  EarPtr listen(const EventPlace& after = {Position{0}}, EventFilter filter = {},
+  EarPtr listen(const EventCursor& after = {Position{0}}, EventFilter filter = {},
                 Ear::Pace pace = Ear::Pace::quick) {
     auto ear = std::make_shared<Ear>(pace);
     feed_->listen(ear, std::move(filter), after, [this] { ++over_; });
@@ -175,17 +175,17 @@ class Feed : public testing::Test {
   std::unique_ptr<EventFeed> feed_ = std::make_unique<EventFeed>(*journal_, log_);
 };
 
-TEST(EventPlace, is_a_batch_or_an_entry_of_one) {
-  EXPECT_EQ(EventPlace::parse("128"), (EventPlace{Position{128}}));
-  EXPECT_EQ(EventPlace::parse("128.3"), (EventPlace{Position{128}, 3}));
-  EXPECT_EQ(EventPlace::parse("0"), (EventPlace{Position{0}}));
-  EXPECT_EQ(EventPlace::parse("1.0"), (EventPlace{Position{1}, 0}));
+TEST(EventCursor, is_a_batch_or_an_entry_of_one) {
+  EXPECT_EQ(EventCursor::parse("128"), (EventCursor{Position{128}}));
+  EXPECT_EQ(EventCursor::parse("128.3"), (EventCursor{Position{128}, 3}));
+  EXPECT_EQ(EventCursor::parse("0"), (EventCursor{Position{0}}));
+  EXPECT_EQ(EventCursor::parse("1.0"), (EventCursor{Position{1}, 0}));
   for (const char* bad : {"", ".", "1.", ".1", "x", "1.x", "1.2.3", "-1", "1.-1", " 1", "1 ", "01",
                           "1.4294967296", "99999999999999999999"}) {
-    EXPECT_FALSE(EventPlace::parse(bad).has_value()) << bad;
+    EXPECT_FALSE(EventCursor::parse(bad).has_value()) << bad;
   }
-  EXPECT_LT(*EventPlace::parse("1.7"), *EventPlace::parse("1")) << "a batch is all of it";
-  EXPECT_LT(*EventPlace::parse("1"), *EventPlace::parse("2.0"));
+  EXPECT_LT(*EventCursor::parse("1.7"), *EventCursor::parse("1")) << "a batch is all of it";
+  EXPECT_LT(*EventCursor::parse("1"), *EventCursor::parse("2.0"));
 }
 
 TEST_F(Feed, tells_what_was_there_and_what_comes_once_and_in_order) {
@@ -227,22 +227,22 @@ TEST_F(Feed, goes_on_from_any_place) {
   write({{"notes:a", entry("noted")}, {"notes:b", entry("noted")}});
   const std::vector<std::string> all{"1.0", "1.1", "1.2", "2.0", "3.0", "3.1"};
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const EarPtr ear = listen(*EventPlace::parse(all[i]));
+    const EarPtr ear = listen(*EventCursor::parse(all[i]));
     expect_ids(ear, {all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.end()});
   }
-  expect_ids(listen(*EventPlace::parse("1")), {"2.0", "3.0", "3.1"});
+  expect_ids(listen(*EventCursor::parse("1")), {"2.0", "3.0", "3.1"});
   const EarPtr newest = listen({feed_->head()});
   EXPECT_THAT(all_ids(newest), IsEmpty());
 }
 
 TEST_F(Feed, tells_the_rest_of_the_newest_batch_before_anything_new_comes) {
   write({{"notes:a", entry("noted")}, {"notes:b", entry("noted")}});
-  expect_ids(listen(*EventPlace::parse("1.0")), {"1.1"});
+  expect_ids(listen(*EventCursor::parse("1.0")), {"1.1"});
 }
 
 TEST_F(Feed, a_place_that_is_still_to_come_is_waited_for) {
   write_one();
-  const EarPtr ear = listen(*EventPlace::parse("3.0"));
+  const EarPtr ear = listen(*EventCursor::parse("3.0"));
   for (int i = 0; i < 2; ++i) {
     write({{"notes:a", entry("noted")}, {"notes:b", entry("noted")}});
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/server/work_answers.h"
+#include "apps/server/work_responses.h"
 #include "base/hash.h"
 #include "runs/inspect/stored_run.h"
 

@@ -19,7 +19,7 @@ void start_run(const CallPtr& call);
 void start_runs(const CallPtr& call);
 void get_outcome(const CallPtr& call);
 
-// steer_operations.cc
+// control_operations.cc
 void cancel_run(const CallPtr& call);
 void signal_run(const CallPtr& call);
 void resume_run(const CallPtr& call);
@@ -31,7 +31,7 @@ void archive_run(const CallPtr& call);
 void unarchive_run(const CallPtr& call);
 void bulk_runs(const CallPtr& call);
 
-// look_operations.cc
+// inspect_operations.cc
 void list_runs_page(const CallPtr& call);
 void show_run_now(const CallPtr& call);
 void explain_run_now(const CallPtr& call);

@@ -23,29 +23,29 @@ std::string derived(std::string_view purpose, const std::vector<std::string_view
   return to_base64url({digest.data(), bytes});
 }
 
-std::string key_of(const PollWish& wish) { return wish.worker.id + "\n" + wish.request; }
+std::string key_of(const PollRequest& request) { return request.worker.id + "\n" + request.id; }
 
 }  // namespace
 
-Applicant derived_applicant(const PollWish& wish, std::size_t index) {
-  const std::string place = std::to_string(index);
+Applicant derived_applicant(const PollRequest& request, std::size_t index) {
+  const std::string number = std::to_string(index);
   const std::string claim_id =
-      derived("claim", {wish.worker.secret, wish.worker.id, wish.request, place}, kClaimIdBytes);
-  const std::string token = derived("token", {wish.worker.secret, claim_id}, Digest{}.size());
-  return Applicant{Claimant{claim_id, sha256(token), wish.worker.id, wish.skills->handlers}, token};
+      derived("claim", {request.worker.secret, request.worker.id, request.id, number}, kClaimIdBytes);
+  const std::string token = derived("token", {request.worker.secret, claim_id}, Digest{}.size());
+  return Applicant{Claimant{claim_id, sha256(token), request.worker.id, request.skills->handlers}, token};
 }
 
-Result<std::vector<Assignment>> find_given(Turn& turn, const PollWish& wish) {
+Result<std::vector<Assignment>> find_given(Turn& turn, const PollRequest& request) {
   std::map<SharedText, SharedText> tokens;  // by claim id
-  for (std::size_t i = 0; i < wish.max; ++i) {
-    const Applicant applicant = derived_applicant(wish, i);
+  for (std::size_t i = 0; i < request.max; ++i) {
+    const Applicant applicant = derived_applicant(request, i);
     tokens.emplace(applicant.claimant.claim_id, applicant.token);
   }
   std::vector<Assignment> found;
   for (const auto& [name, queue] : turn.state().queues().all()) {
     queue->advance(turn.now());
     for (const Attempt* attempt : queue->held()) {
-      const auto token = attempt->claim->owner_id.view() == wish.worker.id
+      const auto token = attempt->claim->owner_id.view() == request.worker.id
                              ? tokens.find(attempt->claim->claim_id)
                              : tokens.end();
       if (token != tokens.end()) {
@@ -58,14 +58,14 @@ Result<std::vector<Assignment>> find_given(Turn& turn, const PollWish& wish) {
   return found;
 }
 
-Poll::Poll(Loop& loop, PollWish wish, Done done)
+Poll::Poll(Loop& loop, PollRequest request, Done done)
     : loop_(loop),
-      wish_(std::move(wish)),
+      poll_(std::move(request)),
       done_(std::move(done)),
       request_(std::make_shared<ClaimRequest>()) {
-  request_->skills = wish_.skills;
-  for (std::size_t i = 0; i < wish_.max; ++i) {
-    request_->applicants.push_back(derived_applicant(wish_, i));
+  request_->skills = poll_.skills;
+  for (std::size_t i = 0; i < poll_.max; ++i) {
+    request_->applicants.push_back(derived_applicant(poll_, i));
   }
 }
 
@@ -161,21 +161,21 @@ std::shared_ptr<const Skills> Polls::skills(std::vector<SharedText> queues,
   return shared;
 }
 
-bool Polls::add(const PollWish& wish, const PollPtr& poll) {
+bool Polls::add(const PollRequest& request, const PollPtr& poll) {
   const std::scoped_lock lock(mutex_);
-  polls_[key_of(wish)] = poll;
+  polls_[key_of(request)] = poll;
   return !closed_;
 }
 
-PollPtr Polls::find(const PollWish& wish) {
+PollPtr Polls::find(const PollRequest& request) {
   const std::scoped_lock lock(mutex_);
-  const auto known = polls_.find(key_of(wish));
+  const auto known = polls_.find(key_of(request));
   return known == polls_.end() ? nullptr : known->second;
 }
 
-void Polls::remove(const PollWish& wish, const PollPtr& poll) {
+void Polls::remove(const PollRequest& request, const PollPtr& poll) {
   const std::scoped_lock lock(mutex_);
-  const auto known = polls_.find(key_of(wish));
+  const auto known = polls_.find(key_of(request));
   if (known != polls_.end() && known->second == poll) {
     polls_.erase(known);
   }

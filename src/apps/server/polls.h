@@ -19,23 +19,23 @@
 
 namespace holdfast {
 
-struct PollWish {
+struct PollRequest {
   WorkerIdentity worker;
-  std::string request;
+  std::string id;  // chosen by the worker; a repeated request has the same id
   std::shared_ptr<const Skills> skills;
   std::size_t max = 1;
 };
 
 // Who claims, of the i-th attempt of a request.
-Applicant derived_applicant(const PollWish& wish, std::size_t index);
+Applicant derived_applicant(const PollRequest& request, std::size_t index);
 // What the request was given and still holds. For questions to the loop.
-Result<std::vector<Assignment>> find_given(Turn& turn, const PollWish& wish);
+Result<std::vector<Assignment>> find_given(Turn& turn, const PollRequest& request);
 
 class Poll : public std::enable_shared_from_this<Poll> {
  public:
   using Done = std::function<void(Result<std::vector<Assignment>>)>;
 
-  Poll(Loop& loop, PollWish wish, Done done);
+  Poll(Loop& loop, PollRequest request, Done done);
 
   // The claim request of the poll; to be submitted once, with whatever belongs to it.
   ClaimRequestPtr request();
@@ -50,7 +50,7 @@ class Poll : public std::enable_shared_from_this<Poll> {
   void finish(Result<std::vector<Assignment>> outcome);
 
   Loop& loop_;
-  const PollWish wish_;
+  const PollRequest poll_;
   std::mutex mutex_;
   Done done_;
   ClaimRequestPtr request_;  // until it is answered
@@ -68,9 +68,9 @@ class Polls {
 
   // Under the name of worker and request. False when nobody is to wait any more: end it, once the
   // loop has its requests.
-  [[nodiscard]] bool add(const PollWish& wish, const PollPtr& poll);
-  PollPtr find(const PollWish& wish);
-  void remove(const PollWish& wish, const PollPtr& poll);
+  [[nodiscard]] bool add(const PollRequest& request, const PollPtr& poll);
+  PollPtr find(const PollRequest& request);
+  void remove(const PollRequest& request, const PollPtr& poll);
   // Everybody is answered, now and from now on.
   void end_all();
   [[nodiscard]] std::size_t waiting();

@@ -1,4 +1,4 @@
-// Polls against a real loop: who waits is woken, is given no more than it asked for, and finds
+// Polls against a real loop: a waiting poll is woken, receives no more than it requested, and finds
 // out later what it was given.
 #include "apps/server/polls.h"
 
@@ -36,15 +36,15 @@ class PollTest : public testing::Test {
     }));
   }
 
-  PollWish wish(std::string request, std::size_t max = 1, std::string worker = "w1") {
-    PollWish wish;
-    wish.worker = WorkerIdentity{std::move(worker), std::string(32, 's'), "", ""};
-    wish.request = std::move(request);
-    wish.skills = polls_.skills({SharedText(kDefaultQueue)}, {SharedText("a")});
-    wish.max = max;
-    return wish;
+  PollRequest request(std::string id, std::size_t max = 1, std::string worker = "w1") {
+    PollRequest request;
+    request.worker = WorkerIdentity{std::move(worker), std::string(32, 's'), "", ""};
+    request.id = std::move(id);
+    request.skills = polls_.skills({SharedText(kDefaultQueue)}, {SharedText("a")});
+    request.max = max;
+    return request;
   }
-  struct Asked {
+  struct Submitted {
     PollPtr poll;
     std::shared_ptr<std::promise<Given>> promise;
     std::future<Given> answer;
@@ -60,21 +60,21 @@ class PollTest : public testing::Test {
       return must(answer.get());
     }
   };
-  static Asked ask(Loop& loop, const PollWish& wish) {
+  static Submitted submit(Loop& loop, const PollRequest& request) {
     auto promise = std::make_shared<std::promise<Given>>();
-    Asked asked{std::make_shared<Poll>(
-                    loop, wish, [promise](Given given) { promise->set_value(std::move(given)); }),
+    Submitted submitted{std::make_shared<Poll>(
+                    loop, request, [promise](Given given) { promise->set_value(std::move(given)); }),
                 promise, promise->get_future()};
-    loop.submit(asked.poll->request());
-    return asked;
+    loop.submit(submitted.poll->request());
+    return submitted;
   }
-  // Everything that was asked before has been looked at.
+  // Waits until the loop has processed everything that was submitted before.
   static void settle(Loop& loop) {
     must(loop.execute<Done>([](Turn&) -> Result<Done> { return Done{}; }));
   }
-  static std::vector<Assignment> found(Loop& loop, const PollWish& wish) {
-    return must(loop.execute<std::vector<Assignment>>(
-        [&wish](Turn& turn) { return find_given(turn, wish); }));
+  static std::vector<Assignment> found(Loop& loop, const PollRequest& request) {
+    return must(
+        loop.execute<std::vector<Assignment>>([&request](Turn& turn) { return find_given(turn, request); }));
   }
   static std::set<std::string> claims(const std::vector<Assignment>& given) {
     std::set<std::string> all;
@@ -93,38 +93,38 @@ class PollTest : public testing::Test {
 
 TEST_F(PollTest, is_woken_by_a_start) {
   const auto loop = open();
-  Asked asked = ask(*loop, wish("r1"));
+  Submitted submitted = submit(*loop, request("r1"));
   settle(*loop);
-  EXPECT_TRUE(asked.waits());
+  EXPECT_TRUE(submitted.waits());
   start(*loop, 1, one_);
-  const auto given = asked.given();
+  const auto given = submitted.given();
   ASSERT_THAT(given, SizeIs(1));
   EXPECT_EQ(given[0].run_id, run_no(1));
   EXPECT_EQ(given[0].step.view(), "a");
 }
 
-TEST_F(PollTest, is_given_what_waits_for_it_but_never_more_than_it_asked_for) {
+TEST_F(PollTest, a_poll_receives_what_is_ready_up_to_its_maximum) {
   const auto loop = open();
   start_together(*loop, 1, 5);
-  Asked first = ask(*loop, wish("r1", 3));
+  Submitted first = submit(*loop, request("r1", 3));
   EXPECT_THAT(first.given(), SizeIs(3));
-  Asked second = ask(*loop, wish("r2", 3));
+  Submitted second = submit(*loop, request("r2", 3));
   EXPECT_THAT(second.given(), SizeIs(2)) << "answered when there is one, with all that came";
-  EXPECT_THAT(found(*loop, wish("r1", 3)), SizeIs(3));
-  EXPECT_THAT(found(*loop, wish("r2", 3)), SizeIs(2));
+  EXPECT_THAT(found(*loop, request("r1", 3)), SizeIs(3));
+  EXPECT_THAT(found(*loop, request("r2", 3)), SizeIs(2));
 }
 
 TEST_F(PollTest, that_was_answered_claims_nothing_afterwards) {
   const auto loop = open();
-  Asked asked = ask(*loop, wish("r1", 4));
+  Submitted submitted = submit(*loop, request("r1", 4));
   start(*loop, 1, one_);
-  EXPECT_THAT(asked.given(), SizeIs(1));
-  // The wish for the others is withdrawn by then.
+  EXPECT_THAT(submitted.given(), SizeIs(1));
+  // The other claim requests are withdrawn by then.
   settle(*loop);
   start(*loop, 2, one_);
   settle(*loop);
-  EXPECT_THAT(found(*loop, wish("r1", 4)), SizeIs(1));
-  Asked other = ask(*loop, wish("r2", 1, "w2"));
+  EXPECT_THAT(found(*loop, request("r1", 4)), SizeIs(1));
+  Submitted other = submit(*loop, request("r2", 1, "w2"));
   const auto given = other.given();
   ASSERT_THAT(given, SizeIs(1));
   EXPECT_EQ(given[0].run_id, run_no(2));
@@ -132,49 +132,49 @@ TEST_F(PollTest, that_was_answered_claims_nothing_afterwards) {
 
 TEST_F(PollTest, that_is_ended_is_answered_with_what_there_is) {
   const auto loop = open();
-  Asked asked = ask(*loop, wish("r1", 2));
+  Submitted submitted = submit(*loop, request("r1", 2));
   settle(*loop);
-  asked.poll->end();
-  EXPECT_THAT(asked.given(), IsEmpty());
-  asked.poll->end();
+  submitted.poll->end();
+  EXPECT_THAT(submitted.given(), IsEmpty());
+  submitted.poll->end();
   start(*loop, 1, one_);
   settle(*loop);
-  EXPECT_THAT(found(*loop, wish("r1", 2)), IsEmpty()) << "an ended poll claims nothing";
+  EXPECT_THAT(found(*loop, request("r1", 2)), IsEmpty()) << "an ended poll claims nothing";
 }
 
 TEST_F(PollTest, that_ends_while_work_comes_loses_none_of_it) {
   const auto loop = open();
   constexpr int kRounds = 200;
   for (int i = 1; i <= kRounds; ++i) {
-    const PollWish asks = wish("r" + std::to_string(i), 2);
-    Asked asked = ask(*loop, asks);
-    std::thread ender([&] { asked.poll->end(); });
+    const PollRequest repeated = request("r" + std::to_string(i), 2);
+    Submitted submitted = submit(*loop, repeated);
+    std::thread ender([&] { submitted.poll->end(); });
     start(*loop, i, one_);
     ender.join();
-    EXPECT_EQ(claims(asked.given()), claims(found(*loop, asks))) << "round " << i;
+    EXPECT_EQ(claims(submitted.given()), claims(found(*loop, repeated))) << "round " << i;
   }
 }
 
 TEST_F(PollTest, tells_when_it_is_over) {
   const auto loop = open();
-  Asked asked = ask(*loop, wish("r1"));
+  Submitted submitted = submit(*loop, request("r1"));
   std::promise<void> before;
-  asked.poll->when_over([&] { before.set_value(); });
-  asked.poll->end();
+  submitted.poll->when_over([&] { before.set_value(); });
+  submitted.poll->end();
   EXPECT_EQ(before.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
   bool at_once = false;
-  asked.poll->when_over([&] { at_once = true; });
+  submitted.poll->when_over([&] { at_once = true; });
   EXPECT_TRUE(at_once);
 }
 
 TEST_F(PollTest, is_answered_when_the_loop_is_closed) {
   const auto loop = open();
-  Asked asked = ask(*loop, wish("r1", 3));
+  Submitted submitted = submit(*loop, request("r1", 3));
   settle(*loop);
   loop->close();
-  ASSERT_EQ(asked.answer.wait_for(std::chrono::seconds(20)), std::future_status::ready);
-  EXPECT_EQ(code_of(asked.answer.get()), "engine_stopped");
-  Asked late = ask(*loop, wish("r2", 3));
+  ASSERT_EQ(submitted.answer.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(code_of(submitted.answer.get()), "engine_stopped");
+  Submitted late = submit(*loop, request("r2", 3));
   ASSERT_EQ(late.answer.wait_for(std::chrono::seconds(20)), std::future_status::ready);
   EXPECT_EQ(code_of(late.answer.get()), "engine_stopped");
 }
@@ -184,30 +184,30 @@ TEST_F(PollTest, what_it_was_given_is_found_again_after_a_restart) {
   {
     const auto loop = open();
     start_together(*loop, 1, 4);
-    Asked asked = ask(*loop, wish("r1", 3));
-    given = claims(asked.given());
-    EXPECT_EQ(claims(found(*loop, wish("r1", 3))), given);
+    Submitted submitted = submit(*loop, request("r1", 3));
+    given = claims(submitted.given());
+    EXPECT_EQ(claims(found(*loop, request("r1", 3))), given);
   }
   const auto again = open();
   EXPECT_THAT(given, SizeIs(3));
-  EXPECT_EQ(claims(found(*again, wish("r1", 3))), given) << "with the same claims and tokens";
+  EXPECT_EQ(claims(found(*again, request("r1", 3))), given) << "with the same claims and tokens";
   // The token is good for a report.
-  const Assignment one = found(*again, wish("r1", 3)).front();
+  const Assignment one = found(*again, request("r1", 3)).front();
   must(again->execute<Done>([&](Turn& turn) -> Result<Done> {
     HOLDFAST_CHECK(complete_attempt(turn, proof_of(one), completion()));
     return Done{};
   }));
-  EXPECT_THAT(found(*again, wish("r1", 3)), SizeIs(2)) << "what is reported is no longer held";
+  EXPECT_THAT(found(*again, request("r1", 3)), SizeIs(2)) << "what is reported is no longer held";
 }
 
-TEST_F(PollTest, only_who_asked_finds_what_was_given) {
+TEST_F(PollTest, only_the_same_request_finds_its_claims) {
   const auto loop = open();
   start(*loop, 1, one_);
-  EXPECT_THAT(ask(*loop, wish("r1")).given(), SizeIs(1));
-  EXPECT_THAT(found(*loop, wish("r1")), SizeIs(1));
-  EXPECT_THAT(found(*loop, wish("r2")), IsEmpty()) << "another request";
-  EXPECT_THAT(found(*loop, wish("r1", 1, "w2")), IsEmpty()) << "another worker";
-  PollWish guessed = wish("r1");
+  EXPECT_THAT(submit(*loop, request("r1")).given(), SizeIs(1));
+  EXPECT_THAT(found(*loop, request("r1")), SizeIs(1));
+  EXPECT_THAT(found(*loop, request("r2")), IsEmpty()) << "another request";
+  EXPECT_THAT(found(*loop, request("r1", 1, "w2")), IsEmpty()) << "another worker";
+  PollRequest guessed = request("r1");
   guessed.worker.secret = std::string(32, 't');
   EXPECT_THAT(found(*loop, guessed), IsEmpty()) << "another secret";
 }
@@ -216,7 +216,7 @@ TEST_F(PollTest, claims_are_derived_from_all_that_names_them) {
   std::set<std::string> ids;
   std::set<std::string> tokens;
   int count = 0;
-  const auto add = [&](const PollWish& of, std::size_t index) {
+  const auto add = [&](const PollRequest& of, std::size_t index) {
     const Applicant applicant = derived_applicant(of, index);
     ids.insert(applicant.claimant.claim_id.str());
     tokens.insert(applicant.token.str());
@@ -228,10 +228,10 @@ TEST_F(PollTest, claims_are_derived_from_all_that_names_them) {
     EXPECT_EQ(again.token, applicant.token);
   };
   for (const char* worker : {"w1", "w11", "w"}) {
-    for (const char* request : {"r1", "1r1", "r", "r10"}) {
+    for (const char* id : {"r1", "1r1", "r", "r10"}) {
       for (const std::size_t index : {0U, 1U, 10U}) {
-        add(wish(request, 1, worker), index);
-        PollWish other = wish(request, 1, worker);
+        add(request(id, 1, worker), index);
+        PollRequest other = request(id, 1, worker);
         other.worker.secret = std::string(32, 'x');
         add(other, index);
       }
@@ -246,54 +246,54 @@ TEST_F(PollTest, a_lost_claim_is_not_found) {
   TestCore core(disk_, time);
   core.start(start_of(1, one_));
   core.settle();
-  const PollWish asks = wish("r1");
+  const PollRequest repeated = request("r1");
   const auto worker = std::make_shared<ClaimRequest>();
-  worker->skills = asks.skills;
-  worker->applicants = {derived_applicant(asks, 0)};
+  worker->skills = repeated.skills;
+  worker->applicants = {derived_applicant(repeated, 0)};
   worker->assigned = [](const std::vector<Result<Assignment>>&) {};
   core.core.request_claim(worker);
   core.settle();
-  const auto look = [&] {
+  const auto count_held = [&] {
     const auto answer =
-        core.execute<std::vector<Assignment>>([&](Turn& turn) { return find_given(turn, asks); });
+        core.execute<std::vector<Assignment>>([&](Turn& turn) { return find_given(turn, repeated); });
     core.settle();
     return must(*answer->result).size();
   };
-  EXPECT_EQ(look(), 1U);
+  EXPECT_EQ(count_held(), 1U);
   time.advance_ms(600'000);
-  EXPECT_EQ(look(), 0U) << "its lease is over";
+  EXPECT_EQ(count_held(), 0U) << "its lease has expired";
 }
 
 TEST_F(PollTest, polls_are_known_by_worker_and_request) {
   const auto loop = open();
-  const auto make = [&](const PollWish& of) {
+  const auto make = [&](const PollRequest& of) {
     return std::make_shared<Poll>(*loop, of, [](const Given&) {});
   };
-  const PollPtr first = make(wish("r1"));
-  const PollPtr second = make(wish("r1"));
-  EXPECT_TRUE(polls_.add(wish("r1"), first));
-  EXPECT_EQ(polls_.find(wish("r1")), first);
-  EXPECT_EQ(polls_.find(wish("r2")), nullptr);
-  EXPECT_EQ(polls_.find(wish("r1", 1, "w2")), nullptr);
-  EXPECT_TRUE(polls_.add(wish("r1"), second));
-  polls_.remove(wish("r1"), first);
-  EXPECT_EQ(polls_.find(wish("r1")), second) << "the later one has taken its place";
+  const PollPtr first = make(request("r1"));
+  const PollPtr second = make(request("r1"));
+  EXPECT_TRUE(polls_.add(request("r1"), first));
+  EXPECT_EQ(polls_.find(request("r1")), first);
+  EXPECT_EQ(polls_.find(request("r2")), nullptr);
+  EXPECT_EQ(polls_.find(request("r1", 1, "w2")), nullptr);
+  EXPECT_TRUE(polls_.add(request("r1"), second));
+  polls_.remove(request("r1"), first);
+  EXPECT_EQ(polls_.find(request("r1")), second) << "the later poll replaced it";
   EXPECT_EQ(polls_.waiting(), 1U);
-  polls_.remove(wish("r1"), second);
+  polls_.remove(request("r1"), second);
   EXPECT_EQ(polls_.waiting(), 0U);
 }
 
-TEST_F(PollTest, all_are_ended_together_and_who_comes_later_is_told_not_to_wait) {
+TEST_F(PollTest, all_polls_end_together_and_later_ones_must_not_wait) {
   const auto loop = open();
-  Asked one = ask(*loop, wish("r1"));
-  Asked two = ask(*loop, wish("r2", 3));
-  EXPECT_TRUE(polls_.add(wish("r1"), one.poll));
-  EXPECT_TRUE(polls_.add(wish("r2", 3), two.poll));
+  Submitted one = submit(*loop, request("r1"));
+  Submitted two = submit(*loop, request("r2", 3));
+  EXPECT_TRUE(polls_.add(request("r1"), one.poll));
+  EXPECT_TRUE(polls_.add(request("r2", 3), two.poll));
   polls_.end_all();
   EXPECT_THAT(one.given(), IsEmpty());
   EXPECT_THAT(two.given(), IsEmpty());
-  Asked late = ask(*loop, wish("r3"));
-  EXPECT_FALSE(polls_.add(wish("r3"), late.poll)) << "nobody is to wait any more";
+  Submitted late = submit(*loop, request("r3"));
+  EXPECT_FALSE(polls_.add(request("r3"), late.poll)) << "the server is draining";
   late.poll->end();
   EXPECT_THAT(late.given(), IsEmpty());
 }

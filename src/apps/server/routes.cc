@@ -9,26 +9,26 @@ namespace holdfast {
 
 namespace {
 
-using Door = Route::Door;
-using Reach = Route::Reach;
+using Access = Route::Access;
+using Scope = Route::Scope;
 
 constexpr Route open_to_all(std::string_view path, std::string_view id,
                             void (*run)(const CallPtr&)) {
-  return {"GET", path, id, Door::open, Permission::look, Reach::own, run};
+  return {"GET", path, id, Access::open, Permission::look, Scope::own, run};
 }
 constexpr Route get(std::string_view path, std::string_view id, void (*run)(const CallPtr&)) {
-  return {"GET", path, id, Door::permitted, Permission::look, Reach::own, run};
+  return {"GET", path, id, Access::permitted, Permission::look, Scope::own, run};
 }
 constexpr Route get_whole(std::string_view path, std::string_view id, void (*run)(const CallPtr&)) {
-  return {"GET", path, id, Door::permitted, Permission::look, Reach::whole_store, run};
+  return {"GET", path, id, Access::permitted, Permission::look, Scope::whole_store, run};
 }
 constexpr Route post(std::string_view path, std::string_view id, Permission permission,
                      void (*run)(const CallPtr&)) {
-  return {"POST", path, id, Door::permitted, permission, Reach::own, run};
+  return {"POST", path, id, Access::permitted, permission, Scope::own, run};
 }
 constexpr Route administer(std::string_view method, std::string_view path, std::string_view id,
                            void (*run)(const CallPtr&)) {
-  return {method, path, id, Door::permitted, Permission::administer, Reach::whole_store, run};
+  return {method, path, id, Access::permitted, Permission::administer, Scope::whole_store, run};
 }
 
 constexpr std::array kRoutes{
@@ -36,7 +36,7 @@ constexpr std::array kRoutes{
     open_to_all("/readyz", "get_readiness", get_readiness),
     open_to_all("/openapi.json", "get_openapi", get_openapi),
     get_whole("/metrics", "get_metrics", get_metrics),
-    Route{"GET", "/v1/server", "get_server", Door::known, Permission::look, Reach::own, get_server},
+    Route{"GET", "/v1/server", "get_server", Access::authenticated, Permission::look, Scope::own, get_server},
 
     post("/v1/workflows", "register_workflow", Permission::define, register_workflow),
     get_whole("/v1/workflows", "list_workflows", list_workflows),
@@ -54,8 +54,8 @@ constexpr std::array kRoutes{
     get("/v1/runs/{run}/timeline", "get_timeline", timeline_run),
     get("/v1/runs/{run}/diff", "diff_run", diff_run),
     get("/v1/runs/{run}/facts", "get_facts", facts_of_run),
-    Route{"GET", "/v1/runs/{run}/outcome", "get_outcome", Door::permitted, Permission::start,
-          Reach::own, get_outcome},
+    Route{"GET", "/v1/runs/{run}/outcome", "get_outcome", Access::permitted, Permission::start,
+          Scope::own, get_outcome},
     get("/v1/runs/{run}/events", "stream_run_events", stream_run_events),
     post("/v1/runs/{run}/cancel", "cancel_run", Permission::steer, cancel_run),
     post("/v1/runs/{run}/signal", "signal_run", Permission::start, signal_run),

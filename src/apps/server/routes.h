@@ -20,12 +20,12 @@ struct Route {
   std::string_view method;
   std::string_view path;  // /v1/runs/{run}/cancel
   std::string_view id;    // cancel_run
-  enum class Door : std::uint8_t { open, known, permitted };
-  Door door = Door::permitted;  // open: to all; known: to whoever is known
+  enum class Access : std::uint8_t { open, known, permitted };
+  Access access = Access::permitted;  // open: to all; known: to whoever is known
   Permission permission = Permission::look;
   // What callers see of it who are limited to some workflows.
-  enum class Reach : std::uint8_t { whole_store, own };
-  Reach reach = Reach::own;
+  enum class Scope : std::uint8_t { whole_store, own };
+  Scope scope = Scope::own;
   void (*run)(const std::shared_ptr<Call>& call) = nullptr;
 };
 

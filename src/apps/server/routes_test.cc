@@ -104,7 +104,7 @@ TEST(Routes, another_method_is_told_which_there_are) {
 TEST(Routes, only_what_shows_nothing_is_open_to_all) {
   std::vector<std::string_view> open;
   for (const Route& route : routes()) {
-    if (route.door == Route::Door::open) {
+    if (route.access == Route::Access::open) {
       open.push_back(route.id);
     }
   }
@@ -115,7 +115,7 @@ TEST(Routes, that_change_something_need_more_than_to_look) {
   for (const Route& route : routes()) {
     if (route.method != "GET") {
       EXPECT_NE(route.permission, Permission::look) << route.id;
-      EXPECT_EQ(route.door, Route::Door::permitted) << route.id;
+      EXPECT_EQ(route.access, Route::Access::permitted) << route.id;
     }
     if (route.path.starts_with("/v1/tokens") || route.path == "/v1/backup") {
       EXPECT_EQ(route.permission, Permission::administer) << route.id;

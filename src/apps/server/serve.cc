@@ -57,7 +57,7 @@ void refuse_unknown(Service& service, const net::ExchangePtr& exchange, std::str
 }
 
 // For requests that reach no operation.
-void turn_away(Service& service, const net::ExchangePtr& exchange, std::string_view operation,
+void reject(Service& service, const net::ExchangePtr& exchange, std::string_view operation,
                const Error& error) {
   const std::string_view allowed = error.field("allowed");
   net::Response response = problem_response(error, allowed.empty() ? 0 : kMethodNotAllowed);
@@ -75,7 +75,7 @@ void turn_away(Service& service, const net::ExchangePtr& exchange, std::string_v
 }
 
 Result<void> check_permission(const Route& route, const Caller& caller) {
-  if (route.door != Route::Door::permitted) {
+  if (route.access != Route::Access::permitted) {
     return {};
   }
   if (!allows(caller.role, route.permission)) {
@@ -85,7 +85,7 @@ Result<void> check_permission(const Route& route, const Caller& caller) {
         .with("role", to_text(caller.role))
         .with("permission", to_text(route.permission));
   }
-  if (route.reach == Route::Reach::whole_store && !caller.workflows.empty()) {
+  if (route.scope == Route::Scope::whole_store && !caller.workflows.empty()) {
     return Error{ErrorCode::permission_denied,
                  "the token " + caller.name +
                      " is limited to some workflows, and this is about the whole store"};
@@ -109,12 +109,12 @@ void serve(Service& service, const net::ExchangePtr& exchange) {
   const net::Request& request = exchange->request();
   auto match = find_route(request.method, request.path);
   if (!match.ok()) {
-    return turn_away(service, exchange, "none", match.error());
+    return reject(service, exchange, "none", match.error());
   }
   const Route& route = *match.value().route;
   Caller caller;
-  if (route.door != Route::Door::open) {
-    auto known = service.door.admit(request, *service.loop.tokens());
+  if (route.access != Route::Access::open) {
+    auto known = service.authenticator.authenticate(request, *service.loop.tokens());
     if (!known.ok() && known.error().code() == ErrorCode::unauthenticated) {
       return refuse_unknown(service, exchange, route.id, known.error());
     }
@@ -122,13 +122,13 @@ void serve(Service& service, const net::ExchangePtr& exchange) {
         known.ok() ? check_permission(route, known.value()) : Result<void>(known.error());
     allowed = allowed.ok() ? check_not_draining(service, route) : allowed;
     if (!allowed.ok()) {
-      return turn_away(service, exchange, route.id, allowed.error());
+      return reject(service, exchange, route.id, allowed.error());
     }
     caller = std::move(known).value();
   }
   auto query = Query::parse(request.query);
   if (!query.ok()) {
-    return turn_away(service, exchange, route.id, query.error());
+    return reject(service, exchange, route.id, query.error());
   }
   route.run(std::make_shared<Call>(service, exchange, route, std::move(match.value().arguments),
                                    std::move(query).value(), std::move(caller)));

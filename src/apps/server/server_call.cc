@@ -14,7 +14,7 @@ bool is_json_type(std::string_view type) {
   return type.empty() || type.substr(0, type.find(';')) == "application/json";
 }
 
-// The workflow of a run, as its first facts say it.
+// The workflow of a run, from its first facts.
 Result<std::string> workflow_of(Journal& journal, const RunId& run) {
   constexpr std::size_t kFirstFacts = 4;
   HOLDFAST_TRY(const auto entries, journal.load(run_thread(run), Revision{0}, kFirstFacts));
@@ -26,17 +26,17 @@ Result<std::string> workflow_of(Journal& journal, const RunId& run) {
       }
     }
   }
-  return Error{ErrorCode::run_not_found, "there is no run " + to_string(run)}.with("run_id",
+  return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}.with("run_id",
                                                                                    to_string(run));
 }
 
 }  // namespace
 
-Call::Call(Service& of, net::ExchangePtr answered_at, const Route& asked_for,
+Call::Call(Service& of, net::ExchangePtr over, const Route& matched,
            std::vector<std::string> path_arguments, Query url_query, Caller who)
     : service(of),
-      exchange(std::move(answered_at)),
-      route(asked_for),
+      exchange(std::move(over)),
+      route(matched),
       arguments(std::move(path_arguments)),
       query(std::move(url_query)),
       caller(std::move(who)) {}
@@ -55,7 +55,7 @@ Result<Style> Call::style() {
     style.width = static_cast<std::size_t>(std::max(kNarrowest, *width));
   }
   HOLDFAST_TRY(style.colour, query.flag("colour"));
-  // Shown behind commands, to those who asked with it.
+  // Appended to suggested commands, so that they work for this caller.
   style.command_suffix = std::string(request().header("Holdfast-Command-Suffix"));
   return style;
 }
@@ -101,17 +101,17 @@ void Call::answer_text(std::string text) {
 }
 
 void Call::fail(const Error& error) {
-  Error told = error;
+  Error sent = error;
   if (error.what_next() == WhatNext::in_doubt) {
     if (route.method == "GET") {
-      // What only reads leaves nothing in doubt.
-      static_cast<void>(std::move(told).with(WhatNext::retry));
+      // A query has no effect that could be in doubt.
+      static_cast<void>(std::move(sent).with(WhatNext::retry));
     }
     for (const auto& [name, value] : identity_) {
-      static_cast<void>(std::move(told).with(name, value));
+      static_cast<void>(std::move(sent).with(name, value));
     }
   }
-  net::Response response = problem_response(told);
+  net::Response response = problem_response(sent);
   note(response.status, error.text());
   exchange->reply(std::move(response));
 }
@@ -161,14 +161,14 @@ void read(const CallPtr& call, std::function<Result<void>()> work) {
   }
 }
 
-void look(const CallPtr& call, std::function<Result<std::string>(Answers&)> view) {
-  const auto wanted = call->style();
-  const Result<void> known = wanted.ok() ? call->query.finish() : Result<void>(wanted.error());
+void inspect(const CallPtr& call, std::function<Result<std::string>(Answers&)> view) {
+  const auto style = call->style();
+  const Result<void> known = style.ok() ? call->query.finish() : Result<void>(style.error());
   if (!known.ok()) {
     call->fail(known.error());
     return;
   }
-  read(call, [call, style = wanted.value(), view = std::move(view)]() -> Result<void> {
+  read(call, [call, style = style.value(), view = std::move(view)]() -> Result<void> {
     Answers answers(call->service.loop.journal(), call->service.clock, call->form(), style);
     HOLDFAST_TRY(std::string text, view(answers));
     if (call->form() == Form::text) {
@@ -185,7 +185,7 @@ Result<void> check_workflow(const Caller& caller, std::string_view workflow) {
     return {};
   }
   return Error{ErrorCode::permission_denied,
-               "the token " + caller.name + " is limited to other workflows"}
+               "token \"" + caller.name + "\" is limited to other workflows"}
       .with("workflow", workflow);
 }
 

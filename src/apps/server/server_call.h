@@ -1,5 +1,5 @@
-// Call: one request of somebody who is known, on its way to an answer. It may be answered later
-// and from any thread, once.
+// Call: one authenticated request that waits for its response. It is answered once, from any thread,
+// possibly later.
 #pragma once
 
 #include <chrono>
@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "apps/server/caller.h"
+#include "apps/server/authenticator.h"
 #include "apps/server/query.h"
 #include "apps/server/routes.h"
-#include "apps/server/strict_body.h"
+#include "runs/api/strict_reader.h"
 #include "apps/terminal/answers.h"
 #include "base/fields.h"
 #include "net/http_server.h"
@@ -30,24 +30,24 @@ class Call {
   Service& service;
   const net::ExchangePtr exchange;
   const Route& route;
-  const std::vector<std::string> arguments;  // what stands for {…} in the path, decoded
+  const std::vector<std::string> arguments;  // the parameters of the path, decoded
   Query query;
   const Caller caller;
 
   [[nodiscard]] const net::Request& request() const { return exchange->request(); }
-  // What the caller wants to see: JSON unless it asks for text.
+  // JSON, unless the caller accepts text only.
   [[nodiscard]] Form form() const;
-  // Of texts, from the query: width and colour.
+  // The style of text responses: width and colour, from the query.
   Result<Style> style();
 
   void answer(net::Response response);
   void answer_json(std::string_view json, int status = 200);
   void answer_text(std::string text);
   void fail(const Error& error);
-  // By what the caller can find out what became of the request, if that stays open. Before it is
-  // handed to another thread.
+  // Adds a field to an error whose outcome is unknown, by which the caller can find out. Call it
+  // before another thread has the call.
   void identify(std::string_view name, std::string_view value);
-  // Counts and logs an answer that is given elsewhere. why: of a failure, for the log.
+  // Counts and logs a response that is sent elsewhere. why: of a failure, for the log.
   void note(int status, const std::string& why = {});
 
  private:
@@ -56,11 +56,11 @@ class Call {
 };
 using CallPtr = std::shared_ptr<Call>;
 
-// The body as a JSON object; {} when there is none. invalid_argument when it says to be something
-// else; invalid_json.
+// The body as a JSON object; {} when it is empty. invalid_argument when the content type or the
+// value is another; invalid_json.
 Result<JsonText> json_body(const Call& call);
 
-// And of the query: what was not asked for by then is not known here.
+// Reads the body strictly. Every query parameter must have been read by then: the others are unknown.
 template <HasFields T>
 Result<T> read_body(const Call& call) {
   HOLDFAST_CHECK(call.query.finish());
@@ -68,29 +68,28 @@ Result<T> read_body(const Call& call) {
   return read_object<T>(body.view());
 }
 
-// For operations whose query says nothing. False: the call was answered.
+// For operations without query parameters. False: the call was answered with an error.
 bool has_plain_query(const CallPtr& call);
 
-// Asks the loop; a refusal is the answer of the call.
+// Lets the loop decide; an error is the response to the call.
 template <typename T>
-void ask(const CallPtr& call, Question<T> question, std::function<void(T)> then);
-// As ask, of a question that only reads. When the loop waits for the disk, a reader answers it from
-// what is stored.
+void submit(const CallPtr& call, TurnFunction<T> decide, std::function<void(T)> then);
+// As submit, for a query. When the loop waits for the disk, a reader answers from the store.
 template <typename T>
-void ask_or_read(const CallPtr& call, Question<T> question, std::function<void(T)> then);
-// Lets a reader do it; an error is the answer of the call.
+void submit_or_read(const CallPtr& call, TurnFunction<T> query, std::function<void(T)> then);
+// Runs the work in a reader thread; an error is the response to the call.
 void read(const CallPtr& call, std::function<Result<void>()> work);
-// The answer is what a reader finds in the journal, in the form the caller wants.
-void look(const CallPtr& call, std::function<Result<std::string>(Answers&)> view);
+// Answers with a view of the journal, rendered in the form that the caller accepts.
+void inspect(const CallPtr& call, std::function<Result<std::string>(Answers&)> view);
 
-// The run that the first argument of the path names, if the caller may see it.
+// Calls `then` with the run that the first path parameter names, if the caller may see it.
 void with_run(const CallPtr& call, std::function<void(const RunId& run)> then);
 // permission_denied when the caller is limited to other workflows.
 Result<void> check_workflow(const Caller& caller, std::string_view workflow);
-// Only when the question is about a workflow the caller may see.
+// Adds the check that the caller may see the workflow of the run.
 template <typename T>
-Question<T> guarded(const Call& call, const RunId& run, Question<T> question);
+TurnFunction<T> guarded(const Call& call, const RunId& run, TurnFunction<T> decide);
 
 }  // namespace holdfast
 
-#include "apps/server/call_ask.h"
+#include "apps/server/call_submit.h"

@@ -15,25 +15,24 @@ Result<TimeMs> time_of(std::string_view field, const std::string& text, TimeMs n
   if (at.ok() && at.value().kind == At::Kind::ago) {
     return TimeMs{now.value - static_cast<std::int64_t>(at.value().number)};
   }
-  return Error{ErrorCode::invalid_argument, std::string(field) +
-                                                " is a time (2026-11-16T14:02:00Z) or an age "
-                                                "(10m), not " +
-                                                text}
+  return Error{ErrorCode::invalid_argument,
+               std::string(field) + " must be a time (2026-11-16T14:02:00Z) or an age (10m), not \"" +
+                   text + "\""}
       .with("field", field);
 }
 
-Result<std::string> workflow_of(const FilterBody& body, const Caller& caller) {
-  if (!body.workflow.empty()) {
-    if (!caller.may_see(body.workflow)) {
+Result<std::string> workflow_of(const RunFilterRequest& request, const Caller& caller) {
+  if (!request.workflow.empty()) {
+    if (!caller.may_see(request.workflow)) {
       return Error{ErrorCode::permission_denied,
-                   "the token " + caller.name + " is limited to other workflows"}
-          .with("workflow", body.workflow);
+                   "token \"" + caller.name + "\" is limited to other workflows"}
+          .with("workflow", request.workflow);
     }
-    return body.workflow;
+    return request.workflow;
   }
   if (caller.workflows.size() > 1) {
     return Error{ErrorCode::permission_denied,
-                 "the token " + caller.name + " is limited to some workflows: name one"}
+                 "token \"" + caller.name + "\" is limited to some workflows; name one in workflow"}
         .with("field", "workflow");
   }
   return caller.workflows.empty() ? std::string() : caller.workflows.front().str();
@@ -41,25 +40,20 @@ Result<std::string> workflow_of(const FilterBody& body, const Caller& caller) {
 
 }  // namespace
 
-bool FilterBody::empty() const {
-  return workflow.empty() && statuses.empty() && since.empty() && until.empty() &&
-         attributes.empty();
-}
-
-Result<RunFilter> filter_of(const FilterBody& body, const Caller& caller, TimeMs now) {
+Result<RunFilter> filter_of(const RunFilterRequest& request, const Caller& caller, TimeMs now) {
   RunFilter filter;
-  HOLDFAST_TRY(filter.workflow, workflow_of(body, caller));
-  if (!body.since.empty()) {
-    HOLDFAST_TRY(filter.started_from, time_of("since", body.since, now));
+  HOLDFAST_TRY(filter.workflow, workflow_of(request, caller));
+  if (!request.since.empty()) {
+    HOLDFAST_TRY(filter.started_from, time_of("since", request.since, now));
   }
-  if (!body.until.empty()) {
-    HOLDFAST_TRY(filter.started_before, time_of("until", body.until, now));
+  if (!request.until.empty()) {
+    HOLDFAST_TRY(filter.started_before, time_of("until", request.until, now));
   }
-  if (body.attributes.view() == "{}") {
+  if (request.attributes.view() == "{}") {
     return Error{ErrorCode::invalid_argument, "attributes must name at least one attribute"}.with(
         "field", "attributes");
   }
-  HOLDFAST_CHECK(filter.ask_for(body.statuses, body.attributes.view()));
+  HOLDFAST_CHECK(filter.ask_for(request.statuses, request.attributes.view()));
   return filter;
 }
 

@@ -7,7 +7,7 @@
 
 #include "apps/server/alarm.h"
 #include "apps/server/auth_failures.h"
-#include "apps/server/caller.h"
+#include "apps/server/authenticator.h"
 #include "apps/server/event_feed.h"
 #include "apps/server/gauges.h"
 #include "apps/server/metrics.h"
@@ -30,9 +30,9 @@ struct Service {
   Random& random;
   ServerLog& log;
   Metrics& metrics;
-  DoorKeeper door;
+  Authenticator authenticator;
   AuthFailures auth_failures;
-  RunQuestions questions;
+  RunCommands commands;
   Alarm alarm;
   Readers readers;
   WorkerList workers;

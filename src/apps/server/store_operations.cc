@@ -23,7 +23,7 @@ void answer_queues(const CallPtr& call, const std::string& only) {
   if (!has_plain_query(call)) {
     return;
   }
-  ask_or_read<std::vector<QueueView>>(
+  submit_or_read<std::vector<QueueView>>(
       call,
       [only](Turn& turn) -> Result<std::vector<QueueView>> { return queue_views(turn, only); },
       [call, only](const std::vector<QueueView>& queues) {
@@ -88,8 +88,8 @@ Result<std::string> approvals_text(Service& service, const Caller& caller,
 struct TokenBody {
   std::string name;
   Role role = Role::viewer;
-  GivenNames queues;
-  GivenNames workflows;
+  NonEmptyNames queues;
+  NonEmptyNames workflows;
   std::optional<TimeMs> expires_at;
 
   template <typename Self, typename Visitor>
@@ -125,7 +125,7 @@ void list_workers(const CallPtr& call) {
   if (!has_plain_query(call)) {
     return;
   }
-  ask_or_read<std::vector<LeaseView>>(
+  submit_or_read<std::vector<LeaseView>>(
       call, [](Turn& turn) -> Result<std::vector<LeaseView>> { return lease_views(turn); },
       [call](const std::vector<LeaseView>& leases) {
         const TimeMs now = call->service.clock.now();
@@ -137,7 +137,7 @@ void list_approvals(const CallPtr& call) {
   if (!has_plain_query(call)) {
     return;
   }
-  ask_or_read<std::vector<OpenWait>>(
+  submit_or_read<std::vector<OpenWait>>(
       call,
       [](Turn& turn) -> Result<std::vector<OpenWait>> {
         std::vector<OpenWait> waits;
@@ -190,7 +190,7 @@ void create_token(const CallPtr& call) {
   const std::string id = hex(random_bytes(call->service.random, kIdBytes));
   const std::string drawn = random_bytes(call->service.random, kSecretBytes);
   const std::string secret = to_base64url(std::as_bytes(std::span(drawn)));
-  ask<Token>(
+  submit<Token>(
       call,
       [command, id, secret](Turn& turn) -> Result<Token> {
         HOLDFAST_TRY(const TokenCreated fact, decide_create(turn.state().registry().tokens(),
@@ -211,7 +211,7 @@ void revoke_token(const CallPtr& call) {
     return;
   }
   const std::string id = call->arguments.front();
-  ask<Done>(
+  submit<Done>(
       call,
       [id, actor = call->caller.actor("")](Turn& turn) -> Result<Done> {
         HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().registry().tokens(), id, actor));

@@ -164,7 +164,7 @@ std::string why_not_ready(Service& service) {
 
 struct Listening {
   EventFilter filter;
-  EventPlace after;
+  EventCursor after;
 };
 
 Error no_place(const std::string& place) {
@@ -197,10 +197,10 @@ Result<Listening> listening_of(Call& call) {
   after = after.empty() ? named : after;
   HOLDFAST_CHECK(call.query.finish());
   if (after.empty()) {
-    wanted.after = EventPlace{call.service.events.head()};
+    wanted.after = EventCursor{call.service.events.head()};
     return wanted;
   }
-  const auto place = EventPlace::parse(after);
+  const auto place = EventCursor::parse(after);
   if (!place.has_value()) {
     return no_place(after);
   }

@@ -1,12 +1,12 @@
-// What workers elsewhere ask for: attempts, more time, results, children.
+// Operations of remote workers: claim, heartbeat, report, start a child.
 #include <algorithm>
 
 #include "apps/server/late_reports.h"
 #include "apps/server/operations.h"
 #include "apps/server/server_call.h"
 #include "apps/server/server_problem.h"
-#include "apps/server/work_answers.h"
-#include "apps/server/work_bodies.h"
+#include "apps/server/work_responses.h"
+#include "apps/server/work_requests.h"
 #include "base/hash.h"
 #include "base/names.h"
 #include "runs/engine/worker_pool.h"
@@ -37,62 +37,62 @@ ClaimProof proof_of(const ClaimShown& shown) {
   return ClaimProof{shown.run_id, shown.runnable_key, shown.claim_id, sha256(shown.token)};
 }
 
-// The queues a caller may claim from, of those it asks for.
+// The requested queues, or all that the caller may use.
 Result<std::vector<SharedText>> queues_of(const Caller& caller,
-                                          const std::vector<SharedText>& asked) {
-  if (asked.empty()) {
+                                          const std::vector<SharedText>& requested) {
+  if (requested.empty()) {
     return caller.queues;
   }
-  for (const SharedText& queue : asked) {
+  for (const SharedText& queue : requested) {
     HOLDFAST_CHECK(check_name("queue", queue.view()));
     const bool allowed =
         caller.queues.empty() ||
         std::find(caller.queues.begin(), caller.queues.end(), queue) != caller.queues.end();
     if (!allowed) {
       return Error{ErrorCode::permission_denied,
-                   "the token " + caller.name + " may not claim from queue " + queue.str()}
+                   "token \"" + caller.name + "\" may not claim from queue \"" + queue.str() + "\""}
           .with("queue", queue.view());
     }
   }
-  return asked;
+  return requested;
 }
 
-Result<PollWish> wish_of(const Call& call, const WorkerIdentity& worker, const ClaimWish& claim) {
+Result<PollRequest> poll_request(const Call& call, const WorkerIdentity& worker, const ClaimWorkRequest& claim) {
   if (worker.secret.size() < kMinSecretBytes) {
     return bad_field("worker.secret", "worker.secret must be 32 random bytes in base64url");
   }
   if (claim.handlers.empty()) {
-    return bad_field("handlers", "a worker says which handlers it has");
+    return bad_field("handlers", "handlers must name at least one handler");
   }
   if (claim.max == 0 || claim.max > kMostAtOnce) {
-    return bad_field("max", "max is a number from 1 to 1000");
+    return bad_field("max", "max must be a number from 1 to 1000");
   }
   HOLDFAST_TRY(auto queues, queues_of(call.caller, claim.queues));
-  PollWish wish;
-  wish.worker = worker;
-  wish.request = claim.request;
-  wish.max = static_cast<std::size_t>(claim.max);
-  wish.skills = call.service.polls.skills(std::move(queues), claim.handlers);
-  return wish;
+  PollRequest request;
+  request.worker = worker;
+  request.id = claim.request;
+  request.max = static_cast<std::size_t>(claim.max);
+  request.skills = call.service.polls.skills(std::move(queues), claim.handlers);
+  return request;
 }
 
-// One call of a worker that is being answered: when its reports are judged, if it has some, and its
-// wish is fulfilled or given up, in whatever order that comes.
+// A call of a worker that waits for its response. The response is sent when the reports in the call,
+// if any, are decided and the claim request is fulfilled or withdrawn, in either order.
 class Waiting {
  public:
-  Waiting(CallPtr of, PollWish wanted, std::chrono::milliseconds how_long)
-      : call(std::move(of)), wish(std::move(wanted)), patience(how_long) {}
+  Waiting(CallPtr of, PollRequest requested, std::chrono::milliseconds how_long)
+      : call(std::move(of)), request(std::move(requested)), patience(how_long) {}
 
   const CallPtr call;
-  const PollWish wish;
+  const PollRequest request;
   const std::chrono::milliseconds patience;
 
-  // The answer waits for the judgement from now on.
+  // The response waits for the reports from now on.
   void expect_reports() {
     const std::scoped_lock lock(mutex_);
     judged_ = false;
   }
-  // What results_text gives, or why the reports are not stored.
+  // results: of results_text, or why the reports are not stored.
   void reports_judged(Result<std::string> results) {
     std::unique_lock lock(mutex_);
     results_ = std::move(results);
@@ -124,7 +124,7 @@ class Waiting {
 };
 using WaitingPtr = std::shared_ptr<Waiting>;
 
-// The poll that answers; known under its name until then.
+// The poll behind a call; it can be found by its worker and request until it ends.
 PollPtr poll_for(const WaitingPtr& waiting) {
   Service& service = waiting->call->service;
   struct Ends {
@@ -134,10 +134,10 @@ PollPtr poll_for(const WaitingPtr& waiting) {
   };
   const auto ends = std::make_shared<Ends>();
   const auto poll =
-      std::make_shared<Poll>(service.loop, waiting->wish,
+      std::make_shared<Poll>(service.loop, waiting->request,
                              [waiting, ends, &service](Result<std::vector<Assignment>> given) {
                                if (const PollPtr self = ends->poll.lock()) {
-                                 service.polls.remove(waiting->wish, self);
+                                 service.polls.remove(waiting->request, self);
                                }
                                {
                                  const std::scoped_lock lock(ends->mutex);
@@ -145,12 +145,12 @@ PollPtr poll_for(const WaitingPtr& waiting) {
                                    service.alarm.cancel(*ends->alarm);
                                  }
                                }
-                               service.workers.polled(waiting->wish.worker.id, service.clock.now());
+                               service.workers.polled(waiting->request.worker.id, service.clock.now());
                                waiting->attempts_given(std::move(given));
                              });
   ends->poll = poll;
-  service.workers.polls(waiting->wish.worker, waiting->wish.skills->queues,
-                        waiting->wish.skills->handlers, service.clock.now());
+  service.workers.polls(waiting->request.worker, waiting->request.skills->queues,
+                        waiting->request.skills->handlers, service.clock.now());
   if (waiting->patience.count() > 0) {
     const auto end = [weak = std::weak_ptr(poll)] {
       if (const PollPtr known = weak.lock()) {
@@ -161,32 +161,32 @@ PollPtr poll_for(const WaitingPtr& waiting) {
       const std::scoped_lock lock(ends->mutex);
       ends->alarm = service.alarm.after(waiting->patience, end);
     }
-    // May call at once.
+    // May call it immediately.
     waiting->call->exchange->when_gone(end);
   }
   return poll;
 }
 
-void submit(const WaitingPtr& waiting, const PollPtr& poll, std::vector<LoopRequest> requests) {
+void submit_poll(const WaitingPtr& waiting, const PollPtr& poll, std::vector<LoopRequest> requests) {
   Service& service = waiting->call->service;
-  const bool may_wait = service.polls.add(waiting->wish, poll);
+  const bool may_wait = service.polls.add(waiting->request, poll);
   service.loop.submit(std::move(requests));
   if (!may_wait) {
     poll->end();
   }
 }
 
-// Waits for attempts; without patience it takes what there is.
+// Waits for attempts. Without patience it takes those that are ready.
 void wait_for_attempts(const WaitingPtr& waiting) {
   const PollPtr poll = poll_for(waiting);
   std::vector<LoopRequest> requests{poll->request()};
   if (waiting->patience.count() == 0) {
-    // Answered after the wishes were looked at.
+    // Decided after the claim request before it.
     requests.emplace_back(
         std::make_shared<FunctionCommand<Done>>([](Turn&) -> Result<Done> { return Done{}; },
                                                 [poll](const Result<Done>&) { poll->end(); }));
   }
-  submit(waiting, poll, std::move(requests));
+  submit_poll(waiting, poll, std::move(requests));
 }
 
 Result<std::vector<Assignment>> with_inputs(Journal& journal, std::vector<Assignment> given) {
@@ -196,11 +196,11 @@ Result<std::vector<Assignment>> with_inputs(Journal& journal, std::vector<Assign
   return given;
 }
 
-// What an earlier call under the same name was given, else as a new one.
-void ask_again(const WaitingPtr& waiting) {
-  const auto look = [waiting] {
-    ask<std::vector<Assignment>>(
-        waiting->call, [wish = waiting->wish](Turn& turn) { return find_given(turn, wish); },
+// The response of an earlier call with the same request id, else that of a new call.
+void claim_again(const WaitingPtr& waiting) {
+  const auto find_or_claim = [waiting] {
+    submit<std::vector<Assignment>>(
+        waiting->call, [request = waiting->request](Turn& turn) { return find_given(turn, request); },
         [waiting](const std::vector<Assignment>& given) {
           if (given.empty()) {
             wait_for_attempts(waiting);
@@ -209,16 +209,16 @@ void ask_again(const WaitingPtr& waiting) {
           }
         });
   };
-  const PollPtr before = waiting->call->service.polls.find(waiting->wish);
+  const PollPtr before = waiting->call->service.polls.find(waiting->request);
   if (before == nullptr) {
-    look();
+    find_or_claim();
     return;
   }
-  before->when_over(look);
+  before->when_over(find_or_claim);
   before->end();
 }
 
-Question<Judgements> judgement_of(std::vector<Report> reports) {
+TurnFunction<Judgements> judgement_of(std::vector<Report> reports) {
   auto outcomes = std::make_shared<std::vector<std::pair<ClaimProof, AttemptOutcome>>>();
   for (const Report& report : reports) {
     outcomes->emplace_back(proof_of(report), outcome_of(report));
@@ -239,18 +239,18 @@ Question<Judgements> judgement_of(std::vector<Report> reports) {
   };
 }
 
-// Reports and the wish for more are one commit.
-void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish) {
+// Stores the reports and claims more attempts in one commit.
+void report_and_claim(const CallPtr& call, const ReportBody& body, PollRequest request) {
   const auto waiting =
-      std::make_shared<Waiting>(call, std::move(wish), std::chrono::milliseconds(0));
+      std::make_shared<Waiting>(call, std::move(request), std::chrono::milliseconds(0));
   waiting->expect_reports();
   const auto reports = std::make_shared<const std::vector<Report>>(body.reports);
   if (body.claim->again) {
-    ask<Judgements>(
+    submit<Judgements>(
         call, judgement_of(*reports), [call, waiting, reports](const Judgements& judged) {
           with_late_reports(call, reports, judged, [waiting, reports](const Judgements& corrected) {
             waiting->reports_judged(results_text(*reports, corrected));
-            ask_again(waiting);
+            claim_again(waiting);
           });
         });
     return;
@@ -259,7 +259,7 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish
   std::vector<LoopRequest> requests;
   requests.emplace_back(std::make_shared<FunctionCommand<Judgements>>(
       judgement_of(*reports), [call, waiting, reports, poll](const auto& judged) {
-        // Only what could be claimed at once is given; the answer comes with the judgement.
+        // Only attempts that are ready now are claimed.
         poll->end();
         if (!judged.ok()) {
           return waiting->reports_judged(judged.error());
@@ -270,29 +270,29 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollWish wish
                           });
       }));
   requests.emplace_back(poll->request());
-  submit(waiting, poll, std::move(requests));
+  submit_poll(waiting, poll, std::move(requests));
 }
 
 }  // namespace
 
 void claim_work(const CallPtr& call) {
-  const auto body = read_body<ClaimBody>(*call);
+  const auto body = read_body<ClaimRequestBody>(*call);
   if (!body.ok()) {
     return call->fail(body.error());
   }
   const Result<void> worker = check_worker(body.value().worker);
-  auto wish = wish_of(*call, body.value().worker, body.value());
-  if (!worker.ok() || !wish.ok()) {
-    return call->fail(worker.ok() ? wish.error() : worker.error());
+  auto request = poll_request(*call, body.value().worker, body.value());
+  if (!worker.ok() || !request.ok()) {
+    return call->fail(worker.ok() ? request.error() : worker.error());
   }
   const auto patience = std::chrono::milliseconds(static_cast<std::int64_t>(std::min<std::uint64_t>(
       body.value().wait_ms, static_cast<std::uint64_t>(kLongestWait.count()))));
-  const auto waiting = std::make_shared<Waiting>(call, std::move(wish).value(), patience);
+  const auto waiting = std::make_shared<Waiting>(call, std::move(request).value(), patience);
   if (call->service.draining) {
     return waiting->attempts_given(std::vector<Assignment>());
   }
   if (body.value().again) {
-    ask_again(waiting);
+    claim_again(waiting);
   } else {
     wait_for_attempts(waiting);
   }
@@ -307,18 +307,18 @@ void report_work(const CallPtr& call) {
     return call->fail(worker.error());
   }
   if (body.value().reports.size() > kMostAtOnce) {
-    return call->fail(bad_field("reports", "at most 1000 reports fit into one call"));
+    return call->fail(bad_field("reports", "a call reports at most 1000 attempts"));
   }
   call->service.workers.seen(body.value().worker, call->service.clock.now());
   if (body.value().claim.has_value() && !call->service.draining) {
-    auto wish = wish_of(*call, body.value().worker, *body.value().claim);
-    if (!wish.ok()) {
-      return call->fail(wish.error());
+    auto request = poll_request(*call, body.value().worker, *body.value().claim);
+    if (!request.ok()) {
+      return call->fail(request.error());
     }
-    return report_and_claim(call, body.value(), std::move(wish).value());
+    return report_and_claim(call, body.value(), std::move(request).value());
   }
   const auto reports = std::make_shared<const std::vector<Report>>(std::move(body.value().reports));
-  ask<Judgements>(call, judgement_of(*reports), [call, reports](const Judgements& judged) {
+  submit<Judgements>(call, judgement_of(*reports), [call, reports](const Judgements& judged) {
     with_late_reports(call, reports, judged, [call, reports](const Judgements& corrected) {
       call->answer_json(
           claim_answer(results_text(*reports, corrected), {}, call->service.draining));
@@ -335,31 +335,31 @@ void heartbeat_work(const CallPtr& call) {
     return call->fail(worker.error());
   }
   if (body.value().claims.size() > kMostAtOnce) {
-    return call->fail(bad_field("claims", "at most 1000 claims fit into one call"));
+    return call->fail(bad_field("claims", "a call extends at most 1000 claims"));
   }
   call->service.workers.seen(body.value().worker, call->service.clock.now());
-  const auto beats = std::make_shared<const std::vector<Beat>>(std::move(body.value().claims));
-  ask<std::vector<BeatAnswer>>(
+  const auto claims = std::make_shared<const std::vector<HeartbeatClaim>>(std::move(body.value().claims));
+  submit<std::vector<HeartbeatReply>>(
       call,
-      [beats](Turn& turn) -> Result<std::vector<BeatAnswer>> {
-        std::vector<BeatAnswer> answers;
-        for (const Beat& beat : *beats) {
+      [claims](Turn& turn) -> Result<std::vector<HeartbeatReply>> {
+        std::vector<HeartbeatReply> answers;
+        for (const HeartbeatClaim& claim : *claims) {
           const Turn::Mark mark = turn.mark();
-          const auto kept = heartbeat(turn, proof_of(beat), beat.progress);
-          BeatAnswer& answer = answers.emplace_back();
+          const auto kept = heartbeat(turn, proof_of(claim), claim.progress);
+          HeartbeatReply& answer = answers.emplace_back();
           if (!kept.ok()) {
             turn.roll_back_to(mark);
             answer.lost = kept.error();
             continue;
           }
           answer.lease_until = kept.value();
-          const auto run = turn.state().runs().get(beat.run_id);
+          const auto run = turn.state().runs().get(claim.run_id);
           answer.stop = run.ok() && run.value()->is_compensating();
         }
         return answers;
       },
-      [call, beats](const std::vector<BeatAnswer>& answers) {
-        call->answer_json(heartbeat_answer(*beats, answers, call->service.draining));
+      [call, claims](const std::vector<HeartbeatReply>& answers) {
+        call->answer_json(heartbeat_answer(*claims, answers, call->service.draining));
       });
 }
 
@@ -379,16 +379,16 @@ void start_child_run(const CallPtr& call) {
   command.input = body.input.empty() ? Payload::trusted("{}") : Payload(body.input);
   command.metadata = body.metadata;
   command.on_parent_close = body.cancel_with_parent ? ParentClose::cancel : ParentClose::detach;
-  ask<Started>(
+  submit<Started>(
       call,
       [command, proof = proof_of(body.parent),
        workflow = body.workflow](Turn& turn) mutable -> Result<Started> {
         DispatchProjection* queue =
             turn.state().queues().find(proof.run_id, proof.runnable_key.view());
         if (queue == nullptr) {
-          return Error{ErrorCode::stale_claim, "the parent's attempt is not there any more"};
+          return Error{ErrorCode::stale_claim, "the attempt of the parent no longer exists"};
         }
-        // Whoever has lost the claim must not start anything.
+        // A worker that has lost its claim must not start anything.
         HOLDFAST_CHECK(decide_heartbeat(*queue, proof, turn.now()));
         const Attempt* attempt = queue->find(proof.runnable_key.view());
         command.origin = Origin{attempt->runnable_key, attempt->step, attempt->attempt_number};

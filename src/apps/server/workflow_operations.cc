@@ -1,7 +1,7 @@
-// Workflows: what new runs follow, and the schedules that start some.
+// Workflow definitions, and the schedules that start runs.
 #include "apps/server/operations.h"
 #include "apps/server/server_call.h"
-#include "apps/server/work_answers.h"
+#include "apps/server/work_responses.h"
 #include "base/json_writer.h"
 #include "runs/language/cron/cron.h"
 #include "runs/language/yaml/check_workflow.h"
@@ -10,9 +10,8 @@ namespace holdfast {
 
 namespace {
 
-// What was registered, and whether that was so before.
 struct Registered {
-  bool existed = false;
+  bool existed = false;  // it was the current definition before
 };
 
 std::string registered_text(const Definition& definition, bool existed, bool dry_run) {
@@ -32,19 +31,21 @@ Result<void> check_type(const net::Request& request) {
     return {};
   }
   return Error{ErrorCode::invalid_argument,
-               "a definition is application/json or application/yaml, not " + std::string(type)}
+               "the content type of a definition must be application/json or application/yaml, not \"" +
+                   std::string(type) + "\""}
       .with("field", "Content-Type");
 }
 
-// A run of the workflow starts the children that its definition names, whoever started the run. So
-// whoever may start only some workflows may name only those.
+// A run starts the child workflows that its definition names, with no regard to the caller of the
+// run. So a caller that is limited to some workflows may register only definitions that name those.
 Result<void> check_children(const Caller& caller, const Definition& definition) {
   for (const Step& step : definition.steps()) {
     if (step.spec.child.has_value() && !caller.may_see(step.spec.child->workflow.view())) {
       const std::string child = step.spec.child->workflow.str();
-      return Error{ErrorCode::permission_denied, "step " + step.name.str() + " starts workflow " +
-                                                     child + ", and the token " + caller.name +
-                                                     " is limited to other workflows"}
+      return Error{ErrorCode::permission_denied, "step \"" + step.name.str() +
+                                                     "\" starts workflow \"" + child +
+                                                     "\", and token \"" + caller.name +
+                                                     "\" is limited to other workflows"}
           .with("workflow", child)
           .with("step", step.name.view());
     }
@@ -52,47 +53,21 @@ Result<void> check_children(const Caller& caller, const Definition& definition) 
   return {};
 }
 
-struct ScheduleBody {
-  std::string actor;
-  std::string comment;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-  }
-};
-
-struct TriggerBody {
-  GivenObject input;
-  std::string actor;
-  std::string comment;
-  GivenText idempotency_key;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("input", self.input);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-    v.optional("idempotency_key", self.idempotency_key);
-  }
-};
-
-// The cron trigger of that name. not_found.
+// not_found when the workflow has no cron trigger of that name.
 Result<const TriggerSpec*> find_schedule(Turn& turn, const std::string& workflow,
                                          const std::string& trigger) {
   HOLDFAST_TRY(const auto definition, current_definition(turn, workflow));
   const Trigger* found = definition->find_trigger(trigger);
   if (found == nullptr || !found->spec.cron.has_value()) {
     return Error{ErrorCode::not_found,
-                 "workflow " + workflow + " has no schedule under trigger " + trigger}
+                 "workflow \"" + workflow + "\" has no schedule \"" + trigger + "\""}
         .with("workflow", workflow)
         .with("trigger", trigger);
   }
   return &found->spec;
 }
 
-// As the loop knows it; the next times are found outside.
+// From the loop. The next times are computed outside of it.
 struct KnownSchedule {
   SharedText workflow;
   TriggerSpec spec;
@@ -110,10 +85,10 @@ Result<std::vector<KnownSchedule>> known_schedules(Turn& turn, const Caller& cal
       if (!trigger.spec.cron.has_value()) {
         continue;
       }
-      const auto& said = turn.state().registry().schedules();
-      const auto state = said.find(schedule_name(workflow.view(), trigger.spec.name.view()));
+      const auto& states = turn.state().registry().schedules();
+      const auto state = states.find(schedule_name(workflow.view(), trigger.spec.name.view()));
       schedules.push_back(
-          {workflow, trigger.spec, state == said.end() ? ScheduleState{} : state->second});
+          {workflow, trigger.spec, state == states.end() ? ScheduleState{} : state->second});
     }
   }
   return schedules;
@@ -152,7 +127,7 @@ std::string schedules_text(const std::vector<KnownSchedule>& schedules, TimeMs n
 
 template <typename Fact>
 void change_schedule(const CallPtr& call) {
-  const auto body = read_body<ScheduleBody>(*call);
+  const auto body = read_body<ScheduleRequest>(*call);
   const Result<void> allowed = check_workflow(call->caller, call->arguments[0]);
   if (!body.ok() || !allowed.ok()) {
     return call->fail(body.ok() ? allowed.error() : body.error());
@@ -162,14 +137,14 @@ void change_schedule(const CallPtr& call) {
   fact.trigger = call->arguments[1];
   fact.actor = call->caller.actor(body.value().actor);
   fact.comment = body.value().comment;
-  ask<ScheduleState>(
+  submit<ScheduleState>(
       call,
       [fact](Turn& turn) -> Result<ScheduleState> {
         HOLDFAST_CHECK(find_schedule(turn, fact.workflow.str(), fact.trigger.str()));
         HOLDFAST_CHECK(turn.emit(fact));
-        const auto& said = turn.state().registry().schedules();
-        const auto state = said.find(schedule_name(fact.workflow.view(), fact.trigger.view()));
-        return state == said.end() ? ScheduleState{} : state->second;
+        const auto& states = turn.state().registry().schedules();
+        const auto state = states.find(schedule_name(fact.workflow.view(), fact.trigger.view()));
+        return state == states.end() ? ScheduleState{} : state->second;
       },
       [call](const ScheduleState& state) {
         JsonWriter json;
@@ -188,7 +163,7 @@ void register_workflow(const CallPtr& call) {
   if (!dry_run.ok() || !known.ok() || !type.ok()) {
     return call->fail(!dry_run.ok() ? dry_run.error() : known.ok() ? type.error() : known.error());
   }
-  // Reading and checking a large definition may take a while.
+  // Parsing a large definition takes time, so a reader thread does it.
   read(call, [call, dry_run = dry_run.value()]() -> Result<void> {
     HOLDFAST_TRY(const auto definition, load_workflow(call->request().body, "definition"));
     HOLDFAST_CHECK(check_workflow(call->caller, definition->workflow().view()));
@@ -221,11 +196,11 @@ void register_workflow(const CallPtr& call) {
 }
 
 void list_workflows(const CallPtr& call) {
-  look(call, [](Answers& answers) { return answers.workflows(); });
+  inspect(call, [](Answers& answers) { return answers.workflows(); });
 }
 
 void get_workflow(const CallPtr& call) {
-  look(call,
+  inspect(call,
        [name = call->arguments.front(),
         caller = call->caller](Answers& answers) -> Result<std::string> {
          HOLDFAST_CHECK(check_workflow(caller, name.substr(0, name.find('@'))));
@@ -234,7 +209,7 @@ void get_workflow(const CallPtr& call) {
 }
 
 void list_versions(const CallPtr& call) {
-  look(call,
+  inspect(call,
        [name = call->arguments.front(),
         caller = call->caller](Answers& answers) -> Result<std::string> {
          HOLDFAST_CHECK(check_workflow(caller, name));
@@ -250,7 +225,7 @@ void diff_workflow(const CallPtr& call) {
   };
   const std::string from = version("from");
   const std::string to = version("to");
-  look(call, [from, to, caller = call->caller](Answers& answers) -> Result<std::string> {
+  inspect(call, [from, to, caller = call->caller](Answers& answers) -> Result<std::string> {
     HOLDFAST_CHECK(check_workflow(caller, from.substr(0, from.find('@'))));
     HOLDFAST_CHECK(check_workflow(caller, to.substr(0, to.find('@'))));
     return answers.workflow_diff(from, to);
@@ -265,7 +240,7 @@ void list_schedules(const CallPtr& call) {
   if (!next.ok() || !known.ok()) {
     return call->fail(next.ok() ? known.error() : next.error());
   }
-  ask_or_read<std::vector<KnownSchedule>>(
+  submit_or_read<std::vector<KnownSchedule>>(
       call, [caller = call->caller](Turn& turn) { return known_schedules(turn, caller); },
       [call, count = next.value().value_or(kUsual)](const std::vector<KnownSchedule>& found) {
         read(call, [call, count, found]() -> Result<void> {
@@ -279,29 +254,29 @@ void pause_schedule(const CallPtr& call) { change_schedule<SchedulePaused>(call)
 void resume_schedule(const CallPtr& call) { change_schedule<ScheduleResumed>(call); }
 
 void trigger_schedule(const CallPtr& call) {
-  const auto body = read_body<TriggerBody>(*call);
+  const auto body = read_body<TriggerRequest>(*call);
   const std::string workflow = call->arguments[0];
   const std::string trigger = call->arguments[1];
   const Result<void> allowed = check_workflow(call->caller, workflow);
   if (!body.ok() || !allowed.ok()) {
     return call->fail(body.ok() ? allowed.error() : body.error());
   }
-  StartOptions options;
-  options.trigger = trigger;
-  options.idempotency_key = body.value().idempotency_key;
-  options.actor = call->caller.actor(body.value().actor);
-  options.comment = body.value().comment;
-  const Payload& input = body.value().input;
-  auto start =
-      call->service.questions.start(workflow, input.empty() ? "{}" : input.view(), options);
+  StartRequest request;
+  request.workflow = workflow;
+  request.input = body.value().input;
+  request.trigger = trigger;
+  request.idempotency_key = body.value().idempotency_key;
+  request.actor = call->caller.actor(body.value().actor);
+  request.comment = body.value().comment;
+  auto start = call->service.commands.start(request);
   if (!start.ok()) {
     return call->fail(start.error());
   }
   call->identify("run_id", to_string(start.value().run_id));
-  ask<Started>(
+  submit<Started>(
       call,
       [workflow, trigger,
-       start = std::move(start.value().question)](Turn& turn) -> Result<Started> {
+       start = std::move(start.value().decide)](Turn& turn) -> Result<Started> {
         HOLDFAST_CHECK(find_schedule(turn, workflow, trigger));
         return start(turn);
       },

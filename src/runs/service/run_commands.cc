@@ -1,7 +1,5 @@
 #include "runs/service/run_commands.h"
 
-#include "runs/api/json_object.h"
-
 namespace holdfast {
 
 namespace {
@@ -22,14 +20,14 @@ Result<RunProjection*> known_run(Turn& turn, const RunId& run) {
   HOLDFAST_TRY(RunProjection * known, turn.state().runs().get(run));
   if (known->definition() == nullptr) {
     return Error{ErrorCode::unknown_workflow,
-                 "the definition of run " + to_string(run) + " is not known here"};
+                 "the definition of run " + to_string(run) + " is not known to this process"};
   }
   return known;
 }
 
-// Decides something about a run that exists; everything it means is one commit.
+// Decides a command on a run that exists. All its facts are one commit.
 using Decision = std::function<Result<RunFacts>(RunProjection& run, Turn& turn)>;
-Question<Done> decision_on(const RunId& run, Decision decision) {
+TurnFunction<Done> decision_on(const RunId& run, Decision decision) {
   return [run, decision = std::move(decision)](Turn& turn) -> Result<Done> {
     HOLDFAST_TRY(RunProjection * known, known_run(turn, run));
     HOLDFAST_TRY(const RunFacts facts, decision(*known, turn));
@@ -38,7 +36,7 @@ Question<Done> decision_on(const RunId& run, Decision decision) {
   };
 }
 
-// The key stands for the run whatever definition it was started on.
+// The run that was started under the key, on whichever definition.
 Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) {
   HOLDFAST_TRY(const bool exists, turn.state().runs().exists(command.run_id));
   if (!exists) {
@@ -55,50 +53,52 @@ Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) 
   const auto facts = decide_start(*known, same, EngineSurroundings(turn), turn.now());
   if (!facts.ok()) {
     return Error{ErrorCode::idempotency_conflict,
-                 "a run was started under this key with another input or trigger"}
+                 "the idempotency key was used for a run with a different input or trigger"}
         .with("run_id", to_string(command.run_id));
   }
   return std::optional(Started{command.run_id, true});
 }
 
+Payload object_or_empty(const ObjectPayload& object) {
+  return object.empty() ? Payload::trusted("{}") : Payload(object);
+}
+
 }  // namespace
 
-std::string RunQuestions::new_key() { return to_string(make_uuid(clock_.now(), random_)); }
+std::string RunCommands::key_or_new(const std::string& key) {
+  return key.empty() ? to_string(make_uuid(clock_.now(), random_)) : key;
+}
 
-Result<RunQuestions::Start> RunQuestions::start(std::string_view workflow, std::string_view input,
-                                                const StartOptions& options, const Payload& trace) {
+Result<RunCommands::Start> RunCommands::start(const StartRequest& request, const Payload& trace) {
   StartRun command;
-  HOLDFAST_TRY(command.input, object_of("input", input));
-  if (!options.search_attributes.empty()) {
-    HOLDFAST_TRY(command.search_attributes,
-                 object_of("search_attributes", options.search_attributes));
-  }
-  command.queue = options.queue;
-  command.trigger = options.trigger;
+  command.input = object_or_empty(request.input);
+  command.search_attributes = request.search_attributes;
+  command.queue = request.queue;
+  command.trigger = request.trigger;
   command.source.source = source_;
-  command.source.actor = options.actor;
-  command.source.comment = options.comment;
-  command.source.idempotency_key = options.idempotency_key;
+  command.source.actor = request.actor;
+  command.source.comment = request.comment;
+  command.source.idempotency_key = request.idempotency_key;
   command.source.trace = trace;
-  const bool by_key = !options.idempotency_key.empty();
+  const bool by_key = !request.idempotency_key.empty();
   IdOrigin origin = IdOrigin::given;
-  if (!options.run_id.empty()) {
+  if (!request.run_id.empty()) {
     if (by_key) {
       return Error{ErrorCode::invalid_argument,
-                   "a run id and an idempotency key exclude each other"}
+                   "run_id and idempotency_key exclude each other; give one of them"}
           .with("field", "idempotency_key");
     }
-    HOLDFAST_TRY(command.run_id, parse_run_id(options.run_id));
+    HOLDFAST_TRY(command.run_id, parse_run_id(request.run_id));
   } else if (by_key) {
-    command.run_id = derive_run_id({"start", workflow, options.idempotency_key});
+    command.run_id = derive_run_id({"start", request.workflow, request.idempotency_key});
   } else {
     command.run_id = RunId{make_uuid(clock_.now(), random_)};
     origin = IdOrigin::fresh;
   }
   return Start{command.run_id,
                [command, origin, by_key,
-                name = std::string(workflow)](Turn& turn) mutable -> Result<Started> {
-                 HOLDFAST_TRY(command.definition, current_definition(turn, name));
+                workflow = request.workflow](Turn& turn) mutable -> Result<Started> {
+                 HOLDFAST_TRY(command.definition, current_definition(turn, workflow));
                  if (by_key) {
                    HOLDFAST_TRY(const auto known, find_by_key(turn, command));
                    if (known.has_value()) {
@@ -109,65 +109,58 @@ Result<RunQuestions::Start> RunQuestions::start(std::string_view workflow, std::
                }};
 }
 
-Question<Done> RunQuestions::cancel(const RunId& run, const CancelOptions& options) {
+TurnFunction<Done> RunCommands::cancel(const RunId& run, const CancelRequest& request) {
   CommandSource source;
   source.source = source_;
-  source.actor = options.actor;
-  source.comment = options.comment;
-  source.idempotency_key = options.idempotency_key;
+  source.actor = request.actor;
+  source.comment = request.comment;
+  source.idempotency_key = request.idempotency_key;
   return decision_on(
-      run, [source, how = on_cancel(options.mode)](RunProjection& known, Turn& turn) {
+      run, [source, how = on_cancel(request.mode)](RunProjection& known, Turn& turn) {
         return decide_cancel(known, source, how, EngineSurroundings(turn), turn.now());
       });
 }
 
-Result<Question<Done>> RunQuestions::resolve(const RunId& run, ManualAction action,
-                                             const DecisionOptions& options) {
+TurnFunction<Done> RunCommands::resolve(const RunId& run, ManualAction action,
+                                        const DecisionRequest& request) {
   ResolveStep command;
   command.action = action;
-  command.step = options.step;
+  command.step = request.step;
   command.source.source = source_;
-  command.source.actor = options.actor;
-  command.source.comment = options.comment;
-  command.source.idempotency_key = options.idempotency_key;
-  if (!options.metadata.empty()) {
-    HOLDFAST_TRY(command.source.metadata, object_of("metadata", options.metadata));
-  }
+  command.source.actor = request.actor;
+  command.source.comment = request.comment;
+  command.source.idempotency_key = request.idempotency_key;
+  command.source.metadata = request.metadata;
   return decision_on(run, [command](RunProjection& known, Turn& turn) {
     return decide_resolve(known, command, EngineSurroundings(turn), turn.now());
   });
 }
 
-Result<Question<Done>> RunQuestions::signal(const RunId& run, std::string_view event,
-                                            std::string_view payload,
-                                            const SignalOptions& options) {
+TurnFunction<Done> RunCommands::signal(const RunId& run, const SignalRequest& request) {
   SendEvent command;
-  command.event = event;
-  command.correlation = options.correlation;
-  HOLDFAST_TRY(command.payload, object_of("payload", payload));
+  command.event = request.event;
+  command.correlation = request.correlation;
+  command.payload = object_or_empty(request.data);
   command.source.source = source_;
-  command.source.actor = options.actor;
-  command.source.idempotency_key =
-      options.idempotency_key.empty() ? new_key() : options.idempotency_key;
+  command.source.actor = request.actor;
+  command.source.idempotency_key = key_or_new(request.idempotency_key);
   return decision_on(run, [command](RunProjection& known, Turn& turn) {
     return decide_receive_event(known, command, EngineSurroundings(turn), turn.now());
   });
 }
 
-Result<RunQuestions::Start> RunQuestions::replay(const RunId& run, const ReplayOptions& options) {
+Result<RunCommands::Start> RunCommands::replay(const RunId& run, const ReplayRequest& request) {
   ReplayRun command;
-  command.from_step = options.from_step;
-  command.allow_irreversible = options.allow_irreversible;
-  if (!options.input.empty()) {
-    HOLDFAST_TRY(command.input, object_of("input", options.input));
-  }
-  command.source.actor = options.actor;
-  command.source.comment = options.comment;
+  command.from_step = request.from_step;
+  command.allow_irreversible = request.allow_irreversible;
+  command.input = request.input;
+  command.source.actor = request.actor;
+  command.source.comment = request.comment;
   IdOrigin origin = IdOrigin::fresh;
-  if (options.run_id.empty()) {
+  if (request.run_id.empty()) {
     command.run_id = RunId{make_uuid(clock_.now(), random_)};
   } else {
-    HOLDFAST_TRY(command.run_id, parse_run_id(options.run_id));
+    HOLDFAST_TRY(command.run_id, parse_run_id(request.run_id));
     origin = IdOrigin::given;
   }
   return Start{command.run_id, [run, command, origin](Turn& turn) -> Result<Started> {
@@ -177,34 +170,30 @@ Result<RunQuestions::Start> RunQuestions::replay(const RunId& run, const ReplayO
                }};
 }
 
-Result<Question<Done>> RunQuestions::continue_as_new(const RunId& run, std::string_view input,
-                                                     std::string_view key) {
+TurnFunction<Done> RunCommands::continue_as_new(const RunId& run, const ContinueRequest& request) {
   ContinueRun command;
-  command.continuation_key = key;
-  HOLDFAST_TRY(command.input, object_of("input", input));
+  command.continuation_key = request.key;
+  command.input = request.input;
   return decision_on(run, [command](RunProjection& known, Turn& turn) {
     return decide_continue(known, command, turn.now());
   });
 }
 
-Result<Question<Done>> RunQuestions::set_search_attributes(const RunId& run,
-                                                           std::string_view changes,
-                                                           std::string_view idempotency_key) {
-  HOLDFAST_TRY(const Payload wanted, object_of("changes", changes));
-  const SharedText key =
-      idempotency_key.empty() ? SharedText(new_key()) : SharedText(idempotency_key);
-  return decision_on(run, [wanted, key](RunProjection& known, Turn& turn) {
-    return decide_update_attributes(known, wanted, key, turn.now());
+TurnFunction<Done> RunCommands::set_attributes(const RunId& run,
+                                               const AttributesRequest& request) {
+  const SharedText key = key_or_new(request.idempotency_key);
+  return decision_on(run, [changes = request.changes, key](RunProjection& known, Turn& turn) {
+    return decide_update_attributes(known, changes, key, turn.now());
   });
 }
 
-Question<Done> RunQuestions::archive(const RunId& run, std::string_view reason) {
-  return decision_on(run, [why = SharedText(reason)](RunProjection& known, Turn& turn) {
-    return decide_archive(known, why, turn.now());
+TurnFunction<Done> RunCommands::archive(const RunId& run, const ArchiveRequest& request) {
+  return decision_on(run, [reason = SharedText(request.reason)](RunProjection& known, Turn& turn) {
+    return decide_archive(known, reason, turn.now());
   });
 }
 
-Question<Done> RunQuestions::unarchive(const RunId& run) {
+TurnFunction<Done> RunCommands::unarchive(const RunId& run) {
   return decision_on(
       run, [](RunProjection& known, Turn& turn) { return decide_unarchive(known, turn.now()); });
 }

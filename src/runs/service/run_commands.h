@@ -1,6 +1,6 @@
-// RunQuestions: what the outside asks about runs, as questions that are decided in the loop.
-// Arguments are checked when a question is made; it may then be decided by any thread, and again
-// when another process was first: it is the same question each time.
+// RunCommands: the commands on runs, as functions that the loop decides. Arguments are checked when
+// a function is created. Any thread may then call it, and the loop may call it again when another
+// process committed first: it decides the same command each time.
 #pragma once
 
 #include <functional>
@@ -8,44 +8,39 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "holdfast/run.h"
+#include "runs/api/run_requests.h"
 #include "runs/engine/engine_command.h"
 #include "runs/engine/step_chain.h"
 
 namespace holdfast {
 
 template <typename T>
-using Question = std::function<Result<T>(Turn&)>;
+using TurnFunction = std::function<Result<T>(Turn&)>;
 
-class RunQuestions {
+class RunCommands {
  public:
-  // Both must outlive it. source: where the commands come from, for the record.
-  RunQuestions(Clock& clock, Random& random, SharedText source)
+  // Both must outlive it. source: recorded as the origin of every command.
+  RunCommands(Clock& clock, Random& random, SharedText source)
       : clock_(clock), random_(random), source_(std::move(source)) {}
 
-  // The refusals are those of the same members of Engine (holdfast/engine.h). trace: the W3C
-  // trace context of whoever starts it, an object; empty: none.
+  // Errors are those of the same members of Engine (holdfast/engine.h). trace: the W3C trace
+  // context of the caller, an object; empty: none.
   struct Start {
-    RunId run_id;  // of the run if it is started now
-    Question<Started> question;
+    RunId run_id;  // of the run, unless it exists already
+    TurnFunction<Started> decide;
   };
-  Result<Start> start(std::string_view workflow, std::string_view input,
-                      const StartOptions& options, const Payload& trace = {});
-  Question<Done> cancel(const RunId& run, const CancelOptions& options);
-  Result<Question<Done>> resolve(const RunId& run, ManualAction action,
-                                 const DecisionOptions& options);
-  Result<Question<Done>> signal(const RunId& run, std::string_view event, std::string_view payload,
-                                const SignalOptions& options);
-  Result<Start> replay(const RunId& run, const ReplayOptions& options);
-  Result<Question<Done>> continue_as_new(const RunId& run, std::string_view input,
-                                         std::string_view key);
-  Result<Question<Done>> set_search_attributes(const RunId& run, std::string_view changes,
-                                               std::string_view idempotency_key);
-  static Question<Done> archive(const RunId& run, std::string_view reason);
-  static Question<Done> unarchive(const RunId& run);
+  Result<Start> start(const StartRequest& request, const Payload& trace = {});
+  TurnFunction<Done> cancel(const RunId& run, const CancelRequest& request);
+  TurnFunction<Done> resolve(const RunId& run, ManualAction action, const DecisionRequest& request);
+  TurnFunction<Done> signal(const RunId& run, const SignalRequest& request);
+  Result<Start> replay(const RunId& run, const ReplayRequest& request);
+  static TurnFunction<Done> continue_as_new(const RunId& run, const ContinueRequest& request);
+  TurnFunction<Done> set_attributes(const RunId& run, const AttributesRequest& request);
+  static TurnFunction<Done> archive(const RunId& run, const ArchiveRequest& request);
+  static TurnFunction<Done> unarchive(const RunId& run);
 
  private:
-  std::string new_key();
+  std::string key_or_new(const std::string& key);
 
   Clock& clock_;
   Random& random_;

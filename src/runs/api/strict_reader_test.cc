@@ -1,4 +1,4 @@
-#include "apps/server/strict_body.h"
+#include "runs/api/strict_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,8 +50,8 @@ struct Body {
   }
 };
 
-// The place that an error names.
-std::string place(std::string_view text) {
+// The path that the error names.
+std::string path_of(std::string_view text) {
   const auto read = read_object<Body>(text);
   if (read.ok()) {
     return "nothing wrong";
@@ -65,7 +65,7 @@ std::string message(std::string_view text) {
   return read.ok() ? "nothing wrong" : std::string(read.error().text());
 }
 
-TEST(StrictBody, that_is_as_it_must_be_is_read) {
+TEST(StrictReader, valid_objects_are_read) {
   const Body body = must(read_object<Body>(
       R"({"name":"n","leaf":{"token":"t","count":3},"branches":[{"leaves":[{"token":"u"}]},)"
       R"({"spare":{"token":"v"}}],"queues":["q1","q2"],"input":{"any":{"thing":1}}})"));
@@ -79,62 +79,62 @@ TEST(StrictBody, that_is_as_it_must_be_is_read) {
   EXPECT_EQ(body.input.view(), R"({"any":{"thing":1}})") << "what is inside is not ours";
 }
 
-TEST(StrictBody, an_unknown_member_is_named_wherever_it_stands) {
-  EXPECT_EQ(place(R"({"name":"n","nmae":1})"), "nmae");
-  EXPECT_EQ(place(R"({"name":"n","leaf":{"token":"t","cuont":1}})"), "leaf.cuont");
-  EXPECT_EQ(place(R"({"name":"n","branches":[{},{"leafs":[]}]})"), "branches[1].leafs");
-  EXPECT_EQ(place(R"({"name":"n","branches":[{"leaves":[{"token":"t"},{"token":"u","x":0}]}]})"),
+TEST(StrictReader, an_unknown_member_is_named_at_every_depth) {
+  EXPECT_EQ(path_of(R"({"name":"n","nmae":1})"), "nmae");
+  EXPECT_EQ(path_of(R"({"name":"n","leaf":{"token":"t","cuont":1}})"), "leaf.cuont");
+  EXPECT_EQ(path_of(R"({"name":"n","branches":[{},{"leafs":[]}]})"), "branches[1].leafs");
+  EXPECT_EQ(path_of(R"({"name":"n","branches":[{"leaves":[{"token":"t"},{"token":"u","x":0}]}]})"),
             "branches[0].leaves[1].x");
-  EXPECT_EQ(place(R"({"name":"n","branches":[{"spare":{"token":"t","y":null}}]})"),
+  EXPECT_EQ(path_of(R"({"name":"n","branches":[{"spare":{"token":"t","y":null}}]})"),
             "branches[0].spare.y");
 }
 
-TEST(StrictBody, an_unknown_member_comes_with_those_that_there_are) {
-  const std::string told = message(R"({"name":"n","leaf":{"tokne":"t"}})");
-  EXPECT_THAT(told, HasSubstr("leaf.tokne"));
-  EXPECT_THAT(told, HasSubstr("token, count"));
+TEST(StrictReader, an_unknown_member_comes_with_the_known_ones) {
+  const std::string text = message(R"({"name":"n","leaf":{"tokne":"t"}})");
+  EXPECT_THAT(text, HasSubstr("leaf.tokne"));
+  EXPECT_THAT(text, HasSubstr("token, count"));
 }
 
-TEST(StrictBody, what_is_missing_is_named_with_its_place) {
-  EXPECT_EQ(place("{}"), "name");
-  EXPECT_EQ(place(R"({"name":""})"), "name");
-  EXPECT_EQ(place(R"({"name":null})"), "name");
-  EXPECT_EQ(place(R"({"name":"n","leaf":{"count":1}})"), "leaf.token");
-  EXPECT_EQ(place(R"({"name":"n","branches":[{"leaves":[{"token":"t"},{}]}]})"),
+TEST(StrictReader, a_missing_member_is_named_with_its_path) {
+  EXPECT_EQ(path_of("{}"), "name");
+  EXPECT_EQ(path_of(R"({"name":""})"), "name");
+  EXPECT_EQ(path_of(R"({"name":null})"), "name");
+  EXPECT_EQ(path_of(R"({"name":"n","leaf":{"count":1}})"), "leaf.token");
+  EXPECT_EQ(path_of(R"({"name":"n","branches":[{"leaves":[{"token":"t"},{}]}]})"),
             "branches[0].leaves[1].token");
-  EXPECT_THAT(message(R"({"name":"n","leaf":{}})"), HasSubstr("missing"));
+  EXPECT_THAT(message(R"({"name":"n","leaf":{}})"), HasSubstr("required"));
 }
 
-TEST(StrictBody, what_has_another_type_is_named_with_its_place) {
-  EXPECT_EQ(place(R"({"name":7})"), "name");
-  EXPECT_EQ(place(R"({"name":"n","leaf":{"token":"t","count":"3"}})"), "leaf.count");
-  EXPECT_EQ(place(R"({"name":"n","branches":[{"leaves":[{"token":"t","count":-1}]}]})"),
+TEST(StrictReader, a_member_of_the_wrong_type_is_named_with_its_path) {
+  EXPECT_EQ(path_of(R"({"name":7})"), "name");
+  EXPECT_EQ(path_of(R"({"name":"n","leaf":{"token":"t","count":"3"}})"), "leaf.count");
+  EXPECT_EQ(path_of(R"({"name":"n","branches":[{"leaves":[{"token":"t","count":-1}]}]})"),
             "branches[0].leaves[0].count");
-  EXPECT_EQ(place(R"({"name":"n","queues":"q1"})"), "queues");
-  EXPECT_EQ(place(R"({"name":"n","leaf":[]})"), "leaf");
-  EXPECT_EQ(place(R"({"name":"n","leaf":"t"})"), "leaf");
-  EXPECT_EQ(place(R"({"name":"n","branches":{"leaves":[]}})"), "branches");
-  EXPECT_EQ(place(R"({"name":"n","branches":[7]})"), "branches");
+  EXPECT_EQ(path_of(R"({"name":"n","queues":"q1"})"), "queues");
+  EXPECT_EQ(path_of(R"({"name":"n","leaf":[]})"), "leaf");
+  EXPECT_EQ(path_of(R"({"name":"n","leaf":"t"})"), "leaf");
+  EXPECT_EQ(path_of(R"({"name":"n","branches":{"leaves":[]}})"), "branches");
+  EXPECT_EQ(path_of(R"({"name":"n","branches":[7]})"), "branches");
   EXPECT_THAT(message(R"({"name":7})"), HasSubstr("type"));
 }
 
-TEST(StrictBody, an_unknown_member_counts_more_than_a_missing_one) {
-  EXPECT_EQ(place(R"({"nmae":"n"})"), "nmae") << "most likely that is the missing one";
-  EXPECT_EQ(place(R"({"leaf":{"tokne":"t"}})"), "leaf.tokne");
+TEST(StrictReader, an_unknown_member_is_reported_before_a_missing_one) {
+  EXPECT_EQ(path_of(R"({"nmae":"n"})"), "nmae") << "most likely that is the missing one";
+  EXPECT_EQ(path_of(R"({"leaf":{"tokne":"t"}})"), "leaf.tokne");
 }
 
-TEST(StrictBody, null_is_not_taken_for_a_member_that_is_left_out) {
-  EXPECT_EQ(place(R"({"name":"n","leaf":null})"), "leaf");
-  EXPECT_EQ(place(R"({"name":"n","branches":[{"spare":null}]})"), "branches[0].spare");
-  EXPECT_EQ(place(R"({"name":"n","leaf":{"token":"t","count":null}})"), "leaf.count");
-  EXPECT_EQ(place(R"({"name":"n","queues":null})"), "queues");
-  EXPECT_EQ(place(R"({"name":"n","input":null})"), "nothing wrong") << "any JSON value";
+TEST(StrictReader, null_is_not_an_omitted_member) {
+  EXPECT_EQ(path_of(R"({"name":"n","leaf":null})"), "leaf");
+  EXPECT_EQ(path_of(R"({"name":"n","branches":[{"spare":null}]})"), "branches[0].spare");
+  EXPECT_EQ(path_of(R"({"name":"n","leaf":{"token":"t","count":null}})"), "leaf.count");
+  EXPECT_EQ(path_of(R"({"name":"n","queues":null})"), "queues");
+  EXPECT_EQ(path_of(R"({"name":"n","input":null})"), "nothing wrong") << "any JSON value";
 }
 
 struct Given {
-  GivenText key;
-  GivenNames names;
-  GivenObject attributes;
+  NonEmptyText key;
+  NonEmptyNames names;
+  ObjectPayload attributes;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -144,7 +144,7 @@ struct Given {
   }
 };
 
-TEST(StrictBody, what_is_given_must_say_something) {
+TEST(StrictReader, optional_members_must_not_be_empty) {
   const Given given =
       must(read_object<Given>(R"({"key":"k","names":["a","b"],"attributes":{"x":null}})"));
   EXPECT_EQ(given.key, "k");

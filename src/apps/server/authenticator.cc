@@ -1,4 +1,4 @@
-#include "apps/server/caller.h"
+#include "apps/server/authenticator.h"
 
 #include <pwd.h>
 #include <unistd.h>
@@ -78,9 +78,9 @@ std::string Caller::actor(std::string_view named) const {
   return named.empty() ? name : std::string(named);
 }
 
-DoorKeeper::DoorKeeper(Clock& clock, std::uint64_t max_rate) : clock_(clock), max_rate_(max_rate) {}
+Authenticator::Authenticator(Clock& clock, std::uint64_t max_rate) : clock_(clock), max_rate_(max_rate) {}
 
-Result<Caller> DoorKeeper::admit(const net::Request& request, const Tokens& tokens) {
+Result<Caller> Authenticator::authenticate(const net::Request& request, const Tokens& tokens) {
   const std::string_view authorization = request.header("Authorization");
   if (!authorization.empty()) {
     return by_token(authorization, tokens);
@@ -107,7 +107,7 @@ Result<Caller> DoorKeeper::admit(const net::Request& request, const Tokens& toke
   return caller;
 }
 
-Result<Caller> DoorKeeper::by_token(std::string_view header, const Tokens& tokens) {
+Result<Caller> Authenticator::by_token(std::string_view header, const Tokens& tokens) {
   const auto bearer = lower(header.substr(0, kBearer.size())) == kBearer
                           ? parse_bearer(header.substr(kBearer.size()))
                           : std::nullopt;
@@ -128,7 +128,7 @@ Result<Caller> DoorKeeper::by_token(std::string_view header, const Tokens& token
 }
 
 // A bucket of one second's turns that fills as time goes by.
-Result<void> DoorKeeper::take_turn(const std::string& token_id) {
+Result<void> Authenticator::take_turn(const std::string& token_id) {
   if (max_rate_ == 0) {
     return {};
   }

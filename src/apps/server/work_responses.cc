@@ -1,4 +1,4 @@
-#include "apps/server/work_answers.h"
+#include "apps/server/work_responses.h"
 
 #include "apps/server/server_problem.h"
 #include "runs/language/data/path.h"
@@ -131,13 +131,13 @@ std::string results_text(const std::vector<Report>& reports,
   return std::move(json).take();
 }
 
-std::string heartbeat_answer(const std::vector<Beat>& beats, const std::vector<BeatAnswer>& answers,
+std::string heartbeat_answer(const std::vector<HeartbeatClaim>& claims, const std::vector<HeartbeatReply>& answers,
                              bool draining) {
   JsonWriter json;
   json.begin_object().key("results").begin_array();
-  for (std::size_t i = 0; i < beats.size(); ++i) {
-    const BeatAnswer& answer = answers[i];
-    json.begin_object().member("claim_id", beats[i].claim_id.view());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const HeartbeatReply& answer = answers[i];
+    json.begin_object().member("claim_id", claims[i].claim_id.view());
     json.member("lost", answer.lost.has_value());
     if (answer.lost.has_value()) {
       json.member("cancelled", is_cancellation(answer.lost->code()));

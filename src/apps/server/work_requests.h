@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/server/strict_body.h"
+#include "runs/api/strict_reader.h"
 #include "apps/server/worker_list.h"
 #include "base/fields.h"
 #include "runs/facts/ids.h"
@@ -12,7 +12,7 @@
 namespace holdfast {
 
 // The wish for attempts, as such or together with reports.
-struct ClaimWish {
+struct ClaimWorkRequest {
   std::string request;
   bool again = false;
   std::vector<SharedText> queues;
@@ -31,13 +31,13 @@ struct ClaimWish {
   }
 };
 
-struct ClaimBody : ClaimWish {
+struct ClaimRequestBody : ClaimWorkRequest {
   WorkerIdentity worker;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     v.required("worker", self.worker);
-    ClaimWish::visit(self, v);
+    ClaimWorkRequest::visit(self, v);
   }
 };
 
@@ -57,7 +57,7 @@ struct ClaimShown {
   }
 };
 
-struct Beat : ClaimShown {
+struct HeartbeatClaim : ClaimShown {
   Payload progress;
 
   template <typename Self, typename Visitor>
@@ -69,7 +69,7 @@ struct Beat : ClaimShown {
 
 struct HeartbeatBody {
   WorkerIdentity worker;
-  std::vector<Beat> claims;
+  std::vector<HeartbeatClaim> claims;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -114,7 +114,7 @@ struct Report : ClaimShown {
 struct ReportBody {
   WorkerIdentity worker;
   std::vector<Report> reports;
-  std::optional<ClaimWish> claim;
+  std::optional<ClaimWorkRequest> claim;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -129,10 +129,10 @@ struct ChildBody {
   ClaimShown parent;
   std::string workflow;
   std::string key;
-  GivenObject input;
-  GivenText queue;
-  GivenText trigger;
-  GivenObject metadata;
+  ObjectPayload input;
+  NonEmptyText queue;
+  NonEmptyText trigger;
+  ObjectPayload metadata;
   bool cancel_with_parent = false;
 
   template <typename Self, typename Visitor>

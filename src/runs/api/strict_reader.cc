@@ -1,6 +1,8 @@
-#include "apps/server/strict_body.h"
+#include "runs/api/strict_reader.h"
 
 #include <algorithm>
+
+#include "base/json_keys.h"
 
 namespace holdfast {
 
@@ -11,21 +13,22 @@ std::string inside(const std::string& path, std::string_view name) {
 }
 
 Error unknown_member(const std::string& path, const std::string& known) {
-  return Error{ErrorCode::invalid_argument, "there is no member " + path + "; there are: " + known}
+  return Error{ErrorCode::invalid_argument,
+               "unknown member \"" + path + "\"; use one of: " + known}
       .with("field", path);
 }
 
 // An object, or each of a list of objects.
 Result<void> check_inside(std::string_view slice, const std::string& path,
-                          KnownMembers::Check check, KnownMembers::Look look) {
+                          KnownMembers::Check check, KnownMembers::Depth depth) {
   if (slice.starts_with('{')) {
-    return check(slice, path, look);
+    return check(slice, path, depth);
   }
   if (slice.starts_with('[')) {
     JsonSlicer items(slice);
     for (std::size_t i = 0; const auto item = items.next(); ++i) {
       if (item->value.starts_with('{')) {
-        HOLDFAST_CHECK(check(item->value, path + "[" + std::to_string(i) + "]", look));
+        HOLDFAST_CHECK(check(item->value, path + "[" + std::to_string(i) + "]", depth));
       }
     }
   }
@@ -34,17 +37,17 @@ Result<void> check_inside(std::string_view slice, const std::string& path,
 
 }  // namespace
 
-bool read_value(std::string_view slice, GivenText& value) {
+bool read_value(std::string_view slice, NonEmptyText& value) {
   return read_value(slice, static_cast<std::string&>(value)) && !value.empty();
 }
 
-bool read_value(std::string_view slice, GivenNames& value) {
+bool read_value(std::string_view slice, NonEmptyNames& value) {
   if (!slice.starts_with('[')) {
     return false;
   }
   JsonSlicer items(slice);
   while (const auto item = items.next()) {
-    GivenText name;
+    NonEmptyText name;
     if (!read_value(item->value, name)) {
       return false;
     }
@@ -53,12 +56,12 @@ bool read_value(std::string_view slice, GivenNames& value) {
   return items.valid() && !value.empty();
 }
 
-bool read_value(std::string_view slice, GivenObject& value) {
+bool read_value(std::string_view slice, ObjectPayload& value) {
   return slice.starts_with('{') && read_value(slice, static_cast<Payload&>(value));
 }
 
 Result<void> KnownMembers::check(std::string_view object, const std::string& path,
-                                 Look look) const {
+                                 Depth depth) const {
   JsonSlicer slicer(object);
   std::vector<bool> seen(members_.size());
   while (const auto member = slicer.next()) {
@@ -72,26 +75,35 @@ Result<void> KnownMembers::check(std::string_view object, const std::string& pat
       }
       return unknown_member(inside(path, member->name), names);
     }
-    const auto place = static_cast<std::size_t>(known - members_.begin());
-    if (seen[place]) {
+    const auto index = static_cast<std::size_t>(known - members_.begin());
+    if (seen[index]) {
       const std::string twice = inside(path, member->name);
-      return Error{ErrorCode::invalid_argument, twice + " is there twice"}.with("field", twice);
+      return Error{ErrorCode::invalid_argument, "\"" + twice + "\" appears twice"}.with("field", twice);
     }
-    seen[place] = true;
+    seen[index] = true;
     if (member->value == "null" && !known->any_json) {
       const std::string named = inside(path, member->name);
-      return Error{ErrorCode::invalid_argument, named + " must not be null; leave it out"}.with(
+      return Error{ErrorCode::invalid_argument, "\"" + named + "\" must not be null; omit it instead"}.with(
           "field", named);
     }
     if (known->inside != nullptr) {
-      HOLDFAST_CHECK(check_inside(member->value, inside(path, member->name), known->inside, look));
+      HOLDFAST_CHECK(check_inside(member->value, inside(path, member->name), known->inside, depth));
     }
   }
   return {};
 }
 
+void UniqueKeys::check(std::string_view name, const ObjectPayload& value) {
+  if (!checked_.ok() || value.empty()) {
+    return;
+  }
+  const auto unique = check_unique_keys(JsonText::trusted(std::string(value.view())));
+  if (!unique.ok()) {
+    checked_ = Error(unique.error()).in("the " + std::string(name));
+  }
+}
+
 Error as_argument(const Error& error, const std::string& path) {
-  // Several names have a comma between them.
   std::string fields;
   std::string_view names = error.field("fields");
   while (!names.empty()) {
@@ -101,7 +113,7 @@ Error as_argument(const Error& error, const std::string& path) {
   }
   const bool missing = error.code() == ErrorCode::missing_fields;
   return Error{ErrorCode::invalid_argument,
-               missing ? "missing: " + fields : "wrong type or empty value: " + fields}
+               missing ? "required: " + fields : "wrong type or empty: " + fields}
       .with("field", fields);
 }
 

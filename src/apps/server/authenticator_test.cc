@@ -1,4 +1,4 @@
-#include "apps/server/caller.h"
+#include "apps/server/authenticator.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ class Door : public testing::Test {
   void revoke(const std::string& id) {
     tokens_.evolve(nullptr, kNow, must(decide_revoke(tokens_, id, "ann")).value());
   }
-  Result<Caller> admit(const net::Request& request) { return keeper_.admit(request, tokens_); }
+  Result<Caller> authenticate(const net::Request& request) { return keeper_.authenticate(request, tokens_); }
 
   static CreateToken named(std::string name, Role role) {
     CreateToken command;
@@ -55,14 +55,14 @@ class Door : public testing::Test {
 
   ManualClock clock_{kNow};
   Tokens tokens_;
-  DoorKeeper keeper_{clock_, 0};
+  Authenticator keeper_{clock_, 0};
 };
 
 TEST_F(Door, a_token_tells_who_calls_and_what_that_allows) {
   CreateToken command = named("ci", Role::client);
   command.workflows = {"order", "refund"};
   add_token("t1", command);
-  const Caller caller = must(admit(with(bearer("t1"))));
+  const Caller caller = must(authenticate(with(bearer("t1"))));
   EXPECT_EQ(caller.kind, Caller::Kind::token);
   EXPECT_EQ(caller.name, "ci");
   EXPECT_EQ(caller.role, Role::client);
@@ -77,7 +77,7 @@ TEST_F(Door, a_token_of_a_worker_brings_its_queues) {
   CreateToken command = named("box", Role::worker);
   command.queues = {"gpu"};
   add_token("t1", command);
-  const Caller caller = must(admit(with(bearer("t1"))));
+  const Caller caller = must(authenticate(with(bearer("t1"))));
   EXPECT_EQ(caller.queues, std::vector<SharedText>{"gpu"});
   EXPECT_TRUE(caller.may_see("anything"));
 }
@@ -89,82 +89,82 @@ TEST_F(Door, what_does_not_fit_is_refused_without_saying_why) {
   add_token("t2", named("gone", Role::admin));
   add_token("t3", short_lived);
   revoke("t2");
-  EXPECT_TRUE(admit(with(bearer("t3"))).ok());
+  EXPECT_TRUE(authenticate(with(bearer("t3"))).ok());
   clock_.advance_ms(1000);
-  const std::string said = admit(with("Bearer hf_t9_nothing")).error().text();
+  const std::string said = authenticate(with("Bearer hf_t9_nothing")).error().text();
   for (const std::string& wrong :
        {std::string("Bearer hf_t1_wrong"), std::string("Bearer hf_t1_"), bearer("t2"), bearer("t3"),
         bearer("t9"), std::string("Bearer "), std::string("Basic b3BzOnNlY3JldA=="),
         bearer_text("t1", "t1-secret"), std::string("nonsense")}) {
-    const auto refused = admit(with(wrong));
+    const auto refused = authenticate(with(wrong));
     ASSERT_EQ(code_of(refused), "unauthenticated") << wrong;
     EXPECT_EQ(refused.error().text(), said) << wrong;
     EXPECT_EQ(refused.error().text().find("secret"), std::string::npos);
   }
-  EXPECT_TRUE(admit(with(bearer("t1"))).ok());
+  EXPECT_TRUE(authenticate(with(bearer("t1"))).ok());
 }
 
 TEST_F(Door, a_wrong_token_is_not_forgiven_because_of_where_it_comes_from) {
   net::Request here = from_here({{"Authorization", "Bearer hf_t9_x"}});
-  EXPECT_EQ(code_of(admit(here)), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(here)), "unauthenticated");
   here.peer.uid = geteuid();
-  EXPECT_EQ(code_of(admit(here)), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(here)), "unauthenticated");
 }
 
 TEST_F(Door, the_user_of_the_server_is_admin_at_the_socket_with_or_without_tokens) {
   for (int round = 0; round < 2; ++round) {
-    const Caller caller = must(admit(at_socket(geteuid())));
+    const Caller caller = must(authenticate(at_socket(geteuid())));
     EXPECT_EQ(caller.kind, Caller::Kind::socket_owner);
     EXPECT_EQ(caller.role, Role::admin);
     EXPECT_FALSE(caller.name.empty());
-    EXPECT_TRUE(admit(at_socket(0)).ok()) << "root may do everything anyway";
+    EXPECT_TRUE(authenticate(at_socket(0)).ok()) << "root may do everything anyway";
     add_token("t" + std::to_string(round), named("ops" + std::to_string(round), Role::admin));
   }
 }
 
 TEST_F(Door, other_users_at_the_socket_need_a_token) {
   const unsigned other = geteuid() + 4711;
-  EXPECT_EQ(code_of(admit(at_socket(other))), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(at_socket(other))), "unauthenticated");
   add_token("t1", named("ops", Role::viewer));
   net::Request request = at_socket(other);
   request.headers.push_back({"Authorization", bearer("t1")});
-  EXPECT_EQ(must(admit(request)).role, Role::viewer);
+  EXPECT_EQ(must(authenticate(request)).role, Role::viewer);
 }
 
 TEST_F(Door, without_tokens_this_machine_is_let_in_and_no_other) {
-  const Caller caller = must(admit(from_here()));
+  const Caller caller = must(authenticate(from_here()));
   EXPECT_EQ(caller.kind, Caller::Kind::same_machine);
   EXPECT_EQ(caller.role, Role::admin);
   EXPECT_EQ(caller.name, "");
-  EXPECT_EQ(code_of(admit(from_elsewhere())), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(from_elsewhere())), "unauthenticated");
 }
 
 TEST_F(Door, from_the_first_token_on_everybody_needs_one_also_when_it_is_revoked) {
   add_token("t1", named("ops", Role::admin));
-  EXPECT_EQ(code_of(admit(from_here())), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(from_here())), "unauthenticated");
   revoke("t1");
-  EXPECT_EQ(code_of(admit(from_here())), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(from_here())), "unauthenticated");
 }
 
 TEST_F(Door, without_tokens_the_host_must_be_this_machine) {
   for (const char* host : {"localhost", "localhost:8080", "127.0.0.1", "127.0.0.1:8080", "[::1]",
                            "[::1]:8080", "holdfast.localhost:1"}) {
-    EXPECT_TRUE(admit(from_here({{"Host", host}})).ok()) << host;
+    EXPECT_TRUE(authenticate(from_here({{"Host", host}})).ok()) << host;
   }
   for (const char* host : {"evil.example", "evil.example:8080", "localhost.evil.example",
                            "127.0.0.1.evil.example", "[::1", "10.0.0.1", "notlocalhost"}) {
-    EXPECT_EQ(code_of(admit(from_here({{"Host", host}}))), "permission_denied") << host;
+    EXPECT_EQ(code_of(authenticate(from_here({{"Host", host}}))), "permission_denied") << host;
   }
 }
 
 TEST_F(Door, without_tokens_pages_of_other_sites_are_refused) {
   for (const char* origin :
        {"http://localhost:3000", "http://127.0.0.1", "https://[::1]:8443", "http://a.localhost"}) {
-    EXPECT_TRUE(admit(from_here({{"Host", "localhost"}, {"Origin", origin}})).ok()) << origin;
+    EXPECT_TRUE(authenticate(from_here({{"Host", "localhost"}, {"Origin", origin}})).ok()) << origin;
   }
   for (const char* origin :
        {"http://evil.example", "null", "http://localhost.evil.example", "localhost", "http://"}) {
-    EXPECT_EQ(code_of(admit(from_here({{"Host", "localhost"}, {"Origin", origin}}))),
+    EXPECT_EQ(code_of(authenticate(from_here({{"Host", "localhost"}, {"Origin", origin}}))),
               "permission_denied")
         << origin;
   }
@@ -172,7 +172,7 @@ TEST_F(Door, without_tokens_pages_of_other_sites_are_refused) {
 
 TEST_F(Door, a_token_is_good_under_any_name_of_the_server) {
   add_token("t1", named("ops", Role::admin));
-  EXPECT_TRUE(admit(from_elsewhere({{"Authorization", bearer("t1")},
+  EXPECT_TRUE(authenticate(from_elsewhere({{"Authorization", bearer("t1")},
                                     {"Host", "holdfast.example"},
                                     {"Origin", "https://dashboard.example"}}))
                   .ok());
@@ -184,14 +184,14 @@ class Rate : public Door {
   int let_in(const std::string& id, int requests) {
     int count = 0;
     for (int i = 0; i < requests; ++i) {
-      const auto caller = limited_.admit(with(bearer(id)), tokens_);
+      const auto caller = limited_.authenticate(with(bearer(id)), tokens_);
       count += caller.ok() ? 1 : 0;
       EXPECT_TRUE(caller.ok() || code_of(caller) == "rate_limited") << code_of(caller);
     }
     return count;
   }
 
-  DoorKeeper limited_{clock_, 10};
+  Authenticator limited_{clock_, 10};
 };
 
 TEST_F(Rate, of_a_token_is_limited_to_a_seconds_worth_and_fills_with_time) {
@@ -217,7 +217,7 @@ TEST_F(Rate, of_one_token_does_not_count_for_another) {
 TEST_F(Rate, is_not_used_up_by_whoever_does_not_know_the_secret) {
   add_token("t1", named("ci", Role::client));
   for (int i = 0; i < 50; ++i) {
-    EXPECT_EQ(code_of(limited_.admit(with("Bearer hf_t1_guess"), tokens_)), "unauthenticated");
+    EXPECT_EQ(code_of(limited_.authenticate(with("Bearer hf_t1_guess"), tokens_)), "unauthenticated");
   }
   EXPECT_EQ(let_in("t1", 12), 10);
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/server/work_bodies.h"
+#include "apps/server/work_requests.h"
 #include "runs/engine/claim_request.h"
 #include "runs/engine/consequences.h"
 #include "runs/engine/worker_pool.h"
@@ -21,12 +21,12 @@ std::string claim_answer(std::string_view results, const std::vector<Assignment>
 std::string results_text(const std::vector<Report>& reports,
                          const std::vector<std::optional<Error>>& judged);
 
-struct BeatAnswer {
+struct HeartbeatReply {
   TimeMs lease_until;
   bool stop = false;  // the run goes back
   std::optional<Error> lost;
 };
-std::string heartbeat_answer(const std::vector<Beat>& beats, const std::vector<BeatAnswer>& answers,
+std::string heartbeat_answer(const std::vector<HeartbeatClaim>& claims, const std::vector<HeartbeatReply>& answers,
                              bool draining);
 
 std::string started_text(const Started& started);

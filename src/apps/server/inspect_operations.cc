@@ -1,4 +1,4 @@
-// What is asked about runs and the store, now or at an earlier point.
+// Queries on runs and the store, now or at an earlier point.
 #include "apps/server/operations.h"
 #include "apps/server/server_call.h"
 #include "apps/server/server_filter.h"
@@ -14,19 +14,20 @@ Result<At> at_of(Call& call, std::string_view name = "at") {
   return At::parse(call.query.text(name));
 }
 
-// A run at a point: the common form of most questions.
-using RunAnswer = std::function<Result<std::string>(Answers&, const RunId&, const At&)>;
-void look_at_run(const CallPtr& call, RunAnswer view) {
+// A view of a run at a point: the form of most queries.
+using RunRenderer = std::function<Result<std::string>(Answers&, const RunId&, const At&)>;
+void inspect_run(const CallPtr& call, RunRenderer view) {
   const auto at = at_of(*call);
   if (!at.ok()) {
     return call->fail(at.error());
   }
   with_run(call, [call, at = at.value(), view = std::move(view)](const RunId& run) {
-    look(call, [run, at, view](Answers& answers) { return view(answers, run, at); });
+    inspect(call, [run, at, view](Answers& answers) { return view(answers, run, at); });
   });
 }
 
-// {"customer":"ann"} of customer=ann, as the command line takes them: what is no JSON is a text.
+// customer=ann becomes {"customer":"ann"}. A value that is not JSON is a text, as on the command
+// line.
 Result<Payload> attributes_of(const std::vector<std::string>& given) {
   if (given.empty()) {
     return Payload();
@@ -36,7 +37,7 @@ Result<Payload> attributes_of(const std::vector<std::string>& given) {
   for (const std::string& attribute : given) {
     const std::size_t equals = attribute.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return Error{ErrorCode::invalid_argument, "attribute is NAME=VALUE, not " + attribute}.with(
+      return Error{ErrorCode::invalid_argument, "attribute must be NAME=VALUE, not \"" + attribute + "\""}.with(
           "field", "attribute");
     }
     const std::string value = attribute.substr(equals + 1);
@@ -53,9 +54,9 @@ Result<Payload> attributes_of(const std::vector<std::string>& given) {
 }
 
 Result<RunListQuery> list_query(Call& call) {
-  FilterBody filter;
+  RunFilterRequest filter;
   filter.workflow = call.query.text("workflow");
-  filter.statuses = GivenNames(call.query.list("status"));
+  filter.statuses = NonEmptyNames(call.query.list("status"));
   filter.since = call.query.text("since");
   filter.until = call.query.text("until");
   HOLDFAST_TRY(filter.attributes, attributes_of(call.query.list("attribute")));
@@ -67,7 +68,7 @@ Result<RunListQuery> list_query(Call& call) {
   query.cursor = call.query.text("cursor");
   const std::string order = call.query.text("order");
   if (!order.empty() && order != "newest" && order != "oldest") {
-    return Error{ErrorCode::invalid_argument, "order is newest or oldest, not " + order}.with(
+    return Error{ErrorCode::invalid_argument, "order must be newest or oldest, not \"" + order + "\""}.with(
         "field", "order");
   }
   query.newest_first = order != "oldest";
@@ -87,7 +88,7 @@ Result<FactsQuery> facts_query(Call& call) {
   HOLDFAST_TRY(const auto limit, call.query.number("limit", kMaxListed));
   HOLDFAST_CHECK(call.query.finish());
   if (limit == std::optional<std::uint64_t>(0)) {
-    return Error{ErrorCode::invalid_argument, "limit is at least 1"}.with("field", "limit");
+    return Error{ErrorCode::invalid_argument, "limit must be at least 1"}.with("field", "limit");
   }
   query.from = Revision{from.value_or(0)};
   query.limit = static_cast<std::size_t>(limit.value_or(query.limit));
@@ -99,7 +100,7 @@ Result<std::string> facts_text(Service& service, const RunId& run, const FactsQu
   HOLDFAST_TRY(const Moment moment, Inspector(journal, service.clock).moment(query.at, run));
   HOLDFAST_TRY(const auto entries, journal.load(run_thread(run), query.from, query.limit + 1));
   if (entries.empty() && query.from == Revision{0}) {
-    return Error{ErrorCode::run_not_found, "there is no run " + to_string(run)}.with(
+    return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}.with(
         "run_id", to_string(run));
   }
   JsonWriter json;
@@ -133,18 +134,18 @@ void list_runs_page(const CallPtr& call) {
   if (!at.ok()) {
     return call->fail(at.error());
   }
-  look(call, [query = query.value(), at = at.value()](Answers& answers) {
+  inspect(call, [query = query.value(), at = at.value()](Answers& answers) {
     return answers.list(query, at);
   });
 }
 
 void show_run_now(const CallPtr& call) {
-  look_at_run(
+  inspect_run(
       call, [](Answers& answers, const RunId& run, const At& at) { return answers.run(run, at); });
 }
 
 void explain_run_now(const CallPtr& call) {
-  look_at_run(call, [](Answers& answers, const RunId& run, const At& at) {
+  inspect_run(call, [](Answers& answers, const RunId& run, const At& at) {
     return answers.explain(run, at);
   });
 }
@@ -158,14 +159,14 @@ void graph_run(const CallPtr& call) {
   }
   if (!form.empty() && form != "tree" && form != "dot" && form != "mermaid") {
     return call->fail(
-        Error{ErrorCode::invalid_argument, "form is tree, dot or mermaid, not " + form}.with(
+        Error{ErrorCode::invalid_argument, "form must be tree, dot or mermaid, not \"" + form + "\""}.with(
             "field", "form"));
   }
   wish.history = history.value();
   wish.form = form == "dot"       ? GraphForm::dot
               : form == "mermaid" ? GraphForm::mermaid
                                   : GraphForm::tree;
-  look_at_run(call, [wish](Answers& answers, const RunId& run, const At& at) {
+  inspect_run(call, [wish](Answers& answers, const RunId& run, const At& at) {
     return answers.graph(run, at, wish);
   });
 }
@@ -176,7 +177,7 @@ void timeline_run(const CallPtr& call) {
     return call->fail(events.error());
   }
   const auto form = events.value() ? Answers::TimelineForm::events : Answers::TimelineForm::bars;
-  look_at_run(call, [form](Answers& answers, const RunId& run, const At& at) {
+  inspect_run(call, [form](Answers& answers, const RunId& run, const At& at) {
     return answers.timeline(run, at, form);
   });
 }
@@ -188,7 +189,7 @@ void diff_run(const CallPtr& call) {
     return call->fail(from.ok() ? to.error() : from.error());
   }
   with_run(call, [call, from = from.value(), to = to.value()](const RunId& run) {
-    look(call, [run, from, to](Answers& answers) { return answers.diff(run, from, to); });
+    inspect(call, [run, from, to](Answers& answers) { return answers.diff(run, from, to); });
   });
 }
 
@@ -211,17 +212,17 @@ void store_status_now(const CallPtr& call) {
   if (!at.ok()) {
     return call->fail(at.error());
   }
-  look(call, [at = at.value()](Answers& answers) { return answers.status(at); });
+  inspect(call, [at = at.value()](Answers& answers) { return answers.status(at); });
 }
 
 void doctor_now(const CallPtr& call) {
   const auto at = at_of(*call);
-  const auto wanted = at.ok() ? call->style() : Result<Style>(at.error());
-  const Result<void> known = wanted.ok() ? call->query.finish() : Result<void>(wanted.error());
+  const auto style = at.ok() ? call->style() : Result<Style>(at.error());
+  const Result<void> known = style.ok() ? call->query.finish() : Result<void>(style.error());
   if (!known.ok()) {
     return call->fail(known.error());
   }
-  read(call, [call, at = at.value(), style = wanted.value()]() -> Result<void> {
+  read(call, [call, at = at.value(), style = style.value()]() -> Result<void> {
     Answers answers(call->service.loop.journal(), call->service.clock, call->form(), style);
     HOLDFAST_TRY(auto diagnosed, answers.doctor(at));
     net::Response response;

@@ -1,4 +1,4 @@
-// The templates of server/call.h.
+// The templates of server_call.h.
 #pragma once
 
 #include "apps/server/service.h"
@@ -8,28 +8,28 @@
 namespace holdfast {
 
 template <typename T>
-void ask(const CallPtr& call, Question<T> question, std::function<void(T)> then) {
-  call->service.loop.submit<T>(std::move(question),
-                               [call, then = std::move(then)](Result<T> answer) {
-                                 if (answer.ok()) {
-                                   then(std::move(answer).value());
-                                 } else {
-                                   call->fail(answer.error());
-                                 }
-                               });
+void submit(const CallPtr& call, TurnFunction<T> decide, std::function<void(T)> then) {
+  call->service.loop.submit<T>(std::move(decide),
+                                  [call, then = std::move(then)](Result<T> answer) {
+                                    if (answer.ok()) {
+                                      then(std::move(answer).value());
+                                    } else {
+                                      call->fail(answer.error());
+                                    }
+                                  });
 }
 
-// How long a reading question waits for a loop that writes.
+// How long a query waits for the loop before it is read from the store.
 inline constexpr std::chrono::milliseconds kLoopPatience{250};
 
 template <typename T>
-void read_in_store(const CallPtr& call, const Question<T>& question,
+void read_in_store(const CallPtr& call, const TurnFunction<T>& query,
                    const std::function<void(T)>& then) {
-  read(call, [call, question, then]() -> Result<void> {
+  read(call, [call, query, then]() -> Result<void> {
     std::optional<T> found;
     Inspector inspector(call->service.loop.journal(), call->service.clock);
     HOLDFAST_CHECK(inspector.ask([&](Turn& turn) -> Result<void> {
-      HOLDFAST_TRY(found, question(turn));
+      HOLDFAST_TRY(found, query(turn));
       return {};
     }));
     then(*std::move(found));
@@ -38,18 +38,18 @@ void read_in_store(const CallPtr& call, const Question<T>& question,
 }
 
 template <typename T>
-void ask_or_read(const CallPtr& call, Question<T> question, std::function<void(T)> then) {
+void submit_or_read(const CallPtr& call, TurnFunction<T> query, std::function<void(T)> then) {
   Service& service = call->service;
   if (service.loop.health().write_pending >= kLoopPatience) {
-    return read_in_store(call, question, then);
+    return read_in_store(call, query, then);
   }
   const auto answered = std::make_shared<std::atomic<bool>>(false);
   const Alarm::Ticket patience = service.alarm.after(kLoopPatience, [=] {
     if (!answered->exchange(true)) {
-      read_in_store(call, question, then);
+      read_in_store(call, query, then);
     }
   });
-  service.loop.submit<T>(question, [=](Result<T> answer) {
+  service.loop.submit<T>(query, [=](Result<T> answer) {
     if (answered->exchange(true)) {
       return;
     }
@@ -63,15 +63,15 @@ void ask_or_read(const CallPtr& call, Question<T> question, std::function<void(T
 }
 
 template <typename T>
-Question<T> guarded(const Call& call, const RunId& run, Question<T> question) {
+TurnFunction<T> guarded(const Call& call, const RunId& run, TurnFunction<T> decide) {
   if (call.caller.workflows.empty()) {
-    return question;
+    return decide;
   }
-  return [caller = call.caller, run, question = std::move(question)](Turn& turn) -> Result<T> {
+  return [caller = call.caller, run, decide = std::move(decide)](Turn& turn) -> Result<T> {
     HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(run));
     HOLDFAST_CHECK(check_workflow(
         caller, known->started().has_value() ? known->started()->workflow.view() : ""));
-    return question(turn);
+    return decide(turn);
   };
 }
 

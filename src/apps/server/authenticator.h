@@ -31,14 +31,14 @@ struct Caller {
 };
 
 // Finds out who calls. Safe from any thread.
-class DoorKeeper {
+class Authenticator {
  public:
   // max_rate: requests per second and token; 0: no limit.
-  DoorKeeper(Clock& clock, std::uint64_t max_rate);
+  Authenticator(Clock& clock, std::uint64_t max_rate);
 
   // unauthenticated; permission_denied when a page of another site asks in the name of a browser;
   // rate_limited.
-  Result<Caller> admit(const net::Request& request, const Tokens& tokens);
+  Result<Caller> authenticate(const net::Request& request, const Tokens& tokens);
 
  private:
   Result<Caller> by_token(std::string_view header, const Tokens& tokens);

@@ -1,0 +1,23 @@
+// The arguments of Engine and Client as requests. JSON that a program passes as text is parsed
+// here: invalid_json, invalid_argument when it is not an object or has a key twice. Errors name the
+// argument.
+#pragma once
+
+#include <string_view>
+
+#include "runs/api/run_requests.h"
+
+namespace holdfast {
+
+Result<StartRequest> start_request(std::string_view workflow, std::string_view input,
+                                   const StartOptions& options);
+CancelRequest cancel_request(const CancelOptions& options);
+Result<DecisionRequest> decision_request(const DecisionOptions& options);
+Result<SignalRequest> signal_request(std::string_view event, std::string_view payload,
+                                     const SignalOptions& options);
+Result<ReplayRequest> replay_request(const ReplayOptions& options);
+Result<ContinueRequest> continue_request(std::string_view input, std::string_view key);
+Result<AttributesRequest> attributes_request(std::string_view changes,
+                                             std::string_view idempotency_key);
+
+}  // namespace holdfast
