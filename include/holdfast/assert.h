@@ -1,5 +1,5 @@
 // HOLDFAST_ASSERT: a check for programmer errors, on in every build. It prints the condition
-// and its place to stderr and aborts. Bad input, disks and peers are errors, not assertions.
+// and its location to stderr and aborts. Bad input, disks and peers are errors, not assertions.
 #pragma once
 
 namespace holdfast {

@@ -1,18 +1,19 @@
-// Client: the engine of a server (`holdfast server`), from any program that can reach it. It has
-// the functions of Engine, so moving handlers out of the process of the engine is one line:
+// Client: a program's connection to a server (`holdfast server`). It has the functions of Engine,
+// so that moving from an embedded engine to a server changes one line:
 //
 //   auto engine = holdfast::Client::connect("http://127.0.0.1:7717");
 //
-// What a function has returned is durable at the server. Calls are repeated while the server cannot
-// be reached, up to `patience`, and each counts once however often it was sent: starts go under an
-// id or a key, commands under a key; where the caller gives none the client makes one.
+// When a function returns success, its effect is durable at the server. While the server is
+// unavailable, calls are repeated for up to `patience`. A repeated call takes effect once: starts
+// carry an id or a key, commands carry a key; the client generates them where the caller gives
+// none.
 //
-// Errors are those of Engine. In addition: unavailable when the server could not be reached (what
-// next is in_doubt when the call may have been carried out all the same), permission_denied. Every
-// function of a client that was moved from returns invalid_argument.
+// Errors are those of Engine, and: unavailable when the server could not be reached (what_next is
+// in_doubt when the call may have been executed), permission_denied. Every function of a moved-from
+// client returns invalid_argument.
 //
-// All members are safe to call from any thread, but for moving and destroying. No call may be under
-// way when a client is destroyed.
+// All members except moving and destruction may be called from any thread. No call may be in
+// progress when a client is destroyed.
 #pragma once
 
 #include <chrono>
@@ -33,59 +34,61 @@
 
 namespace holdfast {
 
-// Something that happened in work().
+// An event of work().
 struct WorkEvent {
   enum class Kind : std::uint8_t {
     step_reported,  // the report is durable
-    step_lost,      // the claim was lost: the result did not count
-    unreachable,    // the server; once until it is reachable again
+    step_lost,      // the claim was lost, so the result does not count
+    unreachable,    // the server is unavailable; sent once until it is reachable again
     reachable,
-    draining,  // the server is about to stop; what is under way is still reported
+    draining,  // the server is stopping; steps in progress are still reported
   };
 
   Kind kind = Kind::step_reported;
   StepInfo step = {};
   StepResult::Kind result = StepResult::Kind::ok;
   std::chrono::milliseconds taken{0};  // by the handler
-  std::string message = {};            // why; the error of a step that failed
+  std::string message = {};            // the error of a failed step, or the reason
 };
 
 struct ClientOptions {
-  std::string token = {};        // hf_...; empty: the server knows the caller otherwise
-  std::string tls_ca_file = {};  // PEM; empty: the authorities of the system
-  // Of this program, for those who look at the server's list of workers.
-  std::string name = {};  // empty: that of the machine
+  std::string token = {};        // hf_...; empty: the server does not require one
+  std::string tls_ca_file = {};  // PEM; empty: the certificate authorities of the system
+  // How this program appears in the worker list of the server.
+  std::string name = {};  // empty: the host name
   std::string version = {};
-  // Where work() looks for steps; empty: everywhere the token allows.
+  // The queues that work() serves; empty: all that the token allows.
   std::vector<std::string> queues = {};
   std::chrono::milliseconds patience{30'000};  // how long calls are repeated
-  // work() also executes http and exec steps, as an Engine does: also what workflows of others say.
+  // work() also executes http and exec steps, including those of workflows that others registered.
   bool built_in_steps = true;
-  // The secret that a credential name of an http step stands for; empty when there is none.
+  // Returns the secret of a credential that http steps refer to; empty when it is unknown.
   std::function<std::optional<std::string>(std::string_view name)> credential = nullptr;
-  // Is told what happens in work(). Any thread; must not block.
+  // Receives the events of work(), from any thread. Must not block.
   std::function<void(const WorkEvent&)> observe = nullptr;
 };
 
 class Client {
  public:
-  // url: http://HOST:PORT, https://HOST:PORT or unix:/PATH. Asks the server who this is:
+  // url: http://HOST:PORT, https://HOST:PORT or unix:/PATH. Authenticates at the server:
   // invalid_url, invalid_argument, unavailable, permission_denied.
   static Result<Client> connect(std::string_view url, const ClientOptions& options = {});
   Client(Client&& other) noexcept;
   Client& operator=(Client&& other) noexcept;
   ~Client();
 
-  // As Engine has them; what is wrong with a definition is found here, before it is sent.
+  // As in Engine. Definitions are checked before they are sent.
   Result<void> register_workflow(const Workflow& workflow);
   Result<void> register_workflow(const WorkflowDefinition& workflow);
   Result<void> register_workflow_json(std::string_view spec);
   Result<void> register_workflow_yaml(std::string_view text, std::string_view name = "workflow");
   Result<void> register_workflow_file(const std::string& path);
-  // Handlers stay in this program: work() calls them. Work that is under way does not see it.
+  // Handlers stay in this program and are called by work(). A call of work() in progress does not
+  // use a handler that is registered later.
   Result<void> register_handler(std::string_view name, StepHandler handler);
 
-  // `run_id` everywhere: also a beginning or an end of one, of at least four characters, or latest.
+  // run_id, in all functions: an id, the first or last characters of one (at least four), or
+  // latest.
   Result<StartedRun> start(std::string_view workflow, std::string_view input = "{}",
                            const StartOptions& options = {});
   Result<void> cancel(std::string_view run_id, const CancelOptions& options = {});
@@ -100,16 +103,16 @@ class Client {
   Result<void> archive(std::string_view run_id, std::string_view reason);
   Result<void> unarchive(std::string_view run_id);
 
-  // Executes steps with so many threads, this one included, until stop is requested; what was
-  // claimed by then is still executed and reported. Claims are kept alive meanwhile; the stop token
-  // of a handler is stopped when its claim is lost, or its run goes back. While the server cannot
-  // be reached it goes on trying; after stop was requested for `patience`. unknown_handler when
-  // there is nothing to do it with; permission_denied.
+  // Executes steps with this number of threads, including the calling one, until stop is requested.
+  // Steps that were claimed by then are still executed and reported. Leases are extended meanwhile;
+  // the stop token of a handler is stopped when its claim is lost or its run is being compensated.
+  // While the server is unavailable, work() keeps trying; after a stop for `patience`.
+  // unknown_handler when there is no handler; permission_denied.
   Result<void> work(std::size_t threads, const std::stop_token& stop);
 
-  // Values under keys that name secrets are not in what a server shows, so not in these either.
+  // Values under keys that name secrets are redacted by the server.
   Result<RunView> inspect(std::string_view run_id);
-  // The same when the run has ended, or after the timeout: `terminal` tells.
+  // Waits until the run has ended or until the timeout; RunView::terminal is true if it has ended.
   Result<RunView> wait(std::string_view run_id, std::chrono::milliseconds timeout);
   Result<RunExplanation> explain(std::string_view run_id, std::string_view at = "");
   Result<std::string> snapshot_json(std::string_view run_id, std::string_view at = "");
@@ -126,7 +129,7 @@ class Client {
  private:
   class Impl;
   explicit Client(std::unique_ptr<Impl> impl);
-  // invalid_argument when it was moved from.
+  // invalid_argument when it is moved-from.
   [[nodiscard]] Result<Impl*> live() const;
 
   std::unique_ptr<Impl> impl_;

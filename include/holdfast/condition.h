@@ -1,8 +1,8 @@
-// What a workflow says about data: values, conditions, where values come from, which fields an
-// object has. Paths lead into the context of a run: "order.lines.0.sku".
+// Data in workflow definitions: values, conditions, sources of values, fields of objects. Paths
+// refer to the context of a run, for example "order.lines.0.sku".
 //
-// Nothing is checked here. A text that is no JSON or no UTF-8, a path that is none, a comparison
-// that makes no sense: Workflow::build names them all.
+// Nothing is checked here. Workflow::build reports texts that are not JSON or not UTF-8, malformed
+// paths and meaningless comparisons.
 #pragma once
 
 #include <concepts>
@@ -21,7 +21,7 @@ namespace holdfast {
 // A JSON value: true, 7, 0.5, "text", nullptr, JsonObject().add("a", 1), JsonValue::json("[1,2]").
 class JsonValue {
  public:
-  // Implicit on purpose: whatever can be written as JSON is a value.
+  // Implicit, so that C++ values can be used directly.
   JsonValue(std::nullptr_t) : text_("null") {}
   JsonValue(std::same_as<bool> auto value) : text_(value ? "true" : "false") {}
   template <std::integral T>
@@ -33,7 +33,7 @@ class JsonValue {
   JsonValue(const JsonObject& object) : JsonValue(json(object.text())) {}
   static JsonValue json(std::string_view text);
 
-  // Compact JSON; a word that is none when the value could not be written.
+  // Compact JSON; a text that is not JSON when the value could not be written.
   [[nodiscard]] const std::string& text() const { return text_; }
   friend bool operator==(const JsonValue&, const JsonValue&) = default;
 
@@ -45,12 +45,12 @@ class JsonValue {
   std::string text_;
 };
 
-// Whether something holds for the context of a run:
+// A condition on the context of a run:
 //
 //   When::path("total").greater(100) && !When::path("vip").equals(true)
 //   When::path("total").greater(When::path("limit"))
 //
-// A missing path, on either side, and a value of another type do not match, and are never an error.
+// A missing path, on either side, and a value of another type do not match; they are not errors.
 class When {
  public:
   class Path {
@@ -97,7 +97,7 @@ class When {
   };
 
   static Path path(std::string_view path) { return Path(path); }
-  // A condition as definitions in JSON have it.
+  // A condition in the form of JSON definitions.
   static When json(std::string_view text) { return When(JsonValue::json(text).text()); }
 
   friend When operator&&(const When& left, const When& right) {
@@ -122,12 +122,11 @@ class When {
   std::vector<std::string> parts_;
 };
 
-// Where a value comes from: a path, which must lead somewhere; path_or, which need not; or a
-// literal.
+// The source of a value: a path that must exist, path_or with a default, or a literal.
 class ValueSource {
  public:
-  ValueSource() = default;  // nothing was said
-  // Implicit on purpose: a text is a path.
+  ValueSource() = default;  // not set
+  // Implicit: a text is a path.
   ValueSource(std::string_view path) : kind_(Kind::path), path_(path) {}
   ValueSource(const std::string& path) : ValueSource(std::string_view(path)) {}
   ValueSource(const char* path) : ValueSource(std::string_view(path)) {}
@@ -159,12 +158,12 @@ inline ValueSource path_or(std::string_view path, const JsonValue& otherwise) {
   return source;
 }
 
-// An object made of the context:
+// Builds an object from the context:
 //
 //   {{"card", "customer.card"}, {"limit", path_or("limit", 5)}, {"currency", literal("EUR")}}
-//   take({"order_id", "amount"})       these members by their names, as far as they are there
+//   take({"order_id", "amount"})       these members under their own names, if they exist
 //
-// Nothing in it: the whole context.
+// An empty mapping is the whole context.
 class DataMapping {
  public:
   struct Item {
@@ -199,7 +198,7 @@ class DataField {
 
   [[nodiscard]] DataField optional() const { return with("required", false); }
   [[nodiscard]] DataField otherwise(const JsonValue& value) const { return with("default", value); }
-  // The time or the day when the run starts, UTC, as a text.
+  // The time or the date of the start of the run (UTC), as text.
   [[nodiscard]] DataField otherwise_now() const {
     return with("default", JsonObject().add("now", "iso8601"));
   }
@@ -217,7 +216,7 @@ class DataField {
   std::string options_;
 };
 
-// Which fields an object has: {{"order_id", DataField::string()}}. Nothing in it: any.
+// The fields of an object: {{"order_id", DataField::string()}}. Empty: any object.
 class DataFields {
  public:
   struct Item {

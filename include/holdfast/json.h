@@ -1,8 +1,8 @@
-// JSON for handlers that have no JSON library: payloads are texts, these functions look into them
-// and put them together. A program that has a library may use that instead.
+// Small JSON helpers for handlers in programs without a JSON library: read members of a payload and
+// write objects.
 //
-// A member that is not there, is of another type, or stands in a text that is no JSON object is
-// an empty optional.
+// Functions that read return an empty optional when the member is absent or has another type, or
+// when the text is not a JSON object.
 #pragma once
 
 #include <concepts>
@@ -13,10 +13,10 @@
 
 namespace holdfast {
 
-// The text as a JSON string, with its quotes. Bytes that are no UTF-8 become U+FFFD.
+// The text as a JSON string, with quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quote(std::string_view text);
 
-// A member of an object: as the type it has, or as JSON text whatever it is.
+// A member of an object, by type; json_value returns any member as JSON text.
 std::optional<std::string> json_text(std::string_view object, std::string_view name);
 std::optional<std::int64_t> json_integer(std::string_view object, std::string_view name);
 std::optional<double> json_number(std::string_view object, std::string_view name);
@@ -38,7 +38,7 @@ class JsonObject {
     }
   }
   JsonObject& add(std::string_view name, double value);
-  // A value that is JSON already; it is not checked here.
+  // json: a JSON value; it is not checked.
   JsonObject& add_json(std::string_view name, std::string_view json);
 
   [[nodiscard]] std::string text() const { return members_ + "}"; }

@@ -1,4 +1,4 @@
-// Result<T>: a value or an Error. Asking for the part that is not there is a programmer error.
+// Result<T>: a value or an Error. Accessing the one that is absent is a programmer error (abort).
 //
 //   HOLDFAST_TRY(auto head, log.head());   // on error: return it from this function
 //   HOLDFAST_CHECK(log.close());           // the same for Result<void>
@@ -16,7 +16,7 @@ namespace holdfast {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  // Implicit on purpose: `return value;` and `return Error{...};` both read naturally.
+  // Implicit, so that `return value;` and `return Error{...};` both work.
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 

@@ -1,5 +1,5 @@
-// Runs as programs see them: how one is started, what it looks like, how they are listed.
-// Ids are UUIDs as text, payloads are JSON texts, times are milliseconds since 1970 (UTC).
+// Runs: options of the commands on them, and the views of them. Ids are UUIDs as text, payloads are
+// JSON as text, times are milliseconds since 1970 (UTC).
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,27 @@
 namespace holdfast {
 
 struct StartOptions {
-  // At most one of these two. A run id of the caller's own; or any text, for which there is one
-  // run of the workflow however often it is started.
+  // At most one of the two. run_id: the id of the new run, chosen by the caller. idempotency_key:
+  // any text; repeated starts of the workflow with the same key return the same run.
   std::string run_id = {};
   std::string idempotency_key = {};
   std::string queue = {};              // empty: the default
-  std::string trigger = {};            // empty: the first of the workflow
+  std::string trigger = {};            // empty: the first trigger of the workflow
   std::string search_attributes = {};  // a JSON object
-  std::string actor = {};              // who started it, for the record
+  std::string actor = {};              // who starts it; recorded with the run
   std::string comment = {};
 };
 
 struct StartedRun {
   std::string run_id;
-  bool existed = false;  // the same run was started before
+  bool existed = false;  // an earlier start with the same id or key created it
 };
 
-// What becomes of steps that are done when a run is cancelled.
+// What happens to completed steps when a run is cancelled.
 enum class CancelMode : std::uint8_t {
-  as_defined,  // what the definition says: compensate_on_cancel
-  compensate,  // they are compensated, newest first; then the run is cancelled
-  stop,        // nothing more happens, also when the run is being compensated
+  as_defined,  // as compensate_on_cancel in the definition
+  compensate,  // they are compensated, newest first; then the run ends as cancelled
+  stop,        // they stay as they are; also stops a compensation in progress
 };
 
 struct CancelOptions {
@@ -40,39 +40,39 @@ struct CancelOptions {
   CancelMode mode = CancelMode::as_defined;
 };
 
-// Of resume, approve and reject.
+// For resume, approve and reject.
 struct DecisionOptions {
-  std::string step = {};   // empty: the only one the run waits at
-  std::string actor = {};  // who decided; must be given to approve or reject
+  std::string step = {};   // empty: the only step that waits for a decision
+  std::string actor = {};  // who decides; required to approve or reject
   std::string comment = {};
   std::string metadata = {};  // a JSON object; secrets in it are redacted before it is stored
   std::string idempotency_key = {};
 };
 
 struct SignalOptions {
-  std::string correlation = {};      // what the waiting step must have named too
-  std::string idempotency_key = {};  // the same event again under it is not received again
+  std::string correlation = {};      // must equal the correlation of the waiting step
+  std::string idempotency_key = {};  // an event with the same key is received once
   std::string actor = {};
 };
 
 struct ReplayOptions {
-  std::string from_step = {};  // empty: from the beginning
-  std::string input = {};      // a JSON object; empty: the input of the run that is repeated
-  bool allow_irreversible = false;
-  std::string run_id = {};  // of the new run; empty: a new one
+  std::string from_step = {};       // empty: the first step
+  std::string input = {};           // a JSON object; empty: the input of the original run
+  bool allow_irreversible = false;  // steps marked irreversible may be executed again
+  std::string run_id = {};          // the id of the new run; empty: generated
   std::string actor = {};
   std::string comment = {};
 };
 
 struct StepView {
   std::string name;
-  // waiting (for other steps), planned, scheduled (for later), ready, running, paused (waits for
-  // somebody), completed, failed (also when an error route was taken), withdrawn; skipped when the
-  // run was completed without it, abandoned when it ended otherwise.
+  // waiting (for other steps), planned, scheduled (for later), ready, running, paused (waits for a
+  // decision), completed, failed (also when an error route was taken), withdrawn; skipped when the
+  // run completed without it, abandoned when the run ended otherwise.
   std::string status;
   std::uint32_t attempts = 0;
   std::string result = {};  // of a completed step
-  std::string error = {};   // of the newest failed attempt
+  std::string error = {};   // of the latest failed attempt
 };
 
 struct RunView {
@@ -84,33 +84,34 @@ struct RunView {
   std::string status;
   bool terminal = false;
   std::int64_t started_at_ms = 0;
-  std::int64_t ended_at_ms = 0;  // 0: it has not
+  std::int64_t ended_at_ms = 0;  // 0: it has not ended
   std::string input;
-  std::string context;             // the input and all results, merged
-  std::string result = {};         // of a completed run: what its definition says, or its context
-  std::string error = {};          // of a failed run: {"code","message",...}
+  std::string context;      // the input and all results, merged
+  std::string result = {};  // of a completed run: the output of its definition, or its context
+  std::string error = {};   // of a failed run: {"code","message",...}
   std::string parent_run_id = {};  // of a child
   std::vector<std::string> children = {};
   std::vector<StepView> steps = {};
   std::string json = {};  // the whole snapshot, with attempts, plans, anomalies and revisions
 };
 
-// Something that would move a run, or a place to look at.
+// An action that lets the run continue, or a command that shows more.
 struct NextStep {
-  std::string action;      // its name; docs/inspection.md has them all
-  std::string summary;     // for people
-  std::string command;     // of the holdfast program; empty: there is none for it
-  std::int64_t at_ms = 0;  // it comes by itself at this time; 0: it does not
+  std::string action;      // its name; docs/inspection.md lists them all
+  std::string summary;     // one line for operators
+  std::string command;     // of the holdfast program; empty: none
+  std::int64_t at_ms = 0;  // when it happens without an action; 0: it needs one
 };
 
-// Why a run is where it is.
+// Why a run is in its current state.
 struct RunExplanation {
   std::string run_id;
   std::string status;
   bool terminal = false;
-  std::string reason;   // one of a fixed list, see docs/inspection.md
-  std::string step;     // the one the reason is about; empty: none
-  std::string summary;  // one sentence, down to what is outside: a person, an event, a time
+  std::string reason;  // one of a fixed list; see docs/inspection.md
+  std::string step;    // the step that the reason refers to; empty: none
+  std::string
+      summary;  // one sentence that ends with the external cause: a person, an event, a time
   std::vector<NextStep> next_steps = {};
   std::string json = {};  // with the tree of causes and the evidence
 };
@@ -122,9 +123,9 @@ struct RunSummary {
   std::string status;
   bool terminal = false;
   std::int64_t listed_at_ms = 0;
-  std::int64_t started_at_ms = 0;  // 0: it has not
-  std::int64_t ended_at_ms = 0;    // 0: it has not
-  std::string waits_at = {};       // the step it waits at for somebody
+  std::int64_t started_at_ms = 0;  // 0: it has not started
+  std::int64_t ended_at_ms = 0;    // 0: it has not ended
+  std::string waits_at = {};       // the step that waits for a decision
   std::string error = {};          // of a failed run, one line
   std::string parent_run_id = {};
 };
@@ -135,18 +136,18 @@ struct ListOptions {
   std::string workflow = {};  // empty: all
   ListOrder order = ListOrder::newest_first;
   std::size_t limit = 50;   // 1 to 1000
-  std::string cursor = {};  // RunPage::next of the page before, with the same options
+  std::string cursor = {};  // RunPage::next of the previous page, with the same options
   std::vector<std::string> statuses = {};  // empty: all
-  std::int64_t started_from_ms = 0;        // at or after; 0: ever
-  std::int64_t started_before_ms = 0;      // 0: ever
-  std::string attributes = {};             // a JSON object: search attributes with these values
-  bool archived = false;                   // also runs that are put away
+  std::int64_t started_from_ms = 0;        // at or after; 0: no limit
+  std::int64_t started_before_ms = 0;      // 0: no limit
+  std::string attributes = {};             // a JSON object: the search attributes to match
+  bool archived = false;                   // include archived runs
   std::string at = {};                     // a point in the past; see Engine::explain
 };
 
 struct RunPage {
   std::vector<RunSummary> runs;
-  std::string next = {};  // empty: this was the last page
+  std::string next = {};  // empty: this is the last page
   std::string json = {};
 };
 

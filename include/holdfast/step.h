@@ -1,10 +1,10 @@
-// What a step handler is given and what it answers.
+// Step handlers: their context and their result.
 //
-// A handler is called after its claim is durable, from a thread that works or executes. It may be
-// called again for the same work: after a crash, when its lease ran out, as a retry, after a
-// deferral. All of these calls get the same idempotency_key; a new visit of the step, another item
-// or a replay gets another. So what a handler does outside should be done under that key. An
-// exception it throws is a failure without retry that names the exception.
+// A handler is called after its claim is durable, from a worker thread. It may be called again for
+// the same work: after a crash, when its lease expired, as a retry, after a deferral. All of these
+// calls have the same idempotency_key; another visit of the step, another item and a replay have
+// another. Pass this key to external systems, so that their effect happens once. An exception that
+// a handler throws is a failure without retry that names the exception.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@
 
 namespace holdfast {
 
-// Which attempt at which step of which run.
+// The attempt that a handler executes.
 struct StepInfo {
   std::string run_id = {};
   std::string workflow = {};
@@ -29,22 +29,22 @@ struct StepInfo {
   std::string runnable_key = {};     // the name of this attempt
   std::string idempotency_key = {};  // the same for all attempts at this visit and item
   std::uint32_t attempt = 1;
-  std::uint32_t visit = 1;  // how often the step was begun, where transitions lead back to it
-  std::int64_t item = -1;   // of a step with for_each: the place in the list
+  std::uint32_t visit = 1;  // counts the visits of a step that transitions lead back to
+  std::int64_t item = -1;   // of a step with for_each: the index in the list
 };
 
 struct ChildOptions {
   std::string queue = {};           // empty: the default
   std::string trigger = {};         // empty: child
   std::string metadata = {};        // a JSON object; secrets in it are redacted before it is stored
-  bool cancel_with_parent = false;  // cancelled when the parent ends before it
+  bool cancel_with_parent = false;  // cancelled when the parent ends first
 };
 
 using ChildStarter =
     std::function<Result<StartedRun>(std::string_view workflow, std::string_view key,
                                      std::string_view input, const ChildOptions& options)>;
 
-// What else a handler may see and say.
+// Optional parts of a context.
 struct StepExtras {
   std::string trace = {};              // the W3C traceparent of the run
   std::string previous_progress = {};  // JSON
@@ -53,7 +53,7 @@ struct StepExtras {
 
 class StepContext {
  public:
-  // Engines make them; so may tests of handlers.
+  // Created by engines, and by tests of handlers.
   explicit StepContext(StepInfo info, std::stop_token stop = {}, ChildStarter start_child = {},
                        StepExtras extras = {})
       : info_(std::move(info)),
@@ -67,31 +67,31 @@ class StepContext {
   [[nodiscard]] const std::string& run_id() const { return info_.run_id; }
   [[nodiscard]] const std::string& step() const { return info_.step; }
   [[nodiscard]] std::uint32_t attempt() const { return info_.attempt; }
-  // Stopped when the claim is lost, by a cancelled run for example: the result will not count.
+  // Stopped when the claim is lost, for example because the run was cancelled: the result does not
+  // count.
   [[nodiscard]] const std::stop_token& stop() const { return stop_; }
 
-  // How far it is, as JSON of at most 64 KiB: inspect and explain show it, and the next worker gets
-  // it (previous_progress) if this one loses its claim. The newest counts. It is stored with the
-  // next heartbeat of the claim, which an engine in this process sends within a second. Anything
-  // that is no JSON, or too long, is ignored.
+  // Reports progress as JSON of at most 64 KiB. inspect and explain show the latest value, and the
+  // next worker receives it (previous_progress) if this one loses its claim. It is stored with the
+  // next heartbeat, which an embedded engine sends within a second. A text that is not JSON or too
+  // long is ignored.
   void progress(std::string json) {
     if (extras_.progress != nullptr) {
       extras_.progress(std::move(json));
     }
   }
-  // What an earlier holder of this attempt said last; empty when there is nothing.
+  // The latest progress of an earlier holder of this attempt; empty: none.
   [[nodiscard]] const std::string& previous_progress() const { return extras_.previous_progress; }
-  // The traceparent (W3C) of whoever started the run, for calls that the handler makes; empty when
-  // there is none.
+  // The W3C traceparent with which the run was started, for calls of the handler; empty: none.
   [[nodiscard]] const std::string& trace() const { return extras_.trace; }
 
-  // Starts a run that belongs to this step; durable when it returns. The key names it among the
-  // children of the step: starting it again finds the same run. unknown_workflow, terminal_run,
+  // Starts a child run of this step; durable when it returns. The key identifies it among the
+  // children of the step: starting it again returns the same run. unknown_workflow, terminal_run,
   // invalid_parent_context, conflicting_child_run, invalid_argument, invalid_json.
   Result<StartedRun> start_child(std::string_view workflow, std::string_view key,
                                  std::string_view input = "{}", const ChildOptions& options = {}) {
     if (start_child_ == nullptr) {
-      return Error{ErrorCode::invalid_argument, "this context belongs to no engine"};
+      return Error{ErrorCode::invalid_argument, "this context has no engine"};
     }
     return start_child_(workflow, key, input, options);
   }
@@ -103,40 +103,40 @@ class StepContext {
   StepExtras extras_;
 };
 
-// Beside a result.
+// Options of a result.
 struct StepOptions {
-  std::chrono::milliseconds schedule_in{0};  // what follows begins that much later
+  std::chrono::milliseconds schedule_in{0};  // delays the following steps
 };
 
 class StepResult {
  public:
   enum class Kind : std::uint8_t { ok, retry, retry_after, defer, continue_as_new, fail };
 
-  // The step is done. The members of an object become part of the run's context, which later
-  // steps get as input. A text that is no JSON fails the step.
+  // The step is completed. The members of an object are merged into the context of the run, which
+  // later steps receive as input. A text that is not JSON fails the step.
   static StepResult ok(std::string json = "{}", StepOptions options = {}) {
     return {Kind::ok, {}, std::move(json), options.schedule_in};
   }
-  // It did not work; the retry policy of the step says whether and when it is tried again.
+  // The attempt failed; the retry policy of the step decides whether and when it is repeated.
   static StepResult retry(std::string code, std::string message) {
     return {Kind::retry, std::move(code), std::move(message), {}};
   }
-  // The same, but with this delay instead of the policy's.
+  // As retry, with this delay instead of that of the policy.
   static StepResult retry_after(std::string code, std::string message,
                                 std::chrono::milliseconds delay) {
     return {Kind::retry_after, std::move(code), std::move(message), delay};
   }
-  // It is too early: the step is to be done later. Counts as no attempt.
+  // Executes the step again after the delay. Does not count as an attempt.
   static StepResult defer(std::string reason, std::chrono::milliseconds delay) {
     return {Kind::defer, {}, std::move(reason), delay};
   }
-  // The run ends here and goes on as a new one with this input (a JSON object), under the
-  // workflow's newest definition. Repeating it under the same key finds the same successor. Only
-  // while nothing else of the run is open; otherwise the step fails.
+  // Ends the run and continues as a new run with this input (a JSON object) on the current
+  // definition of the workflow. The same key finds the same successor. The step fails when other
+  // steps of the run are open.
   static StepResult continue_as_new(std::string input, std::string key = "next") {
     return {Kind::continue_as_new, std::move(key), std::move(input), {}};
   }
-  // It will never work: an error route is taken, or the run fails.
+  // The step failed for good: an error route is taken, or the run fails.
   static StepResult fail(std::string code, std::string message) {
     return {Kind::fail, std::move(code), std::move(message), {}};
   }
@@ -157,8 +157,8 @@ class StepResult {
   std::chrono::milliseconds delay_;
 };
 
-// input: a JSON object, the input of the run and the results of the steps before. Several threads
-// may call the same handler at once.
+// input: a JSON object: the input of the run and the results of earlier steps. Several threads may
+// call a handler concurrently.
 using StepHandler = std::function<StepResult(StepContext& context, std::string_view input)>;
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
-// Workflow: the definition of a workflow, in the order people tell it. A run keeps the definition
-// it started on, also when a newer one is registered.
+// Workflow: builds the definition of a workflow. A run keeps the definition it was started on, also
+// when a newer one is registered.
 //
 //   Workflow("order").version("1")
 //       .trigger("placed", {{"order_id", DataField::string()}, {"total", DataField::number()}})
@@ -16,11 +16,11 @@
 //       .on_error("review", "refused")
 //       .build();
 //
-// Steps are joined in two ways: `after` waits for other steps, transitions lead along a path from
-// one step to the next, by the first whose condition holds, and may lead back.
+// Steps are connected in two ways: `after` waits for other steps; a transition leads from one step
+// to the next. Of several transitions the first whose condition holds is taken; they may lead back.
 //
-// Only build, and Engine::register_workflow, check: they name everything that is wrong at once.
-// A Workflow is a value; use of one from several threads is for its owner to order.
+// build() and Engine::register_workflow check the workflow and report all faults at once. A
+// Workflow is a value without synchronisation.
 #pragma once
 
 #include <chrono>
@@ -39,9 +39,9 @@
 namespace holdfast {
 
 struct CronTrigger {
-  // What a time that has a run already gives.
+  // What happens at a time that has a run already.
   enum class Idempotency : std::uint8_t { return_existing_run, skip_duplicate, none };
-  // What happens about times that passed while no engine was running.
+  // What happens to times that passed while no engine was running.
   enum class CatchUp : std::uint8_t { skip, latest };
 
   std::string expression = {};  // "30 8 * * 1-5"
@@ -51,17 +51,18 @@ struct CronTrigger {
   DataFields payload = {};
 };
 
-// What a route on an error is for.
+// The purpose of an error route.
 enum class Recovery : std::uint8_t { none, compensation, undo };
 
-// A workflow that was found to be in order. An immutable value.
+// A checked workflow. An immutable value.
 class WorkflowDefinition {
  public:
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& version() const { return version_; }
-  // SHA-256 of json(), lower-case hex. The same definition has the same, however it was written.
+  // SHA-256 of json() in lower-case hex: equal for equal definitions, in whichever form they were
+  // written.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
-  [[nodiscard]] const std::string& json() const { return json_; }  // in its one canonical form
+  [[nodiscard]] const std::string& json() const { return json_; }  // in canonical form
 
  private:
   friend class Workflow;
@@ -75,11 +76,11 @@ class WorkflowDefinition {
 
 class Workflow {
  public:
-  // Targets of transitions beside steps: this path is over; the run fails.
+  // Targets of transitions that are not steps: the path ends; the run fails.
   static constexpr std::string_view kComplete = "complete";
   static constexpr std::string_view kFail = "fail";
 
-  // monostate: a call of a handler.
+  // monostate: a handler is called.
   using Kind = std::variant<std::monostate, LogStep, WaitStep, PauseStep, ApprovalStep, EventStep,
                             HttpStep, ExecStep, ChildStep>;
   struct Step {
@@ -99,7 +100,7 @@ class Workflow {
     std::optional<When> when = {};
     Recovery recovery = Recovery::none;
   };
-  // Everything that was said.
+  // The content of the workflow.
   struct Parts {
     std::string name;
     std::string version = {};
@@ -125,22 +126,24 @@ class Workflow {
     return *this;
   }
 
-  // What starts it. Without any: one, manual, that takes any object.
+  // A trigger that starts runs. Without any, the workflow has the trigger "manual", which accepts
+  // any object.
   Workflow& trigger(std::string_view name, DataFields payload = {});
   Workflow& cron(std::string_view name, CronTrigger when);
 
-  // A call of a handler.
+  // A step that calls a handler.
   Workflow& step(std::string_view name, StepSettings settings = {});
   Workflow& log(std::string_view name, std::string_view message, StepSettings settings = {});
   Workflow& log(std::string_view name, LogStep log, StepSettings settings = {});
   Workflow& wait(std::string_view name, std::chrono::milliseconds duration,
                  StepSettings settings = {});
-  // A path to a time (ISO 8601, or milliseconds since 1970), or a time itself.
+  // Waits until a time: a path to it (ISO 8601, or milliseconds since 1970) or the time itself.
   Workflow& wait_until(std::string_view name, std::string_view path_or_time,
                        StepSettings settings = {});
   Workflow& wait_until(std::string_view name, std::chrono::system_clock::time_point time,
                        StepSettings settings = {});
-  // Until somebody resumes it; or decides: approved is a success, rejected an error.
+  // pause waits until the run is resumed; approval waits for a decision: approval completes the
+  // step, rejection fails it.
   Workflow& pause(std::string_view name, std::string_view reason = {}, StepSettings settings = {});
   Workflow& approval(std::string_view name, std::string_view reason = {},
                      StepSettings settings = {});
@@ -153,7 +156,8 @@ class Workflow {
   Workflow& child(std::string_view name, std::string_view workflow, StepSettings settings = {});
   Workflow& child(std::string_view name, ChildStep child, StepSettings settings = {});
 
-  // When a step is done; when it has failed for good. Of several the first that fits is taken.
+  // The next step after a step completed (transition) or failed for good (on_error). The first
+  // match is taken.
   Workflow& transition(std::string_view from, std::string_view to);
   Workflow& transition(std::string_view from, std::string_view to, When when);
   Workflow& on_error(std::string_view from, std::string_view to,
@@ -161,27 +165,27 @@ class Workflow {
   Workflow& on_error(std::string_view from, std::string_view to, When when,
                      Recovery recovery = Recovery::none);
 
-  // The first step, where it is also the target of a loop.
+  // The first step, when transitions lead back to it.
   Workflow& entry(std::string_view step) {
     parts_.entry = step;
     return *this;
   }
-  // Of the whole run; 0: none.
+  // The maximum duration of a run; 0: none.
   Workflow& timeout(std::chrono::milliseconds timeout) {
     parts_.timeout = timeout;
     return *this;
   }
-  // How often each step may be begun; 0: the default.
+  // How often each step may be visited; 0: the default.
   Workflow& max_visits(std::uint32_t visits) {
     parts_.max_visits = visits;
     return *this;
   }
-  // The result of a run; without: its context.
+  // The result of a run; without it, the context.
   Workflow& output(DataMapping mapping) {
     parts_.output = std::move(mapping);
     return *this;
   }
-  // Steps that are done are compensated when a run is cancelled.
+  // Completed steps are compensated when a run is cancelled.
   Workflow& compensate_on_cancel() {
     parts_.compensate_on_cancel = true;
     return *this;

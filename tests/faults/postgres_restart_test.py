@@ -98,7 +98,7 @@ class OutageTest(PostgresTest):
                          201)
         logged = one.logged()
         self.assertIn("the store cannot be reached", logged)
-        self.assertIn("the store is back", logged)
+        self.assertIn("store available again", logged)
         self.assertEqual(one.stop(), 0)
 
     def test_a_server_that_is_started_before_its_database_waits_for_it(self):

@@ -133,7 +133,7 @@ class End {
 void announce(const Server& server, const ServeOptions& options, ServerLog& log, Context& context) {
   const bool open = !server.has_tokens();
   for (const std::string& url : server.urls()) {
-    log.tell(LogLevel::info, "listening", {{"url", url}});
+    log.write(LogLevel::info, "listening", {{"url", url}});
     if (context.json()) {
       JsonWriter json;
       json.begin_object().member("url", url).end_object();
@@ -142,18 +142,18 @@ void announce(const Server& server, const ServeOptions& options, ServerLog& log,
   }
   context.out.flush();
   if (open) {
-    log.tell(LogLevel::warning,
-             "the store has no tokens: everybody on this machine may do everything, and nobody "
-             "else anything; `holdfast token create` makes the first");
+    log.write(LogLevel::warning,
+              "the store has no tokens: everybody on this machine may do everything, and nobody "
+              "else anything; `holdfast token create` makes the first");
   }
   for (const std::string& url : server.urls()) {
     const bool plain = url.starts_with("http://") && !url.starts_with("http://127.") &&
                        !url.starts_with("http://[::1]");
     if (plain && options.tls_cert.empty()) {
-      log.tell(LogLevel::warning,
-               "tokens go over this address as plain text: give --tls-cert and --tls-key, or put "
-               "something that speaks TLS in front",
-               {{"url", url}});
+      log.write(LogLevel::warning,
+                "tokens go over this address as plain text: give --tls-cert and --tls-key, or put "
+                "something that speaks TLS in front",
+                {{"url", url}});
     }
   }
 }
@@ -183,21 +183,21 @@ Result<void> run_command(const ServeOptions& options, Context& context) {
     return about_option(started.error(), store);
   }
   const std::unique_ptr<Server> server = std::move(started).value();
-  log.tell(LogLevel::info, "started",
-           {{"store", server_options.shown_store}, {"version", server_options.version}});
+  log.write(LogLevel::info, "started",
+            {{"store", server_options.shown_store}, {"version", server_options.version}});
   // Before anything says that the server is there: its reader may stop it at once.
   Interrupt interrupt([&] { end.come(); });
   announce(*server, options, log, context);
   const std::optional<Error> failure = end.wait();
   if (failure.has_value()) {
-    log.tell(LogLevel::error, "stopped by a failure of the store", {{"why", failure->text()}});
+    log.write(LogLevel::error, "stopped by a failure of the store", {{"why", failure->text()}});
     server->stop(seconds(options.grace_s));  // callers under way are answered with the reason
     return *failure;
   }
-  log.tell(LogLevel::info, "stopping", {{"grace_s", std::to_string(options.grace_s)}});
+  log.write(LogLevel::info, "stopping", {{"grace_s", std::to_string(options.grace_s)}});
   const bool in_time = server->stop(seconds(options.grace_s));
-  log.tell(in_time ? LogLevel::info : LogLevel::warning,
-           in_time ? "stopped" : "stopped; some requests were not answered in time");
+  log.write(in_time ? LogLevel::info : LogLevel::warning,
+            in_time ? "stopped" : "stopped; some requests were not answered in time");
   return {};
 }
 

@@ -235,8 +235,6 @@ Result<RunPage> read_page(std::string json) {
   return page;
 }
 
-Result<OutcomeResponse> read_outcome(std::string_view json) {
-  return read<OutcomeResponse>(json);
-}
+Result<OutcomeResponse> read_outcome(std::string_view json) { return read<OutcomeResponse>(json); }
 
 }  // namespace holdfast::client

@@ -1,5 +1,5 @@
-// What programs ask about runs. Runs that have not ended are looked at in the loop, which has them
-// in memory; everything else is read from the journal and does not disturb it.
+// Queries on runs. Runs that have not ended are read in the loop, which has them in memory; all
+// others are read from the journal, outside the loop.
 #include "apps/embed/embed_views.h"
 #include "apps/embed/engine_impl.h"
 #include "runs/api/json_object.h"
@@ -40,11 +40,11 @@ Result<Inspector> Engine::Impl::inspector() {
 }
 
 template <typename View>
-Result<std::optional<View>> Engine::Impl::look_at_live(
+Result<std::optional<View>> Engine::Impl::view_live(
     const RunId& run, std::function<Result<View>(const RunSource&, const FindRun&)> view) {
   Loop::Waiter waiter;
   Result<std::optional<View>> seen = std::optional<View>();
-  const auto question = [run, view = std::move(view)](Turn& turn) -> Result<std::optional<View>> {
+  const auto query = [run, view = std::move(view)](Turn& turn) -> Result<std::optional<View>> {
     if (!turn.state().runs().is_live(run)) {
       return std::optional<View>();
     }
@@ -55,7 +55,7 @@ Result<std::optional<View>> Engine::Impl::look_at_live(
   };
   std::vector<LoopRequest> requests{CheckForChanges{}};
   requests.emplace_back(std::make_shared<FunctionCommand<std::optional<View>>>(
-      question, [&](Result<std::optional<View>> result) {
+      query, [&](Result<std::optional<View>> result) {
         seen = std::move(result);
         waiter.wake();
       }));
@@ -65,7 +65,7 @@ Result<std::optional<View>> Engine::Impl::look_at_live(
 }
 
 Result<RunView> Engine::Impl::inspect(const RunId& run) {
-  HOLDFAST_TRY(auto live, look_at_live<RunView>(run, [](const RunSource& source, const FindRun&) {
+  HOLDFAST_TRY(auto live, view_live<RunView>(run, [](const RunSource& source, const FindRun&) {
                  return Result<RunView>(view_of(source));
                }));
   if (live.has_value()) {
@@ -80,7 +80,7 @@ Result<RunView> Engine::Impl::inspect(const RunId& run) {
 Result<RunExplanation> Engine::Impl::explain(const RunId& run, std::string_view at) {
   HOLDFAST_TRY(const At point, At::parse(at));
   if (point.kind == At::Kind::now) {
-    HOLDFAST_TRY(auto live, look_at_live<Explanation>(run, explain_run));
+    HOLDFAST_TRY(auto live, view_live<Explanation>(run, explain_run));
     if (live.has_value()) {
       return public_form(*live);
     }

@@ -1,4 +1,4 @@
-// Public views out of the projections.
+// Public views of runs, from the projections.
 #pragma once
 
 #include "holdfast/run.h"

@@ -61,12 +61,12 @@ Result<void> Engine::register_workflow_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::error_code error;
   if (!file && !std::filesystem::exists(path, error)) {
-    return Error{ErrorCode::not_found, "there is no file " + path}.with("path", path);
+    return Error{ErrorCode::not_found, "file \"" + path + "\" does not exist"}.with("path", path);
   }
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file || file.bad()) {
-    return Error{ErrorCode::permission_denied, "the file " + path + " cannot be read"}.with("path",
-                                                                                            path);
+    return Error{ErrorCode::permission_denied, "cannot read file \"" + path + "\""}.with("path",
+                                                                                         path);
   }
   return register_workflow_yaml(text, path);
 }
@@ -147,8 +147,8 @@ Result<void> Engine::unarchive(std::string_view run_id) {
 
 Result<std::optional<ExecutedStep>> Engine::execute_next(std::chrono::milliseconds wait_up_to) {
   HOLDFAST_TRY(Impl* const impl, live());
-  HOLDFAST_TRY(Hands hands, impl->hands());
-  StepRunner runner(impl->loop(), std::move(hands));
+  HOLDFAST_TRY(WorkerSkills skills, impl->worker_skills());
+  StepRunner runner(impl->loop(), std::move(skills));
   HOLDFAST_TRY(const auto claimed, runner.next(std::nullopt, wait_up_to));
   if (!claimed.has_value()) {
     return std::optional<ExecutedStep>();
@@ -162,11 +162,11 @@ Result<std::optional<ExecutedStep>> Engine::execute_next(std::chrono::millisecon
 Result<std::uint64_t> Engine::drain(const DrainOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
   if (options.threads == 0) {
-    return Error{ErrorCode::invalid_argument, "nothing is executed without threads"}.with(
-        "field", "threads");
+    return Error{ErrorCode::invalid_argument, "threads must be at least 1"}.with("field",
+                                                                                 "threads");
   }
-  HOLDFAST_TRY(const Hands hands, impl->hands());
-  return drain_steps(impl->loop(), hands, {options.threads, options.idle_for, options.max_steps});
+  HOLDFAST_TRY(const WorkerSkills skills, impl->worker_skills());
+  return drain_steps(impl->loop(), skills, {options.threads, options.idle_for, options.max_steps});
 }
 
 Result<void> Engine::work(std::size_t threads, const std::stop_token& stop) {

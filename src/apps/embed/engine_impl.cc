@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::size_t kMaxProgressBytes = 64U << 10U;
 
-// Tells the program what log steps say.
-class LogTeller final : public CommitObserver {
+// Passes the messages of log steps to the program.
+class LogObserver final : public CommitObserver {
  public:
-  explicit LogTeller(std::function<void(const LogMessage&)> log) : log_(std::move(log)) {}
+  explicit LogObserver(std::function<void(const LogMessage&)> log) : log_(std::move(log)) {}
 
   void committed(const CommitReport& report) override {
     for (const LogLine& line : report.lines) {
@@ -37,7 +37,7 @@ class LogTeller final : public CommitObserver {
         log_({to_string(line.run_id), line.workflow.str(), line.step.str(), text("level"),
               text("message"), line.at.value});
       } catch (...) {
-        // The run does not depend on who listens.
+        // The run does not depend on the program's log function.
       }
     }
   }
@@ -46,17 +46,17 @@ class LogTeller final : public CommitObserver {
   std::function<void(const LogMessage&)> log_;
 };
 
-// This process, as somebody who looks for it would: host and number.
+// The name of this process in claims: host and process id.
 std::string process_name() {
   std::array<char, 65> host{};
   const bool known = gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0';
   return fmt::format("{}-{}", known ? host.data() : "host", getpid());
 }
 
-// What the program gave, as the loop wants it.
-class NoticeGiver final : public DispatchNotifier {
+// Calls the notify function of the program.
+class ProgramNotifier final : public DispatchNotifier {
  public:
-  explicit NoticeGiver(std::function<bool(const WorkNotice&)> notify)
+  explicit ProgramNotifier(std::function<bool(const WorkNotice&)> notify)
       : notify_(std::move(notify)) {}
 
   Result<void> notify(const Wakeup& wakeup) override {
@@ -67,16 +67,16 @@ class NoticeGiver final : public DispatchNotifier {
         return {};
       }
     } catch (...) {
-      // An exception is a notice that was not given.
+      // An exception counts as a failed notification.
     }
-    return Error{ErrorCode::unavailable, "nobody was told of " + notice.runnable_key};
+    return Error{ErrorCode::unavailable, "no notification was sent for " + notice.runnable_key};
   }
 
  private:
   std::function<bool(const WorkNotice&)> notify_;
 };
 
-// invalid_definition when a cron trigger names a time zone that this system does not know.
+// invalid_definition when a cron trigger names an unknown time zone.
 Result<void> check_timezones(const Definition& definition) {
   std::vector<DefinitionFault> faults;
   for (std::size_t i = 0; i < definition.triggers().size(); ++i) {
@@ -90,11 +90,11 @@ Result<void> check_timezones(const Definition& definition) {
   return faults.empty() ? Result<void>() : invalid_definition(faults);
 }
 
-// A call of a program waits this long for a store that is away, before it fails with unavailable.
+// How long a call waits for an unavailable store before it fails with unavailable.
 constexpr std::int64_t kStorePatienceMs = 30'000;
 
-// What a handler said last about how far it is, on its way to the loop: however often it speaks,
-// one request is under way.
+// The latest progress of a handler, on its way to the loop. At most one request is queued, however
+// often the handler reports.
 class ProgressSlot : public std::enable_shared_from_this<ProgressSlot> {
  public:
   ProgressSlot(Loop& loop, SharedText claim_id) : loop_(loop), claim_id_(std::move(claim_id)) {}
@@ -110,15 +110,15 @@ class ProgressSlot : public std::enable_shared_from_this<ProgressSlot> {
   }
 
  private:
-  // True when a request is under way that will take it.
+  // True when a queued request will take it.
   bool replace(Payload newest) {
     const std::scoped_lock lock(mutex_);
     newest_ = std::move(newest);
-    return std::exchange(under_way_, true);
+    return std::exchange(queued_, true);
   }
   Payload take() {
     const std::scoped_lock lock(mutex_);
-    under_way_ = false;
+    queued_ = false;
     return newest_;
   }
 
@@ -126,7 +126,7 @@ class ProgressSlot : public std::enable_shared_from_this<ProgressSlot> {
   SharedText claim_id_;
   std::mutex mutex_;  // guards what follows
   Payload newest_;
-  bool under_way_ = false;
+  bool queued_ = false;
 };
 
 Result<void> check_queues(const EngineOptions& options) {
@@ -175,12 +175,12 @@ Result<void> Engine::Impl::run_on(std::unique_ptr<Journal> journal, const Engine
   loop.owner = owner;
   loop.core.store_patience_ms = kStorePatienceMs;
   if (options.notify) {
-    notifier_ = std::make_unique<NoticeGiver>(options.notify);
+    notifier_ = std::make_unique<ProgramNotifier>(options.notify);
     loop.notifier = notifier_.get();
     loop.record_wakeups = options.record_notices;
   }
   if (options.log) {
-    observer_ = std::make_unique<LogTeller>(options.log);
+    observer_ = std::make_unique<LogObserver>(options.log);
     loop.observer = observer_.get();
   }
   handlers_ = std::make_shared<const HandlerTable>(built_in_handlers(options.credential));
@@ -233,9 +233,9 @@ void Engine::Impl::set_skills() {
   skills_ = std::make_shared<const Skills>(std::move(skills));
 }
 
-Result<Hands> Engine::Impl::hands() {
+Result<WorkerSkills> Engine::Impl::worker_skills() {
   const std::scoped_lock lock(mutex_);
-  return Hands{handlers_, skills_};
+  return WorkerSkills{handlers_, skills_};
 }
 
 AttemptOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& assignment,
@@ -264,8 +264,8 @@ AttemptOutcome Engine::Impl::call(const StepHandler& handler, const Assignment& 
 }
 
 Result<StartedRun> Engine::Impl::start_child(const Assignment& parent, std::string_view workflow,
-                                             const StartChild& asked) {
-  StartChild command = asked;
+                                             const StartChild& requested) {
+  StartChild command = requested;
   command.origin = Origin{parent.runnable_key, parent.step, parent.attempt_number};
   HOLDFAST_TRY(const Started started,
                loop_->execute<Started>([command, run = parent.run_id, name = std::string(workflow)](
@@ -278,10 +278,10 @@ Result<StartedRun> Engine::Impl::start_child(const Assignment& parent, std::stri
 
 Result<void> Engine::Impl::work(std::size_t threads, const std::stop_token& stop) {
   if (threads == 0) {
-    return Error{ErrorCode::invalid_argument, "nothing is executed without threads"}.with(
-        "field", "threads");
+    return Error{ErrorCode::invalid_argument, "threads must be at least 1"}.with("field",
+                                                                                 "threads");
   }
-  HOLDFAST_TRY(const Hands able, hands());
+  HOLDFAST_TRY(const WorkerSkills able, worker_skills());
   PoolOptions options;
   options.threads = threads;
   Result<void> worked =

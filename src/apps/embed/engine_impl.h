@@ -1,4 +1,4 @@
-// Engine::Impl: the loop, and what this process can execute.
+// Engine::Impl: the loop, and the handlers of this process.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,7 @@ class Engine::Impl {
 
   Result<void> add_definition(const std::shared_ptr<const Definition>& definition);
   Result<void> add_handler(std::string_view name, StepHandler handler);
-  // unknown_handler when there is none.
-  Result<Hands> hands();
+  Result<WorkerSkills> worker_skills();
 
   Result<StartedRun> start(std::string_view workflow, std::string_view input,
                            const StartOptions& options);
@@ -44,7 +43,7 @@ class Engine::Impl {
   Result<RunView> inspect(const RunId& run);
   Result<RunExplanation> explain(const RunId& run, std::string_view at);
   Result<RunPage> list(const ListOptions& options);
-  // engine_stopped, or what stopped the engine.
+  // engine_stopped, or the error that stopped the engine.
   Result<Inspector> inspector();
   Result<EngineStats> stats();
   void close();
@@ -59,10 +58,10 @@ class Engine::Impl {
   AttemptOutcome call(const StepHandler& handler, const Assignment& assignment,
                       const std::stop_token& stop);
   Result<StartedRun> start_child(const Assignment& parent, std::string_view workflow,
-                                 const StartChild& asked);
-  // What the view makes of a run that has not ended; empty when it has.
+                                 const StartChild& requested);
+  // The view of a run that has not ended; empty when it has.
   template <typename View>
-  Result<std::optional<View>> look_at_live(
+  Result<std::optional<View>> view_live(
       const RunId& run, std::function<Result<View>(const RunSource&, const FindRun&)> view);
   void set_skills();
   Result<void> execute(TurnFunction<Done> command);
@@ -79,7 +78,7 @@ class Engine::Impl {
   std::mutex mutex_;  // guards what follows
   std::set<SharedText> queues_;
   std::shared_ptr<const HandlerTable> handlers_;
-  std::shared_ptr<const Skills> skills_;  // those who can do the same share it
+  std::shared_ptr<const Skills> skills_;  // shared by workers with the same skills
   bool closed_ = false;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 using Instant = std::chrono::steady_clock::time_point;
 
-// Held by the callback too, so that it outlives whoever gave up.
+// Shared with the callback, so that it outlives a waiter that gave up.
 struct Bell {
   std::mutex mutex;
   std::condition_variable changed;
@@ -29,12 +29,12 @@ struct Bell {
 };
 
 Instant after(std::chrono::milliseconds timeout) {
-  // No sum of times overflows, and nobody waits for longer.
+  // So that the sum of times does not overflow.
   constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
   return std::chrono::steady_clock::now() + std::clamp(timeout, {}, kLongest);
 }
 
-// Signs up before it looks, so that no end is missed. True: the run has ended.
+// Registers before it checks, so that no end is missed. True: the run has ended, or the time is up.
 Result<bool> wait_once(Loop& loop, const RunId& run, Instant deadline) {
   const auto bell = std::make_shared<Bell>();
   Loop::Waiter waiter;
@@ -57,7 +57,7 @@ Result<bool> wait_once(Loop& loop, const RunId& run, Instant deadline) {
   const bool rung = ended.ok() && !ended.value() && bell->wait_until(deadline);
   loop.submit(std::vector<LoopRequest>{RemoveRunWait{wait}, UnwatchChanges{}});
   HOLDFAST_CHECK(ended.ok() ? Result<void>() : Result<void>(ended.error()));
-  // Rung: it has ended, or the engine has stopped; another look tells.
+  // Rung: the run has ended or the engine has stopped; the next check finds out.
   return ended.value() || !rung;
 }
 
@@ -66,8 +66,8 @@ Result<bool> wait_once(Loop& loop, const RunId& run, Instant deadline) {
 Result<void> wait_for_end(Loop& loop, const RunId& run, std::chrono::milliseconds timeout) {
   const Instant deadline = after(timeout);
   for (;;) {
-    HOLDFAST_TRY(const bool over, wait_once(loop, run, deadline));
-    if (over) {
+    HOLDFAST_TRY(const bool finished, wait_once(loop, run, deadline));
+    if (finished) {
       return {};
     }
   }

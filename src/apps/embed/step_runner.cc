@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// Where a claim arrives. Held by the callbacks too, so that it outlives whoever gave up.
+// Receives a claim. Shared with the callbacks, so that it outlives a caller that gave up.
 struct StepRunner::Slot {
   std::mutex mutex;
   std::condition_variable changed;
@@ -40,8 +40,8 @@ struct StepRunner::Slot {
 
 ClaimRequestPtr StepRunner::claim_request(const std::shared_ptr<Slot>& slot) const {
   auto request = std::make_shared<ClaimRequest>();
-  request->skills = hands_.skills;
-  request->applicants.push_back(loop_.new_applicant(*hands_.skills));
+  request->skills = skills_.skills;
+  request->applicants.push_back(loop_.new_applicant(*skills_.skills));
   request->assigned = [slot](std::vector<Result<Assignment>> results) {
     slot->give(std::move(results.front()));
   };
@@ -54,7 +54,7 @@ Result<std::optional<ClaimedStep>> StepRunner::next(const std::optional<StepRepo
   const auto slot = std::make_shared<Slot>();
   const ClaimRequestPtr request = claim_request(slot);
   Loop::Waiter waiter;
-  Result<Done> asked = Done{};
+  Result<Done> submitted = Done{};
   std::vector<LoopRequest> requests;
   if (report.has_value()) {
     requests.emplace_back(DropClaim{report->proof.claim_id});
@@ -70,13 +70,13 @@ Result<std::optional<ClaimedStep>> StepRunner::next(const std::optional<StepRepo
   requests.emplace_back(
       std::make_shared<FunctionCommand<Done>>([](Turn&) -> Result<Done> { return Done{}; },
                                               [&](Result<Done> result) {
-                                                asked = std::move(result);
+                                                submitted = std::move(result);
                                                 waiter.wake();
                                               }));
   loop_.enqueue(std::move(requests));
   loop_.drive_until(waiter);
-  if (!asked.ok()) {
-    return std::move(asked).error();
+  if (!submitted.ok()) {
+    return std::move(submitted).error();
   }
   if (!slot->wait_for(wait_up_to)) {
     loop_.enqueue(WithdrawClaim{request, [slot](std::size_t count) { slot->withdraw(count); }});
@@ -95,7 +95,7 @@ Result<std::optional<ClaimedStep>> StepRunner::next(const std::optional<StepRepo
 StepReport StepRunner::execute(const ClaimedStep& step) const {
   return StepReport{proof_of(step.assignment),
                     std::make_shared<const AttemptOutcome>(
-                        call_handler(*hands_.handlers, step.assignment, step.stop.get_token()))};
+                        call_handler(*skills_.handlers, step.assignment, step.stop.get_token()))};
 }
 
 Result<ReportedStep> StepRunner::store(const StepReport& report) {
@@ -118,7 +118,7 @@ Result<ReportedStep> StepRunner::store(const StepReport& report) {
   if (stored.ok() || stored.error().code() == ErrorCode::engine_stopped) {
     return stored;
   }
-  // The claim was lost: somebody else has it, or the run has ended.
+  // The claim was lost: another worker holds it, or the run has ended.
   return loop_.execute<ReportedStep>(
       [id = report.proof.run_id](Turn& turn) -> Result<ReportedStep> {
         HOLDFAST_TRY(const RunProjection* run, turn.state().runs().get(id));
@@ -130,8 +130,8 @@ namespace {
 
 class Drain {
  public:
-  Drain(Loop& loop, const Hands& hands, const DrainPlan& plan)
-      : loop_(loop), hands_(hands), plan_(plan) {}
+  Drain(Loop& loop, const WorkerSkills& skills, const DrainPlan& plan)
+      : loop_(loop), skills_(skills), plan_(plan) {}
 
   Result<std::uint64_t> run() {
     ThreadGroup others;
@@ -145,7 +145,7 @@ class Drain {
   using Lock = std::unique_lock<std::mutex>;
 
   void work() {
-    StepRunner runner(loop_, hands_);
+    StepRunner runner(loop_, skills_);
     std::optional<StepReport> report;
     Lock lock(mutex_);
     while (!done_) {
@@ -153,7 +153,7 @@ class Drain {
       if (out_of_budget) {
         store(runner, report, lock);
         end_when_idle();
-        // Somebody who finds nothing gives his part back.
+        // A thread that finds no step gives its share of the budget back.
         changed_.wait(lock, [this] { return done_ || steps_ < plan_.max_steps; });
       } else {
         step(runner, report, lock);
@@ -164,14 +164,14 @@ class Drain {
 
   // Stores the report, claims the next step and executes it; waits when there is none.
   void step(StepRunner& runner, std::optional<StepReport>& report, Lock& lock) {
-    const std::uint64_t known = news_ + (report.has_value() ? 1 : 0);
+    const std::uint64_t known = stored_ + (report.has_value() ? 1 : 0);
     ++busy_;
     ++steps_;
     lock.unlock();
     const bool reported = report.has_value();
     auto claimed = runner.next(std::exchange(report, std::nullopt), plan_.idle_for);
     lock.lock();
-    news_ += reported ? 1 : 0;
+    stored_ += reported ? 1 : 0;
     changed_.notify_all();
     const bool found = claimed.ok() && claimed.value().has_value();
     if (found) {
@@ -184,10 +184,10 @@ class Drain {
     --busy_;
     if (!claimed.ok()) {
       fail(claimed.error());
-    } else if (!found && news_ == known) {
+    } else if (!found && stored_ == known) {
       end_when_idle();
-      // Others are at steps that may bring more.
-      changed_.wait(lock, [this, known] { return done_ || news_ != known; });
+      // Other threads execute steps that may lead to more.
+      changed_.wait(lock, [this, known] { return done_ || stored_ != known; });
     }
   }
 
@@ -200,7 +200,7 @@ class Drain {
     const auto stored = runner.store(*std::exchange(report, std::nullopt));
     lock.lock();
     --busy_;
-    ++news_;
+    ++stored_;
     changed_.notify_all();
     if (!stored.ok()) {
       fail(stored.error());
@@ -223,21 +223,21 @@ class Drain {
   }
 
   Loop& loop_;
-  Hands hands_;
+  WorkerSkills skills_;
   DrainPlan plan_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::size_t busy_ = 0;     // threads that claim, execute or report
-  std::uint64_t news_ = 0;   // reports that are stored
-  std::uint64_t steps_ = 0;  // executed, or being looked for
+  std::size_t busy_ = 0;      // threads that claim, execute or report
+  std::uint64_t stored_ = 0;  // stored reports
+  std::uint64_t steps_ = 0;   // executed, or being claimed
   bool done_ = false;
   std::optional<Error> failure_;
 };
 
 }  // namespace
 
-Result<std::uint64_t> drain_steps(Loop& loop, const Hands& hands, const DrainPlan& plan) {
-  return Drain(loop, hands, plan).run();
+Result<std::uint64_t> drain_steps(Loop& loop, const WorkerSkills& skills, const DrainPlan& plan) {
+  return Drain(loop, skills, plan).run();
 }
 
 }  // namespace holdfast

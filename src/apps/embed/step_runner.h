@@ -1,6 +1,6 @@
-// StepRunner: one step at a time, in the thread that asks. The report of a step goes to the loop
-// together with the wish for the next one, so a chain of steps costs one commit per step. Claims
-// are kept alive while their handlers run.
+// StepRunner: executes one step at a time, in the calling thread. The report of a step is submitted
+// together with the claim request for the next one, so a chain of steps costs one commit per step.
+// The leases of claims are extended while their handlers run.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace holdfast {
 
-// What one process can execute now.
-struct Hands {
+// What this process can execute.
+struct WorkerSkills {
   std::shared_ptr<const HandlerTable> handlers;
   std::shared_ptr<const Skills> skills;
 };
@@ -23,24 +23,24 @@ struct ClaimedStep {
   std::stop_source stop;  // stopped when the claim is lost
 };
 
-// How a step ended, on its way to the journal.
+// The outcome of a step that is to be stored.
 struct StepReport {
   ClaimProof proof;
   std::shared_ptr<const AttemptOutcome> outcome;
 };
 
 struct ReportedStep {
-  bool counted = false;  // the claim was still good
+  bool counted = false;  // the claim was still valid
   std::string run_status;
 };
 
 class StepRunner {
  public:
   // The loop must outlive the runner.
-  StepRunner(Loop& loop, Hands hands) : loop_(loop), hands_(std::move(hands)) {}
+  StepRunner(Loop& loop, WorkerSkills skills) : loop_(loop), skills_(std::move(skills)) {}
 
-  // Stores the report, if there is one, and claims the next step; empty when there is none for
-  // that long. An error is what stopped the engine.
+  // Stores the report, if any, and claims the next step; empty when none becomes ready in that
+  // time. An error is the one that stopped the engine.
   Result<std::optional<ClaimedStep>> next(const std::optional<StepReport>& report,
                                           std::chrono::milliseconds wait_up_to);
   // Calls the handler.
@@ -53,15 +53,15 @@ class StepRunner {
   [[nodiscard]] ClaimRequestPtr claim_request(const std::shared_ptr<Slot>& slot) const;
 
   Loop& loop_;
-  Hands hands_;
+  WorkerSkills skills_;
 };
 
-// Executes with several threads until nothing was there for idle_for; max_steps 0: no limit.
+// Executes steps with several threads until none was ready for idle_for. max_steps 0: no limit.
 struct DrainPlan {
   std::size_t threads = 1;
   std::chrono::milliseconds idle_for{0};
   std::uint64_t max_steps = 0;
 };
-Result<std::uint64_t> drain_steps(Loop& loop, const Hands& hands, const DrainPlan& plan);
+Result<std::uint64_t> drain_steps(Loop& loop, const WorkerSkills& skills, const DrainPlan& plan);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// Alarm: calls that are due at a time, from one thread of its own that sleeps until then.
+// Alarm: calls functions after a delay, from one thread that sleeps in between.
 #pragma once
 
 #include <chrono>
@@ -20,14 +20,14 @@ class Alarm {
   ~Alarm();
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
-  // Why it has no thread, if it has none.
+  // The error when its thread could not be started.
   [[nodiscard]] const Result<void>& started() const { return started_; }
 
-  // `ring` must not block.
+  // ring: must not block.
   Ticket after(std::chrono::milliseconds delay, std::function<void()> ring);
-  // False: it has rung, or is about to.
+  // False: it was called, or is about to be.
   bool cancel(const Ticket& ticket);
-  // What has not rung never will.
+  // Pending calls are dropped.
   void stop();
 
  private:

@@ -11,12 +11,12 @@ namespace holdfast {
 
 namespace {
 
-// An address may be in one of the places of its set.
+// An address is stored in one of the slots of its set.
 constexpr std::size_t kSets = 512;
 constexpr std::size_t kPlaces = 8;
 
 constexpr double kMinuteMs = 60'000;
-// A mistyped token is no attack.
+// A mistyped token is not an attack.
 constexpr double kFree = 3;
 constexpr double kDelayStepMs = 100;
 constexpr double kLongestDelayMs = 2'000;

@@ -1,10 +1,10 @@
-// AuthFailures: what failed authentication costs, by address. The first failures of an address are
-// answered at once, further ones after a delay that grows, and beyond a limit with 429. A caller
-// with a valid token never waits, whatever others behind the same address do: secrets have 256
-// bits, so the limit is against load and noise, not against guessing.
+// AuthFailures: limits failed authentications per address. The first failures of an address are
+// answered immediately, further ones after a growing delay, and those beyond a limit with 429. A
+// caller with a valid token never waits, even when others behind its address fail: secrets have 256
+// bits, so the limit protects against load and log noise, not against guessing.
 //
 // An address is an IPv4 address, the first 64 bits of an IPv6 address, or a user at a unix socket.
-// The table has a fixed size; a new address takes the place of one that has been quiet for longest.
+// The table has a fixed size; a new address replaces the one without failures for the longest time.
 // Safe from any thread.
 #pragma once
 
@@ -29,16 +29,16 @@ class AuthFailures {
   AuthFailures(Clock& clock, Limits limits);
 
   struct Line {
-    std::string address;  // empty: addresses that the table has no room for
+    std::string address;  // empty: addresses that did not fit into the table
     std::uint64_t failures = 0;
   };
   struct Verdict {
-    std::chrono::milliseconds delay{0};  // before the answer
-    std::uint64_t retry_after_s = 0;     // not 0: it is one too many
-    std::vector<Line> lines = {};        // that are due for the log
+    std::chrono::milliseconds delay{0};  // before the response
+    std::uint64_t retry_after_s = 0;     // not 0: the limit is exceeded
+    std::vector<Line> lines = {};        // to be logged now
   };
   Verdict failed(const net::Peer& peer);
-  // Failures that no line stands for yet, of all addresses.
+  // Failures of all addresses that were not logged yet.
   std::vector<Line> take_unlogged();
   [[nodiscard]] std::chrono::milliseconds log_every() const { return limits_.log_every; }
 
@@ -47,7 +47,7 @@ class AuthFailures {
   using Key = std::array<std::uint8_t, 9>;
   struct Entry {
     Key key{};
-    double used = 0;  // failures that count, as they are forgotten with time
+    double used = 0;  // failures, decaying with time
     TimeMs at;        // of the last failure
     TimeMs logged_at;
     std::uint64_t unlogged = 0;

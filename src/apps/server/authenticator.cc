@@ -18,10 +18,10 @@ Error unknown_caller(const std::string& message) {
 }
 
 std::string user_name(unsigned uid) {
-  std::array<char, 1024> room{};
+  std::array<char, 1024> buffer{};
   passwd entry{};
   passwd* found = nullptr;
-  const bool known = getpwuid_r(uid, &entry, room.data(), room.size(), &found) == 0;
+  const bool known = getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0;
   return known && found != nullptr ? std::string(entry.pw_name) : "uid " + std::to_string(uid);
 }
 
@@ -46,10 +46,10 @@ bool names_this_machine(std::string_view authority) {
          host.ends_with(".localhost");
 }
 
-// Without tokens everybody on this machine is let in, and so would be every page that a browser
-// on it shows. A browser says where a request comes from, and a name that somebody else made point
-// here is in Host.
-Result<void> check_no_browser_was_led_here(const net::Request& request) {
+// Without tokens every program on this machine is accepted, and so would be every web page in a
+// browser on it. Browsers send the origin of a page, and a foreign name that resolves to this
+// machine (DNS rebinding) appears in Host.
+Result<void> check_same_origin(const net::Request& request) {
   const std::string_view origin = request.header("Origin");
   const std::size_t scheme = origin.find("://");
   const bool foreign = !origin.empty() && (scheme == std::string_view::npos ||
@@ -57,8 +57,8 @@ Result<void> check_no_browser_was_led_here(const net::Request& request) {
   const std::string_view host = request.header("Host");
   if (foreign || (!host.empty() && !names_this_machine(host_of(host)))) {
     return Error{ErrorCode::permission_denied,
-                 "without tokens only programs on this machine are let in, under the name "
-                 "localhost; `holdfast token create` makes tokens"};
+                 "without tokens, only programs on this machine may connect, under the name "
+                 "localhost; create a token with `holdfast token create`"};
   }
   return {};
 }
@@ -78,7 +78,8 @@ std::string Caller::actor(std::string_view named) const {
   return named.empty() ? name : std::string(named);
 }
 
-Authenticator::Authenticator(Clock& clock, std::uint64_t max_rate) : clock_(clock), max_rate_(max_rate) {}
+Authenticator::Authenticator(Clock& clock, std::uint64_t max_rate)
+    : clock_(clock), max_rate_(max_rate) {}
 
 Result<Caller> Authenticator::authenticate(const net::Request& request, const Tokens& tokens) {
   const std::string_view authorization = request.header("Authorization");
@@ -93,15 +94,18 @@ Result<Caller> Authenticator::authenticate(const net::Request& request, const To
       caller.role = Role::admin;
       return caller;
     }
-    return unknown_caller("the socket admits the user the server runs as; others need a token");
+    return unknown_caller(
+        "the socket accepts only the user that runs the server; other users need a token");
   }
   if (!tokens.empty()) {
-    return unknown_caller("a token is needed: Authorization: Bearer hf_…");
+    return unknown_caller("authentication required; send the header Authorization: Bearer hf_…");
   }
   if (!request.peer.loopback) {
-    return unknown_caller("a token is needed, and the store has none; `holdfast token create`");
+    return unknown_caller(
+        "authentication required, and the store has no tokens; create one with `holdfast token "
+        "create`");
   }
-  HOLDFAST_CHECK(check_no_browser_was_led_here(request));
+  HOLDFAST_CHECK(check_same_origin(request));
   Caller caller;
   caller.role = Role::admin;
   return caller;
@@ -112,9 +116,9 @@ Result<Caller> Authenticator::by_token(std::string_view header, const Tokens& to
                           ? parse_bearer(header.substr(kBearer.size()))
                           : std::nullopt;
   const Token* token = bearer.has_value() ? tokens.find(bearer->token_id) : nullptr;
-  // The same answer whatever is wrong: nobody learns which tokens there are.
+  // One message for all reasons, so that callers cannot find out which tokens exist.
   if (token == nullptr || !fits(*token, bearer->secret) || !token->valid(clock_.now())) {
-    return unknown_caller("the token is not valid here: it is not known, revoked or over");
+    return unknown_caller("the token is invalid: it is unknown, revoked or expired");
   }
   Caller caller;
   caller.kind = Caller::Kind::token;
@@ -123,12 +127,12 @@ Result<Caller> Authenticator::by_token(std::string_view header, const Tokens& to
   caller.token_id = token->created.token_id.str();
   caller.queues = token->created.queues;
   caller.workflows = token->created.workflows;
-  HOLDFAST_CHECK(take_turn(caller.token_id));
+  HOLDFAST_CHECK(count_request(caller.token_id));
   return caller;
 }
 
-// A bucket of one second's turns that fills as time goes by.
-Result<void> Authenticator::take_turn(const std::string& token_id) {
+// A token bucket that holds the requests of one second.
+Result<void> Authenticator::count_request(const std::string& token_id) {
   if (max_rate_ == 0) {
     return {};
   }
@@ -136,15 +140,15 @@ Result<void> Authenticator::take_turn(const std::string& token_id) {
   const auto full = static_cast<double>(max_rate_);
   const std::scoped_lock lock(mutex_);
   const auto [bucket, fresh] = buckets_.try_emplace(token_id, Bucket{full, now});
-  Bucket& turns = bucket->second;
-  const auto passed = static_cast<double>(std::max<std::int64_t>(0, now.value - turns.at.value));
-  turns.left = std::min(full, turns.left + passed * full / 1000);
-  turns.at = now;
-  if (turns.left < 1) {
+  Bucket& budget = bucket->second;
+  const auto passed = static_cast<double>(std::max<std::int64_t>(0, now.value - budget.at.value));
+  budget.left = std::min(full, budget.left + passed * full / 1000);
+  budget.at = now;
+  if (budget.left < 1) {
     return Error{ErrorCode::rate_limited,
-                 "the token asks more than " + std::to_string(max_rate_) + " times a second"};
+                 "the token exceeds " + std::to_string(max_rate_) + " requests per second"};
   }
-  turns.left -= 1;
+  budget.left -= 1;
   return {};
 }
 

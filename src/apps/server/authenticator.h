@@ -1,4 +1,4 @@
-// Caller: who asks, and what that allows.
+// Caller: who sent a request, and what it permits. Authenticator: finds the caller of a request.
 #pragma once
 
 #include <memory>
@@ -18,31 +18,30 @@ namespace holdfast {
 struct Caller {
   enum class Kind : std::uint8_t { token, socket_owner, same_machine };
   Kind kind = Kind::same_machine;
-  std::string name;  // of the token, or of the user at the socket; empty: nobody in particular
+  std::string name;  // of the token, or of the user at the socket; empty: unknown
   Role role = Role::viewer;
   std::string token_id = {};
   std::vector<SharedText> queues = {};     // empty: all
   std::vector<SharedText> workflows = {};  // empty: all
 
   [[nodiscard]] bool may_see(std::string_view workflow) const;
-  // Who did it, for the record: what the request says counts for those who cannot be told apart;
-  // a token is named in any case.
+  // The recorded actor of a command: the name in the request; a token is named in any case.
   [[nodiscard]] std::string actor(std::string_view named) const;
 };
 
-// Finds out who calls. Safe from any thread.
+// Safe from any thread.
 class Authenticator {
  public:
   // max_rate: requests per second and token; 0: no limit.
   Authenticator(Clock& clock, std::uint64_t max_rate);
 
-  // unauthenticated; permission_denied when a page of another site asks in the name of a browser;
+  // unauthenticated; permission_denied for a browser that shows a page of another site;
   // rate_limited.
   Result<Caller> authenticate(const net::Request& request, const Tokens& tokens);
 
  private:
   Result<Caller> by_token(std::string_view header, const Tokens& tokens);
-  Result<void> take_turn(const std::string& token_id);
+  Result<void> count_request(const std::string& token_id);
 
   struct Bucket {
     double left = 0;

@@ -18,7 +18,9 @@ class Door : public testing::Test {
   void revoke(const std::string& id) {
     tokens_.evolve(nullptr, kNow, must(decide_revoke(tokens_, id, "ann")).value());
   }
-  Result<Caller> authenticate(const net::Request& request) { return keeper_.authenticate(request, tokens_); }
+  Result<Caller> authenticate(const net::Request& request) {
+    return keeper_.authenticate(request, tokens_);
+  }
 
   static CreateToken named(std::string name, Role role) {
     CreateToken command;
@@ -160,7 +162,8 @@ TEST_F(Door, without_tokens_the_host_must_be_this_machine) {
 TEST_F(Door, without_tokens_pages_of_other_sites_are_refused) {
   for (const char* origin :
        {"http://localhost:3000", "http://127.0.0.1", "https://[::1]:8443", "http://a.localhost"}) {
-    EXPECT_TRUE(authenticate(from_here({{"Host", "localhost"}, {"Origin", origin}})).ok()) << origin;
+    EXPECT_TRUE(authenticate(from_here({{"Host", "localhost"}, {"Origin", origin}})).ok())
+        << origin;
   }
   for (const char* origin :
        {"http://evil.example", "null", "http://localhost.evil.example", "localhost", "http://"}) {
@@ -173,8 +176,8 @@ TEST_F(Door, without_tokens_pages_of_other_sites_are_refused) {
 TEST_F(Door, a_token_is_good_under_any_name_of_the_server) {
   add_token("t1", named("ops", Role::admin));
   EXPECT_TRUE(authenticate(from_elsewhere({{"Authorization", bearer("t1")},
-                                    {"Host", "holdfast.example"},
-                                    {"Origin", "https://dashboard.example"}}))
+                                           {"Host", "holdfast.example"},
+                                           {"Origin", "https://dashboard.example"}}))
                   .ok());
 }
 
@@ -217,7 +220,8 @@ TEST_F(Rate, of_one_token_does_not_count_for_another) {
 TEST_F(Rate, is_not_used_up_by_whoever_does_not_know_the_secret) {
   add_token("t1", named("ci", Role::client));
   for (int i = 0; i < 50; ++i) {
-    EXPECT_EQ(code_of(limited_.authenticate(with("Bearer hf_t1_guess"), tokens_)), "unauthenticated");
+    EXPECT_EQ(code_of(limited_.authenticate(with("Bearer hf_t1_guess"), tokens_)),
+              "unauthenticated");
   }
   EXPECT_EQ(let_in("t1", 12), 10);
 }

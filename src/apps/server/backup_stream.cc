@@ -22,19 +22,19 @@ class BackupStream : public std::enable_shared_from_this<BackupStream> {
   }
 
  private:
-  // A backup that breaks off lacks its last line, so nobody takes it for a whole one.
+  // An interrupted backup lacks its last line, so it cannot be mistaken for a complete one.
   void send_next() {
     const Result<void> taken = call_->service.readers.run([self = shared_from_this()] {
-      auto piece = self->export_.next();
-      if (!piece.ok()) {
-        self->call_->service.log.tell(LogLevel::error, "a backup broke off",
-                                      {{"why", piece.error().text()}});
+      auto chunk = self->export_.next();
+      if (!chunk.ok()) {
+        self->call_->service.log.write(LogLevel::error, "backup failed",
+                                       {{"why", chunk.error().text()}});
       }
-      if (!piece.ok() || piece.value().empty()) {
+      if (!chunk.ok() || chunk.value().empty()) {
         self->end();
         return;
       }
-      self->stream_->write(std::move(piece).value(), [self](bool alive) {
+      self->stream_->write(std::move(chunk).value(), [self](bool alive) {
         if (alive) {
           self->send_next();
         } else {

@@ -1,5 +1,5 @@
-// A backup as an answer that comes in pieces: a piece is read when the one before it is gone, so a
-// slow reader holds no thread.
+// Streams a backup. A chunk is read when the previous one is sent, so a slow client occupies no
+// thread.
 #pragma once
 
 #include <memory>

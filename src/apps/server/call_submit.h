@@ -9,14 +9,13 @@ namespace holdfast {
 
 template <typename T>
 void submit(const CallPtr& call, TurnFunction<T> decide, std::function<void(T)> then) {
-  call->service.loop.submit<T>(std::move(decide),
-                                  [call, then = std::move(then)](Result<T> answer) {
-                                    if (answer.ok()) {
-                                      then(std::move(answer).value());
-                                    } else {
-                                      call->fail(answer.error());
-                                    }
-                                  });
+  call->service.loop.submit<T>(std::move(decide), [call, then = std::move(then)](Result<T> answer) {
+    if (answer.ok()) {
+      then(std::move(answer).value());
+    } else {
+      call->fail(answer.error());
+    }
+  });
 }
 
 // How long a query waits for the loop before it is read from the store.

@@ -17,8 +17,8 @@ std::string plain_result(const RunId& run, const std::string& did) {
   return fmt::format("run {} {}\n", to_string(run), did);
 }
 
-// Executes the command and, in the same turn, explains what the run does next. did: what the command
-// did, for text responses.
+// Executes the command and, in the same turn, explains what the run does next. did: what the
+// command did, for text responses.
 void control(const CallPtr& call, const RunId& run, std::string did,
              const TurnFunction<Done>& command) {
   struct Controlled {
@@ -44,8 +44,7 @@ void control(const CallPtr& call, const RunId& run, std::string did,
         }
         const auto show = [call, run, style, did, controlled] {
           Answers answers(call->service.loop.journal(), call->service.clock, Form::text, style);
-          auto text =
-              show_steered(answers, run, did, controlled.before, controlled.why, style);
+          auto text = show_steered(answers, run, did, controlled.before, controlled.why, style);
           call->answer_text(text.ok() ? std::move(text).value() : plain_result(run, did));
         };
         // The command is durable even if its result cannot be shown.

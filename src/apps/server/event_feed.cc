@@ -12,12 +12,12 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr std::size_t kPieceBytes = 64U << 10U;
+constexpr std::size_t kChunkBytes = 64U << 10U;
 constexpr std::size_t kKeptBatches = 512;
 constexpr std::size_t kKnownRuns = 10'000;
 constexpr std::chrono::seconds kKeepAlive{15};
 constexpr std::string_view kRunPrefix = "run:";
-// Who may come in is nothing to tell everybody.
+// Facts about tokens are not sent to listeners.
 constexpr std::string_view kAccessPrefix = "access:";
 
 std::string run_of(std::string_view thread, std::string_view data) {
@@ -87,12 +87,12 @@ std::size_t EventFeed::listeners() {
 }
 
 void EventFeed::listen(std::shared_ptr<net::Stream> stream, EventFilter filter,
-                       const EventCursor& after, std::function<void()> over) {
+                       const EventCursor& after, std::function<void()> ended) {
   const auto listener = std::make_shared<Listener>();
   listener->stream = std::move(stream);
   listener->filter = std::move(filter);
-  listener->place = after;
-  listener->over = std::move(over);
+  listener->cursor = after;
+  listener->ended = std::move(ended);
   {
     const std::scoped_lock lock(mutex_);
     if (!stopping_) {
@@ -102,7 +102,7 @@ void EventFeed::listen(std::shared_ptr<net::Stream> stream, EventFilter filter,
     }
   }
   listener->stream->finish();
-  listener->over();
+  listener->ended();
 }
 
 void EventFeed::stop() {
@@ -119,11 +119,11 @@ void EventFeed::stop() {
   }
   for (const ListenerPtr& listener : left) {
     listener->stream->finish();
-    listener->over();
+    listener->ended();
   }
 }
 
-// Somebody who can be given something: what is new, or a sign of life. Waits for that.
+// Waits for a listener that can be sent something: new events or a keep-alive.
 EventFeed::ListenerPtr EventFeed::next_to_serve(Lock& lock) {
   for (;;) {
     if (stopping_) {
@@ -138,8 +138,8 @@ EventFeed::ListenerPtr EventFeed::next_to_serve(Lock& lock) {
       if (listener->busy) {
         continue;
       }
-      const Steady::time_point sign = listener->spoken + kKeepAlive;
-      if (listener->place < EventCursor{head_} || sign <= now) {
+      const Steady::time_point sign = listener->sent_at + kKeepAlive;
+      if (listener->cursor < EventCursor{head_} || sign <= now) {
         return listener;
       }
       next_sign = std::min(next_sign.value_or(sign), sign);
@@ -160,9 +160,9 @@ void EventFeed::run() {
       listeners_.remove(listener);
       lock.unlock();
       listener->stream->finish();
-      listener->over();
+      listener->ended();
     } else {
-      // Whoever was served goes to the end, so that nobody waits for one who is far behind.
+      // A listener that was served moves to the end, so that no listener waits for one far behind.
       listener->busy = true;
       listeners_.remove(listener);
       listeners_.push_back(listener);
@@ -174,26 +174,26 @@ void EventFeed::run() {
 }
 
 void EventFeed::serve(const ListenerPtr& listener, Position head) {
-  auto piece = piece_for(*listener, head);
-  if (!piece.ok()) {
-    log_.tell(LogLevel::error, "events cannot be read", {{"why", piece.error().text()}});
+  auto chunk = chunk_for(*listener, head);
+  if (!chunk.ok()) {
+    log_.write(LogLevel::error, "cannot read events", {{"why", chunk.error().text()}});
     drop(listener);
     return;
   }
-  const bool silent = Steady::now() - listener->spoken >= kKeepAlive;
-  if (piece.value().empty() && !silent) {
+  const bool silent = Steady::now() - listener->sent_at >= kKeepAlive;
+  if (chunk.value().empty() && !silent) {
     const std::scoped_lock lock(mutex_);
     listener->busy = false;
     return;
   }
-  send(listener, piece.value().empty() ? ": still here\n\n" : std::move(piece).value());
+  send(listener, chunk.value().empty() ? ": keep-alive\n\n" : std::move(chunk).value());
 }
 
-// The stream keeps the callback until the piece is gone, which may be never, and the listener keeps
-// the stream: the callback must not keep the listener. After stop() it has nothing to do.
-void EventFeed::send(const ListenerPtr& listener, std::string piece) {
-  listener->spoken = Steady::now();
-  listener->stream->write(std::move(piece), [this, weak = std::weak_ptr(listener)](bool alive) {
+// The stream holds the callback until the chunk is sent, which may be never, and the listener holds
+// the stream, so the callback must not hold the listener. After stop() the callback does nothing.
+void EventFeed::send(const ListenerPtr& listener, std::string chunk) {
+  listener->sent_at = Steady::now();
+  listener->stream->write(std::move(chunk), [this, weak = std::weak_ptr(listener)](bool alive) {
     const ListenerPtr served = weak.lock();
     if (served == nullptr) {
       return;
@@ -214,30 +214,31 @@ void EventFeed::drop(const ListenerPtr& listener) {
   changed_.notify_one();
 }
 
-// Batches after the place of the listener, as far as a piece reaches; the place moves on.
-Result<std::string> EventFeed::piece_for(Listener& listener, Position head) {
-  std::string piece;
-  const bool whole = listener.place.index == UINT32_MAX;
-  Position position = whole ? listener.place.position.next() : listener.place.position;
+// The events of the batches after the cursor, up to the size of a chunk; advances the cursor.
+Result<std::string> EventFeed::chunk_for(Listener& listener, Position head) {
+  std::string chunk;
+  const bool whole = listener.cursor.index == UINT32_MAX;
+  Position position = whole ? listener.cursor.position.next() : listener.cursor.position;
   if (position == Position{0}) {
     position = Position{1};
   }
   constexpr std::size_t kMostBatches = 1000;
-  for (std::size_t i = 0; i < kMostBatches && position <= head && piece.size() < kPieceBytes; ++i) {
+  for (std::size_t i = 0; i < kMostBatches && position <= head && chunk.size() < kChunkBytes; ++i) {
     HOLDFAST_TRY(const auto events, events_at(position));
     for (const Event& event : *events) {
-      const bool seen = position == listener.place.position && event.index <= listener.place.index;
-      if (!seen && wants(listener, event)) {
-        piece += event.text;
+      const bool seen =
+          position == listener.cursor.position && event.index <= listener.cursor.index;
+      if (!seen && matches(listener, event)) {
+        chunk += event.text;
       }
     }
-    listener.place = EventCursor{position};
+    listener.cursor = EventCursor{position};
     position = position.next();
   }
-  return piece;
+  return chunk;
 }
 
-// From what was read lately, else from the journal; whoever goes through it in order reads on.
+// From the newest batches, else from the journal, which is read in order.
 Result<std::shared_ptr<const EventFeed::Events>> EventFeed::events_at(Position position) {
   const auto known = newest_.find(position.value);
   if (known != newest_.end()) {
@@ -269,19 +270,19 @@ Result<std::shared_ptr<const EventFeed::Events>> EventFeed::events_at(Position p
     }
     newest_[batch.position.value] = std::move(events);
   }
-  // What comes next for this listener stays.
+  // The next batches for this listener stay.
   while (newest_.size() > kKeptBatches) {
     const bool behind = newest_.begin()->first < position.value;
     newest_.erase(behind ? newest_.begin() : std::prev(newest_.end()));
   }
   if (wanted == nullptr) {
     return Error{ErrorCode::corrupt_log,
-                 "batch " + std::to_string(position.value) + " is not there"};
+                 "batch " + std::to_string(position.value) + " does not exist"};
   }
   return wanted;
 }
 
-bool EventFeed::wants(const Listener& listener, const Event& event) {
+bool EventFeed::matches(const Listener& listener, const Event& event) {
   const EventFilter& filter = listener.filter;
   if ((!filter.kinds.empty() && !filter.kinds.contains(event.kind)) ||
       (!filter.runs.empty() && !filter.runs.contains(event.run_id)) ||

@@ -1,8 +1,8 @@
-// EventFeed: facts as they become durable, to everybody who listens, as server-sent events.
+// EventFeed: sends facts as server-sent events as soon as they are durable.
 //
-// Each listener has a place in the journal and is given what comes after it, a piece at a time and
-// only when the piece before is gone: nothing is kept for a slow one, nothing is left out, nothing
-// comes twice. One thread reads for all while somebody listens; what is newest is read once.
+// Each listener has a cursor in the journal and receives the facts after it in chunks, each sent
+// when the previous one has left: nothing is buffered for a slow listener, nothing is omitted,
+// nothing is sent twice. One thread reads for all listeners; the newest batches are read once.
 #pragma once
 
 #include <condition_variable>
@@ -26,21 +26,21 @@
 
 namespace holdfast {
 
-// A place in the journal: everything up to and with this entry.
+// A position in the journal: everything up to and including this entry.
 struct EventCursor {
   Position position;
   std::uint32_t index = UINT32_MAX;  // in the batch; the largest: all of it
 
-  // 128.3 or 128. Empty when it is neither.
+  // 128.3 or 128; empty for any other text.
   static std::optional<EventCursor> parse(std::string_view text);
   friend auto operator<=>(const EventCursor&, const EventCursor&) = default;
 };
 
 struct EventFilter {
   std::set<std::string, std::less<>> kinds = {};      // empty: all
-  std::set<std::string, std::less<>> workflows = {};  // empty: all, also facts of no run
+  std::set<std::string, std::less<>> workflows = {};  // empty: all, and facts without a run
   std::set<std::string, std::less<>> runs = {};
-  std::string thread = {};  // a beginning
+  std::string thread = {};  // a prefix
 };
 
 class EventFeed {
@@ -50,14 +50,15 @@ class EventFeed {
   ~EventFeed();
   EventFeed(const EventFeed&) = delete;
   EventFeed& operator=(const EventFeed&) = delete;
-  // Why it has no thread, if it has none.
+  // The error when its thread could not be started.
   [[nodiscard]] const Result<void>& started() const { return started_; }
 
   // Everything up to there is durable.
   void reached(Position position);
-  // Gives it what comes after the place, until it goes away or the feed is stopped.
+  // Sends what comes after the cursor, until the listener disconnects or the feed is stopped. Then
+  // it calls `ended`.
   void listen(std::shared_ptr<net::Stream> stream, EventFilter filter, const EventCursor& after,
-              std::function<void()> over);
+              std::function<void()> ended);
   [[nodiscard]] std::size_t listeners();
   [[nodiscard]] Position head();
   // All streams are finished.
@@ -75,10 +76,10 @@ class EventFeed {
   struct Listener {
     std::shared_ptr<net::Stream> stream;
     EventFilter filter;
-    EventCursor place;
-    std::function<void()> over;
-    std::chrono::steady_clock::time_point spoken = {};
-    bool busy = false;  // a piece is on its way
+    EventCursor cursor;
+    std::function<void()> ended;
+    std::chrono::steady_clock::time_point sent_at = {};
+    bool busy = false;  // a chunk is being sent
     bool gone = false;
   };
   using ListenerPtr = std::shared_ptr<Listener>;
@@ -87,11 +88,11 @@ class EventFeed {
   void run();
   ListenerPtr next_to_serve(Lock& lock);
   void serve(const ListenerPtr& listener, Position head);
-  Result<std::string> piece_for(Listener& listener, Position head);
-  void send(const ListenerPtr& listener, std::string piece);
+  Result<std::string> chunk_for(Listener& listener, Position head);
+  void send(const ListenerPtr& listener, std::string chunk);
   void drop(const ListenerPtr& listener);
   Result<std::shared_ptr<const Events>> events_at(Position position);
-  bool wants(const Listener& listener, const Event& event);
+  bool matches(const Listener& listener, const Event& event);
   std::string workflow_of(const std::string& run_id);
 
   Journal& journal_;
@@ -103,7 +104,7 @@ class EventFeed {
   Position head_;
   bool stopping_ = false;
 
-  // Of the thread alone.
+  // Used by the thread only.
   std::map<std::uint64_t, std::shared_ptr<const Events>> newest_;  // by position
   std::optional<History> tail_;
   std::map<std::string, std::string> workflows_;  // by run

@@ -1,5 +1,5 @@
-// Gauges: what the loop knows in numbers, for metrics. The newest ones are kept, so that metrics
-// are given also while the loop waits for its store.
+// Gauges: numbers from the loop, for metrics. The newest values are kept, so that metrics are
+// available while the loop waits for its store.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ struct Gauges {
 // Safe from any thread.
 class LastGauges {
  public:
-  // nullptr: there were none yet.
+  // nullptr before the first values.
   [[nodiscard]] std::shared_ptr<const Gauges> get() {
     const std::scoped_lock lock(mutex_);
     return newest_;

@@ -37,8 +37,9 @@ Result<Payload> attributes_of(const std::vector<std::string>& given) {
   for (const std::string& attribute : given) {
     const std::size_t equals = attribute.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return Error{ErrorCode::invalid_argument, "attribute must be NAME=VALUE, not \"" + attribute + "\""}.with(
-          "field", "attribute");
+      return Error{ErrorCode::invalid_argument,
+                   "attribute must be NAME=VALUE, not \"" + attribute + "\""}
+          .with("field", "attribute");
     }
     const std::string value = attribute.substr(equals + 1);
     const auto parsed = JsonText::parse(value);
@@ -68,8 +69,9 @@ Result<RunListQuery> list_query(Call& call) {
   query.cursor = call.query.text("cursor");
   const std::string order = call.query.text("order");
   if (!order.empty() && order != "newest" && order != "oldest") {
-    return Error{ErrorCode::invalid_argument, "order must be newest or oldest, not \"" + order + "\""}.with(
-        "field", "order");
+    return Error{ErrorCode::invalid_argument,
+                 "order must be newest or oldest, not \"" + order + "\""}
+        .with("field", "order");
   }
   query.newest_first = order != "oldest";
   return query;
@@ -158,9 +160,9 @@ void graph_run(const CallPtr& call) {
     return call->fail(history.error());
   }
   if (!form.empty() && form != "tree" && form != "dot" && form != "mermaid") {
-    return call->fail(
-        Error{ErrorCode::invalid_argument, "form must be tree, dot or mermaid, not \"" + form + "\""}.with(
-            "field", "form"));
+    return call->fail(Error{ErrorCode::invalid_argument,
+                            "form must be tree, dot or mermaid, not \"" + form + "\""}
+                          .with("field", "form"));
   }
   wish.history = history.value();
   wish.form = form == "dot"       ? GraphForm::dot

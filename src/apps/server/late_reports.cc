@@ -10,14 +10,14 @@ namespace holdfast {
 
 namespace {
 
-// Nothing is known of the attempt any more.
+// The attempt is no longer in memory.
 bool is_forgotten(const std::optional<Error>& judged) {
   return judged.has_value() && (judged->code() == ErrorCode::terminal_run ||
                                 judged->code() == ErrorCode::unknown_runnable_intent);
 }
 
-// The same claim has said the same before.
-bool says_the_same(const Attempt& attempt, const Report& report) {
+// The same claim reported the same outcome before.
+bool is_repetition(const Attempt& attempt, const Report& report) {
   if (!attempt.ended() || !attempt.claim || !attempt.holds(report.claim_id, sha256(report.token))) {
     return false;
   }
@@ -35,7 +35,7 @@ Result<bool> counted_before(Journal& journal, const Report& report) {
   HOLDFAST_TRY(const StoredRun stored, read_stored_run(journal, report.run_id, head));
   return std::any_of(stored.queues.begin(), stored.queues.end(), [&](const auto& queue) {
     const Attempt* attempt = queue.second->find(report.runnable_key.view());
-    return attempt != nullptr && says_the_same(*attempt, report);
+    return attempt != nullptr && is_repetition(*attempt, report);
   });
 }
 

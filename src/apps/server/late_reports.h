@@ -1,5 +1,5 @@
-// Reports that come again after their run has ended and left memory: whether they counted the first
-// time is in the journal.
+// Repeated reports whose run has ended and left memory: the journal records whether the first
+// report counted.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace holdfast {
 
-// What became of reports, in the same order; empty: it counted.
+// The error per report, in the same order; empty: it counted.
 using Judgements = std::vector<std::optional<Error>>;
 
-// Calls `then` with the judgements, those that only came again corrected; at once when there is
-// nothing to look up.
+// Calls `then` with the results, corrected for repeated reports; immediately when no result needs
+// to be looked up.
 void with_late_reports(const CallPtr& call,
                        const std::shared_ptr<const std::vector<Report>>& reports, Judgements judged,
                        std::function<void(const Judgements&)> then);

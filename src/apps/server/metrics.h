@@ -1,5 +1,5 @@
-// Metrics: what the server counts, in the text form of Prometheus. Counting is safe from any
-// thread and never waits.
+// Metrics: the counters of the server, in the text format of Prometheus. Counting is safe from any
+// thread and never blocks.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace holdfast {
 
-// Times or sizes by upper bounds.
+// Durations or sizes, by upper bound.
 template <std::size_t N>
 class Histogram {
  public:
@@ -50,7 +50,7 @@ class Metrics {
     (limited ? auth_limited_ : auth_refused_).fetch_add(1, std::memory_order_relaxed);
   }
 
-  // What is counted here; the rest is added by whoever knows it.
+  // The counters of this object; the caller adds the gauges.
   void write(MetricsText& text) const;
 
  private:

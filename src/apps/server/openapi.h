@@ -1,4 +1,4 @@
-// The text of schema/openapi.json, put into the program when it is built.
+// The text of schema/openapi.json, embedded at build time.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The operations of the API, one function each; routes.cc says where they are.
+// The operations of the API, one function each. routes.cc maps paths to them.
 #pragma once
 
 #include <memory>

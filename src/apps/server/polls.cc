@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kClaimIdBytes = 16;
 
-// Parts cannot run into each other: their lengths are in it.
+// The lengths of the parts make the result unambiguous.
 std::string derived(std::string_view purpose, const std::vector<std::string_view>& parts,
                     std::size_t bytes) {
   std::string text(purpose);
@@ -29,10 +29,11 @@ std::string key_of(const PollRequest& request) { return request.worker.id + "\n"
 
 Applicant derived_applicant(const PollRequest& request, std::size_t index) {
   const std::string number = std::to_string(index);
-  const std::string claim_id =
-      derived("claim", {request.worker.secret, request.worker.id, request.id, number}, kClaimIdBytes);
+  const std::string claim_id = derived(
+      "claim", {request.worker.secret, request.worker.id, request.id, number}, kClaimIdBytes);
   const std::string token = derived("token", {request.worker.secret, claim_id}, Digest{}.size());
-  return Applicant{Claimant{claim_id, sha256(token), request.worker.id, request.skills->handlers}, token};
+  return Applicant{Claimant{claim_id, sha256(token), request.worker.id, request.skills->handlers},
+                   token};
 }
 
 Result<std::vector<Assignment>> find_given(Turn& turn, const PollRequest& request) {
@@ -111,10 +112,10 @@ void Poll::end() {
   }
 }
 
-void Poll::when_over(std::function<void()> then) {
+void Poll::when_ended(std::function<void()> then) {
   {
     const std::scoped_lock lock(mutex_);
-    if (!over_) {
+    if (!ended_) {
       afterwards_.push_back(std::move(then));
       return;
     }
@@ -124,7 +125,7 @@ void Poll::when_over(std::function<void()> then) {
 
 void Poll::finish(Result<std::vector<Assignment>> outcome) {
   std::unique_lock lock(mutex_);
-  if (std::exchange(over_, true)) {
+  if (std::exchange(ended_, true)) {
     return;
   }
   request_.reset();  // its functions refer to this poll

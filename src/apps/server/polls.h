@@ -1,8 +1,8 @@
-// Polls: workers elsewhere that wait for attempts. A poll asks the loop for several at once and is
-// answered when there is one, with all that came in the same commit; or when its time is over.
+// Polls: claim requests of remote workers. A poll requests several attempts at once. It ends with
+// the first commit that claims some of them, or when its time is up.
 //
-// Claims are derived from the secret of the worker and the name of its request, so that a worker
-// that got no answer finds out what it was given, from whichever server it asks again.
+// Claim ids and tokens are derived from the secret of the worker and the id of the request, so that
+// a worker that received no response can repeat the request at any server and find its claims.
 #pragma once
 
 #include <chrono>
@@ -26,9 +26,9 @@ struct PollRequest {
   std::size_t max = 1;
 };
 
-// Who claims, of the i-th attempt of a request.
+// The claimant of the i-th attempt of a request.
 Applicant derived_applicant(const PollRequest& request, std::size_t index);
-// What the request was given and still holds. For questions to the loop.
+// The claims that the request obtained and still holds.
 Result<std::vector<Assignment>> find_given(Turn& turn, const PollRequest& request);
 
 class Poll : public std::enable_shared_from_this<Poll> {
@@ -37,13 +37,13 @@ class Poll : public std::enable_shared_from_this<Poll> {
 
   Poll(Loop& loop, PollRequest request, Done done);
 
-  // The claim request of the poll; to be submitted once, with whatever belongs to it.
+  // The claim request of the poll; to be submitted once, with the commands that belong to it.
   ClaimRequestPtr request();
   // Withdraws the request: the poll is answered with what was claimed by then. May come before the
   // request.
   void end();
-  // Calls it when the poll has been answered, at once if it has.
-  void when_over(std::function<void()> then);
+  // Calls it when the poll has ended, immediately if it has.
+  void when_ended(std::function<void()> then);
 
  private:
   void assigned(std::vector<Result<Assignment>> results);
@@ -54,24 +54,24 @@ class Poll : public std::enable_shared_from_this<Poll> {
   std::mutex mutex_;
   Done done_;
   ClaimRequestPtr request_;  // until it is answered
-  bool over_ = false;
+  bool ended_ = false;
   std::vector<std::function<void()>> afterwards_;
 };
 using PollPtr = std::shared_ptr<Poll>;
 
-// All that wait now.
+// The polls that wait now.
 class Polls {
  public:
-  // Workers that can do the same wait in one line of the loop.
+  // Equal skills are shared, so that such workers wait in one queue of the loop.
   std::shared_ptr<const Skills> skills(std::vector<SharedText> queues,
                                        std::vector<SharedText> handlers);
 
-  // Under the name of worker and request. False when nobody is to wait any more: end it, once the
-  // loop has its requests.
+  // By worker and request id. False after end_all(): the caller must end the poll after it
+  // submitted its requests.
   [[nodiscard]] bool add(const PollRequest& request, const PollPtr& poll);
   PollPtr find(const PollRequest& request);
   void remove(const PollRequest& request, const PollPtr& poll);
-  // Everybody is answered, now and from now on.
+  // Ends all polls; later ones must not wait.
   void end_all();
   [[nodiscard]] std::size_t waiting();
 

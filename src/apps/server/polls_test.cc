@@ -73,8 +73,8 @@ class PollTest : public testing::Test {
     must(loop.execute<Done>([](Turn&) -> Result<Done> { return Done{}; }));
   }
   static std::vector<Assignment> found(Loop& loop, const PollRequest& request) {
-    return must(
-        loop.execute<std::vector<Assignment>>([&request](Turn& turn) { return find_given(turn, request); }));
+    return must(loop.execute<std::vector<Assignment>>(
+        [&request](Turn& turn) { return find_given(turn, request); }));
   }
   static std::set<std::string> claims(const std::vector<Assignment>& given) {
     std::set<std::string> all;
@@ -159,11 +159,11 @@ TEST_F(PollTest, tells_when_it_is_over) {
   const auto loop = open();
   Submitted submitted = submit(*loop, request("r1"));
   std::promise<void> before;
-  submitted.poll->when_over([&] { before.set_value(); });
+  submitted.poll->when_ended([&] { before.set_value(); });
   submitted.poll->end();
   EXPECT_EQ(before.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
   bool at_once = false;
-  submitted.poll->when_over([&] { at_once = true; });
+  submitted.poll->when_ended([&] { at_once = true; });
   EXPECT_TRUE(at_once);
 }
 
@@ -254,8 +254,8 @@ TEST_F(PollTest, a_lost_claim_is_not_found) {
   core.core.request_claim(worker);
   core.settle();
   const auto count_held = [&] {
-    const auto answer =
-        core.execute<std::vector<Assignment>>([&](Turn& turn) { return find_given(turn, repeated); });
+    const auto answer = core.execute<std::vector<Assignment>>(
+        [&](Turn& turn) { return find_given(turn, repeated); });
     core.settle();
     return must(*answer->result).size();
   };

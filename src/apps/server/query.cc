@@ -15,11 +15,11 @@ Error bad_member(std::string_view name, const std::string& message) {
 Result<Query> Query::parse(std::string_view query) {
   auto members = net::query_members(query);
   if (!members.has_value()) {
-    return bad_member("query", "the query of the URL is not well formed");
+    return bad_member("query", "the query of the URL is malformed");
   }
   for (const net::Header& member : *members) {
     if (member.value.empty()) {
-      return bad_member(member.name, "query parameter " + member.name + " has no value");
+      return bad_member(member.name, "query parameter \"" + member.name + "\" has no value");
     }
   }
   return Query(*std::move(members));
@@ -55,7 +55,7 @@ Result<bool> Query::flag(std::string_view name) {
   if (value == "1" || value == "true") {
     return true;
   }
-  return bad_member(name, std::string(name) + " is true or false, not " + value);
+  return bad_member(name, std::string(name) + " must be true or false, not \"" + value + "\"");
 }
 
 Result<std::optional<std::uint64_t>> Query::number(std::string_view name, std::uint64_t most) {
@@ -66,8 +66,8 @@ Result<std::optional<std::uint64_t>> Query::number(std::string_view name, std::u
   std::uint64_t number = 0;
   const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (failed != std::errc() || end != value.data() + value.size() || number > most) {
-    return bad_member(
-        name, std::string(name) + " is a number up to " + std::to_string(most) + ", not " + value);
+    return bad_member(name, std::string(name) + " must be a number up to " + std::to_string(most) +
+                                ", not \"" + value + "\"");
   }
   return std::optional(number);
 }
@@ -76,10 +76,10 @@ Result<void> Query::finish() const {
   std::set<std::string_view> seen;
   for (const net::Header& member : members_) {
     if (!known_.contains(member.name)) {
-      return bad_member(member.name, "unknown query parameter " + member.name);
+      return bad_member(member.name, "unknown query parameter \"" + member.name + "\"");
     }
     if (!seen.insert(member.name).second && !lists_.contains(member.name)) {
-      return bad_member(member.name, "query parameter " + member.name + " is given twice");
+      return bad_member(member.name, "query parameter \"" + member.name + "\" appears twice");
     }
   }
   return {};

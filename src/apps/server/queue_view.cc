@@ -11,7 +11,7 @@ namespace holdfast {
 
 namespace {
 
-// Somebody who was here within that time may come again.
+// A worker that called within this time is expected to call again.
 constexpr std::int64_t kLatelyMs = 90'000;
 
 QueueView view_of(const SharedText& name, DispatchProjection& queue, TimeMs now) {
@@ -44,7 +44,7 @@ bool names(const List& list, std::string_view name) {
                      [&](const SharedText& item) { return item.view() == name; });
 }
 
-// Why visible attempts of a handler are not being worked on.
+// Why visible attempts of a handler are not being executed.
 void write_blocked(JsonWriter& json, const QueueView& queue, const HandlerView& waiting,
                    const std::vector<KnownWorker>& workers, TimeMs now) {
   const auto able = std::count_if(workers.begin(), workers.end(), [&](const KnownWorker& worker) {
@@ -58,22 +58,21 @@ void write_blocked(JsonWriter& json, const QueueView& queue, const HandlerView& 
   };
   if (waiting.expired > 0) {
     write("lease_expired", waiting.expired,
-          fmt::format("{} of {} had a worker that did not come back",
+          fmt::format("{} of handler {} had a worker that stopped responding",
                       counted(waiting.expired, "attempt"), waiting.handler));
   }
   const std::size_t visible = waiting.visible - waiting.expired;
   if (visible > 0 && able == 0) {
     write("no_worker", visible,
-          fmt::format("no worker that was here lately handles {} in queue {}", waiting.handler,
-                      queue.name));
+          fmt::format("no active worker has handler {} for queue {}", waiting.handler, queue.name));
   } else if (visible > 0) {
     write("workers_busy", visible,
-          able == 1 ? fmt::format("the only worker for {} is busy", waiting.handler)
-                    : fmt::format("all {} workers for {} are busy", able, waiting.handler));
+          able == 1 ? fmt::format("the only worker for handler {} is busy", waiting.handler)
+                    : fmt::format("all {} workers for handler {} are busy", able, waiting.handler));
   }
   if (waiting.later > 0) {
     write("scheduled_later", waiting.later,
-          fmt::format("{} of {} {} scheduled for later", counted(waiting.later, "attempt"),
+          fmt::format("{} of handler {} {} scheduled for later", counted(waiting.later, "attempt"),
                       waiting.handler, waiting.later == 1 ? "is" : "are"));
   }
 }
@@ -216,7 +215,7 @@ std::string workers_text(const std::vector<KnownWorker>& workers,
     json.end_object();
     by_owner.erase(worker.id);
   }
-  // Those who claim without this server: engines inside of programs, workers of other servers.
+  // Other holders of claims: embedded engines and workers of other servers.
   for (const auto& [owner, held] : std::map(by_owner)) {
     json.begin_object().member("id", owner).member("name", "").member("version", "");
     write_texts(json, "queues", {});

@@ -1,4 +1,4 @@
-// Queues and leases as the loop knows them, for whoever watches a server.
+// Queues, leases and workers, as operators see them.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace holdfast {
 struct HandlerView {
   std::string handler;
   std::size_t visible = 0;
-  std::size_t expired = 0;  // of these: a worker had them for too long
+  std::size_t expired = 0;  // of these: the lease of a worker expired
   std::size_t later = 0;
   std::optional<TimeMs> oldest_at = std::nullopt;  // of the visible ones
   std::optional<TimeMs> next_at = std::nullopt;    // of the later ones
@@ -46,7 +46,7 @@ struct LeaseView {
 };
 
 std::vector<LeaseView> lease_views(Turn& turn);
-// Workers that called here, and whoever else holds a claim.
+// The workers that called this server, and other holders of claims.
 std::string workers_text(const std::vector<KnownWorker>& workers,
                          const std::vector<LeaseView>& leases);
 

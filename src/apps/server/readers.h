@@ -1,6 +1,5 @@
-// Readers: a few threads for what reads the journal and may take a while, so that neither the
-// threads of connections nor the loop wait for a disk. The line before them is short: who comes
-// when it is full is sent away.
+// Readers: a few threads that read the journal, so that neither the threads of connections nor the
+// loop wait for a disk. Their queue is short; work that does not fit is refused.
 #pragma once
 
 #include <condition_variable>
@@ -18,12 +17,12 @@ class Readers {
   ~Readers();
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
-  // Why it has no threads, if it has none.
+  // The error when its threads could not be started.
   [[nodiscard]] const Result<void>& started() const { return started_; }
 
-  // busy when the line is full or they were stopped: then the work is not done.
+  // busy when the queue is full or the readers are stopped: the work is not executed.
   Result<void> run(std::function<void()> work);
-  // What is in line is still done.
+  // Queued work is still executed.
   void stop();
 
  private:

@@ -36,7 +36,8 @@ constexpr std::array kRoutes{
     open_to_all("/readyz", "get_readiness", get_readiness),
     open_to_all("/openapi.json", "get_openapi", get_openapi),
     get_whole("/metrics", "get_metrics", get_metrics),
-    Route{"GET", "/v1/server", "get_server", Access::authenticated, Permission::look, Scope::own, get_server},
+    Route{"GET", "/v1/server", "get_server", Access::authenticated, Permission::look, Scope::own,
+          get_server},
 
     post("/v1/workflows", "register_workflow", Permission::define, register_workflow),
     get_whole("/v1/workflows", "list_workflows", list_workflows),
@@ -93,7 +94,7 @@ constexpr std::array kRoutes{
     administer("GET", "/v1/backup", "get_backup", get_backup),
 };
 
-// The part up to the next slash; both parts of the path are cut.
+// Removes and returns the part up to the next slash.
 std::string_view take_part(std::string_view& path) {
   const std::size_t end = path.find('/');
   const std::string_view part = path.substr(0, end);
@@ -101,22 +102,22 @@ std::string_view take_part(std::string_view& path) {
   return part;
 }
 
-// The arguments, if the path is of this form.
+// The path parameters, if the path has this form.
 std::optional<std::vector<std::string>> match(std::string_view form, std::string_view path) {
   std::vector<std::string> arguments;
   if (path.ends_with('/')) {
     return std::nullopt;
   }
   while (!form.empty() && !path.empty()) {
-    const std::string_view wanted = take_part(form);
+    const std::string_view expected = take_part(form);
     const std::string_view given = take_part(path);
-    if (wanted.starts_with('{')) {
+    if (expected.starts_with('{')) {
       auto decoded = net::url_decoded(given, net::UrlPart::path);
       if (!decoded.has_value() || decoded->empty()) {
         return std::nullopt;
       }
       arguments.push_back(*std::move(decoded));
-    } else if (wanted != given) {
+    } else if (expected != given) {
       return std::nullopt;
     }
   }
@@ -142,11 +143,11 @@ Result<Match> find_route(std::string_view method, std::string_view path) {
   }
   if (!allowed.empty()) {
     return Error{ErrorCode::invalid_argument,
-                 "there is no " + std::string(method) + " here; there is " + allowed}
+                 std::string(method) + " is not allowed; use " + allowed}
         .with("allowed", allowed);
   }
   return Error{ErrorCode::not_found,
-               "there is nothing at " + std::string(path) + "; /openapi.json says what there is"};
+               "unknown path \"" + std::string(path) + "\"; see /openapi.json"};
 }
 
 }  // namespace holdfast

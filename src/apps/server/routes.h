@@ -1,5 +1,5 @@
-// Routes: every operation of the API, as data: where it is, who may ask for it, what carries it
-// out. schema/openapi.json describes the same operations; a test compares the two.
+// Routes: the operations of the API as a table: method, path, access and implementation.
+// schema/openapi.json describes the same operations; a test compares the two.
 #pragma once
 
 #include <memory>
@@ -20,10 +20,12 @@ struct Route {
   std::string_view method;
   std::string_view path;  // /v1/runs/{run}/cancel
   std::string_view id;    // cancel_run
-  enum class Access : std::uint8_t { open, known, permitted };
-  Access access = Access::permitted;  // open: to all; known: to whoever is known
+  // open: no authentication; authenticated: every known caller; permitted: callers with
+  // `permission`.
+  enum class Access : std::uint8_t { open, authenticated, permitted };
+  Access access = Access::permitted;
   Permission permission = Permission::look;
-  // What callers see of it who are limited to some workflows.
+  // Callers that are limited to some workflows may use operations of scope `own` only.
   enum class Scope : std::uint8_t { whole_store, own };
   Scope scope = Scope::own;
   void (*run)(const std::shared_ptr<Call>& call) = nullptr;
@@ -35,7 +37,7 @@ struct Match {
   const Route* route = nullptr;
   std::vector<std::string> arguments;
 };
-// not_found; invalid_argument when the path is there for other methods (`allowed` names them).
+// not_found; invalid_argument when the path has other methods, which the field "allowed" names.
 Result<Match> find_route(std::string_view method, std::string_view path);
 
 }  // namespace holdfast

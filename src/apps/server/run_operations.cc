@@ -35,8 +35,7 @@ Payload trace_of(const net::Request& request) {
   return std::move(json).take_text();
 }
 
-Result<RunCommands::Start> start_of(const Call& call, StartRequest request,
-                                    const Payload& trace) {
+Result<RunCommands::Start> start_of(const Call& call, StartRequest request, const Payload& trace) {
   HOLDFAST_CHECK(check_workflow(call.caller, request.workflow));
   request.actor = call.caller.actor(request.actor);
   return call.service.commands.start(request, trace);
@@ -65,8 +64,8 @@ OutcomeResponse outcome_of(const RunProjection& run) {
 }
 
 // A call that waits for the end of a run, and is answered with the current state when its time is
-// up. The loop only reports the end; the state is read from the store, so that no response waits for
-// a disk that accepts no writes.
+// up. The loop only reports the end; the state is read from the store, so that no response waits
+// for a disk that accepts no writes.
 class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
  public:
   // existed: of a start, else empty.
@@ -292,9 +291,8 @@ void start_runs(const CallPtr& call) {
     return call->fail(body.error());
   }
   if (body.value().runs.size() > kMostStarts) {
-    return call->fail(
-        Error{ErrorCode::invalid_argument, "a batch starts at most 1000 runs"}.with("field",
-                                                                                    "runs"));
+    return call->fail(Error{ErrorCode::invalid_argument, "a batch starts at most 1000 runs"}.with(
+        "field", "runs"));
   }
   using StartOutcomes = std::vector<Result<Started>>;
   auto starts = std::make_shared<std::vector<Result<RunCommands::Start>>>();

@@ -30,12 +30,12 @@ bool is_loopback(std::string_view address) {
          address.starts_with("localhost:") || address.starts_with("[::1]:");
 }
 
-Result<void> check_doors(const ServerOptions& options, const Tokens& tokens) {
+Result<void> check_exposure(const ServerOptions& options, const Tokens& tokens) {
   for (const std::string& address : options.http.listen) {
     if (!is_loopback(address) && tokens.empty()) {
       return Error{ErrorCode::permission_denied,
-                   fmt::format("{}: other machines can reach this address, and the store has no "
-                               "tokens, so that every caller could do everything. Make a token "
+                   fmt::format("{}: other machines can reach this address and the store has no "
+                               "tokens, so every caller could do everything. Create a token "
                                "first: holdfast token create --role admin --name NAME --store {}",
                                address, options.shown_store)}
           .with("address", address);
@@ -50,16 +50,16 @@ std::string process_name() {
   return fmt::format("{}-{}", known ? host.data() : "host", getpid());
 }
 
-// Callers may know what a store is, not where.
+// Callers may learn the kind of the store, not its location.
 std::string kind_of(std::string_view url) {
   return url.starts_with("postgres") ? "postgres" : std::string(url.substr(0, url.find(':')));
 }
 
-// Tells those who count and those who listen.
-class Watcher final : public CommitObserver {
+// Forwards commits to metrics, step log and event feed.
+class ServerObserver final : public CommitObserver {
  public:
-  Watcher(Metrics& metrics, StepLog& step_log, ServerLog& log,
-          std::function<void(const Error&)> failed)
+  ServerObserver(Metrics& metrics, StepLog& step_log, ServerLog& log,
+                 std::function<void(const Error&)> failed)
       : metrics_(metrics), step_log_(step_log), log_(log), failed_(std::move(failed)) {}
 
   void committed(const CommitReport& report) override {
@@ -72,18 +72,18 @@ class Watcher final : public CommitObserver {
     }
   }
   void store_unavailable(const Error& why) override {
-    log_.tell(LogLevel::warning, "the store cannot be reached; trying again",
-              {{"why", why.text()}});
+    log_.write(LogLevel::warning, "store unavailable; retrying", {{"why", why.text()}});
   }
   void store_returned(std::chrono::milliseconds away) override {
-    log_.tell(LogLevel::info, "the store is back", {{"away_ms", std::to_string(away.count())}});
+    log_.write(LogLevel::info, "store available again",
+               {{"away_ms", std::to_string(away.count())}});
   }
   void stopped(const Error& why) override {
     if (failed_ != nullptr) {
       failed_(why);
     }
   }
-  void tell(EventFeed* events) { events_ = events; }
+  void set_events(EventFeed* events) { events_ = events; }
 
  private:
   Metrics& metrics_;
@@ -93,7 +93,7 @@ class Watcher final : public CommitObserver {
   std::atomic<EventFeed*> events_ = nullptr;
 };
 
-// Carries out http and exec steps in this process.
+// Executes http and exec steps in this process.
 class LocalWorker {
  public:
   ~LocalWorker() { stop(); }
@@ -122,7 +122,7 @@ class LocalWorker {
     return started.get();
   }
 
-  // What was claimed is still carried out.
+  // Claimed attempts are still executed.
   void stop() {
     stop_.request_stop();
     thread_.join();
@@ -134,19 +134,19 @@ class LocalWorker {
   ThreadGroup thread_;
 };
 
-// Answers while the store has not been reached yet.
+// Serves requests until the store is available for the first time.
 void serve_without_store(const net::ExchangePtr& exchange) {
   const std::string_view path = exchange->request().path;
-  const Error away(ErrorCode::unavailable, "the store cannot be reached; nothing was done");
-  net::Response response = problem_response(away);
+  const Error unavailable(ErrorCode::unavailable, "the store is unavailable; nothing was done");
+  net::Response response = problem_response(unavailable);
   if (path == "/healthz") {
     response = net::Response{};
     response.body = "{\"status\":\"ok\"}\n";
   } else if (path == "/readyz") {
     response.content_type = net::Response{}.content_type;
     response.body =
-        "{\"ready\":false,\"reason\":\"the store has not been reached yet (unavailable); the "
-        "server tries again\"}\n";
+        "{\"ready\":false,\"reason\":\"the store has not been available yet (unavailable); the "
+        "server keeps trying\"}\n";
   }
   exchange->reply(std::move(response));
 }
@@ -159,10 +159,10 @@ class RunningServer final : public Server {
         random_(random),
         log_(log),
         step_log_(log, clock),
-        watcher_(metrics_, step_log_, log, options.failed) {}
+        observer_(metrics_, step_log_, log, options.failed) {}
   ~RunningServer() override { stop(std::chrono::milliseconds(0)); }
 
-  // A store that cannot be reached is waited for: the server listens, and is not ready.
+  // While the store is unavailable the server listens and is not ready.
   Result<void> open() {
     for (const std::string& address : options_.http.listen) {
       HOLDFAST_CHECK(net::check_address(address));
@@ -181,8 +181,8 @@ class RunningServer final : public Server {
                    }
                  }));
     if (later) {
-      log_.tell(LogLevel::warning, "the store cannot be reached; trying again",
-                {{"why", opened.error().text()}});
+      log_.write(LogLevel::warning, "store unavailable; retrying",
+                 {{"why", opened.error().text()}});
       return opener_.start([this] { open_later(opener_stops_.get_token()); });
     }
     return begin();
@@ -221,7 +221,7 @@ class RunningServer final : public Server {
     if (loop_ != nullptr) {
       loop_->close();
     }
-    watcher_.tell(nullptr);
+    observer_.set_events(nullptr);
     return in_time;
   }
 
@@ -231,9 +231,9 @@ class RunningServer final : public Server {
     LoopOptions loop;
     const std::string owner = process_name();
     loop.owner = owner;
-    loop.observer = &watcher_;
+    loop.observer = &observer_;
     HOLDFAST_TRY(loop_, Loop::open(std::move(journal), clock_, random_, loop));
-    HOLDFAST_CHECK(check_doors(options_, *loop_->tokens()));
+    HOLDFAST_CHECK(check_exposure(options_, *loop_->tokens()));
     HOLDFAST_TRY(const JournalStat stat, loop_->journal().stat());
     service_ = std::unique_ptr<Service>(new Service{
         .loop = *loop_,
@@ -259,7 +259,7 @@ class RunningServer final : public Server {
     HOLDFAST_CHECK(service_->readers.started());
     HOLDFAST_CHECK(service_->events.started());
     service_->events.reached(stat.head);
-    watcher_.tell(&service_->events);
+    observer_.set_events(&service_->events);
     loop_->keep_watching();
     return {};
   }
@@ -289,11 +289,11 @@ class RunningServer final : public Server {
         opened = begin();
       }
       if (opened.ok()) {
-        log_.tell(LogLevel::info, "the store is there");
+        log_.write(LogLevel::info, "store available");
         return;
       }
       if (opened.error().code() != ErrorCode::unavailable) {
-        watcher_.stopped(opened.error());
+        observer_.stopped(opened.error());
         return;
       }
     }
@@ -305,7 +305,7 @@ class RunningServer final : public Server {
   ServerLog& log_;
   Metrics metrics_;
   StepLog step_log_;
-  Watcher watcher_;
+  ServerObserver observer_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<Service> service_;
   std::atomic<Service*> ready_ = nullptr;

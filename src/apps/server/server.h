@@ -1,5 +1,5 @@
-// Server: a store as a service. It owns the loop of the store, the connections, and what joins
-// them; whoever runs it waits, and tells it to stop.
+// Server: a store as a service. It owns the loop of the store, the connections and the operations
+// between them. The caller waits and then stops it.
 #pragma once
 
 #include <functional>
@@ -22,19 +22,19 @@ struct ServerOptions {
   std::uint64_t max_rate = 0;  // requests per second and token; 0: no limit
   // Failed authentications a minute from one address; 0: no limit.
   std::uint64_t max_auth_failures = 60;
-  std::size_t readers = 2;         // threads for what reads the journal
-  std::size_t worker_threads = 0;  // that carry out http and exec steps here
+  std::size_t readers = 2;         // threads that read the journal
+  std::size_t worker_threads = 0;  // threads that execute http and exec steps in this process
   std::string version;
-  // The store failed: the server is of no use any more. Called once, from a thread of the loop.
+  // Called once, from a thread of the loop, when the store failed for good.
   std::function<void(const Error& why)> failed = nullptr;
 };
 
 class Server {
  public:
-  // The store is made if there is none. One that cannot be reached is waited for: the server
-  // listens and answers unavailable until it can. What the store and net::HttpServer::start say;
-  // permission_denied when it would listen to other machines and nobody needs a token. clock,
-  // random and log must outlive it.
+  // Creates the store if it does not exist. While the store is unavailable, the server listens and
+  // answers unavailable. Errors of the store and of net::HttpServer::start; permission_denied when
+  // other machines could reach the server and the store has no tokens. clock, random and log must
+  // outlive it.
   static Result<std::unique_ptr<Server>> start(const ServerOptions& options, Clock& clock,
                                                Random& random, ServerLog& log);
   virtual ~Server() = default;
@@ -43,10 +43,10 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   [[nodiscard]] virtual std::vector<std::string> urls() const = 0;
-  // The store asks everybody for a token.
+  // Callers need a token.
   [[nodiscard]] virtual bool has_tokens() const = 0;
-  // No new claims and no new work; what is under way is answered. True when all of it was, before
-  // the time was over. Then everything is closed, and the store is left in good order.
+  // Refuses new work, answers the requests in progress, then closes everything. True when all
+  // requests were answered within `grace`.
   virtual bool stop(std::chrono::milliseconds grace) = 0;
 };
 

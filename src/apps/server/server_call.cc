@@ -26,8 +26,8 @@ Result<std::string> workflow_of(Journal& journal, const RunId& run) {
       }
     }
   }
-  return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}.with("run_id",
-                                                                                   to_string(run));
+  return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}.with(
+      "run_id", to_string(run));
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ void Call::note(int status, const std::string& why) {
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
   service.metrics.answered(route.id, status, taken.count());
   const LogLevel level = status >= 500 ? LogLevel::warning : LogLevel::debug;
-  if (service.log.tells(level)) {
+  if (service.log.enabled(level)) {
     ServerLog::Fields fields{
         {"operation", std::string(route.id)},
         {"status", std::to_string(status)},
@@ -73,7 +73,7 @@ void Call::note(int status, const std::string& why) {
     if (!why.empty()) {
       fields.emplace_back("why", why);
     }
-    service.log.tell(level, "request", fields);
+    service.log.write(level, "request", fields);
   }
 }
 

@@ -1,5 +1,5 @@
-// Call: one authenticated request that waits for its response. It is answered once, from any thread,
-// possibly later.
+// Call: one authenticated request that waits for its response. It is answered once, from any
+// thread, possibly later.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@
 #include "apps/server/authenticator.h"
 #include "apps/server/query.h"
 #include "apps/server/routes.h"
-#include "runs/api/strict_reader.h"
 #include "apps/terminal/answers.h"
 #include "base/fields.h"
 #include "net/http_server.h"
+#include "runs/api/strict_reader.h"
 #include "runs/engine/engine_loop.h"
 #include "runs/service/run_commands.h"
 
@@ -60,7 +60,8 @@ using CallPtr = std::shared_ptr<Call>;
 // value is another; invalid_json.
 Result<JsonText> json_body(const Call& call);
 
-// Reads the body strictly. Every query parameter must have been read by then: the others are unknown.
+// Reads the body strictly. Every query parameter must have been read by then: the others are
+// unknown.
 template <HasFields T>
 Result<T> read_body(const Call& call) {
   HOLDFAST_CHECK(call.query.finish());

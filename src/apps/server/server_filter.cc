@@ -16,8 +16,8 @@ Result<TimeMs> time_of(std::string_view field, const std::string& text, TimeMs n
     return TimeMs{now.value - static_cast<std::int64_t>(at.value().number)};
   }
   return Error{ErrorCode::invalid_argument,
-               std::string(field) + " must be a time (2026-11-16T14:02:00Z) or an age (10m), not \"" +
-                   text + "\""}
+               std::string(field) +
+                   " must be a time (2026-11-16T14:02:00Z) or an age (10m), not \"" + text + "\""}
       .with("field", field);
 }
 

@@ -50,8 +50,8 @@ ServerLog::ServerLog(Clock& clock, LogLevel level, LogForm form,
                      std::function<void(std::string_view line)> sink)
     : clock_(clock), level_(level), form_(form), sink_(std::move(sink)) {}
 
-void ServerLog::tell(LogLevel level, std::string_view message, const Fields& fields) {
-  if (!tells(level)) {
+void ServerLog::write(LogLevel level, std::string_view message, const Fields& fields) {
+  if (!enabled(level)) {
     return;
   }
   std::string line;

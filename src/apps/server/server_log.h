@@ -1,5 +1,5 @@
-// ServerLog: what the server tells whoever runs it, a line at a time, for people or for machines.
-// Values are what is known of a request: never a token, a header or a body.
+// ServerLog: the log of the server, one line per event, as text or JSON. Fields never contain a
+// token, a header or a body. Safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ class ServerLog {
  public:
   using Fields = std::vector<std::pair<std::string_view, std::string>>;
 
-  // `sink` is given whole lines, one at a time.
+  // sink: receives whole lines, one at a time.
   ServerLog(Clock& clock, LogLevel level, LogForm form,
             std::function<void(std::string_view line)> sink);
 
-  [[nodiscard]] bool tells(LogLevel level) const { return level >= level_; }
-  void tell(LogLevel level, std::string_view message, const Fields& fields = {});
+  [[nodiscard]] bool enabled(LogLevel level) const { return level >= level_; }
+  void write(LogLevel level, std::string_view message, const Fields& fields = {});
 
  private:
   Clock& clock_;

@@ -26,14 +26,14 @@ class Lines : public testing::Test {
 
 TEST_F(Lines, for_people_are_words) {
   ServerLog log = this->log(LogForm::text);
-  log.tell(LogLevel::info, "listening", {{"at", "http://127.0.0.1:8080"}, {"threads", "2"}});
+  log.write(LogLevel::info, "listening", {{"at", "http://127.0.0.1:8080"}, {"threads", "2"}});
   EXPECT_EQ(lines_.at(0),
             "2023-11-14T22:13:20.000Z info listening at=http://127.0.0.1:8080 threads=2\n");
 }
 
 TEST_F(Lines, for_people_quote_what_is_not_one_word) {
   ServerLog log = this->log(LogForm::text);
-  log.tell(
+  log.write(
       LogLevel::error, "no",
       {{"a", ""}, {"b", "two words"}, {"c", "x=y"}, {"d", "q\"q"}, {"e", "l\nl"}, {"f", "ok"}});
   EXPECT_EQ(lines_.at(0),
@@ -44,7 +44,7 @@ TEST_F(Lines, for_people_quote_what_is_not_one_word) {
 TEST_F(Lines, for_machines_are_one_valid_object_each) {
   ServerLog log = this->log(LogForm::json);
   const std::string hostile = "\"\\\n\r\t\x01 \xC3\xBC</script>";
-  log.tell(LogLevel::warning, hostile, {{"why", hostile}, {"status", "500"}});
+  log.write(LogLevel::warning, hostile, {{"why", hostile}, {"status", "500"}});
   const std::string& line = lines_.at(0);
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << "only the one at the end";
   EXPECT_EQ(line.back(), '\n');
@@ -60,7 +60,7 @@ TEST_F(Lines, stay_one_line_whatever_is_in_a_value) {
   for (const LogForm form : {LogForm::text, LogForm::json}) {
     lines_.clear();
     ServerLog log = this->log(form);
-    log.tell(LogLevel::info, "m", {{"a", std::string("x\0y\x7f\x1b[31m\r\n", 11)}});
+    log.write(LogLevel::info, "m", {{"a", std::string("x\0y\x7f\x1b[31m\r\n", 11)}});
     const std::string& line = lines_.at(0);
     EXPECT_EQ(std::count_if(line.begin(), line.end() - 1, [](char c) { return c >= 0 && c < ' '; }),
               0)
@@ -70,12 +70,12 @@ TEST_F(Lines, stay_one_line_whatever_is_in_a_value) {
 
 TEST_F(Lines, below_the_level_are_not_told) {
   ServerLog log = this->log(LogForm::text, LogLevel::warning);
-  EXPECT_FALSE(log.tells(LogLevel::info));
-  EXPECT_TRUE(log.tells(LogLevel::warning));
-  log.tell(LogLevel::debug, "d");
-  log.tell(LogLevel::info, "i");
-  log.tell(LogLevel::warning, "w");
-  log.tell(LogLevel::error, "e");
+  EXPECT_FALSE(log.enabled(LogLevel::info));
+  EXPECT_TRUE(log.enabled(LogLevel::warning));
+  log.write(LogLevel::debug, "d");
+  log.write(LogLevel::info, "i");
+  log.write(LogLevel::warning, "w");
+  log.write(LogLevel::error, "e");
   EXPECT_EQ(lines_.size(), 2U);
 }
 
@@ -85,7 +85,7 @@ TEST_F(Lines, of_many_threads_come_whole) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&log] {
       for (int i = 0; i < 500; ++i) {
-        log.tell(LogLevel::info, "m", {{"k", "v"}});
+        log.write(LogLevel::info, "m", {{"k", "v"}});
       }
     });
   }

@@ -25,15 +25,15 @@ bool is_own_member(std::string_view name) {
 std::string_view advice_of(WhatNext next) {
   switch (next) {
     case WhatNext::retry:
-      return "nothing was done, try again";
+      return "nothing was done; try again";
     case WhatNext::in_doubt:
-      return "it may have been carried out: look whether it was, or repeat it under the same "
+      return "the request may have been executed: check whether it was, or repeat it with the same "
              "idempotency key";
     case WhatNext::permanent:
     case WhatNext::refresh:
       break;
   }
-  return "the log of the server says more";
+  return "see the log of the server";
 }
 
 }  // namespace
@@ -45,15 +45,15 @@ Error public_error(const Error& error) {
   if (info.http_status < kFirstInternal) {
     return error;
   }
-  // A stopped engine takes nothing: whatever it was asked for is not done.
+  // A stopped engine executes nothing, so the request can be repeated.
   const bool stopped =
       error.code() == ErrorCode::engine_stopped || error.code() == ErrorCode::log_stopped;
   const WhatNext next =
       stopped && error.what_next() == WhatNext::refresh ? WhatNext::retry : error.what_next();
-  const ErrorInfo& told = stopped ? error_info(ErrorCode::unavailable) : info;
-  Error outside{told.code, meant_for_clients.empty()
-                               ? std::string(told.line) + "; " + std::string(advice_of(next))
-                               : std::string(meant_for_clients)};
+  const ErrorInfo& shown = stopped ? error_info(ErrorCode::unavailable) : info;
+  Error outside{shown.code, meant_for_clients.empty()
+                                ? std::string(shown.line) + "; " + std::string(advice_of(next))
+                                : std::string(meant_for_clients)};
   for (const std::string_view name : {"run_id", "idempotency_key", "retry_after_s"}) {
     if (!error.field(name).empty()) {
       static_cast<void>(std::move(outside).with(name, error.field(name)));

@@ -1,4 +1,4 @@
-// Service: what the operations of one server share.
+// Service: the state that the operations of a server share.
 #pragma once
 
 #include <atomic>
@@ -41,15 +41,15 @@ struct Service {
   EventFeed events;
   LastGauges gauges;
   std::string version;
-  std::string store;  // its kind: sqlite, postgres. Where it is, is not for callers
+  std::string store;  // its kind, for example sqlite; its location is not for callers
   TimeMs started_at;
   std::atomic<bool> draining = false;
-  std::atomic<std::size_t> delayed = 0;           // answers to failed authentications that wait
+  std::atomic<std::size_t> delayed = 0;           // delayed responses to failed authentications
   std::atomic<bool> failures_to_log = false;      // an alarm is set that logs the rest
   std::function<net::Counters()> http = nullptr;  // of the connections
 };
 
-// Takes in one request and sees to it that it is answered.
+// Handles one request. The response may follow later.
 void serve(Service& service, const net::ExchangePtr& exchange);
 
 }  // namespace holdfast

@@ -10,27 +10,27 @@ namespace holdfast {
 
 namespace {
 
-struct Said {
+struct Message {
   LogLevel level = LogLevel::info;
-  std::string message;
+  std::string text;
 };
 
-// Of {"level","message"}; a level that is not known counts as info.
-Said said_by(std::string_view line) {
-  Said said;
+// From {"level","message"}; an unknown level counts as info.
+Message message_of(std::string_view line) {
+  Message parsed;
   JsonSlicer members(line);
   while (const auto member = members.next()) {
     if (member->name == "level") {
-      said.level = enum_from<LogLevel>(json_string_value(member->value).value_or(""))
-                       .value_or(LogLevel::info);
+      parsed.level = enum_from<LogLevel>(json_string_value(member->value).value_or(""))
+                         .value_or(LogLevel::info);
     } else if (member->name == "message") {
-      said.message = json_string_value(member->value).value_or(std::string(member->value));
+      parsed.text = json_string_value(member->value).value_or(std::string(member->value));
     }
   }
-  return said;
+  return parsed;
 }
 
-// At most so many bytes, and no part of a character.
+// Truncates at a character boundary.
 void cut(std::string& text, std::size_t most) {
   if (text.size() <= most) {
     return;
@@ -61,8 +61,8 @@ StepLog::~StepLog() {
   thread_.join();
 }
 
-// A bucket that fills as time goes by.
-bool StepLog::take_turn() {
+// A token bucket.
+bool StepLog::within_limit() {
   const TimeMs now = clock_.now();
   const auto passed = static_cast<double>(std::max<std::int64_t>(0, now.value - left_at_.value));
   left_at_ = now;
@@ -81,39 +81,39 @@ void StepLog::add(const std::vector<LogLine>& lines) {
   }
   const std::scoped_lock lock(mutex_);
   for (const LogLine& line : lines) {
-    if (take_turn()) {
+    if (within_limit()) {
       waiting_.push_back(line);
     } else {
-      ++left_out_;
+      ++dropped_;
     }
   }
   changed_.notify_one();
 }
 
 void StepLog::run() {
-  // Lines that were left out are told of no more often than this.
-  constexpr std::chrono::milliseconds kTellEvery{1000};
-  auto tell_at = std::chrono::steady_clock::now();
+  // Dropped lines are reported at most this often.
+  constexpr std::chrono::milliseconds kReportEvery{1000};
+  auto report_at = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   for (;;) {
     const auto awake = [this] { return stopping_ || !waiting_.empty(); };
-    if (left_out_ > 0) {
-      changed_.wait_until(lock, tell_at, awake);
+    if (dropped_ > 0) {
+      changed_.wait_until(lock, report_at, awake);
     } else {
-      changed_.wait(lock, [&] { return awake() || left_out_ > 0; });
+      changed_.wait(lock, [&] { return awake() || dropped_ > 0; });
     }
     const std::deque<LogLine> lines = std::exchange(waiting_, {});
     const bool stopping = stopping_;
-    const bool tell = stopping || std::chrono::steady_clock::now() >= tell_at;
-    const std::uint64_t left_out = tell ? std::exchange(left_out_, 0) : 0;
+    const bool report = stopping || std::chrono::steady_clock::now() >= report_at;
+    const std::uint64_t dropped = report ? std::exchange(dropped_, 0) : 0;
     lock.unlock();
     for (const LogLine& line : lines) {
       write(line);
     }
-    if (left_out > 0) {
-      log_.tell(LogLevel::warning, "too many lines of log steps: some were left out",
-                {{"count", std::to_string(left_out)}});
-      tell_at = std::chrono::steady_clock::now() + kTellEvery;
+    if (dropped > 0) {
+      log_.write(LogLevel::warning, "log steps write too fast; lines dropped",
+                 {{"count", std::to_string(dropped)}});
+      report_at = std::chrono::steady_clock::now() + kReportEvery;
     }
     lock.lock();
     if (stopping && waiting_.empty()) {
@@ -123,16 +123,16 @@ void StepLog::run() {
 }
 
 void StepLog::write(const LogLine& line) {
-  Said said = said_by(line.line.view());
-  if (!log_.tells(said.level)) {
+  Message parsed = message_of(line.line.view());
+  if (!log_.enabled(parsed.level)) {
     return;
   }
-  cut(said.message, limits_.message_bytes);
-  log_.tell(said.level, "log step",
-            {{"run", to_string(line.run_id)},
-             {"workflow", line.workflow.str()},
-             {"step", line.step.str()},
-             {"text", std::move(said.message)}});
+  cut(parsed.text, limits_.message_bytes);
+  log_.write(parsed.level, "log step",
+             {{"run", to_string(line.run_id)},
+              {"workflow", line.workflow.str()},
+              {"step", line.step.str()},
+              {"text", std::move(parsed.text)}});
 }
 
 }  // namespace holdfast

@@ -1,6 +1,6 @@
-// StepLog: what log steps say, in the log of the server. The loop only hands lines over: a thread
-// writes them, so that a log that is slow to take them holds nothing up. Lines that come faster
-// than the limit, or than the log takes them, are left out and counted; long ones are cut.
+// StepLog: writes the messages of log steps to the log of the server. The loop only queues them; a
+// thread writes them, so that a slow log blocks nothing. Lines beyond the rate limit, or beyond
+// what the log accepts, are dropped and counted; long lines are truncated.
 #pragma once
 
 #include <condition_variable>
@@ -19,24 +19,24 @@ class StepLog {
  public:
   struct Limits {
     std::size_t per_second = 200;
-    std::size_t burst = 1000;  // and as many may wait to be written
+    std::size_t burst = 1000;  // also the length of the queue
     std::size_t message_bytes = 4096;
   };
   // Both must outlive it.
   StepLog(ServerLog& log, Clock& clock) : StepLog(log, clock, Limits{}) {}
   StepLog(ServerLog& log, Clock& clock, Limits limits);
-  // What was handed over is still written.
+  // Queued lines are still written.
   ~StepLog();
   StepLog(const StepLog&) = delete;
   StepLog& operator=(const StepLog&) = delete;
 
-  // Why it has no thread, if it has none.
+  // The error when its thread could not be started.
   [[nodiscard]] const Result<void>& started() const { return started_; }
-  // Never waits.
+  // Never blocks.
   void add(const std::vector<LogLine>& lines);
 
  private:
-  [[nodiscard]] bool take_turn();
+  [[nodiscard]] bool within_limit();
   void run();
   void write(const LogLine& line);
 
@@ -46,9 +46,9 @@ class StepLog {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<LogLine> waiting_;
-  double left_;  // turns
+  double left_;  // lines
   TimeMs left_at_;
-  std::uint64_t left_out_ = 0;
+  std::uint64_t dropped_ = 0;
   bool stopping_ = false;
   ThreadGroup thread_;
   Result<void> started_;

@@ -1,4 +1,4 @@
-// The store as a whole: queues, workers, people who are waited for, tokens, backups.
+// The store as a whole: queues, workers, pending approvals, tokens, backups.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,6 @@ namespace holdfast {
 
 namespace {
 
-// --- queues and workers
-
 void answer_queues(const CallPtr& call, const std::string& only) {
   if (!has_plain_query(call)) {
     return;
@@ -34,13 +32,12 @@ void answer_queues(const CallPtr& call, const std::string& only) {
         }
         if (queues.empty()) {
           return call->fail(
-              Error{ErrorCode::not_found, "there is no queue " + only}.with("queue", only));
+              Error{ErrorCode::not_found, "queue \"" + only + "\" does not exist"}.with("queue",
+                                                                                        only));
         }
         call->answer_json(queue_text(queues.front(), workers, now));
       });
 }
-
-// --- approvals
 
 struct OpenWait {
   RunId run;
@@ -50,7 +47,7 @@ struct OpenWait {
 
 constexpr std::size_t kMostApprovals = 1000;
 
-// What the runs themselves say; who was answered meanwhile is left out.
+// Read from the runs. Steps that were decided in the meantime are omitted.
 Result<std::string> approvals_text(Service& service, const Caller& caller,
                                    const std::vector<OpenWait>& waits) {
   Journal& journal = service.loop.journal();
@@ -82,8 +79,6 @@ Result<std::string> approvals_text(Service& service, const Caller& caller,
   json.end_array().end_object();
   return std::move(json).take();
 }
-
-// --- tokens
 
 struct TokenBody {
   std::string name;
@@ -141,8 +136,8 @@ void list_approvals(const CallPtr& call) {
       call,
       [](Turn& turn) -> Result<std::vector<OpenWait>> {
         std::vector<OpenWait> waits;
-        for (const auto& [place, since] : turn.state().runs().manual_waits()) {
-          waits.push_back({place.first, place.second, since});
+        for (const auto& [step, since] : turn.state().runs().manual_waits()) {
+          waits.push_back({step.first, step.second, since});
         }
         std::stable_sort(waits.begin(), waits.end(), [](const auto& left, const auto& right) {
           return left.since < right.since;

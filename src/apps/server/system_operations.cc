@@ -1,4 +1,4 @@
-// The server itself: how it is, what it counts, what it tells as it happens.
+// The server itself: health, metrics, API description, events.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -33,7 +33,7 @@ void write_queues(MetricsText& text, const std::vector<QueueView>& queues, TimeM
     }
     return sum;
   };
-  text.family("holdfast_queue_attempts", Kind::gauge, "Attempts in a queue, by what they are.");
+  text.family("holdfast_queue_attempts", Kind::gauge, "Attempts in a queue, by state.");
   for (const QueueView& queue : queues) {
     const Sum sum = sum_of(queue);
     const std::string label = metric_label("queue", queue.name);
@@ -47,14 +47,14 @@ void write_queues(MetricsText& text, const std::vector<QueueView>& queues, TimeM
     write("sleeping", queue.sleeping);
   }
   text.family("holdfast_queue_oldest_age_seconds", Kind::gauge,
-              "How long the oldest visible attempt has waited.");
+              "Age of the oldest visible attempt.");
   for (const QueueView& queue : queues) {
     const Sum sum = sum_of(queue);
     const std::int64_t age = sum.oldest.has_value() ? now.value - sum.oldest->value : 0;
     text.value(metric_label("queue", queue.name),
                static_cast<double>(std::max<std::int64_t>(0, age)) / 1000);
   }
-  text.family("holdfast_anomalies", Kind::gauge, "Facts that broke a rule, by queue.");
+  text.family("holdfast_anomalies", Kind::gauge, "Facts that violated a rule, by queue.");
   for (const QueueView& queue : queues) {
     text.value(metric_label("queue", queue.name), static_cast<double>(queue.anomalies));
   }
@@ -70,9 +70,9 @@ void write_gauges(MetricsText& text, const Gauges& gauges, TimeMs now) {
               static_cast<double>(gauges.live_runs));
   write_gauge(text, "holdfast_manual_waits", "Steps that wait for a decision.",
               static_cast<double>(gauges.manual_waits));
-  write_gauge(text, "holdfast_log_position", "The newest batch.",
+  write_gauge(text, "holdfast_log_position", "Position of the newest batch.",
               static_cast<double>(gauges.position));
-  text.family("holdfast_runs_ended", Kind::gauge, "Runs of the store that have ended, by how.");
+  text.family("holdfast_runs_ended", Kind::gauge, "Ended runs of the store, by status.");
   text.value(metric_label("status", "completed"), static_cast<double>(gauges.ended.completed));
   text.value(metric_label("status", "failed"), static_cast<double>(gauges.ended.failed));
   text.value(metric_label("status", "cancelled"), static_cast<double>(gauges.ended.cancelled));
@@ -80,7 +80,7 @@ void write_gauges(MetricsText& text, const Gauges& gauges, TimeMs now) {
   write_queues(text, gauges.queues, now);
   const std::int64_t age = std::max<std::int64_t>(0, now.value - gauges.at.value);
   write_gauge(text, "holdfast_gauges_age_seconds",
-              "How old the numbers of runs and queues are: 0 unless the store takes no writes.",
+              "Age of the numbers of runs and queues: 0 unless the store accepts no writes.",
               static_cast<double>(age) / 1000);
 }
 
@@ -93,15 +93,15 @@ std::string metrics_text(Service& service) {
   const auto gauge = [&](std::string_view name, std::string_view help, double value) {
     write_gauge(text, name, help, value);
   };
-  gauge("holdfast_write_pending_seconds", "How long the store has not taken a waiting write.",
+  gauge("holdfast_write_pending_seconds", "How long the store has not accepted a pending write.",
         static_cast<double>(service.loop.health().write_pending.count()) / 1000);
-  gauge("holdfast_polls_waiting", "Calls of workers that wait for work.",
+  gauge("holdfast_polls_waiting", "Calls of workers that wait for attempts.",
         static_cast<double>(service.polls.waiting()));
-  gauge("holdfast_event_listeners", "Streams of events.",
+  gauge("holdfast_event_listeners", "Open event streams.",
         static_cast<double>(service.events.listeners()));
   const net::Counters http = service.http();
   gauge("holdfast_http_connections", "Open connections.", static_cast<double>(http.open));
-  text.family("holdfast_http_connections_total", Kind::counter, "Connections, by what became.");
+  text.family("holdfast_http_connections_total", Kind::counter, "Connections, by outcome.");
   text.value(metric_label("outcome", "accepted"), static_cast<double>(http.accepted));
   text.value(metric_label("outcome", "refused"), static_cast<double>(http.refused));
   text.family("holdfast_http_malformed_total", Kind::counter,
@@ -114,9 +114,9 @@ std::string metrics_text(Service& service) {
   };
   text.family("process_cpu_seconds_total", Kind::counter, "CPU time of the process.");
   text.value("", seconds(usage.ru_utime) + seconds(usage.ru_stime));
-  gauge("process_max_resident_memory_bytes", "The most memory it had.",
+  gauge("process_max_resident_memory_bytes", "Peak resident memory.",
         static_cast<double>(usage.ru_maxrss) * 1024);
-  gauge("process_start_time_seconds", "When it started.",
+  gauge("process_start_time_seconds", "Start time of the process.",
         static_cast<double>(service.started_at.value) / 1000);
   return std::move(text).take();
 }
@@ -139,57 +139,55 @@ void answer_metrics(const CallPtr& call) {
   call->answer(std::move(response));
 }
 
-// Why requests are not carried out now; empty when they are. Without what the store says itself:
-// that names hosts and users, and is in the log.
+// Why requests cannot be executed now; empty when they can. Without the text of the store's error,
+// which names hosts and users and is in the log.
 std::string why_not_ready(Service& service) {
-  // Longer than any disk takes that works.
+  // Longer than a working disk needs.
   constexpr std::chrono::milliseconds kStuck{2000};
   const LoopHealth health = service.loop.health();
   if (health.state == LoopHealth::State::stopped) {
     return public_error(*health.why).text();
   }
   if (service.draining) {
-    return "the server is being stopped";
+    return "the server is stopping";
   }
   if (health.state == LoopHealth::State::recovering) {
-    return fmt::format("the store cannot be reached ({}) for {} s; the server tries again",
+    return fmt::format("the store has been unavailable ({}) for {} s; the server keeps trying",
                        error_info(health.why->code()).name, health.since.count() / 1000);
   }
   return health.write_pending < kStuck ? std::string()
-                                       : fmt::format("the store has not taken a write for {} s",
+                                       : fmt::format("the store has not accepted a write for {} s",
                                                      health.write_pending.count() / 1000);
 }
 
-// --- events
-
-struct Listening {
+struct EventRequest {
   EventFilter filter;
   EventCursor after;
 };
 
-Error no_place(const std::string& place) {
+Error unknown_cursor(const std::string& cursor) {
   return Error{ErrorCode::invalid_argument,
-               "there is no place " + place + " in the journal; 0 is its beginning"}
+               "the journal has no position \"" + cursor + "\"; 0 is its beginning"}
       .with("field", "after");
 }
 
-Result<Listening> listening_of(Call& call) {
-  Listening wanted;
+Result<EventRequest> event_request(Call& call) {
+  EventRequest request;
   for (const std::string& kind : call.query.list("kind")) {
-    wanted.filter.kinds.insert(kind);
+    request.filter.kinds.insert(kind);
   }
   for (const std::string& workflow : call.query.list("workflow")) {
     HOLDFAST_CHECK(check_workflow(call.caller, workflow));
-    wanted.filter.workflows.insert(workflow);
+    request.filter.workflows.insert(workflow);
   }
   for (const std::string& run : call.query.list("run")) {
     HOLDFAST_TRY(const RunId id, parse_run_id(run));
-    wanted.filter.runs.insert(to_string(id));
+    request.filter.runs.insert(to_string(id));
   }
-  wanted.filter.thread = call.query.text("thread");
-  if (wanted.filter.workflows.empty()) {
+  request.filter.thread = call.query.text("thread");
+  if (request.filter.workflows.empty()) {
     for (const SharedText& workflow : call.caller.workflows) {
-      wanted.filter.workflows.insert(workflow.str());
+      request.filter.workflows.insert(workflow.str());
     }
   }
   std::string after = std::string(call.request().header("Last-Event-ID"));
@@ -197,40 +195,40 @@ Result<Listening> listening_of(Call& call) {
   after = after.empty() ? named : after;
   HOLDFAST_CHECK(call.query.finish());
   if (after.empty()) {
-    wanted.after = EventCursor{call.service.events.head()};
-    return wanted;
+    request.after = EventCursor{call.service.events.head()};
+    return request;
   }
-  const auto place = EventCursor::parse(after);
-  if (!place.has_value()) {
-    return no_place(after);
+  const auto cursor = EventCursor::parse(after);
+  if (!cursor.has_value()) {
+    return unknown_cursor(after);
   }
-  wanted.after = *place;
-  return wanted;
+  request.after = *cursor;
+  return request;
 }
 
-void begin_stream(const CallPtr& call, const Listening& wanted) {
+void begin_stream(const CallPtr& call, const EventRequest& request) {
   net::Response head;
   head.content_type = "text/event-stream";
   head.headers.push_back({"Cache-Control", "no-store"});
-  call->service.events.listen(call->exchange->stream(std::move(head)), wanted.filter, wanted.after,
-                              [call] { call->note(200); });
+  call->service.events.listen(call->exchange->stream(std::move(head)), request.filter,
+                              request.after, [call] { call->note(200); });
 }
 
-void stream(const CallPtr& call, const Listening& wanted) {
+void stream(const CallPtr& call, const EventRequest& request) {
   if (call->service.draining) {
-    constexpr std::string_view kWhy = "the server is being stopped";
+    constexpr std::string_view kWhy = "the server is stopping";
     return call->fail(Error{ErrorCode::unavailable, std::string(kWhy)}.with("detail", kWhy));
   }
-  if (wanted.after.position <= call->service.events.head()) {
-    return begin_stream(call, wanted);
+  if (request.after.position <= call->service.events.head()) {
+    return begin_stream(call, request);
   }
-  // Another server may have told of it that has seen more than this one.
-  read(call, [call, wanted]() -> Result<void> {
+  // Another server, which has seen more of the journal, may have sent the cursor.
+  read(call, [call, request]() -> Result<void> {
     HOLDFAST_TRY(const StoreState state, call->service.loop.journal().log().refresh());
-    if (state.head < wanted.after.position) {
-      return no_place(std::to_string(wanted.after.position.value));
+    if (state.head < request.after.position) {
+      return unknown_cursor(std::to_string(request.after.position.value));
     }
-    begin_stream(call, wanted);
+    begin_stream(call, request);
     return {};
   });
 }
@@ -291,26 +289,26 @@ void get_server(const CallPtr& call) {
 }
 
 void stream_events(const CallPtr& call) {
-  const auto wanted = listening_of(*call);
-  if (!wanted.ok()) {
-    return call->fail(wanted.error());
+  const auto request = event_request(*call);
+  if (!request.ok()) {
+    return call->fail(request.error());
   }
-  stream(call, wanted.value());
+  stream(call, request.value());
 }
 
 void stream_run_events(const CallPtr& call) {
-  auto wanted = listening_of(*call);
-  if (!wanted.ok()) {
-    return call->fail(wanted.error());
+  auto request = event_request(*call);
+  if (!request.ok()) {
+    return call->fail(request.error());
   }
-  with_run(call, [call, wanted = std::move(wanted).value()](const RunId& run) {
-    read(call, [call, run, wanted]() -> Result<void> {
+  with_run(call, [call, request = std::move(request).value()](const RunId& run) {
+    read(call, [call, run, request]() -> Result<void> {
       HOLDFAST_TRY(const Revision revision, call->service.loop.journal().revision(run_thread(run)));
       if (revision == Revision{0}) {
         return Error{ErrorCode::run_not_found, "there is no run " + to_string(run)}.with(
             "run_id", to_string(run));
       }
-      Listening only = wanted;
+      EventRequest only = request;
       only.filter.runs = {to_string(run)};
       stream(call, only);
       return {};

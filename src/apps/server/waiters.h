@@ -1,5 +1,4 @@
-// Waiters: calls that wait for something to happen and must not wait any longer when the server is
-// stopped.
+// Waiters: waiting calls that must end when the server stops.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ class Waiters {
  public:
   using Ticket = std::uint64_t;
 
-  // `end` is called at most once, at once when all were ended before; it must not block.
+  // end: called at most once, immediately after end_all(); must not block.
   Ticket add(std::function<void()> end) {
     {
       const std::scoped_lock lock(mutex_);

@@ -5,8 +5,8 @@
 #include "apps/server/operations.h"
 #include "apps/server/server_call.h"
 #include "apps/server/server_problem.h"
-#include "apps/server/work_responses.h"
 #include "apps/server/work_requests.h"
+#include "apps/server/work_responses.h"
 #include "base/hash.h"
 #include "base/names.h"
 #include "runs/engine/worker_pool.h"
@@ -33,8 +33,8 @@ Result<void> check_worker(const WorkerIdentity& worker) {
   return {};
 }
 
-ClaimProof proof_of(const ClaimShown& shown) {
-  return ClaimProof{shown.run_id, shown.runnable_key, shown.claim_id, sha256(shown.token)};
+ClaimProof proof_of(const ClaimReference& claim) {
+  return ClaimProof{claim.run_id, claim.runnable_key, claim.claim_id, sha256(claim.token)};
 }
 
 // The requested queues, or all that the caller may use.
@@ -57,7 +57,8 @@ Result<std::vector<SharedText>> queues_of(const Caller& caller,
   return requested;
 }
 
-Result<PollRequest> poll_request(const Call& call, const WorkerIdentity& worker, const ClaimWorkRequest& claim) {
+Result<PollRequest> poll_request(const Call& call, const WorkerIdentity& worker,
+                                 const ClaimWorkRequest& claim) {
   if (worker.secret.size() < kMinSecretBytes) {
     return bad_field("worker.secret", "worker.secret must be 32 random bytes in base64url");
   }
@@ -76,8 +77,8 @@ Result<PollRequest> poll_request(const Call& call, const WorkerIdentity& worker,
   return request;
 }
 
-// A call of a worker that waits for its response. The response is sent when the reports in the call,
-// if any, are decided and the claim request is fulfilled or withdrawn, in either order.
+// A call of a worker that waits for its response. The response is sent when the reports in the
+// call, if any, are decided and the claim request is fulfilled or withdrawn, in either order.
 class Waiting {
  public:
   Waiting(CallPtr of, PollRequest requested, std::chrono::milliseconds how_long)
@@ -133,21 +134,21 @@ PollPtr poll_for(const WaitingPtr& waiting) {
     std::mutex mutex;
   };
   const auto ends = std::make_shared<Ends>();
-  const auto poll =
-      std::make_shared<Poll>(service.loop, waiting->request,
-                             [waiting, ends, &service](Result<std::vector<Assignment>> given) {
-                               if (const PollPtr self = ends->poll.lock()) {
-                                 service.polls.remove(waiting->request, self);
-                               }
-                               {
-                                 const std::scoped_lock lock(ends->mutex);
-                                 if (ends->alarm.has_value()) {
-                                   service.alarm.cancel(*ends->alarm);
-                                 }
-                               }
-                               service.workers.polled(waiting->request.worker.id, service.clock.now());
-                               waiting->attempts_given(std::move(given));
-                             });
+  const auto poll = std::make_shared<Poll>(
+      service.loop, waiting->request,
+      [waiting, ends, &service](Result<std::vector<Assignment>> given) {
+        if (const PollPtr self = ends->poll.lock()) {
+          service.polls.remove(waiting->request, self);
+        }
+        {
+          const std::scoped_lock lock(ends->mutex);
+          if (ends->alarm.has_value()) {
+            service.alarm.cancel(*ends->alarm);
+          }
+        }
+        service.workers.polled(waiting->request.worker.id, service.clock.now());
+        waiting->attempts_given(std::move(given));
+      });
   ends->poll = poll;
   service.workers.polls(waiting->request.worker, waiting->request.skills->queues,
                         waiting->request.skills->handlers, service.clock.now());
@@ -200,7 +201,8 @@ Result<std::vector<Assignment>> with_inputs(Journal& journal, std::vector<Assign
 void claim_again(const WaitingPtr& waiting) {
   const auto find_or_claim = [waiting] {
     submit<std::vector<Assignment>>(
-        waiting->call, [request = waiting->request](Turn& turn) { return find_given(turn, request); },
+        waiting->call,
+        [request = waiting->request](Turn& turn) { return find_given(turn, request); },
         [waiting](const std::vector<Assignment>& given) {
           if (given.empty()) {
             wait_for_attempts(waiting);
@@ -214,7 +216,7 @@ void claim_again(const WaitingPtr& waiting) {
     find_or_claim();
     return;
   }
-  before->when_over(find_or_claim);
+  before->when_ended(find_or_claim);
   before->end();
 }
 
@@ -338,7 +340,8 @@ void heartbeat_work(const CallPtr& call) {
     return call->fail(bad_field("claims", "a call extends at most 1000 claims"));
   }
   call->service.workers.seen(body.value().worker, call->service.clock.now());
-  const auto claims = std::make_shared<const std::vector<HeartbeatClaim>>(std::move(body.value().claims));
+  const auto claims =
+      std::make_shared<const std::vector<HeartbeatClaim>>(std::move(body.value().claims));
   submit<std::vector<HeartbeatReply>>(
       call,
       [claims](Turn& turn) -> Result<std::vector<HeartbeatReply>> {

@@ -1,17 +1,17 @@
-// What workers send.
+// The requests of remote workers.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "runs/api/strict_reader.h"
 #include "apps/server/worker_list.h"
 #include "base/fields.h"
+#include "runs/api/strict_reader.h"
 #include "runs/facts/ids.h"
 
 namespace holdfast {
 
-// The wish for attempts, as such or together with reports.
+// Requests attempts, alone or together with reports.
 struct ClaimWorkRequest {
   std::string request;
   bool again = false;
@@ -41,8 +41,8 @@ struct ClaimRequestBody : ClaimWorkRequest {
   }
 };
 
-// Which claim, and the proof that it is the worker's.
-struct ClaimShown {
+// A claim, and the proof that the worker holds it.
+struct ClaimReference {
   RunId run_id;
   SharedText runnable_key;
   SharedText claim_id;
@@ -57,12 +57,12 @@ struct ClaimShown {
   }
 };
 
-struct HeartbeatClaim : ClaimShown {
+struct HeartbeatClaim : ClaimReference {
   Payload progress;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
-    ClaimShown::visit(self, v);
+    ClaimReference::visit(self, v);
     v.optional("progress", self.progress);
   }
 };
@@ -83,7 +83,7 @@ template <>
 inline constexpr std::string_view kEnumNames<ReportedOutcome>[] = {"ok", "retry", "fail", "defer",
                                                                    "continue_as_new"};
 
-struct Report : ClaimShown {
+struct Report : ClaimReference {
   ReportedOutcome outcome = ReportedOutcome::ok;
   Payload result;
   std::string code;
@@ -97,7 +97,7 @@ struct Report : ClaimShown {
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
-    ClaimShown::visit(self, v);
+    ClaimReference::visit(self, v);
     v.required("outcome", self.outcome);
     v.optional("result", self.result);
     v.optional("code", self.code);
@@ -126,7 +126,7 @@ struct ReportBody {
 
 struct ChildBody {
   WorkerIdentity worker;
-  ClaimShown parent;
+  ClaimReference parent;
   std::string workflow;
   std::string key;
   ObjectPayload input;

@@ -13,7 +13,7 @@ AttemptOutcome completion_of(const Report& report) {
   if (report.result.view().size() > kMaxResultBytes) {
     return step_failure("result_too_large",
                         "the result has " + std::to_string(report.result.view().size()) +
-                            " bytes, the limit is " + std::to_string(kMaxResultBytes),
+                            " bytes; the limit is " + std::to_string(kMaxResultBytes),
                         false);
   }
   Completion completion;
@@ -27,13 +27,13 @@ AttemptOutcome completion_of(const Report& report) {
 
 AttemptOutcome continuation_of(const Report& report) {
   if (!report.input.empty() && !report.input.is_object()) {
-    return step_failure("invalid_result", "the input of the next run is no JSON object", false);
+    return step_failure("invalid_result", "the input of the next run is not a JSON object", false);
   }
   return step_continuation(report.key.empty() ? "next" : report.key,
                            report.input.empty() ? Payload::trusted("{}") : report.input);
 }
 
-// The step as the definition has it.
+// The JSON of the step in the definition.
 std::optional<std::string_view> spec_of(const Definition& definition, std::string_view step) {
   const auto steps = ObjectView(definition.spec().view()).member("steps");
   if (!steps.has_value()) {
@@ -131,8 +131,8 @@ std::string results_text(const std::vector<Report>& reports,
   return std::move(json).take();
 }
 
-std::string heartbeat_answer(const std::vector<HeartbeatClaim>& claims, const std::vector<HeartbeatReply>& answers,
-                             bool draining) {
+std::string heartbeat_answer(const std::vector<HeartbeatClaim>& claims,
+                             const std::vector<HeartbeatReply>& answers, bool draining) {
   JsonWriter json;
   json.begin_object().key("results").begin_array();
   for (std::size_t i = 0; i < claims.size(); ++i) {
@@ -152,10 +152,7 @@ std::string heartbeat_answer(const std::vector<HeartbeatClaim>& claims, const st
 }
 
 std::string started_text(const Started& started) {
-  JsonWriter json;
-  json.begin_object().member("run_id", to_string(started.run_id));
-  json.member("existed", started.existed).end_object();
-  return std::move(json).take();
+  return response_json(StartResponse{to_string(started.run_id), started.existed});
 }
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
-// WorkerList: the workers that have called this server, for whoever wants to see them. Only a
-// picture: what a worker holds is in the journal.
+// WorkerList: the workers that called this server recently, for operators. The claims of a worker
+// are in the journal.
 #pragma once
 
 #include <map>
@@ -13,10 +13,10 @@
 
 namespace holdfast {
 
-// As a worker names itself with each call: one incarnation of a process.
+// One process of a worker, as it identifies itself in each call.
 struct WorkerIdentity {
   std::string id;
-  std::string secret;  // what its claims are derived from
+  std::string secret;  // its claims are derived from it
   std::string name;
   std::string version;
 
@@ -37,18 +37,18 @@ struct KnownWorker {
   std::vector<SharedText> handlers;
   TimeMs first_seen_at;
   TimeMs last_seen_at;
-  std::size_t polling = 0;  // calls that wait for work now
+  std::size_t polling = 0;  // calls that wait for attempts now
 };
 
 class WorkerList {
  public:
   void seen(const WorkerIdentity& worker, TimeMs now);
-  // It asks for work of this kind.
+  // It starts to wait for attempts of these queues and handlers.
   void polls(const WorkerIdentity& worker, const std::vector<SharedText>& queues,
              const std::vector<SharedText>& handlers, TimeMs now);
   void polled(const std::string& id, TimeMs now);
 
-  // By id. Those that were not here for long are forgotten.
+  // Ordered by id, without those that have not called for long.
   std::vector<KnownWorker> all(TimeMs now);
 
  private:

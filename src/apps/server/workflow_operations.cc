@@ -30,9 +30,10 @@ Result<void> check_type(const net::Request& request) {
       type == "application/x-yaml" || type == "text/yaml") {
     return {};
   }
-  return Error{ErrorCode::invalid_argument,
-               "the content type of a definition must be application/json or application/yaml, not \"" +
-                   std::string(type) + "\""}
+  return Error{
+      ErrorCode::invalid_argument,
+      "the content type of a definition must be application/json or application/yaml, not \"" +
+          std::string(type) + "\""}
       .with("field", "Content-Type");
 }
 
@@ -42,10 +43,9 @@ Result<void> check_children(const Caller& caller, const Definition& definition) 
   for (const Step& step : definition.steps()) {
     if (step.spec.child.has_value() && !caller.may_see(step.spec.child->workflow.view())) {
       const std::string child = step.spec.child->workflow.str();
-      return Error{ErrorCode::permission_denied, "step \"" + step.name.str() +
-                                                     "\" starts workflow \"" + child +
-                                                     "\", and token \"" + caller.name +
-                                                     "\" is limited to other workflows"}
+      return Error{ErrorCode::permission_denied,
+                   "step \"" + step.name.str() + "\" starts workflow \"" + child +
+                       "\", and token \"" + caller.name + "\" is limited to other workflows"}
           .with("workflow", child)
           .with("step", step.name.view());
     }
@@ -201,20 +201,20 @@ void list_workflows(const CallPtr& call) {
 
 void get_workflow(const CallPtr& call) {
   inspect(call,
-       [name = call->arguments.front(),
-        caller = call->caller](Answers& answers) -> Result<std::string> {
-         HOLDFAST_CHECK(check_workflow(caller, name.substr(0, name.find('@'))));
-         return answers.workflow(name);
-       });
+          [name = call->arguments.front(),
+           caller = call->caller](Answers& answers) -> Result<std::string> {
+            HOLDFAST_CHECK(check_workflow(caller, name.substr(0, name.find('@'))));
+            return answers.workflow(name);
+          });
 }
 
 void list_versions(const CallPtr& call) {
   inspect(call,
-       [name = call->arguments.front(),
-        caller = call->caller](Answers& answers) -> Result<std::string> {
-         HOLDFAST_CHECK(check_workflow(caller, name));
-         return answers.workflow_versions(name);
-       });
+          [name = call->arguments.front(),
+           caller = call->caller](Answers& answers) -> Result<std::string> {
+            HOLDFAST_CHECK(check_workflow(caller, name));
+            return answers.workflow_versions(name);
+          });
 }
 
 void diff_workflow(const CallPtr& call) {
@@ -275,8 +275,7 @@ void trigger_schedule(const CallPtr& call) {
   call->identify("run_id", to_string(start.value().run_id));
   submit<Started>(
       call,
-      [workflow, trigger,
-       start = std::move(start.value().decide)](Turn& turn) -> Result<Started> {
+      [workflow, trigger, start = std::move(start.value().decide)](Turn& turn) -> Result<Started> {
         HOLDFAST_CHECK(find_schedule(turn, workflow, trigger));
         return start(turn);
       },

@@ -10,7 +10,8 @@ Result<Payload> object_of(std::string_view field, std::string_view text) {
     return std::move(json).error().in("the " + std::string(field));
   }
   if (!json.value().is_object()) {
-    return Error{ErrorCode::invalid_argument, "the " + std::string(field) + " is no JSON object"}
+    return Error{ErrorCode::invalid_argument,
+                 "the " + std::string(field) + " must be a JSON object"}
         .with("field", field);
   }
   if (const auto unique = check_unique_keys(json.value()); !unique.ok()) {

@@ -1,4 +1,4 @@
-// JSON objects that a program hands in as text.
+// JSON objects that a program passes as text.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace holdfast {
 
-// invalid_json, also when a key appears twice; invalid_argument when it is no object. Both name the
-// field.
+// invalid_json, also when a key appears twice; invalid_argument when the value is not an object.
+// The error names the field.
 Result<Payload> object_of(std::string_view field, std::string_view text);
 
 }  // namespace holdfast

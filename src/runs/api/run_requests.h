@@ -19,8 +19,8 @@ inline constexpr std::string_view kEnumNames<CancelMode>[] = {"as_defined", "com
 
 struct StartRequest {
   std::string workflow;
-  ObjectPayload input;          // empty: {}
-  NonEmptyText run_id;          // excludes idempotency_key
+  ObjectPayload input;  // empty: {}
+  NonEmptyText run_id;  // excludes idempotency_key
   NonEmptyText idempotency_key;
   NonEmptyText queue;
   NonEmptyText trigger;

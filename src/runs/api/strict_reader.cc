@@ -13,8 +13,7 @@ std::string inside(const std::string& path, std::string_view name) {
 }
 
 Error unknown_member(const std::string& path, const std::string& known) {
-  return Error{ErrorCode::invalid_argument,
-               "unknown member \"" + path + "\"; use one of: " + known}
+  return Error{ErrorCode::invalid_argument, "unknown member \"" + path + "\"; use one of: " + known}
       .with("field", path);
 }
 
@@ -78,13 +77,15 @@ Result<void> KnownMembers::check(std::string_view object, const std::string& pat
     const auto index = static_cast<std::size_t>(known - members_.begin());
     if (seen[index]) {
       const std::string twice = inside(path, member->name);
-      return Error{ErrorCode::invalid_argument, "\"" + twice + "\" appears twice"}.with("field", twice);
+      return Error{ErrorCode::invalid_argument, "\"" + twice + "\" appears twice"}.with("field",
+                                                                                        twice);
     }
     seen[index] = true;
     if (member->value == "null" && !known->any_json) {
       const std::string named = inside(path, member->name);
-      return Error{ErrorCode::invalid_argument, "\"" + named + "\" must not be null; omit it instead"}.with(
-          "field", named);
+      return Error{ErrorCode::invalid_argument,
+                   "\"" + named + "\" must not be null; omit it instead"}
+          .with("field", named);
     }
     if (known->inside != nullptr) {
       HOLDFAST_CHECK(check_inside(member->value, inside(path, member->name), known->inside, depth));

@@ -10,7 +10,7 @@ namespace holdfast {
 
 namespace {
 
-// Stands for what cannot be written: no value that has it in it is JSON.
+// Marks a value that cannot be written: a text that contains it is not JSON.
 constexpr std::string_view kUnwritable = "unwritable";
 
 class ObjectText {
@@ -39,13 +39,13 @@ std::string list_text(const Items& items, const Text& text_of) {
   return text + "]";
 }
 
-// The public enums have the enumerators of the private ones, in their order.
+// The public enums have the enumerators of the internal ones, in the same order.
 template <typename To, typename From>
 requires(std::is_enum_v<To>&& std::is_enum_v<From>) To same(From value) {
   return static_cast<To>(value);
 }
 
-// A negative time becomes one that is longer than any that is allowed.
+// A negative time becomes one above the maximum, so that the definition is rejected.
 std::uint64_t ms_of(std::chrono::milliseconds time) {
   return time.count() < 0 ? UINT64_MAX : static_cast<std::uint64_t>(time.count());
 }

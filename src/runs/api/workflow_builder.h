@@ -1,4 +1,4 @@
-// From a Workflow of include/holdfast to the spec it stands for.
+// Converts a Workflow of include/holdfast to a workflow spec.
 #pragma once
 
 #include "holdfast/workflow.h"
@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// Whatever is wrong with the workflow is wrong with the spec, so that Definition::create names it.
+// Faults of the workflow are faults of the spec, so that Definition::create reports them.
 WorkflowSpec spec_of(const Workflow& workflow);
 
 }  // namespace holdfast

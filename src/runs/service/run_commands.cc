@@ -179,8 +179,7 @@ TurnFunction<Done> RunCommands::continue_as_new(const RunId& run, const Continue
   });
 }
 
-TurnFunction<Done> RunCommands::set_attributes(const RunId& run,
-                                               const AttributesRequest& request) {
+TurnFunction<Done> RunCommands::set_attributes(const RunId& run, const AttributesRequest& request) {
   const SharedText key = key_or_new(request.idempotency_key);
   return decision_on(run, [changes = request.changes, key](RunProjection& known, Turn& turn) {
     return decide_update_attributes(known, changes, key, turn.now());

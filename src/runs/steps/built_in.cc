@@ -10,7 +10,7 @@ namespace holdfast {
 
 namespace {
 
-// What the attempt leaves behind for people, beside its error.
+// The stored error, with details for operators.
 Payload failure_json(const StepOutput& output) {
   JsonWriter json;
   json.begin_object().member("code", output.code).member("message", output.message);
@@ -47,7 +47,8 @@ bool is_printable(std::string_view text) {
 Failure without_definition(std::string_view step) {
   JsonWriter json;
   json.begin_object().member("code", "unknown_workflow");
-  json.member("message", "the definition of step " + std::string(step) + " is not known here");
+  json.member("message",
+              "the definition of step \"" + std::string(step) + "\" is not known to this worker");
   json.member("retryable", true).end_object();
   return Failure{Payload(std::move(json).take_text()), true, std::nullopt};
 }

@@ -1,4 +1,4 @@
-// The handlers every engine has: http and exec steps, as their definitions describe them.
+// Executes http and exec steps for a worker.
 #pragma once
 
 #include <stop_token>
@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-// What an attempt of such a step is, beside what its definition says.
+// One attempt of such a step.
 struct BuiltInCall {
   StepInfo info;
   std::string_view input;
@@ -20,10 +20,10 @@ struct BuiltInCall {
 AttemptOutcome execute(const ExecSpec& spec, const BuiltInCall& call, const std::stop_token& stop);
 AttemptOutcome execute(const HttpSpec& spec, const BuiltInCall& call,
                        const CredentialSource& credential, const std::stop_token& stop);
-// The failure of an attempt whose definition is not there.
+// The failure of an attempt whose definition is unknown to the worker.
 Failure without_definition(std::string_view step);
 
-// The traceparent in it; empty when there is none.
+// The traceparent of a trace context; empty when it has none.
 std::string traceparent_of(const Payload& trace);
 
 }  // namespace holdfast

@@ -1,6 +1,6 @@
 // Secrets of http steps from the environment of the process: the credential `stripe-key` is
-// HOLDFAST_CREDENTIAL_STRIPE_KEY. Only variables of that form, so that no workflow can have others
-// sent away.
+// HOLDFAST_CREDENTIAL_STRIPE_KEY. Other variables cannot be read, so that no workflow can send them
+// elsewhere.
 #pragma once
 
 #include <optional>

@@ -19,13 +19,13 @@ std::uint64_t milliseconds(std::chrono::milliseconds delay) {
 AttemptOutcome completion_of(const StepResult& result) {
   if (result.text().size() > kMaxResultBytes) {
     return step_failure("result_too_large",
-                        fmt::format("the result has {} bytes, the limit is {}",
+                        fmt::format("the result has {} bytes; the limit is {}",
                                     result.text().size(), kMaxResultBytes),
                         false);
   }
   const auto json = JsonText::parse(result.text());
   if (!json.ok()) {
-    return step_failure("invalid_result", "the result is no JSON: " + json.error().text(), false);
+    return step_failure("invalid_result", "the result is not JSON: " + json.error().text(), false);
   }
   Completion completion;
   completion.result = json.value();
@@ -38,7 +38,7 @@ AttemptOutcome completion_of(const StepResult& result) {
 AttemptOutcome continuation_of(const StepResult& result) {
   const auto input = JsonText::parse(result.text());
   if (!input.ok() || !input.value().is_object()) {
-    return step_failure("invalid_result", "the input of the next run is no JSON object", false);
+    return step_failure("invalid_result", "the input of the next run is not a JSON object", false);
   }
   return step_continuation(result.code(), input.value());
 }
