@@ -7,7 +7,7 @@
 #include "runs/inspect/run_list.h"
 #include "runs/language/data/iso8601.h"
 #include "runs/language/definition/duration.h"
-#include "runs/steps/http_url.h"
+#include "runs/steps/step_url.h"
 #include "storage/log/store_url.h"
 
 namespace {
@@ -112,12 +112,12 @@ void check_http(std::string_view text) {
   if (!input.ok()) {
     return;
   }
-  const auto url = fill_http_url(url_template, input.value(), {"api.test", "[::1]:8080"});
+  const auto url = fill_step_url(url_template, input.value(), {"api.test", "[::1]:8080"});
   if (!url.ok()) {
     require(url.error().code() == ErrorCode::invalid_argument, "a URL is refused");
     return;
   }
-  const std::string& filled = url.value().text;
+  const std::string filled = url.value().origin() + url.value().path;
   const std::string& authority = url.value().authority;
   require(
       authority == "api.test" || authority.starts_with("api.test:") || authority == "[::1]:8080",

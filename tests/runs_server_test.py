@@ -431,7 +431,7 @@ class Backups(cli.RunsTest):
         thread = threading.Thread(target=answers)
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        self.fails(5, "backup", "--out", "x", "--server", url, says="broke off")
+        self.fails(5, "backup", "--out", "x", "--server", url, says="is incomplete")
         self.fails(2, "backup", "--out", "x", "--server", url, says="no end line")
         thread.join()
         self.assertEqual([name for name in os.listdir(self.directory) if name.startswith("x")], [])

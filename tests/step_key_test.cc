@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "runs/steps/http_test_server.h"
+#include "net/scripted_server.h"
 #include "tests/support/feature_fixture.h"
 #include "tests/support/temp_dir.h"
 
@@ -27,7 +27,7 @@ class StepKey : public FeatureTest {
   // The keys of the requests that came, of a step that is tried three times.
   std::vector<std::string> sent(const std::string& headers) {
     // The request is carried out and its answer is lost.
-    HttpTestServer server("", HttpTestServer::Manner::hang_up);
+    net::RecordingServer server("", net::RecordingServer::Manner::hang_up);
     define("{workflow: pay, steps: [{name: charge, retry: {max_attempts: 3, delay: 1ms}, http: " +
            ("{method: POST, url: '" + server.url("/charges") + "', allowed_hosts: ['" +
             server.authority() + "']" + headers + "}}]}"));
@@ -35,7 +35,7 @@ class StepKey : public FeatureTest {
     run_id_ = view.run_id;
     EXPECT_EQ(json_text(view.error, "code"), "http_interrupted");
     std::vector<std::string> keys;
-    for (SeenRequest& request : server.seen()) {
+    for (net::SeenRequest& request : server.seen()) {
       keys.push_back(request.headers["idempotency-key"]);
     }
     return keys;

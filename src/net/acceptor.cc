@@ -28,7 +28,7 @@ void Acceptor::accept_from(std::size_t number) {
   const Listener& listener = listeners_[number];
   for (int count = 0; watching_ && count < kAcceptsInARow; ++count) {
     Listener::Accepted accepted = listener.accept();
-    if (accepted.socket.valid()) {
+    if (accepted.socket.is_open()) {
       take_in(std::move(accepted), listener.is_unix() ? nullptr : tls_);
     } else if (out_of_resources(accepted.error)) {
       ++home_.state().refused;

@@ -53,4 +53,7 @@ std::string url_encoded(std::string_view text);
 // The members of a query, decoded, in their order; empty optional when it is not well formed.
 std::optional<std::vector<Header>> query_members(std::string_view query);
 
+// Seconds since 1970 of a date as in Retry-After (RFC 9110 section 5.6.7); empty if it is not one.
+std::optional<std::int64_t> parse_http_date(std::string_view text);
+
 }  // namespace holdfast::net

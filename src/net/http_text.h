@@ -2,11 +2,20 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace holdfast::net {
 
 inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+inline std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    c = lower(c);
+  }
+  return out;
+}
 
 inline bool same_ignoring_case(std::string_view left, std::string_view right) {
   if (left.size() != right.size()) {

@@ -120,7 +120,7 @@ void set_option(int socket, int level, int option) {
 
 // Whether a server is at the other end of a socket file. The file of one that died stays.
 bool somebody_listens(const sockaddr_un& address) {
-  const Fd probe(::socket(AF_UNIX, kSocketFlags, 0));
+  const OwnedFd probe(::socket(AF_UNIX, kSocketFlags, 0));
   return ::connect(probe.get(), generic(&address), sizeof address) == 0 || errno != ECONNREFUSED;
 }
 
@@ -180,8 +180,8 @@ Result<Listener> Listener::open_tcp(const std::string& address) {
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
   Listener listener;
-  listener.socket_ = Fd(::socket(found->ai_family, kSocketFlags, 0));
-  if (!listener.socket_.valid()) {
+  listener.socket_ = OwnedFd(::socket(found->ai_family, kSocketFlags, 0));
+  if (!listener.socket_.is_open()) {
     return failure(address, "make a socket", errno);
   }
   const int socket = listener.fd();
@@ -214,8 +214,8 @@ Result<Listener> Listener::open_unix(const std::string& path) {
   path.copy(&name.sun_path[0], path.size());
   HOLDFAST_CHECK(clear_the_way(path, name));
   Listener listener;
-  listener.socket_ = Fd(::socket(AF_UNIX, kSocketFlags, 0));
-  if (!listener.socket_.valid()) {
+  listener.socket_ = OwnedFd(::socket(AF_UNIX, kSocketFlags, 0));
+  if (!listener.socket_.is_open()) {
     return failure(address, "make a socket", errno);
   }
   // Before it has a name: so nobody else can connect even for a moment.
@@ -237,7 +237,7 @@ Result<Listener> Listener::open_unix(const std::string& path) {
 }
 
 void Listener::close() {
-  if (!socket_.valid()) {
+  if (!socket_.is_open()) {
     return;
   }
   struct stat file {};
@@ -252,8 +252,9 @@ Listener::Accepted Listener::accept() const {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   Accepted accepted;
-  accepted.socket = Fd(::accept4(fd(), generic(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!accepted.socket.valid()) {
+  accepted.socket =
+      OwnedFd(::accept4(fd(), generic(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!accepted.socket.is_open()) {
     accepted.error = errno;
     return accepted;
   }

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "base/owned_fd.h"
 #include "holdfast/result.h"
-#include "net/fd.h"
 #include "net/http.h"
 
 namespace holdfast::net {
@@ -30,7 +30,7 @@ class Listener {
   [[nodiscard]] const std::string& name() const { return name_; }
 
   struct Accepted {
-    Fd socket;  // not valid when nobody was there or it failed
+    OwnedFd socket;  // not valid when nobody was there or it failed
     Peer peer = {};
     int error = 0;  // errno; EAGAIN when nobody was there
   };
@@ -41,7 +41,7 @@ class Listener {
   static Result<Listener> open_tcp(const std::string& address);
   static Result<Listener> open_unix(const std::string& path);
 
-  Fd socket_;
+  OwnedFd socket_;
   std::string name_;
   std::string path_;  // of a unix socket
   dev_t device_ = 0;  // of its file

@@ -102,7 +102,7 @@ TEST_F(ListenerTest, a_unix_socket_that_is_listened_at_is_left_alone) {
 
 TEST_F(ListenerTest, the_file_of_a_server_that_died_is_replaced) {
   {
-    const Fd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
+    const OwnedFd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
     (folder_ / "s").string().copy(&name.sun_path[0], sizeof name.sun_path - 1);

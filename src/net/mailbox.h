@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "net/fd.h"
+#include "base/owned_fd.h"
 #include "net/http.h"
 
 namespace holdfast::net {
@@ -23,7 +23,7 @@ using ConnectionId = std::uint64_t;
 // A connection that was accepted.
 struct Adopt {
   enum class As : std::uint8_t { served, refused };  // refused: one too many, told so
-  Fd fd;
+  OwnedFd fd;
   Peer peer;
   TlsContext* tls = nullptr;
   As as = As::served;
@@ -55,7 +55,7 @@ using Mail =
 
 class Mailbox {
  public:
-  explicit Mailbox(Fd event) : event_(std::move(event)) {}
+  explicit Mailbox(OwnedFd event) : event_(std::move(event)) {}
 
   // Any thread. After close() it is dropped.
   void post(Mail mail);
@@ -71,7 +71,7 @@ class Mailbox {
   void close();
 
  private:
-  Fd event_;
+  OwnedFd event_;
   std::atomic<std::thread::id> owner_ = std::thread::id();
   std::mutex mutex_;
   std::vector<Mail> mails_;

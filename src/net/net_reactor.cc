@@ -34,16 +34,16 @@ bool control(int epoll, int operation, int fd, std::uint32_t events, std::uint64
 }  // namespace
 
 Result<std::unique_ptr<Reactor>> Reactor::create(ServerState& state) {
-  Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
-  Fd event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!epoll.valid() || !event.valid()) {
+  OwnedFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  OwnedFd event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!epoll.is_open() || !event.is_open()) {
     return Error(ErrorCode::io_error,
                  fmt::format("no event queue can be made: {}", std::strerror(errno)));
   }
   return std::unique_ptr<Reactor>(new Reactor(state, std::move(epoll), std::move(event)));
 }
 
-Reactor::Reactor(ServerState& state, Fd epoll, Fd event)
+Reactor::Reactor(ServerState& state, OwnedFd epoll, OwnedFd event)
     : state_(state),
       epoll_(std::move(epoll)),
       mailbox_(std::make_shared<Mailbox>(std::move(event))),

@@ -59,7 +59,7 @@ class Reactor {
   static constexpr std::size_t kBufferBytes = 64U << 10U;
   static constexpr std::size_t kSmallBufferBytes = 16U << 10U;
 
-  Reactor(ServerState& state, Fd epoll, Fd event);
+  Reactor(ServerState& state, OwnedFd epoll, OwnedFd event);
   void handle_mail();
   void wait_for_events();
   void on_event(std::uint64_t key, std::uint32_t events);
@@ -78,7 +78,7 @@ class Reactor {
   void handle(Stop& mail);
 
   ServerState& state_;
-  Fd epoll_;
+  OwnedFd epoll_;
   std::shared_ptr<Mailbox> mailbox_;
   std::unique_ptr<Acceptor> acceptor_;
   Timers timers_;

@@ -69,7 +69,7 @@ std::string Answer::header(std::string_view name) const {
 TestClient::TestClient(const std::string& url, int receive_buffer_bytes, Connect when) : url_(url) {
   const bool six = url.find("//[") != std::string::npos;
   const int family = url.starts_with("unix:") ? AF_UNIX : six ? AF_INET6 : AF_INET;
-  socket_ = Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  socket_ = OwnedFd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (receive_buffer_bytes > 0) {
     ::setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes, sizeof receive_buffer_bytes);
   }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/fd.h"
+#include "base/owned_fd.h"
 #include "net/http_server.h"
 
 namespace holdfast::net {
@@ -58,7 +58,7 @@ class TestClient {
   bool take_exactly(std::size_t bytes, std::string& into);
 
   std::string url_;
-  Fd socket_;
+  OwnedFd socket_;
   bool connected_ = false;
   bool ended_ = false;
   std::string unread_;

@@ -44,10 +44,37 @@ Result<void> check_readable(const std::string& file, std::string_view part) {
                file, part);
 }
 
+int verify_certificate(X509_STORE_CTX* store, void* reason) {
+  const int result = X509_verify_cert(store);
+  if (result <= 0) {
+    *static_cast<std::string*>(reason) =
+        X509_verify_cert_error_string(X509_STORE_CTX_get_error(store));
+  }
+  return result;
+}
+
 // A key with a passphrase is refused: nobody is there to be asked.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return 0; }
 
 }  // namespace
+
+Result<void> check_authorities(const std::string& ca_file) {
+  const std::unique_ptr<X509_STORE, decltype(&X509_STORE_free)> store(X509_STORE_new(),
+                                                                      &X509_STORE_free);
+  if (store == nullptr || X509_STORE_load_file(store.get(), ca_file.c_str()) != 1) {
+    ERR_clear_error();
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} contains no certificates that can be read; give a PEM file with "
+                             "the certificate of the authority",
+                             ca_file)}
+        .with("field", "tls_ca_file");
+  }
+  return {};
+}
+
+void report_rejected_certificates(void* ssl_context, std::string* reason) {
+  SSL_CTX_set_cert_verify_callback(static_cast<SSL_CTX*>(ssl_context), &verify_certificate, reason);
+}
 
 Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& certificate_file,
                                                        const std::string& key_file) {

@@ -27,6 +27,11 @@ struct IoResult {
   std::size_t bytes = 0;
 };
 
+// Checks that the file contains certificates of authorities in PEM form. invalid_argument.
+Result<void> check_authorities(const std::string& ca_file);
+// Makes connections of this context write to *reason why they reject a certificate.
+void report_rejected_certificates(void* ssl_context, std::string* reason);
+
 // A certificate and its key; any thread.
 class TlsContext {
  public:

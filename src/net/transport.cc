@@ -49,7 +49,7 @@ std::string_view record_of(std::span<const iovec> views, std::span<char> buffer)
 
 }  // namespace
 
-Transport::Transport(Fd socket, const TlsContext* tls) : socket_(std::move(socket)) {
+Transport::Transport(OwnedFd socket, const TlsContext* tls) : socket_(std::move(socket)) {
   if (tls != nullptr) {
     tls_ = TlsSession::create(*tls, socket_.get());
     if (tls_ == nullptr) {

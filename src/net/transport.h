@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "net/fd.h"
+#include "base/owned_fd.h"
 #include "net/http_output.h"
 #include "net/tls.h"
 
@@ -13,7 +13,7 @@ namespace holdfast::net {
 class Transport {
  public:
   // Without a context the bytes are plain. When there is no memory for TLS the socket is closed.
-  Transport(Fd socket, const TlsContext* tls);
+  Transport(OwnedFd socket, const TlsContext* tls);
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] bool is_tls() const { return tls_ != nullptr; }
@@ -35,7 +35,7 @@ class Transport {
   IoResult write_plain(Output& output);
   IoResult write_tls(Output& output);
 
-  Fd socket_;
+  OwnedFd socket_;
   std::unique_ptr<TlsSession> tls_;
 };
 

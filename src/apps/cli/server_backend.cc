@@ -6,13 +6,14 @@
 
 #include "apps/cli/arguments.h"
 #include "base/json_slice.h"
+#include "net/http.h"
 #include "runs/facts/ids.h"
 
 namespace holdfast {
 
-using client::HttpOutcome;
-using client::percent_encoded;
 using client::Query;
+using net::HttpOutcome;
+using net::url_encoded;
 
 namespace {
 
@@ -21,11 +22,11 @@ using Answer = Backend::Answer;
 constexpr std::uint64_t kWidest = 1000;  // that a server draws
 
 std::string run_path(const std::string& run, std::string_view rest = {}) {
-  return fmt::format("/v1/runs/{}{}", percent_encoded(run), rest);
+  return fmt::format("/v1/runs/{}{}", url_encoded(run), rest);
 }
 
 std::string workflow_path(const std::string& name, std::string_view rest = {}) {
-  return fmt::format("/v1/workflows/{}{}", percent_encoded(name), rest);
+  return fmt::format("/v1/workflows/{}{}", url_encoded(name), rest);
 }
 
 Query at_query(const std::string& at) {
@@ -340,7 +341,7 @@ Result<std::string> ServerBackend::tokens() { return calls_->get("/v1/tokens"); 
 Result<void> ServerBackend::revoke_token(const std::string& token_id) {
   ServerCalls::Call call;
   call.method = "DELETE";
-  call.path = "/v1/tokens/" + percent_encoded(token_id);
+  call.path = "/v1/tokens/" + url_encoded(token_id);
   call.repeatable = true;
   HOLDFAST_CHECK(calls_->send(call));
   return {};

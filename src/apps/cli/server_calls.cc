@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "apps/cli/download.h"
 #include "apps/client/client_problem.h"
 
 namespace holdfast {
 
-using client::HttpOutcome;
+using net::HttpOutcome;
 using std::chrono::milliseconds;
 
 namespace {
@@ -23,12 +22,12 @@ std::string_view accepted(Form form) {
 }  // namespace
 
 Result<std::unique_ptr<ServerCalls>> ServerCalls::open(const NamedServer& server) {
-  client::HttpOptions options;
+  net::HttpOptions options;
   options.token = server.token;
   options.tls_ca_file = server.tls_ca;
   options.user_agent = "holdfast/" HOLDFAST_VERSION;
-  HOLDFAST_TRY(auto http, client::HttpClient::create(server.url, options));
-  return std::unique_ptr<ServerCalls>(new ServerCalls(server, options, std::move(http)));
+  HOLDFAST_TRY(auto http, net::HttpClient::create(server.url, options));
+  return std::unique_ptr<ServerCalls>(new ServerCalls(server, std::move(http)));
 }
 
 Error ServerCalls::refused(const HttpOutcome& answer) const {
@@ -58,11 +57,13 @@ Error ServerCalls::unanswered(const HttpOutcome& outcome) const {
 }
 
 Result<HttpOutcome> ServerCalls::send(const Call& call, const std::stop_token& stop) {
-  client::HttpCall http;
+  net::HttpCall http;
   http.method = call.method;
   http.target = call.path;
-  http.body = call.body;
-  http.content_type = call.method == "POST" ? "application/json" : "";
+  if (call.method == "POST") {
+    http.body = call.body;
+    http.content_type = "application/json";
+  }
   http.repeatable = call.repeatable || call.method == "GET";
   http.timeout = call.timeout;
   http.headers.emplace_back("Accept", accepted(call.form));
@@ -98,9 +99,9 @@ Result<std::string> ServerCalls::post(std::string_view path, std::string_view bo
 }
 
 Result<ServerCalls::StreamEnd> ServerCalls::follow(
-    const Stream& stream, const std::function<bool(const client::ServerEvent&)>& seen,
+    const Stream& stream, const std::function<bool(const net::ServerEvent&)>& seen,
     const std::stop_token& stop) {
-  client::HttpCall http;
+  net::HttpCall http;
   http.target = stream.path;
   http.headers.emplace_back("Accept", "text/event-stream");
   if (!stream.after.empty()) {
@@ -113,10 +114,10 @@ Result<ServerCalls::StreamEnd> ServerCalls::follow(
     return error.what_next() == WhatNext::retry ? Result<StreamEnd>(StreamEnd::broken)
                                                 : Result<StreamEnd>(error);
   }
-  if (answered || outcome.stopped) {
+  if (answered || outcome.stopped()) {
     return StreamEnd::stopped;
   }
-  if (outcome.permanent) {
+  if (outcome.permanent()) {
     return unanswered(outcome);
   }
   return outcome.status != 0 ? StreamEnd::quiet : StreamEnd::broken;
@@ -133,8 +134,9 @@ Result<void> ServerCalls::download(std::string_view path, std::ostream& out,
     }
     return static_cast<bool>(out);
   };
-  HOLDFAST_TRY(const HttpOutcome outcome,
-               holdfast::download(http_->url(), options_, path, kSilence, sink));
+  net::HttpCall http;
+  http.target = path;
+  const HttpOutcome outcome = http_->download(http, kSilence, sink);
   if (outcome.kind != HttpOutcome::Kind::answered) {
     return unanswered(outcome);
   }

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "apps/cli/backend.h"
-#include "apps/client/http_client.h"
+#include "net/http_client.h"
 
 namespace holdfast {
 
@@ -27,7 +27,7 @@ class ServerCalls {
     bool repeatable = false;
     std::chrono::milliseconds timeout{60'000};
   };
-  Result<client::HttpOutcome> send(const Call& call, const std::stop_token& stop = {});
+  Result<net::HttpOutcome> send(const Call& call, const std::stop_token& stop = {});
   // The body of the answer, JSON.
   Result<std::string> get(std::string_view path);
   Result<std::string> post(std::string_view path, std::string_view body);
@@ -41,7 +41,7 @@ class ServerCalls {
   enum class StreamEnd : std::uint8_t { stopped, quiet, broken };
   // Until `seen` gives false or somebody stops it, or one of the others.
   Result<StreamEnd> follow(const Stream& stream,
-                           const std::function<bool(const client::ServerEvent&)>& seen,
+                           const std::function<bool(const net::ServerEvent&)>& seen,
                            const std::stop_token& stop);
   // An answer that is longer than what should be in memory.
   Result<void> download(std::string_view path, std::ostream& out, const Progress& progress);
@@ -49,16 +49,14 @@ class ServerCalls {
   [[nodiscard]] const std::string& suffix() const { return server_.suffix; }
 
  private:
-  ServerCalls(NamedServer server, client::HttpOptions options,
-              std::unique_ptr<client::HttpClient> http)
-      : server_(std::move(server)), options_(std::move(options)), http_(std::move(http)) {}
+  ServerCalls(NamedServer server, std::unique_ptr<net::HttpClient> http)
+      : server_(std::move(server)), http_(std::move(http)) {}
 
-  [[nodiscard]] Error refused(const client::HttpOutcome& answer) const;
-  [[nodiscard]] Error unanswered(const client::HttpOutcome& outcome) const;
+  [[nodiscard]] Error refused(const net::HttpOutcome& answer) const;
+  [[nodiscard]] Error unanswered(const net::HttpOutcome& outcome) const;
 
   NamedServer server_;
-  client::HttpOptions options_;
-  std::unique_ptr<client::HttpClient> http_;
+  std::unique_ptr<net::HttpClient> http_;
 };
 
 }  // namespace holdfast

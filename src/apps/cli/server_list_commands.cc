@@ -6,9 +6,9 @@
 #include "apps/cli/backend.h"
 #include "apps/cli/cli_commands.h"
 #include "apps/cli/json_rows.h"
-#include "apps/client/server_url.h"
 #include "apps/terminal/terminal_text.h"
 #include "apps/terminal/text_table.h"
+#include "net/http.h"
 #include "runs/view/view_words.h"
 
 namespace holdfast {
@@ -120,9 +120,8 @@ Result<void> change_schedule(const SchedulesOptions& options, Context& context) 
   }
   body.end_object();
   HOLDFAST_TRY(const auto backend, open_backend(options.backend, context));
-  const std::string path =
-      fmt::format("/v1/schedules/{}/{}/{}", client::percent_encoded(options.workflow),
-                  client::percent_encoded(options.trigger), options.action);
+  const std::string path = fmt::format("/v1/schedules/{}/{}/{}", net::url_encoded(options.workflow),
+                                       net::url_encoded(options.trigger), options.action);
   HOLDFAST_TRY(const std::string answer,
                backend->post_to_server(path, std::move(body).take(),
                                        "`holdfast start` starts a run of a store"));

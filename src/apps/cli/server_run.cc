@@ -189,7 +189,7 @@ class Following {
     const std::string path = fmt::format("/v1/runs/{}/events?after={}", run_, after_);
     return backend_.calls().follow(
         {path, last_id_, silence},
-        [&](const client::ServerEvent& event) {
+        [&](const net::ServerEvent& event) {
           last_id_ = event.id;
           take(fact_of(event.data));
           return !ended_;

@@ -2,8 +2,8 @@
 
 #include "apps/client/client_api.h"
 #include "apps/client/client_problem.h"
-#include "apps/client/scripted_server.h"
 #include "holdfast/client.h"
+#include "net/scripted_server.h"
 
 namespace holdfast::client {
 namespace {
@@ -16,11 +16,11 @@ using std::chrono::seconds;
 class Answers {
  public:
   explicit Answers(std::vector<std::string> texts)
-      : texts_(std::move(texts)), server_([this](ScriptedPeer& peer) { serve(peer); }) {}
+      : texts_(std::move(texts)), server_([this](net::ScriptedPeer& peer) { serve(peer); }) {}
 
   // How long it paused between calls is recorded, not waited for.
   Api api(milliseconds patience = seconds(30)) {
-    return Api(HttpClient::create(server_.url(), {}).value(), random_, patience,
+    return Api(net::HttpClient::create(server_.url(), {}).value(), random_, patience,
                [this](milliseconds time, const std::stop_token&) {
                  pauses.push_back(time);
                  return true;
@@ -29,10 +29,10 @@ class Answers {
   [[nodiscard]] std::string url() const { return server_.url(); }
 
   std::vector<milliseconds> pauses;
-  std::vector<SeenRequest> seen;
+  std::vector<net::SeenRequest> seen;
 
  private:
-  void serve(ScriptedPeer& peer) {
+  void serve(net::ScriptedPeer& peer) {
     while (const auto request = peer.read()) {
       const std::string text = texts_[std::min(seen.size(), texts_.size() - 1)];
       seen.push_back(*request);
@@ -44,7 +44,7 @@ class Answers {
 
   SeededRandom random_{7};
   std::vector<std::string> texts_;
-  ScriptedServer server_;
+  net::ScriptedServer server_;
 };
 
 ApiCall post(bool repeatable = true) {
@@ -57,7 +57,7 @@ ApiCall post(bool repeatable = true) {
 }
 
 std::string problem(std::string_view status, std::string_view body) {
-  return http_text(body, status, "Content-Type: application/problem+json\r\n");
+  return net::http_text(body, status, "Content-Type: application/problem+json\r\n");
 }
 
 Error error_of(const std::string& answer) {
@@ -101,7 +101,7 @@ TEST(ApiClient, a_code_that_is_not_known_is_told_by_its_status) {
       {503, ErrorCode::unavailable},       {507, ErrorCode::disk_full}};
   for (const auto& [status, code] : expected) {
     EXPECT_EQ(error_of_problem(R"({"code":"from_the_future","detail":"d"})", status).code(), code);
-    HttpOutcome page;
+    net::HttpOutcome page;
     page.status = status;
     page.body = "<html>\n</html>";
     EXPECT_EQ(error_of_answer(page).code(), code);
@@ -113,15 +113,15 @@ TEST(ApiClient, a_code_that_is_not_known_is_told_by_its_status) {
 }
 
 TEST(ApiClient, a_redirect_is_an_error_and_not_followed) {
-  Answers answers({http_text("", "302 Found", "Location: http://127.0.0.1:1/\r\n")});
+  Answers answers({net::http_text("", "302 Found", "Location: http://127.0.0.1:1/\r\n")});
   EXPECT_FALSE(answers.api().call(post()).ok());
   EXPECT_EQ(answers.seen.size(), 1U);
 }
 
 TEST(ApiClient, later_is_tried_again_after_what_the_server_asks_for) {
   Answers answers({problem("503 Service Unavailable", R"({"code":"unavailable"})"),
-                   http_text("{}", "429 Too Many Requests", "Retry-After: 7\r\n"),
-                   http_text("{\"a\":1}\n")});
+                   net::http_text("{}", "429 Too Many Requests", "Retry-After: 7\r\n"),
+                   net::http_text("{\"a\":1}\n")});
   const auto result = answers.api().call(post());
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value(), "{\"a\":1}");
@@ -137,23 +137,23 @@ TEST(ApiClient, what_is_permanent_is_not_tried_again) {
 }
 
 TEST(ApiClient, what_may_have_been_carried_out_is_repeated_only_when_that_is_safe) {
-  Answers safe({"", "", http_text("{}")});
+  Answers safe({"", "", net::http_text("{}")});
   EXPECT_TRUE(safe.api().call(post(true)).ok());
   EXPECT_EQ(safe.seen.size(), 3U);
 
-  Answers unsafe({"", http_text("{}")});
+  Answers unsafe({"", net::http_text("{}")});
   const auto result = unsafe.api().call(post(false));
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(unsafe.seen.size(), 1U);
   EXPECT_EQ(result.error().code(), ErrorCode::unavailable);
   EXPECT_EQ(result.error().what_next(), WhatNext::in_doubt);
 
-  Answers busy({problem("503 Service Unavailable", R"({"code":"busy"})"), http_text("{}")});
+  Answers busy({problem("503 Service Unavailable", R"({"code":"busy"})"), net::http_text("{}")});
   EXPECT_FALSE(busy.api().call(post(false)).ok()) << "it may have begun";
 
   Answers late({problem("503 Service Unavailable",
                         R"({"code":"answer_timeout","retry":false,"what_next":"in_doubt"})"),
-                http_text("{}")});
+                net::http_text("{}")});
   const auto open = late.api().call(post(false));
   ASSERT_FALSE(open.ok());
   EXPECT_EQ(late.seen.size(), 1U);
@@ -161,7 +161,7 @@ TEST(ApiClient, what_may_have_been_carried_out_is_repeated_only_when_that_is_saf
 
   Answers refused(
       {problem("503 Service Unavailable", R"({"code":"busy","retry":true,"what_next":"retry"})"),
-       http_text("{}")});
+       net::http_text("{}")});
   EXPECT_TRUE(refused.api().call(post(false)).ok()) << "it says that nothing was done";
 }
 
@@ -179,7 +179,7 @@ TEST(ApiClient, what_to_do_next_is_what_the_answer_says) {
   EXPECT_EQ(next(R"({"code":"busy","detail":"d","retry":true})", 503), WhatNext::retry);
   EXPECT_EQ(next(R"({"code":"busy","detail":"d"})", 503), WhatNext::in_doubt);
   EXPECT_EQ(next(R"({"code":"io_error","detail":"d","retry":false})", 500), WhatNext::in_doubt);
-  HttpOutcome page;
+  net::HttpOutcome page;
   page.status = 503;
   page.body = "<html></html>";
   EXPECT_EQ(error_of_answer(page).what_next(), WhatNext::in_doubt) << "a proxy may say so";
@@ -190,12 +190,12 @@ TEST(ApiClient, what_to_do_next_is_what_the_answer_says) {
 TEST(ApiClient, nothing_was_sent_is_repeated_until_patience_is_over) {
   std::string url;
   {
-    Answers answers({http_text("{}")});
+    Answers answers({net::http_text("{}")});
     url = answers.url();
   }
   SeededRandom random(3);
   std::vector<milliseconds> pauses;
-  Api api(HttpClient::create(url, {}).value(), random, seconds(20),
+  Api api(net::HttpClient::create(url, {}).value(), random, seconds(20),
           [&](milliseconds time, const std::stop_token&) {
             pauses.push_back(time);
             return true;
@@ -228,7 +228,7 @@ TEST(ApiClient, pauses_grow_and_are_random) {
 }
 
 TEST(ApiClient, a_start_without_id_or_key_makes_an_id_so_that_it_can_be_repeated) {
-  Answers answers({http_text("{}"), "", http_text(R"({"run_id":"r","existed":true})")});
+  Answers answers({net::http_text("{}"), "", net::http_text(R"({"run_id":"r","existed":true})")});
   auto client = Client::connect(answers.url());
   ASSERT_TRUE(client.ok());
   const auto started = client.value().start("order", R"({ "total": 1 })");
@@ -242,14 +242,14 @@ TEST(ApiClient, a_start_without_id_or_key_makes_an_id_so_that_it_can_be_repeated
 }
 
 TEST(ApiClient, commands_go_under_a_key_and_say_what_was_asked_for) {
-  Answers answers({http_text("{}")});
+  Answers answers({net::http_text("{}")});
   auto client = Client::connect(answers.url());
   ASSERT_TRUE(client.ok());
   ASSERT_TRUE(client.value().cancel("a b", {.comment = "c", .mode = CancelMode::stop}).ok());
   ASSERT_TRUE(client.value().signal("x", "paid", "{\"a\":1}", {.idempotency_key = "k"}).ok());
   ASSERT_TRUE(client.value().approve("x", {.step = "s", .actor = "ann"}).ok());
   ASSERT_EQ(answers.seen.size(), 4U);
-  EXPECT_EQ(answers.seen[1].target(), "/v1/runs/a%20b/cancel");
+  EXPECT_EQ(answers.seen[1].target, "/v1/runs/a%20b/cancel");
   EXPECT_TRUE(
       answers.seen[1].body.starts_with(R"({"mode":"stop","comment":"c","idempotency_key":")"));
   EXPECT_EQ(answers.seen[2].body, R"({"event":"paid","data":{"a":1},"idempotency_key":"k"})");
@@ -262,14 +262,15 @@ TEST(ApiClient, commands_go_under_a_key_and_say_what_was_asked_for) {
 
 TEST(ApiClient, lists_and_snapshots_become_views) {
   Answers answers(
-      {http_text("{}"),
-       http_text(R"({"runs":[{"run_id":"r1","workflow":"w","status":"failed","terminal":true,)"
-                 R"("listed_at":1,"started_at":2,"ended_at":3,"error":"e"}],"next":"n"})"),
-       http_text(R"({"run_id":"r1","status":"completed","terminal":true,"workflow":"w",)"
-                 R"("queue":"q","definition":{"version":"2"},"started_at":5,"ended_at":6,)"
-                 R"("input":{"a":1},"context":{"a":1,"b":2},"children":[{"run_id":"c"}],)"
-                 R"("parent":{"run_id":"p"},)"
-                 R"("steps":[{"name":"s","status":"completed","attempts":2,"result":{"b":2}}]})")});
+      {net::http_text("{}"),
+       net::http_text(R"({"runs":[{"run_id":"r1","workflow":"w","status":"failed","terminal":true,)"
+                      R"("listed_at":1,"started_at":2,"ended_at":3,"error":"e"}],"next":"n"})"),
+       net::http_text(
+           R"({"run_id":"r1","status":"completed","terminal":true,"workflow":"w",)"
+           R"("queue":"q","definition":{"version":"2"},"started_at":5,"ended_at":6,)"
+           R"("input":{"a":1},"context":{"a":1,"b":2},"children":[{"run_id":"c"}],)"
+           R"("parent":{"run_id":"p"},)"
+           R"("steps":[{"name":"s","status":"completed","attempts":2,"result":{"b":2}}]})")});
   auto client = Client::connect(answers.url());
   ASSERT_TRUE(client.ok());
   ListOptions options;
@@ -280,7 +281,7 @@ TEST(ApiClient, lists_and_snapshots_become_views) {
   ASSERT_TRUE(page.ok()) << page.error().text();
   EXPECT_EQ(page.value().next, "n");
   EXPECT_EQ(page.value().runs.at(0).error, "e");
-  EXPECT_EQ(answers.seen[1].target(),
+  EXPECT_EQ(answers.seen[1].target,
             "/v1/runs?status=failed&status=cancelled&since=1970-01-01T00%3A00%3A01.000Z"
             "&attribute=customer%3Dann&attribute=total%3D12&attribute=code%3D%2212%22"
             "&limit=50&order=newest");

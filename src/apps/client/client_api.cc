@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "apps/client/client_problem.h"
+#include "net/http.h"
 
 namespace holdfast::client {
 
@@ -18,22 +19,24 @@ bool pause_for(milliseconds time, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-Api::Api(std::unique_ptr<HttpClient> http, Random& random, milliseconds patience, Pause pause)
+Api::Api(std::unique_ptr<net::HttpClient> http, Random& random, milliseconds patience, Pause pause)
     : http_(std::move(http)), random_(random), patience_(patience), pause_(std::move(pause)) {}
 
 Result<std::string> Api::try_once(const ApiCall& call, const std::stop_token& stop, bool& again,
                                   milliseconds& least) {
-  HttpCall http;
+  net::HttpCall http;
   http.method = call.method;
   http.target = call.path;
-  http.body = call.body;
-  http.content_type = call.method == "GET" ? "" : "application/json";
+  if (call.method != "GET") {
+    http.body = call.body;
+    http.content_type = "application/json";
+  }
   http.repeatable = call.repeatable;
   http.timeout = call.timeout;
-  HttpOutcome outcome = http_->send(http, stop);
-  if (outcome.kind != HttpOutcome::Kind::answered) {
-    const bool nothing_sent = outcome.kind == HttpOutcome::Kind::nothing_sent;
-    again = !outcome.stopped && !outcome.permanent && (nothing_sent || call.repeatable);
+  net::HttpOutcome outcome = http_->send(http, stop);
+  if (outcome.kind != net::HttpOutcome::Kind::answered) {
+    const bool nothing_sent = outcome.kind == net::HttpOutcome::Kind::nothing_sent;
+    again = !outcome.stopped() && !outcome.permanent() && (nothing_sent || call.repeatable);
     return error_of_silence(outcome);
   }
   constexpr int kFirstRefusal = 300;
@@ -81,7 +84,7 @@ Result<std::string> Api::call(const ApiCall& call, const std::stop_token& stop) 
 Query& Query::add(std::string_view name, std::string_view value) {
   if (!value.empty()) {
     text_ += text_.empty() ? '?' : '&';
-    text_ += percent_encoded(name) + "=" + percent_encoded(value);
+    text_ += net::url_encoded(name) + "=" + net::url_encoded(value);
   }
   return *this;
 }

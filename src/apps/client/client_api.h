@@ -13,10 +13,10 @@
 #include <string>
 #include <string_view>
 
-#include "apps/client/http_client.h"
 #include "base/json_value.h"
 #include "base/random.h"
 #include "base/retry_pause.h"
+#include "net/http_client.h"
 
 namespace holdfast::client {
 
@@ -36,7 +36,7 @@ struct ApiCall {
 class Api {
  public:
   // `patience`: how long calls are repeated. Both of them outlive this.
-  Api(std::unique_ptr<HttpClient> http, Random& random, std::chrono::milliseconds patience,
+  Api(std::unique_ptr<net::HttpClient> http, Random& random, std::chrono::milliseconds patience,
       Pause pause = pause_for);
 
   // The body of the answer, JSON.
@@ -48,14 +48,14 @@ class Api {
     return error.what_next() == WhatNext::retry || error.what_next() == WhatNext::in_doubt;
   }
 
-  HttpClient& http() { return *http_; }
+  net::HttpClient& http() { return *http_; }
   Random& random() { return random_; }
 
  private:
   Result<std::string> try_once(const ApiCall& call, const std::stop_token& stop, bool& again,
                                std::chrono::milliseconds& least);
 
-  std::unique_ptr<HttpClient> http_;
+  std::unique_ptr<net::HttpClient> http_;
   Random& random_;
   std::chrono::milliseconds patience_;
   Pause pause_;

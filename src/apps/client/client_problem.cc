@@ -132,21 +132,21 @@ Error error_of_problem(std::string_view json, int status) {
   return std::move(error).with(*next);
 }
 
-Error error_of_answer(const HttpOutcome& answer) {
+Error error_of_answer(const net::HttpOutcome& answer) {
   const auto compact = JsonText::parse(answer.body);
   return compact.ok() ? error_of_problem(compact.value().view(), answer.status)
                       : without_problem(answer.status, answer.body);
 }
 
-Error error_of_silence(const HttpOutcome& outcome) {
+Error error_of_silence(const net::HttpOutcome& outcome) {
   Error error{ErrorCode::unavailable, outcome.reason};
-  if (outcome.kind == HttpOutcome::Kind::maybe_done) {
+  if (outcome.kind == net::HttpOutcome::Kind::maybe_done) {
     return std::move(error).with(WhatNext::in_doubt);
   }
-  return outcome.permanent ? std::move(error).with(WhatNext::permanent) : error;
+  return outcome.permanent() ? std::move(error).with(WhatNext::permanent) : error;
 }
 
-std::optional<std::chrono::milliseconds> retry_after(const HttpOutcome& answer) {
+std::optional<std::chrono::milliseconds> retry_after(const net::HttpOutcome& answer) {
   constexpr std::uint64_t kDay = 86'400;
   const auto seconds = parse_decimal(answer.header("retry-after"));
   if (!seconds.has_value()) {

@@ -11,6 +11,7 @@
 #include "base/encoding.h"
 #include "base/names.h"
 #include "base/uuid.h"
+#include "net/http.h"
 #include "runs/facts/ids.h"
 #include "runs/language/definition/definition.h"
 
@@ -54,10 +55,10 @@ Result<void> Session::open(std::string_view url) {
   for (const std::string& queue : options_.queues) {
     HOLDFAST_CHECK(check_name("queue", queue));
   }
-  HttpOptions http;
+  net::HttpOptions http;
   http.token = options_.token;
   http.tls_ca_file = options_.tls_ca_file;
-  HOLDFAST_TRY(auto opened, HttpClient::create(url, http));
+  HOLDFAST_TRY(auto opened, net::HttpClient::create(url, http));
   api_ = std::make_unique<Api>(std::move(opened), random_, options_.patience);
   AttemptHandlers handlers;
   if (options_.built_in_steps) {
@@ -126,7 +127,7 @@ Result<std::string> Session::run_path(std::string_view run_id, std::string_view 
   if (run_id.empty()) {
     return Error{ErrorCode::invalid_argument, "the run id is empty"}.with("field", "run_id");
   }
-  return fmt::format("/v1/runs/{}{}", percent_encoded(run_id), rest);
+  return fmt::format("/v1/runs/{}{}", net::url_encoded(run_id), rest);
 }
 
 std::string Session::new_id() { return to_string(make_uuid(clock_.now(), random_)); }

@@ -12,8 +12,8 @@ namespace holdfast {
 namespace {
 
 using client::FakeWork;
-using client::ScriptedServer;
-using client::SeenRequest;
+using net::ScriptedServer;
+using net::SeenRequest;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -72,7 +72,7 @@ void expect_each_once(FakeWork& work, std::size_t count) {
 TEST(ClientWork, every_attempt_is_executed_and_reported_once) {
   FakeWork work;
   work.add(3000);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   Working working(server.url(), {}, say_ok, 3);
   expect_each_once(work, 3000);
   EXPECT_TRUE(working.end().ok());
@@ -81,7 +81,7 @@ TEST(ClientWork, every_attempt_is_executed_and_reported_once) {
 TEST(ClientWork, reports_go_together_and_more_is_claimed_ahead_when_handlers_are_short) {
   FakeWork work;
   work.add(20'000);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   const auto begin = std::chrono::steady_clock::now();
   Working working(server.url(), {}, say_ok, 2);
   expect_each_once(work, 20'000);
@@ -95,7 +95,7 @@ TEST(ClientWork, reports_go_together_and_more_is_claimed_ahead_when_handlers_are
 TEST(ClientWork, long_handlers_are_not_claimed_ahead) {
   FakeWork work;
   work.add(50);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   std::promise<void> release;
   auto released = release.get_future().share();
   Working working(
@@ -115,7 +115,7 @@ TEST(ClientWork, a_handler_sees_its_attempt_and_says_how_it_ended) {
   FakeWork work;
   work.add(1, 30'000, R"(,"trace":{"traceparent":"00-ab-cd-01"},"progress":{"page":7})");
   work.add(6);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   std::promise<StepInfo> info;
   std::promise<std::string> before;
   Working working(
@@ -171,7 +171,7 @@ TEST(ClientWork, a_handler_sees_its_attempt_and_says_how_it_ended) {
 TEST(ClientWork, claims_are_kept_alive_with_what_the_handler_says) {
   FakeWork work;
   work.add(1, 150);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   Working working(server.url(), {}, [&](StepContext& context, std::string_view) {
     context.progress("{\"page\":1}");
     context.progress("no json");
@@ -188,7 +188,7 @@ TEST(ClientWork, a_handler_whose_claim_is_lost_is_stopped_and_its_result_not_sen
   FakeWork work;
   work.lost = {"c0"};
   work.add(1, 150);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   std::promise<bool> stopped;
   std::promise<WorkEvent> told;
   ClientOptions options;
@@ -213,7 +213,7 @@ TEST(ClientWork, a_handler_of_a_run_that_goes_back_is_stopped_and_reports_all_th
   FakeWork work;
   work.to_stop = {"c0"};
   work.add(1, 150);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   Working working(server.url(), {}, [&](StepContext& context, std::string_view) {
     std::promise<void> asked;
     const std::stop_callback callback(context.stop(), [&] { asked.set_value(); });
@@ -227,7 +227,7 @@ TEST(ClientWork, a_handler_of_a_run_that_goes_back_is_stopped_and_reports_all_th
 TEST(ClientWork, what_waits_to_be_executed_is_kept_alive_too_or_dropped_when_it_is_lost) {
   FakeWork work;
   work.lost = {"c1"};
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   // Short ones first, so that it claims ahead.
   work.add(2000);
   std::atomic<bool> slow = false;
@@ -258,7 +258,7 @@ TEST(ClientWork, what_waits_to_be_executed_is_kept_alive_too_or_dropped_when_it_
 TEST(ClientWork, what_was_claimed_is_executed_and_reported_after_stop) {
   FakeWork work;
   work.add(2);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   std::promise<void> release;
   auto released = release.get_future().share();
   std::atomic<int> running = 0;
@@ -286,7 +286,7 @@ TEST(ClientWork, what_was_claimed_is_executed_and_reported_after_stop) {
 
 TEST(ClientWork, waiting_for_work_ends_at_once_when_it_is_stopped) {
   FakeWork work;
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   Working working(server.url(), {}, say_ok);
   ASSERT_TRUE(work.wait_until([&] { return work.waiting == 1; }));
   const auto begin = std::chrono::steady_clock::now();
@@ -299,11 +299,11 @@ TEST(ClientWork, waiting_for_work_ends_at_once_when_it_is_stopped) {
 TEST(ClientWork, a_claim_without_an_answer_is_asked_for_again) {
   FakeWork work;
   std::atomic<int> cut = 0;
-  work.answers = [&](const SeenRequest& request) {
-    return request.target() != "/v1/work/claim" || ++cut % 2 == 0;
+  work.answers = [&](const net::SeenRequest& request) {
+    return request.target != "/v1/work/claim" || ++cut % 2 == 0;
   };
   work.add(300);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   Working working(server.url(), {}, say_ok);
   expect_each_once(work, 300);
   EXPECT_TRUE(working.end().ok());
@@ -314,11 +314,11 @@ TEST(ClientWork, a_claim_without_an_answer_is_asked_for_again) {
 TEST(ClientWork, a_report_without_an_answer_is_sent_again_with_the_same_wish) {
   FakeWork work;
   std::atomic<int> cut = 0;
-  work.answers = [&](const SeenRequest& request) {
-    return request.target() != "/v1/work/report" || ++cut % 2 == 0;
+  work.answers = [&](const net::SeenRequest& request) {
+    return request.target != "/v1/work/report" || ++cut % 2 == 0;
   };
   work.add(500);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   Working working(server.url(), {}, say_ok);
   ASSERT_TRUE(work.wait_until([&] { return work.reports.size() == 500; }));
   EXPECT_TRUE(working.end().ok());
@@ -341,7 +341,7 @@ TEST(ClientWork, a_server_that_is_restarted_is_found_again) {
       reachable.set_value();
     }
   };
-  auto server = std::make_unique<ScriptedServer>(work.script());
+  auto server = std::make_unique<net::ScriptedServer>(work.script());
   const std::uint16_t port = server->port();
   std::promise<void> release;
   auto released = release.get_future().share();
@@ -364,7 +364,7 @@ TEST(ClientWork, a_server_that_is_restarted_is_found_again) {
   unreachable.get_future().wait();
   work.undrain();
   work.add(100);
-  server = std::make_unique<ScriptedServer>(work.script(), "", port);
+  server = std::make_unique<net::ScriptedServer>(work.script(), "", port);
   expect_each_once(work, 201);
   reachable.get_future().wait();
   EXPECT_TRUE(working.end().ok());
@@ -373,7 +373,7 @@ TEST(ClientWork, a_server_that_is_restarted_is_found_again) {
 TEST(ClientWork, a_worker_that_is_stopped_gives_a_server_that_is_gone_only_its_patience) {
   FakeWork work;
   work.add(1);
-  auto server = std::make_unique<ScriptedServer>(work.script());
+  auto server = std::make_unique<net::ScriptedServer>(work.script());
   ClientOptions options;
   options.patience = milliseconds(100);
   std::promise<void> begun;
@@ -397,9 +397,9 @@ TEST(ClientWork, a_worker_that_is_stopped_gives_a_server_that_is_gone_only_its_p
 }
 
 TEST(ClientWork, a_refusal_ends_the_work) {
-  ScriptedServer server([](client::ScriptedPeer& peer) {
+  net::ScriptedServer server([](net::ScriptedPeer& peer) {
     while (const auto seen = peer.read()) {
-      if (seen->target() == "/v1/server") {
+      if (seen->target == "/v1/server") {
         peer.answer("{}");
       } else {
         peer.answer(R"({"code":"permission_denied","detail":"role viewer may not work"})",
@@ -417,7 +417,7 @@ TEST(ClientWork, a_refusal_ends_the_work) {
 TEST(ClientWork, a_result_that_is_no_json_fails_its_step_and_no_other) {
   FakeWork work;
   work.add(20);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   Working working(server.url(), {}, [&](StepContext& context, std::string_view input) {
     return *json_integer(input, "n") == 7 ? StepResult::ok("no json") : say_ok(context, input);
   });
@@ -432,7 +432,7 @@ TEST(ClientWork, a_result_that_is_no_json_fails_its_step_and_no_other) {
 TEST(ClientWork, a_child_is_started_under_the_claim_of_its_parent) {
   FakeWork work;
   work.add(1);
-  ScriptedServer server(work.script());
+  net::ScriptedServer server(work.script());
   std::promise<std::string> child;
   Working working(server.url(), {}, [&](StepContext& context, std::string_view) {
     const auto started =

@@ -58,8 +58,8 @@ bool FakeWork::wait_until(const std::function<bool()>& is_so) {
   return changed_.wait_for(lock, std::chrono::seconds(30), is_so);
 }
 
-ScriptedServer::Script FakeWork::script() {
-  return [this](ScriptedPeer& peer) {
+net::ScriptedServer::Script FakeWork::script() {
+  return [this](net::ScriptedPeer& peer) {
     while (const auto seen = peer.read()) {
       std::string status = "200 OK";
       const std::string body = deal_with(peer, *seen, status);
@@ -73,9 +73,9 @@ ScriptedServer::Script FakeWork::script() {
   };
 }
 
-std::string FakeWork::deal_with(ScriptedPeer& peer, const SeenRequest& request,
+std::string FakeWork::deal_with(net::ScriptedPeer& peer, const net::SeenRequest& request,
                                 std::string& status) {
-  const std::string target = request.target();
+  const std::string target = request.target;
   if (target == "/v1/work/claim") {
     return claim(peer, request.body);
   }
@@ -117,7 +117,7 @@ std::string FakeWork::give(const std::string& request, bool again, std::size_t m
   return out;
 }
 
-std::string FakeWork::claim(ScriptedPeer& peer, const std::string& body) {
+std::string FakeWork::claim(net::ScriptedPeer& peer, const std::string& body) {
   const Json call = Json::parse(body).value();
   const std::chrono::milliseconds wait(call.find("wait_ms")->integer().value());
   const auto until = std::chrono::steady_clock::now() + wait;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/client/scripted_server.h"
+#include "net/scripted_server.h"
 
 namespace holdfast::client {
 
@@ -20,14 +20,14 @@ class FakeWork {
   // Attempts of the handler "work", as many as asked for, with {"n":0} and so on as input.
   void add(std::size_t count, std::uint64_t lease_ms = 30'000, const std::string& more = "");
   // The script of a server that answers with this.
-  ScriptedServer::Script script();
+  net::ScriptedServer::Script script();
   // Waits in claims end; they are told that the server is draining.
   void drain();
   void undrain();
 
   // Called with each request before it is dealt with: false cuts the connection instead of an
   // answer, after it was dealt with.
-  std::function<bool(const SeenRequest&)> answers = nullptr;
+  std::function<bool(const net::SeenRequest&)> answers = nullptr;
 
   // True when it became so in time.
   bool wait_until(const std::function<bool()>& is_so);
@@ -51,8 +51,9 @@ class FakeWork {
   std::vector<std::string> children;
 
  private:
-  std::string deal_with(ScriptedPeer& peer, const SeenRequest& request, std::string& status);
-  std::string claim(ScriptedPeer& peer, const std::string& body);
+  std::string deal_with(net::ScriptedPeer& peer, const net::SeenRequest& request,
+                        std::string& status);
+  std::string claim(net::ScriptedPeer& peer, const std::string& body);
   std::string report(const std::string& body);
   std::string heartbeat(const std::string& body);
   std::string give(const std::string& request, bool again, std::size_t max);

@@ -29,6 +29,8 @@
 
 namespace holdfast::client {
 
+using Instant = std::chrono::steady_clock::time_point;
+
 struct WorkPlan {
   std::size_t threads = 1;
   std::size_t max_claimed = 1000;              // attempts at once, at most

@@ -21,8 +21,8 @@ class BenchServer {
   BenchServer(const BenchServer&) = delete;
   BenchServer& operator=(const BenchServer&) = delete;
 
-  [[nodiscard]] std::uint16_t port() const { return port_; }
-  // Of the process, as the system tells it.
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  // Of the process, from the system.
   [[nodiscard]] std::uint64_t memory_bytes() const;
   [[nodiscard]] double cpu_seconds() const;
 

@@ -10,7 +10,7 @@ namespace holdfast {
 
 namespace {
 
-// What a report of an attempt repeats of it, as it is written.
+// The report of a claimed attempt, which repeats some of its fields.
 std::string report_of(std::string_view attempt) {
   const ObjectView view(attempt);
   const auto member = [&](std::string_view name) { return view.member(name).value_or("null"); };
@@ -24,7 +24,7 @@ std::string report_of(std::string_view attempt) {
 Result<void> RemoteLoad::begin_workers() {
   workers_.resize(shape_.workers);
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    HOLDFAST_TRY(workers_[i].connection, load_.connect());
+    workers_[i].caller = load_.add_caller();
     workers_[i].identity =
         fmt::format(R"({{"id":"bench-{}-{}","secret":"0123456789012345678901234567890123456789"}})",
                     shape_.workflow, i);
@@ -39,25 +39,28 @@ Result<void> RemoteLoad::end_workers() {
   return load_.run_until([this] { return busy_workers_ == 0; });
 }
 
-std::string RemoteLoad::wish(Worker& worker) const {
+std::string RemoteLoad::claim_request(Worker& worker) const {
   return fmt::format(R"("request":"{}","handlers":["nothing"],"queues":["default"],"max":{})",
                      ++worker.requests, shape_.claims_in_one);
 }
 
 void RemoteLoad::claim(Worker& worker) {
-  load_.post(worker.connection, "/v1/work/claim",
-             fmt::format(R"({{"worker":{},{},"wait_ms":{}}})", worker.identity, wish(worker), 500),
-             [this, &worker](const HttpAnswer& answer) { take(worker, answer); });
+  load_.post(worker.caller, "/v1/work/claim",
+             fmt::format(R"({{"worker":{},{},"wait_ms":{}}})", worker.identity,
+                         claim_request(worker), 500),
+             [this, &worker](const net::HttpOutcome& answer) { take(worker, answer); });
 }
 
-// Whatever was given is done at once, and reported with the wish for more.
-void RemoteLoad::take(Worker& worker, const HttpAnswer& answer) {
+// Completes the claimed attempts at once and reports them together with the next claim request.
+void RemoteLoad::take(Worker& worker, const net::HttpOutcome& answer) {
   if (answer.status != 200) {
     bad_status_ = answer.status;
   }
   std::string reports;
   std::uint64_t count = 0;
-  if (const auto attempts = ObjectView(answer.body).member("attempts")) {
+  std::string_view body = answer.body;
+  body.remove_suffix(body.ends_with('\n') ? 1 : 0);
+  if (const auto attempts = ObjectView(body).member("attempts")) {
     JsonSlicer slicer(*attempts);
     while (const auto attempt = slicer.next()) {
       reports += (count++ == 0 ? "" : ",") + report_of(attempt->value);
@@ -71,10 +74,10 @@ void RemoteLoad::take(Worker& worker, const HttpAnswer& answer) {
     }
     return;
   }
-  load_.post(worker.connection, "/v1/work/report",
+  load_.post(worker.caller, "/v1/work/report",
              fmt::format(R"({{"worker":{},"reports":[{}],"claim":{{{}}}}})", worker.identity,
-                         reports, wish(worker)),
-             [this, &worker, count](const HttpAnswer& reported) {
+                         reports, claim_request(worker)),
+             [this, &worker, count](const net::HttpOutcome& reported) {
                done_ += count;
                for (const std::size_t starter : std::exchange(idle_starters_, {})) {
                  start_more(starter);
@@ -83,43 +86,43 @@ void RemoteLoad::take(Worker& worker, const HttpAnswer& answer) {
              });
 }
 
-void RemoteLoad::start_more(std::size_t connection) {
+void RemoteLoad::start_more(std::size_t caller) {
   const std::uint64_t unfinished = started_ - done_ / shape_.steps;
   const std::uint64_t left = shape_.runs - started_;
   const std::uint64_t room = shape_.at_once > unfinished ? shape_.at_once - unfinished : 0;
   const std::uint64_t count = std::min<std::uint64_t>({shape_.starts_in_one, left, room});
   if (count == 0) {
     if (left > 0) {
-      idle_starters_.push_back(connection);
+      idle_starters_.push_back(caller);
     }
     return;
   }
   const std::string run =
       fmt::format(R"({{"workflow":"{}","input":{{"order":4711}}}})", shape_.workflow);
-  const auto again = [this, connection](const HttpAnswer& answer) {
+  const auto again = [this, caller](const net::HttpOutcome& answer) {
     if (answer.status >= 300) {
       bad_status_ = answer.status;
     }
-    start_more(connection);
+    start_more(caller);
   };
   started_ += count;
   if (shape_.starts_in_one == 1) {
-    load_.post(connection, "/v1/runs", run, again);
+    load_.post(caller, "/v1/runs", run, again);
     return;
   }
   std::string runs;
   for (std::uint64_t i = 0; i < count; ++i) {
     runs += (i == 0 ? "" : ",") + run;
   }
-  load_.post(connection, "/v1/runs/batch", fmt::format(R"({{"runs":[{}]}})", runs), again);
+  load_.post(caller, "/v1/runs/batch", fmt::format(R"({{"runs":[{}]}})", runs), again);
 }
 
 Result<double> RemoteLoad::carry_out() {
   HOLDFAST_CHECK(begin_workers());
   const Stopwatch watch;
   for (std::size_t i = 0; i < shape_.starters; ++i) {
-    HOLDFAST_TRY(const std::size_t connection, load_.connect());
-    start_more(connection);
+    const std::size_t caller = load_.add_caller();
+    start_more(caller);
   }
   HOLDFAST_CHECK(
       load_.run_until([this] { return done_ >= shape_.runs * shape_.steps || bad_status_ != 0; }));

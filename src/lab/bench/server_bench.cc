@@ -23,14 +23,14 @@ struct ServerRun {
   BenchWorld& world;
   BenchStore& store;  // of the embedded engine; the server's is beside it
   std::unique_ptr<BenchServer> server = nullptr;
-  std::unique_ptr<HttpLoad> load = nullptr;
+  std::unique_ptr<net::HttpLoad> load = nullptr;
 
   [[nodiscard]] bool quick() const { return options.effort == BenchEffort::quick; }
   Result<void> register_workflow(const Definition& definition) {
-    HOLDFAST_TRY(const std::size_t connection, load->connect());
+    const std::size_t caller = load->add_caller();
     int status = 0;
-    load->post(connection, "/v1/workflows", definition.spec().view(),
-               [&](const HttpAnswer& answer) { status = answer.status; });
+    load->post(caller, "/v1/workflows", definition.spec().view(),
+               [&](const net::HttpOutcome& answer) { status = answer.status; });
     HOLDFAST_CHECK(load->run_until([&] { return status != 0; }));
     return status < 300 ? Result<void>()
                         : Result<void>(Error{ErrorCode::unavailable, "cannot register"});
@@ -126,10 +126,11 @@ void report_latency(ServerRun& run, const std::string& name, std::vector<double>
 }
 
 // One connection that starts a run, waits for its result, and starts the next.
-class Asker {
+class LatencyProbe {
  public:
-  Asker(HttpLoad& load, std::size_t connection, std::uint64_t& left, std::vector<double>& us)
-      : load_(load), connection_(connection), left_(left), us_(us) {}
+  LatencyProbe(net::HttpLoad& load, std::size_t caller, std::uint64_t& left,
+               std::vector<double>& us)
+      : load_(load), caller_(caller), left_(left), us_(us) {}
 
   void next() {
     if (left_ == 0) {
@@ -137,16 +138,16 @@ class Asker {
     }
     --left_;
     begin_ = Stopwatch();
-    load_.post(connection_, "/v1/runs?wait=10000", R"({"workflow":"chain1","input":{"order":1}})",
-               [this](const HttpAnswer&) {
+    load_.post(caller_, "/v1/runs?wait=10000", R"({"workflow":"chain1","input":{"order":1}})",
+               [this](const net::HttpOutcome&) {
                  us_.push_back(begin_.seconds() * 1e6);
                  next();
                });
   }
 
  private:
-  HttpLoad& load_;
-  std::size_t connection_;
+  net::HttpLoad& load_;
+  std::size_t caller_;
   std::uint64_t& left_;
   std::vector<double>& us_;
   Stopwatch begin_;
@@ -161,13 +162,13 @@ Result<void> bench_latency(ServerRun& run) {
     const std::uint64_t all = run.quick() ? 300 : at_once == 1 ? 3'000 : 10'000;
     std::uint64_t left = all;
     std::vector<double> us;
-    std::vector<std::unique_ptr<Asker>> askers;
+    std::vector<std::unique_ptr<LatencyProbe>> probes;
     for (std::size_t i = 0; i < at_once; ++i) {
-      HOLDFAST_TRY(const std::size_t connection, run.load->connect());
-      askers.push_back(std::make_unique<Asker>(*run.load, connection, left, us));
+      const std::size_t caller = run.load->add_caller();
+      probes.push_back(std::make_unique<LatencyProbe>(*run.load, caller, left, us));
     }
-    for (const auto& asker : askers) {
-      asker->next();
+    for (const auto& probe : probes) {
+      probe->next();
     }
     HOLDFAST_CHECK(run.load->run_until([&] { return us.size() == all; }));
     HOLDFAST_CHECK(workers.end_workers());
@@ -180,8 +181,8 @@ Result<void> bench_latency(ServerRun& run) {
 Result<void> bench_wake(ServerRun& run) {
   HOLDFAST_TRY(const auto definition, chain_of(1));
   HOLDFAST_CHECK(run.register_workflow(*definition));
-  HOLDFAST_TRY(const std::size_t starter, run.load->connect());
-  HOLDFAST_TRY(const std::size_t worker, run.load->connect());
+  const std::size_t starter = run.load->add_caller();
+  const std::size_t worker = run.load->add_caller();
   const std::size_t all = run.quick() ? 50 : 1'000;
   std::vector<double> us;
   for (std::size_t i = 0; i < all; ++i) {
@@ -194,7 +195,7 @@ Result<void> bench_wake(ServerRun& run) {
                                R"("secret":"0123456789012345678901234567890123456789"}},)"
                                R"("request":"{}","handlers":["nothing"],"wait_ms":10000}})",
                                i),
-                   [&](const HttpAnswer&) {
+                   [&](const net::HttpOutcome&) {
                      waited = begin.seconds();
                      given = true;
                    });
@@ -202,7 +203,7 @@ Result<void> bench_wake(ServerRun& run) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     begin = Stopwatch();
     run.load->post(starter, "/v1/runs", R"({"workflow":"chain1"})",
-                   [&](const HttpAnswer&) { started = true; });
+                   [&](const net::HttpOutcome&) { started = true; });
     HOLDFAST_CHECK(run.load->run_until([&] { return started && given; }));
     us.push_back(waited * 1e6);
   }
@@ -215,21 +216,21 @@ Result<void> bench_cheapest(ServerRun& run) {
   const std::uint64_t all = run.quick() ? 5'000 : 200'000;
   std::uint64_t asked = 0;
   std::uint64_t answered = 0;
-  std::vector<std::function<void()>> ask(kConnections);
+  std::vector<std::function<void()>> calls(kConnections);
   for (std::size_t i = 0; i < kConnections; ++i) {
-    HOLDFAST_TRY(const std::size_t connection, run.load->connect());
-    ask[i] = [&, i, connection] {
+    const std::size_t caller = run.load->add_caller();
+    calls[i] = [&, i, caller] {
       if (asked < all) {
         ++asked;
-        run.load->get(connection, "/healthz", [&, i](const HttpAnswer&) {
+        run.load->get(caller, "/healthz", [&, i](const net::HttpOutcome&) {
           ++answered;
-          ask[i]();
+          calls[i]();
         });
       }
     };
   }
   const Stopwatch watch;
-  for (const auto& begin : ask) {
+  for (const auto& begin : calls) {
     begin();
   }
   HOLDFAST_CHECK(run.load->run_until([&] { return answered == all; }));
@@ -243,11 +244,11 @@ Result<void> bench_idle(ServerRun& run) {
   const std::chrono::seconds watched(run.quick() ? 1 : 10);
   const std::uint64_t before = run.server->memory_bytes();
   // Its own, so that they are closed at the end.
-  HOLDFAST_TRY(const auto load, HttpLoad::create(run.server->port()));
+  HOLDFAST_TRY(const auto load, net::HttpLoad::create(run.server->url()));
   std::size_t answered = 0;
   for (std::size_t i = 0; i < all; ++i) {
-    HOLDFAST_TRY(const std::size_t connection, load->connect());
-    load->get(connection, "/healthz", [&](const HttpAnswer&) { ++answered; });
+    const std::size_t caller = load->add_caller();
+    load->get(caller, "/healthz", [&](const net::HttpOutcome&) { ++answered; });
     if (i % 100 == 99) {
       HOLDFAST_CHECK(load->run_until([&] { return answered == i + 1; }));
     }
@@ -297,7 +298,7 @@ Result<std::string> run_server_bench(const ServerBenchOptions& options, BenchWor
   ServerRun run{options, world, *store};
   HOLDFAST_TRY(run.server,
                BenchServer::start(options.program, "sqlite:" + *store->directory() + "/server.db"));
-  HOLDFAST_TRY(run.load, HttpLoad::create(run.server->port()));
+  HOLDFAST_TRY(run.load, net::HttpLoad::create(run.server->url()));
   HOLDFAST_CHECK(run_cases(kServerCases, options.only, run));
   return std::string();
 }

@@ -16,7 +16,7 @@
 #include <optional>
 #include <utility>
 
-#include "runs/steps/owned_fd.h"
+#include "base/owned_fd.h"
 #include "runs/steps/process_group.h"
 
 namespace holdfast {

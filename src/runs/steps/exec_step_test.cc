@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "runs/steps/owned_fd.h"
+#include "base/owned_fd.h"
 
 namespace holdfast {
 namespace {

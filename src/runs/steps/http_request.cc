@@ -7,55 +7,42 @@
 #include <map>
 
 #include "base/json_value.h"
+#include "net/http_text.h"
 #include "runs/steps/http_response.h"
-#include "runs/steps/http_url.h"
+#include "runs/steps/step_url.h"
 #include "runs/steps/utf8_cut.h"
 
 namespace holdfast {
 namespace {
 
 constexpr std::uint64_t kDefaultTimeoutMs = 30'000;
-constexpr std::size_t kShortestSecretBytes = 6;  // to look for: "a" is in every text
+constexpr std::size_t kShortestSecretBytes = 6;  // shorter texts appear everywhere
 
 constexpr std::array<std::string_view, 7> kMethods = {"DELETE", "GET",  "HEAD", "OPTIONS",
                                                       "PATCH",  "POST", "PUT"};
-// They say where the request goes and where it ends: not for definitions to set.
+// They determine where the request goes and where it ends: definitions cannot set them.
 constexpr std::array<std::string_view, 9> kOwnHeaders = {
     "connection", "content-length", "expect",           "host", "keep-alive", "te",
     "trailer",    "upgrade",        "transfer-encoding"};
 
-// By lower-case name: the last one set is sent.
+// By lower-case name: the value set last is sent.
 using Headers = std::map<std::string, std::pair<std::string, std::string>>;
 
 Error refused(std::string message) {
   return Error(ErrorCode::invalid_argument, std::move(message));
 }
 
-// RFC 9110: a token.
-bool is_header_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
-}
-
-bool is_header_value(std::string_view value) {
-  return std::none_of(value.begin(), value.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && c != '\t') || byte == 0x7F;
-  });
-}
-
 Result<void> set_header(Headers& headers, std::string_view name, std::string_view value) {
-  if (!is_header_name(name)) {
-    return refused(fmt::format("'{}' is no name of a header", valid_utf8(name)));
+  if (!net::is_token(name)) {
+    return refused(fmt::format("\"{}\" is not a header name", valid_utf8(name)));
   }
-  const std::string key = lower_header_name(name);
+  const std::string key = net::lowered(name);
   if (std::find(kOwnHeaders.begin(), kOwnHeaders.end(), key) != kOwnHeaders.end()) {
-    return refused(fmt::format("the header '{}' cannot be set", name));
+    return refused(fmt::format("a step cannot set the header \"{}\"", name));
   }
-  if (!is_header_value(value)) {
-    return refused(fmt::format("the value of the header '{}' holds a control character", name));
+  if (!net::is_value(value)) {
+    return refused(
+        fmt::format("the value of the header \"{}\" contains a control character", name));
   }
   headers[key] = {std::string(name), std::string(value)};
   return {};
@@ -78,7 +65,8 @@ Result<void> set_credentials(HttpRequest& request, Headers& headers, const HttpS
     const auto secret = credentials ? credentials(name.view()) : std::nullopt;
     if (!secret) {
       return Error(ErrorCode::not_found,
-                   fmt::format("no credential is known as '{}'", valid_utf8(name.view())));
+                   fmt::format("unknown credential \"{}\"; give the worker a value for it",
+                               valid_utf8(name.view())));
     }
     HOLDFAST_CHECK(set_header(headers, header, *secret));
     remember_secret(request.secrets, *secret);
@@ -95,16 +83,15 @@ Result<HttpRequest> build_http_request(
   HttpRequest request;
   request.method = spec.method.str();
   if (std::find(kMethods.begin(), kMethods.end(), request.method) == kMethods.end()) {
-    return refused(fmt::format("'{}' is no method", valid_utf8(request.method)));
+    return refused(fmt::format("unknown method \"{}\"", valid_utf8(request.method)));
   }
   if (spec.send_input && request.method == "HEAD") {
     return refused("a HEAD request has no body");
   }
   HOLDFAST_TRY(const Json fields, Json::parse(input));
-  HOLDFAST_TRY(const HttpUrl url, fill_http_url(spec.url.view(), fields, spec.allowed_hosts));
-  HOLDFAST_TRY(const std::string query, fill_http_query(spec.query, fields));
-  request.url = url.text + query;
-  request.host = url.authority;
+  HOLDFAST_TRY(request.url, fill_step_url(spec.url.view(), fields, spec.allowed_hosts));
+  HOLDFAST_TRY(const std::string query, fill_step_query(spec.query, fields));
+  request.target = std::exchange(request.url.path, {}) + query;
   request.timeout_ms = spec.timeout_ms == 0 ? kDefaultTimeoutMs : spec.timeout_ms;
 
   Headers all;
@@ -117,8 +104,8 @@ Result<HttpRequest> build_http_request(
   }
   for (const auto& [name, value] : spec.headers) {
     if (looks_secret(name)) {
-      return refused(
-          fmt::format("the header '{}' looks secret: use credential_refs", valid_utf8(name)));
+      return refused(fmt::format("the header \"{}\" looks like a secret; use credential_refs",
+                                 valid_utf8(name)));
     }
     HOLDFAST_CHECK(set_header(all, name, value.view()));
   }

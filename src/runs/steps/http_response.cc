@@ -1,6 +1,5 @@
 #include "runs/steps/http_response.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +10,8 @@
 #include "base/json_value.h"
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "runs/steps/http_transfer.h"
+#include "net/http.h"
+#include "net/http_text.h"
 #include "runs/steps/utf8_cut.h"
 
 namespace holdfast {
@@ -35,11 +35,11 @@ std::string without_secrets(std::string_view text, const std::vector<std::string
   return out;
 }
 
-// "https://h:1/path?key=1" to "h:1". A relative location stays at the host that was asked.
-std::string host_of_location(std::string_view location, std::string_view asked) {
+// "https://h:1/path?key=1" to "h:1". A relative location stays on the requested host.
+std::string host_of_location(std::string_view location, std::string_view requested) {
   const std::size_t slashes = location.find("//");
   if (slashes == std::string_view::npos || slashes > location.find_first_of("/?#")) {
-    return std::string(asked);
+    return std::string(requested);
   }
   std::string_view host = location.substr(slashes + 2);
   host = host.substr(0, host.find_first_of("/?#\\"));
@@ -49,14 +49,15 @@ std::string host_of_location(std::string_view location, std::string_view asked) 
 
 bool is_redirect(int status) { return status >= 300 && status < 400; }
 
-void write_headers(JsonWriter& writer, const HttpRequest& request, const HttpAnswer& answer) {
+void write_headers(JsonWriter& writer, const HttpRequest& request,
+                   const net::HttpOutcome& response) {
   std::map<std::string, std::string> kept;
-  for (const auto& [name, value] : answer.headers) {
+  for (const auto& [name, value] : response.headers) {
     std::string shown = without_secrets(value, request.secrets);
     if (looks_secret(name)) {
       shown = kRedacted;
-    } else if (name == "location" && is_redirect(answer.status)) {
-      shown = host_of_location(shown, request.host);
+    } else if (name == "location" && is_redirect(response.status)) {
+      shown = host_of_location(shown, request.url.authority);
     }
     const auto [place, is_new] = kept.try_emplace(name, shown);
     if (!is_new && !looks_secret(name)) {
@@ -70,27 +71,22 @@ void write_headers(JsonWriter& writer, const HttpRequest& request, const HttpAns
   writer.end_object();
 }
 
-bool is_json(const HttpAnswer& answer) {
-  const auto found = std::find_if(answer.headers.begin(), answer.headers.end(),
-                                  [](const auto& h) { return h.first == "content-type"; });
-  if (found == answer.headers.end()) {
-    return false;
-  }
-  std::string type = lower_header_name(found->second);
+bool is_json(const net::HttpOutcome& response) {
+  std::string type = net::lowered(response.header("content-type"));
   type = type.substr(0, type.find_first_of("; \t"));
   return type == "application/json" || type.ends_with("+json");
 }
 
-void write_body(JsonWriter& writer, const HttpRequest& request, const HttpAnswer& answer) {
-  const std::string body = without_secrets(answer.body, request.secrets);
-  if (answer.body_bytes > kKeptBodyBytes) {
+void write_body(JsonWriter& writer, const HttpRequest& request, const net::HttpOutcome& response) {
+  const std::string body = without_secrets(response.body, request.secrets);
+  if (response.body_bytes > kKeptBodyBytes) {
     writer.member("body", utf8_prefix(body, kKeptBodyBytes));
     writer.member("body_truncated", true);
     return;
   }
-  if (is_json(answer)) {
+  if (is_json(response)) {
     const auto value = JsonText::parse(body);
-    // It goes one level deeper, and must not get too deep by that.
+    // The result nests it one level deeper, which must not exceed the limit.
     if (value.ok() && JsonText::parse("[" + body + "]").ok()) {
       writer.member("body", value.value());
       return;
@@ -99,13 +95,14 @@ void write_body(JsonWriter& writer, const HttpRequest& request, const HttpAnswer
   writer.member("body", body);
 }
 
-JsonText kept_of(const HttpSpec& spec, const HttpRequest& request, const HttpAnswer& answer) {
+JsonText kept_of(const HttpSpec& spec, const HttpRequest& request,
+                 const net::HttpOutcome& response) {
   JsonWriter writer;
   writer.begin_object();
-  writer.member("status", std::int64_t{answer.status});
-  write_headers(writer, request, answer);
+  writer.member("status", std::int64_t{response.status});
+  write_headers(writer, request, response);
   if (spec.keep_body) {
-    write_body(writer, request, answer);
+    write_body(writer, request, response);
   }
   return std::move(writer.end_object()).take_text();
 }
@@ -118,59 +115,47 @@ StepOutput failure(std::string code, std::string message, bool retryable) {
   return output;
 }
 
-// Statuses that say: not now.
-bool status_may_pass(int status) {
+// Statuses of temporary failures.
+bool is_retryable(int status) {
   return status == 408 || status == 425 || status == 429 || (status >= 500 && status < 600);
 }
 
 StepOutput output_of_status(const HttpSpec& spec, const HttpRequest& request,
-                            const HttpAnswer& answer, TimeMs now) {
-  if (answer.status >= 200 && answer.status < 300) {
+                            const net::HttpOutcome& response, TimeMs now) {
+  if (response.status >= 200 && response.status < 300) {
     StepOutput output;
     output.ok = true;
-    output.result = kept_of(spec, request, answer);
+    output.result = kept_of(spec, request, response);
     JsonWriter writer;
-    writer.begin_object().member("status", std::int64_t{answer.status}).end_object();
+    writer.begin_object().member("status", std::int64_t{response.status}).end_object();
     output.details = std::move(writer).take_text();
     return output;
   }
-  const auto header = [&](std::string_view name) {
-    const auto found = std::find_if(answer.headers.begin(), answer.headers.end(),
-                                    [&](const auto& h) { return h.first == name; });
-    return found == answer.headers.end() ? std::string_view() : std::string_view(found->second);
-  };
   StepOutput output;
-  if (is_redirect(answer.status)) {
-    const std::string location = without_secrets(header("location"), request.secrets);
+  if (is_redirect(response.status)) {
+    const std::string location = without_secrets(response.header("location"), request.secrets);
     output = failure("http_redirect",
-                     fmt::format("{} {} answered {}, a redirect to '{}', which is not followed",
-                                 request.method, request.host, answer.status,
-                                 valid_utf8(host_of_location(location, request.host))),
+                     fmt::format("{} {} returned {}, a redirect to \"{}\", which is not followed",
+                                 request.method, request.url.authority, response.status,
+                                 valid_utf8(host_of_location(location, request.url.authority))),
                      false);
   } else {
-    output = failure(fmt::format("http_{}", answer.status),
-                     fmt::format("{} {} answered {}", request.method, request.host, answer.status),
-                     status_may_pass(answer.status));
+    output = failure(
+        fmt::format("http_{}", response.status),
+        fmt::format("{} {} returned {}", request.method, request.url.authority, response.status),
+        is_retryable(response.status));
   }
   if (output.retryable) {
-    output.retry_after_ms = parse_retry_after(header("retry-after"), now);
+    output.retry_after_ms = parse_retry_after(response.header("retry-after"), now);
   }
-  output.details = kept_of(spec, request, answer);
+  output.details = kept_of(spec, request, response);
   return output;
 }
 
 }  // namespace
 
-std::string lower_header_name(std::string_view name) {
-  std::string out(name);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
-
 bool looks_secret(std::string_view header_name) {
-  const std::string name = lower_header_name(header_name);
+  const std::string name = net::lowered(header_name);
   return std::any_of(kSecretParts.begin(), kSecretParts.end(),
                      [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
@@ -185,35 +170,38 @@ std::optional<std::uint64_t> parse_retry_after(std::string_view value, TimeMs no
     const std::uint64_t most = kMaxDurationMs / kMsPerSecond;
     return std::min(seconds.value_or(most), most) * kMsPerSecond;
   }
-  const time_t at = curl_getdate(std::string(value).c_str(), nullptr);
-  if (at == -1) {
+  const auto at = net::parse_http_date(value);
+  if (!at.has_value()) {
     return std::nullopt;
   }
-  const std::int64_t delay_ms = std::int64_t{at} * kMsPerSecond - now.value;
+  const std::int64_t delay_ms = *at * kMsPerSecond - now.value;
   return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(delay_ms, 0)), kMaxDurationMs);
 }
 
-StepOutput output_of_answer(const HttpSpec& spec, const HttpRequest& request,
-                            const HttpAnswer& answer, TimeMs now) {
+StepOutput output_of_response(const HttpSpec& spec, const HttpRequest& request,
+                              const net::HttpOutcome& response, TimeMs now) {
   const auto failed = [&](std::string code, bool retryable) {
     return failure(std::move(code),
-                   fmt::format("{} {}: {}", request.method, request.host, answer.reason),
+                   fmt::format("{} {}: {}", request.method, request.url.authority, response.cause),
                    retryable);
   };
-  switch (answer.end) {
-    case TransferEnd::answered:
-      return output_of_status(spec, request, answer, now);
-    case TransferEnd::stopped:
+  switch (response.failure) {
+    case net::HttpFailure::none:
+      return output_of_status(spec, request, response, now);
+    case net::HttpFailure::stopped:
       return failed("cancelled", false);
-    case TransferEnd::timed_out:
+    case net::HttpFailure::timed_out:
       return failed("http_timeout", true);
-    case TransferEnd::unreachable:
+    case net::HttpFailure::unreachable:
+    case net::HttpFailure::untrusted:
       return failed("http_unreachable", true);
-    case TransferEnd::interrupted:
+    case net::HttpFailure::interrupted:
+    case net::HttpFailure::malformed:
+    case net::HttpFailure::ended:
       return failed("http_interrupted", true);
-    case TransferEnd::too_large:
+    case net::HttpFailure::too_large:
       return failed("http_too_large", false);
-    case TransferEnd::refused:
+    case net::HttpFailure::rejected:
       break;
   }
   return failed("invalid_http_request", false);

@@ -1,4 +1,4 @@
-// Carries out an http step by the safe rules: only hosts the definition allows, no redirects, no
+// Executes an http step by the safe rules: only hosts that the definition allows, no redirects, no
 // retries of its own, credentials only by name, responses bounded and redacted.
 #pragma once
 
@@ -17,11 +17,11 @@ namespace holdfast {
 
 inline constexpr std::size_t kKeptBodyBytes = 8192;
 
-// The secret a credential name stands for; empty when nobody knows it.
+// The secret that a credential name stands for; empty if the name is unknown.
 using CredentialSource = std::function<std::optional<std::string>(std::string_view name)>;
 
-// defaults: headers that are sent unless the step sets them itself, whatever the case of its name:
-// Idempotency-Key for example.
+// defaults: headers that are sent unless the step sets them itself, in any case: Idempotency-Key,
+// for example.
 StepOutput run_http(const HttpSpec& spec, std::string_view input,
                     const std::vector<std::pair<std::string, std::string>>& defaults,
                     const CredentialSource& credentials, const std::stop_token& stop);

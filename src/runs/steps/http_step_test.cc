@@ -8,15 +8,19 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/owned_fd.h"
+#include "net/http_text.h"
+#include "net/scripted_server.h"
 #include "runs/steps/http_response.h"
-#include "runs/steps/http_test_server.h"
 
 namespace holdfast {
 namespace {
 
-using Manner = HttpTestServer::Manner;
+using net::http_answer;
+using net::RecordingServer;
+using Manner = RecordingServer::Manner;
 
-HttpSpec request(std::string_view method, const HttpTestServer& server,
+HttpSpec request(std::string_view method, const RecordingServer& server,
                  std::string_view path = "/") {
   HttpSpec spec;
   spec.method = method;
@@ -32,7 +36,7 @@ StepOutput run(const HttpSpec& spec, std::string_view input = "{}",
 
 // Asks a server that answers in this way, and keeps the body.
 StepOutput ask(const std::string& answer) {
-  const HttpTestServer server(answer);
+  const RecordingServer server(answer);
   HttpSpec spec = request("GET", server);
   spec.keep_body = true;
   return run(spec);
@@ -55,7 +59,7 @@ std::size_t open_descriptors() {
 
 TEST(HttpStep, every_method_is_sent_as_it_is) {
   for (const char* method : {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}) {
-    HttpTestServer server(http_answer("200 OK", {}, ""));
+    RecordingServer server(http_answer("200 OK", {}, ""));
     const StepOutput output = run(request(method, server, "/v1/things"));
     EXPECT_TRUE(output.ok) << output.message;
     auto seen = server.wait_for_request();
@@ -71,7 +75,7 @@ TEST(HttpStep, every_method_is_sent_as_it_is) {
 }
 
 TEST(HttpStep, other_methods_are_refused) {
-  HttpTestServer server(http_answer("200 OK", {}, ""));
+  RecordingServer server(http_answer("200 OK", {}, ""));
   for (const char* method : {"get", "TRACE", "CONNECT", "", "GET / HTTP/1.1\r\nX: y"}) {
     const StepOutput output = run(request(method, server));
     EXPECT_EQ(output.code, "invalid_http_request");
@@ -84,7 +88,7 @@ TEST(HttpStep, other_methods_are_refused) {
 }
 
 TEST(HttpStep, url_and_query_are_filled_from_the_input) {
-  HttpTestServer server(http_answer("200 OK", {}, ""));
+  RecordingServer server(http_answer("200 OK", {}, ""));
   HttpSpec spec = request("GET", server, "/orders/{order}/lines/{line}");
   spec.query = {"page", "text"};
   EXPECT_TRUE(run(spec, R"({"order":"a/b ü","line":7,"page":true,"text":"x&y"})").ok);
@@ -93,7 +97,7 @@ TEST(HttpStep, url_and_query_are_filled_from_the_input) {
 }
 
 TEST(HttpStep, a_missing_field_is_named_and_nothing_is_sent) {
-  HttpTestServer server(http_answer("200 OK", {}, ""));
+  RecordingServer server(http_answer("200 OK", {}, ""));
   const StepOutput output = run(request("GET", server, "/orders/{order_id}"), R"({"other":1})");
   EXPECT_FALSE(output.ok);
   EXPECT_EQ(output.code, "invalid_http_request");
@@ -103,7 +107,7 @@ TEST(HttpStep, a_missing_field_is_named_and_nothing_is_sent) {
 }
 
 TEST(HttpStep, a_host_that_is_not_allowed_is_not_asked) {
-  HttpTestServer server(http_answer("200 OK", {}, ""));
+  RecordingServer server(http_answer("200 OK", {}, ""));
   HttpSpec spec = request("GET", server);
   for (const SharedText allowed : {"127.0.0.2", "localhost", "127.0.0.1:1"}) {
     spec.allowed_hosts = {allowed};
@@ -117,7 +121,7 @@ TEST(HttpStep, a_host_that_is_not_allowed_is_not_asked) {
 TEST(HttpStep, the_input_is_the_body) {
   const std::string input = R"({"text":")" + std::string(2U << 20U, 'x') + R"("})";
   for (const char* method : {"POST", "PUT", "PATCH", "DELETE"}) {
-    HttpTestServer server(http_answer("200 OK", {}, ""));
+    RecordingServer server(http_answer("200 OK", {}, ""));
     HttpSpec spec = request(method, server);
     spec.send_input = true;
     EXPECT_TRUE(run(spec, input).ok);
@@ -130,13 +134,13 @@ TEST(HttpStep, the_input_is_the_body) {
 
 TEST(HttpStep, an_idempotency_key_of_the_step_is_sent_unchanged) {
   for (const char* name : {"Idempotency-Key", "idempotency-key", "IDEMPOTENCY-KEY"}) {
-    HttpTestServer server(http_answer("200 OK", {}, ""));
+    RecordingServer server(http_answer("200 OK", {}, ""));
     HttpSpec spec = request("POST", server);
     spec.headers = {{name, "mine"}};
     EXPECT_TRUE(run(spec).ok);
     EXPECT_EQ(server.wait_for_request()->headers["idempotency-key"], "mine") << name;
   }
-  HttpTestServer server(http_answer("200 OK", {}, ""));
+  RecordingServer server(http_answer("200 OK", {}, ""));
   HttpSpec spec = request("POST", server);
   spec.credential_refs = {{"idempotency-key", "shared"}};
   EXPECT_TRUE(run(spec, "{}", [](std::string_view) { return "kept secret"; }).ok);
@@ -144,7 +148,7 @@ TEST(HttpStep, an_idempotency_key_of_the_step_is_sent_unchanged) {
 }
 
 TEST(HttpStep, headers_of_the_step_are_sent) {
-  HttpTestServer server(http_answer("200 OK", {}, ""));
+  RecordingServer server(http_answer("200 OK", {}, ""));
   HttpSpec spec = request("POST", server);
   spec.send_input = true;
   spec.headers = {{"Accept", "text/csv"}, {"content-type", "application/x+json"}, {"X-Empty", ""}};
@@ -156,7 +160,7 @@ TEST(HttpStep, headers_of_the_step_are_sent) {
 }
 
 TEST(HttpStep, headers_that_are_secret_or_broken_are_refused) {
-  HttpTestServer server(http_answer("200 OK", {}, ""));
+  RecordingServer server(http_answer("200 OK", {}, ""));
   for (const auto& [name, value] :
        std::vector<std::pair<std::string, std::string>>{{"Authorization", "x"},
                                                         {"X-Api-Key", "x"},
@@ -178,9 +182,9 @@ TEST(HttpStep, headers_that_are_secret_or_broken_are_refused) {
 
 TEST(HttpStep, credentials_come_by_name_and_are_never_shown) {
   const std::string secret = "s3cr3t-value";
-  HttpTestServer server(http_answer("403 No",
-                                    {"X-Echo: Bearer " + secret, "Content-Type: text/plain"},
-                                    "you sent Bearer " + secret + " " + secret));
+  RecordingServer server(http_answer("403 No",
+                                     {"X-Echo: Bearer " + secret, "Content-Type: text/plain"},
+                                     "you sent Bearer " + secret + " " + secret));
   HttpSpec spec = request("GET", server);
   spec.credential_refs = {{"Authorization", "billing"}};
   spec.keep_body = true;
@@ -200,7 +204,7 @@ TEST(HttpStep, credentials_come_by_name_and_are_never_shown) {
 }
 
 TEST(HttpStep, an_unknown_credential_is_a_failure) {
-  HttpTestServer server(http_answer("200 OK", {}, ""));
+  RecordingServer server(http_answer("200 OK", {}, ""));
   HttpSpec spec = request("GET", server);
   spec.credential_refs = {{"Authorization", "billing"}};
   for (const CredentialSource& source :
@@ -218,7 +222,7 @@ TEST(HttpStep, an_unknown_credential_is_a_failure) {
 }
 
 TEST(HttpStep, a_success_gives_status_and_headers) {
-  HttpTestServer server(http_answer(
+  RecordingServer server(http_answer(
       "201 Created", {"X-Kind: a", "X-Kind: b", "Set-Cookie: id=1", "Set-Cookie: id=2"}, "text"));
   const StepOutput output = run(request("POST", server));
   EXPECT_TRUE(output.ok);
@@ -244,7 +248,7 @@ TEST(HttpStep, headers_that_look_secret_are_redacted) {
   const StepOutput output = ask(http_answer("200 OK", lines, ""));
   EXPECT_TRUE(output.ok);
   for (const std::string& name : names) {
-    EXPECT_EQ(header_of(output.result, lower_header_name(name)), "[REDACTED]") << name;
+    EXPECT_EQ(header_of(output.result, net::lowered(name)), "[REDACTED]") << name;
   }
   EXPECT_EQ(header_of(output.result, "x-plain"), "shown");
   EXPECT_EQ(output.result.view().find("hidden"), std::string_view::npos);
@@ -297,14 +301,14 @@ TEST(HttpStep, a_response_that_is_too_large_is_cut_off) {
 }
 
 TEST(HttpStep, redirects_are_not_followed) {
-  HttpTestServer target(http_answer("200 OK", {}, ""));
+  RecordingServer target(http_answer("200 OK", {}, ""));
   for (const char* status : {"301 Moved", "302 Found", "303 See", "307 Temporary", "308 Moved"}) {
     const StepOutput output =
         ask(http_answer(status, {"Location: http://me:pw@" + target.authority() + "/p?key=1"}, ""));
     EXPECT_FALSE(output.ok);
     EXPECT_EQ(output.code, "http_redirect");
     EXPECT_FALSE(output.retryable);
-    EXPECT_NE(output.message.find("'" + target.authority() + "'"), std::string::npos)
+    EXPECT_NE(output.message.find('"' + target.authority() + '"'), std::string::npos)
         << output.message;
     EXPECT_EQ(header_of(output.details, "location"), target.authority());
     EXPECT_EQ(output.details.view().find("key=1"), std::string_view::npos);
@@ -362,7 +366,7 @@ TEST(HttpStep, a_host_that_cannot_be_reached_may_be_tried_again) {
 }
 
 TEST(HttpStep, an_answer_that_breaks_off_may_be_tried_again) {
-  HttpTestServer silent("", Manner::hang_up);
+  RecordingServer silent("", Manner::hang_up);
   const StepOutput none = run(request("GET", silent));
   EXPECT_EQ(none.code, "http_interrupted");
   EXPECT_TRUE(none.retryable);
@@ -371,7 +375,7 @@ TEST(HttpStep, an_answer_that_breaks_off_may_be_tried_again) {
 }
 
 TEST(HttpStep, a_request_without_an_answer_times_out) {
-  HttpTestServer server("", Manner::stay_silent);
+  RecordingServer server("", Manner::stay_silent);
   HttpSpec spec = request("GET", server);
   spec.timeout_ms = 50;
   const StepOutput output = run(spec);
@@ -380,7 +384,7 @@ TEST(HttpStep, a_request_without_an_answer_times_out) {
 }
 
 TEST(HttpStep, stop_ends_a_running_request) {
-  HttpTestServer server("", Manner::stay_silent);
+  RecordingServer server("", Manner::stay_silent);
   std::stop_source stop;
   StepOutput output;
   std::thread worker([&] { output = run(request("GET", server), "{}", {}, stop.get_token()); });
@@ -395,7 +399,7 @@ TEST(HttpStep, stop_ends_a_running_request) {
 }
 
 TEST(HttpStep, stop_before_the_start_sends_nothing) {
-  HttpTestServer server(http_answer("200 OK", {}, ""));
+  RecordingServer server(http_answer("200 OK", {}, ""));
   std::stop_source stop;
   stop.request_stop();
   EXPECT_EQ(run(request("GET", server), "{}", {}, stop.get_token()).code, "cancelled");
@@ -403,8 +407,8 @@ TEST(HttpStep, stop_before_the_start_sends_nothing) {
 }
 
 TEST(HttpStep, the_environment_sets_no_proxy) {
-  HttpTestServer proxy(http_answer("200 OK", {"X-From: proxy"}, ""));
-  HttpTestServer server(http_answer("200 OK", {"X-From: server"}, ""));
+  RecordingServer proxy(http_answer("200 OK", {"X-From: proxy"}, ""));
+  RecordingServer server(http_answer("200 OK", {"X-From: server"}, ""));
   setenv("http_proxy", proxy.url("").c_str(), 1);
   setenv("all_proxy", proxy.url("").c_str(), 1);
   const StepOutput output = run(request("GET", server));
@@ -415,7 +419,7 @@ TEST(HttpStep, the_environment_sets_no_proxy) {
 }
 
 TEST(HttpStep, many_threads_may_call_at_once_and_nothing_is_left_open) {
-  HttpTestServer server(http_answer("200 OK", {}, "x"));
+  RecordingServer server(http_answer("200 OK", {}, "x"));
   EXPECT_TRUE(run(request("GET", server)).ok);
   const std::size_t before = open_descriptors();
   std::vector<std::thread> threads;

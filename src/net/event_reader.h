@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace holdfast::client {
+namespace holdfast::net {
 
 struct ServerEvent {
   std::string id = {};  // the newest one that was said
@@ -32,4 +32,4 @@ class EventReader {
   std::string last_id_;
 };
 
-}  // namespace holdfast::client
+}  // namespace holdfast::net

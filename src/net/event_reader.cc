@@ -1,6 +1,6 @@
-#include "apps/client/event_reader.h"
+#include "net/event_reader.h"
 
-namespace holdfast::client {
+namespace holdfast::net {
 
 bool EventReader::feed(std::string_view bytes,
                        const std::function<bool(const ServerEvent&)>& seen) {
@@ -49,4 +49,4 @@ bool EventReader::read_line(std::string_view line,
   return event_.data.size() <= kMaxBytes;
 }
 
-}  // namespace holdfast::client
+}  // namespace holdfast::net

@@ -1,4 +1,4 @@
-#include "apps/client/scripted_server.h"
+#include "net/scripted_server.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -8,16 +8,38 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 
 #include "holdfast/assert.h"
+#include "net/http_text.h"
 
-namespace holdfast::client {
+namespace holdfast::net {
 
-std::string SeenRequest::target() const {
-  const std::size_t begin = head.find(' ') + 1;
-  return head.substr(begin, head.find(' ', begin) - begin);
+namespace {
+
+constexpr std::chrono::seconds kLongestWait{10};
+
+SeenRequest parse_head(std::string head) {
+  SeenRequest seen;
+  seen.head = std::move(head);
+  std::string_view rest = seen.head;
+  const std::string_view line = rest.substr(0, rest.find("\r\n"));
+  const std::size_t first = line.find(' ');
+  seen.method = line.substr(0, first);
+  seen.target = line.substr(first + 1, line.find(' ', first + 1) - first - 1);
+  rest.remove_prefix(line.size() + 2);
+  while (!rest.empty()) {
+    const std::string_view header = rest.substr(0, rest.find("\r\n"));
+    rest.remove_prefix(header.size() + 2);
+    if (const std::size_t colon = header.find(':'); colon != std::string_view::npos) {
+      seen.headers[lowered(header.substr(0, colon))] = trimmed(header.substr(colon + 1));
+    }
+  }
+  return seen;
 }
+
+}  // namespace
 
 bool SeenRequest::has_line(std::string_view line) const {
   return head.find("\r\n" + std::string(line) + "\r\n") != std::string::npos;
@@ -29,15 +51,12 @@ std::string http_text(std::string_view body, std::string_view status, std::strin
 }
 
 std::optional<SeenRequest> ScriptedPeer::read() {
-  constexpr std::string_view kLength = "\r\nContent-Length: ";
   for (;;) {
     const std::size_t end = buffer_.find("\r\n\r\n");
     if (end != std::string::npos) {
-      SeenRequest seen;
-      seen.head = buffer_.substr(0, end + 4);
-      const std::size_t length = seen.head.find(kLength);
-      const std::size_t bytes =
-          length == std::string::npos ? 0 : std::stoul(seen.head.substr(length + kLength.size()));
+      SeenRequest seen = parse_head(buffer_.substr(0, end + 4));
+      const auto length = seen.headers.find("content-length");
+      const std::size_t bytes = length == seen.headers.end() ? 0 : std::stoul(length->second);
       if (buffer_.size() >= seen.head.size() + bytes) {
         seen.body = buffer_.substr(seen.head.size(), bytes);
         buffer_.erase(0, seen.head.size() + bytes);
@@ -169,4 +188,70 @@ void ScriptedServer::accept_all() {
   }
 }
 
-}  // namespace holdfast::client
+RecordingServer::RecordingServer(std::string answer, Manner manner)
+    : answer_(std::move(answer)),
+      manner_(manner),
+      server_([this](ScriptedPeer& peer) { serve(peer); }) {}
+
+std::string RecordingServer::authority() const {
+  return "127.0.0.1:" + std::to_string(server_.port());
+}
+
+std::string RecordingServer::url(std::string_view path) const {
+  return server_.url() + std::string(path);
+}
+
+void RecordingServer::serve(ScriptedPeer& peer) {
+  auto request = peer.read();
+  if (!request.has_value()) {
+    return;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    seen_.push_back(std::move(*request));
+    changed_.notify_all();
+  }
+  if (manner_ == Manner::answer) {
+    peer.write(answer_);
+    shutdown(peer.socket(), SHUT_WR);
+  } else if (manner_ == Manner::stay_silent) {
+    peer.wait_for_end();
+    const std::scoped_lock lock(mutex_);
+    hung_up_ = true;
+    changed_.notify_all();
+  }
+}
+
+std::optional<SeenRequest> RecordingServer::wait_for_request() {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_for(lock, kLongestWait, [this] { return !seen_.empty(); })) {
+    return std::nullopt;
+  }
+  return seen_.front();
+}
+
+bool RecordingServer::wait_for_hang_up() {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kLongestWait, [this] { return hung_up_; });
+}
+
+std::size_t RecordingServer::requests() {
+  const std::scoped_lock lock(mutex_);
+  return seen_.size();
+}
+
+std::vector<SeenRequest> RecordingServer::seen() {
+  const std::scoped_lock lock(mutex_);
+  return seen_;
+}
+
+std::string http_answer(std::string_view status, const std::vector<std::string>& header_lines,
+                        std::string_view body) {
+  std::string headers;
+  for (const std::string& line : header_lines) {
+    headers += line + "\r\n";
+  }
+  return http_text(body, status, headers);
+}
+
+}  // namespace holdfast::net

@@ -1,4 +1,4 @@
-// OwnedFd: a file descriptor that is closed with its owner. -1 is none; poll ignores it.
+// OwnedFd: a file descriptor with one owner, which closes it. -1 means none; poll ignores it.
 #pragma once
 
 #include <unistd.h>

@@ -8,10 +8,10 @@
 
 #include <cstdio>
 
-#include "apps/client/http_client.h"
-#include "apps/client/scripted_server.h"
+#include "net/http_client.h"
+#include "net/scripted_server.h"
 
-namespace holdfast::client {
+namespace holdfast::net {
 namespace {
 
 // The server of these tests writes to clients that may be gone; the client itself raises none.
@@ -152,7 +152,7 @@ TEST(HttpClientTls, sends_nothing_to_a_server_that_is_not_who_it_should_be) {
   const Authority theirs("theirs");
   const auto refused = [](const HttpOutcome& outcome) {
     EXPECT_EQ(outcome.kind, HttpOutcome::Kind::nothing_sent);
-    EXPECT_TRUE(outcome.permanent) << outcome.reason;
+    EXPECT_TRUE(outcome.permanent()) << outcome.reason;
     EXPECT_NE(outcome.reason.find("TLS"), std::string::npos) << outcome.reason;
   };
   const TlsServer foreign(theirs, "IP:127.0.0.1");
@@ -190,4 +190,4 @@ TEST(HttpClientTls, a_file_without_certificates_is_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast::client
+}  // namespace holdfast::net

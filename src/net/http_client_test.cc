@@ -1,4 +1,4 @@
-#include "apps/client/http_client.h"
+#include "net/http_client.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -7,9 +7,9 @@
 #include <atomic>
 #include <future>
 
-#include "apps/client/scripted_server.h"
+#include "net/scripted_server.h"
 
-namespace holdfast::client {
+namespace holdfast::net {
 namespace {
 
 using std::chrono::milliseconds;
@@ -101,7 +101,8 @@ TEST(HttpClient, an_answer_that_comes_in_single_bytes_is_whole) {
   EXPECT_EQ(client_of(server)->send(post("")).body, "in pieces");
 }
 
-// At every byte of the answer: never an answer, and always in doubt.
+// At every byte of the answer: never an answer, and always in doubt. Only the last line feed adds
+// nothing.
 TEST(HttpClient, a_connection_that_is_cut_is_never_an_answer) {
   const std::string whole =
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
@@ -111,14 +112,14 @@ TEST(HttpClient, a_connection_that_is_cut_is_never_an_answer) {
     peer.write(std::string_view(whole).substr(0, cut));
   });
   const auto client = client_of(server);
-  for (cut = 0; cut < whole.size(); ++cut) {
+  for (cut = 0; cut + 1 < whole.size(); ++cut) {
     const HttpOutcome outcome = client->send(post("{}"));
     EXPECT_EQ(outcome.kind, Kind::maybe_done) << cut;
-    EXPECT_FALSE(outcome.stopped);
+    EXPECT_FALSE(outcome.stopped());
     EXPECT_NE(outcome.reason, "");
   }
   EXPECT_EQ(client->send(post("{}")).kind, Kind::answered);
-  EXPECT_EQ(server.connections(), whole.size() + 1) << "nothing is repeated on a new connection";
+  EXPECT_EQ(server.connections(), whole.size()) << "nothing is repeated on a new connection";
 }
 
 TEST(HttpClient, where_nobody_listens_nothing_was_sent) {
@@ -130,7 +131,7 @@ TEST(HttpClient, where_nobody_listens_nothing_was_sent) {
   const auto client = HttpClient::create(url, {}).value()->send(post("{}"));
   EXPECT_EQ(client.kind, Kind::nothing_sent);
   EXPECT_NE(client.reason.find("cannot be reached"), std::string::npos) << client.reason;
-  EXPECT_FALSE(client.permanent);
+  EXPECT_FALSE(client.permanent());
 }
 
 // The server closes each connection after its answer, without saying so.
@@ -186,7 +187,7 @@ TEST(HttpClient, a_silent_server_is_given_up) {
   const auto begin = std::chrono::steady_clock::now();
   const HttpOutcome outcome = client_of(server)->send(call);
   EXPECT_EQ(outcome.kind, Kind::maybe_done);
-  EXPECT_FALSE(outcome.stopped);
+  EXPECT_FALSE(outcome.stopped());
   EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(60));
 }
 
@@ -209,7 +210,7 @@ TEST(HttpClient, a_call_ends_at_once_when_it_is_stopped) {
   ASSERT_EQ(waiting.wait_for(seconds(10)), std::future_status::ready) << "not after its timeout";
   const HttpOutcome outcome = waiting.get();
   EXPECT_EQ(outcome.kind, Kind::maybe_done);
-  EXPECT_TRUE(outcome.stopped);
+  EXPECT_TRUE(outcome.stopped());
   EXPECT_EQ(client->send(post("{}"), stop.get_token()).kind, Kind::nothing_sent);
 }
 
@@ -262,12 +263,6 @@ TEST(HttpClient, urls_and_tokens_that_are_none_are_refused) {
     EXPECT_EQ(made.error().code(), ErrorCode::invalid_url) << url;
     EXPECT_EQ(made.error().text().find("u:p"), std::string::npos);
   }
-  const auto url = parse_server_url("https://[::1]:8443/a/b/");
-  ASSERT_TRUE(url.ok());
-  EXPECT_EQ(url.value().host, "::1");
-  EXPECT_EQ(url.value().port, 8443);
-  EXPECT_EQ(url.value().prefix, "/a/b");
-  EXPECT_EQ(url.value().authority, "[::1]:8443");
   HttpOptions options;
   options.token = "a\r\nX: y";
   EXPECT_EQ(HttpClient::create("http://a", options).error().code(), ErrorCode::invalid_argument);
@@ -337,12 +332,12 @@ TEST(HttpClient, a_stream_ends_when_it_is_stopped_silent_cut_or_refused) {
   });
   begun.get_future().wait();
   stop.request_stop();
-  EXPECT_TRUE(waiting.get().stopped);
+  EXPECT_TRUE(waiting.get().stopped());
 
   const auto nothing = [](const ServerEvent&) { return true; };
   const HttpOutcome silent = client->events(call, milliseconds(50), nothing, {});
   EXPECT_EQ(silent.kind, Kind::maybe_done);
-  EXPECT_FALSE(silent.stopped);
+  EXPECT_FALSE(silent.stopped());
   manner = Manner::cut;
   EXPECT_EQ(client->events(call, seconds(20), nothing, {}).kind, Kind::maybe_done);
   manner = Manner::refuse;
@@ -353,4 +348,4 @@ TEST(HttpClient, a_stream_ends_when_it_is_stopped_silent_cut_or_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast::client
+}  // namespace holdfast::net
