@@ -9,9 +9,9 @@ namespace holdfast::net {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{100};
-// In a row, before those that are already there get their turn.
+// Connections accepted in a row before the existing ones get their turn.
 constexpr int kAcceptsInARow = 64;
-// Connections that are told that they are too many, at once; more than that are just closed.
+// Connections that receive a 503 at the same time; further ones are closed without a response.
 constexpr std::uint64_t kMaxTurnedAway = 64;
 
 bool out_of_resources(int error) {
@@ -36,7 +36,7 @@ void Acceptor::accept_from(std::size_t number) {
     } else if (accepted.error == EAGAIN) {
       return;
     }
-    // Anything else is about that one connection, which is gone.
+    // Any other error concerns that one connection, which is closed.
   }
 }
 
@@ -45,7 +45,7 @@ void Acceptor::take_in(Listener::Accepted accepted, TlsContext* tls) {
   Adopt adopted{std::move(accepted.socket), std::move(accepted.peer), tls, Adopt::As::served};
   if (state.open.load() >= state.limits.connections) {
     ++state.refused;
-    // What is too much to serve is too much for a handshake, too.
+    // A connection over the limit does not get a TLS handshake either.
     if (tls != nullptr || state.turned_away.load() >= kMaxTurnedAway) {
       return;
     }
@@ -86,7 +86,7 @@ void Acceptor::resume() {
 
 void Acceptor::close() {
   home_.timers().clear(*this);
-  // Not left to the end of the descriptor: a process that was just forked may still hold it.
+  // Explicitly, before the descriptor is closed: a child process may still hold it after a fork.
   if (watching_) {
     ignore_all();
   }

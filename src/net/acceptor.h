@@ -1,6 +1,6 @@
-// Acceptor: takes connections in and hands them to the reactors in turn. It lives in the thread of
-// one of them. When the system has no descriptor left it pauses for a moment; trying again at once
-// would only burn time.
+// Acceptor: accepts connections and hands them to the reactors in turn. It runs in the thread of
+// one of them. When the process has no descriptor left it pauses for a moment, because an immediate
+// retry would only use CPU time.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ class Reactor;
 
 class Acceptor final : public Timed {
  public:
-  // `tls` is for TCP connections; nullptr when they are plain. It must outlive the connections.
+  // `tls` is for TCP connections; nullptr if they are plain. It must outlive the connections.
   Acceptor(Reactor& home, std::vector<Listener> listeners,
            std::vector<std::shared_ptr<Mailbox>> reactors, TlsContext* tls);
 
-  // Somebody waits at a listener.
+  // A listener has a connection to accept.
   void accept_from(std::size_t number);
   void resume();
   void close();

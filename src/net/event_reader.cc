@@ -3,7 +3,7 @@
 namespace holdfast::net {
 
 bool EventReader::feed(std::string_view bytes,
-                       const std::function<bool(const ServerEvent&)>& seen) {
+                       const std::function<bool(const ServerEvent&)>& receive) {
   for (const char c : bytes) {
     if (c == '\n' && after_cr_) {
       after_cr_ = false;
@@ -14,7 +14,7 @@ bool EventReader::feed(std::string_view bytes,
       buffer_ += c;
       continue;
     }
-    if (!read_line(buffer_, seen)) {
+    if (!read_line(buffer_, receive)) {
       return false;
     }
     buffer_.clear();
@@ -23,13 +23,13 @@ bool EventReader::feed(std::string_view bytes,
 }
 
 bool EventReader::read_line(std::string_view line,
-                            const std::function<bool(const ServerEvent&)>& seen) {
+                            const std::function<bool(const ServerEvent&)>& receive) {
   if (line.empty()) {
     event_.id = last_id_;
-    const bool go_on = !has_data_ || seen(event_);
+    const bool continues = !has_data_ || receive(event_);
     event_ = ServerEvent();
     has_data_ = false;
-    return go_on;
+    return continues;
   }
   const std::size_t colon = line.find(':');
   const std::string_view field = line.substr(0, colon);

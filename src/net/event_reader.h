@@ -1,4 +1,4 @@
-// Server-sent events out of the bytes of a stream, in whatever pieces they come.
+// EventReader: server-sent events from the bytes of a stream, in pieces of any size.
 #pragma once
 
 #include <functional>
@@ -8,25 +8,25 @@
 namespace holdfast::net {
 
 struct ServerEvent {
-  std::string id = {};  // the newest one that was said
+  std::string id = {};  // the last id that the stream has set
   std::string event = "message";
   std::string data = {};
 };
 
 class EventReader {
  public:
-  // Calls `seen` for each event; false from it ends reading. False also when an event is larger
-  // than max_bytes.
-  bool feed(std::string_view bytes, const std::function<bool(const ServerEvent&)>& seen);
+  // Calls `receive` for each event. Returns false if `receive` does, or if an event is larger than
+  // kMaxBytes.
+  bool feed(std::string_view bytes, const std::function<bool(const ServerEvent&)>& receive);
   [[nodiscard]] const std::string& last_id() const { return last_id_; }
 
  private:
   static constexpr std::size_t kMaxBytes = 16U << 20U;
 
-  bool read_line(std::string_view line, const std::function<bool(const ServerEvent&)>& seen);
+  bool read_line(std::string_view line, const std::function<bool(const ServerEvent&)>& receive);
 
   std::string buffer_;
-  bool after_cr_ = false;  // a line feed that follows belongs to the line before
+  bool after_cr_ = false;  // a following line feed belongs to the previous line
   ServerEvent event_;
   bool has_data_ = false;
   std::string last_id_;

@@ -1,4 +1,4 @@
-// What is said over HTTP: requests, answers, and who is at the other end. Plain values.
+// HTTP messages as plain values: requests, responses, and the peer of a connection.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@ struct Header {
   std::string value;
 };
 
-// Who is at the other end of a connection.
+// The other end of a connection.
 struct Peer {
   std::string address = {};  // 127.0.0.1:51234, [::1]:51234, or unix
-  bool loopback = false;     // also of a unix socket
+  bool loopback = false;     // true for unix sockets, too
   bool tls = false;
   std::optional<unsigned> uid = {};  // of the process at the other end of a unix socket
 };
 
 struct Request {
   std::string method;      // as it was sent: GET
-  std::string path;        // up to the question mark, not decoded: /v1/runs/a%20b
+  std::string path;        // before the question mark, not decoded: /v1/runs/a%20b
   std::string query = {};  // after it, not decoded
   std::vector<Header> headers = {};
   std::string body = {};
   Peer peer = {};
 
-  // The value of the first header of that name, in whatever case; empty when there is none.
+  // The value of the first header of that name, in any case; empty if there is none.
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
-// Content-Length, Date and Connection are added when it is sent.
+// The server adds Content-Length, Date and Connection.
 struct Response {
   int status = 200;                               // 200 to 599
   std::string content_type = "application/json";  // empty: none
@@ -42,15 +42,14 @@ struct Response {
   std::string body = {};
 };
 
-// "OK" of 200; empty when the code is not known.
+// "OK" for 200; empty if the status is unknown.
 std::string_view reason_of(int status);
 
-// %20 and so on become what they stand for; empty optional when it is not well formed. In a query
-// '+' stands for a space.
+// Decodes percent encoding; empty optional if it is malformed. In a query '+' means a space.
 enum class UrlPart : std::uint8_t { path, query };
 std::optional<std::string> url_decoded(std::string_view text, UrlPart part);
 std::string url_encoded(std::string_view text);
-// The members of a query, decoded, in their order; empty optional when it is not well formed.
+// The members of a query, decoded, in order; empty optional if it is malformed.
 std::optional<std::vector<Header>> query_members(std::string_view query);
 
 // Seconds since 1970 of a date as in Retry-After (RFC 9110 section 5.6.7); empty if it is not one.

@@ -34,11 +34,11 @@ HttpCall post(std::string_view body) {
 
 void answer_all(ScriptedPeer& peer) {
   while (const auto seen = peer.read()) {
-    peer.answer("you said " + seen->body);
+    peer.answer("received " + seen->body);
   }
 }
 
-TEST(HttpClient, sends_a_request_and_gives_the_answer) {
+TEST(HttpClient, sends_a_request_and_returns_the_response) {
   std::optional<SeenRequest> seen;
   ScriptedServer server([&](ScriptedPeer& peer) {
     seen = peer.read();
@@ -67,7 +67,7 @@ TEST(HttpClient, keeps_a_connection_and_uses_it_again) {
   const auto client = client_of(server);
   for (int i = 0; i < 20; ++i) {
     const std::string body(static_cast<std::size_t>(i) * 10'000, 'x');
-    EXPECT_EQ(client->send(post(body)).body, "you said " + body);
+    EXPECT_EQ(client->send(post(body)).body, "received " + body);
   }
   EXPECT_EQ(server.connections(), 1U);
 }
@@ -90,7 +90,7 @@ TEST(HttpClient, threads_do_not_wait_for_each_other) {
   EXPECT_EQ(slow.get().body, "slow");
 }
 
-TEST(HttpClient, an_answer_that_comes_in_single_bytes_is_whole) {
+TEST(HttpClient, a_response_may_arrive_in_single_bytes) {
   ScriptedServer server([](ScriptedPeer& peer) {
     peer.read();
     for (const char c : http_text("in pieces")) {
@@ -101,9 +101,8 @@ TEST(HttpClient, an_answer_that_comes_in_single_bytes_is_whole) {
   EXPECT_EQ(client_of(server)->send(post("")).body, "in pieces");
 }
 
-// At every byte of the answer: never an answer, and always in doubt. Only the last line feed adds
-// nothing.
-TEST(HttpClient, a_connection_that_is_cut_is_never_an_answer) {
+// Cut at every byte of the response, except the last line feed, which adds nothing.
+TEST(HttpClient, a_truncated_response_leaves_the_call_in_doubt) {
   const std::string whole =
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
   std::atomic<std::size_t> cut = 0;
@@ -122,7 +121,7 @@ TEST(HttpClient, a_connection_that_is_cut_is_never_an_answer) {
   EXPECT_EQ(server.connections(), whole.size()) << "nothing is repeated on a new connection";
 }
 
-TEST(HttpClient, where_nobody_listens_nothing_was_sent) {
+TEST(HttpClient, nothing_is_sent_without_a_listening_server) {
   std::string url;
   {
     ScriptedServer server(answer_all);
@@ -134,15 +133,15 @@ TEST(HttpClient, where_nobody_listens_nothing_was_sent) {
   EXPECT_FALSE(client.permanent());
 }
 
-// The server closes each connection after its answer, without saying so.
-TEST(HttpClient, an_idle_connection_that_broke_is_replaced_once_when_that_is_safe) {
+// The server closes each connection after its response, without announcing it.
+TEST(HttpClient, a_repeatable_call_replaces_an_idle_connection_that_broke) {
   std::atomic<int> requests = 0;
   ScriptedServer server([&](ScriptedPeer& peer) {
     if (peer.read()) {
       ++requests;
       peer.answer("1");
     }
-    // The second request is taken in, and not answered.
+    // The server reads the second request and does not answer it.
     if (peer.number() == 0 && peer.read()) {
       ++requests;
     }
@@ -156,7 +155,7 @@ TEST(HttpClient, an_idle_connection_that_broke_is_replaced_once_when_that_is_saf
   EXPECT_EQ(requests, 3);
 }
 
-TEST(HttpClient, what_may_have_been_carried_out_is_not_repeated_unless_that_is_safe) {
+TEST(HttpClient, a_call_that_may_have_been_processed_is_not_repeated) {
   ScriptedServer server([&](ScriptedPeer& peer) {
     peer.read();
     peer.answer("1");
@@ -168,7 +167,7 @@ TEST(HttpClient, what_may_have_been_carried_out_is_not_repeated_unless_that_is_s
   EXPECT_EQ(server.connections(), 1U);
 }
 
-TEST(HttpClient, a_fresh_connection_that_breaks_is_not_tried_again) {
+TEST(HttpClient, a_new_connection_that_breaks_is_not_replaced) {
   ScriptedServer server([&](ScriptedPeer& peer) { peer.read(); });
   HttpCall call = post("a");
   call.repeatable = true;
@@ -176,7 +175,7 @@ TEST(HttpClient, a_fresh_connection_that_breaks_is_not_tried_again) {
   EXPECT_EQ(server.connections(), 1U);
 }
 
-TEST(HttpClient, a_silent_server_is_given_up) {
+TEST(HttpClient, a_silent_server_times_out) {
   ScriptedServer server([](ScriptedPeer& peer) {
     peer.read();
     peer.write("HTTP/1.1 200 OK\r\n");
@@ -192,12 +191,12 @@ TEST(HttpClient, a_silent_server_is_given_up) {
 }
 
 TEST(HttpClient, a_call_ends_at_once_when_it_is_stopped) {
-  std::promise<void> asked;
-  std::atomic<bool> told = false;  // the second call may connect before it sees that it is stopped
+  std::promise<void> received;
+  std::atomic<bool> notified = false;  // the second call may connect before it is stopped
   ScriptedServer server([&](ScriptedPeer& peer) {
     peer.read();
-    if (!told.exchange(true)) {
-      asked.set_value();
+    if (!notified.exchange(true)) {
+      received.set_value();
     }
     peer.wait_for_end();
   });
@@ -205,7 +204,7 @@ TEST(HttpClient, a_call_ends_at_once_when_it_is_stopped) {
   std::stop_source stop;
   auto waiting =
       std::async(std::launch::async, [&] { return client->send(post("{}"), stop.get_token()); });
-  asked.get_future().wait();
+  received.get_future().wait();
   stop.request_stop();
   ASSERT_EQ(waiting.wait_for(seconds(10)), std::future_status::ready) << "not after its timeout";
   const HttpOutcome outcome = waiting.get();
@@ -214,8 +213,8 @@ TEST(HttpClient, a_call_ends_at_once_when_it_is_stopped) {
   EXPECT_EQ(client->send(post("{}"), stop.get_token()).kind, Kind::nothing_sent);
 }
 
-// The client may give up while the server still writes: nothing changes under the script.
-TEST(HttpClient, garbage_and_answers_that_are_too_large_are_no_answers) {
+// The client may close while the server still writes, so the script uses constant data.
+TEST(HttpClient, responses_that_are_not_http_or_too_large_are_failures) {
   const std::vector<std::string> unusable{
       std::string("220 smtp.example.com ESMTP\r\n"), std::string("\x16\x03\x01\x02", 4),
       http_text(std::string(1001, 'x')), std::string("HTTP/1.1 200 OK\r\n\r\nno end")};
@@ -236,8 +235,8 @@ TEST(HttpClient, garbage_and_answers_that_are_too_large_are_no_answers) {
   EXPECT_EQ(client->send(post("{}")).kind, Kind::answered);
 }
 
-// A server that refuses a large request before it has read it.
-TEST(HttpClient, an_answer_that_comes_before_the_request_was_sent_is_read) {
+// A server that rejects a large request before it has read it.
+TEST(HttpClient, a_response_that_arrives_before_the_end_of_the_request_is_read) {
   ScriptedServer server([](ScriptedPeer& peer) {
     peer.answer("{}", "413 Content Too Large", "Connection: close\r\n");
     shutdown(peer.socket(), SHUT_WR);
@@ -248,13 +247,13 @@ TEST(HttpClient, an_answer_that_comes_before_the_request_was_sent_is_read) {
   EXPECT_EQ(outcome.status, 413);
 }
 
-TEST(HttpClient, speaks_over_a_unix_socket) {
+TEST(HttpClient, connects_to_a_unix_socket) {
   const std::string path = testing::TempDir() + "hf-client-" + std::to_string(getpid());
   ScriptedServer server(answer_all, path);
-  EXPECT_EQ(client_of(server)->send(post("hello")).body, "you said hello");
+  EXPECT_EQ(client_of(server)->send(post("hello")).body, "received hello");
 }
 
-TEST(HttpClient, urls_and_tokens_that_are_none_are_refused) {
+TEST(HttpClient, invalid_urls_and_tokens_are_refused) {
   for (const char* url : {"", "ftp://x", "http://", "http://:80", "http://a:0", "http://a:70000",
                           "http://a:b", "http://u:p@a", "http://a/?q", "http://a#f", "http://[::1",
                           "http://a b", "unix:relative", "unix:", "127.0.0.1:80"}) {
@@ -268,7 +267,7 @@ TEST(HttpClient, urls_and_tokens_that_are_none_are_refused) {
   EXPECT_EQ(HttpClient::create("http://a", options).error().code(), ErrorCode::invalid_argument);
 }
 
-TEST(HttpClient, events_come_one_by_one_and_end_when_nobody_wants_more) {
+TEST(HttpClient, events_arrive_one_by_one_until_the_receiver_ends_the_stream) {
   ScriptedServer server([](ScriptedPeer& peer) {
     peer.read();
     peer.write(
@@ -301,7 +300,7 @@ TEST(HttpClient, events_come_one_by_one_and_end_when_nobody_wants_more) {
   EXPECT_EQ(seen[2].id, "");
 }
 
-TEST(HttpClient, a_stream_ends_when_it_is_stopped_silent_cut_or_refused) {
+TEST(HttpClient, a_stream_ends_if_stopped_silent_truncated_or_refused) {
   enum class Manner { silent, cut, refuse };
   std::atomic<Manner> manner = Manner::silent;
   std::promise<void> begun;

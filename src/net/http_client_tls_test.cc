@@ -1,4 +1,4 @@
-// TLS with an authority of our own: who is believed, and who is not.
+// TLS with our own certificate authority: which servers are trusted.
 #include <gtest/gtest.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -14,7 +14,7 @@
 namespace holdfast::net {
 namespace {
 
-// The server of these tests writes to clients that may be gone; the client itself raises none.
+// The server of these tests writes to clients that may have closed; the client raises no SIGPIPE.
 [[maybe_unused]] const auto kNoBrokenPipes = signal(SIGPIPE, SIG_IGN);
 
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
@@ -132,7 +132,7 @@ HttpCall post(std::string_view body) {
   return call;
 }
 
-TEST(HttpClientTls, speaks_with_a_server_that_its_authority_vouches_for) {
+TEST(HttpClientTls, calls_a_server_with_a_trusted_certificate) {
   const Authority authority("ours");
   const TlsServer server(authority, "IP:127.0.0.1,DNS:localhost");
   for (const char* host : {"127.0.0.1", "localhost"}) {
@@ -144,10 +144,10 @@ TEST(HttpClientTls, speaks_with_a_server_that_its_authority_vouches_for) {
       EXPECT_EQ(outcome.body, body);
     }
   }
-  EXPECT_EQ(server.connections(), 2U) << "each is used again";
+  EXPECT_EQ(server.connections(), 2U) << "each is reused";
 }
 
-TEST(HttpClientTls, sends_nothing_to_a_server_that_is_not_who_it_should_be) {
+TEST(HttpClientTls, sends_nothing_to_a_server_that_is_not_trusted) {
   const Authority ours("ours");
   const Authority theirs("theirs");
   const auto refused = [](const HttpOutcome& outcome) {
@@ -165,14 +165,14 @@ TEST(HttpClientTls, sends_nothing_to_a_server_that_is_not_who_it_should_be) {
   refused(client_of(expired, ours.file)->send(post("{}")));
 }
 
-TEST(HttpClientTls, an_answer_that_is_cut_is_none) {
+TEST(HttpClientTls, a_truncated_response_leaves_the_call_in_doubt) {
   const Authority authority("ours");
   const TlsServer server(authority, "IP:127.0.0.1");
   EXPECT_EQ(client_of(server, authority.file)->send(post("cut")).kind,
             HttpOutcome::Kind::maybe_done);
 }
 
-TEST(HttpClientTls, a_server_without_tls_is_no_server) {
+TEST(HttpClientTls, sends_nothing_to_a_server_without_tls) {
   ScriptedServer server([](ScriptedPeer& peer) {
     peer.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     peer.wait_for_end();

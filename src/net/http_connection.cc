@@ -11,17 +11,18 @@ namespace holdfast::net {
 
 namespace {
 
-// For the last answer to be read; then the connection is cut.
+// Time for the peer to read the last response; then the connection is closed.
 constexpr std::chrono::milliseconds kLinger{2'000};
-// Of one connection before the others get their turn.
+// Bytes read from one connection before the others get their turn.
 constexpr int kReadsInARow = 32;
 
 constexpr Refusal kTooSlow{408, "request_timeout", "the request did not arrive in time"};
-constexpr Refusal kNoAnswer{503, "answer_timeout", "there was no answer in time", WhatNext::retry};
+constexpr Refusal kNoAnswer{503, "answer_timeout", "the server did not answer in time",
+                            WhatNext::retry};
 constexpr Refusal kUnknownOutcome{503, "answer_timeout",
-                                  "there was no answer in time, and the request may still be "
-                                  "carried out: look whether it was, or "
-                                  "repeat it under the same idempotency key",
+                                  "the server did not answer in time, and the request may still be "
+                                  "processed: check whether it was, or "
+                                  "repeat it with the same idempotency key",
                                   WhatNext::in_doubt};
 constexpr Refusal kFull{503, "busy", "there are too many connections", WhatNext::retry};
 constexpr Refusal kDraining{503, "unavailable", "the server is shutting down", WhatNext::retry};
@@ -122,7 +123,7 @@ Connection::Next Connection::flush() {
     send_blocked_ = false;
     return Next::go_on;
   }
-  // The time counts from the last byte that went out.
+  // The time counts from the last byte that was sent.
   const bool sends = phase_ == Phase::sending || phase_ == Phase::streaming;
   if (sends && (result.bytes > 0 || !send_blocked_)) {
     set_timer(reactor_.limits().send);
@@ -162,7 +163,7 @@ Connection::Next Connection::read(int& reads_left) {
   const IoResult result = transport_.read(buffer);
   switch (result.io) {
     case Io::done:
-      // Less than there was room for: the socket is empty, and more will be told.
+      // Less than the buffer holds: the socket is empty, and epoll reports new data.
       readable_ = transport_.is_tls() || peer_closed_ || result.bytes == buffer.size();
       feed({buffer.data(), result.bytes});
       return Next::go_on;
@@ -308,8 +309,8 @@ void Connection::end_answer() {
   set_timer(reactor_.limits().idle);
 }
 
-// A socket that is closed with something unread in it resets the connection, and the peer may lose
-// an answer that it has not read yet. So it gets a moment to close first.
+// Closing a socket that has unread data resets the connection, and the peer may lose a response
+// that it has not read yet. So the peer gets a moment to close first.
 void Connection::linger() {
   phase_ = Phase::lingering;
   input_ = std::string();
@@ -337,7 +338,7 @@ Connection::Next Connection::discard(int& reads_left) {
   return Next::wait;
 }
 
-// A peer that only stopped sending looks the same; the answer is still tried.
+// A peer that only closed its sending side looks the same; the response is still sent.
 void Connection::notice_absence() {
   if (peer_left()) {
     leave();

@@ -1,11 +1,11 @@
-// Connection: one peer, from its first byte to the last. It reads a request, hands it on, sends the
-// answer, and again. Everything happens in the thread of its reactor; nothing in it blocks.
+// Connection: one peer, from its first byte to the last. It reads a request, passes it to the
+// handler, sends the response, and repeats. It runs in the thread of its reactor and never blocks.
 //
 //   handshake -> reading -> answering -> sending -> reading | lingering -> closed
 //                               \-> streaming -> sending
 //
-// An idle connection holds no buffers: they come with the first byte of a request and go with the
-// last of its answer.
+// An idle connection holds no buffers: they are allocated with the first byte of a request and
+// freed after the last byte of its response.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Connection final : public Timed {
   Connection(Reactor& reactor, ConnectionId id, Adopt adopted);
 
   void start();
-  // Bits of epoll.
+  // Event bits of epoll.
   void on_events(std::uint32_t events);
   void on_time() override;
 
@@ -38,7 +38,7 @@ class Connection final : public Timed {
   void write_piece(std::string piece, std::function<void(bool)> sent);
   void finish_stream();
 
-  // No more requests; the answer that is owed still goes out.
+  // Accepts no more requests; a pending response is still sent.
   void drain();
   void close();
   [[nodiscard]] bool closed() const { return phase_ == Phase::closed; }
@@ -50,9 +50,9 @@ class Connection final : public Timed {
     handshake,
     reading,    // a request, or waiting for one
     answering,  // the handler has the request
-    streaming,  // the answer comes in pieces
-    sending,    // the rest of the answer
-    lingering,  // everything was sent; waits until the peer has read it
+    streaming,  // the response is sent in pieces
+    sending,    // the rest of the response
+    lingering,  // everything was sent; waits until the peer closes
     closed,
   };
   enum class Next : std::uint8_t { go_on, wait };
@@ -65,7 +65,7 @@ class Connection final : public Timed {
   Next discard(int& reads_left);
   void feed(std::string_view bytes);
   void deliver();
-  void refuse(Refusal refusal);  // by value: it may be of the parser, which goes
+  void refuse(Refusal refusal);  // by value: it may belong to the parser, which is destroyed
   void send(Response response);
   void end_piece();
   void end_answer();
@@ -81,21 +81,21 @@ class Connection final : public Timed {
   Transport transport_;
   Peer peer_;
   std::unique_ptr<RequestParser> parser_;  // from the first byte of a request to its last
-  std::string input_;                      // what was read behind the request
+  std::string input_;                      // bytes read after the request
   Output output_;
-  std::shared_ptr<Presence> presence_;  // while an answer is owed
+  std::shared_ptr<Presence> presence_;  // while a response is pending
   std::function<void(bool)> piece_sent_;
 
   Phase phase_ = Phase::handshake;
-  bool counted_;              // among the open ones
-  bool live_;                 // among the live ones
-  bool readable_ = false;     // there may be something to read
-  bool peer_closed_ = false;  // the peer will send nothing more
+  bool counted_;              // as an open connection
+  bool live_;                 // counted as live
+  bool readable_ = false;     // the socket may have data
+  bool peer_closed_ = false;  // the peer has closed its sending side
   bool send_blocked_ = false;
-  bool continued_ = false;        // 100 Continue was said
-  bool keep_alive_ = true;        // the next request may come
-  bool bodyless_ = false;         // the answer has no body: to HEAD, or by its status
-  bool changes_nothing_ = false;  // the request: a method that is safe to repeat
+  bool continued_ = false;        // 100 Continue was sent
+  bool keep_alive_ = true;        // another request may follow
+  bool bodyless_ = false;         // the response has no body: HEAD, or by its status
+  bool changes_nothing_ = false;  // the method of the request is GET or HEAD
   bool chunked_ = false;          // of a stream
   std::uint8_t minor_ = 1;        // of HTTP/1.minor, in the request
 };

@@ -16,7 +16,7 @@ bool Presence::listen(std::function<void()>& gone) {
 }
 
 void Presence::settle() {
-  std::function<void()> unused;  // destroyed without the lock: it may hold anything
+  std::function<void()> unused;  // destroyed without the lock: its captures are unknown
   const std::lock_guard lock(mutex_);
   if (state_ == State::there) {
     state_ = State::settled;
@@ -73,7 +73,7 @@ class ServerStream final : public Stream {
 ServerExchange::~ServerExchange() {
   if (!answered_.load()) {
     reply(problem(
-        {500, "internal_error", "the request was dropped without an answer", WhatNext::in_doubt},
+        {500, "internal_error", "the request was dropped without a response", WhatNext::in_doubt},
         address_.presence->late_members()));
   }
 }

@@ -1,5 +1,5 @@
-// The two objects a handler holds: an exchange and, when it asks for one, its stream. Both only
-// know the mailbox of the reactor and the number of the connection, so that they outlive both.
+// The two objects a handler holds: an exchange and, if it requests one, its stream. Both hold only
+// the mailbox of the reactor and the number of the connection, so that they may outlive both.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@
 
 namespace holdfast::net {
 
-// Whether the peer is still there, shared between an exchange, its stream and the connection.
+// Whether the peer is still connected, shared by an exchange, its stream and the connection.
 class Presence {
  public:
-  // From any thread, once. True when it is gone already: then the caller calls.
+  // Any thread, once. True if the peer is gone already: then the caller calls `gone` itself.
   [[nodiscard]] bool listen(std::function<void()>& gone);
-  // The answer is complete: nobody is to be told any more.
+  // The response is complete: no notification follows.
   void settle();
-  // The peer went away: what is to be called, at most once; empty when nobody listens.
+  // The peer is gone: the function to call, at most once; empty if none was set.
   [[nodiscard]] std::function<void()> leave();
 
   // See Exchange::identify.
@@ -34,7 +34,7 @@ class Presence {
   std::vector<Header> late_members_;
 };
 
-// Where an answer goes to.
+// The connection that a response belongs to.
 struct ReturnAddress {
   std::shared_ptr<Mailbox> mailbox;
   ConnectionId id = 0;

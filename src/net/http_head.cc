@@ -26,7 +26,7 @@ Refused read_version(std::string_view text, Head& head) {
     return bad_request("the request line does not end with a version");
   }
   if (text != "HTTP/1.1" && text != "HTTP/1.0") {
-    return Refusal{505, "unsupported_version", "only HTTP/1.1 and HTTP/1.0 are spoken here"};
+    return Refusal{505, "unsupported_version", "the server supports only HTTP/1.1 and HTTP/1.0"};
   }
   head.minor = text.back() - '0';
   head.keep_alive = head.minor == 1;
@@ -38,7 +38,7 @@ bool is_target(std::string_view text) {
                                       [](char c) { return c > 0x20 && c < 0x7f && c != '#'; });
 }
 
-// A host and perhaps a port; nothing that would make it another part of a URL.
+// A host with an optional port, and no character of another part of a URL.
 bool is_authority(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return c > 0x20 && c < 0x7f &&
@@ -46,7 +46,7 @@ bool is_authority(std::string_view text) {
   });
 }
 
-// "http://host:80/path" leaves "/path"; `authority` is set when it was in that form.
+// Reduces "http://host:80/path" to "/path" and sets `authority`; other forms stay as they are.
 Refused reduce_target(std::string_view& target, std::string_view& authority) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!same_ignoring_case(target.substr(0, scheme.size()), scheme)) {
@@ -57,7 +57,7 @@ Refused reduce_target(std::string_view& target, std::string_view& authority) {
     authority = target.substr(0, end);
     target.remove_prefix(end);
     if (authority.empty() || !is_authority(authority)) {
-      return bad_request("the target names no valid host");
+      return bad_request("the target has no valid host");
     }
     return {};
   }
@@ -74,7 +74,7 @@ Refused read_request_line(std::string_view line, Head& head, std::string_view& a
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || first == last) {
-    return bad_request("the request line is not: method, target, version");
+    return bad_request("the request line does not consist of method, target and version");
   }
   const std::string_view method = line.substr(0, first);
   std::string_view target = line.substr(first + 1, last - first - 1);
@@ -122,7 +122,7 @@ void read_connection(std::string_view list, bool& close, bool& keep) {
   }
 }
 
-// What headers say about the message itself.
+// The headers that describe the message itself.
 struct Framing {
   std::size_t hosts = 0;
   std::size_t codings = 0;
@@ -142,19 +142,21 @@ Refused note_field(const Header& field, Framing& framing, Head& head) {
       return refused;
     }
     if (framing.length.value_or(length) != length) {
-      return bad_request("there are two different Content-Length");
+      return bad_request("the request has two different Content-Length headers");
     }
     framing.length = length;
   } else if (same_ignoring_case(field.name, "transfer-encoding")) {
     ++framing.codings;
     if (!same_ignoring_case(field.value, "chunked")) {
-      return Refusal{501, "not_implemented", "the only transfer coding is chunked"};
+      return Refusal{501, "not_implemented",
+                     "the server supports only the transfer coding chunked"};
     }
   } else if (same_ignoring_case(field.name, "connection")) {
     read_connection(field.value, framing.close, framing.keep);
   } else if (same_ignoring_case(field.name, "expect") && head.minor == 1) {
     if (!same_ignoring_case(field.value, "100-continue")) {
-      return Refusal{417, "invalid_argument", "the only expectation is 100-continue"};
+      return Refusal{417, "invalid_argument",
+                     "the server supports only the expectation 100-continue"};
     }
     head.expects_continue = true;
   }
@@ -163,13 +165,13 @@ Refused note_field(const Header& field, Framing& framing, Head& head) {
 
 Refused apply_framing(const Framing& framing, std::string_view authority, Head& head) {
   if (framing.hosts > 1 || (framing.hosts == 0 && head.minor == 1)) {
-    return bad_request("there must be exactly one Host");
+    return bad_request("the request must have exactly one Host header");
   }
   if (framing.codings > 1 || (framing.codings == 1 && head.minor == 0)) {
     return bad_request("Transfer-Encoding is not valid here");
   }
   if (framing.codings == 1 && framing.length.has_value()) {
-    return bad_request("there are both Content-Length and Transfer-Encoding");
+    return bad_request("the request has both Content-Length and Transfer-Encoding");
   }
   head.chunked = framing.codings == 1;
   head.content_length = framing.length.value_or(0);
@@ -192,7 +194,7 @@ Refused apply_framing(const Framing& framing, std::string_view authority, Head& 
 
 Refused read_field(std::string_view line, Header& field) {
   if (line.starts_with(' ') || line.starts_with('\t')) {
-    return bad_request("a header is folded over lines");
+    return bad_request("a header is folded over several lines");
   }
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
@@ -215,7 +217,7 @@ Refused read_head(std::string_view text, Head& head) {
   Framing framing;
   while (!text.empty()) {
     if (head.request.headers.size() == kMaxHeaders) {
-      return too_large(431, "there are too many headers");
+      return too_large(431, "the request has too many headers");
     }
     Header& field = head.request.headers.emplace_back();
     if (auto refused = read_field(take_line(text), field)) {

@@ -1,6 +1,6 @@
-// The head of a request (RFC 9112): request line and headers, as one text. Strict: what two readers
-// could understand differently is refused, because that is how requests are smuggled past one of
-// them. No I/O.
+// The head of a request (RFC 9112): request line and headers. Strict: a text that two parsers could
+// interpret differently is refused, because that is how requests are smuggled past one of them. No
+// I/O.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace holdfast::net {
 
-// Why a request is not taken: what the peer is told (RFC 9457).
+// Why a request is refused: the problem that the peer receives (RFC 9457).
 struct Refusal {
   int status = 400;
   std::string_view code;    // a name of holdfast/error_codes.h where one fits
@@ -32,15 +32,15 @@ struct Head {
   bool keep_alive = true;
   bool expects_continue = false;
   bool chunked = false;
-  // Of the body; the largest number when it does not fit.
+  // Length of the body; the largest number if it does not fit.
   std::uint64_t content_length = 0;
 };
 
-// The text is everything before the empty line, each line with its CR LF. What was read stays in
-// `head` also when it is refused, for what the answer needs to know.
+// The text is everything before the empty line, each line with its CR LF. The parts that were read
+// stay in `head` if the request is refused, because the response depends on them.
 //
 // A target in absolute form (http://host/path) becomes its path, and its host the value of Host:
-// RFC 9112 section 3.2.2 says that it wins over the header.
+// by RFC 9112 section 3.2.2 it takes precedence over the header.
 Refused read_head(std::string_view text, Head& head);
 
 // One line "Name: value" without its line break.

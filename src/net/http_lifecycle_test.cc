@@ -1,4 +1,4 @@
-// Peers that go away, streams that nobody reads, and the end of a server.
+// Peers that disconnect, streams without a reader, and the end of a server.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -32,14 +32,14 @@ struct OneHeld {
   ExchangePtr exchange;
 };
 
-TEST(HttpLifecycle, a_peer_that_closes_is_noticed_while_it_is_owed_an_answer) {
+TEST(HttpLifecycle, a_peer_that_closes_before_its_response_is_noticed) {
   OneHeld one;
   std::atomic<int> gone = 0;
   one.exchange->when_gone([&] { ++gone; });
   EXPECT_EQ(gone, 0);
   one.client.close();
   EXPECT_TRUE(eventually([&] { return gone == 1; }));
-  one.exchange->reply(text("nobody reads this"));
+  one.exchange->reply(text("unread"));
   EXPECT_TRUE(eventually([&] { return one.server.server->counters().open == 0; }));
   EXPECT_EQ(gone, 1);
 }
@@ -51,10 +51,10 @@ TEST(HttpLifecycle, a_peer_that_resets_is_noticed) {
   one.client.reset();
   EXPECT_TRUE(eventually([&] { return gone == 1; }));
   EXPECT_TRUE(eventually([&] { return one.server.server->counters().open == 0; }));
-  one.exchange->reply(text("nobody is there"));
+  one.exchange->reply(text("unread"));
 }
 
-TEST(HttpLifecycle, who_asks_after_the_peer_has_gone_is_told_at_once) {
+TEST(HttpLifecycle, a_callback_set_after_the_disconnect_runs_at_once) {
   OneHeld one;
   one.client.reset();
   EXPECT_TRUE(eventually([&] { return one.server.server->counters().open == 0; }));
@@ -63,7 +63,7 @@ TEST(HttpLifecycle, who_asks_after_the_peer_has_gone_is_told_at_once) {
   EXPECT_TRUE(eventually([&] { return gone == 1; }));
 }
 
-TEST(HttpLifecycle, nobody_is_told_about_a_peer_that_leaves_with_its_answer) {
+TEST(HttpLifecycle, a_peer_that_leaves_with_its_response_causes_no_callback) {
   OneHeld one;
   std::atomic<int> gone = 0;
   one.exchange->when_gone([&] { ++gone; });
@@ -74,7 +74,7 @@ TEST(HttpLifecycle, nobody_is_told_about_a_peer_that_leaves_with_its_answer) {
   EXPECT_EQ(gone, 0);
 }
 
-TEST(HttpLifecycle, a_peer_that_only_stops_sending_still_gets_its_answer) {
+TEST(HttpLifecycle, a_peer_that_only_stops_sending_still_receives_its_response) {
   OneHeld one;
   std::atomic<int> gone = 0;
   one.exchange->when_gone([&] { ++gone; });
@@ -91,7 +91,7 @@ TEST(HttpLifecycle, an_exchange_that_is_dropped_is_answered_with_500) {
   const Answer answer = one.client.receive();
   EXPECT_EQ(answer.status, 500);
   EXPECT_NE(answer.body.find("internal_error"), std::string::npos);
-  // It is an answer like others: the connection goes on.
+  // It is an ordinary response: the connection stays open.
   ASSERT_TRUE(one.client.send(get("/again")));
   const ExchangePtr next = one.held.take();
   ASSERT_NE(next, nullptr);
@@ -99,7 +99,7 @@ TEST(HttpLifecycle, an_exchange_that_is_dropped_is_answered_with_500) {
   EXPECT_EQ(one.client.receive().body, "again");
 }
 
-TEST(HttpLifecycle, a_stream_learns_that_its_reader_left) {
+TEST(HttpLifecycle, a_stream_is_notified_that_its_reader_left) {
   OneHeld one;
   std::atomic<int> gone = 0;
   one.exchange->when_gone([&] { ++gone; });
@@ -130,7 +130,7 @@ TEST(HttpLifecycle, a_slow_reader_holds_the_writer_of_its_stream_back) {
   const auto stream = one.exchange->stream(text(""));
   std::atomic<std::size_t> sent = 0;
   std::atomic<bool> waits = false;
-  // Writes until a piece is not taken: the buffers of the system are full then.
+  // Writes until a piece is not accepted: then the buffers of the system are full.
   while (!waits) {
     const auto patience = Clock::now() + milliseconds(200);
     const auto done = std::make_shared<std::atomic<int>>(-1);
@@ -143,7 +143,7 @@ TEST(HttpLifecycle, a_slow_reader_holds_the_writer_of_its_stream_back) {
     ASSERT_LT(sent, 200U);
   }
   const std::size_t before = sent;
-  // As soon as it reads, the piece goes out.
+  // As soon as the reader reads, the piece is sent.
   Answer answer;
   std::thread reading([&] { answer = one.client.receive(); });
   EXPECT_TRUE(eventually([&] { return sent == before + 1; }));
@@ -153,7 +153,7 @@ TEST(HttpLifecycle, a_slow_reader_holds_the_writer_of_its_stream_back) {
   EXPECT_EQ(answer.body.size(), (before + 1) * kPiece);
 }
 
-TEST(HttpLifecycle, a_stream_whose_reader_does_not_read_is_cut) {
+TEST(HttpLifecycle, a_stream_whose_reader_does_not_read_is_closed) {
   Options options;
   options.limits.send = milliseconds(100);
   OneHeld one(options);
@@ -166,7 +166,7 @@ TEST(HttpLifecycle, a_stream_whose_reader_does_not_read_is_cut) {
   EXPECT_TRUE(eventually([&] { return gone == 1; }));
 }
 
-// A stream that answers every sent piece with another must leave the thread to others.
+// A stream that writes the next piece at once must not occupy the thread.
 void pour(const std::shared_ptr<Stream>& stream) {
   stream->write(std::string(100, 'x'), [stream](bool alive) {
     if (alive) {
@@ -201,7 +201,7 @@ TEST(HttpLifecycle, an_endless_stream_does_not_starve_the_others) {
   reading.join();
 }
 
-TEST(HttpLifecycle, draining_waits_for_the_answers_that_are_owed) {
+TEST(HttpLifecycle, draining_waits_for_pending_responses) {
   OneHeld one;
   TestClient idle = one.server.client();
   TestClient half = one.server.client();
@@ -211,7 +211,7 @@ TEST(HttpLifecycle, draining_waits_for_the_answers_that_are_owed) {
   EXPECT_TRUE(idle.ends());
   EXPECT_EQ(idle.unread(), "");
   const Answer cut = half.receive();
-  EXPECT_TRUE(cut.status == 503 || cut.status == 0);  // 0: its bytes were not seen yet
+  EXPECT_TRUE(cut.status == 503 || cut.status == 0);  // 0: its bytes were not read yet
   EXPECT_FALSE(one.server.client().connected());
   std::thread answering([&] { one.exchange->reply(text("owed")); });
   EXPECT_TRUE(one.server.server->drain(kPatience));
@@ -223,7 +223,7 @@ TEST(HttpLifecycle, draining_waits_for_the_answers_that_are_owed) {
   EXPECT_EQ(one.server.server->counters().requests, 1U);
 }
 
-TEST(HttpLifecycle, draining_takes_no_request_that_was_sent_ahead) {
+TEST(HttpLifecycle, draining_accepts_no_pipelined_request) {
   Held held;
   const TestServer server(hold_in(held));
   TestClient client = server.client();
@@ -252,7 +252,7 @@ TEST(HttpLifecycle, draining_waits_for_streams) {
   EXPECT_TRUE(one.client.ends());
 }
 
-TEST(HttpLifecycle, after_stop_nothing_is_called_and_nothing_harms) {
+TEST(HttpLifecycle, after_stop_nothing_is_called) {
   std::atomic<int> calls = 0;
   std::atomic<int> gone = 0;
   ExchangePtr kept;
@@ -268,7 +268,7 @@ TEST(HttpLifecycle, after_stop_nothing_is_called_and_nothing_harms) {
     second->when_gone([&] { ++gone; });
     stream = second->stream(text(""));
     std::atomic<int> alive = -1;
-    // Nobody reads it: it is under way when the server stops.
+    // The peer does not read: the piece is pending when the server stops.
     stream->write(std::string(32U << 20U, 'x'), [&](bool is) { alive = is ? 1 : 0; });
     kept = std::move(one.exchange);
     one.server.server->stop();

@@ -1,4 +1,4 @@
-// Each limit of the server, and what becomes of those who reach it.
+// Each limit of the server, and what happens to connections that reach it.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -97,7 +97,7 @@ TEST(HttpLimits, the_body) {
   EXPECT_EQ(server.server->counters().malformed, 2U);
 }
 
-TEST(HttpLimits, idle_connections_are_closed_without_a_word) {
+TEST(HttpLimits, idle_connections_are_closed_without_a_response) {
   Limits limits;
   limits.idle = milliseconds(50);
   const TestServer server(echo(), with(limits));
@@ -113,13 +113,13 @@ TEST(HttpLimits, idle_connections_are_closed_without_a_word) {
   EXPECT_EQ(server.server->counters().malformed, 0U);
 }
 
-TEST(HttpLimits, a_request_that_drips_in_is_given_up) {
+TEST(HttpLimits, a_request_that_arrives_too_slowly_times_out) {
   Limits limits;
   limits.receive = milliseconds(150);
   const TestServer server(echo(), with(limits));
   TestClient client = server.client();
   const auto begin = Clock::now();
-  // A byte now and then does not help: the time is for the whole request.
+  // Single bytes do not extend the time: it applies to the whole request.
   ASSERT_TRUE(client.send("GET / HTTP/1.1\r\nX: "));
   std::atomic<bool> over = false;
   std::thread dripping([&] {
@@ -140,7 +140,7 @@ TEST(HttpLimits, a_request_that_drips_in_is_given_up) {
   EXPECT_EQ(server.server->counters().malformed, 1U);
 }
 
-TEST(HttpLimits, a_body_that_does_not_come_is_given_up) {
+TEST(HttpLimits, a_body_that_does_not_arrive_times_out) {
   Limits limits;
   limits.receive = milliseconds(50);
   const TestServer server(echo(), with(limits));
@@ -148,7 +148,7 @@ TEST(HttpLimits, a_body_that_does_not_come_is_given_up) {
   EXPECT_EQ(client.call("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab").status, 408);
 }
 
-TEST(HttpLimits, a_peer_that_does_not_read_is_cut) {
+TEST(HttpLimits, a_peer_that_does_not_read_is_disconnected) {
   Limits limits;
   limits.send = milliseconds(100);
   const TestServer server(
@@ -162,7 +162,7 @@ TEST(HttpLimits, a_peer_that_does_not_read_is_cut) {
   EXPECT_FALSE(answer.complete);
 }
 
-TEST(HttpLimits, a_peer_that_reads_slowly_is_not_cut) {
+TEST(HttpLimits, a_peer_that_reads_slowly_is_not_disconnected) {
   Limits limits;
   limits.send = milliseconds(400);
   const std::size_t size = 6U << 20U;
@@ -172,7 +172,7 @@ TEST(HttpLimits, a_peer_that_reads_slowly_is_not_cut) {
   TestClient client = server.client(64 << 10);
   ASSERT_TRUE(client.send(get("/")));
   const auto begin = Clock::now();
-  // In all it takes longer than the limit; but there is progress.
+  // The whole takes longer than the limit, but there is progress.
   std::size_t steps = 0;
   while (client.unread().size() < size && client.read_some()) {
     if (Clock::now() - begin < milliseconds(1'000)) {
@@ -187,7 +187,7 @@ TEST(HttpLimits, a_peer_that_reads_slowly_is_not_cut) {
   EXPECT_GT(steps, 5U);
 }
 
-TEST(HttpLimits, an_answer_that_does_not_come_is_given_up) {
+TEST(HttpLimits, a_response_that_does_not_arrive_times_out) {
   Limits limits;
   limits.answer = milliseconds(50);
   Held held;
@@ -208,7 +208,7 @@ TEST(HttpLimits, an_answer_that_does_not_come_is_given_up) {
   EXPECT_EQ(server.server->counters().requests, 1U);
 }
 
-TEST(HttpLimits, a_late_answer_leaves_the_outcome_open_unless_nothing_can_have_changed) {
+TEST(HttpLimits, a_late_response_is_in_doubt_unless_the_method_is_safe) {
   Limits limits;
   limits.answer = milliseconds(50);
   Held held;
@@ -233,7 +233,7 @@ TEST(HttpLimits, a_late_answer_leaves_the_outcome_open_unless_nothing_can_have_c
   EXPECT_EQ(open.header("Retry-After"), "");
 }
 
-TEST(HttpLimits, streams_are_not_cut_while_they_wait) {
+TEST(HttpLimits, waiting_streams_are_not_closed) {
   Limits limits;
   limits.answer = milliseconds(30);
   limits.send = milliseconds(30);
@@ -271,7 +271,7 @@ TEST(HttpLimits, too_many_connections) {
   EXPECT_EQ(server.server->counters().refused, 1U);
   EXPECT_EQ(server.server->counters().accepted, 2U);
   EXPECT_EQ(server.server->counters().open, 2U);
-  // The others go on, and when one leaves there is room again.
+  // The others continue, and after one closes a new one is accepted.
   EXPECT_EQ(second.call(get("/")).status, 200);
   first.close();
   EXPECT_TRUE(eventually([&] { return server.server->counters().open == 1; }));
@@ -310,7 +310,7 @@ TEST(HttpLimits, many_idle_connections_do_not_disturb_the_one_that_is_served) {
   for (int count = 0; count < 1'000; ++count) {
     ASSERT_EQ(client.call(get("/")).status, 200);
   }
-  // They are all still there.
+  // All of them are still open.
   for (std::size_t at = 0; at < idle.size(); at += 100) {
     EXPECT_EQ(idle[at].call(get("/")).status, 200);
   }

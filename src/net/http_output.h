@@ -1,4 +1,5 @@
-// Output: what is still to be sent, as the parts it was given in. Big parts are never joined.
+// Output: the bytes still to be sent, in the parts in which they were added. Large parts are never
+// copied together.
 #pragma once
 
 #include <sys/uio.h>
@@ -19,15 +20,15 @@ class Output {
   }
   [[nodiscard]] bool empty() const { return parts_.empty(); }
 
-  // The beginning of what is left, in as many views as there is room for; how many.
+  // Fills the views with the beginning of the remaining bytes; returns how many were used.
   std::size_t views(std::span<iovec> into);
-  // So many bytes were sent. When nothing is left, no memory is held either.
+  // That many bytes were sent. Without remaining bytes it holds no memory.
   void advance(std::size_t bytes);
 
  private:
   std::vector<std::string> parts_;
-  std::size_t first_ = 0;   // the parts before it are sent
-  std::size_t offset_ = 0;  // and so much of it
+  std::size_t first_ = 0;   // the parts before it were sent
+  std::size_t offset_ = 0;  // and that many bytes of it
 };
 
 }  // namespace holdfast::net

@@ -10,7 +10,7 @@ namespace holdfast::net {
 
 namespace {
 
-// A length in a header is only a promise: memory comes with the bytes.
+// A declared length is not trusted: memory is allocated as bytes arrive.
 constexpr std::uint64_t kReserveBytes = 64U << 10U;
 constexpr std::size_t kChunkDigits = 15;  // so that a size cannot overflow
 
@@ -38,7 +38,7 @@ void RequestParser::refuse(const Refusal& refusal) {
 }
 
 std::size_t RequestParser::take_head(std::string_view bytes) {
-  // Somebody who speaks another protocol, TLS for example, need not wait for the time limit.
+  // A peer that uses another protocol, such as TLS, is refused before the time limit.
   if (text_.empty() && !is_value_character(bytes.front()) && bytes.front() != '\r' &&
       bytes.front() != '\n') {
     refuse(bad_request("this is not HTTP"));
@@ -107,7 +107,7 @@ std::size_t RequestParser::take_body(std::string_view bytes) {
   return size;
 }
 
-// The lines between chunks are short: a byte at a time, so that no cut can matter.
+// The lines between chunks are short: one byte at a time handles every split.
 std::size_t RequestParser::take_line(std::string_view bytes) {
   std::size_t used = 0;
   while (used < bytes.size()) {
@@ -139,7 +139,7 @@ void RequestParser::end_line() {
   }
   if (part_ == Part::chunk_end) {
     if (!text_.empty()) {
-      refuse(bad_request("a chunk is longer than it says"));
+      refuse(bad_request("a chunk is longer than its declared size"));
     }
     part_ = Part::chunk_size;
     return;
@@ -166,7 +166,7 @@ void RequestParser::end_chunk_size(std::string_view line) {
   const std::string_view extension = line.substr(digits);
   const bool extended = extension.starts_with(';') && is_value(extension);
   if (digits == 0 || digits > kChunkDigits || (!extension.empty() && !extended)) {
-    refuse(bad_request("the size of a chunk is not valid"));
+    refuse(bad_request("a chunk size is not valid"));
     return;
   }
   extra_bytes_ += extension.size();

@@ -1,9 +1,9 @@
-// RequestParser: bytes to one request, as they come. It has no I/O and no clock, and how the bytes
-// were cut into pieces makes no difference.
+// RequestParser: parses one request incrementally. It has no I/O and no clock, and the result does
+// not depend on how the bytes are split into pieces.
 //
-// It follows RFC 9112 and refuses what is only tolerated there: lines that end with a bare LF,
+// It follows RFC 9112 and refuses what the RFC merely tolerates: lines that end with a bare LF,
 // folded headers, a body with both lengths, several lengths that differ, control characters. One
-// empty line before a request is ignored. Trailers are checked and left out.
+// empty line before a request is ignored. Trailers are checked and dropped.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ class RequestParser {
 
   explicit RequestParser(const ParserLimits& limits) : limits_(limits) {}
 
-  // How many of the bytes belong to this request; less than all only when it is done or refused.
+  // The number of bytes that belong to this request; fewer than all only if it is done or refused.
   std::size_t take(std::string_view bytes);
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] const Refusal& refusal() const { return refusal_; }
-  // Complete from the state `body` on; of a refused request, what was understood.
+  // Complete from the state `body` on; for a refused request, the parts that were parsed.
   [[nodiscard]] const Head& head() const { return head_; }
-  // Once, when it is done.
+  // Once, after the state `done` is reached.
   Request take_request();
 
  private:
@@ -51,9 +51,9 @@ class RequestParser {
   Part part_ = Part::head;
   std::string text_;             // the head so far, or the line of a chunked body so far
   std::size_t begin_ = 0;        // of the request line in it
-  std::size_t line_begin_ = 0;   // of the line that is not complete
+  std::size_t line_begin_ = 0;   // of the incomplete line
   std::uint64_t remaining_ = 0;  // of the body or chunk
-  std::size_t extra_bytes_ = 0;  // of chunk extensions and trailers: as limited as headers
+  std::size_t extra_bytes_ = 0;  // of chunk extensions and trailers; limited like headers
   Head head_;
   Refusal refusal_;
 };

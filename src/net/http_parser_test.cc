@@ -16,7 +16,7 @@ using namespace std::string_view_literals;
 
 constexpr ParserLimits kLimits{.header_bytes = 512, .body_bytes = 64};
 
-// Everything there is to know about an outcome, as one text.
+// The whole outcome as one text.
 std::string outcome(RequestParser& parser, std::size_t used) {
   switch (parser.state()) {
     case State::head:
@@ -40,7 +40,7 @@ std::string outcome(RequestParser& parser, std::size_t used) {
   return text + " {" + request.body + "} after " + std::to_string(used);
 }
 
-// In pieces of that size; 0: all at once.
+// In pieces of that size; 0: as a whole.
 std::string parse(std::string_view bytes, std::size_t piece = 0,
                   const ParserLimits& limits = kLimits) {
   RequestParser parser(limits);
@@ -56,7 +56,7 @@ std::string parse(std::string_view bytes, std::size_t piece = 0,
   return outcome(parser, used);
 }
 
-// Cut once at every place, and into single bytes: always the same.
+// Split once at every position, and into single bytes: always the same.
 void expect_every_cut_gives(std::string_view bytes, const std::string& expected) {
   EXPECT_EQ(parse(bytes), expected) << bytes;
   EXPECT_EQ(parse(bytes, 1), expected) << bytes;
@@ -72,7 +72,7 @@ void expect_every_cut_gives(std::string_view bytes, const std::string& expected)
 
 struct Taken {
   std::string_view bytes;
-  std::string_view outcome;  // without how much was used: all of it
+  std::string_view outcome;  // without the number of bytes used: all of them
 };
 
 const std::vector<Taken> kTaken{
@@ -109,14 +109,14 @@ const std::vector<Taken> kTaken{
      "POST /? 1.1 keep [Host|a] [Transfer-Encoding|chunked] {}"},
 };
 
-TEST(HttpParser, takes_requests_however_they_are_cut) {
+TEST(HttpParser, accepts_requests_in_any_pieces) {
   for (const Taken& taken : kTaken) {
     expect_every_cut_gives(
         taken.bytes, std::string(taken.outcome) + " after " + std::to_string(taken.bytes.size()));
   }
 }
 
-TEST(HttpParser, takes_nothing_of_the_next_request) {
+TEST(HttpParser, leaves_the_bytes_of_the_next_request) {
   for (const Taken& taken : kTaken) {
     const std::string two = std::string(taken.bytes) + "GET /next HTTP/1.1\r\n";
     expect_every_cut_gives(
@@ -241,7 +241,7 @@ std::vector<Refused400> refused_chunks() {
   };
 }
 
-TEST(HttpParser, refuses_what_is_malformed_however_it_is_cut) {
+TEST(HttpParser, refuses_malformed_requests_in_any_pieces) {
   for (const auto& table : {refused_lines(), refused_headers(), refused_chunks()}) {
     for (const Refused400& refused : table) {
       const std::string once = parse(refused.bytes);
@@ -278,7 +278,7 @@ TEST(HttpParser, limits_a_body_in_many_chunks) {
   }
   EXPECT_NE(parse(with_chunks(chunks + "0\r\n\r\n")).find(std::string(64, 'a')), std::string::npos);
   EXPECT_EQ(parse(with_chunks(chunks + "1\r\n")).substr(0, 4), "413 ");
-  // Extensions of all chunks together count as headers do.
+  // The extensions of all chunks together are limited like headers.
   std::string extended;
   for (int count = 0; count < 60; ++count) {
     extended += "1;xxxxxxxxx\r\na\r\n";
@@ -286,7 +286,7 @@ TEST(HttpParser, limits_a_body_in_many_chunks) {
   EXPECT_EQ(parse(with_chunks(extended + "0\r\n\r\n")).substr(0, 4), "431 ");
 }
 
-TEST(HttpParser, waits_for_what_is_not_complete) {
+TEST(HttpParser, waits_for_an_incomplete_request) {
   EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: a\r\n\r"), "head");
   EXPECT_EQ(parse("\r"), "head");
   EXPECT_EQ(parse(with_line("Content-Length: 2") + "a"), "body");

@@ -118,7 +118,7 @@ void ReactorServer::stop_threads() {
 
 namespace {
 
-// Connections are files, and the usual limit is for programs that have few.
+// Each connection needs a descriptor; the default soft limit is too low for a server.
 void allow_files(std::size_t connections) {
   constexpr rlim_t kOthers = 256;
   rlimit limit{};

@@ -1,4 +1,4 @@
-// What a client sees of a server that is well: real sockets on loopback.
+// A server in normal operation, from the view of a client: real sockets on loopback.
 #include "net/http_server.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(HttpServer, answers_one_request_after_the_other_on_one_connection) {
   EXPECT_EQ(server.server->counters().malformed, 0U);
 }
 
-TEST(HttpServer, answers_requests_that_were_sent_ahead_in_their_order) {
+TEST(HttpServer, answers_pipelined_requests_in_order) {
   const TestServer server;
   TestClient client = server.client();
   std::string requests;
@@ -54,7 +54,7 @@ TEST(HttpServer, one_request_of_a_connection_is_handled_at_a_time) {
   ASSERT_TRUE(client.send(get("/1") + get("/2")));
   const ExchangePtr first = held.take();
   ASSERT_NE(first, nullptr);
-  // A request of another connection comes and goes; the second of this one still waits.
+  // A request of another connection is answered; the second of this one still waits.
   TestClient other = server.client();
   ASSERT_TRUE(other.send(get("/other")));
   const ExchangePtr between = held.take();
@@ -72,7 +72,7 @@ TEST(HttpServer, one_request_of_a_connection_is_handled_at_a_time) {
   EXPECT_EQ(client.receive().body, "2");
 }
 
-TEST(HttpServer, requests_may_come_in_single_bytes) {
+TEST(HttpServer, requests_may_arrive_in_single_bytes) {
   const TestServer server;
   TestClient client = server.client();
   const std::string request =
@@ -97,7 +97,7 @@ TEST(HttpServer, large_bodies_go_both_ways) {
   EXPECT_TRUE(answer.body == "PUT\n/big\n\n" + body);
 }
 
-TEST(HttpServer, version_1_0_closes_unless_told_otherwise) {
+TEST(HttpServer, version_1_0_closes_without_keep_alive) {
   const TestServer server;
   TestClient kept = server.client();
   const std::string keep = "GET /k HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
@@ -116,7 +116,7 @@ TEST(HttpServer, version_1_0_closes_unless_told_otherwise) {
   EXPECT_EQ(asked.unread(), "");
 }
 
-TEST(HttpServer, answers_without_a_body_have_none) {
+TEST(HttpServer, responses_without_a_body_have_none) {
   const TestServer server([](const ExchangePtr& exchange) {
     Response response = text("body");
     if (exchange->request().path == "/204") {
@@ -130,14 +130,14 @@ TEST(HttpServer, answers_without_a_body_have_none) {
   const Answer head = client.call("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD");
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.header("content-length"), "4");
-  // If a body had been sent it would stand before the next answer.
+  // If a body had been sent, it would precede the next response.
   EXPECT_EQ(client.call(get("/204")).status, 204);
   EXPECT_EQ(client.call(get("/304")).status, 304);
   EXPECT_EQ(client.call(get("/")).body, "body");
   EXPECT_EQ(client.unread(), "");
 }
 
-TEST(HttpServer, says_continue_to_those_who_wait_for_it) {
+TEST(HttpServer, sends_continue_to_a_client_that_expects_it) {
   const TestServer server;
   TestClient client = server.client();
   const std::string head =
@@ -145,9 +145,9 @@ TEST(HttpServer, says_continue_to_those_who_wait_for_it) {
       "Content-Length: 2\r\n\r\n";
   EXPECT_EQ(client.call(head).status, 100);
   EXPECT_EQ(client.call("ab").body, "POST\n/e\n\nab");
-  // With the body there already it is not needed.
+  // Not needed if the body has arrived already.
   EXPECT_EQ(client.call(head + "cd").status, 200);
-  // Refused by its length alone: no word to go on.
+  // Refused by its length alone: no 100 Continue.
   TestClient large = server.client();
   EXPECT_EQ(large
                 .call("POST /e HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
@@ -156,7 +156,7 @@ TEST(HttpServer, says_continue_to_those_who_wait_for_it) {
             413);
 }
 
-// Writes "0," "1," … until it has written so many, each when the last was sent.
+// Writes "0," "1," … up to a count, each after the previous one was sent.
 void count_up(const std::shared_ptr<Stream>& stream, int at, int end) {
   if (at == end) {
     stream->finish();
@@ -169,7 +169,7 @@ void count_up(const std::shared_ptr<Stream>& stream, int at, int end) {
   });
 }
 
-TEST(HttpServer, streams_come_in_chunks_and_the_connection_goes_on) {
+TEST(HttpServer, streams_are_sent_in_chunks_and_the_connection_stays_open) {
   const TestServer server(
       [](const ExchangePtr& exchange) { count_up(exchange->stream(text("")), 0, 500); });
   std::string expected;
@@ -204,7 +204,7 @@ TEST(HttpServer, an_empty_piece_does_not_end_a_stream) {
   EXPECT_EQ(server.client().call(get("/")).body, "rest");
 }
 
-TEST(HttpServer, answers_may_come_from_any_thread) {
+TEST(HttpServer, any_thread_may_answer) {
   Options options;
   options.threads = 3;
   Held held;
@@ -238,7 +238,7 @@ TEST(HttpServer, answers_may_come_from_any_thread) {
     client.join();
   }
   EXPECT_EQ(right, 8 * 200);
-  // One for each worker that waits.
+  // One for each waiting worker.
   std::vector<TestClient> last;
   for (std::size_t count = 0; count < workers.size(); ++count) {
     last.push_back(server.client());
@@ -271,7 +271,7 @@ TEST(HttpServer, a_request_knows_its_peer) {
 TEST(HttpServer, malformed_requests_are_answered_and_the_connection_ends) {
   const TestServer server;
   TestClient client = server.client();
-  // What follows is not read as a request; the answer arrives all the same.
+  // The following bytes are not parsed as a request; the response still arrives.
   const Answer answer = client.call("GET / HTTP/1.1\r\nHost : a\r\n\r\n" + get("/smuggled") +
                                     std::string(300'000, 'x'));
   EXPECT_EQ(answer.status, 400);

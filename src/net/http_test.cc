@@ -6,20 +6,20 @@ namespace holdfast::net {
 
 namespace {
 
-TEST(Http, headers_are_found_in_whatever_case) {
+TEST(Http, headers_are_found_in_any_case) {
   Request request;
   request.headers = {{"Content-Type", "a"}, {"content-type", "b"}};
   EXPECT_EQ(request.header("CONTENT-TYPE"), "a");
   EXPECT_EQ(request.header("content"), "");
 }
 
-TEST(Http, reasons_of_known_codes) {
+TEST(Http, reasons_of_known_statuses) {
   EXPECT_EQ(reason_of(200), "OK");
   EXPECT_EQ(reason_of(431), "Request Header Fields Too Large");
   EXPECT_EQ(reason_of(299), "");
 }
 
-TEST(Http, decoding_takes_what_is_well_formed_only) {
+TEST(Http, decoding_accepts_only_well_formed_text) {
   EXPECT_EQ(url_decoded("a%20b+c%2f", UrlPart::path), "a b+c/");
   EXPECT_EQ(url_decoded("a%20b+c", UrlPart::query), "a b c");
   EXPECT_EQ(url_decoded("%41", UrlPart::path), "A");
@@ -30,7 +30,7 @@ TEST(Http, decoding_takes_what_is_well_formed_only) {
   }
 }
 
-TEST(Http, what_is_encoded_is_decoded_to_the_same) {
+TEST(Http, encoding_and_decoding_round_trip) {
   std::string every;
   for (int byte = 0; byte < 256; ++byte) {
     every.push_back(static_cast<char>(byte));

@@ -1,4 +1,4 @@
-// The characters of HTTP (RFC 9110 section 5): what may stand in a name, a value, a target.
+// The characters of HTTP (RFC 9110 section 5): names, values and targets.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ inline bool same_ignoring_case(std::string_view left, std::string_view right) {
   return true;
 }
 
-// -1 when it is no hex digit.
+// -1 if it is not a hexadecimal digit.
 inline int hex_value(char c) {
   if (c >= '0' && c <= '9') {
     return c - '0';
@@ -61,7 +61,7 @@ inline bool is_token(std::string_view text) {
   return !text.empty();
 }
 
-// A tab, or anything from the space on but DEL; bytes of other encodings included.
+// A tab, or any byte from the space on except DEL.
 inline bool is_value_character(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte == '\t' || (byte >= 0x20 && byte != 0x7f);
@@ -76,7 +76,7 @@ inline bool is_value(std::string_view text) {
   return true;
 }
 
-// Without the spaces and tabs around it.
+// Without leading and trailing spaces and tabs.
 inline std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
     text.remove_prefix(1);

@@ -1,4 +1,4 @@
-// The same server behind TLS, with a certificate that is made for the test.
+// The same server with TLS, with a certificate created for the test.
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -54,7 +54,7 @@ void write_certificate(const fs::path& certificate_file, const fs::path& key_fil
             1);
 }
 
-// TLS over a socket of the tests; it blocks, but not for ever.
+// TLS over a socket of the tests; it blocks with a time limit.
 class TlsClient {
  public:
   explicit TlsClient(const std::string& url, int newest = TLS1_3_VERSION)
@@ -71,7 +71,7 @@ class TlsClient {
   bool send(const std::string& bytes) {
     return SSL_write(session_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
   }
-  // Until the mark is there, or nothing comes any more.
+  // Until the mark has arrived, or the connection has ended.
   std::string read_until(std::string_view mark) {
     std::string all;
     char buffer[20'000];  // NOLINT(modernize-avoid-c-arrays)
@@ -150,7 +150,7 @@ TEST_F(HttpTls, old_versions_and_other_protocols_are_refused) {
   EXPECT_EQ(server.server->counters().requests, 0U);
 }
 
-TEST_F(HttpTls, a_handshake_that_does_not_end_is_given_up) {
+TEST_F(HttpTls, a_handshake_that_does_not_end_times_out) {
   options_.limits.receive = std::chrono::milliseconds(50);
   const TestServer server(echo(), options_);
   TestClient silent(server.url());
@@ -158,7 +158,7 @@ TEST_F(HttpTls, a_handshake_that_does_not_end_is_given_up) {
   EXPECT_TRUE(eventually([&] { return server.server->counters().open == 0; }));
 }
 
-TEST_F(HttpTls, a_peer_that_leaves_is_noticed_by_its_goodbye_or_its_end) {
+TEST_F(HttpTls, a_peer_that_leaves_is_noticed_with_and_without_closing_alert) {
   for (const bool polite : {true, false}) {
     Held held;
     const TestServer server(hold_in(held), options_);
@@ -213,7 +213,7 @@ TEST_F(HttpTls, streams_arrive_as_they_are_written) {
   EXPECT_EQ(client.read_until("0\r\n\r\n"), "0\r\n\r\n");
 }
 
-TEST_F(HttpTls, files_that_cannot_be_used_are_named) {
+TEST_F(HttpTls, unusable_files_are_named) {
   const auto code_with = [&](const std::string& certificate, const std::string& key) {
     Options options = options_;
     options.tls_certificate = certificate;
@@ -229,7 +229,7 @@ TEST_F(HttpTls, files_that_cannot_be_used_are_named) {
   EXPECT_NE(code_with("missing.pem", key).find("missing.pem"), std::string::npos);
   EXPECT_NE(code_with(certificate, "missing.pem").find("missing.pem"), std::string::npos);
   EXPECT_NE(code_with(certificate, certificate).find("key"), std::string::npos);
-  // A key of another certificate.
+  // The key of another certificate.
   write_certificate(folder_ / "other.pem", folder_ / "other_key.pem");
   EXPECT_NE(code_with(certificate, folder_ / "other_key.pem").find("other_key.pem"),
             std::string::npos);

@@ -6,12 +6,12 @@ namespace holdfast::net {
 
 namespace {
 
-TEST(HttpWriter, dates_are_those_of_the_rfc) {
+TEST(HttpWriter, dates_have_the_format_of_the_rfc) {
   EXPECT_EQ(http_date(784'111'777), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
 }
 
-TEST(HttpWriter, a_head_has_what_the_server_knows) {
+TEST(HttpWriter, a_head_contains_the_headers_of_the_server) {
   Response response;
   response.body = "12345";
   response.headers = {{"ETag", "\"a\""}};
@@ -24,7 +24,7 @@ TEST(HttpWriter, a_head_has_what_the_server_knows) {
             "Connection: close\r\nETag: \"a\"\r\n\r\n");
 }
 
-TEST(HttpWriter, no_header_can_end_another_or_say_what_is_the_servers) {
+TEST(HttpWriter, no_header_can_end_another_or_replace_those_of_the_server) {
   Response response;
   response.content_type = "";
   response.headers = {{"Location", "/a\r\nSet-Cookie: x"},
@@ -38,7 +38,7 @@ TEST(HttpWriter, no_header_can_end_another_or_say_what_is_the_servers) {
             "Location: /a  Set-Cookie: x\r\n\r\n");
 }
 
-TEST(HttpWriter, problems_are_those_of_rfc_9457) {
+TEST(HttpWriter, problems_follow_rfc_9457) {
   const Response response = problem({413, "too_large", "the \"body\""});
   EXPECT_EQ(response.status, 413);
   EXPECT_EQ(response.content_type, "application/problem+json");

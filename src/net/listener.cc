@@ -61,7 +61,7 @@ Error not_an_address(const std::string& address) {
       .with("address", address);
 }
 
-// The generic form that the socket calls take.
+// The generic address type of the socket calls.
 const sockaddr* generic(const void* address) { return static_cast<const sockaddr*>(address); }
 sockaddr* generic(void* address) { return static_cast<sockaddr*>(address); }
 
@@ -118,7 +118,7 @@ void set_option(int socket, int level, int option) {
   ::setsockopt(socket, level, option, &on, sizeof on);
 }
 
-// Whether a server is at the other end of a socket file. The file of one that died stays.
+// Whether a server listens on a socket file. The file of a server that crashed remains.
 bool somebody_listens(const sockaddr_un& address) {
   const OwnedFd probe(::socket(AF_UNIX, kSocketFlags, 0));
   return ::connect(probe.get(), generic(&address), sizeof address) == 0 || errno != ECONNREFUSED;
@@ -131,7 +131,7 @@ Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) 
   }
   if (!S_ISSOCK(file.st_mode)) {
     return Error(ErrorCode::already_exists,
-                 fmt::format("unix:{}: there is a file that is no socket; remove it, or choose "
+                 fmt::format("unix:{}: the file is not a socket; remove it, or choose "
                              "another path",
                              path))
         .with("address", "unix:" + path);
@@ -182,7 +182,7 @@ Result<Listener> Listener::open_tcp(const std::string& address) {
   Listener listener;
   listener.socket_ = OwnedFd(::socket(found->ai_family, kSocketFlags, 0));
   if (!listener.socket_.is_open()) {
-    return failure(address, "make a socket", errno);
+    return failure(address, "create a socket", errno);
   }
   const int socket = listener.fd();
   set_option(socket, SOL_SOCKET, SO_REUSEADDR);
@@ -195,7 +195,7 @@ Result<Listener> Listener::open_tcp(const std::string& address) {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
   if (::getsockname(socket, generic(&bound), &size) != 0) {
-    return failure(address, "learn the port", errno);
+    return failure(address, "read the port", errno);
   }
   listener.name_ = text_of(bound);
   return listener;
@@ -216,9 +216,9 @@ Result<Listener> Listener::open_unix(const std::string& path) {
   Listener listener;
   listener.socket_ = OwnedFd(::socket(AF_UNIX, kSocketFlags, 0));
   if (!listener.socket_.is_open()) {
-    return failure(address, "make a socket", errno);
+    return failure(address, "create a socket", errno);
   }
-  // Before it has a name: so nobody else can connect even for a moment.
+  // Before bind: other users must not be able to connect even for a moment.
   if (::fchmod(listener.fd(), S_IRUSR | S_IWUSR) != 0 ||
       ::bind(listener.fd(), generic(&name), sizeof name) != 0) {
     return failure(address, "listen", errno);

@@ -1,4 +1,4 @@
-// Listener: a socket that connections come in at.
+// Listener: a socket that accepts connections.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,25 +14,25 @@ namespace holdfast::net {
 
 class Listener {
  public:
-  // HOST:PORT, [IPV6]:PORT or unix:PATH; errors as of HttpServer::start. `[::]` is IPv6 only, so
-  // that 0.0.0.0 can be listened at beside it.
+  // HOST:PORT, [IPV6]:PORT or unix:PATH; errors as for HttpServer::start. `[::]` is IPv6 only, so
+  // that a server can listen on 0.0.0.0 as well.
   static Result<Listener> open(const std::string& address);
   Listener(Listener&&) noexcept = default;
   Listener& operator=(Listener&&) noexcept = delete;
   ~Listener() { close(); }
 
-  // Also removes the socket file, if it is still ours.
+  // Also removes the socket file, unless another process has replaced it.
   void close();
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] bool is_unix() const { return !path_.empty(); }
-  // 127.0.0.1:8080, [::1]:8080 or unix:/path, with the real port.
+  // 127.0.0.1:8080, [::1]:8080 or unix:/path, with the actual port.
   [[nodiscard]] const std::string& name() const { return name_; }
 
   struct Accepted {
-    OwnedFd socket;  // not valid when nobody was there or it failed
+    OwnedFd socket;  // not open if no connection was waiting, or on failure
     Peer peer = {};
-    int error = 0;  // errno; EAGAIN when nobody was there
+    int error = 0;  // errno; EAGAIN if no connection was waiting
   };
   [[nodiscard]] Accepted accept() const;
 

@@ -1,4 +1,4 @@
-// Where a server listens: addresses, unix sockets, and what is refused.
+// Addresses that a server listens on: TCP, unix sockets, and those that are refused.
 #include "net/listener.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ ErrorCode code_of(const std::string& address) {
   return started.ok() ? ErrorCode::conflict : started.error().code();
 }
 
-TEST_F(ListenerTest, addresses_that_are_none_are_refused) {
+TEST_F(ListenerTest, invalid_addresses_are_refused) {
   for (const char* address :
        {"", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1",
         "127.0.0.1:080", "::1:80", "[::1]", "[::1]80", "[127.0.0.1]:80", "300.0.0.1:80",
@@ -63,7 +63,7 @@ TEST_F(ListenerTest, an_address_in_use_is_refused) {
   EXPECT_EQ(code_of(address), ErrorCode::already_exists);
 }
 
-TEST_F(ListenerTest, an_address_is_free_again_after_the_end) {
+TEST_F(ListenerTest, an_address_can_be_reused_after_stop) {
   std::string address;
   {
     const TestServer first;
@@ -75,7 +75,7 @@ TEST_F(ListenerTest, an_address_is_free_again_after_the_end) {
   EXPECT_EQ(again.value()->urls().at(0), "http://" + address);
 }
 
-TEST_F(ListenerTest, a_unix_socket_is_for_its_owner_and_knows_who_comes) {
+TEST_F(ListenerTest, a_unix_socket_is_private_and_reports_the_uid_of_the_peer) {
   const auto started = start(unix_address(), [](const ExchangePtr& exchange) {
     const Peer& peer = exchange->request().peer;
     exchange->reply(text(peer.address + " " + (peer.loopback ? "loopback " : "") +
@@ -92,7 +92,7 @@ TEST_F(ListenerTest, a_unix_socket_is_for_its_owner_and_knows_who_comes) {
   EXPECT_FALSE(fs::exists(folder_ / "s"));
 }
 
-TEST_F(ListenerTest, a_unix_socket_that_is_listened_at_is_left_alone) {
+TEST_F(ListenerTest, a_unix_socket_in_use_is_not_replaced) {
   const auto first = start(unix_address());
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(code_of(unix_address()), ErrorCode::already_exists);
@@ -100,7 +100,7 @@ TEST_F(ListenerTest, a_unix_socket_that_is_listened_at_is_left_alone) {
   EXPECT_EQ(client.call(get("/")).status, 200);
 }
 
-TEST_F(ListenerTest, the_file_of_a_server_that_died_is_replaced) {
+TEST_F(ListenerTest, the_socket_file_of_a_crashed_server_is_replaced) {
   {
     const OwnedFd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
     sockaddr_un name{};
@@ -115,7 +115,7 @@ TEST_F(ListenerTest, the_file_of_a_server_that_died_is_replaced) {
   EXPECT_EQ(client.call(get("/")).status, 200);
 }
 
-TEST_F(ListenerTest, a_file_that_is_no_socket_is_left_alone) {
+TEST_F(ListenerTest, a_file_that_is_not_a_socket_is_not_replaced) {
   std::ofstream(folder_ / "s") << "precious";
   EXPECT_EQ(code_of(unix_address()), ErrorCode::already_exists);
   EXPECT_EQ(fs::file_size(folder_ / "s"), 8U);

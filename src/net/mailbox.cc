@@ -5,7 +5,7 @@
 namespace holdfast::net {
 
 void Mailbox::post(Mail mail) {
-  // The reactor looks into its mailbox before it waits; only others must wake it.
+  // The reactor reads its mailbox before it waits; only other threads must wake it.
   const bool own = owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   {
     const std::lock_guard lock(mutex_);
@@ -24,7 +24,7 @@ void Mailbox::post(Mail mail) {
 
 void Mailbox::clear_event() const {
   std::uint64_t count = 0;
-  // Nothing to read is no fault: the mail was taken before the event was seen.
+  // Having nothing to read is fine: the messages were taken before the event was handled.
   [[maybe_unused]] const auto read = ::read(event_.get(), &count, sizeof count);
 }
 

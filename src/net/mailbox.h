@@ -1,5 +1,5 @@
-// Mailbox: how other threads reach a reactor. What is posted is handled by its thread, in order.
-// Exchanges and streams keep the mailbox, not the reactor: after the end they post into nothing.
+// Mailbox: how other threads send messages to a reactor, which handles them in order. Exchanges and
+// streams keep the mailbox, not the reactor: after its end their messages are dropped.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,9 @@ class TlsContext;
 
 using ConnectionId = std::uint64_t;
 
-// A connection that was accepted.
+// An accepted connection.
 struct Adopt {
-  enum class As : std::uint8_t { served, refused };  // refused: one too many, told so
+  enum class As : std::uint8_t { served, refused };  // refused: over the limit, receives a 503
   OwnedFd fd;
   Peer peer;
   TlsContext* tls = nullptr;
@@ -57,16 +57,16 @@ class Mailbox {
  public:
   explicit Mailbox(OwnedFd event) : event_(std::move(event)) {}
 
-  // Any thread. After close() it is dropped.
+  // Any thread. After close() messages are dropped.
   void post(Mail mail);
-  // The descriptor that becomes readable when another thread has posted.
+  // The descriptor that becomes readable when another thread has posted a message.
   [[nodiscard]] int event() const { return event_.get(); }
 
-  // The rest is for the thread of the reactor.
+  // The following functions are for the thread of the reactor.
   void own() { owner_ = std::this_thread::get_id(); }
   void clear_event() const;
   [[nodiscard]] bool empty();
-  // Everything posted so far; `into` must be empty, and its memory is used again.
+  // All messages posted so far; `into` must be empty, and its memory is reused.
   void take(std::vector<Mail>& into);
   void close();
 

@@ -16,7 +16,7 @@ namespace holdfast::net {
 
 namespace {
 
-// What an event is about: the mailbox, a listener (its number behind it), or a connection.
+// The source of an event: the mailbox, a listener (plus its number), or a connection.
 constexpr std::uint64_t kMailboxKey = 0;
 constexpr std::uint64_t kFirstListener = 1;
 constexpr ConnectionId kFirstConnection = 1U << 16U;
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Reactor>> Reactor::create(ServerState& state) {
   OwnedFd event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!epoll.is_open() || !event.is_open()) {
     return Error(ErrorCode::io_error,
-                 fmt::format("no event queue can be made: {}", std::strerror(errno)));
+                 fmt::format("cannot create an event queue: {}", std::strerror(errno)));
   }
   return std::unique_ptr<Reactor>(new Reactor(state, std::move(epoll), std::move(event)));
 }
@@ -59,7 +59,7 @@ void Reactor::set_acceptor(std::unique_ptr<Acceptor> acceptor) {
 }
 
 void Reactor::run() {
-  // A write to a peer that went away is an error like others, not a signal.
+  // A write to a peer that has disconnected must be an error, not a signal.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGPIPE);
@@ -77,7 +77,7 @@ void Reactor::run() {
   close_everything();
 }
 
-// One round only: who answers at once with something new must not keep the sockets waiting.
+// One round only: a handler that posts again at once must not starve the sockets.
 void Reactor::handle_mail() {
   mailbox_->take(mails_);
   for (Mail& mail : mails_) {
@@ -122,7 +122,7 @@ void Reactor::fire_timers() {
 }
 
 void Reactor::bury_closed() {
-  // What is destroyed may be the last to hold something that closes others.
+  // Destroying a connection may release the last owner of an object that closes others.
   while (!buried_.empty()) {
     const ConnectionId id = buried_.back();
     buried_.pop_back();
@@ -149,7 +149,7 @@ void Reactor::adopt(Adopt adopted) {
   auto owner = std::make_unique<Connection>(*this, id, std::move(adopted));
   Connection& connection = *owner;
   connections_.emplace(id, std::move(owner));
-  // The system may have no room for one more.
+  // The system may have no memory for one more.
   const bool watched = control(epoll_.get(), EPOLL_CTL_ADD, connection.fd(), kConnectionEvents, id);
   if (!watched || stopped_) {
     connection.close();
@@ -224,7 +224,7 @@ void Reactor::close_everything() {
     connection->close();
   }
   bury_closed();
-  // What was posted until now is told that it is over; nothing can follow.
+  // Notifies everything posted so far of the end; nothing can follow.
   mailbox_->close();
   handle_mail();
 }

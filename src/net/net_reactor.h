@@ -1,5 +1,5 @@
 // Reactor: one thread that serves many connections. It sleeps until a socket, a timer or the
-// mailbox has something; when there is nothing, it does not wake.
+// mailbox has an event; an idle reactor does not wake up.
 #pragma once
 
 #include <array>
@@ -31,12 +31,12 @@ class Reactor {
   // Any thread.
   [[nodiscard]] const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
 
-  // Before run(): the one that also accepts.
+  // Before run(): makes this reactor run the acceptor.
   void set_acceptor(std::unique_ptr<Acceptor> acceptor);
-  // The thread; returns after Stop was posted, with everything closed.
+  // The body of the thread; returns after Stop was posted, with everything closed.
   void run();
 
-  // For connections and the acceptor, in the thread.
+  // For connections and the acceptor, in the thread of the reactor.
   [[nodiscard]] ServerState& state() const { return state_; }
   [[nodiscard]] const Limits& limits() const { return state_.limits; }
   [[nodiscard]] Timers& timers() { return timers_; }
@@ -44,14 +44,14 @@ class Reactor {
   [[nodiscard]] bool draining() const { return draining_; }
   [[nodiscard]] std::span<char> buffer() { return buffer_; }
   [[nodiscard]] std::span<char> small_buffer() { return buffer().first(kSmallBufferBytes); }
-  // Now, as in a Date header.
+  // The current time as in a Date header.
   std::string_view date();
   void adopt(Adopt adopted);
-  // It was closed; it is destroyed when nobody can be inside it.
+  // The connection was closed; it is destroyed once none of its functions can be running.
   void bury(const Connection& connection) { buried_.push_back(connection.id()); }
-  // Another event for what it has left unread.
+  // Schedules another event for a connection that has unread data.
   void ask_again(const Connection& connection) const;
-  // A socket that tells as long as somebody waits there; `number` is for the acceptor.
+  // Watches a listening socket (level-triggered); `number` is for the acceptor.
   void watch_listener(int socket, std::size_t number) const;
   void ignore_listener(int socket) const;
 

@@ -1,6 +1,5 @@
-// Timers: what is to happen when, earliest first. A heap that knows the place of each entry, so
-// that a time can be moved without searching and nothing is left behind that would wake anybody.
-// One thread.
+// Timers: due times, earliest first. A heap that stores the index of each entry in the entry, so
+// that a time can be moved without a search and no stale entry causes a wake-up. One thread.
 #pragma once
 
 #include <chrono>
@@ -19,7 +18,7 @@ class Timed {
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
   virtual ~Timed() = default;
-  // Its time has come; it is no longer among the timers.
+  // It is due; it has been removed from the timers.
   virtual void on_time() = 0;
 
  private:
@@ -31,11 +30,11 @@ class Timed {
 
 class Timers {
  public:
-  // Moves it when it is there already.
+  // Moves it if it is set already.
   void set(Timed& timed, SteadyTime due);
   void clear(Timed& timed);
   [[nodiscard]] std::optional<SteadyTime> next() const;
-  // The next one that is due, taken out; nullptr when there is none.
+  // Removes and returns the next one that is due; nullptr if there is none.
   Timed* take_due(SteadyTime now);
 
  private:

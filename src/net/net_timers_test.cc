@@ -18,7 +18,7 @@ struct Entry final : Timed {
 
 SteadyTime at(int milliseconds) { return SteadyTime(std::chrono::milliseconds(milliseconds)); }
 
-TEST(Timers, nothing_is_next_when_there_is_nothing) {
+TEST(Timers, without_timers_nothing_is_next) {
   Timers timers;
   EXPECT_EQ(timers.next(), std::nullopt);
   Entry entry;
@@ -30,8 +30,8 @@ TEST(Timers, nothing_is_next_when_there_is_nothing) {
   EXPECT_EQ(timers.take_due(at(9)), nullptr);
 }
 
-// Against an ordered map, with many random changes.
-TEST(Timers, the_earliest_comes_first_whatever_was_moved) {
+// Compared with an ordered map, with many random changes.
+TEST(Timers, the_earliest_comes_first_after_any_move) {
   std::mt19937 random(7);
   Timers timers;
   std::vector<std::unique_ptr<Entry>> entries;

@@ -1,4 +1,4 @@
-// What all reactors of a server share.
+// The state that all reactors of a server share.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,12 @@ struct ServerState {
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> malformed = 0;
 
-  // Connections that were one too many and are being told so.
+  // Connections over the limit that are receiving a 503.
   std::atomic<std::uint64_t> turned_away = 0;
-  // Connections that may still get something of us: open, without those that only wait for the
-  // peer to have read the last answer.
+  // Open connections, without those that only wait for the peer to read the last response.
   std::atomic<std::uint64_t> live = 0;
   std::mutex mutex = {};
-  std::condition_variable changed = {};  // nobody is live, or nobody is let in any more
+  std::condition_variable changed = {};  // no connection is live, or accepting has ended
   bool accepting = true;                 // guarded by the mutex
 
   void end_accepting() {

@@ -1,4 +1,4 @@
-// A client of the tests: real sockets, everything with a deadline. And a server for it to talk to.
+// A client for tests of the server: real sockets, everything with a deadline. And a server to call.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace holdfast::net {
 inline constexpr std::chrono::seconds kPatience{20};
 
 struct Answer {
-  int status = 0;  // 0: none came
+  int status = 0;  // 0: no response
   std::vector<Header> headers = {};
   std::string body = {};
   bool complete = false;
@@ -28,7 +28,7 @@ struct Answer {
 
 class TestClient {
  public:
-  // An address as of HttpServer::urls(): http://… or unix:…
+  // An address as from HttpServer::urls(): http://… or unix:…
   enum class Connect : std::uint8_t { now, later };
   explicit TestClient(const std::string& url, int receive_buffer_bytes = 0,
                       Connect when = Connect::now);
@@ -36,21 +36,21 @@ class TestClient {
 
   [[nodiscard]] bool connected() const { return connected_; }
   [[nodiscard]] int fd() const { return socket_.get(); }
-  // Everything, or false when the peer does not take it.
+  // Sends everything; false if the peer does not accept it.
   bool send(std::string_view bytes) const;
-  // Reads one answer; to HEAD there is no body.
+  // Reads one response; a response to HEAD has no body.
   Answer receive(std::string_view method = "GET");
   Answer call(std::string_view request, std::string_view method = "GET");
-  // At least one more byte; false at the end or when nothing comes.
+  // Reads at least one more byte; false at the end or after the deadline.
   bool read_some();
-  // What came and was not used yet.
+  // Bytes that were read and not used yet.
   [[nodiscard]] const std::string& unread() const { return unread_; }
   bool read_until(std::string_view mark);
-  // True when the peer ends the connection; what comes before stays in unread().
+  // True if the peer ends the connection; earlier bytes stay in unread().
   bool ends();
   void finish_sending() const;
   void close() { socket_.close(); }
-  // Not a polite end: the peer gets a reset.
+  // Closes with a reset.
   void reset();
 
  private:
@@ -64,16 +64,16 @@ class TestClient {
   std::string unread_;
 };
 
-// Waits until it is true; false when it never is.
+// Waits until the condition is true; false after the deadline.
 bool eventually(const std::function<bool()>& condition);
 
 std::string get(std::string_view path);
 
-// Exchanges that the handler leaves to the test.
+// Exchanges that the test answers.
 class Held {
  public:
   void put(ExchangePtr exchange);
-  // Waits for the next one; nullptr when none comes.
+  // Waits for the next one; nullptr after the deadline.
   ExchangePtr take();
 
  private:
@@ -83,9 +83,9 @@ class Held {
 };
 
 struct TestServer {
-  // Listens at a free port of 127.0.0.1 if nothing is said.
+  // Listens on a free port of 127.0.0.1 by default.
   explicit TestServer(Handler handler, Options options = {});
-  // Echoes: method, path, query and body, each in a line.
+  // Echoes method, path, query and body, one per line.
   TestServer();
 
   [[nodiscard]] std::string url() const { return server->urls().at(0); }

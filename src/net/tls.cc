@@ -25,13 +25,12 @@ Error about(Error error, const std::string& file, std::string_view part) {
 }
 
 Error unusable(const std::string& file, std::string_view part, std::string_view expected) {
-  return about(
-      Error(ErrorCode::invalid_argument,
-            fmt::format("{} cannot be used: {} is expected ({})", file, expected, reason())),
-      file, part);
+  return about(Error(ErrorCode::invalid_argument,
+                     fmt::format("{} cannot be used: expected {} ({})", file, expected, reason())),
+               file, part);
 }
 
-// OpenSSL says little about files that it cannot open.
+// OpenSSL reports little about files that it cannot open.
 Result<void> check_readable(const std::string& file, std::string_view part) {
   if (::access(file.c_str(), R_OK) == 0) {
     return {};
@@ -40,7 +39,7 @@ Result<void> check_readable(const std::string& file, std::string_view part) {
   return about(Error(missing ? ErrorCode::not_found : ErrorCode::permission_denied,
                      fmt::format("{} {}", file,
                                  missing ? "does not exist; give a PEM file"
-                                         : "cannot be read by the user the server runs as")),
+                                         : "cannot be read by the user that runs the server")),
                file, part);
 }
 
@@ -53,7 +52,7 @@ int verify_certificate(X509_STORE_CTX* store, void* reason) {
   return result;
 }
 
-// A key with a passphrase is refused: nobody is there to be asked.
+// A key with a passphrase is refused: a server cannot prompt for one.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return 0; }
 
 }  // namespace
@@ -87,7 +86,7 @@ Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& certif
   }
   std::unique_ptr<TlsContext> owner(new TlsContext(context));
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  // Messages carry their length: a connection that ends without a goodbye hides nothing.
+  // HTTP messages carry their length: a missing closing alert cannot hide a truncation.
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -166,7 +165,7 @@ bool TlsSession::peer_finished() {
   return io == Io::closed || io == Io::failed;
 }
 
-void TlsSession::say_goodbye() {
+void TlsSession::send_close() {
   if (!broken_ && SSL_is_init_finished(session_) == 1) {
     ERR_clear_error();
     SSL_shutdown(session_);

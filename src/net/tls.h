@@ -1,4 +1,5 @@
-// TLS 1.2 and 1.3 on sockets that never block, by OpenSSL. One thread per session.
+// TLS 1.2 and 1.3 by OpenSSL: sessions of the server on sockets that never block, and what the
+// client needs besides libcurl. One thread per session.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace holdfast::net {
 
 enum class Io : std::uint8_t {
   done,     // some bytes
-  blocked,  // nothing now; the socket will tell
-  closed,   // the peer has said all it had to say
+  blocked,  // nothing now; wait for the socket
+  closed,   // the peer has ended its side
   failed,
 };
 
@@ -32,7 +33,7 @@ Result<void> check_authorities(const std::string& ca_file);
 // Makes connections of this context write to *reason why they reject a certificate.
 void report_rejected_certificates(void* ssl_context, std::string* reason);
 
-// A certificate and its key; any thread.
+// The certificate and key of a server; any thread.
 class TlsContext {
  public:
   // invalid_argument names the file.
@@ -51,7 +52,7 @@ class TlsContext {
 // The thread must have SIGPIPE blocked: OpenSSL writes in a way that raises it.
 class TlsSession {
  public:
-  // nullptr when there is no memory for it. The socket stays with the caller.
+  // nullptr if there is no memory. The caller keeps the socket.
   static std::unique_ptr<TlsSession> create(const TlsContext& context, int socket);
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
@@ -63,14 +64,14 @@ class TlsSession {
   IoResult write(std::string_view bytes);
   // Whether the peer has closed its side. Reads ahead, at most one record.
   bool peer_finished();
-  // Tells the peer that nothing more comes; once, as far as the socket takes it.
-  void say_goodbye();
+  // Sends the closing alert, once, as far as the socket accepts it.
+  void send_close();
 
  private:
   explicit TlsSession(ssl_st* session) : session_(session) {}
   [[nodiscard]] Io outcome(int result);
   ssl_st* session_;
-  bool broken_ = false;  // after a fatal error a session must not be closed politely
+  bool broken_ = false;  // after a fatal error no closing alert may be sent
 };
 
 }  // namespace holdfast::net

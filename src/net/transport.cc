@@ -32,7 +32,7 @@ IoResult receive(int socket, std::span<char> into) {
   return received(bytes);
 }
 
-// One record's worth: small parts are joined so that they travel together.
+// One TLS record: small parts are joined into it.
 std::string_view record_of(std::span<const iovec> views, std::span<char> buffer) {
   if (views.size() == 1 || views[0].iov_len >= buffer.size()) {
     return {static_cast<const char*>(views[0].iov_base),
@@ -90,7 +90,7 @@ IoResult Transport::write_plain(Output& output) {
 
 IoResult Transport::write_tls(Output& output) {
   std::array<iovec, kViews> views{};
-  std::array<char, kTlsRecordBytes> buffer;  // NOLINT: filled as far as it is used
+  std::array<char, kTlsRecordBytes> buffer;  // NOLINT: only the filled part is used
   const std::size_t count = output.views(views);
   return tls_->write(record_of(std::span(views).first(count), buffer));
 }
@@ -99,7 +99,7 @@ bool Transport::peer_finished() { return tls_ != nullptr && tls_->peer_finished(
 
 void Transport::end() {
   if (tls_ != nullptr) {
-    tls_->say_goodbye();
+    tls_->send_close();
   }
   ::shutdown(socket_.get(), SHUT_WR);
 }

@@ -1,4 +1,4 @@
-// Transport: the bytes of one connection, plain or by TLS. Nothing in it blocks. One thread.
+// Transport: the bytes of one connection, plain or TLS. Never blocks. One thread.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,22 @@ namespace holdfast::net {
 
 class Transport {
  public:
-  // Without a context the bytes are plain. When there is no memory for TLS the socket is closed.
+  // Without a context the connection is plain. Closes the socket if there is no memory for TLS.
   Transport(OwnedFd socket, const TlsContext* tls);
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] bool is_tls() const { return tls_ != nullptr; }
 
-  // `done` when bytes can flow.
+  // `done` once data can be sent.
   Io handshake();
   IoResult read(std::span<char> into);
-  // Sends as much as the socket takes; `done` when nothing is left.
+  // Sends as much as the socket accepts; `done` if nothing is left.
   IoResult write(Output& output);
-  // Reads what nobody wants any more.
+  // Reads and discards data.
   IoResult discard(std::span<char> into);
-  // The peer will send nothing more. Of plain sockets, epoll tells.
+  // The peer has closed its sending side. For plain sockets epoll reports that.
   bool peer_finished();
-  // The last byte was sent: says so to the peer. It can still send.
+  // Closes the sending side. The peer can still send.
   void end();
   void close();
 
