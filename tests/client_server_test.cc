@@ -187,11 +187,11 @@ TEST_F(ClientServer, a_cancelled_run_stops_its_handler) {
   ASSERT_TRUE(client
                   .register_handler("wait",
                                     [&](StepContext& context, std::string_view) {
-                                      std::promise<void> asked;
-                                      const std::stop_callback callback(context.stop(),
-                                                                        [&] { asked.set_value(); });
+                                      std::promise<void> requested;
+                                      const std::stop_callback callback(
+                                          context.stop(), [&] { requested.set_value(); });
                                       begun.set_value(context.run_id());
-                                      asked.get_future().wait();
+                                      requested.get_future().wait();
                                       stopped.set_value();
                                       return StepResult::ok();
                                     })
@@ -203,7 +203,7 @@ TEST_F(ClientServer, a_cancelled_run_stops_its_handler) {
   EXPECT_EQ(stopped.get_future().wait_for(seconds(30)), std::future_status::ready);
 }
 
-TEST_F(ClientServer, every_function_of_a_client_that_was_moved_from_says_so) {
+TEST_F(ClientServer, every_function_of_a_moved_from_client_returns_an_error) {
   Client client = connect();
   const Client taken = std::move(client);
   Calls calls = common_calls(client);  // NOLINT(bugprone-use-after-move)

@@ -12,7 +12,7 @@ constexpr std::chrono::milliseconds kPause{100};
 // Connections accepted in a row before the existing ones get their turn.
 constexpr int kAcceptsInARow = 64;
 // Connections that receive a 503 at the same time; further ones are closed without a response.
-constexpr std::uint64_t kMaxTurnedAway = 64;
+constexpr std::uint64_t kMaxRejected = 64;
 
 bool out_of_resources(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
@@ -46,10 +46,10 @@ void Acceptor::take_in(Listener::Accepted accepted, TlsContext* tls) {
   if (state.open.load() >= state.limits.connections) {
     ++state.refused;
     // A connection over the limit does not get a TLS handshake either.
-    if (tls != nullptr || state.turned_away.load() >= kMaxTurnedAway) {
+    if (tls != nullptr || state.rejected.load() >= kMaxRejected) {
       return;
     }
-    ++state.turned_away;
+    ++state.rejected;
     adopted.as = Adopt::As::refused;
   } else {
     ++state.accepted;

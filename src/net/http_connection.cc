@@ -75,7 +75,7 @@ void Connection::on_events(std::uint32_t events) {
 
 void Connection::run() {
   int reads_left = kReadsInARow;
-  while (step(reads_left) == Next::go_on) {
+  while (step(reads_left) == Next::proceed) {
   }
   if (reads_left == 0 && !closed()) {
     reactor_.ask_again(*this);
@@ -104,7 +104,7 @@ Connection::Next Connection::step(int& reads_left) {
     case Phase::sending:
       end_piece();
       end_answer();
-      return Next::go_on;
+      return Next::proceed;
     case Phase::lingering:
       return discard(reads_left);
     case Phase::closed:
@@ -121,7 +121,7 @@ Connection::Next Connection::flush() {
   }
   if (output_.empty()) {
     send_blocked_ = false;
-    return Next::go_on;
+    return Next::proceed;
   }
   // The time counts from the last byte that was sent.
   const bool sends = phase_ == Phase::sending || phase_ == Phase::streaming;
@@ -145,14 +145,14 @@ Connection::Next Connection::shake_hands() {
   phase_ = Phase::reading;
   readable_ = true;
   set_timer(reactor_.limits().idle);
-  return Next::go_on;
+  return Next::proceed;
 }
 
 Connection::Next Connection::read(int& reads_left) {
   if (!input_.empty()) {
     const std::string ahead = std::exchange(input_, std::string());
     feed(ahead);
-    return Next::go_on;
+    return Next::proceed;
   }
   if (!readable_ || reads_left == 0) {
     return Next::wait;
@@ -166,7 +166,7 @@ Connection::Next Connection::read(int& reads_left) {
       // Less than the buffer holds: the socket is empty, and epoll reports new data.
       readable_ = transport_.is_tls() || peer_closed_ || result.bytes == buffer.size();
       feed({buffer.data(), result.bytes});
-      return Next::go_on;
+      return Next::proceed;
     case Io::blocked:
       readable_ = false;
       return Next::wait;
@@ -329,7 +329,7 @@ Connection::Next Connection::discard(int& reads_left) {
   --reads_left;
   const IoResult result = transport_.discard(reactor_.buffer());
   if (result.io == Io::done) {
-    return Next::go_on;
+    return Next::proceed;
   }
   readable_ = false;
   if (result.io != Io::blocked) {
@@ -411,7 +411,7 @@ void Connection::close() {
   if (counted_) {
     --reactor_.state().open;
   } else {
-    --reactor_.state().turned_away;
+    --reactor_.state().rejected;
   }
   if (std::exchange(live_, false)) {
     reactor_.state().one_less_live();

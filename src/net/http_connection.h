@@ -55,7 +55,7 @@ class Connection final : public Timed {
     lingering,  // everything was sent; waits until the peer closes
     closed,
   };
-  enum class Next : std::uint8_t { go_on, wait };
+  enum class Next : std::uint8_t { proceed, wait };
 
   void run();
   Next step(int& reads_left);

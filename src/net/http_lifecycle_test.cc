@@ -213,11 +213,11 @@ TEST(HttpLifecycle, draining_waits_for_pending_responses) {
   const Answer cut = half.receive();
   EXPECT_TRUE(cut.status == 503 || cut.status == 0);  // 0: its bytes were not read yet
   EXPECT_FALSE(one.server.client().connected());
-  std::thread answering([&] { one.exchange->reply(text("owed")); });
+  std::thread answering([&] { one.exchange->reply(text("pending")); });
   EXPECT_TRUE(one.server.server->drain(kPatience));
   answering.join();
   const Answer answer = one.client.receive();
-  EXPECT_EQ(answer.body, "owed");
+  EXPECT_EQ(answer.body, "pending");
   EXPECT_EQ(answer.header("connection"), "close");
   EXPECT_TRUE(one.client.ends());
   EXPECT_EQ(one.server.server->counters().requests, 1U);
@@ -280,7 +280,7 @@ TEST(HttpLifecycle, after_stop_nothing_is_called) {
     EXPECT_TRUE(one.server.server->drain(milliseconds(0)));
   }
   kept->when_gone([&] { ++calls; });
-  kept->reply(text("nobody"));
+  kept->reply(text("unread"));
   kept.reset();
   stream->write("x", [&](bool) { ++calls; });
   stream.reset();

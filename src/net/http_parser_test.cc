@@ -254,9 +254,9 @@ TEST(HttpParser, refuses_malformed_requests_in_any_pieces) {
 TEST(HttpParser, limits_the_head_to_the_byte) {
   const std::string start = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
   const std::string end = "\r\n\r\n";
-  const std::size_t room = kLimits.header_bytes - start.size() - end.size();
-  EXPECT_EQ(parse(start + std::string(room, 'x') + end).substr(0, 5), "GET /");
-  const std::string over = start + std::string(room + 1, 'x') + end;
+  const std::size_t space = kLimits.header_bytes - start.size() - end.size();
+  EXPECT_EQ(parse(start + std::string(space, 'x') + end).substr(0, 5), "GET /");
+  const std::string over = start + std::string(space + 1, 'x') + end;
   expect_every_cut_gives(over, "431 the headers are too large after 512");
   const std::string line = "GET /" + std::string(600, 'x');
   expect_every_cut_gives(line, "414 the request line is too long after 512");

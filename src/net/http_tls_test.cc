@@ -85,7 +85,7 @@ class TlsClient {
     return all;
   }
   void say_goodbye() { SSL_shutdown(session_.get()); }
-  [[nodiscard]] bool was_told_goodbye() const {
+  [[nodiscard]] bool received_close() const {
     return (SSL_get_shutdown(session_.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
   }
   TestClient& plain() { return client_; }
@@ -132,7 +132,7 @@ TEST_F(HttpTls, requests_and_large_bodies_go_both_ways) {
     const std::string answer = client.read_until("END");
     EXPECT_TRUE(answer.ends_with("tls " + body + "END")) << answer.size();
     EXPECT_EQ(client.read_until("more"), "");
-    EXPECT_TRUE(client.was_told_goodbye());
+    EXPECT_TRUE(client.received_close());
   }
   // The unix socket of the same server is plain.
   TestClient local(server.server->urls()[1]);
@@ -176,7 +176,7 @@ TEST_F(HttpTls, a_peer_that_leaves_is_noticed_with_and_without_closing_alert) {
       client.plain().close();
     }
     EXPECT_TRUE(eventually([&] { return gone == 1; })) << polite;
-    exchange->reply(text("nobody"));
+    exchange->reply(text("unread"));
   }
 }
 

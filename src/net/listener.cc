@@ -119,12 +119,12 @@ void set_option(int socket, int level, int option) {
 }
 
 // Whether a server listens on a socket file. The file of a server that crashed remains.
-bool somebody_listens(const sockaddr_un& address) {
+bool has_listener(const sockaddr_un& address) {
   const OwnedFd probe(::socket(AF_UNIX, kSocketFlags, 0));
   return ::connect(probe.get(), generic(&address), sizeof address) == 0 || errno != ECONNREFUSED;
 }
 
-Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) {
+Result<void> remove_stale_socket(const std::string& path, const sockaddr_un& address) {
   struct stat file {};
   if (::lstat(path.c_str(), &file) != 0) {
     return {};
@@ -136,7 +136,7 @@ Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) 
                              path))
         .with("address", "unix:" + path);
   }
-  if (somebody_listens(address)) {
+  if (has_listener(address)) {
     return failure("unix:" + path, "listen", EADDRINUSE);
   }
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
@@ -212,7 +212,7 @@ Result<Listener> Listener::open_unix(const std::string& path) {
   }
   name.sun_family = AF_UNIX;
   path.copy(&name.sun_path[0], path.size());
-  HOLDFAST_CHECK(clear_the_way(path, name));
+  HOLDFAST_CHECK(remove_stale_socket(path, name));
   Listener listener;
   listener.socket_ = OwnedFd(::socket(AF_UNIX, kSocketFlags, 0));
   if (!listener.socket_.is_open()) {

@@ -21,7 +21,7 @@ struct ServerState {
   std::atomic<std::uint64_t> malformed = 0;
 
   // Connections over the limit that are receiving a 503.
-  std::atomic<std::uint64_t> turned_away = 0;
+  std::atomic<std::uint64_t> rejected = 0;
   // Open connections, without those that only wait for the peer to read the last response.
   std::atomic<std::uint64_t> live = 0;
   std::mutex mutex = {};

@@ -31,7 +31,7 @@ Result<std::unique_ptr<ServerCalls>> ServerCalls::open(const NamedServer& server
 }
 
 Error ServerCalls::refused(const HttpOutcome& answer) const {
-  Error error = client::error_of_answer(answer);
+  Error error = client::error_of_response(answer);
   if (answer.status != kUnknownCaller) {
     return error;
   }
@@ -42,7 +42,7 @@ Error ServerCalls::refused(const HttpOutcome& answer) const {
 }
 
 Error ServerCalls::unanswered(const HttpOutcome& outcome) const {
-  const Error error = client::error_of_silence(outcome);
+  const Error error = client::error_without_response(outcome);
   switch (error.what_next()) {
     case WhatNext::in_doubt:
       return advised(error, "it may have been done: look before you do it again");

@@ -158,7 +158,7 @@ class Following {
       const auto blocked = check_why();
       if (!blocked.ok()) {
         // The server may have ended the stream because it is being stopped.
-        HOLDFAST_CHECK(client::Api::is_passing(blocked.error()) ? wait_for_server(lost, interrupt)
+        HOLDFAST_CHECK(client::Api::is_temporary(blocked.error()) ? wait_for_server(lost, interrupt)
                                                                 : Result<void>(blocked.error()));
         continue;
       }
@@ -177,7 +177,7 @@ class Following {
       if (snapshot.ok()) {
         return view_of_snapshot(snapshot.value());
       }
-      if (interrupt.came() || !client::Api::is_passing(snapshot.error())) {
+      if (interrupt.came() || !client::Api::is_temporary(snapshot.error())) {
         return snapshot.error();
       }
       HOLDFAST_CHECK(wait_for_server(lost, interrupt));

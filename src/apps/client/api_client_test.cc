@@ -91,7 +91,7 @@ TEST(ApiClient, the_members_of_a_problem_are_fields_of_the_error) {
   EXPECT_EQ(error.what_next(), WhatNext::retry);
 }
 
-TEST(ApiClient, a_code_that_is_not_known_is_told_by_its_status) {
+TEST(ApiClient, an_unknown_code_is_replaced_by_one_for_the_status) {
   const std::vector<std::pair<int, ErrorCode>> expected{
       {400, ErrorCode::invalid_argument},  {401, ErrorCode::unauthenticated},
       {403, ErrorCode::permission_denied}, {404, ErrorCode::not_found},
@@ -104,9 +104,9 @@ TEST(ApiClient, a_code_that_is_not_known_is_told_by_its_status) {
     net::HttpOutcome page;
     page.status = status;
     page.body = "<html>\n</html>";
-    EXPECT_EQ(error_of_answer(page).code(), code);
-    EXPECT_EQ(error_of_answer(page).message(),
-              "the server answered " + std::to_string(status) + ": <html> </html>");
+    EXPECT_EQ(error_of_response(page).code(), code);
+    EXPECT_EQ(error_of_response(page).message(),
+              "the server returned status " + std::to_string(status) + ": <html> </html>");
   }
   EXPECT_EQ(error_of_problem(R"({"code":"from_the_future","detail":"d"})", 400).field("code"),
             "from_the_future");
@@ -118,7 +118,7 @@ TEST(ApiClient, a_redirect_is_an_error_and_not_followed) {
   EXPECT_EQ(answers.seen.size(), 1U);
 }
 
-TEST(ApiClient, later_is_tried_again_after_what_the_server_asks_for) {
+TEST(ApiClient, a_temporary_refusal_is_retried_after_the_requested_time) {
   Answers answers({problem("503 Service Unavailable", R"({"code":"unavailable"})"),
                    net::http_text("{}", "429 Too Many Requests", "Retry-After: 7\r\n"),
                    net::http_text("{\"a\":1}\n")});
@@ -182,12 +182,12 @@ TEST(ApiClient, what_to_do_next_is_what_the_answer_says) {
   net::HttpOutcome page;
   page.status = 503;
   page.body = "<html></html>";
-  EXPECT_EQ(error_of_answer(page).what_next(), WhatNext::in_doubt) << "a proxy may say so";
+  EXPECT_EQ(error_of_response(page).what_next(), WhatNext::in_doubt) << "it may come from a proxy";
   page.status = 429;
-  EXPECT_EQ(error_of_answer(page).what_next(), WhatNext::retry);
+  EXPECT_EQ(error_of_response(page).what_next(), WhatNext::retry);
 }
 
-TEST(ApiClient, nothing_was_sent_is_repeated_until_patience_is_over) {
+TEST(ApiClient, calls_that_were_not_sent_are_repeated_until_patience_ends) {
   std::string url;
   {
     Answers answers({net::http_text("{}")});
@@ -241,7 +241,7 @@ TEST(ApiClient, a_start_without_id_or_key_makes_an_id_so_that_it_can_be_repeated
       << answers.seen[1].body;
 }
 
-TEST(ApiClient, commands_go_under_a_key_and_say_what_was_asked_for) {
+TEST(ApiClient, commands_carry_a_key_and_their_arguments) {
   Answers answers({net::http_text("{}")});
   auto client = Client::connect(answers.url());
   ASSERT_TRUE(client.ok());

@@ -12,7 +12,7 @@ BuiltInCall built_in_call(const AttemptCall& call) {
   return {call.attempt.info(), call.attempt.input.view(), call.attempt.trace};
 }
 
-// What the server sent of the definition; empty when it is none.
+// The definition of the step from the server; empty if it is not valid.
 std::optional<StepSpec> spec_of(const ClaimedAttempt& attempt) {
   if (!attempt.spec.is_object()) {
     return std::nullopt;

@@ -1,4 +1,4 @@
-// What a worker can do: handlers of the program, and the http and exec steps of workflows.
+// The handlers of a worker: those of the program, and http and exec steps of workflows.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace holdfast::client {
 
-// What a handler is called with. Good as long as the call.
+// The arguments of a handler, valid during the call.
 struct AttemptCall {
   const ClaimedAttempt& attempt;
   std::stop_token stop;
@@ -24,14 +24,14 @@ using AttemptHandler = std::function<AttemptOutcome(const AttemptCall& call)>;
 using AttemptHandlers = std::map<SharedText, AttemptHandler>;
 
 AttemptHandler handler_of(StepHandler handler);
-// Of steps that a workflow describes itself.
+// For http and exec steps of workflows.
 AttemptHandler exec_handler();
 AttemptHandler http_handler(CredentialSource credential);
-// Of a handler that stands for one such step.
+// For handlers of a handlers file.
 AttemptHandler handler_of(ExecSpec spec);
 AttemptHandler handler_of(HttpSpec spec, CredentialSource credential);
 
-// An exception is a failure that names it.
+// An exception becomes a failure that names it.
 AttemptOutcome call_handler(const AttemptHandler& handler, const AttemptCall& call);
 
 }  // namespace holdfast::client

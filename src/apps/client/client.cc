@@ -21,11 +21,11 @@ Result<void> done(const Result<std::string>& answer) {
   return answer.ok() ? Result<void>() : Result<void>(answer.error());
 }
 
-// NAME=VALUE: texts as they are, unless they would be taken for something else.
+// NAME=VALUE: strings without quotes, unless they would be read as another type.
 Result<void> add_attributes(Query& query, const std::string& attributes) {
   HOLDFAST_TRY(const Json object, Json::parse(attributes.empty() ? "{}" : attributes));
   if (object.kind() != Json::Kind::object) {
-    return Error{ErrorCode::invalid_argument, "the attributes are no JSON object"}.with(
+    return Error{ErrorCode::invalid_argument, "the attributes are not a JSON object"}.with(
         "field", "attributes");
   }
   const JsonText compact = JsonText::parse(attributes.empty() ? "{}" : attributes).value();
@@ -85,7 +85,7 @@ Result<void> Client::register_workflow_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::error_code error;
   if (!file && !std::filesystem::exists(path, error)) {
-    return Error{ErrorCode::not_found, "there is no file " + path}.with("path", path);
+    return Error{ErrorCode::not_found, "the file " + path + " does not exist"}.with("path", path);
   }
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file || file.bad()) {

@@ -37,18 +37,18 @@ Result<std::string> Api::try_once(const ApiCall& call, const std::stop_token& st
   if (outcome.kind != net::HttpOutcome::Kind::answered) {
     const bool nothing_sent = outcome.kind == net::HttpOutcome::Kind::nothing_sent;
     again = !outcome.stopped() && !outcome.permanent() && (nothing_sent || call.repeatable);
-    return error_of_silence(outcome);
+    return error_without_response(outcome);
   }
   constexpr int kFirstRefusal = 300;
   if (outcome.status < kFirstRefusal) {
-    // A line break at the end is for people; whoever slices the text wants none.
+    // The trailing line break is for terminals; the JSON slicer does not accept it.
     outcome.body.erase(outcome.body.find_last_not_of(" \r\n") + 1);
     return std::move(outcome.body);
   }
   constexpr int kTooMany = 429;
   constexpr int kUnavailable = 503;
   least = retry_after(outcome).value_or(milliseconds(0));
-  Error error = error_of_answer(outcome);
+  Error error = error_of_response(outcome);
   again = (outcome.status == kTooMany || outcome.status == kUnavailable) &&
           (error.what_next() == WhatNext::retry || call.repeatable);
   return error;
@@ -72,7 +72,7 @@ Result<std::string> Api::call(const ApiCall& call, const std::stop_token& stop) 
       return answer;
     }
     left -= std::chrono::ceil<milliseconds>(std::chrono::steady_clock::now() - begin);
-    // Those who were sent away together do not come back together.
+    // Clients that were refused together must not return together.
     const milliseconds wait = least + backoff.next();
     if (wait > left || !pause_(wait, stop)) {
       return answer;

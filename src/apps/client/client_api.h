@@ -1,9 +1,9 @@
-// Api: calls of the HTTP API (docs/http-api.md) with our own errors, repeated while that can help.
+// Api: calls of the HTTP API (docs/http-api.md), with retries and typed errors.
 //
-// Repeated are calls of which nothing was sent (the server is being restarted) and calls that were
-// refused for now (429, 503) when the answer says that nothing was done; calls that may have been
-// carried out only when they are safe to repeat. In between it waits a random time, longer from one
-// to the next, and no less than the server asks for.
+// It repeats calls that were not sent (the server is restarting) and calls that the server refused
+// temporarily (429, 503) if the response states that nothing was done. It repeats calls that may
+// have been processed only if they are repeatable. Between two tries it waits a random, increasing
+// time, at least as long as the server requests.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@
 
 namespace holdfast::client {
 
-// False when it was stopped before the time was over.
+// False if it was stopped before the end of the time.
 bool pause_for(std::chrono::milliseconds time, const std::stop_token& stop);
 using Pause = std::function<bool(std::chrono::milliseconds, const std::stop_token&)>;
 
@@ -28,23 +28,23 @@ struct ApiCall {
   std::string_view method = "GET";
   std::string path = {};  // with its query
   std::string body = {};  // JSON; empty: none
-  // Doing it twice is the same as doing it once.
+  // Processing the call twice has the effect of processing it once.
   bool repeatable = true;
   std::chrono::milliseconds timeout{30'000};  // of one try
 };
 
 class Api {
  public:
-  // `patience`: how long calls are repeated. Both of them outlive this.
+  // `patience`: how long calls are repeated. `random` must outlive this object.
   Api(std::unique_ptr<net::HttpClient> http, Random& random, std::chrono::milliseconds patience,
       Pause pause = pause_for);
 
-  // The body of the answer, JSON.
+  // Returns the body of the response, JSON.
   Result<std::string> call(const ApiCall& call, const std::stop_token& stop = {});
-  // Without repeating.
+  // Without retries.
   Result<std::string> call_once(const ApiCall& call, const std::stop_token& stop);
-  // Whether the same call may work later, or may have been carried out.
-  static bool is_passing(const Error& error) {
+  // Whether the same call may succeed later, or may have been processed.
+  static bool is_temporary(const Error& error) {
     return error.what_next() == WhatNext::retry || error.what_next() == WhatNext::in_doubt;
   }
 
@@ -61,7 +61,7 @@ class Api {
   Pause pause_;
 };
 
-// Members of a query: "?a=1&b=2", encoded; empty ones are left out.
+// Members of a query: "?a=1&b=2", encoded; members with an empty value are omitted.
 class Query {
  public:
   Query& add(std::string_view name, std::string_view value);

@@ -50,7 +50,7 @@ ErrorCode code_of(int status) {
   }
 }
 
-// Texts as they are meant, everything else as JSON.
+// Strings without quotes, other values as JSON.
 std::string text_of(std::string_view slice) {
   return json_string_value(slice).value_or(std::string(slice));
 }
@@ -65,8 +65,8 @@ std::optional<WhatNext> what_next_of(std::string_view text) {
   return std::nullopt;
 }
 
-// Of an answer that does not say it. Only who says that nothing was done can be believed: a proxy
-// answers 503 also for a request that it has passed on.
+// For a response without what_next. Only an explicit statement that nothing was done counts: a
+// proxy also returns 503 for a request that it has forwarded.
 WhatNext cautious(WhatNext usual, int status) {
   constexpr int kFirstOfServer = 500;
   return usual == WhatNext::retry && status >= kFirstOfServer ? WhatNext::in_doubt : usual;
@@ -74,11 +74,11 @@ WhatNext cautious(WhatNext usual, int status) {
 
 Error without_problem(int status, std::string_view body) {
   constexpr std::size_t kShown = 200;
-  std::string said(body.substr(0, kShown));
+  std::string shown(body.substr(0, kShown));
   std::replace_if(
-      said.begin(), said.end(), [](char c) { return c < ' '; }, ' ');
-  Error error{code_of(status),
-              fmt::format("the server answered {}{}{}", status, said.empty() ? "" : ": ", said)};
+      shown.begin(), shown.end(), [](char c) { return c < ' '; }, ' ');
+  Error error{code_of(status), fmt::format("the server returned status {}{}{}", status,
+                                           shown.empty() ? "" : ": ", shown)};
   const WhatNext next = cautious(error.what_next(), status);
   return std::move(error).with("status", static_cast<std::uint64_t>(status)).with(next);
 }
@@ -132,13 +132,13 @@ Error error_of_problem(std::string_view json, int status) {
   return std::move(error).with(*next);
 }
 
-Error error_of_answer(const net::HttpOutcome& answer) {
-  const auto compact = JsonText::parse(answer.body);
-  return compact.ok() ? error_of_problem(compact.value().view(), answer.status)
-                      : without_problem(answer.status, answer.body);
+Error error_of_response(const net::HttpOutcome& response) {
+  const auto compact = JsonText::parse(response.body);
+  return compact.ok() ? error_of_problem(compact.value().view(), response.status)
+                      : without_problem(response.status, response.body);
 }
 
-Error error_of_silence(const net::HttpOutcome& outcome) {
+Error error_without_response(const net::HttpOutcome& outcome) {
   Error error{ErrorCode::unavailable, outcome.reason};
   if (outcome.kind == net::HttpOutcome::Kind::maybe_done) {
     return std::move(error).with(WhatNext::in_doubt);
@@ -146,9 +146,9 @@ Error error_of_silence(const net::HttpOutcome& outcome) {
   return outcome.permanent() ? std::move(error).with(WhatNext::permanent) : error;
 }
 
-std::optional<std::chrono::milliseconds> retry_after(const net::HttpOutcome& answer) {
+std::optional<std::chrono::milliseconds> retry_after(const net::HttpOutcome& response) {
   constexpr std::uint64_t kDay = 86'400;
-  const auto seconds = parse_decimal(answer.header("retry-after"));
+  const auto seconds = parse_decimal(response.header("retry-after"));
   if (!seconds.has_value()) {
     return std::nullopt;
   }

@@ -1,5 +1,5 @@
-// From what the server said, or did not, to an Error: the same code and fields as in the process of
-// the engine (docs/http-api.md, Errors).
+// From a response of the server, or a missing one, to an Error with the same code and fields as in
+// the process of the engine (docs/http-api.md, Errors).
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,14 @@
 
 namespace holdfast::client {
 
-// Of an answer with a status of 400 or more. A code that is not known here is told by its status.
-Error error_of_answer(const net::HttpOutcome& answer);
-// Of a problem document, for those inside an answer.
+// For a response with a status of 400 or more. An unknown code is replaced by one for the status.
+Error error_of_response(const net::HttpOutcome& response);
+// For a problem document inside a response.
 Error error_of_problem(std::string_view json, int status);
-// Of a call that was not answered: unavailable, in doubt when it may have been carried out.
-Error error_of_silence(const net::HttpOutcome& outcome);
+// For a call without a response: unavailable, in doubt if it may have been processed.
+Error error_without_response(const net::HttpOutcome& outcome);
 
-// Seconds; a date is not understood. At most a day.
-std::optional<std::chrono::milliseconds> retry_after(const net::HttpOutcome& answer);
+// Of the header Retry-After, in seconds only. At most a day.
+std::optional<std::chrono::milliseconds> retry_after(const net::HttpOutcome& response);
 
 }  // namespace holdfast::client

@@ -90,8 +90,8 @@ Result<void> Session::add_handler(std::string_view name, AttemptHandler handler)
 
 Result<void> Session::work(std::size_t threads, const std::stop_token& stop) {
   if (threads == 0) {
-    return Error{ErrorCode::invalid_argument, "nothing is executed without threads"}.with(
-        "field", "threads");
+    return Error{ErrorCode::invalid_argument, "a worker needs at least one thread"}.with("field",
+                                                                                         "threads");
   }
   std::shared_ptr<const AttemptHandlers> handlers;
   {

@@ -1,4 +1,4 @@
-// Session: the way to the server, and what this process can execute. What Client is made of.
+// Session: the implementation of Client: calls to the server, and the handlers of this process.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // First of all, once; asks the server who this is. As Client::connect.
+  // Call first, once: queries the server, as Client::connect.
   Result<void> open(std::string_view url);
 
   Result<void> add_definition(const Definition& definition);
@@ -44,9 +44,9 @@ class Session {
     HOLDFAST_TRY(std::string path, run_path(run_id, verb));
     return post(std::move(path), request);
   }
-  // "/v1/runs/RUN" and what follows it. invalid_argument when there is none.
+  // "/v1/runs/RUN" followed by `rest`. invalid_argument if the run id is empty.
   static Result<std::string> run_path(std::string_view run_id, std::string_view rest = "");
-  // The key, or a new one: the same command counts once however often it is sent.
+  // The key, or a new one: a command has its effect once, however often it is sent.
   std::string key_or_new(std::string_view key) { return key.empty() ? new_id() : std::string(key); }
   std::string new_id();
   Result<RunView> wait(std::string_view run_id, std::chrono::milliseconds timeout);

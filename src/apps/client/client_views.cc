@@ -8,7 +8,7 @@ namespace holdfast::client {
 
 namespace {
 
-// The members that are looked at, as the server writes them.
+// The members that are read, as the server writes them.
 struct RunRef {
   std::string run_id;
 
@@ -162,7 +162,7 @@ Result<Form> read(std::string_view json) {
   auto form = from_json<Form>(json);
   if (!form.ok()) {
     return Error{ErrorCode::io_error,
-                 "the answer of the server cannot be read: " + form.error().text()};
+                 "the response of the server cannot be read: " + form.error().text()};
   }
   return form;
 }

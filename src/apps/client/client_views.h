@@ -1,4 +1,4 @@
-// Public views out of the JSON that a server answers with (docs/inspection.md).
+// Public views from the JSON responses of a server (docs/inspection.md).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace holdfast::client {
 
-// Each is io_error when the text is not what a server says.
+// Each returns io_error if the text is not a response of a server.
 Result<StartedRun> read_started(std::string_view json);
 Result<RunView> read_snapshot(std::string json);
 Result<RunExplanation> read_explanation(std::string json);

@@ -89,7 +89,7 @@ TEST(ClientWork, reports_go_together_and_more_is_claimed_ahead_when_handlers_are
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   RecordProperty("steps_per_second", std::to_string(20'000 / took));
   EXPECT_LT(work.report_calls, 2000U);
-  EXPECT_GT(work.largest_wish, 100U);
+  EXPECT_GT(work.largest_claim, 100U);
 }
 
 TEST(ClientWork, long_handlers_are_not_claimed_ahead) {
@@ -106,7 +106,7 @@ TEST(ClientWork, long_handlers_are_not_claimed_ahead) {
       },
       2);
   ASSERT_TRUE(work.wait_until([&] { return work.given == 2; }));
-  EXPECT_EQ(work.with_lock<std::size_t>([&] { return work.largest_wish; }), 2U);
+  EXPECT_EQ(work.with_lock<std::size_t>([&] { return work.largest_claim; }), 2U);
   release.set_value();
   expect_each_once(work, 50);
 }
@@ -175,11 +175,11 @@ TEST(ClientWork, claims_are_kept_alive_with_what_the_handler_says) {
   Working working(server.url(), {}, [&](StepContext& context, std::string_view) {
     context.progress("{\"page\":1}");
     context.progress("no json");
-    EXPECT_TRUE(work.wait_until([&] { return work.beats["c0"].size() >= 4; }));
+    EXPECT_TRUE(work.wait_until([&] { return work.heartbeats["c0"].size() >= 4; }));
     return StepResult::ok();
   });
   ASSERT_TRUE(work.wait_until([&] { return work.reports.size() == 1; }));
-  EXPECT_EQ(work.beats["c0"].front(), "{\"page\":1}");
+  EXPECT_EQ(work.heartbeats["c0"].front(), "{\"page\":1}");
   EXPECT_EQ(outcome_of(work.reports["c0"]), "ok");
   EXPECT_TRUE(working.end().ok());
 }
@@ -190,34 +190,34 @@ TEST(ClientWork, a_handler_whose_claim_is_lost_is_stopped_and_its_result_not_sen
   work.add(1, 150);
   net::ScriptedServer server(work.script());
   std::promise<bool> stopped;
-  std::promise<WorkEvent> told;
+  std::promise<WorkEvent> lost_event;
   ClientOptions options;
   options.observe = [&](const WorkEvent& event) {
     if (event.kind == WorkEvent::Kind::step_lost) {
-      told.set_value(event);
+      lost_event.set_value(event);
     }
   };
   Working working(server.url(), options, [&](StepContext& context, std::string_view) {
-    std::promise<void> asked;
-    const std::stop_callback callback(context.stop(), [&] { asked.set_value(); });
-    stopped.set_value(asked.get_future().wait_for(seconds(30)) == std::future_status::ready);
+    std::promise<void> requested;
+    const std::stop_callback callback(context.stop(), [&] { requested.set_value(); });
+    stopped.set_value(requested.get_future().wait_for(seconds(30)) == std::future_status::ready);
     return StepResult::ok();
   });
   EXPECT_TRUE(stopped.get_future().get());
-  EXPECT_EQ(told.get_future().get().step.run_id, "run-0");
+  EXPECT_EQ(lost_event.get_future().get().step.run_id, "run-0");
   EXPECT_TRUE(working.end().ok());
   EXPECT_TRUE(work.reports.empty());
 }
 
-TEST(ClientWork, a_handler_of_a_run_that_goes_back_is_stopped_and_reports_all_the_same) {
+TEST(ClientWork, a_handler_of_a_compensating_run_is_stopped_and_still_reports) {
   FakeWork work;
   work.to_stop = {"c0"};
   work.add(1, 150);
   net::ScriptedServer server(work.script());
   Working working(server.url(), {}, [&](StepContext& context, std::string_view) {
-    std::promise<void> asked;
-    const std::stop_callback callback(context.stop(), [&] { asked.set_value(); });
-    const bool in_time = asked.get_future().wait_for(seconds(30)) == std::future_status::ready;
+    std::promise<void> requested;
+    const std::stop_callback callback(context.stop(), [&] { requested.set_value(); });
+    const bool in_time = requested.get_future().wait_for(seconds(30)) == std::future_status::ready;
     return StepResult::fail(in_time ? "stopped" : "late", "");
   });
   ASSERT_TRUE(work.wait_until([&] { return work.reports.size() == 1; }));
@@ -237,7 +237,7 @@ TEST(ClientWork, what_waits_to_be_executed_is_kept_alive_too_or_dropped_when_it_
       [&](StepContext& context, std::string_view input) {
         if (slow && slow_calls++ == 0) {
           EXPECT_TRUE(work.wait_until([&] {
-            return std::count_if(work.beats.begin(), work.beats.end(),
+            return std::count_if(work.heartbeats.begin(), work.heartbeats.end(),
                                  [](const auto& beat) { return beat.second.size() >= 2; }) >= 3;
           }));
         }
@@ -295,8 +295,8 @@ TEST(ClientWork, waiting_for_work_ends_at_once_when_it_is_stopped) {
   work.drain();  // the one that was given up
 }
 
-// The answer to a claim is lost: its attempts are asked for again, not forgotten.
-TEST(ClientWork, a_claim_without_an_answer_is_asked_for_again) {
+// The response to a claim is lost: the request is repeated, and no attempt is forgotten.
+TEST(ClientWork, a_claim_without_a_response_is_repeated) {
   FakeWork work;
   std::atomic<int> cut = 0;
   work.answers = [&](const net::SeenRequest& request) {
@@ -311,7 +311,7 @@ TEST(ClientWork, a_claim_without_an_answer_is_asked_for_again) {
   EXPECT_GE(work.again_calls, 1U);
 }
 
-TEST(ClientWork, a_report_without_an_answer_is_sent_again_with_the_same_wish) {
+TEST(ClientWork, a_report_without_a_response_is_repeated_with_the_same_claim) {
   FakeWork work;
   std::atomic<int> cut = 0;
   work.answers = [&](const net::SeenRequest& request) {
@@ -360,7 +360,7 @@ TEST(ClientWork, a_server_that_is_restarted_is_found_again) {
   ASSERT_TRUE(work.wait_until([&] { return work.given == 101; }));
   work.drain();
   server = nullptr;
-  release.set_value();  // its report finds nobody
+  release.set_value();  // its report reaches no server
   unreachable.get_future().wait();
   work.undrain();
   work.add(100);
@@ -414,7 +414,7 @@ TEST(ClientWork, a_refusal_ends_the_work) {
   EXPECT_EQ(ended.error().text(), "role viewer may not work");
 }
 
-TEST(ClientWork, a_result_that_is_no_json_fails_its_step_and_no_other) {
+TEST(ClientWork, a_result_that_is_not_json_fails_only_its_step) {
   FakeWork work;
   work.add(20);
   net::ScriptedServer server(work.script());

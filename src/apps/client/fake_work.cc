@@ -14,7 +14,7 @@ std::string text_of(const Json& object, std::string_view name) {
   return std::string(member.has_value() ? member->string().value_or("") : "");
 }
 
-// The items of a list that is a member of the object, as they are written.
+// The items of a list member of the object, as JSON text.
 std::vector<std::string> items_of(const std::string& object, std::string_view name) {
   std::vector<std::string> items;
   JsonSlicer members(object);
@@ -53,16 +53,16 @@ void FakeWork::undrain() {
   draining_ = false;
 }
 
-bool FakeWork::wait_until(const std::function<bool()>& is_so) {
+bool FakeWork::wait_until(const std::function<bool()>& condition) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::seconds(30), is_so);
+  return changed_.wait_for(lock, std::chrono::seconds(30), condition);
 }
 
 net::ScriptedServer::Script FakeWork::script() {
   return [this](net::ScriptedPeer& peer) {
     while (const auto seen = peer.read()) {
       std::string status = "200 OK";
-      const std::string body = deal_with(peer, *seen, status);
+      const std::string body = process(peer, *seen, status);
       if (answers != nullptr && !answers(*seen)) {
         return;
       }
@@ -73,8 +73,8 @@ net::ScriptedServer::Script FakeWork::script() {
   };
 }
 
-std::string FakeWork::deal_with(net::ScriptedPeer& peer, const net::SeenRequest& request,
-                                std::string& status) {
+std::string FakeWork::process(net::ScriptedPeer& peer, const net::SeenRequest& request,
+                              std::string& status) {
   const std::string target = request.target;
   if (target == "/v1/work/claim") {
     return claim(peer, request.body);
@@ -94,11 +94,11 @@ std::string FakeWork::deal_with(net::ScriptedPeer& peer, const net::SeenRequest&
     return R"({"version":"0","you":{"name":"test","role":"admin"}})";
   }
   status = "404 Not Found";
-  return R"({"code":"not_found","detail":"no such place","status":404})";
+  return R"({"code":"not_found","detail":"not found","status":404})";
 }
 
 std::string FakeWork::give(const std::string& request, bool again, std::size_t max) {
-  largest_wish = std::max(largest_wish, max);
+  largest_claim = std::max(largest_claim, max);
   const auto known = gave_.find(request);
   if (again && known != gave_.end()) {
     ++again_calls;
@@ -125,7 +125,7 @@ std::string FakeWork::claim(net::ScriptedPeer& peer, const std::string& body) {
   ++claim_calls;
   ++waiting;
   changed_.notify_all();
-  // Nothing is claimed for somebody who has gone.
+  // Nothing is claimed for a client that has disconnected.
   constexpr std::chrono::milliseconds kLook{10};
   bool gone = false;
   const std::string request = text_of(call, "request");
@@ -154,11 +154,11 @@ std::string FakeWork::report(const std::string& body) {
     results += results.empty() ? "" : ",";
     results += R"({"claim_id":")" + id + R"(","counted":true})";
   }
-  const auto wish = Json::parse(body).value().find("claim");
+  const auto claim = Json::parse(body).value().find("claim");
   const std::string given_now =
-      wish.has_value() && !draining_
-          ? give(text_of(*wish, "request"), wish->find("again")->boolean().value(),
-                 wish->find("max")->unsigned_integer().value())
+      claim.has_value() && !draining_
+          ? give(text_of(*claim, "request"), claim->find("again")->boolean().value(),
+                 claim->find("max")->unsigned_integer().value())
           : "[]";
   changed_.notify_all();
   return "{\"results\":[" + results + "],\"attempts\":" + given_now + ",\"draining\":false}";
@@ -174,7 +174,7 @@ std::string FakeWork::heartbeat(const std::string& body) {
     while (const auto member = members.next()) {
       progress = member->name == "progress" ? std::string(member->value) : progress;
     }
-    beats[id].push_back(progress);
+    heartbeats[id].push_back(progress);
     results += results.empty() ? "" : ",";
     results += R"({"claim_id":")" + id + "\"";
     results += lost.contains(id) ? R"(,"lost":true,"cancelled":true)" : R"(,"lease_until":1)";

@@ -4,7 +4,7 @@
 //     charge: {exec: [./charge.sh]}
 //     notify: {http: {url: "https://shop.example/notify", allowed_hosts: [shop.example]}}
 //
-// What stands behind exec and http is what a step of a workflow has there.
+// The values of exec and http have the same form as in a step of a workflow.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ namespace holdfast::client {
 using HandlerSpec = std::variant<ExecSpec, HttpSpec>;
 using HandlerSpecs = std::map<std::string, HandlerSpec>;
 
-// invalid_definition names all faults, each with `file`, line and column; the field "errors" has
+// invalid_definition lists all faults, each with `file`, line and column; the field "errors" has
 // them as JSON.
 Result<HandlerSpecs> read_handlers(std::string_view text, std::string_view file);
 

@@ -47,7 +47,7 @@ more: 1
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6) << text;
 }
 
-TEST(HandlersFile, a_text_that_is_no_yaml_or_has_no_handlers_is_refused) {
+TEST(HandlersFile, a_text_that_is_not_yaml_or_has_no_handlers_is_refused) {
   for (const char* text :
        {"", "[1]", "handlers: [a]", "handlers: {}", "a: b: c", "handlers:\n\t- x"}) {
     EXPECT_FALSE(read_handlers(text, "h.yaml").ok()) << text;

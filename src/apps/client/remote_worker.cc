@@ -63,7 +63,7 @@ Result<void> RemoteWorker::run(const std::stop_token& stop) {
   executors_ = plan_.threads;
   const std::stop_callback when_stopped(stop, [this] { request_stop(); });
   std::vector<std::function<void()>> bodies(plan_.threads - 1, [this] { execute_all(); });
-  bodies.emplace_back([this] { look_for_work(); });
+  bodies.emplace_back([this] { claim_all(); });
   bodies.emplace_back([this] { report_all(); });
   bodies.emplace_back([this] { keep_alive(); });
   ThreadGroup threads;
@@ -81,8 +81,8 @@ void RemoteWorker::request_stop() {
       stopped_at_ = SteadyClock::now();
     }
   }
-  looking_.request_stop();
-  wish_changed_.notify_all();
+  claiming_.request_stop();
+  claimable_changed_.notify_all();
   ready_changed_.notify_all();
 }
 
@@ -91,7 +91,7 @@ void RemoteWorker::fail(Lock& lock, const Error& error) {
     failure_ = error;
   }
   stopping_ = true;
-  // Nothing of this can be reported any more.
+  // None of these can be reported any more.
   std::vector<HeldPtr> lost;
   for (const auto& [claim_id, held] : held_) {
     held->lost = true;
@@ -101,25 +101,25 @@ void RemoteWorker::fail(Lock& lock, const Error& error) {
   ready_.clear();
   finished_.clear();
   lock.unlock();
-  looking_.request_stop();
+  claiming_.request_stop();
   calling_.request_stop();
   for (const HeldPtr& held : lost) {
     held->stop.request_stop();
   }
   lock.lock();
-  wish_changed_.notify_all();
+  claimable_changed_.notify_all();
   ready_changed_.notify_all();
 }
 
-bool RemoteWorker::may_go_on(Lock& lock, const Error& error, Instant since) {
+bool RemoteWorker::may_retry(Lock& lock, const Error& error, Instant since) {
   if (failure_.has_value()) {
     return false;
   }
   const bool restarting =
       error.code() == ErrorCode::engine_stopped || error.code() == ErrorCode::log_stopped;
-  const bool in_vain =
+  const bool out_of_patience =
       stopping_ && SteadyClock::now() - std::max(since, stopped_at_) > plan_.patience;
-  if ((!Api::is_passing(error) && !restarting) || in_vain) {
+  if ((!Api::is_temporary(error) && !restarting) || out_of_patience) {
     fail(lock, error);
     return false;
   }
@@ -132,19 +132,19 @@ void RemoteWorker::set_reachable(Lock& lock, bool reachable, const std::string& 
     WorkEvent event;
     event.kind = reachable ? WorkEvent::Kind::reachable : WorkEvent::Kind::unreachable;
     event.message = why;
-    tell(lock, event);
+    notify(lock, event);
   }
 }
 
 void RemoteWorker::note_draining(Lock& lock, bool draining) {
-  if (std::exchange(told_draining_, draining) != draining && draining) {
+  if (std::exchange(draining_, draining) != draining && draining) {
     WorkEvent event;
     event.kind = WorkEvent::Kind::draining;
-    tell(lock, event);
+    notify(lock, event);
   }
 }
 
-void RemoteWorker::tell(Lock& lock, const WorkEvent& event) {
+void RemoteWorker::notify(Lock& lock, const WorkEvent& event) {
   if (plan_.observe == nullptr) {
     return;
   }
@@ -152,24 +152,24 @@ void RemoteWorker::tell(Lock& lock, const WorkEvent& event) {
   try {
     plan_.observe(event);
   } catch (...) {
-    // The work does not depend on who listens.
+    // An exception of the observer does not affect the work.
   }
   lock.lock();
 }
 
 std::size_t RemoteWorker::target() const {
   const double ahead = std::clamp(round_trip_us_ / std::max(handler_us_, 0.1), 0.0, 1e6);
-  const auto wanted = plan_.threads * (1 + static_cast<std::size_t>(ahead));
-  return std::clamp(wanted, plan_.threads, std::max(plan_.max_claimed, plan_.threads));
+  const auto useful = plan_.threads * (1 + static_cast<std::size_t>(ahead));
+  return std::clamp(useful, plan_.threads, std::max(plan_.max_claimed, plan_.threads));
 }
 
-std::size_t RemoteWorker::wanted() const {
-  const std::size_t has = ready_.size() + running_ + asked_;
+std::size_t RemoteWorker::claimable() const {
+  const std::size_t has = ready_.size() + running_ + requested_;
   const std::size_t most = target();
   return stopping_ || has >= most ? 0 : std::min(most - has, plan_.max_claimed);
 }
 
-bool RemoteWorker::all_executed() const { return stopping_ && asked_ == 0 && ready_.empty(); }
+bool RemoteWorker::all_executed() const { return stopping_ && requested_ == 0 && ready_.empty(); }
 
 void RemoteWorker::take(std::vector<ClaimedAttempt> attempts) {
   const Instant now = SteadyClock::now();
@@ -186,7 +186,7 @@ void RemoteWorker::take(std::vector<ClaimedAttempt> attempts) {
     }
     auto held = std::make_shared<Held>();
     held->attempt = std::move(attempt);
-    held->beaten = now;
+    held->confirmed = now;
     held_.emplace(held->attempt.claim_id, held);
     ready_.push_back(std::move(held));
     ready_changed_.notify_one();
@@ -231,17 +231,17 @@ void RemoteWorker::execute(Lock& lock, const HeldPtr& held) {
   measure(handler_us_, taken);
   if (!held->lost) {
     finished_.push_back(std::move(finished));
-    // One that is alone may be waited for; those behind it come along.
+    // The first report wakes the reporter; later ones join its batch.
     if (finished_.size() == 1 || ready_.empty() || finished_.size() >= batch_limit_) {
       finished_changed_.notify_one();
     }
     return;
   }
   held_.erase(held->attempt.claim_id);
-  wish_changed_.notify_all();
+  claimable_changed_.notify_all();
   WorkEvent event{WorkEvent::Kind::step_lost, held->attempt.info(), finished.kind, finished.taken,
                   "the claim was lost"};
-  tell(lock, event);
+  notify(lock, event);
 }
 
 AttemptOutcome RemoteWorker::call(const HeldPtr& held) {
@@ -283,22 +283,22 @@ void RemoteWorker::keep_alive() {
     if (held_.empty()) {
       held_changed_.wait(lock, [this] { return reported_ || !held_.empty(); });
     } else {
-      held_changed_.wait_for(lock, beat_interval());
+      held_changed_.wait_for(lock, heartbeat_interval());
     }
     if (!reported_) {
-      beat(lock);
+      send_heartbeats(lock);
     }
   }
 }
 
-// Half of the time between two signs of life.
-milliseconds RemoteWorker::beat_interval() const {
+// Half of the time between two heartbeats.
+milliseconds RemoteWorker::heartbeat_interval() const {
   constexpr std::uint64_t kLeastMs = 5;
   constexpr std::uint64_t kMostMs = 10'000;
   return milliseconds(std::clamp(shortest_lease_ms_ / 6, kLeastMs, kMostMs));
 }
 
-void RemoteWorker::beat(Lock& lock) {
+void RemoteWorker::send_heartbeats(Lock& lock) {
   const Instant now = SteadyClock::now();
   std::vector<HeldPtr> due;
   std::vector<std::string> proofs;
@@ -306,7 +306,7 @@ void RemoteWorker::beat(Lock& lock) {
   for (const auto& [claim_id, held] : held_) {
     const std::uint64_t lease_ms = held->attempt.lease_ms;
     shortest = shortest == 0 ? lease_ms : std::min(shortest, lease_ms);
-    if (now - held->beaten >= milliseconds(lease_ms / 4)) {
+    if (now - held->confirmed >= milliseconds(lease_ms / 4)) {
       due.push_back(held);
       proofs.push_back(write_proof(held->attempt, held->progress));
     }
@@ -326,20 +326,20 @@ void RemoteWorker::beat(Lock& lock) {
   const auto answer = body.ok() ? read_work_answer(body.value()) : Result<WorkAnswer>(body.error());
   lock.lock();
   if (!answer.ok()) {
-    may_go_on(lock, answer.error(), now);  // the next one is not far
+    may_retry(lock, answer.error(), now);  // the next heartbeat follows soon
     return;
   }
   set_reachable(lock, true, "");
   for (const HeldPtr& held : due) {
-    held->beaten = now;
+    held->confirmed = now;
   }
-  take_news(lock, answer.value().results);
+  apply_results(lock, answer.value().results);
 }
 
-void RemoteWorker::take_news(Lock& lock, const std::vector<ClaimNews>& news) {
+void RemoteWorker::apply_results(Lock& lock, const std::vector<ClaimResult>& results) {
   std::vector<HeldPtr> to_stop;
   std::vector<HeldPtr> never_begun;
-  for (const ClaimNews& one : news) {
+  for (const ClaimResult& one : results) {
     const auto found = held_.find(one.claim_id);
     if (found == held_.end() || (!one.lost && !one.stop)) {
       continue;
@@ -355,14 +355,14 @@ void RemoteWorker::take_news(Lock& lock, const std::vector<ClaimNews>& news) {
   }
   lock.unlock();
   for (const HeldPtr& held : to_stop) {
-    held->stop.request_stop();  // calls what the handler has asked for
+    held->stop.request_stop();  // runs the stop callbacks of the handler
   }
   lock.lock();
   for (const HeldPtr& held : never_begun) {
-    tell(lock, {WorkEvent::Kind::step_lost, held->attempt.info(), StepResult::Kind::ok,
-                milliseconds(0), "the claim was lost before it began"});
+    notify(lock, {WorkEvent::Kind::step_lost, held->attempt.info(), StepResult::Kind::ok,
+                  milliseconds(0), "the claim was lost before the handler started"});
   }
-  wish_changed_.notify_all();
+  claimable_changed_.notify_all();
 }
 
 }  // namespace holdfast::client

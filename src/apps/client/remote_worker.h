@@ -1,12 +1,12 @@
 // RemoteWorker: executes attempts of a server in this process.
 //
-// So many threads execute. Beside them one reports what is done, in batches, together with the wish
-// for more; one waits at the server while there is nothing to do; one keeps claims alive. Claimed
-// is a little ahead when handlers are short against a round trip: as many attempts as can be
-// executed in the meantime.
+// A number of threads execute handlers. Besides these, one thread sends reports in batches, each
+// together with a claim request; one waits on the server for work; one sends heartbeats. If
+// handlers are short compared to a round trip, the worker claims ahead: as many attempts as it can
+// execute in that time.
 //
-// A call without an answer is repeated under the same name until there is one, so that no result is
-// lost and no claim forgotten.
+// A call without a response is repeated under the same name until there is one, so that no result
+// is lost and no claim is forgotten.
 #pragma once
 
 #include <chrono>
@@ -33,32 +33,33 @@ using Instant = std::chrono::steady_clock::time_point;
 
 struct WorkPlan {
   std::size_t threads = 1;
-  std::size_t max_claimed = 1000;              // attempts at once, at most
-  std::chrono::milliseconds wait{30'000};      // of one look for work, at the server
-  std::chrono::milliseconds patience{30'000};  // for the server, once it was stopped
+  std::size_t max_claimed = 1000;          // attempts claimed at the same time, at most
+  std::chrono::milliseconds wait{30'000};  // the longest wait of one claim request on the server
+  std::chrono::milliseconds patience{
+      30'000};  // how long a stopped worker keeps calling an unavailable server
   std::vector<std::string> queues = {};
   std::function<void(const WorkEvent&)> observe = nullptr;
 };
 
 class RemoteWorker {
  public:
-  // What is given outlives run().
+  // The arguments must outlive run().
   RemoteWorker(Api& api, const WorkerIdentity& worker,
                std::shared_ptr<const AttemptHandlers> handlers, WorkPlan plan);
 
-  // Until stop is requested; what was claimed by then is still executed and reported. The error is
-  // what made it impossible to go on. Once.
+  // Runs until stop is requested; attempts claimed by then are still executed and reported. Returns
+  // the error that made it impossible to continue. Call it once.
   Result<void> run(const std::stop_token& stop);
 
  private:
   using Lock = std::unique_lock<std::mutex>;
 
-  // An attempt from its claim to the answer to its report.
+  // An attempt from its claim to the response to its report.
   struct Held {
     ClaimedAttempt attempt;
     std::stop_source stop;
     Payload progress;
-    Instant beaten;       // when the server last said that it is ours
+    Instant confirmed;    // when the server last confirmed the claim
     bool waiting = true;  // in ready_
     bool lost = false;
   };
@@ -69,12 +70,12 @@ class RemoteWorker {
     StepResult::Kind kind = StepResult::Kind::ok;
     std::string message;
     std::chrono::milliseconds taken{0};
-    bool replaced = false;  // the report itself could not be taken
+    bool replaced = false;  // the server rejected the original report
   };
 
   // Threads.
   void execute_all();
-  void look_for_work();
+  void claim_all();
   void report_all();
   void keep_alive();
 
@@ -84,31 +85,31 @@ class RemoteWorker {
                                  std::string_view key, std::string_view input,
                                  const ChildOptions& options);
 
-  // One look, repeated until it was answered or there is no more use in it.
-  void look_once(Lock& lock, RetryPause& backoff);
+  // One claim request, repeated until it has a response or is pointless.
+  void claim_once(Lock& lock, RetryPause& backoff);
   void rest(Lock& lock, std::chrono::milliseconds time);
   void send_reports(Lock& lock, RetryPause& backoff);
   std::vector<Finished> next_batch();
-  // Until it is answered; empty when there is no more use in it.
-  std::optional<WorkAnswer> deliver(Lock& lock, std::vector<Finished>& batch, ClaimWish& wish,
+  // Repeats the call until it has a response; empty if that is pointless.
+  std::optional<WorkAnswer> deliver(Lock& lock, std::vector<Finished>& batch, ClaimRequest& claim,
                                     RetryPause& backoff);
-  // True when something else can be tried with a batch that was refused as a whole.
+  // The server rejected a batch as a whole: true if a part of it can be sent instead.
   bool split_or_replace(std::vector<Finished>& batch, const Error& why);
   void settle(Lock& lock, const std::vector<Finished>& batch, const WorkAnswer& answer);
-  void beat(Lock& lock);
-  void take_news(Lock& lock, const std::vector<ClaimNews>& news);
+  void send_heartbeats(Lock& lock);
+  void apply_results(Lock& lock, const std::vector<ClaimResult>& results);
 
   void take(std::vector<ClaimedAttempt> attempts);
   [[nodiscard]] std::size_t target() const;
-  [[nodiscard]] std::size_t wanted() const;
+  [[nodiscard]] std::size_t claimable() const;
   [[nodiscard]] bool all_executed() const;
-  [[nodiscard]] std::chrono::milliseconds beat_interval() const;
-  // True: try again. False: it is over, for good. `since`: when the first try began.
-  bool may_go_on(Lock& lock, const Error& error, Instant since);
+  [[nodiscard]] std::chrono::milliseconds heartbeat_interval() const;
+  // True: try again. False: the worker has failed. `since`: when the first try began.
+  bool may_retry(Lock& lock, const Error& error, Instant since);
   void request_stop();
   void fail(Lock& lock, const Error& error);
   void set_reachable(Lock& lock, bool reachable, const std::string& why);
-  void tell(Lock& lock, const WorkEvent& event);
+  void notify(Lock& lock, const WorkEvent& event);
   void note_draining(Lock& lock, bool draining);
   std::string next_request() { return std::to_string(++requests_); }
 
@@ -116,28 +117,28 @@ class RemoteWorker {
   std::shared_ptr<const AttemptHandlers> handlers_;
   WorkPlan plan_;
   WorkWriter writer_;
-  std::stop_source looking_;  // stopped with the worker: no more waiting at the server
-  std::stop_source calling_;  // stopped when there is no use in any call
+  std::stop_source claiming_;  // stopped with the worker: ends waiting claim requests
+  std::stop_source calling_;   // stopped when no call can succeed any more
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable ready_changed_;
   std::condition_variable finished_changed_;
-  std::condition_variable wish_changed_;
+  std::condition_variable claimable_changed_;
   std::condition_variable held_changed_;
   std::deque<HeldPtr> ready_;
   std::unordered_map<SharedText, HeldPtr, SharedTextHash, SharedTextEqual> held_;  // by claim id
   std::deque<Finished> finished_;
   std::size_t running_ = 0;
-  std::size_t asked_ = 0;      // attempts that calls under way may bring
-  bool reporting_ = false;     // a report is under way
+  std::size_t requested_ = 0;  // attempts that pending calls may return
+  bool reporting_ = false;     // a report call is pending
   std::size_t executors_ = 0;  // threads that may still execute
   std::size_t batch_limit_;
-  std::uint64_t shortest_lease_ms_ = 0;  // 0: none is known
+  std::uint64_t shortest_lease_ms_ = 0;  // 0: unknown
   std::uint64_t requests_ = 0;
   bool stopping_ = false;
-  bool reported_ = false;  // nothing more will be held
+  bool reported_ = false;  // everything is reported
   bool reachable_ = true;
-  bool told_draining_ = false;
+  bool draining_ = false;
   Instant stopped_at_ = {};
   std::optional<Error> failure_;
   double handler_us_ = 1000;  // moving averages

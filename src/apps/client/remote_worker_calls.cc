@@ -1,5 +1,5 @@
-// The two threads of a worker that ask for attempts: one waits at the server while there is nothing
-// to do, one reports and asks for more at the same time.
+// The two threads of a worker that claim attempts: one waits on the server while there is nothing
+// to do, one reports results and claims more in the same call.
 #include <algorithm>
 
 #include "apps/client/client_problem.h"
@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostBatchBytes = 4U << 20U;
-constexpr milliseconds kAnswerMargin{15'000};  // beyond what the server was asked to wait
+constexpr milliseconds kAnswerMargin{15'000};  // beyond the requested wait on the server
 
 Result<WorkAnswer> read_answer(const Result<std::string>& body) {
   if (!body.ok()) {
@@ -24,50 +24,51 @@ Result<WorkAnswer> read_answer(const Result<std::string>& body) {
 
 }  // namespace
 
-void RemoteWorker::look_for_work() {
+void RemoteWorker::claim_all() {
   Lock lock(mutex_);
   RetryPause backoff(api_.random());
   for (;;) {
-    wish_changed_.wait(
-        lock, [this] { return stopping_ || (wanted() > 0 && !reporting_ && finished_.empty()); });
+    claimable_changed_.wait(lock, [this] {
+      return stopping_ || (claimable() > 0 && !reporting_ && finished_.empty());
+    });
     if (stopping_) {
       break;
     }
-    look_once(lock, backoff);
+    claim_once(lock, backoff);
   }
 }
 
-void RemoteWorker::look_once(Lock& lock, RetryPause& backoff) {
-  ClaimWish wish{next_request(), false, wanted(), plan_.wait};
-  asked_ += wish.max;
+void RemoteWorker::claim_once(Lock& lock, RetryPause& backoff) {
+  ClaimRequest claim{next_request(), false, claimable(), plan_.wait};
+  requested_ += claim.max;
   const Instant since = SteadyClock::now();
   for (;;) {
     const bool last = stopping_;
-    // A look that was given up may have claimed something: what it was is asked for again.
-    wish.wait = last ? milliseconds(0) : wish.wait;
+    // An abandoned request may have claimed attempts: it is repeated under the same name.
+    claim.wait = last ? milliseconds(0) : claim.wait;
     lock.unlock();
     ApiCall call;
     call.method = "POST";
     call.path = "/v1/work/claim";
-    call.body = writer_.claim(wish);
+    call.body = writer_.claim(claim);
     call.repeatable = false;
-    call.timeout = wish.wait + kAnswerMargin;
+    call.timeout = claim.wait + kAnswerMargin;
     const Instant begin = SteadyClock::now();
     auto answer =
-        read_answer(api_.call_once(call, last ? calling_.get_token() : looking_.get_token()));
+        read_answer(api_.call_once(call, last ? calling_.get_token() : claiming_.get_token()));
     const auto taken = SteadyClock::now() - begin;
     lock.lock();
-    // A server that is about to stop may not look for what was claimed before.
-    const bool not_looked = answer.ok() && wish.again && !last && answer.value().draining &&
-                            answer.value().attempts.empty();
-    if (not_looked && !stopping_) {
+    // A draining server may not look up the attempts that were claimed before.
+    const bool unknown = answer.ok() && claim.again && !last && answer.value().draining &&
+                         answer.value().attempts.empty();
+    if (unknown && !stopping_) {
       note_draining(lock, true);
       rest(lock, backoff.next());
       continue;
     }
     if (answer.ok()) {
-      const bool too_soon = answer.value().attempts.empty() && taken < wish.wait / 2;
-      asked_ -= wish.max;
+      const bool too_soon = answer.value().attempts.empty() && taken < claim.wait / 2;
+      requested_ -= claim.max;
       take(std::move(answer.value().attempts));
       set_reachable(lock, true, "");
       note_draining(lock, answer.value().draining);
@@ -78,10 +79,10 @@ void RemoteWorker::look_once(Lock& lock, RetryPause& backoff) {
       }
       break;
     }
-    wish.again = wish.again || answer.error().what_next() == WhatNext::in_doubt;
+    claim.again = claim.again || answer.error().what_next() == WhatNext::in_doubt;
     const bool given_up = stopping_ && !last;
-    if ((given_up && !wish.again) || (!given_up && !may_go_on(lock, answer.error(), since))) {
-      asked_ -= wish.max;
+    if ((given_up && !claim.again) || (!given_up && !may_retry(lock, answer.error(), since))) {
+      requested_ -= claim.max;
       break;
     }
     if (!given_up) {
@@ -92,7 +93,7 @@ void RemoteWorker::look_once(Lock& lock, RetryPause& backoff) {
 }
 
 void RemoteWorker::rest(Lock& lock, milliseconds time) {
-  const std::stop_token stop = stopping_ ? calling_.get_token() : looking_.get_token();
+  const std::stop_token stop = stopping_ ? calling_.get_token() : claiming_.get_token();
   lock.unlock();
   pause_for(time, stop);
   lock.lock();
@@ -108,7 +109,7 @@ void RemoteWorker::report_all() {
     if (finished_.empty()) {
       break;
     }
-    // What is done in a moment comes along.
+    // Handlers that finish in a moment join the batch.
     if (!ready_.empty() && handler_us_ < kShortUs) {
       finished_changed_.wait_for(
           lock, kMoment, [this] { return ready_.empty() || finished_.size() >= batch_limit_; });
@@ -134,12 +135,12 @@ std::vector<RemoteWorker::Finished> RemoteWorker::next_batch() {
 
 void RemoteWorker::send_reports(Lock& lock, RetryPause& backoff) {
   std::vector<Finished> batch = next_batch();
-  ClaimWish wish{next_request(), false, wanted(), milliseconds(0)};
-  asked_ += wish.max;
+  ClaimRequest claim{next_request(), false, claimable(), milliseconds(0)};
+  requested_ += claim.max;
   reporting_ = true;
-  auto answer = deliver(lock, batch, wish, backoff);
+  auto answer = deliver(lock, batch, claim, backoff);
   reporting_ = false;
-  asked_ -= wish.max;
+  requested_ -= claim.max;
   for (const Finished& finished : batch) {
     held_.erase(finished.held->attempt.claim_id);
   }
@@ -149,11 +150,11 @@ void RemoteWorker::send_reports(Lock& lock, RetryPause& backoff) {
     note_draining(lock, answer->draining);
   }
   ready_changed_.notify_all();
-  wish_changed_.notify_all();
+  claimable_changed_.notify_all();
 }
 
 std::optional<WorkAnswer> RemoteWorker::deliver(Lock& lock, std::vector<Finished>& batch,
-                                                ClaimWish& wish, RetryPause& backoff) {
+                                                ClaimRequest& claim, RetryPause& backoff) {
   const Instant since = SteadyClock::now();
   while (!batch.empty() && !failure_.has_value()) {
     lock.unlock();
@@ -164,8 +165,8 @@ std::optional<WorkAnswer> RemoteWorker::deliver(Lock& lock, std::vector<Finished
     ApiCall call;
     call.method = "POST";
     call.path = "/v1/work/report";
-    call.body = writer_.report(reports, wish.max > 0 ? &wish : nullptr);
-    call.repeatable = wish.max == 0;
+    call.body = writer_.report(reports, claim.max > 0 ? &claim : nullptr);
+    call.repeatable = claim.max == 0;
     const Instant begin = SteadyClock::now();
     auto answer = read_answer(api_.call_once(call, calling_.get_token()));
     const auto taken = SteadyClock::now() - begin;
@@ -178,11 +179,11 @@ std::optional<WorkAnswer> RemoteWorker::deliver(Lock& lock, std::vector<Finished
       return std::move(answer).value();
     }
     const Error& error = answer.error();
-    wish.again = wish.again || error.what_next() == WhatNext::in_doubt;
+    claim.again = claim.again || error.what_next() == WhatNext::in_doubt;
     if (split_or_replace(batch, error)) {
       continue;
     }
-    if (!may_go_on(lock, error, since)) {
+    if (!may_retry(lock, error, since)) {
       break;
     }
     rest(lock, backoff.next());
@@ -190,7 +191,7 @@ std::optional<WorkAnswer> RemoteWorker::deliver(Lock& lock, std::vector<Finished
   return std::nullopt;
 }
 
-// A report that is refused must not keep others from being stored.
+// A rejected report must not prevent the others from being stored.
 bool RemoteWorker::split_or_replace(std::vector<Finished>& batch, const Error& why) {
   const bool of_content =
       why.code() == ErrorCode::too_large || why.code() == ErrorCode::invalid_argument ||
@@ -213,7 +214,7 @@ bool RemoteWorker::split_or_replace(std::vector<Finished>& batch, const Error& w
   }
   JsonWriter json;
   json.begin_object().member("code", error_info(why.code()).name);
-  json.member("message", "the server did not take the result: " + why.text()).end_object();
+  json.member("message", "the server rejected the result: " + why.text()).end_object();
   finished.report = write_report(finished.held->attempt,
                                  Failure{Payload(std::move(json).take_text()), false, {}});
   finished.replaced = true;
@@ -231,21 +232,22 @@ void RemoteWorker::settle(Lock& lock, const std::vector<Finished>& batch,
     const Finished& finished = batch[i];
     WorkEvent event{WorkEvent::Kind::step_reported, finished.held->attempt.info(), finished.kind,
                     finished.taken, finished.message};
-    const auto is_it = [&](const ClaimNews& one) {
+    const auto is_it = [&](const ClaimResult& one) {
       return one.claim_id == finished.held->attempt.claim_id;
     };
-    // They come in the order of the reports.
+    // The results are in the order of the reports.
     const auto first = answer.results.begin();
     const auto same = first + static_cast<std::ptrdiff_t>(std::min(i, answer.results.size()));
-    const auto news = same != answer.results.end() && is_it(*same)
-                          ? same
-                          : std::find_if(first, answer.results.end(), is_it);
-    if (news != answer.results.end() && !news->counted) {
+    const auto result = same != answer.results.end() && is_it(*same)
+                            ? same
+                            : std::find_if(first, answer.results.end(), is_it);
+    if (result != answer.results.end() && !result->counted) {
       event.kind = WorkEvent::Kind::step_lost;
-      event.message = news->problem.empty() ? std::string("the claim was lost")
-                                            : error_of_problem(news->problem.view(), 409).text();
+      event.message = result->problem.empty()
+                          ? std::string("the claim was lost")
+                          : error_of_problem(result->problem.view(), 409).text();
     }
-    tell(lock, event);
+    notify(lock, event);
   }
 }
 

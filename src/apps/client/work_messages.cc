@@ -21,7 +21,7 @@ void write_json(std::string& out, std::string_view name, std::string_view json) 
   out += json;
 }
 
-// Everything but the brace at the end.
+// Everything except the closing brace.
 std::string begin_proof(const ClaimedAttempt& attempt) {
   std::string out;
   out.reserve(kUsualBytes);
@@ -59,7 +59,7 @@ void write_outcome(std::string& out, const Completion& completion) {
   }
 }
 
-// The error of a failure has more than a code and a message: the rest is details.
+// Members of a failure besides code and message are its details.
 void write_outcome(std::string& out, const Failure& failure) {
   write_text(out, "outcome", failure.retryable ? "retry" : "fail");
   std::string_view details;
@@ -130,7 +130,7 @@ StepInfo ClaimedAttempt::info() const {
 Result<WorkAnswer> read_work_answer(std::string_view body) {
   auto answer = from_json<WorkAnswer>(body);
   if (!answer.ok()) {
-    // Somebody in between may have put white space into it.
+    // A proxy may have added white space.
     const auto compact = JsonText::parse(body);
     if (compact.ok()) {
       answer = from_json<WorkAnswer>(compact.value().view());
@@ -138,7 +138,7 @@ Result<WorkAnswer> read_work_answer(std::string_view body) {
   }
   if (!answer.ok()) {
     return Error{ErrorCode::io_error,
-                 "the answer of the server cannot be read: " + answer.error().text()};
+                 "the response of the server cannot be read: " + answer.error().text()};
   }
   return answer;
 }
@@ -148,37 +148,37 @@ WorkWriter::WorkWriter(const WorkerIdentity& worker, std::span<const std::string
   worker_ = "{\"worker\":";
   static_cast<void>(append_json(worker_, worker).ok());
   if (!queues.empty()) {
-    write_json(skills_, "queues", list_of(queues));
+    write_json(offer_, "queues", list_of(queues));
   }
   std::vector<std::string_view> names;
   for (const SharedText& handler : handlers) {
     names.push_back(handler.view());
   }
-  write_json(skills_, "handlers", list_of(names));
+  write_json(offer_, "handlers", list_of(names));
 }
 
-void WorkWriter::write_wish(std::string& out, const ClaimWish& wish) const {
-  write_text(out, "request", wish.request);
-  write_json(out, "again", wish.again ? "true" : "false");
-  out += skills_;
-  write_json(out, "max", std::to_string(wish.max));
+void WorkWriter::write_claim(std::string& out, const ClaimRequest& request) const {
+  write_text(out, "request", request.request);
+  write_json(out, "again", request.again ? "true" : "false");
+  out += offer_;
+  write_json(out, "max", std::to_string(request.max));
 }
 
-std::string WorkWriter::claim(const ClaimWish& wish) const {
+std::string WorkWriter::claim(const ClaimRequest& request) const {
   std::string out = worker_;
-  write_wish(out, wish);
-  write_json(out, "wait_ms", std::to_string(wish.wait.count()));
+  write_claim(out, request);
+  write_json(out, "wait_ms", std::to_string(request.wait.count()));
   out += '}';
   return out;
 }
 
 std::string WorkWriter::report(std::span<const std::string_view> reports,
-                               const ClaimWish* wish) const {
+                               const ClaimRequest* request) const {
   std::string out = worker_;
   write_json(out, "reports", joined(reports));
-  if (wish != nullptr) {
+  if (request != nullptr) {
     std::string claim;
-    write_wish(claim, *wish);
+    write_claim(claim, *request);
     write_json(out, "claim", "{" + claim.substr(1) + "}");
   }
   out += '}';

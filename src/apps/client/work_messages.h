@@ -1,4 +1,4 @@
-// What a worker and the server say to each other (docs/http-api.md, Workers).
+// The messages between a worker and the server (docs/http-api.md, Workers).
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,9 @@
 
 namespace holdfast::client {
 
-// One incarnation of a worker.
+// One process of a worker.
 struct WorkerIdentity {
-  std::string id;      // its name and something random
+  std::string id;      // its name and a random part
   std::string secret;  // 32 random bytes, base64url
   std::string name;
   std::string version;
@@ -31,7 +31,7 @@ struct WorkerIdentity {
   }
 };
 
-// An attempt that is ours to execute.
+// An attempt that this worker holds the claim of.
 struct ClaimedAttempt {
   std::string run_id;
   std::string workflow;
@@ -45,7 +45,7 @@ struct ClaimedAttempt {
   std::int64_t item = -1;
   Payload input;
   Payload trace;
-  Payload progress;  // of an earlier holder
+  Payload progress;  // of an earlier claim
   SharedText claim_id;
   std::string token;
   std::uint64_t lease_ms = 30'000;
@@ -75,8 +75,8 @@ struct ClaimedAttempt {
   }
 };
 
-// What became of one report, or of one claim that was to be extended.
-struct ClaimNews {
+// The result of one report or of one heartbeat.
+struct ClaimResult {
   SharedText claim_id;
   bool counted = false;
   bool stop = false;
@@ -95,9 +95,9 @@ struct ClaimNews {
   }
 };
 
-// To a claim, a report or a heartbeat.
+// The response to a claim, a report or a heartbeat.
 struct WorkAnswer {
-  std::vector<ClaimNews> results;
+  std::vector<ClaimResult> results;
   std::vector<ClaimedAttempt> attempts;
   bool draining = false;
 
@@ -108,41 +108,41 @@ struct WorkAnswer {
     v.optional("draining", self.draining);
   }
 };
-// io_error when it is not what a server says; then the call may have been carried out.
+// io_error if it is not a response of a server; then the call may have been processed.
 Result<WorkAnswer> read_work_answer(std::string_view body);
 
-// The wish for attempts.
-struct ClaimWish {
-  std::string request;  // its name
-  bool again = false;   // there was no answer to the same before
+// A request for attempts.
+struct ClaimRequest {
+  std::string request;  // its name, the same in every repetition
+  bool again = false;   // an earlier call of the same name had no response
   std::size_t max = 0;
   std::chrono::milliseconds wait{0};
 };
 
-// Writes the bodies of calls; what is the same in all of them is written once.
+// Writes the bodies of calls; their constant parts are written once.
 class WorkWriter {
  public:
   WorkWriter(const WorkerIdentity& worker, std::span<const std::string> queues,
              std::span<const SharedText> handlers);
 
-  [[nodiscard]] std::string claim(const ClaimWish& wish) const;
-  // reports: of write_report. wish: nullptr for none.
+  [[nodiscard]] std::string claim(const ClaimRequest& request) const;
+  // reports: from write_report. claim: nullptr for none.
   [[nodiscard]] std::string report(std::span<const std::string_view> reports,
-                                   const ClaimWish* wish) const;
-  // claims: of write_proof.
+                                   const ClaimRequest* claim) const;
+  // claims: from write_proof.
   [[nodiscard]] std::string heartbeat(std::span<const std::string> claims) const;
   [[nodiscard]] std::string child(const ClaimedAttempt& parent, std::string_view workflow,
                                   std::string_view key, std::string_view input,
                                   const ChildOptions& options) const;
 
  private:
-  void write_wish(std::string& out, const ClaimWish& wish) const;
+  void write_claim(std::string& out, const ClaimRequest& request) const;
 
   std::string worker_;  // {"worker":{...}
-  std::string skills_;  // ,"queues":[...],"handlers":[...]
+  std::string offer_;   // ,"queues":[...],"handlers":[...]
 };
 
-// {"run_id","runnable_key","claim_id","token"}, with the progress if there is any.
+// {"run_id","runnable_key","claim_id","token"}, with the progress, if any.
 std::string write_proof(const ClaimedAttempt& attempt, const Payload& progress);
 // {"run_id",...,"outcome",...}
 std::string write_report(const ClaimedAttempt& attempt, const AttemptOutcome& outcome);

@@ -89,8 +89,8 @@ void RemoteLoad::take(Worker& worker, const net::HttpOutcome& answer) {
 void RemoteLoad::start_more(std::size_t caller) {
   const std::uint64_t unfinished = started_ - done_ / shape_.steps;
   const std::uint64_t left = shape_.runs - started_;
-  const std::uint64_t room = shape_.at_once > unfinished ? shape_.at_once - unfinished : 0;
-  const std::uint64_t count = std::min<std::uint64_t>({shape_.starts_in_one, left, room});
+  const std::uint64_t free = shape_.at_once > unfinished ? shape_.at_once - unfinished : 0;
+  const std::uint64_t count = std::min<std::uint64_t>({shape_.starts_in_one, left, free});
   if (count == 0) {
     if (left > 0) {
       idle_starters_.push_back(caller);
@@ -128,7 +128,7 @@ Result<double> RemoteLoad::carry_out() {
       load_.run_until([this] { return done_ >= shape_.runs * shape_.steps || bad_status_ != 0; }));
   const double seconds = watch.seconds();
   if (bad_status_ != 0) {
-    return Error{ErrorCode::unavailable, fmt::format("the server answered {}", bad_status_)};
+    return Error{ErrorCode::unavailable, fmt::format("the server returned status {}", bad_status_)};
   }
   HOLDFAST_CHECK(end_workers());
   return seconds;

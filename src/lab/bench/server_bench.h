@@ -14,7 +14,7 @@ struct ServerBenchOptions {
   BenchEffort effort = BenchEffort::full;
 };
 
-// invalid_argument when `only` is no case.
+// invalid_argument if `only` is not the name of a case.
 Result<std::string> run_server_bench(const ServerBenchOptions& options, BenchWorld& world);
 
 }  // namespace holdfast

@@ -113,7 +113,7 @@ std::string_view name_of(StartPart part) {
   return part == StartPart::directory ? "directory" : "program";
 }
 
-// What the child writes when it could not become the program.
+// The message of a child that could not execute the program.
 struct StartFailure {
   StartPart part;
   int error;
@@ -153,7 +153,7 @@ struct ChildStart {
   dup2(start.input, STDIN_FILENO);
   dup2(start.output, STDOUT_FILENO);
   dup2(start.errors, STDERR_FILENO);
-  // Whatever others opened without O_CLOEXEC is not for the program.
+  // Descriptors opened elsewhere without O_CLOEXEC must not reach the program.
   syscall(SYS_close_range, static_cast<unsigned>(kFirstFreeFd), ~0U, CLOSE_RANGE_CLOEXEC);
   if (start.directory != nullptr && chdir(start.directory) != 0) {
     report_and_exit(start, StartPart::directory);
@@ -165,7 +165,7 @@ struct ChildStart {
   report_and_exit(start, StartPart::program);
 }
 
-// execve takes texts it does not change as char*.
+// execve takes char* but does not modify the strings.
 std::vector<char*> c_texts(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -198,7 +198,7 @@ class Process {
   ProcessResult result_of(ProcessEnd end);
 
   const ProcessPlan& plan_;
-  std::string_view input_;  // what is still to be written
+  std::string_view input_;  // not written yet
   pid_t pid_ = -1;          // of the process, until it is reaped
   std::optional<int> status_;
   OwnedFd exit_fd_;  // readable when the process has ended
@@ -223,7 +223,7 @@ bool Process::make_parent_ends(Pipe& input, Pipe& output, Pipe& errors, Pipe& fa
          make_non_blocking(errors_fd_) && make_non_blocking(failure_fd_);
 }
 
-// False, with errno, when the machine has no more processes or descriptors.
+// False, with errno, if the machine has no process or descriptor left.
 bool Process::start() {
   Pipe input;
   Pipe output;
@@ -252,7 +252,7 @@ bool Process::start() {
   if (pid_ == -1) {
     return false;
   }
-  setpgid(pid_, pid_);  // the child does it too: whoever is first
+  setpgid(pid_, pid_);  // the child calls it, too: the order does not matter
   exit_fd_ = OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   return exit_fd_.is_open();
 }
@@ -267,14 +267,14 @@ void Process::feed_input() {
       return;
     }
     if (written == -1) {
-      break;  // the process does not want the rest
+      break;  // the process does not read the rest
     }
     input_.remove_prefix(static_cast<std::size_t>(written));
   }
   input_fd_.close();
 }
 
-// Reads once. Closes the descriptor at its end; returns how much was read.
+// Reads once and closes the descriptor at the end of the data; returns the number of bytes.
 std::size_t read_some(OwnedFd& fd, std::string& into) {
   std::array<char, kReadBytes> buffer;
   const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
@@ -357,8 +357,8 @@ void Process::end_group() {
   }
 }
 
-// What the process wrote before its end is still in the pipes, at most as much as they hold;
-// somebody who left the group might write on for ever.
+// The last output of the process is still in the pipes, at most as much as they hold; a descendant
+// that left the group might write forever.
 void Process::drain() {
   const auto drain_one = [](OwnedFd& fd, std::string& into, std::size_t most) {
     std::size_t taken = 0;

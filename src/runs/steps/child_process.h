@@ -1,9 +1,9 @@
 // Runs one process in a process group of its own and waits for its end.
 //
 // Guarantees: when run_process returns, the process is reaped, its group has been killed, and no
-// file descriptor is left open. When the calling thread dies, the kernel kills the process. A
-// process that does not read its input is no error. Any number of threads may call at once.
-// Limits: a descendant that leaves the group (setsid) is not killed, but nobody waits for it.
+// file descriptor is left open. If the calling thread dies, the kernel kills the process. A process
+// may ignore its input. Any number of threads may call at once.
+// Limits: a descendant that leaves the group (setsid) is neither killed nor waited for.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace holdfast {
 
-// The texts hold no NUL bytes.
+// The strings must not contain NUL bytes.
 struct ProcessPlan {
   std::string program;                   // a path; relative to the directory
-  std::vector<std::string> arguments;    // the name of the program is the first
+  std::vector<std::string> arguments;    // the first is the name of the program
   std::vector<std::string> environment;  // NAME=value, complete
   std::string directory;                 // empty: that of the caller
   std::size_t max_output_bytes = 0;      // more on stdout ends the process
-  std::size_t kept_error_bytes = 0;      // of stderr: the last ones
+  std::size_t kept_error_bytes = 0;      // the last bytes of stderr
 };
 
 enum class ProcessEnd : std::uint8_t { not_started, exited, killed, stopped, too_much_output };
@@ -30,7 +30,7 @@ enum class ProcessEnd : std::uint8_t { not_started, exited, killed, stopped, too
 struct ProcessResult {
   ProcessEnd end = ProcessEnd::not_started;
   int number = 0;                // errno, exit code or signal, for the first three
-  std::string_view failed_part;  // not_started: what could not be done
+  std::string_view failed_part;  // not_started: the operation that failed
   std::string output;            // of stdout
   std::string errors;            // of stderr, at most kept_error_bytes
 };

@@ -55,7 +55,7 @@ Environment whole_environment(const ExecSpec& spec,
   return all;
 }
 
-// What the system would silently cut or misread; empty when there is nothing.
+// Why the system could not pass on the command unchanged; empty if it can.
 std::string problem_of(const ExecSpec& spec, const Environment& environment) {
   const auto has_nul = [](std::string_view text) {
     return text.find('\0') != std::string_view::npos;
@@ -66,18 +66,17 @@ std::string problem_of(const ExecSpec& spec, const Environment& environment) {
   if (has_nul(spec.directory.view()) ||
       std::any_of(spec.command.begin(), spec.command.end(),
                   [&](const SharedText& text) { return has_nul(text.view()); })) {
-    return "the command or its directory holds a NUL byte";
+    return "the command or its directory contains a NUL byte";
   }
   for (const auto& [name, value] : environment) {
     if (name.empty() || name.find('=') != std::string::npos || has_nul(name) || has_nul(value)) {
-      return fmt::format("the environment variable '{}' is not valid", valid_utf8(name));
+      return fmt::format("the environment variable \"{}\" is not valid", valid_utf8(name));
     }
   }
   return {};
 }
 
-// A name without a slash is looked for in PATH, in its absolute folders only; empty when it is not
-// there.
+// Searches a name without a slash in the absolute folders of PATH; empty if it is not found.
 std::string find_program(std::string_view name, const Environment& environment) {
   constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
   if (name.find('/') != std::string_view::npos) {
@@ -102,7 +101,7 @@ std::string find_program(std::string_view name, const Environment& environment) 
   return {};
 }
 
-// Errors of a start that have nothing to do with the step.
+// Errors that depend on the machine, not on the step.
 bool may_pass(int error) {
   constexpr std::array kPassing = {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY, EINTR, EIO};
   return std::find(kPassing.begin(), kPassing.end(), error) != kPassing.end();
@@ -110,7 +109,7 @@ bool may_pass(int error) {
 
 StepOutput not_started(std::string_view command, std::string_view part, int error) {
   StepOutput output =
-      failure("exec_not_started", fmt::format("cannot start '{}': {}: {}", valid_utf8(command),
+      failure("exec_not_started", fmt::format("cannot start \"{}\": {}: {}", valid_utf8(command),
                                               part, std::generic_category().message(error)));
   output.retryable = may_pass(error);
   return output;
@@ -145,7 +144,7 @@ bool is_code(std::string_view text) {
                      [&](char c) { return is_lower(c) || (c >= '0' && c <= '9') || c == '_'; });
 }
 
-// A process that fails may say how, as a JSON object with a code on stdout.
+// A failing process may report a JSON object with a code on stdout.
 void use_own_words(StepOutput& output, std::string_view text) {
   const auto said = Json::parse(text);
   if (!said.ok()) {
@@ -215,7 +214,7 @@ JsonText details_of(const ProcessResult& result, SteadyTime started) {
     writer.member("signal", std::int64_t{result.number});
   }
   if (result.end != ProcessEnd::not_started) {
-    // One byte more was kept: so the cut sees whether there was more.
+    // One byte more was kept, to see whether the output was longer.
     writer.member("stderr", utf8_suffix(result.errors, kKeptStderrBytes));
   }
   writer.member("duration_ms",

@@ -1,5 +1,5 @@
-// Carries out an exec step: a process of its own process group gets the input as JSON on stdin,
-// its stdout is the result. Nothing goes through a shell.
+// Executes an exec step: a process in its own process group receives the input as JSON on stdin;
+// its stdout is the result. No shell is involved.
 #pragma once
 
 #include <stop_token>
@@ -14,11 +14,10 @@
 namespace holdfast {
 
 inline constexpr std::size_t kMaxExecOutputBytes = 1U << 20U;  // of stdout
-inline constexpr std::size_t kKeptStderrBytes = 8192;          // the last ones
+inline constexpr std::size_t kKeptStderrBytes = 8192;          // the last bytes
 
-// environment: what the process gets beside the worker's own and the step's, HOLDFAST_RUN_ID for
-// example. When stop is requested the whole process group is killed, and nothing of it is left
-// when this returns.
+// environment: variables besides those of the worker and of the step, such as HOLDFAST_RUN_ID. When
+// stop is requested, the whole process group is killed before this returns.
 StepOutput run_exec(const ExecSpec& spec, std::string_view input,
                     const std::vector<std::pair<std::string, std::string>>& environment,
                     const std::stop_token& stop);

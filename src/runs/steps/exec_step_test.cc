@@ -48,7 +48,7 @@ std::size_t open_descriptors() {
 
 bool has_no_children() { return waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
 
-// Somebody else's process, known beyond doubt: its number is not used again meanwhile.
+// A process that is not a child, identified by a descriptor: its id cannot be reused meanwhile.
 class OtherProcess {
  public:
   explicit OtherProcess(pid_t pid)
@@ -64,7 +64,7 @@ class OtherProcess {
   bool existed_;
 };
 
-// A folder with a named pipe, through which a process says how far it is.
+// A folder with a named pipe through which a process reports its progress.
 class Folder {
  public:
   Folder() {
@@ -101,7 +101,7 @@ TEST(ExecStep, stdout_is_the_result) {
   EXPECT_TRUE(details.find("duration_ms")->unsigned_integer().has_value());
 }
 
-TEST(ExecStep, any_json_value_is_a_result_and_white_space_around_it_is_nothing) {
+TEST(ExecStep, any_json_value_is_a_result_and_surrounding_white_space_is_ignored) {
   EXPECT_EQ(run(shell("echo ' [1, 2] '")).result.view(), "[1,2]");
   EXPECT_EQ(run(shell("echo 7")).result.view(), "7");
 }
@@ -123,7 +123,7 @@ TEST(ExecStep, other_output_is_a_failure_that_shows_its_start) {
   EXPECT_EQ(run(shell("echo '{} {}'")).code, "invalid_output");
 }
 
-TEST(ExecStep, exit_codes_have_their_meaning) {
+TEST(ExecStep, exit_codes_determine_the_failure) {
   const StepOutput failed = run(shell("exit 3"));
   EXPECT_FALSE(failed.ok);
   EXPECT_EQ(failed.code, "exec_failed");
@@ -142,7 +142,7 @@ TEST(ExecStep, exit_codes_have_their_meaning) {
   EXPECT_EQ(Json::parse(killed.details.view()).value().find("signal")->integer(), 15);
 }
 
-TEST(ExecStep, a_failing_process_may_say_how) {
+TEST(ExecStep, a_failing_process_may_report_a_code) {
   const StepOutput said = run(shell(
       R"(echo '{"code":"card_declined","message":"no","retryable":false,"retry_after_ms":50}'
          exit 75)"));
@@ -158,7 +158,7 @@ TEST(ExecStep, a_failing_process_may_say_how) {
   EXPECT_FALSE(only_code.retry_after_ms.has_value());
 }
 
-TEST(ExecStep, what_does_not_fit_is_no_code) {
+TEST(ExecStep, an_invalid_code_is_ignored) {
   for (const char* text : {R"({"code":"Bad"})", R"({"code":""})", R"({"code":1})", R"(["code"])",
                            R"({"code":"9x"})", "text", R"({"message":"m"})"}) {
     const StepOutput output = run(shell("echo '" + std::string(text) + "'; exit 1"));
@@ -170,7 +170,7 @@ TEST(ExecStep, what_does_not_fit_is_no_code) {
             "exec_failed");
 }
 
-TEST(ExecStep, what_cannot_be_started_is_not_tried_again) {
+TEST(ExecStep, a_command_that_cannot_be_started_is_not_retryable) {
   const Folder folder;
   std::ofstream(folder.path() + "/no_rights") << "#!/bin/sh\n";
   std::ofstream(folder.path() + "/no_program") << "text\n";
@@ -191,7 +191,7 @@ TEST(ExecStep, what_cannot_be_started_is_not_tried_again) {
   EXPECT_TRUE(has_no_children());
 }
 
-TEST(ExecStep, nothing_goes_through_a_shell) {
+TEST(ExecStep, no_shell_is_involved) {
   const StepOutput output = run(command({"echo", "[\"$HOME;*\"]"}));
   EXPECT_EQ(output.result.view(), R"(["$HOME;*"])");
 }
@@ -277,7 +277,7 @@ TEST(ExecStep, stop_before_the_start_starts_nothing) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/started"));
 }
 
-TEST(ExecStep, who_stays_behind_with_the_pipes_is_killed) {
+TEST(ExecStep, a_descendant_that_holds_the_pipes_is_killed) {
   const auto started = std::chrono::steady_clock::now();
   const StepOutput output = run(shell("sleep 600 & echo $! >&2; echo '{\"a\":1}'"));
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(60));
@@ -286,14 +286,14 @@ TEST(ExecStep, who_stays_behind_with_the_pipes_is_killed) {
   EXPECT_TRUE(OtherProcess(std::stoi(stderr_of(output))).ends_within(0));
 }
 
-TEST(ExecStep, who_leaves_the_group_does_not_hold_us) {
+TEST(ExecStep, a_descendant_that_leaves_the_group_is_not_waited_for) {
   const Folder folder;
   const StepOutput output =
       run(shell("setsid sh -c 'echo $$ >" + folder.fifo() + "; exec yes >&2' & read pid <" +
                 folder.fifo() + "; echo \"{\\\"pid\\\":$pid}\""));
   EXPECT_TRUE(output.ok) << output.message;
   const auto pid = Json::parse(output.result.view()).value().find("pid")->integer();
-  // Nobody reads its pipe any more: it ends by itself.
+  // Its pipe has no reader any more: it ends by itself.
   EXPECT_TRUE(OtherProcess(static_cast<pid_t>(pid.value())).ends_within(kLongestWaitMs));
 }
 

@@ -34,8 +34,8 @@ StepOutput run(const HttpSpec& spec, std::string_view input = "{}",
   return run_http(spec, input, {{"Idempotency-Key", "k1"}}, credentials, stop);
 }
 
-// Asks a server that answers in this way, and keeps the body.
-StepOutput ask(const std::string& answer) {
+// Calls a server with this response, and keeps the body.
+StepOutput call(const std::string& answer) {
   const RecordingServer server(answer);
   HttpSpec spec = request("GET", server);
   spec.keep_body = true;
@@ -106,7 +106,7 @@ TEST(HttpStep, a_missing_field_is_named_and_nothing_is_sent) {
   EXPECT_EQ(server.requests(), 0U);
 }
 
-TEST(HttpStep, a_host_that_is_not_allowed_is_not_asked) {
+TEST(HttpStep, a_host_that_is_not_allowed_is_not_called) {
   RecordingServer server(http_answer("200 OK", {}, ""));
   HttpSpec spec = request("GET", server);
   for (const SharedText allowed : {"127.0.0.2", "localhost", "127.0.0.1:1"}) {
@@ -159,7 +159,7 @@ TEST(HttpStep, headers_of_the_step_are_sent) {
   EXPECT_TRUE(seen->headers.contains("x-empty"));
 }
 
-TEST(HttpStep, headers_that_are_secret_or_broken_are_refused) {
+TEST(HttpStep, headers_that_are_secret_or_invalid_are_refused) {
   RecordingServer server(http_answer("200 OK", {}, ""));
   for (const auto& [name, value] :
        std::vector<std::pair<std::string, std::string>>{{"Authorization", "x"},
@@ -180,7 +180,7 @@ TEST(HttpStep, headers_that_are_secret_or_broken_are_refused) {
   EXPECT_EQ(server.requests(), 0U);
 }
 
-TEST(HttpStep, credentials_come_by_name_and_are_never_shown) {
+TEST(HttpStep, credentials_are_referenced_by_name_and_never_shown) {
   const std::string secret = "s3cr3t-value";
   RecordingServer server(http_answer("403 No",
                                      {"X-Echo: Bearer " + secret, "Content-Type: text/plain"},
@@ -188,12 +188,12 @@ TEST(HttpStep, credentials_come_by_name_and_are_never_shown) {
   HttpSpec spec = request("GET", server);
   spec.credential_refs = {{"Authorization", "billing"}};
   spec.keep_body = true;
-  std::string asked;
+  std::string requested;
   const StepOutput output = run(spec, "{}", [&](std::string_view name) {
-    asked = name;
+    requested = name;
     return std::optional("Bearer " + secret);
   });
-  EXPECT_EQ(asked, "billing");
+  EXPECT_EQ(requested, "billing");
   EXPECT_EQ(server.wait_for_request()->headers["authorization"], "Bearer " + secret);
   EXPECT_EQ(output.code, "http_403");
   for (const std::string_view text :
@@ -245,7 +245,7 @@ TEST(HttpStep, headers_that_look_secret_are_redacted) {
   for (const std::string& name : names) {
     lines.push_back(name + ": hidden");
   }
-  const StepOutput output = ask(http_answer("200 OK", lines, ""));
+  const StepOutput output = call(http_answer("200 OK", lines, ""));
   EXPECT_TRUE(output.ok);
   for (const std::string& name : names) {
     EXPECT_EQ(header_of(output.result, net::lowered(name)), "[REDACTED]") << name;
@@ -254,57 +254,57 @@ TEST(HttpStep, headers_that_look_secret_are_redacted) {
   EXPECT_EQ(output.result.view().find("hidden"), std::string_view::npos);
 }
 
-TEST(HttpStep, a_body_is_json_when_it_says_so_and_is) {
+TEST(HttpStep, a_body_is_json_if_declared_and_valid) {
   const std::string json = R"({ "a": [1, 2] })";
-  EXPECT_EQ(body_of(ask(http_answer("200 OK", {"Content-Type: application/json"}, json)).result)
+  EXPECT_EQ(body_of(call(http_answer("200 OK", {"Content-Type: application/json"}, json)).result)
                 ->find("a")
                 ->size(),
             2U);
-  EXPECT_EQ(body_of(ask(http_answer("200 OK", {"Content-Type: application/problem+json; charset=x"},
-                                    "[1]"))
+  EXPECT_EQ(body_of(call(http_answer("200 OK",
+                                     {"Content-Type: application/problem+json; charset=x"}, "[1]"))
                         .result)
                 ->size(),
             1U);
   EXPECT_EQ(
-      body_of(ask(http_answer("200 OK", {"Content-Type: text/plain"}, json)).result)->string(),
+      body_of(call(http_answer("200 OK", {"Content-Type: text/plain"}, json)).result)->string(),
       json);
-  EXPECT_EQ(body_of(ask(http_answer("200 OK", {"Content-Type: application/json"}, "{no")).result)
+  EXPECT_EQ(body_of(call(http_answer("200 OK", {"Content-Type: application/json"}, "{no")).result)
                 ->string(),
             "{no");
-  EXPECT_EQ(body_of(ask(http_answer("200 OK", {}, "\xFF")).result)->string(), "\xEF\xBF\xBD");
+  EXPECT_EQ(body_of(call(http_answer("200 OK", {}, "\xFF")).result)->string(), "\xEF\xBF\xBD");
 }
 
 TEST(HttpStep, a_body_that_is_nested_too_deep_stays_text) {
   const std::string deep = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
-  const StepOutput output = ask(http_answer("200 OK", {"Content-Type: application/json"}, deep));
+  const StepOutput output = call(http_answer("200 OK", {"Content-Type: application/json"}, deep));
   EXPECT_TRUE(JsonText::parse(output.result.view()).ok());
   EXPECT_EQ(body_of(output.result)->string(), deep);
 }
 
 TEST(HttpStep, a_body_is_kept_up_to_the_limit) {
-  const StepOutput whole = ask(http_answer("200 OK", {}, std::string(kKeptBodyBytes, 'x')));
+  const StepOutput whole = call(http_answer("200 OK", {}, std::string(kKeptBodyBytes, 'x')));
   EXPECT_EQ(body_of(whole.result)->string()->size(), kKeptBodyBytes);
   EXPECT_FALSE(Json::parse(whole.result.view()).value().find("body_truncated"));
-  const StepOutput cut = ask(http_answer("200 OK", {"Content-Type: application/json"},
-                                         "\"" + std::string(1'000'000, 'x') + "\""));
+  const StepOutput cut = call(http_answer("200 OK", {"Content-Type: application/json"},
+                                          "\"" + std::string(1'000'000, 'x') + "\""));
   EXPECT_TRUE(cut.ok);
   EXPECT_EQ(body_of(cut.result)->string()->size(), kKeptBodyBytes);
   EXPECT_EQ(Json::parse(cut.result.view()).value().find("body_truncated")->boolean(), true);
 }
 
-TEST(HttpStep, a_response_that_is_too_large_is_cut_off) {
-  const StepOutput output = ask(http_answer("200 OK", {}, std::string(9U << 20U, 'x')));
+TEST(HttpStep, a_response_that_is_too_large_is_a_failure) {
+  const StepOutput output = call(http_answer("200 OK", {}, std::string(9U << 20U, 'x')));
   EXPECT_EQ(output.code, "http_too_large");
   EXPECT_FALSE(output.retryable);
-  const StepOutput headers = ask(http_answer("200 OK", {"X: " + std::string(70'000, 'x')}, ""));
+  const StepOutput headers = call(http_answer("200 OK", {"X: " + std::string(70'000, 'x')}, ""));
   EXPECT_EQ(headers.code, "http_too_large");
 }
 
 TEST(HttpStep, redirects_are_not_followed) {
   RecordingServer target(http_answer("200 OK", {}, ""));
   for (const char* status : {"301 Moved", "302 Found", "303 See", "307 Temporary", "308 Moved"}) {
-    const StepOutput output =
-        ask(http_answer(status, {"Location: http://me:pw@" + target.authority() + "/p?key=1"}, ""));
+    const StepOutput output = call(
+        http_answer(status, {"Location: http://me:pw@" + target.authority() + "/p?key=1"}, ""));
     EXPECT_FALSE(output.ok);
     EXPECT_EQ(output.code, "http_redirect");
     EXPECT_FALSE(output.retryable);
@@ -314,12 +314,12 @@ TEST(HttpStep, redirects_are_not_followed) {
     EXPECT_EQ(output.details.view().find("key=1"), std::string_view::npos);
   }
   EXPECT_EQ(target.requests(), 0U);
-  EXPECT_EQ(ask(http_answer("302 Found", {"Location: /a?b=//c"}, "")).code, "http_redirect");
+  EXPECT_EQ(call(http_answer("302 Found", {"Location: /a?b=//c"}, "")).code, "http_redirect");
 }
 
-TEST(HttpStep, some_statuses_may_pass) {
+TEST(HttpStep, some_statuses_are_retryable) {
   for (const std::string status : {"408", "425", "429", "500", "502", "503", "504", "599"}) {
-    const StepOutput output = ask(http_answer(status + " X", {"Retry-After: 7"}, "why"));
+    const StepOutput output = call(http_answer(status + " X", {"Retry-After: 7"}, "why"));
     EXPECT_FALSE(output.ok);
     EXPECT_EQ(output.code, "http_" + status);
     EXPECT_TRUE(output.retryable) << status;
@@ -327,7 +327,7 @@ TEST(HttpStep, some_statuses_may_pass) {
     EXPECT_EQ(body_of(output.details)->string(), "why");
   }
   for (const std::string status : {"400", "401", "404", "409", "410", "418", "422"}) {
-    const StepOutput output = ask(http_answer(status + " X", {"Retry-After: 7"}, ""));
+    const StepOutput output = call(http_answer(status + " X", {"Retry-After: 7"}, ""));
     EXPECT_EQ(output.code, "http_" + status);
     EXPECT_FALSE(output.retryable) << status;
     EXPECT_FALSE(output.retry_after_ms);
@@ -346,7 +346,7 @@ TEST(HttpStep, retry_after_is_seconds_or_a_date) {
   }
 }
 
-TEST(HttpStep, a_host_that_cannot_be_reached_may_be_tried_again) {
+TEST(HttpStep, an_unreachable_host_is_retryable) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -365,16 +365,16 @@ TEST(HttpStep, a_host_that_cannot_be_reached_may_be_tried_again) {
   EXPECT_TRUE(output.retryable);
 }
 
-TEST(HttpStep, an_answer_that_breaks_off_may_be_tried_again) {
+TEST(HttpStep, a_truncated_response_is_retryable) {
   RecordingServer silent("", Manner::hang_up);
   const StepOutput none = run(request("GET", silent));
   EXPECT_EQ(none.code, "http_interrupted");
   EXPECT_TRUE(none.retryable);
-  EXPECT_EQ(ask("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf").code, "http_interrupted");
-  EXPECT_EQ(ask("what?\r\n\r\n").code, "http_interrupted");
+  EXPECT_EQ(call("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf").code, "http_interrupted");
+  EXPECT_EQ(call("what?\r\n\r\n").code, "http_interrupted");
 }
 
-TEST(HttpStep, a_request_without_an_answer_times_out) {
+TEST(HttpStep, a_request_without_a_response_times_out) {
   RecordingServer server("", Manner::stay_silent);
   HttpSpec spec = request("GET", server);
   spec.timeout_ms = 50;
@@ -389,10 +389,10 @@ TEST(HttpStep, stop_ends_a_running_request) {
   StepOutput output;
   std::thread worker([&] { output = run(request("GET", server), "{}", {}, stop.get_token()); });
   ASSERT_TRUE(server.wait_for_request());
-  const auto asked = std::chrono::steady_clock::now();
+  const auto requested = std::chrono::steady_clock::now();
   stop.request_stop();
   worker.join();
-  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - requested, std::chrono::seconds(5));
   EXPECT_EQ(output.code, "cancelled");
   EXPECT_FALSE(output.retryable);
   EXPECT_TRUE(server.wait_for_hang_up());
@@ -438,7 +438,7 @@ TEST(HttpStep, many_threads_may_call_at_once_and_nothing_is_left_open) {
   for (const std::string& problem : wrong) {
     EXPECT_EQ(problem, "");
   }
-  // The server closes its ends in threads of its own.
+  // The server closes its sockets in its own threads.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (open_descriptors() > before && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::yield();

@@ -18,13 +18,14 @@ namespace {
 
 constexpr int kLongestWaitMs = 500;
 
-// Reads /proc/PID/stat: "PID (name) STATE PARENT GROUP ...", where the name can hold anything.
+// Reads /proc/PID/stat: "PID (name) STATE PARENT GROUP ...", where the name may contain any
+// character.
 bool runs_in_group(const std::filesystem::path& process, pid_t group) {
   std::ifstream file(process / "stat");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) {
-    return false;  // it is gone
+    return false;  // the process has ended
   }
   std::istringstream rest(text.substr(name_end + 1));
   char state = 0;
@@ -34,7 +35,7 @@ bool runs_in_group(const std::filesystem::path& process, pid_t group) {
   return its_group == group && state != 'Z' && state != 'X';
 }
 
-// Dead members that nobody has reaped yet still count for kill; they do not count here.
+// kill still counts dead members that are not reaped yet; this does not.
 bool group_runs(pid_t group) {
   if (kill(-group, 0) != 0) {
     return false;
@@ -62,7 +63,7 @@ bool group_runs(pid_t group) {
 }  // namespace
 
 std::optional<int> end_process_group(pid_t leader) {
-  // First the kill, then the reaping: until then the number belongs to this group.
+  // Kill before reaping: until then the group id cannot be reused.
   kill(-leader, SIGKILL);
   kill(leader, SIGKILL);
   int status = 0;
@@ -70,7 +71,7 @@ std::optional<int> end_process_group(pid_t leader) {
   do {
     reaped = waitpid(leader, &status, 0);
   } while (reaped == -1 && errno == EINTR);
-  // Members that were inherited by this process are its to reap.
+  // This process must reap the members that it inherited.
   int waited_ms = 0;
   for (int delay_ms = 1; group_runs(leader) && waited_ms < kLongestWaitMs; delay_ms *= 2) {
     poll(nullptr, 0, delay_ms);

@@ -9,8 +9,8 @@ namespace holdfast {
 
 // Kills the group of a child of the caller, reaps the child and waits until no member runs any
 // more. The child may have ended before, but must not have been reaped. Returns its status as
-// waitpid gives it; empty when somebody else took it. Gives up on other members after a while:
-// a process can be stuck in the kernel.
+// from waitpid; empty if other code has reaped the child. Stops waiting for other members after a
+// while: a process can be stuck in the kernel.
 std::optional<int> end_process_group(pid_t leader);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// What a built-in step answers, for whoever called it.
+// The output of a built-in step.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace holdfast {
 
 struct StepOutput {
   bool ok = false;
-  JsonText result;      // of a step that is done: any JSON value
-  std::string code;     // of one that failed: a name, at most 64 bytes
-  std::string message;  // for people, without secrets
+  JsonText result;      // of a completed step: any JSON value
+  std::string code;     // of a failed step: a name, at most 64 bytes
+  std::string message;  // for users, without secrets
   bool retryable = false;
   std::optional<std::uint64_t> retry_after_ms;
-  JsonText details;  // an object that is kept with the attempt, either way: stderr, status, ...
+  JsonText details;  // an object kept with the attempt in both cases: stderr, status, ...
 };
 
 }  // namespace holdfast

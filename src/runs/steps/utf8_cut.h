@@ -1,5 +1,4 @@
-// Parts of texts from outside that are to be shown or kept: never more than asked for, never half
-// a character at the cut.
+// Cuts text from outside for display or storage without splitting a character.
 #pragma once
 
 #include <cstddef>
