@@ -54,6 +54,12 @@ SHARED_HEADERS = {f"holdfast/{name}.h"
 PUBLIC_TYPES_MODULE = "runs/api"
 PUBLIC_MODULES = {"holdfast/engine.h": "apps/embed", "holdfast/client.h": "apps/client"}
 
+# Modules that must not reach others, not even through the modules they use.
+UNREACHABLE = {
+    "apps/client": {"storage/log", "storage/journal", "storage/sqlite", "storage/postgres",
+                    "runs/engine", "runs/inspect", "runs/service", "apps/embed"},
+}
+
 PURE_MODULES = {"storage/entry", "access", "runs/language/data", "runs/language/definition",
                 "runs/facts", "runs/dispatch", "runs/run", "runs/view"}
 IMPURE_HEADERS = re.compile(
@@ -203,6 +209,16 @@ def check_modules(tree):
             if used not in order[:order.index(module)]:
                 yield declaration, 1, \
                     f"{module} may not use {used}: it does not come before {module}"
+
+
+def check_unreachable(tree):
+    """A client program must not link an engine or a database."""
+    for module, forbidden in UNREACHABLE.items():
+        if tree.uses.get(module) is None:
+            continue
+        for used in sorted(tree.reach(module) & forbidden):
+            yield (f"src/{module}/CMakeLists.txt", 1,
+                   f"{module} must not reach {used}, directly or through other modules")
 
 
 def check_names(tree):
@@ -422,9 +438,9 @@ def check_words(tree, everywhere=False):
                 yield file.name, line, message
 
 
-CHECKS = [check_modules, check_names, check_includes, check_public_headers, check_libraries,
-          check_purity, check_unordered, check_text, check_headers, check_sizes, check_tests,
-          check_error_pages, check_words]
+CHECKS = [check_modules, check_unreachable, check_names, check_includes, check_public_headers,
+          check_libraries, check_purity, check_unordered, check_text, check_headers, check_sizes,
+          check_tests, check_error_pages, check_words]
 
 
 def problems(root):
