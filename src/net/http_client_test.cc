@@ -346,5 +346,52 @@ TEST(HttpClient, a_stream_ends_if_stopped_silent_truncated_or_refused) {
   EXPECT_EQ(refused.body, "{\"code\":\"permission_denied\"}");
 }
 
+TEST(HttpClient, a_download_is_handed_over_in_pieces_and_never_kept) {
+  constexpr std::size_t kPieces = 40;
+  const std::string piece(100'000, 'x');
+  ScriptedServer server([&](ScriptedPeer& peer) {
+    peer.read();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n");
+    for (std::size_t i = 0; i < kPieces && peer.write(piece); ++i) {
+    }
+    peer.wait_for_end();
+  });
+  HttpOptions options;
+  options.limits.body_bytes = 1000;
+  const auto client = client_of(server, options);
+  std::size_t bytes = 0;
+  const auto count = [&](std::string_view received) {
+    bytes += received.size();
+    return true;
+  };
+  const HttpOutcome whole = client->download({}, seconds(20), count);
+  EXPECT_EQ(whole.kind, Kind::answered) << whole.reason;
+  EXPECT_EQ(bytes, kPieces * piece.size());
+  EXPECT_EQ(whole.body, "");
+  const HttpOutcome ended =
+      client->download({}, seconds(20), [](std::string_view) { return false; });
+  EXPECT_EQ(ended.failure, HttpFailure::ended);
+  EXPECT_NE(ended.reason.find("cannot be written"), std::string::npos) << ended.reason;
+}
+
+TEST(HttpClient, a_download_that_is_truncated_or_refused_is_not_complete) {
+  ScriptedServer server([](ScriptedPeer& peer) {
+    peer.read();
+    if (peer.number() == 0) {
+      peer.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345");
+    } else {
+      peer.answer("{}", "403 Forbidden");
+    }
+  });
+  const auto client = client_of(server);
+  const auto ignore = [](std::string_view) { return true; };
+  const HttpOutcome cut = client->download({}, seconds(20), ignore);
+  EXPECT_NE(cut.kind, Kind::answered);
+  EXPECT_NE(cut.reason.find("is incomplete"), std::string::npos) << cut.reason;
+  const HttpOutcome refused = client->download({}, seconds(20), ignore);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.body, "{}");
+}
+
 }  // namespace
 }  // namespace holdfast::net
