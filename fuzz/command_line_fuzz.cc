@@ -20,13 +20,13 @@ void check(std::string_view input) {
   for (std::string& text : texts) {
     arguments.push_back(text.data());
   }
-  const auto parsed = parse_command_line(arguments);
+  const auto parsed = cli::parse_command_line(arguments);
   require(parsed.ok() || (parsed.error().code() == ErrorCode::invalid_argument &&
                           !parsed.error().message().empty()),
           "a command line is accepted, or rejected with a reason");
   if (parsed.ok()) {
-    const auto* shown = std::get_if<ShowText>(&parsed.value().command);
-    require(shown == nullptr || !shown->text.empty(), "a requested text exists");
+    require(parsed.value().text.empty() == static_cast<bool>(parsed.value().run),
+            "the result is a text to print or a command to run");
   }
 }
 

@@ -116,10 +116,10 @@ class HelpTest(CliTest):
                 (["run", "--inptu={}", "a.yaml"], ["run has no option --inptu;", '"--input"']),
                 (["--store", self.url(), "list"], ["--store", 'after "holdfast list"']),
                 (["run"], ["run needs FILE: the workflow file"]),
-                (["run", "a.yaml", "b.yaml"], ["run takes FILE and no more", '"b.yaml"']),
-                (["list", "x"], ["list takes no argument", '"x"']),
+                (["run", "a.yaml", "b.yaml"], ["run takes only FILE", '"b.yaml"']),
+                (["list", "x"], ["list takes no arguments", '"x"']),
                 (["run", "a.yaml", "--id"], ["--id needs a value: --id UUID"]),
-                (["run", "a.yaml", "--id", "1", "--id", "2"], ["--id is there 2 times"]),
+                (["run", "a.yaml", "--id", "1", "--id", "2"], ["--id is given 2 times"]),
                 (["list", "--limit", "ten"], ["--limit", '"ten"', "whole number"]),
                 (["token", "create", "--name", "a"], ["token create needs --role"]),
                 (["token", "create", "--name", "a", "--role", "amdin"],
@@ -297,7 +297,7 @@ class VerifyTest(CliTest):
 
     def test_a_whole_journal(self):
         self.make_sample()
-        self.assertIn("is whole: 3 entries in 3 batches",
+        self.assertIn("is intact: 3 entries in 3 batches",
                       self.ok("journal", "verify", self.url()))
         report = self.ok_json("journal", "verify", self.url())
         self.assertEqual((report["ok"], report["entries"], report["threads"], report["head"]),
@@ -637,7 +637,7 @@ class BenchTest(CliTest):
     def test_an_existing_store_is_left_alone(self):
         self.make_sample()
         self.fails(2, "bench", "journal", "--store", self.url(), "--quick", says="exists already")
-        self.assertIn("is whole", self.ok("journal", "verify", self.url()))
+        self.assertIn("is intact", self.ok("journal", "verify", self.url()))
 
     def test_memory(self):
         output = self.ok("bench", "journal", "--store", "memory:", "--quick", "--entries", "2000")

@@ -129,7 +129,7 @@ class ExitCodes(ErrorsTest):
         result = self.fails(5, "start", "bread.yaml", "--input", large, "--json",
                             preexec_fn=small_files)
         self.assertIn(json.loads(result.stdout)["error"]["code"], ("disk_full", "io_error"))
-        self.assertIn("is whole", self.ok("journal", "verify", "sqlite:holdfast.db"))
+        self.assertIn("is intact", self.ok("journal", "verify", "sqlite:holdfast.db"))
         self.ok("run", "bread.yaml", "--quiet")
 
     def test_6_it_waits(self):
@@ -137,7 +137,7 @@ class ExitCodes(ErrorsTest):
             with self.subTest(file):
                 given = '{"who":"Ann","number":"n-1"}'
                 said = self.ends(6, "run", file, "--until-blocked", "--input", given)
-                self.assertIn("nothing is lost; it goes on with: holdfast work", said)
+                self.assertIn("nothing is lost; continue it with: holdfast work", said)
                 said = self.ends(6, "run", file, "--until-blocked", "--json", "--input", given)
                 self.assertFalse(json.loads(said)["terminal"])
 
@@ -159,7 +159,7 @@ class ExitCodes(ErrorsTest):
                         self.assertFalse(json.loads(said)["terminal"])
                         self.assertEqual(process.stderr.read(), b"")
                     else:
-                        self.assertIn("it goes on with: holdfast work", said)
+                        self.assertIn("continue it with: holdfast work", said)
                 self.ok("cancel", "latest")
 
     def count(self):
@@ -193,9 +193,9 @@ class WhatToDoNext(ErrorsTest):
                         ["replay"]):
             with self.subTest(command[0]):
                 self.refused(2, "run_not_found", *command, NO_RUN,
-                             says=[NO_RUN, "`holdfast list` shows"])
+                             says=[NO_RUN, "`holdfast list` lists"])
                 self.refused(2, "run_not_found", *command, "ffffffff",
-                             says=["ffffffff", "`holdfast list` shows"])
+                             says=["ffffffff", "`holdfast list` lists"])
         self.refused(2, "invalid_argument", "show", "zz",
                      says=["the whole, at least 4 characters of its beginning or end, or latest"])
 
@@ -219,7 +219,7 @@ class WhatToDoNext(ErrorsTest):
         for command in (["start", "none"], ["workflow", "show", "none"],
                         ["workflow", "diff", "bread", "none"]):
             self.refused(2, "unknown_workflow", *command,
-                         says=["none", "`holdfast workflow list` shows"])
+                         says=["none", "`holdfast workflow list` lists"])
         self.refused(2, "unknown_workflow", "workflow", "show", "bread@7",
                      says=["bread has no version and no definition 7"])
         self.refused(2, "not_found", "run", "none.yaml", says=["none.yaml cannot be read"])
@@ -231,9 +231,9 @@ class WhatToDoNext(ErrorsTest):
         for more in (["--status", "failed"], ["--workflow", "x"], ["--oldest-first"],
                      ["--attribute", "a=1"], ["--since", "1h"]):
             error = self.refused(2, "invalid_argument", "list", *more, "--cursor", cursor,
-                                 says=["other filters", "leave --cursor out"])
+                                 says=["other filters", "omit --cursor"])
             self.assertEqual(error["fields"]["reason"], "query_mismatch")
-        self.refused(2, "invalid_argument", "list", "--cursor", "x", says=["leave --cursor out"])
+        self.refused(2, "invalid_argument", "list", "--cursor", "x", says=["omit --cursor"])
 
     def test_arguments_that_are_wrong(self):
         self.ok("run", "bread.yaml", "--quiet")
@@ -241,7 +241,7 @@ class WhatToDoNext(ErrorsTest):
                 (["list", "--status", "gone"], "invalid_argument", ["'gone'", "compensating"]),
                 (["list", "--at", "noon"], "invalid_argument", ["'noon'", "an age (10m)"]),
                 (["list", "--at", "r1"], "invalid_argument", ["give a position or a time"]),
-                (["list", "--since", "noon"], "invalid_argument", ["an age (2h)", "'noon'"]),
+                (["list", "--since", "noon"], "invalid_argument", ["an age (2h)", '"noon"']),
                 (["list", "--attribute", "a"], "invalid_argument", ["NAME=VALUE"]),
                 (["list", "--limit", "0"], "invalid_argument", ["1 to 1000"]),
                 (["show", "latest", "--at", "noon"], "invalid_argument", ["'noon'", "r5"]),
@@ -281,20 +281,20 @@ class WhatToDoNext(ErrorsTest):
 
     def test_decisions_that_nobody_waits_for(self):
         run = self.drained("craft.yaml")
-        advice = f"`holdfast explain {run}` says what can be done"
+        advice = f"`holdfast explain {run}` shows what can be done"
         for command in (["approve", run, "--actor", "ann"], ["reject", run, "--actor", "ann"],
                         ["resume", run]):
             self.refused(4, "invalid_transition", *command,
                          says=["not waiting for a decision", advice])
         run = self.drained("leave.yaml", {"who": "Ann"})
-        advice = f"`holdfast explain {run}` says what can be done"
+        advice = f"`holdfast explain {run}` shows what can be done"
         self.refused(4, "stale_manual_resolution", "approve", run, "--actor", "ann", "--step", "x",
                      says=["manager", advice])
         self.refused(4, "invalid_transition", "resume", run, says=["manager", advice])
 
     def test_a_run_that_has_ended_takes_nothing(self):
         run = self.drained("bread.yaml")
-        advice = f"`holdfast explain {run}` says what can be done"
+        advice = f"`holdfast explain {run}` shows what can be done"
         for code, command in (("terminal_run", ["signal", run, "paid"]),
                               ("terminal_run", ["approve", run, "--actor", "ann"]),
                               ("terminal_run", ["resume", run]),
@@ -328,7 +328,7 @@ class Handlers(ErrorsTest):
                 done = self.run_here("run", "craft.yaml", "--until-blocked", *more)
                 self.assertEqual(done.returncode, 6)
                 self.assertRegex(done.stderr, self.NEEDED)
-        self.assertIn("holdfast work, and a program that has its handlers\n",
+        self.assertIn("holdfast work, and a program with its handlers\n",
                       self.run_here("run", "craft.yaml", "--until-blocked").stdout)
 
     def test_run_says_so_before_the_step_is_reached(self):

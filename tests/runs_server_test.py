@@ -255,8 +255,8 @@ class Running(cli.RunsTest):
                 cli.wait_until(lambda: self.ok_json("show", run, env=env)["terminal"])
                 worker.send_signal(signal.SIGTERM)
                 self.assertEqual(worker.wait(cli.DEADLINE_S), 0)
-                self.assertIn(b"2 steps carried out", worker.stdout.read())
-            self.fails(2, "work", "--drain", env=env, says="--drain is for a store")
+                self.assertIn(b"2 steps executed", worker.stdout.read())
+            self.fails(2, "work", "--drain", env=env, says="--drain needs a store")
 
 
 @contextlib.contextmanager
@@ -300,7 +300,7 @@ class Choosing(cli.RunsTest):
         self.write("t", "hf_ab_cd\n")
         self.fails(2, "list", "--token-file", "t", says="--server or HOLDFAST_SERVER")
         self.fails(2, "list", "--server", "http://127.0.0.1:1", "--token-file", "bread.yaml",
-                   says="has no token in it")
+                   says="does not contain a token")
 
 
 class Tokens(cli.RunsTest):
@@ -432,7 +432,7 @@ class Backups(cli.RunsTest):
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self.fails(5, "backup", "--out", "x", "--server", url, says="is incomplete")
-        self.fails(2, "backup", "--out", "x", "--server", url, says="no end line")
+        self.fails(2, "backup", "--out", "x", "--server", url, says="the end line is missing")
         thread.join()
         self.assertEqual([name for name in os.listdir(self.directory) if name.startswith("x")], [])
 
@@ -490,8 +490,8 @@ class Lists(cli.RunsTest):
                    "steps:\n  - {name: say, log: done}\n")
         with server(self.directory) as served:
             env = {"HOLDFAST_SERVER": served.url}
-            for command, said in (("queues", "nothing is queued"), ("workers", "no worker"),
-                                  ("schedules", "no workflow"), ("approvals", "nobody")):
+            for command, said in (("queues", "no queues"), ("workers", "no workers"),
+                                  ("schedules", "no schedules"), ("approvals", "no run waits")):
                 self.assertIn(said, self.ok(command, env=env))
                 self.assertIn(command, self.ok_json(command, env=env))
             self.ok("start", "craft.yaml", env=env)

@@ -153,7 +153,7 @@ steps:
         with self.tmux() as screen:
             screen.start("run", "glass.yaml")
             self.assertEqual(screen.exit_code(), 1)
-            shown = screen.wait_for("see what happened")
+            shown = screen.wait_for("history: holdfast timeline")
             self.assertRegex(shown, r"(?m)^  blow +failed +attempt 2, \d+ ms, it broke: .*broken")
             self.assertRegex(shown, r"(?m)^  polish +abandoned$")
 
@@ -303,10 +303,10 @@ class Leaving(TerminalTest):
             screen.start("run", "ledger.yaml")
             screen.wait_for(r"^  two +running")
             screen.type("C-c")
-            screen.wait_for("stopping after what is under way; Ctrl-C again leaves at once")
+            screen.wait_for("stopping after the steps in progress; Ctrl-C again exits at once")
             self.open_gate()
             self.assertEqual(screen.exit_code(), 130)
-            shown = screen.wait_for("nothing is lost; it goes on with: holdfast work")
+            shown = screen.wait_for("nothing is lost; continue it with: holdfast work")
             run = self.runs()[0]["run_id"]
             self.assertIn(f"holdfast explain {run}", shown)
         self.assertEqual(self.ledger(), ["one", "begin", "two"])
@@ -344,7 +344,7 @@ class Leaving(TerminalTest):
                     process.send_signal(stop)
                     if stop != signal.SIGKILL:
                         said = cli.Output(process.stderr.fileno())
-                        said.wait_for(b"stopping after what is under way")
+                        said.wait_for(b"stopping after the steps in progress")
                         self.open_gate()
                     self.assertEqual(process.wait(cli.DEADLINE_S), code)
                 if stop == signal.SIGKILL:

@@ -79,7 +79,7 @@ class FaultsTest(cli.CliTest):
                 if entry["kind"] == "run_started"]
 
     def verify(self, store=None):
-        self.assertIn("is whole", self.ok("journal", "verify", store or self.store))
+        self.assertIn("is intact", self.ok("journal", "verify", store or self.store))
 
     def begin_writers(self, count, acknowledged):
         """Start runs under ids of their own on kept connections until the connection is cut."""

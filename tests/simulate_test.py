@@ -92,14 +92,14 @@ class SimulateTest(unittest.TestCase):
             done = self.simulate(f"{name}_fixed.yaml", "--world", f"{name}.sim.yaml", "--seeds",
                                  SEEDS, cwd=EXAMPLES)
             self.assertEqual(done.returncode, 0, done.stdout)
-            self.assertIn("no invariant and no promise was broken", done.stdout)
-            self.assertNotIn("never met", done.stdout)
+            self.assertIn("no invariant and no guarantee was broken", done.stdout)
+            self.assertNotIn("not covered", done.stdout)
 
     def test_the_text_has_what_the_json_has(self):
         done = self.simulate("booking.yaml", "--seeds", SEEDS, cwd=EXAMPLES)
         code, report = self.json("booking.yaml", "--seeds", SEEDS, cwd=EXAMPLES)
         self.assertEqual((done.returncode, code), (1, 1))
-        self.assertIn(f"again: {report['failed']['again']}\n", done.stdout)
+        self.assertIn(f"repeat: {report['failed']['again']}\n", done.stdout)
         self.assertIn(f"simulations  {report['simulations']}\n", done.stdout)
         self.assertIn(f"trace        {report['trace']}\n", done.stdout)
         for line in report["failed"]["story"]:
@@ -211,7 +211,7 @@ class SimulateTest(unittest.TestCase):
             ("transition", 'a -> b when {"greater":1,"path":"n"}'),
             ("transition", "a -> c on error"), ("outcome", "handlers.a[1] ok")})
         done = self.simulate("flow.yaml", "--seeds", 40)
-        self.assertIn("never met    transition a -> c on error\n", done.stdout)
+        self.assertIn("not covered  transition a -> c on error\n", done.stdout)
         met = {(met["kind"], met["name"]): met["times"] for met in report["met"]}
         self.assertGreaterEqual(met["transition", "a -> complete"], 40)
 
@@ -290,7 +290,7 @@ class SimulateTest(unittest.TestCase):
         self.assertEqual([int(line) for line, _ in places], [1, 3, 4, 5, 7, 8, 9])
         self.assertIn('did you mean "work"?', done.stdout)
         self.assertIn('did you mean "may_wait"?', done.stdout)
-        self.assertIn("flow.sim.yaml cannot be used: 7 faults", done.stderr)
+        self.assertIn("flow.sim.yaml is not valid: 7 faults", done.stderr)
         code, report = self.json("flow.yaml")
         self.assertEqual(code, 2)
         errors = json.loads(report["error"]["fields"]["errors"])

@@ -92,7 +92,7 @@ class WorkflowCheckTest(unittest.TestCase):
         self.write("bad.yaml", BAD)
         self.assertEqual(self.check("bad.yaml"), (
             2, [f"bad.yaml:{line}" for line in BAD_LINES],
-            "holdfast: 1 of 1 file cannot be used: 3 faults\n"))
+            "holdfast: found 3 faults in 1 of 1 file\n"))
 
     def test_several_files(self):
         self.write("good.yaml", GOOD)
@@ -101,7 +101,7 @@ class WorkflowCheckTest(unittest.TestCase):
         self.assertEqual(exit_code, 2)
         self.assertEqual([line.split(":")[0] for line in lines],
                          ["good.yaml", "bad.yaml", "bad.yaml", "bad.yaml", "good.yaml"])
-        self.assertEqual(error, "holdfast: 1 of 3 files cannot be used: 3 faults\n")
+        self.assertEqual(error, "holdfast: found 3 faults in 1 of 3 files\n")
         exit_code, lines, error = self.check("good.yaml", "good.yaml")
         self.assertEqual((exit_code, lines[2:], error), (0, ["all 2 files are valid"], ""))
 
@@ -123,7 +123,7 @@ class WorkflowCheckTest(unittest.TestCase):
     def test_files_that_cannot_be_read(self):
         self.assertEqual(self.check("missing.yaml"), (
             2, ["missing.yaml: cannot be read: No such file or directory [not_found]"],
-            "holdfast: 1 of 1 file cannot be used: 1 fault\n"))
+            "holdfast: found 1 fault in 1 of 1 file\n"))
         exit_code, lines, _ = self.check(".")
         self.assertEqual((exit_code, lines),
                          (2, [".: cannot be read: Is a directory [invalid_argument]"]))
@@ -141,7 +141,7 @@ class WorkflowCheckTest(unittest.TestCase):
         self.write("bad.yaml", BAD)
         exit_code, lines, error = self.check("--json", "good.yaml", "bad.yaml")
         self.assertEqual((exit_code, error),
-                         (2, "holdfast: 1 of 2 files cannot be used: 3 faults\n"))
+                         (2, "holdfast: found 3 faults in 1 of 2 files\n"))
         answer = json.loads("\n".join(lines))
         good, bad = answer["files"]
         self.assertEqual({**good, "fingerprint": ""}, {

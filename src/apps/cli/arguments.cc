@@ -1,167 +1,108 @@
 #include "apps/cli/arguments.h"
 
-#include <fcntl.h>
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 
-#include "base/json_keys.h"
-#include "base/json_value.h"
-#include "base/json_writer.h"
-#include "runs/inspect/moment.h"
+#include "apps/cli/parse_usage.h"
+#include "base/text.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
-constexpr std::size_t kMaxArgumentBytes = 64U << 20U;
-
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& name)
-      : fd_(name == "-" ? STDIN_FILENO : ::open(name.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (fd_ > STDIN_FILENO) {
-      ::close(fd_);
+// Broken into lines that fit beside the names in a help text.
+std::string wrapped(const std::string& help) {
+  constexpr std::size_t kColumns = 72;
+  std::string text;
+  std::size_t line = 0;  // where the current one begins
+  for (std::size_t at = 0; at < help.size();) {
+    const std::size_t end = std::min(help.find(' ', at), help.size());
+    if (!text.empty()) {
+      const bool fits = text.size() - line + 1 + (end - at) <= kColumns;
+      text += fits ? ' ' : '\n';
+      line = fits ? line : text.size();
     }
+    text.append(help, at, end - at);
+    at = end + 1;
   }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  [[nodiscard]] int fd() const { return fd_; }
+  return text;
+}
 
- private:
-  int fd_;
-};
-
-Error cannot_read(int failure) {
-  const ErrorCode code = failure == ENOENT   ? ErrorCode::not_found
-                         : failure == EACCES ? ErrorCode::permission_denied
-                                             : ErrorCode::invalid_argument;
-  return Error{code, fmt::format("cannot be read: {}", std::strerror(failure))};
+// CLI11 would read 010 as 8.
+template <typename Number>
+void add_decimal(CLI::App& app, const char* name, const char* type, Number& target,
+                 const std::string& help) {
+  app.add_option_function<std::string>(
+         name,
+         [name = std::string(name), &target](const std::string& text) {
+           const auto number = parse_decimal(text);
+           if (!number.has_value()) {
+             throw CLI::ValidationError(
+                 fmt::format("{} needs a whole number, not \"{}\"", name, text));
+           }
+           target = *number;
+         },
+         wrapped(help))
+      ->type_name(type);
 }
 
 }  // namespace
 
-std::string shell_word(std::string_view text) {
-  const bool plain = !text.empty() && text.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_:/.,=@%+-") == std::string_view::npos;
-  if (plain) {
-    return std::string(text);
-  }
-  std::string word = "'";
-  for (const char c : text) {
-    word += c == '\'' ? "'\\''" : std::string(1, c);
-  }
-  return word + "'";
+void Arguments::required(const char* name, std::string& target, const std::string& help) {
+  app_.add_option(name, target, wrapped(help))->required()->type_name("");
 }
 
-Result<std::string> read_bytes(const std::string& file, std::size_t max_bytes) {
-  const OpenFile opened(file);
-  if (opened.fd() < 0) {
-    return cannot_read(errno);
-  }
-  std::string text;
-  std::array<char, 65536> piece;
-  while (text.size() <= max_bytes) {
-    const ssize_t got = read(opened.fd(), piece.data(), piece.size());
-    if (got < 0) {
-      return cannot_read(errno);
-    }
-    if (got == 0) {
-      break;
-    }
-    text.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  return text;
+void Arguments::optional(const char* name, std::string& target, const std::string& help) {
+  app_.add_option(name, target, wrapped(help))->type_name("");
 }
 
-Result<std::string> read_file_argument(const std::string& file) {
-  const std::string_view name = file == "-" ? "standard input" : std::string_view(file);
-  auto text = read_bytes(file, kMaxArgumentBytes);
-  if (!text.ok()) {
-    return Error{text.error().code(), fmt::format("{} {}", name, text.error().message())}.with(
-        "path", file);
-  }
-  if (text.value().size() > kMaxArgumentBytes) {
-    return Error{ErrorCode::too_large, fmt::format("{} is longer than 64 MiB", name)};
-  }
-  return text;
+void Arguments::one_or_more(const char* name, std::vector<std::string>& target,
+                            const std::string& help) {
+  app_.add_option(name, target, wrapped(help))->required()->type_name("");
 }
 
-Result<std::string> json_argument(std::string_view field, const std::string& argument) {
-  if (argument.empty()) {
-    return std::string("{}");
-  }
-  std::string text = argument;
-  if (argument == "-" || argument.starts_with('@')) {
-    HOLDFAST_TRY(text, read_file_argument(argument == "-" ? argument : argument.substr(1)));
-  }
-  const auto json = JsonText::parse(text);
-  if (!json.ok()) {
-    return Error{ErrorCode::invalid_json, fmt::format("--{} needs a JSON object, @FILE or -: {}",
-                                                      field, json.error().message())}
-        .with("field", field);
-  }
-  if (!json.value().view().starts_with('{')) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("--{} needs a JSON object: {{\"name\":\"value\"}}", field)}
-        .with("field", field);
-  }
-  if (const auto unique = check_unique_keys(json.value()); !unique.ok()) {
-    return Error(unique.error()).in(fmt::format("--{}", field)).with("field", field);
-  }
-  return text;
+void Arguments::option(const char* name, const char* type, std::string& target,
+                       const std::string& help) {
+  app_.add_option(name, target, wrapped(help))->type_name(type);
 }
 
-Result<std::string> attributes_argument(const std::vector<std::string>& attributes) {
-  if (attributes.empty()) {
-    return std::string();
-  }
-  JsonWriter json;
-  json.begin_object();
-  for (const std::string& attribute : attributes) {
-    const std::size_t equals = attribute.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("--attribute needs NAME=VALUE, not '{}'", attribute)}
-          .with("field", "attribute");
-    }
-    // 12, true and "12" are what they look like; everything else is a text.
-    const std::string value = attribute.substr(equals + 1);
-    const auto parsed = JsonText::parse(value);
-    const bool is_json = parsed.ok() && value != "null" && !value.starts_with('{');
-    json.key(attribute.substr(0, equals));
-    if (is_json) {
-      json.raw(parsed.value());
-    } else {
-      json.string(value);
-    }
-  }
-  json.end_object();
-  const JsonText object = std::move(json).take_text();
-  if (const auto unique = check_unique_keys(object); !unique.ok()) {
-    return Error(unique.error()).in("--attribute").with("field", "attribute");
-  }
-  return std::string(object.view());
+void Arguments::option(const char* name, const char* type, std::uint64_t& target,
+                       const std::string& help) {
+  add_decimal(app_, name, type, target, help);
 }
 
-Result<TimeMs> time_argument(std::string_view field, const std::string& text, TimeMs now) {
-  const auto at = At::parse(text);
-  if (at.ok() && at.value().kind == At::Kind::time) {
-    return at.value().time;
-  }
-  if (at.ok() && at.value().kind == At::Kind::ago) {
-    return TimeMs{now.value - static_cast<std::int64_t>(at.value().number)};
-  }
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("--{} needs a time (2026-11-16T14:02:00Z, 2026-11-16) or an age (2h), "
-                           "not '{}'",
-                           field, text)}
-      .with("field", field);
+void Arguments::option(const char* name, const char* type, std::optional<std::uint64_t>& target,
+                       const std::string& help) {
+  add_decimal(app_, name, type, target, help);
 }
 
-}  // namespace holdfast
+void Arguments::option(const char* name, const char* type, std::vector<std::string>& target,
+                       const std::string& help) {
+  // One value each time, so that the next positional argument is not taken for another value.
+  app_.add_option(name, target, wrapped(help))
+      ->type_name(type)
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+void Arguments::flag(const char* name, bool& target, const std::string& help) {
+  app_.add_flag(name, target, wrapped(help));
+}
+
+void Arguments::require(const char* name) { app_.get_option(name)->required(); }
+
+void Arguments::restrict_to(const char* name, const std::vector<std::string>& words) {
+  app_.get_option(name)->check([words](const std::string& word) { return not_one_of(word, words); },
+                               fmt::format("{{{}}}", fmt::join(words, ",")));
+}
+
+void Arguments::exclude(const char* name, const char* other) {
+  app_.get_option(name)->excludes(other);
+}
+
+void Arguments::need(const char* name, const char* other) { app_.get_option(name)->needs(other); }
+
+}  // namespace holdfast::cli

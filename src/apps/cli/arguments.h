@@ -1,29 +1,44 @@
-// Arguments that stand for something: JSON, files, times, words of a shell.
+// Arguments: declares what a command takes, and where the values go. The targets must live until
+// the command line is parsed. Names of options include the dashes.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/clock.h"
-#include "holdfast/result.h"
+namespace CLI {
+class App;
+}  // namespace CLI
 
-namespace holdfast {
+namespace holdfast::cli {
 
-// The JSON object that an argument stands for: itself, @FILE or - (standard input); {} when empty.
-Result<std::string> json_argument(std::string_view field, const std::string& argument);
-// {"customer":"ann","total":12} of customer=ann and total=12; empty when there are none.
-Result<std::string> attributes_argument(const std::vector<std::string>& attributes);
-// A time or an age, as it is now. invalid_argument.
-Result<TimeMs> time_argument(std::string_view field, const std::string& text, TimeMs now);
-// The whole file. not_found, permission_denied, invalid_argument (too long for a workflow).
-Result<std::string> read_file_argument(const std::string& file);
-// Bytes of a file, or of standard input (-): all, or some more than max_bytes when there are more.
-// not_found, permission_denied, invalid_argument; the message does not name the file.
-Result<std::string> read_bytes(const std::string& file, std::size_t max_bytes);
+class Arguments {
+ public:
+  explicit Arguments(CLI::App& app) : app_(app) {}
 
-// A word of a shell command, quoted when it must be.
-std::string shell_word(std::string_view text);
+  // Positional arguments.
+  void required(const char* name, std::string& target, const std::string& help);
+  void optional(const char* name, std::string& target, const std::string& help);
+  void one_or_more(const char* name, std::vector<std::string>& target, const std::string& help);
 
-}  // namespace holdfast
+  // --name TYPE. Numbers are decimal. A list takes one value each time the option is given.
+  void option(const char* name, const char* type, std::string& target, const std::string& help);
+  void option(const char* name, const char* type, std::uint64_t& target, const std::string& help);
+  void option(const char* name, const char* type, std::optional<std::uint64_t>& target,
+              const std::string& help);
+  void option(const char* name, const char* type, std::vector<std::string>& target,
+              const std::string& help);
+  void flag(const char* name, bool& target, const std::string& help);
+
+  // Constraints on arguments that are declared already.
+  void require(const char* name);
+  void restrict_to(const char* name, const std::vector<std::string>& words);
+  void exclude(const char* name, const char* other);
+  void need(const char* name, const char* other);
+
+ private:
+  CLI::App& app_;
+};
+
+}  // namespace holdfast::cli

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
-#include "apps/cli/arguments.h"
+#include "apps/cli/argument_values.h"
 #include "apps/cli/server_backend.h"
 #include "apps/cli/store_backend.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
@@ -16,7 +16,7 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// HOLDFAST_TOKEN, or what is in the file: never an argument, which everybody on the machine sees.
+// From HOLDFAST_TOKEN or a file, never from an argument: every user of the machine can list those.
 Result<std::string> token_of(const std::string& file) {
   if (file.empty()) {
     return variable("HOLDFAST_TOKEN");
@@ -27,15 +27,15 @@ Result<std::string> token_of(const std::string& file) {
   }
   if (!parse_bearer(token).has_value()) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("{} has no token in it: one line that begins with hf_, as `holdfast "
-                             "token create` prints it",
+                 fmt::format("{} does not contain a token: expected one line that begins with hf_, "
+                             "as `holdfast token create` prints it",
                              file)}
         .with("field", "token-file");
   }
   return token;
 }
 
-// Everything that was named on the command line, so that a command can be typed as it is shown.
+// What the command line names, so that a command can be copied as it is shown.
 std::string server_suffix(const BackendOptions& options) {
   std::string suffix;
   const auto add = [&](const char* option, const std::string& value) {
@@ -59,7 +59,7 @@ Result<BackendName> named_server(const BackendOptions& options, const std::strin
 Result<BackendName> resolve_backend(const BackendOptions& options) {
   if (!options.store.empty() && !options.server.empty()) {
     return Error{ErrorCode::invalid_argument,
-                 "--store and --server do not go together: a server has a store of its own"};
+                 "--store and --server cannot be combined: a server has its own store"};
   }
   const std::string server = options.store.empty() && options.server.empty()
                                  ? variable("HOLDFAST_SERVER")
@@ -69,7 +69,7 @@ Result<BackendName> resolve_backend(const BackendOptions& options) {
   }
   if (!options.token_file.empty() || !options.tls_ca.empty()) {
     return Error{ErrorCode::invalid_argument,
-                 "--token-file and --tls-ca are for a server; name one with --server or "
+                 "--token-file and --tls-ca need a server; name one with --server or "
                  "HOLDFAST_SERVER"};
   }
   return BackendName(store_of(options.store));
@@ -85,22 +85,21 @@ Result<std::unique_ptr<Backend>> open_backend(const BackendOptions& options, Con
       std::make_unique<StoreBackend>(std::get<NamedStore>(named), context));
 }
 
-Answers::GraphWish graph_view_of(const GraphOptions& options) {
-  return {options.dot       ? GraphForm::dot
-          : options.mermaid ? GraphForm::mermaid
-                            : GraphForm::tree,
-          options.history};
+Result<std::string> Backend::json(const Query& query) {
+  HOLDFAST_TRY(Answer found, answer(query, Form::json));
+  return std::move(found.text);
 }
 
-Error advised_inspect(const Error& error, const Backend& backend) {
+Error with_advice(const Error& error, const Backend& backend) {
   if (error.code() == ErrorCode::run_not_found) {
-    return advised(error, fmt::format("`holdfast list{}` shows what there is", backend.suffix()));
+    return advised(error, fmt::format("`holdfast list{}` lists the runs", backend.suffix()));
   }
   if (error.field("field") == "cursor") {
     return advised(error,
-                   "give what it was given with, or leave --cursor out to begin at the front");
+                   "repeat the options of the page that printed it, or omit --cursor to start with "
+                   "the first page");
   }
   return error;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -6,7 +6,7 @@
 #include "storage/journal/open_journal.h"
 #include "storage/log/store_url.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
@@ -41,4 +41,8 @@ void print_json(Context& context, JsonWriter writer) {
   context.out << std::move(writer).take() << '\n';
 }
 
-}  // namespace holdfast
+void print_body(Context& context, std::string_view body) {
+  context.out << body << (body.ends_with('\n') ? "" : "\n");
+}
+
+}  // namespace holdfast::cli

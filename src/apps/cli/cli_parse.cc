@@ -4,120 +4,65 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
-#include "apps/cli/cli_help.h"
-#include "apps/cli/grammar.h"
 #include "apps/cli/man_page.h"
 #include "apps/cli/parse_usage.h"
-#include "base/text.h"
 
-namespace holdfast {
-
-CLI::App* Grammar::add_leaf(CLI::App& parent, const std::string& name, const char* description,
-                            const char* examples, std::function<AnyCommand()> command) {
-  CLI::App* const app = parent.add_subcommand(name, description);
-  app->footer(examples);
-  auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "Print JSON for programs");
-  leaves_.push_back(Leaf{app, std::move(command), json});
-  return app;
-}
-
-CLI::App& Grammar::add_family(CLI::App& parent, const std::string& name, const char* description,
-                              const char* examples) {
-  CLI::App* const app = parent.add_subcommand(name, description);
-  app->footer(examples);
-  app->require_subcommand(0, 1);
-  return *app;
-}
+namespace holdfast::cli {
 
 namespace {
 
-// The library's own numbers also read 010 as 8.
-template <typename Number>
-void add_decimal(CLI::App& app, const std::string& name, Number& target, const std::string& help) {
-  app.add_option_function<std::string>(
-         name,
-         [name, &target](const std::string& text) {
-           const auto number = parse_decimal(text);
-           if (!number.has_value()) {
-             throw CLI::ValidationError(
-                 fmt::format("{} needs a whole number, not \"{}\"", name, text));
-           }
-           target = *number;
-         },
-         help)
-      ->type_name("N");
+constexpr const char* kSummary =
+    "Holdfast runs durable workflows: a run survives crashes, restarts and lost workers, and you\n"
+    "can query at any time what it is doing and why.";
+constexpr const char* kDetails = R"(First commands to try, with a workflow in order.yaml:
+  holdfast run order.yaml --input '{"total":12}'   # start a run and follow its progress
+  holdfast list                                    # list the runs in the store
+  holdfast explain latest                          # why the run is where it is, what to do next
+  holdfast timeline latest                         # what happened, and how long it took
+  holdfast work --drain                            # execute all steps that are ready
+
+A store holds the runs: sqlite:PATH or postgres://USER@HOST/DATABASE?schema=NAME. Name it with
+--store or HOLDFAST_STORE; the default is sqlite:holdfast.db in the current directory. To use a
+store through a server (`holdfast server`), name the server with --server or HOLDFAST_SERVER; the
+commands and their output are the same.
+
+`holdfast help COMMAND` shows the options and examples of a command, `holdfast help --man` prints
+the manual page.
+
+Exit codes:
+  0    success
+  1    success with a negative result: the run failed or was cancelled, doctor found a fault
+  2    invalid request: wrong arguments, missing file, unknown run, not a journal
+  3    the data is damaged
+  4    conflict: another writer was first, nothing was written
+  5    the store, the server or the system failed
+  6    the run waits for a decision, an event or another worker (run --until-blocked)
+  130  interrupted by Ctrl-C)";
+constexpr const char* kExitCodes =
+    "\n\nExit codes: 0 success; failures as listed in `holdfast --help`.";
+
+// Every help text ends with the exit codes.
+std::string with_exit_codes(const char* details) {
+  const std::string text = details;
+  return text.find("Exit code") == std::string::npos ? text + kExitCodes : text;
 }
-
-}  // namespace
-
-void add_number(CLI::App& app, const std::string& name, std::optional<std::uint64_t>& target,
-                const std::string& help) {
-  add_decimal(app, name, target, help);
-}
-
-void add_number(CLI::App& app, const std::string& name, std::uint64_t& target,
-                const std::string& help) {
-  add_decimal(app, name, target, help);
-}
-
-void add_text(CLI::App& app, const std::string& name, std::string& target,
-              const std::string& help) {
-  app.add_option(name, target, help)->required()->type_name("");
-}
-
-void add_option(CLI::App& app, const std::string& name, std::string& target, const char* type,
-                const std::string& help) {
-  app.add_option(name, target, help)->type_name(type);
-}
-
-void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& target,
-              const char* type, const std::string& help) {
-  // One value for each time it is named, so that what follows is not taken for more.
-  app.add_option(name, target, help)
-      ->type_name(type)
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
-}
-
-CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string>& words) {
-  return option->check([words](const std::string& word) { return not_one_of(word, words); },
-                       fmt::format("{{{}}}", fmt::join(words, ",")));
-}
-
-void add_server(CLI::App& app, BackendOptions& backend) {
-  add_option(app, "--server", backend.server, "URL",
-             "A server: http://HOST:PORT, https://…, unix:PATH (default: $HOLDFAST_SERVER)");
-  add_option(app, "--token-file", backend.token_file, "FILE",
-             "With the token for the server (default: $HOLDFAST_TOKEN itself)");
-  add_option(app, "--tls-ca", backend.tls_ca, "FILE",
-             "Who vouches for the server, PEM (default: $HOLDFAST_TLS_CA, else the system)");
-}
-
-void add_backend(CLI::App& app, BackendOptions& backend) {
-  add_option(app, "--store", backend.store, "URL",
-             "The store (default: $HOLDFAST_STORE, else sqlite:holdfast.db)");
-  add_server(app, backend);
-}
-
-namespace {
 
 class Parser {
  public:
-  Parser() : app_(help::kProgram, "holdfast") {
-    app_.footer(help::kProgramExamples);
+  Parser() : app_(kSummary, "holdfast") {
+    app_.footer(kDetails);
     app_.get_formatter()->column_width(26);
     app_.set_version_flag("--version", "holdfast " HOLDFAST_VERSION, "Print the version and exit");
     app_.require_subcommand(0, 1);
-    add_run_commands(grammar_, app_);
-    add_workflow_commands(grammar_, app_);
-    add_server_commands(grammar_, app_);
-    add_journal_commands(grammar_, app_);
-    add_simulate_command(grammar_, app_);
-    add_bench_commands(grammar_, app_);
-    app_.add_subcommand("help", "Print help: holdfast help COMMAND; help --man: the manual page");
+    for (const CommandGroup& group : command_groups()) {
+      for (const Command* const command : group.commands) {
+        add(*command, group.title);
+      }
+    }
+    app_.add_subcommand("help", "Print the help of a command: holdfast help COMMAND")
+        ->group("Help");
   }
 
   Result<CommandLine> parse(std::span<char*> arguments) {
@@ -127,15 +72,15 @@ class Parser {
     try {
       app_.parse(static_cast<int>(arguments.size()), arguments.data());
     } catch (const CLI::CallForVersion&) {
-      return CommandLine{ShowText{app_.version() + "\n"}};
+      return CommandLine{.text = app_.version() + "\n"};
     } catch (const CLI::CallForHelp&) {
       return help_of(deepest(app_));
     } catch (const CLI::ParseError& error) {
       return usage_error(app_, error);
     }
-    for (const Leaf& leaf : grammar_.leaves()) {
-      if (leaf.app->parsed()) {
-        return CommandLine{leaf.command(), *leaf.json ? OutputForm::json : OutputForm::text};
+    for (const Declared& declared : declared_) {
+      if (declared.app->parsed()) {
+        return CommandLine{.run = declared.run, .form = *declared.json ? Form::json : Form::text};
       }
     }
     return help_of(deepest(app_));
@@ -144,15 +89,54 @@ class Parser {
   [[nodiscard]] CommandShape shape() const { return shape_of(app_); }
 
  private:
+  struct Declared {
+    CLI::App* app;
+    CommandRunner run;
+    std::shared_ptr<bool> json;
+  };
+
+  void add(const Command& command, const char* group) {
+    const std::size_t space = command.name.find(' ');
+    const bool nested = space != std::string_view::npos;
+    CLI::App& parent = nested ? family(command.name.substr(0, space), group) : app_;
+    const std::string name(nested ? command.name.substr(space + 1) : command.name);
+    CLI::App* const app = parent.add_subcommand(name, command.summary);
+    app->footer(with_exit_codes(command.details));
+    if (!nested) {
+      app->group(group);
+    }
+    auto json = std::make_shared<bool>(false);
+    app->add_flag("--json", *json, "Print JSON instead of text");
+    Arguments arguments(*app);
+    declared_.push_back({app, command.declare(arguments), std::move(json)});
+  }
+
+  CLI::App& family(std::string_view name, const char* group) {
+    const auto [entry, is_new] = families_.try_emplace(std::string(name));
+    if (!is_new) {
+      return *entry->second;
+    }
+    const auto& families = command_families();
+    const auto family = std::find_if(families.begin(), families.end(),
+                                     [&](const CommandFamily& one) { return one.name == name; });
+    HOLDFAST_ASSERT(family != families.end());
+    CLI::App* const app = app_.add_subcommand(std::string(name), family->summary);
+    app->footer(family->details);
+    app->group(group);
+    app->require_subcommand(0, 1);
+    entry->second = app;
+    return *app;
+  }
+
   static CommandLine help_of(const CLI::App& app) {
     const CLI::App* const parent = app.get_parent();
-    return CommandLine{ShowText{app.help(parent == nullptr ? "" : path_of(*parent))}};
+    return CommandLine{.text = app.help(parent == nullptr ? "" : path_of(*parent))};
   }
 
   // holdfast help, help journal cat, help --man
   [[nodiscard]] Result<CommandLine> help_for(const std::vector<std::string>& words) const {
     if (words == std::vector<std::string>{"--man"}) {
-      return CommandLine{ShowText{man_page(shape())}};
+      return CommandLine{.text = man_page(shape())};
     }
     std::vector<std::string> names;
     std::copy_if(words.begin(), words.end(), std::back_inserter(names),
@@ -165,16 +149,16 @@ class Parser {
     CommandShape shape;
     shape.name = app.get_name();
     shape.description = app.get_description();
-    shape.more = app.get_footer();
+    shape.details = app.get_footer();
     for (const CLI::Option* option : app.get_options()) {
       if (option->get_positional()) {
         shape.arguments.push_back(option->get_name(true));
-      } else {
-        for (const std::string& name : option->get_lnames()) {
-          shape.options.push_back(
-              {"--" + name, option->get_description(),
-               option->get_items_expected_max() > 0 ? option->get_type_name() : std::string()});
-        }
+        continue;
+      }
+      for (const std::string& name : option->get_lnames()) {
+        shape.options.push_back(
+            {"--" + name, option->get_description(),
+             option->get_items_expected_max() > 0 ? option->get_type_name() : std::string()});
       }
     }
     for (const CLI::App* command : app.get_subcommands({})) {
@@ -184,7 +168,8 @@ class Parser {
   }
 
   CLI::App app_;
-  Grammar grammar_;
+  std::map<std::string, CLI::App*> families_;
+  std::vector<Declared> declared_;
 };
 
 }  // namespace
@@ -196,4 +181,4 @@ Result<CommandLine> parse_command_line(std::span<char*> arguments) {
 
 CommandShape program_shape() { return Parser().shape(); }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

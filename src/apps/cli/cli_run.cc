@@ -8,16 +8,15 @@
 #include <cerrno>
 #include <cstring>
 
-#include "apps/cli/cli_commands.h"
 #include "apps/cli/cli_parse.h"
 #include "apps/cli/fd_stream.h"
 #include "runs/view/view_words.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
-// Messages of other programs, a database server's for example, may have several lines.
+// Messages of a database server may end with newlines.
 std::string line_of(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) {
     text.pop_back();
@@ -25,56 +24,39 @@ std::string line_of(std::string text) {
   return text;
 }
 
-int report(const Error& error, OutputForm form, std::ostream& out) {
-  if (form == OutputForm::json) {
+int report(const Error& error, Form form, std::ostream& out) {
+  if (form == Form::json) {
     out << R"({"error":)" << error.json() << "}\n";
   }
   warn(line_of(error.text()));
   return error_info(error.code()).exit_code;
 }
 
-// Damage is what verify was asked about: its JSON is an answer like the one for a whole journal.
-int report_damage(const Error& error, OutputForm form, std::ostream& out) {
-  if (form == OutputForm::json) {
-    out << R"({"ok":false,"error":)" << error.json() << "}\n";
-  }
-  return report(error, OutputForm::text, out);
-}
-
-// A usage error comes before the options are known.
-OutputForm form_of(std::span<char*> arguments) {
+// A usage error is found before the options are parsed.
+Form form_of(std::span<char*> arguments) {
   const bool json = std::any_of(arguments.begin(), arguments.end(), [](const char* argument) {
     return std::string_view(argument) == "--json";
   });
-  return json ? OutputForm::json : OutputForm::text;
+  return json ? Form::json : Form::text;
 }
 
 int run_parsed(const CommandLine& line, Clock& clock, Random& random, std::ostream& out) {
+  if (!line.text.empty()) {
+    out << line.text;
+    return 0;
+  }
   Context context{clock, random, out, line.form};
-  const Result<void> done =
-      std::visit([&](const auto& options) { return run_command(options, context); }, line.command);
+  const Result<void> done = line.run(context);
   if (done.ok()) {
     return context.exit_code;
   }
-  if (std::holds_alternative<WorkflowCheckOptions>(line.command)) {
-    return report(done.error(), OutputForm::text, out);  // the files were asked about, and answered
-  }
-  constexpr int kDamaged = 3;
-  const bool damaged = error_info(done.error().code()).exit_code == kDamaged;
-  return damaged && std::holds_alternative<VerifyOptions>(line.command)
-             ? report_damage(done.error(), line.form, out)
-             : report(done.error(), line.form, out);
+  return report(done.error(), context.json_printed ? Form::text : line.form, out);
 }
 
 }  // namespace
 
-Result<void> run_command(const ShowText& options, Context& context) {
-  context.out << options.text;
-  return {};
-}
-
 int run_cli(std::span<char*> arguments, Clock& clock, Random& random) {
-  // A reader that goes away is seen as a failed write, and the program ends in good order.
+  // A closed pipe then shows as a failed write, and the program exits in an orderly way.
   signal(SIGPIPE, SIG_IGN);
   FdStream out(STDOUT_FILENO);
   const auto line = parse_command_line(arguments);
@@ -84,9 +66,9 @@ int run_cli(std::span<char*> arguments, Clock& clock, Random& random) {
   if (exit_code == 0 && out.failure() != 0 && out.failure() != EPIPE) {
     const Error error{ErrorCode::io_error, fmt::format("cannot write to standard output: {}",
                                                        std::strerror(out.failure()))};
-    return report(error, OutputForm::text, out);
+    return report(error, Form::text, out);
   }
   return exit_code;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 
-#include "apps/cli/arguments.h"
+#include "apps/cli/argument_values.h"
 #include "apps/cli/cli_terminal.h"
 #include "base/text.h"
 #include "storage/journal/open_journal.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
@@ -23,8 +23,8 @@ Error no_store(const NamedStore& store, const Error& error) {
     return error;
   }
   return Error{error.code(),
-               fmt::format("there is no store {}; `holdfast run FILE` makes one, or name another "
-                           "with --store or HOLDFAST_STORE",
+               fmt::format("store {} does not exist; `holdfast run FILE` creates one, or name "
+                           "another with --store or HOLDFAST_STORE",
                            shown_url(store.url))};
 }
 
@@ -49,7 +49,7 @@ Result<StoreReader> StoreReader::open(const NamedStore& store, Context& context)
 
 Result<RunId> StoreReader::find(const std::string& run) {
   HOLDFAST_TRY(const RunId found, inspector().find(run));
-  // A whole id is taken as it is.
+  // The inspector accepts a whole id without reading the journal.
   HOLDFAST_CHECK(journal_->catch_up());
   HOLDFAST_TRY(const auto entries, journal_->load(run_thread(found), {}, 1));
   if (entries.empty()) {
@@ -70,44 +70,32 @@ Result<Engine> open_engine(const NamedStore& store, EngineOptions options) {
 }
 
 Error advised(const Error& error, std::string_view advice) {
-  Error told(error.code(), fmt::format("{}; {}", error.message(), advice));
+  Error result(error.code(), fmt::format("{}; {}", error.message(), advice));
   for (const auto& [name, value] : error.fields()) {
-    std::move(told).with(name, value);
+    std::move(result).with(name, value);
   }
   for (const std::string& frame : error.context()) {
-    std::move(told).in(frame);
+    std::move(result).in(frame);
   }
-  return std::move(told).with(error.what_next());
-}
-
-Result<void> check_start(const Definition& definition, const std::string& run_id,
-                         const std::string& trigger) {
-  if (!run_id.empty()) {
-    HOLDFAST_CHECK(parse_run_id(run_id));
-  }
-  if (!trigger.empty() && definition.find_trigger(trigger) == nullptr) {
-    return Error{ErrorCode::invalid_trigger, fmt::format("workflow {} has no trigger {}",
-                                                         definition.workflow().view(), trigger)};
-  }
-  return {};
+  return std::move(result).with(error.what_next());
 }
 
 Style style_of(const std::string& suffix) {
   Style style;
-  style.colour = wants_colour();
+  style.colour = supports_colour();
   style.command_suffix = suffix;
   winsize size{};
   if (is_terminal(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
       size.ws_col > 0) {
-    constexpr std::size_t kNarrowest = 60;
-    style.width = std::max<std::size_t>(size.ws_col, kNarrowest);
+    constexpr std::size_t kMinWidth = 60;
+    style.width = std::max<std::size_t>(size.ws_col, kMinWidth);
   } else {
-    constexpr std::size_t kOfFiles = 120;
+    constexpr std::size_t kFileWidth = 120;
     const char* const columns = getenv("COLUMNS");
-    const auto asked = parse_decimal(columns == nullptr ? "" : columns);
-    style.width = std::max<std::size_t>(asked.value_or(kOfFiles), 60);
+    const auto given = parse_decimal(columns == nullptr ? "" : columns);
+    style.width = std::max<std::size_t>(given.value_or(kFileWidth), 60);
   }
   return style;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -1,4 +1,4 @@
-// The store a command works on, and what commands on runs share.
+// The store that a command works on.
 #pragma once
 
 #include <memory>
@@ -11,22 +11,22 @@
 #include "holdfast/engine.h"
 #include "runs/inspect/inspector.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 struct NamedStore {
   std::string url;
-  std::string suffix;  // what makes a command that is shown mean this store: " --store …"
+  std::string suffix;  // appended to commands that are shown: " --store …"
 };
 
 // The option, HOLDFAST_STORE, or sqlite:holdfast.db.
 NamedStore store_of(const std::string& option);
 
-// A store that is only looked at. not_found says how to make one.
+// A store that is only read. Its not_found error names how to create one.
 class StoreReader {
  public:
   static Result<StoreReader> open(const NamedStore& store, Context& context);
 
-  // A whole id, a part of one, or latest. run_not_found.
+  // A whole id, the first or last characters of one, or latest. Fails with run_not_found.
   Result<RunId> find(const std::string& run);
 
   Journal& journal() { return *journal_; }
@@ -40,17 +40,13 @@ class StoreReader {
   Clock* clock_;
 };
 
-// A store that is worked on. Without `create` it must exist.
+// A store with an engine. Without `create` it must exist.
 Result<Engine> open_engine(const NamedStore& store, EngineOptions options);
 
-// The same error; its message says what to do next, too.
+// The same error, with what to do next appended to its message.
 Error advised(const Error& error, std::string_view advice);
 
-// Of texts on standard output. suffix: what stands behind commands that are shown.
+// The style of text on standard output. suffix: appended to commands that are shown.
 Style style_of(const std::string& suffix);
 
-// What can be said of a start before a store is made for it. invalid_argument, invalid_trigger.
-Result<void> check_start(const Definition& definition, const std::string& run_id,
-                         const std::string& trigger);
-
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
@@ -23,20 +23,20 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// What the program has printed so far is complete; it holds nothing that must be put back.
+// Everything printed so far is complete, and nothing needs to be restored.
 extern "C" void exit_now(int /*signal*/) { _exit(0); }
 
 }  // namespace
 
 bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
 
-bool wants_pictures() {
+bool supports_redraw() {
   const char* const term = getenv("TERM");
   const bool dumb = term != nullptr && std::string_view(term) == "dumb";
   return is_terminal(STDOUT_FILENO) && !dumb;
 }
 
-bool wants_colour() { return wants_pictures() && !is_set("NO_COLOR"); }
+bool supports_colour() { return supports_redraw() && !is_set("NO_COLOR"); }
 
 ProgressBar::ProgressBar(std::string label, std::string unit)
     : label_(std::move(label)), unit_(std::move(unit)), visible_(is_terminal(STDERR_FILENO)) {}
@@ -79,4 +79,4 @@ void exit_cleanly_on_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -1,4 +1,4 @@
-// What is done only for people at a terminal: colour and progress.
+// Output for terminals: colour and progress.
 #pragma once
 
 #include <chrono>
@@ -6,15 +6,15 @@
 
 #include "storage/journal/transfer_progress.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 bool is_terminal(int descriptor);
-// Standard output is a terminal on which lines can be drawn again.
-bool wants_pictures();
+// Standard output is a terminal that can redraw lines.
+bool supports_redraw();
 // Standard output is a terminal that shows colour, and NO_COLOR is not set.
-bool wants_colour();
+bool supports_colour();
 
-// A bar on standard error while it lives; nothing at all when that is no terminal.
+// A progress bar on standard error while it lives; nothing unless that is a terminal.
 class ProgressBar {
  public:
   // "copying", "batches"
@@ -23,7 +23,7 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // For long work to call. Must not outlive the bar.
+  // The callback for long work. Must not outlive the bar.
   Progress progress();
 
  private:
@@ -40,4 +40,4 @@ class ProgressBar {
 // only read and run until they are stopped.
 void exit_cleanly_on_signals();
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

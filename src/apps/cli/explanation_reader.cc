@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
@@ -28,7 +28,7 @@ std::vector<NextAction> actions_of(const Json& json) {
   return actions;
 }
 
-// What a newer server may call otherwise is nothing that people must see to.
+// A reason that only a newer server knows needs no decision.
 Reason reason_of(const Json& json) {
   const std::string name = text_of(json, "reason");
   const auto& names = kEnumNames<Reason>;
@@ -70,4 +70,4 @@ Result<Explanation> read_explanation(std::string_view json) {
   return why;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

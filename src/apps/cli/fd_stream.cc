@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace holdfast {
+namespace holdfast::cli {
 
 FdBuffer::FdBuffer(int descriptor) : fd_(descriptor) {
   setp(buffer_.data(), buffer_.data() + buffer_.size());
@@ -40,4 +40,4 @@ bool FdBuffer::write_all(std::string_view bytes) {
   return failure_ == 0;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

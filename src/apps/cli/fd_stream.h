@@ -1,5 +1,5 @@
-// FdStream: an output stream over a file descriptor that remembers why writing failed, which
-// the standard streams do not tell.
+// FdStream: an output stream over a file descriptor that keeps the reason of a failed write, which
+// standard streams lose.
 #pragma once
 
 #include <array>
@@ -7,11 +7,11 @@
 #include <streambuf>
 #include <string_view>
 
-namespace holdfast {
+namespace holdfast::cli {
 
 class FdBuffer final : public std::streambuf {
  public:
-  // The descriptor stays the caller's.
+  // The caller keeps the descriptor.
   explicit FdBuffer(int descriptor);
   // errno of the first failure, 0 when there was none. Nothing is written after a failure.
   [[nodiscard]] int failure() const { return failure_; }
@@ -40,4 +40,4 @@ class FdStream final : public std::ostream {
   FdBuffer buffer_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string>
 
-namespace holdfast {
+namespace holdfast::cli {
 namespace {
 
 TEST(FdStream, writes_everything_in_order) {
@@ -39,7 +39,7 @@ TEST(FdStream, a_long_text_is_written_in_pieces) {
   unlink(path.c_str());
 }
 
-TEST(FdStream, tells_why_writing_failed) {
+TEST(FdStream, keeps_the_reason_of_a_failed_write) {
   signal(SIGPIPE, SIG_IGN);
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
@@ -58,4 +58,4 @@ TEST(FdStream, tells_why_writing_failed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -9,11 +9,11 @@
 
 #include "apps/cli/cli_context.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
-// What the handler needs: a pipe to the thread that reacts, and how many signals came.
+// For the signal handler: a pipe to the thread that reacts, and the number of signals.
 std::array<int, 2> signal_pipe{-1, -1};
 volatile sig_atomic_t signals_seen = 0;
 
@@ -41,7 +41,7 @@ void set_handlers(void (*handler)(int)) {
 Interrupt::Interrupt(std::function<void()> on_stop) : on_stop_(std::move(on_stop)) {
   signals_seen = 0;
   if (pipe2(signal_pipe.data(), O_CLOEXEC) != 0) {
-    return;  // signals end the program as they do by default
+    return;  // signals then terminate the program, as by default
   }
   const Result<void> started = watcher_.start([this] {
     char byte = 0;
@@ -73,4 +73,4 @@ Interrupt::~Interrupt() {
   close(signal_pipe[1]);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -1,5 +1,5 @@
-// Interrupt: Ctrl-C and SIGTERM as something a command can wait for. The first asks it to stop,
-// the second ends the program at once.
+// Interrupt: Ctrl-C and SIGTERM as an event. The first requests a stop, the second exits the
+// program at once.
 #pragma once
 
 #include <atomic>
@@ -8,11 +8,11 @@
 
 #include "base/threads.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 class Interrupt {
  public:
-  // on_stop is called once, from a thread of its own, when the first signal comes. One at a time.
+  // on_stop is called once, from another thread, at the first signal. At most one object exists.
   explicit Interrupt(std::function<void()> on_stop);
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
@@ -20,7 +20,7 @@ class Interrupt {
 
   [[nodiscard]] bool came() const { return came_; }
   [[nodiscard]] std::stop_token token() const { return stop_.get_token(); }
-  // As if a signal had come, but without one.
+  // Requests a stop without a signal.
   void stop() { stop_.request_stop(); }
 
  private:
@@ -30,4 +30,4 @@ class Interrupt {
   ThreadGroup watcher_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

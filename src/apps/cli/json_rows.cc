@@ -2,7 +2,7 @@
 
 #include "apps/terminal/terminal_text.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 std::vector<Json> rows_of(const Json& json, std::string_view name) {
   std::vector<Json> rows;
@@ -68,4 +68,4 @@ std::string JsonRow::names(std::string_view name) const {
   return names;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

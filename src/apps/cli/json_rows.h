@@ -1,4 +1,4 @@
-// Lists that a server sends as JSON, as cells of a table. What is not there is empty.
+// Lists in JSON responses, as cells of a table. A missing member is empty.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/json_value.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 // The objects in the array of that name.
 std::vector<Json> rows_of(const Json& json, std::string_view name);
@@ -18,7 +18,7 @@ class JsonRow {
  public:
   explicit JsonRow(const Json& json) : json_(json) {}
 
-  // Harmless for a terminal; of a number, its digits.
+  // Without control characters; of a number, its digits.
   [[nodiscard]] std::string text(std::string_view name) const;
   [[nodiscard]] std::int64_t number(std::string_view name) const;
   [[nodiscard]] bool truth(std::string_view name) const;
@@ -37,4 +37,4 @@ class JsonRow {
   Json json_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

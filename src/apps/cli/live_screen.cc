@@ -7,7 +7,7 @@
 
 #include "apps/terminal/terminal_style.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 std::size_t LiveScreen::height() {
   constexpr std::size_t kUsual = 24;
@@ -23,7 +23,7 @@ std::size_t terminal_width() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
-// Colours take no room.
+// Colours have no width.
 std::string without_colours(const std::string& line) {
   std::string text;
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -38,7 +38,7 @@ std::string without_colours(const std::string& line) {
 
 }  // namespace
 
-// A line that is too long takes several rows.
+// A long line takes several rows.
 void LiveScreen::erase() {
   const std::size_t width = terminal_width();
   std::size_t rows = 0;
@@ -71,4 +71,4 @@ void LiveScreen::print_above(const std::string& text) {
   draw(lines);
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

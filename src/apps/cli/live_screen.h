@@ -1,19 +1,19 @@
-// LiveScreen: lines at the end of a terminal that are drawn again and again.
+// LiveScreen: lines at the end of a terminal that are redrawn.
 #pragma once
 
 #include <ostream>
 #include <string>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::cli {
 
 class LiveScreen {
  public:
   explicit LiveScreen(std::ostream& out) : out_(out) {}
 
-  // In place of the lines drawn before.
+  // Replaces the lines drawn before.
   void draw(const std::vector<std::string>& lines);
-  // Printed above, once, and left there.
+  // Prints text above the lines, once.
   void print_above(const std::string& text);
   static std::size_t height();
 
@@ -24,4 +24,4 @@ class LiveScreen {
   std::vector<std::string> drawn_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

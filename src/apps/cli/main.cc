@@ -1,4 +1,4 @@
-// The program: wires the real world to the command line.
+// The program: runs the command line with the system clock and system randomness.
 #include <span>
 
 #include "apps/cli/cli_run.h"
@@ -8,5 +8,5 @@
 int main(int argc, char** argv) {
   holdfast::SystemClock clock;
   holdfast::SystemRandom random;
-  return holdfast::run_cli(std::span(argv, static_cast<std::size_t>(argc)), clock, random);
+  return holdfast::cli::run_cli(std::span(argv, static_cast<std::size_t>(argc)), clock, random);
 }

@@ -4,11 +4,11 @@
 
 #include <sstream>
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
-// What troff would take for more than text: \, -, and a . or ' that begins a line.
+// Escapes what troff would interpret: \, -, and a . or ' at the beginning of a line.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -44,7 +44,7 @@ void write_command(std::string& out, const CommandShape& shape, const std::strin
   write_lines(out, shape.description);
   write_options(out, shape);
   out += ".PP\n.nf\n";
-  write_lines(out, shape.more);
+  write_lines(out, shape.details);
   out += ".fi\n";
   for (const CommandShape& command : shape.commands) {
     write_command(out, command, path + " " + command.name);
@@ -57,12 +57,13 @@ std::string man_page(const CommandShape& program) {
   std::string out =
       fmt::format(".TH HOLDFAST 1 \"\" \"holdfast {}\" \"User Commands\"\n", HOLDFAST_VERSION);
   out +=
-      ".nh\n.ad l\n.SH NAME\nholdfast \\- durable work: runs of workflows that survive crashes\n";
+      ".nh\n.ad l\n.SH NAME\nholdfast \\- durable workflows: runs that survive crashes and "
+      "restarts\n";
   out += ".SH SYNOPSIS\n.B holdfast\n\\fICOMMAND\\fR [\\fIARGUMENTS\\fR] [\\fIOPTIONS\\fR]\n";
   out += ".SH DESCRIPTION\n";
   write_lines(out, program.description);
   out += ".PP\n.nf\n";
-  write_lines(out, program.more);
+  write_lines(out, program.details);
   out += ".fi\n.SH OPTIONS\n";
   write_options(out, program);
   out += ".SH COMMANDS\n";
@@ -72,4 +73,4 @@ std::string man_page(const CommandShape& program) {
   return out;
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -1,13 +1,13 @@
-// The manual page, made from the grammar and the help texts, so that it says what the program does.
+// The manual page, made from the command table.
 #pragma once
 
 #include <string>
 
 #include "apps/cli/cli_parse.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
-// holdfast.1, as man(7) has it.
+// holdfast.1, in the format of man(7).
 std::string man_page(const CommandShape& program);
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

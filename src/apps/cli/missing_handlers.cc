@@ -5,7 +5,7 @@
 #include "runs/facts/ids.h"
 #include "runs/view/view_words.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
@@ -30,16 +30,16 @@ std::string list_of(const std::vector<std::string>& names) {
 std::string text_of(const std::vector<std::string>& names, const std::string& store) {
   const bool one = names.size() == 1;
   return fmt::format(
-      "holdfast: this command cannot execute {}: {} no exec or http and {} for a program with {}\n"
+      "holdfast: this command cannot execute {}: {} for a program with {}\n"
       "  in C++: engine.register_handler(\"{}\", ...) and engine.work(...) on {}\n"
       "  with other programs: holdfast server --store {}, then holdfast worker --handlers FILE\n",
-      list_of(names), one ? "it has" : "they have", one ? "waits" : "wait",
+      list_of(names), one ? "the step waits" : "the steps wait",
       one ? "the handler" : "the handlers", harmless(names.front()), store, store);
 }
 
 }  // namespace
 
-std::set<std::string> needed_handlers(const Loaded& definitions) {
+std::set<std::string> needed_handlers(const Definitions& definitions) {
   std::set<std::string> handlers;
   for (const auto& definition : definitions) {
     for (const Step& step : definition->steps()) {
@@ -69,7 +69,7 @@ void MissingHandlers::report(const std::set<std::string>& handlers) {
   const std::scoped_lock lock(mutex_);
   std::vector<std::string> names;
   for (const std::string& handler : handlers) {
-    if (!is_built_in(handler) && said_.insert(handler).second) {
+    if (!is_built_in(handler) && reported_.insert(handler).second) {
       names.push_back(handler);
     }
   }
@@ -78,4 +78,4 @@ void MissingHandlers::report(const std::set<std::string>& handlers) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
@@ -38,15 +38,15 @@ Error file_error(const std::string& path, int number) {
 Result<void> check_new_file(const std::string& path, bool replace) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) {
-    return {};  // what is wrong, if anything, shows when it is made
+    return {};  // creating it reports what is wrong
   }
   if (!S_ISREG(status.st_mode)) {
     return Error{ErrorCode::already_exists,
-                 fmt::format("{} is not a regular file; for standard output leave FILE out", path)};
+                 fmt::format("{} is not a regular file; omit FILE for standard output", path)};
   }
   if (!replace) {
     return Error{ErrorCode::already_exists,
-                 fmt::format("{} exists already; --force replaces it", path)};
+                 fmt::format("{} already exists; --force replaces it", path)};
   }
   return {};
 }
@@ -60,7 +60,7 @@ Result<std::unique_ptr<NewFile>> NewFile::create(const std::string& path) {
   if (file->fd_ < 0) {
     return file_error(path, errno);
   }
-  // mkostemp is strict; this gets the rights of any new file.
+  // mkostemp creates private files; this one gets the permissions of any new file.
   const mode_t mask = umask(0);
   umask(mask);
   fchmod(file->fd_, 0666U & ~mask);
@@ -100,4 +100,4 @@ Result<void> NewFile::sync_directory() const {
   return synced ? Result<void>() : Result<void>(error(number));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

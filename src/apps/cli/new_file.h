@@ -6,16 +6,17 @@
 
 #include "holdfast/result.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
-// Before long work: already_exists when there is one, unless it may be replaced.
+// Checked before long work. Fails with already_exists unless the file may be replaced.
 Result<void> check_new_file(const std::string& path, bool replace);
 
 class NewFile {
  public:
-  // Under another name beside it. not_found, permission_denied, disk_full, io_error.
+  // Under a temporary name beside it. Fails with not_found, permission_denied, disk_full or
+  // io_error.
   static Result<std::unique_ptr<NewFile>> create(const std::string& path);
-  // Takes it away unless it was finished.
+  // Removes the file unless finish() succeeded.
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
@@ -24,9 +25,9 @@ class NewFile {
   [[nodiscard]] const std::string& temporary() const { return temporary_; }
   [[nodiscard]] Error error(int number) const;
 
-  // Everything that was written is on disk.
+  // Everything written is then on disk.
   Result<void> sync();
-  // After sync: from now on it has its name.
+  // After sync(): gives the file its name.
   Result<void> finish();
 
  private:
@@ -39,4 +40,4 @@ class NewFile {
   int fd_ = -1;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

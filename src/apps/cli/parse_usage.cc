@@ -7,7 +7,7 @@
 
 #include "runs/language/definition/faults.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
@@ -38,7 +38,7 @@ std::vector<std::string> argument_names(const CLI::App& app) {
 
 bool is_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
 
-std::string no_command(const CLI::App& app, const std::string& word) {
+std::string unknown_command(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) {
     names.push_back(command->get_name());
@@ -47,29 +47,29 @@ std::string no_command(const CLI::App& app, const std::string& word) {
   if (meant.empty()) {
     meant = hint("--" + word, option_names(app));
   }
-  return fmt::format("there is no command \"{} {}\"{}", path_of(app), word, meant);
+  return fmt::format("unknown command \"{} {}\"{}", path_of(app), word, meant);
 }
 
-std::string no_option(const CLI::App& app, const CLI::App& program, std::string_view word) {
+std::string unknown_option(const CLI::App& app, const CLI::App& program, std::string_view word) {
   const std::string name(word.substr(0, word.find('=')));
   const CLI::App& command = deepest(program);
   const std::vector<std::string> known = option_names(command);
   if (&app != &command && std::find(known.begin(), known.end(), name) != known.end()) {
-    return fmt::format("{} stands before the command; put it after \"{}\"", name, path_of(command));
+    return fmt::format("put {} after \"{}\"", name, path_of(command));
   }
   return fmt::format("{} has no option {}{}", path_of(app), name, hint(name, option_names(app)));
 }
 
-std::string no_argument(const CLI::App& app, const std::string& word) {
+std::string extra_argument(const CLI::App& app, const std::string& word) {
   const std::vector<std::string> names = argument_names(app);
   if (names.empty()) {
-    return fmt::format("{} takes no argument, and \"{}\" is one", path_of(app), word);
+    return fmt::format("{} takes no arguments, but got \"{}\"", path_of(app), word);
   }
-  return fmt::format("{} takes {} and no more; \"{}\" is one too many", path_of(app),
+  return fmt::format("{} takes only {}; unexpected argument \"{}\"", path_of(app),
                      fmt::join(names, " "), word);
 }
 
-// What nobody had a use for, where it was found.
+// The argument that no command or option takes.
 std::string unexpected(const CLI::App& program) {
   const CLI::App* app = &program;
   while (app->remaining().empty() && !app->get_subcommands().empty()) {
@@ -77,15 +77,15 @@ std::string unexpected(const CLI::App& program) {
   }
   const std::vector<std::string> words = app->remaining();
   if (words.empty()) {
-    return "there is an argument too many";
+    return "too many arguments";
   }
   const bool has_commands = !app->get_subcommands({}).empty();
   if (has_commands && app->get_subcommands().empty() && !is_option(words.front())) {
-    return no_command(*app, words.front());
+    return unknown_command(*app, words.front());
   }
   const auto option = std::find_if(words.begin(), words.end(), is_option);
-  return option != words.end() ? no_option(*app, program, *option)
-                               : no_argument(*app, words.front());
+  return option != words.end() ? unknown_option(*app, program, *option)
+                               : extra_argument(*app, words.front());
 }
 
 std::string missing(const CLI::App& app, const std::string& name) {
@@ -97,33 +97,33 @@ std::string missing(const CLI::App& app, const std::string& name) {
   return fmt::format("{} needs {}", path_of(app), name);
 }
 
-// An option without a value, or with too many.
-std::string mismatched(const CLI::App& app, std::string_view said) {
-  const std::string name(said.substr(0, said.find(':')));
+// An option without a value, or with more than one.
+std::string mismatched(const CLI::App& app, std::string_view message) {
+  const std::string name(message.substr(0, message.find(':')));
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_name() != name) {
       continue;
     }
     if (option->count() > 1) {
-      return fmt::format("{} is there {} times, and takes one value", name, option->count());
+      return fmt::format("{} is given {} times; it takes one value", name, option->count());
     }
     return fmt::format("{} needs a value: {} {}", name, name, option->get_type_name());
   }
-  return std::string(said);
+  return std::string(message);
 }
 
 std::string message_of(const CLI::App& program, const CLI::ParseError& error) {
-  const std::string said = error.what();
+  const std::string message = error.what();
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     return unexpected(program);
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    return missing(deepest(program), said.substr(0, said.find(' ')));
+    return missing(deepest(program), message.substr(0, message.find(' ')));
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    return mismatched(deepest(program), said);
+    return mismatched(deepest(program), message);
   }
-  return said;
+  return message;
 }
 
 Error usage(std::string message, const CLI::App& app) {
@@ -161,7 +161,7 @@ Result<const CLI::App*> find_command(const CLI::App& program,
       return command->get_name() == name;
     });
     if (found == commands.end()) {
-      return usage(no_command(*app, name), *app);
+      return usage(unknown_command(*app, name), *app);
     }
     app = *found;
   }
@@ -179,4 +179,4 @@ std::string not_one_of(std::string_view word, const std::vector<std::string>& wo
   return fmt::format("must be {}, not \"{}\"{}", list, word, hint(word, words));
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -1,4 +1,4 @@
-// How a command that follows a run ends: what it says, and its exit code.
+// How a command that follows a run ends: what it prints, and its exit code.
 #pragma once
 
 #include <cstdint>
@@ -7,40 +7,43 @@
 #include <vector>
 
 #include "apps/cli/backend.h"
+#include "apps/cli/workflow_files.h"
 #include "runs/view/explanation.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
-// A time that comes this soon is waited for by commands that stop when they are idle.
+// Commands that stop when no step is ready wait for a time that is not further away.
 inline constexpr std::int64_t kSoonMs = 5000;
 
-using Loaded = std::vector<std::shared_ptr<const Definition>>;
-
-// What `run` was asked to do, read and checked.
+// The run that `holdfast run` starts.
 struct RunFile {
-  Loaded definitions = {};  // the first is the one to run
-  Backend::Start start = {};
+  Definitions definitions = {};  // the first is the one to run
+  StartRun start = {};
 };
 
-// Under an idempotency key the run that was started first is found again. When it follows another
-// definition than the given one: what there is to say about that; empty when it does not.
-std::string other_definition_text(std::string_view snapshot, const Definition& given);
+// How `holdfast run` executes and follows it.
+struct RunOptions {
+  std::size_t threads = 0;
+  bool until_blocked = false;
+  bool quiet = false;
+};
 
-// Only what is outside of every worker can move it, or a time that does not come soon.
+// Only something outside every worker can advance the run, or a time that is not soon.
 bool waits_for_others(const std::vector<Cause>& causes, TimeMs now);
-// The first that waits for a worker with a handler, which only a program can bring; none: nullptr.
+// The first cause that waits for a worker with a handler; nullptr: none.
 const Cause* waits_for_handler(const std::vector<Cause>& causes);
-// The run, or a child that it waits for.
+// Of the run, or of a child that it waits for.
 bool needs_intervention(const std::vector<Cause>& causes);
 
-// Why the run is followed no longer.
-enum class Left : std::uint8_t { ended, blocked, interrupted, stopped };
+// Why a command stops following a run. stopped: this process no longer executes it.
+enum class FollowEnd : std::uint8_t { ended, blocked, interrupted, stopped };
 
 struct OutcomeStyle {
   const Style& style;
-  std::string continue_hint;  // how, after "nothing is lost; "
+  std::string continue_hint;  // follows "nothing is lost; "
 };
-// Prints what came of it; sets the exit code. A run that has ended has ended, whatever `left` says.
-void report_outcome(Left left, const RunView& view, const OutcomeStyle& how, Context& context);
+// Prints the outcome and sets the exit code. A run that has ended counts as ended, whatever `end`
+// is.
+void report_outcome(FollowEnd end, const RunView& view, const OutcomeStyle& how, Context& context);
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -13,20 +13,20 @@
 #include "runs/view/view_words.h"
 #include "storage/journal/journal_history.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
 using std::chrono::milliseconds;
 
-// Only what is shown as passing time needs a look without a change.
+// Elapsed times are redrawn without a change.
 constexpr milliseconds kTick{500};
-constexpr milliseconds kBetweenPictures{40};
+constexpr milliseconds kBetweenDraws{40};
 constexpr milliseconds kLongWait{60'000};
-constexpr milliseconds kAwayPause{500};
+constexpr milliseconds kUnavailablePause{500};
 constexpr std::string_view kRunPrefix = "run:";
 constexpr std::string_view kDispatchPrefix = "dispatch:";
-// The end of an id tells runs apart, and commands take it for the whole.
+// Commands accept the last characters of an id.
 constexpr std::size_t kShownIdBytes = 12;
 
 }  // namespace
@@ -50,7 +50,7 @@ RunWatch::RunWatch(StoreReader& reader, const RunId& run, Position before, Conte
       context_(context),
       style_(std::move(style)),
       quiet_(quiet),
-      live_(!quiet && wants_pictures()),
+      live_(!quiet && supports_redraw()),
       follower_(reader.journal(), run, before),
       screen_(context.out) {
   if (!live_) {
@@ -61,16 +61,15 @@ RunWatch::RunWatch(StoreReader& reader, const RunId& run, Position before, Conte
 void RunWatch::announce(bool existed) {
   if (!quiet_) {
     print_line(context_, fmt::format("run {}{}", to_string(follower_.run().run_id()),
-                                     existed ? " (it was started before and goes on)" : ""));
+                                     existed ? " (started earlier, continuing)" : ""));
     context_.out.flush();
   }
 }
 
 Result<void> RunWatch::catch_up() {
-  HOLDFAST_TRY(const bool came, follower_.catch_up());
-  static_cast<void>(came);
+  HOLDFAST_CHECK(follower_.catch_up());
   for (const TimelineEvent& event : follower_.take_events()) {
-    // A picture shows how far steps are, but not what they say.
+    // The live picture shows the progress of steps, but not their log lines.
     if (!quiet_ && (live_ ? event.type == "log_written" : !is_noise(event))) {
       screen_.print_above(show_event(event, run().started_at(), style_));
     }
@@ -83,7 +82,7 @@ Result<Explanation> RunWatch::explain() {
   const TimeMs now = context_.clock.now();
   return explain_run(follower_.source(now),
                      [&](const RunId& id) -> Result<std::optional<RunSource>> {
-                       // Of children: read anew each time, they are few.
+                       // Children are few, and read again each time.
                        auto stored = read_stored_run(reader_.journal(), id, follower_.position());
                        if (!stored.ok()) {
                          return std::optional<RunSource>();
@@ -104,11 +103,11 @@ void RunWatch::draw(const Explanation& why) {
     screen_.draw(live_lines({graph, bars, why}, style_, LiveScreen::height() - 1));
     return;
   }
-  // In lines, only what somebody can do something about is said, and once.
-  if (!needs_intervention(why.causes) || why.summary == said_) {
+  // Plain lines show only what needs a decision, and once.
+  if (!needs_intervention(why.causes) || why.summary == shown_cause_) {
     return;
   }
-  said_ = why.summary;
+  shown_cause_ = why.summary;
   for (const NextAction& next : why.next_actions) {
     if (!next.command.empty()) {
       print_line(context_, fmt::format("  {}: {}{}", harmless(next.summary), harmless(next.command),
@@ -118,9 +117,9 @@ void RunWatch::draw(const Explanation& why) {
   context_.out.flush();
 }
 
-// Not more often than somebody can see: the run may be large and its steps short.
+// Limits redraws: the run may be large and its steps short.
 Result<void> RunWatch::wait() {
-  std::this_thread::sleep_for(kBetweenPictures);
+  std::this_thread::sleep_for(kBetweenDraws);
   return reader_.journal().log().wait_for_change(follower_.position(), live_ ? kTick : kLongWait);
 }
 
@@ -149,12 +148,12 @@ void WorkWatch::follow() {
   while (!quiet_) {
     const bool last = stopped_;
     const Result<void> printed = print_new();
-    const bool away = !printed.ok() && printed.error().code() == ErrorCode::unavailable;
-    if (last || (!printed.ok() && !away)) {
-      return;  // what the store says is said by whoever works on it
+    const bool unavailable = !printed.ok() && printed.error().code() == ErrorCode::unavailable;
+    if (last || (!printed.ok() && !unavailable)) {
+      return;  // the worker reports errors of the store
     }
-    if (away || !reader_.journal().log().wait_for_change(position_, kLongWait).ok()) {
-      std::this_thread::sleep_for(kAwayPause);
+    if (unavailable || !reader_.journal().log().wait_for_change(position_, kLongWait).ok()) {
+      std::this_thread::sleep_for(kUnavailablePause);
     }
   }
 }
@@ -215,4 +214,4 @@ void WorkWatch::print_entry(const EntryView& entry, Position position) {
   }
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

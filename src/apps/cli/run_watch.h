@@ -1,5 +1,5 @@
-// What people see while runs are carried out: one run as a picture that changes, or in plain lines;
-// all runs of a store in plain lines.
+// Progress while runs are executed: one run as a live picture or in plain lines; all runs of a
+// store in plain lines.
 #pragma once
 
 #include <atomic>
@@ -12,29 +12,29 @@
 #include "runs/inspect/stored_run.h"
 #include "runs/view/timeline.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
-inline constexpr std::size_t kLongLine = 2000;  // in a file nothing is cut off
+inline constexpr std::size_t kLongLine = 2000;  // lines in files are not cut
 
-// Facts that a person who waits does not need one by one.
+// Events that progress lines leave out.
 bool is_noise(const TimelineEvent& event);
 
-// The newest position before anything about the run.
+// The newest position before the first entry of the run.
 Result<Position> before_run(Journal& journal, const RunId& run);
 
 class RunWatch {
  public:
-  // before: where nothing of the run has happened yet.
+  // before: a position before the first entry of the run.
   RunWatch(StoreReader& reader, const RunId& run, Position before, Context& context, Style style,
            bool quiet);
 
-  // Which run it is, before anything else.
+  // Prints the id of the run.
   void announce(bool existed);
-  // Takes in and prints what is new.
+  // Reads and prints new events.
   Result<void> catch_up();
   Result<Explanation> explain();
   void draw(const Explanation& why);
-  // Until something may be new, or interrupt() is called.
+  // Until there may be new events, or interrupt() is called.
   Result<void> wait();
   void interrupt();
   // The last picture.
@@ -50,10 +50,10 @@ class RunWatch {
   RunFollower follower_;
   LiveScreen screen_;
   std::map<RunId, StoredRun> children_;
-  std::string said_;  // what was last waited for
+  std::string shown_cause_;  // the last one printed
 };
 
-// Every event of every run that comes after it was begun.
+// Prints every event of every run from begin() on.
 class WorkWatch {
  public:
   WorkWatch(StoreReader& reader, Context& context, MissingHandlers& missing, bool quiet)
@@ -78,4 +78,4 @@ class WorkWatch {
   std::map<RunId, TimelineBuilder> runs_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -4,7 +4,7 @@
 
 #include "apps/client/client_problem.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 using net::HttpOutcome;
 using std::chrono::milliseconds;
@@ -12,8 +12,8 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr int kFirstRefusal = 300;
-constexpr int kUnknownCaller = 401;
-constexpr milliseconds kSilence{60'000};  // a stream that lives says something more often
+constexpr int kUnauthorized = 401;
+constexpr milliseconds kSilence{60'000};  // a live server sends data more often
 
 std::string_view accepted(Form form) {
   return form == Form::json ? "application/json" : "text/plain";
@@ -32,20 +32,20 @@ Result<std::unique_ptr<ServerCalls>> ServerCalls::open(const NamedServer& server
 
 Error ServerCalls::refused(const HttpOutcome& answer) const {
   Error error = client::error_of_response(answer);
-  if (answer.status != kUnknownCaller) {
+  if (answer.status != kUnauthorized) {
     return error;
   }
   return advised(error, server_.token.empty()
                             ? "give a token in HOLDFAST_TOKEN or with --token-file FILE; "
-                              "`holdfast token create` makes one"
-                            : "the token in use is not known there, was revoked or is over");
+                              "`holdfast token create` creates one"
+                            : "the token is unknown to the server, revoked or expired");
 }
 
 Error ServerCalls::unanswered(const HttpOutcome& outcome) const {
   const Error error = client::error_without_response(outcome);
   switch (error.what_next()) {
     case WhatNext::in_doubt:
-      return advised(error, "it may have been done: look before you do it again");
+      return advised(error, "the request may have taken effect: check before repeating it");
     case WhatNext::permanent:
       return error;
     case WhatNext::retry:
@@ -67,7 +67,7 @@ Result<HttpOutcome> ServerCalls::send(const Call& call, const std::stop_token& s
   http.repeatable = call.repeatable || call.method == "GET";
   http.timeout = call.timeout;
   http.headers.emplace_back("Accept", accepted(call.form));
-  // Spaces around a value do not count in HTTP: the server puts one in front.
+  // HTTP strips spaces around values; the server adds the leading one again.
   const std::string_view suffix = server_.suffix;
   if (call.form == Form::text && !suffix.empty()) {
     http.headers.emplace_back("Holdfast-Command-Suffix", suffix.substr(1));
@@ -85,15 +85,6 @@ Result<HttpOutcome> ServerCalls::send(const Call& call, const std::stop_token& s
 Result<std::string> ServerCalls::get(std::string_view path) {
   Call call;
   call.path = path;
-  HOLDFAST_TRY(HttpOutcome answer, send(call));
-  return std::move(answer.body);
-}
-
-Result<std::string> ServerCalls::post(std::string_view path, std::string_view body) {
-  Call call;
-  call.method = "POST";
-  call.path = path;
-  call.body = body;
   HOLDFAST_TRY(HttpOutcome answer, send(call));
   return std::move(answer.body);
 }
@@ -143,4 +134,4 @@ Result<void> ServerCalls::download(std::string_view path, std::ostream& out,
   return outcome.status >= kFirstRefusal ? Result<void>(refused(outcome)) : Result<void>();
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

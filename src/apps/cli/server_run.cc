@@ -4,27 +4,27 @@
 
 #include <algorithm>
 
-#include "apps/cli/cli_commands.h"
 #include "apps/cli/explanation_reader.h"
 #include "apps/cli/interrupt.h"
 #include "apps/cli/run_watch.h"
 #include "apps/cli/server_backend.h"
+#include "apps/client/client_api.h"
 #include "apps/terminal/show.h"
 #include "base/json_slice.h"
 #include "base/text.h"
 #include "runs/view/view_words.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
 using std::chrono::milliseconds;
 
-// When nothing has come for so long, it is asked why.
+// After this time without an event, the explanation is queried.
 constexpr milliseconds kQuiet{300};
 constexpr milliseconds kLongQuiet{30'000};
 constexpr milliseconds kLongQuietToBlock{2'000};
-// A server that is started again is waited for.
+// How long to wait for a server that restarts.
 constexpr milliseconds kPatience{60'000};
 constexpr milliseconds kBetweenTries{500};
 
@@ -40,7 +40,7 @@ std::string text_of(std::string_view slice) {
   return json_string_value(slice).value_or(std::string());
 }
 
-// As docs/http-api.md has it; what is no fact has no kind.
+// An event of docs/http-api.md; without a kind when it is not a fact.
 FactEvent fact_of(std::string_view json) {
   FactEvent fact;
   JsonSlicer slicer(json);
@@ -76,7 +76,7 @@ std::int64_t member_number(const Json& json, std::string_view name) {
   return found.has_value() ? found->integer().value_or(0) : 0;
 }
 
-// Of the snapshot, what an outcome is told with.
+// The members of the snapshot that the outcome shows.
 Result<RunView> view_of_snapshot(const std::string& snapshot) {
   HOLDFAST_TRY(const Json json, Json::parse(snapshot));
   RunView view;
@@ -107,19 +107,19 @@ Result<RunView> view_of_snapshot(const std::string& snapshot) {
   return view;
 }
 
-// Where the journal of the server is.
+// The head of the journal of the server.
 Result<std::int64_t> position_of(ServerBackend& backend) {
   HOLDFAST_TRY(const std::string body, backend.calls().get("/v1/server"));
   HOLDFAST_TRY(const Json json, Json::parse(body));
   return member_number(json, "position");
 }
 
-// One run of a server, followed by its events.
+// Follows one run of a server by its events.
 class Following {
  public:
   // after: a position before the run.
   Following(ServerBackend& backend, const StartedRun& started, std::int64_t after,
-            const RunFileOptions& options, Context& context)
+            const RunOptions& options, Context& context)
       : backend_(backend),
         run_(started.run_id),
         after_(after),
@@ -130,24 +130,23 @@ class Following {
         events_(parse_run_id(started.run_id).value()) {
     style_.width = kLongLine;
     if (!quiet_) {
-      print_line(context_,
-                 fmt::format("run {}{}", run_,
-                             started.existed ? " (it was started before and goes on)" : ""));
+      print_line(context_, fmt::format("run {}{}", run_,
+                                       started.existed ? " (started earlier, continuing)" : ""));
       context_.out.flush();
     }
   }
 
-  Result<Left> run(const Interrupt& interrupt) {
-    milliseconds lost{0};  // how long the server could not be reached
+  Result<FollowEnd> run(const Interrupt& interrupt) {
+    milliseconds lost{0};  // how long the server has been unreachable
     milliseconds silence = kQuiet;
     for (;;) {
       const std::string before = last_id_;
       HOLDFAST_TRY(const auto end, follow(silence, interrupt));
       if (ended_) {
-        return Left::ended;
+        return FollowEnd::ended;
       }
       if (interrupt.came()) {
-        return Left::interrupted;
+        return FollowEnd::interrupted;
       }
       if (end == ServerCalls::StreamEnd::broken) {
         HOLDFAST_CHECK(wait_for_server(lost, interrupt));
@@ -157,19 +156,19 @@ class Following {
       silence = last_id_ == before ? std::min(silence * 2, longest) : kQuiet;
       const auto blocked = check_why();
       if (!blocked.ok()) {
-        // The server may have ended the stream because it is being stopped.
+        // The server may have ended the stream because it is shutting down.
         HOLDFAST_CHECK(client::Api::is_temporary(blocked.error()) ? wait_for_server(lost, interrupt)
                                                                 : Result<void>(blocked.error()));
         continue;
       }
       lost = milliseconds(0);
       if (blocked.value()) {
-        return Left::blocked;
+        return FollowEnd::blocked;
       }
     }
   }
 
-  // How it is in the end.
+  // The run as it is at the end.
   Result<RunView> view(const Interrupt& interrupt) const {
     milliseconds lost{0};
     for (;;) {
@@ -214,7 +213,7 @@ class Following {
     context_.out.flush();
   }
 
-  // Says what somebody can do, once; true when it is to be left.
+  // Prints what needs a decision, once; true when the command stops following the run.
   Result<bool> check_why() {
     if (quiet_ && !until_blocked_) {
       return false;
@@ -222,16 +221,16 @@ class Following {
     HOLDFAST_TRY(const std::string json, backend_.calls().get("/v1/runs/" + run_ + "/explain"));
     HOLDFAST_TRY(const Explanation why, read_explanation(json));
     if (const Cause* handler = waits_for_handler(why.causes);
-        handler != nullptr && handler->summary != said_) {
-      said_ = handler->summary;
+        handler != nullptr && handler->summary != shown_cause_) {
+      shown_cause_ = handler->summary;
       fmt::print(
           stderr,
           "holdfast: the run {}\n"
           "  if no worker of the server has the handler: holdfast worker --handlers FILE{}\n",
           harmless(handler->summary), style_.command_suffix);
     }
-    if (!quiet_ && needs_intervention(why.causes) && why.summary != said_) {
-      said_ = why.summary;
+    if (!quiet_ && needs_intervention(why.causes) && why.summary != shown_cause_) {
+      shown_cause_ = why.summary;
       for (const NextAction& next : why.next_actions) {
         if (!next.command.empty()) {
           print_line(context_, fmt::format("  {}: {}{}", harmless(next.summary),
@@ -246,7 +245,7 @@ class Following {
   Result<void> wait_for_server(milliseconds& lost, const Interrupt& interrupt) const {
     if (lost >= kPatience) {
       return Error{ErrorCode::unavailable,
-                   fmt::format("the server cannot be reached any more; the run goes on when it is "
+                   fmt::format("the server is unreachable; the run continues when the server is "
                                "back: holdfast explain {}{}",
                                run_, backend_.suffix())};
     }
@@ -265,20 +264,14 @@ class Following {
   TimelineBuilder events_;
   TimeMs started_at_;
   std::string last_id_;
-  std::string said_;
+  std::string shown_cause_;
   bool ended_ = false;
 };
 
 }  // namespace
 
-Result<void> run_on_server(const RunFileOptions& options, const RunFile& file,
+Result<void> run_on_server(const RunFile& file, const RunOptions& options,
                            const NamedServer& server, Context& context) {
-  if (options.threads.has_value()) {
-    return Error{ErrorCode::invalid_argument,
-                 "--threads is for steps that are carried out here; with a server its workers "
-                 "carry them out"}
-        .with("field", "threads");
-  }
   HOLDFAST_TRY(const auto backend, ServerBackend::open(server, context));
   for (const auto& definition : file.definitions) {
     HOLDFAST_CHECK(backend->register_workflow(*definition));
@@ -286,40 +279,20 @@ Result<void> run_on_server(const RunFileOptions& options, const RunFile& file,
   HOLDFAST_TRY(const std::int64_t before, position_of(*backend));
   HOLDFAST_TRY(const StartedRun started, backend->start(file.start));
   if (started.existed) {
-    HOLDFAST_TRY(const std::string snapshot, backend->snapshot(started.run_id));
-    warn(other_definition_text(snapshot, *file.definitions.front()));
+    HOLDFAST_TRY(const std::string snapshot, backend->json(ShowRun{started.run_id}));
+    warn(other_definition_warning(snapshot, *file.definitions.front()));
   }
   Interrupt interrupt([&] {
     if (!context.json()) {
-      fmt::print(stderr, "\nthe run goes on at the server; this only stops looking at it\n");
+      fmt::print(stderr,
+                 "\nthe run continues on the server; only this command stops following it\n");
     }
   });
   Following following(*backend, started, started.existed ? 0 : before, options, context);
-  HOLDFAST_TRY(const Left left, following.run(interrupt));
+  HOLDFAST_TRY(const FollowEnd end, following.run(interrupt));
   HOLDFAST_TRY(const RunView view, following.view(interrupt));
-  report_outcome(left, view, {backend->style(), "it goes on at the server, with its workers"},
-                 context);
+  report_outcome(end, view, {backend->style(), "the workers of the server continue it"}, context);
   return {};
 }
 
-Result<void> work_for_server(const WorkOptions& options, const Loaded& definitions,
-                             const NamedServer& server, Context& context) {
-  if (options.drain) {
-    return Error{ErrorCode::invalid_argument,
-                 "--drain is for a store: a server has work for as long as it runs; leave it out, "
-                 "or name the store with --store"}
-        .with("field", "drain");
-  }
-  HOLDFAST_TRY(const auto backend, ServerBackend::open(server, context));
-  for (const auto& definition : definitions) {
-    HOLDFAST_CHECK(backend->register_workflow(*definition));
-  }
-  WorkerOptions worker;
-  worker.backend = options.backend;
-  worker.queues = options.queues;
-  worker.threads = options.threads;
-  worker.quiet = options.quiet;
-  return run_command(worker, context);
-}
-
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -1,14 +1,11 @@
-// `run` and `work` with a server: the run is started there and followed from here; steps are
-// carried out here for the server.
+// `holdfast run` with a server: the server starts the run, and this program follows it.
 #pragma once
 
 #include "apps/cli/run_outcome.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
-Result<void> run_on_server(const RunFileOptions& options, const RunFile& file,
+Result<void> run_on_server(const RunFile& file, const RunOptions& options,
                            const NamedServer& server, Context& context);
-Result<void> work_for_server(const WorkOptions& options, const Loaded& definitions,
-                             const NamedServer& server, Context& context);
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -5,25 +5,22 @@
 
 #include <algorithm>
 
-#include "apps/cli/arguments.h"
+#include "apps/cli/argument_values.h"
 #include "apps/cli/cli_store.h"
 #include "apps/cli/cli_terminal.h"
+#include "apps/cli/workflow_files.h"
 #include "base/text.h"
 #include "lab/sim/user_scenario.h"
 #include "runs/language/definition/definition_fault.h"
-#include "runs/language/yaml/check_workflow.h"
 #include "runs/view/view_words.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
 namespace {
 
 using Setting = std::shared_ptr<const sim::UserSetting>;
 
-// ------------------------------------------------------------------------------------------------
-// What is read
-
-// order.yaml: order.sim.yaml
+// order.sim.yaml of order.yaml
 std::string world_beside(const std::string& file) {
   const std::size_t name = file.find_last_of('/') + 1;
   const std::size_t dot = file.find_last_of('.');
@@ -36,7 +33,7 @@ std::string fault_text(const std::string& file, const sim::WorldFault& fault) {
                      path.empty() ? "" : ": ", fault.message);
 }
 
-// Every fault in a line of its own; for programs in the field "errors".
+// Prints one line per fault; as JSON they are in the field "errors".
 Error refuse(const std::string& file, const std::vector<sim::WorldFault>& faults,
              Context& context) {
   JsonWriter json;
@@ -52,18 +49,18 @@ Error refuse(const std::string& file, const std::vector<sim::WorldFault>& faults
   json.end_array();
   context.out.flush();
   return Error{ErrorCode::invalid_argument,
-               fmt::format("{} cannot be used: {}", file, counted(faults.size(), "fault"))}
+               fmt::format("{} is not valid: {}", file, counted(faults.size(), "fault"))}
       .with("errors", std::move(json).take());
 }
 
-Result<sim::UserWorld> load_world(const SimulateCommandOptions& asked,
-                                  const sim::Workflows& workflows, Context& context) {
-  const std::string file = asked.world.empty() ? world_beside(asked.file) : asked.world;
-  if (asked.world.empty() && access(file.c_str(), F_OK) != 0) {
+Result<sim::UserWorld> load_world(const SimulateArguments& given, const sim::Workflows& workflows,
+                                  Context& context) {
+  const std::string file = given.world.empty() ? world_beside(given.file) : given.world;
+  if (given.world.empty() && access(file.c_str(), F_OK) != 0) {
     sim::ReadWorld read = sim::default_world(workflows);
     if (!read.faults.empty()) {
       return Error{ErrorCode::invalid_argument,
-                   read.faults.front().message + "; say it in " + file};
+                   read.faults.front().message + "; declare it in " + file};
     }
     return std::move(read.world);
   }
@@ -75,24 +72,20 @@ Result<sim::UserWorld> load_world(const SimulateCommandOptions& asked,
   return std::move(read.world);
 }
 
-Result<Setting> load(const SimulateCommandOptions& asked, Context& context) {
+Result<Setting> load(const SimulateArguments& given, Context& context) {
   sim::Workflows workflows;
-  std::vector<std::string> files = asked.with;
-  files.insert(files.begin(), asked.file);
+  std::vector<std::string> files = given.with;
+  files.insert(files.begin(), given.file);
   for (const std::string& file : files) {
-    HOLDFAST_TRY(const std::string text, read_file_argument(file));
-    HOLDFAST_TRY(auto definition, load_workflow(text, file));
+    HOLDFAST_TRY(auto definition, load_workflow_file(file));
     workflows.push_back(std::move(definition));
   }
   auto setting = std::make_shared<sim::UserSetting>();
   HOLDFAST_TRY(setting->workflows, sim::simulated(workflows));
-  HOLDFAST_TRY(setting->world, load_world(asked, setting->workflows, context));
-  setting->real = asked.real;
+  HOLDFAST_TRY(setting->world, load_world(given, setting->workflows, context));
+  setting->real = given.real;
   return Setting(std::move(setting));
 }
-
-// ------------------------------------------------------------------------------------------------
-// What is told
 
 std::string faults_text(const sim::Faults& faults) {
   std::string text;
@@ -102,13 +95,13 @@ std::string faults_text(const sim::Faults& faults) {
   return text.empty() ? "none" : text;
 }
 
-std::string command_again(const SimulateCommandOptions& asked, const sim::FailedSeed& failed) {
-  std::string command = "holdfast simulate " + shell_word(asked.file);
-  for (const std::string& file : asked.with) {
+std::string repeat_command_of(const SimulateArguments& given, const sim::FailedSeed& failed) {
+  std::string command = "holdfast simulate " + shell_word(given.file);
+  for (const std::string& file : given.with) {
     command += " --with " + shell_word(file);
   }
-  command += asked.world.empty() ? "" : " --world " + shell_word(asked.world);
-  command += asked.real ? " --real" : "";
+  command += given.world.empty() ? "" : " --world " + shell_word(given.world);
+  command += given.real ? " --real" : "";
   std::string items;
   for (const sim::Item& item : failed.items) {
     items += (items.empty() ? "" : ",") + std::to_string(item.number);
@@ -117,11 +110,10 @@ std::string command_again(const SimulateCommandOptions& asked, const sim::Failed
                                faults_text(failed.faults), items);
 }
 
-// A promise of the author has a name; others are Holdfast's own.
+// An invariant of the world file has a name; other guarantees are Holdfast's own.
 std::string breach_text(const sim::Breach& breach) {
-  return breach.promise.empty()
-             ? "Holdfast itself breaks a promise, please report it: " + breach.what
-             : breach.run + " breaks \"" + breach.promise + "\": " + breach.what;
+  return breach.promise.empty() ? "Holdfast breaks a guarantee, please report it: " + breach.what
+                                : breach.run + " breaks \"" + breach.promise + "\": " + breach.what;
 }
 
 std::string time_text(std::int64_t us) {
@@ -131,11 +123,11 @@ std::string time_text(std::int64_t us) {
                      ms / 60'000 % 60, ms / 1000 % 60, ms % 1000);
 }
 
-// Of the run that it is about, and of what concerns all.
-std::vector<sim::Trace::Line> lines_about(const std::vector<sim::Trace::Line>& told,
+// Lines of one run, and those that concern all runs.
+std::vector<sim::Trace::Line> lines_about(const std::vector<sim::Trace::Line>& all,
                                           const std::string& run) {
   std::vector<sim::Trace::Line> lines;
-  std::copy_if(told.begin(), told.end(), std::back_inserter(lines), [&](const auto& line) {
+  std::copy_if(all.begin(), all.end(), std::back_inserter(lines), [&](const auto& line) {
     return run.empty() || line.run.empty() || line.run == run;
   });
   return lines;
@@ -148,35 +140,34 @@ void print_story(const std::vector<sim::Trace::Line>& lines, Context& context) {
   }
 }
 
-void print_broken(const SimulateCommandOptions& asked, const sim::FailedSeed& failed,
-                  Context& context) {
+void print_broken(const SimulateArguments& given, const sim::FailedSeed& failed, Context& context) {
   print_line(context, fmt::format("\nseed {}: {}", failed.seed, breach_text(failed.breach)));
-  print_line(context, fmt::format("\nwhat happened ({} of {} needed for it):", failed.items.size(),
-                                  counted(failed.items_at_first, "thing was", "things were")));
+  print_line(context, fmt::format("\nwhat happened ({} of {} needed):", failed.items.size(),
+                                  counted(failed.items_at_first, "item is", "items are")));
   print_story(lines_about(failed.told, failed.breach.run), context);
   print_line(context,
              fmt::format("  {:>12}  broken at event {}, trace {:016x}",
                          time_text(failed.breach.time_us), failed.breach.event, failed.trace_hash));
-  print_line(context, "\nagain: " + command_again(asked, failed));
+  print_line(context, "\nrepeat: " + repeat_command_of(given, failed));
 }
 
-void print_report(const SimulateCommandOptions& asked, const sim::SimulateReport& report,
+void print_report(const SimulateArguments& given, const sim::SimulateReport& report,
                   const std::vector<sim::Met>& met, Context& context) {
   print_line(context, fmt::format("simulations  {}", with_thousands(report.seeds)));
   print_line(context, fmt::format("events       {}", with_thousands(report.events)));
   print_line(context, fmt::format("trace        {:016x}", report.trace_hash));
   for (const sim::Met& one : met) {
-    if (asked.coverage) {
+    if (given.coverage) {
       print_line(context,
                  fmt::format("  {:>10}  {} {}", with_thousands(one.times), one.kind, one.name));
     } else if (one.times == 0) {
-      print_line(context, fmt::format("never met    {} {}", one.kind, one.name));
+      print_line(context, fmt::format("not covered  {} {}", one.kind, one.name));
     }
   }
   if (report.failed.has_value()) {
-    print_broken(asked, *report.failed, context);
+    print_broken(given, *report.failed, context);
   } else {
-    print_line(context, "no invariant and no promise was broken");
+    print_line(context, "no invariant and no guarantee was broken");
   }
 }
 
@@ -201,7 +192,7 @@ void write_breach(JsonWriter& json, const sim::Breach& breach, std::uint64_t tra
   json.member("what", breach.what);
 }
 
-void write_report(const SimulateCommandOptions& asked, const sim::SimulateReport& report,
+void write_report(const SimulateArguments& given, const sim::SimulateReport& report,
                   const std::vector<sim::Met>& met, Context& context) {
   JsonWriter json;
   json.begin_object()
@@ -224,7 +215,7 @@ void write_report(const SimulateCommandOptions& asked, const sim::SimulateReport
     const sim::FailedSeed& failed = *report.failed;
     json.key("failed").begin_object().member("seed", failed.seed);
     write_breach(json, failed.breach, failed.trace_hash);
-    json.member("again", command_again(asked, failed));
+    json.member("again", repeat_command_of(given, failed));
     write_story(json, lines_about(failed.told, failed.breach.run));
     json.end_object();
   }
@@ -232,11 +223,11 @@ void write_report(const SimulateCommandOptions& asked, const sim::SimulateReport
   print_json(context, std::move(json));
 }
 
-void print_story_of(const SimulateCommandOptions& asked, const sim::SimulateOptions& options,
+void print_story_of(const SimulateArguments& given, const sim::SimulateOptions& options,
                     Context& context) {
   const std::uint64_t seed = options.first_seed;
   const sim::Played played = sim::play_seed(seed, options);
-  context.exit_code = played.breach.has_value() ? kExitBadAnswer : 0;
+  context.exit_code = played.breach.has_value() ? kExitNegativeResult : 0;
   if (context.json()) {
     JsonWriter json;
     json.begin_object().member("ok", !played.breach.has_value()).member("seed", seed);
@@ -246,19 +237,19 @@ void print_story_of(const SimulateCommandOptions& asked, const sim::SimulateOpti
     } else {
       json.member("trace", fmt::format("{:016x}", played.trace.hash()));
     }
-    write_story(json, asked.trace ? played.trace.lines() : played.trace.told());
+    write_story(json, given.trace ? played.trace.lines() : played.trace.told());
     json.end_object();
     print_json(context, std::move(json));
     return;
   }
-  print_story(asked.trace ? played.trace.lines() : played.trace.told(), context);
+  print_story(given.trace ? played.trace.lines() : played.trace.told(), context);
   if (played.breach.has_value()) {
     print_line(context, fmt::format("  {:>12}  broken at event {}, trace {:016x}",
                                     time_text(played.breach->time_us), played.breach->event,
                                     played.trace.hash()));
     print_line(context, "\n" + breach_text(*played.breach));
   } else {
-    print_line(context, fmt::format("\nno invariant and no promise was broken in {}, "
+    print_line(context, fmt::format("\nno invariant and no guarantee was broken in {}, "
                                     "trace {:016x}",
                                     counted(played.trace.events(), "event"), played.trace.hash()));
   }
@@ -278,16 +269,16 @@ sim::SimulateReport simulate_with_bar(sim::SimulateOptions options) {
   return sim::simulate(options);
 }
 
-Result<void> simulate_file(const SimulateCommandOptions& asked, sim::SimulateOptions options,
+Result<void> simulate_file(const SimulateArguments& given, sim::SimulateOptions options,
                            Context& context) {
-  HOLDFAST_TRY(const Setting setting, load(asked, context));
-  if (asked.faults == "all") {
+  HOLDFAST_TRY(const Setting setting, load(given, context));
+  if (given.faults == "all") {
     options.faults = sim::user_faults();
   }
   if (options.faults.contains(sim::Fault::foreign)) {
     return Error{ErrorCode::invalid_argument,
-                 "the fault foreign tries Holdfast itself: facts that no workflow could lead to; "
-                 "name it without FILE"};
+                 "the fault foreign tests Holdfast itself with facts that no workflow produces; "
+                 "use it without FILE"};
   }
   options.scenario = [setting](std::uint64_t seed) {
     return sim::make_user_scenario(setting, seed);
@@ -296,18 +287,18 @@ Result<void> simulate_file(const SimulateCommandOptions& asked, sim::SimulateOpt
     return sim::make_user_plan(*setting, seed, allowed);
   };
   options.shrink_faults = true;
-  // Programs may do as they like.
-  options.twice_every = asked.real ? 0 : options.twice_every;
-  if (asked.story) {
-    print_story_of(asked, options, context);
+  // Real programs need not be deterministic.
+  options.twice_every = given.real ? 0 : options.twice_every;
+  if (given.story) {
+    print_story_of(given, options, context);
     return {};
   }
   const sim::SimulateReport report = simulate_with_bar(std::move(options));
   const std::vector<sim::Met> met = sim::flow_coverage(*setting, report.coverage);
-  context.json() ? write_report(asked, report, met, context)
-                 : print_report(asked, report, met, context);
-  context.exit_code = report.failed.has_value() ? kExitBadAnswer : 0;
+  context.json() ? write_report(given, report, met, context)
+                 : print_report(given, report, met, context);
+  context.exit_code = report.failed.has_value() ? kExitNegativeResult : 0;
   return {};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

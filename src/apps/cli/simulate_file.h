@@ -1,16 +1,38 @@
-// holdfast simulate FILE: a user's workflow in the world that is declared for it.
+// holdfast simulate FILE: a workflow in the world that is declared for it.
 #pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "apps/cli/cli_context.h"
 #include "lab/sim/simulate.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
-// options: what was asked for, but the scenario.
-Result<void> simulate_file(const SimulateCommandOptions& asked, sim::SimulateOptions options,
+struct SimulateArguments {
+  std::string file = {};  // empty: generated workflows
+  std::optional<std::uint64_t> seeds = {};
+  std::optional<std::uint64_t> seed = {};
+  std::optional<std::uint64_t> seconds = {};
+  std::string faults = "all";
+  std::string only = {};  // item numbers separated by commas
+  bool story = false;
+  bool coverage = false;
+  bool no_shrink = false;
+  // With a file.
+  std::vector<std::string> with = {};  // workflows of child runs
+  std::string world = {};              // empty: FILE with .sim.yaml, if it exists
+  bool real = false;
+  bool trace = false;
+};
+
+// options: everything but the scenario.
+Result<void> simulate_file(const SimulateArguments& given, sim::SimulateOptions options,
                            Context& context);
 
-// With a bar at a terminal.
+// With a progress bar at a terminal.
 sim::SimulateReport simulate_with_bar(sim::SimulateOptions options);
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

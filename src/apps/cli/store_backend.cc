@@ -2,43 +2,206 @@
 
 #include <fmt/format.h>
 
-#include "apps/cli/arguments.h"
-#include "storage/journal/journal_transfer.h"
+#include <array>
 
-namespace holdfast {
+#include "apps/cli/argument_values.h"
+#include "apps/terminal/answers.h"
+#include "base/encoding.h"
+#include "storage/journal/journal_transfer.h"
+#include "storage/journal/open_journal.h"
+
+namespace holdfast::cli {
 
 namespace {
 
-using Answer = Backend::Answer;
-
-Result<Answer> answer_of(Result<std::string> text) {
-  HOLDFAST_TRY(std::string said, std::move(text));
-  return Answer{std::move(said)};
-}
-
-Result<RunListQuery> query_of(const ListRunsOptions& options, TimeMs now) {
+Result<RunListQuery> list_query(const ListRuns& request, TimeMs now) {
   RunListQuery query;
-  query.newest_first = !options.oldest_first;
-  query.limit = static_cast<std::size_t>(options.limit.value_or(query.limit));
-  query.cursor = options.cursor;
-  query.filter.workflow = options.workflow;
-  query.filter.archived = options.archived;
-  if (!options.since.empty()) {
-    HOLDFAST_TRY(query.filter.started_from, time_argument("since", options.since, now));
+  query.newest_first = !request.oldest_first;
+  query.limit = static_cast<std::size_t>(request.limit.value_or(query.limit));
+  query.cursor = request.cursor;
+  query.filter.workflow = request.workflow;
+  query.filter.archived = request.archived;
+  if (!request.since.empty()) {
+    HOLDFAST_TRY(query.filter.started_from, time_argument("since", request.since, now));
   }
-  if (!options.until.empty()) {
-    HOLDFAST_TRY(query.filter.started_before, time_argument("until", options.until, now));
+  if (!request.until.empty()) {
+    HOLDFAST_TRY(query.filter.started_before, time_argument("until", request.until, now));
   }
-  HOLDFAST_TRY(const std::string attributes, attributes_argument(options.attributes));
-  HOLDFAST_CHECK(query.filter.ask_for(options.statuses, attributes));
+  HOLDFAST_TRY(const std::string attributes, attributes_argument(request.attributes));
+  HOLDFAST_CHECK(query.filter.ask_for(request.statuses, attributes));
   return query;
 }
 
-CancelMode mode_of(const CancelRunOptions& options) {
-  return options.stop         ? CancelMode::stop
-         : options.compensate ? CancelMode::compensate
-                              : CancelMode::as_defined;
+template <std::size_t Bytes>
+std::array<std::byte, Bytes> random_bytes(Random& random) {
+  std::array<std::byte, Bytes> bytes{};
+  random.fill(bytes);
+  return bytes;
 }
+
+// The token as lists show it, with its secret.
+std::string created_json(const Token& token, TimeMs now, std::string_view text) {
+  std::string json(to_json(token, now).view());
+  json.pop_back();
+  json += R"(,"token":)";
+  append_json_string(json, text);
+  return json + "}";
+}
+
+}  // namespace
+
+Answers::GraphWish graph_view(const ShowGraph& request) {
+  return {request.dot       ? GraphForm::dot
+          : request.mermaid ? GraphForm::mermaid
+                            : GraphForm::tree,
+          request.history};
+}
+
+// Answers each query from the store.
+class StoreQueries {
+ public:
+  StoreQueries(StoreBackend& backend, Form form) : backend_(backend), form_(form) {}
+
+  Result<std::string> operator()(const ListRuns& request) {
+    HOLDFAST_TRY(const At at, At::parse(request.at));
+    HOLDFAST_TRY(Answers found, answers());
+    HOLDFAST_CHECK(found.inspector().moment(at));
+    HOLDFAST_TRY(const RunListQuery query, list_query(request, backend_.context_.clock.now()));
+    return found.list(query, at);
+  }
+  Result<std::string> operator()(const ShowRun& request) {
+    return of_run(
+        request, [](Answers& found, const RunId& run, const At& at) { return found.run(run, at); });
+  }
+  Result<std::string> operator()(const ExplainRun& request) {
+    return of_run(request, [](Answers& found, const RunId& run, const At& at) {
+      return found.explain(run, at);
+    });
+  }
+  Result<std::string> operator()(const ShowGraph& request) {
+    return of_run(request, [&](Answers& found, const RunId& run, const At& at) {
+      return found.graph(run, at, graph_view(request));
+    });
+  }
+  Result<std::string> operator()(const ShowTimeline& request) {
+    using TimelineForm = Answers::TimelineForm;
+    return of_run(request, [&](Answers& found, const RunId& run, const At& at) {
+      return found.timeline(run, at, request.events ? TimelineForm::events : TimelineForm::bars);
+    });
+  }
+  Result<std::string> operator()(const DiffRun& request) {
+    HOLDFAST_TRY(const At to, At::parse(request.to));
+    return of_run(ShowRun{request.run, request.from},
+                  [&](Answers& found, const RunId& run, const At& from) {
+                    return found.diff(run, from, to);
+                  });
+  }
+  Result<std::string> operator()(const ShowStatus& request) {
+    HOLDFAST_TRY(const At at, At::parse(request.at));
+    HOLDFAST_TRY(Answers found, answers());
+    return found.status(at);
+  }
+  Result<std::string> operator()(const Diagnose& request) {
+    HOLDFAST_TRY(const At at, At::parse(request.at));
+    HOLDFAST_TRY(Answers found, answers());
+    HOLDFAST_TRY(auto diagnosed, found.doctor(at));
+    fault = diagnosed.fault;
+    return std::move(diagnosed.text);
+  }
+  Result<std::string> operator()(const ListWorkflows&) {
+    HOLDFAST_TRY(Answers found, answers());
+    return found.workflows();
+  }
+  Result<std::string> operator()(const ShowWorkflow& request) {
+    HOLDFAST_TRY(Answers found, answers());
+    return found.workflow(request.name);
+  }
+  Result<std::string> operator()(const ListWorkflowVersions& request) {
+    HOLDFAST_TRY(Answers found, answers());
+    return found.workflow_versions(request.name);
+  }
+  Result<std::string> operator()(const ListTokens&) {
+    HOLDFAST_TRY(StoreReader* const reader, backend_.reader());
+    HOLDFAST_CHECK(reader->journal().catch_up());
+    HOLDFAST_TRY(const auto entries, reader->journal().load(tokens_thread()));
+    Tokens tokens;
+    for (const auto& entry : entries) {
+      tokens.fold(entry);
+    }
+    JsonWriter json;
+    json.begin_object().key("tokens").begin_array();
+    for (const auto& [id, token] : tokens.all()) {
+      json.raw(to_json(token, backend_.context_.clock.now()));
+    }
+    json.end_array().end_object();
+    return std::move(json).take();
+  }
+  Result<std::string> operator()(const ListServerState& request) {
+    return backend_.needs_server(request.alternative);
+  }
+
+  bool fault = false;
+
+ private:
+  Result<Answers> answers() {
+    HOLDFAST_TRY(StoreReader* const reader, backend_.reader());
+    return Answers(reader->journal(), backend_.context_.clock, form_, backend_.style());
+  }
+
+  template <typename Request, typename Read>
+  Result<std::string> of_run(const Request& request, const Read& read) {
+    HOLDFAST_TRY(const At at, At::parse(request.at));
+    HOLDFAST_TRY(Answers found, answers());
+    HOLDFAST_TRY(const RunId run, backend_.reader_->find(request.run));
+    return read(found, run, at);
+  }
+
+  StoreBackend& backend_;
+  Form form_;
+};
+
+namespace {
+
+// Executes one command on a run.
+struct RunController {
+  Engine& engine;
+  const std::string& run_id;
+
+  Result<void> operator()(const CancelRun& command) const {
+    return engine.cancel(run_id, command.options);
+  }
+  Result<void> operator()(const SignalRun& command) const {
+    return engine.signal(run_id, command.event, command.data, command.options);
+  }
+  Result<void> operator()(const DecideRun& command) const {
+    switch (command.decision) {
+      case DecideRun::Decision::approve:
+        return engine.approve(run_id, command.options);
+      case DecideRun::Decision::reject:
+        return engine.reject(run_id, command.options);
+      case DecideRun::Decision::resume:
+        break;
+    }
+    return engine.resume(run_id, command.options);
+  }
+};
+
+// What was done, to follow "run ID ".
+struct ActionText {
+  std::string operator()(const CancelRun&) const { return std::string(kCancelDeed); }
+  std::string operator()(const SignalRun& command) const { return event_deed(command.event); }
+  std::string operator()(const DecideRun& command) const {
+    switch (command.decision) {
+      case DecideRun::Decision::approve:
+        return approval_deed(command.options.actor);
+      case DecideRun::Decision::reject:
+        return rejection_deed(command.options.actor);
+      case DecideRun::Decision::resume:
+        break;
+    }
+    return std::string(kResumeDeed);
+  }
+};
 
 }  // namespace
 
@@ -50,92 +213,10 @@ Result<StoreReader*> StoreBackend::reader() {
   return &*reader_;
 }
 
-Result<Answers> StoreBackend::answers() {
-  HOLDFAST_TRY(StoreReader* const opened, reader());
-  return Answers(opened->journal(), context_.clock, form(), style());
-}
-
-Result<StoreBackend::RunAtPoint> StoreBackend::run_at(const std::string& run,
-                                                      const std::string& at) {
-  HOLDFAST_TRY(const At point, At::parse(at));
-  HOLDFAST_TRY(Answers asked, answers());
-  HOLDFAST_TRY(const RunId id, reader_->find(run));
-  return RunAtPoint{id, point, std::move(asked)};
-}
-
-Result<Answer> StoreBackend::inspect(const ListRunsOptions& options) {
-  HOLDFAST_TRY(const At point, At::parse(options.at));
-  HOLDFAST_TRY(Answers asked, answers());
-  HOLDFAST_CHECK(asked.inspector().moment(point));
-  HOLDFAST_TRY(const RunListQuery query, query_of(options, context_.clock.now()));
-  return answer_of(asked.list(query, point));
-}
-
-Result<Answer> StoreBackend::inspect(const ShowRunOptions& options) {
-  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.at));
-  return answer_of(seen.answers.run(seen.run, seen.at));
-}
-
-Result<Answer> StoreBackend::inspect(const ExplainOptions& options) {
-  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.at));
-  return answer_of(seen.answers.explain(seen.run, seen.at));
-}
-
-Result<Answer> StoreBackend::inspect(const GraphOptions& options) {
-  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.at));
-  return answer_of(seen.answers.graph(seen.run, seen.at, graph_view_of(options)));
-}
-
-Result<Answer> StoreBackend::inspect(const TimelineOptions& options) {
-  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.at));
-  return answer_of(seen.answers.timeline(
-      seen.run, seen.at,
-      options.events ? Answers::TimelineForm::events : Answers::TimelineForm::bars));
-}
-
-Result<Answer> StoreBackend::inspect(const DiffOptions& options) {
-  HOLDFAST_TRY(const At to, At::parse(options.to));
-  HOLDFAST_TRY(RunAtPoint seen, run_at(options.run, options.from));
-  return answer_of(seen.answers.diff(seen.run, seen.at, to));
-}
-
-Result<Answer> StoreBackend::inspect(const StatusOptions& options) {
-  HOLDFAST_TRY(const At point, At::parse(options.at));
-  HOLDFAST_TRY(Answers asked, answers());
-  return answer_of(asked.status(point));
-}
-
-Result<Answer> StoreBackend::inspect(const DoctorOptions& options) {
-  HOLDFAST_TRY(const At point, At::parse(options.at));
-  HOLDFAST_TRY(Answers asked, answers());
-  HOLDFAST_TRY(auto diagnosed, asked.doctor(point));
-  return Answer{std::move(diagnosed.text), diagnosed.fault};
-}
-
-Result<Answer> StoreBackend::workflows() {
-  HOLDFAST_TRY(Answers asked, answers());
-  return answer_of(asked.workflows());
-}
-
-Result<Answer> StoreBackend::workflow(const std::string& name) {
-  HOLDFAST_TRY(Answers asked, answers());
-  return answer_of(asked.workflow(name));
-}
-
-Result<std::shared_ptr<const Definition>> StoreBackend::definition(const std::string& name) {
-  HOLDFAST_TRY(Answers asked, answers());
-  return asked.inspector().workflow(name);
-}
-
-Result<std::vector<KnownWorkflow>> StoreBackend::versions(const std::string& name) {
-  HOLDFAST_TRY(Answers asked, answers());
-  return asked.inspector().versions(name);
-}
-
-Result<std::string> StoreBackend::run_id(const std::string& run) {
-  HOLDFAST_TRY(StoreReader* const opened, reader());
-  HOLDFAST_TRY(const RunId found, opened->find(run));
-  return to_string(found);
+Result<Backend::Answer> StoreBackend::answer(const Query& query, Form form) {
+  StoreQueries queries(*this, form);
+  HOLDFAST_TRY(std::string text, std::visit(queries, query));
+  return Answer{std::move(text), queries.fault};
 }
 
 Result<Engine> StoreBackend::engine() {
@@ -144,104 +225,89 @@ Result<Engine> StoreBackend::engine() {
   return open_engine(store_, options);
 }
 
-Result<std::string> StoreBackend::control(const std::string& run, std::string_view did,
-                                          const Action& action) {
-  HOLDFAST_TRY(RunAtPoint seen, run_at(run, ""));
-  HOLDFAST_TRY(const Position before, reader_->journal().catch_up());
-  HOLDFAST_TRY(Engine opened, engine());
-  HOLDFAST_CHECK(action(opened, to_string(seen.run)));
-  HOLDFAST_TRY(const Explanation why, seen.answers.inspector().explain(seen.run));
+Result<std::string> StoreBackend::control(const RunControl& command) {
+  HOLDFAST_TRY(StoreReader* const opened, reader());
+  const std::string& name =
+      std::visit([](const auto& one) -> const std::string& { return one.run; }, command);
+  HOLDFAST_TRY(const RunId run, opened->find(name));
+  HOLDFAST_TRY(const Position before, opened->journal().catch_up());
+  HOLDFAST_TRY(Engine controlled, engine());
+  HOLDFAST_CHECK(std::visit(RunController{controlled, to_string(run)}, command));
+  Answers found(opened->journal(), context_.clock, form(), style());
+  HOLDFAST_TRY(const Explanation why, found.inspector().explain(run));
   if (form() == Form::json) {
     return std::string(to_json(why).view()) + '\n';
   }
-  return show_steered(seen.answers, seen.run, did, before, why, style());
+  return show_steered(found, run, std::visit(ActionText{}, command), before, why, style());
 }
 
-Result<std::string> StoreBackend::control(const CancelRunOptions& options) {
-  CancelOptions cancel;
-  cancel.actor = options.actor;
-  cancel.comment = options.comment;
-  cancel.idempotency_key = options.key;
-  cancel.mode = mode_of(options);
-  return control(options.run, kCancelDeed, [&](Engine& opened, const std::string& run) {
-    return opened.cancel(run, cancel);
-  });
-}
-
-Result<std::string> StoreBackend::control(const SignalRunOptions& options) {
-  SignalOptions signal;
-  signal.correlation = options.correlation;
-  signal.idempotency_key = options.key;
-  signal.actor = options.actor;
-  return control(options.run, event_deed(options.event),
-                 [&](Engine& opened, const std::string& run) {
-                   return opened.signal(run, options.event, options.data, signal);
-                 });
-}
-
-Result<std::string> StoreBackend::control(const ResolveOptions& options) {
-  DecisionOptions decision;
-  decision.step = options.step;
-  decision.actor = options.actor;
-  decision.comment = options.comment;
-  decision.idempotency_key = options.key;
-  switch (options.verb) {
-    case ResolveOptions::Verb::resume:
-      break;
-    case ResolveOptions::Verb::approve:
-      return control(
-          options.run, approval_deed(options.actor),
-          [&](Engine& opened, const std::string& run) { return opened.approve(run, decision); });
-    case ResolveOptions::Verb::reject:
-      return control(
-          options.run, rejection_deed(options.actor),
-          [&](Engine& opened, const std::string& run) { return opened.reject(run, decision); });
+Result<StartedRun> StoreBackend::start(const RunStart& command) {
+  if (const auto* const replay = std::get_if<ReplayRun>(&command)) {
+    HOLDFAST_TRY(StoreReader* const opened, reader());
+    HOLDFAST_TRY(const RunId run, opened->find(replay->run));
+    HOLDFAST_TRY(Engine replaying, engine());
+    return replaying.replay(to_string(run), replay->options);
   }
-  return control(options.run, kResumeDeed, [&](Engine& opened, const std::string& run) {
-    return opened.resume(run, decision);
-  });
-}
-
-Result<StartedRun> StoreBackend::replay(const ReplayRunOptions& options) {
-  ReplayOptions replay;
-  replay.input = options.input;
-  replay.from_step = options.from_step;
-  replay.allow_irreversible = options.allow_irreversible;
-  replay.run_id = options.id;
-  replay.actor = options.actor;
-  replay.comment = options.comment;
-  HOLDFAST_TRY(const std::string run, run_id(options.run));
-  HOLDFAST_TRY(Engine opened, engine());
-  return opened.replay(run, replay);
-}
-
-Result<StartedRun> StoreBackend::start(const Start& start) {
+  const auto& start = std::get<StartRun>(command);
   EngineOptions options;
   options.create = start.definition != nullptr;
-  HOLDFAST_TRY(Engine opened, open_engine(store_, options));
+  HOLDFAST_TRY(Engine starting, open_engine(store_, options));
   if (start.definition != nullptr) {
-    HOLDFAST_CHECK(opened.register_workflow_json(start.definition->spec().view()));
+    HOLDFAST_CHECK(starting.register_workflow_json(start.definition->spec().view()));
   }
-  return opened.start(start.workflow, start.input, start.options);
+  return starting.start(start.workflow, start.input, start.options);
 }
 
-Result<std::string> StoreBackend::snapshot(const std::string& run_id) {
-  HOLDFAST_TRY(StoreReader* const opened, reader());
-  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
-  HOLDFAST_TRY(const JsonText json, opened->inspector().snapshot(run));
-  return std::string(json.view());
+Result<std::string> StoreBackend::administer(const AdminCommand& command) {
+  return std::visit([this](const auto& one) { return run(one); }, command);
 }
 
-Result<std::string> StoreBackend::server_json(std::string_view, std::string_view instead) {
+Result<std::unique_ptr<Loop>> StoreBackend::open_loop(OpenMode mode) {
+  HOLDFAST_TRY(auto journal, open_journal(store_.url, mode, context_.clock, context_.random));
+  LoopOptions options;
+  options.owner = "cli";
+  return Loop::open(std::move(journal), context_.clock, context_.random, options);
+}
+
+Result<std::string> StoreBackend::run(const CreateToken& command) {
+  constexpr std::size_t kIdBytes = 12;
+  constexpr std::size_t kSecretBytes = 32;
+  const std::string id = to_hex(random_bytes<kIdBytes>(context_.random));
+  const std::string secret = to_base64url(random_bytes<kSecretBytes>(context_.random));
+  HOLDFAST_TRY(const auto loop, open_loop(OpenMode::create));
+  HOLDFAST_TRY(const TokenCreated created,
+               loop->execute<TokenCreated>([&](Turn& turn) -> Result<TokenCreated> {
+                 HOLDFAST_TRY(TokenCreated fact, decide_create(turn.state().tokens(), command, id,
+                                                               secret, turn.now()));
+                 HOLDFAST_CHECK(turn.emit(fact));
+                 return fact;
+               }));
+  const TimeMs now = context_.clock.now();
+  return created_json(Token{created, now}, now, bearer_text(id, secret));
+}
+
+Result<std::string> StoreBackend::run(const RevokeToken& command) {
+  HOLDFAST_CHECK(reader());  // its not_found error names the store
+  HOLDFAST_TRY(const auto loop, open_loop(OpenMode::write));
+  HOLDFAST_CHECK(loop->execute<Done>([&](Turn& turn) -> Result<Done> {
+    HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().tokens(), command.id, ""));
+    if (fact.has_value()) {
+      HOLDFAST_CHECK(turn.emit(*fact));
+    }
+    return Done{};
+  }));
+  return std::string();
+}
+
+Result<std::string> StoreBackend::run(const ChangeSchedule&) {
+  return needs_server("`holdfast start` starts a run in a store");
+}
+
+Error StoreBackend::needs_server(std::string_view alternative) const {
   return Error{ErrorCode::invalid_argument,
-               fmt::format("this is a question to a server, and {} is a store: name a server with "
-                           "--server or HOLDFAST_SERVER, `holdfast server` starts one; {}",
-                           shown_url(store_.url), instead)};
-}
-
-Result<std::string> StoreBackend::post_to_server(std::string_view path, std::string_view,
-                                                 std::string_view instead) {
-  return server_json(path, instead);
+               fmt::format("this command needs a server, and {} is a store; name a server with "
+                           "--server or HOLDFAST_SERVER (`holdfast server` starts one); {}",
+                           shown_url(store_.url), alternative)};
 }
 
 Result<void> StoreBackend::backup(std::ostream& out, const Progress& progress) {
@@ -250,4 +316,4 @@ Result<void> StoreBackend::backup(std::ostream& out, const Progress& progress) {
   return {};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -1,23 +1,19 @@
-// What `holdfast worker` was asked to do.
+// --threads of commands that execute steps in a store, and the registration of workflow files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "apps/cli/backend_options.h"
+#include "apps/cli/arguments.h"
+#include "apps/cli/workflow_files.h"
+#include "holdfast/engine.h"
 
-namespace holdfast {
+namespace holdfast::cli {
 
-struct WorkerOptions {
-  BackendOptions backend;           // a server
-  std::string handlers;             // a file; empty: none
-  std::vector<std::string> queues;  // empty: all that the token allows
-  std::optional<std::uint64_t> threads;
-  std::string name;            // empty: that of the machine
-  bool only_handlers = false;  // not the http and exec steps of workflows
-  bool quiet = false;
-};
+void add_threads(Arguments& arguments, std::optional<std::uint64_t>& threads);
+// The number given, or the default. Fails with invalid_argument.
+Result<std::size_t> worker_threads(const std::optional<std::uint64_t>& option);
+Result<void> register_all(Engine& engine, const Definitions& definitions);
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

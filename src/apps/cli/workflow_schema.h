@@ -1,10 +1,10 @@
-// The text of schema/workflow.schema.json, put into the program when it is built.
+// The text of schema/workflow.schema.json, embedded at build time.
 #pragma once
 
 #include <string_view>
 
-namespace holdfast {
+namespace holdfast::cli {
 
 extern const std::string_view kWorkflowSchema;
 
-}  // namespace holdfast
+}  // namespace holdfast::cli

@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include "apps/cli/server_list.h"
+
+namespace holdfast::cli {
+
+namespace {
+
+struct QueuesCommand {
+  BackendOptions backend = {};
+
+  void declare(Arguments& arguments) { add_backend(arguments, backend); }
+
+  Result<void> run(Context& context) const {
+    return print_server_list(backend, {"queues", "`holdfast status` shows the queues of a store"},
+                             context, [&](const ServerList& list) { print(list, context); });
+  }
+
+  static void print(const ServerList& list, Context& context) {
+    using Align = Table::Column::Align;
+    if (list.rows.empty()) {
+      print_line(context, "no queues");
+      return;
+    }
+    Table table({{"QUEUE", {}, 8},
+                 {"WAITING", Align::right},
+                 {"LATER", Align::right},
+                 {"CLAIMED", Align::right},
+                 {"EXPIRED", Align::right},
+                 {"ASLEEP", Align::right},
+                 {"OLDEST", Align::right},
+                 {"NEXT", {}, 0, true}});
+    for (const Json& item : list.rows) {
+      const JsonRow row(item);
+      table.add({{row.text("name")},
+                 {row.text("visible")},
+                 {row.text("scheduled")},
+                 {row.text("claimed")},
+                 {row.text("expired"), row.number("expired") > 0 ? Ink::red : Ink::plain},
+                 {row.text("sleeping")},
+                 {row.duration("oldest_age_ms")},
+                 {row.age("next_visible_at", context.clock.now())}});
+      for (const Json& blocked : rows_of(item, "blocked")) {
+        table.add_below(fmt::format("  {}", JsonRow(blocked).text("summary")));
+      }
+    }
+    context.out << table.text(list.backend->style());
+  }
+};
+
+}  // namespace
+
+extern const Command kQueuesCommand = make_command<QueuesCommand>(
+    "queues", "List the queues of a server: the steps in them and what they wait for.",
+    R"(Examples:
+  holdfast queues --server http://127.0.0.1:7717
+  holdfast queues --json | jq '.queues[] | select(.blocked != [])')");
+
+}  // namespace holdfast::cli

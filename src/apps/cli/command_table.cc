@@ -1,0 +1,111 @@
+// Every command of the program, in the order of `holdfast --help`.
+#include "apps/cli/command.h"
+
+namespace holdfast::cli {
+
+extern const Command kRunCommand;
+extern const Command kWorkCommand;
+extern const Command kStartCommand;
+extern const Command kListCommand;
+extern const Command kShowCommand;
+extern const Command kExplainCommand;
+extern const Command kGraphCommand;
+extern const Command kTimelineCommand;
+extern const Command kDiffCommand;
+extern const Command kStatusCommand;
+extern const Command kDoctorCommand;
+extern const Command kCancelCommand;
+extern const Command kSignalCommand;
+extern const Command kResumeCommand;
+extern const Command kApproveCommand;
+extern const Command kRejectCommand;
+extern const Command kReplayCommand;
+extern const Command kWorkflowCheckCommand;
+extern const Command kWorkflowSchemaCommand;
+extern const Command kWorkflowListCommand;
+extern const Command kWorkflowShowCommand;
+extern const Command kWorkflowDiffCommand;
+extern const Command kSimulateCommand;
+extern const Command kServerCommand;
+extern const Command kWorkerCommand;
+extern const Command kTokenCreateCommand;
+extern const Command kTokenListCommand;
+extern const Command kTokenRevokeCommand;
+extern const Command kQueuesCommand;
+extern const Command kWorkersCommand;
+extern const Command kSchedulesCommand;
+extern const Command kApprovalsCommand;
+extern const Command kBackupCommand;
+extern const Command kRestoreCommand;
+extern const Command kJournalAppendCommand;
+extern const Command kJournalStatCommand;
+extern const Command kJournalCatCommand;
+extern const Command kJournalVerifyCommand;
+extern const Command kJournalExportCommand;
+extern const Command kJournalImportCommand;
+extern const Command kJournalCopyCommand;
+extern const Command kJournalSealCommand;
+extern const Command kCompletionCommand;
+extern const Command kBenchJournalCommand;
+extern const Command kBenchEngineCommand;
+extern const Command kBenchWorkflowCommand;
+extern const Command kBenchServerCommand;
+
+const std::vector<CommandGroup>& command_groups() {
+  static const std::vector<CommandGroup> groups{
+      {"Run workflows", {&kRunCommand, &kWorkCommand, &kStartCommand}},
+      {"Inspect runs",
+       {&kListCommand, &kShowCommand, &kExplainCommand, &kGraphCommand, &kTimelineCommand,
+        &kDiffCommand, &kStatusCommand, &kDoctorCommand}},
+      {"Control runs",
+       {&kCancelCommand, &kSignalCommand, &kResumeCommand, &kApproveCommand, &kRejectCommand,
+        &kReplayCommand}},
+      {"Workflows",
+       {&kWorkflowCheckCommand, &kWorkflowSchemaCommand, &kWorkflowListCommand,
+        &kWorkflowShowCommand, &kWorkflowDiffCommand, &kSimulateCommand}},
+      {"Servers",
+       {&kServerCommand, &kWorkerCommand, &kTokenCreateCommand, &kTokenListCommand,
+        &kTokenRevokeCommand, &kQueuesCommand, &kWorkersCommand, &kSchedulesCommand,
+        &kApprovalsCommand}},
+      {"Stores",
+       {&kBackupCommand, &kRestoreCommand, &kJournalAppendCommand, &kJournalStatCommand,
+        &kJournalCatCommand, &kJournalVerifyCommand, &kJournalExportCommand, &kJournalImportCommand,
+        &kJournalCopyCommand, &kJournalSealCommand}},
+      {"Tools",
+       {&kCompletionCommand, &kBenchJournalCommand, &kBenchEngineCommand, &kBenchWorkflowCommand,
+        &kBenchServerCommand}},
+  };
+  return groups;
+}
+
+const std::vector<CommandFamily>& command_families() {
+  static const std::vector<CommandFamily> families{
+      {"workflow", "Check workflow files; show registered workflows.",
+       R"(Examples:
+  holdfast workflow check orders.yaml
+  holdfast workflow schema > workflow.schema.json
+  holdfast workflow list
+  holdfast workflow diff order order.yaml)"},
+      {"token", "Create, list and revoke the tokens that authenticate programs to a server.",
+       R"(Examples:
+  holdfast token create --role worker --name billing --queue billing
+  holdfast token list
+  holdfast token revoke 3f2a9c41d07b5e6688aa12cd)"},
+      {"journal", "Read, verify, export and copy journals.",
+       R"(A journal is the log of a store: everything that a store knows is derived from it.
+
+Examples:
+  holdfast journal stat sqlite:demo.db
+  holdfast journal cat sqlite:demo.db --thread run:1
+  holdfast journal cat --help)"},
+      {"bench", "Measure the performance of this machine.",
+       R"(Examples:
+  holdfast bench journal --quick
+  holdfast bench engine --quick
+  holdfast bench workflow --quick
+  holdfast bench engine --help)"},
+  };
+  return families;
+}
+
+}  // namespace holdfast::cli

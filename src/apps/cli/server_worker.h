@@ -1,0 +1,26 @@
+// Executes steps of a server in this process.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/cli/backend.h"
+
+namespace holdfast::cli {
+
+struct ServerWorkerOptions {
+  std::string handlers = {};             // a file; empty: none
+  std::vector<std::string> queues = {};  // empty: all that the token allows
+  std::optional<std::uint64_t> threads = {};
+  std::string name = {};       // empty: the name of the machine
+  bool only_handlers = false;  // no http and exec steps of workflows
+  bool quiet = false;
+};
+
+// Until the process is interrupted.
+Result<void> work_for_server(const NamedServer& server, const ServerWorkerOptions& options,
+                             Context& context);
+
+}  // namespace holdfast::cli
