@@ -107,12 +107,7 @@ Result<void> run_here(const RunFile& file, const RunOptions& options, const Name
   const std::set<std::string> handlers = needed_handlers(file.definitions);
   const Style style = style_of(store.suffix);
   RunWatch view(reader, run, before, context, style, options.quiet || context.json());
-  Interrupt interrupt([&] {
-    view.interrupt();
-    if (!context.json()) {
-      fmt::print(stderr, "\nstopping after the steps in progress; Ctrl-C again exits at once\n");
-    }
-  });
+  Interrupt interrupt([&] { view.interrupt(); });
   view.announce(existed);
   if (existed) {
     HOLDFAST_TRY(const JsonText snapshot, reader.inspector().snapshot(run));
@@ -125,6 +120,10 @@ Result<void> run_here(const RunFile& file, const RunOptions& options, const Name
     HOLDFAST_CHECK(
         worker.start(engine, options.threads, interrupt.token(), [&] { view.interrupt(); }));
     end = watch(view, options, interrupt, worker);
+    // Here and not at the signal, so that the picture is not drawn over it.
+    if (end.ok() && end.value() == FollowEnd::interrupted && !context.json()) {
+      fmt::print(stderr, "\nstopping after the steps in progress; Ctrl-C again exits at once\n");
+    }
     interrupt.stop();
     const Result<void> worked = worker.wait();
     HOLDFAST_CHECK(end.ok() ? worked : Result<void>());
