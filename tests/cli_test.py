@@ -101,7 +101,7 @@ class HelpTest(CliTest):
         result = self.fails(2, "journal", "stat", "--json")
         self.assertEqual(json.loads(result.stdout)["error"]["code"], "invalid_argument")
 
-    def test_help_of_a_command_can_be_asked_for_in_two_ways(self):
+    def test_help_of_a_command_is_available_in_two_ways(self):
         for command in (["run"], ["journal"], ["journal", "cat"], ["token", "create"]):
             self.assertEqual(self.ok("help", *command), self.ok(*command, "--help"))
         self.fails(2, "help", "rnu", says='did you mean "run"?')
@@ -151,8 +151,8 @@ class AppendTest(CliTest):
         self.ok("journal", "append", self.url(), "run:1", "step_done", "-", stdin='{"a": 1}\n')
         self.assertIn('{"a":1}', self.ok("journal", "cat", self.url()))
 
-    def test_standard_input_is_left_alone_unless_asked_for(self):
-        reader, writer = os.pipe()  # never written to: whoever reads it waits for ever
+    def test_standard_input_is_left_alone_unless_requested(self):
+        reader, writer = os.pipe()  # never written to: a reader would block
         with os.fdopen(reader), os.fdopen(writer, "w"):
             done = subprocess.run([cli.program(), "journal", "append", self.url(), "run:1", "a"],
                                   stdin=reader, capture_output=True, timeout=DEADLINE_S)
@@ -280,7 +280,7 @@ class ReadTest(CliTest):
             self.assertEqual(process.wait(DEADLINE_S), 0)
             self.assertEqual(process.stderr.read(), b"")
 
-    def test_a_full_disk_under_standard_output_is_told(self):
+    def test_a_full_disk_under_standard_output_is_reported(self):
         self.make_sample()
         with open("/dev/full", "w", encoding="utf-8") as full:
             with started("journal", "cat", self.url(), stdout=full,
@@ -418,7 +418,7 @@ class MoveTest(CliTest):
         self.append("run:1", "only_here", "{}", "b.db")
         self.fails(4, "journal", "copy", self.url(), self.url("b.db"))
 
-    def test_a_killed_copy_goes_on_when_run_again(self):
+    def test_a_killed_copy_continues_when_run_again(self):
         chain = self.make_large(batches=400, entries_per_batch=500)
         ours, theirs = pty.openpty()
         with started("journal", "copy", self.url("large.db"), self.url("b.db"),
@@ -515,7 +515,7 @@ class WrongStoreTest(CliTest):
         self.refused(self.readers(self.url()) + self.writers(self.url()), "not_a_journal",
                      says="is not a Holdfast journal")
 
-    def test_empty_file_is_no_journal_to_read(self):
+    def test_an_empty_file_is_not_a_journal(self):
         with open(self.path("a.db"), "w", encoding="utf-8"):
             pass
         self.refused(self.readers(self.url()), "not_found", says="holds no journal yet")
@@ -539,7 +539,7 @@ class WrongStoreTest(CliTest):
         self.make_sample()
         os.chmod(self.path("a.db"), 0)
         before_mode = os.stat(self.path("a.db")).st_mode
-        with self.as_nobody() as options:
+        with self.unprivileged() as options:
             for command in self.readers(self.url()) + self.writers(self.url()):
                 with self.subTest(" ".join(command)):
                     self.fails(2, "journal", *command, says="ermi", **options)
@@ -559,7 +559,7 @@ class WrongStoreTest(CliTest):
         os.chmod(self.path("a.db"), 0o444)
         os.chmod(self.directory, 0o555)
         self.addCleanup(os.chmod, self.directory, 0o755)
-        with self.as_nobody() as options:
+        with self.unprivileged() as options:
             self.refused([["append", self.url(), "run:1", "a"], ["seal", self.url()]],
                          "permission_denied", **options)
             self.refused(self.writers(self.url("new.db")), "permission_denied", **options)

@@ -91,7 +91,7 @@ class Proposals(Shell):
 
 
 class KeyPresses(Shell):
-    """As somebody types it, in an interactive shell."""
+    """Key presses in an interactive shell."""
 
     def complete(self, shell, prepare, lines):
         """lines: what is typed before each press of the tab key -> the line that it makes."""

@@ -56,7 +56,7 @@ class ExitCodes(ErrorsTest):
             self.assertIn(b" cancelled after ", output.read_to_end())
 
     def test_1_the_doctor_found_a_fault(self):
-        """An attempt whose worker is gone, and whose lease is over."""
+        """An attempt whose worker is lost and whose lease has expired."""
         self.write("long.yaml", "workflow: long\nsteps:\n"
                    "  - {name: long, exec: [sh, -c, 'read line < gate'], lease: 100ms}\n")
         os.mkfifo(self.path("gate"))
@@ -66,7 +66,7 @@ class ExitCodes(ErrorsTest):
             process.wait()
         cli.wait_until(lambda: self.run_here("doctor").returncode == 1, "the end of the lease")
         self.assertEqual(json.loads(self.ends(1, "doctor", "--json"))["verdict"], "fault")
-        with contextlib.suppress(OSError):  # whoever still waits there goes
+        with contextlib.suppress(OSError):  # releases a process that still waits there
             os.close(os.open(self.path("gate"), os.O_WRONLY | os.O_NONBLOCK))
 
     def test_2_not_as_given(self):
@@ -106,7 +106,7 @@ class ExitCodes(ErrorsTest):
                 self.assertEqual(json.loads(result.stdout)["error"]["code"], "unavailable")
                 self.assertNotIn("geheim", result.stdout + result.stderr)
 
-    def test_5_no_room_for_what_is_printed(self):
+    def test_5_full_disk_under_the_output(self):
         self.ok("run", "bread.yaml")
         for command in (["list"], ["show", "latest"], ["graph", "latest", "--dot"], ["status"]):
             with self.subTest(" ".join(command)), open("/dev/full", "wb") as full:
@@ -116,7 +116,7 @@ class ExitCodes(ErrorsTest):
                     self.assertRegex(process.stderr.read(),
                                      rb"\Aholdfast: [^\n]*No space left[^\n]*\n\Z")
 
-    def test_5_no_room_for_the_store(self):
+    def test_5_full_disk_under_the_store(self):
         """A limit on the size of files stands in for a full disk."""
         self.ok("run", "bread.yaml", "--quiet")
 
@@ -279,7 +279,7 @@ class WhatToDoNext(ErrorsTest):
         self.refused(2, "invalid_definition", "run", "bread.yaml", "--with", "bad.yaml")
         self.assertFalse(os.path.exists(self.path("holdfast.db")))
 
-    def test_decisions_that_nobody_waits_for(self):
+    def test_decisions_that_no_step_waits_for(self):
         run = self.drained("craft.yaml")
         advice = f"`holdfast explain {run}` shows what can be done"
         for command in (["approve", run, "--actor", "ann"], ["reject", run, "--actor", "ann"],
@@ -316,13 +316,13 @@ class WhatToDoNext(ErrorsTest):
 
 
 class Handlers(ErrorsTest):
-    """Steps without exec or http: a program must execute them, and commands say so at once."""
+    """Steps without exec or http: a program must execute them, and commands report it at once."""
 
     NEEDED = (r'\Aholdfast: this command cannot execute "carve": [^\n]*\n'
               r'  in C\+\+: engine\.register_handler\("carve", [^\n]* on sqlite:holdfast\.db\n'
               r'  [^\n]*holdfast worker --handlers FILE\n\Z')
 
-    def test_run_says_so_and_ends_when_it_is_blocked(self):
+    def test_run_reports_it_and_ends_when_it_is_blocked(self):
         for more in ([], ["--json"], ["--quiet"]):
             with self.subTest(more):
                 done = self.run_here("run", "craft.yaml", "--until-blocked", *more)
@@ -331,14 +331,14 @@ class Handlers(ErrorsTest):
         self.assertIn("holdfast work, and a program with its handlers\n",
                       self.run_here("run", "craft.yaml", "--until-blocked").stdout)
 
-    def test_run_says_so_before_the_step_is_reached(self):
+    def test_run_reports_it_before_the_step_is_reached(self):
         self.write("late.yaml", "workflow: late\nsteps:\n  - {name: ask, approval: {}}\n"
                    "  - {name: carve, after: ask}\n")
         done = self.run_here("run", "late.yaml", "--until-blocked")
         self.assertEqual(done.returncode, 6)
         self.assertRegex(done.stderr, self.NEEDED)
 
-    def test_run_says_so_and_goes_on_waiting(self):
+    def test_run_reports_it_and_keeps_waiting(self):
         with cli.started("run", "craft.yaml", cwd=self.directory, stdout=-1,
                          stderr=-1) as process:
             cli.Output(process.stderr.fileno()).wait_for(rb'"carve"(?s:.*)--handlers FILE\n')
@@ -353,7 +353,7 @@ class Handlers(ErrorsTest):
         self.assertEqual(done.returncode, 0)
         self.assertIn('"unbook"', done.stderr)
 
-    def test_work_says_so_of_what_waits_and_of_what_comes(self):
+    def test_work_reports_waiting_and_new_steps(self):
         self.start("craft.yaml")
         self.write("later.yaml", "workflow: later\nsteps:\n  - {name: polish}\n")
         with cli.started("work", cwd=self.directory, stdout=-1, stderr=-1) as process:
@@ -365,7 +365,7 @@ class Handlers(ErrorsTest):
             self.assertEqual(process.wait(cli.DEADLINE_S), 0)
             self.assertEqual(output.read_to_end().count(b'"carve"'), 2)  # one notice has two
 
-    def test_work_that_drains_says_so_and_ends(self):
+    def test_work_that_drains_reports_it_and_ends(self):
         self.start("craft.yaml")
         done = self.run_here("work", "--drain")
         self.assertEqual(done.returncode, 0)

@@ -289,7 +289,7 @@ class Carrying(GoldenTest):
         self.write("say.yaml", "workflow: say\nsteps:\n  - {name: say, log: 'hello {who}'}\n")
         said = self.ok("run", "say.yaml", "--input", '{"who":"Ann"}')
         self.assertEqual(said.count("hello Ann\n"), 1, said)
-        # What stands after a step of a worker is said by whoever works.
+        # The worker prints what follows its step.
         self.write("late.yaml", "workflow: late\nsteps:\n  - {name: work, exec: ['true']}\n"
                    "  - {name: say, log: 'hello {who}', after: work}\n")
         self.start("late.yaml", {"who": "Bob"})

@@ -95,7 +95,7 @@ class NothingIsWritten(cli.RunsTest):
         os.chmod(self.path("holdfast.db"), 0o444)
         os.chmod(self.directory, 0o555)
         self.addCleanup(os.chmod, self.directory, 0o755)
-        with self.as_nobody() as options:
+        with self.unprivileged() as options:
             for look in (*LOOKS, *LOOKS_JSON):
                 with self.subTest(" ".join(look)):
                     self.ok(*look, **options)

@@ -243,7 +243,7 @@ class Running(cli.RunsTest):
                 self.assertEqual(run.wait(cli.DEADLINE_S), 0)
                 text = output.read_to_end()
             self.assertIn(b" completed after ", text)
-            # What was told before is not told again.
+            # Nothing is reported twice.
             self.assertEqual(text.count(b"run of workflow leave started"), 1, text)
 
     def test_work_carries_out_steps_of_a_server(self):
@@ -260,8 +260,8 @@ class Running(cli.RunsTest):
 
 
 @contextlib.contextmanager
-def nobody():
-    """The URL of a port that is taken, and where nobody listens."""
+def closed_port():
+    """The URL of a port that is bound, and that no process listens on."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -271,7 +271,7 @@ class Choosing(cli.RunsTest):
     """Which place it is, and what is said when it is not there."""
 
     def test_a_server_that_is_not_there(self):
-        url = self.enterContext(nobody())
+        url = self.enterContext(closed_port())
         for command in (["list"], ["start", "bread"], ["approve", "latest", "--actor", "ann"],
                         ["run", "bread.yaml"], ["backup", "--out", "x"], ["queues"]):
             result = self.fails(5, *command, "--server", url, says="cannot be reached")
@@ -284,14 +284,14 @@ class Choosing(cli.RunsTest):
 
     def test_an_option_wins_over_the_environment(self):
         self.ok("run", "bread.yaml", "--quiet")
-        nowhere = self.enterContext(nobody())
+        nowhere = self.enterContext(closed_port())
         self.ok("list", "--store", "sqlite:holdfast.db", env={"HOLDFAST_SERVER": nowhere})
         with server(self.directory) as served:
             self.ok("list", "--server", served.url, env={"HOLDFAST_STORE": "sqlite:none.db"})
             self.ok("list", env={"HOLDFAST_SERVER": served.url, "HOLDFAST_STORE": "sqlite:no.db"})
             served.stop(self)
 
-    def test_what_only_a_server_has_is_told_to_those_who_ask_a_store(self):
+    def test_queries_that_need_a_server_are_refused_by_a_store(self):
         for command in ("queues", "workers", "schedules", "approvals"):
             result = self.fails(2, command, says="--server")
             self.assertIn("holdfast server", result.stderr)
@@ -411,8 +411,8 @@ class Backups(cli.RunsTest):
         self.fails(2, "restore", "cut", "--store", "sqlite:new.db")
         self.assertFalse(os.path.exists(self.path("new.db")))
 
-    def test_a_server_that_goes_away_leaves_no_file(self):
-        """An answer that is cut off, from something that is no server of ours."""
+    def test_a_lost_server_leaves_no_file(self):
+        """A truncated response, from a program that is not a holdfast server."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
         body = b'{"holdfast_export":1,"log_id":"0192f000-0000-7000-8000-000000000000"}\n'
@@ -453,7 +453,7 @@ class Guide(cli.CliTest):
         with server(self.directory, "--work", "2") as served:
             env = {"HOLDFAST_SERVER": served.url}
             for line in typed:
-                if line.startswith("holdfast work "):  # goes on until it is stopped
+                if line.startswith("holdfast work "):  # runs until it is stopped
                     self.work(line, served)
                 elif line.startswith("holdfast "):
                     self.type(line, env, 6 if "--until-blocked" in line else 0)

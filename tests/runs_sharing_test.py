@@ -45,7 +45,7 @@ class Sharing(SharedTest):
         return files
 
     def test_a_log_that_is_in_use_is_not_taken_away(self):
-        """The last process to close the store removes the log; a process that is not last keeps it."""
+        """The last process to close the store removes the log; any other keeps it."""
         self.start("quick.yaml")
         with cli.started("run", "leave.yaml", cwd=self.directory, stdout=-1) as process:
             cli.Output(process.stdout.fileno()).wait_for(rb"holdfast approve")
@@ -74,7 +74,7 @@ class Sharing(SharedTest):
 
 
 class Pages(SharedTest):
-    """Runs start and end while somebody turns pages."""
+    """Runs start and end while a reader turns pages."""
 
     def pages(self, *options, between):
         """The run ids of all pages, in order."""

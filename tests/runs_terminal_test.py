@@ -59,17 +59,17 @@ class TerminalTest(cli.RunsTest):
         """Lets everything through that still waits, so that no process stays behind."""
         try:
             os.close(os.open(self.path("gate"), os.O_WRONLY | os.O_NONBLOCK))
-        except OSError:  # nobody waits
+        except OSError:  # no process waits
             pass
 
     def open_gate(self):
-        """Waits until somebody is at the gate."""
+        """Waits until a process is at the gate."""
         def opened():
             try:
                 return (os.open(self.path("gate"), os.O_WRONLY | os.O_NONBLOCK),)
-            except OSError:  # nobody yet
+            except OSError:  # no process yet
                 return None
-        (gate,) = cli.wait_until(opened, "somebody at the gate")
+        (gate,) = cli.wait_until(opened, "a process at the gate")
         os.write(gate, b"go\n")
         os.close(gate)
 
@@ -291,14 +291,14 @@ class Leaving(TerminalTest):
         self.write("ledger.yaml", LEDGER)
 
     def finish(self):
-        """Whoever works next ends it, and does not do again what is done."""
+        """The next worker ends the run, and does not repeat completed steps."""
         said = self.ok("work", "--drain")
         self.assertEqual(self.shown()["status"], "completed", said)
         self.assertEqual(self.ledger().count("one"), 1)
         self.assertEqual(self.ledger().count("three"), 1)
         return said
 
-    def test_ctrl_c_ends_what_is_under_way_and_says_how_to_go_on(self):
+    def test_ctrl_c_ends_the_steps_in_progress_and_shows_how_to_continue(self):
         with self.tmux() as screen:
             screen.start("run", "ledger.yaml")
             screen.wait_for(r"^  two +running")
@@ -318,7 +318,7 @@ class Leaving(TerminalTest):
             screen.start("run", "ledger.yaml")
             screen.wait_for(r"^  two +running")
             screen.type("C-c")
-            screen.wait_for("Ctrl-C again leaves at once")
+            screen.wait_for("Ctrl-C again exits at once")
             screen.type("C-c")
             self.assertEqual(screen.exit_code(), 130)
         self.assertEqual(self.ledger(), ["one", "begin"])

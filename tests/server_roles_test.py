@@ -385,8 +385,8 @@ class RecordTest(RolesTest):
         if child == 0:
             try:
                 os.setgroups([])
-                os.setgid(cli.NOBODY)
-                os.setuid(cli.NOBODY)
+                os.setgid(cli.UNPRIVILEGED_ID)
+                os.setuid(cli.UNPRIVILEGED_ID)
                 status = self.owner.get("/v1/server").status
             except BaseException:  # the child must not go on with the tests
                 status = 0

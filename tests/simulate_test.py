@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`holdfast simulate FILE` from outside: planted bugs are found, told and repeated, corrected
+"""`holdfast simulate FILE` from outside: planted bugs are found, printed and repeated, corrected
 workflows pass, world files with faults are refused with lines, --real executes programs.
 
 Run as: python3 tests/simulate_test.py path/to/holdfast
@@ -72,9 +72,9 @@ class SimulateTest(unittest.TestCase):
         self.assertEqual(code, 1, report)
         failed = report["failed"]
         self.assertEqual(failed["invariant"], invariant)
-        told = "\n".join(line["what"] for line in failed["story"])
+        story = "\n".join(line["what"] for line in failed["story"])
         for word in words:
-            self.assertIn(word, told)
+            self.assertIn(word, story)
         for _ in range(2):
             self.repeats(failed, EXAMPLES)
 
@@ -179,7 +179,7 @@ class SimulateTest(unittest.TestCase):
 
     # Runs that cannot end
 
-    def test_a_run_that_nobody_decides_about_is_told_and_may_be_allowed(self):
+    def test_a_run_without_a_decision_is_reported_and_may_be_allowed(self):
         failed = self.broken("decisions: {ask: never}")
         self.assertEqual(failed["invariant"], "every run ends")
         self.assertIn("waits for approval ask", failed["what"])
@@ -197,7 +197,7 @@ class SimulateTest(unittest.TestCase):
 
     # Coverage
 
-    def test_what_was_never_taken_is_told(self):
+    def test_what_was_never_covered_is_listed(self):
         workflow = ("workflow: ways\nsteps: [{name: a}, {name: b}, {name: c}]\ntransitions:\n"
                     "  - {from: a, to: b, when: {path: n, greater: 1}}\n"
                     "  - {from: a, to: complete}\n"
@@ -228,7 +228,7 @@ class SimulateTest(unittest.TestCase):
         self.assertIn("inner: wait receives ready",
                       {met["name"] for met in report["met"] if met["kind"] == "event"})
 
-    def test_programs_are_executed_only_when_asked_for(self):
+    def test_programs_are_executed_only_when_requested(self):
         self.write("real.yaml", "workflow: real\nsteps:\n  - name: note\n    exec: [sh, -c, "
                    "'echo \"$HOLDFAST_STEP\" >> log; echo \"{\\\"said\\\":\\\"hello\\\"}\"']\n")
         self.write("real.sim.yaml", "steps: {note: {ok: {said: no}, takes: 1s}}\n"
@@ -273,7 +273,7 @@ class SimulateTest(unittest.TestCase):
 
     # What is refused
 
-    def test_every_fault_of_a_world_file_is_told_with_its_line(self):
+    def test_every_fault_of_a_world_file_is_reported_with_its_line(self):
         self.write("flow.yaml", TWO_STEPS)
         self.write("flow.sim.yaml", "runs: {count: 0}\n"
                    "handlers:\n"
@@ -296,7 +296,7 @@ class SimulateTest(unittest.TestCase):
         errors = json.loads(report["error"]["fields"]["errors"])
         self.assertEqual([error["line"] for error in errors], [1, 3, 4, 5, 7, 8, 9])
 
-    def test_input_that_does_not_fit_is_told_before_anything_happens(self):
+    def test_invalid_input_is_reported_before_anything_happens(self):
         workflow = ("workflow: strict\ntriggers: [{name: by_hand, payload: {n: integer}}]\n"
                     "steps: [{name: a}]\n")
         self.write("flow.yaml", workflow)

@@ -212,7 +212,7 @@ class WorkflowCheckTest(unittest.TestCase):
         self.assertEqual(exit_code, 2)
         self.assertIn("longer than 1 MiB", lines[0])
 
-    def test_what_is_no_text(self):
+    def test_input_that_is_not_text(self):
         self.assertIn("not valid UTF-8", self.only_fault(b"workflow: \xff\xfe\n")[2])
         self.assertIn("control character", self.only_fault(b"workflow: a\x00b\n")[2])
         self.assertIn("an object", self.only_fault("")[2])

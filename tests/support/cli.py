@@ -21,7 +21,7 @@ import time
 import unittest
 
 DEADLINE_S = 60
-NOBODY = 65534
+UNPRIVILEGED_ID = 65534
 WORKFLOWS = pathlib.Path(__file__).resolve().parent.parent / "golden/cli/workflows"
 RUN_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -191,12 +191,12 @@ class CliTest(unittest.TestCase):
         return result
 
     @contextlib.contextmanager
-    def as_nobody(self):
+    def unprivileged(self):
         """Options that run the program as a user with no rights, in a copy all may run."""
         if os.geteuid() != 0:
             yield {}
             return
-        tools = tempfile.mkdtemp(prefix="holdfast_cli_nobody_")
+        tools = tempfile.mkdtemp(prefix="holdfast_cli_unprivileged_")
         original = program()
         use_program(shutil.copy(original, os.path.join(tools, "holdfast")))
         os.chmod(tools, 0o755)
@@ -204,8 +204,8 @@ class CliTest(unittest.TestCase):
 
         def drop_rights():
             os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+            os.setgid(UNPRIVILEGED_ID)
+            os.setuid(UNPRIVILEGED_ID)
 
         try:
             yield {"preexec_fn": drop_rights}

@@ -85,16 +85,16 @@ class Names:
         return "TIME" if type(value) is int and value >= FIRST_TIME_MS else value
 
 
-def laid_out(value, indent="", room=96):
+def laid_out(value, indent="", width=96):
     """JSON with a line for each value, but what fits on a line stays on it."""
     flat = json.dumps(value, ensure_ascii=False)
-    if len(indent) + len(flat) <= room or not isinstance(value, (dict, list)) or not value:
+    if len(indent) + len(flat) <= width or not isinstance(value, (dict, list)) or not value:
         return flat
     deeper = indent + " "
     if isinstance(value, list):
-        lines = [deeper + laid_out(member, deeper, room) for member in value]
+        lines = [deeper + laid_out(member, deeper, width) for member in value]
         return "[\n" + ",\n".join(lines) + f"\n{indent}]"
-    lines = [f"{deeper}{json.dumps(key, ensure_ascii=False)}: {laid_out(member, deeper, room)}"
+    lines = [f"{deeper}{json.dumps(key, ensure_ascii=False)}: {laid_out(member, deeper, width)}"
              for key, member in value.items()]
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
@@ -122,7 +122,7 @@ class Transcript:
         return "\n".join(self.parts)
 
     def check(self, test, name):
-        """Fails with what is different, or writes the file when asked to."""
+        """Fails with what is different, or writes the file on request."""
         file = FOLDER / f"{name}.txt"
         if UPDATE:
             file.parent.mkdir(parents=True, exist_ok=True)
