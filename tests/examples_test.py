@@ -236,7 +236,7 @@ class MediaPipeline(Example):
 
 
 class AgentLoop(Example):
-    def test_the_agent_uses_tools_asks_the_user_and_answers(self):
+    def test_the_agent_uses_tools_waits_for_the_user_and_answers(self):
         output = self.follow(self.copy("agent-loop"))
         self.assertIn("ask", output["holdfast explain $run"])
         bergen, rome = self.runs("--workflow", "agent", "--oldest-first")

@@ -1,12 +1,12 @@
-// docs/workflow-language.md says what is true: every definition in it can be registered, every
-// `json try` comes out as it says, every wrong definition has the faults shown, every C++ snippet
-// compiles and works, and the list of codes is the list of codes.
+// Checks docs/workflow-language.md: every definition can be registered, every `json try` ends as
+// documented, every wrong definition has the faults shown, every C++ snippet compiles and works,
+// and the list of codes is complete.
 //
 // A try: {"input":{...},"handlers":{"charge":[{"fail":"declined"},{"ok":{...}}]},
 // "then":[{"approve":"manager","actor":"ann"}],"status":"completed",...}. It runs the definition
-// above it on an engine of its own, which knows every definition of the section. A handler answers
-// from its list, or always the same; one that is not named answers {}. What comes out is compared
-// with what is said; "*" fits anything.
+// above it on its own engine, on which every definition of the section is registered. A handler
+// returns the results of its list, or always the same; a handler that is not listed returns {}. The
+// outcome is compared with the documented one; "*" matches anything.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ struct Snippet {
 };
 #include "workflow_docs_snippets.inc"
 
-// What is between two fences.
+// The text between two fences.
 struct Block {
   std::string kind;
   std::string text;
@@ -81,11 +81,11 @@ std::vector<Block> blocks_of(std::string_view kind) {
   return found;
 }
 
-std::string place_of(const Block& block) {
+std::string location_of(const Block& block) {
   return fmt::format("{}:{}", HOLDFAST_WORKFLOW_DOCUMENT, block.line);
 }
 
-// The definitions of the block's section, the one just above it last.
+// The definitions of the block's section; the one directly above it is last.
 std::vector<std::shared_ptr<const Definition>> definitions_for(const Block& block) {
   std::vector<std::shared_ptr<const Definition>> found;
   std::vector<std::shared_ptr<const Definition>> behind;
@@ -154,7 +154,7 @@ bool fits(const std::string& said, const std::string& is) {
   return !is.empty() && canonical_json(said) == canonical_json(is);
 }
 
-// Handlers that answer as they are told to, and remember what they got.
+// Handlers that return the documented results and record their inputs.
 class Actors {
  public:
   explicit Actors(const std::string& handlers) {
@@ -180,15 +180,15 @@ class Actors {
       ASSERT_TRUE(engine.register_handler(name, handler).ok());
     }
   }
-  // Whom a try names must exist.
-  [[nodiscard]] std::vector<std::string> strangers() const {
-    std::vector<std::string> strangers;
+  // The handlers that a try lists but no step calls.
+  [[nodiscard]] std::vector<std::string> unused_handlers() const {
+    std::vector<std::string> unused_handlers;
     for (const auto& [name, answers] : answers_) {
       if (!names_.contains(name)) {
-        strangers.push_back(name);
+        unused_handlers.push_back(name);
       }
     }
-    return strangers;
+    return unused_handlers;
   }
 
   void forget() {
@@ -214,13 +214,13 @@ class Actors {
     const std::chrono::milliseconds delay(json_integer(said, "in_ms").value_or(0));
     const auto word = [&](std::string_view key) { return json_text(said, key); };
     if (const auto code = word("fail")) {
-      return StepResult::fail(*code, "as the example says");
+      return StepResult::fail(*code, "as in the example");
     }
     if (const auto code = word("retry")) {
-      return StepResult::retry(*code, "as the example says");
+      return StepResult::retry(*code, "as in the example");
     }
     if (const auto code = word("retry_after")) {
-      return StepResult::retry_after(*code, "as the example says", delay);
+      return StepResult::retry_after(*code, "as in the example", delay);
     }
     if (const auto reason = word("defer")) {
       return StepResult::defer(*reason, delay);
@@ -253,7 +253,7 @@ class Actors {
     return said;
   }
 
-  // Until it is told to stop; the time is what a step that nobody stops takes.
+  // Until a stop is requested; otherwise for the given time.
   static void stay_busy(const std::stop_token& stop, std::chrono::milliseconds time) {
     std::mutex mutex;
     std::condition_variable_any stopped;
@@ -269,7 +269,7 @@ class Actors {
   std::map<std::string, std::vector<std::string>> got_;
 };
 
-// One try, from its start to what came out.
+// One try, from its start to its outcome.
 class Try {
  public:
   explicit Try(const Block& block)
@@ -281,7 +281,7 @@ class Try {
     engine_ = std::make_unique<Engine>(std::move(opened).value());
     for (const Block& other : blocks_of("yaml")) {
       if (other.section == block.section) {
-        const auto registered = engine_->register_workflow_yaml(other.text, place_of(other));
+        const auto registered = engine_->register_workflow_yaml(other.text, location_of(other));
         EXPECT_TRUE(registered.ok()) << registered.error().text();
       }
     }
@@ -289,7 +289,7 @@ class Try {
       workflow_ = definition->workflow().str();
       actors_.join(*engine_, *definition);
     }
-    EXPECT_EQ(quoted_list(actors_.strangers()), "[]") << "no step calls these handlers";
+    EXPECT_EQ(quoted_list(actors_.unused_handlers()), "[]") << "no step calls these handlers";
   }
 
   void go() {
@@ -326,13 +326,13 @@ class Try {
     static const std::set<std::string> kKeys = {
         "workflow", "trigger", "input", "handlers", "then", "status",  "context", "result",
         "error",    "steps",   "got",   "called",   "log",  "refused", "says"};
-    EXPECT_FALSE(said_.empty()) << "no JSON object";
+    EXPECT_FALSE(said_.empty()) << "not a JSON object";
     for (const auto& [key, value] : said_) {
       EXPECT_TRUE(kKeys.contains(key)) << key;
     }
   }
 
-  // Works until the run is as it should be, or has ended.
+  // Works until the run has reached the state, or has ended.
   RunView reach(const std::function<bool(const RunView&)>& enough) {
     const auto deadline = Clock::now() + kDeadline;
     for (;;) {
@@ -353,11 +353,11 @@ class Try {
     });
   }
 
-  // Does what {"approve":"manager","actor":"ann"} says, when the run is ready for it.
+  // Executes a command such as {"approve":"manager","actor":"ann"} when the run is ready for it.
   void act(const std::string& action) {
     const auto word = [&](std::string_view key) { return json_text(action, key).value_or(""); };
     const auto has = [&](std::string_view key) { return json_value(action, key).has_value(); };
-    Result<void> done = Error{ErrorCode::invalid_argument, "nobody knows how to do " + action};
+    Result<void> done = Error{ErrorCode::invalid_argument, "unknown action " + action};
     if (has("approve") || has("reject") || has("resume")) {
       const std::string step = word("approve") + word("reject") + word("resume");
       reach_step(step, "paused");
@@ -393,7 +393,7 @@ class Try {
 
   void compare_all() {
     const RunView view = engine_->inspect(run_).value();
-    EXPECT_TRUE(said_.contains("status")) << "the try does not say how it ends";
+    EXPECT_TRUE(said_.contains("status")) << "the try has no status";
     compare("status", json_quote(view.status));
     compare("context", view.context);
     compare("result", view.result);
@@ -422,10 +422,10 @@ class Try {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST(WorkflowDocs, every_block_is_of_a_kind_that_is_tested) {
+TEST(WorkflowDocs, every_block_is_of_a_tested_kind) {
   const std::set<std::string> known = {"yaml", "yaml wrong", "json try", "text faults", "cpp"};
   for (const Block& block : document()) {
-    EXPECT_TRUE(known.contains(block.kind)) << place_of(block) << ": " << block.kind;
+    EXPECT_TRUE(known.contains(block.kind)) << location_of(block) << ": " << block.kind;
   }
   for (const std::string& kind : known) {
     EXPECT_FALSE(blocks_of(kind).empty()) << kind;
@@ -435,19 +435,19 @@ TEST(WorkflowDocs, every_block_is_of_a_kind_that_is_tested) {
 TEST(WorkflowDocs, every_definition_can_be_registered) {
   for (const Block& block : blocks_of("yaml")) {
     Engine engine = std::move(Engine::open("memory:")).value();
-    const auto registered = engine.register_workflow_yaml(block.text, place_of(block));
-    EXPECT_TRUE(registered.ok()) << place_of(block) << ": " << registered.error().text();
+    const auto registered = engine.register_workflow_yaml(block.text, location_of(block));
+    EXPECT_TRUE(registered.ok()) << location_of(block) << ": " << registered.error().text();
   }
 }
 
-TEST(WorkflowDocs, every_try_comes_out_as_it_says) {
+TEST(WorkflowDocs, every_try_ends_as_documented) {
   for (const Block& block : blocks_of("json try")) {
-    SCOPED_TRACE(place_of(block));
+    SCOPED_TRACE(location_of(block));
     Try(block).go();
   }
 }
 
-TEST(WorkflowDocs, every_wrong_definition_has_the_faults_that_are_shown) {
+TEST(WorkflowDocs, every_wrong_definition_has_the_faults_shown) {
   const auto wrong = blocks_of("yaml wrong");
   const auto shown = blocks_of("text faults");
   ASSERT_EQ(wrong.size(), shown.size());
@@ -457,11 +457,11 @@ TEST(WorkflowDocs, every_wrong_definition_has_the_faults_that_are_shown) {
       faults += fmt::format("orders.yaml:{}:{}: {}: {} [{}]\n", place.line, place.column,
                             path_text(fault.path), fault.message, fault.code);
     }
-    EXPECT_EQ(shown[i].text, faults) << place_of(shown[i]);
+    EXPECT_EQ(shown[i].text, faults) << location_of(shown[i]);
   }
 }
 
-// The run is of the section's last definition, and waits or has ended.
+// The run uses the last definition of the section, and waits or has ended.
 TEST(WorkflowDocs, every_snippet_works) {
   const auto blocks = blocks_of("cpp");
   ASSERT_EQ(blocks.size(), kSnippets.size());
@@ -477,7 +477,7 @@ TEST(WorkflowDocs, every_snippet_works) {
     }
     ASSERT_TRUE(engine.drain().ok());
     const auto done = kSnippets[i].call(engine, run_id);
-    EXPECT_TRUE(done.ok()) << place_of(blocks[i]) << ": " << done.error().text();
+    EXPECT_TRUE(done.ok()) << location_of(blocks[i]) << ": " << done.error().text();
   }
 }
 
