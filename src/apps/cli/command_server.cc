@@ -141,7 +141,7 @@ class StopEvent {
 void announce(const Server& server, const ServeOptions& options, ServerLog& log, Context& context) {
   const bool open = !server.has_tokens();
   for (const std::string& url : server.urls()) {
-    log.tell(LogLevel::info, "listening", {{"url", url}});
+    log.write(LogLevel::info, "listening", {{"url", url}});
     if (context.json()) {
       JsonWriter json;
       json.begin_object().member("url", url).end_object();
@@ -150,7 +150,7 @@ void announce(const Server& server, const ServeOptions& options, ServerLog& log,
   }
   context.out.flush();
   if (open) {
-    log.tell(
+    log.write(
         LogLevel::warning,
         "authentication is off: the store has no tokens, so local requests have full access and "
         "others are rejected; `holdfast token create` creates the first");
@@ -159,7 +159,7 @@ void announce(const Server& server, const ServeOptions& options, ServerLog& log,
     const bool plain = url.starts_with("http://") && !url.starts_with("http://127.") &&
                        !url.starts_with("http://[::1]");
     if (plain && options.tls_cert.empty()) {
-      log.tell(
+      log.write(
           LogLevel::warning,
           "tokens are sent to this address as plain text: use --tls-cert and --tls-key, or a TLS "
           "proxy",

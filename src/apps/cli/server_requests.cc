@@ -4,13 +4,13 @@
 
 #include "apps/cli/argument_values.h"
 #include "apps/client/client_api.h"
-#include "apps/client/server_url.h"
+#include "net/http.h"
 #include "base/json_writer.h"
 #include "runs/inspect/moment.h"
 
 namespace holdfast::cli {
 
-using client::percent_encoded;
+using net::url_encoded;
 
 namespace {
 

@@ -277,7 +277,7 @@ Result<std::string> StoreBackend::run(const CreateToken& command) {
   HOLDFAST_TRY(const auto loop, open_loop(OpenMode::create));
   HOLDFAST_TRY(const TokenCreated created,
                loop->execute<TokenCreated>([&](Turn& turn) -> Result<TokenCreated> {
-                 HOLDFAST_TRY(TokenCreated fact, decide_create(turn.state().tokens(), command, id,
+                 HOLDFAST_TRY(TokenCreated fact, decide_create(turn.state().registry().tokens(), command, id,
                                                                secret, turn.now()));
                  HOLDFAST_CHECK(turn.emit(fact));
                  return fact;
@@ -290,7 +290,7 @@ Result<std::string> StoreBackend::run(const RevokeToken& command) {
   HOLDFAST_CHECK(reader());  // its not_found error names the store
   HOLDFAST_TRY(const auto loop, open_loop(OpenMode::write));
   HOLDFAST_CHECK(loop->execute<Done>([&](Turn& turn) -> Result<Done> {
-    HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().tokens(), command.id, ""));
+    HOLDFAST_TRY(const auto fact, decide_revoke(turn.state().registry().tokens(), command.id, ""));
     if (fact.has_value()) {
       HOLDFAST_CHECK(turn.emit(*fact));
     }
