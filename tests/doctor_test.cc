@@ -100,11 +100,12 @@ TEST_F(DoctorTest, a_run_that_nothing_will_move_is_found) {
   applied.result = Payload::trusted("{}");
   idle.tell(applied);
   EXPECT_THAT(found(), ElementsAre("wake_up_sources 1"));
-  EXPECT_EQ(finding("wake_up_sources"),
-            id(1) +
-                " : has nothing left to do and was not ended; whoever planned its steps did "
-                "not go on $ holdfast explain " +
-                id(1));
+  EXPECT_EQ(
+      finding("wake_up_sources"),
+      id(1) +
+          " : has nothing left to do but has not ended; the process that planned its steps did "
+          "not continue $ holdfast explain " +
+          id(1));
   EXPECT_EQ(verdict(), "fault");
   // One that was never planned.
   Scribe& empty = story(2, one_);
@@ -132,7 +133,7 @@ TEST_F(DoctorTest, a_step_that_is_in_no_queue_is_found_while_its_run_lives) {
   Scribe& run = started(1, one_);
   EXPECT_THAT(found(), ElementsAre("unfinished_facts 1"));
   EXPECT_EQ(finding("unfinished_facts"),
-            id(1) + " a: " + id(1) + ":a:1 is planned and in no queue $ holdfast work");
+            id(1) + " a: " + id(1) + ":a:1 is planned but not in a queue $ holdfast work");
   EXPECT_EQ(verdict(), "fault");
   run.record(must(decide_cancel(run.run, {}, OnCancel::stop, nothing_around(), run.now)));
   EXPECT_THAT(found(), IsEmpty());
@@ -146,7 +147,7 @@ TEST_F(DoctorTest, a_result_that_is_not_in_the_run_is_found) {
   EXPECT_THAT(found(), ElementsAre("unfinished_facts 1"));
   EXPECT_EQ(finding("unfinished_facts"),
             id(1) + " a: the result of " + id(1) +
-                ":a:1 is stored and the run did not go on $ holdfast work");
+                ":a:1 is stored, but the run did not continue $ holdfast work");
 }
 
 TEST_F(DoctorTest, a_failure_from_which_the_run_did_not_go_on_is_found) {
@@ -156,7 +157,7 @@ TEST_F(DoctorTest, a_failure_from_which_the_run_did_not_go_on_is_found) {
   run.fail("a", Scribe::Again::no);
   EXPECT_EQ(finding("unfinished_facts"),
             id(1) + " a: the failure of " + id(1) +
-                ":a:1 is stored and the run did not go on $ holdfast work");
+                ":a:1 is stored, but the run did not continue $ holdfast work");
   EXPECT_THAT(found(), ElementsAre("unfinished_facts 1"));
 }
 
@@ -169,7 +170,7 @@ TEST_F(DoctorTest, a_child_that_was_not_started_is_found_then_and_not_later) {
   const At then{At::Kind::position, head().value, {}};
   EXPECT_THAT(found(), ElementsAre("unfinished_facts 1"));
   EXPECT_EQ(finding("unfinished_facts"), id(1) + " a: child run " + to_string(link.child_run_id) +
-                                             " is linked and was not started $ holdfast work");
+                                             " is linked but was not started $ holdfast work");
   open().settle();
   EXPECT_THAT(found(), IsEmpty());
   EXPECT_THAT(found(then), ElementsAre("unfinished_facts 1")) << "as it was then";

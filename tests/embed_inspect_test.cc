@@ -139,7 +139,7 @@ TEST_F(EmbedInspect, an_explanation_has_its_parts) {
   EXPECT_THAT(why.summary, HasSubstr("(days 3)"));
   ASSERT_THAT(why.next_steps, SizeIs(2));
   EXPECT_EQ(why.next_steps[0].action, "resolve_manual_step");
-  EXPECT_EQ(why.next_steps[0].summary, "somebody grants it");
+  EXPECT_EQ(why.next_steps[0].summary, "approve it");
   EXPECT_EQ(why.next_steps[0].command,
             "holdfast approve " + paused_ + " --step manager --actor YOU");
   EXPECT_EQ(why.next_steps[0].at_ms, 0);

@@ -91,12 +91,12 @@ TEST_F(Chain, goes_down_three_runs_to_the_one_who_must_decide) {
                       "run " +
                       box + " of workflow box, which waits for approval manager, open since " +
                       kNow + " (big)",
-                  "> resolve_manual_step: somebody grants it $ holdfast approve " + box +
+                  "> resolve_manual_step: approve it $ holdfast approve " + box +
                       " --step manager --actor YOU",
-                  "> resolve_manual_step: somebody refuses it $ holdfast reject " + box +
+                  "> resolve_manual_step: reject it $ holdfast reject " + box +
                       " --step manager --actor YOU",
-                  "> inspect_child_run: look at the child $ holdfast explain " + box,
-                  "> inspect_child_run: look at the child $ holdfast explain " + parcel));
+                  "> inspect_child_run: inspect the child run $ holdfast explain " + box,
+                  "> inspect_child_run: inspect the child run $ holdfast explain " + parcel));
   const Cause& ship = explanation.causes.at(0);
   EXPECT_EQ(ship.run_id, parcel);
   EXPECT_EQ(ship.causes.at(0).run_id, box);
@@ -109,31 +109,33 @@ TEST_F(Chain, a_child_that_sleeps_says_until_when) {
   add("parcel", R"([{"name":"rest","wait":"1h"}])");
   start();
   const std::string child = to_string(child_of(run_no(1)));
-  EXPECT_THAT(told(why()),
-              ElementsAre("waiting_for_child at ship, child since 1700000000000 until "
-                          "1700003600000",
-                          "waits for child run " + child +
-                              " of workflow parcel, which sleeps at step rest until "
-                              "2023-11-14T23:13:20.000Z",
-                          "> wait_until_attempt_visible: an engine process goes on at "
-                          "2023-11-14T23:13:20.000Z @ 1700003600000",
-                          "> inspect_child_run: look at the child $ holdfast explain " + child));
+  EXPECT_THAT(
+      told(why()),
+      ElementsAre("waiting_for_child at ship, child since 1700000000000 until "
+                  "1700003600000",
+                  "waits for child run " + child +
+                      " of workflow parcel, which sleeps at step rest until "
+                      "2023-11-14T23:13:20.000Z",
+                  "> wait_until_attempt_visible: an engine process continues at "
+                  "2023-11-14T23:13:20.000Z @ 1700003600000",
+                  "> inspect_child_run: inspect the child run $ holdfast explain " + child));
 }
 
 TEST_F(Chain, a_child_whose_worker_is_at_it_or_was_lost_says_so) {
   add("parcel", R"([{"name":"pack","lease":"30s"}])");
   start();
-  EXPECT_THAT(why().summary, HasSubstr("which waits for a worker of queue default to take attempt "
+  EXPECT_THAT(why().summary, HasSubstr("which waits for a worker of queue default to claim attempt "
                                        "1 at step pack (handler pack) since " +
                                        kNow));
   take("pack");
   EXPECT_EQ(told(why()).at(0),
             "waiting_for_child at ship, child since 1700000000000 until 1700000030000");
-  EXPECT_THAT(why().summary, HasSubstr("which has attempt 1 at step pack carried out by core1"));
+  EXPECT_THAT(why().summary, HasSubstr("which is executing attempt 1 at step pack on core1"));
   clock_.advance_ms(30'000);
   EXPECT_EQ(told(why()).at(0), "waiting_for_child at ship, child since 1700000000000");
-  EXPECT_THAT(why().summary, HasSubstr("which waits for a worker to take attempt 1 at step pack "
-                                       "over from core1, whose lease ended at "));
+  EXPECT_THAT(why().summary,
+              HasSubstr("which waits for a worker to take over attempt 1 at step pack "
+                        "from core1, whose lease expired at "));
   EXPECT_THAT(told(why()).at(2), StartsWith("> recover_expired_claim: "));
 }
 
@@ -146,7 +148,7 @@ TEST_F(Chain, a_child_that_waits_for_an_event_says_which_and_how_to_send_it) {
                                "since " +
                                kNow);
   EXPECT_EQ(told(why()).at(2),
-            "> deliver_external_event: somebody sends event payment $ holdfast "
+            "> deliver_external_event: send event payment $ holdfast "
             "signal " +
                 child + " payment");
 }
@@ -163,7 +165,7 @@ TEST_F(Chain, a_child_that_went_on_as_another_run_is_explained_by_that) {
   EXPECT_THAT(why().summary, StartsWith("waits for child run " + third +
                                         " of workflow parcel, which waits for a worker"));
   EXPECT_EQ(told(why()).back(),
-            "> inspect_child_run: look at the child $ holdfast explain " + third);
+            "> inspect_child_run: inspect the child run $ holdfast explain " + third);
   EXPECT_THAT(why(first).summary, StartsWith("went on as run " + to_string(second)));
 }
 

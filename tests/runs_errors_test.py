@@ -61,7 +61,7 @@ class ExitCodes(ErrorsTest):
                    "  - {name: long, exec: [sh, -c, 'read line < gate'], lease: 100ms}\n")
         os.mkfifo(self.path("gate"))
         with cli.started("run", "long.yaml", cwd=self.directory, stdout=-1) as process:
-            cli.Output(process.stdout.fileno()).wait_for(rb"attempt 1 taken")
+            cli.Output(process.stdout.fileno()).wait_for(rb"attempt 1 claimed")
             process.kill()
             process.wait()
         cli.wait_until(lambda: self.run_here("doctor").returncode == 1, "the end of the lease")

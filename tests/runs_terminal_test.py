@@ -339,7 +339,7 @@ class Leaving(TerminalTest):
             with self.subTest(stop.name):
                 with cli.started("run", "ledger.yaml", cwd=self.directory,
                                  stdout=-1, stderr=-1) as process:
-                    cli.Output(process.stdout.fileno()).wait_for(rb"two +attempt 1 taken")
+                    cli.Output(process.stdout.fileno()).wait_for(rb"two +attempt 1 claimed")
                     cli.wait_until(lambda: self.ledger()[-1:] == ["begin"])
                     process.send_signal(stop)
                     if stop != signal.SIGKILL:
@@ -355,7 +355,7 @@ class Leaving(TerminalTest):
     def test_a_worker_ends_what_is_under_way(self):
         self.start("ledger.yaml")
         with cli.started("work", cwd=self.directory, stdout=-1, stderr=-1) as process:
-            cli.Output(process.stdout.fileno()).wait_for(rb"two: attempt 1 taken")
+            cli.Output(process.stdout.fileno()).wait_for(rb"two: attempt 1 claimed")
             process.send_signal(signal.SIGINT)
             self.open_gate()
             self.assertEqual(process.wait(cli.DEADLINE_S), 0)

@@ -148,7 +148,7 @@ BUGS = [
         ("runs/engine/engine_recover.cc",
          "                 return progress_failed(turn, key, queue);",
          "                 return planted ? Result<void>() : progress_failed(turn, key, queue);")]),
-    ("child_not_started", "a child that is linked and was not started stays so", [
+    ("child_not_started", "a child that is linked but was not started stays so", [
         ("runs/engine/engine_recover.cc",
          "                 return start_missing_child(turn, link);",
          "                 return planted ? Result<void>() : start_missing_child(turn, link);")]),

@@ -4,8 +4,8 @@
 
 #include "apps/cli/argument_values.h"
 #include "apps/client/client_api.h"
-#include "net/http.h"
 #include "base/json_writer.h"
+#include "net/http.h"
 #include "runs/inspect/moment.h"
 
 namespace holdfast::cli {

@@ -158,7 +158,7 @@ class Following {
       if (!blocked.ok()) {
         // The server may have ended the stream because it is shutting down.
         HOLDFAST_CHECK(client::Api::is_temporary(blocked.error()) ? wait_for_server(lost, interrupt)
-                                                                : Result<void>(blocked.error()));
+                                                                  : Result<void>(blocked.error()));
         continue;
       }
       lost = milliseconds(0);

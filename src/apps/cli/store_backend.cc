@@ -277,8 +277,8 @@ Result<std::string> StoreBackend::run(const CreateToken& command) {
   HOLDFAST_TRY(const auto loop, open_loop(OpenMode::create));
   HOLDFAST_TRY(const TokenCreated created,
                loop->execute<TokenCreated>([&](Turn& turn) -> Result<TokenCreated> {
-                 HOLDFAST_TRY(TokenCreated fact, decide_create(turn.state().registry().tokens(), command, id,
-                                                               secret, turn.now()));
+                 HOLDFAST_TRY(TokenCreated fact, decide_create(turn.state().registry().tokens(),
+                                                               command, id, secret, turn.now()));
                  HOLDFAST_CHECK(turn.emit(fact));
                  return fact;
                }));

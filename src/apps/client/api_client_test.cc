@@ -18,7 +18,7 @@ class Answers {
   explicit Answers(std::vector<std::string> texts)
       : texts_(std::move(texts)), server_([this](net::ScriptedPeer& peer) { serve(peer); }) {}
 
-  // How long it paused between calls is recorded, not waited for.
+  // How long it paused between calls is recorded, not awaited.
   Api api(milliseconds patience = seconds(30)) {
     return Api(net::HttpClient::create(server_.url(), {}).value(), random_, patience,
                [this](milliseconds time, const std::stop_token&) {

@@ -88,7 +88,8 @@ void cancel_run(const CallPtr& call) {
 
 void signal_run(const CallPtr& call) {
   with_request<SignalRequest>(call, [call](const RunId& run, const SignalRequest& request) {
-    control(call, run, "got event " + request.event, call->service.commands.signal(run, request));
+    control(call, run, "received event " + request.event,
+            call->service.commands.signal(run, request));
   });
 }
 

@@ -62,9 +62,10 @@ class PollTest : public testing::Test {
   };
   static Submitted submit(Loop& loop, const PollRequest& request) {
     auto promise = std::make_shared<std::promise<Given>>();
-    Submitted submitted{std::make_shared<Poll>(
-                    loop, request, [promise](Given given) { promise->set_value(std::move(given)); }),
-                promise, promise->get_future()};
+    Submitted submitted{
+        std::make_shared<Poll>(loop, request,
+                               [promise](Given given) { promise->set_value(std::move(given)); }),
+        promise, promise->get_future()};
     loop.submit(submitted.poll->request());
     return submitted;
   }

@@ -93,8 +93,8 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
           }
           HOLDFAST_TRY(const bool exists, turn.state().runs().exists(run));
           if (!exists) {
-            return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}.with(
-                "run_id", to_string(run));
+            return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}
+                .with("run_id", to_string(run));
           }
           return false;
         },

@@ -168,7 +168,8 @@ PollPtr poll_for(const WaitingPtr& waiting) {
   return poll;
 }
 
-void submit_poll(const WaitingPtr& waiting, const PollPtr& poll, std::vector<LoopRequest> requests) {
+void submit_poll(const WaitingPtr& waiting, const PollPtr& poll,
+                 std::vector<LoopRequest> requests) {
   Service& service = waiting->call->service;
   const bool may_wait = service.polls.add(waiting->request, poll);
   service.loop.submit(std::move(requests));

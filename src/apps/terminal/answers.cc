@@ -61,7 +61,7 @@ Result<std::string> Answers::list(RunListQuery query, const At& at) {
     return line_of(to_json(page, moment));
   }
   if (page.rows.empty() && is_filtered(query.filter)) {
-    return fmt::format("No run fits. All runs: holdfast list{}\n", style_.command_suffix);
+    return fmt::format("No run matches. All runs: holdfast list{}\n", style_.command_suffix);
   }
   return show_list(page, moment.now, style_);
 }
@@ -179,7 +179,7 @@ Result<std::string> show_steered(Answers& answers, const RunId& run, std::string
 }
 
 std::string event_deed(std::string_view event) {
-  return fmt::format("got event {}", harmless(event));
+  return fmt::format("received event {}", harmless(event));
 }
 std::string approval_deed(std::string_view actor) {
   return fmt::format("is approved by {}", harmless(actor));

@@ -73,7 +73,7 @@ std::string graph_answer(const RunGraph& graph, const Answers::GraphWish& wish, 
 Result<std::string> show_steered(Answers& answers, const RunId& run, std::string_view did,
                                  Position before, const Explanation& why, const Style& style);
 // What was done, in the words of show_steered.
-inline constexpr std::string_view kCancelDeed = "is told to end";
+inline constexpr std::string_view kCancelDeed = "received the cancel command";
 inline constexpr std::string_view kResumeDeed = "is resumed";
 std::string event_deed(std::string_view event);
 std::string approval_deed(std::string_view actor);

@@ -66,13 +66,13 @@ TEST_F(AnswersTest, text_is_not_json_and_ends_with_a_newline) {
 
 TEST_F(AnswersTest, an_empty_list_says_whether_there_is_anything_at_all) {
   EXPECT_EQ(must(answers(Form::text, " --store x").list(only("none"), {})),
-            "No run fits. All runs: holdfast list --store x\n");
+            "No run matches. All runs: holdfast list --store x\n");
   EXPECT_THAT(must(answers(Form::json).list(only("none"), {})), HasSubstr(R"("runs":[])"));
 }
 
 TEST_F(AnswersTest, a_suffix_out_of_a_header_gets_its_space_back) {
   EXPECT_EQ(must(answers(Form::text, "--server http://x").list(only("none"), {})),
-            "No run fits. All runs: holdfast list --server http://x\n");
+            "No run matches. All runs: holdfast list --server http://x\n");
   EXPECT_EQ(with_space(Style{}).command_suffix, "");
 }
 
@@ -95,7 +95,7 @@ TEST_F(AnswersTest, what_was_done_is_told_with_what_the_run_does_since) {
                 " is approved by ann\nit waits\nnext: do it\n  holdfast do --server s\n");
   why.terminal = true;
   EXPECT_EQ(must(show_steered(asked, run(), kCancelDeed, Position{0}, why, style)),
-            "run " + to_string(run()) + " is told to end\nit waits\n");
+            "run " + to_string(run()) + " received the cancel command\nit waits\n");
 }
 
 TEST_F(AnswersTest, refusals_are_those_of_the_inspector) {

@@ -61,11 +61,11 @@ std::string show_diagnosis(const Diagnosis& diagnosis, const Style& style) {
   if (warnings > 0) {
     verdict += (verdict.empty() ? "" : ", ") + counted(warnings, "warning", "warnings");
   }
-  out += fmt::format("\n{} looked at, as of {}\n",
-                     counted(diagnosis.live_runs, "live run", "live runs"),
-                     format_time(diagnosis.moment.now));
+  out +=
+      fmt::format("\n{} checked, as of {}\n", counted(diagnosis.live_runs, "live run", "live runs"),
+                  format_time(diagnosis.moment.now));
   out += fmt::format("{}: {}\n", style.paint(ink_of_status(word), word),
-                     verdict.empty() ? "nothing is wrong" : verdict);
+                     verdict.empty() ? "no problems found" : verdict);
   return out;
 }
 

@@ -21,7 +21,7 @@ std::string story(const Style& style) {
   std::string out;
   for (const TimelineEvent& event :
        {event_of("run_started", 0, "", "run of workflow order started"),
-        event_of("attempt_claimed", 12, "charge", "charge: attempt 1 taken by worker-7"),
+        event_of("attempt_claimed", 12, "charge", "charge: attempt 1 claimed by worker-7"),
         event_of("attempt_failed", 2300, "charge",
                  "charge: attempt 1 failed: card\x1b[2J declined by the bank of the customer "
                  "[card_error]; again in 2 s"),
@@ -37,7 +37,7 @@ std::string story(const Style& style) {
 TEST(ShowEvent, lines_stand_under_each_other) {
   EXPECT_EQ("\n" + story({}), R"(
        +0 ms  08:00:00.123                        run of workflow order started
-      +12 ms  08:00:00.135  charge                attempt 1 taken by worker-7
+      +12 ms  08:00:00.135  charge                attempt 1 claimed by worker-7
       +2.3 s  08:00:02.423  charge                attempt 1 failed: card [2J declined by the bank of
                                                   the customer [card_error]; again in 2 s
 +59 min 59 s  08:59:59.123  a_step_with_a_very..  attempt 2 completed
@@ -49,7 +49,7 @@ TEST(ShowEvent, lines_stand_under_each_other) {
 TEST(ShowEvent, colours_for_what_went_well_and_what_did_not) {
   EXPECT_EQ("\n" + marked(story({.colour = true, .width = 80})), R"(
        +0 ms  {2}08:00:00.123{}                    {1}run of workflow order started{}
-      +12 ms  {2}08:00:00.135{}  charge            attempt 1 taken by worker-7
+      +12 ms  {2}08:00:00.135{}  charge            attempt 1 claimed by worker-7
       +2.3 s  {2}08:00:02.423{}  charge            {31}attempt 1 failed: card [2J{}
                                               {31}declined by the bank of the{}
                                               {31}customer [card_error]; again in{}

@@ -26,10 +26,9 @@ Explanation of_approval() {
   cause.step = "manager";
   cause.summary = "waits for approval manager, open since 2027-01-15T07:57:00.000Z";
   cause.since = later(-180'000);
-  cause.next_actions = {{"resolve_manual_step", "somebody grants it",
-                         "holdfast approve " + why.run_id + " --step manager"},
-                        {"resolve_manual_step", "somebody refuses it",
-                         "holdfast reject " + why.run_id + " --step manager"}};
+  cause.next_actions = {
+      {"resolve_manual_step", "approve it", "holdfast approve " + why.run_id + " --step manager"},
+      {"resolve_manual_step", "reject it", "holdfast reject " + why.run_id + " --step manager"}};
   why.status = "paused";
   why.reason = cause.reason;
   why.summary = cause.summary;
@@ -53,7 +52,7 @@ Explanation of_tree() {
   retry.step = "mail[4]";
   retry.summary = "begins attempt 2 at step mail[4] at 08:00:12, after attempt 1 failed: busy";
   retry.until = later(12'000);
-  retry.next_actions = {{"wait", "a worker may take it", "", later(12'000)}};
+  retry.next_actions = {{"wait", "a worker may claim it", "", later(12'000)}};
   retry.omitted = 45;
   Cause items;
   items.reason = held.reason;
@@ -66,7 +65,7 @@ Explanation of_tree() {
   event.step = "paid";
   event.summary = "waits for event payment at step paid";
   event.since = later(-7'500'000);
-  event.next_actions = {{"deliver_external_event", "somebody sends event payment",
+  event.next_actions = {{"deliver_external_event", "send event payment",
                          "holdfast signal 01982b7e-5c00-7000-8000-000000000002 payment"}};
   Cause child;
   child.reason = Reason::waiting_for_child;
@@ -77,7 +76,7 @@ Explanation of_tree() {
   child.causes = {event};
   child.next_actions = event.next_actions;
   child.next_actions.push_back(
-      {"inspect_child_run", "look at the child", "holdfast explain " + child.run_id});
+      {"inspect_child_run", "inspect the child run", "holdfast explain " + child.run_id});
   why.reason = items.reason;
   why.summary = items.summary;
   why.next_actions = items.next_actions;
@@ -92,9 +91,9 @@ run 01982b7e-5c00-7000-8000-000000000001 (order) waits for approval manager, ope
 status paused, reason manual_intervention_required (for 3 min)
 
 What to do next:
-  somebody grants it
+  approve it
       holdfast approve 01982b7e-5c00-7000-8000-000000000001 --step manager --store x
-  somebody refuses it
+  reject it
       holdfast reject 01982b7e-5c00-7000-8000-000000000001 --step manager --store x
 )");
 }
@@ -116,10 +115,10 @@ status running, reason attempt_claimed
 
 What to do next:
   the worker reports, or loses its lease (in 27 s)
-  a worker may take it (in 12 s)
-  somebody sends event payment
+  a worker may claim it (in 12 s)
+  send event payment
       holdfast signal 01982b7e-5c00-7000-8000-000000000002 payment
-  look at the child
+  inspect the child run
       holdfast explain 01982b7e-5c00-7000-8000-000000000002
 )");
 }
@@ -149,10 +148,10 @@ status running, reason attempt_claimed
 What to do next:
   the worker reports, or loses its lease
     (in 27 s)
-  a worker may take it (in 12 s)
-  somebody sends event payment
+  a worker may claim it (in 12 s)
+  send event payment
       holdfast signal 01982b7e-5c00-7000-8000-000000000002 payment
-  look at the child
+  inspect the child run
       holdfast explain 01982b7e-5c00-7000-8000-000000000002
 )");
 }
@@ -164,9 +163,9 @@ TEST(ShowExplanation, colours_say_what_words_say) {
 status {33}paused{}, reason manual_intervention_required (for 3 min)
 
 {1}What to do next:{}
-  somebody grants it
+  approve it
       {36}holdfast approve 01982b7e-5c00-7000-8000-000000000001 --step manager{}
-  somebody refuses it
+  reject it
       {36}holdfast reject 01982b7e-5c00-7000-8000-000000000001 --step manager{}
 )");
   Explanation why = of_approval();
@@ -180,9 +179,9 @@ status {33}paused{}, reason manual_intervention_required
 └─ {1}manager{}: waits for approval manager, open since 2027-01-15T07:57:00.000Z (for 3 min)
 
 {1}What to do next:{}
-  somebody grants it
+  approve it
       {36}holdfast approve 01982b7e-5c00-7000-8000-000000000001 --step manager{}
-  somebody refuses it
+  reject it
       {36}holdfast reject 01982b7e-5c00-7000-8000-000000000001 --step manager{}
 )");
 }
@@ -196,7 +195,7 @@ TEST(ShowExplanation, a_run_that_has_ended_says_when) {
   why.status = "failed";
   why.reason = cause.reason;
   why.summary = cause.summary;
-  why.next_actions = {{"replay_run", "repeat it as a new run", "holdfast replay " + why.run_id}};
+  why.next_actions = {{"replay_run", "replay it as a new run", "holdfast replay " + why.run_id}};
   why.causes = {cause};
   EXPECT_EQ("\n" + show_explanation(why, {}), R"(
 run 01982b7e-5c00-7000-8000-000000000001 (order) failed at 07:56:40 after 1 s in step pay: card
@@ -204,7 +203,7 @@ run 01982b7e-5c00-7000-8000-000000000001 (order) failed at 07:56:40 after 1 s in
 status failed, reason terminal (3 min 20 s ago)
 
 What to do next:
-  repeat it as a new run
+  replay it as a new run
       holdfast replay 01982b7e-5c00-7000-8000-000000000001
 )");
 }

@@ -89,7 +89,7 @@ class GraphTree {
     }
     std::string out = drawn();
     if (has_compensations_) {
-      out += "\n" + style_.paint(Ink::bold, "Taking back:") + "\n";
+      out += "\n" + style_.paint(Ink::bold, "Compensation:") + "\n";
       for (const GraphNode& node : graph_.nodes) {
         if (is_compensation(node.id)) {
           lines_.push_back(line_of(node, "  "));
@@ -264,7 +264,7 @@ std::string show_children(const RunGraph& graph, const Style& style) {
   for (std::size_t i = 0; i < std::min(graph.children.size(), kMaxChildren); ++i) {
     const ChildLink& child = graph.children[i];
     out += short_text(fmt::format("  {}  {}, of step {}{}", child.run_id, child.workflow,
-                                  child.step, child.awaited ? "" : ", not waited for"),
+                                  child.step, child.awaited ? "" : ", not awaited"),
                       style.width) +
            "\n";
   }
@@ -282,13 +282,13 @@ std::string show_graph(const RunGraph& graph, const Style& style) {
       title_line({graph.workflow, graph.version, is_run ? graph.status : std::string()}, style);
   out += is_run ? fmt::format("run {}\n", graph.run_id) : "";
   out += graph.source == "facts"
-             ? "Its definition is not known here: these are the steps that were begun.\n"
+             ? "The definition is not stored here; these are the steps that have started.\n"
              : "";
   out += "\n" + (graph.nodes.empty() ? "No steps.\n" : GraphTree(graph, style).text());
   out += show_children(graph, style);
   out +=
       graph.continued_as.empty() ? "" : fmt::format("\nContinued as run {}\n", graph.continued_as);
-  out += graph.current.empty() ? "" : "\n" + style.paint(Ink::dim, "* the run is here") + "\n";
+  out += graph.current.empty() ? "" : "\n" + style.paint(Ink::dim, "* current step") + "\n";
   return out;
 }
 

@@ -37,7 +37,7 @@ reserve         completed
 │     └─ thank  waiting
 └─ mail *       running    1/3 items, 1 failed  -> ship (above)
 
-* the run is here
+* current step
 )");
 }
 
@@ -52,7 +52,7 @@ reserve         {32}completed{}
 │     └─ thank  {2}waiting{}
 └─ {1}mail *{}       {34}running{}    1/3 items, 1 failed  -> ship (above)
 
-{2}* the run is here{}
+{2}* current step{}
 )");
 }
 
@@ -76,7 +76,7 @@ pay             failed
 ├─ ok: thank    waiting  route skipped
 └─ error: late  waiting  route skipped  ok -> complete
 
-* the run is here
+* current step
 )");
 }
 
@@ -96,7 +96,7 @@ poll *       pending    2 visits
 ├─ ok when {"equals":true,"path":"done"}: -> complete
 └─ ok: rest  completed  ok -> poll (above), taken
 
-* the run is here
+* current step
 )");
 }
 
@@ -112,10 +112,10 @@ run 00000000-0000-0000-0000-000000000001
 book    completed
 └─ pay  failed
 
-Taking back:
+Compensation:
   compensate:book *  pending
 
-* the run is here
+* current step
 )");
 }
 
@@ -133,7 +133,7 @@ send *  running
 Children:
   0d968dde-a9aa-5548-b8bb-a7ce64af9719  parcel, of step send
 
-* the run is here
+* current step
 )");
 }
 

@@ -165,7 +165,7 @@ class RunText {
         table.add({{to_string(id)},
                    {short_text(child.child_workflow.view(), style_.width)},
                    {short_text(fmt::format("of step {}{}", child.origin.step.view(),
-                                           child.awaited ? "" : ", not waited for"),
+                                           child.awaited ? "" : ", not awaited"),
                                style_.width)}});
       }
     }
@@ -213,7 +213,7 @@ class RunText {
         }
       }
     }
-    write_section("Facts that broke a rule and did not count", table, number);
+    write_section("Facts that violated a rule and were ignored", table, number);
   }
 
   [[nodiscard]] std::string since_start(TimeMs at) const {

@@ -16,14 +16,14 @@ Explanation why_of(const RunSource& source) {
   why.status = to_text(source.run->status());
   why.now = source.now;
   why.summary = "waits for approval manager, open since 1970-01-01T00:00:02.000Z (more than 1000)";
-  why.next_actions = {{"approve", "somebody grants it", "holdfast approve " + why.run_id},
+  why.next_actions = {{"approve", "approve it", "holdfast approve " + why.run_id},
                       {"timeout", "the wait is over", "", TimeMs{source.now.value + 12'000}}};
   if (source.run->is_terminal()) {
     why.summary = source.run->status() == RunStatus::completed
                       ? "was completed at 1970-01-01T00:00:02.000Z after 1 s"
                       : "failed in step manager: " + error_text(source.run->terminal()->error);
     why.next_actions = {{"inspect", "look at it", "holdfast show " + why.run_id},
-                        {"replay", "repeat it as a new run", "holdfast replay " + why.run_id}};
+                        {"replay", "replay it as a new run", "holdfast replay " + why.run_id}};
   }
   return why;
 }
@@ -75,7 +75,7 @@ ship     waiting
 Input: {"order":17,"api_key":"[REDACTED]"}
 
 What to do next:
-  somebody grants it
+  approve it
       holdfast approve 00000000-0000-0000-0000-000000000001 --store x
   the wait is over (in 12 s)
 )");
@@ -99,7 +99,7 @@ reserve  {32}completed{}         1  {"reservation":"r-1"}
 {1}Input{}: {"order":7}
 
 {1}What to do next:{}
-  somebody grants it
+  approve it
       {36}holdfast approve 00000000-0000-0000-0000-000000000001{}
   the wait is over (in 12 s)
 )");
@@ -125,7 +125,7 @@ Input: {"order":17}
 Result: {"order":17,"reservation":"r-1"}
 
 What to do next:
-  repeat it as a new run
+  replay it as a new run
       holdfast replay 00000000-0000-0000-0000-000000000001
 )");
 }
@@ -154,7 +154,7 @@ Commands
   +40 s  reject_run  by ann: too expensive
 
 What to do next:
-  repeat it as a new run
+  replay it as a new run
       holdfast replay 00000000-0000-0000-0000-000000000001
 )");
 }
@@ -187,11 +187,11 @@ Input: {"order":7}
 Children
   0d968dde-a9aa-5548-b8bb-a7ce64af9719  parcel  of step send
 
-Facts that broke a rule and did not count
+Facts that violated a rule and were ignored
   +1.2 s  conflicting_run_start (run_started)
 
 What to do next:
-  somebody grants it
+  approve it
       holdfast approve 00000000-0000-0000-0000-000000000001
   the wait is over (in 12 s)
 )");
@@ -225,7 +225,7 @@ attributes      customer = "ada", total = 12
 It waits for approval manager, open since 1970-01-01T00:00:02.000Z (more than 1000).
 
 What to do next:
-  somebody grants it
+  approve it
       holdfast approve 00000000-0000-0000-0000-000000000001
   the wait is over (in 12 s)
 )");

@@ -106,15 +106,14 @@ std::string show_attention(const StoreStatus& status, const Style& style) {
   for (const QueueStatus& queue : status.queues) {
     expired += queue.expired;
   }
-  line(status.manual_interventions, "place where a run waits for somebody",
-       "places where runs wait for somebody");
+  line(status.manual_interventions, "step that waits for a person", "steps that wait for a person");
   line(expired, "attempt whose worker was lost", "attempts whose worker was lost");
-  line(status.anomalies, "fact that broke a rule", "facts that broke a rule");
+  line(status.anomalies, "fact that violated a rule", "facts that violated a rule");
   command("holdfast doctor");
-  line(status.pending_dispatches, "step that is planned and in no queue",
-       "steps that are planned and in no queue");
-  line(status.pending_results, "result that is stored and not in its run",
-       "results that are stored and not in their runs");
+  line(status.pending_dispatches, "step that is planned but not in a queue",
+       "steps that are planned but not in a queue");
+  line(status.pending_results, "result that is stored but not applied to its run",
+       "results that are stored but not applied to their runs");
   command("holdfast work");
   return out.empty() ? out : heading("Needs attention", style) + out;
 }

@@ -52,10 +52,10 @@ Queues
   slow           0          0        0        0         0
 
 Needs attention
-  3 places where runs wait for somebody
+  3 steps that wait for a person
   1 attempt whose worker was lost
       holdfast doctor --store demo.db
-  1 result that is stored and not in its run
+  1 result that is stored but not applied to its run
       holdfast work --store demo.db
 
 Workflows
@@ -93,10 +93,10 @@ As of 2027-01-15T08:00:00.000Z, position 12,345
     held by: worker-1 2
 
 {1}Needs attention{}
-  3 places where runs wait for somebody
+  3 steps that wait for a person
   1 attempt whose worker was lost
       {36}holdfast doctor{}
-  1 result that is stored and not in its run
+  1 result that is stored but not applied to its run
       {36}holdfast work{}
 
 {1}Workflows{}

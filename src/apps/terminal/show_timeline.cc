@@ -236,8 +236,8 @@ class TimelineText {
 
   [[nodiscard]] std::string legend() const {
     return paragraph(
-        fmt::format("{} a worker has it, {} it waits for a worker, {} it sleeps or "
-                    "waits for something else",
+        fmt::format("{} claimed by a worker, {} waiting for a worker, {} sleeping or "
+                    "waiting for something else",
                     block_of(Part::runs), block_of(Part::waits), block_of(Part::sleeps)),
         {}, Ink::plain, style_);
   }
@@ -263,7 +263,7 @@ std::string show_timeline(const Timeline& timeline, const Style& style) {
                   format_time(timeline.started_at), timeline.ended_at.has_value() ? "took" : "for",
                   duration_text(end.value - timeline.started_at.value));
   return out +
-         (timeline.bars.empty() ? "Nothing was begun.\n" : TimelineText(timeline, style).text());
+         (timeline.bars.empty() ? "No step has started.\n" : TimelineText(timeline, style).text());
 }
 
 }  // namespace holdfast

@@ -70,7 +70,7 @@ ship                                                                  ░░░�
 blink                                                                 █              completed  1 ms
 mail                                                                     ░░░░░░░░░░  waiting     3 s
 
-█ a worker has it, ░ it waits for a worker, ▒ it sleeps or waits for something else
+█ claimed by a worker, ░ waiting for a worker, ▒ sleeping or waiting for something else
 )");
 }
 
@@ -90,8 +90,8 @@ ship                                  ░░███  running     2 s
 blink                                 █      completed  1 ms
 mail                                   ░░░░  waiting     3 s
 
-█ a worker has it, ░ it waits for a worker, ▒ it sleeps or
-waits for something else
+█ claimed by a worker, ░ waiting for a worker, ▒ sleeping or
+waiting for something else
 )");
 }
 
@@ -108,8 +108,8 @@ reserve             {2}░{}{32}██{}                      {32}completed{}   
 charge                 {2}░{}{31}██{}                   {31}failed{}      2 s
 charge (attempt 2)        {33}▒▒▒{}{32}███{}             {32}completed{}   3 s
 
-█ a worker has it, ░ it waits for a worker, ▒ it sleeps or
-waits for something else
+█ claimed by a worker, ░ waiting for a worker, ▒ sleeping or
+waiting for something else
 )");
 }
 
@@ -134,7 +134,7 @@ charge     ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
 charge[*]  ████████████████████████████████████████████████████  failed     50 s
            50 items: 49 completed, 1 failed
 
-█ a worker has it, ░ it waits for a worker, ▒ it sleeps or waits for something
+█ claimed by a worker, ░ waiting for a worker, ▒ sleeping or waits for something
 else
 )");
 }
@@ -153,15 +153,15 @@ started 2027-01-15T08:00:00.000Z, took 2 s
 charge[0]  ████████████████                   completed  1 s
 charge[1]  █████████████████████████████████  completed  2 s
 
-█ a worker has it, ░ it waits for a worker, ▒ it sleeps or
-waits for something else
+█ claimed by a worker, ░ waiting for a worker, ▒ sleeping or
+waiting for something else
 )");
 }
 
 TEST(ShowTimeline, a_run_that_took_no_time_is_shown_too) {
   Timeline timeline = timeline_of("completed", 0);
   timeline.ended_at = kStart;
-  EXPECT_TRUE(show_timeline(timeline, {}).ends_with("took 0 ms\n\nNothing was begun.\n"));
+  EXPECT_TRUE(show_timeline(timeline, {}).ends_with("took 0 ms\n\nNo step has started.\n"));
   timeline.bars = {bar_of("reserve", {0, 0, 0, 0}, "completed")};
   EXPECT_EQ("\n" + show_timeline(timeline, {.width = 50}), R"(
 order  completed
@@ -172,7 +172,7 @@ started 2027-01-15T08:00:00.000Z, took 0 ms
 reserve  █                         completed  0 ms
 
 █ a worker has it, ░ it waits for a worker, ▒ it
-sleeps or waits for something else
+sleeps or waiting for something else
 )");
 }
 

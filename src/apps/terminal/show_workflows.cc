@@ -56,7 +56,7 @@ std::string workflows_json(std::string_view name, const std::vector<KnownWorkflo
 
 std::string show_workflows(const std::vector<KnownWorkflow>& workflows) {
   if (workflows.empty()) {
-    return "the store knows no workflow yet; `holdfast start FILE` registers one\n";
+    return "no workflow is registered yet; `holdfast start FILE` registers one\n";
   }
   std::size_t width = 8;
   for (const KnownWorkflow& known : workflows) {

@@ -173,7 +173,7 @@ void RunFact::timed_out() {
   }
   const Value& timeout = found->second.opened["timeout"];
   check(!timeout.is_null() && at_ >= timeout["due_at"].integer(), "not_early",
-        "the wait is over at " + std::to_string(timeout["due_at"].integer()));
+        "the wait times out at " + std::to_string(timeout["due_at"].integer()));
   check(data_["target"] == timeout["target"], "event", "the timeout leads elsewhere");
   found->second.timed_out = true;
 }

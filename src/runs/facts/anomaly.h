@@ -1,4 +1,5 @@
-// Anomaly: a fact that broke a rule of the protocol. It changed nothing but the list of anomalies.
+// Anomaly: a fact that violated a rule of the protocol. It changed nothing but the list of
+// anomalies.
 #pragma once
 
 #include <string>

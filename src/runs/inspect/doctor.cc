@@ -26,16 +26,16 @@ class Doctor {
     const auto check = [&](const char* name, const char* question, Verdict when_found) {
       diagnosis_.checks.push_back({name, question, when_found});
     };
-    check("wake_up_sources", "runs that nothing will move", Verdict::fault);
+    check("wake_up_sources", "runs that nothing will advance", Verdict::fault);
     check("definitions", "runs whose definition is not stored", Verdict::fault);
-    check("unfinished_facts", "steps that a writer left half done", Verdict::fault);
+    check("unfinished_facts", "steps that a writer left unfinished", Verdict::fault);
     check("expired_claims", "attempts whose worker was lost", Verdict::fault);
-    check("overdue_attempts", "attempts that no worker took for a minute", Verdict::warning);
-    check("overdue_timers", "timers that no engine process has seen to for a minute",
+    check("overdue_attempts", "attempts that no worker claimed for a minute", Verdict::warning);
+    check("overdue_timers", "timers that no engine process has handled for a minute",
           Verdict::warning);
-    check("manual_intervention", "runs that wait for somebody", Verdict::warning);
+    check("manual_intervention", "runs that wait for a person", Verdict::warning);
     check("deadlines", "steps that are past their deadline", Verdict::warning);
-    check("anomalies", "facts that broke a rule and did not count", Verdict::warning);
+    check("anomalies", "facts that violated a rule and were ignored", Verdict::warning);
   }
 
   Result<Diagnosis> look() && {
@@ -65,8 +65,9 @@ class Doctor {
   Result<void> look_at_debts() {
     const PendingRecovery& debts = state_.pending_recovery();
     for (const auto& [key, run] : debts.unscheduled) {
-      found("unfinished_facts", {to_string(run), step_of_key(key.view()),
-                                 fmt::format("{} is planned and in no queue", key.view()), kWork});
+      found("unfinished_facts",
+            {to_string(run), step_of_key(key.view()),
+             fmt::format("{} is planned but not in a queue", key.view()), kWork});
     }
     look_at_reports("result", debts.unapplied);
     look_at_reports("failure", debts.unprogressed);
@@ -76,7 +77,7 @@ class Doctor {
       if (!started.has_value()) {
         found("unfinished_facts",
               {to_string(link.run_id), link.origin.step.str(),
-               fmt::format("child run {} is linked and was not started", to_string(child)), kWork});
+               fmt::format("child run {} is linked but was not started", to_string(child)), kWork});
       }
     }
     return {};
@@ -88,7 +89,7 @@ class Doctor {
       found("unfinished_facts",
             {attempt == nullptr ? "" : to_string(attempt->run_id),
              attempt == nullptr ? "" : attempt->step.str(),
-             fmt::format("the {} of {} is stored and the run did not go on", what, key.view()),
+             fmt::format("the {} of {} is stored, but the run did not continue", what, key.view()),
              kWork});
     }
   }

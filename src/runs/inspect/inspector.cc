@@ -180,7 +180,7 @@ Result<std::shared_ptr<const Definition>> Inspector::workflow(std::string_view n
     }
   }
   return Error{ErrorCode::unknown_workflow,
-               known.empty() ? fmt::format("the store knows no workflow {}", workflow)
+               known.empty() ? fmt::format("workflow {} is not registered in this store", workflow)
                              : fmt::format("workflow {} has no version and no definition {}",
                                            workflow, which)}
       .with("workflow", workflow);

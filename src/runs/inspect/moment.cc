@@ -107,7 +107,7 @@ Result<At> At::parse(std::string_view text) {
     return at;
   }
   return bad_moment(
-      fmt::format("'{}' names no point in time: give a log position (123), a revision of the run "
+      fmt::format("'{}' is not a point in time: use a log position (123), a revision of the run "
                   "(r5), a time (2026-11-16T14:02:00Z) or an age (10m)",
                   text));
 }
@@ -122,7 +122,7 @@ Result<Moment> find_moment(Journal& journal, const At& at, TimeMs now,
       return at_position(journal, head, at.number);
     case At::Kind::run_revision:
       return run.has_value() ? at_revision(journal, head, *run, at.number)
-                             : bad_moment("only a run has revisions: give a position or a time");
+                             : bad_moment("only a run has revisions: use a position or a time");
     case At::Kind::time:
     case At::Kind::ago:
       break;
@@ -132,7 +132,7 @@ Result<Moment> find_moment(Journal& journal, const At& at, TimeMs now,
                           : TimeMs{now.value - static_cast<std::int64_t>(at.number)};
   if (time > now) {
     return bad_moment(
-        fmt::format("{} has not come yet: it is {}", format_time(time), format_time(now)));
+        fmt::format("{} is in the future: the time is {}", format_time(time), format_time(now)));
   }
   HOLDFAST_TRY(const Position position, newest_by(journal, head, time));
   return Moment{position, time};

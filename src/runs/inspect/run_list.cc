@@ -51,8 +51,7 @@ Result<std::uint64_t> place_of(const RunListQuery& query, std::uint64_t revision
         .with("reason", "query_mismatch");
   }
   if (!ours || *at > revision) {
-    return bad_query("cursor", "the cursor is not one that a list gave")
-        .with("reason", "malformed");
+    return bad_query("cursor", "the cursor was not returned by a list").with("reason", "malformed");
   }
   return *at;
 }
@@ -314,7 +313,7 @@ Result<RunId> find_run(Journal& journal, std::string_view part, const Moment& mo
   }
   const bool latest = part == "latest";
   if (!latest && part.size() < kMinPartOfId) {
-    return bad_query("run_id", fmt::format("'{}' is no run id: give the whole, at least {} "
+    return bad_query("run_id", fmt::format("'{}' is not a run id: use the whole id, at least {} "
                                            "characters of its beginning or end, or latest",
                                            part, kMinPartOfId));
   }
@@ -337,15 +336,16 @@ Result<RunId> find_run(Journal& journal, std::string_view part, const Moment& mo
       return parse_run_id(row->run_id);
     }
     if (found.has_value() && *found != row->run_id) {
-      return bad_query("run_id", fmt::format("'{}' may be run {} or run {}: give more of its id",
-                                             part, *found, row->run_id));
+      return bad_query("run_id",
+                       fmt::format("'{}' is ambiguous, run {} or run {}: give more of the id", part,
+                                   *found, row->run_id));
     }
     found = row->run_id;
   }
   if (!found.has_value()) {
     return Error{ErrorCode::run_not_found,
-                 latest ? std::string("there is no run yet")
-                        : fmt::format("there is no run whose id begins or ends with '{}'", part)}
+                 latest ? std::string("no run has been started yet")
+                        : fmt::format("no run id begins or ends with '{}'", part)}
         .with("run_id", part);
   }
   return parse_run_id(*found);

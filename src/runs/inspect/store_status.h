@@ -40,7 +40,7 @@ struct QueueStatus {
 struct StoreStatus {
   std::map<std::string, std::uint64_t> live = {};  // runs by status
   EndedCounts ended = {};
-  std::uint64_t manual_interventions = 0;  // places where runs wait for somebody
+  std::uint64_t manual_interventions = 0;  // steps that wait for a person
   std::vector<QueueStatus> queues = {};    // in which there is something
   std::uint64_t pending_dispatches = 0;    // planned, in no queue
   std::uint64_t pending_results = 0;       // reported, not in the run

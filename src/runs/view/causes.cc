@@ -36,12 +36,12 @@ bool is_built_in(const SharedText& handler) {
 NextAction worker_action(const Attempt& attempt, const SharedText& queue, std::string_view action) {
   if (is_built_in(attempt.handler)) {
     return {std::string(action),
-            fmt::format("a worker of queue {} takes it; this is one", queue.view()),
+            fmt::format("a worker of queue {} claims it; start one", queue.view()),
             queue.view() == kDefaultQueue ? std::string(kWork)
                                           : fmt::format("{} --queue {}", kWork, queue.view())};
   }
   return {std::string(action),
-          fmt::format("a worker of queue {} takes it: start a program that handles {}",
+          fmt::format("a worker of queue {} claims it: start a program that handles {}",
                       queue.view(), attempt.handler.view())};
 }
 
@@ -139,7 +139,7 @@ Cause CauseFinder::ended() const {
     case TerminalStatus::completed:
       cause.waits_for = "completion";
       cause.summary = fmt::format("was completed at {} after {}", since(*cause.since), took);
-      cause.next_actions.push_back(look("it is over: look at its result"));
+      cause.next_actions.push_back(look("the run has ended; show its result"));
       return cause;
     case TerminalStatus::failed:
       cause.waits_for = "failure";
@@ -147,15 +147,15 @@ Cause CauseFinder::ended() const {
       cause.summary = fmt::format("failed at {} after {}{}: {}", since(*cause.since), took,
                                   cause.step.empty() ? "" : fmt::format(" in step {}", cause.step),
                                   error_text(run_.terminal()->error));
-      cause.next_actions.push_back(look("it is over: look at what happened"));
+      cause.next_actions.push_back(look("the run has ended; show what happened"));
       if (!cause.step.empty() && !is_compensation(cause.step)) {
         cause.next_actions.push_back({"replay_run",
-                                      "when the fault is mended, repeat it from that step on",
+                                      "after fixing the cause, replay the run from that step",
                                       fmt::format("holdfast replay {} --from-step {}", id(),
                                                   parse_activation(cause.step).step)});
       }
       cause.next_actions.push_back(
-          {"replay_run", "repeat the whole of it as a new run", "holdfast replay " + id()});
+          {"replay_run", "replay the whole run as a new run", "holdfast replay " + id()});
       return cause;
     case TerminalStatus::cancelled: {
       cause.waits_for = "cancellation";
@@ -168,9 +168,9 @@ Cause CauseFinder::ended() const {
         }
       }
       cause.summary = fmt::format("was cancelled at {}{}", since(*cause.since), by);
-      cause.next_actions.push_back(look("it is over: look at how far it was"));
+      cause.next_actions.push_back(look("the run has ended; show how far it got"));
       cause.next_actions.push_back(
-          {"replay_run", "repeat it as a new run", "holdfast replay " + id()});
+          {"replay_run", "replay it as a new run", "holdfast replay " + id()});
       return cause;
     }
     case TerminalStatus::continued:
@@ -179,8 +179,8 @@ Cause CauseFinder::ended() const {
   cause.waits_for = "successor";
   const auto& continuation = run_.continuation();
   cause.run_id = continuation.has_value() ? to_string(continuation->successor_run_id) : "";
-  cause.summary = fmt::format("went on as run {} at {}", cause.run_id, since(*cause.since));
-  cause.next_actions.push_back({"inspect_continuation_successor", "look at the run it went on as",
+  cause.summary = fmt::format("continued as run {} at {}", cause.run_id, since(*cause.since));
+  cause.next_actions.push_back({"inspect_continuation_successor", "inspect the run it continued as",
                                 "holdfast explain " + cause.run_id});
   return cause;
 }
@@ -208,30 +208,32 @@ std::string CauseFinder::step_that_failed() const {
 Cause CauseFinder::nothing_open() const {
   Cause cause;
   cause.waits_for = "writer";
-  const NextAction cancel{"cancel_run", "or give it up", "holdfast cancel " + id()};
+  const NextAction cancel{"cancel_run", "or cancel the run", "holdfast cancel " + id()};
   if (!run_.started().has_value()) {
     cause.reason = Reason::waiting_for_dispatch;
     cause.summary = "has entries, but was never started";
     cause.next_actions.push_back(
-        {"inspect_dispatch_state", "look at its entries", "holdfast show " + id()});
+        {"inspect_dispatch_state", "inspect its entries", "holdfast show " + id()});
     return cause;
   }
   if (run_.runnable_count() == 0) {
     cause.reason = Reason::run_started;
     cause.since = run_.started_at();
     cause.summary = fmt::format(
-        "was started at {} and nothing of it was planned; whoever started "
-        "it did not go on",
+        "was started at {} but no step was planned; the process that started "
+        "it did not continue",
         since(run_.started_at()));
     cause.next_actions.push_back(
-        {"inspect_dispatch_state", "look at its entries", "holdfast show " + id()});
+        {"inspect_dispatch_state", "inspect its entries", "holdfast show " + id()});
     cause.next_actions.push_back(cancel);
     return cause;
   }
   cause.reason = Reason::idle;
   cause.summary =
-      "has nothing left to do and was not ended; whoever planned its steps did not go on";
-  cause.next_actions.push_back({"wait_for_new_runnables", "whoever plans its steps goes on"});
+      "has nothing left to do but has not ended; the process that planned its steps did not "
+      "continue";
+  cause.next_actions.push_back(
+      {"wait_for_new_runnables", "the process that plans its steps continues"});
   cause.next_actions.push_back(cancel);
   return cause;
 }
@@ -265,7 +267,7 @@ Result<Cause> CauseFinder::of_runnable(const PlannedRunnable& planned) {
   } else {
     cause.reason = Reason::planned_dispatch_pending_schedule;
     cause.waits_for = "engine";
-    cause.summary = fmt::format("has planned step {}, and queue {} does not know it yet",
+    cause.summary = fmt::format("has planned step {}, but queue {} does not have it yet",
                                 plan.step.view(), plan.queue.view());
     cause.next_actions.push_back(engine_action("schedule_pending_dispatch", "schedules it"));
   }
@@ -295,16 +297,16 @@ Cause CauseFinder::of_boundary(const ManualState& boundary, const PlannedRunnabl
   if (boundary.kind == BoundaryKind::approval) {
     cause.summary =
         fmt::format("waits for approval {}, open since {}{}", step, since(boundary.paused_at), why);
-    for (const auto& [verb, what] : {std::pair("approve", "grants it"), {"reject", "refuses it"}}) {
+    for (const std::string_view verb : {"approve", "reject"}) {
       cause.next_actions.push_back(
-          {"resolve_manual_step", fmt::format("somebody {}", what),
+          {"resolve_manual_step", fmt::format("{} it", verb),
            fmt::format("holdfast {} {} --step {} --actor YOU", verb, id(), step)});
     }
     return cause;
   }
   cause.summary =
       fmt::format("was paused at step {} at {}{}", step, since(boundary.paused_at), why);
-  cause.next_actions.push_back({"resolve_manual_step", "somebody resumes it",
+  cause.next_actions.push_back({"resolve_manual_step", "resume it",
                                 fmt::format("holdfast resume {} --step {}", id(), step)});
   return cause;
 }
@@ -314,7 +316,7 @@ void CauseFinder::offer_events(Cause& cause, const EventWait& wait) const {
   events.insert(events.end(), wait.opened.others.begin(), wait.opened.others.end());
   for (const AwaitedEvent& event : events) {
     cause.next_actions.push_back(
-        {"deliver_external_event", fmt::format("somebody sends event {}", event.event.view()),
+        {"deliver_external_event", fmt::format("send event {}", event.event.view()),
          fmt::format("holdfast signal {} {}{}", id(), event.event.view(),
                      event.correlation.empty() ? "" : " --correlation VALUE")});
   }
@@ -324,10 +326,10 @@ void CauseFinder::offer_events(Cause& cause, const EventWait& wait) const {
     const TimeMs due = wait.opened.timeout->due_at;
     cause.until = due;
     cause.summary += fmt::format(", until {}", since(due));
-    NextAction timeout = time_action("inspect_event_wait_timeout", due, "the wait is over");
+    NextAction timeout = time_action("inspect_event_wait_timeout", due, "the wait times out");
     if (due <= source_.now) {
       timeout.summary =
-          fmt::format("the wait was over at {}; an engine process goes on", since(due));
+          fmt::format("the wait timed out at {}; an engine process continues", since(due));
       timeout.command = kWork;
     }
     cause.next_actions.push_back(std::move(timeout));
@@ -351,8 +353,8 @@ Result<Cause> CauseFinder::of_internal(const PlannedRunnable& planned) {
   cause.reason = Reason::planned_dispatch_pending_schedule;
   cause.waits_for = "engine";
   cause.summary =
-      fmt::format("has planned step {}, and the engine did not carry it out yet", plan.step.view());
-  cause.next_actions.push_back(engine_action("schedule_pending_dispatch", "carries it out"));
+      fmt::format("has planned step {}, but the engine has not executed it yet", plan.step.view());
+  cause.next_actions.push_back(engine_action("schedule_pending_dispatch", "executes it"));
   return cause;
 }
 
@@ -390,14 +392,14 @@ Result<Cause> CauseFinder::of_child(const PlannedRunnable& planned, const ChildR
   }
   if (child->run->is_terminal()) {
     cause.reason = Reason::completed_result_pending_apply;
-    cause.summary = fmt::format("waits for {}, which has ended ({}) without telling step {}", name,
-                                to_text(child->run->status()), planned.plan.step.view());
+    cause.summary = fmt::format("waits for {}, which has ended ({}) without notifying step {}",
+                                name, to_text(child->run->status()), planned.plan.step.view());
     // No engine leaves a parent so, and none goes back to it.
-    cause.next_actions.push_back({"cancel_run", "give it up", "holdfast cancel " + id()});
+    cause.next_actions.push_back({"cancel_run", "cancel the run", "holdfast cancel " + id()});
     return cause;
   }
   cause.next_actions.push_back(
-      {"inspect_child_run", "look at the child", "holdfast explain " + cause.run_id});
+      {"inspect_child_run", "inspect the child run", "holdfast explain " + cause.run_id});
   if (depth_ >= kMaxDepth) {
     cause.summary = "waits for " + name;
     return cause;
@@ -421,9 +423,9 @@ Cause CauseFinder::of_attempt(const PlannedRunnable& planned, const Attempt& att
     cause.reason = Reason::completed_result_pending_apply;
     cause.waits_for = "engine";
     cause.since = attempt.outcome->at;
-    cause.summary = fmt::format("knows the {} of {} since {}, and did not go on with it yet",
+    cause.summary = fmt::format("knows the {} of {} since {} and has not continued with it yet",
                                 failed ? "failure" : "result", what, since(attempt.outcome->at));
-    cause.next_actions.push_back(engine_action("apply_pending_result", "goes on with it"));
+    cause.next_actions.push_back(engine_action("apply_pending_result", "continues with it"));
     return cause;
   }
   if (is_held(attempt, source_.now)) {
@@ -431,11 +433,11 @@ Cause CauseFinder::of_attempt(const PlannedRunnable& planned, const Attempt& att
     cause.waits_for = "claim";
     cause.since = attempt.claim->claimed_at;
     cause.until = attempt.claim->lease_until;
-    cause.summary = fmt::format("has {} carried out by {} since {}, lease until {}{}", what,
+    cause.summary = fmt::format("is executing {} on {} since {}, lease until {}{}", what,
                                 attempt.claim->owner_id.view(), since(attempt.claim->claimed_at),
                                 since(attempt.claim->lease_until), progress_of(*attempt.claim));
     NextAction wait = time_action("wait_for_attempt_completion", attempt.claim->lease_until,
-                                  "the worker reports, or extends its lease, or loses it");
+                                  "the worker reports, extends its lease or loses it");
     cause.next_actions.push_back(std::move(wait));
     return cause;
   }
@@ -444,7 +446,7 @@ Cause CauseFinder::of_attempt(const PlannedRunnable& planned, const Attempt& att
     cause.waits_for = "lease";
     cause.since = attempt.claim->lease_until;
     cause.summary =
-        fmt::format("waits for a worker to take {} over from {}, whose lease ended at {}", what,
+        fmt::format("waits for a worker to take over {} from {}, whose lease expired at {}", what,
                     attempt.claim->owner_id.view(), since(attempt.claim->lease_until));
     cause.next_actions.push_back(worker_action(attempt, queue, "recover_expired_claim"));
     return cause;
@@ -459,7 +461,7 @@ Cause CauseFinder::of_attempt(const PlannedRunnable& planned, const Attempt& att
   cause.waits_for = "worker";
   cause.since = attempt.visible_at;
   cause.until = attempt.times_out_at();
-  cause.summary = fmt::format("waits for a worker of queue {} to take {} (handler {}) since {}{}",
+  cause.summary = fmt::format("waits for a worker of queue {} to claim {} (handler {}) since {}{}",
                               queue.view(), what, handler_text(attempt.handler.view()),
                               since(attempt.visible_at), previous_error(attempt));
   cause.next_actions.push_back(worker_action(attempt, queue, "wait_for_worker_claim"));
@@ -479,7 +481,7 @@ Cause CauseFinder::of_scheduled(const PlannedRunnable& planned, const Attempt& a
     cause.reason = Reason::deferred_continuation;
     cause.waits_for = "deferral";
     cause.summary = fmt::format(
-        "has put step {} off until {}{}", attempt.step.view(), at,
+        "has deferred step {} until {}{}", attempt.step.view(), at,
         deferred->reason.empty() ? "" : fmt::format(" ({})", one_line(deferred->reason.view())));
   } else {
     cause.reason = Reason::attempt_scheduled_for_later;
@@ -488,7 +490,7 @@ Cause CauseFinder::of_scheduled(const PlannedRunnable& planned, const Attempt& a
                                 attempt.step.view(), at, previous_error(attempt));
   }
   cause.next_actions.push_back(
-      time_action("wait_until_attempt_visible", attempt.visible_at, "a worker may take it"));
+      time_action("wait_until_attempt_visible", attempt.visible_at, "a worker may claim it"));
   return cause;
 }
 
@@ -500,14 +502,14 @@ Cause CauseFinder::of_timer(const PlannedRunnable& planned, TimeMs due) const {
     cause.reason = Reason::attempt_scheduled_for_later;
     cause.summary = fmt::format("sleeps at step {} until {}", planned.plan.step.view(), since(due));
     cause.next_actions.push_back(
-        time_action("wait_until_attempt_visible", due, "an engine process goes on"));
+        time_action("wait_until_attempt_visible", due, "an engine process continues"));
     return cause;
   }
   cause.reason = Reason::attempt_visible;
   cause.since = due;
-  cause.summary = fmt::format("slept at step {} until {}, and no engine process has gone on yet",
+  cause.summary = fmt::format("slept at step {} until {}, and no engine process has continued yet",
                               planned.plan.step.view(), since(due));
-  cause.next_actions.push_back(engine_action("wait_for_worker_claim", "goes on"));
+  cause.next_actions.push_back(engine_action("wait_for_worker_claim", "continues"));
   return cause;
 }
 

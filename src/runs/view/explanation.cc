@@ -189,7 +189,7 @@ Result<Explanation> explain_run(const RunSource& source, const FindRun& find) {
   explanation.summary = reason.summary;
   explanation.next_actions = reason.next_actions;
   if (run.is_compensating()) {
-    explanation.summary = "takes back what was done: it " + explanation.summary;
+    explanation.summary = "is compensating: it " + explanation.summary;
   }
   explanation.evidence = Evidence(source).write();
   explanation.position = source.position;

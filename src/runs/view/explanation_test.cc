@@ -14,7 +14,7 @@ using ::testing::Not;
 
 constexpr std::string_view kEngine = ": any program that has the store open, or this";
 
-TEST(Explain, an_approval_waits_for_somebody_who_decides) {
+TEST(Explain, an_approval_waits_for_a_decision) {
   ExplainedStory story(R"([{"name":"manager","approval":{"reason":"order {order}"}},)"
                        R"({"name":"act","after":["manager"]}])");
   story.start();
@@ -23,23 +23,23 @@ TEST(Explain, an_approval_waits_for_somebody_who_decides) {
               ElementsAre("manual_intervention_required at manager, approval since 1000",
                           "waits for approval manager, open since 1970-01-01T00:00:01.000Z "
                           "(order 7)",
-                          "> resolve_manual_step: somebody grants it $ holdfast approve " + kRun +
+                          "> resolve_manual_step: approve it $ holdfast approve " + kRun +
                               " --step manager --actor YOU",
-                          "> resolve_manual_step: somebody refuses it $ holdfast reject " + kRun +
+                          "> resolve_manual_step: reject it $ holdfast reject " + kRun +
                               " --step manager --actor YOU"));
   const Explanation why = story.why();
   EXPECT_EQ(why.workflow + why.version + why.queue + why.status, "order1defaultpaused");
   EXPECT_FALSE(why.terminal);
 }
 
-TEST(Explain, a_pause_waits_for_somebody_who_resumes) {
+TEST(Explain, a_pause_waits_for_a_resume) {
   ExplainedStory story(R"([{"name":"look","pause":{}}])");
   story.start();
-  EXPECT_THAT(told(story.why()),
-              ElementsAre("manual_intervention_required at look, pause since 1000",
-                          "was paused at step look at 1970-01-01T00:00:01.000Z",
-                          "> resolve_manual_step: somebody resumes it $ holdfast resume " + kRun +
-                              " --step look"));
+  EXPECT_THAT(
+      told(story.why()),
+      ElementsAre("manual_intervention_required at look, pause since 1000",
+                  "was paused at step look at 1970-01-01T00:00:01.000Z",
+                  "> resolve_manual_step: resume it $ holdfast resume " + kRun + " --step look"));
 }
 
 TEST(Explain, a_reason_cannot_break_the_line_or_move_the_cursor) {
@@ -55,7 +55,7 @@ TEST(Explain, an_event_may_come_at_any_time) {
   EXPECT_THAT(told(story.why()),
               ElementsAre("manual_intervention_required at paid, event since 1000",
                           "waits for event payment at step paid since 1970-01-01T00:00:01.000Z",
-                          "> deliver_external_event: somebody sends event payment $ holdfast "
+                          "> deliver_external_event: send event payment $ holdfast "
                           "signal " +
                               kRun + " payment"));
 }
@@ -72,20 +72,20 @@ TEST(Explain, an_event_with_a_timeout_is_waited_for_until_then) {
       "waits for event payment at step paid since 1970-01-01T00:00:01.000Z, until "
       "1970-01-01T00:00:06.000Z";
   const std::string signal =
-      "> deliver_external_event: somebody sends event payment $ holdfast "
+      "> deliver_external_event: send event payment $ holdfast "
       "signal " +
       kRun + " payment --correlation VALUE";
   EXPECT_THAT(told(story.why()),
               ElementsAre("manual_intervention_required at paid, event since 1000 until 6000",
                           sentence, signal,
-                          "> inspect_event_wait_timeout: the wait is over at "
+                          "> inspect_event_wait_timeout: the wait times out at "
                           "1970-01-01T00:00:06.000Z @ 6000"));
   story.wait(1);
   EXPECT_THAT(told(story.why()),
               ElementsAre("manual_intervention_required at paid, event since 1000 until 6000",
                           sentence, signal,
                           "> inspect_event_wait_timeout: the wait was over at "
-                          "1970-01-01T00:00:06.000Z; an engine process goes on $ holdfast work @ "
+                          "1970-01-01T00:00:06.000Z; an engine process continues $ holdfast work @ "
                           "6000"));
   EXPECT_THAT(std::string(to_json(story.why()).view()), Not(HasSubstr("c-77")));
 }
@@ -99,11 +99,9 @@ TEST(Explain, each_of_several_events_has_its_own_correlation) {
   EXPECT_EQ(lines.at(1),
             "waits for event payment or refusal at step paid since 1970-01-01T00:00:01.000Z");
   EXPECT_EQ(lines.at(2),
-            "> deliver_external_event: somebody sends event payment $ holdfast signal " + kRun +
-                " payment");
-  EXPECT_EQ(lines.at(3),
-            "> deliver_external_event: somebody sends event refusal $ holdfast signal " + kRun +
-                " refusal --correlation VALUE");
+            "> deliver_external_event: send event payment $ holdfast signal " + kRun + " payment");
+  EXPECT_EQ(lines.at(3), "> deliver_external_event: send event refusal $ holdfast signal " + kRun +
+                             " refusal --correlation VALUE");
 }
 
 TEST(Explain, a_result_that_is_stored_waits_for_an_engine) {
@@ -115,8 +113,8 @@ TEST(Explain, a_result_that_is_stored_waits_for_an_engine) {
   EXPECT_THAT(told(story.why()),
               ElementsAre("completed_result_pending_apply at ask, engine since 1500",
                           "knows the result of attempt 1 at step ask since "
-                          "1970-01-01T00:00:01.500Z, and did not go on with it yet",
-                          "> apply_pending_result: an engine process goes on with it" +
+                          "1970-01-01T00:00:01.500Z, and has not continued with it yet",
+                          "> apply_pending_result: an engine process continues with it" +
                               std::string(kEngine) + " $ holdfast work"));
   story.test.around.claimed.clear();
 }
@@ -143,7 +141,7 @@ TEST(Explain, a_step_that_is_in_no_queue_waits_for_an_engine) {
     source.queues = queues;
     EXPECT_THAT(told(explained(source)),
                 ElementsAre("planned_dispatch_pending_schedule at ask, engine",
-                            "has planned step ask, and queue default does not know it yet",
+                            "has planned step ask, but queue default does not have it yet",
                             "> schedule_pending_dispatch: an engine process schedules it" +
                                 std::string(kEngine) + " $ holdfast work"));
   }
@@ -159,8 +157,8 @@ TEST(Explain, a_step_of_the_engine_that_it_did_not_carry_out_waits_for_it) {
   source.run = planned.get();
   EXPECT_THAT(told(explained(source)),
               ElementsAre("planned_dispatch_pending_schedule at look, engine",
-                          "has planned step look, and the engine did not carry it out yet",
-                          "> schedule_pending_dispatch: an engine process carries it out" +
+                          "has planned step look, but the engine has not executed it yet",
+                          "> schedule_pending_dispatch: an engine process executes it" +
                               std::string(kEngine) + " $ holdfast work"));
 }
 
@@ -171,9 +169,9 @@ TEST(Explain, an_attempt_waits_for_a_program_that_has_its_handler) {
   story.wait(100);
   EXPECT_THAT(told(story.why()),
               ElementsAre("attempt_visible at charge, worker since 1000 until 10000",
-                          "waits for a worker of queue default to take attempt 1 at step charge "
+                          "waits for a worker of queue default to claim attempt 1 at step charge "
                           "(handler pay) since 1970-01-01T00:00:01.000Z",
-                          "> wait_for_worker_claim: a worker of queue default takes it: start a "
+                          "> wait_for_worker_claim: a worker of queue default claims it: start a "
                           "program that handles pay"));
 }
 
@@ -182,7 +180,7 @@ TEST(Explain, what_every_worker_can_do_waits_for_any) {
   story.start();
   EXPECT_THAT(told(story.why()),
               ElementsAre("attempt_visible at copy, worker since 1000",
-                          "waits for a worker of queue default to take attempt 1 at step copy "
+                          "waits for a worker of queue default to claim attempt 1 at step copy "
                           "(handler exec) since 1970-01-01T00:00:01.000Z",
                           "> wait_for_worker_claim: a worker of queue default takes it; this is "
                           "one $ holdfast work"));
@@ -199,10 +197,10 @@ TEST(Explain, a_worker_must_look_in_the_right_queue) {
   source.queues.push_back(&slow);
   const Told lines = told(explained(source));
   EXPECT_EQ(lines.at(1),
-            "waits for a worker of queue slow to take attempt 1 at step ask (handler http) since "
+            "waits for a worker of queue slow to claim attempt 1 at step ask (handler http) since "
             "1970-01-01T00:00:01.000Z");
   EXPECT_EQ(lines.at(2),
-            "> wait_for_worker_claim: a worker of queue slow takes it; this is one $ holdfast "
+            "> wait_for_worker_claim: a worker of queue slow claims it; start one $ holdfast "
             "work --queue slow");
 }
 
@@ -214,16 +212,16 @@ TEST(Explain, a_claim_is_held_until_its_lease_ends_and_then_waits_for_another_wo
   story.wait(4999);
   EXPECT_THAT(told(story.why()),
               ElementsAre("attempt_claimed at charge, claim since 1100 until 6100",
-                          "has attempt 1 at step charge carried out by worker-7 since "
+                          "is executing attempt 1 at step charge on worker-7 since "
                           "1970-01-01T00:00:01.100Z, lease until 1970-01-01T00:00:06.100Z",
                           "> wait_for_attempt_completion: the worker reports, or extends its "
                           "lease, or loses it at 1970-01-01T00:00:06.100Z @ 6100"));
   story.wait(1);
   EXPECT_THAT(told(story.why()),
               ElementsAre("expired_claim at charge, lease since 6100",
-                          "waits for a worker to take attempt 1 at step charge over from "
-                          "worker-7, whose lease ended at 1970-01-01T00:00:06.100Z",
-                          "> recover_expired_claim: a worker of queue default takes it: start a "
+                          "waits for a worker to take over attempt 1 at step charge from "
+                          "worker-7, whose lease expired at 1970-01-01T00:00:06.100Z",
+                          "> recover_expired_claim: a worker of queue default claims it: start a "
                           "program that handles charge"));
 }
 
@@ -252,12 +250,12 @@ TEST(Explain, a_retry_says_when_it_begins_and_why_it_is_one) {
               ElementsAre("attempt_scheduled_for_later at charge, retry since 5000 until 7000",
                           "begins attempt 3 at step charge at 1970-01-01T00:00:07.000Z, after "
                           "attempt 2 failed: card declined [declined]",
-                          "> wait_until_attempt_visible: a worker may take it at "
+                          "> wait_until_attempt_visible: a worker may claim it at "
                           "1970-01-01T00:00:07.000Z @ 7000"));
   story.wait(2000);
   EXPECT_EQ(told(story.why()).at(0), "attempt_visible at charge, worker since 7000");
   EXPECT_EQ(story.why().summary,
-            "waits for a worker of queue default to take attempt 3 at step charge (handler "
+            "waits for a worker of queue default to claim attempt 3 at step charge (handler "
             "charge) since 1970-01-01T00:00:07.000Z, after attempt 2 failed: card declined "
             "[declined]");
 }
@@ -269,7 +267,7 @@ TEST(Explain, a_first_attempt_may_begin_later_too) {
   EXPECT_THAT(told(story.why()),
               ElementsAre("attempt_scheduled_for_later at act, timer since 2000 until 7000",
                           "begins attempt 1 at step act at 1970-01-01T00:00:07.000Z",
-                          "> wait_until_attempt_visible: a worker may take it at "
+                          "> wait_until_attempt_visible: a worker may claim it at "
                           "1970-01-01T00:00:07.000Z @ 7000"));
 }
 
@@ -279,8 +277,8 @@ TEST(Explain, a_step_that_put_itself_off_says_why) {
   story.complete("ask", "{}", R"({"defer":{"reason":"too\nearly","schedule_in_ms":5000}})");
   EXPECT_THAT(told(story.why()),
               ElementsAre("deferred_continuation at ask, deferral since 2000 until 7000",
-                          "has put step ask off until 1970-01-01T00:00:07.000Z (too early)",
-                          "> wait_until_attempt_visible: a worker may take it at "
+                          "has deferred step ask until 1970-01-01T00:00:07.000Z (too early)",
+                          "> wait_until_attempt_visible: a worker may claim it at "
                           "1970-01-01T00:00:07.000Z @ 7000"));
   story.wait(5000);
   EXPECT_EQ(story.why().reason, Reason::attempt_visible);
@@ -293,14 +291,14 @@ TEST(Explain, a_wait_sleeps_until_its_time_and_then_waits_for_an_engine) {
   EXPECT_THAT(told(story.why()),
               ElementsAre("attempt_scheduled_for_later at rest, timer until 6000",
                           "sleeps at step rest until 1970-01-01T00:00:06.000Z",
-                          "> wait_until_attempt_visible: an engine process goes on at "
+                          "> wait_until_attempt_visible: an engine process continues at "
                           "1970-01-01T00:00:06.000Z @ 6000"));
   story.wait(1);
   EXPECT_THAT(told(story.why()),
               ElementsAre("attempt_visible at rest, timer since 6000 until 6000",
                           "slept at step rest until 1970-01-01T00:00:06.000Z, and no engine "
                           "process has gone on yet",
-                          "> wait_for_worker_claim: an engine process goes on" +
+                          "> wait_for_worker_claim: an engine process continues" +
                               std::string(kEngine) + " $ holdfast work"));
 }
 
@@ -311,7 +309,7 @@ TEST(Explain, a_step_of_the_engine_that_begins_later_sleeps_until_then) {
   EXPECT_THAT(told(story.why()),
               ElementsAre("attempt_scheduled_for_later at look, timer until 7000",
                           "sleeps at step look until 1970-01-01T00:00:07.000Z",
-                          "> wait_until_attempt_visible: an engine process goes on at "
+                          "> wait_until_attempt_visible: an engine process continues at "
                           "1970-01-01T00:00:07.000Z @ 7000"));
   story.wait(5000);
   EXPECT_EQ(told(story.why()).at(0), "attempt_visible at look, timer since 7000 until 7000");
@@ -322,7 +320,7 @@ TEST(Explain, as_json_it_has_the_tree_and_what_it_rests_on) {
   story.start();
   story.fail("charge", kDeclined);
   const std::string again = R"({"action":"wait_until_attempt_visible","summary":"a worker may )"
-                            R"(take it at 1970-01-01T00:00:04.000Z","at":4000})";
+                            R"(claim it at 1970-01-01T00:00:04.000Z","at":4000})";
   const std::string summary =
       R"("summary":"begins attempt 2 at step charge at 1970-01-01T00:00:04.000Z, after attempt 1 )"
       R"(failed: card declined [declined]",)";

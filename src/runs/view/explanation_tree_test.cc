@@ -31,10 +31,10 @@ TEST(ExplainItems, the_step_says_how_many_are_done_and_what_the_rest_waits_for) 
   const Explanation why = story.why();
   ASSERT_EQ(why.causes.size(), 1U);
   const std::string third =
-      "waits for a worker of queue default to take attempt 1 at step mail[2] (handler mail) since "
+      "waits for a worker of queue default to claim attempt 1 at step mail[2] (handler mail) since "
       "1970-01-01T00:00:01.000Z";
   const std::string start =
-      "> wait_for_worker_claim: a worker of queue default takes it: start a "
+      "> wait_for_worker_claim: a worker of queue default claims it: start a "
       "program that handles mail";
   EXPECT_THAT(told(why), ElementsAre("attempt_visible at mail, items",
                                      "has 1 of 3 items of step mail done and " + third, start));
@@ -116,10 +116,10 @@ TEST(ExplainBack, a_run_that_takes_back_says_so) {
   EXPECT_EQ(story.why().status, "compensating");
   EXPECT_THAT(told(story.why()),
               ElementsAre("attempt_visible at compensate:pay, worker since 3000",
-                          "takes back what was done: it waits for a worker of queue default to "
-                          "take attempt 1 at step compensate:pay (handler refund) since "
+                          "is compensating: it waits for a worker of queue default to "
+                          "claim attempt 1 at step compensate:pay (handler refund) since "
                           "1970-01-01T00:00:03.000Z",
-                          "> wait_for_worker_claim: a worker of queue default takes it: start a "
+                          "> wait_for_worker_claim: a worker of queue default claims it: start a "
                           "program that handles refund"));
   story.fail("compensate:pay");
   EXPECT_EQ(story.why().summary,
@@ -207,20 +207,21 @@ TEST(ExplainForeign, a_run_that_was_left_behind_says_where) {
   story.start();
   story.complete("charge");
   ASSERT_EQ(story.run_entries(), 5U) << "received, started, planned, applied, terminal";
-  const std::string show = "> inspect_dispatch_state: look at its entries $ holdfast show " + kRun;
-  const std::string cancel = "> cancel_run: or give it up $ holdfast cancel " + kRun;
+  const std::string show = "> inspect_dispatch_state: inspect its entries $ holdfast show " + kRun;
+  const std::string cancel = "> cancel_run: or cancel the run $ holdfast cancel " + kRun;
   EXPECT_THAT(told_after(story, 1, false), ElementsAre("waiting_for_dispatch, writer",
                                                        "has entries, but was never started", show));
   EXPECT_THAT(told_after(story, 2),
               ElementsAre("run_started, writer since 1000",
-                          "was started at 1970-01-01T00:00:01.000Z and nothing of it was planned; "
-                          "whoever started it did not go on",
+                          "was started at 1970-01-01T00:00:01.000Z but no step was planned; "
+                          "the process that started it did not continue",
                           show, cancel));
-  EXPECT_THAT(told_after(story, 4),
-              ElementsAre("idle, writer",
-                          "has nothing left to do and was not ended; whoever planned its steps "
-                          "did not go on",
-                          "> wait_for_new_runnables: whoever plans its steps goes on", cancel));
+  EXPECT_THAT(
+      told_after(story, 4),
+      ElementsAre("idle, writer",
+                  "has nothing left to do but has not ended; the process that "
+                  "planned its steps did not continue",
+                  "> wait_for_new_runnables: the process that plans its steps continues", cancel));
 }
 
 TEST(ExplainEnd, a_completed_run_says_when_and_how_long_it_took) {
@@ -234,7 +235,7 @@ TEST(ExplainEnd, a_completed_run_says_when_and_how_long_it_took) {
       ElementsAre(
           "terminal, completion since 3500",
           "was completed at 1970-01-01T00:00:03.500Z after 2.5 s",
-          "> inspect_terminal_run: it is over: look at its result $ holdfast show " + kRun));
+          "> inspect_terminal_run: the run has ended; show its result $ holdfast show " + kRun));
 }
 
 constexpr std::string_view kDeclined = R"({"code":"declined","message":"card declined"})";
@@ -244,19 +245,20 @@ TEST(ExplainEnd, a_failed_run_names_the_step_also_when_the_error_does_not) {
   story.start();
   story.complete("charge");
   story.fail("bill", kDeclined);
-  EXPECT_THAT(told(story.why()),
-              ElementsAre("terminal at bill, failure since 3000",
-                          "failed at 1970-01-01T00:00:03.000Z after 2 s in step bill: card "
-                          "declined [declined]",
-                          "> inspect_terminal_run: it is over: look at what happened $ holdfast "
-                          "show " +
-                              kRun,
-                          "> replay_run: when the fault is mended, repeat it from that step on $ "
-                          "holdfast replay " +
-                              kRun + " --from-step bill",
-                          "> replay_run: repeat the whole of it as a new run $ holdfast "
-                          "replay " +
-                              kRun));
+  EXPECT_THAT(
+      told(story.why()),
+      ElementsAre("terminal at bill, failure since 3000",
+                  "failed at 1970-01-01T00:00:03.000Z after 2 s in step bill: card "
+                  "declined [declined]",
+                  "> inspect_terminal_run: the run has ended; show what happened $ holdfast "
+                  "show " +
+                      kRun,
+                  "> replay_run: after fixing the cause, replay the run from that step $ "
+                  "holdfast replay " +
+                      kRun + " --from-step bill",
+                  "> replay_run: replay the whole run as a new run $ holdfast "
+                  "replay " +
+                      kRun));
   ExplainedStory named(kLine);
   named.start();
   named.fail("ask", R"({"code":"lost","step":"elsewhere"})");
@@ -297,13 +299,14 @@ TEST(ExplainEnd, a_cancelled_run_says_by_whom_and_why) {
   story.note(story.test.put([&](RunProjection& run) {
     return decide_cancel(run, ann, OnCancel::as_defined, story.test.around, story.test.now);
   }));
-  EXPECT_THAT(told(story.why()),
-              ElementsAre("terminal, cancellation since 1000",
-                          "was cancelled at 1970-01-01T00:00:01.000Z by ann: not wanted",
-                          "> inspect_terminal_run: it is over: look at how far it was $ holdfast "
-                          "show " +
-                              kRun,
-                          "> replay_run: repeat it as a new run $ holdfast replay " + kRun));
+  EXPECT_THAT(
+      told(story.why()),
+      ElementsAre("terminal, cancellation since 1000",
+                  "was cancelled at 1970-01-01T00:00:01.000Z by ann: not wanted",
+                  "> inspect_terminal_run: the run has ended; show how far it got $ holdfast "
+                  "show " +
+                      kRun,
+                  "> replay_run: replay it as a new run $ holdfast replay " + kRun));
   ExplainedStory nobody(kLine);
   nobody.start();
   nobody.note(nobody.test.cancel());
@@ -318,7 +321,7 @@ TEST(ExplainEnd, a_run_that_went_on_as_another_names_it) {
   EXPECT_THAT(told(story.why()),
               ElementsAre("terminal, successor since 2000",
                           "went on as run " + successor + " at 1970-01-01T00:00:02.000Z",
-                          "> inspect_continuation_successor: look at the run it went on as $ "
+                          "> inspect_continuation_successor: inspect the run it continued as $ "
                           "holdfast explain " +
                               successor));
   EXPECT_EQ(story.why().causes.at(0).run_id, successor);
@@ -356,7 +359,7 @@ TEST(ExplainChild, successors_that_go_round_in_a_circle_are_left) {
   circle.complete("charge", "{}", R"({"continue_as_new":{"key":"next","input":{}}})");
   const Explanation why = Mirror().why(circle);
   EXPECT_EQ(why.reason, Reason::completed_result_pending_apply);
-  EXPECT_THAT(why.summary, HasSubstr("which has ended (continued) without telling step send"));
+  EXPECT_THAT(why.summary, HasSubstr("which has ended (continued) without notifying step send"));
 }
 
 TEST(ExplainChild, an_error_of_whoever_finds_runs_is_the_answer) {

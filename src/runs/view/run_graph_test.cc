@@ -144,7 +144,7 @@ TEST(RunGraph, a_diamond_waits_for_both_sides) {
             R"("type":"dependency","status":"pending"}],"children":[]})");
 }
 
-TEST(RunGraph, an_approval_waits_for_somebody) {
+TEST(RunGraph, an_approval_waits_for_a_decision) {
   RunStory story(
       R"([{"name":"manager","approval":{"reason":"look"},
                       "deadline":{"within":"1m","due_soon":"30s"}},

@@ -278,16 +278,16 @@ class RunDescriber : public Describer {
     add("run_archived", "run archived" + because(fact.reason.view()), fact);
   }
   void operator()(const RunUnarchived& fact) const {
-    add("run_unarchived", "run taken out of the archive", fact);
+    add("run_unarchived", "run unarchived", fact);
   }
   void operator()(const CompensationStarted& fact) const {
     add("compensation_started",
-        fmt::format("run goes back, then it is {}", to_text(fact.outcome)) + because(fact.error),
+        fmt::format("run compensates, then ends {}", to_text(fact.outcome)) + because(fact.error),
         fact);
   }
   void operator()(const StepsAdopted& fact) const {
     add("steps_adopted",
-        fmt::format("goes on at {} with what run {} had done{}", fact.from_step.view(),
+        fmt::format("continues at {} with the results of run {}{}", fact.from_step.view(),
                     to_string(fact.source_run_id), because(joined(fact.done))),
         fact);
   }
@@ -298,7 +298,7 @@ class RunDescriber : public Describer {
       return "timer set" + due(plan.visible_at);
     }
     if (plan.deferred.has_value()) {
-      return fmt::format("put off{}; again{}", because(plan.deferred->reason.view()),
+      return fmt::format("deferred{}; again{}", because(plan.deferred->reason.view()),
                          plan.visible_at > at() ? later(plan.visible_at) : " now");
     }
     if (plan.handler.view() == kTimerHandler) {
@@ -314,7 +314,7 @@ class RunDescriber : public Describer {
   [[nodiscard]] std::string applied_text(const RunnableApplied& fact) const {
     const Work* work = find(fact.runnable_key);
     if (work != nullptr && work->by == Work::By::timeout) {
-      return "timer is over";
+      return "timer fired";
     }
     if (execution_opts(fact.execution_opts).defer.has_value()) {
       return "not done yet";
@@ -331,10 +331,10 @@ class RunDescriber : public Describer {
       return text;
     }
     if (taken.to == kCompleteStep) {
-      return text + ", its path is over";
+      return text + ", its path ends";
     }
     return text + (taken.to == kFailStep ? ", so the run fails"
-                                         : fmt::format(", goes on to {}", taken.to.view()));
+                                         : fmt::format(", continues to {}", taken.to.view()));
   }
   static bool is_step(std::string_view activation) {
     return !is_item(activation) && !is_compensation(activation);
@@ -346,7 +346,7 @@ class DispatchDescriber : public Describer {
   using Describer::Describer;
 
   void operator()(const RunQueued& fact) const {
-    add("run_queued", fmt::format("run known to queue {}", fact.queue.view()), fact);
+    add("run_queued", fmt::format("run registered in queue {}", fact.queue.view()), fact);
   }
   void operator()(const AttemptScheduled& fact) const {
     const bool timer = fact.handler.view() == kTimerHandler;
@@ -358,7 +358,7 @@ class DispatchDescriber : public Describer {
   }
   void operator()(const AttemptClaimed& fact) const {
     add_of("attempt_claimed", fact.runnable_key,
-           fmt::format("{} taken by {}", attempt(fact), one_line(fact.owner_id.view())), fact);
+           fmt::format("{} claimed by {}", attempt(fact), one_line(fact.owner_id.view())), fact);
   }
   void operator()(const AttemptHeartbeat& fact) const {
     const Work* work = find(fact.runnable_key);

@@ -145,7 +145,7 @@ TEST_F(TimelineFacts, a_failure_alone_schedules_the_next_attempt) {
   EXPECT_EQ(bars[1].status, "waiting");
 }
 
-TEST_F(TimelineFacts, a_step_that_is_done_may_wait_for_somebody) {
+TEST_F(TimelineFacts, a_completed_step_may_wait_for_a_decision) {
   run(run_signal());
   run(run_started());
   run(planned({runnable("a")}));

@@ -80,10 +80,10 @@ TEST(Timeline, every_attempt_of_a_step_is_a_bar) {
   EXPECT_EQ(bars(story).at(1), "charge #2 2000/4000 5000..6000 completed by worker-8");
   EXPECT_THAT(summaries(story),
               ElementsAre("charge: planned", "charge: attempt 1 scheduled in queue default",
-                          "charge: attempt 1 taken by worker-7",
+                          "charge: attempt 1 claimed by worker-7",
                           "charge: attempt 1 failed: card declined [declined]; again in 2 s",
                           "charge: attempt 2 planned, to begin in 2 s",
-                          "charge: attempt 2 taken by worker-8", "charge: attempt 2 completed",
+                          "charge: attempt 2 claimed by worker-8", "charge: attempt 2 completed",
                           "charge: done", "run completed"));
 }
 
@@ -132,7 +132,7 @@ TEST(Timeline, a_lost_claim_that_is_taken_again_is_a_bar_of_its_own) {
   EXPECT_EQ(summaries(story).at(3), "charge: attempt 1 held by worker-1 for 5 s more");
 }
 
-TEST(Timeline, an_approval_is_paused_until_somebody_decides) {
+TEST(Timeline, an_approval_is_paused_until_it_is_decided) {
   const std::string steps = R"([{"name":"manager","approval":{"reason":"order {order}"}},)"
                             R"({"name":"act","after":["manager"]}])";
   RunStory story(steps);
@@ -169,7 +169,7 @@ TEST(Timeline, a_wait_for_an_event_may_time_out) {
               ElementsAre("paid: planned", "paid: waits for event payment, at most 5 s",
                           "paid: timer set, due in 5 s", "paid: timer scheduled, due in 5 s",
                           "paid: no event payment came in time", "paid: waits no longer: timed out",
-                          "paid: timer is over", "paid: timed out, goes on to remind",
+                          "paid: timer fired", "paid: timed out, continues to remind",
                           "remind: planned", "remind: attempt 1 scheduled in queue default"));
 }
 
@@ -279,7 +279,7 @@ TEST(Timeline, going_back_shows_what_failed_and_what_is_undone) {
               ElementsAre("book #1 1000/1000 1000..2000 completed by worker-7",
                           "pay #1 2000/2000 2000..3000 failed by worker-7",
                           "compensate:book #1 3000/3000 3000..4000 completed by worker-7"));
-  EXPECT_EQ(summaries(story).at(9), "run goes back, then it is failed: declined");
+  EXPECT_EQ(summaries(story).at(9), "run compensates, then ends failed: declined");
 }
 
 TEST(Timeline, a_step_that_puts_itself_off_comes_back_as_another_bar) {
@@ -296,8 +296,8 @@ TEST(Timeline, a_step_that_puts_itself_off_comes_back_as_another_bar) {
                                        "x #1 6000/6000 6000..7000 completed by worker-7"));
   const Lines lines = summaries(story);
   EXPECT_EQ(lines.at(4), "poll: not done yet");
-  EXPECT_EQ(lines.at(5), "poll: put off: not there; again in 3 s");
-  EXPECT_EQ(lines.at(9), "poll: failed, goes on to x");
+  EXPECT_EQ(lines.at(5), "poll: deferred: not there; again in 3 s");
+  EXPECT_EQ(lines.at(9), "poll: failed, continues to x");
   EXPECT_EQ(lines.at(14), "x: done, so the run fails");
 }
 
