@@ -58,6 +58,7 @@ PLAIN = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "bench/",
+    "cmake/",
     "docs/adr/",
     "docs/architecture.md",
     "docs/errors/",
