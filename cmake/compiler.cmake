@@ -32,7 +32,7 @@ target_compile_definitions(holdfast_options INTERFACE _GLIBCXX_ASSERTIONS)
 target_include_directories(holdfast_options INTERFACE
   "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 
-# -O3 compiles a sixth longer and measures no faster (bench/README.md).
+# -O2 instead of the -O3 of CMake: it compiles faster.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 if(CMAKE_BUILD_TYPE STREQUAL "Release")

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "journal/transfer.h"
-#include "journal/verify.h"
+#include "storage/journal/journal_transfer.h"
+#include "storage/journal/journal_verify.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 

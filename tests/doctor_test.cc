@@ -301,9 +301,9 @@ TEST_F(DoctorTest, as_json_it_has_every_check) {
   const std::string text(to_json(diagnosis()).view());
   EXPECT_THAT(text, HasSubstr(R"({"schema_version":1,"verdict":"warning","live_runs":1,"checks":[)"
                               R"({"name":"wake_up_sources","question":"runs that nothing will )"
-                              R"(move","verdict":"ok","count":0,"findings":[]},)"));
+                              R"(advance","verdict":"ok","count":0,"findings":[]},)"));
   EXPECT_THAT(text, HasSubstr(R"({"name":"manual_intervention","question":"runs that wait for )"
-                              R"(somebody","verdict":"warning","count":1,"findings":[{"run_id":")" +
+                              R"(a person","verdict":"warning","count":1,"findings":[{"run_id":")" +
                               id(1) +
                               R"(","step":"look","summary":"was paused at step look at )"
                               R"(2023-11-14T22:13:20.000Z","command":"holdfast resume )" +

@@ -166,7 +166,7 @@ TEST_F(Chain, a_child_that_went_on_as_another_run_is_explained_by_that) {
                                         " of workflow parcel, which waits for a worker"));
   EXPECT_EQ(told(why()).back(),
             "> inspect_child_run: inspect the child run $ holdfast explain " + third);
-  EXPECT_THAT(why(first).summary, StartsWith("went on as run " + to_string(second)));
+  EXPECT_THAT(why(first).summary, StartsWith("continued as run " + to_string(second)));
 }
 
 TEST_F(Chain, a_child_that_was_not_started_waits_for_an_engine) {
@@ -185,7 +185,7 @@ TEST_F(Chain, a_child_that_was_not_started_waits_for_an_engine) {
                   "that has the store open, or this $ holdfast work"));
 }
 
-TEST_F(Chain, a_child_that_ended_without_telling_waits_for_an_engine) {
+TEST_F(Chain, a_child_that_ended_without_notifying_waits_for_an_engine) {
   const auto order = definition_of(R"([{"name":"ship","child":"parcel"}])", "order");
   add("parcel", R"([{"name":"pack"}])");
   start();
@@ -196,12 +196,13 @@ TEST_F(Chain, a_child_that_ended_without_telling_waits_for_an_engine) {
   copy(part, definition_thread(order->fingerprint().view()));
   copy(part, run_thread(run_no(1)), before.value);
   copy(part, run_thread(child));
-  EXPECT_THAT(told_in(part),
-              ElementsAre("completed_result_pending_apply at ship, child since 1700000000000",
-                          "waits for child run " + to_string(child) +
-                              " of workflow parcel, which has ended (completed) without telling "
-                              "step ship",
-                          "> cancel_run: give it up $ holdfast cancel " + to_string(run_no(1))));
+  EXPECT_THAT(
+      told_in(part),
+      ElementsAre("completed_result_pending_apply at ship, child since 1700000000000",
+                  "waits for child run " + to_string(child) +
+                      " of workflow parcel, which has ended (completed) without notifying "
+                      "step ship",
+                  "> cancel_run: cancel the run $ holdfast cancel " + to_string(run_no(1))));
 }
 
 TEST_F(Chain, a_child_that_is_tried_again_is_the_one_that_counts) {

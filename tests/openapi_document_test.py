@@ -12,7 +12,7 @@ import re
 
 from support import cli, openapi, server
 
-ROUTES = pathlib.Path(__file__).resolve().parent.parent / "src" / "server" / "routes.cc"
+ROUTES = pathlib.Path(__file__).resolve().parent.parent / "src/apps/server/routes.cc"
 NO_RUN = "00000000-0000-7000-8000-000000000000"
 
 # What requests may have beside what is in their examples.

@@ -321,7 +321,7 @@ TEST_F(ProtocolChild, what_does_not_fit_is_refused_and_changes_no_history) {
   finish(*core_, *worker_);
   StartChild late = command_;
   late.child_key = "k3";
-  EXPECT_EQ(start(late)->code(), "invalid_parent_context") << "its step is over";
+  EXPECT_EQ(start(late)->code(), "invalid_parent_context") << "its step has ended";
 }
 
 TEST_F(ProtocolChild, a_parent_that_has_ended_starts_no_children) {
@@ -373,10 +373,10 @@ TEST_F(ProtocolEngine, of_a_token_only_the_hash_is_stored) {
   EXPECT_THAT(everything, Not(HasSubstr(held.token.str())));
 }
 
-// Looks, when it is told of work, whether the intent is on disk.
-class LookingNotifier final : public DispatchNotifier {
+// Checks, when it is notified of work, whether the intent is on disk.
+class CheckingNotifier final : public DispatchNotifier {
  public:
-  explicit LookingNotifier(std::shared_ptr<MemoryDisk> disk, bool works)
+  explicit CheckingNotifier(std::shared_ptr<MemoryDisk> disk, bool works)
       : disk_(std::move(disk)), works_(works) {}
 
   Result<void> notify(const Wakeup& wakeup) override {
@@ -386,7 +386,7 @@ class LookingNotifier final : public DispatchNotifier {
     }
     intent_found.set_value(seen.find(R"("kind":"attempt_scheduled")") != std::string::npos &&
                            seen.find(wakeup.runnable_key.str()) != std::string::npos);
-    return works_ ? Result<void>() : Error{ErrorCode::unavailable, "nobody listens"};
+    return works_ ? Result<void>() : Error{ErrorCode::unavailable, "no listener"};
   }
 
   std::promise<bool> intent_found;
@@ -398,8 +398,8 @@ class LookingNotifier final : public DispatchNotifier {
 
 class ProtocolNotifier : public ProtocolEngine {
  protected:
-  // Starts a run; whether the notifier found the intent when it was told.
-  bool run_with(LookingNotifier& notifier) {
+  // Starts a run; whether the notifier found the intent when it was notified.
+  bool run_with(CheckingNotifier& notifier) {
     SeededRandom random(7);
     LoopOptions options;
     options.notifier = &notifier;
@@ -414,12 +414,12 @@ class ProtocolNotifier : public ProtocolEngine {
 };
 
 TEST_F(ProtocolNotifier, is_notified_only_after_the_commit_that_scheduled_the_attempt) {
-  LookingNotifier notifier(disk_, true);
+  CheckingNotifier notifier(disk_, true);
   EXPECT_TRUE(run_with(notifier));
 }
 
 TEST_F(ProtocolNotifier, that_fails_never_takes_anything_back) {
-  LookingNotifier notifier(disk_, false);
+  CheckingNotifier notifier(disk_, false);
   run_with(notifier);
   EXPECT_THAT(stored(), Not(::testing::Contains("live_wakeup_emitted")));
   TestCore& core = open();

@@ -61,7 +61,7 @@ TEST_F(ProtocolJournal, a_missing_or_stale_checkpoint_is_never_the_truth) {
   append(ms(1), scheduled("a"));
   append(ms(100), claimed("a", 200));
   const std::string truth = after_restart()->encode();
-  // A stale one is only a place to go on from.
+  // A stale one is only a position to continue from.
   must(journal_->put_checkpoint(kQueueThread, {1, Revision{1}, half.encode()}));
   const auto stale = must(journal_->find_checkpoint(kQueueThread, 1));
   const auto queue = must(DispatchProjection::decode(stale->data));

@@ -197,7 +197,7 @@ class WhatToDoNext(ErrorsTest):
                 self.refused(2, "run_not_found", *command, "ffffffff",
                              says=["ffffffff", "`holdfast list` lists"])
         self.refused(2, "invalid_argument", "show", "zz",
-                     says=["the whole, at least 4 characters of its beginning or end, or latest"])
+                     says=["the whole id, at least 4 characters of its beginning or end", "latest"])
 
     def test_the_store_that_was_named_is_in_the_advice(self):
         store = self.url("other store.db")
@@ -211,7 +211,7 @@ class WhatToDoNext(ErrorsTest):
         runs = [f"abcdef0{number}-0000-7000-8000-000000000000" for number in (1, 2)]
         for run in runs:
             self.start("bread.yaml", {}, "--id", run)
-        self.refused(2, "invalid_argument", "show", "abcd", says=[*runs, "give more of its id"])
+        self.refused(2, "invalid_argument", "show", "abcd", says=[*runs, "give more of the id"])
         self.assertEqual(self.shown("abcdef01")["run_id"], runs[0])
 
     def test_unknown_workflow(self):
@@ -240,7 +240,7 @@ class WhatToDoNext(ErrorsTest):
         for args, code, says in (
                 (["list", "--status", "gone"], "invalid_argument", ["'gone'", "compensating"]),
                 (["list", "--at", "noon"], "invalid_argument", ["'noon'", "an age (10m)"]),
-                (["list", "--at", "r1"], "invalid_argument", ["give a position or a time"]),
+                (["list", "--at", "r1"], "invalid_argument", ["use a position or a time"]),
                 (["list", "--since", "noon"], "invalid_argument", ["an age (2h)", '"noon"']),
                 (["list", "--attribute", "a"], "invalid_argument", ["NAME=VALUE"]),
                 (["list", "--limit", "0"], "invalid_argument", ["1 to 1000"]),

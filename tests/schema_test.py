@@ -33,7 +33,7 @@ HOLDFAST = ""
 DEADLINE_S = 60
 HERE = pathlib.Path(__file__).resolve().parent
 SCHEMA = HERE.parent / "schema" / "workflow.schema.json"
-FAULT_CODES = HERE.parent / "src" / "definition" / "fault_codes.h"
+FAULT_CODES = HERE.parent / "src/runs/language/definition/fault_codes.h"
 COMMENT = re.compile(r"# code: (\w+) line: (\d+)(?: schema: (accepts|unread))?\n")
 
 

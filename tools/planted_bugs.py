@@ -57,9 +57,9 @@ BUGS = [
          "    return same || planted ? Verdict::repeat()\n"
          "                           : Verdict::refuse(Reason::conflicting_completion);")]),
     ("no_heartbeats", "the leases of attempts that this process executes are not renewed", [
-        ("runs/engine/engine_core.cc",
-         "    const auto beat = heartbeat(turn, claim.proof, claim.progress);",
-         "    const auto beat = planted ? Result<TimeMs>(turn.now())\n"
+        ("runs/engine/engine_core_claims.cc",
+         "    const auto sent = heartbeat(turn, claim.proof, claim.progress);",
+         "    const auto sent = planted ? Result<TimeMs>(turn.now())\n"
          "                              : heartbeat(turn, claim.proof, claim.progress);")]),
     # The loop
     ("ack_before_sync", "clients hear the answer when the write begins", [
@@ -77,14 +77,15 @@ BUGS = [
          "    writing_->refusals.clear();\n"
          "  }\n")]),
     ("claim_before_sync", "a worker gets its attempt before the claim is durable", [
-        ("runs/engine/engine_core.cc",
-         "  ++stats_.claims;\n",
-         "  ++stats_.claims;\n"
+        ("runs/engine/engine_core_claims.cc",
+         "  building_->claimed.push_back({request, std::move(assignments)});\n",
          "  if (planted) {\n"
-         "    effects_.emplace_back([given = building_->given.back()] {\n"
-         "      given.worker->assigned(given.assignment);\n"
+         "    effects_.emplace_back([request, inputs = inputs_,\n"
+         "                           early = std::move(assignments)]() mutable {\n"
+         "      request->assigned(inputs->fill_in(std::move(early)));\n"
          "    });\n"
-         "    building_->given.pop_back();\n"
+         "  } else {\n"
+         "    building_->claimed.push_back({request, std::move(assignments)});\n"
          "  }\n")]),
     ("stale_answers", "a reply without a write may be older than replies of other processes", [
         ("runs/engine/engine_core.cc",
@@ -107,8 +108,8 @@ BUGS = [
          "    inbox_.insert(inbox_.begin(), commands.begin(), commands.end());\n  }")]),
     ("position_ignored", "a commit does not care what others have written since it was decided", [
         ("storage/journal/journal.cc",
-         "  const bool moved = commit.expected_head.has_value() &&",
-         "  const bool moved = !planted && commit.expected_head.has_value() &&")]),
+         "  if (expected_head.has_value() && *expected_head != directory_.at()) {",
+         "  if (!planted && expected_head.has_value() && *expected_head != directory_.at()) {")]),
     ("landed_taken_for_lost", "after a lost connection a batch that landed is taken for lost", [
         ("storage/log/log_recovery.cc",
          "    return std::optional(chain == open_->chain ? Append::landed : Append::lost);",
@@ -160,12 +161,13 @@ BUGS = [
          "    position_ = position_.next();\n  }\n")]),
     ("checkpoint_forgets_live", "a checkpoint does not know which runs are live", [
         ("runs/engine/live_checkpoint.cc",
-         "  stored.live = std::move(live);",
-         "  stored.live = planted ? std::vector<RunId>() : std::move(live);")]),
+         "  stored.live = runs_.ids();",
+         "  stored.live = planted ? std::vector<RunId>() : runs_.ids();")]),
     ("withdrawn_is_claimable", "what a run does not want any more is still given to workers", [
         ("runs/engine/live_state.cc",
-         "  if (queue != nullptr && !queue->find(key.view())->ended()) {",
-         "  if (queue != nullptr && !queue->find(key.view())->ended() && !planted) {")]),
+         "      close_attempt(*queue, at_, closed);",
+         "      if (!closed.withdrawn || !planted) {\n"
+         "        close_attempt(*queue, at_, closed);\n      }")]),
     ("damage_served", "a body that does not match its hash is served", [
         ("storage/log/log.cc",
          "  if (sha256(row.body) != row.body_hash) {",
@@ -242,8 +244,9 @@ BUGS = [
          "  if (const PlannedRunnable* next = planted ? nullptr : next_to_compensate()) {")]),
     ("parent_not_notified", "a parent is not notified when its child ends", [
         ("runs/engine/consequences.cc",
-         "  if (!parent.has_value() || !turn_.state().is_live(parent->run_id)) {",
-         "  if (planted || !parent.has_value() || !turn_.state().is_live(parent->run_id)) {")]),
+         "  if (!parent.has_value() || !turn_.state().runs().is_live(parent->run_id)) {",
+         "  if (planted || !parent.has_value() ||\n"
+         "      !turn_.state().runs().is_live(parent->run_id)) {")]),
     ("children_left", "children live on although their parent gave them up", [
         ("runs/engine/consequences.cc",
          "    if (meant && link.on_parent_close.view() == to_text(ParentClose::cancel)) {",

@@ -78,7 +78,7 @@ void Connection::run() {
   while (step(reads_left) == Next::proceed) {
   }
   if (reads_left == 0 && !closed()) {
-    reactor_.ask_again(*this);
+    reactor_.rewatch(*this);
   }
 }
 

@@ -108,12 +108,12 @@ TEST(HttpServer, version_1_0_closes_without_keep_alive) {
   EXPECT_EQ(answer.body, "GET\n/c\n\n");
   EXPECT_EQ(answer.header("connection"), "close");
   EXPECT_TRUE(closed.ends());
-  TestClient asked = server.client();
+  TestClient closing = server.client();
   EXPECT_EQ(
-      asked.call("GET /c HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").header("connection"),
+      closing.call("GET /c HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").header("connection"),
       "close");
-  EXPECT_TRUE(asked.ends());
-  EXPECT_EQ(asked.unread(), "");
+  EXPECT_TRUE(closing.ends());
+  EXPECT_EQ(closing.unread(), "");
 }
 
 TEST(HttpServer, responses_without_a_body_have_none) {

@@ -161,7 +161,7 @@ void Reactor::adopt(Adopt adopted) {
   }
 }
 
-void Reactor::ask_again(const Connection& connection) const {
+void Reactor::rewatch(const Connection& connection) const {
   HOLDFAST_ASSERT(
       control(epoll_.get(), EPOLL_CTL_MOD, connection.fd(), kConnectionEvents, connection.id()));
 }

@@ -50,7 +50,7 @@ class Reactor {
   // The connection was closed; it is destroyed once none of its functions can be running.
   void bury(const Connection& connection) { buried_.push_back(connection.id()); }
   // Schedules another event for a connection that has unread data.
-  void ask_again(const Connection& connection) const;
+  void rewatch(const Connection& connection) const;
   // Watches a listening socket (level-triggered); `number` is for the acceptor.
   void watch_listener(int socket, std::size_t number) const;
   void ignore_listener(int socket) const;

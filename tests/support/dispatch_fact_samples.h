@@ -1,5 +1,5 @@
-// Valid facts of the dispatch protocol, one function each, for tests to use or to spoil. Unless
-// told otherwise they belong to run 1 and to the queue "default", and the claim is "c1" with the
+// Valid facts of the dispatch protocol, one function each, for tests to use or to spoil. By
+// default they belong to run 1 and to the queue "default", and the claim is "c1" with the
 // token "secret".
 #pragma once
 

@@ -1,7 +1,7 @@
 // For tests: a run with its definition, what is around it, and the attempts its queue would have.
 //
-// Decisions go through put(), which holds each to the promises of the room: what is decided can be
-// taken back, is the same when it is decided again, breaks no rule, can be stored, and folded from
+// Decisions go through put(), which checks the guarantees of the module: a decision can be
+// undone, is the same when it is decided again, breaks no rule, can be stored, and folded from
 // the store it makes the same run. At the end everything that ever happened is taken back.
 #pragma once
 
@@ -271,7 +271,7 @@ struct TestRun {
                  std::string_view opts = "") {
     return put(applying(completed(step, result, opts)));
   }
-  // Fails and goes on as the policy of the step says.
+  // Fails and continues by the retry policy of the step.
   RunFacts fail(std::string_view step, std::string_view error = R"({"code":"declined"})") {
     const Attempt attempt = failed(step, error);
     const auto retry = plan_retry(*run, attempt, Failure{json(error), true, {}}, now);

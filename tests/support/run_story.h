@@ -73,7 +73,7 @@ class RunStory {
     fact.lease_until = TimeMs{test.now.value + lease_ms};
     emit(fact);
   }
-  // Claims it, if nobody has, for one second of work.
+  // Claims it, if it is unclaimed, for one second of work.
   void complete(std::string_view step, std::string_view result = "{}", std::string_view opts = "") {
     claim_once(step);
     auto fact = by_claim<AttemptCompleted>(step, claims_);

@@ -229,21 +229,21 @@ struct ServerCommand : ServeOptions {
       return about_option(started.error(), named);
     }
     const std::unique_ptr<Server> server = std::move(started).value();
-    logger.tell(LogLevel::info, "started",
-                {{"store", server_options.shown_store}, {"version", server_options.version}});
+    logger.write(LogLevel::info, "started",
+                 {{"store", server_options.shown_store}, {"version", server_options.version}});
     // Before the server is announced: the reader of the announcement may stop it at once.
     Interrupt interrupt([&] { end.set(); });
     announce(*server, *this, logger, context);
     const std::optional<Error> failure = end.wait();
     if (failure.has_value()) {
-      logger.tell(LogLevel::error, "stopped because the store failed", {{"why", failure->text()}});
+      logger.write(LogLevel::error, "stopped because the store failed", {{"why", failure->text()}});
       server->stop(seconds(grace_s));  // requests in flight get the reason
       return *failure;
     }
-    logger.tell(LogLevel::info, "stopping", {{"grace_s", std::to_string(grace_s)}});
+    logger.write(LogLevel::info, "stopping", {{"grace_s", std::to_string(grace_s)}});
     const bool in_time = server->stop(seconds(grace_s));
-    logger.tell(in_time ? LogLevel::info : LogLevel::warning,
-                in_time ? "stopped" : "stopped; some requests did not finish in time");
+    logger.write(in_time ? LogLevel::info : LogLevel::warning,
+                 in_time ? "stopped" : "stopped; some requests did not finish in time");
     return {};
   }
 };

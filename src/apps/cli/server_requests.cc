@@ -15,11 +15,11 @@ using net::url_encoded;
 namespace {
 
 std::string run_path(const std::string& run, std::string_view rest = {}) {
-  return fmt::format("/v1/runs/{}{}", percent_encoded(run), rest);
+  return fmt::format("/v1/runs/{}{}", net::url_encoded(run), rest);
 }
 
 std::string workflow_path(const std::string& name, std::string_view rest = {}) {
-  return fmt::format("/v1/workflows/{}{}", percent_encoded(name), rest);
+  return fmt::format("/v1/workflows/{}{}", net::url_encoded(name), rest);
 }
 
 client::Query at_query(const std::string& at) {
@@ -236,15 +236,15 @@ struct AdminRequest {
     return post("/v1/tokens", body, false);
   }
   ServerRequest operator()(const RevokeToken& command) const {
-    return {"DELETE", "/v1/tokens/" + percent_encoded(command.id), "", true};
+    return {"DELETE", "/v1/tokens/" + net::url_encoded(command.id), "", true};
   }
   ServerRequest operator()(const ChangeSchedule& command) const {
     Body body;
     body.object("input", command.input)
         .text("actor", command.actor)
         .text("comment", command.comment);
-    return post(fmt::format("/v1/schedules/{}/{}/{}", percent_encoded(command.workflow),
-                            percent_encoded(command.trigger), command.action),
+    return post(fmt::format("/v1/schedules/{}/{}/{}", net::url_encoded(command.workflow),
+                            net::url_encoded(command.trigger), command.action),
                 body, false);
   }
 };

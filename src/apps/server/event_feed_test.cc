@@ -429,7 +429,7 @@ TEST_F(Feed, what_cannot_be_read_ends_the_listener_and_is_logged) {
   EXPECT_TRUE(eventually([&] { return ear->finished(); }));
   feed_->stop();
   ASSERT_EQ(logged_.size(), 1U);
-  EXPECT_THAT(logged_[0], HasSubstr("events cannot be read"));
+  EXPECT_THAT(logged_[0], HasSubstr("cannot read events"));
 }
 
 }  // namespace

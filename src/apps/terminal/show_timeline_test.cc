@@ -134,8 +134,8 @@ charge     ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
 charge[*]  ████████████████████████████████████████████████████  failed     50 s
            50 items: 49 completed, 1 failed
 
-█ claimed by a worker, ░ waiting for a worker, ▒ sleeping or waits for something
-else
+█ claimed by a worker, ░ waiting for a worker, ▒ sleeping or waiting for
+something else
 )");
 }
 
@@ -171,8 +171,8 @@ started 2027-01-15T08:00:00.000Z, took 0 ms
          0 s                 0 ms
 reserve  █                         completed  0 ms
 
-█ a worker has it, ░ it waits for a worker, ▒ it
-sleeps or waiting for something else
+█ claimed by a worker, ░ waiting for a worker, ▒
+sleeping or waiting for something else
 )");
 }
 

@@ -145,7 +145,7 @@ TEST_F(Decide, a_named_claim_is_refused_with_the_rule_it_breaks) {
   EXPECT_EQ(code("k1", 200), "terminal_run");
 }
 
-TEST_F(Decide, whoever_holds_the_claim_may_go_on) {
+TEST_F(Decide, the_holder_of_the_claim_may_continue) {
   claim();
   AttemptHeartbeat beat = heartbeat("k1", 150 + static_cast<std::int64_t>(kDefaultLeaseMs));
   EXPECT_EQ(must(decide_heartbeat(state_, proof(), ms(150))), beat);
@@ -164,7 +164,7 @@ TEST_F(Decide, a_wrong_token_or_claim_is_stale_claim) {
   EXPECT_EQ(by_proof(no_token, 150), all("stale_claim"));
 }
 
-TEST_F(Decide, an_attempt_that_nobody_holds_is_stale_claim) {
+TEST_F(Decide, an_unclaimed_attempt_is_stale_claim) {
   schedule();
   EXPECT_EQ(by_proof(proof(), 150), all("stale_claim"));
 }

@@ -174,7 +174,7 @@ TEST(DispatchFacts, an_unknown_kind_is_refused_by_name) {
   }
 }
 
-TEST(DispatchFacts, data_that_is_no_object_is_invalid_json) {
+TEST(DispatchFacts, data_that_is_not_an_object_is_invalid_json) {
   for (const std::string_view data : {"", "[]", "7", R"({"run_id":)", R"({} )"}) {
     EXPECT_EQ(code_of(dispatch_fact("run_queued", data)), "invalid_json") << data;
   }

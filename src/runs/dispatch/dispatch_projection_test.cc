@@ -204,7 +204,7 @@ TEST_F(Projection, the_next_change_is_when_something_becomes_visible_or_a_lease_
   EXPECT_EQ(change(460), -1);
 }
 
-TEST_F(Projection, a_clock_that_goes_back_finds_the_lease_held_again) {
+TEST_F(Projection, a_clock_set_back_finds_the_lease_held_again) {
   schedule("k1", 100);
   schedule("k2", 150);
   take(100, claimed("k1", 200));
@@ -220,7 +220,7 @@ TEST_F(Projection, a_clock_that_goes_back_finds_the_lease_held_again) {
   EXPECT_EQ(next(200), "k1");
 }
 
-TEST_F(Projection, a_clock_that_goes_back_finds_what_is_hidden_behind_others_too) {
+TEST_F(Projection, a_clock_set_back_finds_what_is_hidden_behind_others_too) {
   schedule("a", 10);
   schedule("b", 20);
   take(20, claimed("b", 30));
@@ -407,7 +407,7 @@ class Stored : public Projection {
     take(100, claimed("k1", 200));
     take(110, claimed("timer", 120));
     take(120, failed_with_retry("k1", "k1b", 500));
-    take(130, completed("nobody"));
+    take(130, completed("missing"));
     state_.end_run(run_no(3));
     schedule("k4", 10, 3);
     schedule("k5", 10, 5);

@@ -93,7 +93,7 @@ rc::Gen<Step> steps() {
       });
 }
 
-// Time goes on from step to step, and now and then it jumps.
+// Time advances from step to step, and sometimes it jumps.
 rc::Gen<std::vector<Step>> histories(int size = 120) {
   return rc::gen::map(rc::gen::resize(size, rc::gen::container<std::vector<Step>>(steps())),
                       [](std::vector<Step> history) {
@@ -386,7 +386,7 @@ TEST(DispatchLaw, what_was_accepted_may_come_again) {
   }));
 }
 
-TEST(DispatchLaw, a_repetition_changes_nothing_and_an_accepted_fact_is_no_anomaly) {
+TEST(DispatchLaw, a_repetition_changes_nothing_and_an_accepted_fact_is_not_an_anomaly) {
   EXPECT_TRUE(rc::check([] {
     DispatchProjection state(kDefaultQueue);
     for (const Step& step : *histories()) {
@@ -460,7 +460,7 @@ TEST(DispatchLaw, what_is_rolled_back_never_was) {
   }));
 }
 
-TEST(DispatchLaw, what_is_kept_stays_and_every_later_mark_can_be_gone_back_to) {
+TEST(DispatchLaw, what_is_kept_stays_and_every_later_mark_can_be_restored) {
   EXPECT_TRUE(rc::check([] {
     UndoLog undo;
     DispatchProjection state(kDefaultQueue);

@@ -184,7 +184,7 @@ TEST_F(DispatchRules, a_claim_before_visible_at_is_attempt_not_visible) {
   expect_accepted(100, claimed("k1", 200));
 }
 
-TEST_F(DispatchRules, a_claim_that_is_over_before_it_begins_is_malformed) {
+TEST_F(DispatchRules, a_claim_that_ends_before_it_starts_is_malformed) {
   schedule();
   expect_refused(100, claimed("k1", 100), "malformed_entry");
   expect_refused(100, claimed("k1", 99), "malformed_entry");
@@ -207,7 +207,7 @@ TEST_F(DispatchRules, what_a_claim_allows_needs_a_known_attempt) {
                       [&](auto fact) { expect_refused(150, fact, "unknown_runnable_intent"); });
 }
 
-TEST_F(DispatchRules, what_a_claim_allows_is_over_when_the_run_has_ended) {
+TEST_F(DispatchRules, a_claim_allows_nothing_when_the_run_has_ended) {
   claim();
   state_.end_run(run_no(1));
   for_each_claim_fact("k1", "c1", "wrong",
@@ -417,7 +417,7 @@ TEST_F(DispatchFold, a_stored_fact_is_taken_as_the_fact_it_is) {
   EXPECT_EQ(state_.encode(), other.encode());
 }
 
-TEST_F(DispatchFold, what_is_no_fact_is_malformed_and_changes_nothing) {
+TEST_F(DispatchFold, an_entry_that_is_not_a_fact_is_malformed_and_changes_nothing) {
   claim();
   const std::string before = known(state_);
   const NewEntry entry = must(to_entry(completed("k1"), ms(100)));

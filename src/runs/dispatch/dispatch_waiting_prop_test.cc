@@ -70,7 +70,7 @@ void act(DispatchProjection& state, const Step& step, std::int64_t now) {
   }
 }
 
-// Time goes on all the way.
+// Time only advances.
 std::int64_t moment(std::size_t step, std::size_t of) {
   return static_cast<std::int64_t>(step * static_cast<std::size_t>(kEnd) / (of + 1));
 }
@@ -121,7 +121,7 @@ Count counted_by_hand(const DispatchProjection& state, TimeMs now) {
   return count;
 }
 
-Count as_told(const DispatchProjection& state, TimeMs now) {
+Count as_reported(const DispatchProjection& state, TimeMs now) {
   Count count;
   for (const auto& [handler, waiting] : state.waiting(now)) {
     count[handler.str()] =
@@ -143,7 +143,7 @@ std::vector<std::string> held_by_hand(const DispatchProjection& state, TimeMs no
   return names;
 }
 
-std::vector<std::string> held_as_told(const DispatchProjection& state) {
+std::vector<std::string> held_as_reported(const DispatchProjection& state) {
   auto names = keys(state.held());
   std::sort(names.begin(), names.end());
   return names;
@@ -151,8 +151,8 @@ std::vector<std::string> held_as_told(const DispatchProjection& state) {
 
 void expect_counts(DispatchProjection& state, TimeMs now) {
   state.advance(now);
-  RC_ASSERT(as_told(state, now) == counted_by_hand(state, now));
-  RC_ASSERT(held_as_told(state) == held_by_hand(state, now));
+  RC_ASSERT(as_reported(state, now) == counted_by_hand(state, now));
+  RC_ASSERT(held_as_reported(state) == held_by_hand(state, now));
 }
 
 TEST(WaitingLaw, what_waits_and_what_is_held_is_what_a_count_of_all_attempts_finds) {
@@ -170,7 +170,7 @@ TEST(WaitingLaw, what_waits_and_what_is_held_is_what_a_count_of_all_attempts_fin
   }));
 }
 
-TEST(WaitingLaw, a_copy_through_bytes_tells_the_same) {
+TEST(WaitingLaw, a_copy_through_bytes_reports_the_same) {
   EXPECT_TRUE(rc::check([] {
     const auto history = *histories();
     DispatchProjection state{kDefaultQueue};
@@ -180,8 +180,8 @@ TEST(WaitingLaw, a_copy_through_bytes_tells_the_same) {
     const auto copy = must(DispatchProjection::decode(state.encode()));
     state.advance(ms(kEnd));
     copy->advance(ms(kEnd));
-    RC_ASSERT(as_told(*copy, ms(kEnd)) == as_told(state, ms(kEnd)));
-    RC_ASSERT(held_as_told(*copy) == held_as_told(state));
+    RC_ASSERT(as_reported(*copy, ms(kEnd)) == as_reported(state, ms(kEnd)));
+    RC_ASSERT(held_as_reported(*copy) == held_as_reported(state));
     RC_ASSERT(copy->encode() == state.encode());
   }));
 }
@@ -199,8 +199,8 @@ TEST(WaitingLaw, undo_takes_all_of_it_back) {
     const TimeMs now = ms(moment(half, history.size()));
     state.advance(now);
     const std::string before = state.encode();
-    const Count waiting = as_told(state, now);
-    const auto held = held_as_told(state);
+    const Count waiting = as_reported(state, now);
+    const auto held = held_as_reported(state);
     const UndoLog::Mark mark = undo.mark();
     for (std::size_t i = half; i < history.size(); ++i) {
       act(state, history[i], now.value);
@@ -208,8 +208,8 @@ TEST(WaitingLaw, undo_takes_all_of_it_back) {
     undo.roll_back_to(mark);
     state.advance(now);
     RC_ASSERT(state.encode() == before);
-    RC_ASSERT(as_told(state, now) == waiting);
-    RC_ASSERT(held_as_told(state) == held);
+    RC_ASSERT(as_reported(state, now) == waiting);
+    RC_ASSERT(held_as_reported(state) == held);
     RC_ASSERT(waiting == counted_by_hand(state, now));
   }));
 }
@@ -240,7 +240,7 @@ TEST_F(Progress, of_the_latest_heartbeat_that_had_some_is_kept) {
   EXPECT_EQ(reasons(state_), std::vector<std::string>());
 }
 
-TEST_F(Progress, is_handed_over_to_whoever_claims_after_the_lease_was_lost) {
+TEST_F(Progress, is_passed_to_the_next_claim_after_the_lease_expired) {
   take(0, scheduled("k1", 0));
   take(10, claimed("k1", 100));
   beat(20, R"({"page":1})");

@@ -117,7 +117,7 @@ TEST(Children, a_child_that_failed_is_tried_again_as_another_run) {
   EXPECT_EQ(again.origin.attempt, 2U);
   EXPECT_NE(again.child_run_id, child);
   EXPECT_EQ(again.input, json(R"({"kg":3})"));
-  EXPECT_TRUE(test->child_ended(first, completed("{}")).empty()) << "that attempt is over";
+  EXPECT_TRUE(test->child_ended(first, completed("{}")).empty()) << "that attempt has ended";
   test->child_ended(test->key("send"), failed());
   EXPECT_EQ(test->run->status(), RunStatus::failed);
 }
@@ -149,7 +149,7 @@ TEST(Children, an_input_the_child_does_not_take_fails_the_step) {
   EXPECT_TRUE(trigger->run->children().empty());
 }
 
-TEST(Children, the_end_of_a_child_nobody_waits_for_changes_nothing) {
+TEST(Children, the_end_of_a_detached_child_changes_nothing) {
   const auto test = started(definition_of(sending(R"("parcel")")));
   const std::string key = test->key("send");
   EXPECT_TRUE(test->child_ended("nothing", completed("{}")).empty());
@@ -176,7 +176,7 @@ TEST(Children, a_second_visit_has_another_child) {
             Steps({"check@2"}));
 }
 
-TEST(Children, when_the_run_goes_back_a_child_that_ended_well_is_undone) {
+TEST(Children, a_completed_child_is_compensated_with_its_run) {
   const auto test = started(definition_of(
       R"([{"name":"send","child":"parcel","input":["kg"],"compensate":"call_back"},
           {"name":"last","after":["send"]}])"));
@@ -187,7 +187,7 @@ TEST(Children, when_the_run_goes_back_a_child_that_ended_well_is_undone) {
             std::string_view::npos);
 }
 
-TEST(Children, when_the_run_goes_back_nobody_waits_for_the_child) {
+TEST(Children, a_compensating_run_does_not_wait_for_the_child) {
   const auto test = started(definition_of(
       R"([{"name":"book","compensate":"unbook"},
           {"name":"send","child":"parcel","input":["kg"],"after":["book"]},

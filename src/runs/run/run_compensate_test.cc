@@ -1,4 +1,4 @@
-// How a run goes back.
+// Compensation of a run.
 #include "tests/support/run_fixture.h"
 
 namespace holdfast {
@@ -63,7 +63,7 @@ TEST(Compensate, the_order_is_that_of_completion) {
   EXPECT_EQ(planned_steps(test.apply("compensate:c")), Steps({"compensate:b"}));
 }
 
-TEST(Compensate, results_of_compensations_are_no_part_of_the_context) {
+TEST(Compensate, results_of_compensations_are_not_part_of_the_context) {
   TestRun test(kTrip);
   go(test);
   test.fail("ship");
@@ -139,7 +139,7 @@ constexpr std::string_view kWide =
     R"({"name":"pay","compensate":"refund","retry":{"max_attempts":5},"after":["book"]},)"
     R"({"name":"ship","after":["book"]}])";
 
-TEST(InFlight, what_nobody_is_at_is_withdrawn) {
+TEST(InFlight, unclaimed_work_is_withdrawn) {
   TestRun test(kWide);
   test.start();
   test.apply("book");
@@ -188,7 +188,7 @@ TEST(InFlight, what_is_under_way_is_undone_even_if_nothing_else_has_to_be) {
   EXPECT_EQ(test.error_code(), "declined");
 }
 
-TEST(InFlight, waits_and_pauses_end_when_the_run_goes_back) {
+TEST(InFlight, waits_and_pauses_end_when_the_run_compensates) {
   TestRun test(R"([{"name":"book","compensate":"unbook"},
                    {"name":"look","pause":true,"after":["book"]},
                    {"name":"hear","await_event":{"event":"paid","timeout":"5s"},"after":["book"]},
@@ -222,7 +222,7 @@ TEST(InFlight, the_timer_of_the_run_is_withdrawn) {
   EXPECT_TRUE(test.fire(timer).empty());
 }
 
-TEST(InFlight, a_timeout_of_the_run_goes_back_too) {
+TEST(InFlight, a_timeout_of_the_run_compensates_too) {
   TestRun test(flow(R"([{"name":"book","compensate":"unbook"},{"name":"ship"}])",
                     R"([{"from":"book","to":"ship"}])", R"("timeout":"1m")"));
   test.start();
@@ -268,7 +268,7 @@ TEST(CancelBack, a_definition_may_ask_for_it) {
   EXPECT_EQ(stopped.run->status(), RunStatus::cancelled);
 }
 
-TEST(CancelBack, a_run_that_goes_back_can_be_stopped) {
+TEST(CancelBack, a_compensating_run_can_be_stopped) {
   TestRun test(kTrip);
   go(test);
   test.cancel(OnCancel::compensate);

@@ -98,8 +98,8 @@ struct PlannedRetry {
   SharedText idempotency_key;
   TimeMs visible_at;
 };
-// Says whether a failed attempt is tried again, and when: retry_after_ms if the step said so,
-// else the policy of its step. Empty: no more attempts.
+// Whether and when a failed attempt is retried: after retry_after_ms if the step requested it,
+// otherwise by the policy of its step. Empty: no more attempts.
 std::optional<PlannedRetry> plan_retry(const RunProjection& run, const Attempt& attempt,
                                        const Failure& failure, TimeMs now);
 

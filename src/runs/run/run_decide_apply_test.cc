@@ -113,7 +113,7 @@ TEST(DecideApply, options_that_cannot_be_read_ask_for_nothing) {
   EXPECT_EQ(planned.runnables.front().visible_at, test.now);
 }
 
-TEST(DecideApply, a_result_that_is_no_object_leaves_the_context_as_it_is) {
+TEST(DecideApply, a_result_that_is_not_an_object_leaves_the_context_as_it_is) {
   TestRun test(kLine);
   test.start();
   const auto planned = the<RunnablesPlanned>(test.apply("ask", "[1,2]"));

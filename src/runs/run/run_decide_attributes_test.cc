@@ -62,10 +62,10 @@ TEST_F(DecideAttributes, limits_count_what_the_run_has_already) {
 }
 
 TEST_F(DecideAttributes, a_run_that_never_began_has_no_attributes) {
-  RunProjection nobody(run_no(3));
-  EXPECT_EQ(code_of(decide_update_attributes(nobody, json(R"({"a":1})"), "k", test_.now)),
+  RunProjection unknown(run_no(3));
+  EXPECT_EQ(code_of(decide_update_attributes(unknown, json(R"({"a":1})"), "k", test_.now)),
             ErrorCode::run_not_found);
-  EXPECT_EQ(code_of(decide_archive(nobody, "old", test_.now)), ErrorCode::run_not_found);
+  EXPECT_EQ(code_of(decide_archive(unknown, "old", test_.now)), ErrorCode::run_not_found);
 }
 
 TEST_F(DecideAttributes, a_run_is_archived_and_unarchived_after_its_end) {

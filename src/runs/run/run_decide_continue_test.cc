@@ -69,14 +69,14 @@ TEST_F(DecideContinue, work_that_is_open_would_be_lost) {
 TEST_F(DecideContinue, a_run_that_waits_or_has_ended_cannot_continue) {
   TestRun waiting(R"([{"name":"look","pause":true}])");
   waiting.start();
-  const auto go_on = [&](RunProjection& run) {
+  const auto proceed = [&](RunProjection& run) {
     return decide_continue(run, command(), waiting.now);
   };
-  const auto refused = waiting.dry_run(go_on);
+  const auto refused = waiting.dry_run(proceed);
   EXPECT_EQ(code_of(refused), ErrorCode::unsafe_continuation);
   EXPECT_EQ(refused.error().field("reason"), "manual_state");
   waiting.cancel();
-  EXPECT_EQ(code_of(waiting.dry_run(go_on)), ErrorCode::terminal_run);
+  EXPECT_EQ(code_of(waiting.dry_run(proceed)), ErrorCode::terminal_run);
 }
 
 TEST_F(DecideContinue, a_run_with_anomalies_cannot_continue) {
@@ -91,8 +91,8 @@ TEST_F(DecideContinue, a_run_with_anomalies_cannot_continue) {
 TEST_F(DecideContinue, a_command_that_makes_no_sense_is_refused) {
   EXPECT_EQ(code_of(test_.dry_run(decide(command("")))), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of(test_.dry_run(decide({"k", json("3")}))), ErrorCode::invalid_argument);
-  RunProjection nobody(run_no(3));
-  EXPECT_EQ(code_of(decide_continue(nobody, command(), test_.now)), ErrorCode::run_not_found);
+  RunProjection unknown(run_no(3));
+  EXPECT_EQ(code_of(decide_continue(unknown, command(), test_.now)), ErrorCode::run_not_found);
 }
 
 }  // namespace

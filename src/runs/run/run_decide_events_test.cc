@@ -99,7 +99,7 @@ TEST_F(DecideEvents, a_run_keeps_a_limited_number_of_events) {
   EXPECT_EQ(code_of(send_other(kMaxBufferedEvents)), ErrorCode::too_large);
   EXPECT_TRUE(send_other(0).ok()) << "it is there already";
   EXPECT_TRUE(decide_receive_event(run, paid(), nothing_around(), test_.now).ok())
-      << "somebody waits for it";
+      << "a wait receives it";
 }
 
 TEST_F(DecideEvents, an_event_that_makes_no_sense_is_refused) {
@@ -116,12 +116,12 @@ TEST_F(DecideEvents, an_event_that_makes_no_sense_is_refused) {
               event.payload = json(R"({"a":")" + std::string(1U << 20U, 'x') + R"("})");
             }),
             ErrorCode::invalid_argument);
-  RunProjection nobody(run_no(3));
-  EXPECT_EQ(code_of(decide_receive_event(nobody, paid(), nothing_around(), test_.now)),
+  RunProjection unknown(run_no(3));
+  EXPECT_EQ(code_of(decide_receive_event(unknown, paid(), nothing_around(), test_.now)),
             ErrorCode::run_not_found);
 }
 
-TEST_F(DecideEvents, nobody_resumes_a_run_that_waits_for_an_event) {
+TEST_F(DecideEvents, a_run_that_waits_for_an_event_cannot_be_resumed) {
   EXPECT_EQ(code_of(test_.dry_run(test_.resolving(ManualAction::resumed))),
             ErrorCode::invalid_transition);
 }

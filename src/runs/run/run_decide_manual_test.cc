@@ -120,11 +120,11 @@ TEST_F(DecideResolve, only_what_the_run_waits_for_can_be_resolved) {
   EXPECT_EQ(refused.error().field("field"), "actor");
   test_.cancel();
   EXPECT_EQ(code_of(resolve(ManualAction::approved)), ErrorCode::terminal_run);
-  RunProjection nobody(run_no(3));
-  EXPECT_EQ(code_of(anonymous(nobody)), ErrorCode::run_not_found);
+  RunProjection unknown(run_no(3));
+  EXPECT_EQ(code_of(anonymous(unknown)), ErrorCode::run_not_found);
 }
 
-TEST_F(DecideResolve, a_run_that_works_waits_for_nobody) {
+TEST_F(DecideResolve, a_running_run_waits_for_no_decision) {
   TestRun other(kLine);
   other.start();
   EXPECT_EQ(code_of(other.dry_run(other.resolving(ManualAction::resumed))),

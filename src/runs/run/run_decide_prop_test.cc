@@ -1,5 +1,5 @@
 // Laws of the decisions under random workflows of all kinds of steps and random commands. The
-// fixture holds each decision to the promises of the room.
+// fixture checks the guarantees of the module for each decision.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -83,9 +83,9 @@ class Watched {
     if (!tried.ok() || tried.value().empty()) {
       return false;
     }
-    const bool was_over = test.run->is_terminal();
+    const bool had_ended = test.run->is_terminal();
     for (const RunFact& fact : test.put(decide)) {
-      watch(fact, was_over);
+      watch(fact, had_ended);
     }
     RC_ASSERT(!::testing::Test::HasFailure());
     test.now.value += below(20);
@@ -93,7 +93,7 @@ class Watched {
   }
 
   enum class Move : std::uint8_t { work, fire, resolve, child };
-  // What somebody could do next to move the run on.
+  // What can be done next to advance the run.
   [[nodiscard]] std::vector<std::pair<Move, std::string>> moves() const {
     std::vector<std::pair<Move, std::string>> found;
     for (const PlannedRunnable* planned : test.run->runnables()) {
@@ -134,11 +134,11 @@ class Watched {
     return false;
   }
 
-  void watch(const RunFact& fact, bool was_over) {
+  void watch(const RunFact& fact, bool had_ended) {
     const bool outlives = std::holds_alternative<SearchAttributesUpdated>(fact) ||
                           std::holds_alternative<RunArchived>(fact) ||
                           std::holds_alternative<RunUnarchived>(fact);
-    old_facts += was_over && !outlives ? 1 : 0;
+    old_facts += had_ended && !outlives ? 1 : 0;
     if (const auto* planned = std::get_if<RunnablesPlanned>(&fact)) {
       for (const Runnable& runnable : planned->runnables) {
         check_planned(runnable);
@@ -336,7 +336,7 @@ TestRun::Decision random_command(Watched& world) {
   }
 }
 
-// Somebody takes what is there to be done, or lets go of it.
+// A worker claims available work, or releases it.
 void claim_something(Watched& world) {
   world.test.around.claimed.clear();
   for (const auto& [kind, step] : world.moves()) {
@@ -346,7 +346,7 @@ void claim_something(Watched& world) {
   }
 }
 
-RC_GTEST_PROP(DecideProp, whatever_is_decided_is_accepted_and_a_run_can_always_go_on, ()) {
+RC_GTEST_PROP(DecideProp, whatever_is_decided_is_accepted_and_a_run_can_always_continue, ()) {
   Watched world;
   const RunProjection& run = *world.test.run;
   const int count = below(80);
@@ -361,7 +361,7 @@ RC_GTEST_PROP(DecideProp, whatever_is_decided_is_accepted_and_a_run_can_always_g
           next.first == Watched::Move::work ? world.test.key(next.second) : "");
       move(world, next, false);
     }
-    // Somebody has something to do, or it is over.
+    // There is something to do, or the run has ended.
     RC_ASSERT(run.is_terminal() || !world.moves().empty());
   }
   RC_ASSERT(world.ends == (run.is_terminal() ? 1 : 0));
@@ -371,7 +371,7 @@ RC_GTEST_PROP(DecideProp, whatever_is_decided_is_accepted_and_a_run_can_always_g
   }
 }
 
-RC_GTEST_PROP(DecideProp, a_run_that_goes_back_comes_to_its_end, ()) {
+RC_GTEST_PROP(DecideProp, a_compensating_run_ends, ()) {
   Watched world;
   const RunProjection& run = *world.test.run;
   for (int i = 0; i < 12 && !run.is_terminal(); ++i) {

@@ -23,7 +23,7 @@ TEST(Each, every_item_is_planned_under_the_whole) {
   EXPECT_EQ(test.key("mail[1]"), runnable_key(run_no(1), "mail[1]", 1).str());
 }
 
-TEST(Each, results_stand_in_the_order_of_the_items_whoever_is_first) {
+TEST(Each, results_keep_the_order_of_the_items) {
   TestRun test(kMail);
   test.start(kPeople);
   test.apply("mail[2]", R"({"n":2})");
@@ -63,7 +63,7 @@ TEST(Each, an_empty_list_is_done_at_once) {
   EXPECT_EQ(test.input("last"), json(R"({"people":[],"mail":[]})"));
 }
 
-TEST(Each, what_is_no_list_is_the_failure_of_the_step) {
+TEST(Each, a_value_that_is_not_a_list_fails_the_step) {
   for (const std::string_view input : {R"({"people":"ann"})", R"({"other":[]})"}) {
     TestRun test(kMail);
     test.start(input);
@@ -160,7 +160,7 @@ TEST(EachErrors, errors_can_be_collected_in_their_places) {
   EXPECT_EQ(test.run->status(), RunStatus::completed);
 }
 
-TEST(EachErrors, collecting_goes_on_with_the_next_items) {
+TEST(EachErrors, collecting_continues_with_the_next_items) {
   TestRun test(
       R"([{"name":"mail","for_each":{"items":[0,1,2],"on_error":"collect","concurrency":1}}])");
   test.start();
@@ -184,7 +184,7 @@ TEST(EachErrors, items_that_cannot_begin_are_collected_too) {
   EXPECT_TRUE(results.ends_with(",3]")) << results;
 }
 
-TEST(EachErrors, a_long_list_of_items_that_cannot_begin_is_no_problem) {
+TEST(EachErrors, a_long_list_of_items_that_cannot_begin_ends) {
   std::string people = "{}";
   for (int i = 0; i < 20'000; ++i) {
     people += ",{}";

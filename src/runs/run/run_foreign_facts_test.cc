@@ -1,4 +1,4 @@
-// Facts that somebody stored who keeps no rule: what is decided upon them is refused or makes
+// Facts of a writer that keeps no rule: decisions based on them are refused or make
 // sense, and never stops the program.
 #include "tests/support/run_fixture.h"
 
@@ -75,7 +75,7 @@ TEST_P(AfterApproval, what_cannot_be_planned_is_refused) {
   EXPECT_EQ(test_.run->status(), RunStatus::cancelled) << "it can still be ended";
 }
 
-TEST_P(AfterApproval, nothing_begins_while_the_run_goes_back) {
+TEST_P(AfterApproval, nothing_begins_while_the_run_compensates) {
   CompensationStarted back;
   back.outcome = TerminalStatus::failed;
   foreign(test_, back);
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Foreign, AfterApproval,
                                            R"("await_event":{"event":"e"})",
                                            R"("wait":{"until":"no.where"})"));
 
-TEST(ForeignPlan, on_a_path_that_somebody_made_up_leads_nowhere) {
+TEST(ForeignPlan, on_an_invented_path_leads_nowhere) {
   TestRun test(kLine);
   test.start();
   Runnable odd = plan_like(test, "ask", "odd");
@@ -104,7 +104,8 @@ TEST(ForeignPlan, of_an_item_where_there_is_no_list_is_an_end_of_it) {
   for (const bool well : {true, false}) {
     TestRun test(kLine);
     test.start();
-    for (const std::string_view step : {"act[0]", "ask[0]"}) {  // act has not begun, ask is no list
+    for (const std::string_view step :
+         {"act[0]", "ask[0]"}) {  // act has not begun, ask has no list
       Runnable odd = plan_like(test, "ask", step);
       odd.step = step;
       foreign_plan(test, odd);
@@ -152,19 +153,19 @@ class ForeignWait : public ::testing::Test {
   TestRun test_{R"([{"name":"ask"},{"name":"hear","await_event":{"event":"e"},"after":["ask"]}])"};
 };
 
-TEST_F(ForeignWait, of_nobody_is_over_with_its_event) {
+TEST_F(ForeignWait, of_an_unknown_runnable_ends_with_its_event) {
   foreign(test_, wait_of(test_, "nobody", "ask"));
   EXPECT_EQ(kinds(test_.send("odd", "1")), Kinds({"run_signal_received", "external_event_received",
                                                   "external_event_wait_resolved"}));
 }
 
-TEST_F(ForeignWait, of_a_step_that_is_not_there_is_over_with_its_event) {
+TEST_F(ForeignWait, of_an_unknown_step_ends_with_its_event) {
   foreign(test_, wait_of(test_, test_.key("ask"), "nowhere"));
   EXPECT_EQ(kinds(test_.send("odd", "1")), Kinds({"run_signal_received", "external_event_received",
                                                   "external_event_wait_resolved"}));
 }
 
-TEST_F(ForeignWait, of_nobody_is_over_with_its_time) {
+TEST_F(ForeignWait, of_an_unknown_runnable_ends_with_its_time) {
   for (const auto& [key, step] : {std::pair(std::string("nobody"), std::string("ask")),
                                   std::pair(test_.key("ask"), std::string("nowhere"))}) {
     ExternalEventWaitOpened wait = wait_of(test_, key, step);
@@ -188,7 +189,7 @@ TEST_F(ForeignWait, of_nobody_is_over_with_its_time) {
   }
 }
 
-TEST_F(ForeignWait, at_a_step_that_somebody_has_paused_is_refused) {
+TEST_F(ForeignWait, at_a_paused_step_is_refused) {
   ManualStepPaused paused;
   paused.step = "hear";
   paused.kind = ManualKind::approval;

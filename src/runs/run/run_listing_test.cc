@@ -67,7 +67,7 @@ TEST(RunListing, a_catalog_takes_every_workflow_but_one_of_each_run) {
   EXPECT_EQ(reasons_of(catalog), (Names{"conflicting_run_catalog", "conflicting_run_catalog"}));
 }
 
-TEST(RunListing, what_is_no_fact_of_the_thread_is_a_malformed_entry) {
+TEST(RunListing, an_entry_that_is_not_a_fact_of_the_thread_is_malformed) {
   RunListing index = RunListing::index("order");
   fold(index, RunCataloged{run_no(1), "order", "default"});
   fold(index, "run_indexed", R"({"workflow":"order","queue":"default"})");
@@ -82,7 +82,7 @@ TEST(RunListing, what_is_no_fact_of_the_thread_is_a_malformed_entry) {
   EXPECT_EQ(must(RunListing::decode(index.encode())).encode(), index.encode());
 }
 
-TEST(RunListing, a_decoded_listing_goes_on_like_the_one_that_was_encoded) {
+TEST(RunListing, a_decoded_listing_continues_like_the_encoded_one) {
   for (const bool as_catalog : {false, true}) {
     RunListing all = as_catalog ? RunListing::catalog() : RunListing::index("order");
     const auto fold_no = [&](RunListing& listing, int number) {
@@ -107,7 +107,7 @@ TEST(RunListing, a_decoded_listing_goes_on_like_the_one_that_was_encoded) {
   }
 }
 
-TEST(RunListing, bytes_that_are_no_listing_are_refused) {
+TEST(RunListing, bytes_that_are_not_a_listing_are_refused) {
   EXPECT_EQ(code_of(RunListing::decode("")), "invalid_json");
   EXPECT_EQ(code_of(RunListing::decode("{}")), "missing_fields");
   RunListing catalog = RunListing::catalog();

@@ -61,7 +61,7 @@ TEST(RunProjection, a_newer_plan_of_a_step_takes_the_place_of_the_older) {
   EXPECT_EQ(status_after(begun({applied_run("a#1"), planned({runnable("a", 2)})})), "running");
 }
 
-TEST(RunProjection, the_timer_of_a_wait_is_no_plan_for_its_step) {
+TEST(RunProjection, the_timer_of_a_wait_is_not_a_plan_for_its_step) {
   const Facts facts = begun({applied_run("a#1"), planned({timer("a")})});
   const auto run = run_of(facts);
   EXPECT_EQ(run->status(), RunStatus::idle);
@@ -117,7 +117,7 @@ TEST(RunContext, later_results_win_and_keys_keep_their_place) {
   EXPECT_EQ(context_after(facts), R"({"order":8,"z":{"deep":2},"a":[1]})");
 }
 
-TEST(RunContext, what_is_no_object_is_left_out) {
+TEST(RunContext, a_result_that_is_not_an_object_is_left_out) {
   EXPECT_EQ(context_after({run_started("[1]"), planned({runnable("a"), runnable("b")}),
                            applied_run("a#1", "7"), applied_run("b#1", "")}),
             "{}");
@@ -182,12 +182,12 @@ TEST(RunManual, a_run_may_wait_at_several_steps) {
   EXPECT_EQ(run->manual_state()->step.view(), "c") << "the one it has waited at longest";
   run->evolve(ms(200), resolved("b"));
   EXPECT_EQ(run->boundaries().size(), 2U);
-  EXPECT_EQ(run->status(), RunStatus::running) << "b is open and waits for nobody";
+  EXPECT_EQ(run->status(), RunStatus::running) << "b is open and waits for no decision";
   run->evolve(ms(210), applied_run("b#1"));
   EXPECT_EQ(run->status(), RunStatus::paused);
 }
 
-TEST(RunWithdrawn, what_was_withdrawn_is_over_without_a_result) {
+TEST(RunWithdrawn, a_withdrawn_runnable_ends_without_a_result) {
   const auto run = run_of(begun({planned({runnable("b")}), paused("b"), wait_opened("a"),
                                  withdrawn({"a#1", "b#1"}), applied_run("a#1", R"({"x":1})")}));
   EXPECT_TRUE(run->find("a#1")->applied);
@@ -201,7 +201,7 @@ TEST(RunWithdrawn, what_was_withdrawn_is_over_without_a_result) {
   EXPECT_EQ(run->progress(), StepProgress(*diamond())) << "it is not done";
 }
 
-TEST(RunWithdrawn, a_run_that_goes_back_is_compensating_until_its_end) {
+TEST(RunWithdrawn, a_run_is_compensating_until_its_end) {
   const auto run = run_of(begun({paused("a"), compensation_started()}));
   EXPECT_EQ(run->status(), RunStatus::compensating);
   EXPECT_TRUE(run->is_compensating());
@@ -222,7 +222,7 @@ TEST(RunEach, items_are_counted_as_they_are_planned_and_applied) {
   EXPECT_EQ(each.items, (std::vector<std::string_view>{R"("x")", R"({"y":[1,2]})"}));
   EXPECT_EQ(each.next, 2U);
   EXPECT_EQ(each.done, 1U) << "what is put off is not done";
-  EXPECT_EQ(run->context().view(), R"({"order":7})") << "items are no part of the context";
+  EXPECT_EQ(run->context().view(), R"({"order":7})") << "items are not part of the context";
   const auto again = must(RunProjection::decode(run->encode()));
   EXPECT_EQ(again->each("m")->items, each.items);
   EXPECT_EQ(again->each("m")->done, 1U);
@@ -392,7 +392,7 @@ TEST(RunProgress, a_delay_without_end_does_not_overflow) {
   EXPECT_EQ(other->progress().not_before.at(1), ms(static_cast<std::int64_t>(kMaxDurationMs) - 7));
 }
 
-TEST(RunProgress, undoing_goes_back_even_past_the_attachment) {
+TEST(RunProgress, undoing_works_even_past_the_attachment) {
   const auto run = run_of(begun());
   UndoLog undo;
   run->set_undo(&undo);
@@ -425,7 +425,7 @@ TEST(RunProjection, folds_entries_as_they_are_stored) {
   EXPECT_EQ(folded.encode(), run_of(facts)->encode());
 }
 
-TEST(RunProjection, what_is_no_fact_is_a_malformed_entry) {
+TEST(RunProjection, an_entry_that_is_not_a_fact_is_malformed) {
   const auto run = run_of(begun());
   const std::string before = known(*run);
   for (const auto& [kind, data] : std::vector<std::pair<std::string_view, std::string_view>>{

@@ -56,7 +56,7 @@ TEST(Replay, the_input_can_be_another) {
   EXPECT_EQ(test.input("ask"), json(R"({"order":8})"));
 }
 
-TEST(Replay, of_a_child_is_no_child) {
+TEST(Replay, of_a_child_is_not_a_child) {
   TestRun source(kLine);
   StartRun first = source.start_command();
   first.context = json(R"({"parent":{"run_id":")" + to_string(run_no(9)) +
@@ -134,7 +134,7 @@ std::shared_ptr<const Definition> path() {
               R"([{"from":"a","to":"b"},{"from":"b","to":"c"}])");
 }
 
-TEST(ReplayFrom, a_path_goes_on_from_its_middle) {
+TEST(ReplayFrom, a_path_continues_from_its_middle) {
   TestRun source(path());
   source.start();
   source.apply("a", R"({"x":1})");
@@ -210,7 +210,7 @@ TEST(ReplayFrom, decisions_and_events_are_taken_over) {
   EXPECT_NE(test.run->context_member("ask")->find("approved"), std::string_view::npos);
 }
 
-TEST(ReplayFrom, a_run_that_went_back_can_be_repeated) {
+TEST(ReplayFrom, a_compensated_run_can_be_replayed) {
   TestRun source(R"([{"name":"book","compensate":"unbook"},{"name":"ship","after":["book"]}])");
   source.start();
   source.apply("book", R"({"seat":1})");

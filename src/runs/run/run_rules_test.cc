@@ -130,7 +130,7 @@ TEST(RunRules, a_step_waits_in_one_way_at_a_time) {
   EXPECT_EQ(verdict_on(begun({paused("a"), resolved("a")}), paused("b")), "accept");
 }
 
-TEST(RunRules, only_a_step_that_waits_for_somebody_is_resolved) {
+TEST(RunRules, only_a_step_that_waits_for_a_decision_is_resolved) {
   EXPECT_EQ(verdict_on(begun({paused("a")}), resolved("a")), "accept");
   EXPECT_EQ(verdict_on(begun({paused("a")}), resolved("b")), "stale_manual_resolution");
   EXPECT_EQ(verdict_on(begun(), resolved("a")), "stale_manual_resolution");
@@ -401,7 +401,7 @@ TEST(RunRules, a_key_stands_for_one_event) {
       "malformed_entry");
 }
 
-TEST(RunRules, a_run_goes_back_once_and_adopts_once) {
+TEST(RunRules, a_run_compensates_once_and_adopts_once) {
   const Facts before = begun({compensation_started(), steps_adopted()});
   EXPECT_EQ(verdict_on(before, compensation_started()), "repeat");
   EXPECT_EQ(verdict_on(before, compensation_started(TerminalStatus::cancelled)),

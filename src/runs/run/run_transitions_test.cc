@@ -183,7 +183,7 @@ std::shared_ptr<const Definition> mixed() {
                   {"from":"pack","on":"error","to":"plan_b"}])");
 }
 
-TEST(Paths, the_first_step_of_a_path_is_done_when_the_path_is_over) {
+TEST(Paths, the_first_step_of_a_path_is_done_when_the_path_ends) {
   TestRun test(mixed());
   EXPECT_EQ(planned_steps(test.start()), Steps({"pack", "bill"}));
   test.apply("bill");
@@ -232,7 +232,7 @@ TEST(Paths, two_paths_may_come_to_the_same_step_in_one_decision) {
   EXPECT_EQ(planned_steps(test.apply("join@2")), Steps({"last"}));
 }
 
-TEST(Paths, the_run_is_over_when_every_path_is) {
+TEST(Paths, the_run_ends_when_every_path_has_ended) {
   TestRun test(mixed());
   test.start();
   test.apply("pack", R"({"loose":true})");

@@ -8,7 +8,7 @@ std::string wait_then_act(std::string_view wait) {
   return R"([{"name":"rest","wait":)" + std::string(wait) + R"(},{"name":"act","after":["rest"]}])";
 }
 
-TEST(Wait, a_wait_is_over_when_its_time_has_come) {
+TEST(Wait, a_wait_ends_when_its_time_has_come) {
   TestRun test(wait_then_act(R"("5s")"));
   const RunFacts facts = test.start();
   const Runnable timer = planned_runnables(facts).at(0);
@@ -18,7 +18,7 @@ TEST(Wait, a_wait_is_over_when_its_time_has_come) {
   const auto early = test.dry_run(test.firing(test.key("rest")));
   EXPECT_EQ(code_of(early), ErrorCode::invalid_transition);
   EXPECT_EQ(planned_steps(test.fire(test.key("rest"))), Steps({"act"}));
-  EXPECT_TRUE(test.put(test.firing(test.key("rest"))).empty()) << "it is over already";
+  EXPECT_TRUE(test.put(test.firing(test.key("rest"))).empty()) << "it has ended already";
 }
 
 TEST(Wait, only_timers_can_be_fired) {
@@ -44,12 +44,12 @@ TEST(Wait, a_wait_may_be_until_a_time_that_is_written_or_known) {
   }
 }
 
-TEST(Wait, a_time_that_has_passed_is_no_wait) {
+TEST(Wait, a_time_that_has_passed_is_not_waited_for) {
   TestRun test(wait_then_act(R"({"until":"at"})"));
   EXPECT_EQ(planned_steps(test.start(R"({"at":999})")), Steps({"rest", "act"}));
 }
 
-TEST(Wait, what_is_no_time_is_the_failure_of_the_step) {
+TEST(Wait, an_invalid_time_fails_the_step) {
   for (const std::string_view input : {"{}", R"({"at":"soon"})", R"({"at":[1]})"}) {
     TestRun test(wait_then_act(R"({"until":"at"})"));
     test.start(input);
@@ -97,7 +97,7 @@ TEST(Pause, a_run_is_paused_only_when_everything_open_waits) {
   EXPECT_EQ(test.run->status(), RunStatus::completed);
 }
 
-TEST(Pause, a_join_waits_for_a_pause_whoever_is_last) {
+TEST(Pause, a_join_waits_for_a_pause_in_any_order) {
   TestRun test(R"([{"name":"look","pause":true},{"name":"work"},
                    {"name":"last","after":["look","work"]}])");
   test.start();

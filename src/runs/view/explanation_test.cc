@@ -84,7 +84,7 @@ TEST(Explain, an_event_with_a_timeout_is_waited_for_until_then) {
   EXPECT_THAT(told(story.why()),
               ElementsAre("manual_intervention_required at paid, event since 1000 until 6000",
                           sentence, signal,
-                          "> inspect_event_wait_timeout: the wait was over at "
+                          "> inspect_event_wait_timeout: the wait timed out at "
                           "1970-01-01T00:00:06.000Z; an engine process continues $ holdfast work @ "
                           "6000"));
   EXPECT_THAT(std::string(to_json(story.why()).view()), Not(HasSubstr("c-77")));
@@ -113,7 +113,7 @@ TEST(Explain, a_result_that_is_stored_waits_for_an_engine) {
   EXPECT_THAT(told(story.why()),
               ElementsAre("completed_result_pending_apply at ask, engine since 1500",
                           "knows the result of attempt 1 at step ask since "
-                          "1970-01-01T00:00:01.500Z, and has not continued with it yet",
+                          "1970-01-01T00:00:01.500Z and has not continued with it yet",
                           "> apply_pending_result: an engine process continues with it" +
                               std::string(kEngine) + " $ holdfast work"));
   story.test.around.claimed.clear();
@@ -127,8 +127,8 @@ TEST(Explain, a_failure_that_is_stored_waits_for_an_engine) {
   story.report_failure("ask");
   EXPECT_EQ(told(story.why()).at(0), "completed_result_pending_apply at ask, engine since 1500");
   EXPECT_EQ(story.why().summary,
-            "knows the failure of attempt 1 at step ask since 1970-01-01T00:00:01.500Z, and did "
-            "not go on with it yet");
+            "knows the failure of attempt 1 at step ask since 1970-01-01T00:00:01.500Z and has "
+            "not continued with it yet");
 }
 
 TEST(Explain, a_step_that_is_in_no_queue_waits_for_an_engine) {
@@ -182,7 +182,7 @@ TEST(Explain, what_every_worker_can_do_waits_for_any) {
               ElementsAre("attempt_visible at copy, worker since 1000",
                           "waits for a worker of queue default to claim attempt 1 at step copy "
                           "(handler exec) since 1970-01-01T00:00:01.000Z",
-                          "> wait_for_worker_claim: a worker of queue default takes it; this is "
+                          "> wait_for_worker_claim: a worker of queue default claims it; start "
                           "one $ holdfast work"));
 }
 
@@ -214,8 +214,8 @@ TEST(Explain, a_claim_is_held_until_its_lease_ends_and_then_waits_for_another_wo
               ElementsAre("attempt_claimed at charge, claim since 1100 until 6100",
                           "is executing attempt 1 at step charge on worker-7 since "
                           "1970-01-01T00:00:01.100Z, lease until 1970-01-01T00:00:06.100Z",
-                          "> wait_for_attempt_completion: the worker reports, or extends its "
-                          "lease, or loses it at 1970-01-01T00:00:06.100Z @ 6100"));
+                          "> wait_for_attempt_completion: the worker reports, extends its "
+                          "lease or loses it at 1970-01-01T00:00:06.100Z @ 6100"));
   story.wait(1);
   EXPECT_THAT(told(story.why()),
               ElementsAre("expired_claim at charge, lease since 6100",
@@ -297,7 +297,7 @@ TEST(Explain, a_wait_sleeps_until_its_time_and_then_waits_for_an_engine) {
   EXPECT_THAT(told(story.why()),
               ElementsAre("attempt_visible at rest, timer since 6000 until 6000",
                           "slept at step rest until 1970-01-01T00:00:06.000Z, and no engine "
-                          "process has gone on yet",
+                          "process has continued yet",
                           "> wait_for_worker_claim: an engine process continues" +
                               std::string(kEngine) + " $ holdfast work"));
 }

@@ -85,7 +85,7 @@ TEST(ExplainItems, what_is_most_important_counts_and_is_listed_wherever_it_stand
   story.wait(10);
   const Explanation why = story.why();
   EXPECT_EQ(why.reason, Reason::expired_claim);
-  EXPECT_THAT(why.summary, HasSubstr("attempt 1 at step mail[30] over from worker-7"));
+  EXPECT_THAT(why.summary, HasSubstr("attempt 1 at step mail[30] from worker-7"));
   EXPECT_EQ(why.causes.at(0).causes.at(18).step, item(18));
   EXPECT_EQ(why.causes.at(0).causes.at(19).step, item(30));
   EXPECT_EQ(why.causes.at(0).causes.at(19).omitted, 25U);
@@ -320,7 +320,7 @@ TEST(ExplainEnd, a_run_that_went_on_as_another_names_it) {
   const std::string successor = to_string(successor_run_id(run_no(1), "page-2"));
   EXPECT_THAT(told(story.why()),
               ElementsAre("terminal, successor since 2000",
-                          "went on as run " + successor + " at 1970-01-01T00:00:02.000Z",
+                          "continued as run " + successor + " at 1970-01-01T00:00:02.000Z",
                           "> inspect_continuation_successor: inspect the run it continued as $ "
                           "holdfast explain " +
                               successor));

@@ -177,7 +177,7 @@ TEST(CronClock, a_time_of_day_that_comes_twice_is_due_the_first_time) {
                 "2026-10-26T01:00"}});
 }
 
-TEST(CronClock, asked_during_the_second_pass_the_first_pass_is_over) {
+TEST(CronClock, during_the_second_pass_the_first_pass_has_ended) {
   const CronClock clock = clock_of("*/15 2 * * *", "Europe/Berlin");
   EXPECT_EQ(shown(clock.next(at("2026-10-25T01:10:00Z"))), "2026-10-26T01:00");
   EXPECT_EQ(shown(clock.previous(at("2026-10-25T01:10:00Z"))), "2026-10-25T00:45");
@@ -328,7 +328,7 @@ TEST(CronClock, rules_hold_for_all_years) {
                {"4450-06-30T22:00", "4450-06-30T23:00"}});
 }
 
-TEST(CronClock, refuses_what_is_no_expression_or_no_time_zone) {
+TEST(CronClock, refuses_invalid_expressions_and_time_zones) {
   for (const auto& [expression, timezone] :
        std::vector<std::pair<std::string, std::string>>{{"0 0 * *", "UTC"},
                                                         {"0 0 31 2 *", "UTC"},

@@ -92,7 +92,7 @@ TEST(CanonicalJson, goes_as_deep_as_json_goes) {
   EXPECT_EQ(canonical_json(deep), deep);
 }
 
-TEST(CanonicalJsonDeathTest, what_is_no_json_is_a_programmer_error) {
+TEST(CanonicalJsonDeathTest, invalid_json_is_a_programmer_error) {
   for (const std::string_view text : {"", "{", "[1,]", "nul", "1 2"}) {
     EXPECT_DEATH(canonical_json(text), "compact.ok") << text;
   }

@@ -159,7 +159,7 @@ TEST(Contract, atoms_are_names) {
   EXPECT_FALSE(takes("\xC3\xA4"));
 }
 
-TEST(Contract, null_is_no_value_even_of_an_optional_field) {
+TEST(Contract, null_is_not_a_value_even_of_an_optional_field) {
   EXPECT_NE(misfit(R"({"f":{"type":"string","required":false}})", R"({"f":null})"), "fits");
   EXPECT_NE(misfit(R"({"f":{"type":"string","default":"x"}})", R"({"f":null})"), "fits");
 }
@@ -182,7 +182,7 @@ TEST(Contract, unknown_fields_may_be_allowed) {
   EXPECT_NE(misfit(R"({"a":"string"})", R"({"x":1})", UnknownFields::allowed), "fits");
 }
 
-TEST(Contract, what_is_no_object_is_a_wrong_type) {
+TEST(Contract, a_value_that_is_not_an_object_is_a_wrong_type) {
   for (const std::string_view text : {"[]", "1", "null", R"("a")"}) {
     EXPECT_EQ(misfit(R"({"a":"string"})", text, UnknownFields::allowed),
               R"({"missing_fields":[],"unknown_fields":[],"invalid_types":{"":"map"}})");

@@ -167,7 +167,7 @@ TEST(CronExpression, next_and_previous_find_exactly_the_minutes_that_match) {
   }
 }
 
-TEST(CronExpression, what_is_no_minute_does_not_match) {
+TEST(CronExpression, an_invalid_minute_does_not_match) {
   const CronExpression always = cron("* * * * *");
   for (const CivilMinute& at : {CivilMinute{2026, 0, 1, 0, 0}, CivilMinute{2026, 13, 1, 0, 0},
                                 CivilMinute{2026, 2, 29, 0, 0}, CivilMinute{2026, 1, 0, 0, 0},

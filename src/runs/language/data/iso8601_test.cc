@@ -32,7 +32,7 @@ TEST(Iso8601, reads_times_as_people_write_them) {
   EXPECT_EQ(again("9999-12-31T23:59:59.999Z"), "9999-12-31T23:59:59.999Z");
 }
 
-TEST(Iso8601, refuses_what_is_no_time) {
+TEST(Iso8601, refuses_texts_that_are_not_times) {
   for (const std::string_view text : {"",
                                       "2026",
                                       "2026-11",

@@ -117,7 +117,7 @@ TEST(FindValue, finds_what_is_nested_as_deep_as_a_path_can_go) {
   EXPECT_EQ(found(object, text), "1");
 }
 
-TEST(FindValue, there_is_nothing_in_what_is_no_object) {
+TEST(FindValue, nothing_is_found_in_a_value_that_is_not_an_object) {
   for (const std::string_view text : {"", "[1]", "1", R"("a")", "{", R"({"a":1)", R"({"a":1}x)"}) {
     EXPECT_EQ(found(text, "a"), "nothing") << text;
     EXPECT_EQ(found(text, "0"), "nothing") << text;

@@ -475,7 +475,7 @@ TEST(DefinitionFault, the_error_has_every_fault_for_people_and_for_programs) {
                                    R"("message":"step \"a\": unknown field \"y\""}])");
 }
 
-TEST(DefinitionFault, more_faults_than_anybody_reads_are_counted) {
+TEST(DefinitionFault, faults_beyond_the_limit_are_counted) {
   std::string steps;
   for (int i = 0; i < 1500; ++i) {
     steps += (i == 0 ? "" : ",") + std::string("7");

@@ -163,7 +163,7 @@ std::vector<StepSpec> chain_of(std::size_t count) {
   return steps;
 }
 
-TEST(Definition, a_chain_of_10000_steps_is_no_problem) {
+TEST(Definition, a_chain_of_10000_steps_is_valid) {
   constexpr std::size_t kSteps = 10'000;
   std::vector<StepSpec> steps = chain_of(kSteps);
   const DefinitionPtr chain = must(Definition::create(spec_of(steps)));
@@ -180,7 +180,7 @@ TEST(Definition, a_chain_of_10000_steps_is_no_problem) {
       << too_many;
 }
 
-TEST(Definition, a_field_that_nobody_knows_is_refused_by_name_at_every_level) {
+TEST(Definition, an_unknown_field_is_refused_by_name_at_every_level) {
   EXPECT_EQ(codes_of(R"({"workflow":"order","step":[],
               "steps":[{"name":"a","afer":["b"],"retry":{"max":1}}]})"),
             "steps[0].retry.max:invalid_step_retry_opts steps[0].afer:invalid_step_opts "
@@ -208,7 +208,7 @@ TEST(Definition, fields_of_another_type_are_named_with_their_location) {
   }
 }
 
-TEST(Definition, text_that_is_no_spec_is_refused) {
+TEST(Definition, text_that_is_not_a_spec_is_refused) {
   for (const std::string_view text : {"", "{", "[]", "7", "{} {}", R"({"workflow":"order"})"}) {
     EXPECT_FALSE(parse_faults(text).empty()) << text;
   }
@@ -241,7 +241,7 @@ TEST(Definition, what_a_program_fills_in_is_checked_like_a_text) {
             std::string::npos);
 }
 
-// Definitions that earlier versions stored keep their names, or no run of theirs would go on.
+// Definitions that earlier versions stored keep their names, or none of their runs could continue.
 TEST(Definition, stored_definitions_keep_their_fingerprints) {
   std::ifstream file(HOLDFAST_COMPAT_FOLDER "/engine-1.jsonl");
   std::size_t count = 0;

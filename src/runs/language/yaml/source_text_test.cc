@@ -35,7 +35,7 @@ TEST(SourceText, lines_and_columns_count_from_one) {
 
 TEST(SourceText, columns_are_characters) { EXPECT_EQ(location_of(source("äö€😀x"), "x"), "1:5"); }
 
-TEST(SourceText, a_byte_order_mark_is_no_character) {
+TEST(SourceText, a_byte_order_mark_is_not_a_character) {
   const SourceText text = source("\xef\xbb\xbfx: 1");
   EXPECT_EQ(text.readable(), "x: 1");
   EXPECT_EQ(location_of(text, "x"), "1:1");
@@ -51,7 +51,7 @@ TEST(SourceText, pairs_of_surrogates_in_json_are_one_escape) {
   EXPECT_EQ(source(R"(a: '\ud83d\ude00')").readable(), R"(a: '\ud83d\ude00')");
 }
 
-TEST(SourceText, what_is_no_text_is_refused_with_its_location) {
+TEST(SourceText, invalid_text_is_refused_with_its_location) {
   EXPECT_EQ(refused("a: 1\nb: \xff"), "line 2, column 4: the text is not valid UTF-8");
   EXPECT_EQ(refused(std::string_view("a\0b", 3)), "line 1, column 2: control character 0x00");
   EXPECT_EQ(refused("a: \x1b[31m"), "line 1, column 4: control character 0x1b");
