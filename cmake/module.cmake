@@ -65,7 +65,10 @@ set(HOLDFAST_TEST_OPTIONS $<$<CONFIG:Release>:-O0> $<$<CONFIG:Release>:-U_FORTIF
 function(holdfast_test_headers name)
   # Compiled as the tests are, which are executables: -fPIE, not -fPIC.
   add_library(${name} OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/cmake/test_headers.cc")
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  # Without ccache: a precompiled header remembers the times of its files, so that one of another
+  # checkout would not recognise "#pragma once".
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF
+    CXX_COMPILER_LAUNCHER "")
   target_compile_options(${name} PRIVATE -fPIE ${HOLDFAST_TEST_OPTIONS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE holdfast_options GTest::gtest GTest::gmock
