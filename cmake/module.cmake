@@ -7,7 +7,7 @@
 # rejects an include of an undeclared module; the link test makes an undeclared symbol a build
 # error. Each file in TESTS becomes one test program of the same name.
 #
-# holdfast_test(NAME SOURCES ... USES modules... [LABELS labels...] [TIMEOUT seconds]) declares
+# holdfast_test(NAME SOURCES ... USES modules... [LABELS labels...]) declares
 # a test program that spans modules.
 
 # The files of a module are compiled a few at a time, which takes a third of the time. Switch it
@@ -57,9 +57,9 @@ function(holdfast_module path)
   endforeach()
 endfunction()
 
-# The code under test is optimised. The tests themselves are compiled without optimisation: that
-# takes half the time, and _FORTIFY_SOURCE needs optimisation.
-set(HOLDFAST_TEST_OPTIONS $<$<CONFIG:Release>:-O0> $<$<CONFIG:Release>:-U_FORTIFY_SOURCE>)
+# The code under test is optimised, with and without sanitizers. The tests themselves are compiled
+# without optimisation: that takes half the time, and _FORTIFY_SOURCE needs optimisation.
+set(HOLDFAST_TEST_OPTIONS -O0 -U_FORTIFY_SOURCE)
 
 # holdfast_test_headers(NAME HEADERS...): headers that many tests include, parsed once.
 function(holdfast_test_headers name)
@@ -98,13 +98,7 @@ function(holdfast_headers_of out)
 endfunction()
 
 function(holdfast_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;LIBRARIES;LABELS" ${ARGN})
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
-  endif()
-  if(HOLDFAST_TIMEOUT_FACTOR)
-    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${HOLDFAST_TIMEOUT_FACTOR}")
-  endif()
+  cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBRARIES;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_compile_options(${name} PRIVATE ${HOLDFAST_TEST_OPTIONS})
   # g++ 12 reports errors in std::string that are not there when it optimises a little.
@@ -125,5 +119,5 @@ function(holdfast_test name)
   target_precompile_headers(${name} REUSE_FROM ${headers})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
 endfunction()

@@ -16,12 +16,13 @@ import tempfile
 import time
 import unittest
 
+from support.deadline import DEADLINE_S
+
 HOLDFAST = pathlib.Path(sys.argv.pop(1)).resolve()
 BUILD = HOLDFAST.parent.parent
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 GUIDE = ROOT / "docs/guide"
-DEADLINE_S = 240
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"[Ss]ave this as `([\w.-]+)`:\n\n$")

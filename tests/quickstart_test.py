@@ -9,9 +9,10 @@ import sys
 import tempfile
 import unittest
 
+from support.deadline import DEADLINE_S
+
 HOLDFAST = pathlib.Path(sys.argv.pop(1)).resolve()
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DEADLINE_S = 120
 # Texts that the demo must print.
 SHOWN = [
     "attempt 2 failed: the bank does not answer",

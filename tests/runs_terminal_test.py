@@ -33,7 +33,8 @@ steps:
     after: ask
 """
 
-# Each step that is done leaves a line in the ledger.
+# Each step that is done leaves a line in the ledger. The lease is long enough for a worker that a
+# loaded machine stalls, and short enough to wait for when a worker was killed.
 LEDGER = f"""
 workflow: ledger
 steps:
@@ -41,7 +42,7 @@ steps:
     exec: [sh, -c, 'echo one >> ledger']
   - name: two
     exec: [sh, -c, 'echo begin >> ledger; test -e open || {{ {GATE}; }}; echo two >> ledger']
-    lease: 1s
+    lease: 5s
     after: one
   - name: three
     exec: [sh, -c, 'echo three >> ledger']
@@ -99,7 +100,7 @@ class Live(TerminalTest):
             for done in range(4):
                 cells = "#" * (20 * done // 4) + "." * (20 - 20 * done // 4)
                 shown = screen.wait_for(rf"^  fill +running +\[{re.escape(cells)}\] {done}/4, \d")
-                self.assertRegex(shown, r"(?m)^  first +completed +attempt 2, \d+ ms$")
+                self.assertRegex(shown, r"(?m)^  first +completed +attempt 2, [\d.]+ m?s$")
                 self.assertRegex(shown, r"(?m)^  ask +waiting$")
                 self.open_gate()
             shown = screen.wait_for(r"^  ask +paused")
@@ -154,7 +155,8 @@ steps:
             screen.start("run", "glass.yaml")
             self.assertEqual(screen.exit_code(), 1)
             shown = screen.wait_for("history: holdfast timeline")
-            self.assertRegex(shown, r"(?m)^  blow +failed +attempt 2, \d+ ms, it broke: .*broken")
+            self.assertRegex(shown,
+                             r"(?m)^  blow +failed +attempt 2, [\d.]+ m?s, it broke: .*broken")
             self.assertRegex(shown, r"(?m)^  polish +abandoned$")
 
     def test_an_approval_of_a_child_is_shown_with_its_command(self):

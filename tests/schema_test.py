@@ -22,6 +22,8 @@ import subprocess
 import sys
 import unittest
 
+from support.deadline import DEADLINE_S
+
 try:
     import jsonschema
     import yaml
@@ -30,7 +32,6 @@ except ModuleNotFoundError as missing:
     sys.exit(f"schema_test needs the Python module {missing.name}: install {package}")
 
 HOLDFAST = ""
-DEADLINE_S = 60
 HERE = pathlib.Path(__file__).resolve().parent
 SCHEMA = HERE.parent / "schema" / "workflow.schema.json"
 FAULT_CODES = HERE.parent / "src/runs/language/definition/fault_codes.h"

@@ -119,7 +119,7 @@ class DrainTest(FaultsTest):
                           "the claims")
         began = time.monotonic()
         self.assertEqual(self.server.stop(), 0)
-        self.assertLess(time.monotonic() - began, 20)
+        self.assertLess(time.monotonic() - began, 40)  # no claim waited its minute
         waiting.join()
         self.load.end()
         self.assertEqual(claims, [{"attempts": [], "draining": True}] * 8)
@@ -140,7 +140,7 @@ class DrainTest(FaultsTest):
         began = time.monotonic()
         self.assertEqual(self.server.stop(), 0)
         waiting.join()
-        self.assertLess(time.monotonic() - began, 10)
+        self.assertLess(time.monotonic() - began, 40)  # no call waited its minute
         self.assertEqual([answer.json()["terminal"] for answer in answers], [False, False])
 
     def test_event_streams_end_in_good_order(self):
@@ -370,7 +370,7 @@ class SlowTest(FaultsTest):
         for _ in range(4):  # and who does not finish what it says
             self.connected(b"POST /v1/runs " + head + b"Content-Length: 1000\r\n\r\n{")
             self.connected(b"GET /v1/ru")
-        self.assertLess(self.timed(10), max(10 * usual, 5))
+        self.assertLess(self.timed(10), max(10 * usual, 25))
         events = server.Events(self.client, query={"after": "0"})
         self.addCleanup(events.close)
         run = self.client.good("POST", "/v1/runs", {"workflow": "leave"})["run_id"]
@@ -383,7 +383,7 @@ class SlowTest(FaultsTest):
             self.connected(b"POST /v1/work/claim HTTP/1.1\r\nHost: localhost\r\n"
                            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" %
                            len(body) + body)
-        self.assertLess(self.timed(10), 10)
+        self.assertLess(self.timed(10), 25)
         run = self.client.good("POST", "/v1/runs", {"workflow": "work"})["run_id"]
         [attempt] = server.Worker(self.client).claim()["attempts"]
         self.assertEqual(attempt["run_id"], run)

@@ -15,9 +15,10 @@ import sys
 import tempfile
 import unittest
 
+from support.deadline import DEADLINE_S
+
 HOLDFAST = ""
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples/simulate"
-DEADLINE_S = 120
 SEEDS = "300"
 BROKEN = re.compile(r"broken at event (\d+), trace ([0-9a-f]{16})")
 

@@ -11,12 +11,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
+from support.deadline import DEADLINE_S
+
 HOLDFAST = ""
-DEADLINE_S = 60
-QUICK_S = 10
+QUICK_CPU_S = 10
 
 GOOD = """workflow: orders
 version: "2"
@@ -192,9 +192,9 @@ class WorkflowCheckTest(unittest.TestCase):
         self.assertIn("a second document begins", message)
 
     def refused_quickly(self, text, says):
-        began = time.monotonic()
+        began = os.times()
         self.assertIn(says, self.only_fault(text)[2])
-        self.assertLess(time.monotonic() - began, QUICK_S)
+        self.assertLess(os.times().children_user - began.children_user, QUICK_CPU_S)
 
     def test_what_is_too_much_is_refused_quickly(self):
         bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"

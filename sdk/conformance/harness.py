@@ -16,10 +16,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tests"))
 
 from support import server as servers  # noqa: E402
+from support.deadline import DEADLINE_S  # noqa: E402
 
 from fault_proxy import FaultProxy  # noqa: E402
-
-DEADLINE_S = 60
 
 
 class Failed(Exception):

@@ -13,7 +13,7 @@ import threading
 import time
 import urllib.parse
 
-DEADLINE_S = 60
+from support.deadline import DEADLINE_S
 
 
 def clean_environment():

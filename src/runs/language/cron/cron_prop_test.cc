@@ -93,14 +93,17 @@ TEST(CronLaws, agree_with_looking_at_every_minute) {
       RC_ASSERT(clock.next(time) == std::optional(TimeMs{*after}));
     } else {
       const auto next = clock.next(time);
-      RC_ASSERT(!next.has_value() || next->value >= time.value + kDayMs);
+      // Evaluated before RC_ASSERT sees it: || does not short-circuit inside.
+      const bool later = !next.has_value() || next->value >= time.value + kDayMs;
+      RC_ASSERT(later);
     }
     const auto before = dues.upper_bound(time.value);
     if (before != dues.begin() && *std::prev(before) > time.value - kDayMs) {
       RC_ASSERT(clock.previous(time) == std::optional(TimeMs{*std::prev(before)}));
     } else {
       const auto previous = clock.previous(time);
-      RC_ASSERT(!previous.has_value() || previous->value <= time.value - kDayMs);
+      const bool earlier = !previous.has_value() || previous->value <= time.value - kDayMs;
+      RC_ASSERT(earlier);
     }
   }));
 }
