@@ -21,6 +21,7 @@ using ::testing::AllOf;
 using ::testing::Gt;
 using ::testing::IsEmpty;
 using ::testing::Lt;
+using ::testing::SizeIs;
 
 constexpr std::size_t kMegabyte = 1U << 20U;
 constexpr int kRuns = 60;  // more than a page has
@@ -29,6 +30,7 @@ constexpr std::uint64_t kSeeds = 200;
 struct Traffic {
   std::atomic<std::uint64_t> bytes_read = 0;
   std::atomic<std::uint64_t> writes = 0;  // beside batches
+  std::atomic<std::uint64_t> rows = 0;    // of runs, in those
   bool hides_checkpoints = false;
 };
 
@@ -64,6 +66,9 @@ class CountingStore final : public PassThroughStore {
   }
   Result<void> update(const SideUpdate& update) override {
     ++traffic_->writes;
+    traffic_->rows += static_cast<std::uint64_t>(
+        std::count_if(update.puts.begin(), update.puts.end(),
+                      [](const SidePair& put) { return put.key.starts_with("checkpoint/run:"); }));
     return PassThroughStore::update(update);
   }
 
@@ -108,6 +113,9 @@ TEST(StoredRowProperty, a_list_is_the_same_with_and_without_stored_rows_at_every
     std::map<Position, std::string> history;
     script.watch = [&](WorkflowWorld& world) {
       const Position now = world.core().state().position();
+      if (draw(seed, "requested " + std::to_string(now.value), 3) > 0) {
+        world.core().request_rows();
+      }
       const auto rows = world.core().take_rows();
       // Now and then they come late, or never.
       if (draw(seed, "stored " + std::to_string(now.value), 4) > 0) {
@@ -147,7 +155,32 @@ class StoredRowTest : public CoreTest {
     core.settle();
     ASSERT_EQ(started->code(), "ok");
   }
-  static void save(TestCore& core) { must(core.journal->put_checkpoints(core.core.take_rows())); }
+  static void save(TestCore& core) {
+    core.core.request_rows();
+    must(core.journal->put_checkpoints(core.core.take_rows()));
+  }
+  // A change of a run that neither ends it nor makes it much larger.
+  static Result<Done> mark(Turn& turn, int run, int number) {
+    return change_run(
+        turn, run_no(run), [number](RunProjection& changed, const Surroundings&, TimeMs now) {
+          const std::string text = std::to_string(number);
+          return decide_update_attributes(changed, Payload::trusted(R"({"mark":)" + text + "}"),
+                                          SharedText("mark " + text), now);
+        });
+  }
+  static void mark(TestCore& core, int run, int number) {
+    const auto done =
+        core.execute<Done>([run, number](Turn& turn) { return mark(turn, run, number); });
+    core.settle();
+    ASSERT_EQ(done->code(), "ok");
+  }
+  // The stored row of the first run is of its newest revision.
+  bool row_is_current() {
+    const std::vector<ThreadId> names{run_thread(run_no(1))};
+    return must(open_memory_journal(disk_)->find_current_checkpoints(names, kStoredRowVersion))
+        .front()
+        .has_value();
+  }
   Position head() { return must(open_memory_journal(disk_)->catch_up()); }
   std::string folded() { return list_at(*open_folding(disk_), head()); }
   std::string listed() { return list_at(*open_memory_journal(disk_), head()); }
@@ -245,6 +278,57 @@ TEST_F(StoredRowTest, small_runs_have_none) {
   EXPECT_THAT(core.core.take_rows(), IsEmpty());
 }
 
+TEST_F(StoredRowTest, many_changes_of_a_live_run_make_one_row) {
+  TestCore& core = open();
+  start_large(core, 1);
+  save(core);
+  for (int number = 1; number <= 100; ++number) {
+    mark(core, 1, number);
+    EXPECT_THAT(core.core.take_rows(), IsEmpty()) << "nothing was requested";
+    EXPECT_TRUE(core.core.has_changed_rows());
+  }
+  EXPECT_EQ(listed(), folded()) << "the stored row is out of date";
+  core.core.request_rows();
+  EXPECT_FALSE(core.core.has_changed_rows());
+  const auto rows = core.core.take_rows();
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows.front().checkpoint.revision, must(core.journal->revision(run_thread(run_no(1)))));
+  must(core.journal->put_checkpoints(rows));
+  EXPECT_LT(bytes_of_a_page({.limit = 1}), kLargeRunBytes);
+  EXPECT_THAT(listed(), testing::HasSubstr(R"("mark":100)"));
+  EXPECT_EQ(listed(), folded());
+  core.core.request_rows();
+  EXPECT_THAT(core.core.take_rows(), IsEmpty()) << "nothing has changed";
+}
+
+TEST_F(StoredRowTest, a_run_that_ends_has_its_last_row_at_once) {
+  TestCore& core = open();
+  start_large(core, 1);
+  mark(core, 1, 1);
+  core.cancel(run_no(1));
+  core.settle();
+  EXPECT_FALSE(core.core.has_changed_rows());
+  must(core.journal->put_checkpoints(core.core.take_rows()));
+  EXPECT_LT(bytes_of_a_page({.limit = 1}), kLargeRunBytes);
+  EXPECT_THAT(listed(), testing::HasSubstr("cancelled"));
+  EXPECT_EQ(listed(), folded());
+}
+
+TEST_F(StoredRowTest, a_run_that_leaves_memory_has_its_row_before) {
+  TestCore& core = open({.memory = {.cached_bytes = 0}});
+  start_large(core, 1);
+  mark(core, 1, 1);
+  // Eviction passes over a run that was used since it was considered last.
+  for (int run = 2; core.core.state().runs().find(run_no(1)) != nullptr; ++run) {
+    ASSERT_LT(run, 10);
+    core.start(start_of(run, one_));
+    core.settle();
+  }
+  must(core.journal->put_checkpoints(core.core.take_rows()));
+  EXPECT_TRUE(row_is_current()) << "of the newest revision";
+  EXPECT_EQ(listed(), folded());
+}
+
 TEST_F(StoredRowTest, one_that_is_out_of_date_is_not_used) {
   TestCore& core = open();
   start_large(core, 1);
@@ -319,10 +403,13 @@ TEST_F(StoredRowTest, one_never_knows_what_is_not_durable) {
   core.decide();
   core.end(core.commit(write));
   EXPECT_EQ(done->code(), "ok");
+  core.core.request_rows();
   EXPECT_THAT(core.core.take_rows(), IsEmpty()) << "the run is ahead of the disk";
   core.settle();
   EXPECT_EQ(archived->code(), "ok");
-  save(core);
+  const auto rows = core.core.take_rows();
+  EXPECT_THAT(rows, SizeIs(1)) << "without another request";
+  must(core.journal->put_checkpoints(rows));
   RunListQuery query;
   query.limit = 1;
   query.filter.archived = true;
@@ -358,6 +445,48 @@ TEST_F(StoredRowTest, an_engine_writes_them_once_and_then_rests) {
   EXPECT_FALSE(within(std::chrono::milliseconds(1500), [&] { return traffic->writes > written; }))
       << "an idle engine writes";
   EXPECT_LT(bytes_of_a_page({.limit = 20}), 2 * kLargeRunBytes);
+}
+
+class ChangingRun : public StoredRowTest {
+ protected:
+  ChangingRun() {
+    const StartRun command = large_start(1, one_, 2 * kLargeRunBytes);
+    must(loop_->execute<Started>(
+        [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); }));
+  }
+  void change(int number) {
+    must(loop_->execute<Done>([number](Turn& turn) { return mark(turn, 1, number); }));
+  }
+  SystemRandom random_;
+  std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
+  std::unique_ptr<Loop> loop_ = must(Loop::open(open_counting(disk_, traffic_), clock_, random_));
+};
+
+TEST_F(ChangingRun, an_engine_stores_a_row_at_most_once_a_second_and_the_last_one) {
+  const auto began = std::chrono::steady_clock::now();
+  int number = 0;
+  while (traffic_->rows < 2) {
+    ASSERT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
+    change(++number);
+  }
+  change(++number);
+  ASSERT_TRUE(within(std::chrono::seconds(60), [&] { return row_is_current(); }));
+  const auto took =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
+  EXPECT_LE(traffic_->rows, static_cast<std::uint64_t>(took.count()) + 1);
+  EXPECT_GT(number, 10);
+  EXPECT_THAT(listed(), testing::HasSubstr(R"("mark":)" + std::to_string(number)));
+  EXPECT_EQ(listed(), folded());
+}
+
+TEST_F(ChangingRun, an_engine_that_is_closed_stores_the_last_row) {
+  for (int number = 1; number <= 100; ++number) {
+    change(number);
+  }
+  loop_->close();
+  EXPECT_TRUE(row_is_current());
+  EXPECT_THAT(listed(), testing::HasSubstr(R"("mark":100)"));
+  EXPECT_EQ(listed(), folded());
 }
 
 }  // namespace

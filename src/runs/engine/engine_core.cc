@@ -237,6 +237,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
     state_->set_position(outcome.value().position);
     state_->undo().keep_until(group->end);
     rows_.note(*state_, group->facts, group->bytes, outcome.value());
+    make_due_rows();
     for (const RunId& run : group->facts.ended) {
       if (run_waits_.has_waiter(run)) {
         run_waits_.ended(run, run_end_of(state_->runs().held(run)), effects_);
@@ -247,7 +248,7 @@ void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
       drop_claims_of_ended_runs();
     }
     stop_handlers(group->facts);
-    state_->trim();
+    state_->trim([this](const RunProjection& run) { rows_.note_evicted(run, position()); });
     ++stats_.commits;
     stats_.facts += group->entries;
     stats_.bytes += group->bytes;
@@ -410,6 +411,17 @@ std::optional<TimeMs> Core::next_timer(TimeMs now) const {
     next = heartbeats_.begin()->first;
   }
   return next;
+}
+
+void Core::request_rows() {
+  rows_.request();
+  make_due_rows();
+}
+
+void Core::make_due_rows() {
+  if (rows_.has_due()) {
+    rows_.make_due(*state_, quiet() ? RowCollector::Disk::current : RowCollector::Disk::behind);
+  }
 }
 
 void Core::make_checkpoint() {

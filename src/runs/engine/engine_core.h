@@ -137,6 +137,9 @@ class Core {
   std::vector<CommitReport> take_reports();
   // Checkpoints for lists of runs, to be stored some time later; a newer one replaces an older.
   std::vector<NamedCheckpoint> take_rows() { return rows_.take(); }
+  // Rows of live runs are made on request: of each run that has changed, as soon as it is durable.
+  void request_rows();
+  [[nodiscard]] bool has_changed_rows() const { return rows_.has_changed(); }
   // The next moment at which decide has something to do by itself.
   [[nodiscard]] std::optional<TimeMs> next_timer(TimeMs now) const;
   // Somebody waits for what other processes may write.
@@ -222,6 +225,7 @@ class Core {
     return writing_ == nullptr && building_->facts.commit.empty();
   }
   void make_checkpoint();
+  void make_due_rows();
   Result<void> catch_up();
 
   Journal& journal_;

@@ -182,7 +182,7 @@ bool Loop::has_step() {
   if (deciding_) {
     return false;
   }
-  return !requests_.empty() || written_.has_value() || recovered_.has_value() ||
+  return !requests_.empty() || written_.has_value() || recovered_.has_value() || rows_requested_ ||
          core_.has_work(clock_.now()) || (!writing_ && core_.can_write());
 }
 
@@ -190,7 +190,7 @@ bool Loop::step(Lock& lock) {
   if (deciding_) {
     return false;
   }
-  if (!requests_.empty() || written_.has_value() || recovered_.has_value() ||
+  if (!requests_.empty() || written_.has_value() || recovered_.has_value() || rows_requested_ ||
       core_.has_work(clock_.now())) {
     decide(lock);
     return true;
@@ -207,6 +207,7 @@ void Loop::decide(Lock& lock) {
   std::vector<LoopRequest> requests = std::exchange(requests_, {});
   std::optional<Result<Committed>> written = std::exchange(written_, std::nullopt);
   const std::optional<Result<JournalRecovery>> recovered = std::exchange(recovered_, std::nullopt);
+  const bool rows_requested = std::exchange(rows_requested_, false);
   const std::uint64_t write_us = write_us_;
   lock.unlock();
   const TimeMs now = clock_.now();
@@ -215,6 +216,10 @@ void Loop::decide(Lock& lock) {
   }
   if (recovered.has_value()) {
     end_recovery(*recovered, now);
+  }
+  // Before the next decision: a run that takes one step after the other is durable now.
+  if (rows_requested) {
+    core_.request_rows();
   }
   core_.handle(std::move(requests));
   core_.decide(now);
@@ -242,6 +247,9 @@ void Loop::decide(Lock& lock) {
     tokens_ = std::move(tokens);
   }
   hand_to_keeper(std::move(checkpoint), core_.take_rows());
+  if (rows_requested) {
+    keeper_wakes_.notify_one();
+  }
   const bool had_no_waiters = !std::exchange(has_waiters_, core_.has_waiters());
   if (had_no_waiters && has_waiters_) {
     watch_changed_.notify_one();
@@ -255,13 +263,7 @@ void Loop::decide(Lock& lock) {
   if (seal_due()) {
     keeper_wakes_.notify_one();
   }
-  // A timer that is due before the loop's thread would look.
-  const auto timer = core_.next_timer(now);
-  if (loop_asleep_ && timer.has_value() &&
-      (!loop_wakes_at_.has_value() || *timer < *loop_wakes_at_)) {
-    nudged_ = true;
-    loop_wakes_.notify_one();
-  }
+  wake_for_timer(now);
   deliver_reports(lock);
   idle_.notify_all();
   lock.unlock();
@@ -269,6 +271,16 @@ void Loop::decide(Lock& lock) {
     effect();
   }
   lock.lock();
+}
+
+// When a timer is due before the loop's thread would look.
+void Loop::wake_for_timer(TimeMs now) {
+  const auto timer = core_.next_timer(now);
+  if (loop_asleep_ && timer.has_value() &&
+      (!loop_wakes_at_.has_value() || *timer < *loop_wakes_at_)) {
+    nudged_ = true;
+    loop_wakes_.notify_one();
+  }
 }
 
 void Loop::write(Lock& lock) {
@@ -435,13 +447,13 @@ void Loop::run_notifier() {
 }
 
 // Puts checkpoints away and seals old batches, so that the next start and every load stay short.
-// Sealing waits for a quiet moment, unless there is very much to seal. Rows of lists are collected
-// meanwhile, so that they cost one write in that time.
+// Sealing waits for a quiet moment, unless there is very much to seal. Rows of lists are made and
+// stored once in that time.
 void Loop::run_keeper() {
   Lock lock(mutex_);
   for (;;) {
     keeper_wakes_.wait(
-        lock, [&] { return closing_ || checkpoint_.has_value() || seal_due() || !rows_.empty(); });
+        lock, [&] { return closing_ || checkpoint_.has_value() || seal_due() || has_rows(); });
     const auto checkpoint = std::exchange(checkpoint_, std::nullopt);
     if (checkpoint.has_value()) {
       lock.unlock();
@@ -459,6 +471,7 @@ void Loop::run_keeper() {
       continue;
     }
     const bool quiet = unsealed_bytes_ == before;
+    collect_rows(lock);
     put_rows(lock);
     if (!seal_due() || (!quiet && unsealed_bytes_ < kSealAnyway * options_.seal_every_bytes)) {
       continue;
@@ -486,15 +499,28 @@ void Loop::put_away(const Checkpoint& checkpoint) {
 }
 
 void Loop::hand_to_keeper(std::optional<Checkpoint> checkpoint, std::vector<NamedCheckpoint> rows) {
-  if (checkpoint.has_value() || (rows_.empty() && !rows.empty())) {
-    keeper_wakes_.notify_one();
-  }
+  const bool had_rows = has_rows();
   if (checkpoint.has_value()) {
     checkpoint_ = std::move(checkpoint);
   }
   for (NamedCheckpoint& row : rows) {
     rows_.insert_or_assign(std::move(row.thread), std::move(row.checkpoint));
   }
+  rows_changed_ = core_.has_changed_rows();
+  if (checkpoint_.has_value() || (has_rows() && !had_rows)) {
+    keeper_wakes_.notify_one();
+  }
+}
+
+// Has the core make the rows of what has changed, and waits for them.
+void Loop::collect_rows(Lock& lock) {
+  if (!rows_changed_) {
+    return;
+  }
+  rows_requested_ = true;
+  nudge();
+  keeper_wakes_.wait(lock,
+                     [this] { return closing_ || checkpoint_.has_value() || !rows_requested_; });
 }
 
 // Only caches too. What a store does not take because it is busy or away is tried again later.
@@ -537,7 +563,8 @@ void Loop::close() {
     idle_.wait(lock, [this] { return !deciding_ && !writing_ && !reporting_ && !has_step(); });
     core_.request_checkpoint();
     core_.decide(clock_.now());
-    checkpoint_ = core_.take_checkpoint();
+    core_.request_rows();
+    hand_to_keeper(core_.take_checkpoint(), core_.take_rows());
     core_.stop(Error{ErrorCode::engine_stopped, "it was closed"});
     failure_ = core_.stopped();
     closing_ = true;

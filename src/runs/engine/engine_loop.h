@@ -177,6 +177,7 @@ class Loop {
   void deliver(const CommitReport& report);
   [[nodiscard]] bool has_step();
   void nudge();
+  void wake_for_timer(TimeMs now);
 
   void run_loop();
   void run_watch();
@@ -190,8 +191,10 @@ class Loop {
   std::chrono::milliseconds next_pause(RetryPause& backoff);
   void deliver_store_changes(Lock& lock);
   [[nodiscard]] bool seal_due() const;
+  [[nodiscard]] bool has_rows() const { return rows_changed_ || !rows_.empty(); }
   void put_away(const Checkpoint& checkpoint);
   void hand_to_keeper(std::optional<Checkpoint> checkpoint, std::vector<NamedCheckpoint> rows);
+  void collect_rows(Lock& lock);
   void put_rows(Lock& lock);
 
   std::unique_ptr<Journal> journal_;
@@ -240,6 +243,8 @@ class Loop {
   std::optional<Checkpoint> checkpoint_;
   std::uint64_t unsealed_bytes_ = 0;
   std::map<ThreadId, Checkpoint> rows_;  // to be stored
+  bool rows_changed_ = false;            // the core could make newer ones
+  bool rows_requested_ = false;          // it is to do so now
   std::uint64_t unlisted_bytes_ = 0;     // of batches that the stored directory does not know
 
   std::mutex notify_mutex_;

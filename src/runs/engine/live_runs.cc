@@ -16,6 +16,11 @@ std::uint64_t& EndedCounts::of(TerminalStatus status) {
   return continued;
 }
 
+const RunProjection* LiveRuns::find(const RunId& id) const {
+  const auto cached = cache_.find(id);
+  return cached != cache_.end() ? cached->second.projection.get() : nullptr;
+}
+
 const RunProjection* LiveRuns::find_durable(const RunId& id) const {
   const auto cached = cache_.find(id);
   const bool durable = cached != cache_.end() && cached->second.touched <= undo_.oldest();
@@ -118,7 +123,7 @@ RunProjection& LiveRuns::held(const RunId& id) {
   return *found->second.projection;
 }
 
-void LiveRuns::trim() {
+void LiveRuns::trim(const Evicted& evicted) {
   std::size_t candidates = cache_order_.size();
   while (cached_weight_ > cached_bytes_ && candidates-- > 0) {
     const RunId id = cache_order_.front();
@@ -131,6 +136,9 @@ void LiveRuns::trim() {
       found->second.used = false;
       cache_order_.push_back(id);
       continue;
+    }
+    if (evicted != nullptr) {
+      evicted(*found->second.projection);
     }
     uncache(id);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,13 +64,17 @@ class LiveRuns {
   RunProjection& create(const RunId& id);
   // A run that get() or create() has returned in this turn.
   RunProjection& held(const RunId& id);
+  // A run that is in memory, perhaps ahead of the disk; nullptr if it is not.
+  [[nodiscard]] const RunProjection* find(const RunId& id) const;
   // A run that is in memory as it is on disk; nullptr if it is not in memory or ahead of the disk.
   [[nodiscard]] const RunProjection* find_durable(const RunId& id) const;
   Result<bool> exists(const RunId& id);
   // Loads runs as they were at this position.
   void read_as_of(Position last) { as_of_ = last; }
-  // Evicts projections that nothing happens to. Not while a turn holds pointers to them.
-  void trim();
+  // Evicts projections that nothing happens to, each of which is durable and passed to `evicted`
+  // before. Not while a turn holds pointers to them.
+  using Evicted = std::function<void(const RunProjection&)>;
+  void trim(const Evicted& evicted = nullptr);
 
   // The projection of a held run has taken in a fact of this process.
   void touch(const RunId& id);

@@ -29,9 +29,9 @@ void LiveState::set_position(Position position) {
   position_ = position;
 }
 
-void LiveState::trim() {
+void LiveState::trim(const LiveRuns::Evicted& evicted) {
   queues_.trim();
-  runs_.trim();
+  runs_.trim(evicted);
 }
 
 void LiveState::forget(const RunId& run) {

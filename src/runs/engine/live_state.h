@@ -57,7 +57,7 @@ class LiveState {
   void forget(const RunId& run);
   // Evicts runs that nothing happens to, and large payloads that are durable. Not while a turn
   // holds pointers to them.
-  void trim();
+  void trim(const LiveRuns::Evicted& evicted = nullptr);
 
   // Begins with the newest checkpoint, if there is a usable one. Errors are those of the store.
   Result<void> restore();

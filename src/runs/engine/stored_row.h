@@ -21,7 +21,7 @@ inline constexpr std::uint8_t kStoredRowVersion = 1;
 
 struct StoredRow {
   RunRow row = {};             // as far as fill_in knows it
-  std::uint64_t position = 0;  // of the newest entry that is in it
+  std::uint64_t position = 0;  // the row shows the run as of this batch of the log
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
