@@ -258,6 +258,42 @@ class Running(cli.RunsTest):
                 self.assertIn(b"2 steps executed", worker.stdout.read())
             self.fails(2, "work", "--drain", env=env, says="--drain needs a store")
 
+    def test_a_worker_that_starts_before_its_server_waits_for_it(self):
+        url = "unix:" + self.path("socket")
+        env = {"HOLDFAST_SERVER": url}
+        for command in (["worker"], ["work", "--with", "bread.yaml"]):
+            with self.subTest(command):
+                with cli.started(*command, cwd=self.directory, env=env, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE) as worker:
+                    said = cli.Output(worker.stderr.fileno())
+                    said.wait_for(rb"waiting for the server " + url.encode() + rb": .*\n")
+                    with server(self.directory) as served:
+                        said.wait_for(rb"working for unix:")
+                        run = self.ok("start", "bread.yaml", "--input", '{"flour":2}',
+                                      env=env).strip()
+                        cli.wait_until(lambda: self.ok_json("show", run, env=env)["terminal"])
+                        worker.send_signal(signal.SIGTERM)
+                        self.assertEqual(worker.wait(cli.DEADLINE_S), 0)
+                        self.assertEqual(said.read_to_end().count(b"waiting for the server"), 1)
+                        served.stop(self)
+
+    def test_a_worker_that_waits_for_its_server_can_be_stopped(self):
+        with cli.started("worker", "--server", "unix:" + self.path("socket"), cwd=self.directory,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+            cli.Output(worker.stderr.fileno()).wait_for(b"waiting for the server")
+            worker.send_signal(signal.SIGINT)
+            self.assertEqual(worker.wait(cli.DEADLINE_S), 0)
+            self.assertIn(b"0 steps executed", worker.stdout.read())
+
+    def test_a_worker_that_is_refused_does_not_wait(self):
+        with server(self.directory) as served:
+            self.ok("token", "create", "--role", "admin", "--name", "root",
+                    env={"HOLDFAST_SERVER": served.socket_url})
+            self.fails(2, "worker", "--server", served.url, env={"HOLDFAST_TOKEN": "hf_no_token"},
+                       says="the token is invalid")
+            self.fails(2, "worker", "--server", "ftp://127.0.0.1:7717")
+            served.stop(self)
+
 
 @contextlib.contextmanager
 def closed_port():

@@ -413,7 +413,11 @@ HttpOutcome HttpTransfer::finish(int number) {
     return fail(HttpFailure::untrusted, "the certificate of the server is not trusted",
                 "TLS: " + certificate_error_);
   }
-  const HttpFailure failure = failure_of(code, request_begun_);
+  // What OpenSSL reports of a peer that does not use TLS.
+  const bool no_tls =
+      code == CURLE_SSL_CONNECT_ERROR &&
+      std::string_view(error_text_.c_str()).find("wrong version number") != std::string_view::npos;
+  const HttpFailure failure = no_tls ? HttpFailure::malformed : failure_of(code, request_begun_);
   long os_error = 0;
   curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &os_error);
   const bool tls = failure == HttpFailure::untrusted || code == CURLE_SSL_CONNECT_ERROR;

@@ -10,7 +10,6 @@
 #include "apps/cli/missing_handlers.h"
 #include "apps/cli/run_outcome.h"
 #include "apps/cli/run_watch.h"
-#include "apps/cli/server_backend.h"
 #include "apps/cli/server_worker.h"
 #include "apps/cli/worker_options.h"
 #include "base/threads.h"
@@ -171,11 +170,8 @@ Result<void> work_on_server(const WorkOptions& options, const Definitions& defin
                  "with --store"}
         .with("field", "drain");
   }
-  HOLDFAST_TRY(const auto backend, ServerBackend::open(server, context));
-  for (const auto& definition : definitions) {
-    HOLDFAST_CHECK(backend->register_workflow(*definition));
-  }
   ServerWorkerOptions worker;
+  worker.definitions = definitions;
   worker.queues = options.queues;
   worker.threads = options.threads;
   worker.quiet = options.quiet;

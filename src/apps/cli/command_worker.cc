@@ -145,10 +145,21 @@ Result<void> work_for_server(const NamedServer& server, const ServerWorkerOption
   }
   WorkLog work_log(options.quiet || context.json());
   client::Session session(client_options(options, server, work_log));
-  HOLDFAST_CHECK(session.open(server.url));
-  HOLDFAST_CHECK(add_handlers(session, specs));
   Interrupt interrupt(
       [&] { work_log.log("stopping after the steps in progress; Ctrl-C again exits at once"); });
+  const Result<void> opened =
+      session.open_when_available(server.url, interrupt.token(), [&](const Error& why) {
+        work_log.log(fmt::format("waiting for the server {}: {}", server.url, why.text()));
+      });
+  if (!opened.ok() && interrupt.came()) {
+    print_counts(work_log, options.quiet, context);
+    return {};
+  }
+  HOLDFAST_CHECK(opened);
+  for (const auto& definition : options.definitions) {
+    HOLDFAST_CHECK(session.add_definition(*definition));
+  }
+  HOLDFAST_CHECK(add_handlers(session, specs));
   work_log.log(fmt::format("working for {}; Ctrl-C stops", server.url));
   HOLDFAST_CHECK(session.work(static_cast<std::size_t>(options.threads.value_or(kDefaultThreads)),
                               interrupt.token()));
@@ -188,7 +199,8 @@ extern const Command kWorkerCommand = make_command<WorkerCommand>(
     "worker", "Execute steps of a server in this process: http, exec, and handlers.",
     R"(Runs until Ctrl-C; then it finishes and reports the steps in progress. Any number of
 workers, on one machine or several, share the work. When a worker is lost, other workers execute
-its steps after the leases expire.
+its steps after the leases expire. A worker waits for a server that is not available, also when
+it starts.
 
 A handlers file maps the handlers of steps to programs and URLs, in the syntax of exec and http
 steps:

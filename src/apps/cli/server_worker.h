@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/cli/backend.h"
+#include "apps/cli/workflow_files.h"
 
 namespace holdfast::cli {
 
@@ -17,9 +18,10 @@ struct ServerWorkerOptions {
   std::string name = {};       // empty: the name of the machine
   bool only_handlers = false;  // no http and exec steps of workflows
   bool quiet = false;
+  Definitions definitions = {};  // registered first
 };
 
-// Until the process is interrupted.
+// Until the process is interrupted. Waits for a server that is unavailable.
 Result<void> work_for_server(const NamedServer& server, const ServerWorkerOptions& options,
                              Context& context);
 

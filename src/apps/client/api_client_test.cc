@@ -213,6 +213,77 @@ TEST(ApiClient, calls_that_were_not_sent_are_repeated_until_patience_ends) {
   EXPECT_LE(all, seconds(20));
 }
 
+ApiCall get_server() {
+  ApiCall call;
+  call.path = "/v1/server";
+  return call;
+}
+
+TEST(ApiClient, a_worker_waits_for_its_server_without_limit_and_reports_now_and_then) {
+  std::vector<std::string> texts(
+      100, problem("503 Service Unavailable", R"({"code":"unavailable","detail":"starting"})"));
+  texts[1] = problem("502 Bad Gateway", "");
+  texts[2] = problem("500 Stopped", R"({"code":"engine_stopped","detail":"closing"})");
+  texts[3] = "";
+  texts.push_back(net::http_text("{}"));
+  Answers answers(texts);
+  std::vector<std::string> reasons;
+  const auto found = answers.api().call_when_available(
+      get_server(), {}, [&](const Error& why) { reasons.push_back(why.text()); });
+  ASSERT_TRUE(found.ok()) << found.error().text();
+  EXPECT_EQ(answers.seen.size(), texts.size());
+  milliseconds waited{0};
+  for (const milliseconds pause : answers.pauses) {
+    waited += pause;
+  }
+  EXPECT_GT(waited, seconds(100)) << "longer than the patience of calls";
+  ASSERT_GE(reasons.size(), 3U);
+  EXPECT_LE(reasons.size(), 1 + static_cast<std::size_t>(waited / seconds(29)));
+  EXPECT_EQ(reasons.front(), "starting");
+}
+
+TEST(ApiClient, a_worker_does_not_wait_for_a_server_that_refuses_it) {
+  const auto fails_with = [](const std::string& text) {
+    Answers answers({text});
+    const auto refused = answers.api().call_when_available(
+        get_server(), {}, [](const Error& why) { ADD_FAILURE() << why.text(); });
+    EXPECT_EQ(answers.seen.size(), 1U);
+    return refused.ok() ? std::string("ok") : std::string(error_info(refused.error().code()).name);
+  };
+  EXPECT_EQ(fails_with(problem("401 No", R"({"code":"unauthenticated"})")), "unauthenticated");
+  EXPECT_EQ(fails_with(problem("403 No", R"({"code":"permission_denied"})")), "permission_denied");
+  EXPECT_EQ(fails_with(problem("404 No", "")), "not_found");
+  EXPECT_EQ(fails_with("220 mail.example ESMTP\r\n"), "unavailable");
+}
+
+TEST(ApiClient, a_worker_does_not_wait_for_a_server_without_tls) {
+  net::ScriptedServer server([](net::ScriptedPeer& peer) {
+    static_cast<void>(peer.write(net::http_text("{}", "400 Bad Request")));
+  });
+  SeededRandom random(7);
+  Api api(net::HttpClient::create("https" + server.url().substr(4), {}).value(), random,
+          seconds(30));
+  const auto refused = api.call_when_available(
+      get_server(), {}, [](const Error& why) { ADD_FAILURE() << why.text(); });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::unavailable);
+  EXPECT_NE(refused.error().text().find("TLS"), std::string::npos) << refused.error().text();
+}
+
+TEST(ApiClient, the_wait_for_a_server_ends_when_it_is_stopped) {
+  Answers answers({problem("503 Service Unavailable", R"({"code":"unavailable"})")});
+  SeededRandom random(7);
+  std::stop_source stop;
+  Api api(net::HttpClient::create(answers.url(), {}).value(), random, seconds(30),
+          [&](milliseconds, const std::stop_token& token) {
+            stop.request_stop();
+            return !token.stop_requested();
+          });
+  const auto stopped = api.call_when_available(get_server(), stop.get_token(), [](const Error&) {});
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code(), ErrorCode::unavailable);
+}
+
 TEST(ApiClient, pauses_grow_and_are_random) {
   SeededRandom random(1);
   RetryPause backoff(random, milliseconds(100), milliseconds(1000));

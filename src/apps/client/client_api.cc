@@ -22,8 +22,7 @@ bool pause_for(milliseconds time, const std::stop_token& stop) {
 Api::Api(std::unique_ptr<net::HttpClient> http, Random& random, milliseconds patience, Pause pause)
     : http_(std::move(http)), random_(random), patience_(patience), pause_(std::move(pause)) {}
 
-Result<std::string> Api::try_once(const ApiCall& call, const std::stop_token& stop, bool& again,
-                                  milliseconds& least) {
+Result<std::string> Api::try_once(const ApiCall& call, const std::stop_token& stop, Retry& retry) {
   net::HttpCall http;
   http.method = call.method;
   http.target = call.path;
@@ -36,7 +35,8 @@ Result<std::string> Api::try_once(const ApiCall& call, const std::stop_token& st
   net::HttpOutcome outcome = http_->send(http, stop);
   if (outcome.kind != net::HttpOutcome::Kind::answered) {
     const bool nothing_sent = outcome.kind == net::HttpOutcome::Kind::nothing_sent;
-    again = !outcome.stopped() && !outcome.permanent() && (nothing_sent || call.repeatable);
+    retry.allowed = !outcome.stopped() && !outcome.permanent() && (nothing_sent || call.repeatable);
+    retry.not_http = outcome.failure == net::HttpFailure::malformed;
     return error_without_response(outcome);
   }
   constexpr int kFirstRefusal = 300;
@@ -47,37 +47,61 @@ Result<std::string> Api::try_once(const ApiCall& call, const std::stop_token& st
   }
   constexpr int kTooMany = 429;
   constexpr int kUnavailable = 503;
-  least = retry_after(outcome).value_or(milliseconds(0));
+  retry.least = retry_after(outcome).value_or(milliseconds(0));
   Error error = error_of_response(outcome);
-  again = (outcome.status == kTooMany || outcome.status == kUnavailable) &&
-          (error.what_next() == WhatNext::retry || call.repeatable);
+  retry.allowed = (outcome.status == kTooMany || outcome.status == kUnavailable) &&
+                  (error.what_next() == WhatNext::retry || call.repeatable);
   return error;
 }
 
 Result<std::string> Api::call_once(const ApiCall& call, const std::stop_token& stop) {
-  bool again = false;
-  milliseconds least{0};
-  return try_once(call, stop, again, least);
+  Retry retry;
+  return try_once(call, stop, retry);
 }
 
 Result<std::string> Api::call(const ApiCall& call, const std::stop_token& stop) {
   milliseconds left = patience_;
   RetryPause backoff(random_);
   for (;;) {
-    bool again = false;
-    milliseconds least{0};
+    Retry retry;
     const auto begin = std::chrono::steady_clock::now();
-    auto answer = try_once(call, stop, again, least);
-    if (answer.ok() || !again) {
+    auto answer = try_once(call, stop, retry);
+    if (answer.ok() || !retry.allowed) {
       return answer;
     }
     left -= std::chrono::ceil<milliseconds>(std::chrono::steady_clock::now() - begin);
     // Clients that were refused together must not return together.
-    const milliseconds wait = least + backoff.next();
+    const milliseconds wait = retry.least + backoff.next();
     if (wait > left || !pause_(wait, stop)) {
       return answer;
     }
     left -= wait;
+  }
+}
+
+Result<std::string> Api::call_when_available(const ApiCall& call, const std::stop_token& stop,
+                                             const Waiting& waiting) {
+  HOLDFAST_ASSERT(call.repeatable);
+  constexpr milliseconds kReportEvery{30'000};
+  milliseconds unreported = kReportEvery;
+  RetryPause backoff(random_);
+  for (;;) {
+    Retry retry;
+    const auto begin = std::chrono::steady_clock::now();
+    auto answer = try_once(call, stop, retry);
+    if (answer.ok() || retry.not_http || !may_return(answer.error()) || stop.stop_requested()) {
+      return answer;
+    }
+    unreported += std::chrono::ceil<milliseconds>(std::chrono::steady_clock::now() - begin);
+    if (unreported >= kReportEvery) {
+      waiting(answer.error());
+      unreported = milliseconds(0);
+    }
+    const milliseconds wait = retry.least + backoff.next();
+    if (!pause_(wait, stop)) {
+      return answer;
+    }
+    unreported += wait;
   }
 }
 

@@ -41,19 +41,35 @@ class Api {
 
   // Returns the body of the response, JSON.
   Result<std::string> call(const ApiCall& call, const std::stop_token& stop = {});
+  // For callers that have nothing to do without the server: repeats a repeatable call until there
+  // is a response that is not temporary, or until stop is requested. `waiting` receives the reason
+  // when the wait begins, and again every 30 seconds. A peer that does not speak the protocol ends
+  // the wait at once.
+  using Waiting = std::function<void(const Error&)>;
+  Result<std::string> call_when_available(const ApiCall& call, const std::stop_token& stop,
+                                          const Waiting& waiting);
   // Without retries.
   Result<std::string> call_once(const ApiCall& call, const std::stop_token& stop);
   // Whether the same call may succeed later, or may have been processed.
   static bool is_temporary(const Error& error) {
     return error.what_next() == WhatNext::retry || error.what_next() == WhatNext::in_doubt;
   }
+  // Whether a server may return after this error: it is temporary, or the server is restarting.
+  static bool may_return(const Error& error) {
+    return is_temporary(error) || error.code() == ErrorCode::engine_stopped ||
+           error.code() == ErrorCode::log_stopped;
+  }
 
   net::HttpClient& http() { return *http_; }
   Random& random() { return random_; }
 
  private:
-  Result<std::string> try_once(const ApiCall& call, const std::stop_token& stop, bool& again,
-                               std::chrono::milliseconds& least);
+  struct Retry {
+    bool allowed = false;                // the same call may succeed, and does no harm
+    std::chrono::milliseconds least{0};  // as long as the server requests
+    bool not_http = false;               // the peer does not speak HTTP, or not with TLS
+  };
+  Result<std::string> try_once(const ApiCall& call, const std::stop_token& stop, Retry& retry);
 
   std::unique_ptr<net::HttpClient> http_;
   Random& random_;

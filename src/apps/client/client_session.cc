@@ -51,7 +51,8 @@ CredentialSource credentials_of(const ClientOptions& options) {
 
 }  // namespace
 
-Result<void> Session::open(std::string_view url) {
+// Sends nothing.
+Result<void> Session::prepare(std::string_view url) {
   for (const std::string& queue : options_.queues) {
     HOLDFAST_CHECK(check_name("queue", queue));
   }
@@ -66,7 +67,21 @@ Result<void> Session::open(std::string_view url) {
     handlers[SharedText(kHttpHandler)] = http_handler(credentials_of(options_));
   }
   handlers_ = std::make_shared<const AttemptHandlers>(std::move(handlers));
+  return {};
+}
+
+Result<void> Session::open(std::string_view url) {
+  HOLDFAST_CHECK(prepare(url));
   HOLDFAST_CHECK(get("/v1/server"));
+  return {};
+}
+
+Result<void> Session::open_when_available(std::string_view url, const std::stop_token& stop,
+                                          const Api::Waiting& waiting) {
+  HOLDFAST_CHECK(prepare(url));
+  ApiCall call;
+  call.path = "/v1/server";
+  HOLDFAST_CHECK(api_->call_when_available(call, stop, waiting));
   return {};
 }
 

@@ -27,6 +27,10 @@ class Session {
 
   // Call first, once: queries the server, as Client::connect.
   Result<void> open(std::string_view url);
+  // Instead of open, for workers: waits for a server that is unavailable, until stop is requested.
+  // Errors that a later call would have as well are returned at once.
+  Result<void> open_when_available(std::string_view url, const std::stop_token& stop,
+                                   const Api::Waiting& waiting);
 
   Result<void> add_definition(const Definition& definition);
   Result<void> add_handler(std::string_view name, AttemptHandler handler);
@@ -52,6 +56,7 @@ class Session {
   Result<RunView> wait(std::string_view run_id, std::chrono::milliseconds timeout);
 
  private:
+  Result<void> prepare(std::string_view url);
   Result<std::string> post_json(std::string path, std::string body);
 
   ClientOptions options_;

@@ -115,11 +115,9 @@ bool RemoteWorker::may_retry(Lock& lock, const Error& error, Instant since) {
   if (failure_.has_value()) {
     return false;
   }
-  const bool restarting =
-      error.code() == ErrorCode::engine_stopped || error.code() == ErrorCode::log_stopped;
   const bool out_of_patience =
       stopping_ && SteadyClock::now() - std::max(since, stopped_at_) > plan_.patience;
-  if ((!Api::is_temporary(error) && !restarting) || out_of_patience) {
+  if (!Api::may_return(error) || out_of_patience) {
     fail(lock, error);
     return false;
   }
