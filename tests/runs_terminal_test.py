@@ -364,6 +364,19 @@ class Leaving(TerminalTest):
         self.assertEqual(self.ledger()[:3], ["one", "begin", "two"])
         self.finish()
 
+    def test_a_second_interrupt_of_a_worker_exits_at_once(self):
+        self.start("ledger.yaml")
+        with cli.started("work", cwd=self.directory, stdout=-1, stderr=-1) as process:
+            cli.Output(process.stdout.fileno()).wait_for(rb"two: attempt 1 claimed")
+            cli.wait_until(lambda: self.ledger()[-1:] == ["begin"])
+            process.send_signal(signal.SIGINT)
+            cli.Output(process.stderr.fileno()).wait_for(b"Ctrl-C again exits at once")
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(cli.DEADLINE_S), 130)
+        self.assertEqual(self.ledger(), ["one", "begin"])
+        self.write("open", "")
+        self.finish()
+
 
 if __name__ == "__main__":
     cli.main(__doc__)

@@ -121,11 +121,17 @@ Result<void> work_here(const WorkOptions& options, const Definitions& definition
                                             : open_engine_when_available(store, engine_options));
   HOLDFAST_TRY(StoreReader reader, StoreReader::open(store, context));
   MissingHandlers missing(shown_url(store.url), options.quiet);
-  WorkWatch view(reader, context, missing, options.quiet || context.json());
+  const bool prints = !options.quiet && !context.json();
+  WorkWatch view(reader, context, missing, !prints);
   HOLDFAST_CHECK(view.begin());
   HOLDFAST_CHECK(register_all(engine, definitions));
   missing.report(needed_handlers(definitions));
-  Interrupt interrupt([&] { view.interrupt(); });
+  Interrupt interrupt([&] {
+    if (prints) {
+      fmt::print(stderr, "stopping after the steps in progress; Ctrl-C again exits at once\n");
+    }
+    view.interrupt();
+  });
   ThreadGroup watcher;
   HOLDFAST_CHECK(watcher.start([&] {
     report_waiting(reader, missing);
@@ -138,7 +144,7 @@ Result<void> work_here(const WorkOptions& options, const Definitions& definition
     steps = drained.ok() ? drained.value() : 0;
     worked = drained.ok() ? Result<void>() : Result<void>(drained.error());
   } else {
-    if (!options.quiet && !context.json()) {
+    if (prints) {
       fmt::print(stderr, "working on {}; Ctrl-C stops\n", shown_url(store.url));
     }
     worked = engine.work(threads, interrupt.token());

@@ -4,8 +4,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 
 #include "apps/cli/cli_context.h"
 
@@ -13,18 +14,20 @@ namespace holdfast::cli {
 
 namespace {
 
-// For the signal handler: a pipe to the thread that reacts, and the number of signals.
-std::array<int, 2> signal_pipe{-1, -1};
-volatile sig_atomic_t signals_seen = 0;
+// For the signal handler, which may run in any thread, also in two at once: the end of a pipe to
+// the thread that reacts, and the number of signals.
+std::atomic<int> signal_end = -1;
+std::atomic<int> signals_seen = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "the signal handler needs it");
 
 extern "C" void note_signal(int /*signal*/) {
   const int saved = errno;
-  signals_seen = signals_seen + 1;
-  if (signals_seen > 1) {
-    _exit(kExitInterrupted);
+  if (signals_seen.fetch_add(1) > 0) {
+    // Without the checks of sanitizers on threads: they are in any state, as in a crash.
+    std::quick_exit(kExitInterrupted);
   }
   const char byte = 's';
-  static_cast<void>(!write(signal_pipe[1], &byte, 1));
+  static_cast<void>(!write(signal_end, &byte, 1));
   errno = saved;
 }
 
@@ -40,25 +43,31 @@ void set_handlers(void (*handler)(int)) {
 
 Interrupt::Interrupt(std::function<void()> on_stop) : on_stop_(std::move(on_stop)) {
   signals_seen = 0;
-  if (pipe2(signal_pipe.data(), O_CLOEXEC) != 0) {
+  if (pipe2(pipe_.data(), O_CLOEXEC) != 0) {
     return;  // signals then terminate the program, as by default
   }
-  const Result<void> started = watcher_.start([this] {
-    char byte = 0;
-    while (read(signal_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+  if (!watcher_.start([this] { watch(); }).ok()) {
+    close(pipe_[0]);
+    close(pipe_[1]);
+    return;  // likewise
+  }
+  signal_end = pipe_[1];
+  set_handlers(note_signal);
+}
+
+// Does not end with the signal: until the destructor joins it, it is a thread that is running.
+void Interrupt::watch() {
+  for (char byte = 0; byte != 'q';) {
+    const ssize_t got = read(pipe_[0], &byte, 1);
+    if (got == 0 || (got < 0 && errno != EINTR)) {
+      return;
     }
-    if (byte == 's') {
+    if (got == 1 && byte == 's') {
       came_ = true;
       stop_.request_stop();
       on_stop_();
     }
-  });
-  if (!started.ok()) {
-    close(signal_pipe[0]);
-    close(signal_pipe[1]);
-    return;  // likewise
   }
-  set_handlers(note_signal);
 }
 
 Interrupt::~Interrupt() {
@@ -67,10 +76,10 @@ Interrupt::~Interrupt() {
   }
   set_handlers(SIG_DFL);
   const char byte = 'q';
-  static_cast<void>(!write(signal_pipe[1], &byte, 1));
+  static_cast<void>(!write(pipe_[1], &byte, 1));
   watcher_.join();
-  close(signal_pipe[0]);
-  close(signal_pipe[1]);
+  close(pipe_[0]);
+  close(pipe_[1]);
 }
 
 }  // namespace holdfast::cli

@@ -2,6 +2,7 @@
 // program at once.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <stop_token>
@@ -24,9 +25,12 @@ class Interrupt {
   void stop() { stop_.request_stop(); }
 
  private:
+  void watch();
+
   std::function<void()> on_stop_;
   std::atomic<bool> came_ = false;
   std::stop_source stop_;
+  std::array<int, 2> pipe_{-1, -1};  // to the watcher: 's' for a signal, 'q' for the end
   ThreadGroup watcher_;
 };
 
