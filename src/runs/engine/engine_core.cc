@@ -215,11 +215,14 @@ bool Core::can_write() const {
 }
 
 Core::Write Core::begin_write() {
+  HOLDFAST_ASSERT(can_write() && !open_write_.has_value());  // E3
   writing_ = std::exchange(building_, std::make_unique<Group>());
   writing_->end = state_->undo().mark();
   writing_->entries = writing_->facts.commit.entries();
   writing_->bytes = writing_->facts.commit.bytes();
   building_->begin = writing_->end;
+  HOLDFAST_ASSERT(state_->undo().oldest() <= writing_->begin);  // E4
+  HOLDFAST_ASSERT(writing_->begin <= writing_->end);            // E4
   return Write{state_->position(), &writing_->facts.commit};
 }
 
@@ -231,6 +234,8 @@ void Core::end_write(const Result<Committed>& outcome, TimeMs now) {
 }
 
 void Core::finish_write(const Result<Committed>& outcome, TimeMs now) {
+  HOLDFAST_ASSERT(writing_ != nullptr && !open_write_.has_value());  // E3
+  HOLDFAST_ASSERT(writing_->end == building_->begin);                // E4
   if (outcome.ok()) {
     const std::unique_ptr<Group> group = std::move(writing_);
     busy_tries_ = 0;
@@ -336,6 +341,8 @@ void Core::take_back(Groups which) {
 }
 
 void Core::release(Group& group, TimeMs now) {
+  HOLDFAST_ASSERT(group.entries > 0 ? group.end <= state_->undo().oldest() : quiet());  // E6
+  HOLDFAST_ASSERT(group.commands.size() == group.refusals.size());                      // E6
   for (std::size_t i = 0; i < group.commands.size(); ++i) {
     effects_.emplace_back(
         [command = std::move(group.commands[i]), refusal = std::move(group.refusals[i])] {
@@ -425,6 +432,7 @@ void Core::make_due_rows() {
 }
 
 void Core::make_checkpoint() {
+  HOLDFAST_ASSERT(quiet());  // E10
   checkpoint_requested_ = false;
   since_checkpoint_ = 0;
   checkpoint_ = Checkpoint{kLiveCheckpointVersion, Revision{0}, state_->encode()};

@@ -22,7 +22,7 @@ void Core::request_claim(const ClaimRequestPtr& request) {
     return;
   }
   HOLDFAST_ASSERT(request->state == ClaimRequest::State::created && request->used == 0 &&
-                  !request->applicants.empty());
+                  !request->applicants.empty());  // E8
   request->state = ClaimRequest::State::waiting;
   if (stopped_.has_value()) {
     refuse(request);
@@ -81,7 +81,7 @@ void Core::serve_waiting(Turn& turn) {
 
 // Claims as much as there is for the request. True: it is complete.
 bool Core::serve(Turn& turn, const ClaimRequestPtr& request) {
-  HOLDFAST_ASSERT(request->state == ClaimRequest::State::waiting && request->open() > 0);
+  HOLDFAST_ASSERT(request->state == ClaimRequest::State::waiting && request->open() > 0);  // E8
   std::vector<Assignment> assignments;
   while (request->open() > 0 && building_->facts.commit.bytes() < options_.max_group_bytes) {
     const Turn::Mark mark = turn.mark();
@@ -110,7 +110,7 @@ bool Core::serve(Turn& turn, const ClaimRequestPtr& request) {
 void Core::put_back(std::vector<Group::Claimed>& claimed) {
   for (auto one = claimed.rbegin(); one != claimed.rend(); ++one) {
     ClaimRequest& request = *one->request;
-    HOLDFAST_ASSERT(request.used >= one->assignments.size());
+    HOLDFAST_ASSERT(request.used >= one->assignments.size());  // E8
     request.used -= one->assignments.size();
     if (request.undone != nullptr) {
       effects_.emplace_back(
@@ -139,6 +139,7 @@ void Core::schedule_heartbeat(const SharedText& claim_id, HeldClaim& claim, Time
   heartbeats_.erase({claim.next_heartbeat, claim_id});
   claim.next_heartbeat = at;
   heartbeats_.emplace(at, claim_id);
+  HOLDFAST_ASSERT(heartbeats_.size() == held_.size());  // E7
 }
 
 void Core::set_progress(const SharedText& claim_id, const Payload& progress) {
@@ -159,13 +160,16 @@ void Core::drop(const SharedText& claim_id) {
   if (claim != held_.end()) {
     heartbeats_.erase({claim->second.next_heartbeat, claim_id});
     held_.erase(claim);
+    HOLDFAST_ASSERT(heartbeats_.size() == held_.size());  // E7
   }
 }
 
 void Core::send_heartbeats(Turn& turn) {
   while (!heartbeats_.empty() && heartbeats_.begin()->first <= turn.now()) {
     const SharedText claim_id = heartbeats_.begin()->second;
-    HeldClaim& claim = held_.find(claim_id)->second;
+    const auto held = held_.find(claim_id);
+    HOLDFAST_ASSERT(held != held_.end());  // E7
+    HeldClaim& claim = held->second;
     claim.last_heartbeat = turn.now();
     schedule_heartbeat(claim_id, claim,
                        TimeMs{turn.now().value + heartbeat_interval(claim.lease_ms)});

@@ -40,7 +40,7 @@ void Core::store_failed(const Error& why, TimeMs now) {
 }
 
 void Core::store_returned(const JournalRecovery& recovery, TimeMs now) {
-  HOLDFAST_ASSERT(outage_.has_value());
+  HOLDFAST_ASSERT(outage_.has_value());  // E3
   outage_.reset();
   rejecting_ = false;
   ++stats_.recoveries;

@@ -203,6 +203,7 @@ bool Loop::step(Lock& lock) {
 }
 
 void Loop::decide(Lock& lock) {
+  HOLDFAST_ASSERT(!deciding_);  // E1
   deciding_ = true;
   std::vector<LoopRequest> requests = std::exchange(requests_, {});
   std::optional<Result<Committed>> written = std::exchange(written_, std::nullopt);
@@ -247,9 +248,6 @@ void Loop::decide(Lock& lock) {
     tokens_ = std::move(tokens);
   }
   hand_to_keeper(std::move(checkpoint), core_.take_rows());
-  if (rows_requested) {
-    keeper_wakes_.notify_one();
-  }
   const bool had_no_waiters = !std::exchange(has_waiters_, core_.has_waiters());
   if (had_no_waiters && has_waiters_) {
     watch_changed_.notify_one();
@@ -260,7 +258,7 @@ void Loop::decide(Lock& lock) {
     unlisted_bytes_ += report.bytes;
     reports_.push_back(std::move(report));
   }
-  if (seal_due()) {
+  if (seal_due() || rows_requested) {
     keeper_wakes_.notify_one();
   }
   wake_for_timer(now);
@@ -284,6 +282,7 @@ void Loop::wake_for_timer(TimeMs now) {
 }
 
 void Loop::write(Lock& lock) {
+  HOLDFAST_ASSERT(!writing_ && !deciding_);  // E1
   writing_ = true;
   const Core::Write what = core_.begin_write();
   const Instant began = std::chrono::steady_clock::now();
@@ -561,6 +560,7 @@ void Loop::close() {
     while (step(lock)) {
     }
     idle_.wait(lock, [this] { return !deciding_ && !writing_ && !reporting_ && !has_step(); });
+    HOLDFAST_ASSERT(!deciding_ && !writing_);  // E1
     core_.request_checkpoint();
     core_.decide(clock_.now());
     core_.request_rows();

@@ -20,7 +20,7 @@ DispatchProjection& LiveQueues::get(const SharedText& name) {
 DispatchProjection* LiveQueues::find(const RunId& run, std::string_view runnable_key) const {
   DispatchProjection* found = nullptr;
   for_each_of(run, [&](DispatchProjection& queue) {
-    HOLDFAST_ASSERT(queue.find_run(run) != nullptr);
+    HOLDFAST_ASSERT(queue.find_run(run) != nullptr);  // E5
     // Always the same one, should another writer have put the key into two queues.
     if (queue.find(runnable_key) != nullptr &&
         (found == nullptr || queue.queue() < found->queue())) {

@@ -1,8 +1,8 @@
 // LiveQueues: the queues with the attempts of live runs, and which queues know which run.
 //
 // An index leads from a run to its queues, so that an attempt is found without a visit to every
-// queue (engine invariant E5). It is kept by run and not by runnable key: a key costs memory for
-// every pending attempt, a run has few queues.
+// queue (invariant E5 of docs/protocol.md). It is kept by run and not by runnable key: a key costs
+// memory for every pending attempt, a run has few queues.
 #pragma once
 
 #include <deque>

@@ -93,9 +93,10 @@ void LiveRuns::weigh(Cached& cached) {
 void LiveRuns::uncache(const RunId& id) {
   const auto found = cache_.find(id);
   if (found != cache_.end()) {
-    HOLDFAST_ASSERT(cached_weight_ >= found->second.weight);
+    HOLDFAST_ASSERT(cached_weight_ >= found->second.weight);  // E12
     cached_weight_ -= found->second.weight;
     cache_.erase(found);
+    HOLDFAST_ASSERT(!cache_.empty() || cached_weight_ == 0);  // E12
   }
 }
 
@@ -119,7 +120,7 @@ RunProjection& LiveRuns::create(const RunId& id) {
 
 RunProjection& LiveRuns::held(const RunId& id) {
   const auto found = cache_.find(id);
-  HOLDFAST_ASSERT(found != cache_.end());
+  HOLDFAST_ASSERT(found != cache_.end());  // E11
   return *found->second.projection;
 }
 
@@ -146,7 +147,7 @@ void LiveRuns::trim(const Evicted& evicted) {
 
 void LiveRuns::touch(const RunId& id) {
   const auto found = cache_.find(id);
-  HOLDFAST_ASSERT(found != cache_.end());
+  HOLDFAST_ASSERT(found != cache_.end());  // E11
   found->second.used = true;
   found->second.touched = undo_.mark();
   weigh(found->second);
@@ -161,6 +162,7 @@ void LiveRuns::fold(const RunId& id, const EntryView& entry) {
   // The journal may have known more than this fold when the run was loaded.
   if (cached != cache_.end() && cached->second.projection->revision() == entry.seq) {
     cached->second.projection->fold(entry);
+    HOLDFAST_ASSERT(cached->second.projection->revision() == entry.seq.next());  // E9
   }
 }
 

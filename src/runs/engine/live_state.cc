@@ -25,7 +25,7 @@ LiveState::LiveState(Journal& journal, Definitions& definitions, const MemoryLim
       registry_(undo_) {}
 
 void LiveState::set_position(Position position) {
-  HOLDFAST_ASSERT(position == position_.next());
+  HOLDFAST_ASSERT(position == position_.next());  // E2
   position_ = position;
 }
 
@@ -144,7 +144,7 @@ Result<std::size_t> LiveState::read_up_to(Position last) {
 }
 
 Result<std::size_t> LiveState::fold(const Batch& batch) {
-  HOLDFAST_ASSERT(batch.position == position_.next());
+  HOLDFAST_ASSERT(batch.position == position_.next());  // E2
   BodyScanner scanner(batch.position, batch.body);
   for (;;) {
     HOLDFAST_TRY(const auto entry, scanner.next());
@@ -242,6 +242,7 @@ Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryV
   const auto fact = dispatch_fact(entry.kind, entry.data);
   if (!fact.ok()) {
     queue.fold(entry);
+    HOLDFAST_ASSERT(queue.revision() == entry.seq.next());  // E9
     return {};
   }
   const auto* scheduled = std::get_if<AttemptScheduled>(&fact.value());
@@ -256,6 +257,7 @@ Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryV
     TakeDispatchFact take(pending_recovery_, name);
     visit_effects(fact.value(), take);
   }
+  HOLDFAST_ASSERT(queue.revision() == entry.seq.next());  // E9
   return {};
 }
 
