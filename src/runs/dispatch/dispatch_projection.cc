@@ -360,6 +360,7 @@ bool DispatchProjection::claimable_run(const RunId& id) const {
 // An attempt that can be claimed once its time has come waits in its handler's heap, a claimed
 // one in the heap of leases until advance() finds that the lease has expired.
 void DispatchProjection::index(Attempt& attempt) {
+  note_change();
   HOLDFAST_ASSERT(attempt.heap_slot == UINT32_MAX && attempt.timeout_slot == UINT32_MAX);  // D8
   if (attempt.ended() || attempt.applied || !claimable_run(attempt.run_id)) {
     return;
@@ -377,6 +378,7 @@ void DispatchProjection::index(Attempt& attempt) {
 }
 
 void DispatchProjection::unindex(Attempt& attempt) {
+  note_change();
   if (attempt.timeout_slot != UINT32_MAX) {
     timeouts_.remove(attempt);
   }
@@ -387,6 +389,17 @@ void DispatchProjection::unindex(Attempt& attempt) {
     leases_.remove(attempt);
   } else {
     buckets_.find(attempt.handler)->second.ready.remove(attempt);
+  }
+}
+
+void DispatchProjection::set_changed_list(std::vector<DispatchProjection*>& changed) {
+  changed_ = &changed;
+  note_change();
+}
+
+void DispatchProjection::note_change() {
+  if (changed_ != nullptr && !std::exchange(listed_, true)) {
+    changed_->push_back(this);
   }
 }
 
@@ -402,6 +415,7 @@ void DispatchProjection::advance(TimeMs now) {
     if (attempt->claim->lease_until > now) {
       break;
     }
+    note_change();
     leases_.remove(*attempt);
     buckets_[attempt->handler].ready.push(*attempt);
     attempt->in_leases = false;
@@ -411,6 +425,7 @@ void DispatchProjection::advance(TimeMs now) {
     for (Attempt* top = bucket.ready.top();
          top != nullptr && top->status == AttemptStatus::claimed && top->claim->lease_until > now;
          top = bucket.ready.top()) {
+      note_change();
       bucket.ready.remove(*top);
       leases_.push(*top);
       top->in_leases = true;
@@ -464,6 +479,10 @@ std::optional<TimeMs> DispatchProjection::next_change(std::span<const SharedText
   return next;
 }
 
+std::optional<TimeMs> DispatchProjection::next_lease_end() const {
+  return leases_.empty() ? std::nullopt : std::optional(leases_.top()->claim->lease_until);
+}
+
 const Attempt* DispatchProjection::timed_out(TimeMs now) const {
   const Attempt* first = timeouts_.top();
   return first != nullptr && *first->times_out_at() <= now ? first : nullptr;
@@ -476,6 +495,7 @@ std::optional<TimeMs> DispatchProjection::next_timeout() const {
 void DispatchProjection::put_off_timeout(const SharedText& runnable_key) {
   const auto found = attempts_.find(runnable_key);
   if (found != attempts_.end() && found->second.timeout_slot != UINT32_MAX) {
+    note_change();
     timeouts_.remove(found->second);
     put_off_.push_back(runnable_key);
   }

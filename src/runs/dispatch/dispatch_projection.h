@@ -38,6 +38,10 @@ class DispatchProjection {
 
   [[nodiscard]] const SharedText& queue() const { return queue_; }
   void set_undo(UndoLog* undo) { undo_ = undo; }
+  // From now on the projection adds itself to the list when its attempts change, unless it is in
+  // it: take_from_list() says that the owner has removed it. The list must outlive this.
+  void set_changed_list(std::vector<DispatchProjection*>& changed);
+  void take_from_list() { listed_ = false; }
   // Entries of the thread folded so far, valid or not. A caller that folds only a part sets it.
   [[nodiscard]] Revision revision() const { return revision_; }
   void set_revision(Revision revision) { revision_ = revision; }
@@ -73,6 +77,18 @@ class DispatchProjection {
   // When the result of next_claimable may next change because time passes; empty: never.
   [[nodiscard]] std::optional<TimeMs> next_change(std::span<const SharedText> handlers,
                                                   TimeMs now) const;
+
+  // When the first attempt of each handler is or becomes visible: visit(handler, time or nothing).
+  template <typename Visit>
+  void for_each_handler(Visit visit) const {
+    for (const auto& [handler, bucket] : buckets_) {
+      visit(handler,
+            bucket.ready.empty() ? std::nullopt : std::optional(bucket.ready.top()->visible_at));
+    }
+  }
+  [[nodiscard]] std::size_t handler_count() const { return buckets_.size(); }
+  // When the first lease ends that advance() has not made claimable.
+  [[nodiscard]] std::optional<TimeMs> next_lease_end() const;
 
   // The claimed attempts, in no order.
   [[nodiscard]] std::vector<const Attempt*> held() const;
@@ -139,9 +155,12 @@ class DispatchProjection {
   void index(Attempt& attempt);
   void unindex(Attempt& attempt);
   void reindex(const QueuedRun& known);
+  void note_change();
 
   SharedText queue_;
   UndoLog* undo_ = nullptr;
+  std::vector<DispatchProjection*>* changed_ = nullptr;  // queues that have changed
+  bool listed_ = false;                                  // this one is in the list
   Revision revision_;
   std::uint64_t next_order_ = 0;
   std::unordered_map<SharedText, Attempt, SharedTextHash, SharedTextEqual> attempts_;

@@ -43,7 +43,8 @@ struct Applicant {
 };
 
 struct Skills {
-  std::vector<SharedText> queues;    // in order of preference; empty: all queues
+  // In order of preference. Empty: all queues; what has been visible longest is claimed first.
+  std::vector<SharedText> queues;
   std::vector<SharedText> handlers;  // empty: all handlers
 };
 

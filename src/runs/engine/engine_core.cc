@@ -82,9 +82,7 @@ void Core::post(CommandPtr command) {
 
 void Core::definitions_changed() {
   recover_ = true;
-  for (const auto& [name, queue] : state_->queues().all()) {
-    queue->resume_timeouts();
-  }
+  state_->queues().resume_timeouts();
 }
 
 bool Core::has_work(TimeMs now) const {
@@ -383,15 +381,10 @@ std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
     if (line.requests.empty()) {
       continue;
     }
-    for (const SharedText& name : state_->queues().names_of(line.skills->queues)) {
-      const auto queue = state_->queues().all().find(name);
-      if (queue == state_->queues().all().end()) {
-        continue;
-      }
-      const auto change = queue->second->next_change(line.skills->handlers, now);
-      if (change.has_value() && (!next.has_value() || *change < *next)) {
-        next = change;
-      }
+    const auto change =
+        state_->queues().next_claimable_at(line.skills->queues, line.skills->handlers, now);
+    if (change.has_value() && (!next.has_value() || *change < *next)) {
+      next = change;
     }
   }
   return next;
@@ -402,7 +395,6 @@ std::optional<TimeMs> Core::next_timer(TimeMs now) const {
     return rejecting_ ? std::nullopt
                       : std::optional(TimeMs{outage_->since.value + options_.store_patience_ms});
   }
-  static const std::vector<SharedText> timers{SharedText(kTimerHandler)};
   auto next = next_claimable_at(now);
   const auto consider = [&](const std::optional<TimeMs>& at) {
     if (at.has_value() && (!next.has_value() || *at < *next)) {
@@ -410,10 +402,7 @@ std::optional<TimeMs> Core::next_timer(TimeMs now) const {
     }
   };
   consider(schedules_.next());
-  for (const auto& [name, queue] : state_->queues().all()) {
-    consider(queue->next_change(timers, now));
-    consider(queue->next_timeout());
-  }
+  consider(state_->queues().next_time());
   if (!heartbeats_.empty() && (!next.has_value() || heartbeats_.begin()->first < *next)) {
     next = heartbeats_.begin()->first;
   }

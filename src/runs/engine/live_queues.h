@@ -1,8 +1,10 @@
-// LiveQueues: the queues with the attempts of live runs, and which queues know which run.
+// LiveQueues: the queues with the attempts of live runs, which queues know which run, and what is
+// due next in any of them. Nothing here visits every queue.
 //
-// An index leads from a run to its queues, so that an attempt is found without a visit to every
-// queue (invariant E5 of docs/protocol.md). It is kept by run and not by runnable key: a key costs
-// memory for every pending attempt, a run has few queues.
+// An index leads from a run to its queues (invariant E5 of docs/protocol.md), and a runnable key
+// begins with the id of its run. The index is kept by run and not by key: a key costs memory for
+// every pending attempt, a run has few queues. Only keys of other forms, which another writer may
+// have chosen, are indexed themselves.
 #pragma once
 
 #include <deque>
@@ -13,6 +15,7 @@
 
 #include "base/undo.h"
 #include "runs/dispatch/dispatch_projection.h"
+#include "runs/engine/queue_index.h"
 #include "storage/journal/journal.h"
 
 namespace holdfast {
@@ -31,16 +34,14 @@ class LiveQueues {
   // The queue of this name; created if there is none.
   DispatchProjection& get(const SharedText& name);
   [[nodiscard]] const Map& all() const { return queues_; }
-  // The names themselves; those of all queues if there are none.
-  [[nodiscard]] const std::vector<SharedText>& names_of(
-      const std::vector<SharedText>& names) const {
-    return names.empty() ? names_ : names;
-  }
   // The queue that holds the attempt; nullptr if none does. The queues of the run are searched
-  // first; the others only hold it if the key belongs to another run.
+  // first; another one only holds it if the key belongs to another run.
   [[nodiscard]] DispatchProjection* find(const RunId& run, std::string_view runnable_key) const;
-  // The same, if only the key is known: visits all queues.
+  // The same, if only the key is known.
   [[nodiscard]] DispatchProjection* find(std::string_view runnable_key) const;
+  // The queues that may know something of the run, ordered by name: those that have a record of it,
+  // and those with anomalies.
+  [[nodiscard]] std::vector<const DispatchProjection*> about(const RunId& run) const;
   // Calls visit(DispatchProjection&) for each queue that knows the run, in no order.
   template <typename Visit>
   void for_each_of(const RunId& run, Visit visit) const {
@@ -49,7 +50,26 @@ class LiveQueues {
       visit(*known->second);
     }
   }
-  [[nodiscard]] std::size_t attempt_count() const;
+  [[nodiscard]] std::size_t attempt_count() const { return index().attempt_count(); }
+
+  // The queue with the attempt to claim next, of the first of these queues that has one; without
+  // names, the queue whose attempt has been visible longest. nullptr: there is none. Handlers as in
+  // DispatchProjection::next_claimable.
+  DispatchProjection* find_claimable(const std::vector<SharedText>& names,
+                                     const std::vector<SharedText>& handlers, TimeMs now);
+  // When time may next change its answer; empty: never.
+  [[nodiscard]] std::optional<TimeMs> next_claimable_at(const std::vector<SharedText>& names,
+                                                        const std::vector<SharedText>& handlers,
+                                                        TimeMs now) const;
+  // The queue with the timer that is due first, and with the attempt that timed out first; nullptr:
+  // there is none by `now`.
+  DispatchProjection* find_due_timer(TimeMs now);
+  [[nodiscard]] DispatchProjection* find_timed_out(TimeMs now) const;
+  // When one of the two may next find another one: a timer, a timeout or the end of a lease.
+  [[nodiscard]] std::optional<TimeMs> next_time() const;
+  // As in DispatchProjection; resumes what was put off in any queue.
+  void put_off_timeout(DispatchProjection& queue, const SharedText& runnable_key);
+  void resume_timeouts();
 
   // False if the fact breaks a rule: then it changed nothing and became an anomaly.
   bool evolve(const SharedText& name, TimeMs at, const DispatchFact& fact);
@@ -78,16 +98,30 @@ class LiveQueues {
   };
   class TakeFact;
 
-  void index(const RunId& run, DispatchProjection& queue);
-  void unindex(const RunId& run, const DispatchProjection& queue);
+  void watch(DispatchProjection& queue);
+  void add(const RunId& run, DispatchProjection& queue);
+  void remove(const RunId& run, const DispatchProjection& queue);
+  void add_key(const SharedText& runnable_key, DispatchProjection& queue);
+  [[nodiscard]] DispatchProjection* find_in(const RunId& run, std::string_view runnable_key) const;
+  // As of now.
+  [[nodiscard]] const QueueIndex& index() const;
+  // Makes claims whose lease has expired claimable again.
+  void advance(TimeMs now);
 
   Journal& journal_;
   UndoLog& undo_;
   std::size_t payload_bytes_;
   Map queues_;
-  std::vector<SharedText> names_;  // in the order in which the queues were created
   // A queue is under a run exactly if it has a record of it.
   std::unordered_multimap<RunId, DispatchProjection*, RunIdHash> by_run_;
+  // Queues with attempts under keys that do not begin with the id of their run. Perhaps not any
+  // more: the queue itself is authoritative.
+  std::unordered_multimap<SharedText, DispatchProjection*, SharedTextHash, SharedTextEqual> by_key_;
+  std::size_t kept_keys_ = 0;                            // when by_key_ was last cleaned
+  std::map<SharedText, DispatchProjection*> anomalous_;  // queues with anomalies, by name
+  std::vector<DispatchProjection*> put_off_;             // queues with timeouts put off
+  mutable std::vector<DispatchProjection*> changed_;     // queues that index_ does not know as is
+  mutable QueueIndex index_;
   std::deque<LargePayload> large_;
 };
 

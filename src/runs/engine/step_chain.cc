@@ -93,19 +93,18 @@ Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id) {
 
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
                                              const Applicant& applicant) {
-  for (const SharedText& name : turn.state().queues().names_of(skills.queues)) {
-    DispatchProjection& queue = turn.state().queues().get(name);
-    queue.advance(turn.now());
-    const auto claim = decide_claim_next(queue, applicant.claimant, turn.now());
-    if (claim.has_value()) {
-      HOLDFAST_CHECK(turn.emit(name, *claim));
-      HOLDFAST_TRY(Assignment given,
-                   assignment_of(turn, *queue.find(claim->runnable_key.view()), name));
-      given.token = applicant.token;
-      return std::optional(std::move(given));
-    }
+  DispatchProjection* queue =
+      turn.state().queues().find_claimable(skills.queues, applicant.claimant.handlers, turn.now());
+  if (queue == nullptr) {
+    return std::optional<Assignment>();
   }
-  return std::optional<Assignment>();
+  const auto claim = decide_claim_next(*queue, applicant.claimant, turn.now());
+  HOLDFAST_ASSERT(claim.has_value());
+  HOLDFAST_CHECK(turn.emit(queue->queue(), *claim));
+  HOLDFAST_TRY(Assignment given,
+               assignment_of(turn, *queue->find(claim->runnable_key.view()), queue->queue()));
+  given.token = applicant.token;
+  return std::optional(std::move(given));
 }
 
 Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Completion& completion) {
@@ -223,46 +222,42 @@ Result<void> fail_late(Turn& turn, DispatchProjection& queue, const Attempt& lat
 
 Result<bool> fire_timer(Turn& turn, const EngineApplicant& engine) {
   static const std::vector<SharedText> timers{SharedText(kTimerHandler)};
-  for (const auto& [name, queue] : turn.state().queues().all()) {
-    queue->advance(turn.now());
-    const Attempt* timer = queue->next_claimable(timers, turn.now());
-    if (timer == nullptr) {
-      continue;
-    }
-    const Turn::Mark mark = turn.mark();
-    const Result<void> fired = continue_at(turn, *timer);
-    if (!fired.ok()) {
-      turn.roll_back_to(mark);
-      if (is_of_store(fired.error())) {
-        return fired.error();
-      }
-      // Whoever can deal with it may do so; here it comes back when this claim is over.
-      HOLDFAST_CHECK(claim_for_engine(turn, *queue, *timer, engine));
-    }
-    return true;
+  DispatchProjection* queue = turn.state().queues().find_due_timer(turn.now());
+  if (queue == nullptr) {
+    return false;
   }
-  return false;
+  const Attempt* timer = queue->next_claimable(timers, turn.now());
+  const Turn::Mark mark = turn.mark();
+  const Result<void> fired = continue_at(turn, *timer);
+  if (!fired.ok()) {
+    turn.roll_back_to(mark);
+    if (is_of_store(fired.error())) {
+      return fired.error();
+    }
+    // Another process may be able to continue the run; here the timer returns when this claim ends.
+    HOLDFAST_CHECK(claim_for_engine(turn, *queue, *timer, engine));
+  }
+  return true;
 }
 
 Result<bool> fail_timed_out(Turn& turn, const EngineApplicant& engine) {
-  for (const auto& [name, queue] : turn.state().queues().all()) {
-    const Attempt* late = queue->timed_out(turn.now());
-    if (late == nullptr) {
-      continue;
-    }
-    const SharedText key = late->runnable_key;
-    const Turn::Mark mark = turn.mark();
-    const Result<void> failed = fail_late(turn, *queue, *late, engine);
-    if (!failed.ok()) {
-      turn.roll_back_to(mark);
-      if (is_of_store(failed.error())) {
-        return failed.error();
-      }
-      queue->put_off_timeout(key);  // those who know the definition deal with it
-    }
-    return true;
+  DispatchProjection* queue = turn.state().queues().find_timed_out(turn.now());
+  if (queue == nullptr) {
+    return false;
   }
-  return false;
+  const Attempt* late = queue->timed_out(turn.now());
+  const SharedText key = late->runnable_key;
+  const Turn::Mark mark = turn.mark();
+  const Result<void> failed = fail_late(turn, *queue, *late, engine);
+  if (!failed.ok()) {
+    turn.roll_back_to(mark);
+    if (is_of_store(failed.error())) {
+      return failed.error();
+    }
+    // Processes that know the definition handle it.
+    turn.state().queues().put_off_timeout(*queue, key);
+  }
+  return true;
 }
 
 }  // namespace holdfast

@@ -139,9 +139,7 @@ class Doctor {
                  : Result<std::optional<RunSource>>(run.error());
     }
     RunSource source{run.value(), {}, moment_.position, moment_.now};
-    for (const auto& [name, queue] : state_.queues().all()) {
-      source.queues.push_back(queue.get());
-    }
+    source.queues = state_.queues().about(id);
     return std::optional(std::move(source));
   }
 

@@ -8,9 +8,7 @@ RunSource live_source(Turn& turn, const RunProjection& run) {
     // What cannot be read is not shown.
     static_cast<void>(turn.state().queues().read_outcome(queue, outcome).ok());
   };
-  for (const auto& [name, queue] : turn.state().queues().all()) {
-    source.queues.push_back(queue.get());
-  }
+  source.queues = turn.state().queues().about(run.run_id());
   return source;
 }
 
