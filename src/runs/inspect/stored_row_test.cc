@@ -7,7 +7,6 @@
 #include <poll.h>
 
 #include "base/packed.h"
-#include "lab/sim/sim_words.h"
 #include "runs/engine/engine_loop.h"
 #include "runs/inspect/run_list.h"
 #include "storage/journal/journal_keys.h"
