@@ -77,6 +77,7 @@ PLAIN = [
     "sdk/",
     "src/README.md",
     "src/apps/client/",
+    "src/delivery/",
     "src/net/",
     "src/runs/steps/",
     "tests/bench_docs_test.py",
