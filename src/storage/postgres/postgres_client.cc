@@ -204,6 +204,8 @@ void PgRows::Free::operator()(pg_result* result) const { PQclear(result); }
 
 std::size_t PgRows::size() const { return static_cast<std::size_t>(PQntuples(result_.get())); }
 
+int PgRows::columns() const { return PQnfields(result_.get()); }
+
 std::uint64_t PgRows::affected() const {
   return parse_decimal(PQcmdTuples(result_.get())).value_or(0);
 }
@@ -304,7 +306,7 @@ Result<PgRows> PgConnection::finish(pg_result* result) {
   return rows;
 }
 
-Result<void> PgConnection::prepare(const PgStatement& statement) {
+Result<void> PgConnection::prepare_statement(const PgStatement& statement) {
   if (statement.name.empty() || prepared_.contains(statement.name)) {
     return {};
   }
@@ -315,7 +317,7 @@ Result<void> PgConnection::prepare(const PgStatement& statement) {
 }
 
 Result<PgRows> PgConnection::query(const PgStatement& statement, const PgParams& params) {
-  HOLDFAST_CHECK(prepare(statement));
+  HOLDFAST_CHECK(prepare_statement(statement));
   const int count = static_cast<int>(params.values_.size());
   const std::vector<int> formats(params.values_.size(), kBinary);
   if (statement.name.empty()) {
@@ -338,7 +340,7 @@ Result<void> PgConnection::roll_back() {
 
 Result<void> PgConnection::begin_pipeline(std::initializer_list<const PgStatement*> statements) {
   for (const PgStatement* statement : statements) {
-    HOLDFAST_CHECK(prepare(*statement));
+    HOLDFAST_CHECK(prepare_statement(*statement));
   }
   if (PQenterPipelineMode(handle_.get()) == 0) {
     return lost_error();

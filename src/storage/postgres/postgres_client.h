@@ -42,6 +42,14 @@ struct PgStatement {
 // Parameters $1, $2, ... in the server's binary format; the SQL casts each to its type.
 class PgParams {
  public:
+  PgParams() = default;
+  // Not copied: the pointers of a copy would lead to the values of the original.
+  PgParams(const PgParams&) = delete;
+  PgParams& operator=(const PgParams&) = delete;
+  PgParams(PgParams&&) = default;
+  PgParams& operator=(PgParams&&) = default;
+  ~PgParams() = default;
+
   // Not copied: must outlive the call that sends it.
   PgParams& bytes(std::string_view value) &;
   PgParams& bytes(std::span<const std::byte> value) &;
@@ -62,6 +70,7 @@ class PgRows {
   explicit PgRows(pg_result* result) : result_(result) {}
 
   [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] int columns() const;
   // Rows that an INSERT, UPDATE or DELETE touched.
   [[nodiscard]] std::uint64_t affected() const;
   // "COMMIT", "INSERT 0 1", ...
@@ -104,6 +113,8 @@ class PgConnection {
   // name are given at the beginning, unless they were used on this connection before. The
   // memory of parameters is free again after send.
   Result<void> begin_pipeline(std::initializer_list<const PgStatement*> statements);
+  // Gives a statement that has a name to the server, outside a pipeline, unless it has it.
+  Result<void> prepare_statement(const PgStatement& statement);
   void send(const PgStatement& statement, const PgParams& params = {});
   PgReplies finish_pipeline();
 
@@ -125,7 +136,6 @@ class PgConnection {
       : handle_(std::move(handle)), shown_(std::move(shown)) {}
 
   static void receive_notice(void* connection, const pg_result* notice);
-  Result<void> prepare(const PgStatement& statement);
   Result<PgRows> finish(pg_result* result);
   Error failure(const pg_result* result);
   [[nodiscard]] Error lost_error() const;

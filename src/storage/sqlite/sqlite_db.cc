@@ -130,6 +130,12 @@ Result<void> SqliteStatement::run() {
 
 void SqliteStatement::reset() { sqlite3_reset(statement_.get()); }
 
+int SqliteStatement::columns() const { return sqlite3_column_count(statement_.get()); }
+
+bool SqliteStatement::is_null(int index) const {
+  return sqlite3_column_type(statement_.get(), index) == SQLITE_NULL;
+}
+
 std::int64_t SqliteStatement::column_integer(int index) const {
   return sqlite3_column_int64(statement_.get(), index);
 }

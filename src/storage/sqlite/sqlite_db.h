@@ -33,6 +33,9 @@ class SqliteStatement {
   Result<void> run();
   void reset();
 
+  // Columns of a row.
+  [[nodiscard]] int columns() const;
+  [[nodiscard]] bool is_null(int index) const;
   [[nodiscard]] std::int64_t column_integer(int index) const;
   // Text or blob; valid until the next step or reset.
   [[nodiscard]] std::string_view column_bytes(int index) const;
