@@ -1,0 +1,188 @@
+#include "delivery/broker/broker_schema.h"
+
+#include <array>
+
+namespace holdfast::delivery {
+
+namespace {
+
+// Times are milliseconds since 1970, ids are ULIDs. A destination row exists for every topic,
+// member and queue: accepts lock it, and it has the newest history sequence.
+constexpr std::string_view kFirst = R"sql(
+CREATE TABLE @.mesh(
+  mesh_id TEXT PRIMARY KEY,
+  slug TEXT NOT NULL UNIQUE,
+  body_form TEXT NOT NULL CHECK (body_form IN ('plain', 'sealed')),
+  dedupe_mode TEXT NOT NULL CHECK (dedupe_mode IN ('retention_scoped', 'permanent')),
+  dedupe_retention_days #int NOT NULL,
+  message_retention_days #int NOT NULL,
+  rate_limit_per_window #int NOT NULL,
+  window_seconds #int NOT NULL CHECK (window_seconds > 0),
+  max_inline_bytes #int NOT NULL,
+  created_at #int NOT NULL
+) #without_rowid;
+CREATE TABLE @.member(
+  member_id TEXT PRIMARY KEY,
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  pubkey TEXT NOT NULL,
+  display_name TEXT NOT NULL,
+  name_key TEXT NOT NULL,
+  token_hash #blob NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+  created_at #int NOT NULL,
+  revoked_at #int,
+  UNIQUE (mesh_id, pubkey),
+  UNIQUE (mesh_id, name_key)
+) #without_rowid;
+CREATE TABLE @.topic(
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  access TEXT NOT NULL CHECK (access IN ('open', 'closed')),
+  sender_copy TEXT NOT NULL CHECK (sender_copy IN ('include', 'exclude')),
+  created_at #int NOT NULL,
+  archived_at #int,
+  PRIMARY KEY (mesh_id, name)
+) #without_rowid;
+CREATE TABLE @.topic_subscription(
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  topic TEXT NOT NULL,
+  member_id TEXT NOT NULL,
+  role TEXT NOT NULL CHECK (role IN ('writer', 'reader')),
+  joined_at #int NOT NULL,
+  PRIMARY KEY (mesh_id, topic, member_id)
+) #without_rowid;
+CREATE TABLE @.queue(
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  created_at #int NOT NULL,
+  PRIMARY KEY (mesh_id, name)
+) #without_rowid;
+CREATE TABLE @.destination(
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  destination_kind TEXT NOT NULL CHECK (destination_kind IN ('topic', 'dm', 'queue')),
+  destination_ref TEXT NOT NULL,
+  last_seq #int NOT NULL,
+  PRIMARY KEY (mesh_id, destination_kind, destination_ref)
+) #without_rowid;
+CREATE TABLE @.client_message_dedupe(
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  sender_member_id TEXT NOT NULL,
+  client_message_id TEXT NOT NULL,
+  broker_message_id TEXT NOT NULL,
+  history_id TEXT NOT NULL,
+  request_fingerprint #blob NOT NULL CHECK (length(request_fingerprint) = 32),
+  destination_kind TEXT NOT NULL,
+  destination_ref TEXT NOT NULL,
+  first_seen_at #int NOT NULL,
+  expires_at #int,
+  history_available #int NOT NULL CHECK (history_available IN (0, 1)),
+  history_pruned_at #int,
+  PRIMARY KEY (mesh_id, sender_member_id, client_message_id)
+) #without_rowid;
+CREATE INDEX client_message_dedupe_expiry ON @.client_message_dedupe(expires_at)
+  WHERE expires_at IS NOT NULL;
+CREATE TABLE @.topic_message(
+  broker_message_id TEXT PRIMARY KEY,
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  destination_kind TEXT NOT NULL CHECK (destination_kind = 'topic'),
+  destination_ref TEXT NOT NULL,
+  sender_member_id TEXT NOT NULL,
+  client_message_id TEXT,
+  envelope_version #int NOT NULL,
+  priority TEXT NOT NULL,
+  reply_to_id TEXT NOT NULL,
+  meta TEXT NOT NULL,
+  body #blob NOT NULL,
+  created_at #int NOT NULL,
+  fanout_count #int NOT NULL
+);
+CREATE TABLE @.message_queue(
+  broker_message_id TEXT PRIMARY KEY,
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  destination_kind TEXT NOT NULL CHECK (destination_kind IN ('dm', 'queue')),
+  destination_ref TEXT NOT NULL,
+  sender_member_id TEXT NOT NULL,
+  client_message_id TEXT,
+  envelope_version #int NOT NULL,
+  priority TEXT NOT NULL,
+  reply_to_id TEXT NOT NULL,
+  meta TEXT NOT NULL,
+  body #blob NOT NULL,
+  created_at #int NOT NULL,
+  fanout_count #int NOT NULL
+);
+CREATE TABLE @.message_history(
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  destination_kind TEXT NOT NULL,
+  destination_ref TEXT NOT NULL,
+  history_seq #int NOT NULL CHECK (history_seq > 0),
+  history_id TEXT NOT NULL,
+  broker_message_id TEXT NOT NULL UNIQUE,
+  created_at #int NOT NULL,
+  pruned_at #int,
+  PRIMARY KEY (mesh_id, destination_kind, destination_ref, history_seq)
+) #without_rowid;
+CREATE TABLE @.delivery_queue(
+  delivery_id #identity,
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  recipient_member_id TEXT NOT NULL,
+  broker_message_id TEXT NOT NULL,
+  channel TEXT NOT NULL CHECK (channel IN ('ws', 'webhook')),
+  endpoint_id TEXT NOT NULL,
+  history_seq #int NOT NULL,
+  priority TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('queued', 'leased', 'delivered', 'dead')),
+  attempts #int NOT NULL,
+  next_attempt_at #int NOT NULL,
+  created_at #int NOT NULL,
+  lease_owner TEXT,
+  lease_until #int,
+  delivered_at #int,
+  last_error TEXT,
+  UNIQUE (broker_message_id, recipient_member_id, channel, endpoint_id)
+);
+CREATE TABLE @.mention_index(
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  mentioned_pubkey TEXT NOT NULL,
+  broker_message_id TEXT NOT NULL,
+  history_seq #int NOT NULL,
+  read_at #int,
+  PRIMARY KEY (broker_message_id, mentioned_pubkey)
+) #without_rowid;
+CREATE INDEX mention_index_mentioned
+  ON @.mention_index(mesh_id, mentioned_pubkey, broker_message_id);
+)sql";
+
+constexpr auto kMigrations = std::to_array<Migration>({{1, kFirst}});
+
+struct Word {
+  std::string_view token;
+  std::string_view sqlite;
+  std::string_view postgres;
+};
+
+constexpr auto kWords = std::to_array<Word>({
+    {"#int", "INTEGER", "bigint"},
+    {"#blob", "BLOB", "bytea"},
+    {"#identity", "INTEGER PRIMARY KEY", "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"},
+    {"#without_rowid", "WITHOUT ROWID", ""},
+});
+
+}  // namespace
+
+std::span<const Migration> broker_migrations() { return kMigrations; }
+
+std::uint32_t newest_broker_schema() { return kMigrations.back().version; }
+
+std::string migration_sql(const Migration& migration, SqlDialect dialect, std::string_view prefix) {
+  std::string sql = translate_sql(migration.sql, dialect, prefix);
+  for (const Word& word : kWords) {
+    const std::string_view written = dialect == SqlDialect::sqlite ? word.sqlite : word.postgres;
+    for (std::size_t at = sql.find(word.token); at != std::string::npos;
+         at = sql.find(word.token, at + written.size())) {
+      sql.replace(at, word.token.size(), written);
+    }
+  }
+  return sql;
+}
+
+}  // namespace holdfast::delivery
