@@ -1,0 +1,127 @@
+// What only PostgreSQL has: several brokers on one database, and a server that dies.
+#include <poll.h>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+
+#include "base/threads.h"
+#include "tests/support/broker_fixture.h"
+
+namespace holdfast::delivery {
+namespace {
+
+class BrokerPostgres : public BrokerFixture {
+ protected:
+  // Waits for a condition, with a deadline.
+  static bool eventually(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) {
+        return false;
+      }
+      poll(nullptr, 0, 5);  // leaves the processor to what is waited for
+    }
+    return true;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, BrokerPostgres, ::testing::Values(StoreKind::postgres),
+                         store_kind_name);
+
+TEST_P(BrokerPostgres, G_07_two_brokers_accept_each_id_once) {
+  const auto second_store = open_store();
+  Broker second(*second_store, *limiter_, clock_, random_);
+  constexpr int kThreads = 8;
+  constexpr int kMessages = 30;
+  std::atomic<int> created{0};
+  std::atomic<int> duplicates{0};
+  std::vector<std::function<void()>> bodies;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    bodies.emplace_back([&, thread] {
+      Broker& broker = thread % 2 == 0 ? *broker_ : second;
+      for (int i = 0; i < kMessages; ++i) {
+        const bool queue = i % 3 == 0;
+        const auto reply = broker.accept(
+            "token-ann", request("m-" + std::to_string(i), "hello",
+                                 {queue ? DestinationKind::queue : DestinationKind::topic,
+                                  queue ? "jobs" : "alerts"},
+                                 {"ben"}));
+        EXPECT_TRUE(reply.ok()) << reply.error().text();
+        created += outcome_of(reply) == "created" ? 1 : 0;
+        duplicates += outcome_of(reply) == "duplicate" ? 1 : 0;
+      }
+    });
+  }
+  ThreadGroup group;
+  must(group.start(bodies));
+  group.join();
+  EXPECT_EQ(created, kMessages);
+  EXPECT_EQ(duplicates, (kThreads - 1) * kMessages);
+  EXPECT_EQ(count("topic_message") + count("message_queue"), kMessages);
+  EXPECT_EQ(count("message_history"), kMessages);
+  EXPECT_EQ(count("delivery_queue"), 2 * count("topic_message"));
+}
+
+TEST_P(BrokerPostgres, TX_05_the_waiter_behind_a_refused_claim_gets_its_own_result) {
+  std::atomic<bool> claimed{false};
+  std::atomic<bool> released{false};
+  BrokerStoreOptions options;
+  options.fault = [&](FaultPoint point) -> Result<void> {
+    if (point == FaultPoint::claimed) {
+      claimed = true;
+      EXPECT_TRUE(eventually([&] { return released.load(); }));
+    }
+    return {};
+  };
+  const auto slow_store = open_store(options);
+  Broker slow(*slow_store, *limiter_, clock_, random_);
+  ThreadGroup holder;
+  must(holder.start([&] {
+    EXPECT_EQ(outcome_of(slow.accept("token-ann",
+                                     request("m-1", "lost", {DestinationKind::topic, "missing"}))),
+              "unknown_destination");
+  }));
+  EXPECT_TRUE(eventually([&] { return claimed.load(); }));
+  ThreadGroup waiter;
+  must(waiter.start([&] { EXPECT_EQ(outcome_of(send(request("m-1", "kept"))), "created"); }));
+  EXPECT_TRUE(eventually([&] {
+    return must(cluster().run_sql("SELECT count(*) FROM pg_stat_activity "
+                                  "WHERE wait_event_type = 'Lock'")) != "0";
+  }));
+  released = true;
+  holder.join();
+  waiter.join();
+  EXPECT_EQ(count("topic_message"), 1);
+}
+
+TEST_P(BrokerPostgres, H_02_a_server_that_died_is_a_failure_of_the_store_and_not_of_the_message) {
+  must(send(request("m-1", "hello")));
+  cluster().kill_9();
+  const auto failed = send(request("m-2", "hello"));
+  ASSERT_FALSE(failed.ok());
+  EXPECT_FALSE(rejection_of(failed.error()).has_value());
+  EXPECT_GE(error_info(failed.error().code()).http_status, 500);
+  must(cluster().start());
+  EXPECT_TRUE(eventually([&] { return send(request("m-2", "hello")).ok(); }));
+  EXPECT_EQ(outcome_of(send(request("m-1", "hello"))), "duplicate");
+  EXPECT_EQ(count("topic_message"), 2);
+}
+
+TEST_P(BrokerPostgres, brokers_that_start_together_create_the_tables_once) {
+  std::string name = cluster().url("t_start_together");
+  const PostgresUrl url =
+      must(parse_postgres_url(std::string_view(name).substr(name.find("//") + 2)));
+  std::atomic<int> opened{0};
+  ThreadGroup group;
+  must(group.start(4, [&] {
+    const auto store = open_postgres_broker_store(url, {});
+    EXPECT_TRUE(store.ok()) << store.error().text();
+    opened += store.ok() ? 1 : 0;
+  }));
+  group.join();
+  EXPECT_EQ(opened, 4);
+}
+
+}  // namespace
+}  // namespace holdfast::delivery
