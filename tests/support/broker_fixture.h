@@ -44,7 +44,6 @@ inline const std::vector<std::string> kBrokerTables{"client_message_dedupe",
                                                     "topic_subscription"};
 
 inline constexpr std::int64_t kStartMs = 1'700'000'000'000;
-inline constexpr std::int64_t kDayMs = 86'400'000;
 
 class BrokerFixture : public ::testing::TestWithParam<StoreKind> {
  protected:

@@ -13,7 +13,6 @@ namespace holdfast::delivery {
 
 namespace {
 
-constexpr std::int64_t kDayMs = 86'400'000;
 constexpr std::uint64_t kMaxJitterMs = 1000;
 
 std::vector<Result<LookupResult>> look_up_group(BrokerStore& store,

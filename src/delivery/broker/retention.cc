@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "delivery/contract/max_age.h"
+
 namespace holdfast::delivery {
 
 namespace {
-
-constexpr std::int64_t kDayMs = 86'400'000;
 
 // Of one table of messages.
 Result<SqlRows> find_expired(SqlSession& session, std::string_view table, TimeMs now,

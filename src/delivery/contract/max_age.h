@@ -22,6 +22,7 @@ struct DedupeWindow {
   std::uint32_t retention_days = 365;  // of retention_scoped
 };
 
+inline constexpr std::int64_t kDayMs = 86'400'000;
 inline constexpr std::uint32_t kMinRetentionDays = 7;
 inline constexpr std::uint32_t kMaxRetentionDays = 36'500;
 inline constexpr std::uint32_t kMaxAgeCapHours = 720;
