@@ -295,6 +295,24 @@ TEST_P(BrokerAccept, TX_02_a_commit_whose_answer_was_lost_is_a_duplicate_on_retr
   EXPECT_EQ(count("topic_message"), 1);
 }
 
+TEST_P(BrokerAccept, H_02_what_a_store_cannot_do_is_never_a_fault_of_the_message) {
+  for (const ErrorCode code : {ErrorCode::permission_denied, ErrorCode::not_found,
+                               ErrorCode::conflict, ErrorCode::too_large, ErrorCode::busy}) {
+    BrokerStoreOptions options;
+    options.fault = [code](FaultPoint) -> Result<void> { return Error{code, "planted"}; };
+    open(options);
+    const auto failed = send(request("m-1", "hello"));
+    ASSERT_FALSE(failed.ok());
+    const auto rejection = rejection_of(failed.error());
+    EXPECT_GE(rejection.has_value() ? rejection_info(*rejection).http_status
+                                    : error_info(failed.error().code()).http_status,
+              500);
+    EXPECT_EQ(broker_->counters().error, 1U);
+  }
+  open();
+  EXPECT_EQ(outcome_of(send(request("m-1", "hello"))), "created");
+}
+
 TEST_P(BrokerAccept, TX_07_an_expired_row_counts_until_it_is_swept) {
   const auto first = must(send(request("m-1", "hello")));
   clock_.advance_ms(400 * kDayMs);

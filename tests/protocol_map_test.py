@@ -1,4 +1,5 @@
 """Every test that docs/protocol-tests.md names is there, and every protocol test is named there.
+The same for docs/delivery-tests.md and the numbered tests of message delivery.
 
 usage: protocol_map_test.py
 """
@@ -18,13 +19,18 @@ def tests_in(name):
     return {f"{suite}.{test}" for suite, test in TEST.findall(text)}
 
 
+def table_rows(page):
+    """The cells of each row of the tables of a page."""
+    for line in (ROOT / page).read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and cells[0] not in ("Promise", "Number", "---"):
+            yield cells
+
+
 def rows():
     """(promise, the tests of each cell with their file) of each row of the map."""
-    text = (ROOT / "docs/protocol-tests.md").read_text(encoding="utf-8")
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("|") and cells[0] not in ("Promise", "---"):
-            yield cells[0], [named(cell) for cell in cells[1:]]
+    for cells in table_rows("docs/protocol-tests.md"):
+        yield cells[0], [named(cell) for cell in cells[1:]]
 
 
 def named(cell):
@@ -61,6 +67,34 @@ class ProtocolMap(unittest.TestCase):
         mains = {main[0][0] for _, (main, _) in rows()}
         for name in PROTOCOL_FILES:
             self.assertEqual(tests_in(name) - mains, set(), name)
+
+
+NUMBER = re.compile(r"(?:^|(?<=_))([A-Z]{1,3})_(\d\d)(?=_)")
+
+
+def delivery_tests():
+    """{number: {(test, file)}} of the tests that carry numbers."""
+    files = [*ROOT.glob("src/delivery/**/*_test.cc"), *ROOT.glob("tests/broker_*_test.cc")]
+    found = {}
+    for name in [str(file.relative_to(ROOT)) for file in files]:
+        for test in tests_in(name):
+            for letters, digits in NUMBER.findall(test.partition(".")[2]):
+                found.setdefault(f"{letters}-{digits}", set()).add((test, name))
+    return found
+
+
+class DeliveryMap(unittest.TestCase):
+    def test_the_page_names_exactly_the_tests_that_carry_each_number(self):
+        page = {}
+        for number, assertion, tests in table_rows("docs/delivery-tests.md"):
+            self.assertNotIn(number, page)
+            self.assertTrue(assertion, number)
+            page[number] = set(named(tests))
+        found = delivery_tests()
+        self.assertGreater(len(page), 90)
+        self.assertEqual(sorted(page), sorted(found))
+        for number, tests in page.items():
+            self.assertEqual(tests, found[number], number)
 
 
 class Invariants(unittest.TestCase):
