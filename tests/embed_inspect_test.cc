@@ -1,5 +1,4 @@
-// What a program that embeds the engine learns about runs: the same as the command line says about
-// the same store.
+// The embedded engine and the command line report the same about the runs of a store.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -17,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Only what depends on the time of asking is left out.
+// Without the members that depend on the time of the query.
 std::string timeless(const std::string& json) {
   static const std::regex now(R"re("(time|now)":[0-9]+)re");
   return std::regex_replace(json, now, R"("$1":0)");
@@ -50,7 +49,7 @@ class EmbedInspect : public testing::Test {
                     const StartOptions& options = {}) {
     return must(engine_.start(workflow, input, options)).run_id;
   }
-  // Runs that are over or wait for somebody: nothing about them depends on the time.
+  // Runs that have ended or wait for an operator: no part of them depends on the time.
   void live_a_while() {
     good_ = start("order", R"({"sum":5})", {.search_attributes = R"({"lot":12,"city":"Ulm"})"});
     must(engine_.drain());
@@ -65,7 +64,7 @@ class EmbedInspect : public testing::Test {
     must(engine_.archive(mails_, "old"));
   }
   std::vector<std::string> runs() const { return {good_, bad_, paused_, trip_, stopped_, mails_}; }
-  // What the program prints about the store.
+  // What the command line prints about the store.
   std::string print(const std::string& command) const {
     const std::string line = std::string(HOLDFAST_PROGRAM) + " " + command + " --json --store " +
                              url_ + " 2>" + folder_.file("stderr");
@@ -95,34 +94,35 @@ class EmbedInspect : public testing::Test {
   std::string mails_;
 };
 
-TEST_F(EmbedInspect, says_the_same_as_the_command_line) {
+TEST_F(EmbedInspect, reports_the_same_as_the_command_line) {
   live_a_while();
-  std::vector<std::pair<std::string, std::string>> said;  // command to JSON
+  std::vector<std::pair<std::string, std::string>> printed;  // command to JSON
   for (const std::string& run : runs()) {
     for (const std::string at : {"", "r1", "r3"}) {
       const std::string there = at.empty() ? run : run + " --at " + at;
-      said.emplace_back("explain " + there, must(engine_.explain(run, at)).json);
-      said.emplace_back("show " + there, must(engine_.snapshot_json(run, at)));
-      said.emplace_back("graph --history " + there, must(engine_.graph_json(run, at)));
-      said.emplace_back("timeline " + there, must(engine_.timeline_json(run, at)));
+      printed.emplace_back("explain " + there, must(engine_.explain(run, at)).json);
+      printed.emplace_back("show " + there, must(engine_.snapshot_json(run, at)));
+      printed.emplace_back("graph --history " + there, must(engine_.graph_json(run, at)));
+      printed.emplace_back("timeline " + there, must(engine_.timeline_json(run, at)));
     }
-    said.emplace_back("diff " + run + " --from r1", must(engine_.diff_json(run, "r1")));
-    said.emplace_back("diff " + run + " --from r2 --to r3",
-                      must(engine_.diff_json(run, "r2", "r3")));
+    printed.emplace_back("diff " + run + " --from r1", must(engine_.diff_json(run, "r1")));
+    printed.emplace_back("diff " + run + " --from r2 --to r3",
+                         must(engine_.diff_json(run, "r2", "r3")));
   }
-  said.emplace_back("status", must(engine_.status_json()));
-  said.emplace_back("status --at 5", must(engine_.status_json("5")));
-  said.emplace_back("doctor", must(engine_.doctor_json()));
-  said.emplace_back("doctor --at 5", must(engine_.doctor_json("5")));
-  said.emplace_back("list", must(engine_.list()).json);
-  said.emplace_back("list --limit 2", must(engine_.list({.limit = 2})).json);
-  said.emplace_back("list --workflow order --status failed",
-                    must(engine_.list({.workflow = "order", .statuses = {"failed"}})).json);
-  said.emplace_back("list --attribute lot=12 --archived",
-                    must(engine_.list({.attributes = R"({"lot":12.0})", .archived = true})).json);
-  said.emplace_back("list --at 5", must(engine_.list({.at = "5"})).json);
+  printed.emplace_back("status", must(engine_.status_json()));
+  printed.emplace_back("status --at 5", must(engine_.status_json("5")));
+  printed.emplace_back("doctor", must(engine_.doctor_json()));
+  printed.emplace_back("doctor --at 5", must(engine_.doctor_json("5")));
+  printed.emplace_back("list", must(engine_.list()).json);
+  printed.emplace_back("list --limit 2", must(engine_.list({.limit = 2})).json);
+  printed.emplace_back("list --workflow order --status failed",
+                       must(engine_.list({.workflow = "order", .statuses = {"failed"}})).json);
+  printed.emplace_back(
+      "list --attribute lot=12 --archived",
+      must(engine_.list({.attributes = R"({"lot":12.0})", .archived = true})).json);
+  printed.emplace_back("list --at 5", must(engine_.list({.at = "5"})).json);
   engine_.close();
-  for (const auto& [command, json] : said) {
+  for (const auto& [command, json] : printed) {
     EXPECT_EQ(timeless(print(command)), timeless(json)) << command;
   }
 }
@@ -153,7 +153,7 @@ TEST_F(EmbedInspect, an_explanation_has_its_parts) {
   EXPECT_THAT(must(engine_.explain(stopped_)).summary, HasSubstr("by ann: changed my mind"));
 }
 
-TEST_F(EmbedInspect, a_time_that_comes_by_itself_is_given) {
+TEST_F(EmbedInspect, an_explanation_gives_the_time_at_which_the_run_continues) {
   must(engine_.register_workflow_json(
       R"({"workflow":"nap","steps":[{"name":"rest","wait":"1h"}]})"));
   const std::string run = start("nap");
@@ -163,7 +163,7 @@ TEST_F(EmbedInspect, a_time_that_comes_by_itself_is_given) {
   EXPECT_EQ(why.next_steps[0].at_ms, inspect(engine_, run).started_at_ms + 3'600'000);
 }
 
-TEST_F(EmbedInspect, no_secret_is_in_any_answer) {
+TEST_F(EmbedInspect, no_response_contains_a_secret) {
   live_a_while();
   for (const std::string& json :
        {must(engine_.explain(good_)).json, must(engine_.snapshot_json(good_)),
@@ -182,7 +182,7 @@ std::vector<std::string> ids(const RunPage& page) {
   return ids;
 }
 
-TEST_F(EmbedInspect, lists_take_what_fits) {
+TEST_F(EmbedInspect, lists_contain_the_runs_that_match) {
   live_a_while();
   const auto list = [&](const ListOptions& options) { return ids(must(engine_.list(options))); };
   EXPECT_THAT(list({.workflow = "order"}), ElementsAre(bad_, good_));
@@ -191,7 +191,7 @@ TEST_F(EmbedInspect, lists_take_what_fits) {
   EXPECT_THAT(list({.statuses = {"cancelled", "failed"}}), ElementsAre(stopped_, bad_));
   EXPECT_THAT(list({.attributes = R"({"lot":12.0})"}), ElementsAre(good_));
   EXPECT_THAT(list({.attributes = R"({"lot":12,"city":"Bonn"})"}), IsEmpty());
-  EXPECT_THAT(list({.workflow = "mails"}), IsEmpty()) << "put away";
+  EXPECT_THAT(list({.workflow = "mails"}), IsEmpty()) << "archived";
   EXPECT_THAT(list({.workflow = "mails", .archived = true}), ElementsAre(mails_));
   const std::int64_t began = inspect(engine_, bad_).started_at_ms;
   for (const std::string& run : list({.started_from_ms = began})) {
@@ -205,7 +205,7 @@ TEST_F(EmbedInspect, lists_take_what_fits) {
   EXPECT_THAT(must(engine_.list({.limit = 2, .cursor = first.next})).runs, SizeIs(2));
 }
 
-TEST_F(EmbedInspect, what_is_not_valid_is_refused) {
+TEST_F(EmbedInspect, invalid_arguments_are_refused) {
   live_a_while();
   for (const std::string at : {"soon", "r0", "r999", "99999", "2999-01-01"}) {
     EXPECT_EQ(code_of(engine_.explain(paused_, at)), "invalid_argument") << at;
@@ -221,7 +221,7 @@ TEST_F(EmbedInspect, what_is_not_valid_is_refused) {
   EXPECT_EQ(code_of(engine_.status_json("r1")), "invalid_argument") << "only a run has revisions";
   EXPECT_EQ(code_of(engine_.explain("none")), "invalid_argument");
   EXPECT_EQ(code_of(engine_.explain("0198a000-0000-7000-8000-000000000001")), "run_not_found");
-  EXPECT_EQ(code_of(engine_.explain(paused_, "0")), "run_not_found") << "there was none yet";
+  EXPECT_EQ(code_of(engine_.explain(paused_, "0")), "run_not_found") << "the run did not exist yet";
   EXPECT_EQ(code_of(engine_.list({.statuses = {"done"}})), "invalid_argument");
   EXPECT_EQ(code_of(engine_.list({.limit = 0})), "invalid_argument");
   EXPECT_EQ(code_of(engine_.list({.limit = 1001})), "invalid_argument");
@@ -229,7 +229,7 @@ TEST_F(EmbedInspect, what_is_not_valid_is_refused) {
   EXPECT_EQ(code_of(engine_.list({.attributes = "[1]"})), "invalid_argument");
 }
 
-TEST_F(EmbedInspect, after_the_end_everything_says_that_the_engine_stopped) {
+TEST_F(EmbedInspect, after_close_every_query_returns_engine_stopped) {
   live_a_while();
   engine_.close();
   EXPECT_EQ(code_of(engine_.explain(paused_)), "engine_stopped");

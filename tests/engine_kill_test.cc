@@ -1,4 +1,4 @@
-// Workers that are killed at any moment lose nothing and do nothing twice.
+// Workers that are killed at any time lose nothing and apply nothing twice.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace {
 
 int kills() { return std::getenv("HOLDFAST_LONG") != nullptr ? 500 : 50; }
 
-// What is only a cache may be lost at any time while nobody works.
+// Caches may be lost at any time while no process works.
 void lose_caches(CrashSite& site, Random& random) {
   auto journal = site.open();
   if (random.below(2) == 0) {
@@ -30,7 +30,7 @@ void lose_caches(CrashSite& site, Random& random) {
 
 void kill_again_and_again(CrashSite& site, std::uint64_t seed) {
   SeededRandom random(seed);
-  // More of them where workers are so slow that most die before they acknowledge anything.
+  // More kills where workers are so slow that most die before they acknowledge anything.
   const auto enough = [&] { return CrashSite::lines(site.acks).size() > 10; };
   for (int kill = 0;
        (kill < kills() || (kill < 10 * kills() && !enough())) && !testing::Test::HasFailure();
@@ -38,9 +38,9 @@ void kill_again_and_again(CrashSite& site, std::uint64_t seed) {
     SCOPED_TRACE("kill " + std::to_string(kill));
     auto worker = site.worker("start", 1 + static_cast<int>(random.below(3)), 40);
     const Milliseconds life(5 + random.below(296));
-    EXPECT_TRUE(worker->runs_for(life)) << "it ended by itself";
+    EXPECT_TRUE(worker->runs_for(life)) << "the worker ended before it was killed";
     if (random.below(8) == 0) {
-      worker->ask_to_end();
+      worker->request_stop();
       EXPECT_EQ(worker->wait_for_exit(std::chrono::seconds(30)), 0);
     } else {
       worker->kill_9();
@@ -54,12 +54,12 @@ void kill_again_and_again(CrashSite& site, std::uint64_t seed) {
   EXPECT_TRUE(enough());
 }
 
-TEST(EngineKill, workers_on_sqlite_lose_nothing_and_do_nothing_twice) {
+TEST(EngineKill, workers_on_sqlite_lose_nothing_and_apply_nothing_twice) {
   CrashSite site;
   kill_again_and_again(site, 1);
 }
 
-TEST(EngineKill, workers_on_postgres_lose_nothing_and_do_nothing_twice) {
+TEST(EngineKill, workers_on_postgres_lose_nothing_and_apply_nothing_twice) {
   CrashSite site(PostgresCluster::shared().url("engine_kill"));
   kill_again_and_again(site, 2);
 }

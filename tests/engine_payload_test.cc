@@ -1,5 +1,5 @@
-// Payloads of live runs that are too large for memory: they stay in the journal, and workers, rules
-// and views see them all the same.
+// Large payloads of live runs stay in the journal instead of memory; workers, rules and views see
+// them as before.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -21,7 +21,7 @@ Payload payload_of(std::size_t bytes, char filler = 'x') {
 
 class PayloadTest : public CoreTest {
  protected:
-  // Everything but the smallest payload is large.
+  // Every payload but the smallest counts as large.
   TestCore& open_small() { return open({.memory = {.cached_bytes = 1, .payload_bytes = 16}}); }
   void start(TestCore& core, int number, const std::shared_ptr<const Definition>& definition) {
     StartRun command = start_of(number, definition);
@@ -74,7 +74,7 @@ TEST_F(PayloadTest, a_worker_gets_the_whole_input_after_a_restart_and_after_seal
   EXPECT_EQ(claim(again).input, input_);
 }
 
-TEST_F(PayloadTest, a_retry_has_the_input_of_the_attempt_that_failed) {
+TEST_F(PayloadTest, a_retry_has_the_input_of_the_failed_attempt) {
   const auto twice = definition_of(R"([{"name":"a","retry":{"max_attempts":3,"delay":"1ms"}}])");
   TestCore& core = open_small();
   start(core, 1, twice);
@@ -92,7 +92,7 @@ TEST_F(PayloadTest, a_retry_has_the_input_of_the_attempt_that_failed) {
   EXPECT_TRUE(core.core.state().queues().get(kDefaultQueue).anomalies().empty());
 }
 
-TEST_F(PayloadTest, a_large_result_is_known_again_when_it_is_repeated) {
+TEST_F(PayloadTest, a_repeated_report_of_a_large_result_is_recognized) {
   TestCore& core = open_small();
   start(core, 1, two_);
   const Assignment given = claim(core);
@@ -103,7 +103,7 @@ TEST_F(PayloadTest, a_large_result_is_known_again_when_it_is_repeated) {
   EXPECT_EQ(complete(core, given, payload_of(200, 's')), "conflicting_completion");
 }
 
-TEST_F(PayloadTest, what_the_loop_shows_of_a_run_is_what_the_journal_says) {
+TEST_F(PayloadTest, the_loop_and_the_journal_give_the_same_snapshot) {
   TestCore& core = open_small();
   start(core, 1, two_);
   EXPECT_EQ(complete(core, claim(core), payload_of(200, 'r')), "ok");
@@ -142,7 +142,7 @@ TEST_F(PayloadTest, a_result_that_was_not_applied_is_applied_by_the_next_process
 }
 
 // -------------------------------------------------------------------------------------------------
-// How far the process grows
+// Memory growth of the process
 
 std::uint64_t resident_bytes() {
   malloc_trim(0);
@@ -161,7 +161,7 @@ class PayloadMemory : public testing::Test {
  protected:
   static constexpr std::uint64_t kRuns = 640;
   static constexpr std::size_t kBytes = 100'000;
-  // Sanitizers keep what was freed, so only the behaviour is checked there.
+  // Sanitizers do not release freed memory, so with them only the behaviour is checked.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static constexpr std::uint64_t kMaxGrowth = 1ULL << 40U;
 #else
@@ -171,7 +171,7 @@ class PayloadMemory : public testing::Test {
   std::unique_ptr<Loop> open() {
     LoopOptions options;
     options.core.memory.cached_bytes = 4U << 20U;
-    options.seal_every_bytes = 0;  // sealing needs memory of its own while it runs
+    options.seal_every_bytes = 0;  // sealing needs memory while it runs
     return must(Loop::open(open_journal(), clock_, random_, options));
   }
   std::unique_ptr<Journal> open_journal() {
@@ -187,7 +187,7 @@ class PayloadMemory : public testing::Test {
   SystemClock clock_;
   SystemRandom random_;
   std::shared_ptr<const Definition> two_ = definition_of(
-      R"([{"name":"a","handler":"work"},{"name":"b","handler":"nobody","after":["a"]}])");
+      R"([{"name":"a","handler":"work"},{"name":"b","handler":"missing","after":["a"]}])");
   std::uint64_t before_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Several processes, and several loops in one process, on one queue of one journal.
+// Several processes, and several loops in one process, share one queue of one journal.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,17 +18,18 @@ void replace_again_and_again(CrashSite& site, std::uint64_t seed) {
   for (int i = 0; i < 3; ++i) {
     workers.push_back(site.worker("start", 2, 60));
   }
-  // More of them where workers are so slow that most die before they acknowledge anything.
+  // More replacements where workers are so slow that most die before they acknowledge anything.
   const auto enough = [&] { return CrashSite::lines(site.acks).size() > 10; };
   for (int i = 0; (i < 20 || (i < 400 && !enough())) && !testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("replacement " + std::to_string(i));
     auto& unlucky = workers[random.below(workers.size())];
-    EXPECT_TRUE(unlucky->runs_for(Milliseconds(20 + random.below(280)))) << "it ended by itself";
+    EXPECT_TRUE(unlucky->runs_for(Milliseconds(20 + random.below(280))))
+        << "the worker ended before it was killed";
     unlucky->kill_9();
     unlucky = site.worker("start", 2, 60);
   }
   for (const auto& worker : workers) {
-    worker->ask_to_end();
+    worker->request_stop();
   }
   for (const auto& worker : workers) {
     EXPECT_EQ(worker->wait_for_exit(seconds(30)), 0);
@@ -38,10 +39,10 @@ void replace_again_and_again(CrashSite& site, std::uint64_t seed) {
   EXPECT_TRUE(enough());
 }
 
-// An idle process notices work that another process starts.
-void notice_work_of_others(CrashSite& site) {
+// An idle process detects a run that another process starts.
+void detect_runs_of_other_processes(CrashSite& site) {
   auto idle = site.worker("work");
-  ASSERT_EQ(idle->wait_for_lines(1, seconds(30)), 1U) << "it is not ready";
+  ASSERT_EQ(idle->wait_for_lines(1, seconds(30)), 1U) << "the idle worker is not ready";
   std::size_t expected = 1;
   for (int round = 0; round < 5; ++round) {
     auto other = site.worker("only", 1, 1);
@@ -49,30 +50,30 @@ void notice_work_of_others(CrashSite& site) {
     expected += 6;  // a repeated attempt at d may add one more
     EXPECT_GE(idle->wait_for_lines(expected, seconds(30)), expected) << "round " << round;
   }
-  idle->ask_to_end();
+  idle->request_stop();
   EXPECT_EQ(idle->wait_for_exit(seconds(30)), 0);
   site.drain();
   expect_exactly_once(site);
 }
 
-TEST(EngineProcesses, on_sqlite_take_over_from_those_that_are_killed) {
+TEST(EngineProcesses, on_sqlite_take_over_from_killed_processes) {
   CrashSite site;
   replace_again_and_again(site, 3);
 }
 
-TEST(EngineProcesses, on_postgres_take_over_from_those_that_are_killed) {
+TEST(EngineProcesses, on_postgres_take_over_from_killed_processes) {
   CrashSite site(PostgresCluster::shared().url("engine_processes"));
   replace_again_and_again(site, 4);
 }
 
-TEST(EngineProcesses, on_sqlite_notice_at_once_what_others_write) {
+TEST(EngineProcesses, on_sqlite_detect_writes_of_other_processes_at_once) {
   CrashSite site;
-  notice_work_of_others(site);
+  detect_runs_of_other_processes(site);
 }
 
-TEST(EngineProcesses, on_postgres_notice_at_once_what_others_write) {
+TEST(EngineProcesses, on_postgres_detect_writes_of_other_processes_at_once) {
   CrashSite site(PostgresCluster::shared().url("engine_notice"));
-  notice_work_of_others(site);
+  detect_runs_of_other_processes(site);
 }
 
 TEST(EngineProcesses, two_loops_of_one_process_share_a_journal) {

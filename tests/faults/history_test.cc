@@ -58,13 +58,13 @@ struct HistorySite {
         history.dead(one.name);
         ++kills;
       } else {
-        one.process->ask_to_end();
+        one.process->request_stop();
         EXPECT_EQ(one.process->wait_for_exit(std::chrono::seconds(30)), 0);
       }
       one = client(mode);
     }
     for (const auto& one : running) {
-      one.process->ask_to_end();
+      one.process->request_stop();
     }
     for (const auto& one : running) {
       EXPECT_EQ(one.process->wait_for_exit(std::chrono::seconds(30)), 0);

@@ -1,4 +1,4 @@
-// Cores driven by hand on one disk in memory, with a clock that stands still.
+// Cores driven step by step on one in-memory disk, with a manual clock.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class CoreTest : public testing::Test {
   std::size_t batches() {
     return bodies_from(open_memory_journal(disk_)->log(), Position{1}).size();
   }
-  // The state of a core that begins with nothing.
+  // The state of a core that starts without a checkpoint.
   std::string folded_anew() {
     auto journal = open_memory_journal(disk_);
     must(journal->delete_checkpoint(thread("engine:live")));

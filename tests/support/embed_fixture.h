@@ -1,5 +1,5 @@
-// What the tests of the embedded engine share: an engine in memory, the one-step workflow "job",
-// a pool that is stopped by the test.
+// What the tests of the embedded engine share: an in-memory engine, the one-step workflow "job", a
+// pool that the test stops.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ inline StepResult nothing(StepContext& /*context*/, std::string_view /*input*/) 
   return StepResult::ok();
 }
 
-// One workflow "job" with the one step "work".
+// The workflow "job" with one step, "work".
 inline void register_job(Engine& engine, StepHandler handler, StepSettings settings = {}) {
   must(engine.register_workflow(Workflow("job").step("work", std::move(settings))));
   must(engine.register_handler("work", std::move(handler)));
@@ -55,7 +55,7 @@ inline std::string start_job(Engine& engine, std::string_view input = "{}",
 
 inline RunView inspect(Engine& engine, const std::string& run) { return must(engine.inspect(run)); }
 
-// A pool in a thread of its own, stopped with the test.
+// A pool in its own thread; it stops with the test.
 class Pool {
  public:
   Pool(Engine& engine, std::size_t threads)

@@ -34,7 +34,7 @@ using Milliseconds = std::chrono::milliseconds;
 
 class WorkerProcess {
  public:
-  // The program and its arguments; what it says about errors goes into the file, if one is named.
+  // The program and its arguments; standard error is appended to the file, if one is given.
   explicit WorkerProcess(std::vector<std::string> args, const std::string& errors = "") {
     std::vector<char*> raw;
     for (std::string& arg : args) {
@@ -65,14 +65,14 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Lines it has printed by now, waiting until there are `count` or the time is over.
+  // The number of lines printed so far; waits until there are `count` or the time has passed.
   std::size_t wait_for_lines(std::size_t count, Milliseconds at_most) {
     const auto end = std::chrono::steady_clock::now() + at_most;
     while (lines_ < count && read_some(end)) {
     }
     return lines_;
   }
-  // False when it ended by itself before.
+  // False if the process ended before the time had passed.
   bool runs_for(Milliseconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
     while (read_some(end)) {
@@ -84,12 +84,12 @@ class WorkerProcess {
     waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
-  // Not before it is ready to be asked.
-  void ask_to_end() {
+  // Sends SIGTERM once the process is ready for it.
+  void request_stop() {
     EXPECT_GE(wait_for_lines(1, std::chrono::seconds(30)), 1U);
     kill(pid_, SIGTERM);
   }
-  // The exit code; -1 when it was killed or did not end in time.
+  // The exit code; -1 if the process was killed or did not end in time.
   int wait_for_exit(Milliseconds at_most) {
     if (runs_for(at_most)) {
       return -1;
@@ -101,7 +101,7 @@ class WorkerProcess {
   }
 
  private:
-  // False at the end of the time, or of the process.
+  // False when the time has passed or the process has ended.
   bool read_some(std::chrono::steady_clock::time_point end) {
     const auto left =
         std::chrono::duration_cast<Milliseconds>(end - std::chrono::steady_clock::now());
@@ -124,7 +124,7 @@ class WorkerProcess {
   bool at_end_ = false;
 };
 
-// A journal that processes share, and the files beside it.
+// A journal that processes share, and its side files.
 struct CrashSite {
   explicit CrashSite(std::string store_url = "") : url(std::move(store_url)) {
     if (url.empty()) {
@@ -148,7 +148,7 @@ struct CrashSite {
     }
     return found;
   }
-  // A worker finishes what is there.
+  // A worker finishes all runs.
   void drain() const {
     auto last = worker("drain");
     EXPECT_EQ(last->wait_for_exit(std::chrono::seconds(120)), 0);
@@ -199,7 +199,7 @@ inline void expect_honest_side_file(const CrashSite& site, const Audit& found) {
   }
 }
 
-// Nothing acknowledged is lost, everything is done, and done once.
+// Nothing acknowledged is lost, and every step is completed exactly once.
 inline void expect_exactly_once(CrashSite& site) {
   auto journal = site.open();
   const Audit found = audit(journal->log());

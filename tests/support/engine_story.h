@@ -1,5 +1,5 @@
-// Writes the journal that tests/compat keeps: every kind of fact at least once, by an engine and
-// by others, some of it left half done and some of it wrong. The same bytes every time.
+// Writes the journal that tests/compat keeps: every kind of fact at least once, written by an
+// engine and by other writers, with unfinished and invalid parts. The same bytes every time.
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ class EngineStory {
     a_run_that_does_not();
     a_run_that_migrates();
     runs_that_end_badly();
-    what_is_wrong();
-    what_goes_back_twice();
+    invalid_facts();
+    a_run_that_compensates_twice();
   }
 
  private:
@@ -40,7 +40,7 @@ class EngineStory {
     const auto first = core.worker();
     core.settle();
     clock.advance_ms(10'000);
-    core.settle();  // a heartbeat
+    core.settle();  // sends a heartbeat
     core.core.drop(first->assignment().claim_id);
     core.complete(proof_of(first->assignment()), completion(R"({"a":1})"));
     core.worker();
@@ -61,17 +61,17 @@ class EngineStory {
     begin(order, command);
     order.schedule("charge");
     const SharedText first = order.run.latest("charge")->plan.runnable_key;
-    order.tell(DispatchFact(must(decide_wakeup(order.queue, first.view(), order.now))));
+    order.emit(DispatchFact(must(decide_wakeup(order.queue, first.view(), order.now))));
     order.claim("charge");
     auto beat = order.of_claim<AttemptHeartbeat>("charge", "dead");
     beat.lease_until = after(order.now, 90'000);
-    order.tell(DispatchFact(beat));
+    order.emit(DispatchFact(beat));
     order.fail("charge", Scribe::Again::yes);
     const Attempt& failed = *order.queue.find(first.view());
     const PlannedRetry retry{runnable_key(run_no(2), "charge", 2), failed.idempotency_key,
                              after(order.now, 10)};
-    tell_all(order, decide_after_failure(order.run, failed, failed.outcome->error, retry,
-                                         nothing_around(), order.now));
+    record_each(order, decide_after_failure(order.run, failed, failed.outcome->error, retry,
+                                            nothing_around(), order.now));
     order.now = after(order.now, 20);
     order.claim("charge");
     order.complete("charge", R"({"receipt":"r-9"})");
@@ -81,20 +81,20 @@ class EngineStory {
     ResolveStep resolve;
     resolve.action = ManualAction::approved;
     resolve.source.actor = "ann";
-    tell_all(order, decide_resolve(order.run, resolve, nothing_around(), order.now));
+    record_each(order, decide_resolve(order.run, resolve, nothing_around(), order.now));
     story_wait(order, "pay");
     SendEvent event;
     event.event = "paid";
     event.correlation = "order-7";
     event.payload = story_json(R"({"sum":30})");
     event.source.idempotency_key = "bank-55";
-    tell_all(order, decide_receive_event(order.run, event, nothing_around(), order.now));
-    tell_all(order, decide_update_attributes(order.run, story_json(R"({"customer":null,"n":1})"),
-                                             "move-1", order.now));
-    tell_all(order, decide_archive(order.run, "old", order.now));
-    tell_all(order, decide_unarchive(order.run, order.now));
+    record_each(order, decide_receive_event(order.run, event, nothing_around(), order.now));
+    record_each(order, decide_update_attributes(order.run, story_json(R"({"customer":null,"n":1})"),
+                                                "move-1", order.now));
+    record_each(order, decide_archive(order.run, "old", order.now));
+    record_each(order, decide_unarchive(order.run, order.now));
   }
-  // The child is there and was never scheduled.
+  // The child is recorded and was never scheduled.
   void with_a_child(Scribe& order) {
     order.schedule("ship");
     order.claim("ship");
@@ -104,23 +104,23 @@ class EngineStory {
     start.definition = definition_of(kOneStep, "parcel");
     start.child_key = "box-1";
     start.input = story_json(R"({"weight":3})");
-    tell_all(order, decide_start_child(order.run, start, order.now));
+    record_each(order, decide_start_child(order.run, start, order.now));
     const ChildRunStarted& link = order.run.children().begin()->second;
     Scribe(*journal_, 3, start.definition).register_definition();
     start_other(start_of_child(link, start.definition));
     order.complete("ship");
   }
-  // It goes on with the next step, of which there is none.
+  // The run would continue with the next step, but has none.
   void a_wait_that_times_out() {
     Scribe run(*journal_, 4, definition_of(kOneStep, "patient"));
     begin(run, start_of(4, run.definition));
     story_wait(run, "a");
     run.now = after(run.now, 1000);
     story_time_out(run);
-    run.tell(RunFact(RunTerminal{run_no(4), TerminalStatus::completed, {}, {}, {}}));
+    run.emit(RunFact(RunTerminal{run_no(4), TerminalStatus::completed, {}, {}, {}}));
   }
 
-  // Left with a node that is scheduled.
+  // Left with a scheduled node.
   void a_graph_that_grows() {
     Scribe run(*journal_, 5, definition_of(kOneStep, "growing"));
     begin(run, start_of(5, run.definition));
@@ -134,7 +134,7 @@ class EngineStory {
     mutation.additions[0] = {GraphItem::node, "gift", "wrap", story_json("{}"), {}, {}, {}};
     mutation.additions[1] = {GraphItem::node, "card", "write", {}, {}, {}, {}};
     mutation.additions[2] = {GraphItem::edge, "e1", {}, {}, {}, "gift", "card"};
-    tell_all(run, decide_mutate_graph(run.run, mutation, run.now));
+    record_each(run, decide_mutate_graph(run.run, mutation, run.now));
     run.schedule("gift");
     run.work("a");
   }
@@ -148,7 +148,7 @@ class EngineStory {
     const ContinueRun command{"2026-01", story_json(R"({"page":2})")};
     const Attempt& source = attempt(run, "a");
     const RunFacts facts = must(decide_continue(run.run, source, command, run.now));
-    tell_all(run, facts);
+    record_each(run, facts);
     start_other(start_of_successor(*run.run.continuation(), *run.run.started(), run.definition));
   }
   // A worker has claimed the step and died.
@@ -178,10 +178,10 @@ class EngineStory {
     fact.target_fingerprint = target->fingerprint();
     fact.context = story_json(R"({"moved":true})");
     fact.manual_state = story_json(R"({"step":"a","kind":"pause","paused_at":1700000000000})");
-    run.tell(RunFact(fact));
+    run.emit(RunFact(fact));
   }
 
-  // One fails, one is cancelled, one has a result that nobody has applied.
+  // One run fails, one is cancelled, one has a result that was not applied.
   void runs_that_end_badly() {
     const auto definition = definition_of(kOneStep, "short");
     Scribe fails(*journal_, 9, definition);
@@ -190,13 +190,13 @@ class EngineStory {
     fails.claim("a");
     fails.fail("a", Scribe::Again::no);
     const Attempt& failed = attempt(fails, "a");
-    tell_all(fails, decide_after_failure(fails.run, failed, failed.outcome->error, std::nullopt,
-                                         nothing_around(), fails.now));
+    record_each(fails, decide_after_failure(fails.run, failed, failed.outcome->error, std::nullopt,
+                                            nothing_around(), fails.now));
     Scribe cancelled(*journal_, 10, definition);
     begin(cancelled, start_of(10, definition));
     cancelled.schedule("a");
-    tell_all(cancelled, decide_cancel(cancelled.run, {}, OnCancel::as_defined, nothing_around(),
-                                      cancelled.now));
+    record_each(cancelled, decide_cancel(cancelled.run, {}, OnCancel::as_defined, nothing_around(),
+                                         cancelled.now));
     Scribe unapplied(*journal_, 11, definition);
     begin(unapplied, start_of(11, definition));
     unapplied.schedule("a");
@@ -204,25 +204,25 @@ class EngineStory {
     unapplied.complete("a", R"({"late":true})");
   }
 
-  // Facts that break rules: all of them become anomalies. The run itself is finished.
-  void what_is_wrong() {
+  // Facts that break rules: all of them become anomalies. The run itself has ended.
+  void invalid_facts() {
     Scribe run(*journal_, 12, definition_of(kOneStep, "troubled"));
     begin(run, start_of(12, run.definition));
     run.schedule("a");
     AttemptScheduled other = intent_of(run.run.latest("a")->plan, "troubled");
     other.input = story_json(R"({"other":true})");
-    run.tell(DispatchFact(other));
+    run.emit(DispatchFact(other));
     run.claim("a");
     run.claim("a", 30'000, "thief");
     run.complete("a", "{}", "thief");
     RunnableApplied unplanned;
     unplanned.run_id = run_no(12);
     unplanned.runnable_key = "never";
-    run.tell(RunFact(unplanned));
+    run.emit(RunFact(unplanned));
     ManualStepResolved stale;
     stale.run_id = run_no(12);
     stale.step = "a";
-    run.tell(RunFact(stale));
+    run.emit(RunFact(stale));
     run.complete("a");
     run.apply("a");
     run.complete("a", R"({"after":"the end"})");
@@ -231,25 +231,25 @@ class EngineStory {
     run.append(dispatch_thread(kDefaultQueue), entry("from_the_future", future, run.now.value));
   }
 
-  // Two ways back contradict each other: the first counts. Its only step is left open.
-  void what_goes_back_twice() {
+  // Two contradicting decisions to compensate: the first counts. Its only step is left open.
+  void a_run_that_compensates_twice() {
     Scribe run(*journal_, 13, definition_of(kOneStep, "undecided"));
     begin(run, start_of(13, run.definition));
     run.schedule("a");
     const Payload error = story_json(R"({"code":"declined"})");
-    run.tell(RunFact(CompensationStarted{run_no(13), TerminalStatus::failed, error}));
-    run.tell(RunFact(CompensationStarted{run_no(13), TerminalStatus::cancelled, {}}));
+    run.emit(RunFact(CompensationStarted{run_no(13), TerminalStatus::failed, error}));
+    run.emit(RunFact(CompensationStarted{run_no(13), TerminalStatus::cancelled, {}}));
   }
 
-  // The start as an engine stores it, in commits of their own, without attempts.
+  // The start as an engine stores it, but in separate commits and without attempts.
   void begin(Scribe& run, const StartRun& command) {
     run.register_definition();
-    tell_all(run, decide_start(run.run, command, nothing_around(), run.now));
+    record_each(run, decide_start(run.run, command, nothing_around(), run.now));
     const SharedText workflow = run.definition->workflow();
     list(command.run_id, workflow, run.now);
-    run.tell(DispatchFact(RunQueued{command.run_id, kDefaultQueue}));
+    run.emit(DispatchFact(RunQueued{command.run_id, kDefaultQueue}));
   }
-  // A run whose id is derived.
+  // A run with a derived id.
   void start_other(const StartRun& command) {
     RunProjection run(command.run_id);
     for (const RunFact& fact : must(decide_start(run, command, nothing_around(), kStart))) {
@@ -264,7 +264,7 @@ class EngineStory {
     must(journal_->append(catalog_thread(),
                           {must(to_entry(RunCataloged{run, workflow, queue}, at))}));
   }
-  static void tell_all(Scribe& run, const Result<RunFacts>& facts) {
+  static void record_each(Scribe& run, const Result<RunFacts>& facts) {
     for (const RunFact& fact : must(facts)) {
       run.record({fact});
     }

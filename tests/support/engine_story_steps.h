@@ -1,5 +1,5 @@
-// The part of the story that an engine of today writes: steps it carries out itself, each left
-// where somebody else has to go on.
+// The part of the story that a current engine writes: steps that the engine executes itself, each
+// left at a point where another process must continue.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ class StepsStory {
 
   void write() {
     register_workflows();
-    a_trip_that_goes_back();
+    a_trip_that_compensates();
     an_event_that_came_early();
     an_event_that_never_came();
     a_night();
     a_list();
     a_loop();
     a_family();
-    a_repetition();
+    a_replay();
     core_.settle();
   }
 
@@ -37,9 +37,9 @@ class StepsStory {
     core_.settle();
   }
 
-  // The payment fails: nobody is at the reminder, so it is withdrawn, and the flight is given back.
-  // The worker that gives the hotel back is gone.
-  void a_trip_that_goes_back() {
+  // The payment fails: no worker has claimed the reminder, so it is withdrawn, and the flight is
+  // cancelled. The worker that cancels the hotel is lost.
+  void a_trip_that_compensates() {
     start(20, R"([
         {"name":"hotel","output":"hotel","compensate":"cancel_hotel"},
         {"name":"flight","after":["hotel"],"timeout":{"start_to_close_ms":600000},
@@ -54,7 +54,7 @@ class StepsStory {
     take("cancel_hotel");
   }
 
-  // The event is there before the step that waits for it. Left at an approval with a deadline.
+  // The event arrives before the step that waits for it. Left at an approval with a deadline.
   void an_event_that_came_early() {
     start(21, R"([
         {"name":"order"},
@@ -68,14 +68,14 @@ class StepsStory {
     complete(take("order"), R"({"n":"7"})");
   }
 
-  // Then the run fails.
+  // The run fails when the wait times out.
   void an_event_that_never_came() {
     start(22, R"([{"name":"pay","await_event":{"event":"paid","timeout_ms":1000}}])", "silence");
     clock_.advance_ms(1000);
     core_.settle();
   }
 
-  // One sleeps until others have come, one for much longer than that.
+  // One run sleeps past the following runs, one for much longer.
   void a_night() {
     start(23, R"([{"name":"say","log":"good night {name}"},
                   {"name":"sleep","after":["say"],"wait":{"for_ms":500000}}])",
@@ -87,7 +87,7 @@ class StepsStory {
     core_.settle();
   }
 
-  // Two of three items are under way at once; one is done.
+  // Two of three items are in progress at once; one is completed.
   void a_list() {
     start(25, R"([{"name":"send","for_each":{"items":"to","as":"who","concurrency":2}}])", "mail",
           R"({"to":["ann","ben","cy"]})");
@@ -115,8 +115,8 @@ class StepsStory {
     take("pack");
   }
 
-  // From the second step on; that is claimed again.
-  void a_repetition() {
+  // Replayed from the second step, which is claimed again.
+  void a_replay() {
     start(28, R"([{"name":"a"},{"name":"b","after":["a"]}])", "twice");
     complete(take("a"), R"({"x":1})");
     complete(take("b"), R"({"y":2})");
@@ -154,7 +154,7 @@ class StepsStory {
     core_.settle();
     EXPECT_EQ(received->code(), "ok") << event;
   }
-  // Claims what can be, as a worker that sends no heartbeats.
+  // Claims an attempt like a worker that sends no heartbeats.
   Assignment take(std::string_view handler) {
     const auto worker = core_.worker({SharedText(handler)});
     core_.settle();

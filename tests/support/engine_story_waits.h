@@ -1,5 +1,5 @@
-// Steps that wait after their result was applied, as they were before the engine carried waits out
-// itself. Readers must still accept them, so the story tells them by hand.
+// Steps that wait after their result was applied, as in versions in which workers executed waits.
+// Readers must still accept these facts, so the story writes them directly.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ inline void story_apply(Scribe& run, std::string_view step) {
   fact.runnable_key = done.runnable_key;
   fact.result = done.outcome->result;
   fact.applied_at = run.now;
-  run.tell(RunFact(fact));
+  run.emit(RunFact(fact));
 }
 inline void story_pause(Scribe& run, std::string_view step, ManualKind kind,
                         std::string_view reason) {
@@ -28,7 +28,7 @@ inline void story_pause(Scribe& run, std::string_view step, ManualKind kind,
   fact.kind = kind;
   fact.paused_at = run.now;
   fact.reason = reason;
-  run.tell(RunFact(fact));
+  run.emit(RunFact(fact));
 }
 inline WaitTimeout story_timeout(const Scribe& run, const SharedText& wait_id) {
   WaitTimeout timeout;
@@ -63,12 +63,12 @@ inline void story_wait(Scribe& run, std::string_view step) {
   timer.handler = kTimerHandler;
   timer.lease_ms = 0;
   timer.event_wait_timeout = must(to_json(*opened.timeout));
-  run.tell(RunFact(opened));
-  run.tell(RunFact(RunnablesPlanned{run.run.run_id(), {timer}}));
-  run.tell(DispatchFact(intent_of(timer, run.definition->workflow())));
+  run.emit(RunFact(opened));
+  run.emit(RunFact(RunnablesPlanned{run.run.run_id(), {timer}}));
+  run.emit(DispatchFact(intent_of(timer, run.definition->workflow())));
 }
 
-// The time of the only wait is up.
+// The only wait times out.
 inline void story_time_out(Scribe& run) {
   const ExternalEventWaitOpened wait = run.run.waits().begin()->second.opened;
   ExternalEventWaitTimeoutSelected selected;
@@ -80,7 +80,7 @@ inline void story_time_out(Scribe& run) {
   selected.correlation = wait.correlation;
   selected.target = wait.timeout->target;
   selected.selected_at = run.now;
-  run.tell(RunFact(selected));
+  run.emit(RunFact(selected));
   ExternalEventWaitResolved resolved;
   resolved.run_id = run.run.run_id();
   resolved.wait_id = wait.wait_id;
@@ -90,12 +90,12 @@ inline void story_time_out(Scribe& run) {
   resolved.action = WaitAction::timed_out;
   resolved.result = story_json(R"({"timed_out":"paid"})");
   resolved.timeout_target = wait.timeout->target;
-  run.tell(RunFact(resolved));
-  RunnableApplied over;
-  over.run_id = run.run.run_id();
-  over.runnable_key = wait.timeout->timeout_runnable_key;
-  over.applied_at = run.now;
-  run.tell(RunFact(over));
+  run.emit(RunFact(resolved));
+  RunnableApplied applied;
+  applied.run_id = run.run.run_id();
+  applied.runnable_key = wait.timeout->timeout_runnable_key;
+  applied.applied_at = run.now;
+  run.emit(RunFact(applied));
 }
 
 }  // namespace holdfast

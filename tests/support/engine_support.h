@@ -1,5 +1,5 @@
-// What tests of the engine share: a core driven by hand on a disk in memory, a store that
-// interferes, and a scribe that writes facts as another process would have left them.
+// What tests of the engine share: a core driven step by step on an in-memory disk, a store that
+// injects faults, and a scribe that writes facts as another process would have left them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ inline Failure failure() {
   return failed;
 }
 
-// A decision about a run, with all that it means for others.
+// A decision about a run, with its effects on other runs and queues.
 template <typename Decision>
 Result<Done> change_run(Turn& turn, const RunId& id, const Decision& decision) {
   HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
@@ -71,7 +71,7 @@ inline Result<Done> cancel_run(Turn& turn, const RunId& id, OnCancel how = OnCan
   });
 }
 
-// What a command was answered.
+// The reply to a command.
 template <typename T>
 struct Answer {
   int settled = 0;
@@ -87,7 +87,7 @@ struct TestWorker {
   ClaimRequestPtr waiting;
   int calls = 0;
   std::optional<Result<Assignment>> given;
-  std::vector<std::string> lost;  // the codes
+  std::vector<std::string> lost;  // error codes
 
   [[nodiscard]] std::string code() const {
     return given.has_value() ? code_of(*given) : "none yet";
@@ -95,7 +95,7 @@ struct TestWorker {
   [[nodiscard]] const Assignment& assignment() const { return given->value(); }
 };
 
-// A core without threads. The test decides when it decides and when it writes.
+// A core without threads. The test chooses when it decides and when it writes.
 class TestCore {
  public:
   explicit TestCore(const std::shared_ptr<MemoryDisk>& disk, ManualClock& time,
@@ -151,7 +151,7 @@ class TestCore {
       return decide_resolve(run, resolution, around, now);
     });
   }
-  // New runs of its workflow follow it, here and everywhere.
+  // New runs of its workflow use this definition, in every process.
   std::shared_ptr<Answer<Done>> add(const std::shared_ptr<const Definition>& definition) {
     definitions.add(definition);
     return execute<Done>([definition](Turn& turn) -> Result<Done> {
@@ -189,7 +189,7 @@ class TestCore {
   std::shared_ptr<Answer<Done>> change(const RunId& id, const Decision& decision) {
     return execute<Done>([id, decision](Turn& turn) { return change_run(turn, id, decision); });
   }
-  // Writes what was decided, if there is anything.
+  // Writes the decided facts, if there are any.
   bool write() {
     if (!core.can_write()) {
       return false;
@@ -205,15 +205,15 @@ class TestCore {
     core.end_write(outcome, clock.now());
     carry_out();
   }
-  // Until there is nothing to do at this moment.
+  // Decides and writes until there is nothing to do at this time.
   void settle() {
     for (int turns = 0; core.has_work(clock.now()) || core.can_write(); ++turns) {
-      ASSERT_LT(turns, 10'000) << "the core never comes to rest";
+      ASSERT_LT(turns, 10'000) << "the core never becomes idle";
       decide();
       write();
     }
   }
-  // Commits since the core was made.
+  // Commits since the core was created.
   [[nodiscard]] std::uint64_t commits() const { return hooks->appends; }
   void carry_out() {
     for (const auto& effect : core.take_effects()) {
@@ -237,13 +237,13 @@ class TestCore {
   std::vector<std::shared_ptr<TestWorker>> kept_;
 };
 
-// One run as somebody else tells it, one thread at a time: the story may stop anywhere.
+// One run as another process writes it, one thread at a time; it can stop at any point.
 class Scribe {
  public:
   Scribe(Journal& journal, int number, std::shared_ptr<const Definition> of)
       : definition(std::move(of)), run(run_no(number)), queue(kDefaultQueue), journal_(journal) {}
 
-  // The run's own part of its start: nothing is in a queue yet.
+  // The run's own part of its start, before anything is in a queue.
   void start() {
     StartRun command;
     command.run_id = run.run_id();
@@ -257,19 +257,19 @@ class Scribe {
                     now));
   }
   void schedule(std::string_view step) {
-    tell(intent_of(run.latest(step)->plan, definition->workflow()));
+    emit(intent_of(run.latest(step)->plan, definition->workflow()));
   }
   void claim(std::string_view step, std::int64_t lease_ms = 30'000, std::string_view by = "dead") {
     AttemptClaimed fact = of_claim<AttemptClaimed>(step, by);
     fact.owner_id = by;
     fact.lease_until = after(now, lease_ms);
-    tell(fact);
+    emit(fact);
   }
   void complete(std::string_view step, std::string_view result = "{}",
                 std::string_view by = "dead") {
     AttemptCompleted fact = of_claim<AttemptCompleted>(step, by);
     fact.result = Payload::trusted(result);
-    tell(fact);
+    emit(fact);
   }
   enum class Again : std::uint8_t { no, yes };
   void fail(std::string_view step, Again again) {
@@ -281,9 +281,9 @@ class Scribe {
       fact.retry_idempotency_key = plan.idempotency_key;
       fact.retry_visible_at = after(now, 10);
     }
-    tell(fact);
+    emit(fact);
   }
-  // The result becomes part of the run, with all that follows from it.
+  // Applies the result to the run, with all that follows from it.
   void apply(std::string_view step) {
     const Attempt* attempt = queue.find(run.latest(step)->plan.runnable_key.view());
     record(must(decide_apply(run, *attempt, nothing_around(), now)));
@@ -295,7 +295,7 @@ class Scribe {
     apply(step);
   }
 
-  // What one decision says about the run is one append. The run has taken it in already.
+  // Appends the facts of one decision in one batch. The run has evolved already.
   void record(const RunFacts& facts) {
     std::vector<NewEntry> entries;
     for (const RunFact& fact : facts) {
@@ -303,12 +303,12 @@ class Scribe {
     }
     must(journal_.append(run_thread(run.run_id()), std::move(entries)));
   }
-  // A fact that nobody has decided.
-  void tell(const RunFact& fact) {
+  // A fact without a decision.
+  void emit(const RunFact& fact) {
     run.evolve(now, fact);
     record({fact});
   }
-  void tell(const DispatchFact& fact) {
+  void emit(const DispatchFact& fact) {
     queue.evolve(now, fact);
     append(dispatch_thread(kDefaultQueue), to_entry(fact, now));
   }
@@ -336,7 +336,7 @@ class Scribe {
   Journal& journal_;
 };
 
-// Kinds of all entries of a journal in the order they were committed, from a position on.
+// The kinds of all entries of a journal from a position on, in commit order.
 inline std::vector<std::string> kinds_from(Journal& journal, Position from) {
   std::vector<std::string> kinds;
   must(journal.catch_up());

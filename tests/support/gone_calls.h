@@ -1,4 +1,4 @@
-// Every function that engines and clients have in common, by name: what each returns as a code.
+// Every function that engines and clients have in common, by name, with the error code it returns.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ inline constexpr const char* kSpec = R"({"workflow":"job","steps":[{"name":"work
 
 using Calls = std::map<std::string, std::function<std::string_view()>>;
 
-// What an engine and a client have in common.
+// The functions that engines and clients have in common.
 template <typename Side>
 Calls common_calls(Side& side) {
   return {

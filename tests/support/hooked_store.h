@@ -1,4 +1,5 @@
-// A store in memory that interferes: it fails, goes away and comes back as a test says.
+// An in-memory store that injects faults: it fails, becomes unavailable and returns as the test
+// requires.
 #pragma once
 
 #include <atomic>
@@ -16,14 +17,14 @@
 
 namespace holdfast {
 
-// What a store does beside its work. Each hook is called by the next operation of its kind only.
+// Extra behaviour of a store. Each hook is called by the next operation of its kind only.
 struct StoreHooks {
   std::function<Result<void>()> before_append;
-  std::function<Result<void>()> after_append;  // what is said of one that got through
+  std::function<Result<void>()> after_append;  // the result of a successful append
   std::function<void()> after_read;
-  std::atomic<std::uint64_t> appends = 0;  // that got through
+  std::atomic<std::uint64_t> appends = 0;  // successful ones
   bool can_reconnect = false;
-  std::atomic<bool> down = false;  // the server does not answer
+  std::atomic<bool> down = false;  // the server does not respond
 };
 
 class HookedStore final : public PassThroughStore {
@@ -67,7 +68,7 @@ class HookedStore final : public PassThroughStore {
 
  private:
   [[nodiscard]] Result<void> check_up() const {
-    return hooks_->down ? Result<void>(Error{ErrorCode::unavailable, "the server does not answer"})
+    return hooks_->down ? Result<void>(Error{ErrorCode::unavailable, "the server does not respond"})
                         : Result<void>();
   }
 

@@ -1,4 +1,4 @@
-// Cores on a disk where others have left things half done.
+// Cores on a disk on which other processes left unfinished work.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ inline std::shared_ptr<MemoryDisk> copy_of(const MemoryDisk& disk) {
   return copy;
 }
 
-// The disk as it was when only the first batches were there.
+// The disk as it was after the first batches.
 inline std::shared_ptr<MemoryDisk> prefix_of(const MemoryDisk& disk, Position head) {
   auto copy = copy_of(disk);
   copy->side.clear();
@@ -46,7 +46,7 @@ class Recovery : public testing::Test {
   }
   Position head() { return must(journal_->catch_up()); }
 
-  // Executes all there is. The steps in the order they came.
+  // Executes all visible attempts; returns the steps in order.
   std::vector<std::string> work_off(TestCore& core) {
     std::vector<std::string> steps;
     for (;;) {
@@ -66,7 +66,7 @@ class Recovery : public testing::Test {
   }
   RunStatus status(int run) { return audit(journal_->log()).runs.at(run_no(run))->status(); }
 
-  // A checkpoint at any place and the tail after it give what the whole gives.
+  // A checkpoint at any position and the tail after it give the same state as the whole log.
   void expect_same_from_every_cut() {
     const Position end = head();
     auto whole = prefix_of(*disk_, end);
@@ -82,8 +82,8 @@ class Recovery : public testing::Test {
       EXPECT_EQ(TestCore(whole, clock_).core.state().encode(), expected) << "cut at " << cut;
     }
   }
-  // Whoever was there all the time knows what those know who come now, and they find nothing
-  // left to do.
+  // A core that ran all the time and a new core have the same state, and the new core finds no
+  // pending recovery.
   void expect_same_as_newcomers(TestCore& core) {
     core.core.check_for_changes();
     core.settle();
@@ -113,9 +113,9 @@ inline ChildRunStarted link_from(const Scribe& parent,
   command.definition = child;
   command.child_key = "k";
   command.input = Payload::trusted(R"({"parcel":3})");
-  // Of a copy: the parent does not know of it before it is told.
-  const auto asked = must(RunProjection::decode(parent.run.encode()));
-  const RunFacts facts = must(decide_start_child(*asked, command, parent.now));
+  // Decided on a copy, so that the parent does not evolve.
+  const auto copy = must(RunProjection::decode(parent.run.encode()));
+  const RunFacts facts = must(decide_start_child(*copy, command, parent.now));
   return std::get<ChildRunStarted>(facts.front());
 }
 

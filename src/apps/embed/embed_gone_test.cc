@@ -1,4 +1,4 @@
-// An engine that is there no more: closed, or moved from. Every function says so.
+// An engine that was closed or moved from: every function reports that.
 #include "tests/support/gone_calls.h"
 
 namespace holdfast {
@@ -13,21 +13,21 @@ Calls calls_of(Engine& engine) {
   return calls;
 }
 
-TEST(EmbedGone, every_function_of_a_closed_engine_says_that_it_was_stopped) {
+TEST(EmbedGone, every_function_of_a_closed_engine_returns_engine_stopped) {
   Engine engine = open_engine();
   engine.close();
   expect_all(calls_of(engine), "engine_stopped");
   engine.close();
 }
 
-TEST(EmbedGone, every_function_of_an_engine_that_was_moved_from_says_so) {
+TEST(EmbedGone, every_function_of_a_moved_from_engine_returns_engine_stopped) {
   Engine engine = open_engine();
   const Engine taken = std::move(engine);
   expect_all(calls_of(engine), "engine_stopped");  // NOLINT(bugprone-use-after-move)
   engine.close();
 }
 
-TEST(EmbedGone, an_engine_that_was_moved_from_can_be_one_again) {
+TEST(EmbedGone, a_moved_from_engine_can_be_assigned_again) {
   Engine engine = open_engine();
   const Engine taken = std::move(engine);
   engine = open_engine();

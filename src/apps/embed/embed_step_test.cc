@@ -1,4 +1,4 @@
-// Steps, children and those who execute them, in an engine inside a program.
+// Steps, child runs and the threads that execute them, in an embedded engine.
 #include <atomic>
 #include <future>
 #include <stdexcept>
@@ -42,7 +42,7 @@ TEST(EmbedStep, a_handler_knows_its_step_and_sees_earlier_results) {
   EXPECT_EQ(view.steps.at(0).result, R"({"sum":4})");
 }
 
-TEST(EmbedStep, a_result_that_is_no_json_fails_the_step) {
+TEST(EmbedStep, a_result_that_is_not_json_fails_the_step) {
   Engine engine = open_engine();
   register_job(engine, [](StepContext&, std::string_view) { return StepResult::ok("{oops"); },
                {.retry = {.max_attempts = 3}});
@@ -63,7 +63,7 @@ TEST(EmbedStep, a_result_that_is_too_large_fails_the_step) {
   EXPECT_EQ(json_text(inspect(engine, run).steps.at(0).error, "code"), "result_too_large");
 }
 
-TEST(EmbedStep, a_result_that_is_no_object_joins_no_context) {
+TEST(EmbedStep, a_result_that_is_not_an_object_is_not_merged_into_the_context) {
   Engine engine = open_engine();
   register_job(engine, [](StepContext&, std::string_view) { return StepResult::ok("[1,2]"); });
   const std::string run = start_job(engine, R"({"n":1})");
@@ -72,7 +72,7 @@ TEST(EmbedStep, a_result_that_is_no_object_joins_no_context) {
   EXPECT_EQ(inspect(engine, run).context, R"({"n":1})");
 }
 
-TEST(EmbedStep, options_delay_what_follows) {
+TEST(EmbedStep, options_delay_the_next_step) {
   Engine engine = open_engine();
   must(engine.register_workflow(Workflow("job").step("a").step("b", {.after = {"a"}})));
   must(engine.register_handler("a", [](StepContext&, std::string_view) {
@@ -108,7 +108,7 @@ TEST(EmbedStep, a_retry_follows_the_policy_of_the_step) {
   EXPECT_EQ(view.steps.at(0).attempts, 3U);
 }
 
-TEST(EmbedStep, a_retry_beyond_the_policy_fails_the_run) {
+TEST(EmbedStep, a_failure_after_the_last_retry_fails_the_run) {
   Engine engine = open_engine();
   register_job(engine,
                [](StepContext&, std::string_view) { return StepResult::retry("busy", "no"); },
@@ -122,7 +122,7 @@ TEST(EmbedStep, a_retry_beyond_the_policy_fails_the_run) {
   EXPECT_EQ(view.steps.at(0).attempts, 2U);
 }
 
-TEST(EmbedStep, retry_after_says_when) {
+TEST(EmbedStep, retry_after_sets_the_time_of_the_retry) {
   Engine engine = open_engine();
   register_job(engine,
                [](StepContext& context, std::string_view) {
@@ -141,7 +141,7 @@ TEST(EmbedStep, retry_after_says_when) {
   EXPECT_GE(*json_integer(view.json, "next_visible_at"), view.started_at_ms + 100'000);
 }
 
-TEST(EmbedStep, a_deferred_step_is_done_later_as_the_same_attempt) {
+TEST(EmbedStep, a_deferred_step_is_executed_later_as_the_same_attempt) {
   Engine engine = open_engine();
   int calls = 0;
   register_job(engine, [&](StepContext& context, std::string_view) {
@@ -157,7 +157,7 @@ TEST(EmbedStep, a_deferred_step_is_done_later_as_the_same_attempt) {
   EXPECT_EQ(inspect(engine, run).status, "completed");
 }
 
-TEST(EmbedStep, a_failure_ends_the_run_whatever_the_policy) {
+TEST(EmbedStep, a_final_failure_ends_the_run_despite_the_retry_policy) {
   Engine engine = open_engine();
   register_job(
       engine,
@@ -174,7 +174,7 @@ TEST(EmbedStep, a_failure_ends_the_run_whatever_the_policy) {
   EXPECT_EQ(json_text(view.error, "message"), "it \"is\"");
 }
 
-TEST(EmbedStep, an_exception_is_a_failure_that_names_it) {
+TEST(EmbedStep, an_exception_is_a_failure_with_its_message) {
   Engine engine = open_engine();
   register_job(engine, [](StepContext&, std::string_view) -> StepResult {
     throw std::out_of_range("no item 7");
@@ -221,7 +221,7 @@ TEST(EmbedStep, progress_is_shown_while_the_handler_runs) {
   must(pool.stop());
 }
 
-TEST(EmbedStep, the_next_holder_of_an_attempt_gets_what_the_last_one_said) {
+TEST(EmbedStep, the_next_owner_of_an_attempt_receives_the_last_progress) {
   const TempDir folder;
   const std::string url = "sqlite:" + folder.file("work.db");
   Gate said;
@@ -244,7 +244,7 @@ TEST(EmbedStep, the_next_holder_of_an_attempt_gets_what_the_last_one_said) {
          std::chrono::steady_clock::now() < deadline) {
     std::this_thread::yield();
   }
-  first.close();  // as a process that is gone: nothing is reported any more
+  first.close();  // like a process that was lost: it reports nothing more
   std::string previous;
   Engine second = open_engine(url);
   register_job(second, [&](StepContext& context, std::string_view) {
@@ -257,14 +257,14 @@ TEST(EmbedStep, the_next_holder_of_an_attempt_gets_what_the_last_one_said) {
   static_cast<void>(pool.stop().ok());
 }
 
-TEST(EmbedStep, a_context_of_a_test_starts_no_children) {
+TEST(EmbedStep, a_step_context_of_a_test_starts_no_children) {
   StepContext context({.run_id = "r", .step = "s"});
   EXPECT_EQ(code_of(context.start_child("job", "k")), "invalid_argument");
 }
 
 // Children
 
-TEST(EmbedChild, a_step_starts_a_child_once_however_often_it_is_tried) {
+TEST(EmbedChild, a_step_starts_a_child_once_however_often_it_is_retried) {
   Engine engine = open_engine();
   must(engine.register_workflow(Workflow("job").step("work", {.retry = {.max_attempts = 2}})));
   must(engine.register_workflow(Workflow("part").step("piece")));
@@ -319,7 +319,7 @@ TEST(EmbedExecute, execute_next_waits_for_work_to_appear) {
   EXPECT_FALSE(must(engine.execute_next(milliseconds(10))).has_value());
 }
 
-TEST(EmbedExecute, drain_with_threads_carries_out_a_fan_out_and_its_join) {
+TEST(EmbedExecute, drain_with_threads_executes_a_fan_out_and_its_join) {
   Engine engine = open_engine();
   Workflow workflow("job");
   workflow.step("begin");
@@ -347,7 +347,7 @@ TEST(EmbedExecute, drain_with_threads_carries_out_a_fan_out_and_its_join) {
   }
 }
 
-TEST(EmbedExecute, drain_stops_after_as_many_steps_as_it_may) {
+TEST(EmbedExecute, drain_stops_at_its_limit_of_steps) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   for (int i = 0; i < 10; ++i) {
@@ -374,7 +374,7 @@ TEST(EmbedExecute, a_pool_works_until_it_is_stopped) {
   must(pool.stop());
 }
 
-TEST(EmbedExecute, what_a_stopped_pool_has_claimed_is_durable_when_it_returns) {
+TEST(EmbedExecute, a_stopped_pool_reports_its_claimed_attempts_before_it_returns) {
   for (int i = 0; i < 50; ++i) {
     Engine engine = open_engine();
     std::stop_source stop;
@@ -388,7 +388,7 @@ TEST(EmbedExecute, what_a_stopped_pool_has_claimed_is_durable_when_it_returns) {
   }
 }
 
-TEST(EmbedExecute, a_pool_that_was_stopped_before_it_began_returns) {
+TEST(EmbedExecute, a_pool_that_is_stopped_before_it_starts_returns) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   std::stop_source stop;
@@ -396,7 +396,7 @@ TEST(EmbedExecute, a_pool_that_was_stopped_before_it_began_returns) {
   must(engine.work(3, stop.get_token()));
 }
 
-TEST(EmbedExecute, queues_beside_the_default_are_named) {
+TEST(EmbedExecute, other_queues_than_the_default_must_be_named) {
   Engine engine = open_engine("memory:", {.queues = {"nightly"}});
   register_job(engine, nothing);
   start_job(engine, "{}", {.queue = "nightly"});

@@ -1,4 +1,4 @@
-// The engine as a program sees it that embeds it: public headers only.
+// The engine as an embedding program sees it, through public headers only.
 #include <atomic>
 #include <future>
 #include <memory>
@@ -15,13 +15,13 @@ namespace {
 
 // Opening
 
-TEST(EmbedOpen, a_url_that_is_none_is_refused) {
+TEST(EmbedOpen, an_invalid_url_is_refused) {
   EXPECT_EQ(code_of(Engine::open("")), "invalid_url");
   EXPECT_EQ(code_of(Engine::open("file.db")), "invalid_url");
   EXPECT_EQ(code_of(Engine::open("redis://localhost")), "invalid_url");
 }
 
-TEST(EmbedOpen, a_store_that_is_not_there_is_made_only_if_wanted) {
+TEST(EmbedOpen, a_missing_store_is_created_only_on_request) {
   const TempDir folder;
   const std::string url = "sqlite:" + folder.file("work.db");
   EXPECT_EQ(code_of(Engine::open(url, {.create = false})), "not_found");
@@ -29,7 +29,7 @@ TEST(EmbedOpen, a_store_that_is_not_there_is_made_only_if_wanted) {
   EXPECT_EQ(code_of(Engine::open(url, {.create = false})), "ok");
 }
 
-TEST(EmbedOpen, a_queue_that_is_no_name_is_refused) {
+TEST(EmbedOpen, an_invalid_queue_name_is_refused) {
   EXPECT_EQ(code_of(Engine::open("memory:", {.queues = {"a b"}})), "invalid_argument");
 }
 
@@ -42,20 +42,21 @@ TEST(EmbedOpen, an_engine_can_be_moved) {
   EXPECT_EQ(inspect(second, run).status, "completed");
 }
 
-TEST(EmbedOpen, others_are_told_of_steps_that_wait_and_a_failure_to_tell_loses_nothing) {
-  std::promise<WorkNotice> told;
+TEST(EmbedOpen,
+     other_processes_are_notified_of_waiting_steps_and_a_failed_notification_loses_nothing) {
+  std::promise<WorkNotice> notified;
   bool first = true;
   Engine engine = open_engine("memory:", {.notify = [&](const WorkNotice& notice) -> bool {
                                             if (!std::exchange(first, false)) {
-                                              throw std::runtime_error("nobody is there");
+                                              throw std::runtime_error("no process listens");
                                             }
-                                            told.set_value(notice);
+                                            notified.set_value(notice);
                                             return true;
                                           },
                                           .record_notices = true});
   register_job(engine, nothing);
   const std::string run = start_job(engine);
-  std::future<WorkNotice> notice = told.get_future();
+  std::future<WorkNotice> notice = notified.get_future();
   ASSERT_EQ(notice.wait_for(kLong), std::future_status::ready);
   const WorkNotice given = notice.get();
   EXPECT_EQ(given.run_id, run);
@@ -78,7 +79,7 @@ TEST(EmbedRegister, a_definition_with_faults_is_refused) {
   EXPECT_EQ(code_of(engine.register_workflow_json("{")), "invalid_definition");
 }
 
-TEST(EmbedRegister, a_definition_may_come_as_json) {
+TEST(EmbedRegister, a_definition_can_be_json) {
   Engine engine = open_engine();
   must(engine.register_workflow_json(
       R"({"workflow":"job","version":"2","steps":[{"name":"a"},{"name":"b","after":["a"]}]})"));
@@ -96,7 +97,7 @@ TEST(EmbedRegister, a_handler_needs_a_name_and_a_function) {
   EXPECT_EQ(code_of(engine.register_handler("work", nullptr)), "invalid_argument");
 }
 
-TEST(EmbedRegister, without_handlers_only_what_the_engine_brings_along_is_executed) {
+TEST(EmbedRegister, without_handlers_only_built_in_steps_are_executed) {
   Engine engine = open_engine();
   must(engine.register_workflow_json(
       R"({"workflow":"mixed","steps":[{"name":"own","exec":["cat"]},{"name":"other"}]})"));
@@ -105,7 +106,7 @@ TEST(EmbedRegister, without_handlers_only_what_the_engine_brings_along_is_execut
   EXPECT_FALSE(must(engine.execute_next()).has_value());
 }
 
-TEST(EmbedRegister, a_run_keeps_the_definition_it_started_on) {
+TEST(EmbedRegister, a_run_keeps_the_definition_it_started_with) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   const std::string old_run = start_job(engine);
@@ -117,7 +118,7 @@ TEST(EmbedRegister, a_run_keeps_the_definition_it_started_on) {
   EXPECT_EQ(inspect(engine, new_run).steps.size(), 2U);
 }
 
-TEST(EmbedRegister, steps_of_other_handlers_stay_for_others) {
+TEST(EmbedRegister, steps_without_a_local_handler_are_left_for_other_processes) {
   Engine engine = open_engine();
   must(engine.register_workflow(Workflow("job").step("work", {.handler = "elsewhere"})));
   must(engine.register_handler("work", nothing));
@@ -130,7 +131,7 @@ TEST(EmbedRegister, steps_of_other_handlers_stay_for_others) {
 
 // Starting
 
-TEST(EmbedStart, wrong_input_is_refused_and_nothing_is_started) {
+TEST(EmbedStart, invalid_input_is_refused_and_starts_nothing) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   EXPECT_EQ(code_of(engine.start("other")), "unknown_workflow");
@@ -149,7 +150,7 @@ TEST(EmbedStart, wrong_input_is_refused_and_nothing_is_started) {
   EXPECT_EQ(must(engine.stats()).live_runs, 0U);
 }
 
-TEST(EmbedStart, the_same_run_is_started_once) {
+TEST(EmbedStart, a_run_id_is_started_once) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   const StartOptions options{.run_id = "0190b0a0-0000-7000-8000-000000000001"};
@@ -161,7 +162,7 @@ TEST(EmbedStart, the_same_run_is_started_once) {
   EXPECT_EQ(must(engine.drain()), 0U);
 }
 
-TEST(EmbedStart, a_key_stands_for_one_run_of_a_workflow) {
+TEST(EmbedStart, an_idempotency_key_identifies_one_run_of_a_workflow) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   must(engine.register_workflow(Workflow("other").step("work")));
@@ -202,9 +203,9 @@ TEST(EmbedStart, many_threads_start_at_once) {
   EXPECT_EQ(must(engine.stats()).live_runs, 0U);
 }
 
-// Looking
+// Queries
 
-TEST(EmbedInspect, unknown_runs_and_bad_ids_are_errors) {
+TEST(EmbedInspect, unknown_runs_and_invalid_ids_are_errors) {
   Engine engine = open_engine();
   const std::string unknown = "0190b0a0-0000-7000-8000-000000000001";
   EXPECT_EQ(code_of(engine.inspect("seven")), "invalid_argument");
@@ -215,7 +216,7 @@ TEST(EmbedInspect, unknown_runs_and_bad_ids_are_errors) {
   EXPECT_EQ(code_of(engine.cancel(unknown)), "run_not_found");
 }
 
-TEST(EmbedInspect, a_run_looks_the_same_before_and_after_it_left_memory) {
+TEST(EmbedInspect, a_snapshot_is_the_same_before_and_after_the_run_left_memory) {
   const TempDir folder;
   const std::string url = "sqlite:" + folder.file("work.db");
   std::string run;
@@ -242,7 +243,7 @@ TEST(EmbedInspect, a_run_looks_the_same_before_and_after_it_left_memory) {
   }
   Engine engine = open_engine(url);
   const RunView ended = inspect(engine, run);
-  // Only when it was looked at is not the same.
+  // Only the time of the query differs.
   EXPECT_EQ(ended.json.substr(0, ended.json.find(R"("revisions")")),
             json.substr(0, json.find(R"("revisions")")));
   EXPECT_EQ(ended.status, "completed");
@@ -256,7 +257,7 @@ TEST(EmbedInspect, a_run_looks_the_same_before_and_after_it_left_memory) {
   EXPECT_NE(json_value(ended.json, "attempts"), "[]");
 }
 
-TEST(EmbedInspect, a_snapshot_shows_who_holds_a_claim_but_nothing_that_proves_it) {
+TEST(EmbedInspect, a_snapshot_shows_the_owner_of_a_claim_but_not_its_fence) {
   Engine engine = open_engine();
   std::string json;
   register_job(engine, [&](StepContext& context, std::string_view) {
@@ -271,7 +272,7 @@ TEST(EmbedInspect, a_snapshot_shows_who_holds_a_claim_but_nothing_that_proves_it
   EXPECT_EQ(json.find("token"), std::string::npos);
 }
 
-TEST(EmbedList, runs_come_in_pages_in_either_order) {
+TEST(EmbedList, runs_are_listed_in_pages_in_either_order) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   must(engine.register_workflow(Workflow("other").step("work")));
@@ -302,7 +303,7 @@ TEST(EmbedList, runs_come_in_pages_in_either_order) {
             (std::vector<std::string>{jobs.rbegin(), jobs.rend()}));
   EXPECT_EQ(ids({.limit = 3}).size(), 10U);
   EXPECT_EQ(ids({.limit = 1000}).size(), 10U);
-  EXPECT_EQ(ids({.workflow = "nobody"}).size(), 0U);
+  EXPECT_EQ(ids({.workflow = "unknown"}).size(), 0U);
 }
 
 TEST(EmbedList, wrong_options_are_refused) {
@@ -330,7 +331,7 @@ TEST(EmbedStats, work_is_counted) {
 
 // Waiting
 
-TEST(EmbedWait, a_run_that_has_ended_is_there_at_once) {
+TEST(EmbedWait, a_wait_for_an_ended_run_returns_at_once) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   const std::string run = start_job(engine);
@@ -338,7 +339,7 @@ TEST(EmbedWait, a_run_that_has_ended_is_there_at_once) {
   EXPECT_EQ(must(engine.wait(run, milliseconds(0))).status, "completed");
 }
 
-TEST(EmbedWait, after_the_timeout_the_run_is_shown_as_it_is) {
+TEST(EmbedWait, after_the_timeout_a_wait_returns_the_current_state) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   const std::string run = start_job(engine);
@@ -347,7 +348,7 @@ TEST(EmbedWait, after_the_timeout_the_run_is_shown_as_it_is) {
   EXPECT_FALSE(must(engine.wait(run, milliseconds(-10))).terminal);
 }
 
-TEST(EmbedWait, many_wait_for_one_run) {
+TEST(EmbedWait, many_threads_wait_for_one_run) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   const std::string run = start_job(engine);
@@ -361,7 +362,7 @@ TEST(EmbedWait, many_wait_for_one_run) {
   }
 }
 
-TEST(EmbedWait, the_end_may_be_written_by_another_process) {
+TEST(EmbedWait, a_wait_ends_when_another_process_writes_the_end) {
   const TempDir folder;
   const std::string url = "sqlite:" + folder.file("work.db");
   Engine waiting = open_engine(url);
@@ -374,7 +375,7 @@ TEST(EmbedWait, the_end_may_be_written_by_another_process) {
   EXPECT_EQ(must(wait.get()).status, "completed");
 }
 
-TEST(EmbedWait, those_who_wait_are_told_when_the_engine_is_closed) {
+TEST(EmbedWait, waiting_callers_return_when_the_engine_is_closed) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   const std::string run = start_job(engine);
@@ -403,7 +404,7 @@ TEST(EmbedCancel, a_cancelled_run_is_not_executed) {
   EXPECT_NE(view.json.find("a mistake"), std::string::npos);
 }
 
-TEST(EmbedCancel, a_run_that_ended_otherwise_cannot_be_cancelled) {
+TEST(EmbedCancel, a_completed_or_failed_run_cannot_be_cancelled) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   const std::string run = start_job(engine);
@@ -411,7 +412,7 @@ TEST(EmbedCancel, a_run_that_ended_otherwise_cannot_be_cancelled) {
   EXPECT_EQ(code_of(engine.cancel(run)), "invalid_transition");
 }
 
-TEST(EmbedCancel, a_handler_that_runs_is_told_and_its_result_does_not_count) {
+TEST(EmbedCancel, a_running_handler_is_requested_to_stop_and_its_result_does_not_count) {
   Engine engine = open_engine();
   Gate entered;
   register_job(engine,
@@ -435,7 +436,7 @@ TEST(EmbedCancel, a_handler_that_runs_is_told_and_its_result_does_not_count) {
   EXPECT_EQ(inspect(engine, run).status, "cancelled");
 }
 
-TEST(EmbedCancel, a_handler_of_a_pool_is_told_too) {
+TEST(EmbedCancel, a_handler_of_a_pool_is_requested_to_stop_too) {
   Engine engine = open_engine();
   Gate entered;
   register_job(engine,
@@ -463,7 +464,7 @@ TEST(EmbedLease, a_claim_is_kept_alive_while_its_handler_runs) {
       engine,
       [&](StepContext& context, std::string_view) {
         ++calls;
-        // Longer than the lease: another thread looks for work all the time.
+        // Longer than the lease, while another thread requests work all the time.
         for (;;) {
           const RunView view = inspect(engine, context.run_id());
           const auto attempts = *json_value(view.json, "attempts");
@@ -481,7 +482,7 @@ TEST(EmbedLease, a_claim_is_kept_alive_while_its_handler_runs) {
   EXPECT_EQ(inspect(engine, run).status, "completed");
 }
 
-// Several engines, closing and opening again
+// Several engines; closing and reopening
 
 TEST(EmbedShared, engines_on_one_file_share_the_work) {
   const TempDir folder;
@@ -517,7 +518,7 @@ TEST(EmbedShared, engines_on_one_file_share_the_work) {
   EXPECT_EQ(must(engines[0].list({.limit = 100})).runs.size(), 30U);
 }
 
-TEST(EmbedShared, what_another_engine_started_is_seen_at_once) {
+TEST(EmbedShared, a_run_that_another_engine_started_is_visible_at_once) {
   const TempDir folder;
   const std::string url = "sqlite:" + folder.file("work.db");
   Engine one = open_engine(url);
@@ -533,7 +534,7 @@ TEST(EmbedShared, what_another_engine_started_is_seen_at_once) {
   EXPECT_EQ(code_of(one.cancel(run)), "invalid_transition");
 }
 
-TEST(EmbedClose, afterwards_everything_says_that_the_engine_stopped) {
+TEST(EmbedClose, every_function_returns_engine_stopped_afterwards) {
   Engine engine = open_engine();
   register_job(engine, nothing);
   const std::string run = start_job(engine);
@@ -558,7 +559,7 @@ TEST(EmbedClose, a_pool_ends_when_the_engine_is_closed) {
   must(worked.get());
 }
 
-TEST(EmbedClose, runs_go_on_in_the_next_engine) {
+TEST(EmbedClose, runs_continue_in_the_next_engine) {
   const TempDir folder;
   const std::string url = "sqlite:" + folder.file("work.db");
   std::string run;

@@ -1,4 +1,4 @@
-// Claims as the core gives them out: durable first, kept alive, lost, replaced.
+// Claims in the core: granted once durable, kept alive, lost, replaced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using ::testing::SizeIs;
 
 class ClaimTest : public CoreTest {};
 
-TEST_F(ClaimTest, a_claim_is_given_out_only_when_it_is_durable) {
+TEST_F(ClaimTest, a_claim_is_granted_only_when_it_is_durable) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   const auto worker = core.worker();
@@ -25,7 +25,7 @@ TEST_F(ClaimTest, a_claim_is_given_out_only_when_it_is_durable) {
   EXPECT_EQ(worker->assignment().lease_until, after(kStart, 30'000));
 }
 
-TEST_F(ClaimTest, a_claim_that_lost_the_race_goes_back_to_the_line) {
+TEST_F(ClaimTest, a_claim_request_that_lost_the_race_keeps_its_turn) {
   TestCore& mine = open();
   TestCore& other = open();
   mine.start(start_of(1, one_));
@@ -44,12 +44,12 @@ TEST_F(ClaimTest, a_claim_that_lost_the_race_goes_back_to_the_line) {
 
   mine.start(start_of(2, one_));
   mine.settle();
-  ASSERT_EQ(first->code(), "ok") << "who came first is served first";
+  ASSERT_EQ(first->code(), "ok") << "the oldest request is served first";
   EXPECT_EQ(first->assignment().run_id, run_no(2));
   EXPECT_EQ(second->calls, 0);
 }
 
-TEST_F(ClaimTest, a_worker_that_stopped_waiting_gets_nothing) {
+TEST_F(ClaimTest, a_withdrawn_claim_request_gets_nothing) {
   TestCore& core = open();
   const auto worker = core.worker();
   EXPECT_TRUE(core.core.withdraw_request(worker->waiting));
@@ -91,7 +91,7 @@ TEST_F(ClaimTest, a_held_claim_gets_a_heartbeat_at_every_third_of_its_lease) {
   }
   EXPECT_EQ(core.commits(), 1U + 10U);
   core.core.drop(worker->assignment().claim_id);
-  EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, 3000 + 900)) << "the lease ends";
+  EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, 3000 + 900)) << "the lease expires";
   clock_.advance_ms(900);
   core.settle();
   EXPECT_EQ(core.core.next_timer(clock_.now()), std::nullopt);
@@ -122,7 +122,7 @@ TEST_F(ClaimTest, progress_is_stored_at_once_and_then_at_most_once_a_second) {
   core.core.drop(claim);
   core.core.set_progress(claim, Payload::trusted("4"));
   core.settle();
-  EXPECT_EQ(stored(), "3") << "a claim that is held no longer has no progress";
+  EXPECT_EQ(stored(), "3") << "progress of a lost claim is not stored";
 }
 
 TEST_F(ClaimTest, a_heartbeat_that_lost_the_race_is_sent_again) {
@@ -152,7 +152,7 @@ TEST_F(ClaimTest, a_claim_that_was_replaced_is_reported_lost_once) {
   mine.start(start_of(1, definition_of(R"([{"name":"a","lease_ms":900}])")));
   const auto worker = mine.worker();
   mine.settle();
-  // This process slept through its lease.
+  // This process paused for longer than its lease.
   clock_.advance_ms(2000);
   other.core.check_for_changes();
   const auto heir = other.worker();
@@ -192,7 +192,7 @@ TEST_F(ClaimTest, the_claim_of_a_cancelled_run_is_reported_lost) {
   EXPECT_EQ(core.core.state().encode(), folded_anew());
 }
 
-TEST_F(ClaimTest, the_next_timer_is_the_exact_moment_work_becomes_visible) {
+TEST_F(ClaimTest, the_next_timer_is_the_exact_time_an_attempt_becomes_visible) {
   TestCore& core = open();
   core.start(
       start_of(1, definition_of(R"([{"name":"a","retry":{"max_attempts":2,"delay_ms":1234}}])")));
@@ -201,7 +201,7 @@ TEST_F(ClaimTest, the_next_timer_is_the_exact_moment_work_becomes_visible) {
   core.core.drop(first->assignment().claim_id);
   core.fail(proof_of(first->assignment()), failure());
   core.settle();
-  EXPECT_EQ(core.core.next_timer(clock_.now()), std::nullopt) << "nobody wants it";
+  EXPECT_EQ(core.core.next_timer(clock_.now()), std::nullopt) << "no claim request waits for it";
 
   const auto second = core.worker();
   core.settle();
@@ -215,7 +215,7 @@ TEST_F(ClaimTest, the_next_timer_is_the_exact_moment_work_becomes_visible) {
   EXPECT_EQ(second->assignment().attempt_number, 2U);
 }
 
-TEST_F(ClaimTest, the_next_timer_is_the_exact_moment_an_abandoned_lease_ends) {
+TEST_F(ClaimTest, the_next_timer_is_the_exact_time_an_abandoned_lease_expires) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(R"([{"name":"a","lease_ms":900}])")));
   const auto dead = core.worker();
@@ -233,13 +233,13 @@ TEST_F(ClaimTest, the_next_timer_is_the_exact_moment_an_abandoned_lease_ends) {
   EXPECT_EQ(heir->assignment().runnable_key, dead->assignment().runnable_key);
 }
 
-TEST_F(ClaimTest, a_timer_that_serves_nobody_does_not_spin) {
+TEST_F(ClaimTest, a_timer_that_serves_no_claim_request_does_not_spin) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(R"([{"name":"a","lease_ms":900}])")));
   const auto dead = core.worker();
   core.settle();
   core.core.drop(dead->assignment().claim_id);
-  // It cannot execute the step whose lease ends.
+  // It cannot execute the step whose lease expires.
   core.worker({SharedText("other")});
   core.settle();
   clock_.advance_ms(1000);
@@ -269,7 +269,7 @@ TEST_F(ClaimTest, a_chain_of_steps_costs_one_commit_each_and_one_for_the_start) 
   EXPECT_EQ(core.core.state().encode(), folded_anew());
 }
 
-TEST_F(ClaimTest, a_report_names_new_attempts_that_nobody_claimed) {
+TEST_F(ClaimTest, a_report_lists_new_attempts_that_were_not_claimed) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   core.start(start_of(2, one_));

@@ -1,4 +1,5 @@
-// The core of the engine's loop, driven by hand: what is decided, written and told, and when.
+// The core of the engine's loop, driven step by step: what is decided, written and replied, and
+// when.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,13 +18,13 @@ TEST_F(CoreTest, a_reply_waits_for_the_disk) {
   EXPECT_EQ(started->settled, 0);
   const Core::Write what = core.core.begin_write();
   const auto outcome = core.commit(what);
-  EXPECT_EQ(started->settled, 0) << "the loop has not heard of it";
+  EXPECT_EQ(started->settled, 0) << "the write has not been reported to the core";
   core.end(outcome);
   EXPECT_EQ(started->settled, 1);
   EXPECT_EQ(started->code(), "ok");
 }
 
-TEST_F(CoreTest, a_reader_waits_for_what_it_saw_to_be_durable) {
+TEST_F(CoreTest, a_query_waits_until_the_state_it_read_is_durable) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   const auto same_group =
@@ -40,7 +41,7 @@ TEST_F(CoreTest, a_reader_waits_for_what_it_saw_to_be_durable) {
   EXPECT_TRUE(must(*next_group->result));
 }
 
-TEST_F(CoreTest, a_reader_of_a_lost_group_is_asked_again) {
+TEST_F(CoreTest, a_query_on_a_lost_group_is_repeated) {
   TestCore& mine = open();
   TestCore& other = open();
   mine.start(start_of(1, one_));
@@ -56,7 +57,7 @@ TEST_F(CoreTest, a_reader_of_a_lost_group_is_asked_again) {
   EXPECT_EQ(seen->settled, 1);
 }
 
-TEST_F(CoreTest, a_read_that_saw_nothing_unwritten_needs_no_disk) {
+TEST_F(CoreTest, a_query_on_durable_state_does_not_wait_for_the_disk) {
   TestCore& core = open();
   const auto seen =
       core.execute<std::size_t>([](Turn& turn) { return turn.state().runs().count(); });
@@ -65,13 +66,13 @@ TEST_F(CoreTest, a_read_that_saw_nothing_unwritten_needs_no_disk) {
   EXPECT_FALSE(core.core.can_write());
 }
 
-TEST_F(CoreTest, a_lost_race_is_taken_back_caught_up_and_decided_again) {
+TEST_F(CoreTest, after_a_lost_race_the_core_rolls_back_catches_up_and_decides_again) {
   TestCore& mine = open();
   TestCore& other = open();
   const auto first = mine.start(start_of(1, one_));
   const auto same = mine.start(start_of(7, one_));
   mine.decide();
-  // The next group is decided already while the first is lost.
+  // The next group has been decided by the time the first is lost.
   const Core::Write what = mine.core.begin_write();
   const auto second = mine.start(start_of(2, one_));
   mine.decide();
@@ -97,7 +98,7 @@ TEST_F(CoreTest, a_lost_race_is_taken_back_caught_up_and_decided_again) {
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
 }
 
-TEST_F(CoreTest, who_lost_the_race_to_start_a_run_goes_on_by_the_definition_of_the_winner) {
+TEST_F(CoreTest, the_loser_of_a_race_to_start_a_run_continues_with_the_definition_of_the_winner) {
   TestCore& mine = open();
   TestCore& other = open();
   const auto lost = mine.start(start_of(1, definition_of(R"([{"name":"x"}])", "mine")));
@@ -117,12 +118,12 @@ TEST_F(CoreTest, who_lost_the_race_to_start_a_run_goes_on_by_the_definition_of_t
   EXPECT_EQ(next->assignment().step, SharedText("y"));
 }
 
-TEST_F(CoreTest, an_answer_that_needs_no_write_knows_what_others_have_written) {
+TEST_F(CoreTest, a_reply_without_a_write_reflects_the_writes_of_other_processes) {
   TestCore& mine = open();
   TestCore& other = open();
   other.start(start_of(1, one_));
   other.settle();
-  // Nobody has told this process to look.
+  // This process has not been notified of the change.
   const auto found = mine.cancel(run_no(1));
   const auto seen =
       mine.execute<bool>([](Turn& turn) { return turn.state().runs().exists(run_no(1)); });
@@ -135,7 +136,7 @@ TEST_F(CoreTest, an_answer_that_needs_no_write_knows_what_others_have_written) {
   EXPECT_FALSE(must(*again->result));
 }
 
-TEST_F(CoreTest, an_answer_that_is_decided_during_a_write_knows_what_others_wrote_after_it) {
+TEST_F(CoreTest, a_reply_decided_during_a_write_reflects_later_writes_of_other_processes) {
   TestCore& mine = open();
   TestCore& other = open();
   mine.start(start_of(1, one_));
@@ -178,7 +179,7 @@ TEST_F(CoreTest, two_cores_that_take_turns_settle_every_command_once) {
   EXPECT_EQ(left.core.state().encode(), folded_anew());
 }
 
-TEST_F(CoreTest, a_failed_write_stops_the_core_and_says_so_to_everybody) {
+TEST_F(CoreTest, a_failed_write_stops_the_core_and_fails_every_pending_command) {
   TestCore& core = open();
   core.start(start_of(9, one_));
   const auto holder = core.worker();
@@ -193,7 +194,7 @@ TEST_F(CoreTest, a_failed_write_stops_the_core_and_says_so_to_everybody) {
   const auto deciding = core.start(start_of(2, one_));
   core.decide();
   const auto in_line = core.start(start_of(3, one_));
-  core.hooks->before_append = [] { return Error{ErrorCode::io_error, "the disk is gone"}; };
+  core.hooks->before_append = [] { return Error{ErrorCode::io_error, "the disk was removed"}; };
   core.end(core.commit(what));
 
   EXPECT_EQ(writing->code(), "io_error");
@@ -215,7 +216,7 @@ TEST_F(CoreTest, a_failed_write_stops_the_core_and_says_so_to_everybody) {
   EXPECT_FALSE(core.core.can_write());
 }
 
-TEST_F(CoreTest, a_busy_store_is_asked_again_but_not_for_ever) {
+TEST_F(CoreTest, a_busy_store_is_retried_a_limited_number_of_times) {
   TestCore& core = open();
   const auto busy = [] { return Error{ErrorCode::busy, "locked"}; };
   const auto patient = core.start(start_of(1, one_));
@@ -237,7 +238,7 @@ TEST_F(CoreTest, a_busy_store_is_asked_again_but_not_for_ever) {
   EXPECT_TRUE(core.core.stopped().has_value());
 }
 
-TEST_F(CoreTest, a_refusal_after_emitted_facts_leaves_nothing) {
+TEST_F(CoreTest, a_refusal_after_emitted_facts_leaves_none_of_them) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   core.settle();
@@ -254,14 +255,14 @@ TEST_F(CoreTest, a_refusal_after_emitted_facts_leaves_nothing) {
   EXPECT_EQ(batches(), written);
   EXPECT_EQ(core.core.state().encode(), before);
   EXPECT_FALSE(must(core.core.state().runs().exists(run_no(2))));
-  // The same id can be used by a start that is meant.
+  // A later start can use the same id.
   const auto meant = core.start(start_of(2, one_));
   core.settle();
   EXPECT_EQ(meant->code(), "ok");
   EXPECT_EQ(core.core.state().encode(), folded_anew());
 }
 
-TEST_F(CoreTest, a_refusal_between_two_commands_of_one_group_takes_back_only_its_own) {
+TEST_F(CoreTest, a_refusal_between_two_commands_of_one_group_rolls_back_only_its_own_facts) {
   TestCore& core = open();
   const auto first = core.start(start_of(1, one_));
   const auto refused = core.execute<Done>([&](Turn& turn) -> Result<Done> {
@@ -313,7 +314,7 @@ TEST_F(CoreTest, a_checkpoint_is_written_after_enough_facts_and_used_by_the_next
   EXPECT_EQ(second.core.state().runs().count(), 11U);
 }
 
-TEST_F(CoreTest, a_checkpoint_waits_until_nothing_is_on_its_way_to_the_disk) {
+TEST_F(CoreTest, a_checkpoint_waits_until_no_write_is_in_progress) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   core.settle();
@@ -332,7 +333,7 @@ TEST_F(CoreTest, a_checkpoint_waits_until_nothing_is_on_its_way_to_the_disk) {
   EXPECT_EQ(core.core.state().runs().count(), 3U);
 }
 
-TEST_F(CoreTest, a_run_that_is_changed_while_its_end_is_written_keeps_the_change) {
+TEST_F(CoreTest, a_change_to_a_run_while_its_end_is_being_written_is_kept) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   core.settle();
@@ -358,7 +359,7 @@ TEST_F(CoreTest, a_run_that_is_changed_while_its_end_is_written_keeps_the_change
             1);
 }
 
-TEST_F(CoreTest, a_damaged_or_foreign_checkpoint_is_thrown_away) {
+TEST_F(CoreTest, a_damaged_or_foreign_checkpoint_is_discarded) {
   TestCore& core = open();
   for (int i = 1; i <= 3; ++i) {
     core.start(start_of(i, one_));
@@ -381,21 +382,21 @@ TEST_F(CoreTest, a_damaged_or_foreign_checkpoint_is_thrown_away) {
   }
 }
 
-// The journal knows less than the log: a batch came in between.
-TEST_F(CoreTest, a_batch_that_comes_while_the_core_catches_up_is_not_seen_half) {
+// The journal is behind the log: another writer appended a batch in between.
+TEST_F(CoreTest, a_batch_appended_while_the_core_catches_up_is_applied_completely) {
   TestCore& core = open();
   TestCore& other = open();
   core.start(start_of(1, two_));
   core.settle();
   core.core.state().trim();
-  TestCore& late = open();  // has not loaded the run
+  TestCore& late = open();  // the run is not loaded
   other.core.check_for_changes();
   const auto worker = other.worker();
   other.settle();
   ASSERT_EQ(worker->code(), "ok");
 
   late.core.check_for_changes();
-  // After the journal has read to the end, before the core does.
+  // After the journal has read to the end, and before the core has.
   late.hooks->after_read = [&] {
     late.hooks->after_read = [&] {
       other.complete(proof_of(worker->assignment()), completion());
@@ -418,7 +419,7 @@ TEST_F(CoreTest, a_batch_that_comes_while_the_core_catches_up_is_not_seen_half) 
   EXPECT_EQ(must(*again->result), must(other.core.state().runs().get(run_no(1)))->encode());
 }
 
-// The journal knows more than the core: somebody else has caught it up, as sealing does.
+// The journal is ahead of the core: another part of the process caught it up, as sealing does.
 TEST_F(CoreTest, a_run_loaded_ahead_of_the_core_is_not_folded_twice) {
   TestCore& mine = open();
   TestCore& other = open();

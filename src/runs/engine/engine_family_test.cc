@@ -1,4 +1,4 @@
-// Runs that start other runs: what one of them does, the others learn in the same commit.
+// Runs that start child runs: a change to one of them and its effects on the others are one commit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ class Family : public CoreTest {
     const auto worker = core_->worker({SharedText(handler)});
     core_->settle();
     if (!worker->given.has_value()) {
-      ADD_FAILURE() << "there is no work for " << handler;
+      ADD_FAILURE() << "no attempt for handler " << handler;
       return {};
     }
     core_->core.drop(worker->assignment().claim_id);
@@ -54,7 +54,7 @@ class Family : public CoreTest {
     core_->settle();
     EXPECT_EQ(reported->code(), "ok") << given.step.view();
   }
-  // What the handler of the attempt asks for; the child ends with its parent.
+  // What the handler of the attempt requests; the child ends with its parent.
   RunId start_child(const Assignment& given, std::string_view key) {
     StartChild command;
     command.origin = Origin{given.runnable_key, given.step, given.attempt_number};
@@ -113,7 +113,7 @@ class Family : public CoreTest {
     EXPECT_THAT(found().anomalies(), IsEmpty());
     EXPECT_FALSE(core_->core.stopped().has_value());
     core_->settle();
-    EXPECT_EQ(folded_anew(), core_->core.state().encode()) << "whoever comes now knows the same";
+    EXPECT_EQ(folded_anew(), core_->core.state().encode()) << "a new process has the same state";
   }
 
   TestCore* core_ = nullptr;
@@ -133,7 +133,7 @@ TEST_F(AwaitedChild, starts_with_its_step_in_one_commit) {
   EXPECT_EQ(pack.input.view(), R"({"weight":3})");
 }
 
-TEST_F(AwaitedChild, lets_its_parent_go_on_in_the_commit_in_which_it_ends) {
+TEST_F(AwaitedChild, continues_its_parent_in_the_commit_that_ends_it) {
   start(R"([{"name":"ship","output":"box","child":"box"},{"name":"thank","after":["ship"]}])");
   const Assignment pack = take("pack");
   const Position before = head();
@@ -161,7 +161,7 @@ TEST_F(AwaitedChild, that_fails_fails_its_parent) {
                     HasSubstr(to_string(child()))));
 }
 
-TEST_F(AwaitedChild, that_fails_is_started_again_as_another_run) {
+TEST_F(AwaitedChild, that_fails_is_retried_as_another_run) {
   start(R"([{"name":"ship","child":"box","retry":{"max_attempts":2,"delay_ms":50}}])");
   fail(take("pack"));
   EXPECT_EQ(status(run_no(1)), RunStatus::running);
@@ -178,7 +178,7 @@ TEST_F(AwaitedChild, that_fails_is_started_again_as_another_run) {
   EXPECT_EQ(context(run_no(1)), R"({"size":2})");
 }
 
-TEST_F(AwaitedChild, that_fails_leads_its_parent_along_the_error_route) {
+TEST_F(AwaitedChild, that_fails_makes_its_parent_take_the_error_route) {
   start(R"([{"name":"ship","child":"box"},{"name":"sorry"}])",
         R"([{"from":"ship","on":"error","to":"sorry"},{"from":"ship","on":"ok","to":"complete"}])");
   fail(take("pack"));
@@ -186,19 +186,19 @@ TEST_F(AwaitedChild, that_fails_leads_its_parent_along_the_error_route) {
   EXPECT_EQ(status(run_no(1)), RunStatus::completed);
 }
 
-TEST_F(AwaitedChild, that_is_cancelled_by_itself_fails_its_parent) {
+TEST_F(AwaitedChild, that_is_cancelled_alone_fails_its_parent) {
   start(R"([{"name":"ship","child":"box","retry":{"max_attempts":3}}])");
   core_->cancel(child());
   core_->settle();
   EXPECT_THAT(error_of(run_no(1)), HasSubstr(R"("code":"child_cancelled")"));
 }
 
-TEST_F(AwaitedChild, of_a_workflow_that_is_not_there_fails_its_parent) {
+TEST_F(AwaitedChild, of_an_unknown_workflow_fails_its_parent) {
   start(R"([{"name":"ship","child":"ghost"}])");
   EXPECT_THAT(error_of(run_no(1)), HasSubstr("unknown_workflow"));
 }
 
-TEST_F(AwaitedChild, is_over_at_once_when_the_engine_does_all_of_it) {
+TEST_F(AwaitedChild, ends_at_once_when_the_engine_executes_all_its_steps) {
   core_->add(definition_of(R"([{"name":"say","log":"hello"}])", "greeting"));
   core_->add(definition_of(R"([{"name":"greet","child":"greeting"}])", "welcome"));
   core_->settle();
@@ -238,7 +238,7 @@ TEST_F(AwaitedChild, is_started_for_each_item_of_a_list) {
   EXPECT_THAT(context(run_no(1)), HasSubstr(R"("of":"first"},{)")) << "in the order of the items";
 }
 
-TEST_F(AwaitedChild, whose_end_another_engine_writes_is_waited_for_no_longer) {
+TEST_F(AwaitedChild, whose_end_another_engine_writes_continues_its_parent) {
   start(R"([{"name":"ship","child":"box"},{"name":"thank","after":["ship"]}])");
   const Assignment pack = take("pack");
   TestCore& other = open();
@@ -251,7 +251,7 @@ TEST_F(AwaitedChild, whose_end_another_engine_writes_is_waited_for_no_longer) {
   EXPECT_EQ(status(run_no(1)), RunStatus::completed);
 }
 
-TEST_F(AwaitedChild, whose_end_is_lost_to_a_conflict_ends_again_with_all_that_follows) {
+TEST_F(AwaitedChild, whose_end_is_lost_to_a_conflict_ends_again_with_all_its_effects) {
   start(R"([{"name":"ship","child":"box"},{"name":"thank","after":["ship"]}])");
   const Assignment pack = take("pack");
   TestCore& other = open();
@@ -266,7 +266,7 @@ TEST_F(AwaitedChild, whose_end_is_lost_to_a_conflict_ends_again_with_all_that_fo
   EXPECT_EQ(take("thank").run_id, run_no(1));
 }
 
-TEST_F(AwaitedChild, that_is_repeated_has_no_parent) {
+TEST_F(AwaitedChild, that_is_replayed_has_no_parent) {
   start(R"([{"name":"ship","output":"box","child":"box"}])");
   const Assignment pack = take("pack");
   ReplayRun again;
@@ -287,7 +287,7 @@ TEST_F(AwaitedChild, that_is_repeated_has_no_parent) {
 
 using Generations = Family;
 
-TEST_F(Generations, go_on_together_when_the_youngest_ends) {
+TEST_F(Generations, continue_together_when_the_youngest_ends) {
   core_->add(definition_of(R"([{"name":"load","output":"load","child":"box"}])", "truck"));
   core_->settle();
   start(R"([{"name":"ship","output":"ship","child":"truck"}])");
@@ -336,7 +336,7 @@ TEST_F(Generations, are_cancelled_together) {
 
 using ClosedParent = Family;
 
-TEST_F(ClosedParent, cancels_its_children_and_leaves_those_alone_that_are_detached) {
+TEST_F(ClosedParent, cancels_its_children_except_detached_ones) {
   start(R"([{"name":"ship","child":"box"},
             {"name":"copy","child":{"workflow":"box","detached":true}},
             {"name":"keep","child":{"workflow":"box","on_parent_close":"detach"}},
@@ -358,7 +358,7 @@ TEST_F(ClosedParent, that_failed_cancels_its_children) {
   EXPECT_EQ(status(child()), RunStatus::cancelled);
 }
 
-TEST_F(ClosedParent, that_completed_leaves_a_detached_child_alone) {
+TEST_F(ClosedParent, that_completed_does_not_cancel_a_detached_child) {
   start(R"([{"name":"copy","output":"copy","child":{"workflow":"box","detached":true}}])");
   EXPECT_EQ(status(run_no(1)), RunStatus::completed);
   EXPECT_EQ(context(run_no(1)), R"({"copy":{"run_id":")" + to_string(child()) + R"("}})");
@@ -366,7 +366,7 @@ TEST_F(ClosedParent, that_completed_leaves_a_detached_child_alone) {
   EXPECT_EQ(status(child()), RunStatus::completed);
 }
 
-TEST_F(ClosedParent, lets_children_go_back_that_do_so_when_they_are_cancelled) {
+TEST_F(ClosedParent, lets_children_compensate_that_do_so_when_cancelled) {
   core_->add(must(Definition::parse(
       R"({"workflow":"careful","compensate_on_cancel":true,"steps":[)"
       R"({"name":"pack","compensate":"unpack"},{"name":"send","after":["pack"]}]})")));
@@ -381,20 +381,20 @@ TEST_F(ClosedParent, lets_children_go_back_that_do_so_when_they_are_cancelled) {
   EXPECT_EQ(status(child()), RunStatus::cancelled);
 }
 
-// Children that end with their parent, not with a step of it.
-using ParentThatGoesOn = Family;
+// Children that end with their parent and not with one of its steps.
+using ContinuingParent = Family;
 
-TEST_F(ParentThatGoesOn, leaves_the_child_alone_that_its_handler_started) {
+TEST_F(ContinuingParent, does_not_cancel_the_child_that_its_handler_started) {
   start(R"([{"name":"order"},{"name":"thank"}])", R"([{"from":"order","to":"thank"}])");
   const Assignment order = take("order");
   const RunId box = start_child(order, "b");
   complete(order);
-  EXPECT_EQ(status(box), RunStatus::running) << "the parent went on, it did not end";
+  EXPECT_EQ(status(box), RunStatus::running) << "the parent continued; it did not end";
   fail(take("thank"));
   EXPECT_EQ(status(box), RunStatus::cancelled);
 }
 
-TEST_F(ParentThatGoesOn, along_an_error_route_leaves_the_child_alone_that_its_handler_started) {
+TEST_F(ContinuingParent, on_an_error_route_does_not_cancel_the_child_that_its_handler_started) {
   start(R"([{"name":"order"},{"name":"sorry"}])",
         R"([{"from":"order","to":"complete"},{"from":"order","on":"error","to":"sorry"}])");
   const Assignment order = take("order");
@@ -406,7 +406,7 @@ TEST_F(ParentThatGoesOn, along_an_error_route_leaves_the_child_alone_that_its_ha
   EXPECT_EQ(status(box), RunStatus::cancelled);
 }
 
-TEST_F(ParentThatGoesOn, leaves_the_child_alone_that_it_does_not_wait_for) {
+TEST_F(ContinuingParent, does_not_cancel_a_child_it_does_not_wait_for) {
   start(R"([{"name":"copy","child":{"workflow":"box","detached":true,"on_parent_close":"cancel"}},
             {"name":"thank"}])",
         R"([{"from":"copy","to":"thank"}])");
@@ -416,7 +416,7 @@ TEST_F(ParentThatGoesOn, leaves_the_child_alone_that_it_does_not_wait_for) {
   EXPECT_EQ(status(child()), RunStatus::cancelled);
 }
 
-TEST_F(ParentThatGoesOn, leaves_the_children_of_withdrawn_handlers_alone_until_it_ends) {
+TEST_F(ContinuingParent, does_not_cancel_children_of_withdrawn_handlers_until_it_ends) {
   start(R"([{"name":"each","for_each":[1,2]},{"name":"sorry"}])",
         R"([{"from":"each","to":"complete"},{"from":"each","on":"error","to":"sorry"}])");
   const Assignment first = take("each");
@@ -427,19 +427,19 @@ TEST_F(ParentThatGoesOn, leaves_the_children_of_withdrawn_handlers_alone_until_i
   EXPECT_EQ(status(box), RunStatus::cancelled);
 }
 
-// Children that a step waited for, and waits for no longer.
-using GivenUpChild = Family;
+// Children for which a step no longer waits.
+using AbandonedChild = Family;
 
-TEST_F(GivenUpChild, is_cancelled_when_its_step_takes_the_error_route) {
+TEST_F(AbandonedChild, is_cancelled_when_its_step_takes_the_error_route) {
   start(R"([{"name":"ship","child":"box","timeout":"5s"},{"name":"sorry"}])",
         R"([{"from":"ship","to":"complete"},{"from":"ship","on":"error","to":"sorry"}])");
   clock_.advance_ms(5'000);
   core_->settle();
   EXPECT_EQ(status(child()), RunStatus::cancelled);
-  EXPECT_EQ(take("sorry").run_id, run_no(1)) << "the parent goes on";
+  EXPECT_EQ(take("sorry").run_id, run_no(1)) << "the parent continues";
 }
 
-TEST_F(GivenUpChild, is_cancelled_when_another_takes_its_place) {
+TEST_F(AbandonedChild, is_cancelled_when_another_child_replaces_it) {
   start(R"([{"name":"ship","child":"box","timeout":"5s","retry":{"max_attempts":2}}])");
   clock_.advance_ms(5'000);
   core_->settle();
@@ -451,7 +451,7 @@ TEST_F(GivenUpChild, is_cancelled_when_another_takes_its_place) {
   EXPECT_EQ(status(run_no(1)), RunStatus::completed);
 }
 
-TEST_F(GivenUpChild, of_one_item_is_cancelled_when_another_item_fails) {
+TEST_F(AbandonedChild, of_one_item_is_cancelled_when_another_item_fails) {
   start(R"([{"name":"ship","for_each":[1,2,3],"child":"box"},{"name":"sorry"}])",
         R"([{"from":"ship","to":"complete"},{"from":"ship","on":"error","to":"sorry"}])");
   const Assignment one = take("pack");
@@ -494,7 +494,7 @@ TEST_F(ContinuedChild, is_cancelled_as_its_successor) {
   EXPECT_EQ(core_->core.state().runs().count(), 0U);
 }
 
-TEST_F(ContinuedChild, of_a_workflow_that_nobody_registered_goes_on_with_what_it_had) {
+TEST_F(ContinuedChild, of_an_unregistered_workflow_continues_with_its_own_definition) {
   const auto started = core_->start(start_of(5, definition_of(R"([{"name":"turn"}])", "loose")));
   core_->settle();
   EXPECT_EQ(started->code(), "ok");
@@ -527,12 +527,12 @@ TEST_F(FamilyCompensating, cancels_the_children_it_waits_for) {
 TEST_F(FamilyCompensating, starts_when_a_child_fails) {
   start(R"([{"name":"book","compensate":"unbook"},
             {"name":"ship","after":["book"],"child":"box"}])");
-  complete(take("book"), R"({"room":1})");
+  complete(take("book"), R"({"booking":1})");
   fail(take("pack"));
   EXPECT_EQ(status(run_no(1)), RunStatus::compensating);
   const Assignment unbook = take("unbook");
   EXPECT_THAT(std::string(unbook.input.view()),
-              AllOf(HasSubstr("child_failed"), HasSubstr(R"("output":{"room":1})")));
+              AllOf(HasSubstr("child_failed"), HasSubstr(R"("output":{"booking":1})")));
   complete(unbook);
   EXPECT_EQ(status(run_no(1)), RunStatus::failed);
 }
@@ -551,7 +551,7 @@ TEST_F(FamilyCompensating, of_a_child_is_waited_for_by_its_parent) {
   EXPECT_EQ(status(run_no(1)), RunStatus::failed);
 }
 
-TEST_F(Family, items_that_are_withdrawn_are_given_to_nobody) {
+TEST_F(Family, withdrawn_items_are_not_assigned) {
   start(R"([{"name":"each","for_each":[1,2,3]},{"name":"sorry"}])",
         R"([{"from":"each","to":"complete"},{"from":"each","on":"error","to":"sorry"}])");
   const Assignment held = take("each");
@@ -566,11 +566,11 @@ TEST_F(Family, items_that_are_withdrawn_are_given_to_nobody) {
   EXPECT_EQ(status(run_no(1)), RunStatus::completed);
 }
 
-TEST_F(Family, a_parent_of_an_unknown_definition_does_not_keep_its_child_from_ending) {
+TEST_F(Family, a_parent_with_an_unknown_definition_does_not_prevent_its_child_from_ending) {
   const auto journal = open_memory_journal(disk_);
   Scribe parent(*journal, 1, definition_of(R"([{"name":"ship","child":"box"}])", "foreign"));
   StartRun command = start_of(1, parent.definition);
-  // Whoever wrote this knew the child, but stored nothing of its own definition.
+  // This writer knew the child, but did not store the parent's definition.
   class KnowsBox final : public Surroundings {
    public:
     [[nodiscard]] std::shared_ptr<const Definition> current(std::string_view) const override {

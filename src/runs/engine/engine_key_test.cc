@@ -1,5 +1,5 @@
-// The idempotency keys that workers get: one for all attempts at a visit or item of a step,
-// another for everything else.
+// The idempotency keys that workers receive: one for all attempts at a visit or item of a step, and
+// a different one for everything else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,13 +29,13 @@ class IdempotencyKey : public CoreTest {
     core.settle();
     return core;
   }
-  // The next attempt, which nobody keeps alive.
+  // The next attempt, without heartbeats.
   Assignment next(TestCore& core) {
     const auto worker = core.worker();
     core.settle();
     if (worker->calls == 0) {
       core.core.withdraw_request(worker->waiting);
-      ADD_FAILURE() << "there is nothing to do";
+      ADD_FAILURE() << "no attempt is visible";
       return {};
     }
     core.core.drop(worker->assignment().claim_id);
@@ -61,7 +61,7 @@ class IdempotencyKey : public CoreTest {
     core.settle();
     EXPECT_EQ(answer->code(), "ok");
   }
-  // What the journal says of it, whoever reads it, and no rule is broken.
+  // The journal has the same key for every reader, and no rule is broken.
   void expect_in_journal(const Assignment& given) {
     auto journal = open_memory_journal(disk_);
     const Audit found = audit(journal->log());
@@ -85,7 +85,7 @@ TEST_F(IdempotencyKey, is_the_same_for_every_retry) {
     expect_in_journal(again);
     fail(core, again);
   }
-  EXPECT_EQ(names_.size(), 4U) << "each attempt has a name of its own";
+  EXPECT_EQ(names_.size(), 4U) << "each attempt has its own name";
 }
 
 TEST_F(IdempotencyKey, is_the_same_after_a_lost_lease) {
@@ -116,7 +116,7 @@ TEST_F(IdempotencyKey, is_the_same_after_a_restart_with_and_without_a_checkpoint
   EXPECT_EQ(folded_anew(), from_checkpoint.core.state().encode());
 }
 
-TEST_F(IdempotencyKey, is_the_same_after_a_deferral_and_a_retry_of_what_was_deferred) {
+TEST_F(IdempotencyKey, is_the_same_after_a_deferral_and_a_retry_of_the_deferred_attempt) {
   TestCore& core = open_with(definition_of(kRetried));
   const Assignment first = next(core);
   complete(core, first, "{}", R"({"defer":{"reason":"not yet","schedule_in_ms":50}})");
@@ -144,7 +144,7 @@ TEST_F(IdempotencyKey, is_the_same_after_a_timeout) {
   EXPECT_EQ(second.idempotency_key, slow.idempotency_key);
 }
 
-TEST_F(IdempotencyKey, is_another_for_each_visit) {
+TEST_F(IdempotencyKey, differs_for_each_visit) {
   TestCore& core = open_with(workflow(
       R"("entry":"poll","steps":[{"name":"poll","retry":{"max_attempts":2,"delay_ms":10}}],)"
       R"("transitions":[{"from":"poll","to":"complete","when":{"path":"ready","equals":true}},)"
@@ -160,7 +160,7 @@ TEST_F(IdempotencyKey, is_another_for_each_visit) {
   }
 }
 
-TEST_F(IdempotencyKey, is_another_for_each_item) {
+TEST_F(IdempotencyKey, differs_for_each_item) {
   TestCore& core = open_with(definition_of(R"([{"name":"send","for_each":{"items":[1,2,3]},)"
                                            R"("retry":{"max_attempts":2,"delay_ms":10}}])"));
   std::map<std::string, SharedText> keys;
@@ -178,7 +178,7 @@ TEST_F(IdempotencyKey, is_another_for_each_item) {
   }
 }
 
-TEST_F(IdempotencyKey, is_another_for_a_replay) {
+TEST_F(IdempotencyKey, differs_for_a_replay) {
   TestCore& core = open_with(definition_of(kRetried));
   const Assignment first = next(core);
   complete(core, first);
@@ -210,8 +210,8 @@ TEST_F(IdempotencyKey, of_a_compensation_is_its_own_and_the_same_for_its_retries
   EXPECT_EQ(next_after(core, 10).idempotency_key, refund.idempotency_key);
 }
 
-// A child that a handler starts is named by its step and key, not by the attempt.
-TEST_F(IdempotencyKey, and_the_children_of_a_handler_are_the_same_at_a_retry) {
+// The id of a child that a handler starts derives from its step and key, not from the attempt.
+TEST_F(IdempotencyKey, and_the_children_of_a_handler_are_the_same_after_a_retry) {
   TestCore& core = open_with(definition_of(kRetried));
   std::vector<RunId> children;
   for (int attempt = 1; attempt <= 2; ++attempt) {
@@ -231,7 +231,7 @@ TEST_F(IdempotencyKey, and_the_children_of_a_handler_are_the_same_at_a_retry) {
   EXPECT_EQ(children[0], children[1]);
 }
 
-// Journals of older versions: each attempt had a key of its own.
+// Journals of older versions, in which each attempt had its own key.
 
 class OlderKey : public IdempotencyKey {
  protected:
@@ -250,17 +250,17 @@ class OlderKey : public IdempotencyKey {
     failed.retry_runnable_key = second;
     failed.retry_visible_at = after(old.now, 10);
     const Runnable first = old.run.latest("pay")->plan;
-    old.tell(DispatchFact(failed));
+    old.emit(DispatchFact(failed));
     if (left == Left::planned) {
       Runnable plan = first;
       plan.runnable_key = second;
       plan.idempotency_key = second;
       plan.attempt_number = 2;
       plan.visible_at = *failed.retry_visible_at;
-      old.tell(RunFact(RunnablesPlanned{run_no(1), {plan}}));
+      old.emit(RunFact(RunnablesPlanned{run_no(1), {plan}}));
     }
   }
-  // It goes on under the key it may have been executed under, and every attempt after it too.
+  // Every later attempt keeps the key under which the step may have been executed.
   void expect_carried_on() {
     TestCore& core = open();
     core.settle();

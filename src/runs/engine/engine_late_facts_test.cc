@@ -1,4 +1,4 @@
-// Facts that come too late, too early, or make no sense: they change nothing and stop nobody.
+// Facts that are late, early or malformed change nothing and do not stop the engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Facts that come after the end of their run.
+// Facts that follow the end of their run.
 class LateFacts : public Recovery {
  protected:
   Scribe& ended_run() {
@@ -74,7 +74,7 @@ TEST_F(LateFacts, are_anomalies_and_change_nothing) {
   expect_same_as_newcomers(witness);
 }
 
-TEST_F(LateFacts, in_the_batch_that_ends_the_run_change_nothing_either) {
+TEST_F(LateFacts, in_the_batch_that_ends_the_run_change_nothing) {
   Scribe& run = story(1, one_);
   run.register_definition();
   run.start();
@@ -95,7 +95,7 @@ TEST_F(LateFacts, in_the_batch_that_ends_the_run_change_nothing_either) {
   expect_same_from_every_cut();
 }
 
-TEST_F(LateFacts, a_second_start_or_plan_does_not_bring_the_run_back) {
+TEST_F(LateFacts, a_second_start_or_plan_does_not_revive_the_run) {
   Scribe& run = ended_run();
   TestCore& witness = open();
   witness.settle();
@@ -138,11 +138,11 @@ TEST_F(LateFacts, of_a_run_whose_definition_is_damaged_do_not_stop_the_engine) {
   expect_nothing_happens(open());
 }
 
-TEST_F(Recovery, attempts_that_come_before_their_run_are_the_same_for_everybody) {
+TEST_F(Recovery, attempts_that_precede_their_run_give_every_process_the_same_state) {
   Scribe& run = story(1, one_);
   run.register_definition();
   TestCore& witness = open();
-  // The queue hears of the attempt first.
+  // The queue receives the attempt first.
   const auto other_disk = std::make_shared<MemoryDisk>();
   auto elsewhere = open_memory_journal(other_disk);
   Scribe draft(*elsewhere, 1, one_);

@@ -1,4 +1,4 @@
-// The threads around the core: asking, notifying, working, stopping.
+// The threads around the core: commands, notifications, workers, shutdown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,7 +21,7 @@ using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Looks at a condition until it is true or the time is over.
+// Polls a condition until it is true or the deadline has passed.
 bool eventually(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + seconds(20);
   while (!condition()) {
@@ -70,7 +70,7 @@ class RunningPool {
     stop_.request_stop();
     return join();
   }
-  // How it ended, by itself.
+  // The result of the pool, once it has ended without a stop.
   std::string join() {
     if (thread_.joinable()) {
       thread_.join();
@@ -104,7 +104,8 @@ class RecordingNotifier final : public DispatchNotifier {
       ++early;
     }
     ++calls;
-    return fails_ ? Result<void>(Error{ErrorCode::unavailable, "nobody listens"}) : Result<void>();
+    return fails_ ? Result<void>(Error{ErrorCode::unavailable, "no process listens"})
+                  : Result<void>();
   }
   std::atomic<int> calls = 0;
   std::atomic<int> early = 0;  // before the attempt was durable
@@ -121,7 +122,7 @@ LoopOptions with(DispatchNotifier* notifier, bool record_wakeups = false) {
   return options;
 }
 
-TEST_F(LoopTest, the_notifier_is_told_of_work_after_it_is_durable) {
+TEST_F(LoopTest, the_notifier_is_called_after_the_attempt_is_durable) {
   RecordingNotifier notifier(disk_);
   auto loop = open(with(&notifier));
   for (int i = 1; i <= 20; ++i) {
@@ -133,7 +134,7 @@ TEST_F(LoopTest, the_notifier_is_told_of_work_after_it_is_durable) {
   EXPECT_THAT(kinds(), Not(Contains("live_wakeup_emitted")));
 }
 
-TEST_F(LoopTest, notifications_that_succeeded_are_recorded_when_asked_for) {
+TEST_F(LoopTest, successful_notifications_are_recorded_on_request) {
   RecordingNotifier notifier(disk_);
   auto loop = open(with(&notifier, true));
   must(start(*loop, 1, one_));
@@ -173,7 +174,7 @@ class OrderedObserver final : public CommitObserver {
   std::vector<Position> positions_;
 };
 
-TEST_F(LoopTest, the_observer_is_told_of_every_commit_in_order) {
+TEST_F(LoopTest, the_observer_is_notified_of_every_commit_in_order) {
   OrderedObserver observer;
   LoopOptions options;
   options.observer = &observer;
@@ -196,7 +197,7 @@ TEST_F(LoopTest, the_observer_is_told_of_every_commit_in_order) {
   EXPECT_EQ(positions.back().value, hooks_->appends);
 }
 
-TEST_F(LoopTest, closing_while_work_is_under_way_loses_nothing) {
+TEST_F(LoopTest, closing_while_steps_are_in_progress_loses_nothing) {
   for (int round = 0; round < 20; ++round) {
     SCOPED_TRACE(round);
     disk_ = std::make_shared<MemoryDisk>();
@@ -263,7 +264,7 @@ TEST_F(LoopTest, closing_leaves_a_checkpoint_for_the_next_start) {
   EXPECT_EQ(live(*next), 1U);
 }
 
-TEST_F(LoopTest, a_store_that_fails_stops_the_engine_and_its_workers) {
+TEST_F(LoopTest, a_store_failure_stops_the_engine_and_its_workers) {
   auto loop = open();
   loop->add_definition(one_);
   std::atomic<int> executed = 0;
@@ -271,7 +272,7 @@ TEST_F(LoopTest, a_store_that_fails_stops_the_engine_and_its_workers) {
   must(start(*loop, 1, one_));
   EXPECT_TRUE(eventually([&] { return live(*loop) == 0; }));
   const auto failed = loop->execute<Done>([&](Turn& turn) -> Result<Done> {
-    hooks_->before_append = [] { return Error{ErrorCode::io_error, "the disk is gone"}; };
+    hooks_->before_append = [] { return Error{ErrorCode::io_error, "the disk was removed"}; };
     HOLDFAST_TRY(const Started started, start_run(turn, start_of(2, one_), IdOrigin::given));
     static_cast<void>(started);
     return Done{};
@@ -295,7 +296,7 @@ TEST_F(LoopTest, a_chain_costs_one_commit_for_each_step_and_one_for_its_start) {
     handlers[step] = completing(executed);
   }
   RunningPool pool(*loop, handlers);
-  must(start(*loop, 1, chain));  // from now on a worker waits
+  must(start(*loop, 1, chain));  // a worker waits from now on
   EXPECT_TRUE(eventually([&] { return live(*loop) == 0; }));
   const std::uint64_t before = hooks_->appends;
   must(start(*loop, 2, chain));
@@ -305,7 +306,7 @@ TEST_F(LoopTest, a_chain_costs_one_commit_for_each_step_and_one_for_its_start) {
   EXPECT_EQ(executed, 8);
 }
 
-TEST_F(LoopTest, a_pool_that_ends_has_reported_everything_and_may_go) {
+TEST_F(LoopTest, a_pool_that_returns_has_reported_everything) {
   for (int round = 0; round < 50; ++round) {
     SCOPED_TRACE(round);
     disk_ = std::make_shared<MemoryDisk>();
@@ -321,7 +322,8 @@ TEST_F(LoopTest, a_pool_that_ends_has_reported_everything_and_may_go) {
     must(WorkerPool::create(*loop, handlers, {SharedText(kDefaultQueue)}, {.threads = 2})
              ->run(stop.get_token()));
     handlers.reset();
-    EXPECT_EQ(found().runs.at(run_no(1))->status(), RunStatus::completed) << "not yet reported";
+    EXPECT_EQ(found().runs.at(run_no(1))->status(), RunStatus::completed)
+        << "the result was not reported";
     EXPECT_EQ(live(*loop), 0U);
     loop->close();
   }
@@ -338,23 +340,23 @@ TEST_F(LoopTest, a_handler_that_throws_fails_its_step) {
   EXPECT_EQ(found().runs.at(run_no(1))->status(), RunStatus::failed);
 }
 
-TEST_F(LoopTest, a_handler_whose_run_was_cancelled_is_told_to_stop) {
+TEST_F(LoopTest, a_handler_of_a_cancelled_run_is_requested_to_stop) {
   auto loop = open();
   const auto quick = definition_of(R"([{"name":"a","lease_ms":300}])");
   loop->add_definition(quick);
   std::atomic<bool> running = false;
-  std::atomic<bool> told = false;
+  std::atomic<bool> stop_seen = false;
   RunningPool pool(*loop,
                    {{"a", [&](const Assignment&, const std::stop_token& stop) -> AttemptOutcome {
                        running = true;
-                       told = eventually([&] { return stop.stop_requested(); });
+                       stop_seen = eventually([&] { return stop.stop_requested(); });
                        return completion();
                      }}});
   must(start(*loop, 1, quick));
   EXPECT_TRUE(eventually([&] { return running.load(); }));
   must(loop->execute<Done>([](Turn& turn) { return cancel_run(turn, run_no(1)); }));
   EXPECT_EQ(pool.stop(), "ok");
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(stop_seen);
   EXPECT_EQ(found().runs.at(run_no(1))->status(), RunStatus::cancelled);
   EXPECT_THAT(found().anomalies(), IsEmpty());
 }
@@ -381,7 +383,7 @@ TEST_F(LoopTest, a_long_handler_keeps_its_claim) {
   EXPECT_EQ(found().runs.at(run_no(1))->status(), RunStatus::completed);
 }
 
-TEST_F(LoopTest, a_retry_runs_when_its_time_comes_although_nobody_asks) {
+TEST_F(LoopTest, a_retry_is_executed_at_its_time_without_further_commands) {
   auto loop = open();
   const auto stubborn = definition_of(R"([{"name":"a","retry":{"max_attempts":3,"delay_ms":60}}])");
   loop->add_definition(stubborn);
@@ -402,7 +404,7 @@ TEST_F(LoopTest, a_retry_runs_when_its_time_comes_although_nobody_asks) {
   EXPECT_EQ(found().runs.at(run_no(1))->status(), RunStatus::completed);
 }
 
-TEST_F(LoopTest, an_idle_loop_notices_what_another_loop_writes) {
+TEST_F(LoopTest, an_idle_loop_detects_writes_of_another_loop) {
   auto idle = open();
   idle->add_definition(two_);
   std::atomic<int> executed = 0;

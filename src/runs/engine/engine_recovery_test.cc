@@ -1,4 +1,4 @@
-// What the engine does with journals that others have left half done.
+// Recovery of journals that other processes left in the middle of their work.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Kinds = std::vector<std::string>;
 
-TEST_F(Recovery, what_is_planned_is_scheduled) {
+TEST_F(Recovery, planned_attempts_are_scheduled) {
   Scribe& run = story(1, two_);
   run.register_definition();
   run.start();
@@ -29,7 +29,7 @@ TEST_F(Recovery, what_is_planned_is_scheduled) {
   expect_same_as_newcomers(core);
 }
 
-TEST_F(Recovery, what_is_completed_is_applied_and_the_run_goes_on) {
+TEST_F(Recovery, completed_results_are_applied_and_the_run_continues) {
   Scribe& run = story(1, two_);
   run.register_definition();
   run.start();
@@ -68,26 +68,26 @@ TEST_F(Recovery, the_last_completed_step_ends_the_run) {
   expect_same_as_newcomers(core);
 }
 
-TEST_F(Recovery, what_was_applied_is_applied_no_second_time) {
+TEST_F(Recovery, an_applied_result_is_not_applied_again) {
   Scribe& run = story(1, two_);
   run.register_definition();
   run.start();
   run.schedule("a");
   run.claim("a");
   run.complete("a");
-  // The result is in the run, but what follows is not.
+  // The result is applied to the run, but its effects are missing.
   RunnableApplied applied;
   applied.run_id = run_no(1);
   applied.runnable_key = run.run.latest("a")->plan.runnable_key;
   applied.result = Payload::trusted("{}");
-  run.tell(applied);
+  run.emit(applied);
   TestCore& core = open();
   core.settle();
   EXPECT_EQ(audit(journal_->log()).kinds.at("runnable_applied"), 1U);
   expect_same_as_newcomers(core);
 }
 
-TEST_F(Recovery, a_failure_that_asks_for_a_retry_gets_it_planned) {
+TEST_F(Recovery, a_failure_with_a_retry_gets_its_retry_planned) {
   Scribe& run = story(1, retried_);
   run.register_definition();
   run.start();
@@ -123,14 +123,14 @@ TEST_F(Recovery, a_final_failure_ends_the_run) {
   expect_same_as_newcomers(core);
 }
 
-TEST_F(Recovery, a_linked_child_that_is_missing_is_started) {
+TEST_F(Recovery, a_linked_child_that_was_not_started_is_started) {
   Scribe& parent = story(1, one_);
   parent.register_definition();
   story(2, two_).register_definition();
   parent.start();
   parent.schedule("a");
   const ChildRunStarted link = link_from(parent, two_);
-  parent.tell(link);
+  parent.emit(link);
   TestCore& core = open();
   core.settle();
   auto found = audit(journal_->log());
@@ -142,13 +142,13 @@ TEST_F(Recovery, a_linked_child_that_is_missing_is_started) {
   EXPECT_EQ(audit(journal_->log()).runs.at(link.child_run_id)->status(), RunStatus::completed);
   EXPECT_THAT(audit(journal_->log()).anomalies(), IsEmpty());
   expect_same_as_newcomers(core);
-  // Nobody starts it again.
+  // It is not started a second time.
   const Position end = head();
   open().settle();
   EXPECT_EQ(head(), end);
 }
 
-TEST_F(Recovery, a_linked_child_without_input_is_left_alone) {
+TEST_F(Recovery, a_linked_child_without_input_is_not_started) {
   Scribe& parent = story(1, one_);
   parent.register_definition();
   story(2, two_).register_definition();
@@ -156,7 +156,7 @@ TEST_F(Recovery, a_linked_child_without_input_is_left_alone) {
   parent.schedule("a");
   ChildRunStarted link = link_from(parent, two_);
   link.input = Payload();
-  parent.tell(link);
+  parent.emit(link);
   const Position left = head();
   TestCore& core = open();
   core.settle();
@@ -172,7 +172,7 @@ TEST_F(Recovery, a_child_is_started_when_its_definition_becomes_known) {
   parent.start();
   parent.schedule("a");
   const ChildRunStarted link = link_from(parent, two_);
-  parent.tell(link);
+  parent.emit(link);
   TestCore& core = open();
   core.settle();
   EXPECT_FALSE(audit(journal_->log()).runs.contains(link.child_run_id));
@@ -183,7 +183,7 @@ TEST_F(Recovery, a_child_is_started_when_its_definition_becomes_known) {
   expect_same_as_newcomers(core);
 }
 
-TEST_F(Recovery, the_claim_of_a_dead_owner_is_replaced_when_its_lease_is_over) {
+TEST_F(Recovery, the_claim_of_a_dead_owner_is_replaced_when_its_lease_has_expired) {
   Scribe& run = story(1, one_);
   run.register_definition();
   run.start();
@@ -208,13 +208,13 @@ TEST_F(Recovery, the_claim_of_a_dead_owner_is_replaced_when_its_lease_is_over) {
 }
 
 TEST_F(Recovery, recovery_runs_in_order_plans_then_results_then_children) {
-  // Written the other way round.
+  // Written in the opposite order.
   Scribe& parent = story(3, one_);
   parent.register_definition();
   story(9, two_).register_definition();
   parent.start();
   parent.schedule("a");
-  parent.tell(link_from(parent, two_));
+  parent.emit(link_from(parent, two_));
   Scribe& completed = story(2, two_);
   completed.start();
   completed.schedule("a");
@@ -239,7 +239,7 @@ TEST_F(Recovery, recovery_runs_in_order_plans_then_results_then_children) {
   expect_same_as_newcomers(core);
 }
 
-// The engine is open while another writer leaves things half done.
+// The engine is open while another writer leaves work unfinished.
 class ContinuousRecovery : public Recovery {
  protected:
   void SetUp() override {
@@ -255,7 +255,7 @@ class ContinuousRecovery : public Recovery {
   std::shared_ptr<TestWorker> worker_;
 };
 
-TEST_F(ContinuousRecovery, what_another_writer_planned_is_scheduled_and_given_out) {
+TEST_F(ContinuousRecovery, attempts_planned_by_another_writer_are_scheduled_and_assigned) {
   Scribe& run = story(1, one_);
   run.register_definition();
   run.start();
@@ -265,7 +265,7 @@ TEST_F(ContinuousRecovery, what_another_writer_planned_is_scheduled_and_given_ou
   expect_same_as_newcomers(*core_);
 }
 
-TEST_F(ContinuousRecovery, what_another_writer_completed_is_applied) {
+TEST_F(ContinuousRecovery, results_completed_by_another_writer_are_applied) {
   Scribe& run = story(1, two_);
   run.register_definition();
   run.start();
@@ -280,7 +280,7 @@ TEST_F(ContinuousRecovery, what_another_writer_completed_is_applied) {
   expect_same_as_newcomers(*core_);
 }
 
-TEST_F(ContinuousRecovery, what_another_writer_failed_goes_on) {
+TEST_F(ContinuousRecovery, failures_written_by_another_writer_are_handled) {
   Scribe& run = story(1, retried_);
   run.register_definition();
   run.start();
@@ -297,7 +297,7 @@ TEST_F(ContinuousRecovery, what_another_writer_failed_goes_on) {
   expect_same_as_newcomers(*core_);
 }
 
-TEST_F(ContinuousRecovery, a_child_another_writer_linked_is_started) {
+TEST_F(ContinuousRecovery, a_child_linked_by_another_writer_is_started) {
   Scribe& parent = story(1, one_);
   parent.register_definition();
   story(2, two_).register_definition();
@@ -306,14 +306,14 @@ TEST_F(ContinuousRecovery, a_child_another_writer_linked_is_started) {
   parent.claim("a");
   notice();
   const ChildRunStarted link = link_from(parent, two_);
-  parent.tell(link);
+  parent.emit(link);
   notice();
   ASSERT_EQ(worker_->code(), "ok");
   EXPECT_EQ(worker_->assignment().run_id, link.child_run_id);
   expect_same_as_newcomers(*core_);
 }
 
-TEST_F(ContinuousRecovery, a_writer_that_was_only_slow_breaks_nothing) {
+TEST_F(ContinuousRecovery, a_slow_writer_breaks_nothing) {
   Scribe& run = story(1, two_);
   run.register_definition();
   run.start();
@@ -334,7 +334,7 @@ TEST_F(ContinuousRecovery, a_writer_that_was_only_slow_breaks_nothing) {
   expect_same_as_newcomers(*core_);
 }
 
-TEST_F(Recovery, without_the_definition_nothing_is_broken_and_with_it_the_run_goes_on) {
+TEST_F(Recovery, without_its_definition_a_run_waits_and_with_it_the_run_continues) {
   Scribe& done = story(1, two_);
   done.start();
   done.schedule("a");
@@ -350,7 +350,7 @@ TEST_F(Recovery, without_the_definition_nothing_is_broken_and_with_it_the_run_go
   core.settle();
   EXPECT_FALSE(core.core.stopped().has_value());
   EXPECT_EQ(status(1), RunStatus::running);
-  // A worker that knows the handler but not the workflow may finish the step, and no more.
+  // A worker that knows the handler but not the workflow can finish the step and nothing else.
   clock_.advance_ms(1000);
   EXPECT_THAT(work_off(core), ElementsAre("a/1", "a/1"));
   EXPECT_EQ(audit(journal_->log()).kinds["runnable_applied"], 0U);
@@ -368,7 +368,7 @@ TEST_F(Recovery, without_the_definition_nothing_is_broken_and_with_it_the_run_go
   expect_same_as_newcomers(core);
 }
 
-TEST_F(Recovery, a_failure_without_the_definition_does_not_cost_the_run_its_retries) {
+TEST_F(Recovery, a_failure_without_the_definition_keeps_the_retries_of_the_run) {
   Scribe& run = story(1, retried_);
   run.start();
   run.schedule("a");
@@ -388,8 +388,8 @@ TEST_F(Recovery, a_failure_without_the_definition_does_not_cost_the_run_its_retr
   EXPECT_EQ(status(1), RunStatus::completed);
 }
 
-// Stories that stop anywhere: whatever the cut, everybody who opens the journal finishes the run.
-TEST_F(Recovery, a_story_that_stops_anywhere_is_finished) {
+// Histories cut at any point: every process that opens the journal finishes the run.
+TEST_F(Recovery, a_history_cut_at_any_point_is_finished) {
   Scribe& run = story(1, two_);
   run.register_definition();
   run.start();

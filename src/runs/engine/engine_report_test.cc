@@ -1,5 +1,4 @@
-// What the engine tells those around it: who waits for somebody, what was committed, how runs
-// ended.
+// What the engine reports: open manual waits, commits and the ends of runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +49,7 @@ class ManualWaits : public CoreTest {
     ASSERT_TRUE(checkpoint.has_value());
     must(Core::save(*core.journal, *checkpoint));
   }
-  // Both ways to begin know what the core knows.
+  // A start with a checkpoint and one without give the state of the core.
   void expect_the_same_after_a_restart(TestCore& core) {
     const auto expected = waits(core);
     must(core.journal->delete_checkpoint(thread("engine:live")));
@@ -64,7 +63,7 @@ class ManualWaits : public CoreTest {
           {"name":"go","after":["boss","legal"]}])");
 };
 
-TEST_F(ManualWaits, appear_with_their_time_and_vanish_when_they_are_resolved) {
+TEST_F(ManualWaits, appear_with_their_time_and_disappear_when_resolved) {
   TestCore& core = open();
   EXPECT_THAT(waits(core), IsEmpty());
   core.start(start_of(1, approved_));
@@ -80,7 +79,7 @@ TEST_F(ManualWaits, appear_with_their_time_and_vanish_when_they_are_resolved) {
   expect_the_same_after_a_restart(core);
 }
 
-TEST_F(ManualWaits, of_a_run_that_ends_are_over) {
+TEST_F(ManualWaits, of_a_run_that_ends_disappear) {
   TestCore& core = open();
   core.start(start_of(1, approved_));
   core.start(start_of(2, approved_));
@@ -89,13 +88,13 @@ TEST_F(ManualWaits, of_a_run_that_ends_are_over) {
   core.cancel(run_no(1));
   core.settle();
   EXPECT_THAT(waits(core), ElementsAre("2/boss +0", "2/legal +0", "3/boss +0", "3/legal +0"));
-  // Rejected: the run fails, and nobody needs to ask legal any more.
+  // The rejection fails the run, so the approval by legal is not needed any more.
   resolve(core, 2, "boss", ManualAction::rejected);
   EXPECT_THAT(waits(core), ElementsAre("3/boss +0", "3/legal +0"));
   expect_the_same_after_a_restart(core);
 }
 
-TEST_F(ManualWaits, that_come_in_the_middle_of_a_run_appear_then) {
+TEST_F(ManualWaits, of_a_later_step_appear_when_the_run_reaches_it) {
   TestCore& core = open();
   core.start(
       start_of(1, definition_of(R"([{"name":"a"},{"name":"ok","after":["a"],"approval":true}])")));
@@ -108,7 +107,7 @@ TEST_F(ManualWaits, that_come_in_the_middle_of_a_run_appear_then) {
   expect_the_same_after_a_restart(core);
 }
 
-TEST_F(ManualWaits, of_other_engines_are_known_and_a_conflict_leaves_none_behind) {
+TEST_F(ManualWaits, of_other_engines_are_known_and_a_conflict_leaves_no_stale_ones) {
   TestCore& one = open();
   TestCore& other = open();
   one.start(start_of(1, approved_));
@@ -123,7 +122,7 @@ TEST_F(ManualWaits, of_other_engines_are_known_and_a_conflict_leaves_none_behind
   other.core.check_for_changes();
   other.settle();
   EXPECT_EQ(waits(other), waits(one));
-  // Resolved by one, seen by the other; and lost to a conflict, nothing is gone.
+  // One engine resolves a wait and the other sees it; a conflict loses nothing.
   resolve(other, 1, "boss", ManualAction::approved);
   one.core.check_for_changes();
   one.settle();
@@ -131,7 +130,7 @@ TEST_F(ManualWaits, of_other_engines_are_known_and_a_conflict_leaves_none_behind
   expect_the_same_after_a_restart(one);
 }
 
-TEST_F(ManualWaits, that_a_refused_command_resolved_are_still_there) {
+TEST_F(ManualWaits, that_a_refused_command_resolved_stay_open) {
   TestCore& core = open();
   core.start(start_of(1, approved_));
   core.settle();
@@ -161,7 +160,7 @@ class Reports : public CoreTest {
     }
     return all;
   }
-  // The sums are what the journal has.
+  // The sums match the facts in the journal.
   void expect_sums(const TestCore& core) {
     const Audit found = audit(open_memory_journal(disk_)->log());
     const auto in_journal = [&](const std::string& kind) {
@@ -208,7 +207,7 @@ TEST_F(Reports, counts_add_up_to_the_facts) {
     const auto worker = core.worker();
     core.settle();
     ASSERT_EQ(worker->calls, 1);
-    clock_.advance_ms(25'000);  // the loop sends a heartbeat
+    clock_.advance_ms(25'000);  // the core sends a heartbeat
     core.settle();
     if (worker->assignment().run_id == run_no(1)) {
       core.core.drop(worker->assignment().claim_id);
@@ -229,7 +228,7 @@ TEST_F(Reports, counts_add_up_to_the_facts) {
   expect_sums(core);
 }
 
-TEST_F(Reports, what_was_refused_is_not_counted) {
+TEST_F(Reports, refused_commands_are_not_counted) {
   TestCore& core = open();
   const auto refused = core.execute<Done>([this](Turn& turn) -> Result<Done> {
     HOLDFAST_CHECK(start_run(turn, start_of(1, one_), IdOrigin::given));
@@ -243,7 +242,7 @@ TEST_F(Reports, what_was_refused_is_not_counted) {
   expect_sums(core);
 }
 
-TEST_F(Reports, what_was_lost_to_a_conflict_is_counted_once) {
+TEST_F(Reports, commands_lost_to_a_conflict_are_counted_once) {
   TestCore& core = open();
   TestCore& other = open();
   core.start(start_of(1, one_));
@@ -254,13 +253,13 @@ TEST_F(Reports, what_was_lost_to_a_conflict_is_counted_once) {
   };
   core.settle();
   EXPECT_EQ(core.core.stats().conflicts, 1U);
-  EXPECT_EQ(sum(core).started, 1U) << "the other one counts its own";
+  EXPECT_EQ(sum(core).started, 1U) << "the other core counts its own runs";
   EXPECT_EQ(sum(other).started, 1U);
   ASSERT_EQ(core.reports.size(), 1U);
   EXPECT_EQ(core.reports[0].commands, 1U);
 }
 
-TEST_F(Reports, say_how_many_commands_shared_a_batch) {
+TEST_F(Reports, give_the_number_of_commands_in_a_batch) {
   TestCore& core = open();
   for (int i = 1; i <= 5; ++i) {
     core.start(start_of(i, one_));
@@ -273,48 +272,48 @@ TEST_F(Reports, say_how_many_commands_shared_a_batch) {
   EXPECT_GT(core.reports[0].bytes, 0U);
 }
 
-class Ends : public CoreTest {
+class RunEnds : public CoreTest {
  protected:
-  struct Told {
+  struct Waiter {
     int calls = 0;
     std::optional<RunEnd> end;
   };
-  static std::shared_ptr<Told> wait_for(TestCore& core, int run) {
-    auto told = std::make_shared<Told>();
+  static std::shared_ptr<Waiter> wait_for(TestCore& core, int run) {
+    auto waiter = std::make_shared<Waiter>();
     core.core.run_waits().add(
-        std::make_shared<RunWait>(RunWait{run_no(run), [told](const std::optional<RunEnd>& end) {
-                                            ++told->calls;
-                                            told->end = end;
+        std::make_shared<RunWait>(RunWait{run_no(run), [waiter](const std::optional<RunEnd>& end) {
+                                            ++waiter->calls;
+                                            waiter->end = end;
                                           }}));
-    return told;
+    return waiter;
   }
 };
 
-TEST_F(Ends, of_a_completed_run_are_told_with_the_result_once_they_are_durable) {
+TEST_F(RunEnds, of_completed_runs_are_reported_with_the_result_once_durable) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   const auto worker = core.worker();
   core.settle();
-  const auto told = wait_for(core, 1);
+  const auto waiter = wait_for(core, 1);
   const auto also = wait_for(core, 1);
   const auto other = wait_for(core, 2);
   core.core.drop(worker->assignment().claim_id);
   core.complete(proof_of(worker->assignment()), completion(R"({"n":1})"));
   core.decide();
-  EXPECT_EQ(told->calls, 0) << "it is not durable yet";
+  EXPECT_EQ(waiter->calls, 0) << "it is not durable yet";
   core.settle();
-  EXPECT_EQ(told->calls, 1);
+  EXPECT_EQ(waiter->calls, 1);
   EXPECT_EQ(also->calls, 1);
   EXPECT_EQ(other->calls, 0);
-  ASSERT_TRUE(told->end.has_value());
-  EXPECT_EQ(told->end->run_id, run_no(1));
-  EXPECT_EQ(told->end->workflow.view(), "order");
-  EXPECT_EQ(word_of(told->end->status), "completed");
-  EXPECT_THAT(std::string(told->end->result.view()), ::testing::HasSubstr(R"("n":1)"));
-  EXPECT_TRUE(told->end->error.empty());
+  ASSERT_TRUE(waiter->end.has_value());
+  EXPECT_EQ(waiter->end->run_id, run_no(1));
+  EXPECT_EQ(waiter->end->workflow.view(), "order");
+  EXPECT_EQ(word_of(waiter->end->status), "completed");
+  EXPECT_THAT(std::string(waiter->end->result.view()), ::testing::HasSubstr(R"("n":1)"));
+  EXPECT_TRUE(waiter->end->error.empty());
 }
 
-TEST_F(Ends, of_failed_and_cancelled_runs_are_told_with_what_is_known) {
+TEST_F(RunEnds, of_failed_and_cancelled_runs_are_reported_with_status_and_error) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   core.start(start_of(2, one_));
@@ -335,56 +334,56 @@ TEST_F(Ends, of_failed_and_cancelled_runs_are_told_with_what_is_known) {
   EXPECT_EQ(word_of(cancelled->end->status), "cancelled");
 }
 
-TEST_F(Ends, that_another_engine_wrote_are_told_without_the_end) {
+TEST_F(RunEnds, written_by_another_engine_are_reported_without_details) {
   TestCore& core = open();
   TestCore& other = open();
   core.start(start_of(1, one_));
   core.settle();
-  const auto told = wait_for(core, 1);
+  const auto waiter = wait_for(core, 1);
   other.core.check_for_changes();
   other.settle();
   other.cancel(run_no(1));
   other.settle();
-  EXPECT_EQ(told->calls, 0);
+  EXPECT_EQ(waiter->calls, 0);
   core.core.check_for_changes();
   core.settle();
-  EXPECT_EQ(told->calls, 1);
-  EXPECT_FALSE(told->end.has_value()) << "whoever is told looks for himself";
+  EXPECT_EQ(waiter->calls, 1);
+  EXPECT_FALSE(waiter->end.has_value()) << "the waiter must query the outcome";
 }
 
-TEST_F(Ends, are_not_told_to_who_does_not_wait_any_more) {
+TEST_F(RunEnds, are_not_reported_to_removed_waiters) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   core.settle();
-  const auto told = std::make_shared<Told>();
+  const auto waiter = std::make_shared<Waiter>();
   const auto wait = std::make_shared<RunWait>(
-      RunWait{run_no(1), [told](const std::optional<RunEnd>&) { ++told->calls; }});
+      RunWait{run_no(1), [waiter](const std::optional<RunEnd>&) { ++waiter->calls; }});
   core.core.run_waits().add(wait);
   const auto stays = wait_for(core, 1);
   core.core.run_waits().remove(wait);
   core.cancel(run_no(1));
   core.settle();
-  EXPECT_EQ(told->calls, 0);
+  EXPECT_EQ(waiter->calls, 0);
   EXPECT_EQ(stays->calls, 1);
 }
 
-TEST_F(Ends, are_over_for_all_when_the_engine_stops) {
+TEST_F(RunEnds, are_reported_as_unknown_when_the_engine_stops) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   core.settle();
-  const auto told = wait_for(core, 1);
+  const auto waiter = wait_for(core, 1);
   core.core.stop(Error{ErrorCode::engine_stopped, "it is late"});
   core.carry_out();
-  EXPECT_EQ(told->calls, 1);
-  EXPECT_FALSE(told->end.has_value());
+  EXPECT_EQ(waiter->calls, 1);
+  EXPECT_FALSE(waiter->end.has_value());
 }
 
-TEST_F(Ends, lost_to_a_conflict_are_told_once) {
+TEST_F(RunEnds, lost_to_a_conflict_are_reported_once) {
   TestCore& core = open();
   TestCore& other = open();
   core.start(start_of(1, one_));
   core.settle();
-  const auto told = wait_for(core, 1);
+  const auto waiter = wait_for(core, 1);
   core.cancel(run_no(1));
   core.hooks->before_append = [&]() -> Result<void> {
     other.start(start_of(2, one_));
@@ -393,8 +392,8 @@ TEST_F(Ends, lost_to_a_conflict_are_told_once) {
   };
   core.settle();
   EXPECT_EQ(core.core.stats().conflicts, 1U);
-  EXPECT_EQ(told->calls, 1);
-  EXPECT_TRUE(told->end.has_value());
+  EXPECT_EQ(waiter->calls, 1);
+  EXPECT_TRUE(waiter->end.has_value());
 }
 
 }  // namespace

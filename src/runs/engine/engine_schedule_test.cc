@@ -1,5 +1,5 @@
-// Schedules that somebody has paused: they start nothing, and what passed meanwhile is not made
-// up for, whoever looks after the journal then and whatever it begins with.
+// Paused schedules start nothing and do not make up for missed times, on every engine and after
+// every kind of restart.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// How the next core begins.
+// How the next core starts.
 enum class Begin : std::uint8_t { with_checkpoint, without_checkpoint };
 
 // Every five minutes. The clock starts at 22:13:20, so the first time is 100 seconds away.
@@ -40,15 +40,18 @@ class PausedSchedule : public CoreTest {
     return answer->code();
   }
   template <typename Fact>
-  static std::shared_ptr<Answer<Done>> tell(TestCore& core, const std::string& trigger = "often") {
+  static std::shared_ptr<Answer<Done>> submit(TestCore& core,
+                                              const std::string& trigger = "often") {
     return core.execute<Done>([trigger](Turn& turn) -> Result<Done> {
       HOLDFAST_CHECK(turn.emit(Fact{{"report", SharedText(trigger), "ann", "maintenance"}}));
       return Done{};
     });
   }
-  static void pause(TestCore& core) { EXPECT_EQ(settled(core, tell<SchedulePaused>(core)), "ok"); }
+  static void pause(TestCore& core) {
+    EXPECT_EQ(settled(core, submit<SchedulePaused>(core)), "ok");
+  }
   static void resume(TestCore& core) {
-    EXPECT_EQ(settled(core, tell<ScheduleResumed>(core)), "ok");
+    EXPECT_EQ(settled(core, submit<ScheduleResumed>(core)), "ok");
   }
   void advance(TestCore& core, std::int64_t by_ms) {
     clock_.advance_ms(by_ms);
@@ -59,7 +62,7 @@ class PausedSchedule : public CoreTest {
     if (begin == Begin::with_checkpoint) {
       last.core.request_checkpoint();
       last.core.decide(clock_.now());
-      // None when nothing happened since the last one, which is still there.
+      // No checkpoint is made when nothing happened since the last one.
       if (const auto checkpoint = last.core.take_checkpoint()) {
         must(Core::save(*last.journal, *checkpoint));
         ++checkpoints_;
@@ -74,7 +77,7 @@ class PausedSchedule : public CoreTest {
     return core;
   }
 
-  // 22:15 of each run, in order.
+  // The scheduled time of each run, such as 22:15, in order.
   std::vector<std::string> windows() {
     std::vector<std::string> starts;
     const Audit all = audit(open_memory_journal(disk_)->log());
@@ -98,7 +101,7 @@ class PausedSchedule : public CoreTest {
   int checkpoints_ = 0;
 };
 
-TEST_F(PausedSchedule, starts_nothing_and_waits_for_nothing) {
+TEST_F(PausedSchedule, starts_nothing_and_has_no_timer) {
   TestCore& core = open_with(every_five_minutes());
   advance(core, kFirst);
   EXPECT_THAT(windows(), ElementsAre("22:15"));
@@ -112,7 +115,7 @@ TEST_F(PausedSchedule, starts_nothing_and_waits_for_nothing) {
   EXPECT_EQ(said.at, after(kStart, kFirst));
 }
 
-TEST_F(PausedSchedule, goes_on_with_the_next_time_when_it_is_resumed) {
+TEST_F(PausedSchedule, continues_with_the_next_time_when_it_is_resumed) {
   for (const char* catch_up : {"skip", "latest"}) {
     SCOPED_TRACE(catch_up);
     cores_.clear();
@@ -122,7 +125,7 @@ TEST_F(PausedSchedule, goes_on_with_the_next_time_when_it_is_resumed) {
     pause(core);
     advance(core, kFirst + kEvery + 60'000);
     resume(core);
-    EXPECT_THAT(windows(), IsEmpty()) << "22:15 and 22:20 are not made up for";
+    EXPECT_THAT(windows(), IsEmpty()) << "22:15 and 22:20 are skipped";
     EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, kFirst + 2 * kEvery));
     advance(core, kEvery - 60'000);
     EXPECT_THAT(windows(), ElementsAre("22:25"));
@@ -131,7 +134,7 @@ TEST_F(PausedSchedule, goes_on_with_the_next_time_when_it_is_resumed) {
   }
 }
 
-TEST_F(PausedSchedule, stays_paused_over_a_restart) {
+TEST_F(PausedSchedule, stays_paused_after_a_restart) {
   for (const Begin begin : {Begin::with_checkpoint, Begin::without_checkpoint}) {
     cores_.clear();
     disk_ = std::make_shared<MemoryDisk>();
@@ -143,13 +146,13 @@ TEST_F(PausedSchedule, stays_paused_over_a_restart) {
     advance(core, 2 * kEvery);
     EXPECT_THAT(windows(), IsEmpty());
     resume(core);
-    EXPECT_THAT(windows(), IsEmpty()) << "what passed while it was paused";
+    EXPECT_THAT(windows(), IsEmpty()) << "times that passed during the pause";
     advance(core, kEvery);
     EXPECT_THAT(windows(), ElementsAre("22:35"));
   }
 }
 
-TEST_F(PausedSchedule, that_was_resumed_catches_up_only_with_what_came_after) {
+TEST_F(PausedSchedule, that_was_resumed_catches_up_only_with_later_times) {
   for (const Begin begin : {Begin::with_checkpoint, Begin::without_checkpoint}) {
     cores_.clear();
     disk_ = std::make_shared<MemoryDisk>();
@@ -163,11 +166,11 @@ TEST_F(PausedSchedule, that_was_resumed_catches_up_only_with_what_came_after) {
     EXPECT_EQ(soon.core.next_timer(clock_.now()), after(kStart, kFirst + 2 * kEvery));
     clock_.advance_ms(2 * kEvery);
     restart(begin);
-    EXPECT_THAT(windows(), ElementsAre("22:30")) << "the latest of those that came after";
+    EXPECT_THAT(windows(), ElementsAre("22:30")) << "the latest of the later times";
   }
 }
 
-TEST_F(PausedSchedule, is_said_once_however_often_it_is_asked_for) {
+TEST_F(PausedSchedule, is_written_once_however_often_it_is_requested) {
   TestCore& core = open_with(every_five_minutes());
   pause(core);
   const std::uint64_t commits = core.commits();
@@ -184,17 +187,17 @@ TEST_F(PausedSchedule, is_said_once_however_often_it_is_asked_for) {
   EXPECT_EQ(count("schedule_paused"), 2U);
 }
 
-TEST_F(PausedSchedule, both_asked_for_in_one_turn_are_written_once) {
+TEST_F(PausedSchedule, requested_twice_in_one_turn_is_written_once) {
   TestCore& core = open_with(every_five_minutes());
-  const auto one = tell<SchedulePaused>(core);
-  const auto two = tell<SchedulePaused>(core);
+  const auto one = submit<SchedulePaused>(core);
+  const auto two = submit<SchedulePaused>(core);
   core.settle();
   EXPECT_EQ(one->code(), "ok");
   EXPECT_EQ(two->code(), "ok");
   EXPECT_EQ(count("schedule_paused"), 1U);
 }
 
-TEST_F(PausedSchedule, a_resume_of_what_runs_writes_nothing) {
+TEST_F(PausedSchedule, a_resume_of_an_active_schedule_writes_nothing) {
   TestCore& core = open_with(every_five_minutes());
   resume(core);
   EXPECT_EQ(count("schedule_resumed"), 0U);
@@ -202,7 +205,7 @@ TEST_F(PausedSchedule, a_resume_of_what_runs_writes_nothing) {
   EXPECT_THAT(windows(), ElementsAre("22:15"));
 }
 
-TEST_F(PausedSchedule, is_the_trigger_that_was_named_and_no_other) {
+TEST_F(PausedSchedule, is_only_the_named_trigger) {
   TestCore& core = open_with(must(Definition::parse(
       R"({"workflow":"report","steps":[{"name":"a"}],"triggers":[)"
       R"({"name":"often","cron":{"expression":"*/5 * * * *","timezone":"UTC"}},)"
@@ -238,7 +241,7 @@ TEST_F(PausedSchedule, is_paused_for_every_engine_of_the_journal) {
   EXPECT_EQ(one.core.next_timer(clock_.now()), after(kStart, kFirst));
 }
 
-TEST_F(PausedSchedule, a_pause_that_was_lost_to_a_conflict_is_written_again_once) {
+TEST_F(PausedSchedule, a_pause_lost_to_a_conflict_is_written_again_once) {
   TestCore& core = open_with(every_five_minutes());
   TestCore& other = open();
   core.hooks->before_append = [&]() -> Result<void> {
@@ -251,7 +254,7 @@ TEST_F(PausedSchedule, a_pause_that_was_lost_to_a_conflict_is_written_again_once
   EXPECT_EQ(core.core.next_timer(clock_.now()), std::nullopt);
 }
 
-TEST_F(PausedSchedule, whose_pause_could_not_be_written_as_another_did_it_first_is_paused_once) {
+TEST_F(PausedSchedule, that_another_engine_paused_first_is_paused_once) {
   TestCore& core = open_with(every_five_minutes());
   TestCore& other = open();
   other.settle();

@@ -1,5 +1,5 @@
-// A store that goes away and comes back: the core waits, finds out what became of the write that
-// was open, and goes on.
+// A store becomes unavailable and returns: the core waits, determines the outcome of the open
+// write, and continues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -27,15 +27,15 @@ class StoreOutage : public CoreTest {
     core.hooks->can_reconnect = true;
     return core;
   }
-  // The next write is there, and nobody hears of it.
+  // The next write is stored, but its reply is lost.
   static void lose_answer(TestCore& core) {
     core.hooks->after_append = [] { return Result<void>(lost_connection()); };
   }
-  // The next write is not there, and nobody knows.
+  // The next write is lost, and its outcome is unknown.
   static void lose_write(TestCore& core) {
     core.hooks->before_append = [] { return Result<void>(lost_connection()); };
   }
-  std::string come_back(TestCore& core) {
+  std::string return_store(TestCore& core) {
     const auto found = core.journal->recover();
     if (!found.ok()) {
       return code_of(found);
@@ -46,7 +46,7 @@ class StoreOutage : public CoreTest {
   }
 };
 
-TEST_F(StoreOutage, a_write_that_landed_is_acknowledged_when_it_was_read_back) {
+TEST_F(StoreOutage, a_stored_write_is_acknowledged_after_it_was_read_back) {
   TestCore& core = open_recoverable();
   const auto started = core.start(start_of(1, one_));
   core.decide();
@@ -55,7 +55,7 @@ TEST_F(StoreOutage, a_write_that_landed_is_acknowledged_when_it_was_read_back) {
   ASSERT_TRUE(core.core.outage().has_value());
   EXPECT_FALSE(core.core.stopped().has_value());
   EXPECT_EQ(started->settled, 0);
-  EXPECT_EQ(come_back(core), "ok");
+  EXPECT_EQ(return_store(core), "ok");
   EXPECT_EQ(started->code(), "ok");
   EXPECT_EQ(started->decided, 1);
   EXPECT_EQ(batches(), 1U);
@@ -65,36 +65,36 @@ TEST_F(StoreOutage, a_write_that_landed_is_acknowledged_when_it_was_read_back) {
   EXPECT_EQ(core.core.state().encode(), folded_anew());
 }
 
-TEST_F(StoreOutage, a_write_that_was_lost_is_written_again_at_the_same_position) {
+TEST_F(StoreOutage, a_lost_write_is_repeated_at_the_same_position) {
   TestCore& core = open_recoverable();
   const auto started = core.start(start_of(1, one_));
   core.decide();
   lose_write(core);
   core.write();
   EXPECT_EQ(started->settled, 0);
-  EXPECT_EQ(come_back(core), "ok");
+  EXPECT_EQ(return_store(core), "ok");
   EXPECT_EQ(started->code(), "ok");
   EXPECT_EQ(started->decided, 1);
   EXPECT_EQ(batches(), 1U);
 }
 
-TEST_F(StoreOutage, a_server_that_commits_after_it_was_asked_is_found_too) {
+TEST_F(StoreOutage, a_commit_that_lands_after_the_read_is_found) {
   TestCore& core = open_recoverable();
   const auto started = core.start(start_of(1, one_));
   core.decide();
   lose_write(core);
   core.write();
-  // Between the look and the second append the same batch comes in over the lost connection.
+  // The same batch arrives over the lost connection between the read and the second append.
   core.hooks->after_append = [] {
-    return Result<void>(Error{ErrorCode::conflict, "the other was first"});
+    return Result<void>(Error{ErrorCode::conflict, "another writer was first"});
   };
-  EXPECT_EQ(come_back(core), "ok");
+  EXPECT_EQ(return_store(core), "ok");
   EXPECT_EQ(started->code(), "ok");
   EXPECT_EQ(started->decided, 1);
   EXPECT_EQ(batches(), 1U);
 }
 
-TEST_F(StoreOutage, a_position_that_others_took_meanwhile_is_an_ordinary_conflict) {
+TEST_F(StoreOutage, a_position_taken_by_another_writer_is_an_ordinary_conflict) {
   TestCore& mine = open_recoverable();
   TestCore& other = open();
   const auto started = mine.start(start_of(1, one_));
@@ -103,14 +103,14 @@ TEST_F(StoreOutage, a_position_that_others_took_meanwhile_is_an_ordinary_conflic
   mine.write();
   other.start(start_of(2, one_));
   other.settle();
-  EXPECT_EQ(come_back(mine), "conflict");
+  EXPECT_EQ(return_store(mine), "conflict");
   EXPECT_EQ(started->code(), "ok");
   EXPECT_EQ(started->decided, 2);
   EXPECT_EQ(batches(), 2U);
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
 }
 
-TEST_F(StoreOutage, commands_that_were_not_written_are_turned_down_after_a_while) {
+TEST_F(StoreOutage, unwritten_commands_are_refused_after_a_while) {
   CoreOptions options;
   options.store_patience_ms = 5000;
   TestCore& core = open_recoverable(options);
@@ -120,7 +120,7 @@ TEST_F(StoreOutage, commands_that_were_not_written_are_turned_down_after_a_while
   core.write();
   const auto waiting = core.start(start_of(2, one_));
   core.decide();
-  EXPECT_EQ(waiting->settled, 0) << "the store may be back in a moment";
+  EXPECT_EQ(waiting->settled, 0) << "the store may return soon";
   EXPECT_FALSE(core.core.has_work(clock_.now()));
   clock_.advance_ms(5000);
   EXPECT_TRUE(core.core.has_work(clock_.now()));
@@ -129,13 +129,13 @@ TEST_F(StoreOutage, commands_that_were_not_written_are_turned_down_after_a_while
   EXPECT_EQ(waiting->result->error().what_next(), WhatNext::retry);
   const auto late = core.start(start_of(3, one_));
   EXPECT_EQ(late->code(), "unavailable");
-  EXPECT_EQ(open->settled, 0) << "it may be there: only reading tells";
-  EXPECT_EQ(come_back(core), "ok");
+  EXPECT_EQ(open->settled, 0) << "it may be stored; only a read determines that";
+  EXPECT_EQ(return_store(core), "ok");
   EXPECT_EQ(open->code(), "ok");
   EXPECT_EQ(batches(), 1U);
 }
 
-TEST_F(StoreOutage, results_of_workers_wait_as_long_as_it_takes) {
+TEST_F(StoreOutage, results_of_workers_wait_for_the_whole_outage) {
   TestCore& core = open_recoverable();
   core.hooks->down = true;
   core.core.check_for_changes();
@@ -148,13 +148,13 @@ TEST_F(StoreOutage, results_of_workers_wait_as_long_as_it_takes) {
   clock_.advance_ms(3'600'000);
   core.decide();
   EXPECT_EQ(settled, 0);
-  EXPECT_EQ(come_back(core), "unavailable");
+  EXPECT_EQ(return_store(core), "unavailable");
   core.hooks->down = false;
-  EXPECT_EQ(come_back(core), "nothing open");
+  EXPECT_EQ(return_store(core), "nothing open");
   EXPECT_EQ(settled, 1);
 }
 
-TEST_F(StoreOutage, too_many_commands_are_turned_down_at_once) {
+TEST_F(StoreOutage, commands_beyond_the_limit_are_refused_at_once) {
   CoreOptions options;
   options.max_waiting_commands = 2;
   TestCore& core = open_recoverable(options);
@@ -167,12 +167,12 @@ TEST_F(StoreOutage, too_many_commands_are_turned_down_at_once) {
   EXPECT_EQ(first->settled + second->settled, 0);
   EXPECT_EQ(third->code(), "unavailable");
   core.hooks->down = false;
-  EXPECT_EQ(come_back(core), "nothing open");
+  EXPECT_EQ(return_store(core), "nothing open");
   EXPECT_EQ(first->code(), "ok");
   EXPECT_EQ(second->code(), "ok");
 }
 
-TEST_F(StoreOutage, an_engine_that_ends_before_the_store_is_back_leaves_the_open_write_in_doubt) {
+TEST_F(StoreOutage, an_engine_that_stops_during_the_outage_leaves_the_open_write_in_doubt) {
   TestCore& core = open_recoverable();
   const auto open = core.start(start_of(1, one_));
   core.decide();
@@ -187,13 +187,13 @@ TEST_F(StoreOutage, an_engine_that_ends_before_the_store_is_back_leaves_the_open
   EXPECT_EQ(waiting->code(), "engine_stopped");
 }
 
-TEST_F(StoreOutage, acknowledged_batches_that_are_gone_are_never_passed_over) {
+TEST_F(StoreOutage, lost_acknowledged_batches_are_always_detected) {
   TestCore& core = open_recoverable();
   core.start(start_of(1, one_));
   core.settle();
   core.start(start_of(2, one_));
   core.settle();
-  // A failover to a server that did not have the second.
+  // A failover to a server without the second batch.
   disk_->rows.erase(Position{2});
   disk_->state->head = Position{1};
   disk_->state->head_chain = disk_->rows.at(Position{1}).chain;
@@ -201,10 +201,10 @@ TEST_F(StoreOutage, acknowledged_batches_that_are_gone_are_never_passed_over) {
   core.core.check_for_changes();
   core.decide();
   core.hooks->down = false;
-  EXPECT_EQ(come_back(core), "diverged");
+  EXPECT_EQ(return_store(core), "diverged");
 }
 
-TEST_F(StoreOutage, what_was_seen_and_never_acknowledged_may_be_gone) {
+TEST_F(StoreOutage, unacknowledged_batches_of_other_writers_may_be_lost) {
   TestCore& mine = open_recoverable();
   TestCore& other = open();
   mine.start(start_of(1, one_));
@@ -221,21 +221,21 @@ TEST_F(StoreOutage, what_was_seen_and_never_acknowledged_may_be_gone) {
   disk_->rows.erase(Position{2});
   disk_->state->head = Position{1};
   disk_->state->head_chain = disk_->rows.at(Position{1}).chain;
-  EXPECT_EQ(come_back(mine), "conflict");
+  EXPECT_EQ(return_store(mine), "conflict");
   EXPECT_EQ(started->code(), "ok");
   EXPECT_FALSE(mine.core.state().runs().is_live(run_no(2)));
   EXPECT_EQ(mine.core.position(), Position{2});
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
 }
 
-TEST_F(StoreOutage, a_store_that_goes_away_while_batches_of_others_are_read_is_read_again) {
+TEST_F(StoreOutage, an_outage_while_batches_of_other_writers_are_read_repeats_the_read) {
   TestCore& mine = open_recoverable();
   TestCore& other = open();
   for (int run = 1; run <= 5; ++run) {
     other.start(start_of(run, two_));
     other.settle();
   }
-  // The journal has read them; the state has not.
+  // The journal has read them; the core has not applied them.
   mine.hooks->after_read = [&] { mine.hooks->after_read = [&] { mine.hooks->down = true; }; };
   mine.core.check_for_changes();
   mine.decide();
@@ -244,14 +244,14 @@ TEST_F(StoreOutage, a_store_that_goes_away_while_batches_of_others_are_read_is_r
   mine.decide();
   mine.hooks->down = false;
   if (mine.core.outage().has_value()) {
-    EXPECT_EQ(come_back(mine), "nothing open");
+    EXPECT_EQ(return_store(mine), "nothing open");
   }
   mine.settle();
   EXPECT_EQ(mine.core.position(), Position{5});
   EXPECT_EQ(mine.core.state().encode(), folded_anew());
 }
 
-TEST_F(StoreOutage, a_store_that_cannot_be_reached_again_still_stops_the_engine) {
+TEST_F(StoreOutage, a_store_without_reconnect_stops_the_engine) {
   TestCore& core = open();
   const auto started = core.start(start_of(1, one_));
   core.decide();
@@ -261,8 +261,8 @@ TEST_F(StoreOutage, a_store_that_cannot_be_reached_again_still_stops_the_engine)
   EXPECT_EQ(started->code(), "io_error");
 }
 
-// The threads around it.
-class LoopAway : public testing::Test {
+// The threads around the core.
+class LoopOutage : public testing::Test {
  protected:
   static bool eventually(const std::function<bool()>& condition) {
     const auto end = std::chrono::steady_clock::now() + seconds(20);
@@ -291,17 +291,17 @@ class LoopAway : public testing::Test {
   std::shared_ptr<const Definition> one_ = definition_of(kOneStep);
 };
 
-TEST_F(LoopAway, it_reaches_for_the_store_by_itself_and_says_how_it_stands) {
-  class Told final : public CommitObserver {
+TEST_F(LoopOutage, it_reconnects_to_the_store_and_reports_its_health) {
+  class Observer final : public CommitObserver {
    public:
     void committed(const CommitReport&) override {}
-    void store_unavailable(const Error&) override { ++away; }
+    void store_unavailable(const Error&) override { ++unavailable; }
     void store_returned(std::chrono::milliseconds) override { ++returned; }
-    std::atomic<int> away = 0;
+    std::atomic<int> unavailable = 0;
     std::atomic<int> returned = 0;
-  } told;
+  } observer;
   LoopOptions options;
-  options.observer = &told;
+  options.observer = &observer;
   const auto loop = open(options);
   EXPECT_EQ(loop->health().state, LoopHealth::State::ready);
   hooks_->after_append = [this]() -> Result<void> {
@@ -319,11 +319,11 @@ TEST_F(LoopAway, it_reaches_for_the_store_by_itself_and_says_how_it_stands) {
   EXPECT_EQ(loop->health().state, LoopHealth::State::ready);
   EXPECT_EQ(code_of(start(*loop, 2)), "ok");
   EXPECT_EQ(hooks_->appends, 2U) << "nothing is written twice";
-  ASSERT_TRUE(eventually([&] { return told.returned == 1; }));
-  EXPECT_EQ(told.away, 1);
+  ASSERT_TRUE(eventually([&] { return observer.returned == 1; }));
+  EXPECT_EQ(observer.unavailable, 1);
 }
 
-TEST_F(LoopAway, a_caller_gets_unavailable_when_its_command_was_not_written_for_long) {
+TEST_F(LoopOutage, a_caller_gets_unavailable_when_its_command_stays_unwritten) {
   LoopOptions options;
   options.core.store_patience_ms = 100;
   const auto loop = open(options);
@@ -336,7 +336,7 @@ TEST_F(LoopAway, a_caller_gets_unavailable_when_its_command_was_not_written_for_
   EXPECT_EQ(code_of(start(*loop, 1)), "ok");
 }
 
-TEST_F(LoopAway, it_can_be_closed_while_the_store_is_away) {
+TEST_F(LoopOutage, it_can_be_closed_during_an_outage) {
   auto loop = open();
   hooks_->after_append = [this]() -> Result<void> {
     hooks_->down = true;
@@ -350,7 +350,7 @@ TEST_F(LoopAway, it_can_be_closed_while_the_store_is_away) {
   EXPECT_EQ(started->error().what_next(), WhatNext::in_doubt);
 }
 
-TEST_F(LoopAway, a_history_that_lost_acknowledged_batches_stops_it) {
+TEST_F(LoopOutage, a_history_that_lost_acknowledged_batches_stops_it) {
   const auto loop = open();
   ASSERT_EQ(code_of(start(*loop, 1)), "ok");
   hooks_->before_append = [this]() -> Result<void> {

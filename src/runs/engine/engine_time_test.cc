@@ -1,4 +1,4 @@
-// What time alone brings about: waits that end, attempts and runs that take too long, schedules.
+// Effects of time alone: waits that end, attempts and runs that time out, schedules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ class TimeTest : public CoreTest {
   std::string error_of(int run) {
     const Audit all = found();
     const auto& terminal = all.runs.at(run_no(run))->terminal();
-    return terminal.has_value() ? std::string(terminal->error.view()) : "it has not ended";
+    return terminal.has_value() ? std::string(terminal->error.view()) : "the run has not ended";
   }
   std::vector<std::string> kinds_after(Position before) {
     return kinds_from(*open_memory_journal(disk_), before.next());
@@ -31,7 +31,7 @@ class TimeTest : public CoreTest {
     clock_.advance_ms(by_ms);
     core.settle();
   }
-  // Nothing happens until then, and then something does.
+  // Nothing happens before that time; at that time something happens.
   void expect_quiet_until(TestCore& core, std::int64_t in_ms) {
     const std::uint64_t before = core.commits();
     EXPECT_EQ(core.core.next_timer(clock_.now()), after(clock_.now(), in_ms));
@@ -82,7 +82,7 @@ TEST_F(WaitStep, ends_in_any_queue_without_a_worker) {
   EXPECT_EQ(status(1), RunStatus::completed);
 }
 
-TEST_F(WaitStep, wakes_after_a_restart_that_came_too_late) {
+TEST_F(WaitStep, wakes_after_a_late_restart) {
   TestCore& first = open();
   first.start(start_of(1, definition_of(R"([{"name":"sleep","wait":{"for_ms":5000}}])")));
   first.settle();
@@ -145,7 +145,7 @@ TEST_F(WaitStep, ends_once_when_two_engines_see_its_time) {
   EXPECT_THAT(found().anomalies(), IsEmpty());
 }
 
-TEST_F(WaitStep, whose_definition_is_not_known_does_not_keep_the_engine_busy) {
+TEST_F(WaitStep, whose_definition_is_unknown_does_not_keep_the_engine_busy) {
   const auto journal = open_memory_journal(disk_);
   const auto nap = definition_of(R"([{"name":"sleep","wait":{"for_ms":5000}}])");
   Scribe run(*journal, 1, nap);
@@ -156,7 +156,7 @@ TEST_F(WaitStep, whose_definition_is_not_known_does_not_keep_the_engine_busy) {
   expect_quiet_until(core, 5000);
   core.settle();
   EXPECT_FALSE(core.core.stopped().has_value());
-  EXPECT_EQ(core.commits(), 1U) << "a claim, so that it comes back later";
+  EXPECT_EQ(core.commits(), 1U) << "a claim, so that the wait is retried later";
   expect_quiet_until(core, static_cast<std::int64_t>(kDefaultLeaseMs));
   core.settle();
   EXPECT_EQ(core.commits(), 2U);
@@ -183,7 +183,7 @@ TEST_F(EventWaits, time_out_at_exactly_their_time) {
   EXPECT_THAT(found().anomalies(), IsEmpty());
 }
 
-TEST_F(EventWaits, that_are_over_have_no_time_any_more) {
+TEST_F(EventWaits, that_have_ended_have_no_timer) {
   TestCore& core = open();
   core.start(start_of(
       1, definition_of(R"([{"name":"pay","await_event":{"event":"paid","timeout_ms":5000}}])")));
@@ -210,7 +210,7 @@ class AttemptTimeout : public TimeTest {
       R"([{"name":"a","timeout":{"schedule_to_start_ms":5000},"retry":{"max_attempts":3}}])";
 };
 
-TEST_F(AttemptTimeout, fails_an_attempt_that_is_not_over_in_time) {
+TEST_F(AttemptTimeout, fails_an_attempt_that_takes_too_long) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(kOnce)));
   const auto worker = core.worker();
@@ -223,7 +223,7 @@ TEST_F(AttemptTimeout, fails_an_attempt_that_is_not_over_in_time) {
   EXPECT_EQ(core.core.next_timer(clock_.now()), std::nullopt);
 }
 
-TEST_F(AttemptTimeout, tries_again_and_refuses_the_late_report) {
+TEST_F(AttemptTimeout, retries_and_refuses_the_late_report) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(kTwice)));
   const auto late = core.worker();
@@ -246,7 +246,7 @@ TEST_F(AttemptTimeout, tries_again_and_refuses_the_late_report) {
   EXPECT_THAT(found().anomalies(), IsEmpty());
 }
 
-TEST_F(AttemptTimeout, also_ends_the_attempt_of_a_worker_that_is_gone) {
+TEST_F(AttemptTimeout, also_ends_the_attempt_of_a_lost_worker) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(R"([{"name":"a","lease_ms":1000,)"
                                        R"("timeout":{"start_to_close_ms":5000}}])")));
@@ -276,7 +276,7 @@ TEST_F(AttemptTimeout, counts_from_the_claim_and_not_from_the_heartbeat) {
   EXPECT_GT(found().kinds.at("attempt_heartbeat"), 2U);
 }
 
-TEST_F(AttemptTimeout, fails_a_run_that_no_worker_comes_for) {
+TEST_F(AttemptTimeout, fails_a_run_whose_attempt_is_never_claimed) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(kSoon)));
   core.settle();
@@ -284,11 +284,11 @@ TEST_F(AttemptTimeout, fails_a_run_that_no_worker_comes_for) {
   core.settle();
   EXPECT_THAT(error_of(1), HasSubstr("schedule_to_start_timeout"));
   EXPECT_FALSE(found().runs.at(run_no(1))->find(runnable_key(run_no(1), "a", 2).view()))
-      << "nobody came, so trying again would not help";
+      << "no worker claimed it, so a retry would not help";
   EXPECT_THAT(found().anomalies(), IsEmpty());
 }
 
-TEST_F(AttemptTimeout, does_not_care_how_long_a_claim_lasts_when_only_the_start_counts) {
+TEST_F(AttemptTimeout, does_not_limit_execution_when_only_the_start_is_limited) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(kSoon)));
   advance(core, 4999);
@@ -301,7 +301,7 @@ TEST_F(AttemptTimeout, does_not_care_how_long_a_claim_lasts_when_only_the_start_
   EXPECT_EQ(status(1), RunStatus::completed);
 }
 
-TEST_F(AttemptTimeout, of_a_run_that_nobody_knows_here_does_not_stop_the_engine) {
+TEST_F(AttemptTimeout, of_a_run_with_an_unknown_definition_does_not_stop_the_engine) {
   const auto journal = open_memory_journal(disk_);
   Scribe unclaimed(*journal, 1, definition_of(kSoon, "soon"));
   unclaimed.start();
@@ -317,12 +317,12 @@ TEST_F(AttemptTimeout, of_a_run_that_nobody_knows_here_does_not_stop_the_engine)
   EXPECT_FALSE(core.core.stopped().has_value());
   EXPECT_EQ(status(1), RunStatus::running);
   EXPECT_EQ(status(2), RunStatus::running);
-  EXPECT_EQ(status(3), RunStatus::failed) << "the others do not hold it up";
+  EXPECT_EQ(status(3), RunStatus::failed) << "the other runs do not delay it";
   const std::uint64_t commits = core.commits();
   advance(core, 5000);
   EXPECT_LE(core.commits(), commits + 1);
   EXPECT_FALSE(core.core.has_work(clock_.now()));
-  // Once the definition is known its time is up.
+  // Once the definition is known, the timeout applies.
   core.definitions.add(unclaimed.definition);
   core.core.definitions_changed();
   core.settle();
@@ -339,7 +339,7 @@ class RunTimeout : public TimeTest {
   }
 };
 
-TEST_F(RunTimeout, ends_a_run_that_is_not_over_in_time) {
+TEST_F(RunTimeout, ends_a_run_that_takes_too_long) {
   TestCore& core = open();
   core.start(start_of(1, within(9000, R"([{"name":"a","lease_ms":60000}])")));
   const auto worker = core.worker();
@@ -351,7 +351,7 @@ TEST_F(RunTimeout, ends_a_run_that_is_not_over_in_time) {
   EXPECT_THAT(found().anomalies(), IsEmpty());
 }
 
-TEST_F(RunTimeout, is_forgotten_with_the_end_of_the_run) {
+TEST_F(RunTimeout, is_removed_with_the_end_of_the_run) {
   TestCore& core = open();
   core.start(start_of(1, within(9000, R"([{"name":"a"}])")));
   const auto worker = core.worker();
@@ -362,7 +362,7 @@ TEST_F(RunTimeout, is_forgotten_with_the_end_of_the_run) {
   EXPECT_THAT(found().anomalies(), IsEmpty());
 }
 
-TEST_F(RunTimeout, compensates_what_was_done) {
+TEST_F(RunTimeout, compensates_completed_steps) {
   TestCore& core = open();
   core.start(start_of(1, within(9000, R"([{"name":"a","compensate":"undo"},)"
                                       R"({"name":"b","after":["a"]}])")));
@@ -400,7 +400,7 @@ class CronTrigger : public TimeTest {
     EXPECT_EQ(added->code(), "ok");
     return core;
   }
-  // When the runs were to start, as their steps see it.
+  // The scheduled times of the runs, as their steps see them.
   std::vector<std::string> windows() {
     std::vector<std::string> starts;
     const Audit all = found();
@@ -425,7 +425,7 @@ TEST_F(CronTrigger, starts_a_run_at_each_of_its_times) {
   EXPECT_THAT(found().anomalies(), IsEmpty());
 }
 
-TEST_F(CronTrigger, tells_its_runs_what_they_are_for) {
+TEST_F(CronTrigger, gives_its_runs_the_scheduled_time) {
   TestCore& core = open_with(every_five_minutes());
   const auto worker = core.worker();
   advance(core, kFirst);
@@ -443,7 +443,7 @@ TEST_F(CronTrigger, tells_its_runs_what_they_are_for) {
 TEST_F(CronTrigger, starts_once_when_two_engines_see_its_time) {
   TestCore& fast = open_with(every_five_minutes());
   TestCore& slow = open_with(every_five_minutes());
-  EXPECT_EQ(slow.commits(), 0U) << "it is registered already";
+  EXPECT_EQ(slow.commits(), 0U) << "the definition is registered already";
   clock_.advance_ms(kFirst);
   slow.decide();
   const Core::Write what = slow.core.begin_write();
@@ -452,7 +452,7 @@ TEST_F(CronTrigger, starts_once_when_two_engines_see_its_time) {
   slow.settle();
   EXPECT_EQ(slow.core.stats().conflicts, 1U);
   EXPECT_THAT(windows(), ElementsAre("2023-11-14T22:15:00.000Z"));
-  // The next time it is the other way round.
+  // The next time the roles are swapped.
   clock_.advance_ms(kEvery);
   slow.settle();
   fast.settle();
@@ -461,7 +461,7 @@ TEST_F(CronTrigger, starts_once_when_two_engines_see_its_time) {
   EXPECT_THAT(found().anomalies(), IsEmpty());
 }
 
-TEST_F(CronTrigger, is_heard_of_by_engines_that_did_not_register_it) {
+TEST_F(CronTrigger, is_known_to_engines_that_did_not_register_it) {
   TestCore& other = open();
   open_with(every_five_minutes());
   other.core.check_for_changes();
@@ -471,12 +471,12 @@ TEST_F(CronTrigger, is_heard_of_by_engines_that_did_not_register_it) {
   EXPECT_THAT(windows(), ElementsAre("2023-11-14T22:15:00.000Z"));
 }
 
-TEST_F(CronTrigger, whose_start_is_lost_to_a_conflict_starts_nevertheless) {
+TEST_F(CronTrigger, whose_start_is_lost_to_a_conflict_starts_again) {
   TestCore& core = open_with(every_five_minutes());
   TestCore& other = open();
   clock_.advance_ms(kFirst);
   core.hooks->before_append = [&]() -> Result<void> {
-    // Somebody who knows nothing of schedules writes first.
+    // A writer without schedules appends first.
     Scribe(*other.journal, 7, one_).register_definition();
     return {};
   };
@@ -486,7 +486,7 @@ TEST_F(CronTrigger, whose_start_is_lost_to_a_conflict_starts_nevertheless) {
   EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, kFirst + kEvery));
 }
 
-TEST_F(CronTrigger, that_skips_forgets_the_times_when_nobody_was_there) {
+TEST_F(CronTrigger, that_skips_ignores_times_without_a_running_engine) {
   open_with(every_five_minutes("skip"));
   cores_.clear();
   clock_.advance_ms(kFirst + 3 * kEvery + 60'000);
@@ -498,7 +498,7 @@ TEST_F(CronTrigger, that_skips_forgets_the_times_when_nobody_was_there) {
   EXPECT_THAT(windows(), ElementsAre("2023-11-14T22:35:00.000Z"));
 }
 
-TEST_F(CronTrigger, that_catches_up_starts_the_latest_time_it_missed_and_only_once) {
+TEST_F(CronTrigger, that_catches_up_starts_only_the_latest_missed_time) {
   open_with(every_five_minutes("latest"));
   cores_.clear();
   clock_.advance_ms(kFirst + 3 * kEvery + 60'000);
@@ -508,19 +508,19 @@ TEST_F(CronTrigger, that_catches_up_starts_the_latest_time_it_missed_and_only_on
   const std::size_t before = batches();
   TestCore& again = open();
   again.settle();
-  EXPECT_EQ(batches(), before) << "the run is there";
+  EXPECT_EQ(batches(), before) << "the run exists already";
   expect_quiet_until(again, kEvery - 60'000);
   again.settle();
   EXPECT_THAT(windows(), ElementsAre("2023-11-14T22:30:00.000Z", "2023-11-14T22:35:00.000Z"));
 }
 
-TEST_F(CronTrigger, does_not_catch_up_with_what_was_before_it_was_registered) {
+TEST_F(CronTrigger, does_not_catch_up_with_times_before_its_registration) {
   TestCore& core = open_with(every_five_minutes("latest"));
   EXPECT_THAT(windows(), IsEmpty());
   EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, kFirst));
 }
 
-TEST_F(CronTrigger, of_an_older_version_is_over_when_a_newer_one_is_registered) {
+TEST_F(CronTrigger, of_an_older_version_ends_when_a_newer_one_is_registered) {
   TestCore& core = open_with(every_five_minutes());
   core.add(must(Definition::parse(
       R"({"workflow":"report","version":"2","steps":[{"name":"a"}],"triggers":[{"name":"hourly",)"
@@ -531,7 +531,7 @@ TEST_F(CronTrigger, of_an_older_version_is_over_when_a_newer_one_is_registered) 
   EXPECT_THAT(windows(), ElementsAre("2023-11-14T23:00:00.000Z"));
 }
 
-TEST_F(CronTrigger, of_a_newer_version_leaves_the_run_of_the_older_alone_and_does_not_spin) {
+TEST_F(CronTrigger, of_a_newer_version_keeps_the_run_of_the_older_and_does_not_spin) {
   TestCore& core = open_with(every_five_minutes("latest"));
   advance(core, kFirst);
   core.add(must(Definition::parse(

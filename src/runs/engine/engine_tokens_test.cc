@@ -1,4 +1,4 @@
-// Access tokens as a loop knows them, and what it tells whoever observes it, also when other
+// Access tokens as a loop knows them, and what it reports to its observer, also when other
 // processes write to the same store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ Result<Done> revoke(Turn& turn, const std::string& id) {
   return Done{};
 }
 
-// Its id, and how it is.
+// The id of each token, and whether it is revoked.
 std::vector<std::string> names(const Tokens& tokens) {
   std::vector<std::string> all;
   for (const auto& [id, token] : tokens.all()) {
@@ -53,7 +53,7 @@ std::vector<std::string> names(const Tokens& tokens) {
   return all;
 }
 
-// Remembers what it was told, and finds fault with what must not be.
+// Records the notifications and checks their order.
 class Observer final : public CommitObserver {
  public:
   void committed(const CommitReport& report) override {
@@ -63,8 +63,8 @@ class Observer final : public CommitObserver {
   }
   void reached(Position position) override {
     const std::scoped_lock lock(mutex_);
-    EXPECT_LT(reached_, position) << "it only goes on";
-    EXPECT_LE(own_, position) << "a commit is reached after it was told";
+    EXPECT_LT(reached_, position) << "positions only grow";
+    EXPECT_LE(own_, position) << "a commit is reported before it is reached";
     reached_ = position;
   }
   Position reached() {
@@ -98,18 +98,18 @@ class TokensOfAStore : public testing::Test {
   SystemRandom random_;
 };
 
-TEST_F(TokensOfAStore, that_this_process_makes_are_known_when_it_is_answered) {
+TEST_F(TokensOfAStore, created_by_this_process_are_known_when_the_command_returns) {
   const auto loop = open();
   EXPECT_TRUE(loop->tokens()->empty());
   const auto before = loop->tokens();
   change(*loop, create, "t1");
   EXPECT_THAT(names(*loop->tokens()), ElementsAre("t1"));
-  EXPECT_TRUE(before->empty()) << "who looks has a picture that does not change";
+  EXPECT_TRUE(before->empty()) << "a snapshot does not change";
   change(*loop, revoke, "t1");
   EXPECT_THAT(names(*loop->tokens()), ElementsAre("t1 revoked"));
 }
 
-TEST_F(TokensOfAStore, that_another_process_makes_or_revokes_are_seen_by_who_watches) {
+TEST_F(TokensOfAStore, created_or_revoked_by_another_process_are_seen_by_the_observer) {
   const auto watching = open();
   watching->keep_watching();
   const auto other = open();
@@ -123,7 +123,7 @@ TEST_F(TokensOfAStore, that_another_process_makes_or_revokes_are_seen_by_who_wat
   EXPECT_TRUE(fits(*watching->tokens()->find("t2"), "t2-secret"));
 }
 
-TEST_F(TokensOfAStore, are_there_after_a_restart_with_and_without_a_checkpoint) {
+TEST_F(TokensOfAStore, are_known_after_a_restart_with_and_without_a_checkpoint) {
   {
     const auto loop = open();
     change(*loop, create, "t1");
@@ -131,7 +131,7 @@ TEST_F(TokensOfAStore, are_there_after_a_restart_with_and_without_a_checkpoint) 
     change(*loop, revoke, "t2");
     loop->close();
   }
-  // An orderly end leaves a checkpoint.
+  // An orderly shutdown leaves a checkpoint.
   EXPECT_TRUE(
       must(journal()->find_checkpoint(thread("engine:live"), kLiveCheckpointVersion)).has_value());
   EXPECT_THAT(names(*open()->tokens()), ElementsAre("t1", "t2 revoked"));
@@ -142,7 +142,7 @@ TEST_F(TokensOfAStore, are_there_after_a_restart_with_and_without_a_checkpoint) 
   EXPECT_EQ(loop->tokens()->find("t1")->created.name.view(), "name of t1");
 }
 
-TEST_F(TokensOfAStore, an_observer_is_told_how_far_it_is_whoever_wrote_it) {
+TEST_F(TokensOfAStore, an_observer_is_notified_of_the_position_for_writes_of_every_process) {
   Observer observer;
   const auto loop = open(&observer);
   loop->keep_watching();
@@ -158,7 +158,7 @@ TEST_F(TokensOfAStore, an_observer_is_told_how_far_it_is_whoever_wrote_it) {
   loop->close();
 }
 
-TEST_F(TokensOfAStore, an_observer_is_not_told_what_was_there_before_it_came) {
+TEST_F(TokensOfAStore, an_observer_is_not_notified_of_earlier_commits) {
   {
     const auto loop = open();
     change(*loop, create, "t1");
@@ -182,7 +182,7 @@ class TokensOfACore : public CoreTest {
   }
 };
 
-TEST_F(TokensOfACore, lost_to_a_conflict_are_taken_back_and_written_again_once) {
+TEST_F(TokensOfACore, lost_to_a_conflict_are_rolled_back_and_written_again_once) {
   TestCore& core = open();
   TestCore& other = open();
   const auto made = change(core, create, "t1");
@@ -204,7 +204,7 @@ TEST_F(TokensOfACore, lost_to_a_conflict_are_taken_back_and_written_again_once) 
   EXPECT_THAT(names(other.core.state().registry().tokens()), ElementsAre("t1", "t2"));
 }
 
-TEST_F(TokensOfACore, of_the_same_name_made_by_two_at_once_are_made_once) {
+TEST_F(TokensOfACore, created_by_two_processes_under_one_name_are_created_once) {
   TestCore& core = open();
   TestCore& other = open();
   const auto lost = change(core, create, "t1");
@@ -214,11 +214,11 @@ TEST_F(TokensOfACore, of_the_same_name_made_by_two_at_once_are_made_once) {
     return {};
   };
   core.settle();
-  EXPECT_NE(lost->code(), "ok") << "decided again, it is refused";
+  EXPECT_NE(lost->code(), "ok") << "the second decision is a refusal";
   EXPECT_EQ(count("token_created"), 1U);
 }
 
-TEST_F(TokensOfACore, whose_command_was_refused_leave_nothing_but_another_number) {
+TEST_F(TokensOfACore, of_a_refused_command_change_only_the_change_number) {
   TestCore& core = open();
   change(core, create, "t1");
   core.settle();
@@ -235,8 +235,9 @@ TEST_F(TokensOfACore, whose_command_was_refused_leave_nothing_but_another_number
   EXPECT_THAT(names(core.core.state().registry().tokens()), ElementsAre("t1"));
   const std::uint64_t now = core.core.state().registry().tokens().changes();
   EXPECT_NE(inside, before);
-  EXPECT_NE(now, inside) << "who took a picture in between takes another";
-  // As many changes as were taken back, and others: it is no number that stood for those.
+  EXPECT_NE(now, inside) << "a snapshot taken in between is out of date";
+  // After as many other changes the number must not repeat, because it stood for the rolled-back
+  // ones.
   for (const char* id : {"t3", "t4"}) {
     change(core, create, id);
     core.settle();

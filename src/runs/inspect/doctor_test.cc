@@ -1,4 +1,4 @@
-// Each check of the doctor finds what it is for, and nothing else does.
+// Each check of the doctor finds its own kind of problem, and no other check reports it.
 #include "runs/inspect/doctor.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using Found = std::vector<std::string>;
 class DoctorTest : public Recovery {
  protected:
   Diagnosis diagnosis(const At& at = {}) { return must(Inspector(*journal_, clock_).doctor(at)); }
-  // "expired_claims 1", of the checks that found something.
+  // "expired_claims 1", for each check that found something.
   Found found(const At& at = {}) {
     Found found;
     for (const Check& check : diagnosis(at).checks) {
@@ -39,7 +39,7 @@ class DoctorTest : public Recovery {
     ADD_FAILURE() << "no check " << name;
     return {};
   }
-  // Its only finding: "<run> <step>: <summary> $ <command>".
+  // The only finding of a check: "<run> <step>: <summary> $ <command>".
   std::string finding(std::string_view name) {
     const Check found = check(name);
     if (found.findings.size() != 1) {
@@ -57,7 +57,7 @@ class DoctorTest : public Recovery {
     scribe.start();
     return scribe;
   }
-  // The same by an engine.
+  // The same, started by an engine.
   void run(int number, const std::shared_ptr<const Definition>& definition) {
     TestCore& core = open();
     const auto answer = core.start(start_of(number, definition));
@@ -68,7 +68,7 @@ class DoctorTest : public Recovery {
 
 std::string id(int number) { return to_string(run_no(number)); }
 
-TEST_F(DoctorTest, a_store_where_everything_is_as_it_should_be_has_no_findings) {
+TEST_F(DoctorTest, a_healthy_store_has_no_findings) {
   EXPECT_THAT(found(), IsEmpty());
   EXPECT_EQ(verdict(), "ok");
   started(1, one_).schedule("a");
@@ -89,7 +89,7 @@ TEST_F(DoctorTest, a_store_where_everything_is_as_it_should_be_has_no_findings) 
                                  "manual_intervention", "deadlines", "anomalies"));
 }
 
-TEST_F(DoctorTest, a_run_that_nothing_will_move_is_found) {
+TEST_F(DoctorTest, a_stuck_run_is_found) {
   Scribe& idle = started(1, one_);
   idle.schedule("a");
   idle.claim("a");
@@ -98,7 +98,7 @@ TEST_F(DoctorTest, a_run_that_nothing_will_move_is_found) {
   applied.run_id = run_no(1);
   applied.runnable_key = idle.run.latest("a")->plan.runnable_key;
   applied.result = Payload::trusted("{}");
-  idle.tell(applied);
+  idle.emit(applied);
   EXPECT_THAT(found(), ElementsAre("wake_up_sources 1"));
   EXPECT_EQ(
       finding("wake_up_sources"),
@@ -107,18 +107,18 @@ TEST_F(DoctorTest, a_run_that_nothing_will_move_is_found) {
           "not continue $ holdfast explain " +
           id(1));
   EXPECT_EQ(verdict(), "fault");
-  // One that was never planned.
+  // A run that was never planned.
   Scribe& empty = story(2, one_);
   RunStarted began;
   began.run_id = run_no(2);
   began.workflow = "order";
   began.definition_version = "1";
   began.definition_fingerprint = one_->fingerprint();
-  empty.tell(began);
+  empty.emit(began);
   EXPECT_THAT(found(), ElementsAre("wake_up_sources 2"));
 }
 
-TEST_F(DoctorTest, a_run_without_its_definition_is_found) {
+TEST_F(DoctorTest, a_run_whose_definition_is_missing_is_found) {
   Scribe& run = story(1, one_);
   run.start();
   run.schedule("a");
@@ -129,7 +129,7 @@ TEST_F(DoctorTest, a_run_without_its_definition_is_found) {
   EXPECT_EQ(verdict(), "fault");
 }
 
-TEST_F(DoctorTest, a_step_that_is_in_no_queue_is_found_while_its_run_lives) {
+TEST_F(DoctorTest, a_planned_step_that_is_not_in_a_queue_is_found_while_its_run_is_live) {
   Scribe& run = started(1, one_);
   EXPECT_THAT(found(), ElementsAre("unfinished_facts 1"));
   EXPECT_EQ(finding("unfinished_facts"),
@@ -139,7 +139,7 @@ TEST_F(DoctorTest, a_step_that_is_in_no_queue_is_found_while_its_run_lives) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-TEST_F(DoctorTest, a_result_that_is_not_in_the_run_is_found) {
+TEST_F(DoctorTest, a_result_that_was_not_applied_is_found) {
   Scribe& run = started(1, two_);
   run.schedule("a");
   run.claim("a");
@@ -150,7 +150,7 @@ TEST_F(DoctorTest, a_result_that_is_not_in_the_run_is_found) {
                 ":a:1 is stored, but the run did not continue $ holdfast work");
 }
 
-TEST_F(DoctorTest, a_failure_from_which_the_run_did_not_go_on_is_found) {
+TEST_F(DoctorTest, a_failure_that_was_not_handled_is_found) {
   Scribe& run = started(1, retried_);
   run.schedule("a");
   run.claim("a");
@@ -161,22 +161,22 @@ TEST_F(DoctorTest, a_failure_from_which_the_run_did_not_go_on_is_found) {
   EXPECT_THAT(found(), ElementsAre("unfinished_facts 1"));
 }
 
-TEST_F(DoctorTest, a_child_that_was_not_started_is_found_then_and_not_later) {
+TEST_F(DoctorTest, a_child_that_was_not_started_is_found_until_it_starts) {
   Scribe& parent = started(1, one_);
   story(2, two_).register_definition();
   parent.schedule("a");
   const ChildRunStarted link = link_from(parent, two_);
-  parent.tell(link);
+  parent.emit(link);
   const At then{At::Kind::position, head().value, {}};
   EXPECT_THAT(found(), ElementsAre("unfinished_facts 1"));
   EXPECT_EQ(finding("unfinished_facts"), id(1) + " a: child run " + to_string(link.child_run_id) +
                                              " is linked but was not started $ holdfast work");
   open().settle();
   EXPECT_THAT(found(), IsEmpty());
-  EXPECT_THAT(found(then), ElementsAre("unfinished_facts 1")) << "as it was then";
+  EXPECT_THAT(found(then), ElementsAre("unfinished_facts 1")) << "at that position";
 }
 
-TEST_F(DoctorTest, a_worker_that_was_lost_is_found) {
+TEST_F(DoctorTest, a_lost_worker_is_found) {
   Scribe& run = started(1, one_);
   run.schedule("a");
   run.claim("a", 30'000, "worker-9");
@@ -192,7 +192,7 @@ TEST_F(DoctorTest, a_worker_that_was_lost_is_found) {
   EXPECT_EQ(verdict(), "fault");
 }
 
-TEST_F(DoctorTest, an_attempt_that_no_worker_took_for_a_minute_is_found) {
+TEST_F(DoctorTest, an_attempt_that_was_not_claimed_for_a_minute_is_found) {
   started(1, one_).schedule("a");
   clock_.advance_ms(59'999);
   EXPECT_THAT(found(), IsEmpty());
@@ -206,7 +206,7 @@ TEST_F(DoctorTest, an_attempt_that_no_worker_took_for_a_minute_is_found) {
   EXPECT_EQ(verdict(), "warning");
 }
 
-TEST_F(DoctorTest, a_timer_that_nobody_has_seen_to_for_a_minute_is_found) {
+TEST_F(DoctorTest, a_timer_that_is_overdue_by_a_minute_is_found) {
   run(1, definition_of(R"([{"name":"rest","wait":"10s"}])", "nap"));
   clock_.advance_ms(69'999);
   EXPECT_THAT(found(), IsEmpty());
@@ -217,7 +217,7 @@ TEST_F(DoctorTest, a_timer_that_nobody_has_seen_to_for_a_minute_is_found) {
   EXPECT_EQ(verdict(), "warning");
 }
 
-TEST_F(DoctorTest, a_run_that_waits_for_somebody_is_found) {
+TEST_F(DoctorTest, a_run_that_waits_for_an_operator_is_found) {
   run(1,
       definition_of(R"([{"name":"manager","approval":{}},{"name":"other","pause":{}}])", "leave"));
   run(2, definition_of(R"([{"name":"paid","await_event":"payment"}])", "sale"));
@@ -234,12 +234,12 @@ TEST_F(DoctorTest, a_run_that_waits_for_somebody_is_found) {
   EXPECT_EQ(verdict(), "warning");
 }
 
-TEST_F(DoctorTest, a_step_that_is_past_its_deadline_is_found) {
+TEST_F(DoctorTest, a_step_past_its_deadline_is_found) {
   Scribe& run = started(
       1, definition_of(R"([{"name":"a","deadline":{"within":"20s","due_soon":"5s"}}])", "rush"));
   run.schedule("a");
   clock_.advance_ms(19'999);
-  EXPECT_THAT(found(), IsEmpty()) << "soon is not past";
+  EXPECT_THAT(found(), IsEmpty()) << "the deadline has not passed";
   clock_.advance_ms(1);
   EXPECT_THAT(found(), ElementsAre("deadlines 1"));
   EXPECT_EQ(finding("deadlines"),
@@ -247,26 +247,26 @@ TEST_F(DoctorTest, a_step_that_is_past_its_deadline_is_found) {
   EXPECT_EQ(verdict(), "warning");
 }
 
-TEST_F(DoctorTest, a_fact_that_broke_a_rule_is_found) {
+TEST_F(DoctorTest, an_anomaly_is_found) {
   Scribe& run = started(1, one_);
   run.schedule("a");
   run.claim("a");
   AttemptCompleted stranger = run.of_claim<AttemptCompleted>("a", "stranger");
   stranger.result = Payload::trusted("{}");
-  run.tell(stranger);
+  run.emit(stranger);
   EXPECT_THAT(found(), ElementsAre("anomalies 1"));
   EXPECT_THAT(finding("anomalies"), HasSubstr("queue default: "));
   EXPECT_THAT(finding("anomalies"), HasSubstr("(attempt_completed) $ holdfast show " + id(1)));
-  // In the run's own thread.
+  // In the thread of the run itself.
   RunnableApplied unknown;
   unknown.run_id = run_no(1);
   unknown.runnable_key = "nothing";
-  run.tell(unknown);
+  run.emit(unknown);
   EXPECT_THAT(found(), ElementsAre("anomalies 2"));
   EXPECT_EQ(verdict(), "warning");
 }
 
-TEST_F(DoctorTest, the_worst_check_is_the_verdict) {
+TEST_F(DoctorTest, the_verdict_is_that_of_the_worst_check) {
   started(1, one_).schedule("a");
   clock_.advance_ms(60'000);
   EXPECT_EQ(verdict(), "warning");
@@ -286,7 +286,7 @@ TEST_F(DoctorTest, twenty_findings_are_shown_and_all_are_counted) {
   EXPECT_THAT(check("manual_intervention").findings, SizeIs(20));
 }
 
-TEST_F(DoctorTest, more_places_than_an_explanation_lists_are_counted) {
+TEST_F(DoctorTest, boundaries_beyond_the_limit_of_an_explanation_are_counted) {
   std::string steps;
   for (int i = 0; i < 30; ++i) {
     steps += (i == 0 ? "" : ",") + (R"({"name":"s)" + std::to_string(i) + R"(","pause":{}})");
@@ -295,7 +295,7 @@ TEST_F(DoctorTest, more_places_than_an_explanation_lists_are_counted) {
   EXPECT_THAT(found(), ElementsAre("manual_intervention 30"));
 }
 
-TEST_F(DoctorTest, as_json_it_has_every_check) {
+TEST_F(DoctorTest, the_json_report_has_every_check) {
   run(1, definition_of(R"([{"name":"look","pause":{}}])"));
   clock_.advance_ms(5);
   const std::string text(to_json(diagnosis()).view());

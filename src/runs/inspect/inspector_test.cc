@@ -1,4 +1,4 @@
-// What the inspector says about runs and workflows, as they are and as they were, by reading alone.
+// What the inspector reports about runs and workflows, now and in the past; it only reads.
 #include "runs/inspect/inspector.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ class InspectorTest : public CoreTest {
   Inspector inspector_{*journal_, clock_};
 };
 
-// "1 <beginning of the fingerprint>"
+// "1 <start of the fingerprint>"
 std::vector<std::string> texts(const std::vector<KnownWorkflow>& known) {
   std::vector<std::string> texts;
   for (const KnownWorkflow& one : known) {
@@ -61,7 +61,7 @@ std::vector<std::string> texts(const std::vector<KnownWorkflow>& known) {
   return texts;
 }
 
-TEST_F(InspectorTest, knows_what_workflows_follow_and_what_they_followed) {
+TEST_F(InspectorTest, lists_the_current_and_earlier_definitions_of_workflows) {
   EXPECT_THAT(must(inspector_.workflows()), IsEmpty());
   add(version("1"));
   add(two_);
@@ -91,7 +91,7 @@ TEST_F(InspectorTest, finds_a_workflow_by_name_version_or_fingerprint) {
   EXPECT_EQ(found("@1"), "invalid_argument");
 }
 
-TEST_F(InspectorTest, every_view_of_the_past_is_as_it_was) {
+TEST_F(InspectorTest, every_view_of_the_past_shows_the_state_of_that_time) {
   start(1, two_);
   const std::string first = std::to_string(head());
   work();
@@ -100,10 +100,11 @@ TEST_F(InspectorTest, every_view_of_the_past_is_as_it_was) {
   EXPECT_EQ(must(inspector_.explain(run_no(1))).reason, Reason::terminal);
   const Explanation then = must(inspector_.explain(run_no(1), at(second)));
   EXPECT_EQ(then.step, "b");
-  EXPECT_EQ(then.now, after(kStart, 500)) << "seen at the time it was made";
+  EXPECT_EQ(then.now, after(kStart, 500)) << "the time of that position";
   EXPECT_EQ(must(inspector_.explain(run_no(1), at(first))).step, "a");
   EXPECT_EQ(must(inspector_.explain(run_no(1), at("500ms"))).step, "b");
-  EXPECT_EQ(must(inspector_.explain(run_no(1), at("r1"))).step, "a") << "that commit as a whole";
+  EXPECT_EQ(must(inspector_.explain(run_no(1), at("r1"))).step, "a")
+      << "the whole commit of that revision";
   const auto status = [&](std::string_view point) {
     return std::string(must(inspector_.snapshot(run_no(1), at(point))).view());
   };
@@ -123,7 +124,7 @@ TEST_F(InspectorTest, every_view_of_the_past_is_as_it_was) {
   EXPECT_EQ(whole.status, "completed");
 }
 
-TEST_F(InspectorTest, a_difference_names_its_two_points) {
+TEST_F(InspectorTest, a_difference_names_its_two_positions) {
   start(1, one_);
   const std::uint64_t first = head();
   work();
@@ -135,7 +136,7 @@ TEST_F(InspectorTest, a_difference_names_its_two_points) {
                               R"(,"time":1700000000000},"to":{"position":)" +
                               std::to_string(head()) + R"(,"time":1700000000500},"changes":[)"));
   EXPECT_THAT(text, HasSubstr(R"("completed")"));
-  EXPECT_THAT(text, Not(HasSubstr("as_of"))) << "from and to say it";
+  EXPECT_THAT(text, Not(HasSubstr("as_of"))) << "from and to give the positions";
   const auto none =
       must(inspector_.diff(run_no(1), at(std::to_string(first)), at(std::to_string(first))));
   EXPECT_THAT(none.changes, IsEmpty());
@@ -143,7 +144,7 @@ TEST_F(InspectorTest, a_difference_names_its_two_points) {
   EXPECT_EQ(back.changes.size(), difference.changes.size()) << "also backwards";
 }
 
-TEST_F(InspectorTest, what_was_not_there_yet_is_not_found) {
+TEST_F(InspectorTest, runs_that_did_not_exist_yet_are_not_found) {
   start(1, one_);
   const std::string first = std::to_string(head());
   start(2, one_);
@@ -159,7 +160,7 @@ TEST_F(InspectorTest, what_was_not_there_yet_is_not_found) {
   EXPECT_EQ(must(inspector_.find("latest")), run_no(2));
 }
 
-TEST_F(InspectorTest, the_definition_of_a_run_is_the_one_it_was_started_on) {
+TEST_F(InspectorTest, a_run_is_shown_with_the_definition_it_started_with) {
   add(version("1"));
   start(1, version("1"));
   add(version("2", "b"));
@@ -169,7 +170,7 @@ TEST_F(InspectorTest, the_definition_of_a_run_is_the_one_it_was_started_on) {
   EXPECT_EQ(graph.nodes.front().id, "a");
 }
 
-TEST_F(InspectorTest, looking_writes_nothing) {
+TEST_F(InspectorTest, queries_write_nothing) {
   start(1, one_);
   start(2, definition_of(R"([{"name":"rest","wait":"1s"}])", "nap"));
   clock_.advance_ms(3'600'000);

@@ -1,4 +1,4 @@
-// Lists of runs, page by page, now and in the past; runs by a part of their id.
+// Lists of runs, page by page, now and in the past; runs found by a part of their id.
 #include "runs/inspect/run_list.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ class RunList : public CoreTest {
     ASSERT_EQ(started->code(), "ok");
   }
   void start(int number) { start(start_of(number, one_)); }
-  // A worker does, or fails, the oldest step there is.
+  // A worker completes, or fails, the oldest visible attempt.
   void work(bool well = true) {
     const auto worker = core_->worker();
     core_->settle();
@@ -65,7 +65,7 @@ class RunList : public CoreTest {
     query.filter = filter;
     return numbers(page(query));
   }
-  // "ok", or the field and the reason of the refusal.
+  // "ok", or the field and reason of the refusal.
   std::string refusal(const RunListQuery& query) {
     const auto listed = list_runs(*journal_, query, now());
     if (listed.ok()) {
@@ -89,7 +89,7 @@ std::vector<int> from_to(int from, int to) {
   return numbers;
 }
 
-TEST_F(RunList, every_run_is_on_one_page_whatever_starts_and_ends_in_between) {
+TEST_F(RunList, every_run_is_on_one_page_while_others_start_and_end) {
   for (int run = 1; run <= 30; ++run) {
     start(run);
   }
@@ -119,7 +119,7 @@ TEST_F(RunList, every_run_is_on_one_page_whatever_starts_and_ends_in_between) {
   }
 }
 
-TEST_F(RunList, a_page_that_is_just_full_is_the_last) {
+TEST_F(RunList, an_exactly_full_last_page_has_no_cursor) {
   for (int run = 1; run <= 3; ++run) {
     start(run);
   }
@@ -146,7 +146,7 @@ TEST_F(RunList, the_limit_is_one_to_a_thousand) {
   }
 }
 
-TEST_F(RunList, a_cursor_belongs_to_its_question) {
+TEST_F(RunList, a_cursor_is_valid_only_for_its_query) {
   for (int run = 1; run <= 20; ++run) {
     start(run);
   }
@@ -156,7 +156,7 @@ TEST_F(RunList, a_cursor_belongs_to_its_question) {
   query.cursor = page(query).next;
   EXPECT_EQ(refusal(query), "ok");
   query.limit = 9;
-  EXPECT_EQ(refusal(query), "ok") << "the size of the page is not the question";
+  EXPECT_EQ(refusal(query), "ok") << "the page size may differ";
   RunListQuery other = query;
   other.newest_first = false;
   EXPECT_EQ(refusal(other), "cursor query_mismatch");
@@ -171,7 +171,7 @@ TEST_F(RunList, a_cursor_belongs_to_its_question) {
   }
 }
 
-TEST_F(RunList, what_is_no_cursor_is_malformed) {
+TEST_F(RunList, an_invalid_cursor_is_malformed) {
   for (int run = 1; run <= 5; ++run) {
     start(run);
   }
@@ -199,7 +199,7 @@ TEST_F(RunList, a_workflow_is_listed_by_its_index) {
   RunListQuery query;
   query.filter.workflow = "no name";
   EXPECT_NE(refusal(query), "ok");
-  // In the index only: so it is the index that is read.
+  // Only in the index, which shows that the index is read.
   RunIndexed indexed;
   indexed.run_id = run_no(9);
   indexed.workflow = "order";
@@ -209,7 +209,7 @@ TEST_F(RunList, a_workflow_is_listed_by_its_index) {
   EXPECT_THAT(list({}), ElementsAre(3, 2, 1));
 }
 
-TEST_F(RunList, filters_take_what_fits) {
+TEST_F(RunList, filters_select_the_runs_that_match) {
   for (int run = 1; run <= 6; ++run) {
     StartRun command = start_of(run, one_);
     command.search_attributes =
@@ -236,7 +236,7 @@ TEST_F(RunList, filters_take_what_fits) {
   EXPECT_THAT(list({.statuses = {"completed"}, .archived = true}), ElementsAre(1));
 }
 
-TEST_F(RunList, a_page_with_a_filter_is_filled_as_long_as_there_are_runs) {
+TEST_F(RunList, a_page_with_a_filter_is_full_while_runs_match) {
   for (int run = 1; run <= 20; ++run) {
     start(start_of(run, run % 5 == 0 ? two_ : one_));
   }
@@ -255,7 +255,7 @@ TEST_F(RunList, a_page_with_a_filter_is_filled_as_long_as_there_are_runs) {
   EXPECT_EQ(rows.next, "");
 }
 
-TEST_F(RunList, so_many_runs_are_looked_at_for_one_page) {
+TEST_F(RunList, a_page_examines_a_limited_number_of_runs) {
   std::vector<NewEntry> entries;
   const int count = static_cast<int>(kMaxLookedAt) + 50;
   for (int run = 1; run <= count; ++run) {
@@ -282,10 +282,10 @@ TEST_F(RunList, so_many_runs_are_looked_at_for_one_page) {
     seen += static_cast<int>(rows.rows.size());
     query.cursor = rows.next;
   } while (!rows.next.empty());
-  EXPECT_EQ(seen, count) << "listed, but nothing else is there of them";
+  EXPECT_EQ(seen, count) << "runs that exist only in the catalog are listed";
 }
 
-TEST_F(RunList, the_past_is_listed_as_it_was) {
+TEST_F(RunList, the_past_is_listed_with_the_state_of_that_time) {
   std::map<std::uint64_t, std::string> then;
   const auto list_now = [&](const Moment& moment) {
     std::string text;
@@ -339,7 +339,7 @@ class FindRunByPart : public RunList {
                                                            "bbbb1111-0000-4000-8000-00000000aaaa"};
 };
 
-TEST_F(FindRunByPart, the_whole_the_beginning_or_the_end_will_do) {
+TEST_F(FindRunByPart, a_run_is_found_by_its_whole_id_its_start_or_its_end) {
   for (const std::string_view id : kIds) {
     EXPECT_EQ(find(id), id);
     EXPECT_EQ(find(id.substr(0, 8)), id);
@@ -349,17 +349,17 @@ TEST_F(FindRunByPart, the_whole_the_beginning_or_the_end_will_do) {
   EXPECT_EQ(find("bbbb"), kIds[2]);
   EXPECT_EQ(find("cccc"), kIds[0]);
   EXPECT_EQ(find("cccccccc-0000-4000-8000-000000000000"), "cccccccc-0000-4000-8000-000000000000")
-      << "a whole id is not looked for";
+      << "a whole id is not looked up";
 }
 
-TEST_F(FindRunByPart, what_several_have_names_none) {
-  EXPECT_EQ(find("aaaa"), "invalid_argument") << "also one begins and one ends with it";
+TEST_F(FindRunByPart, a_part_of_several_ids_is_ambiguous) {
+  EXPECT_EQ(find("aaaa"), "invalid_argument") << "one id starts and another ends with it";
   EXPECT_EQ(find("aaaa2"), kIds[1]);
   const auto refused = find_run(*journal_, "aaaa", now());
   EXPECT_EQ(refused.error().field("field"), "run_id");
 }
 
-TEST_F(FindRunByPart, what_is_too_short_or_in_the_middle_is_none) {
+TEST_F(FindRunByPart, a_part_that_is_too_short_or_in_the_middle_finds_nothing) {
   for (const std::string_view part : {"", "a", "bbb", "ddd"}) {
     EXPECT_EQ(find(part), "invalid_argument") << part;
   }
@@ -368,7 +368,7 @@ TEST_F(FindRunByPart, what_is_too_short_or_in_the_middle_is_none) {
   }
 }
 
-TEST_F(FindRunByPart, the_latest_is_the_newest_at_that_moment) {
+TEST_F(FindRunByPart, the_latest_run_is_the_newest_at_that_position) {
   EXPECT_EQ(find("latest"), kIds[2]);
   std::set<std::string> found;
   for (std::uint64_t position = 0; position <= now().position.value; ++position) {

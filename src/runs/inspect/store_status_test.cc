@@ -1,5 +1,5 @@
-// The numbers of a whole store: what a count of everything gives, now and at every point before,
-// with and without a checkpoint.
+// The counts of a whole store equal a count of every run, now and at every earlier position, with
+// and without a checkpoint.
 #include "runs/inspect/store_status.h"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ class Status : public Recovery {
     core_->settle();
     ASSERT_EQ(answer->code(), "ok");
   }
-  // Runs that end in every way, and some that do not.
+  // Runs that end in every way, and runs that have not ended.
   void live_a_while() {
     const auto paused = definition_of(R"([{"name":"look","pause":{}}])", "leave");
     const auto nap = definition_of(R"([{"name":"rest","wait":"1h"}])", "nap");
@@ -82,7 +82,7 @@ class Status : public Recovery {
     if (save_checkpoint_now_) {
       save_checkpoint();
     }
-    work();  // the compensation, and so the end of run 8
+    work();  // the compensation ends run 8
     work();
     work();  // run 9
     start(10, undone);
@@ -98,7 +98,7 @@ class Status : public Recovery {
     ASSERT_TRUE(checkpoint.has_value());
     must(Core::save(*core_->journal, *checkpoint));
   }
-  // What every single run says.
+  // The counts computed from every single run.
   Counts counted(Position last) {
     Counts counts;
     for (const Entry& entry : must(journal_->load(catalog_thread()))) {
@@ -133,7 +133,7 @@ class Status : public Recovery {
   bool save_checkpoint_now_ = false;
 };
 
-TEST_F(Status, runs_are_counted_by_status_at_every_point) {
+TEST_F(Status, runs_are_counted_by_status_at_every_position) {
   live_a_while();
   const StoreStatus now = status();
   EXPECT_THAT(now.live, ElementsAre(Pair("compensating", 1), Pair("running", 2)));
@@ -145,7 +145,7 @@ TEST_F(Status, runs_are_counted_by_status_at_every_point) {
   expect_counts_everywhere();
 }
 
-TEST_F(Status, a_checkpoint_changes_no_number) {
+TEST_F(Status, a_checkpoint_changes_no_count) {
   save_checkpoint_now_ = true;
   live_a_while();
   ASSERT_TRUE(
@@ -159,12 +159,12 @@ TEST_F(Status, a_checkpoint_changes_no_number) {
   for (std::uint64_t at = 0; at <= head().value; ++at) {
     EXPECT_EQ(std::string(to_json(status(position(at))).view()), with[at]) << "at " << at;
   }
-  // The core that was there all the time knows the same.
+  // The core that ran all the time has the same counts.
   const StoreStatus known = must(store_status(core_->core.state(), {head(), clock_.now()}));
   EXPECT_EQ(std::string(to_json(known).view()), std::string(to_json(status()).view()));
 }
 
-TEST_F(Status, an_end_that_was_taken_back_is_not_counted) {
+TEST_F(Status, an_end_that_was_rolled_back_is_counted_once) {
   start(1, one_);
   const auto done = core_->complete(proof_of(take()), completion());
   core_->decide();
@@ -172,27 +172,27 @@ TEST_F(Status, an_end_that_was_taken_back_is_not_counted) {
   const auto started = other.start(start_of(2, one_));
   other.settle();
   ASSERT_EQ(started->code(), "ok");
-  core_->settle();  // finds that the other was first, and decides again
+  core_->settle();  // detects the conflict and decides again
   ASSERT_EQ(done->code(), "ok");
   ASSERT_EQ(core_->core.stats().conflicts, 1U);
   EXPECT_EQ(core_->core.state().runs().ended_counts().completed, 1U);
   EXPECT_EQ(status().ended.completed, 1U);
 }
 
-TEST_F(Status, places_where_runs_wait_for_somebody_are_counted) {
+TEST_F(Status, boundaries_are_counted) {
   start(1, definition_of(R"([{"name":"x","pause":{}},{"name":"y","approval":{}}])", "leave"));
   start(2, definition_of(R"([{"name":"paid","await_event":"payment"}])", "sale"));
   EXPECT_EQ(status().manual_interventions, 3U);
   EXPECT_THAT(status().live, ElementsAre(Pair("paused", 2)));
 }
 
-TEST_F(Status, each_attempt_of_a_queue_is_in_one_number) {
+TEST_F(Status, each_attempt_of_a_queue_is_counted_once) {
   const auto retried =
       definition_of(R"([{"name":"a","retry":{"max_attempts":2,"delay":"5m"}}])", "stubborn");
   start(1, retried);
-  fail();  // for later, in 5 min
+  fail();  // retried in 5 min
   start(2, one_);
-  take();  // will have lost its claim
+  take();  // its claim will expire
   clock_.advance_ms(1000);
   start(3, definition_of(R"([{"name":"b"}])", "other"));
   clock_.advance_ms(100);
@@ -219,7 +219,7 @@ TEST_F(Status, each_attempt_of_a_queue_is_in_one_number) {
   EXPECT_THAT(before.waiting_by_handler, ElementsAre(Pair("a", 2)));
   EXPECT_THAT(before.claimed_by_owner, ElementsAre(Pair("core1", 2)));
   ASSERT_EQ(before.claims.size(), 2U);
-  EXPECT_EQ(before.claims[0].run_id, to_string(run_no(2))) << "the oldest first";
+  EXPECT_EQ(before.claims[0].run_id, to_string(run_no(2))) << "the oldest claim is first";
   EXPECT_EQ(before.claims[0].step, "a");
   EXPECT_EQ(before.claims[0].owner, "core1");
   EXPECT_EQ(early.queues.at(1).name, "slow");
@@ -231,16 +231,16 @@ TEST_F(Status, each_attempt_of_a_queue_is_in_one_number) {
   EXPECT_EQ(later.claimed, 1U);
   EXPECT_EQ(later.expired, 1U);
   EXPECT_EQ(later.oldest_claim_at, after(kStart, 1100));
-  EXPECT_EQ(later.claims.size(), 2U) << "had for too long, too";
+  EXPECT_EQ(later.claims.size(), 2U) << "claims held for too long are listed too";
 }
 
-TEST_F(Status, what_a_writer_left_undone_is_counted) {
+TEST_F(Status, pending_recovery_is_counted) {
   Scribe& planned = story(1, one_);
   planned.register_definition();
   planned.start();
   EXPECT_EQ(status().pending_dispatches, 1U);
   planned.record(must(decide_cancel(planned.run, {}, OnCancel::stop, nothing_around(), kStart)));
-  EXPECT_EQ(status().pending_dispatches, 0U) << "nobody wants it any more";
+  EXPECT_EQ(status().pending_dispatches, 0U) << "the run has ended, so it is not needed";
   Scribe& done = story(2, one_);
   done.start();
   done.schedule("a");
@@ -256,12 +256,12 @@ TEST_F(Status, what_a_writer_left_undone_is_counted) {
   EXPECT_EQ(status().anomalies, 0U);
   AttemptHeartbeat stranger = failed.of_claim<AttemptHeartbeat>("a", "stranger");
   stranger.lease_until = after(kStart, 1000);
-  failed.tell(stranger);
+  failed.emit(stranger);
   EXPECT_EQ(status().anomalies, 1U);
   EXPECT_EQ(status().queues.at(0).anomalies, 1U);
 }
 
-TEST_F(Status, as_json_it_has_totals_and_every_way_to_end) {
+TEST_F(Status, the_json_status_has_totals_and_every_terminal_status) {
   EXPECT_EQ(std::string(to_json(status()).view()),
             R"({"schema_version":1,"runs":{"total":0,"live":0,"by_status":{"cancelled":0,)"
             R"("completed":0,"continued":0,"failed":0}},"queues":[],"manual_interventions":0,)"

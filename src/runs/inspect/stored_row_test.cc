@@ -1,5 +1,5 @@
-// Stored rows of runs with large payloads: a list shows with them what it shows without them, and
-// reads much less.
+// Stored rows of runs with large payloads: lists are the same with and without them, and with them
+// a list reads much less.
 #include "runs/engine/stored_row.h"
 
 #include <gmock/gmock.h>
@@ -23,12 +23,12 @@ using ::testing::Lt;
 using ::testing::SizeIs;
 
 constexpr std::size_t kMegabyte = 1U << 20U;
-constexpr int kRuns = 60;  // more than a page has
+constexpr int kRuns = 60;  // more than one page
 constexpr std::uint64_t kSeeds = 200;
 
 struct Traffic {
   std::atomic<std::uint64_t> bytes_read = 0;
-  std::atomic<std::uint64_t> writes = 0;  // beside batches
+  std::atomic<std::uint64_t> writes = 0;  // apart from batches
   std::atomic<std::uint64_t> rows = 0;    // of runs, in those
   bool hides_checkpoints = false;
 };
@@ -82,7 +82,7 @@ std::unique_ptr<Journal> open_counting(const std::shared_ptr<MemoryDisk>& disk,
       Journal::open(must(Log::open(std::make_unique<CountingStore>(std::move(store), traffic)))));
 }
 
-// A journal that finds no rows: its lists are folds of what the log says.
+// A journal without stored rows: its lists are computed from the log.
 std::unique_ptr<Journal> open_folding(const std::shared_ptr<MemoryDisk>& disk) {
   const auto traffic = std::make_shared<Traffic>();
   traffic->hides_checkpoints = true;
@@ -98,7 +98,7 @@ Payload large_input(std::size_t bytes = kMegabyte) {
   return Payload::trusted(R"({"data":")" + std::string(bytes, 'x') + R"("})");
 }
 
-TEST(StoredRowProperty, a_list_is_the_same_with_and_without_stored_rows_at_every_moment) {
+TEST(StoredRowProperty, a_list_is_the_same_with_and_without_stored_rows_at_every_position) {
   std::uint64_t stored = 0;
   for (std::uint64_t seed = 1; seed <= seeds(kSeeds); ++seed) {
     const std::string definition = Author(seed).write();
@@ -116,7 +116,7 @@ TEST(StoredRowProperty, a_list_is_the_same_with_and_without_stored_rows_at_every
         world.core().request_rows();
       }
       const auto rows = world.core().take_rows();
-      // Now and then they come late, or never.
+      // Sometimes the rows are written late, or never.
       if (draw(seed, "stored " + std::to_string(now.value), 4) > 0) {
         must(world.journal().put_checkpoints(rows));
         stored += rows.size();
@@ -183,7 +183,7 @@ class StoredRowTest : public CoreTest {
   Position head() { return must(open_memory_journal(disk_)->catch_up()); }
   std::string folded() { return list_at(*open_folding(disk_), head()); }
   std::string listed() { return list_at(*open_memory_journal(disk_), head()); }
-  // How much a journal that is open reads for the first page.
+  // The bytes that an open journal reads for the first page.
   std::uint64_t bytes_of_a_page(const RunListQuery& query = {}) {
     const auto traffic = std::make_shared<Traffic>();
     const auto journal = open_counting(disk_, traffic);
@@ -197,7 +197,7 @@ class StoredRowTest : public CoreTest {
 class LargeRuns : public StoredRowTest {
  protected:
   enum class Until : std::uint8_t { started, ended };
-  // Leaves runs as an engine does that was closed.
+  // Leaves the runs as a closed engine does.
   void fill(Until until) {
     SystemRandom random;
     const auto loop = must(Loop::open(open_memory_journal(disk_), clock_, random));
@@ -234,7 +234,7 @@ TEST_F(LargeRuns, a_page_of_ended_runs_does_not_read_their_payloads) {
   EXPECT_EQ(listed(), folded());
 }
 
-TEST_F(LargeRuns, the_latest_is_found_without_its_payload) {
+TEST_F(LargeRuns, the_latest_run_is_found_without_its_payload) {
   fill(Until::started);
   const auto traffic = std::make_shared<Traffic>();
   const auto journal = open_counting(disk_, traffic);
@@ -244,7 +244,7 @@ TEST_F(LargeRuns, the_latest_is_found_without_its_payload) {
   EXPECT_LT(traffic->bytes_read, kMegabyte / 4);
 }
 
-TEST_F(StoredRowTest, one_shows_everything_and_no_secret) {
+TEST_F(StoredRowTest, a_row_has_every_member_and_no_secret) {
   TestCore& core = open();
   StartRun command = large_start(1, one_);
   command.search_attributes = Payload::trusted(R"({"customer":"c \"1\"","token":"s3cret"})");
@@ -270,7 +270,7 @@ TEST_F(StoredRowTest, one_shows_everything_and_no_secret) {
   EXPECT_THAT(row, testing::Not(testing::HasSubstr("s3cret")));
 }
 
-TEST_F(StoredRowTest, small_runs_have_none) {
+TEST_F(StoredRowTest, small_runs_have_no_row) {
   TestCore& core = open();
   core.start(start_of(1, one_));
   core.settle();
@@ -328,7 +328,7 @@ TEST_F(StoredRowTest, a_run_that_leaves_memory_has_its_row_before) {
   EXPECT_EQ(listed(), folded());
 }
 
-TEST_F(StoredRowTest, one_that_is_out_of_date_is_not_used) {
+TEST_F(StoredRowTest, a_row_that_is_out_of_date_is_not_used) {
   TestCore& core = open();
   start_large(core, 1);
   save(core);
@@ -341,7 +341,7 @@ TEST_F(StoredRowTest, one_that_is_out_of_date_is_not_used) {
   EXPECT_EQ(listed(), folded());
 }
 
-TEST_F(StoredRowTest, one_is_not_used_for_a_moment_before_it) {
+TEST_F(StoredRowTest, a_row_is_not_used_for_an_earlier_position) {
   TestCore& core = open();
   start_large(core, 1);
   const Position before = head();
@@ -353,7 +353,7 @@ TEST_F(StoredRowTest, one_is_not_used_for_a_moment_before_it) {
   EXPECT_NE(listed(), then);
 }
 
-TEST_F(StoredRowTest, one_that_is_damaged_or_foreign_is_ignored) {
+TEST_F(StoredRowTest, a_damaged_or_foreign_row_is_ignored) {
   TestCore& core = open();
   start_large(core, 1);
   start_large(core, 2);
@@ -385,7 +385,7 @@ TEST_F(StoredRowTest, one_that_is_damaged_or_foreign_is_ignored) {
   EXPECT_EQ(tried, 6U) << "a row, an entry of the catalog and one of the index for each run";
 }
 
-TEST_F(StoredRowTest, one_never_knows_what_is_not_durable) {
+TEST_F(StoredRowTest, a_row_never_contains_a_change_that_is_not_durable) {
   TestCore& core = open();
   start_large(core, 1);
   save(core);
@@ -417,7 +417,7 @@ TEST_F(StoredRowTest, one_never_knows_what_is_not_durable) {
             list_at(*open_folding(disk_), head(), query));
 }
 
-// Looks at a condition until it is true or the time is over.
+// Polls a condition until it is true or the time has passed.
 bool within(std::chrono::milliseconds time, const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (!condition()) {
@@ -429,7 +429,7 @@ bool within(std::chrono::milliseconds time, const std::function<bool()>& conditi
   return true;
 }
 
-TEST_F(StoredRowTest, an_engine_writes_them_once_and_then_rests) {
+TEST_F(StoredRowTest, an_engine_writes_its_rows_once_and_then_nothing) {
   SystemRandom random;
   const auto traffic = std::make_shared<Traffic>();
   const auto loop = must(Loop::open(open_counting(disk_, traffic), clock_, random));
