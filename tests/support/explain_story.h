@@ -1,5 +1,5 @@
-// For tests of explanations of one run: a story that can be explained, also when a writer has left
-// it half done.
+// For tests of explanations of one run: a story that can be explained, also when a writer left it
+// unfinished.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ struct ExplainedStory : RunStory {
   [[nodiscard]] Explanation why(const FindRun& find = no_other_runs()) const {
     return explained(source(), find);
   }
-  // The worker has reported; nobody has told the run.
+  // The worker has reported the result, but the run has not applied it.
   void report_result(std::string_view step) {
     auto fact = by_holder<AttemptCompleted>(step);
     fact.result = json("{}");
@@ -48,7 +48,7 @@ struct ExplainedStory : RunStory {
     emit(fact);
     test.around.claimed.erase(test.key(step));
   }
-  // The queue as if it had never heard of a step.
+  // The queue without the facts about a step.
   [[nodiscard]] std::unique_ptr<DispatchProjection> queue_without(std::string_view step) const {
     auto part = std::make_unique<DispatchProjection>(SharedText(kDefaultQueue));
     const std::string key = test.key(step);
@@ -60,7 +60,7 @@ struct ExplainedStory : RunStory {
     }
     return part;
   }
-  // The run as the first entries of its thread tell it.
+  // The run after the first entries of its thread.
   [[nodiscard]] std::unique_ptr<RunProjection> beginning(std::size_t entries) const {
     auto part = std::make_unique<RunProjection>(test.run->run_id());
     for (const Line& line : log) {

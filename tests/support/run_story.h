@@ -1,5 +1,5 @@
 // For tests of views: a run with its definition and the queue of its attempts, and everything that
-// happens to both as the entries of one log.
+// happens to them as the entries of one log.
 #pragma once
 
 #include <deque>
@@ -35,7 +35,7 @@ class RunStory {
   void start() { note(test.start()); }
   void start(std::string_view input) { note(test.start(input)); }
 
-  // What the run decided, and what follows for the queue.
+  // Records the facts of the run and their effects on the queue.
   void note(const RunFacts& facts) {
     for (const RunFact& fact : facts) {
       add(to_entry(fact, test.now), run_thread(test.run->run_id()).text());
@@ -73,7 +73,7 @@ class RunStory {
     fact.lease_until = TimeMs{test.now.value + lease_ms};
     emit(fact);
   }
-  // Claims it, if it is unclaimed, for one second of work.
+  // Claims the step first, if it is unclaimed, and works for one second.
   void complete(std::string_view step, std::string_view result = "{}", std::string_view opts = "") {
     claim_once(step);
     auto fact = by_claim<AttemptCompleted>(step, claims_);

@@ -1,5 +1,5 @@
-// Runs that wait for other runs: the explanation goes down to what is outside. As the journal tells
-// it, with a core that carries everything out.
+// Runs that wait for other runs: the explanation follows the chain to what the last run waits for.
+// Read from a journal that a core writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ class Chain : public CoreTest {
     return must(Inspector(*journal, clock_).explain(run));
   }
 
-  // Another journal, in which only the first entries of some threads are.
+  // Another journal that holds only the first entries of some threads.
   struct Part {
     std::shared_ptr<MemoryDisk> disk = std::make_shared<MemoryDisk>();
     std::unique_ptr<Journal> journal = open_memory_journal(disk);
@@ -67,14 +67,14 @@ class Chain : public CoreTest {
                                                   must(JsonText::parse(entry.data))}}));
     }
   }
-  Told told_in(Part& part) {
-    return told(must(Inspector(*part.journal, clock_).explain(run_no(1))));
+  Lines lines_of_part(Part& part) {
+    return lines_of(must(Inspector(*part.journal, clock_).explain(run_no(1))));
   }
 
   TestCore* core_ = nullptr;
 };
 
-TEST_F(Chain, goes_down_three_runs_to_the_one_who_must_decide) {
+TEST_F(Chain, follows_three_runs_to_the_approval) {
   add("box", R"([{"name":"manager","approval":{"reason":"big"}}])");
   add("parcel", R"([{"name":"pack","child":"box"}])");
   start();
@@ -84,7 +84,7 @@ TEST_F(Chain, goes_down_three_runs_to_the_one_who_must_decide) {
   clock_.advance_ms(5000);
   const Explanation explanation = why();
   EXPECT_THAT(
-      told(explanation),
+      lines_of(explanation),
       ElementsAre("waiting_for_child at ship, child since 1700000000000",
                   "waits for child run " + parcel +
                       " of workflow parcel, which waits for child "
@@ -101,16 +101,16 @@ TEST_F(Chain, goes_down_three_runs_to_the_one_who_must_decide) {
   EXPECT_EQ(ship.run_id, parcel);
   EXPECT_EQ(ship.causes.at(0).run_id, box);
   EXPECT_EQ(ship.causes.at(0).step, "pack");
-  EXPECT_EQ(told(ship.causes.at(0).causes.at(0)).at(0),
+  EXPECT_EQ(lines_of(ship.causes.at(0).causes.at(0)).at(0),
             "manual_intervention_required at manager, approval since 1700000000000");
 }
 
-TEST_F(Chain, a_child_that_sleeps_says_until_when) {
+TEST_F(Chain, a_sleeping_child_gives_its_wake_time) {
   add("parcel", R"([{"name":"rest","wait":"1h"}])");
   start();
   const std::string child = to_string(child_of(run_no(1)));
   EXPECT_THAT(
-      told(why()),
+      lines_of(why()),
       ElementsAre("waiting_for_child at ship, child since 1700000000000 until "
                   "1700003600000",
                   "waits for child run " + child +
@@ -121,25 +121,25 @@ TEST_F(Chain, a_child_that_sleeps_says_until_when) {
                   "> inspect_child_run: inspect the child run $ holdfast explain " + child));
 }
 
-TEST_F(Chain, a_child_whose_worker_is_at_it_or_was_lost_says_so) {
+TEST_F(Chain, a_child_shows_whether_its_worker_is_executing_or_lost) {
   add("parcel", R"([{"name":"pack","lease":"30s"}])");
   start();
   EXPECT_THAT(why().summary, HasSubstr("which waits for a worker of queue default to claim attempt "
                                        "1 at step pack (handler pack) since " +
                                        kNow));
   take("pack");
-  EXPECT_EQ(told(why()).at(0),
+  EXPECT_EQ(lines_of(why()).at(0),
             "waiting_for_child at ship, child since 1700000000000 until 1700000030000");
   EXPECT_THAT(why().summary, HasSubstr("which is executing attempt 1 at step pack on core1"));
   clock_.advance_ms(30'000);
-  EXPECT_EQ(told(why()).at(0), "waiting_for_child at ship, child since 1700000000000");
+  EXPECT_EQ(lines_of(why()).at(0), "waiting_for_child at ship, child since 1700000000000");
   EXPECT_THAT(why().summary,
               HasSubstr("which waits for a worker to take over attempt 1 at step pack "
                         "from core1, whose lease expired at "));
-  EXPECT_THAT(told(why()).at(2), StartsWith("> recover_expired_claim: "));
+  EXPECT_THAT(lines_of(why()).at(2), StartsWith("> recover_expired_claim: "));
 }
 
-TEST_F(Chain, a_child_that_waits_for_an_event_says_which_and_how_to_send_it) {
+TEST_F(Chain, a_child_that_waits_for_an_event_names_it_and_the_command_to_send_it) {
   add("parcel", R"([{"name":"paid","await_event":{"event":"payment"}}])");
   start();
   const std::string child = to_string(child_of(run_no(1)));
@@ -147,13 +147,13 @@ TEST_F(Chain, a_child_that_waits_for_an_event_says_which_and_how_to_send_it) {
                                " of workflow parcel, which waits for event payment at step paid "
                                "since " +
                                kNow);
-  EXPECT_EQ(told(why()).at(2),
+  EXPECT_EQ(lines_of(why()).at(2),
             "> deliver_external_event: send event payment $ holdfast "
             "signal " +
                 child + " payment");
 }
 
-TEST_F(Chain, a_child_that_went_on_as_another_run_is_explained_by_that) {
+TEST_F(Chain, a_continued_child_is_explained_by_its_successor) {
   add("parcel", R"([{"name":"pack"}])");
   start();
   const RunId first = child_of(run_no(1));
@@ -164,7 +164,7 @@ TEST_F(Chain, a_child_that_went_on_as_another_run_is_explained_by_that) {
   EXPECT_EQ(why().causes.at(0).run_id, third);
   EXPECT_THAT(why().summary, StartsWith("waits for child run " + third +
                                         " of workflow parcel, which waits for a worker"));
-  EXPECT_EQ(told(why()).back(),
+  EXPECT_EQ(lines_of(why()).back(),
             "> inspect_child_run: inspect the child run $ holdfast explain " + third);
   EXPECT_THAT(why(first).summary, StartsWith("continued as run " + to_string(second)));
 }
@@ -178,7 +178,7 @@ TEST_F(Chain, a_child_that_was_not_started_waits_for_an_engine) {
   copy(part, definition_thread(order->fingerprint().view()));
   copy(part, run_thread(run_no(1)));
   EXPECT_THAT(
-      told_in(part),
+      lines_of_part(part),
       ElementsAre("planned_dispatch_pending_schedule at ship, child since 1700000000000",
                   "waits for child run " + child + " of workflow parcel, which is not started yet",
                   "> schedule_pending_dispatch: an engine process starts it: any program "
@@ -197,7 +197,7 @@ TEST_F(Chain, a_child_that_ended_without_notifying_waits_for_an_engine) {
   copy(part, run_thread(run_no(1)), before.value);
   copy(part, run_thread(child));
   EXPECT_THAT(
-      told_in(part),
+      lines_of_part(part),
       ElementsAre("completed_result_pending_apply at ship, child since 1700000000000",
                   "waits for child run " + to_string(child) +
                       " of workflow parcel, which has ended (completed) without notifying "
@@ -205,7 +205,7 @@ TEST_F(Chain, a_child_that_ended_without_notifying_waits_for_an_engine) {
                   "> cancel_run: cancel the run $ holdfast cancel " + to_string(run_no(1))));
 }
 
-TEST_F(Chain, a_child_that_is_tried_again_is_the_one_that_counts) {
+TEST_F(Chain, after_a_retry_the_new_child_is_explained) {
   add("parcel", R"([{"name":"pack"}])");
   const auto started = core_->start(
       start_of(1, definition_of(R"([{"name":"ship","child":"parcel","retry":{"max_attempts":2,)"
@@ -224,7 +224,7 @@ TEST_F(Chain, a_child_that_is_tried_again_is_the_one_that_counts) {
   EXPECT_NE(why().causes.at(0).run_id, first);
 }
 
-TEST_F(Chain, an_item_that_is_a_run_is_explained_by_it) {
+TEST_F(Chain, an_item_that_is_a_child_run_is_explained_by_it) {
   add("parcel", R"([{"name":"manager","approval":{}}])");
   const auto started = core_->start(start_of(
       1, definition_of(R"([{"name":"ship","child":"parcel","for_each":[1,2]}])", "order")));

@@ -19,7 +19,7 @@ TEST(Explain, an_approval_waits_for_a_decision) {
                        R"({"name":"act","after":["manager"]}])");
   story.start();
   story.wait(100);
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("manual_intervention_required at manager, approval since 1000",
                           "waits for approval manager, open since 1970-01-01T00:00:01.000Z "
                           "(order 7)",
@@ -36,7 +36,7 @@ TEST(Explain, a_pause_waits_for_a_resume) {
   ExplainedStory story(R"([{"name":"look","pause":{}}])");
   story.start();
   EXPECT_THAT(
-      told(story.why()),
+      lines_of(story.why()),
       ElementsAre("manual_intervention_required at look, pause since 1000",
                   "was paused at step look at 1970-01-01T00:00:01.000Z",
                   "> resolve_manual_step: resume it $ holdfast resume " + kRun + " --step look"));
@@ -52,7 +52,7 @@ TEST(Explain, a_reason_cannot_break_the_line_or_move_the_cursor) {
 TEST(Explain, an_event_may_come_at_any_time) {
   ExplainedStory story(R"([{"name":"paid","await_event":{"event":"payment"}}])");
   story.start();
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("manual_intervention_required at paid, event since 1000",
                           "waits for event payment at step paid since 1970-01-01T00:00:01.000Z",
                           "> deliver_external_event: send event payment $ holdfast "
@@ -75,13 +75,13 @@ TEST(Explain, an_event_with_a_timeout_is_waited_for_until_then) {
       "> deliver_external_event: send event payment $ holdfast "
       "signal " +
       kRun + " payment --correlation VALUE";
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("manual_intervention_required at paid, event since 1000 until 6000",
                           sentence, signal,
                           "> inspect_event_wait_timeout: the wait times out at "
                           "1970-01-01T00:00:06.000Z @ 6000"));
   story.wait(1);
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("manual_intervention_required at paid, event since 1000 until 6000",
                           sentence, signal,
                           "> inspect_event_wait_timeout: the wait timed out at "
@@ -94,7 +94,7 @@ TEST(Explain, each_of_several_events_has_its_own_correlation) {
   ExplainedStory story(R"([{"name":"paid","await_event":{"any_of":[{"event":"payment"},)"
                        R"({"event":"refusal","correlation":"c-77"}]}}])");
   story.start();
-  const Told lines = told(story.why());
+  const Lines lines = lines_of(story.why());
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines.at(1),
             "waits for event payment or refusal at step paid since 1970-01-01T00:00:01.000Z");
@@ -110,7 +110,7 @@ TEST(Explain, a_result_that_is_stored_waits_for_an_engine) {
   story.claim("ask");
   story.wait(500);
   story.report_result("ask");
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("completed_result_pending_apply at ask, engine since 1500",
                           "knows the result of attempt 1 at step ask since "
                           "1970-01-01T00:00:01.500Z and has not continued with it yet",
@@ -125,7 +125,8 @@ TEST(Explain, a_failure_that_is_stored_waits_for_an_engine) {
   story.claim("ask");
   story.wait(500);
   story.report_failure("ask");
-  EXPECT_EQ(told(story.why()).at(0), "completed_result_pending_apply at ask, engine since 1500");
+  EXPECT_EQ(lines_of(story.why()).at(0),
+            "completed_result_pending_apply at ask, engine since 1500");
   EXPECT_EQ(story.why().summary,
             "knows the failure of attempt 1 at step ask since 1970-01-01T00:00:01.500Z and has "
             "not continued with it yet");
@@ -139,7 +140,7 @@ TEST(Explain, a_step_that_is_in_no_queue_waits_for_an_engine) {
   for (const auto& queues : {std::vector<const DispatchProjection*>{},
                              std::vector<const DispatchProjection*>{empty.get()}}) {
     source.queues = queues;
-    EXPECT_THAT(told(explained(source)),
+    EXPECT_THAT(lines_of(explained(source)),
                 ElementsAre("planned_dispatch_pending_schedule at ask, engine",
                             "has planned step ask, but queue default does not have it yet",
                             "> schedule_pending_dispatch: an engine process schedules it" +
@@ -155,7 +156,7 @@ TEST(Explain, a_step_of_the_engine_that_it_did_not_carry_out_waits_for_it) {
   ASSERT_TRUE(planned->boundaries().empty());
   RunSource source = story.source();
   source.run = planned.get();
-  EXPECT_THAT(told(explained(source)),
+  EXPECT_THAT(lines_of(explained(source)),
               ElementsAre("planned_dispatch_pending_schedule at look, engine",
                           "has planned step look, but the engine has not executed it yet",
                           "> schedule_pending_dispatch: an engine process executes it" +
@@ -167,7 +168,7 @@ TEST(Explain, an_attempt_waits_for_a_program_that_has_its_handler) {
       R"([{"name":"charge","handler":"pay","timeout":{"schedule_to_start":"9s"}}])");
   story.start();
   story.wait(100);
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("attempt_visible at charge, worker since 1000 until 10000",
                           "waits for a worker of queue default to claim attempt 1 at step charge "
                           "(handler pay) since 1970-01-01T00:00:01.000Z",
@@ -178,7 +179,7 @@ TEST(Explain, an_attempt_waits_for_a_program_that_has_its_handler) {
 TEST(Explain, what_every_worker_can_do_waits_for_any) {
   ExplainedStory story(R"([{"name":"copy","exec":{"command":["true"]}}])");
   story.start();
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("attempt_visible at copy, worker since 1000",
                           "waits for a worker of queue default to claim attempt 1 at step copy "
                           "(handler exec) since 1970-01-01T00:00:01.000Z",
@@ -195,7 +196,7 @@ TEST(Explain, a_worker_must_look_in_the_right_queue) {
   slow.evolve(story.test.now, DispatchFact(intent_of(story.test.plan_of("ask"), "order")));
   RunSource source = story.source();
   source.queues.push_back(&slow);
-  const Told lines = told(explained(source));
+  const Lines lines = lines_of(explained(source));
   EXPECT_EQ(lines.at(1),
             "waits for a worker of queue slow to claim attempt 1 at step ask (handler http) since "
             "1970-01-01T00:00:01.000Z");
@@ -210,14 +211,14 @@ TEST(Explain, a_claim_is_held_until_its_lease_ends_and_then_waits_for_another_wo
   story.wait(100);
   story.claim("charge", "worker-7", 5000);
   story.wait(4999);
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("attempt_claimed at charge, claim since 1100 until 6100",
                           "is executing attempt 1 at step charge on worker-7 since "
                           "1970-01-01T00:00:01.100Z, lease until 1970-01-01T00:00:06.100Z",
                           "> wait_for_attempt_completion: the worker reports, extends its "
                           "lease or loses it at 1970-01-01T00:00:06.100Z @ 6100"));
   story.wait(1);
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("expired_claim at charge, lease since 6100",
                           "waits for a worker to take over attempt 1 at step charge from "
                           "worker-7, whose lease expired at 1970-01-01T00:00:06.100Z",
@@ -246,14 +247,14 @@ TEST(Explain, a_retry_says_when_it_begins_and_why_it_is_one) {
   story.wait(2000);
   story.fail("charge", kDeclined);
   ASSERT_EQ(story.test.now, TimeMs{5000});
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("attempt_scheduled_for_later at charge, retry since 5000 until 7000",
                           "begins attempt 3 at step charge at 1970-01-01T00:00:07.000Z, after "
                           "attempt 2 failed: card declined [declined]",
                           "> wait_until_attempt_visible: a worker may claim it at "
                           "1970-01-01T00:00:07.000Z @ 7000"));
   story.wait(2000);
-  EXPECT_EQ(told(story.why()).at(0), "attempt_visible at charge, worker since 7000");
+  EXPECT_EQ(lines_of(story.why()).at(0), "attempt_visible at charge, worker since 7000");
   EXPECT_EQ(story.why().summary,
             "waits for a worker of queue default to claim attempt 3 at step charge (handler "
             "charge) since 1970-01-01T00:00:07.000Z, after attempt 2 failed: card declined "
@@ -264,7 +265,7 @@ TEST(Explain, a_first_attempt_may_begin_later_too) {
   ExplainedStory story(kLine);
   story.start();
   story.complete("ask", "{}", R"({"schedule_in_ms":5000})");
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("attempt_scheduled_for_later at act, timer since 2000 until 7000",
                           "begins attempt 1 at step act at 1970-01-01T00:00:07.000Z",
                           "> wait_until_attempt_visible: a worker may claim it at "
@@ -275,7 +276,7 @@ TEST(Explain, a_step_that_put_itself_off_says_why) {
   ExplainedStory story(kLine);
   story.start();
   story.complete("ask", "{}", R"({"defer":{"reason":"too\nearly","schedule_in_ms":5000}})");
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("deferred_continuation at ask, deferral since 2000 until 7000",
                           "has deferred step ask until 1970-01-01T00:00:07.000Z (too early)",
                           "> wait_until_attempt_visible: a worker may claim it at "
@@ -288,13 +289,13 @@ TEST(Explain, a_wait_sleeps_until_its_time_and_then_waits_for_an_engine) {
   ExplainedStory story(R"([{"name":"rest","wait":"5s"}])");
   story.start();
   story.wait(4999);
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("attempt_scheduled_for_later at rest, timer until 6000",
                           "sleeps at step rest until 1970-01-01T00:00:06.000Z",
                           "> wait_until_attempt_visible: an engine process continues at "
                           "1970-01-01T00:00:06.000Z @ 6000"));
   story.wait(1);
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("attempt_visible at rest, timer since 6000 until 6000",
                           "slept at step rest until 1970-01-01T00:00:06.000Z, and no engine "
                           "process has continued yet",
@@ -306,13 +307,13 @@ TEST(Explain, a_step_of_the_engine_that_begins_later_sleeps_until_then) {
   ExplainedStory story(R"([{"name":"ask"},{"name":"look","pause":{},"after":["ask"]}])");
   story.start();
   story.complete("ask", "{}", R"({"schedule_in_ms":5000})");
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("attempt_scheduled_for_later at look, timer until 7000",
                           "sleeps at step look until 1970-01-01T00:00:07.000Z",
                           "> wait_until_attempt_visible: an engine process continues at "
                           "1970-01-01T00:00:07.000Z @ 7000"));
   story.wait(5000);
-  EXPECT_EQ(told(story.why()).at(0), "attempt_visible at look, timer since 7000 until 7000");
+  EXPECT_EQ(lines_of(story.why()).at(0), "attempt_visible at look, timer since 7000 until 7000");
 }
 
 TEST(Explain, as_json_it_has_the_tree_and_what_it_rests_on) {

@@ -36,12 +36,12 @@ TEST(ExplainItems, the_step_says_how_many_are_done_and_what_the_rest_waits_for) 
   const std::string start =
       "> wait_for_worker_claim: a worker of queue default claims it: start a "
       "program that handles mail";
-  EXPECT_THAT(told(why), ElementsAre("attempt_visible at mail, items",
-                                     "has 1 of 3 items of step mail done and " + third, start));
+  EXPECT_THAT(lines_of(why), ElementsAre("attempt_visible at mail, items",
+                                         "has 1 of 3 items of step mail done and " + third, start));
   ASSERT_EQ(why.causes.at(0).causes.size(), 2U);
-  EXPECT_EQ(told(why.causes.at(0).causes.at(0)).at(0),
+  EXPECT_EQ(lines_of(why.causes.at(0).causes.at(0)).at(0),
             "attempt_claimed at mail[0], claim since 2000 until 32000");
-  EXPECT_THAT(told(why.causes.at(0).causes.at(1)),
+  EXPECT_THAT(lines_of(why.causes.at(0).causes.at(1)),
               ElementsAre("attempt_visible at mail[2], worker since 1000", third, start));
   EXPECT_EQ(why.causes.at(0).omitted, 0U);
 }
@@ -54,7 +54,7 @@ TEST(ExplainItems, items_that_are_not_planned_wait_for_an_engine) {
   planned->attach(story.test.definition);
   RunSource source = story.source();
   source.run = planned.get();
-  EXPECT_THAT(told(explained(source)),
+  EXPECT_THAT(lines_of(explained(source)),
               ElementsAre("planned_dispatch_pending_schedule at mail, items",
                           "has 0 of 3 items of step mail done",
                           "> schedule_pending_dispatch: an engine process plans the next items: "
@@ -114,7 +114,7 @@ TEST(ExplainBack, a_run_that_takes_back_says_so) {
   story.complete("pay");
   story.fail("ship");
   EXPECT_EQ(story.why().status, "compensating");
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("attempt_visible at compensate:pay, worker since 3000",
                           "is compensating: it waits for a worker of queue default to "
                           "claim attempt 1 at step compensate:pay (handler refund) since "
@@ -147,7 +147,7 @@ TEST(ExplainDeadline, a_step_says_how_urgent_it_is) {
       R"([{"name":"charge","deadline":{"within":"10s","due_soon":"4s","escalate_after":"5s",)"
       R"("escalation":"operator_action","target":"ops"}}])");
   story.start();
-  const auto last = [&] { return told(story.why()).back(); };
+  const auto last = [&] { return lines_of(story.why()).back(); };
   const std::string on_time = last();
   EXPECT_THAT(on_time, HasSubstr("wait_for_worker_claim"));
   story.wait(5999);
@@ -173,21 +173,21 @@ TEST(ExplainDeadline, a_step_says_how_urgent_it_is) {
 }
 
 // The first entries of the run, explained.
-Told told_after(const ExplainedStory& story, std::size_t entries, bool with_definition = true) {
+Lines lines_after(const ExplainedStory& story, std::size_t entries, bool with_definition = true) {
   const auto run = story.beginning(entries);
   if (with_definition) {
     run->attach(story.test.definition);
   }
   RunSource source = story.source();
   source.run = run.get();
-  return told(explained(source));
+  return lines_of(explained(source));
 }
 
 TEST(ExplainForeign, a_run_whose_definition_is_not_stored_says_which_is_missing) {
   ExplainedStory story(R"([{"name":"charge"}])");
   story.start();
   const std::string fingerprint = story.test.definition->fingerprint().str();
-  EXPECT_THAT(told_after(story, 3, false),
+  EXPECT_THAT(lines_after(story, 3, false),
               ElementsAre("planned_dispatch_pending_schedule, definition",
                           "follows a definition that is not stored here (workflow order, " +
                               fingerprint + ")",
@@ -209,15 +209,16 @@ TEST(ExplainForeign, a_run_that_was_left_behind_says_where) {
   ASSERT_EQ(story.run_entries(), 5U) << "received, started, planned, applied, terminal";
   const std::string show = "> inspect_dispatch_state: inspect its entries $ holdfast show " + kRun;
   const std::string cancel = "> cancel_run: or cancel the run $ holdfast cancel " + kRun;
-  EXPECT_THAT(told_after(story, 1, false), ElementsAre("waiting_for_dispatch, writer",
-                                                       "has entries, but was never started", show));
-  EXPECT_THAT(told_after(story, 2),
+  EXPECT_THAT(
+      lines_after(story, 1, false),
+      ElementsAre("waiting_for_dispatch, writer", "has entries, but was never started", show));
+  EXPECT_THAT(lines_after(story, 2),
               ElementsAre("run_started, writer since 1000",
                           "was started at 1970-01-01T00:00:01.000Z but no step was planned; "
                           "the process that started it did not continue",
                           show, cancel));
   EXPECT_THAT(
-      told_after(story, 4),
+      lines_after(story, 4),
       ElementsAre("idle, writer",
                   "has nothing left to do but has not ended; the process that "
                   "planned its steps did not continue",
@@ -231,7 +232,7 @@ TEST(ExplainEnd, a_completed_run_says_when_and_how_long_it_took) {
   story.complete("charge");
   EXPECT_TRUE(story.why().terminal);
   EXPECT_THAT(
-      told(story.why()),
+      lines_of(story.why()),
       ElementsAre(
           "terminal, completion since 3500",
           "was completed at 1970-01-01T00:00:03.500Z after 2.5 s",
@@ -246,7 +247,7 @@ TEST(ExplainEnd, a_failed_run_names_the_step_also_when_the_error_does_not) {
   story.complete("charge");
   story.fail("bill", kDeclined);
   EXPECT_THAT(
-      told(story.why()),
+      lines_of(story.why()),
       ElementsAre("terminal at bill, failure since 3000",
                   "failed at 1970-01-01T00:00:03.000Z after 2 s in step bill: card "
                   "declined [declined]",
@@ -300,7 +301,7 @@ TEST(ExplainEnd, a_cancelled_run_says_by_whom_and_why) {
     return decide_cancel(run, ann, OnCancel::as_defined, story.test.around, story.test.now);
   }));
   EXPECT_THAT(
-      told(story.why()),
+      lines_of(story.why()),
       ElementsAre("terminal, cancellation since 1000",
                   "was cancelled at 1970-01-01T00:00:01.000Z by ann: not wanted",
                   "> inspect_terminal_run: the run has ended; show how far it got $ holdfast "
@@ -318,7 +319,7 @@ TEST(ExplainEnd, a_run_that_went_on_as_another_names_it) {
   story.start();
   story.complete("charge", "{}", R"({"continue_as_new":{"key":"page-2","input":{"page":2}}})");
   const std::string successor = to_string(successor_run_id(run_no(1), "page-2"));
-  EXPECT_THAT(told(story.why()),
+  EXPECT_THAT(lines_of(story.why()),
               ElementsAre("terminal, successor since 2000",
                           "continued as run " + successor + " at 1970-01-01T00:00:02.000Z",
                           "> inspect_continuation_successor: inspect the run it continued as $ "
@@ -445,7 +446,7 @@ TEST(ExplainOrder, of_two_neighbours_the_first_is_the_reason) {
     if (reason != Reason::terminal) {
       EXPECT_EQ(why.step, Parallel::name(reason));
       ASSERT_EQ(why.causes.size(), 2U) << to_text(reason);
-      EXPECT_THAT((Told{why.causes[0].step, why.causes[1].step}),
+      EXPECT_THAT((Lines{why.causes[0].step, why.causes[1].step}),
                   UnorderedElementsAre(Parallel::name(reason), Parallel::name(next)));
     }
   }
