@@ -1,6 +1,6 @@
-// What an attempt is to those who want it: nobody's, then held by one claim until its lease is
-// over, then another's; a result counts only from the claim that holds it in time. When a lease is
-// over is known as well as the times of calls and answers tell.
+// An attempt as its clients see it: unclaimed, then held by one claim until its lease expires, then
+// by another; a result counts only from the claim that holds the attempt at that time. The end of a
+// lease is known as precisely as the times of calls and answers allow.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +18,18 @@ inline constexpr std::int64_t kSharedLeaseMs = 25;
 inline constexpr const char* kClaimedWorkflow =
     R"({"workflow":"claimed","version":"1","steps":[)"
     R"({"name":"s","lease_ms":25,"retry":{"max_attempts":3,"delay_ms":3600000}},)"
-    R"({"name":"last","after":["s"],"queue":"nobody"}]})";
+    R"({"name":"last","after":["s"],"queue":"unserved"}]})";
 
 struct AttemptModel {
   using Op = HistoryOp;
   using Response = HistoryAnswer;
   struct State {
     std::string status = {};  // empty: it does not exist
-    std::string claim = {};   // who has it, or had it when it ended
+    std::string claim = {};   // the claim that holds it, or held it when it ended
     std::string result = {};
-    std::int64_t lease_from = 0;  // its end is in this interval
+    std::int64_t lease_from = 0;  // the lease ends in this interval
     std::int64_t lease_to = 0;
-    std::int64_t visible_by = 0;  // it was there for others at this time
+    std::int64_t visible_by = 0;  // it was visible to others by this time
     friend auto operator<=>(const State&, const State&) = default;
   };
   static State initial() { return {}; }
@@ -59,8 +59,8 @@ struct AttemptModel {
   static std::string text(const State& state) {
     return seen(state) + " lease until " + std::to_string(state.lease_from);
   }
-  // A claim of whatever is there: the answer says of what. Without one it may be anything that was
-  // there before its client was dead.
+  // A claim of any attempt: the answer names it. Without an answer it may be any attempt that
+  // existed before its client died.
   static void add_to_objects(const Call<AttemptModel>& call,
                              std::map<std::string, Calls<AttemptModel>>& objects) {
     if (call.answer.has_value()) {
@@ -95,8 +95,8 @@ struct AttemptModel {
   static std::int64_t answered_at(const Response* answer) {
     return answer == nullptr ? kAnyTime : answer->wall_ms;
   }
-  // At some moment of the operation the lease was over, or was not.
-  static bool may_be_over(const State& state, const Response* answer) {
+  // Whether the lease may have expired, or may be valid, at some time during the operation.
+  static bool may_be_expired(const State& state, const Response* answer) {
     return state.lease_from <= answered_at(answer);
   }
   static bool may_hold(const State& state, const Op& op) { return state.lease_to > op.wall_ms; }
@@ -111,7 +111,7 @@ struct AttemptModel {
     return answer == nullptr || answer->detail == (fresh ? "new" : "existed") ? States{next}
                                                                               : States{};
   }
-  // The answer says when the lease ends; without one it is some time after the call.
+  // The answer gives the end of the lease; without one it is some time after the call.
   static State leased(State state, const Op& op, const Response* answer) {
     state.lease_from = answer != nullptr ? std::stoll(answer->detail) : op.wall_ms + kSharedLeaseMs;
     state.lease_to = answer != nullptr ? state.lease_from : kAnyTime;
@@ -123,11 +123,11 @@ struct AttemptModel {
     }
     States next;
     if (answer == nullptr || answer->word == "ok") {
-      if (state.status == "available" || may_be_over(state, answer)) {
+      if (state.status == "available" || may_be_expired(state, answer)) {
         next.push_back(leased({"claimed", op.a}, op, answer));
       }
     }
-    // Who looked at the clock before the other has started it may be told that it is too early.
+    // A client that read the clock before another one started the run may get "not visible yet".
     if (answer != nullptr && answer->word == "attempt_not_visible" && state.status == "available" &&
         state.visible_by > op.wall_ms) {
       next.push_back(state);
@@ -139,7 +139,7 @@ struct AttemptModel {
     }
     return next;
   }
-  // What every proof of a claim must satisfy. `granted` is what follows then.
+  // What every proof of a claim must satisfy; `granted` is the state if it does.
   static States proven(const State& state, const Op& op, const Response* answer,
                        const State& granted) {
     if (state.status != "claimed" || state.claim != op.a) {
@@ -149,7 +149,7 @@ struct AttemptModel {
     if ((answer == nullptr || answer->word == "ok") && may_hold(state, op)) {
       next.push_back(granted);
     }
-    if ((answer == nullptr || answer->word == "expired_claim") && may_be_over(state, answer)) {
+    if ((answer == nullptr || answer->word == "expired_claim") && may_be_expired(state, answer)) {
       next.push_back(state);
     }
     return next;

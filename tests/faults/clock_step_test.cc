@@ -1,5 +1,5 @@
-// The clock of the machine steps back and forth by minutes while several processes work: leases
-// end early or late, but no step is applied twice, nothing is lost and every run ends.
+// The system clock steps back and forth by minutes while several processes work: leases expire
+// early or late, but no step is applied twice, nothing is lost and every run ends.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@
 namespace holdfast {
 namespace {
 
-// What workers add to the time, shared with them by a file.
+// The offset that workers add to the time, shared through a file.
 class ClockOffset {
  public:
   explicit ClockOffset(const std::string& path) {
@@ -48,7 +48,7 @@ void step_back_and_forth(LedgerSite& site, std::uint64_t seed) {
       EXPECT_EQ(worker->wait_for_lines(1, std::chrono::seconds(30)), 1U) << site.error_text();
     }
     for (int step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
-      // Up to ten minutes either way, now and then only a little more than a lease.
+      // Up to ten minutes either way; every third step is only a little longer than a lease.
       const auto minutes = static_cast<std::int64_t>(random.below(21)) - 10;
       clock.set_ms(step % 3 == 0 ? 600 : minutes * kMinuteMs);
       auto& one = workers[random.below(workers.size())];
@@ -59,7 +59,7 @@ void step_back_and_forth(LedgerSite& site, std::uint64_t seed) {
       }
     }
   }
-  // Later than everything anybody has seen: all leases are over, all timers are due.
+  // Later than any time a process has seen: all leases have expired, all timers are due.
   clock.set_ms(30 * kMinuteMs);
   site.drain();
   EXPECT_GT(expect_ledger_kept(site), 20U);
@@ -75,29 +75,29 @@ TEST(ClockSteps, on_postgres_apply_nothing_twice_and_lose_nothing) {
   step_back_and_forth(site, 51);
 }
 
-// A clock that several threads read while one steps it.
+// A clock that several threads read while another one steps it.
 class SteppedClock final : public Clock {
  public:
   TimeMs now() override {
-    ++asked_;
+    ++reads_;
     return TimeMs{right_.now().value + offset_ms_.load()};
   }
   void step_ms(std::int64_t by) { offset_ms_ += by; }
-  void wait_until_nobody_asks() const {
-    for (std::uint64_t before = asked_ + 1; before != asked_;) {
-      before = asked_;
+  void wait_until_idle() const {
+    for (std::uint64_t before = reads_ + 1; before != reads_;) {
+      before = reads_;
       poll(nullptr, 0, 50);
     }
   }
 
  private:
   SystemClock right_;
-  std::atomic<std::uint64_t> asked_ = 0;
+  std::atomic<std::uint64_t> reads_ = 0;
   std::atomic<std::int64_t> offset_ms_ = 0;
 };
 
-// Nobody touches the engine meanwhile: it must find out by itself.
-TEST(ClockSteps, forward_over_the_end_of_a_wait_end_it_soon) {
+// No command reaches the engine meanwhile: it must detect the step without one.
+TEST(ClockSteps, forward_past_the_end_of_a_wait_end_it_soon) {
   const TempDir dir;
   SteppedClock clock;
   SystemRandom random;
@@ -115,13 +115,13 @@ TEST(ClockSteps, forward_over_the_end_of_a_wait_end_it_soon) {
   Loop::Waiter waiter;
   loop->submit(AddRunWait{std::make_shared<RunWait>(
       RunWait{command.run_id, [&waiter](const auto&) { waiter.wake(); }})});
-  clock.wait_until_nobody_asks();  // its threads sleep
+  clock.wait_until_idle();  // the threads of the engine sleep
   clock.step_ms(11 * kMinuteMs);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (!waiter.done() && std::chrono::steady_clock::now() < end) {
     poll(nullptr, 0, 10);
   }
-  EXPECT_TRUE(waiter.done()) << "the engine sleeps through the end of the wait";
+  EXPECT_TRUE(waiter.done()) << "the engine missed the end of the wait";
   loop->close();
 }
 

@@ -1,6 +1,5 @@
-// Disks that get full, files that may not grow and folders that nobody may write into any more,
-// under workers that are at it: they say why they stop, nothing they acknowledged is lost, and
-// when the trouble is over somebody else goes on.
+// Full disks, files that cannot grow and read-only directories under running workers: the workers
+// report why they stop, nothing acknowledged is lost, and after the fault another worker continues.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// It must end by itself, and name the reason.
+// The worker must exit and name the reason.
 template <typename Reason>
 void expect_gives_up(const LedgerSite& site, WorkerProcess& worker, Reason reason) {
   EXPECT_EQ(worker.wait_for_exit(std::chrono::seconds(60)), kStoreFailed) << site.error_text();
@@ -27,12 +26,12 @@ void expect_gives_up(const LedgerSite& site, WorkerProcess& worker, Reason reaso
   EXPECT_GT(site.lines("started").size(), 0U);
 }
 
-void expect_goes_on(const LedgerSite& site) {
+void expect_continues(const LedgerSite& site) {
   site.drain();
   EXPECT_GT(expect_ledger_kept(site), 0U);
 }
 
-// In a child with a mount of its own, so that nothing is left behind whatever happens.
+// In a child with its own mount, so that nothing is left behind in any case.
 template <typename Work>
 void on_small_disk(const std::string& size, Work work) {
   const TempDir mount_point;
@@ -56,33 +55,33 @@ void on_small_disk(const std::string& size, Work work) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the messages above";
 }
 
-// So small that it gets full while the WAL grows, and so large that the WAL can grow to its end but
-// not be moved into the file.
+// The first is so small that it fills up while the WAL grows; in the second the WAL can grow to its
+// full size but not be moved into the file.
 class FullDisk : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Wal, FullDisk, testing::Values("6m"));
 INSTANTIATE_TEST_SUITE_P(Checkpoint, FullDisk, testing::Values("8m"));
 
 TEST_P(FullDisk, stops_the_workers_and_loses_nothing) {
-  on_small_disk(GetParam(), [](const std::string& place) {
-    LedgerSite site("sqlite:" + place + "/journal.db");
-    const std::string ballast = place + "/ballast";
+  on_small_disk(GetParam(), [](const std::string& directory) {
+    LedgerSite site("sqlite:" + directory + "/journal.db");
+    const std::string ballast = directory + "/ballast";
     std::ofstream(ballast) << std::string(3'000'000, 'b');
     auto first = site.worker();
     auto second = site.worker();
-    // Whichever of its threads is first to be told: by the write, or because of it.
+    // The error may come from any of its threads: from the write itself, or as a consequence.
     expect_gives_up(site, *first, HasSubstr("disk is full"));
     expect_gives_up(site, *second, HasSubstr("disk is full"));
-    // Whoever comes now is told the same.
+    // A new worker reports the same.
     EXPECT_EQ(site.worker()->wait_for_exit(std::chrono::seconds(60)), kStoreFailed);
     std::filesystem::remove(ballast);
-    expect_goes_on(site);
+    expect_continues(site);
   });
 }
 
-TEST(Disk, a_file_that_may_not_grow_any_more_stops_the_worker_and_loses_nothing) {
+TEST(Disk, a_file_that_cannot_grow_stops_the_worker_and_loses_nothing) {
   LedgerSite site;
   auto worker = site.worker();
-  // Lots of small writes: what is there when the limit comes is of any size.
+  // Many small writes, so that the limit is hit at an arbitrary size.
   while (site.lines("started").size() < 20) {
     ASSERT_TRUE(worker->runs_for(Milliseconds(20)));
   }
@@ -91,13 +90,13 @@ TEST(Disk, a_file_that_may_not_grow_any_more_stops_the_worker_and_loses_nothing)
   const rlimit limit{size, size};
   ASSERT_EQ(prlimit(worker->pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
   expect_gives_up(site, *worker, HasSubstr("disk I/O error"));
-  expect_goes_on(site);
+  expect_continues(site);
 }
 
-// A user without rights must be told; root may write everywhere.
-TEST(Disk, a_folder_that_may_not_be_written_is_named_and_harms_nobody) {
-  on_small_disk("64m", [](const std::string& place) {
-    const std::string folder = place + "/store";
+// The test needs a user without permission, because root may write everywhere.
+TEST(Disk, a_read_only_directory_is_reported_and_loses_nothing) {
+  on_small_disk("64m", [](const std::string& directory) {
+    const std::string folder = directory + "/store";
     std::filesystem::create_directory(folder);
     LedgerSite site("sqlite:" + folder + "/journal.db");
     if (geteuid() == 0) {
@@ -112,18 +111,18 @@ TEST(Disk, a_folder_that_may_not_be_written_is_named_and_harms_nobody) {
     }
     ASSERT_EQ(chmod((folder + "/journal.db").c_str(), 0444), 0);
     ASSERT_EQ(chmod(folder.c_str(), 0555), 0);
-    // Who has it open goes on; who comes now is told why not.
+    // A worker that has the store open continues; a new one reports the reason.
     EXPECT_TRUE(worker->runs_for(Milliseconds(100)));
     worker->kill_9();
     EXPECT_EQ(site.worker()->wait_for_exit(std::chrono::seconds(60)), kStoreFailed);
     EXPECT_THAT(site.error_text(), HasSubstr("permission_denied"));
     ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
     ASSERT_EQ(chmod((folder + "/journal.db").c_str(), 0644), 0);
-    expect_goes_on(site);
+    expect_continues(site);
   });
 }
 
-// The countdown-th operation of a whole engine fails, whichever that is.
+// The countdown-th disk operation of a whole engine fails.
 class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
  protected:
   std::unique_ptr<Loop> open_loop(const std::string& vfs) {
@@ -141,7 +140,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
     options.seal_every_bytes = 4096;
     return options;
   }
-  // Until the engine stops.
+  // Starts runs until the engine stops.
   void start_some(Loop& loop) {
     for (int i = 0; i < 8; ++i) {
       StartRun command;
@@ -155,7 +154,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
       started_.push_back(command.run_id);
     }
   }
-  // Until nothing is left that can be claimed, or the engine stops.
+  // Works until nothing can be claimed or the engine stops.
   void work(Loop& loop) {
     const Skills skills{{SharedText(kDefaultQueue)}, {}};
     for (;;) {
@@ -180,7 +179,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
       }
     }
   }
-  // Claims of engines that stopped are waited for.
+  // Waits for claims of stopped engines to expire.
   void finish(Loop& loop) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     const auto live = [&] {
@@ -229,7 +228,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
   std::set<std::string> completed_;
 };
 
-TEST_P(EngineOnBadDisk, stops_at_any_fault_and_the_next_one_goes_on) {
+TEST_P(EngineOnBadDisk, stops_at_any_fault_and_the_next_engine_continues) {
   const bool long_run = std::getenv("HOLDFAST_LONG") != nullptr;
   int faults = 0;
   for (int countdown = 1; countdown < 1'000; countdown += 1 + countdown / (long_run ? 20 : 2)) {

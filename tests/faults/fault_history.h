@@ -1,10 +1,10 @@
 // Histories as clients write them and checkers read them: one file for all clients, one line for
-// each call and one for each answer. A line is one write, so that a kill leaves whole lines; a
-// call without answer is one whose outcome nobody knows.
+// each call and one for each answer. Each line is one write, so that a kill leaves whole lines; a
+// call without an answer has an unknown outcome.
 //
 //   call WHO MONOTONIC_NS WALL_MS VERB OBJECT A B
 //   answer WHO MONOTONIC_NS WALL_MS WORD DETAIL
-//   dead CLIENT MONOTONIC_NS WALL_MS              what it asked has happened by now, or never will
+//   dead CLIENT MONOTONIC_NS WALL_MS              its calls have taken effect by now, or never will
 //
 // WHO is CLIENT.THREAD.NUMBER.
 #pragma once
@@ -30,13 +30,13 @@ struct HistoryOp {
   std::string object;
   std::string a = "-";
   std::string b = "-";
-  std::int64_t wall_ms = 0;  // when it was called
+  std::int64_t wall_ms = 0;  // time of the call
 };
 
 struct HistoryAnswer {
   std::string word;
   std::string detail = "-";
-  std::int64_t wall_ms = 0;  // when it came
+  std::int64_t wall_ms = 0;  // time of the answer
 };
 
 inline std::string text_of(const HistoryOp& op) {
@@ -52,7 +52,7 @@ inline std::int64_t clock_ns(clockid_t clock) {
   return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-// The writing side. Any thread may write.
+// Writes a history. Thread-safe.
 class HistoryFile {
  public:
   explicit HistoryFile(const std::string& path)
@@ -82,13 +82,14 @@ class HistoryFile {
   int fd_;
 };
 
-// The same for each model of such operations, by object. What names no object may be about any.
+// Reads a history as operations of the model, by object. An operation without an object may concern
+// any.
 template <typename Model>
 std::map<std::string, Calls<Model>> read_history(const std::string& path) {
-  // A server may end what a client had begun before it was killed.
-  constexpr std::int64_t kStillUnderWayNs = 1'000'000'000;
-  std::map<std::string, Call<Model>> calls;    // by who
-  std::map<std::string, std::int64_t> deaths;  // of clients
+  // A server may finish what a client started before it was killed.
+  constexpr std::int64_t kStillInProgressNs = 1'000'000'000;
+  std::map<std::string, Call<Model>> calls;    // by WHO
+  std::map<std::string, std::int64_t> deaths;  // by client
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -104,7 +105,7 @@ std::map<std::string, Calls<Model>> read_history(const std::string& path) {
       call.called_at = at;
       call.who = who;
     } else if (kind == "dead") {
-      deaths[who] = at + kStillUnderWayNs;
+      deaths[who] = at + kStillInProgressNs;
     } else {
       Call<Model>& call = calls.at(who);
       call.answer.emplace();

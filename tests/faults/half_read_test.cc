@@ -1,5 +1,5 @@
-// A store that goes while an engine takes in what others have written: the engine stops with the
-// reason, wherever in the middle that was.
+// A store that fails while an engine reads what other processes have written: the engine stops with
+// the reason, wherever the read was interrupted.
 #include <gtest/gtest.h>
 
 #include "runs/engine/engine_loop.h"
@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-// Gives one batch at a time; from the n-th reading on it is gone.
+// Returns one batch at a time; fails from the n-th read on.
 class FadingStore final : public PassThroughStore {
  public:
   using PassThroughStore::PassThroughStore;
@@ -53,7 +53,7 @@ struct Engines {
       Definition::parse(R"({"workflow":"w","version":"1","steps":[{"name":"a"},{"name":"b"}]})"));
 };
 
-TEST(HalfRead, of_what_others_wrote_stops_the_engine_with_the_reason) {
+TEST(HalfRead, of_foreign_batches_stops_the_engine_with_the_reason) {
   int stopped = 0;
   for (int reads = 0; reads < 20; ++reads) {
     SCOPED_TRACE(reads);
@@ -70,7 +70,7 @@ TEST(HalfRead, of_what_others_wrote_stops_the_engine_with_the_reason) {
     }
     store.reads_left = reads;
     store.armed = true;
-    // It was decided upon what is old by now.
+    // This was decided on state that is out of date by now.
     const auto again = engines.start(*late);
     if (again.ok()) {
       break;

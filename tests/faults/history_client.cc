@@ -1,12 +1,12 @@
-// A process that does random things to runs that other processes do random things to, and writes
-// what it asked and what it was told.
+// A process that performs random operations on runs while other processes do the same, and records
+// each call and its answer.
 //
 // usage: history_client URL HISTORY_FILE run|attempt FIRST_NS SEED THREADS
-//   run      start, approve, reject, signal, cancel and look, by the library
-//   attempt  start, claim, heartbeat, complete, fail and look, by the engine's loop
+//   run      start, approve, reject, signal, cancel and inspect, through the library
+//   attempt  start, claim, heartbeat, complete, fail and inspect, through the engine's loop
 //
-// The things are numbered by time: every client is at the same few of them. Works until it is
-// killed, or SIGTERM. Exit code 3 when the engine stopped.
+// The objects are numbered by time: all clients work on the same few of them. Runs until it is
+// killed or receives SIGTERM. Exit code 3 when the engine stopped.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -22,10 +22,10 @@
 namespace holdfast {
 namespace {
 
-// A new thing each so often; so many are in use at once.
-constexpr std::int64_t kNewThingNs = 40'000'000;
-constexpr std::uint64_t kThings = 3;
-// Answers from memory come so fast that without a pause they would be all there is.
+// A new object at each interval; this many are in use at once.
+constexpr std::int64_t kNewObjectNs = 40'000'000;
+constexpr std::uint64_t kObjects = 3;
+// Answers from memory are so fast that without a pause there would be hardly anything else.
 constexpr std::uint64_t kPauseUs = 2'000;
 
 struct Site {
@@ -48,7 +48,7 @@ struct Site {
   }
 };
 
-// What every client does, whatever it is a client of.
+// What all clients have in common.
 class Client {
  public:
   Client(Site& site, std::uint64_t number)
@@ -61,23 +61,23 @@ class Client {
 
   void work() {
     while (!site_.ended) {
-      act(next_thing());
+      act(next_object());
       site_.wait_for_end(std::chrono::microseconds(below(kPauseUs)));
     }
   }
 
  protected:
-  virtual void act(std::uint64_t thing) = 0;
+  virtual void act(std::uint64_t object) = 0;
 
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
   Random& random() { return random_; }
-  // Asks, and writes down both. When the store failed nobody knows what became of it, and this
-  // process is of no use any more.
-  template <typename T, typename Ask, typename Detail>
-  std::optional<T> record(HistoryOp op, Ask ask, Detail detail) {
+  // Calls, and records the call and its answer. When the store failed the outcome is unknown, and
+  // this process exits.
+  template <typename T, typename Function, typename Detail>
+  std::optional<T> record(HistoryOp op, Function call, Detail detail) {
     const std::string who = name_ + "." + std::to_string(++calls_);
     site_.history.call(who, op);
-    Result<T> result = ask();
+    Result<T> result = call();
     if (!result.ok()) {
       const ErrorInfo& info = error_info(result.error().code());
       if (info.exit_code == error_info(ErrorCode::io_error).exit_code) {
@@ -92,9 +92,9 @@ class Client {
   }
 
  private:
-  std::uint64_t next_thing() {
+  std::uint64_t next_object() {
     const std::int64_t since = clock_ns(CLOCK_MONOTONIC) - site_.first_ns;
-    return static_cast<std::uint64_t>(since / kNewThingNs) + below(kThings);
+    return static_cast<std::uint64_t>(since / kNewObjectNs) + below(kObjects);
   }
 
   Site& site_;
@@ -111,9 +111,9 @@ class RunClient final : public Client {
       : Client(site, number), engine_(engine) {}
 
  private:
-  void act(std::uint64_t thing) override {
-    const bool by_key = thing % 2 == 0;
-    const std::string key = "thing-" + std::to_string(thing);
+  void act(std::uint64_t object) override {
+    const bool by_key = object % 2 == 0;
+    const std::string key = "object-" + std::to_string(object);
     const RunId id =
         by_key ? derive_run_id({"start", "shared", key}) : derive_run_id({"mine", key});
     const std::string run = to_string(id);
@@ -126,24 +126,24 @@ class RunClient final : public Client {
       case 3:
         return signal(run);
       case 4:
-        return tell({"approve", run, actor},
-                    [&] { return engine_.approve(run, {.step = "gate", .actor = actor}); });
+        return command({"approve", run, actor},
+                       [&] { return engine_.approve(run, {.step = "gate", .actor = actor}); });
       case 5:
         if (below(4) == 0) {
-          return tell({"reject", run, actor},
-                      [&] { return engine_.reject(run, {.step = "gate", .actor = actor}); });
+          return command({"reject", run, actor},
+                         [&] { return engine_.reject(run, {.step = "gate", .actor = actor}); });
         }
-        return tell({"approve", run, actor},
-                    [&] { return engine_.approve(run, {.step = "gate", .actor = actor}); });
+        return command({"approve", run, actor},
+                       [&] { return engine_.approve(run, {.step = "gate", .actor = actor}); });
       case 6:
         if (below(4) == 0) {
-          return tell({"cancel", run}, [&] { return engine_.cancel(run); });
+          return command({"cancel", run}, [&] { return engine_.cancel(run); });
         }
         break;
       default:
         break;
     }
-    look(run);
+    inspect(run);
   }
   void start(const std::string& key, const std::string& run, bool by_key) {
     const std::string input = below(8) == 0 ? R"({"n":2})" : R"({"n":1})";
@@ -159,24 +159,24 @@ class RunClient final : public Client {
   void signal(const std::string& run) {
     const std::string event = "e" + std::to_string(below(5));
     const std::string payload = "p" + std::to_string(below(8) == 0 ? 9 : event.back() - '0');
-    tell({"signal", run, event, payload}, [&] {
+    command({"signal", run, event, payload}, [&] {
       return engine_.signal(run, "news", R"({"p":")" + payload + R"("})",
                             {.idempotency_key = event});
     });
   }
-  template <typename Ask>
-  void tell(const HistoryOp& op, Ask ask) {
+  template <typename Function>
+  void command(const HistoryOp& op, Function call) {
     record<Done>(
         op,
         [&]() -> Result<Done> {
-          HOLDFAST_CHECK(ask());
+          HOLDFAST_CHECK(call());
           return Done{};
         },
         [](const Done&) {
           return Words{"ok", "-"};
         });
   }
-  void look(const std::string& run) {
+  void inspect(const std::string& run) {
     record<RunView>(
         {"read", run}, [&] { return engine_.inspect(run); },
         [](const RunView& view) {
@@ -203,32 +203,32 @@ class AttemptClient final : public Client {
   }
 
  private:
-  struct Thing {
+  struct Object {
     RunId id;
     SharedText key;
     std::string name;
   };
 
   void act(std::uint64_t number) override {
-    // Often at what it has claimed last.
+    // Often the object of its last claim.
     const RunId id = last_.has_value() && below(5) == 0
                          ? *last_
                          : derive_run_id({"claimed", std::to_string(number)});
-    const Thing thing{id, runnable_key(id, "s", 1), to_string(id)};
-    const ClaimProof proof = some_proof(thing);
+    const Object object{id, runnable_key(id, "s", 1), to_string(id)};
+    const ClaimProof proof = some_proof(object);
     const std::string claim = proof.claim_id.str();
     const auto done = [](const Done&) { return Words{"ok", "-"}; };
     switch (below(10)) {
       case 0:
-        return start(thing);
+        return start(object);
       case 1:
       case 2:
-        return claim_this(thing);
+        return claim_this(object);
       case 3:
         return claim_any();
       case 4:
         record<TimeMs>(
-            {"heartbeat", thing.name, claim},
+            {"heartbeat", object.name, claim},
             [&] {
               return loop_.execute<TimeMs>([proof](Turn& turn) { return heartbeat(turn, proof); });
             },
@@ -241,7 +241,7 @@ class AttemptClient final : public Client {
         const std::string result = below(4) == 0 ? R"({"r":2})" : R"({"r":1})";
         completion.result = Payload::trusted(result);
         record<Done>(
-            {"complete", thing.name, claim, result}, [&] { return report(proof, completion); },
+            {"complete", object.name, claim, result}, [&] { return report(proof, completion); },
             done);
         return;
       }
@@ -250,22 +250,22 @@ class AttemptClient final : public Client {
           Failure failure;
           failure.error = Payload::trusted(R"({"code":"no"})");
           record<Done>(
-              {"fail", thing.name, claim}, [&] { return report(proof, failure); }, done);
+              {"fail", object.name, claim}, [&] { return report(proof, failure); }, done);
           return;
         }
         break;
       default:
         break;
     }
-    look(thing);
+    inspect(object);
   }
 
-  void start(const Thing& thing) {
+  void start(const Object& object) {
     StartRun command;
-    command.run_id = thing.id;
+    command.run_id = object.id;
     command.definition = definition_;
     record<Started>(
-        {"start", thing.name},
+        {"start", object.name},
         [&] {
           return loop_.execute<Started>(
               [command](Turn& turn) { return start_run(turn, command, IdOrigin::given); });
@@ -274,12 +274,12 @@ class AttemptClient final : public Client {
           return Words{"ok", started.existed ? "existed" : "new"};
         });
   }
-  void claim_this(const Thing& thing) {
+  void claim_this(const Object& object) {
     const Applicant applicant = loop_.new_applicant(skills_);
     const auto until = record<TimeMs>(
-        {"claim", thing.name, applicant.claimant.claim_id.str()},
+        {"claim", object.name, applicant.claimant.claim_id.str()},
         [&] {
-          return loop_.execute<TimeMs>([&, key = thing.key](Turn& turn) -> Result<TimeMs> {
+          return loop_.execute<TimeMs>([&, key = object.key](Turn& turn) -> Result<TimeMs> {
             const SharedText queue(kDefaultQueue);
             HOLDFAST_TRY(const AttemptClaimed fact,
                          decide_claim(turn.state().queues().get(queue), key.view(),
@@ -292,9 +292,9 @@ class AttemptClient final : public Client {
           return Words{"ok", std::to_string(lease.value)};
         });
     if (until.has_value()) {
-      mine_[thing.name] = {thing.id, thing.key, applicant.claimant.claim_id,
-                           applicant.claimant.token_hash};
-      last_ = thing.id;
+      mine_[object.name] = {object.id, object.key, applicant.claimant.claim_id,
+                            applicant.claimant.token_hash};
+      last_ = object.id;
     }
   }
   void claim_any() {
@@ -322,11 +322,11 @@ class AttemptClient final : public Client {
       return report_outcome(turn, proof, AttemptOutcome(outcome));
     });
   }
-  void look(const Thing& thing) {
+  void inspect(const Object& object) {
     record<std::string>(
-        {"read", thing.name},
+        {"read", object.name},
         [&] {
-          return loop_.execute<std::string>([key = thing.key](Turn& turn) -> Result<std::string> {
+          return loop_.execute<std::string>([key = object.key](Turn& turn) -> Result<std::string> {
             const Attempt* attempt =
                 turn.state().queues().get(SharedText(kDefaultQueue)).find(key.view());
             if (attempt == nullptr) {
@@ -340,13 +340,13 @@ class AttemptClient final : public Client {
           return Words{"ok", seen};
         });
   }
-  // The newest claim of this thread on the thing; one that never was, if it has none.
-  ClaimProof some_proof(const Thing& thing) {
-    const auto known = mine_.find(thing.name);
+  // The newest claim of this thread on the object, or one that does not exist.
+  ClaimProof some_proof(const Object& object) {
+    const auto known = mine_.find(object.name);
     if (known != mine_.end()) {
       return known->second;
     }
-    return {thing.id, thing.key, SharedText("nobody"), Digest{}};
+    return {object.id, object.key, SharedText("none"), Digest{}};
   }
 
   Loop& loop_;

@@ -1,5 +1,5 @@
-// Several processes do random things to the same runs and attempts, and are killed now and then.
-// One order must explain everything anybody was told.
+// Several processes perform random operations on the same runs and attempts, and some are killed.
+// One order must explain every answer.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace holdfast {
 namespace {
 
-// A history lasts so long, and until so much was written about it.
+// A history lasts at least this long and has at least this size.
 struct HistorySize {
   std::int64_t ms;
   std::uintmax_t bytes;
@@ -39,7 +39,7 @@ struct HistorySite {
             std::make_unique<WorkerProcess>(std::vector<std::string>{
                 HOLDFAST_HISTORY_CLIENT, url, file, mode, std::to_string(first_ns), name, "2"})};
   }
-  // Three clients at a time. Two of three that go are killed, the others may finish.
+  // Three clients at a time. Two of three are killed, the others stop in order.
   void make_history(const std::string& mode, std::uint64_t seed) {
     SeededRandom random(seed);
     std::vector<Client> running;
@@ -49,10 +49,10 @@ struct HistorySite {
     while (!long_enough()) {
       auto& one = running[random.below(running.size())];
       if (random.below(4) > 0) {
-        one.process->wait_for_lines(1, std::chrono::seconds(30));  // most get as far as to begin
+        one.process->wait_for_lines(1, std::chrono::seconds(30));  // most get as far as their start
       }
       ASSERT_TRUE(one.process->runs_for(Milliseconds(30 + random.below(250))))
-          << "it ended by itself";
+          << "the client ended before it was stopped";
       if (random.below(3) > 0) {
         one.process->kill_9();
         history.dead(one.name);
@@ -87,7 +87,7 @@ struct HistorySite {
   int kills = 0;
 };
 
-// How often each answer was given, by verb; and whether one order explains all of them.
+// Returns how often each answer was given, by verb; checks that one order explains all of them.
 template <typename Model>
 std::map<std::string, std::size_t> expect_linearizable(const HistorySite& site) {
   const auto objects = read_history<Model>(site.file);
@@ -104,14 +104,14 @@ std::map<std::string, std::size_t> expect_linearizable(const HistorySite& site) 
   const HistoryVerdict verdict = check_histories(objects);
   EXPECT_EQ(verdict.kind, HistoryVerdict::Kind::linearizable) << verdict.report;
   std::cout << objects.size() << " histories, " << calls << " operations, " << site.kills
-            << " kills, " << verdict.looked_at << " states looked at\n";
+            << " kills, " << verdict.examined << " states examined\n";
   for (const auto& [what, count] : answers) {
     std::cout << "  " << count << " " << what << "\n";
   }
   return answers;
 }
 
-// A history in which hardly anything happened proves nothing.
+// A history without variety proves nothing.
 void expect_rich(const std::map<std::string, std::size_t>& answers,
                  const std::vector<std::string>& wanted) {
   for (const std::string& what : wanted) {

@@ -1,5 +1,5 @@
-// Workers, and the database under them, are killed at any moment. Whatever somebody was told
-// stays true.
+// Workers, and the database under them, are killed at any time. Everything they acknowledged stays
+// true.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace {
 
 bool long_run() { return std::getenv("HOLDFAST_LONG") != nullptr; }
 
-// Keeps two workers going whatever happens to them, as a supervisor does.
+// Keeps two workers running, like a supervisor.
 class Supervisor {
  public:
   Supervisor(LedgerSite& site, std::uint64_t seed) : site_(site), random_(seed) {
@@ -19,11 +19,11 @@ class Supervisor {
       workers_.push_back(site_.worker("start", kRuns));
     }
   }
-  // Lets them work for a moment; replaces those that have ended.
-  void work_a_moment() {
+  // Lets the workers run for a while; replaces those that have ended.
+  void run_for_a_while() {
     for (auto& worker : workers_) {
       if (random_.below(4) > 0) {
-        worker->wait_for_lines(1, std::chrono::seconds(30));  // most get as far as to begin
+        worker->wait_for_lines(1, std::chrono::seconds(30));  // most get as far as their start
       }
       if (!worker->runs_for(Milliseconds(5 + random_.below(110)))) {
         EXPECT_EQ(worker->wait_for_exit(std::chrono::seconds(10)), kStoreFailed)
@@ -39,13 +39,13 @@ class Supervisor {
     ++kills_;
     unlucky = site_.worker("start", kRuns);
   }
-  // How many there were, and how many ended by themselves because the store was gone.
+  // The number of kills, and of workers that exited because the store was unavailable.
   [[nodiscard]] int kills() const { return kills_; }
   [[nodiscard]] int failures() const { return failures_; }
   Random& random() { return random_; }
 
  private:
-  // Each worker starts a few runs and is then at what is there.
+  // Each worker starts a few runs and then executes what is visible.
   static constexpr std::size_t kRuns = 12;
 
   LedgerSite& site_;
@@ -61,7 +61,7 @@ TEST(KillLoop, workers_on_sqlite_keep_what_they_acknowledged) {
   {
     Supervisor supervisor(site, 40);
     while (supervisor.kills() < kills && !testing::Test::HasFailure()) {
-      supervisor.work_a_moment();
+      supervisor.run_for_a_while();
       supervisor.kill_one();
     }
     EXPECT_EQ(supervisor.failures(), 0) << site.error_text();
@@ -71,7 +71,7 @@ TEST(KillLoop, workers_on_sqlite_keep_what_they_acknowledged) {
   EXPECT_GT(site.lines("completed").size(), 20U);
 }
 
-TEST(KillLoop, workers_on_postgres_keep_what_they_acknowledged_also_when_the_server_is_killed) {
+TEST(KillLoop, workers_on_postgres_keep_what_they_acknowledged_when_the_server_is_killed_too) {
   const auto cluster = must(PostgresCluster::create({}));
   must(cluster->start());
   LedgerSite site(cluster->url("kill_loop"));
@@ -80,7 +80,7 @@ TEST(KillLoop, workers_on_postgres_keep_what_they_acknowledged_also_when_the_ser
   {
     Supervisor supervisor(site, 41);
     while (supervisor.kills() + server_kills < kills && !testing::Test::HasFailure()) {
-      supervisor.work_a_moment();
+      supervisor.run_for_a_while();
       if (supervisor.random().below(5) > 0) {
         supervisor.kill_one();
         continue;
@@ -89,7 +89,7 @@ TEST(KillLoop, workers_on_postgres_keep_what_they_acknowledged_also_when_the_ser
       ++server_kills;
       must(cluster->start());
     }
-    // Workers go on when the server is back; only one that was about to open its store gives up.
+    // Workers continue when the server returns; only one that is opening its store gives up.
     std::cout << supervisor.kills() << " workers and " << server_kills << " servers killed, "
               << supervisor.failures() << " workers gave up\n";
   }

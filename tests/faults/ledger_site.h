@@ -1,5 +1,5 @@
-// A store, the worker processes on it (tests/faults/ledger_worker.cc) and their ledger; and what
-// must be true of the three in the end.
+// A store, the worker processes on it (tests/faults/ledger_worker.cc) and their ledger, and the
+// final checks of all three.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -35,16 +35,16 @@ struct LedgerSite {
                                  std::to_string(runs), clock_file},
         errors);
   }
-  // A worker finishes what is there.
+  // A worker finishes all runs.
   void drain() const {
     EXPECT_EQ(worker("drain")->wait_for_exit(std::chrono::seconds(120)), 0) << error_text();
   }
-  // What workers said before they gave up.
+  // What workers wrote to standard error before they gave up.
   [[nodiscard]] std::string error_text() const {
     std::ifstream file(errors);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // The words after each line of that kind.
+  // The words of each line of that kind.
   [[nodiscard]] std::vector<std::vector<std::string>> lines(const std::string& kind) const {
     std::ifstream file(ledger);
     std::vector<std::vector<std::string>> found;
@@ -67,7 +67,7 @@ struct LedgerSite {
   std::string clock_file = "-";
 };
 
-// Every completion of the journal: how often each attempt has one, and by which claim.
+// Every completion in the journal: how many each attempt has, and by which claims.
 struct Completions {
   std::map<std::string, std::set<std::string>> claims;
   std::map<std::string, int> count;
@@ -128,12 +128,13 @@ inline void expect_ledger_in(const LedgerSite& site, const Audit& found, Log& lo
   for (const auto& words : site.lines("refused")) {
     const auto stored = completions.claims.find(words[0]);
     EXPECT_FALSE(stored != completions.claims.end() && stored->second.contains(words[1]))
-        << "refused and counted: " << words[0];
+        << "refused but completed: " << words[0];
   }
   std::set<std::string> claims;
   for (const auto& words : site.lines("claimed")) {
-    EXPECT_TRUE(claims.insert(words[1]).second) << "one claim ran twice: " << words[0];
-    EXPECT_TRUE(found.claims.contains(words[1])) << "ran without a durable claim: " << words[0];
+    EXPECT_TRUE(claims.insert(words[1]).second) << "one claim was executed twice: " << words[0];
+    EXPECT_TRUE(found.claims.contains(words[1]))
+        << "executed without a durable claim: " << words[0];
   }
 }
 
@@ -144,7 +145,8 @@ inline void expect_healthy(const std::string& url) {
   EXPECT_EQ(verify.wait_for_exit(std::chrono::seconds(60)), 0) << "the journal is damaged";
 }
 
-// Nothing that anybody was told is lost, everything is done, and done once. Returns the runs.
+// Nothing acknowledged is lost, and every step is completed exactly once. Returns the number of
+// runs.
 inline std::size_t expect_ledger_kept(const LedgerSite& site) {
   SystemClock clock;
   SystemRandom random;

@@ -1,17 +1,17 @@
-// A process that starts runs, sends them events and executes their steps, and keeps a ledger of
-// what it was told.
+// A process that starts runs, sends them events and executes their steps, and keeps a ledger of the
+// replies it received.
 //
 // usage: ledger_worker URL LEDGER_FILE THREADS MODE COUNT CLOCK_FILE
 //   start   starts COUNT runs, sends each its event, and works until SIGTERM
 //   drain   sends events to all runs of the ledger and works until no run is live
 //
 // Lines of the ledger, each one write:
-//   starting RUN   started RUN   signalled RUN       before it asked; after it was told
-//   claimed KEY CLAIM                                before the step is carried out
-//   completed KEY CLAIM                              after it was told that the result counts
-//   refused KEY CLAIM CODE                           after it was told that it does not
-// CLOCK_FILE holds eight bytes, the milliseconds by which this machine's clock is to be wrong at
-// the moment; - when it is right. Exit code 3 when the store failed.
+//   starting RUN   started RUN   signalled RUN       before the call; after its reply
+//   claimed KEY CLAIM                                before the step is executed
+//   completed KEY CLAIM                              after the reply that the result counts
+//   refused KEY CLAIM CODE                           after the reply that it does not count
+// CLOCK_FILE holds eight bytes: the current error of this process's clock in milliseconds; - for
+// none. Exit code 3 when the store failed.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@
 namespace holdfast {
 namespace {
 
-// The system's clock, as wrong as the file says.
+// The system clock plus the error in the file.
 class WrongClock final : public Clock {
  public:
   explicit WrongClock(const std::string& path) {
@@ -67,7 +67,7 @@ class LedgerWorker {
       signal(id);
     }
   }
-  // Whoever died between a start and its event has left a run that waits for it.
+  // A worker that died between a start and its event has left a run that waits for the event.
   void signal_all() {
     std::ifstream file(ledger_path_);
     for (std::string word, id; file >> word; std::getline(file, id)) {
@@ -76,7 +76,7 @@ class LedgerWorker {
       }
     }
   }
-  // One attempt after the other, each answer into the ledger.
+  // Executes one attempt after the other and records each reply in the ledger.
   void work(const std::stop_token& stop) {
     const Skills skills{{SharedText(kDefaultQueue)}, {}};
     while (!stop.stop_requested()) {
@@ -90,8 +90,8 @@ class LedgerWorker {
       }
     }
   }
-  // The same by a pool, which keeps claims alive and hears of new work; it keeps no ledger of
-  // answers.
+  // The same with a pool, which sends heartbeats and is notified of new work, but does not record
+  // replies.
   Result<void> work_in_pool(std::size_t threads, const std::stop_token& stop) {
     auto handlers = std::make_shared<HandlerTable>();
     for (const char* step : kLedgerSteps) {
@@ -131,15 +131,15 @@ class LedgerWorker {
     note_claim(given);
     const AttemptOutcome outcome = outcome_of(given);
     const ClaimProof proof = proof_of(given);
-    const auto told =
+    const auto reported =
         loop_.execute<Done>([&](Turn& turn) { return report_outcome(turn, proof, outcome); });
     const std::string line = given.runnable_key.str() + " " + given.claim_id.str();
-    if (told.ok() && std::holds_alternative<Completion>(outcome)) {
+    if (reported.ok() && std::holds_alternative<Completion>(outcome)) {
       ledger_.add("completed " + line);
-    } else if (!told.ok()) {
-      const ErrorInfo& info = error_info(told.error().code());
+    } else if (!reported.ok()) {
+      const ErrorInfo& info = error_info(reported.error().code());
       if (info.exit_code == error_info(ErrorCode::io_error).exit_code) {
-        give_up(told.error());
+        give_up(reported.error());
       }
       ledger_.add("refused " + line + " " + std::string(info.name));
     }
@@ -157,7 +157,7 @@ class LedgerWorker {
   std::shared_ptr<const Definition> workflow_ = must(Definition::parse(kLedgerWorkflow));
 };
 
-// The thread ends the process when the store has failed.
+// The thread exits the process when the store has failed.
 template <typename Work>
 std::thread in_thread(Work work) {
   return std::thread([work] {
@@ -169,7 +169,7 @@ std::thread in_thread(Work work) {
 
 int run(const std::vector<std::string>& args) {
   const sigset_t term = live_with_parent();
-  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write
+  signal(SIGXFSZ, SIG_IGN);  // so that a file that cannot grow is a write error
   WrongClock clock(args[6]);
   SystemRandom random;
   const auto loop = open_busy_loop(args[1], clock, random);

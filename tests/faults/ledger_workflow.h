@@ -1,5 +1,5 @@
-// The workflow of the ledger's runs: a first step, then at the same time a step, one whose first
-// attempts fail now and then, an event and a wait; then two more steps.
+// The workflow of the ledger's runs: a first step; then concurrently a step, a step whose first
+// attempts sometimes fail, an event and a wait; then two more steps.
 #pragma once
 
 namespace holdfast {

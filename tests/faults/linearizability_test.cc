@@ -1,5 +1,5 @@
-// The checker of histories against histories whose answer is known, and against a search through
-// every order there is.
+// The checker of histories against histories with a known verdict, and against a search through all
+// orders.
 #include "tests/support/linearizability.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using Kind = HistoryVerdict::Kind;
 
-// A register that can be written, read, and changed by who knows what it holds.
+// A register that can be written, read, and compared and swapped.
 struct Register {
   struct Op {
     enum class What : std::uint8_t { write, read, swap } what;
@@ -85,14 +85,14 @@ Operation unknown_until(Operation call, std::int64_t end) {
 
 Kind kind_of(const Calls<Register>& calls) { return check_history(calls).kind; }
 
-TEST(Linearizability, operations_one_after_the_other_must_be_as_the_model_says) {
+TEST(Linearizability, sequential_operations_must_match_the_model) {
   EXPECT_EQ(kind_of({}), Kind::linearizable);
   EXPECT_EQ(kind_of({write(1, 0, 1), read(1, 2, 3), write(2, 4, 5), read(2, 6, 7)}),
             Kind::linearizable);
   EXPECT_EQ(kind_of({read(1, 0, 1)}), Kind::broken);
 }
 
-TEST(Linearizability, operations_at_the_same_time_may_be_in_any_order) {
+TEST(Linearizability, concurrent_operations_may_be_in_any_order) {
   EXPECT_EQ(kind_of({write(1, 0, 10), read(0, 1, 2), read(1, 3, 4)}), Kind::linearizable);
   EXPECT_EQ(kind_of({write(1, 0, 10), write(2, 0, 10), read(2, 11, 12), read(2, 13, 14)}),
             Kind::linearizable);
@@ -102,40 +102,40 @@ TEST(Linearizability, operations_at_the_same_time_may_be_in_any_order) {
 
 TEST(Linearizability, a_stale_read_is_found) {
   EXPECT_EQ(kind_of({write(1, 0, 1), read(0, 2, 3)}), Kind::broken);
-  // Two readers: what one has seen the other cannot miss afterwards.
+  // Two readers: what one has seen the other must see afterwards.
   EXPECT_EQ(kind_of({write(1, 0, 10), read(1, 1, 2), read(0, 3, 4)}), Kind::broken);
-  // What ends in the same moment as the other begins may be either way.
+  // Operations of which one ends when the other starts may be in either order.
   EXPECT_EQ(kind_of({write(1, 0, 2), read(0, 2, 3)}), Kind::linearizable);
 }
 
 TEST(Linearizability, a_lost_update_is_found) {
-  // Both have seen 0 and both were told that they had changed it.
+  // Both have read 0, and both were acknowledged as the one that changed it.
   EXPECT_EQ(kind_of({swap(0, 1, true, 0, 10), swap(0, 2, true, 1, 9)}), Kind::broken);
   EXPECT_EQ(kind_of({swap(0, 1, true, 0, 10), swap(0, 2, false, 1, 9), read(1, 11, 12)}),
             Kind::linearizable);
 }
 
-TEST(Linearizability, an_unknown_outcome_may_come_true_late_or_never_but_not_before_it_was_asked) {
+TEST(Linearizability, an_unknown_outcome_may_take_effect_late_or_never_but_not_before_its_call) {
   EXPECT_EQ(kind_of({unknown(write(1, 0, 0)), read(0, 5, 6), read(0, 7, 8)}), Kind::linearizable);
   EXPECT_EQ(kind_of({unknown(write(1, 0, 0)), read(0, 5, 6), read(1, 7, 8)}), Kind::linearizable);
   EXPECT_EQ(kind_of({unknown(write(1, 0, 0)), read(1, 5, 6), read(0, 7, 8)}), Kind::broken);
   EXPECT_EQ(kind_of({read(1, 5, 6), unknown(write(1, 7, 7))}), Kind::broken);
 }
 
-TEST(Linearizability, an_unknown_outcome_cannot_come_true_after_the_end_of_who_asked) {
+TEST(Linearizability, an_unknown_outcome_cannot_take_effect_after_its_client_has_ended) {
   EXPECT_EQ(kind_of({unknown_until(write(1, 0, 0), 4), read(0, 3, 6), read(1, 7, 8)}),
             Kind::linearizable);
   EXPECT_EQ(kind_of({unknown_until(write(1, 0, 0), 4), read(0, 5, 6), read(1, 7, 8)}),
             Kind::broken);
 }
 
-// One holder at a time; whoever was refused was refused because of another.
+// One owner at a time; a refused claim was refused because of another owner.
 struct Lock {
   struct Op {
     int who = 0;
   };
   using Response = bool;
-  using State = int;  // who holds it
+  using State = int;  // the owner
   static State initial() { return 0; }
   static std::vector<State> step(State state, const Op& op, const bool* granted) {
     if (granted == nullptr) {
@@ -155,7 +155,7 @@ TEST(Linearizability, a_double_claim_is_found) {
   EXPECT_TRUE(check_history(Claims{{{1}, true, 0, 10}, {{2}, false, 1, 9}}).ok());
   EXPECT_FALSE(check_history(Claims{{{1}, true, 0, 10}, {{2}, true, 1, 9}}).ok());
   EXPECT_FALSE(check_history(Claims{{{1}, false, 0, 10}}).ok());
-  // Somebody who was killed may have it.
+  // A client that was killed may be the owner.
   EXPECT_TRUE(check_history(Claims{{{1}, std::nullopt, 0}, {{2}, false, 5, 9}}).ok());
 }
 
@@ -174,7 +174,7 @@ TEST(Linearizability, the_shortest_broken_prefix_is_shown) {
             "  4.500000 .. ?  w  write 7 -> ?\n");
 }
 
-TEST(Linearizability, each_object_is_checked_alone_and_named) {
+TEST(Linearizability, each_object_is_checked_separately_and_named) {
   std::map<std::string, Calls<Register>> objects;
   objects["a"] = {write(1, 0, 1), read(1, 2, 3)};
   objects["b"] = {read(0, 2, 3)};
@@ -183,7 +183,7 @@ TEST(Linearizability, each_object_is_checked_alone_and_named) {
   EXPECT_THAT(check_histories(objects).report, HasSubstr("c: no order explains"));
 }
 
-// Every order of every selection of the unknown: right by being simple.
+// Every order of every selection of the operations without an answer: simple enough to be correct.
 bool explained(const Calls<Register>& calls, const std::vector<std::size_t>& order) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (std::size_t j = i + 1; j < order.size(); ++j) {
@@ -204,7 +204,7 @@ bool explained(const Calls<Register>& calls, const std::vector<std::size_t>& ord
   return true;
 }
 
-bool linearizable_by_force(const Calls<Register>& calls) {
+bool linearizable_by_brute_force(const Calls<Register>& calls) {
   for (std::uint64_t selection = 0; selection < std::uint64_t{1} << calls.size(); ++selection) {
     std::vector<std::size_t> order;
     bool all_answered = true;
@@ -251,13 +251,13 @@ Calls<Register> random_history(Random& random) {
   return calls;
 }
 
-TEST(Linearizability, agrees_with_a_search_through_every_order) {
+TEST(Linearizability, agrees_with_a_search_through_all_orders) {
   SeededRandom random(20);
   int good = 0;
   int bad = 0;
   for (int round = 0; round < 20'000; ++round) {
     const Calls<Register> calls = random_history(random);
-    const bool expected = linearizable_by_force(calls);
+    const bool expected = linearizable_by_brute_force(calls);
     (expected ? good : bad) += 1;
     ASSERT_EQ(check_history(calls).ok(), expected) << history_text(calls);
   }
@@ -265,8 +265,8 @@ TEST(Linearizability, agrees_with_a_search_through_every_order) {
   EXPECT_GT(bad, 4'000);
 }
 
-// Lowe's cache: without it the orders of these would be looked at one by one.
-TEST(Linearizability, many_operations_at_once_are_no_trouble) {
+// Without Lowe's cache each of these orders would be examined.
+TEST(Linearizability, many_concurrent_operations_are_checked_quickly) {
   Calls<Register> calls;
   for (int i = 1; i <= 13; ++i) {
     calls.push_back(write(i % 3, 0, 100));
@@ -275,7 +275,7 @@ TEST(Linearizability, many_operations_at_once_are_no_trouble) {
   calls.push_back(read(0, 103, 104));
   const HistoryVerdict verdict = check_history(calls);
   EXPECT_EQ(verdict.kind, Kind::broken);
-  EXPECT_LT(verdict.looked_at, 100'000U);
+  EXPECT_LT(verdict.examined, 100'000U);
 }
 
 }  // namespace

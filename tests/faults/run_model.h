@@ -1,6 +1,6 @@
-// What a run of the workflow "shared" is to those who share it: started once, decided once,
-// every event received once, ended once. Two steps wait at the same time, `gate` for a decision
-// and `news` for an event; nobody carries out the step that follows both.
+// A run of the workflow "shared" as its clients see it: started once, decided once, every event
+// received once, ended once. Two steps wait at the same time, `gate` for a decision and `news` for
+// an event; no worker executes the step that follows both.
 #pragma once
 
 #include <compare>
@@ -16,7 +16,7 @@ inline constexpr const char* kSharedWorkflow =
     R"({"workflow":"shared","version":"1","steps":[)"
     R"({"name":"gate","approval":{"reason":"well?"}},)"
     R"({"name":"news","await_event":{"event":"news"},"output":"news"},)"
-    R"({"name":"last","after":["gate","news"],"queue":"nobody"}]})";
+    R"({"name":"last","after":["gate","news"],"queue":"unserved"}]})";
 
 struct RunModel {
   using Op = HistoryOp;
@@ -24,8 +24,8 @@ struct RunModel {
   struct State {
     std::string input = {};     // empty: not started
     std::string decision = {};  // approved or rejected
-    std::string actor = {};     // who decided
-    std::string news = {};      // what came first
+    std::string actor = {};     // the operator who decided
+    std::string news = {};      // the first event
     std::string end = {};       // cancelled or failed
     std::map<std::string, std::string> events = {};
     friend auto operator<=>(const State&, const State&) = default;
@@ -48,7 +48,7 @@ struct RunModel {
   static void add_to_objects(const Call<RunModel>& /*call*/,
                              std::map<std::string, Calls<RunModel>>& /*objects*/) {}
 
-  // What a look at the run shows.
+  // What a snapshot of the run shows.
   static std::string seen(const State& state) {
     const auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
     return (state.end.empty() ? "live" : state.end) + "," + or_dash(state.actor) + "," +
@@ -74,7 +74,7 @@ struct RunModel {
     }
     return decide(run, op);
   }
-  // Under a key another input is a conflict; under an id of the caller's own it is another run.
+  // A different input is a conflict under a key, and a different run under an id.
   static HistoryAnswer start(State& run, const Op& op) {
     if (run.input.empty()) {
       run.input = op.a;
@@ -112,7 +112,7 @@ struct RunModel {
       return {"terminal_run"};
     }
     if (!run.decision.empty()) {
-      // It waits for nobody, or for the event.
+      // It does not wait any more, or only for the event.
       return {run.news.empty() ? "stale_manual_resolution" : "invalid_transition"};
     }
     run.decision = decision;

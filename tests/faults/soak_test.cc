@@ -1,4 +1,4 @@
-// Many runs through one process: what it takes does not grow with what it has done.
+// Many runs in one process: its memory does not grow with the number of completed runs.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -16,11 +16,11 @@
 namespace holdfast {
 namespace {
 
-// Sanitizers keep what was freed: with them memory tells nothing.
+// Sanitizers do not release freed memory, so with them the memory is not checked.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMemoryTells = false;
+constexpr bool kCheckMemory = false;
 #else
-constexpr bool kMemoryTells = true;
+constexpr bool kCheckMemory = true;
 #endif
 
 struct Sample {
@@ -30,7 +30,7 @@ struct Sample {
 };
 
 struct Soak {
-  std::vector<Sample> on_the_way;
+  std::vector<Sample> samples;
   Sample closed;
   int exit_code = -1;
 };
@@ -52,7 +52,7 @@ Soak soak(const std::string& path, std::size_t runs, std::size_t samples) {
     if (closed) {
       found.closed = sample;
     } else {
-      found.on_the_way.push_back(sample);
+      found.samples.push_back(sample);
     }
     std::cout << line;
   }
@@ -60,7 +60,7 @@ Soak soak(const std::string& path, std::size_t runs, std::size_t samples) {
   return found;
 }
 
-// Of the pages of the file, those in use.
+// The bytes of the file's pages that are in use.
 double used_bytes(const std::string& path) {
   sqlite3* db = nullptr;
   EXPECT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
@@ -78,7 +78,7 @@ double used_bytes(const std::string& path) {
   return used;
 }
 
-// The slope of the line that fits best.
+// The slope of the best-fit line.
 double growth_per_run(const std::vector<Sample>& samples) {
   double runs = 0;
   double rss = 0;
@@ -95,26 +95,26 @@ double growth_per_run(const std::vector<Sample>& samples) {
   return above / below;
 }
 
-TEST(Soak, many_runs_need_no_more_memory_than_few_and_little_room_each) {
+TEST(Soak, many_runs_need_no_more_memory_than_few_and_little_space_each) {
   const bool long_run = std::getenv("HOLDFAST_LONG") != nullptr;
   const std::size_t runs = long_run ? 100'000 : 3'000;
   const TempDir dir;
   const Soak found = soak(dir.file("journal.db"), runs, 40);
   ASSERT_EQ(found.exit_code, 0);
-  ASSERT_EQ(found.on_the_way.size(), 40U);
-  const std::vector<Sample> last_quarter(found.on_the_way.end() - 10, found.on_the_way.end());
+  ASSERT_EQ(found.samples.size(), 40U);
+  const std::vector<Sample> last_quarter(found.samples.end() - 10, found.samples.end());
   const double slope = growth_per_run(last_quarter);
-  const double room = used_bytes(dir.file("journal.db")) / static_cast<double>(runs);
-  std::cout << "memory grows by " << slope << " bytes per run; a sealed run takes " << room
+  const double space = used_bytes(dir.file("journal.db")) / static_cast<double>(runs);
+  std::cout << "memory grows by " << slope << " bytes per run; a sealed run takes " << space
             << " bytes\n";
-  if (kMemoryTells) {
-    // A quarter of all runs adds nothing that could be told from noise.
+  if (kCheckMemory) {
+    // A quarter of all runs adds nothing that stands out from noise.
     EXPECT_LT(slope * static_cast<double>(runs) / 4, last_quarter.back().rss / 10);
     EXPECT_LT(last_quarter.back().rss, 100e6);
   }
-  EXPECT_LT(room, 2'500);
+  EXPECT_LT(space, 2'500);
   if (long_run) {
-    // Sealing on the way makes room again: the file is not much larger than what is in it.
+    // Sealing along the way frees space: the file is not much larger than its contents.
     EXPECT_LT(found.closed.file, 1.5 * used_bytes(dir.file("journal.db")));
   }
 }

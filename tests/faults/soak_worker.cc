@@ -1,8 +1,8 @@
-// A process that carries out many runs and says what it takes: memory and room on disk.
+// A process that executes many runs and reports its memory and the size of its store.
 //
 // usage: soak_worker STORE_FILE RUNS SAMPLES
-// Prints a line "RUNS RSS_BYTES FILE_BYTES" SAMPLES times on the way, and "closed RUNS RSS_BYTES
-// FILE_BYTES" when everything is ended and sealed. Exit code 3 when something failed.
+// Prints a line "RUNS RSS_BYTES FILE_BYTES" SAMPLES times along the way, and "closed RUNS RSS_BYTES
+// FILE_BYTES" when everything has ended and is sealed. Exit code 3 after a failure.
 #include <sys/stat.h>
 
 #include <condition_variable>
@@ -34,7 +34,7 @@ std::uint64_t file_bytes(const std::string& path) {
   return bytes;
 }
 
-// So many runs are live at once, at most.
+// The maximum number of live runs.
 class Window {
  public:
   static constexpr std::size_t kLive = 200;
@@ -91,7 +91,7 @@ int run(const std::string& path, std::size_t runs, std::size_t samples) {
   SystemClock clock;
   SystemRandom random;
   LoopOptions options;
-  // Sealing and checkpoints happen often on the way, whatever the number of runs.
+  // Sealing and checkpoints happen often, whatever the number of runs.
   options.seal_every_bytes = runs * 20;
   options.core.checkpoint_every = runs;
   auto loop = must(Loop::open(must(open_journal("sqlite:" + path, OpenMode::create, clock, random)),
@@ -132,7 +132,7 @@ int run(const std::string& path, std::size_t runs, std::size_t samples) {
   loop->close();
   must(loop->journal().seal({.below = std::nullopt, .step_bytes = 1U << 20U}));
   const std::uint64_t rss = rss_bytes();
-  loop.reset();  // the store is closed: what was only in the log file of SQLite is in the file
+  loop.reset();  // closing the store moves the contents of the WAL into the file
   std::printf("closed %zu %llu %llu\n", runs, static_cast<unsigned long long>(rss),
               static_cast<unsigned long long>(file_bytes(path)));
   return 0;

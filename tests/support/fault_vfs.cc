@@ -36,7 +36,7 @@ bool strikes(Operation operation) {
   return true;
 }
 
-// An operation that only a crash can meet.
+// For operations that can only be hit by a crash.
 void may_crash() { static_cast<void>(strikes(Operation::other)); }
 
 void change_lock() {
@@ -69,7 +69,7 @@ int fault_sync(sqlite3_file* file, int flags) {
   return real(file)->pMethods->xSync(real(file), flags);
 }
 
-// Everything else goes straight through.
+// Everything else is passed through.
 const sqlite3_io_methods* methods() {
   static const sqlite3_io_methods kMethods = [] {
     sqlite3_io_methods m{};

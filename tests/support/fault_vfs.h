@@ -1,4 +1,4 @@
-// An SQLite VFS that passes everything on to the default one and fails chosen operations.
+// An SQLite VFS that passes every call to the default VFS and fails chosen operations.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@ inline constexpr int kCrashExitCode = 99;
 // Registers the VFS on first use and returns its name for SqliteOptions::vfs.
 std::string fault_vfs();
 
-// The countdown-th operation of the fault's kind from now on fails, that one alone: code that
-// swallows the error is found out. One fault at a time for the whole process.
+// Only the countdown-th operation of the fault's kind from now on fails, so that code which
+// swallows the error is detected. One fault at a time for the whole process.
 void arm_fault(DiskFault fault, int countdown);
-// Returns whether the fault struck.
+// Returns whether the fault happened.
 bool disarm_fault();
 
-// From now on each change of a file lock takes this long, so that processes meet in between.
+// From now on each change of a file lock is delayed, so that processes overlap.
 void slow_down_locks(std::chrono::milliseconds delay);
 
 }  // namespace holdfast

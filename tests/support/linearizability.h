@@ -1,19 +1,19 @@
-// A checker of histories: is there one order of the operations, each at some moment between its
-// call and its answer, in which a sequential model gives these very answers?
+// A checker of histories: is there one order of the operations, each at some time between its call
+// and its answer, in which a sequential model gives the same answers?
 //
-// The search is that of Wing and Gong with Lowe's improvements: the next operation is looked for
-// among those whose call is before every open answer, and a set of operations that was taken
-// already and led to the same state is not looked at again.
+// The search is that of Wing and Gong with Lowe's improvements: candidates for the next operation
+// are those called before every open answer, and a set of operations that led to the same state
+// before is not examined again.
 //
 // A model is a struct with
 //   Op, Response, State                     State is ordered by operator<
 //   State initial()
 //   std::vector<State> step(state, op, const Response* answer)
 //       the states that the operation may leave when it gives this answer; none: it cannot give
-//       it here. nullptr: nobody knows the answer, so every state it may leave.
+//       this answer. nullptr: the answer is unknown, so every state it may leave.
 //   std::string text(op), text(response), text(state)
-// all static. An operation without answer may take effect at any time after its call, until it
-// is known that it cannot any more, or never.
+// all static. An operation without an answer may take effect at any time after its call, until a
+// time after which it cannot, or never.
 #pragma once
 
 #include <algorithm>
@@ -31,9 +31,9 @@ namespace holdfast {
 template <typename Model>
 struct Call {
   typename Model::Op op;
-  std::optional<typename Model::Response> answer;  // empty: nobody knows
-  std::int64_t called_at = 0;                      // of one clock that never goes back
-  // Without an answer: from then on it cannot take effect any more.
+  std::optional<typename Model::Response> answer;  // empty: unknown
+  std::int64_t called_at = 0;                      // of one monotonic clock
+  // Without an answer: it cannot take effect after this time.
   std::int64_t answered_at = std::numeric_limits<std::int64_t>::max();
   std::string who = {};
 };
@@ -44,8 +44,8 @@ using Calls = std::vector<Call<Model>>;
 struct HistoryVerdict {
   enum class Kind : std::uint8_t { linearizable, broken, too_hard };
   Kind kind = Kind::linearizable;
-  std::uint64_t looked_at = 0;  // pairs of taken operations and state
-  std::string report = {};      // of a broken one: the shortest prefix that is broken
+  std::uint64_t examined = 0;  // pairs of taken operations and state
+  std::string report = {};     // for a broken history: its shortest broken prefix
 
   [[nodiscard]] bool ok() const { return kind == Kind::linearizable; }
 };
@@ -55,7 +55,7 @@ template <typename Model>
 class HistorySearch {
  public:
   using State = typename Model::State;
-  static constexpr std::uint64_t kMaxLookedAt = 5'000'000;
+  static constexpr std::uint64_t kMaxExamined = 5'000'000;
 
   explicit HistorySearch(const Calls<Model>& calls) : calls_(calls), taken_(words(calls.size())) {
     link_events();
@@ -63,9 +63,10 @@ class HistorySearch {
 
   HistoryVerdict run() {
     std::size_t at = events_[kHead].next;
-    bool unknown = false;  // those whose answer is known are tried first: the others must not come
+    bool unknown =
+        false;  // operations with an answer are tried first; the others may never take effect
     while (open_answers_ > 0) {
-      if (seen_.size() > kMaxLookedAt) {
+      if (seen_.size() > kMaxExamined) {
         return verdict(HistoryVerdict::Kind::too_hard);
       }
       const Event& event = events_[at];
@@ -78,13 +79,13 @@ class HistorySearch {
         at = events_[kHead].next;
         unknown = true;
       } else if (!backtrack(at, unknown)) {
-        // An answer whose operation cannot be taken, whatever was taken before.
+        // An answer whose operation cannot be taken in any order.
         return verdict(HistoryVerdict::Kind::broken);
       }
     }
     return verdict(HistoryVerdict::Kind::linearizable);
   }
-  // What the model may be in after the history, as found first.
+  // A state of the model after the history: the first that was found.
   [[nodiscard]] const State& state() const { return state_; }
 
  private:
@@ -108,7 +109,7 @@ class HistorySearch {
 
   static std::size_t words(std::size_t bits) { return bits / 64 + 1; }
 
-  // All events in one list by time; what is simultaneous counts as concurrent: calls first.
+  // All events in one list by time; simultaneous ones count as concurrent, so calls come first.
   void link_events() {
     std::vector<std::pair<std::int64_t, Event>> timed;
     for (std::size_t i = 0; i < calls_.size(); ++i) {
@@ -145,13 +146,13 @@ class HistorySearch {
     std::vector<State> next =
         Model::step(state_, call.op, call.answer.has_value() ? &*call.answer : nullptr);
     if (!call.answer.has_value()) {
-      // To take what changes nothing and promised nothing brings no order nearer.
+      // Taking an operation without an answer that changes nothing is useless.
       std::erase_if(next, [&](const State& s) { return !(s < state_) && !(state_ < s); });
     }
     return next;
   }
 
-  // Takes the operation with the first of the choices from `from` on that was not seen yet.
+  // Takes the operation with the first unseen choice from `from` on.
   bool take(std::size_t event, std::vector<State> choices, std::size_t from) {
     const std::size_t call = events_[event].call;
     taken_[call / 64] |= std::uint64_t{1} << (call % 64);
@@ -172,7 +173,7 @@ class HistorySearch {
     return false;
   }
 
-  // Undoes the last one; `at` is where to go on, among the unknown or not.
+  // Undoes the last operation; sets `at` and `unknown` to where the search continues.
   bool backtrack(std::size_t& at, bool& unknown) {
     if (frames_.empty()) {
       return false;
@@ -194,7 +195,7 @@ class HistorySearch {
     return true;
   }
 
-  // In the opposite order of each other, so that neighbours are right again.
+  // In the opposite order of each other, so that the links are restored.
   void unlink(std::size_t event) {
     events_[events_[event].previous].next = events_[event].next;
     events_[events_[event].next].previous = events_[event].previous;
@@ -218,7 +219,7 @@ class HistorySearch {
   std::vector<Frame> frames_;
 };
 
-// The history as it was when its answer number `count` came, by time.
+// The history at the time of its answer number `count`.
 template <typename Model>
 Calls<Model> history_prefix(const Calls<Model>& calls, std::size_t count) {
   std::vector<std::int64_t> answers;
@@ -243,8 +244,8 @@ Calls<Model> history_prefix(const Calls<Model>& calls, std::size_t count) {
   return prefix;
 }
 
-// For people: one operation per line, by the time of its call, in milliseconds of the first. Of a
-// long history the end is shown.
+// For readers: one operation per line, by the time of its call, in milliseconds since the first. Of
+// a long history only the end is shown.
 template <typename Model>
 std::string history_text(Calls<Model> calls) {
   constexpr std::size_t kShown = 60;
@@ -310,16 +311,16 @@ HistoryVerdict check_history(const Calls<Model>& calls) {
   return verdict;
 }
 
-// Objects that have nothing to do with each other are checked one by one: a history is
-// linearizable when that of every object is. The first that is not is reported, with its name.
+// Independent objects are checked one by one: a history is linearizable if that of every object is.
+// The first that is not is reported with its name.
 template <typename Model>
 HistoryVerdict check_histories(const std::map<std::string, Calls<Model>>& objects) {
   HistoryVerdict all;
   for (const auto& [name, calls] : objects) {
     const HistoryVerdict one = check_history(calls);
-    all.looked_at += one.looked_at;
+    all.examined += one.examined;
     if (!one.ok()) {
-      return {one.kind, all.looked_at, name + ": " + one.report};
+      return {one.kind, all.examined, name + ": " + one.report};
     }
   }
   return all;

@@ -1,5 +1,5 @@
-// A small tmpfs in a mount namespace of this process: a disk that really gets full. Needs root,
-// or a system that lets ordinary users make user namespaces.
+// A small tmpfs in a mount namespace of this process: a disk that can really become full. Needs
+// root, or a system that allows unprivileged user namespaces.
 #pragma once
 
 #include <sched.h>
@@ -15,20 +15,20 @@ namespace holdfast {
 
 class SmallDisk {
  public:
-  // Empty when it was made, otherwise why not and what would help.
+  // Empty if it was mounted; otherwise the reason and what would help.
   std::string mount_at(const std::string& place, const std::string& size) {
     const std::string user = std::to_string(getuid());
     const std::string group = std::to_string(getgid());
     if (unshare(CLONE_NEWNS) != 0) {
-      // Without root: a user namespace in which we are who we are, but may mount.
+      // Without root: a user namespace with the same user, in which mounting is allowed.
       if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
-        return why_not("cannot make a mount namespace");
+        return why_not("cannot create a mount namespace");
       }
       std::ofstream("/proc/self/setgroups") << "deny";
       std::ofstream("/proc/self/uid_map") << user << " " << user << " 1";
       std::ofstream("/proc/self/gid_map") << group << " " << group << " 1";
     }
-    // In a chroot "/" is no mount point; what follows is then as private as its surroundings.
+    // In a chroot "/" is not a mount point; what follows is then as private as its environment.
     if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 && errno != EINVAL) {
       return why_not("cannot make mounts private");
     }

@@ -1,5 +1,5 @@
-// What the programs share that tests start and kill: they die with their parent, stop at SIGTERM,
-// write whole lines, and end with exit code 3 and a reason when something failed.
+// What the programs that tests start and kill share: they die with their parent, stop at SIGTERM,
+// write whole lines, and exit with code 3 and a reason after a failure.
 #pragma once
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 namespace holdfast {
 
-// At once: nothing is closed or flushed.
+// Exits at once: nothing is closed or flushed.
 [[noreturn]] inline void give_up(const std::string& why) {
   constexpr int kFailed = 3;
   std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, why.c_str());
@@ -36,7 +36,7 @@ T must(Result<T> result) {
   return std::move(result).value();
 }
 
-// One line is one write call, so that a kill leaves whole lines.
+// Each line is one write call, so that a kill leaves whole lines.
 class LineFile {
  public:
   explicit LineFile(const std::string& path)
@@ -57,10 +57,10 @@ class LineFile {
   int fd_;
 };
 
-// For whoever has started this process.
+// Writes a line for the parent process.
 inline void say(const std::string& line) { LineFile::write_line(STDOUT_FILENO, line); }
 
-// Before there are threads. SIGTERM comes only to those who wait for it, by the set it returns.
+// Must run before threads start. SIGTERM is blocked; a thread waits for it with the returned set.
 inline sigset_t live_with_parent() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t term;
@@ -70,18 +70,18 @@ inline sigset_t live_with_parent() {
   return term;
 }
 
-// Returns at SIGTERM, or when `done` says so; it is asked now and then.
+// Returns at SIGTERM or when `done`, which is called regularly, returns true.
 template <typename Until>
 void wait_for_end(const sigset_t& term, Until done) {
-  const timespec now_and_then{0, 20'000'000};
-  while (sigtimedwait(&term, nullptr, &now_and_then) != SIGTERM) {
+  const timespec interval{0, 20'000'000};
+  while (sigtimedwait(&term, nullptr, &interval) != SIGTERM) {
     if (done()) {
       return;
     }
   }
 }
 
-// With limits so small that checkpoints and loading again happen all the time.
+// With limits so small that checkpoints and reloads happen all the time.
 inline std::unique_ptr<Loop> open_busy_loop(const std::string& url, Clock& clock, Random& random) {
   LoopOptions options;
   options.core.checkpoint_every = 300;
@@ -90,7 +90,7 @@ inline std::unique_ptr<Loop> open_busy_loop(const std::string& url, Clock& clock
       Loop::open(must(open_journal(url, OpenMode::create, clock, random)), clock, random, options));
 }
 
-// A conflict is another process that does the same.
+// A conflict means that another process seals too.
 inline void seal_a_little(Loop& loop) {
   const auto sealed = loop.journal().seal({.below = std::nullopt, .step_bytes = 1U << 14U});
   if (!sealed.ok() && sealed.error().code() != ErrorCode::conflict) {
@@ -115,7 +115,7 @@ inline AttemptOutcome outcome_of(const Assignment& given) {
   return done;
 }
 
-// The arguments with the program first; ends the process with 2 when there are fewer than that.
+// The arguments, the program first; exits with code 2 if there are too few.
 inline std::vector<std::string> arguments(int argc, char** argv, std::size_t at_least,
                                           const char* usage) {
   std::vector<std::string> args(argv, argv + argc);
