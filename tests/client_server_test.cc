@@ -1,4 +1,4 @@
-// Client against the real server: what a program of its own sees when the engine is elsewhere.
+// Client against a real server: what a client program sees when the engine runs elsewhere.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -30,7 +30,7 @@ class ClientServer : public testing::Test {
     server_ = std::move(started).value();
     url_ = server_->urls().front();
   }
-  // The same store at the same address.
+  // Restarts on the same store and address.
   void restart() {
     server_->stop(seconds(5));
     server_ = nullptr;
@@ -74,7 +74,7 @@ Workflow two_steps() {
   return Workflow("order").version("1").step("charge").step("ship", {.after = {"charge"}});
 }
 
-TEST_F(ClientServer, a_program_registers_starts_works_and_waits_as_with_an_engine) {
+TEST_F(ClientServer, a_client_registers_starts_works_and_waits_like_an_engine) {
   Client client = connect();
   ASSERT_TRUE(client.register_workflow(two_steps()).ok());
   std::atomic<int> calls = 0;
@@ -123,7 +123,7 @@ TEST_F(ClientServer, errors_are_those_of_an_engine) {
   EXPECT_EQ(client.inspect(run.value().run_id).value().status, "cancelled");
 }
 
-TEST_F(ClientServer, exec_steps_of_a_workflow_are_carried_out) {
+TEST_F(ClientServer, exec_steps_are_executed) {
   Client client = connect();
   ASSERT_TRUE(client
                   .register_workflow(Workflow("shell").version("1").exec(
@@ -138,7 +138,7 @@ TEST_F(ClientServer, exec_steps_of_a_workflow_are_carried_out) {
   EXPECT_EQ(view.value().result, R"({"said":1})");
 }
 
-TEST_F(ClientServer, every_step_is_done_once_while_the_server_is_restarted) {
+TEST_F(ClientServer, every_step_is_executed_once_while_the_server_restarts) {
   Client client = connect();
   ASSERT_TRUE(client.register_workflow(two_steps()).ok());
   std::mutex mutex;
@@ -173,7 +173,7 @@ TEST_F(ClientServer, every_step_is_done_once_while_the_server_is_restarted) {
   }
   EXPECT_EQ(done.size(), 2U * kRuns);
   for (const auto& [key, times] : done) {
-    EXPECT_EQ(times, 1) << key << ": a server that stops in order loses no claim";
+    EXPECT_EQ(times, 1) << key << ": an orderly shutdown loses no claim";
   }
 }
 

@@ -1,9 +1,9 @@
-// What earlier versions of the engine have written must be read for ever.
+// Every version of the engine must read what earlier versions wrote.
 //
 //   compat_engine_test --write FOLDER
 //
-// writes the files of today's version into FOLDER. That is for a new format: files that are in
-// tests/compat already are never replaced.
+// writes the files of the current version into FOLDER. This is for a new format: files that are
+// already in tests/compat are never replaced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ std::string listing_of(Journal& journal, const ThreadId& thread, RunListing list
   return listing.encode();
 }
 
-// What every thread folds to, a line each.
+// The state of every thread, one line each.
 std::string states_of(Journal& journal) {
   const Audit all = audit(journal.log());
   std::string text;
@@ -65,7 +65,7 @@ std::string states_of(Journal& journal) {
   return text;
 }
 
-// An engine without threads on a journal of any kind.
+// An engine without threads on a journal of any version.
 class OldEngine {
  public:
   explicit OldEngine(Journal& journal) : journal_(journal) { must(core_.open()); }
@@ -84,7 +84,7 @@ class OldEngine {
       }
     }
   }
-  // Executes everything that can be.
+  // Executes all visible attempts.
   void work_off() {
     for (int claim = 0;; ++claim) {
       std::optional<Assignment> given;
@@ -117,7 +117,7 @@ class OldEngine {
   Core core_{journal_, definitions_, {}};
 };
 
-// The kinds of all facts there are.
+// The kinds of all facts.
 std::vector<std::string> every_kind() {
   std::vector<std::string> kinds;
   const auto add = [&kinds]<typename... Facts>(const std::variant<Facts...>* /*of*/) {
@@ -131,14 +131,14 @@ std::vector<std::string> every_kind() {
   return kinds;
 }
 
-// What was known of entries whose kinds are retired.
+// Members that belong to retired kinds of entries.
 bool is_retired_member(std::string_view where, std::string_view name) {
   return (name == "dynamic_work" && where.ends_with(".rare")) || name == "fence";
 }
 
-// Everything that was known then is known now, and the same; there may be more.
+// Every member of the old state is in the new one with the same value; the new one may have more.
 void expect_known(const Json& then, const Json& now, const std::string& where) {
-  // A run waited at one place then.
+  // In old versions a run waited at one boundary only.
   const bool became_list = then.kind() == Json::Kind::object && now.kind() == Json::Kind::array;
   if (became_list && where.ends_with(".manual")) {
     ASSERT_EQ(now.size(), 1U) << where;
@@ -153,7 +153,7 @@ void expect_known(const Json& then, const Json& now, const std::string& where) {
         continue;
       }
       const auto found = now.find(name);
-      ASSERT_TRUE(found.has_value()) << where << " has lost " << name;
+      ASSERT_TRUE(found.has_value()) << where << " lacks " << name;
       expect_known(value, *found, where + "." + std::string(name));
     }
   } else if (then.kind() == Json::Kind::array) {
@@ -169,7 +169,7 @@ void expect_known(const Json& then, const Json& now, const std::string& where) {
   }
 }
 
-// The same for each thread, a line each. Returns how many there are.
+// The same for every thread, one line each. Returns the number of threads.
 std::size_t expect_all_known(const std::string& then, const std::string& now) {
   std::istringstream then_lines(then);
   std::istringstream now_lines(now);
@@ -204,7 +204,7 @@ class OldFiles : public testing::Test {
     }
     return found;
   }
-  // Of runs with the ids of those that are in trouble, and of the queues.
+  // The anomalies of the runs that have some, and of the queues.
   std::vector<std::string> reasons() {
     std::vector<std::string> found;
     const Audit all = audit(journal_->log());
@@ -231,9 +231,9 @@ class OldFiles : public testing::Test {
     OldEngine without(*journal_);
     EXPECT_EQ(without.core().state().encode(), state);
   }
-  // What the first version of the story left half done: claimed and not reported, unapplied, and
-  // a claim of a process that is gone.
-  void expect_carried_on() {
+  // What the first version of the story left unfinished: a claim without a report, an unapplied
+  // result, and the claim of a lost process.
+  void expect_continued() {
     for (const int run : {1, 5, 7, 11}) {
       EXPECT_EQ(status(run_no(run)), "completed") << run;
     }
@@ -256,18 +256,18 @@ class Engine1 : public OldFiles {
   Engine1() : OldFiles("engine-1") {}
 };
 
-TEST_F(Engine1, has_every_kind_of_fact_that_there_was) {
+TEST_F(Engine1, has_every_kind_of_fact_of_its_version) {
   EXPECT_THAT(kinds(), IsSupersetOf({"run_queued", "attempt_heartbeat", "live_wakeup_emitted",
                                      "run_definition_migrated", "definition_registered"}));
   EXPECT_EQ(kinds().size(), 34U) << "33 kinds of facts and one unknown kind";
   EXPECT_EQ(verified_export(journal_->log()), kept(".jsonl"));
 }
 
-TEST_F(Engine1, folds_to_all_that_it_folded_to_then) {
+TEST_F(Engine1, folds_to_every_member_of_its_old_state) {
   EXPECT_EQ(expect_all_known(kept(".states.jsonl"), states_of(*journal_)), 16U);
 }
 
-TEST_F(Engine1, has_the_anomalies_that_were_put_there_and_no_others) {
+TEST_F(Engine1, has_only_the_anomalies_of_its_story) {
   EXPECT_THAT(reasons(), ElementsAre("run: unknown_runnable_intent", "run: stale_manual_resolution",
                                      "run: malformed_entry", "queue: conflicting_runnable_intent",
                                      "queue: active_claim", "queue: stale_claim",
@@ -276,10 +276,10 @@ TEST_F(Engine1, has_the_anomalies_that_were_put_there_and_no_others) {
 
 TEST_F(Engine1, is_the_same_with_its_checkpoint_and_without) { expect_same_without_checkpoint(); }
 
-TEST_F(Engine1, is_carried_on_where_it_stopped) {
+TEST_F(Engine1, is_continued_where_it_stopped) {
   OldEngine(*journal_).work_off();
-  expect_carried_on();
-  EXPECT_EQ(audit(journal_->log()).anomalies().size(), 8U) << "only those that were there";
+  expect_continued();
+  EXPECT_EQ(audit(journal_->log()).anomalies().size(), 8U) << "no new anomalies";
 }
 
 class SinceEngine2 : public OldFiles, public testing::WithParamInterface<const char*> {
@@ -290,19 +290,19 @@ class SinceEngine2 : public OldFiles, public testing::WithParamInterface<const c
 INSTANTIATE_TEST_SUITE_P(Files, SinceEngine2, testing::Values("engine-2", "engine-3"),
                          [](const auto& file) { return "v" + std::string(1, file.param[7]); });
 
-TEST_P(SinceEngine2, has_every_kind_of_fact_that_there_was) {
+TEST_P(SinceEngine2, has_every_kind_of_fact_of_its_version) {
   EXPECT_THAT(kinds(), IsSupersetOf({"workflow_registered", "runnables_withdrawn", "steps_adopted",
                                      "external_event_buffered", "compensation_started"}));
   EXPECT_EQ(kinds().size(), 39U) << "38 kinds of facts and one unknown kind";
   EXPECT_EQ(verified_export(journal_->log()), kept(".jsonl"));
 }
 
-TEST_P(SinceEngine2, folds_to_what_it_folded_to_then) {
+TEST_P(SinceEngine2, folds_to_its_old_state) {
   const std::size_t threads = expect_all_known(kept(".states.jsonl"), states_of(*journal_));
   EXPECT_EQ(expect_all_known(states_of(*journal_), kept(".states.jsonl")), threads);
 }
 
-TEST_P(SinceEngine2, has_the_anomalies_that_were_put_there_and_no_others) {
+TEST_P(SinceEngine2, has_only_the_anomalies_of_its_story) {
   EXPECT_THAT(reasons(),
               ElementsAre("run: unknown_runnable_intent", "run: stale_manual_resolution",
                           "run: malformed_entry", "run: conflicting_compensation",
@@ -314,25 +314,25 @@ TEST_P(SinceEngine2, is_the_same_with_its_checkpoint_and_without) {
   expect_same_without_checkpoint();
 }
 
-TEST_P(SinceEngine2, is_carried_on_where_it_stopped) {
+TEST_P(SinceEngine2, is_continued_where_it_stopped) {
   EXPECT_EQ(status(run_no(20)), "compensating");
   OldEngine(*journal_).work_off();
-  expect_carried_on();
-  // A sleep that has ended, a list, a loop, a parent with its child, a repetition.
+  expect_continued();
+  // A sleep that has ended, a list, a loop, a parent with its child, a replay.
   for (const int run : {23, 25, 26, 27, 28, 29}) {
     EXPECT_EQ(status(run_no(run)), "completed") << run;
   }
-  // A way back to its end, a wait for an event that never came, a way back that was decided twice.
+  // A finished compensation, a wait for an event that never arrived, a contradicting compensation.
   for (const int run : {20, 22, 13}) {
     EXPECT_EQ(status(run_no(run)), "failed") << run;
   }
   EXPECT_EQ(status(run_no(21)), "paused") << "at an approval";
-  EXPECT_EQ(status(run_no(24)), "running") << "it sleeps";
-  EXPECT_EQ(audit(journal_->log()).anomalies().size(), 9U) << "only those that were there";
+  EXPECT_EQ(status(run_no(24)), "running") << "the run sleeps";
+  EXPECT_EQ(audit(journal_->log()).anomalies().size(), 9U) << "no new anomalies";
 }
 
-// Before engine-3 each attempt was executed under a key of its own, and so it stays.
-TEST_P(SinceEngine2, has_the_idempotency_keys_that_steps_were_executed_under) {
+// Before engine-3 each attempt had its own idempotency key, and stored attempts keep it.
+TEST_P(SinceEngine2, keeps_the_idempotency_keys_under_which_steps_were_executed) {
   const Audit found = audit(journal_->log());
   const std::string second = to_string(run_no(2)) + ":charge:2";
   const SharedText key(name_ == "engine-2" ? second : to_string(run_no(2)) + ":charge:1");
@@ -342,7 +342,7 @@ TEST_P(SinceEngine2, has_the_idempotency_keys_that_steps_were_executed_under) {
 
 constexpr const char* kNewest = "/engine-3";
 
-// --write: the journal, its export, and what it folds to.
+// --write: the journal, its export, and the states of its threads.
 void write_files(const std::string& folder) {
   const auto disk = std::make_shared<MemoryDisk>();
   EngineStory(disk).write();
@@ -355,7 +355,7 @@ void write_files(const std::string& folder) {
   std::ofstream(exported, std::ios::binary) << verified_export(source->log());
   import_export(exported, "sqlite:" + folder + kNewest + ".db");
   const auto journal = open(folder + kNewest + ".db");
-  // As an engine leaves it: old batches sealed, and a checkpoint.
+  // As a closed engine leaves it: old batches sealed, and a checkpoint.
   const Position head = must(journal->catch_up());
   must(journal->seal({.below = Position{head.value / 2}, .step_bytes = 1U << 20U}));
   OldEngine engine(*journal);

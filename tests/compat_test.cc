@@ -1,4 +1,4 @@
-// Journals written by earlier versions must be read for ever.
+// Every version must read the journals of earlier versions.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -34,7 +34,7 @@ class Format1 : public testing::Test {
   std::string path_ = dir_.file("journal.db");
 };
 
-TEST_F(Format1, is_read_whole) {
+TEST_F(Format1, is_read_completely) {
   const auto journal = open(path_);
   const VerifyReport report = must(verify_journal(journal->log()));
   EXPECT_EQ(report.entries, 13U);
@@ -57,7 +57,7 @@ TEST_F(Format1, accepts_new_entries) {
   EXPECT_EQ(must(verify_journal(journal->log())).entries, 14U);
 }
 
-TEST_F(Format1, an_export_is_imported_to_the_same_chain) {
+TEST_F(Format1, an_imported_export_has_the_same_chain) {
   std::ifstream file(kFolder + "/journal-1.jsonl");
   const auto report = must(import_journal(file, "sqlite:" + dir_.file("imported.db")));
   EXPECT_EQ(to_hex(report.chain),

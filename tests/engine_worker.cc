@@ -2,12 +2,12 @@
 //
 // usage: engine_worker URL SIDE_FILE THREADS MODE [ACK_FILE [COUNT]]
 //   work    executes attempts until SIGTERM
-//   start   the same, and starts runs: each id is written to ACK_FILE once its start is durable
-//   only    starts COUNT runs, executes nothing, ends
+//   start   the same, and starts runs; writes each id to ACK_FILE once the start is durable
+//   only    starts COUNT runs, executes nothing, exits
 //   drain   executes attempts until no run is live
 //
-// Every step appends "IDEMPOTENCY_KEY OWNER CLAIM" to SIDE_FILE before its result is reported,
-// and says so on the standard output. Exit code 0 after an orderly end.
+// Every step appends "IDEMPOTENCY_KEY OWNER CLAIM" to SIDE_FILE before its result is reported, and
+// prints a line. Exit code 0 after an orderly shutdown.
 #include <thread>
 
 #include "tests/support/worker_process.h"
@@ -15,7 +15,7 @@
 namespace holdfast {
 namespace {
 
-// a, then b, c and d, then e when all three are done, then f. Some attempts at d fail at first.
+// a, then b, c and d, then e when all three are completed, then f. Some first attempts at d fail.
 std::shared_ptr<const Definition> definition() {
   return must(Definition::parse(
       R"({"workflow":"crash","version":"1","steps":[)"
@@ -49,7 +49,7 @@ void start_runs(Loop& loop, const LineFile& acks, std::size_t count, const std::
     const RunId id{make_uuid(loop.clock().now(), loop.random())};
     const bool existed = start_one(loop, id, workflow).existed;
     acks.add(to_string(id));
-    // Whoever asks again gets the same run.
+    // A repeated start returns the same run.
     if (existed || (i % 5 == 0 && !start_one(loop, id, workflow).existed)) {
       give_up("run " + to_string(id) + " was started twice");
     }

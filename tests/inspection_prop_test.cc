@@ -1,5 +1,5 @@
-// Whatever happens: a look at the past shows what was seen then, every run has a reason, and doing
-// what is advised moves it.
+// For random workflows: a query on the past shows the state of that time, every run has a reason,
+// and following the advice moves the run.
 #include <gtest/gtest.h>
 
 #include "lab/sim/sim_words.h"
@@ -37,7 +37,7 @@ FindRun live_runs(WorkflowWorld& world) {
 
 std::string text(const JsonText& json) { return std::string(json.view()); }
 
-// What could be seen after a commit.
+// What queries returned after a commit.
 struct Seen {
   TimeMs now;
   std::map<RunId, std::string> snapshots;
@@ -63,14 +63,14 @@ Seen look(WorkflowWorld& world) {
   return seen;
 }
 
-// Random definitions that are valid.
+// A random definition, if it is valid.
 std::optional<WorldScript> script_for(std::uint64_t seed) {
   const std::string definition = Author(seed).write();
   return Definition::parse(definition).ok() ? std::optional(script_of(seed, definition))
                                             : std::nullopt;
 }
 
-TEST(Inspection, of_the_past_shows_what_was_seen_then) {
+TEST(Inspection, of_the_past_shows_the_state_of_that_time) {
   std::uint64_t compared = 0;
   for (std::uint64_t seed = 1; seed <= seeds(kSeeds); ++seed) {
     auto script = script_for(seed);
@@ -107,10 +107,10 @@ TEST(Inspection, of_the_past_shows_what_was_seen_then) {
       }
     }
   }
-  EXPECT_GT(compared, seeds(kSeeds)) << "hardly anything was live when it was looked at";
+  EXPECT_GT(compared, seeds(kSeeds)) << "too few runs were live";
 }
 
-TEST(Inspection, has_a_reason_and_an_advice_for_every_run_at_every_moment) {
+TEST(Inspection, has_a_reason_and_advice_for_every_run_after_every_commit) {
   std::map<std::string, std::uint64_t> reasons;
   for (std::uint64_t seed = 1; seed <= seeds(kSeeds) * 2; ++seed) {
     auto script = script_for(seed);
@@ -143,7 +143,7 @@ TEST(Inspection, has_a_reason_and_an_advice_for_every_run_at_every_moment) {
 }
 
 // --------------------------------------------------------------------------------------------
-// Doing what is advised
+// Following the advice
 
 std::string without_evidence(const Explanation& why) {
   const std::string json = text(to_json(why));
@@ -159,7 +159,7 @@ void type(WorkflowWorld& world, const NextAction& advice) {
     SendEvent event;
     event.event = words.at(3);
     event.source.idempotency_key = "advised";
-    world.tell(run, [&](RunProjection& known, Turn& turn) {
+    world.submit(run, [&](RunProjection& known, Turn& turn) {
       return decide_receive_event(known, event, EngineSurroundings(turn), turn.now());
     });
     return;
@@ -169,13 +169,13 @@ void type(WorkflowWorld& world, const NextAction& advice) {
                    : words[1] == "reject" ? ManualAction::rejected
                                           : ManualAction::resumed;
   resolve.step = sim::after_option(words, "--step");
-  resolve.source.actor = sim::after_option(words, "--actor").empty() ? "somebody" : "ann";
-  world.tell(run, [&](RunProjection& known, Turn& turn) {
+  resolve.source.actor = sim::after_option(words, "--actor").empty() ? "bob" : "ann";
+  world.submit(run, [&](RunProjection& known, Turn& turn) {
     return decide_resolve(known, resolve, EngineSurroundings(turn), turn.now());
   });
 }
 
-// False when the advice is only to look at something.
+// False if the advice is only to inspect something.
 bool follow(WorkflowWorld& world, const NextAction& advice) {
   if (advice.action == "inspect_child_run" || advice.action == "apply_host_escalation_policy" ||
       advice.action == "inspect_deadline_policy") {
@@ -191,7 +191,7 @@ bool follow(WorkflowWorld& world, const NextAction& advice) {
     return true;
   }
   if (advice.action == "wait_for_worker_claim" || advice.action == "recover_expired_claim") {
-    return true;  // whoever compares lets workers work
+    return true;  // the caller lets workers execute attempts
   }
   type(world, advice);
   return true;
@@ -231,7 +231,7 @@ TEST(Inspection, gives_advice_that_moves_the_run) {
           const auto moved = [&] {
             return without_evidence(must(inspector.explain(run))) != without_evidence(before);
           };
-          // A worker may have other work before.
+          // A worker may execute other attempts first.
           for (int work = 0; work < 100 && !moved() && world.work(); ++work) {
           }
           EXPECT_TRUE(moved()) << next.action << ": " << next.command << "\n"

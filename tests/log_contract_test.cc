@@ -1,5 +1,5 @@
-// The contract of storage/log, run against every store of this project, and what only those stores
-// promise: open modes, formats, and damage that is found.
+// The log contract, run against every store of this project, and the additional guarantees of these
+// stores: open modes, formats, and detection of damage.
 #include <gtest/gtest.h>
 
 #include "tests/support/store_contract.h"
@@ -29,7 +29,7 @@ class StoreContract : public testing::TestWithParam<HarnessMaker> {
     }
   }
 
-  // Reads all that is served as good and returns the error that ended it.
+  // Reads all intact batches and returns the error that ended the read.
   Error read_until_damage(Log& log, std::size_t& good) {
     auto reader = log.read(Position{1});
     good = 0;
@@ -37,7 +37,7 @@ class StoreContract : public testing::TestWithParam<HarnessMaker> {
       auto batches = reader.value().next();
       if (!batches.ok()) {
         const auto again = reader.value().next();
-        EXPECT_FALSE(again.ok()) << "a reader must serve nothing after damage";
+        EXPECT_FALSE(again.ok()) << "a reader must return nothing after damage";
         return std::move(batches).error();
       }
       if (batches.value().empty()) {
@@ -51,7 +51,7 @@ class StoreContract : public testing::TestWithParam<HarnessMaker> {
   std::unique_ptr<StoreHarness> harness_ = GetParam()();
 };
 
-TEST_P(StoreContract, a_missing_log_is_not_made_by_reading) {
+TEST_P(StoreContract, reading_does_not_create_a_missing_log) {
   EXPECT_EQ(code_of(harness_->open(OpenMode::read)), "not_found");
   EXPECT_EQ(code_of(harness_->open(OpenMode::write)), "not_found");
   EXPECT_EQ(code_of(harness_->open(OpenMode::read)), "not_found");
@@ -73,7 +73,7 @@ TEST_P(StoreContract, a_newer_format_is_refused) {
   }
 }
 
-TEST_P(StoreContract, a_changed_byte_is_found_and_named) {
+TEST_P(StoreContract, a_changed_byte_is_detected_at_its_position) {
   append_some(*open(), 5);
   harness_->replace_body(Position{3}, "[4]");
   const auto log = open(OpenMode::read);
@@ -85,7 +85,7 @@ TEST_P(StoreContract, a_changed_byte_is_found_and_named) {
   EXPECT_EQ(error.field("reason"), "body_hash_mismatch");
 }
 
-TEST_P(StoreContract, a_missing_row_is_found_and_named) {
+TEST_P(StoreContract, a_missing_row_is_detected_at_its_position) {
   for (const std::uint64_t missing : {1U, 3U, 5U}) {
     SCOPED_TRACE(missing);
     harness_ = GetParam()();
@@ -100,7 +100,7 @@ TEST_P(StoreContract, a_missing_row_is_found_and_named) {
   }
 }
 
-TEST_P(StoreContract, swapped_rows_are_found_and_named) {
+TEST_P(StoreContract, swapped_rows_are_detected_at_their_position) {
   append_some(*open(), 5);
   harness_->swap_rows(Position{2}, Position{4});
   std::size_t good = 0;

@@ -1,4 +1,4 @@
-// The PostgreSQL engine against a real server and real faults.
+// The PostgreSQL store against a real server and real faults.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ using ::testing::HasSubstr;
 
 using PostgresFault = PostgresTest;
 
-// Appends until the first failure, and counts what was acknowledged.
+// Appends until the first failure and records the acknowledged batches.
 class Writer {
  public:
   Writer(Log& log, std::uint64_t seed) : log_(log), thread_([this, seed] { work(seed); }) {}
@@ -47,7 +47,7 @@ class Writer {
       thread_.join();
     }
   }
-  // After join.
+  // Valid after join().
   [[nodiscard]] const std::vector<Batch>& acknowledged() const { return acknowledged_; }
   [[nodiscard]] const std::string& unacknowledged() const { return body_; }
   [[nodiscard]] const Error& failure() const { return *failure_; }
@@ -56,7 +56,7 @@ class Writer {
   void work(std::uint64_t seed) {
     SeededRandom random(seed);
     while (true) {
-      // Mostly small, at times so large that the kill meets it half written.
+      // Mostly small; sometimes so large that the kill hits a partial write.
       body_ = random_text(random, 1 + random.below(random.below(4) == 0 ? 400'000 : 2'000));
       auto appended = log_.append(log_.head().position, body_);
       const std::scoped_lock lock(mutex_);
@@ -104,7 +104,7 @@ TEST_F(PostgresFault, killed_server_loses_no_acknowledged_batch) {
     auto reopened = must(open_log_at(url(), OpenMode::write));
     const std::vector<Batch> found = read_all(*reopened);
     expected.insert(expected.end(), writer.acknowledged().begin(), writer.acknowledged().end());
-    // The batch in doubt is there whole or not at all.
+    // The batch in doubt is stored completely or not at all.
     ASSERT_GE(found.size(), expected.size());
     ASSERT_LE(found.size(), expected.size() + 1);
     for (std::size_t at = 0; at < expected.size(); ++at) {
@@ -121,7 +121,7 @@ TEST_F(PostgresFault, killed_server_loses_no_acknowledged_batch) {
   }
 }
 
-TEST_F(PostgresFault, reader_comes_back_after_a_restart_and_the_writer_does_not) {
+TEST_F(PostgresFault, reader_reconnects_after_a_restart_and_the_writer_does_not) {
   auto store = must(open_store_at(url()));
   const StoreState before = must(store->state());
   must(store->update({.puts = {{"key", "value"}}, .deletes = {}, .trim = {}}));
@@ -141,8 +141,8 @@ TEST_F(PostgresFault, reader_comes_back_after_a_restart_and_the_writer_does_not)
   EXPECT_EQ(written.error().what_next(), WhatNext::in_doubt);
 }
 
-// The server commits with a warning when it stops waiting for its standby: the batch can be
-// seen, and would be lost if this server were.
+// The server commits with a warning when it stops waiting for its standby: the batch is visible,
+// but would be lost with this server.
 TEST_F(PostgresFault, commit_that_did_not_wait_for_its_standby_is_in_doubt_until_it_is_confirmed) {
   auto log = must(open_log_at(url()));
   must(cluster_.run_sql("ALTER SYSTEM SET synchronous_standby_names = 'absent'"));
@@ -179,7 +179,7 @@ TEST_F(PostgresFault, log_recovers_in_place_after_the_server_was_killed) {
     EXPECT_EQ(log->recover().error().code(), ErrorCode::unavailable);
     must(cluster_.start());
     const LogRecovery found = must(log->recover());
-    EXPECT_EQ(found.append, LogRecovery::Append::landed) << "it was there, or was written again";
+    EXPECT_EQ(found.append, LogRecovery::Append::landed) << "it was stored, or was written again";
     EXPECT_FALSE(found.rewound);
     expected.insert(expected.end(), writer.acknowledged().begin(), writer.acknowledged().end());
     expected.push_back(Batch{found.at.position, writer.unacknowledged(), found.at.chain});
@@ -191,7 +191,7 @@ TEST_F(PostgresFault, log_recovers_in_place_after_the_server_was_killed) {
   }
 }
 
-// Appends until it fails. The chain values of what was acknowledged.
+// Appends until it fails. Returns the chain values of the acknowledged batches.
 std::vector<Digest> fill(const std::string& url) {
   auto log = must(open_log_at(url));
   std::vector<Digest> chains;
@@ -211,7 +211,7 @@ std::vector<Digest> fill(const std::string& url) {
     }
     chains.push_back(appended.value().chain);
   }
-  ADD_FAILURE() << "the disk does not get full";
+  ADD_FAILURE() << "the disk does not fill up";
   return chains;
 }
 
@@ -224,7 +224,7 @@ void expect_intact(Log& log, const std::vector<Digest>& chains) {
   }
 }
 
-// In 1 MB pieces the write-ahead log leaves space for the rest.
+// With 1 MB segments the write-ahead log leaves space for the rest.
 PostgresCluster::Options small_cluster(const std::string& parent) {
   return {.parent = parent,
           .initdb = {"--wal-segsize=1"},
@@ -242,7 +242,7 @@ TEST_F(PostgresFault, full_disk_stops_the_log_and_loses_nothing) {
   EXPECT_GT(chains.size(), 20U);
 
   std::filesystem::remove(ballast);
-  // A server that could not write its log ends itself and is started again by its keeper.
+  // A server that could not write its log exits and is restarted by the operator.
   must(cluster->restart());
   auto log = must(open_log_at(cluster->url("full"), OpenMode::write));
   expect_intact(*log, chains);
@@ -288,7 +288,7 @@ TEST_F(PostgresFault, refused_server_gets_no_tables) {
   cluster_.stop();
 }
 
-TEST_F(PostgresFault, commits_are_durable_whatever_the_default_of_the_server) {
+TEST_F(PostgresFault, commits_are_durable_despite_the_server_default) {
   cluster_.stop();
   cluster_.set_settings({"synchronous_commit=off"});
   must(cluster_.start());
@@ -302,7 +302,7 @@ TEST_F(PostgresFault, commits_are_durable_whatever_the_default_of_the_server) {
   cluster_.stop();
 }
 
-// Runs the work in several processes that begin together. What each one wrote.
+// Runs the work in several processes that start together. Returns what each one wrote.
 std::vector<std::string> in_processes(int count, const std::function<std::string()>& work) {
   int gate[2];
   int answers[2];
@@ -315,7 +315,7 @@ std::vector<std::string> in_processes(int count, const std::function<std::string
     if (child == 0) {
       close(gate[1]);
       char byte = 0;
-      if (read(gate[0], &byte, 1) != 0) {  // returns at the end: when the gate is closed
+      if (read(gate[0], &byte, 1) != 0) {  // returns when the gate is closed
         _exit(1);
       }
       const std::string answer = work() + "\n";
@@ -345,7 +345,7 @@ std::vector<std::string> in_processes(int count, const std::function<std::string
   return lines;
 }
 
-TEST_F(PostgresFault, processes_that_create_the_same_log_at_once_share_it) {
+TEST_F(PostgresFault, processes_that_create_the_same_log_concurrently_share_it) {
   constexpr int kProcesses = 6;
   for (int round = 0; round < 8; ++round) {
     const std::string target = schema() + std::to_string(round);
@@ -368,7 +368,7 @@ TEST_F(PostgresFault, processes_that_create_the_same_log_at_once_share_it) {
   }
 }
 
-TEST_F(PostgresFault, processes_that_append_at_once_lose_nothing) {
+TEST_F(PostgresFault, processes_that_append_concurrently_lose_nothing) {
   must(open_store_at(url()));
   constexpr int kProcesses = 4;
   constexpr int kAppends = 40;
@@ -400,7 +400,7 @@ TEST_F(PostgresFault, processes_that_append_at_once_lose_nothing) {
   }
 }
 
-TEST_F(PostgresFault, waiting_ends_when_the_server_goes_and_works_again_after) {
+TEST_F(PostgresFault, waiting_ends_when_the_server_stops_and_works_after_a_restart) {
   auto store = must(open_store_at(url()));
   must(store->wait_for_change(Position{0}, milliseconds(1)));
   std::thread waiter([&] {

@@ -1,4 +1,5 @@
-// A journal on a real PostgreSQL server: the whole of it once, and copies both ways.
+// A journal on a real PostgreSQL server: one pass through every feature, and copies in both
+// directions.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -59,7 +60,7 @@ TEST_F(PostgresJournal, keeps_threads_through_seals_checkpoints_and_reopening) {
   EXPECT_EQ(must(verify_journal(journal->log())).entries, 180U);
 }
 
-TEST_F(PostgresJournal, two_processes_see_each_other_by_revisions) {
+TEST_F(PostgresJournal, two_processes_see_the_revisions_of_each_other) {
   const std::string url = schema_url();
   const auto first = open(url);
   const auto second = open(url);
@@ -71,7 +72,7 @@ TEST_F(PostgresJournal, two_processes_see_each_other_by_revisions) {
   EXPECT_EQ(must(first->load(thread("run:1"))).size(), 3U);
 }
 
-TEST_F(PostgresJournal, a_copy_there_and_back_is_the_same_journal) {
+TEST_F(PostgresJournal, a_copy_to_postgres_and_back_is_the_same_journal) {
   const std::string there = schema_url();
   const std::string here = "sqlite:" + dir_.file("here.db");
   const std::string back = "sqlite:" + dir_.file("back.db");
@@ -81,7 +82,7 @@ TEST_F(PostgresJournal, a_copy_there_and_back_is_the_same_journal) {
   const auto first = must(copy_journal(journal->log(), there));
   EXPECT_EQ(first.chain, journal->log().head().chain);
   fill(*journal, 5);
-  EXPECT_EQ(must(copy_journal(journal->log(), there)).batches, 5U) << "only what is new";
+  EXPECT_EQ(must(copy_journal(journal->log(), there)).batches, 5U) << "only new batches";
   const auto copy = open(there);
   EXPECT_EQ(exported(*copy), exported(*journal));
   EXPECT_EQ(must(verify_journal(copy->log())).sealed_batches, 24U);

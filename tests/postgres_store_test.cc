@@ -1,5 +1,5 @@
-// The PostgreSQL engine where it differs from the others: opening, refusing, psql, waiting.
-// What all engines share is in log_contract_test.cc.
+// The PostgreSQL store where it differs from the others: opening, refusals, psql, waiting.
+// log_contract_test.cc covers what all stores share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST_F(PostgresStore, psql_reads_the_entries) {
                    R"([{"thread":"run:1","seq":1,"kind":"run_started","at":1700000000123,)"
                    R"("data":{"name":"Jürgen","n":1.50}},)"
                    R"({"thread":"dispatch:q","seq":4294967296,"kind":"k","at":-1,"data":null}])"));
-  // \u0000 is JSON, but no PostgreSQL text; "\\u0000" is six ordinary characters.
+  // \u0000 is valid JSON, but not valid PostgreSQL text; "\\u0000" is six ordinary characters.
   must(log->append(Position{1}, R"([{"thread":"run:2","seq":1,"kind":"k","at":0,)"
                                 R"("data":"a\u0000b\\u0000c\\\u0000\"d"}])"));
   must(log->append(Position{2}, "[]"));
@@ -71,7 +71,7 @@ TEST_F(PostgresStore, newer_format_is_refused_untouched) {
   EXPECT_EQ(relations(schema()), before);
 }
 
-TEST_F(PostgresStore, missing_journal_is_not_found_and_nothing_is_made) {
+TEST_F(PostgresStore, missing_journal_is_not_found_and_not_created) {
   for (const OpenMode mode : {OpenMode::write, OpenMode::read}) {
     const auto refused = open_store_at(url(), mode);
     ASSERT_FALSE(refused.ok());
@@ -124,7 +124,7 @@ TEST_F(PostgresStore, rows_of_two_writers_never_mix_in_append_many) {
   auto second = must(open_store_at(url()));
   const Digest digest{};
   must(first->append({Position{1}, "first", digest, digest}));
-  // The second does not know of batch 1: its batch 2 must not end up behind it.
+  // The second writer has not seen batch 1, so its batch 2 must not follow that batch.
   const std::vector<RowView> rows{{Position{1}, "second", digest, digest},
                                   {Position{2}, "second", digest, digest}};
   const auto refused = second->append_many(rows);
@@ -137,7 +137,7 @@ TEST_F(PostgresStore, rows_of_two_writers_never_mix_in_append_many) {
   EXPECT_EQ(must(first->read(Position{1}, {})).size(), 3U);
 }
 
-TEST_F(PostgresStore, connection_errors_are_clear_and_hold_no_password) {
+TEST_F(PostgresStore, connection_errors_are_clear_and_contain_no_password) {
   must(cluster_.run_sql("DROP ROLE IF EXISTS locked"));
   must(cluster_.run_sql("CREATE ROLE locked LOGIN PASSWORD 'open-sesame'"));
   const std::string place = "127.0.0.1:" + std::to_string(cluster_.port());
@@ -160,7 +160,7 @@ TEST_F(PostgresStore, connection_errors_are_clear_and_hold_no_password) {
       {"postgres://" + place + "/postgres?hunger=1&password=hunter2", ErrorCode::invalid_url,
        "hunger"},
       {"postgres://u:%zzhunter2@" + place + "/postgres", ErrorCode::invalid_url, "parse"},
-      // No right to create a schema.
+      // Without permission to create a schema.
       {"postgres://locked:open-sesame@" + place + "/postgres?schema=mine",
        ErrorCode::permission_denied, "permission denied"},
   };
@@ -182,7 +182,7 @@ TEST_F(PostgresStore, journal_of_another_role_is_permission_denied) {
   const std::string as_guest = "postgres://guest@127.0.0.1:" + std::to_string(cluster_.port()) +
                                "/postgres?schema=" + schema();
   EXPECT_EQ(open_store_at(as_guest).error().code(), ErrorCode::permission_denied);
-  // With the right to read, it can be read and not written.
+  // With permission to read it can be read but not written.
   must(cluster_.run_sql("GRANT USAGE ON SCHEMA " + schema() + " TO guest; GRANT SELECT ON ALL " +
                         "TABLES IN SCHEMA " + schema() + " TO guest"));
   EXPECT_TRUE(open_log_at(as_guest, OpenMode::read).ok());
@@ -217,7 +217,7 @@ TEST_F(PostgresStore, large_update_is_one_transaction) {
   EXPECT_EQ(values[3], update.puts[4999].value);
   EXPECT_EQ(values[4], values[0]);
 
-  // A trim that lost the race takes everything else along.
+  // A trim that lost the race rolls back the whole update.
   update.trim = Trim{Position{2}, Position{3}, {}};
   update.puts = {{"new", "x"}};
   update.deletes = {"key7"};
@@ -228,7 +228,7 @@ TEST_F(PostgresStore, large_update_is_one_transaction) {
   const auto after = must(store->get(both));
   EXPECT_EQ(after[0], std::nullopt);
   EXPECT_EQ(after[1], values[0]);
-  // The writer is usable after a conflict.
+  // The writer remains usable after a conflict.
   must(store->update({.puts = {{"new", "y"}}, .deletes = {}, .trim = {}}));
 }
 
@@ -254,7 +254,7 @@ TEST_F(PostgresStore, reads_stop_at_their_limits) {
 TEST_F(PostgresStore, waiting_ends_when_another_process_appends) {
   auto waiting = must(open_store_at(url()));
   auto writing = must(open_log_at(url()));
-  // Several wait at once; a thousand batches, each of which must wake them.
+  // Several threads wait at once; each of a thousand batches must wake them.
   std::vector<std::thread> threads;
   for (int index = 0; index < 3; ++index) {
     threads.emplace_back([&] {
@@ -276,7 +276,7 @@ TEST_F(PostgresStore, waiting_ends_when_another_process_appends) {
   }
 }
 
-TEST_F(PostgresStore, waiting_ends_at_its_time_and_holds_up_no_reader) {
+TEST_F(PostgresStore, waiting_ends_at_its_timeout_and_does_not_block_readers) {
   auto store = must(open_store_at(url()));
   const auto begin = std::chrono::steady_clock::now();
   must(store->wait_for_change(Position{0}, milliseconds(50)));
@@ -291,8 +291,8 @@ TEST_F(PostgresStore, waiting_ends_at_its_time_and_holds_up_no_reader) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(30));
 }
 
-TEST_F(PostgresStore, server_without_notifications_carries_a_log) {
-  // A role that may not notify stands for a server that cannot.
+TEST_F(PostgresStore, server_without_notifications_supports_a_log) {
+  // A role without permission to notify stands for a server that cannot.
   must(cluster_.run_sql("DROP ROLE IF EXISTS silent"));
   must(
       cluster_.run_sql("CREATE ROLE silent LOGIN; GRANT CREATE ON DATABASE postgres TO silent; "

@@ -1,4 +1,4 @@
-// docs/protocol.md says what is true: its examples are facts, its lists of fields are those of the
+// docs/protocol.md is accurate: its examples are valid facts, its lists of fields match the
 // structs, and it names every rule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class Document {
     return found == sections_.end() ? kNone : found->second;
   }
   [[nodiscard]] const std::map<std::string, Section>& sections() const { return sections_; }
-  // What stands in the first column of the tables below a heading.
+  // The first column of the tables below a heading.
   [[nodiscard]] std::set<std::string> first_column(const std::string& heading) const {
     const auto found = columns_.find(heading);
     return found == columns_.end() ? std::set<std::string>() : found->second;
@@ -133,8 +133,8 @@ void expect_fields(const std::string& name) {
   }
 }
 
-// Every kind of fact that is stored: what stands in the variants, and the facts of the threads
-// that have one kind each.
+// Every kind of fact that is stored: those of the variants, and the facts of threads with a single
+// kind.
 template <typename Visit>
 void for_each_fact(Visit visit) {
   const auto all = [&visit]<typename... Facts>(const std::variant<Facts...>* /*of*/) {
@@ -161,7 +161,7 @@ Result<std::string> plain(const Result<Fact>& fact) {
   return std::string(json.view());
 }
 
-// Reads the data as the fact it is said to be, and writes it again.
+// Reads the data as the named fact and writes it again.
 Result<std::string> written_again(const std::string& kind, std::string_view data) {
   if (kind == RunIndexed::kKind) {
     return encoded(from_json<RunIndexed>(data));
@@ -196,7 +196,7 @@ TEST(ProtocolDocument, every_fact_is_shown_with_an_example_of_its_kind) {
   });
 }
 
-TEST(ProtocolDocument, every_example_reads_and_writes_to_the_same_bytes) {
+TEST(ProtocolDocument, every_example_is_read_and_written_as_the_same_bytes) {
   std::size_t examples = 0;
   for (const auto& [name, section] : document().sections()) {
     for (const std::string& text : section.examples) {
@@ -213,12 +213,12 @@ TEST(ProtocolDocument, every_example_reads_and_writes_to_the_same_bytes) {
   EXPECT_GE(examples, 34U);
 }
 
-TEST(ProtocolDocument, every_fact_has_the_fields_that_are_listed) {
+TEST(ProtocolDocument, every_fact_has_the_listed_fields) {
   for_each_fact(
       []<typename Fact>(const Fact* /*of*/) { expect_fields<Fact>(std::string(Fact::kKind)); });
 }
 
-TEST(ProtocolDocument, every_part_of_a_fact_has_the_fields_that_are_listed) {
+TEST(ProtocolDocument, every_part_of_a_fact_has_the_listed_fields) {
   expect_fields<Runnable>("Runnable");
   expect_fields<Deferred>("Deferred");
   expect_fields<GraphIntent>("GraphIntent");
@@ -235,7 +235,7 @@ std::set<std::string> words() {
   return {std::begin(kEnumNames<E>), std::end(kEnumNames<E>)};
 }
 
-TEST(ProtocolDocument, every_anomaly_is_named_with_its_rule_and_no_other) {
+TEST(ProtocolDocument, every_anomaly_and_no_other_is_named_with_its_rule) {
   EXPECT_EQ(document().first_column("In a queue"), words<DispatchReason>());
   EXPECT_EQ(document().first_column("In a run"), words<RunReason>());
   // As workflow/listing.h has them.

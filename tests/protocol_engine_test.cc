@@ -1,4 +1,4 @@
-// The sentences of the protocol that need an engine, one test each; see tests/protocol_test.cc.
+// The promises of the protocol that need an engine, one test each; see tests/protocol_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class ProtocolEngine : public testing::Test {
     cores_.back()->set_name("core" + std::to_string(cores_.size()));
     return *cores_.back();
   }
-  // Kinds of what is stored.
+  // The kinds of the stored facts.
   std::vector<std::string> stored(Position from = Position{1}) {
     return kinds_from(*open_memory_journal(disk_), from);
   }
@@ -73,7 +73,7 @@ TEST_F(ProtocolEngine, facts_must_be_durable_before_any_effect) {
   EXPECT_THAT(core.reports, SizeIs(1));
 }
 
-TEST_F(ProtocolEngine, a_step_and_all_that_follows_from_it_is_one_commit) {
+TEST_F(ProtocolEngine, a_step_and_its_consequences_are_one_commit) {
   TestCore& core = open();
   core.start(start_of(1, two_));
   const auto first = core.worker();
@@ -102,7 +102,7 @@ TEST_F(ProtocolEngine, a_join_gets_its_intent_only_after_every_dependency_is_dur
   EXPECT_THAT(scheduled_steps(), ElementsAre("a", "b", "c"));
 }
 
-TEST_F(ProtocolEngine, a_stale_writer_gets_a_conflict_and_decides_again_on_what_is_there) {
+TEST_F(ProtocolEngine, a_stale_writer_gets_a_conflict_and_decides_again_on_the_current_state) {
   TestCore& slow = open();
   TestCore& fast = open();
   slow.start(start_of(1, one_));
@@ -119,11 +119,11 @@ TEST_F(ProtocolEngine, a_stale_writer_gets_a_conflict_and_decides_again_on_what_
   EXPECT_EQ(code_of(outcome), "conflict");
   slow.end(outcome);
   slow.settle();
-  EXPECT_EQ(late->calls, 0) << "the attempt is taken";
+  EXPECT_EQ(late->calls, 0) << "the attempt is claimed already";
   EXPECT_EQ(slow.core.stats().conflicts, 1U);
 }
 
-TEST_F(ProtocolEngine, recovery_schedules_what_is_planned_and_only_then_applies_results) {
+TEST_F(ProtocolEngine, recovery_schedules_planned_attempts_before_it_applies_results) {
   auto journal = open_memory_journal(disk_);
   Scribe done(*journal, 1, two_);
   done.register_definition();
@@ -194,7 +194,7 @@ TEST_F(ProtocolEngine, a_timer_is_not_work_for_a_worker_and_needs_no_completion)
   EXPECT_THAT(stored(before.next()), ElementsAre("runnable_applied", "run_terminal"));
 }
 
-TEST_F(ProtocolEngine, what_the_engine_carries_out_is_planned_and_in_no_queue) {
+TEST_F(ProtocolEngine, steps_executed_by_the_engine_are_planned_and_not_queued) {
   TestCore& core = open();
   core.start(start_of(1, definition_of(R"([{"name":"a","log":"hello"},
                                            {"name":"b","after":["a"],"pause":true}])")));
@@ -223,7 +223,7 @@ TEST_F(ProtocolEngine, an_attempt_that_takes_too_long_has_failed_and_its_report_
   EXPECT_EQ(second->assignment().attempt_number, 2U);
 }
 
-TEST_F(ProtocolEngine, a_moment_that_two_engines_see_is_written_once) {
+TEST_F(ProtocolEngine, a_timer_that_two_engines_see_is_written_once) {
   TestCore& slow = open();
   slow.add(must(Definition::parse(
       R"({"workflow":"report","steps":[{"name":"a","log":"now"}],"triggers":[{"name":"often",)"
@@ -256,7 +256,7 @@ TEST_F(ProtocolEngine, claimed_attempts_end_before_a_run_compensates) {
   ASSERT_EQ(cancelled->code(), "ok");
   const auto undo = core.worker({"unbook"});
   finish(core, *book);
-  EXPECT_EQ(undo->calls, 0) << "the other one is still at work";
+  EXPECT_EQ(undo->calls, 0) << "the other attempt is still claimed";
   finish(core, *pay);
   EXPECT_EQ(undo->assignment().step, SharedText("compensate:book"));
   finish(core, *undo);
@@ -304,7 +304,7 @@ TEST_F(ProtocolChild, starting_the_same_child_again_is_idempotent) {
   EXPECT_EQ(must(core_->journal->catch_up()), before);
 }
 
-TEST_F(ProtocolChild, what_does_not_fit_is_refused_and_changes_no_history) {
+TEST_F(ProtocolChild, a_conflicting_child_is_refused_and_changes_no_history) {
   start(command_);
   const Position before = must(core_->journal->catch_up());
   StartChild other = command_;
@@ -346,7 +346,7 @@ TEST_F(ProtocolEngine, a_child_that_ends_continues_its_parent_in_the_same_commit
                           "runnable_applied", "run_terminal"));
 }
 
-TEST_F(ProtocolEngine, of_a_token_only_the_hash_is_stored) {
+TEST_F(ProtocolEngine, only_the_hash_of_a_claim_token_is_stored) {
   SeededRandom random(7);
   const auto loop = must(Loop::open(open_memory_journal(disk_), clock_, random));
   must(loop->execute<Started>(
@@ -373,7 +373,7 @@ TEST_F(ProtocolEngine, of_a_token_only_the_hash_is_stored) {
   EXPECT_THAT(everything, Not(HasSubstr(held.token.str())));
 }
 
-// Checks, when it is notified of work, whether the intent is on disk.
+// Checks at each notification whether the intent is durable.
 class CheckingNotifier final : public DispatchNotifier {
  public:
   explicit CheckingNotifier(std::shared_ptr<MemoryDisk> disk, bool works)
@@ -398,7 +398,7 @@ class CheckingNotifier final : public DispatchNotifier {
 
 class ProtocolNotifier : public ProtocolEngine {
  protected:
-  // Starts a run; whether the notifier found the intent when it was notified.
+  // Starts a run; returns whether the notifier found the intent.
   bool run_with(CheckingNotifier& notifier) {
     SeededRandom random(7);
     LoopOptions options;
@@ -418,7 +418,7 @@ TEST_F(ProtocolNotifier, is_notified_only_after_the_commit_that_scheduled_the_at
   EXPECT_TRUE(run_with(notifier));
 }
 
-TEST_F(ProtocolNotifier, that_fails_never_takes_anything_back) {
+TEST_F(ProtocolNotifier, that_fails_never_rolls_anything_back) {
   CheckingNotifier notifier(disk_, false);
   run_with(notifier);
   EXPECT_THAT(stored(), Not(::testing::Contains("live_wakeup_emitted")));
@@ -428,7 +428,7 @@ TEST_F(ProtocolNotifier, that_fails_never_takes_anything_back) {
   EXPECT_EQ(worker->code(), "ok");
 }
 
-// A run from its start to its end, by an engine on that journal; the kinds it stored.
+// Executes a run with an engine on that journal; returns the stored kinds.
 std::vector<std::string> kinds_of_a_run(Journal& journal, ManualClock& clock) {
   Definitions definitions(journal);
   Core core(journal, definitions, {});
@@ -471,7 +471,7 @@ std::vector<std::string> kinds_of_a_run(Journal& journal, ManualClock& clock) {
   return kinds_from(journal, Position{1});
 }
 
-TEST_F(ProtocolEngine, any_store_that_detects_conflicts_carries_the_protocol) {
+TEST_F(ProtocolEngine, any_store_that_detects_conflicts_supports_the_protocol) {
   const TempDir dir;
   SeededRandom random(7);
   const auto sqlite =

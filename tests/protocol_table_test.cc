@@ -1,5 +1,5 @@
-// The decision tables of docs/protocol.md: what each fact does in each state, exactly one verdict
-// each. A fact is "accept"ed, is a "repeat" of what is known, or breaks the rule that is named.
+// The decision tables of docs/protocol.md: exactly one verdict for each fact in each state. A fact
+// is "accept"ed, is a "repeat" of a known fact, or breaks the named rule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -131,7 +131,7 @@ QueueState queue_state(const std::string& name) {
   return state;
 }
 
-// The intent as it was scheduled, so that it can only be a repeat.
+// The intent that was scheduled, so that it can only be a repeat.
 AttemptScheduled same_intent(const QueueState& state) {
   AttemptScheduled fact = scheduled(state.key);
   if (const Attempt* attempt = state.queue->find(state.key)) {
@@ -289,7 +289,7 @@ std::vector<RunFact> facts_before(const std::string& state) {
   return facts;
 }
 
-std::vector<RunFact> facts_to_judge() {
+std::vector<RunFact> facts_to_check() {
   return {run_signal(),
           run_started(),
           planned({runnable("c")}),
@@ -317,7 +317,7 @@ std::vector<RunFact> facts_to_judge() {
 
 TEST(ProtocolTable, every_fact_of_a_run_has_one_verdict_in_every_status) {
   Table found{kRunTable.front()};
-  const std::vector<RunFact> facts = facts_to_judge();
+  const std::vector<RunFact> facts = facts_to_check();
   ASSERT_EQ(facts.size(), std::variant_size_v<RunFact>);
   for (std::size_t i = 0; i < facts.size(); ++i) {
     ASSERT_EQ(facts[i].index(), i) << "one fact of each kind";

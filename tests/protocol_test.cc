@@ -1,6 +1,6 @@
-// The sentences of the protocol, one test each, by the journal, the folds and the decisions alone.
-// docs/protocol-tests.md says which sentence is which test; tests/protocol_engine_test.cc has
-// those that need an engine.
+// The promises of the protocol, one test each, tested with the journal, the folds and the decisions
+// alone. docs/protocol-tests.md maps promises to tests; tests/protocol_engine_test.cc has those
+// that need an engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using ::testing::SizeIs;
 
 const ThreadId kQueueThread = dispatch_thread(kDefaultQueue);
 
-// What is stored, read by a process that has just started.
+// The stored facts, as a process that has just started reads them.
 class ProtocolJournal : public testing::Test {
  protected:
   void append(TimeMs at, const DispatchFact& fact) {
@@ -61,7 +61,7 @@ TEST_F(ProtocolJournal, a_missing_or_stale_checkpoint_is_never_the_truth) {
   append(ms(1), scheduled("a"));
   append(ms(100), claimed("a", 200));
   const std::string truth = after_restart()->encode();
-  // A stale one is only a position to continue from.
+  // A stale checkpoint is only a position to continue from.
   must(journal_->put_checkpoint(kQueueThread, {1, Revision{1}, half.encode()}));
   const auto stale = must(journal_->find_checkpoint(kQueueThread, 1));
   const auto queue = must(DispatchProjection::decode(stale->data));
@@ -69,14 +69,15 @@ TEST_F(ProtocolJournal, a_missing_or_stale_checkpoint_is_never_the_truth) {
     queue->fold(entry);
   }
   EXPECT_EQ(queue->encode(), truth);
-  // One that claims more than the thread has is not taken; without any, all is read.
+  // One that claims more entries than the thread has is rejected; without a checkpoint everything
+  // is read.
   EXPECT_EQ(code_of(journal_->put_checkpoint(kQueueThread, {1, Revision{9}, "from elsewhere"})),
             "invalid_argument");
   must(journal_->delete_checkpoint(kQueueThread));
   EXPECT_EQ(after_restart()->encode(), truth);
 }
 
-TEST_F(ProtocolJournal, threads_only_grow_and_what_is_in_them_stays_as_it_was) {
+TEST_F(ProtocolJournal, threads_are_append_only_and_entries_never_change) {
   append(ms(1), scheduled("a"));
   const std::string first(must(journal_->load(kQueueThread)).front().raw);
   append(ms(100), claimed("a", 200));
@@ -87,16 +88,16 @@ TEST_F(ProtocolJournal, threads_only_grow_and_what_is_in_them_stays_as_it_was) {
   EXPECT_EQ(entries.front().raw, first);
 }
 
-TEST_F(ProtocolJournal, concurrent_appenders_must_expect_a_revision_or_wait_their_turn) {
+TEST_F(ProtocolJournal, concurrent_appenders_must_expect_a_revision_or_be_serialized) {
   append(ms(1), scheduled("a"));
   const auto other = open_memory_journal(disk_);
   const auto claim = [](std::string_view by) {
     return std::vector{must(to_entry(DispatchFact(claimed("a", 200, by)), ms(100)))};
   };
-  // Both have seen one entry: one of them wins.
+  // Both writers have seen one entry: one of them wins.
   EXPECT_EQ(code_of(journal_->append(kQueueThread, claim("c1"), Revision{1})), "ok");
   EXPECT_EQ(code_of(other->append(kQueueThread, claim("c2"), Revision{1})), "conflict");
-  // Without an expectation the second is written after the first, and the fold refuses it.
+  // Without an expected revision the second is written after the first, and the fold refuses it.
   EXPECT_EQ(code_of(other->append(kQueueThread, claim("c2"))), "ok");
   const auto queue = after_restart();
   EXPECT_EQ(queue->find("a")->claim->claim_id, SharedText("c1"));
@@ -114,7 +115,7 @@ TEST_F(ProtocolJournal, a_retry_and_the_time_it_becomes_visible_survive_a_restar
   EXPECT_THAT(keys(visible(*queue, ms(500))), ElementsAre("a2"));
 }
 
-TEST_F(ProtocolJournal, a_wakeup_that_got_lost_is_found_again_by_its_intent) {
+TEST_F(ProtocolJournal, a_lost_wakeup_is_recovered_from_its_intent) {
   append(ms(1), scheduled("a"));
   EXPECT_THAT(keys(visible(*after_restart(), ms(100))), ElementsAre("a"));
 }
@@ -130,7 +131,7 @@ TEST_F(ProtocolJournal, a_damaged_entry_is_an_error_and_is_never_replayed) {
 class ProtocolQueue : public testing::Test {
  protected:
   template <typename Fact>
-  void tell(std::int64_t at, const Fact& fact) {
+  void expect_accepted(std::int64_t at, const Fact& fact) {
     queue_.evolve(ms(at), fact);
     EXPECT_THAT(reasons(queue_), IsEmpty()) << Fact::kKind;
   }
@@ -160,34 +161,34 @@ class ProtocolQueue : public testing::Test {
 class ProtocolClaim : public ProtocolQueue {
  protected:
   void SetUp() override {
-    tell(1, scheduled("a"));
-    tell(100, claimed("a", 200));
+    expect_accepted(1, scheduled("a"));
+    expect_accepted(100, claimed("a", 200));
   }
 };
 
 TEST_F(ProtocolQueue, a_duplicate_intent_whose_fields_match_is_idempotent) {
-  tell(1, scheduled("a"));
+  expect_accepted(1, scheduled("a"));
   expect_repeat(2, scheduled("a"));
   EXPECT_FALSE(must(decide_schedule(queue_, scheduled("a"), ms(3))).has_value());
 }
 
 TEST_F(ProtocolQueue, conflicting_intents_for_one_runnable_key_are_anomalies) {
-  tell(1, scheduled("a"));
+  expect_accepted(1, scheduled("a"));
   AttemptScheduled other = scheduled("a");
   other.input = json(R"({"amount":8})");
   expect_anomaly(2, other, "conflicting_runnable_intent");
   EXPECT_EQ(code_of(decide_schedule(queue_, other, ms(3))), "conflicting_runnable_intent");
 }
 
-TEST_F(ProtocolQueue, a_wakeup_counts_only_when_its_intent_is_there) {
+TEST_F(ProtocolQueue, a_wakeup_counts_only_with_its_intent) {
   expect_anomaly(1, wakeup("a"), "unknown_runnable_intent");
   EXPECT_EQ(code_of(decide_wakeup(queue_, "a", ms(1))), "unknown_runnable_intent");
   queue_.evolve(ms(2), scheduled("a"));
   EXPECT_EQ(code_of(decide_wakeup(queue_, "a", ms(3))), "ok");
 }
 
-TEST_F(ProtocolQueue, a_claim_is_valid_only_from_visible_at_on) {
-  tell(1, scheduled("a", 100));
+TEST_F(ProtocolQueue, a_claim_is_not_valid_before_visible_at) {
+  expect_accepted(1, scheduled("a", 100));
   EXPECT_EQ(code_of(decide_claim(queue_, "a", {}, ms(99))), "attempt_not_visible");
   expect_anomaly(99, claimed("a", 200), "attempt_not_visible");
   queue_.evolve(ms(100), claimed("a", 200));
@@ -203,7 +204,7 @@ TEST_F(ProtocolClaim, a_heartbeat_extends_the_lease_only_with_the_current_fence)
 }
 
 TEST_F(ProtocolClaim, heartbeats_of_stale_claims_are_ignored_and_become_anomalies) {
-  tell(200, claimed("a", 300, "c2"));
+  expect_accepted(200, claimed("a", 300, "c2"));
   expect_anomaly(210, heartbeat("a", 900, "c1"), "stale_claim");
   EXPECT_EQ(lease(), ms(300));
 }
@@ -217,7 +218,7 @@ TEST_F(ProtocolClaim, an_expired_claim_stays_visible_to_every_worker) {
 
 TEST_F(ProtocolClaim, a_replacement_claim_is_valid_only_after_the_prior_lease_has_expired) {
   EXPECT_EQ(code_of(decide_claim(queue_, "a", {}, ms(199))), "active_claim");
-  tell(200, claimed("a", 300, "c2"));
+  expect_accepted(200, claimed("a", 300, "c2"));
   EXPECT_EQ(queue_.find("a")->claim->claim_id, SharedText("c2"));
 }
 
@@ -238,20 +239,20 @@ TEST_F(ProtocolClaim, completion_and_failure_must_carry_the_current_fence) {
   expect_anomaly(110, completed("a", "c1", "guessed"), "stale_claim");
   expect_anomaly(110, failed("a", "c2"), "stale_claim");
   expect_anomaly(110, failed("a", "c1", "guessed"), "stale_claim");
-  // Without it they do not even become entries.
+  // Without a fence they are not even written.
   AttemptCompleted bare = completed("a");
   bare.claim_token_hash = {};
   EXPECT_EQ(code_of(to_entry(DispatchFact(bare), ms(110))), "missing_fields");
 }
 
 TEST_F(ProtocolClaim, a_duplicate_completion_of_the_same_claim_and_result_is_idempotent) {
-  tell(110, completed("a"));
+  expect_accepted(110, completed("a"));
   expect_repeat(111, completed("a"));
   expect_repeat(999, completed("a"));
 }
 
 TEST_F(ProtocolClaim, conflicting_or_stale_completions_are_ignored_and_become_anomalies) {
-  tell(110, completed("a"));
+  expect_accepted(110, completed("a"));
   AttemptCompleted other = completed("a");
   other.result = json(R"({"paid":false})");
   expect_anomaly(111, other, "conflicting_completion");
@@ -266,9 +267,9 @@ TEST_F(ProtocolClaim, a_result_is_applied_only_after_its_completion) {
 }
 
 TEST_F(ProtocolClaim, a_withdrawn_attempt_is_not_claimed_and_its_report_is_stale) {
-  tell(100, scheduled("b"));
-  tell(110, ResultApplied{run_no(1), "a", false, true});
-  tell(110, ResultApplied{run_no(1), "b", false, true});
+  expect_accepted(100, scheduled("b"));
+  expect_accepted(110, ResultApplied{run_no(1), "a", false, true});
+  expect_accepted(110, ResultApplied{run_no(1), "b", false, true});
   expect_anomaly(111, completed("a"), "stale_claim");
   expect_anomaly(111, heartbeat("a", 300), "stale_claim");
   expect_anomaly(111, claimed("b", 300, "c2"), "terminal_attempt");
@@ -279,8 +280,8 @@ TEST_F(ProtocolClaim, a_withdrawn_attempt_is_not_claimed_and_its_report_is_stale
 }
 
 TEST_F(ProtocolClaim, attempts_of_an_ended_run_are_in_no_view) {
-  tell(100, scheduled("b"));
-  tell(100, scheduled("later", 900));
+  expect_accepted(100, scheduled("b"));
+  expect_accepted(100, scheduled("later", 900));
   queue_.end_run(run_no(1));
   const auto again = must(DispatchProjection::decode(queue_.encode()));
   EXPECT_THAT(visible(*again, ms(500)), IsEmpty());
@@ -306,7 +307,7 @@ class ProtocolRun : public testing::Test {
   void SetUp() override {
     evolve_all(run_, {run_signal(), run_started(), planned({runnable("a"), runnable("b")})});
   }
-  void tell(const RunFact& fact) {
+  void expect_accepted(const RunFact& fact) {
     run_.evolve(ms(200), fact);
     EXPECT_THAT(reasons(run_), IsEmpty()) << kind_of(fact);
   }
@@ -329,51 +330,51 @@ class ProtocolRun : public testing::Test {
 };
 
 TEST_F(ProtocolRun, applying_a_runnable_again_is_idempotent) {
-  tell(applied_run("a#1", R"({"x":1})"));
+  expect_accepted(applied_run("a#1", R"({"x":1})"));
   expect_repeat(applied_run("a#1", R"({"x":1})"));
   expect_repeat(applied_run("a#1", R"({"x":2})"));
   EXPECT_EQ(run_.context().view(), R"({"order":7,"x":1})");
 }
 
-TEST_F(ProtocolRun, only_what_the_run_planned_is_applied) {
+TEST_F(ProtocolRun, only_planned_runnables_are_applied) {
   expect_anomaly(applied_run("never#1"), "unknown_runnable_intent");
 }
 
 TEST_F(ProtocolRun, only_the_current_manual_state_is_shown) {
   EXPECT_FALSE(run_.manual_state().has_value());
-  tell(paused("a"));
+  expect_accepted(paused("a"));
   EXPECT_EQ(run_.manual_state()->step, SharedText("a"));
-  tell(resolved("a"));
+  expect_accepted(resolved("a"));
   EXPECT_FALSE(run_.manual_state().has_value());
-  tell(paused("b", ManualKind::approval));
+  expect_accepted(paused("b", ManualKind::approval));
   EXPECT_EQ(run_.manual_state()->step, SharedText("b"));
   EXPECT_EQ(run_.manual_state()->kind, BoundaryKind::approval);
 }
 
 TEST_F(ProtocolRun, a_duplicate_pause_that_matches_is_idempotent) {
-  tell(paused("a"));
+  expect_accepted(paused("a"));
   expect_repeat(paused("a"));
 }
 
 TEST_F(ProtocolRun, a_second_boundary_of_one_step_is_an_anomaly) {
-  tell(paused("a"));
+  expect_accepted(paused("a"));
   expect_anomaly(paused("a", ManualKind::approval), "active_manual_step");
 }
 
 TEST_F(ProtocolRun, several_steps_wait_at_once_and_are_resolved_one_by_one) {
-  tell(paused("a"));
+  expect_accepted(paused("a"));
   EXPECT_EQ(run_.status(), RunStatus::running) << "the other step is open";
-  tell(paused("b", ManualKind::approval));
+  expect_accepted(paused("b", ManualKind::approval));
   EXPECT_EQ(run_.status(), RunStatus::paused);
   EXPECT_THAT(run_.boundaries(), SizeIs(2));
-  tell(resolved("a"));
+  expect_accepted(resolved("a"));
   EXPECT_THAT(run_.boundaries(), SizeIs(1));
   expect_anomaly(resolved("a"), "stale_manual_resolution");
 }
 
-TEST_F(ProtocolRun, what_is_withdrawn_is_closed_without_a_result) {
+TEST_F(ProtocolRun, a_withdrawn_runnable_is_closed_without_a_result) {
   RunnablesWithdrawn fact{run_no(1), {"a#1"}, "not wanted"};
-  tell(fact);
+  expect_accepted(fact);
   EXPECT_TRUE(run_.find("a#1")->withdrawn);
   EXPECT_EQ(run_.open_count(), 1U);
   expect_repeat(fact);
@@ -389,17 +390,17 @@ TEST_F(ProtocolRun, an_early_event_is_kept_until_a_wait_receives_it) {
   early.correlation = received.correlation;
   early.payload = received.payload;
   early.idempotency_key = received.idempotency_key;
-  tell(early);
+  expect_accepted(early);
   EXPECT_THAT(run_.buffered_events(), SizeIs(1));
-  tell(wait_opened());
-  tell(received);
+  expect_accepted(wait_opened());
+  expect_accepted(received);
   EXPECT_THAT(run_.buffered_events(), IsEmpty());
   expect_anomaly(early, "idempotency_conflict");
 }
 
 TEST_F(ProtocolRun, a_run_compensates_once_with_one_outcome) {
   CompensationStarted back{run_no(1), TerminalStatus::failed, json(R"({"code":"x"})")};
-  tell(back);
+  expect_accepted(back);
   EXPECT_EQ(run_.status(), RunStatus::compensating);
   expect_repeat(back);
   back.outcome = TerminalStatus::cancelled;
@@ -408,9 +409,9 @@ TEST_F(ProtocolRun, a_run_compensates_once_with_one_outcome) {
   EXPECT_EQ(run_.status(), RunStatus::failed);
 }
 
-TEST_F(ProtocolRun, what_a_run_adopts_is_part_of_its_start) {
+TEST_F(ProtocolRun, adopted_steps_are_part_of_the_start_of_a_run) {
   StepsAdopted adopted{run_no(1), run_no(2), "b", {}, {"a"}, json(R"({"x":1})")};
-  tell(adopted);
+  expect_accepted(adopted);
   EXPECT_EQ(run_.context().view(), R"({"order":7,"x":1})");
   expect_repeat(adopted);
   adopted.from_step = "a";
@@ -424,27 +425,27 @@ TEST_F(ProtocolRun, a_stale_resolution_is_an_anomaly) {
 }
 
 TEST_F(ProtocolRun, manual_facts_and_results_after_the_end_are_anomalies) {
-  tell(paused("a"));
-  tell(terminal());
+  expect_accepted(paused("a"));
+  expect_accepted(terminal());
   expect_anomaly(paused("b"), "terminal_run");
   expect_anomaly(resolved("a"), "terminal_run");
   expect_anomaly(applied_run("a#1"), "terminal_run");
 }
 
 TEST_F(ProtocolRun, the_end_of_a_run_clears_its_manual_state) {
-  tell(paused("a"));
-  tell(terminal(TerminalStatus::cancelled));
+  expect_accepted(paused("a"));
+  expect_accepted(terminal(TerminalStatus::cancelled));
   EXPECT_FALSE(run_.manual_state().has_value());
   EXPECT_EQ(run_.status(), RunStatus::cancelled);
 }
 
 TEST_F(ProtocolRun, linking_the_same_child_again_is_idempotent) {
-  tell(child_started());
+  expect_accepted(child_started());
   expect_repeat(child_started());
 }
 
 TEST_F(ProtocolRun, conflicting_malformed_and_late_child_links_are_anomalies) {
-  tell(child_started());
+  expect_accepted(child_started());
   ChildRunStarted other = child_started();
   other.child_key = "other";
   expect_anomaly(other, "conflicting_child_run");

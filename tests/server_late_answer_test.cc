@@ -1,5 +1,5 @@
-// A server whose answer does not come in time: the caller learns that the outcome is open and by
-// what to find out, and what was asked for is still carried out.
+// A server whose response is late: the caller learns that the outcome is unknown and how to query
+// it, and the command is still executed.
 #include <gtest/gtest.h>
 
 #include "apps/server/server.h"
@@ -22,7 +22,7 @@ std::string request(std::string_view method, std::string_view path, std::string_
          std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 
-class LateAnswer : public testing::Test {
+class LateResponse : public testing::Test {
  protected:
   void SetUp() override {
     start(net::Limits{}.answer);
@@ -42,7 +42,7 @@ class LateAnswer : public testing::Test {
     server_ = must(Server::start(options, clock_, random_, log_));
   }
 
-  // Until it is answered in time.
+  // Repeats the call until the response is in time.
   Answer call_again(std::string_view method, std::string_view path, std::string_view body = "") {
     Answer answer;
     EXPECT_TRUE(net::eventually([&] {
@@ -70,7 +70,7 @@ class LateAnswer : public testing::Test {
   std::string run_;
 };
 
-TEST_F(LateAnswer, names_the_run_and_the_start_still_happens) {
+TEST_F(LateResponse, names_the_run_and_the_start_is_still_executed) {
   auto other = must(SqliteDb::open(path_, SqliteAccess::read_write, "", milliseconds(20'000)));
   must(other->exec("BEGIN IMMEDIATE"));
   const Answer late = call("POST", "/v1/runs", R"({"workflow":"a"})");
@@ -94,7 +94,7 @@ TEST_F(LateAnswer, names_the_run_and_the_start_still_happens) {
   EXPECT_EQ(again.find("existed")->boolean(), true);
 }
 
-TEST_F(LateAnswer, of_a_command_names_its_run) {
+TEST_F(LateResponse, of_a_command_names_its_run) {
   auto other = must(SqliteDb::open(path_, SqliteAccess::read_write, "", milliseconds(20'000)));
   must(other->exec("BEGIN IMMEDIATE"));
   const Json problem = document(call("POST", "/v1/runs/" + run_ + "/cancel", "{}"));

@@ -1,4 +1,4 @@
-// Creating an SQLite store: many processes at once, and creators that are killed at any point.
+// Creating an SQLite store: many processes at once, and creators killed at any point.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ Result<std::unique_ptr<Store>> open_at(const std::string& path, OpenMode mode,
                            SqliteOptions{.vfs = vfs, .busy_timeout = timeout});
 }
 
-// Appends one batch after whatever the others have appended.
+// Appends one batch after the batches of other processes.
 Result<void> append_one(const std::string& path, const std::string& body, const std::string& vfs) {
   HOLDFAST_TRY(auto store, open_at(path, OpenMode::create, vfs));
   HOLDFAST_TRY(auto log, Log::open(std::move(store)));
@@ -38,7 +38,7 @@ Result<void> append_one(const std::string& path, const std::string& body, const 
   }
 }
 
-// A process that does the work and exits with 0 if that succeeded.
+// A process that does the work and exits with 0 on success.
 pid_t start_process(const std::function<Result<void>()>& work) {
   const pid_t child = fork();
   if (child == 0) {
@@ -58,7 +58,7 @@ int exit_code_of(pid_t process) {
   return WEXITSTATUS(status);
 }
 
-// Each of them appends a batch, all at the same time.
+// Each of several processes appends a batch, all at the same time.
 void expect_all_append(const std::string& path, int processes, const std::string& vfs) {
   std::vector<pid_t> started;
   for (int i = 0; i < processes; ++i) {
@@ -112,7 +112,7 @@ TEST(SqliteCreation, processes_that_create_a_store_at_the_same_time_all_succeed)
     const TempDir dir;
     const std::string path = dir.file("log.db");
     if (round == 1) {
-      std::ofstream(path).flush();  // an empty file, as a creator leaves it that died early
+      std::ofstream(path).flush();  // an empty file, as left by a creator that died early
     }
     expect_all_append(path, 4, vfs);
     expect_in_wal_mode(path);
@@ -126,7 +126,7 @@ enum class Aftermath : std::uint8_t { nothing, read_first, power_cut };
 
 class KilledCreator : public testing::TestWithParam<Aftermath> {
  protected:
-  // Whether it was killed before it had finished.
+  // Returns whether it was killed before it had finished.
   static bool create_and_die(const std::string& path, int countdown) {
     const std::string vfs = fault_vfs();
     const pid_t creator = start_process([&]() -> Result<void> {
@@ -136,7 +136,7 @@ class KilledCreator : public testing::TestWithParam<Aftermath> {
     });
     return exit_code_of(creator) == kCrashExitCode;
   }
-  // A reader finds no journal or an empty one; a writer that may not create finds the same.
+  // A reader finds no journal or an empty one; so does a writer that may not create one.
   static void expect_settled(const std::string& path) {
     const auto read = open_at(path, OpenMode::read);
     EXPECT_TRUE(read.ok() || code_of(read) == "not_found") << code_of(read);
@@ -146,7 +146,7 @@ class KilledCreator : public testing::TestWithParam<Aftermath> {
     }
   }
   // The pages of an unfinished first transaction may never have reached the disk. The rollback
-  // journal begins with 8 magic bytes; at byte 16 it says how many pages there were before.
+  // journal starts with 8 magic bytes; byte 16 holds the previous number of pages.
   static void lose_unsynced_pages(const std::string& path) {
     std::ifstream journal(path + "-journal", std::ios::binary);
     std::string header(20, '\0');
@@ -159,7 +159,7 @@ class KilledCreator : public testing::TestWithParam<Aftermath> {
   }
 };
 
-TEST_P(KilledCreator, leaves_what_the_next_writers_complete) {
+TEST_P(KilledCreator, leaves_a_store_that_the_next_writers_complete) {
   for (int countdown = 1;; ++countdown) {
     SCOPED_TRACE(countdown);
     const TempDir dir;
@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(Alone, KilledCreator, testing::Values(Aftermath::nothin
 INSTANTIATE_TEST_SUITE_P(Read, KilledCreator, testing::Values(Aftermath::read_first));
 INSTANTIATE_TEST_SUITE_P(PowerCut, KilledCreator, testing::Values(Aftermath::power_cut));
 
-TEST(SqliteCreation, a_journal_that_is_not_in_wal_mode_is_read_and_brought_into_it_by_a_writer) {
+TEST(SqliteCreation, a_journal_that_is_not_in_wal_mode_is_read_and_converted_by_a_writer) {
   for (const OpenMode mode : {OpenMode::create, OpenMode::write}) {
     const TempDir dir;
     const std::string path = dir.file("log.db");
@@ -219,7 +219,7 @@ TEST(SqliteCreation, a_blank_file_without_a_rollback_journal_is_not_overwritten)
   EXPECT_EQ(code_of(open_at(path, OpenMode::read)), "not_a_journal");
 }
 
-TEST(SqliteCreation, a_link_leads_to_the_store_also_before_it_exists) {
+TEST(SqliteCreation, a_link_works_before_and_after_the_store_exists) {
   const TempDir dir;
   const std::string link = dir.file("link.db");
   std::filesystem::create_directory(dir.file("far"));
@@ -229,7 +229,7 @@ TEST(SqliteCreation, a_link_leads_to_the_store_also_before_it_exists) {
   const auto log = must(Log::open(must(open_at(dir.file("far/log.db"), OpenMode::write))));
   must(log->append(Position{0}, "x"));
   EXPECT_EQ(must(through_link->state()).head, Position{1});
-  EXPECT_EQ(must(through_link->size_bytes()), must(log->size_bytes())) << "with the WAL";
+  EXPECT_EQ(must(through_link->size_bytes()), must(log->size_bytes())) << "including the WAL";
   EXPECT_TRUE(std::filesystem::is_symlink(link));
 }
 

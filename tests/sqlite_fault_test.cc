@@ -1,4 +1,4 @@
-// Disks that fail, fill up and rot under an SQLite log.
+// Disks that fail, fill up or corrupt data under an SQLite log.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/statvfs.h>
@@ -30,7 +30,7 @@ std::string body_of(std::uint64_t position) {
   return std::to_string(position) + ":" + std::string(3000, static_cast<char>('a' + position % 26));
 }
 
-// Every batch that is there must be whole; at least `acknowledged` of them must be there.
+// Every stored batch must be complete; at least `acknowledged` of them must exist.
 void expect_intact(const std::string& path, std::uint64_t acknowledged) {
   const auto log = open_log_at(path);
   const auto bodies = bodies_from(*log, Position{1});
@@ -43,8 +43,8 @@ void expect_intact(const std::string& path, std::uint64_t acknowledged) {
 
 class DiskFaults : public testing::TestWithParam<DiskFault> {};
 
-// Lets the 1st, 2nd, 3rd... operation fail, until all appends get through unharmed.
-TEST_P(DiskFaults, whichever_operation_fails_nothing_acknowledged_is_lost) {
+// Fails the 1st, 2nd, 3rd... operation until all appends succeed.
+TEST_P(DiskFaults, no_failed_operation_loses_an_acknowledged_batch) {
   int faults_met = 0;
   for (int fail_at = 1;; ++fail_at) {
     SCOPED_TRACE(fail_at);
@@ -56,7 +56,7 @@ TEST_P(DiskFaults, whichever_operation_fails_nothing_acknowledged_is_lost) {
     {
       const auto log = open_log_at(path, fault_vfs());
       arm_fault(GetParam(), fail_at);
-      // Enough to fill the WAL, so that moving it into the file is hit too.
+      // Enough to fill the WAL, so that checkpoints into the file are hit too.
       for (std::uint64_t i = 1; i <= 260 && !failure.has_value(); ++i) {
         auto written = log->append(Position{i - 1}, body_of(i));
         if (written.ok()) {
@@ -65,7 +65,7 @@ TEST_P(DiskFaults, whichever_operation_fails_nothing_acknowledged_is_lost) {
           failure = std::move(written).error();
         }
       }
-      // A checkpoint follows a commit: what it meets is reported by the next write.
+      // A checkpoint follows a commit; its error is reported by the next write.
       if (!failure.has_value()) {
         const auto written = log->append(Position{acknowledged}, body_of(acknowledged + 1));
         if (written.ok()) {
@@ -86,12 +86,12 @@ TEST_P(DiskFaults, whichever_operation_fails_nothing_acknowledged_is_lost) {
         break;
       }
       ++faults_met;
-      // A checkpoint that found no space is tried again.
+      // A checkpoint without space is retried.
       EXPECT_TRUE(failure.has_value() || GetParam() == DiskFault::disk_full)
           << "a failed operation was swallowed";
     }
     expect_intact(path, acknowledged);
-    // The early operations one by one, then ever wider apart.
+    // The early operations one by one, then at growing intervals.
     fail_at += fail_at / (long_run() ? 100 : 10);
   }
   EXPECT_GT(faults_met, 30);
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(WriteError, DiskFaults, testing::Values(DiskFault::writ
 INSTANTIATE_TEST_SUITE_P(SyncError, DiskFaults, testing::Values(DiskFault::sync_error));
 INSTANTIATE_TEST_SUITE_P(DiskFull, DiskFaults, testing::Values(DiskFault::disk_full));
 
-// The child runs `work` and dies at the countdown-th write or sync. Returns whether it died.
+// The child runs `work` and exits at the countdown-th operation. Returns whether it did.
 template <typename Work>
 bool crashes(int countdown, Work work) {
   const pid_t child = fork();
@@ -116,7 +116,7 @@ bool crashes(int countdown, Work work) {
   return WEXITSTATUS(status) == kCrashExitCode;
 }
 
-TEST(SqliteFaults, a_crash_at_any_operation_of_a_commit_leaves_all_or_nothing_of_it) {
+TEST(SqliteFaults, a_crash_at_any_operation_of_a_commit_leaves_it_atomic) {
   const std::string vfs = fault_vfs();
   for (int countdown = 1;; ++countdown) {
     SCOPED_TRACE(countdown);
@@ -178,7 +178,7 @@ TEST(SqliteFaults, a_failing_side_update_changes_nothing_and_stops_the_log) {
   expect_intact(path, 1);
 }
 
-// In a child with a mount of its own, so that nothing is left behind whatever happens.
+// In a child with its own mount, so that nothing is left behind in any case.
 void on_small_disk(const std::string& size, const std::function<void(const std::string&)>& work) {
   const TempDir dir;
   const pid_t child = fork();
@@ -200,7 +200,7 @@ void on_small_disk(const std::string& size, const std::function<void(const std::
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the messages above";
 }
 
-// A file that takes all space but so much.
+// A file that takes all space but the given number of bytes.
 void leave_space(const std::string& ballast, std::size_t bytes) {
   struct statvfs space {};
   std::ofstream(ballast).flush();
@@ -210,7 +210,7 @@ void leave_space(const std::string& ballast, std::size_t bytes) {
   std::ofstream(ballast) << std::string(free - bytes, 'b');
 }
 
-TEST(SqliteFaults, a_full_disk_is_named_and_loses_nothing) {
+TEST(SqliteFaults, a_full_disk_is_reported_and_loses_nothing) {
   on_small_disk("1500k", [](const std::string& folder) {
     const std::string path = folder + "/log.db";
     const std::string ballast = folder + "/ballast";
@@ -248,7 +248,7 @@ TEST(SqliteFaults, opening_a_log_on_a_full_disk_reports_it) {
   });
 }
 
-// A log on a disk where the next commits fit into the WAL, but the WAL no longer into the file.
+// A log on a disk where the next commits fit into the WAL, but the WAL does not fit into the file.
 class FullCheckpoint {
  public:
   explicit FullCheckpoint(const std::string& folder)
@@ -257,7 +257,7 @@ class FullCheckpoint {
     leave_space(ballast, 350'000);
     append_until_wal_has(kCheckpointBytes);
   }
-  // Every one of them is acknowledged, also the last one, which a failing checkpoint follows.
+  // Every commit is acknowledged, also the last one, which is followed by a failing checkpoint.
   void append_until_wal_has(std::uintmax_t bytes) {
     while (std::filesystem::file_size(path + "-wal") < bytes) {
       must(log->append(Position{acknowledged}, body_of(acknowledged + 1)));
@@ -275,7 +275,8 @@ class FullCheckpoint {
   std::unique_ptr<Log> log;
 };
 
-TEST(SqliteFaults, a_checkpoint_without_space_fails_no_commit_and_the_next_write_says_disk_full) {
+TEST(SqliteFaults,
+     a_checkpoint_without_space_fails_no_commit_and_the_next_write_reports_disk_full) {
   on_small_disk("6m", [](const std::string& folder) {
     FullCheckpoint full(folder);
     const auto refused = full.append_next();
@@ -290,7 +291,7 @@ TEST(SqliteFaults, a_checkpoint_without_space_fails_no_commit_and_the_next_write
   });
 }
 
-TEST(SqliteFaults, a_log_continues_when_space_was_freed_after_a_checkpoint_without_space) {
+TEST(SqliteFaults, a_log_continues_after_space_was_freed) {
   on_small_disk("6m", [](const std::string& folder) {
     FullCheckpoint full(folder);
     std::filesystem::remove(full.ballast);
@@ -301,7 +302,7 @@ TEST(SqliteFaults, a_log_continues_when_space_was_freed_after_a_checkpoint_witho
   });
 }
 
-class RottenFile : public testing::Test {
+class DamagedFile : public testing::Test {
  protected:
   // A closed journal file with sealed and unsealed batches.
   void SetUp() override {
@@ -315,8 +316,8 @@ class RottenFile : public testing::Test {
     good_ = bodies_from(journal->log(), Position{15});
   }
 
-  // Reads everything; whatever is served must be what was written, from the beginning on.
-  // Returns whether damage was reported.
+  // Reads everything; whatever is returned must be a prefix of what was written. Returns whether
+  // damage was reported.
   bool read_checked() {
     auto store = open_sqlite_store(path_, OpenMode::read, new_origin(test_uuid(1)));
     if (!store.ok()) {
@@ -359,9 +360,9 @@ class RottenFile : public testing::Test {
   std::vector<std::string> good_;
 };
 
-TEST_F(RottenFile, an_intact_file_is_read_whole) { EXPECT_FALSE(read_checked()); }
+TEST_F(DamagedFile, an_intact_file_is_read_completely) { EXPECT_FALSE(read_checked()); }
 
-TEST_F(RottenFile, a_truncated_file_is_reported_at_every_length) {
+TEST_F(DamagedFile, a_truncated_file_is_reported_at_every_length) {
   const std::string bytes = slurp();
   for (std::size_t length = 1; length < bytes.size(); length += 1 + bytes.size() / 97) {
     overwrite(bytes.substr(0, length));
@@ -369,7 +370,7 @@ TEST_F(RottenFile, a_truncated_file_is_reported_at_every_length) {
   }
 }
 
-TEST_F(RottenFile, a_flipped_bit_never_changes_what_is_served) {
+TEST_F(DamagedFile, a_flipped_bit_never_changes_what_is_read) {
   const std::string bytes = slurp();
   SeededRandom random(11);
   int reported = 0;

@@ -1,5 +1,5 @@
-// The idempotency key as the outside sees it: handlers, environments of programs, headers of
-// requests.
+// The idempotency key as external systems see it: in handlers, in the environment of programs, in
+// request headers.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -24,9 +24,9 @@ class StepKey : public FeatureTest {
     }
     return found;
   }
-  // The keys of the requests that came, of a step that is tried three times.
+  // The keys of the received requests of a step that is tried three times.
   std::vector<std::string> sent(const std::string& headers) {
-    // The request is carried out and its answer is lost.
+    // The request is executed and its response is lost.
     net::RecordingServer server("", net::RecordingServer::Manner::hang_up);
     define("{workflow: pay, steps: [{name: charge, retry: {max_attempts: 3, delay: 1ms}, http: " +
            ("{method: POST, url: '" + server.url("/charges") + "', allowed_hosts: ['" +
@@ -46,7 +46,7 @@ class StepKey : public FeatureTest {
   std::string run_id_;
 };
 
-TEST_F(StepKey, of_a_handler_is_the_same_at_retries_and_after_deferrals) {
+TEST_F(StepKey, of_a_handler_is_the_same_after_retries_and_deferrals) {
   define("{workflow: pay, steps: [{name: charge, retry: {max_attempts: 3, delay: 1ms}}]}");
   std::vector<std::string> keys;
   std::vector<std::string> names;
@@ -68,7 +68,7 @@ TEST_F(StepKey, of_a_handler_is_the_same_at_retries_and_after_deferrals) {
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 3U);
 }
 
-TEST_F(StepKey, of_a_program_is_the_same_at_a_retry) {
+TEST_F(StepKey, of_a_program_is_the_same_after_a_retry) {
   define("{workflow: pay, steps: [{name: charge, retry: {max_attempts: 2, delay: 1ms}, exec: " +
          ("[sh, -c, 'echo \"$HOLDFAST_IDEMPOTENCY_KEY\" >> " + path_ +
           "; test \"$HOLDFAST_ATTEMPT\" = 2']}]}"));
@@ -79,7 +79,7 @@ TEST_F(StepKey, of_a_program_is_the_same_at_a_retry) {
   EXPECT_THAT(lines(), Each(view.run_id + ":charge:1"));
 }
 
-TEST_F(StepKey, of_a_request_is_the_same_at_retries) {
+TEST_F(StepKey, of_a_request_is_the_same_after_retries) {
   const std::vector<std::string> keys = sent("");
   ASSERT_THAT(keys, SizeIs(3));
   EXPECT_THAT(keys, Each(run_id_ + ":charge:1"));

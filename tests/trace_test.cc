@@ -1,4 +1,4 @@
-// The trace context a run was started with, as those see it who carry out its steps.
+// The trace context of a run, as the workers that execute its steps see it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,13 +31,13 @@ class Trace : public CoreTest {
   }
   static Payload trace() { return Payload::trusted(kTrace); }
 
-  // The next attempt there is.
+  // The next visible attempt.
   static Assignment next(TestCore& core) {
     const auto worker = core.worker();
     core.settle();
     if (worker->calls == 0) {
       core.core.withdraw_request(worker->waiting);
-      ADD_FAILURE() << "there is nothing to do";
+      ADD_FAILURE() << "no attempt is visible";
       return {};
     }
     core.core.drop(worker->assignment().claim_id);
@@ -65,7 +65,7 @@ class Trace : public CoreTest {
   RunCommands commands_{clock_, random_, "test"};
 };
 
-TEST_F(Trace, is_handed_to_every_step) {
+TEST_F(Trace, is_passed_to_every_step) {
   TestCore& core = open_with(two_);
   start(core, 1, "pair", trace());
   const Assignment first = next(core);
@@ -74,7 +74,7 @@ TEST_F(Trace, is_handed_to_every_step) {
   EXPECT_EQ(seen(next(core)), with("b/1"));
 }
 
-TEST_F(Trace, that_nobody_gave_is_empty) {
+TEST_F(Trace, that_was_not_given_is_empty) {
   TestCore& core = open_with(one_);
   start(core, 1, "order", {});
   EXPECT_TRUE(next(core).trace.empty());
@@ -90,7 +90,7 @@ TEST_F(Trace, belongs_to_one_run) {
   }
 }
 
-TEST_F(Trace, is_handed_to_retries) {
+TEST_F(Trace, is_passed_to_retries) {
   TestCore& core = open_with(
       definition_of(R"([{"name":"a","retry":{"max_attempts":3,"delay_ms":10}}])", "stubborn"));
   start(core, 1, "stubborn", trace());
@@ -103,7 +103,7 @@ TEST_F(Trace, is_handed_to_retries) {
   }
 }
 
-TEST_F(Trace, is_handed_to_whoever_claims_after_a_lost_lease) {
+TEST_F(Trace, is_passed_to_the_next_owner_after_a_lost_lease) {
   TestCore& core = open_with(one_);
   start(core, 1, "order", trace());
   static_cast<void>(next(core));
@@ -111,7 +111,7 @@ TEST_F(Trace, is_handed_to_whoever_claims_after_a_lost_lease) {
   EXPECT_EQ(seen(next(core)), with("a/1"));
 }
 
-TEST_F(Trace, is_handed_to_what_undoes_a_step) {
+TEST_F(Trace, is_passed_to_the_compensation_of_a_step) {
   TestCore& core = open_with(
       definition_of(R"([{"name":"a","compensate":"undo"},{"name":"b","after":["a"]}])", "saga"));
   start(core, 1, "saga", trace());
@@ -138,11 +138,11 @@ TEST_F(Trace, survives_a_restart_with_and_without_a_checkpoint) {
   }
   cores_.clear();
   TestCore& core = open_with(two_);
-  EXPECT_EQ(seen(next(core)).substr(1), with("/1")) << "of either run";
+  EXPECT_EQ(seen(next(core)).substr(1), with("/1")) << "for either run";
   EXPECT_EQ(seen(next(core)).substr(1), with("/1"));
 }
 
-TEST_F(Trace, of_a_parent_is_handed_to_its_children) {
+TEST_F(Trace, of_a_parent_is_passed_to_its_children) {
   const auto child = definition_of(R"([{"name":"c"}])", "child");
   TestCore& core = open_with(one_);
   core.add(child);
@@ -160,7 +160,7 @@ TEST_F(Trace, of_a_parent_is_handed_to_its_children) {
   EXPECT_EQ(seen(next(core)), with("c/1"));
 }
 
-TEST_F(Trace, is_part_of_the_run_in_the_journal) {
+TEST_F(Trace, is_stored_with_the_run_in_the_journal) {
   TestCore& core = open_with(one_);
   start(core, 1, "order", trace());
   for (const Entry& entry : must(core.journal->load(run_thread(run_no(1))))) {

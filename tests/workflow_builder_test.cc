@@ -1,4 +1,4 @@
-// A workflow that is built in C++ is the workflow that is written in JSON.
+// A workflow that is built in C++ equals the same workflow written in JSON.
 #include "runs/api/workflow_builder.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ void expect_steps(const Workflow& workflow, const std::string& steps) {
   expect_same(workflow, R"({"workflow":"w","steps":)" + steps + "}");
 }
 
-// path:code of every fault, a space between.
+// path:code of every fault, separated by spaces.
 std::string faults_of(const Workflow& workflow) {
   const auto built = workflow.build();
   if (built.ok()) {
@@ -51,9 +51,9 @@ std::string faults_of(const Workflow& workflow) {
 
 Workflow one() { return Workflow("w"); }
 
-// The whole
+// Whole workflows
 
-TEST(WorkflowBuilder, the_example_of_the_header_is_what_it_says) {
+TEST(WorkflowBuilder, the_example_of_the_header_gives_the_documented_workflow) {
   const auto built =
       Workflow("order")
           .version("1")
@@ -92,7 +92,7 @@ TEST(WorkflowBuilder, the_example_of_the_header_is_what_it_says) {
   EXPECT_EQ(built.value().fingerprint(), parsed.value()->fingerprint().view());
 }
 
-TEST(WorkflowBuilder, what_was_built_reads_as_itself) {
+TEST(WorkflowBuilder, a_built_workflow_is_parsed_as_itself) {
   const auto built = one().step("a").step("b", {.after = {"a"}}).build();
   ASSERT_TRUE(built.ok());
   const auto again = Definition::parse(built.value().json());
@@ -100,7 +100,7 @@ TEST(WorkflowBuilder, what_was_built_reads_as_itself) {
   EXPECT_EQ(again.value()->fingerprint().view(), built.value().fingerprint());
 }
 
-TEST(WorkflowBuilder, steps_that_wait_for_each_other) {
+TEST(WorkflowBuilder, steps_with_dependencies) {
   expect_same(Workflow("order")
                   .version("1")
                   .step("charge", {.retry = {.max_attempts = 3, .delay = 100ms}})
@@ -129,7 +129,7 @@ TEST(WorkflowBuilder, settings_of_the_workflow) {
                   "compensate_on_cancel":true})");
 }
 
-TEST(WorkflowBuilder, a_workflow_is_a_value_that_can_be_added_to) {
+TEST(WorkflowBuilder, a_workflow_is_a_value_that_can_be_extended) {
   Workflow first = one().step("a");
   Workflow second = first;
   second.step("b");
@@ -188,7 +188,7 @@ TEST(WorkflowBuilder, contracts_have_fields_of_every_type) {
 
 // Settings of steps
 
-TEST(WorkflowBuilder, how_a_step_is_called) {
+TEST(WorkflowBuilder, handler_queue_and_limits_of_a_step) {
   expect_steps(one().step("a", {.handler = "h",
                                 .queue = "q",
                                 .lease = 5s,
@@ -199,7 +199,7 @@ TEST(WorkflowBuilder, how_a_step_is_called) {
            "timeout":{"start_to_close":"30s","schedule_to_start":"1m"},"max_visits":3}])");
 }
 
-TEST(WorkflowBuilder, retries_by_code_take_over_what_they_leave_out) {
+TEST(WorkflowBuilder, retries_by_code_inherit_omitted_settings) {
   expect_steps(one().step("a", {.retry = {.max_attempts = 4,
                                           .delay = 1s,
                                           .max_delay = 1min,
@@ -259,7 +259,7 @@ TEST(WorkflowBuilder, deadlines_with_every_escalation) {
           {"name":"d","deadline":{"within":"1h","escalation":"host_callback","target":"call"}}])");
 }
 
-TEST(WorkflowBuilder, how_a_step_is_undone) {
+TEST(WorkflowBuilder, compensation_of_a_step) {
   expect_steps(one()
                    .step("a", {.irreversible = true})
                    .step("b", {.compensatable = false})
@@ -426,7 +426,7 @@ TEST(WorkflowBuilder, routes_on_errors_have_conditions_and_labels) {
                     {"from":"b","on":"error","to":"fail"}]})");
 }
 
-TEST(WorkflowBuilder, every_question_can_be_asked) {
+TEST(WorkflowBuilder, every_condition_can_be_built) {
   const auto x = When::path("x.y");
   EXPECT_EQ(x.equals(nullptr).text(), R"({"path":"x.y","equals":null})");
   EXPECT_EQ(x.not_equals("a\"b").text(), R"({"path":"x.y","not_equals":"a\"b"})");
@@ -454,7 +454,7 @@ TEST(WorkflowBuilder, values_at_paths_can_be_compared) {
   EXPECT_EQ(x.in(y).text(), R"({"path":"x","in":{"path":"y.z"}})");
 }
 
-TEST(WorkflowBuilder, objects_are_literals_whatever_they_look_like) {
+TEST(WorkflowBuilder, objects_are_always_literals) {
   const auto x = When::path("x");
   EXPECT_EQ(x.equals(JsonObject().add("path", "a")).text(),
             R"({"path":"x","equals":{"value":{"path":"a"}}})");
@@ -464,7 +464,7 @@ TEST(WorkflowBuilder, objects_are_literals_whatever_they_look_like) {
             R"({"path":"x","in":[{"value":{"path":"a"}},1]})");
 }
 
-TEST(WorkflowBuilder, conditions_are_joined_without_needless_depth) {
+TEST(WorkflowBuilder, conditions_are_joined_without_unnecessary_nesting) {
   const auto is = [](std::string_view path) { return When::path(path).exists(); };
   const std::string a = is("a").text();
   const std::string b = is("b").text();
@@ -484,9 +484,9 @@ TEST(WorkflowBuilder, conditions_are_joined_without_needless_depth) {
 
 // Faults
 
-TEST(WorkflowBuilder, all_faults_are_named_at_once) {
+TEST(WorkflowBuilder, all_faults_are_reported_at_once) {
   EXPECT_EQ(faults_of(Workflow("a b")
-                          .step("x", {.after = {"nobody"}, .retry = {.max_attempts = 0}})
+                          .step("x", {.after = {"missing"}, .retry = {.max_attempts = 0}})
                           .log("y", "")
                           .log("z", "hello", {.queue = "q"})
                           .step("x")
@@ -526,7 +526,7 @@ TEST(WorkflowBuilder, a_negative_time_is_a_fault) {
   }
 }
 
-TEST(WorkflowBuilder, what_is_no_json_is_a_fault_at_its_place_and_hides_no_other) {
+TEST(WorkflowBuilder, invalid_json_is_a_fault_at_its_path_and_hides_no_other) {
   const std::string faults =
       faults_of(one()
                     .step("a", {.input = {{"x", literal(JsonValue::json("{"))}}})
@@ -554,7 +554,7 @@ TEST(WorkflowBuilder, values_that_cannot_be_written_are_faults) {
   EXPECT_NE(faults_of(one().wait_until("a", "\xff")), "");
 }
 
-TEST(WorkflowBuilder, what_was_begun_must_be_complete) {
+TEST(WorkflowBuilder, unfinished_parts_are_faults) {
   EXPECT_NE(faults_of(one()), "");
   EXPECT_NE(faults_of(one().step("a", {.for_each = {.as = "x"}})), "");
   EXPECT_NE(faults_of(one().step("a", {.for_each = {.items = literal("lines")}})), "");

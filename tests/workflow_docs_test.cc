@@ -133,12 +133,12 @@ std::string quoted_list(const std::vector<std::string>& texts) {
   return list_of(items);
 }
 
-bool fits(const std::string& said, const std::string& is) {
-  if (said == "\"*\"") {
+bool fits(const std::string& documented, const std::string& is) {
+  if (documented == "\"*\"") {
     return true;
   }
-  if (said.starts_with('{') && is.starts_with('{')) {
-    const auto left = members_of(said);
+  if (documented.starts_with('{') && is.starts_with('{')) {
+    const auto left = members_of(documented);
     const auto right = members_of(is);
     return left.size() == right.size() &&
            std::all_of(left.begin(), left.end(), [&](const auto& member) {
@@ -146,21 +146,21 @@ bool fits(const std::string& said, const std::string& is) {
              return found != right.end() && fits(member.second, found->second);
            });
   }
-  if (said.starts_with('[') && is.starts_with('[')) {
-    const auto left = items_of(said);
+  if (documented.starts_with('[') && is.starts_with('[')) {
+    const auto left = items_of(documented);
     const auto right = items_of(is);
     return std::equal(left.begin(), left.end(), right.begin(), right.end(), fits);
   }
-  return !is.empty() && canonical_json(said) == canonical_json(is);
+  return !is.empty() && canonical_json(documented) == canonical_json(is);
 }
 
 // Handlers that return the documented results and record their inputs.
 class Actors {
  public:
   explicit Actors(const std::string& handlers) {
-    for (const auto& [name, said] : members_of(handlers)) {
-      answers_[name] = said.starts_with('[') ? items_of(said) : std::vector{said};
-      always_[name] = !said.starts_with('[');
+    for (const auto& [name, documented] : members_of(handlers)) {
+      answers_[name] = documented.starts_with('[') ? items_of(documented) : std::vector{documented};
+      always_[name] = !documented.starts_with('[');
     }
   }
 
@@ -207,12 +207,12 @@ class Actors {
 
  private:
   StepResult answer(const std::string& name, StepContext& context, std::string_view input) {
-    const std::string said = next_answer(name, context.info(), input);
-    if (const auto time = json_integer(said, "busy_ms")) {
+    const std::string documented = next_answer(name, context.info(), input);
+    if (const auto time = json_integer(documented, "busy_ms")) {
       stay_busy(context.stop(), std::chrono::milliseconds(*time));
     }
-    const std::chrono::milliseconds delay(json_integer(said, "in_ms").value_or(0));
-    const auto word = [&](std::string_view key) { return json_text(said, key); };
+    const std::chrono::milliseconds delay(json_integer(documented, "in_ms").value_or(0));
+    const auto word = [&](std::string_view key) { return json_text(documented, key); };
     if (const auto code = word("fail")) {
       return StepResult::fail(*code, "as in the example");
     }
@@ -228,10 +228,10 @@ class Actors {
     if (const auto text = word("throw")) {
       throw std::runtime_error(*text);
     }
-    if (const auto next = json_value(said, "continue_as_new")) {
+    if (const auto next = json_value(documented, "continue_as_new")) {
       return StepResult::continue_as_new(*next);
     }
-    return StepResult::ok(json_value(said, "ok").value_or("{}"), {.schedule_in = delay});
+    return StepResult::ok(json_value(documented, "ok").value_or("{}"), {.schedule_in = delay});
   }
 
   std::string next_answer(const std::string& name, const StepInfo& info, std::string_view input) {
@@ -246,11 +246,11 @@ class Actors {
     if (found->second.empty()) {
       return R"({"fail":"the_example_has_no_more_answers"})";
     }
-    const std::string said = found->second.front();
+    const std::string documented = found->second.front();
     if (!always_[name]) {
       found->second.erase(found->second.begin());
     }
-    return said;
+    return documented;
   }
 
   // Until a stop is requested; otherwise for the given time.
@@ -273,7 +273,7 @@ class Actors {
 class Try {
  public:
   explicit Try(const Block& block)
-      : said_(members_of(compact(block.text))), actors_(said("handlers")) {
+      : documented_(members_of(compact(block.text))), actors_(documented("handlers")) {
     auto opened = Engine::open("memory:", {.log = [this](const LogMessage& line) {
                                  const std::scoped_lock lock(log_mutex_);
                                  log_.push_back(line.message);
@@ -294,9 +294,9 @@ class Try {
 
   void go() {
     check_keys();
-    const auto started = engine_->start(text("workflow", workflow_), said("input"),
+    const auto started = engine_->start(text("workflow", workflow_), documented("input"),
                                         {.trigger = text("trigger", "")});
-    if (said_.contains("refused")) {
+    if (documented_.contains("refused")) {
       ASSERT_FALSE(started.ok());
       compare("refused", json_quote(error_info(started.error().code()).name));
       compare("says", json_quote(started.error().message()));
@@ -304,7 +304,7 @@ class Try {
     }
     ASSERT_TRUE(started.ok()) << started.error().text();
     run_ = started.value().run_id;
-    for (const std::string& action : items_of(said("then"))) {
+    for (const std::string& action : items_of(documented("then"))) {
       act(action);
     }
     const std::string status = text("status", "completed");
@@ -313,21 +313,22 @@ class Try {
   }
 
  private:
-  [[nodiscard]] std::string said(const std::string& key) const {
-    const auto found = said_.find(key);
-    return found != said_.end() ? found->second : key == "then" ? "[]" : "{}";
+  [[nodiscard]] std::string documented(const std::string& key) const {
+    const auto found = documented_.find(key);
+    return found != documented_.end() ? found->second : key == "then" ? "[]" : "{}";
   }
   [[nodiscard]] std::string text(const std::string& key, const std::string& otherwise) const {
-    const auto found = said_.find(key);
-    return found == said_.end() ? otherwise : json_string_value(found->second).value_or("no text");
+    const auto found = documented_.find(key);
+    return found == documented_.end() ? otherwise
+                                      : json_string_value(found->second).value_or("no text");
   }
 
   void check_keys() const {
     static const std::set<std::string> kKeys = {
         "workflow", "trigger", "input", "handlers", "then", "status",  "context", "result",
         "error",    "steps",   "got",   "called",   "log",  "refused", "says"};
-    EXPECT_FALSE(said_.empty()) << "not a JSON object";
-    for (const auto& [key, value] : said_) {
+    EXPECT_FALSE(documented_.empty()) << "not a JSON object";
+    for (const auto& [key, value] : documented_) {
       EXPECT_TRUE(kKeys.contains(key)) << key;
     }
   }
@@ -386,24 +387,24 @@ class Try {
   }
 
   void compare(const std::string& key, const std::string& is) {
-    if (said_.contains(key)) {
-      EXPECT_TRUE(fits(said_[key], is)) << key << " is " << is;
+    if (documented_.contains(key)) {
+      EXPECT_TRUE(fits(documented_[key], is)) << key << " is " << is;
     }
   }
 
   void compare_all() {
     const RunView view = engine_->inspect(run_).value();
-    EXPECT_TRUE(said_.contains("status")) << "the try has no status";
+    EXPECT_TRUE(documented_.contains("status")) << "the try has no status";
     compare("status", json_quote(view.status));
     compare("context", view.context);
     compare("result", view.result);
     compare("error", json_value(view.error, "code").value_or("null"));
     compare("called", actors_.called());
-    for (const auto& [handler, inputs] : members_of(said("got"))) {
+    for (const auto& [handler, inputs] : members_of(documented("got"))) {
       const std::string got = actors_.got(handler);
       EXPECT_TRUE(fits(inputs, got)) << handler << " got " << got;
     }
-    for (const auto& [step, status] : members_of(said("steps"))) {
+    for (const auto& [step, status] : members_of(documented("steps"))) {
       const auto found = std::find_if(view.steps.begin(), view.steps.end(),
                                       [&](const StepView& known) { return known.name == step; });
       const std::string is = found == view.steps.end() ? "missing" : found->status;
@@ -413,7 +414,7 @@ class Try {
     compare("log", quoted_list(log_));
   }
 
-  std::map<std::string, std::string> said_;
+  std::map<std::string, std::string> documented_;
   Actors actors_;
   std::mutex log_mutex_;  // guards log_
   std::vector<std::string> log_;

@@ -1,5 +1,5 @@
-// What the workflow language promises, one test per feature, seen from a program that embeds the
-// engine. Waits, compensation and the commands on runs are in workflow_steering_test.cc.
+// The features of the workflow language, one test each, seen from an embedding program. Waits,
+// compensation and the commands on runs are in workflow_steering_test.cc.
 #include <gmock/gmock.h>
 
 #include "tests/support/feature_fixture.h"
@@ -14,7 +14,7 @@ using Authoring = FeatureTest;
 using Graph = FeatureTest;
 using Steps = FeatureTest;
 
-TEST_F(Authoring, the_payload_contract_lists_every_field_that_does_not_fit) {
+TEST_F(Authoring, the_payload_contract_lists_every_invalid_field) {
   define(R"(
 workflow: order
 triggers:
@@ -36,7 +36,7 @@ steps:
   EXPECT_EQ(run("order", R"({"id":"x"})").input, R"({"id":"x","amount":1})");
 }
 
-TEST_F(Authoring, a_workflow_has_several_triggers_with_contracts_of_their_own) {
+TEST_F(Authoring, a_workflow_has_several_triggers_with_their_own_contracts) {
   define(R"(
 workflow: order
 triggers:
@@ -50,7 +50,7 @@ steps: [{name: a}]
   EXPECT_EQ(code_of(engine_.start("order", "{}", {.trigger = "post"})), "invalid_trigger");
 }
 
-TEST_F(Authoring, starting_again_under_a_key_compares_the_payload_whatever_its_order) {
+TEST_F(Authoring, a_repeated_start_under_a_key_compares_payloads_regardless_of_order) {
   define("{workflow: order, steps: [{name: a}]}");
   const auto first = must(engine_.start("order", R"({"a":1,"b":2})", {.idempotency_key = "k"}));
   const auto again = must(engine_.start("order", R"({"b":2.0,"a":1})", {.idempotency_key = "k"}));
@@ -72,7 +72,7 @@ TEST_F(Authoring, registered_definitions_are_known_to_engines_that_never_registe
   EXPECT_EQ(must(other.wait(run, kLong)).status, "completed");
 }
 
-TEST_F(Graph, transitions_follow_the_first_condition_that_fits) {
+TEST_F(Graph, transitions_follow_the_first_condition_that_holds) {
   define(R"(
 workflow: sort
 steps: [{name: look}, {name: small}, {name: large}, {name: odd}]
@@ -104,7 +104,7 @@ transitions:
                         R"("when":{"greater":100,"path":"n"}})"));
 }
 
-TEST_F(Graph, a_step_begins_as_soon_as_its_own_dependencies_are_done) {
+TEST_F(Graph, a_step_starts_as_soon_as_its_own_dependencies_are_completed) {
   define(R"(
 workflow: race
 steps:
@@ -120,13 +120,13 @@ steps:
   });
   handle_all({"quick", "join"});
   handle("next", [&](StepContext&, std::string_view) {
-    gate.open();  // slow ends only because this runs beside it
+    gate.open();  // slow can end only because this step runs beside it
     return StepResult::ok();
   });
   EXPECT_EQ(run("race").status, "completed");
 }
 
-TEST_F(Graph, error_routes_stand_in_for_failed_steps_also_among_dependencies) {
+TEST_F(Graph, error_routes_replace_failed_steps_also_among_dependencies) {
   define(R"(
 workflow: offers
 steps: [{name: fast}, {name: cheap}, {name: catalogue}, {name: choose, after: [fast, cheap]}]
@@ -219,7 +219,7 @@ steps:
   EXPECT_EQ(input_of("b"), R"({"limit":5,"unit":"EUR","x":{"deep":1}})");
 }
 
-TEST_F(Steps, a_mapped_path_that_is_not_there_fails_the_run_and_says_which) {
+TEST_F(Steps, a_missing_mapped_path_fails_the_run_and_is_named) {
   define("{workflow: map, steps: [{name: a, input: {x: order.id}}]}");
   handle("a");
   const RunView view = run("map", R"({"order":{}})");
@@ -240,7 +240,7 @@ steps: [{name: a, input: [other]}, {name: b, after: a}]
   EXPECT_EQ(input_of("b"), R"({"order":7})");
 }
 
-TEST_F(Steps, schemas_are_checked_on_the_way_in_and_out) {
+TEST_F(Steps, schemas_are_checked_for_input_and_output) {
   define(R"(
 workflow: strict
 steps:
@@ -275,7 +275,7 @@ steps:
   EXPECT_EQ(step(run("stubborn"), "a").attempts, 3U) << "an exception whose code is named";
 }
 
-TEST_F(Steps, retry_after_and_defer_are_up_to_the_handler) {
+TEST_F(Steps, the_handler_decides_on_retry_after_and_defer) {
   define("{workflow: later, steps: [{name: a, retry: {max_attempts: 2, delay: 1h}}]}");
   std::atomic<int> call = 0;
   handle("a", [&](StepContext&, std::string_view) {
@@ -292,7 +292,7 @@ TEST_F(Steps, retry_after_and_defer_are_up_to_the_handler) {
   EXPECT_EQ(call, 3);
 }
 
-TEST_F(Steps, an_attempt_that_takes_too_long_fails_and_its_handler_is_told_to_stop) {
+TEST_F(Steps, an_attempt_that_takes_too_long_fails_and_its_handler_is_requested_to_stop) {
   define(R"(
 workflow: slow
 steps: [{name: a, timeout: {start_to_close: 30ms}, retry: {max_attempts: 2}}]
@@ -310,10 +310,10 @@ steps: [{name: a, timeout: {start_to_close: 30ms}, retry: {max_attempts: 2}}]
   EXPECT_EQ(step(view, "a").attempts, 2U);
 }
 
-TEST_F(Steps, a_step_that_nobody_claims_in_time_fails) {
+TEST_F(Steps, a_step_that_is_not_claimed_in_time_fails) {
   define(R"(
 workflow: lonely
-steps: [{name: a, handler: nobody_has_this, timeout: {schedule_to_start: 20ms}}]
+steps: [{name: a, handler: no_such_handler, timeout: {schedule_to_start: 20ms}}]
 )");
   EXPECT_THAT(run("lonely").error, HasSubstr("schedule_to_start_timeout"));
 }
@@ -328,7 +328,7 @@ TEST_F(Steps, deadlines_are_shown_with_the_attempt) {
 workflow: due
 steps:
   - name: a
-    handler: nobody_has_this
+    handler: no_such_handler
     deadline: {within: 1h, due_soon: 10m, escalate_after: 5m}
 )");
   const RunView view = inspect(engine_, start("due"));
@@ -337,7 +337,7 @@ steps:
   }
 }
 
-TEST_F(Steps, exec_gets_its_input_on_stdin_and_gives_stdout) {
+TEST_F(Steps, exec_reads_its_input_from_stdin_and_returns_its_stdout) {
   define(R"(
 workflow: shell
 steps:
@@ -365,15 +365,15 @@ TEST_F(Steps, queues_are_chosen_by_step) {
 class Logging : public FeatureTest {
  protected:
   Logging()
-      : FeatureTest({.log = [this](const LogMessage& said) {
+      : FeatureTest({.log = [this](const LogMessage& line) {
           const std::scoped_lock lock(mutex_);
-          lines_.push_back(said.level + " " + said.message);
+          lines_.push_back(line.level + " " + line.message);
         }}) {}
   std::mutex mutex_;
   std::vector<std::string> lines_;
 };
 
-TEST_F(Logging, a_log_step_says_what_it_is_told_after_it_is_durable) {
+TEST_F(Logging, a_log_step_logs_its_message_after_it_is_durable) {
   define(R"(
 workflow: talk
 steps: [{name: a, log: {message: "order {order.id} of {who}", level: warning}}]

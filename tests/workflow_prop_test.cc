@@ -1,5 +1,5 @@
-// Whatever valid definition there is and whatever its steps answer: a run ends, or waits for
-// something that has a name. It is never stuck.
+// For every valid definition and every result of its steps, a run ends or waits for something that
+// can be named. It is never stuck.
 #include <gtest/gtest.h>
 
 #include "tests/support/workflow_author.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 400;
 
-// What a run that has not ended waits for; empty: nothing, it is stuck.
+// What a live run waits for; empty: nothing, so it is stuck.
 std::string reason_of(WorkflowWorld& world, const RunId& id) {
   const auto run = world.load(id);
   for (const auto& [step, state] : run->boundaries()) {
@@ -24,7 +24,7 @@ std::string reason_of(WorkflowWorld& world, const RunId& id) {
   return "";
 }
 
-TEST(RandomWorkflows, end_or_wait_for_something_that_has_a_name) {
+TEST(RandomWorkflows, end_or_wait_for_a_named_cause) {
   std::uint64_t valid = 0;
   std::map<std::string, std::uint64_t> ends;
   for (std::uint64_t seed = 1; seed <= seeds(kSeeds); ++seed) {
@@ -58,7 +58,7 @@ TEST(RandomWorkflows, end_the_same_way_after_a_restart) {
   for (std::uint64_t seed = 1; seed <= seeds(kSeeds) / 4; ++seed) {
     const std::string definition = Author(seed).write();
     if (!Definition::parse(definition).ok() || definition.find("timeout") != std::string::npos) {
-      continue;  // who is first, a worker or a timeout, may differ
+      continue;  // the winner of a race between a worker and a timeout may differ
     }
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + definition);
     const WorldScript script = script_of(seed, definition);

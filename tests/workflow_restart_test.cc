@@ -1,4 +1,5 @@
-// A run that is cut off after any of its commits and goes on ends as if nothing had happened.
+// A run that is interrupted after any of its commits and resumed ends as if it had not been
+// interrupted.
 #include <gtest/gtest.h>
 
 #include "tests/support/workflow_world.h"
@@ -9,7 +10,7 @@ namespace {
 struct Story {
   std::string name;
   WorldScript script;
-  std::string ends;  // status, context, error, steps that are done
+  std::string ends;  // status, context, error, completed steps
 };
 
 std::string flow(const std::string& rest, const std::string& name = "flow") {
@@ -132,14 +133,14 @@ Story approvals_side_by_side() {
 Story rejected() {
   WorldScript script;
   script.definitions = {
-      flow(R"("steps":[{"name":"a"},{"name":"ok","approval":true},{"name":"tell"}],
+      flow(R"("steps":[{"name":"a"},{"name":"ok","approval":true},{"name":"report"}],
       "transitions":[{"from":"a","to":"ok"},{"from":"ok","to":"complete"},
-                     {"from":"ok","on":"error","to":"tell"}])")};
+                     {"from":"ok","on":"error","to":"report"}])")};
   script.decide = [](const ManualState&) { return std::optional(ManualAction::rejected); };
   return {"rejected", script,
           R"(completed {"error":{"code":"rejected","message":"step ok was rejected by ann",)"
           R"("retryable":false,"step":"ok"},"ok":{"actor":"ann","decided_at":0,"decision":")"
-          R"(rejected"}} a ok tell)"};
+          R"(rejected"}} a ok report)"};
 }
 
 Story events_and_timeouts() {
@@ -217,7 +218,7 @@ Story continued() {
   return {"continued", script, R"(continued {"page":1} page)"};
 }
 
-Story put_off() {
+Story deferred() {
   WorldScript script;
   script.definitions = {flow(R"("steps":[{"name":"a"},{"name":"b","after":["a"]}])")};
   script.handler = [](const Assignment& attempt) -> WorldOutcome {
@@ -227,12 +228,12 @@ Story put_off() {
     }
     return says("{}", attempt.step.view() == "a" ? R"({"schedule_in_ms":500})" : "");
   };
-  return {"put_off", script, R"(completed {} a b)"};
+  return {"deferred", script, R"(completed {} a b)"};
 }
 
 class Restart : public testing::TestWithParam<Story (*)()> {};
 
-TEST_P(Restart, after_any_commit_gives_the_same_end) {
+TEST_P(Restart, after_any_commit_gives_the_same_outcome) {
   const Story story = GetParam()();
   WorkflowWorld whole(story.script);
   whole.play();
@@ -255,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(Workflows, Restart,
                          testing::Values(chain_with_retries, diamond, conditional_routes,
                                          loop_until_done, error_route, for_each_in_order,
                                          for_each_collects, approvals_side_by_side, rejected,
-                                         events_and_timeouts, children, saga, continued, put_off),
+                                         events_and_timeouts, children, saga, continued, deferred),
                          [](const auto& story) { return story.param().name; });
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Waits, compensation, children and the commands on runs, one test per feature, seen from a
-// program that embeds the engine.
+// Waits, compensation, child runs and the commands on runs, one test per feature, seen from an
+// embedding program.
 #include <gmock/gmock.h>
 
 #include "tests/support/feature_fixture.h"
@@ -13,11 +13,11 @@ using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 using Waits = FeatureTest;
-using Undoing = FeatureTest;
-using Steering = FeatureTest;
+using Compensation = FeatureTest;
+using RunCommands = FeatureTest;
 using Family = FeatureTest;
 
-TEST_F(Waits, a_wait_is_over_after_its_time_and_not_before) {
+TEST_F(Waits, a_wait_ends_at_its_time_and_not_before) {
   define(R"(
 workflow: nap
 steps:
@@ -31,7 +31,7 @@ steps:
   EXPECT_GE(view.ended_at_ms - view.started_at_ms, 40);
 }
 
-TEST_F(Waits, a_pause_goes_on_when_it_is_resumed) {
+TEST_F(Waits, a_paused_run_continues_when_it_is_resumed) {
   define(R"(
 workflow: hold
 steps: [{name: stop, pause: {reason: "look at {n}"}}, {name: a, after: stop}]
@@ -45,7 +45,7 @@ steps: [{name: stop, pause: {reason: "look at {n}"}}, {name: a, after: stop}]
   EXPECT_EQ(end_of(id).status, "completed");
 }
 
-TEST_F(Waits, approvals_side_by_side_are_decided_one_by_one) {
+TEST_F(Waits, concurrent_approvals_are_decided_one_by_one) {
   define(R"(
 workflow: two
 steps:
@@ -70,11 +70,11 @@ steps:
 TEST_F(Waits, a_rejection_takes_the_error_route_or_fails_the_run) {
   define(R"(
 workflow: routed
-steps: [{name: ok, approval: true}, {name: tell}]
-transitions: [{from: ok, to: complete}, {from: ok, on: error, to: tell}]
+steps: [{name: ok, approval: true}, {name: report}]
+transitions: [{from: ok, to: complete}, {from: ok, on: error, to: report}]
 )");
   define("{workflow: bare, steps: [{name: ok, approval: true}, {name: next, after: ok}]}");
-  handle("tell");
+  handle("report");
   const std::string routed = start("routed");
   const std::string bare = start("bare");
   until_paused(routed);
@@ -82,11 +82,11 @@ transitions: [{from: ok, to: complete}, {from: ok, on: error, to: tell}]
   must(engine_.reject(routed, {.actor = "ann", .comment = "no"}));
   must(engine_.reject(bare, {.actor = "ann"}));
   EXPECT_EQ(end_of(routed).status, "completed");
-  EXPECT_THAT(calls(), ElementsAre("tell"));
+  EXPECT_THAT(calls(), ElementsAre("report"));
   EXPECT_THAT(end_of(bare).error, HasSubstr("rejected"));
 }
 
-TEST_F(Waits, an_event_that_comes_first_is_kept_for_the_step_that_waits_for_it) {
+TEST_F(Waits, an_early_event_is_kept_for_the_step_that_waits_for_it) {
   define(R"(
 workflow: pay
 steps:
@@ -108,7 +108,7 @@ steps:
   EXPECT_THAT(end_of(id).context, HasSubstr(R"("payment":{"sum":2})"));
 }
 
-TEST_F(Waits, several_events_are_awaited_at_once_and_any_of_them_will_do) {
+TEST_F(Waits, several_events_are_awaited_at_once_and_any_one_ends_the_wait) {
   define(R"(
 workflow: both
 steps:
@@ -125,7 +125,7 @@ steps:
   EXPECT_EQ(code_of(engine_.signal(id, "left")), "terminal_run");
 }
 
-TEST_F(Waits, an_event_that_does_not_come_in_time_takes_its_route) {
+TEST_F(Waits, a_wait_that_times_out_takes_its_route) {
   define(R"(
 workflow: late
 steps:
@@ -139,7 +139,7 @@ steps:
   EXPECT_THAT(calls(), ElementsAre("remind"));
 }
 
-TEST_F(Undoing, completed_steps_are_compensated_in_reverse_and_a_failure_does_not_stop_that) {
+TEST_F(Compensation, completed_steps_are_compensated_in_reverse_despite_a_failed_compensation) {
   define(R"(
 workflow: trip
 steps:
@@ -148,7 +148,7 @@ steps:
   - {name: car, after: flight, compensate: cancel_car}
   - {name: pay, after: car}
 )");
-  handle("hotel", says(R"({"room":12})"));
+  handle("hotel", says(R"({"booking":12})"));
   handle_all({"flight", "car", "cancel_hotel"});
   handle("pay",
          [](StepContext&, std::string_view) { return StepResult::fail("broke", "no money"); });
@@ -159,15 +159,15 @@ steps:
   });
   const RunView view = run("trip");
   EXPECT_EQ(view.status, "failed");
-  EXPECT_THAT(view.error, HasSubstr("broke")) << "the error that began it";
+  EXPECT_THAT(view.error, HasSubstr("broke")) << "the error that caused the compensation";
   EXPECT_THAT(calls(), ElementsAre("hotel", "flight", "car", "pay", "cancel_car", "cancel_flight",
                                    "cancel_flight", "cancel_hotel"));
   EXPECT_EQ(step(view, "compensate:car").status, "failed");
   EXPECT_EQ(step(view, "compensate:hotel").status, "completed");
-  EXPECT_THAT(input_of("cancel_hotel"), HasSubstr(R"("output":{"room":12})"));
+  EXPECT_THAT(input_of("cancel_hotel"), HasSubstr(R"("output":{"booking":12})"));
 }
 
-TEST_F(Undoing, a_cancelled_run_is_compensated_if_that_is_asked_for) {
+TEST_F(Compensation, a_cancelled_run_is_compensated_on_request) {
   define(R"(
 workflow: trip
 steps: [{name: hotel, compensate: cancel_hotel}, {name: wait, after: hotel, pause: true}]
@@ -185,9 +185,9 @@ steps: [{name: hotel, compensate: cancel_hotel}, {name: wait, after: hotel, paus
   EXPECT_THAT(calls(), ElementsAre("hotel", "hotel", "cancel_hotel"));
 }
 
-TEST_F(Steering, a_cancelled_run_tells_its_handlers_to_stop) {
+TEST_F(RunCommands, a_cancelled_run_requests_its_handlers_to_stop) {
   define("{workflow: busy, steps: [{name: a}]}");
-  // The handler may still be at it when the test is over.
+  // The handler may still be running when the test has ended.
   const auto began = std::make_shared<Gate>();
   const auto stopped = std::make_shared<Gate>();
   handle("a", [began, stopped](StepContext& context, std::string_view) {
@@ -203,7 +203,7 @@ TEST_F(Steering, a_cancelled_run_tells_its_handlers_to_stop) {
   EXPECT_EQ(end_of(id).status, "cancelled");
 }
 
-TEST_F(Steering, a_run_is_replayed_whole_with_edits_or_from_a_step) {
+TEST_F(RunCommands, a_run_is_replayed_with_edited_input_or_from_a_step) {
   define(R"(
 workflow: report
 steps:
@@ -222,7 +222,7 @@ steps:
   EXPECT_EQ(code_of(engine_.replay(first.run_id, {.from_step = "paint"})), "invalid_argument");
 }
 
-TEST_F(Steering, a_replay_that_repeats_what_cannot_be_undone_is_refused_unless_allowed) {
+TEST_F(RunCommands, a_replay_of_irreversible_steps_is_refused_unless_allowed) {
   define("{workflow: mail, steps: [{name: send, irreversible: true}, {name: note, after: send}]}");
   handle_all({"send", "note"});
   const RunView first = run("mail");
@@ -233,7 +233,7 @@ TEST_F(Steering, a_replay_that_repeats_what_cannot_be_undone_is_refused_unless_a
   EXPECT_EQ(code_of(engine_.replay(first.run_id, {.allow_irreversible = true})), "ok");
 }
 
-TEST_F(Steering, a_run_continues_as_a_new_one) {
+TEST_F(RunCommands, a_run_continues_as_a_new_one) {
   define("{workflow: pages, steps: [{name: page}]}");
   handle("page", [](StepContext&, std::string_view input) {
     return input == R"({"page":2})" ? StepResult::ok(R"({"last":true})")
@@ -245,7 +245,7 @@ TEST_F(Steering, a_run_continues_as_a_new_one) {
   EXPECT_EQ(page.runs.size(), 2U);
 }
 
-TEST_F(Steering, search_attributes_and_archiving) {
+TEST_F(RunCommands, search_attributes_and_archiving) {
   define("{workflow: job, steps: [{name: a}]}");
   handle("a");
   const std::string id = start("job", "{}", {.search_attributes = R"({"customer":"c1"})"});
@@ -274,7 +274,7 @@ steps:
   EXPECT_EQ(inspect(engine_, view.children[0]).parent_run_id, view.run_id);
 }
 
-TEST_F(Family, a_child_that_fails_is_an_error_of_its_step) {
+TEST_F(Family, a_failed_child_is_an_error_of_its_step) {
   define("{workflow: inner, steps: [{name: breaks}]}");
   define(R"(
 workflow: outer
@@ -304,7 +304,7 @@ steps:
   EXPECT_THAT(statuses, UnorderedElementsAre("cancelled", "paused"));
 }
 
-TEST_F(Family, a_child_that_takes_too_long_is_given_up_and_cancelled) {
+TEST_F(Family, a_child_that_takes_too_long_is_abandoned_and_cancelled) {
   define("{workflow: inner, steps: [{name: hold, pause: true}]}");
   define(R"(
 workflow: outer
@@ -321,7 +321,7 @@ transitions: [{from: kid, on: error, to: fallback}]
   }
 }
 
-TEST_F(Undoing, a_run_whose_result_cannot_be_made_is_compensated_too) {
+TEST_F(Compensation, a_run_whose_output_cannot_be_built_is_compensated_too) {
   define("{workflow: odd, output: {x: y}, steps: [{name: a, compensate: undo}]}");
   handle_all({"a", "undo"});
   const RunView view = run("odd");

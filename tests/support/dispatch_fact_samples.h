@@ -1,6 +1,5 @@
-// Valid facts of the dispatch protocol, one function each, for tests to use or to spoil. By
-// default they belong to run 1 and to the queue "default", and the claim is "c1" with the
-// token "secret".
+// Valid facts of the dispatch protocol, one function each, for tests to use or to invalidate. By
+// default they belong to run 1 and queue "default", and the claim is "c1" with the token "secret".
 #pragma once
 
 #include <string>
@@ -77,7 +76,7 @@ inline AttemptFailed failed(std::string_view key, std::string_view claim_id = "c
   return fact;
 }
 
-// The retry of an attempt as scheduled() makes it.
+// The failure of an attempt as scheduled() makes it, with a retry.
 inline AttemptFailed failed_with_retry(std::string_view key, std::string_view retry_key,
                                        std::int64_t visible_at) {
   AttemptFailed fact = failed(key);
@@ -93,8 +92,8 @@ inline LiveWakeupEmitted wakeup(std::string_view key) {
 
 inline ResultApplied applied(std::string_view key) { return {run_no(1), SharedText(key), false}; }
 
-// The attempts of runs that have not ended for which `keep` holds, in claim order. Counts by hand
-// what the projection keeps in heaps.
+// The attempts of live runs for which `keep` holds, in claim order. A simple count to compare with
+// the heaps of the projection.
 template <typename Keep>
 std::vector<const Attempt*> open_attempts(const DispatchProjection& state, Keep keep) {
   std::vector<const Attempt*> found = state.attempts();
@@ -141,7 +140,7 @@ inline std::vector<std::string> reasons(const DispatchProjection& state) {
   return names;
 }
 
-// Everything a projection knows but for its anomalies, which stand last in its bytes.
+// The encoded projection without its anomalies, which come last in its bytes.
 inline std::string known(const DispatchProjection& state) {
   const std::string bytes = state.encode();
   return bytes.substr(0, bytes.rfind(R"(,"anomalies":[)"));

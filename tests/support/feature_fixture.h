@@ -1,5 +1,5 @@
-// For tests of what workflows can do, seen from a program: an engine with a pool beside it,
-// handlers that answer what the test says and are counted.
+// For tests of workflow features, seen from an embedding program: an engine with a pool, and
+// handlers that return given results and record their calls.
 #pragma once
 
 #include <map>
@@ -15,14 +15,14 @@ class FeatureTest : public testing::Test {
  protected:
   explicit FeatureTest(const EngineOptions& options = {})
       : engine_(open_engine("memory:", options)) {}
-  ~FeatureTest() override { rest(); }
+  ~FeatureTest() override { stop_pool(); }
 
   void define(std::string_view yaml) { must(engine_.register_workflow_yaml(yaml)); }
   using Answer = std::function<StepResult(StepContext& context, std::string_view input)>;
-  // A handler; each call is noted as "<name>(<input>)" when it is asked for.
-  // Work that is under way does not see new handlers, so it begins anew.
+  // Registers a handler whose calls are recorded. A running pool does not see new handlers, so the
+  // pool is restarted.
   void handle(const std::string& name, Answer answer = nothing) {
-    rest();
+    stop_pool();
     must(engine_.register_handler(
         name, [this, name, answer = std::move(answer)](StepContext& context, std::string_view in) {
           {
@@ -43,13 +43,13 @@ class FeatureTest : public testing::Test {
         [json = std::move(json)](StepContext&, std::string_view) { return StepResult::ok(json); };
   }
 
-  // Everything registered so far is executed from now on.
+  // Executes the steps of everything registered so far.
   void work() {
     if (pool_ == nullptr) {
       pool_ = std::make_unique<Pool>(engine_, 2);
     }
   }
-  void rest() {
+  void stop_pool() {
     if (pool_ != nullptr) {
       must(pool_->stop());
       pool_.reset();
@@ -74,10 +74,10 @@ class FeatureTest : public testing::Test {
     RunView view = inspect(engine_, run);
     while (!condition(view)) {
       if (std::chrono::steady_clock::now() > deadline) {
-        ADD_FAILURE() << "it never came to that: " << view.json;
+        ADD_FAILURE() << "the condition never held: " << view.json;
         break;
       }
-      // Ends early when the run does; otherwise a moment to look again.
+      // Returns early when the run ends; otherwise polls again.
       view = must(engine_.wait(run, milliseconds(2)));
     }
     return view;

@@ -1,4 +1,4 @@
-// The audit of a journal that a test has at hand.
+// The audit of an open journal.
 #pragma once
 
 #include "lab/sim/sim_audit.h"

@@ -1,4 +1,4 @@
-// Journals as files, for tests: exported with proof, and imported again.
+// Journals as files, for tests: verified exports, and imports.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace holdfast {
 
-// Each fails the test when it does not work.
+// Each function fails the test on an error.
 std::string verified_export(Log& log);
 void import_export(const std::string& path, const std::string& to_url);
 

@@ -5,7 +5,7 @@
 
 namespace holdfast {
 
-// The first damage found.
+// Returns the first damage found.
 Result<void> prove_journal(Log& log);
 
 }  // namespace holdfast

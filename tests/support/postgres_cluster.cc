@@ -57,7 +57,7 @@ std::optional<std::string> find_bin() {
 
 // PostgreSQL refuses to run as root.
 struct RunAs {
-  uid_t user = 0;  // 0: as we are
+  uid_t user = 0;  // 0: the current user
   gid_t group = 0;
   rlim_t max_file_bytes = RLIM_INFINITY;
 };
@@ -73,7 +73,7 @@ Result<RunAs> run_as() {
   return RunAs{.user = entry->pw_uid, .group = entry->pw_gid};
 }
 
-// Between fork and exec, so only what a signal handler may call. Never returns.
+// Runs between fork and exec, so it may only call async-signal-safe functions. Never returns.
 [[noreturn]] void become(char* const* arguments, RunAs who, int output, pid_t parent) {
   if (who.user != 0 &&
       (setgroups(1, &who.group) != 0 || setgid(who.group) != 0 || setuid(who.user) != 0)) {
@@ -89,7 +89,7 @@ Result<RunAs> run_as() {
   }
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
-  // A process group of its own: ^C ends the test, and the test ends the server.
+  // A separate process group: ^C ends the test, and the test ends the server.
   setpgid(0, 0);
   execv(arguments[0], arguments);
   _exit(127);
@@ -171,7 +171,7 @@ std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
-// A process, as something that becomes readable when it ends.
+// A process as a descriptor that becomes readable when the process ends.
 class ProcessEnd {
  public:
   explicit ProcessEnd(pid_t process)
@@ -240,7 +240,7 @@ Result<void> PostgresCluster::initialise(const Options& options) {
   if (who.user != 0 && chown(directory_.c_str(), who.user, who.group) != 0) {
     return failed("chown " + directory_ + ": " + std::strerror(errno));
   }
-  // --no-sync: a machine that crashes takes the test along.
+  // --no-sync: a crash of the machine ends the test too.
   Arguments arguments{
       bin_ + "/initdb", "-D",         directory_ + "/data", "-U", "postgres", "-A", "trust", "-E",
       "UTF8",           "--locale=C", "--no-sync"};
@@ -288,14 +288,13 @@ Result<void> PostgresCluster::start() {
   return wait_until_ready();
 }
 
-// The server writes "ready" into its pid file. It sends no event but its end, so this looks again
-// and again.
+// The server writes "ready" into its pid file. The only event it sends is its end, so this polls.
 Result<void> PostgresCluster::wait_until_ready() {
   const auto deadline = std::chrono::steady_clock::now() + kStartDeadline;
   const ProcessEnd end(server_);
   while (std::chrono::steady_clock::now() < deadline) {
     if (!running()) {
-      return failed("the PostgreSQL server ended at once: " + log_tail());
+      return failed("the PostgreSQL server ended at startup: " + log_tail());
     }
     std::ifstream file(directory_ + "/data/postmaster.pid");
     std::string line;
@@ -329,7 +328,7 @@ void PostgresCluster::kill_9() {
   if (!running()) {
     return;
   }
-  // Stopped first, so that it starts no further processes while they are counted.
+  // Stopped first, so that it starts no further processes while they are listed.
   kill(server_, SIGSTOP);
   std::vector<ProcessEnd> ends;
   for (const pid_t child : children_of(server_)) {

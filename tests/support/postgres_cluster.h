@@ -1,7 +1,7 @@
 // PostgresCluster: a private, real PostgreSQL server for tests, in a temporary directory, with
-// fsync on, on a unix socket and on a free port of 127.0.0.1. It can be killed as a power cut
-// would kill it. Everything is removed when the object goes; the server dies with the thread
-// that started it, whatever that died of.
+// fsync on, on a unix socket and on a free port of 127.0.0.1. It can be killed as by a power
+// failure. Everything is removed with the object; the server dies with the thread that started it,
+// for whatever reason that thread ended.
 //
 // Every role may connect without a password, except the role "locked" over TCP.
 // The binaries are those in $HOLDFAST_TEST_POSTGRES_BIN, or the newest in /usr/lib/postgresql.
@@ -24,38 +24,38 @@ class PostgresCluster {
  public:
   enum class Via { tcp, unix_socket };
   struct Options {
-    std::string parent = "/tmp";        // the directory that the cluster is made in
+    std::string parent = "/tmp";        // the directory in which the cluster is created
     std::vector<std::string> initdb;    // further arguments
     std::vector<std::string> settings;  // "name=value"
   };
 
   static Result<std::unique_ptr<PostgresCluster>> create(const Options& options);
-  // One for the whole test process, made when it is first needed. Throws std::runtime_error
-  // with the reason when it cannot be made.
+  // One for the whole test process, created at the first use. Throws std::runtime_error with the
+  // reason if it cannot be created.
   static PostgresCluster& shared();
 
   ~PostgresCluster();
   PostgresCluster(const PostgresCluster&) = delete;
   PostgresCluster& operator=(const PostgresCluster&) = delete;
 
-  // Returns when the server accepts connections. Does nothing when it runs already.
+  // Returns when the server accepts connections. Does nothing if it is running already.
   Result<void> start();
-  // SIGKILL to the server and all its processes, as if the power went. Returns when they are
-  // gone.
+  // SIGKILL to the server and all its processes, as in a power failure. Returns when they have
+  // ended.
   void kill_9();
   // An orderly stop.
   void stop();
   Result<void> restart();
-  // No file of the server can grow beyond this from the next start on; 0: no limit.
+  // No file of the server can grow beyond this size after the next start; 0: no limit.
   void limit_file_bytes(std::uint64_t limit) { max_file_bytes_ = limit; }
-  // The settings of the next start, instead of those in the options.
+  // The settings of the next start, in place of those in the options.
   void set_settings(std::vector<std::string> settings) { settings_ = std::move(settings); }
   [[nodiscard]] bool running();
 
   [[nodiscard]] std::string url(std::string_view schema, Via via = Via::tcp) const;
   [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
-  // What psql prints for the SQL: unaligned, rows only. io_error with psql's own words.
+  // What psql prints for the SQL: unaligned, rows only. io_error with the message of psql.
   Result<std::string> run_sql(const std::string& sql) const;
 
  private:

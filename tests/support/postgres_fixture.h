@@ -1,4 +1,4 @@
-// What the tests of the PostgreSQL engine share: a server, and a schema for each test.
+// What the tests of the PostgreSQL store share: a server, and a schema for each test.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -12,8 +12,8 @@ namespace holdfast {
 
 namespace {
 
-// A schema of its own in the server that the test process runs. Damages it by SQL, as a person
-// with psql would.
+// Its own schema in the server of the test process. Damages it with SQL, as a person with psql
+// would.
 class PostgresHarness final : public StoreHarness {
  public:
   PostgresHarness() {

@@ -1,4 +1,4 @@
-// Valid facts of a run, one function each, for tests to use or to spoil. They belong to run 1.
+// Valid facts of a run, one function each, for tests to use or to invalidate. They belong to run 1.
 #pragma once
 
 #include "runs/run/run_projection.h"
@@ -44,7 +44,7 @@ inline Runnable runnable(std::string_view step, std::uint32_t attempt = 1) {
   return plan;
 }
 
-// The timer of a wait of that step.
+// The timer of a wait at that step.
 inline Runnable timer(std::string_view step) {
   Runnable plan = runnable(step);
   plan.runnable_key = std::string(step) + "#1:timeout";
@@ -364,7 +364,7 @@ inline std::vector<std::string> reasons(const RunProjection& run) {
   return names;
 }
 
-// Everything a projection knows but for its revision and anomalies, which stand last in its bytes.
+// The encoded projection without its revision and anomalies, which come last in its bytes.
 inline std::string known(const RunProjection& run) {
   const std::string bytes = run.encode();
   return bytes.substr(0, bytes.rfind(R"(,"revision":)"));

@@ -1,8 +1,8 @@
-// For tests: a run with its definition, what is around it, and the attempts its queue would have.
+// For tests: a run with its definition, its surroundings, and the attempts its queue would hold.
 //
-// Decisions go through put(), which checks the guarantees of the module: a decision can be
-// undone, is the same when it is decided again, breaks no rule, can be stored, and folded from
-// the store it makes the same run. At the end everything that ever happened is taken back.
+// Decisions go through put(), which checks the guarantees of the module: a decision can be undone,
+// is the same when it is decided again, breaks no rule, can be stored, and gives the same run when
+// folded from the store. At the end the test undoes everything.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ inline std::shared_ptr<const Definition> definition_of(std::string_view steps,
                 std::string(steps) + "}");
 }
 
-// With transitions, and more members of the spec: R"("timeout":"1m")".
+// With transitions and further members of the spec, such as R"("timeout":"1m")".
 inline std::shared_ptr<const Definition> flow(std::string_view steps, std::string_view transitions,
                                               std::string_view more = "") {
   std::string spec = R"({"workflow":"order","version":"1","steps":)" + std::string(steps);
@@ -72,7 +72,7 @@ std::vector<Fact> all(const RunFacts& facts) {
   return found;
 }
 
-// The first fact of that type; the test fails when there is none.
+// The first fact of that type; fails the test if there is none.
 template <typename Fact>
 Fact the(const RunFacts& facts) {
   const std::vector<Fact> found = all<Fact>(facts);
@@ -103,13 +103,13 @@ using Steps = std::vector<std::string>;
 template <typename T>
 ErrorCode code_of(const Result<T>& result) {
   if (result.ok()) {
-    ADD_FAILURE() << "it was allowed";
+    ADD_FAILURE() << "the command was accepted";
     return ErrorCode::io_error;
   }
   return result.error().code();
 }
 
-// What a run knows and does not store, because it follows from the rest.
+// What a run derives from its facts and does not store.
 inline std::string derived(const RunProjection& run, const Definition& definition) {
   std::string text = "open " + std::to_string(run.open_count());
   text += " status " + std::string(to_text(run.status()));
@@ -171,15 +171,15 @@ struct TestRun {
     EXPECT_EQ(derived(*run, *definition), derived(nothing, *definition));
   }
 
-  // What would be decided. Changes nothing.
+  // The decision, without applying it.
   Result<RunFacts> dry_run(const Decision& decide) {
     const std::string bytes = run->encode();
     const std::string more = derived(*run, *definition);
     const UndoLog::Mark mark = undo.mark();
     Result<RunFacts> decided = decide(*run);
     undo.roll_back_to(mark);
-    EXPECT_EQ(run->encode(), bytes) << "it cannot be taken back";
-    EXPECT_EQ(derived(*run, *definition), more) << "it cannot be taken back";
+    EXPECT_EQ(run->encode(), bytes) << "the decision cannot be undone";
+    EXPECT_EQ(derived(*run, *definition), more) << "the decision cannot be undone";
     return decided;
   }
   // Decides and applies the facts.
@@ -218,7 +218,7 @@ struct TestRun {
     return put([&](RunProjection& to) { return decide_start(to, command, around, now); });
   }
 
-  // The attempt that the newest plan of a step asked for, as it is once it was completed.
+  // The completed attempt of the newest plan of a step.
   Attempt completed(std::string_view step, std::string_view result = "{}",
                     std::string_view opts = "") const {
     Attempt attempt = attempt_of(plan_of(step));
@@ -250,7 +250,7 @@ struct TestRun {
     }
     return attempt;
   }
-  // The newest plan of a step; the test fails when there is none.
+  // The newest plan of a step; fails the test if there is none.
   const Runnable& plan_of(std::string_view step) const {
     static const Runnable nothing;
     const PlannedRunnable* latest = run->latest(step);
@@ -271,7 +271,7 @@ struct TestRun {
                  std::string_view opts = "") {
     return put(applying(completed(step, result, opts)));
   }
-  // Fails and continues by the retry policy of the step.
+  // Fails the step and applies its retry policy.
   RunFacts fail(std::string_view step, std::string_view error = R"({"code":"declined"})") {
     const Attempt attempt = failed(step, error);
     const auto retry = plan_retry(*run, attempt, Failure{json(error), true, {}}, now);
@@ -287,7 +287,7 @@ struct TestRun {
       return decide_timer(to, runnable_key, around, now);
     };
   }
-  // At the time of the timer.
+  // Advances to the time of the timer.
   RunFacts fire(const std::string& runnable_key) {
     now = run->find(runnable_key)->plan.visible_at;
     return put(firing(runnable_key));
@@ -326,9 +326,9 @@ struct TestRun {
 
   void claim(std::string_view step) { around.claimed.insert(key(step)); }
   const Payload& input(std::string_view step) const { return plan_of(step).input; }
-  // Of the run.
+  // The error code of the run.
   std::string error_code() const {
-    return run->is_terminal() ? error_code_of(run->terminal()->error) : "it is not over";
+    return run->is_terminal() ? error_code_of(run->terminal()->error) : "the run has not ended";
   }
 
   std::shared_ptr<const Definition> definition;
@@ -351,7 +351,7 @@ struct TestRun {
       stored->attach(definition);
     }
   }
-  // The run as bytes and back.
+  // Encodes and decodes the run.
   void check_bytes() const {
     const auto read = RunProjection::decode(run->encode());
     ASSERT_TRUE(read.ok()) << read.error().text();
@@ -361,7 +361,7 @@ struct TestRun {
   }
 };
 
-// The transition the first step that was applied has taken.
+// The transition taken by the first step that was applied.
 inline TransitionTaken taken(const RunFacts& facts) {
   const auto read = from_json<TransitionTaken>(the<RunnableApplied>(facts).transition.view());
   EXPECT_TRUE(read.ok()) << "no transition";

@@ -9,7 +9,7 @@ namespace holdfast {
 
 namespace {
 
-// Damages the file the way a person with the sqlite3 shell would.
+// Damages the file as a person with the sqlite3 shell would.
 class SqliteHarness final : public StoreHarness {
  public:
   Result<std::unique_ptr<Store>> open(OpenMode mode) override {

@@ -39,7 +39,7 @@ std::vector<Registered> durable() {
 
 std::string name_of(const testing::TestParamInfo<Registered>& info) { return info.param.name; }
 
-// A log of a host application.
+// A log provided by a host application.
 class UserSubject final : public ContractSubject {
  public:
   explicit UserSubject(std::unique_ptr<LogUnderTest> log) : log_(std::move(log)) {}
@@ -78,7 +78,7 @@ TEST_P(LogContract, a_new_log_is_empty_and_starts_at_one) {
   EXPECT_TRUE(bodies_from(*log, Position{1}).empty());
 }
 
-TEST_P(LogContract, positions_are_dense_and_bodies_come_back_in_order) {
+TEST_P(LogContract, positions_are_dense_and_bodies_are_read_in_order) {
   const auto log = open();
   append_some(*log, 5);
   EXPECT_EQ(log->head().position, Position{5});
@@ -116,7 +116,7 @@ TEST_P(LogContract, reads_respect_their_limits) {
   EXPECT_EQ(must(reader.next({.max_bytes = 1})).size(), 1U);
 }
 
-TEST_P(LogContract, what_was_appended_is_there_after_reopening) {
+TEST_P(LogContract, appended_batches_are_read_after_reopening) {
   const LogHead before = [&] {
     const auto log = open();
     append_some(*log, 3);
@@ -146,10 +146,10 @@ TEST_P(LogContract, a_stale_append_is_a_conflict_and_writes_nothing) {
   EXPECT_EQ(code_of(second->append(Position{5}, "[\"early\"]")), "conflict");
   must(second->refresh());
   EXPECT_EQ(bodies_from(*second, Position{1}), std::vector<std::string>{"[1]"});
-  EXPECT_TRUE(second->append(Position{1}, "[2]").ok()) << "a conflict does not stop the log";
+  EXPECT_TRUE(second->append(Position{1}, "[2]").ok()) << "a conflict must not stop the log";
 }
 
-TEST_P(LogContract, a_writer_that_slept_through_a_trim_gets_a_conflict) {
+TEST_P(LogContract, a_writer_that_missed_a_trim_gets_a_conflict) {
   const auto sleeper = open();
   const auto other = open();
   append_some(*other, 5);
@@ -159,7 +159,7 @@ TEST_P(LogContract, a_writer_that_slept_through_a_trim_gets_a_conflict) {
   EXPECT_EQ(bodies_from(*sleeper, Position{5}), std::vector<std::string>{"[5]"});
 }
 
-TEST_P(LogContract, trim_keeps_the_rest_and_its_proof) {
+TEST_P(LogContract, trim_keeps_the_rest_and_its_chain) {
   const auto log = open();
   append_some(*log, 6);
   must(log->trim(Position{4}));
@@ -171,7 +171,7 @@ TEST_P(LogContract, trim_keeps_the_rest_and_its_proof) {
   EXPECT_EQ(bodies_from(*log, Position{4}).size(), 4U);
 }
 
-TEST_P(LogContract, trim_never_takes_the_newest_batch) {
+TEST_P(LogContract, trim_never_removes_the_newest_batch) {
   const auto log = open();
   append_some(*log, 3);
   EXPECT_EQ(code_of(log->trim(Position{4})), "invalid_argument");
@@ -243,7 +243,7 @@ TEST_P(LogContract, the_side_store_scans_a_prefix_in_both_orders) {
   EXPECT_EQ(keys({.prefix = "zz"}), "");
 }
 
-TEST_P(LogContract, a_large_update_is_one_atomic_step) {
+TEST_P(LogContract, a_large_update_is_atomic) {
   const auto log = open();
   SideUpdate update;
   for (int i = 0; i < 5000; ++i) {
@@ -263,7 +263,7 @@ TEST_P(LogContract, a_large_update_is_one_atomic_step) {
   EXPECT_EQ(found, 5000U);
 }
 
-TEST_P(LogContract, copies_of_batches_arrive_with_the_same_chain) {
+TEST_P(LogContract, copied_batches_have_the_same_chain) {
   const auto log = open();
   std::vector<Batch> batches;
   Digest chain = log->head().chain;
@@ -296,13 +296,13 @@ TEST_P(LogContract, waiting_ends_when_another_handle_appends) {
   interrupted.join();
 }
 
-// Appends `count` batches "writer:i" against others, counting conflicts.
+// Appends `count` batches "writer:i" in competition with other writers; counts the conflicts.
 int append_contended(Log& log, int writer, int count) {
   int conflicts = 0;
   for (int i = 0; i < count;) {
     const std::string body = std::to_string(writer) + ":" + std::to_string(i);
     const Position head = log.head().position;
-    std::this_thread::yield();  // gives the others a chance to be first
+    std::this_thread::yield();  // lets the others be first sometimes
     auto written = log.append(head, body);
     if (written.ok()) {
       ++i;
@@ -318,10 +318,10 @@ int append_contended(Log& log, int writer, int count) {
   return conflicts;
 }
 
-TEST_P(LogContract, four_writers_give_one_total_order_with_nothing_lost_or_twice) {
+TEST_P(LogContract, four_writers_give_one_total_order_without_loss_or_duplicates) {
   constexpr int kWriters = 4;
   constexpr int kEach = 500;
-  open();  // made before the writers race
+  open();  // created before the writers race
   int conflicts = 0;
   if (GetParam().lifetime == LogLifetime::durable) {
     std::vector<pid_t> children;
@@ -366,11 +366,11 @@ TEST_P(LogContract, four_writers_give_one_total_order_with_nothing_lost_or_twice
     const auto writer = static_cast<std::size_t>(body[0] - '0');
     EXPECT_EQ(body.substr(2), std::to_string(next[writer]++));
   }
-  EXPECT_GT(conflicts, 0) << "the writers never met: the test proves nothing";
+  EXPECT_GT(conflicts, 0) << "the writers never competed, so the test proves nothing";
 }
 
-// The child appends and reports every acknowledged position; bodies carry their own length, so
-// half a batch would be seen.
+// The child appends and reports every acknowledged position; each body carries its own length, so a
+// partial batch would be detected.
 [[noreturn]] void append_until_killed(ContractSubject& subject, int report_to) {
   auto log = Log::open(std::move(subject.open_or_create()).value());
   SeededRandom random(static_cast<std::uint64_t>(getpid()));
@@ -388,7 +388,8 @@ TEST_P(LogContract, four_writers_give_one_total_order_with_nothing_lost_or_twice
   }
 }
 
-// Waits for some acknowledgements and a little more, kills, returns the last acknowledged.
+// Waits for some acknowledgements and a little longer, kills the child, and returns the last
+// acknowledged position.
 std::uint64_t kill_at_random_moment(pid_t child, int reports, SeededRandom& random) {
   std::uint64_t position = 0;
   for (std::uint64_t acks = 1 + random.below(20); acks > 0; --acks) {
@@ -407,8 +408,8 @@ std::uint64_t kill_at_random_moment(pid_t child, int reports, SeededRandom& rand
   return position;
 }
 
-// What the dead writer had sent to a server may still arrive: that is a conflict like any other.
-void append_after_the_dead(Log& log) {
+// What the dead writer had sent to a server may still arrive, which is an ordinary conflict.
+void append_after_dead_writer(Log& log) {
   for (int tries = 0; tries < 10; ++tries) {
     const auto written = log.append(log.head().position, "0:");
     if (written.ok()) {
@@ -420,10 +421,11 @@ void append_after_the_dead(Log& log) {
   FAIL() << "the dead writer keeps appending";
 }
 
-// For engines whose data outlives a process; memory has nothing to promise here.
+// For stores whose data outlives a process.
 class DurableLogContract : public LogContract {};
 
-TEST_P(DurableLogContract, a_killed_writer_loses_no_acknowledged_batch_and_leaves_no_half_batch) {
+TEST_P(DurableLogContract,
+       a_killed_writer_loses_no_acknowledged_batch_and_leaves_no_partial_batch) {
   open();
   SeededRandom random(7);
   const int kills = long_run() ? 200 : 20;
@@ -445,7 +447,7 @@ TEST_P(DurableLogContract, a_killed_writer_loses_no_acknowledged_batch_and_leave
       const std::size_t colon = body.find(':');
       ASSERT_EQ(body.size() - colon - 1, std::stoul(body.substr(0, colon)));
     }
-    append_after_the_dead(*log);
+    append_after_dead_writer(*log);
     must(log->trim(log->head().position));  // keeps the next rounds short
   }
 }

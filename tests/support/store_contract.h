@@ -1,5 +1,4 @@
-// The contract suite as the tests of this project use it: on a Store of any kind. The public form
-// is holdfast/log_contract.h.
+// The contract suite for the stores of this project. The public form is holdfast/log_contract.h.
 #pragma once
 
 #include <functional>
@@ -18,7 +17,7 @@ class ContractSubject {
   virtual Result<std::unique_ptr<Store>> open_or_create() = 0;
 };
 
-// As add_log_contract.
+// Like add_log_contract.
 bool add_store_contract(const std::string& name, LogLifetime lifetime,
                         std::function<std::unique_ptr<ContractSubject>()> make);
 

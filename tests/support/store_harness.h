@@ -1,5 +1,5 @@
-// StoreHarness: one storage engine as the contract suites use it: storage for one log, ways to open
-// it again and again, and ways to damage what is stored.
+// StoreHarness: one kind of store as the contract suites use it: storage for one log, ways to
+// reopen it, and ways to damage it.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,12 @@ namespace holdfast {
 class StoreHarness : public ContractSubject {
  public:
   Result<std::unique_ptr<Store>> open_or_create() override { return open(OpenMode::create); }
-  // A new handle, as another process would make it.
+  // A new handle, as another process would open it.
   virtual Result<std::unique_ptr<Store>> open(OpenMode mode) = 0;
 
   virtual void replace_body(Position position, const std::string& body) = 0;
   virtual void delete_row(Position position) = 0;
-  // Exchanges what is stored under two positions, positions excepted.
+  // Swaps the contents of two positions.
   virtual void swap_rows(Position left, Position right) = 0;
   virtual void set_format(std::uint32_t format) = 0;
 };

@@ -1,4 +1,4 @@
-// Small helpers that tests of logs and journals share.
+// Helpers shared by tests of logs and journals.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ inline std::unique_ptr<Journal> open_memory_journal(const std::shared_ptr<Memory
   return must(Journal::open(open_memory_log(disk)));
 }
 
-// All bodies from a position on; the test fails on damage.
+// All bodies from a position on; damage fails the test.
 inline std::vector<std::string> bodies_from(Log& log, Position from) {
   LogReader reader = must(log.read(from));
   std::vector<std::string> bodies;

@@ -1,4 +1,5 @@
-// Random workflows, and those outside who answer at random: everything follows from a seed.
+// Random workflows and random behaviour of workers and operators; everything is derived from a
+// seed.
 #pragma once
 
 #include <cstdlib>
@@ -9,9 +10,9 @@
 
 namespace holdfast {
 
-// A number that depends on nothing but the seed and the question.
-inline std::uint64_t draw(std::uint64_t seed, std::string_view question, std::uint64_t below) {
-  const Digest digest = sha256(std::to_string(seed) + "|" + std::string(question));
+// A number that depends only on the seed and the topic.
+inline std::uint64_t draw(std::uint64_t seed, std::string_view topic, std::uint64_t below) {
+  const Digest digest = sha256(std::to_string(seed) + "|" + std::string(topic));
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < sizeof number; ++i) {
     number = number << 8U | static_cast<std::uint64_t>(digest[i]);
@@ -59,10 +60,10 @@ inline WorldScript script_of(std::uint64_t seed, const std::string& definition) 
   return script;
 }
 
-// How many seeds a test tries, unless HOLDFAST_SEEDS says otherwise.
+// The number of seeds that a test tries; HOLDFAST_SEEDS overrides it.
 inline std::uint64_t seeds(std::uint64_t usual) {
-  const char* asked = std::getenv("HOLDFAST_SEEDS");
-  return asked == nullptr ? usual : std::strtoull(asked, nullptr, 10);
+  const char* requested = std::getenv("HOLDFAST_SEEDS");
+  return requested == nullptr ? usual : std::strtoull(requested, nullptr, 10);
 }
 
 }  // namespace holdfast

@@ -1,7 +1,7 @@
-// A world in which whole workflows run: a core on a disk in memory, workers whose answers depend
-// on nothing but the attempt, people who decide and events that come, and a clock that moves only
-// when nothing else can happen. So the same world always ends the same way, also when it is cut
-// off after any commit and goes on.
+// An environment in which whole workflows run: a core on an in-memory disk, workers whose results
+// depend only on the attempt, operators that decide, events that arrive, and a clock that moves
+// only when nothing else can happen. The same world therefore always ends the same way, also when
+// it is cut off after any commit and resumed.
 #pragma once
 
 #include <functional>
@@ -31,19 +31,19 @@ inline Failure breaks(std::string_view code, bool retryable = true) {
                  std::nullopt};
 }
 
-// What those outside do.
+// The behaviour of workers, operators and event senders.
 struct WorldScript {
-  std::vector<std::string> definitions;  // the first is started
+  std::vector<std::string> definitions;  // the first one is started
   std::string input = "{}";
   std::function<WorldOutcome(const Assignment&)> handler = [](const Assignment&) {
     return says("{}");
   };
-  // At a pause or an approval; empty: nobody ever decides.
+  // The decision at a pause or an approval; empty: none is ever made.
   std::function<std::optional<ManualAction>(const ManualState&)> decide =
       [](const ManualState& at) {
         return at.kind == BoundaryKind::pause ? ManualAction::resumed : ManualAction::approved;
       };
-  // The event that comes for a wait; empty: none ever does.
+  // The event that arrives for a wait; empty: none ever does.
   std::function<std::optional<SharedText>(const EventWait&)> send = [](const EventWait& wait) {
     return wait.opened.event;
   };
@@ -81,7 +81,7 @@ class WorkflowWorld {
     return run;
   }
 
-  // The parts of play(). One thing happens in move(); false when nothing can any more.
+  // The parts of play(). move() performs one action; it returns false when none is possible.
   bool move() {
     settle();
     if (work() || decide() || send()) {
@@ -94,10 +94,10 @@ class WorkflowWorld {
     clock_.advance_ms(std::max<std::int64_t>(1, next->value - clock_.now().value));
     return true;
   }
-  // Everything is decided and durable that can be now.
+  // Decides and writes everything that is possible now.
   void settle() {
     for (int turns = 0; core_.has_work(clock_.now()) || core_.can_write(); ++turns) {
-      ASSERT_LT(turns, 10'000) << "the core never comes to rest";
+      ASSERT_LT(turns, 10'000) << "the core never becomes idle";
       core_.decide(clock_.now());
       if (core_.can_write()) {
         const Core::Write what = core_.begin_write();
@@ -113,7 +113,7 @@ class WorkflowWorld {
       core_.take_reports();
     }
   }
-  // A worker executes the next attempt there is.
+  // A worker executes the next visible attempt.
   bool work() {
     if (worker_ == nullptr) {
       given_.reset();
@@ -146,9 +146,9 @@ class WorkflowWorld {
     EXPECT_EQ(code_of(reported), "ok");
     return true;
   }
-  // A decision about a run, with all that follows from it.
+  // Submits a decision about a run, with all that follows from it.
   template <typename Decide>
-  void tell(const RunId& id, Decide decision) {
+  void submit(const RunId& id, Decide decision) {
     must(execute<Done>([&](Turn& turn) -> Result<Done> {
       HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
       HOLDFAST_TRY(const RunFacts facts, decision(*run, turn));
@@ -157,16 +157,16 @@ class WorkflowWorld {
     }));
   }
 
-  // Starts the run, if it was not, and goes on until nothing more can happen.
+  // Starts the run, if it was not started, and continues until nothing more can happen.
   void play() {
     start();
     for (std::uint64_t step = 0; move(); ++step) {
-      ASSERT_LT(step, script_.max_steps) << "the world never comes to rest";
+      ASSERT_LT(step, script_.max_steps) << "the world never becomes idle";
     }
   }
 
   [[nodiscard]] std::size_t commits() { return bodies_from(journal_->log(), Position{1}).size(); }
-  // The disk as it was after so many commits, without checkpoints.
+  // The disk after so many commits, without checkpoints.
   std::shared_ptr<MemoryDisk> cut_after(std::size_t commits) {
     auto cut = std::make_shared<MemoryDisk>();
     auto log = open_memory_log(cut);
@@ -180,7 +180,7 @@ class WorkflowWorld {
     return cut;
   }
 
-  // Each run as those outside see it; times are left out.
+  // Each run as a user sees it, without times.
   std::map<std::string, std::string> outcome() {
     std::map<std::string, std::string> runs;
     for (const RunId& id : run_ids()) {
@@ -222,7 +222,7 @@ class WorkflowWorld {
   Core& core() { return core_; }
   ManualClock& clock() { return clock_; }
 
-  // Asks something and returns when it is durable.
+  // Executes a command and returns when it is durable.
   template <typename T>
   Result<T> execute(std::function<Result<T>(Turn&)> decide) {
     std::optional<Result<T>> answer;
@@ -275,7 +275,7 @@ class WorkflowWorld {
         command.action = *action;
         command.step = step;
         command.source.actor = "ann";
-        tell(id, [&](RunProjection& known, Turn& turn) {
+        submit(id, [&](RunProjection& known, Turn& turn) {
           return decide_resolve(known, command, EngineSurroundings(turn), turn.now());
         });
         return true;
@@ -296,9 +296,9 @@ class WorkflowWorld {
         command.event = *event;
         command.correlation = wait.opened.correlation;
         command.payload = Payload::trusted(R"({"said":")" + event->str() + R"("})");
-        // Another wait may have received what was meant for this one.
+        // Another wait may have received the event meant for this one.
         command.source.idempotency_key = wait_id + "-" + std::to_string(run->receipts().size());
-        tell(id, [&](RunProjection& known, Turn& turn) {
+        submit(id, [&](RunProjection& known, Turn& turn) {
           return decide_receive_event(known, command, EngineSurroundings(turn), turn.now());
         });
         return true;

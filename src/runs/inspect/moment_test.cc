@@ -31,7 +31,7 @@ std::string parsed(std::string_view text) {
   return "revision " + std::to_string(at.value().number);
 }
 
-TEST(AtParse, knows_every_form) {
+TEST(AtParse, accepts_every_form) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "now"},
       {"now", "now"},
@@ -124,13 +124,13 @@ class Moments : public testing::Test {
 
 TEST_F(Moments, now_is_the_newest_commit_at_this_time) {
   EXPECT_EQ(find({}), "3 at 10000");
-  // Also what another process has written since.
+  // Includes what another process has written since.
   const auto other = open_memory_journal(disk_);
   must(other->append(run_thread(run_no(3)), {entry("noted")}));
   EXPECT_EQ(find({}), "4 at 10000");
 }
 
-TEST_F(Moments, a_position_is_seen_at_the_time_it_was_made) {
+TEST_F(Moments, a_position_has_the_time_of_its_commit) {
   EXPECT_EQ(find(position(1)), "1 at 1000");
   EXPECT_EQ(find(position(2)), "2 at 2000");
   EXPECT_EQ(find(position(3)), "3 at 4000") << "the newest entry of the commit";
@@ -139,16 +139,16 @@ TEST_F(Moments, a_position_is_seen_at_the_time_it_was_made) {
   EXPECT_EQ(find(position(UINT64_MAX)), "invalid_argument");
 }
 
-TEST_F(Moments, a_time_is_the_newest_commit_by_then) {
+TEST_F(Moments, a_time_is_the_newest_commit_up_to_it) {
   EXPECT_EQ(find(time(-1)), "0 at -1");
   EXPECT_EQ(find(time(999)), "0 at 999");
-  EXPECT_EQ(find(time(1000)), "1 at 1000") << "exactly";
+  EXPECT_EQ(find(time(1000)), "1 at 1000") << "the time of the commit itself";
   EXPECT_EQ(find(time(1999)), "1 at 1999");
   EXPECT_EQ(find(time(2000)), "2 at 2000");
-  EXPECT_EQ(find(time(3999)), "2 at 3999") << "a commit is there whole or not at all";
+  EXPECT_EQ(find(time(3999)), "2 at 3999") << "a commit is atomic";
   EXPECT_EQ(find(time(4000)), "3 at 4000");
   EXPECT_EQ(find(time(10'000)), "3 at 10000");
-  EXPECT_EQ(find(time(10'001)), "invalid_argument") << "nobody knows";
+  EXPECT_EQ(find(time(10'001)), "invalid_argument") << "the time is in the future";
 }
 
 TEST_F(Moments, an_age_is_a_time) {
@@ -158,7 +158,7 @@ TEST_F(Moments, an_age_is_a_time) {
   EXPECT_EQ(find(ago(9001)), "0 at 999");
 }
 
-TEST_F(Moments, a_revision_is_the_commit_that_made_it) {
+TEST_F(Moments, a_revision_is_the_commit_that_created_it) {
   EXPECT_EQ(find(revision(1), run_no(1)), "1 at 1000");
   EXPECT_EQ(find(revision(2), run_no(1)), "1 at 1000");
   EXPECT_EQ(find(revision(3), run_no(1)), "3 at 4000");
@@ -168,7 +168,7 @@ TEST_F(Moments, a_revision_is_the_commit_that_made_it) {
   EXPECT_EQ(find(revision(5), run_no(1)), "invalid_argument");
   EXPECT_EQ(find(revision(1), run_no(9)), "invalid_argument");
   EXPECT_EQ(find(revision(UINT64_MAX), run_no(1)), "invalid_argument");
-  EXPECT_EQ(find(revision(1)), "invalid_argument") << "of which run";
+  EXPECT_EQ(find(revision(1)), "invalid_argument") << "a revision needs a run";
   const auto refused = find_moment(*journal_, revision(5), now_, run_no(1));
   EXPECT_THAT(refused.error().text(), HasSubstr("1 to 4"));
 }
@@ -180,7 +180,7 @@ TEST_F(Moments, an_empty_journal_has_no_past) {
   EXPECT_EQ(find(position(1)), "invalid_argument");
 }
 
-TEST_F(Moments, sealed_batches_keep_their_places) {
+TEST_F(Moments, sealed_batches_keep_their_positions) {
   must(journal_->seal(SealOptions{}));
   EXPECT_EQ(find(position(1)), "1 at 1000");
   EXPECT_EQ(find(position(2)), "2 at 2000");
