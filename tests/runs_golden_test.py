@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the commands on runs print, as text and as JSON, compared with tests/golden/cli.
+"""The output of commands on runs, as text and as JSON, compared with tests/golden/cli.
 
 Run as: python3 tests/runs_golden_test.py path/to/holdfast [--update]
 """
@@ -19,7 +19,7 @@ class GoldenTest(cli.RunsTest):
         self.transcript = golden.Transcript()
 
     def say(self, *args, exit_code=0, **options):
-        """Runs a command and notes what it printed."""
+        """Runs a command and records its output."""
         result = self.run_here(*args, **options)
         self.assertEqual(result.returncode, exit_code, (args, result.stdout, result.stderr))
         for line in result.stdout.splitlines():
@@ -51,7 +51,7 @@ class GoldenTest(cli.RunsTest):
 
 
 class States(GoldenTest):
-    """A run in each state, by each command that looks at one."""
+    """A run in each state, shown by each command that inspects one."""
 
     def test_completed(self):
         self.say("run", "bread.yaml", "--input", '{"flour":2}')
@@ -170,14 +170,14 @@ class States(GoldenTest):
         self.look(parent)
         self.check("child")
 
-    def test_going_back(self):
+    def test_compensating(self):
         self.say("run", "journey.yaml", "--until-blocked", exit_code=6)
         run = self.runs()[0]["run_id"]
         self.look(run)
         self.say("explain", run, "--json")
         self.say("cancel", run, "--stop", "--actor", "ann")
         self.look(run)
-        self.check("going_back")
+        self.check("compensating")
 
     def test_replayed(self):
         run = self.drained("bread.yaml", {"flour": 1})
@@ -250,7 +250,7 @@ class Lists(GoldenTest):
         self.check("list")
 
     def at_a_point(self, position):
-        """As it was before any work; the position itself is not for a golden file."""
+        """The state before any work; the position itself is not part of the golden file."""
         for command in ("list", "status", "doctor"):
             result = self.run_here(command, "--at", str(position))
             self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -272,7 +272,7 @@ class Drawings(GoldenTest):
         self.check("graphs")
 
 
-class Carrying(GoldenTest):
+class Executing(GoldenTest):
     def test_start_work_and_keys(self):
         self.say("start", "bread.yaml", "--input", '{"flour":1}', "--key", "monday")
         self.say("start", "bread", "--input", '{"flour":1}', "--key", "monday", "--json")
@@ -283,13 +283,13 @@ class Carrying(GoldenTest):
         self.say("start", "glass")
         self.say("work", "--drain", "--quiet")
         self.say("work", "--drain")
-        self.check("carrying")
+        self.check("executing")
 
     def test_a_message_is_printed_once(self):
         self.write("say.yaml", "workflow: say\nsteps:\n  - {name: say, log: 'hello {who}'}\n")
         said = self.ok("run", "say.yaml", "--input", '{"who":"Ann"}')
         self.assertEqual(said.count("hello Ann\n"), 1, said)
-        # The worker prints what follows its step.
+        # The worker prints the message of the log step that follows its step.
         self.write("late.yaml", "workflow: late\nsteps:\n  - {name: work, exec: ['true']}\n"
                    "  - {name: say, log: 'hello {who}', after: work}\n")
         self.start("late.yaml", {"who": "Bob"})
