@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command line from outside: every command, its text and its JSON, every wrong input.
+"""The command line as a user sees it: every command, its text and JSON, every invalid input.
 
 Run as: python3 tests/cli_test.py path/to/holdfast
 """
@@ -22,7 +22,7 @@ from support.cli import DEADLINE_S, Output, run, snapshot, started
 
 
 def export_lines(batches, entries_per_batch, threads=50):
-    """An export made from the description of the format alone."""
+    """An export built from the documented format alone."""
     log_id = uuid.UUID("01890000-0000-7000-8000-000000000001")
     chain = hashlib.sha256(b"holdfast-log-1" + log_id.bytes).digest()
     lines = [json.dumps({"holdfast_export": 1, "log_id": str(log_id)}, separators=(",", ":"))]
@@ -73,7 +73,7 @@ class HelpTest(CliTest):
     COMMANDS = [["journal", name] for name in ("append", "stat", "cat", "verify", "export",
                                                "import", "copy", "seal")] + [["bench", "journal"]]
 
-    def test_every_command_teaches_with_examples(self):
+    def test_the_help_of_every_command_has_examples(self):
         for command in self.COMMANDS:
             text = self.ok(*command, "--help")
             self.assertIn("Examples:", text)
@@ -82,7 +82,7 @@ class HelpTest(CliTest):
             self.assertEqual(text.count("holdfast " + " ".join(command) + " sqlite:") >= 1
                              or command[0] == "bench" or command[1] == "copy", True, text)
 
-    def test_the_first_page_says_what_to_try_and_the_exit_codes(self):
+    def test_the_first_page_has_first_commands_and_exit_codes(self):
         text = self.ok("--help")
         self.assertEqual(self.ok(), text)
         self.assertEqual(self.ok("help"), text)
@@ -107,7 +107,7 @@ class HelpTest(CliTest):
         self.fails(2, "help", "rnu", says='did you mean "run"?')
         self.fails(2, "help", "journal", "ct", says='"holdfast journal ct"; did you mean "cat"?')
 
-    def test_what_was_mistyped_is_named_with_what_was_meant(self):
+    def test_a_mistyped_word_is_reported_with_a_suggestion(self):
         for args, says in (
                 (["rnu", "a.yaml"], ['"holdfast rnu"', '"run"', "see holdfast --help"]),
                 (["version"], ['"--version"']),
@@ -130,7 +130,7 @@ class HelpTest(CliTest):
                 for part in says:
                     self.assertIn(part, result.stderr)
 
-    def test_the_first_commands_of_the_help_work_as_they_are(self):
+    def test_the_first_commands_of_the_help_work(self):
         lines = self.ok("--help").split("First commands to try")[1].split("\n\n")[0]
         pathlib.Path(self.directory, "order.yaml").write_text(
             "workflow: order\nsteps:\n  - {name: say, log: {message: 'for {total}'}}\n",
@@ -151,8 +151,8 @@ class AppendTest(CliTest):
         self.ok("journal", "append", self.url(), "run:1", "step_done", "-", stdin='{"a": 1}\n')
         self.assertIn('{"a":1}', self.ok("journal", "cat", self.url()))
 
-    def test_standard_input_is_left_alone_unless_requested(self):
-        reader, writer = os.pipe()  # never written to: a reader would block
+    def test_standard_input_is_not_read_unless_requested(self):
+        reader, writer = os.pipe()  # never written to, so a reader would block
         with os.fdopen(reader), os.fdopen(writer, "w"):
             done = subprocess.run([cli.program(), "journal", "append", self.url(), "run:1", "a"],
                                   stdin=reader, capture_output=True, timeout=DEADLINE_S)
@@ -168,7 +168,7 @@ class AppendTest(CliTest):
         self.assertEqual(self.chain("a.db"), before)
         self.append("run:1", "run_ended", "{}", "a.db", "--expected-rev", "2")
 
-    def test_what_cannot_be_appended_makes_no_store(self):
+    def test_a_refused_append_creates_no_store(self):
         for thread, kind, data in (("run", "a", "{}"), ("run:1", "A", "{}"), ("run:1", "a", "[]"),
                                    ("run:1", "a", "{"), ("run:1", "a", "'x'"), (":", "a", "{}")):
             self.fails(2, "journal", "append", self.url(), thread, kind, data)
@@ -253,7 +253,7 @@ class ReadTest(CliTest):
     def test_follow_thread(self):
         self.follow("--thread", "run:1")
 
-    def test_follow_from_a_position_that_is_not_there_yet(self):
+    def test_follow_from_a_future_position(self):
         self.make_sample()
         with started("journal", "cat", self.url(), "--follow", "--from", "5", "--limit", "1",
                      stdout=subprocess.PIPE) as process:
@@ -271,7 +271,7 @@ class ReadTest(CliTest):
             process.terminate()
             self.assertEqual(process.wait(DEADLINE_S), 0)
 
-    def test_a_closed_pipe_ends_it_quietly(self):
+    def test_a_closed_pipe_ends_cat_quietly(self):
         self.make_large(batches=20)
         with started("journal", "cat", self.url("large.db"), stdout=subprocess.PIPE,
                      stderr=subprocess.PIPE) as process:
@@ -295,7 +295,7 @@ class VerifyTest(CliTest):
             db.execute(sql)
             db.commit()
 
-    def test_a_whole_journal(self):
+    def test_an_intact_journal(self):
         self.make_sample()
         self.assertIn("is intact: 3 entries in 3 batches",
                       self.ok("journal", "verify", self.url()))
@@ -304,7 +304,7 @@ class VerifyTest(CliTest):
                          (True, 3, 2, 3))
         self.assertEqual(report["chain"], self.chain("a.db"))
 
-    def test_a_changed_byte_is_found_and_named(self):
+    def test_a_changed_byte_is_reported_with_its_position(self):
         self.make_sample()
         self.damage("UPDATE batches SET body = replace(body, 'run_started', 'run_starteD') "
                     "WHERE position = 2")
@@ -317,12 +317,12 @@ class VerifyTest(CliTest):
         self.assertEqual(report["error"]["fields"]["position"], "2")
         self.assertEqual(report["error"]["fields"]["reason"], "body_hash_mismatch")
 
-    def test_a_missing_batch_is_found_and_named(self):
+    def test_a_missing_batch_is_reported_with_its_position(self):
         self.make_sample()
         self.damage("DELETE FROM batches WHERE position = 2")
         self.fails(3, "journal", "verify", self.url(), says="batch 2")
 
-    def test_cat_prints_what_is_good_and_stops_at_the_damage(self):
+    def test_cat_prints_intact_entries_and_stops_at_the_damage(self):
         self.make_sample()
         self.damage("UPDATE batches SET body = body || ' ' WHERE position = 2")
         result = self.fails(3, "journal", "cat", self.url(), says="batch 2")
@@ -363,7 +363,7 @@ class MoveTest(CliTest):
         self.ok("journal", "seal", self.url())
         self.assertEqual(self.ok("journal", "export", self.url()), before)
 
-    def test_export_replaces_a_file_only_by_force(self):
+    def test_export_replaces_a_file_only_with_force(self):
         self.make_sample()
         target = self.path("a.jsonl")
         with open(target, "w", encoding="utf-8") as file:
@@ -393,7 +393,7 @@ class MoveTest(CliTest):
         self.fails(2, "journal", "import", self.url("b.db"), self.path("missing.jsonl"))
         self.fails(2, "journal", "import", self.url("b.db"), self.directory)
 
-    def test_an_export_made_by_hand_from_the_format_is_accepted(self):
+    def test_an_export_built_from_the_documented_format_is_accepted(self):
         chain = self.make_large(batches=3, entries_per_batch=10)
         self.assertEqual(self.chain("large.db"), chain)
         self.ok("journal", "verify", self.url("large.db"))
@@ -563,13 +563,13 @@ class WrongStoreTest(CliTest):
             self.refused([["append", self.url(), "run:1", "a"], ["seal", self.url()]],
                          "permission_denied", **options)
             self.refused(self.writers(self.url("new.db")), "permission_denied", **options)
-            # Reading needs no right to write.
+            # Reading needs no write permission.
             self.assertEqual(len(self.ok("journal", "cat", self.url(), **options).splitlines()), 3)
 
 
 class TerminalTest(CliTest):
     def on_terminal(self, *args, env=None):
-        """Standard output and standard error of a command whose both are terminals."""
+        """The standard output and standard error of a command that is connected to a terminal."""
         out_ours, out_theirs = pty.openpty()
         err_ours, err_theirs = pty.openpty()
         with started(*args, stdout=out_theirs, stderr=err_theirs, env=env) as process:
@@ -604,13 +604,13 @@ class TerminalTest(CliTest):
             out, err = self.on_terminal("journal", *command)
             self.assertIn(label, err)
             self.assertIn(b"100%", err)
-            self.assertTrue(err.endswith(b"\r\x1b[K"), err)  # the bar is wiped away
+            self.assertTrue(err.endswith(b"\r\x1b[K"), err)  # the bar is erased
             self.assertNotIn(label, out)
         self.ok("journal", "verify", large)  # checks that standard error is empty
 
 
 class BenchTest(CliTest):
-    def test_quick_prints_the_one_shape(self):
+    def test_quick_prints_the_documented_shape(self):
         output = self.ok("bench", "journal", "--store", self.url("bench.db"), "--quick",
                          "--entries", "2000")
         results = [json.loads(line) for line in output.splitlines()]
@@ -626,7 +626,7 @@ class BenchTest(CliTest):
             self.assertGreater(cases[name]["value"], 0)
         self.assertEqual(os.listdir(self.directory), [])
 
-    def test_keep_leaves_a_good_journal(self):
+    def test_keep_leaves_an_intact_journal(self):
         result = run("bench", "journal", "--store", self.url("bench.db"), "--quick", "--keep",
                      "--entries", "2000")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -634,7 +634,7 @@ class BenchTest(CliTest):
         self.assertGreaterEqual(self.ok_json("journal", "verify", self.url("bench.db"))["entries"],
                                 2000)
 
-    def test_an_existing_store_is_left_alone(self):
+    def test_an_existing_store_is_not_changed(self):
         self.make_sample()
         self.fails(2, "bench", "journal", "--store", self.url(), "--quick", says="exists already")
         self.assertIn("is intact", self.ok("journal", "verify", self.url()))

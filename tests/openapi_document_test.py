@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""schema/openapi.json by itself: it is valid and complete, and has exactly the routes of the
-server; what it refuses in requests the server refuses too.
+"""schema/openapi.json itself: it is valid and complete, has exactly the routes of the server, and
+the server refuses every request that the document does not allow.
 
 Run as: python3 tests/openapi_document_test.py path/to/holdfast
 """
@@ -15,7 +15,7 @@ from support import cli, openapi, server
 ROUTES = pathlib.Path(__file__).resolve().parent.parent / "src/apps/server/routes.cc"
 NO_RUN = "00000000-0000-7000-8000-000000000000"
 
-# What requests may have beside what is in their examples.
+# Members of requests that their examples do not have.
 NOTED = {"actor": "ann", "comment": "hello"}
 DECISION = NOTED | {"metadata": {"a": 1}, "idempotency_key": "k"}
 MORE = {
@@ -49,7 +49,7 @@ class DocumentTest(cli.CliTest):
         return one.start()
 
     def schemas(self):
-        """(place, schema) of every object that the document describes."""
+        """(location, schema) of every object in the document."""
         waiting = [("", self.document.json)]
         while waiting:
             place, part = waiting.pop()
@@ -61,7 +61,7 @@ class DocumentTest(cli.CliTest):
                 waiting += [(f"{place}/{name}", one) for name, one in part.items()
                             if name != "example"]
 
-    def test_it_has_exactly_the_routes_of_the_server(self):
+    def test_the_routes_are_those_of_the_server(self):
         text = ROUTES.read_text(encoding="utf-8")
         table = text[text.index("kRoutes{"):text.index("};", text.index("kRoutes{"))]
         routes = set()
@@ -74,7 +74,7 @@ class DocumentTest(cli.CliTest):
         self.assertEqual(routes, {(one.method, one.path, one.id)
                                   for one in self.document.operations.values()})
 
-    def test_schemas_are_valid_and_examples_fit(self):
+    def test_schemas_are_valid_and_examples_match(self):
         root = {"components": self.document.json["components"]}
         openapi.jsonschema.Draft202012Validator.check_schema(
             {"$defs": root["components"]["schemas"]})
@@ -105,20 +105,20 @@ class DocumentTest(cli.CliTest):
                 self.assertIn(f'"#/components/{kind}/{name}"', self.document.text)
 
     def test_requests_are_closed(self):
-        """What the document does not name in a request is refused by it, as by the server."""
+        """The document, like the server, refuses unknown members in requests."""
         for operation in self.document.operations.values():
             body = operation.spec.get("requestBody", {"content": {}})["content"]
             if operation.id != "register_workflow" and "application/json" in body:
                 schema = self.document.resolved(body["application/json"]["schema"])
                 self.assertIs(schema["additionalProperties"], False, operation.id)
 
-    def test_it_can_be_part_of_the_program(self):
+    def test_the_document_can_be_embedded_in_the_program(self):
         self.assertNotIn(')openapi"', self.document.text)
         self.assertIsNone(re.search(r"@[\w./+-]+@", self.document.text))
         self.assertEqual(self.document.text,
                          json.dumps(self.document.json, indent=2, ensure_ascii=False) + "\n")
 
-    def test_what_is_not_in_it_is_not_at_the_server(self):
+    def test_the_server_has_no_undocumented_routes(self):
         client = self.running().client()
         for path in ("/", "/v1", "/v2/runs", "/v1/runs/x/nonsense", "/v1/nonsense",
                      "/v1//runs", "/v1/runs//facts", "/v1/queues/a/b", "/openapi.json/x"):
@@ -135,11 +135,11 @@ class DocumentTest(cli.CliTest):
                 self.assertEqual(answer.json()["status"], 405)
 
     def methods_at(self, real):
-        """/v1/runs/batch may also be a run that is called batch."""
+        """/v1/runs/batch also matches the route of a run named batch."""
         return {operation.method for operation in self.document.operations.values()
                 if re.fullmatch(re.sub(r"{\w+}", "[^/]+", operation.path), real)}
 
-    def test_what_the_document_refuses_the_server_refuses_too(self):
+    def test_the_server_refuses_what_the_document_refuses(self):
         """Each member of each request with each type that it must not have. Only a member that may
         be any JSON value may be null."""
         wrong = [None, True, -1, 1.5, "", "x", [], [1], {}]
@@ -148,7 +148,7 @@ class DocumentTest(cli.CliTest):
         client.token = client.good("POST", "/v1/tokens", {"name": "a", "role": "admin"})["token"]
         for operation in self.document.operations.values():
             media = operation.spec.get("requestBody", {"content": {}})["content"]
-            # Of the starts of a batch each is refused by itself.
+            # Each start of a batch is refused separately.
             if "application/json" not in media or operation.id in ("register_workflow",
                                                                    "start_runs"):
                 continue
@@ -171,11 +171,11 @@ class DocumentTest(cli.CliTest):
         self.assertGreater(tried, 500)
 
     def test_query_parameters_are_those_of_the_document(self):
-        """Others are refused, and so are values that the document refuses. No stream is begun."""
+        """Unknown parameters and invalid values are refused. No stream is opened."""
         client = self.running().client()
         for operation in self.document.operations.values():
             if operation.spec.get("security") == []:
-                continue  # open to all, and without arguments
+                continue  # open to all callers, and without arguments
             media = operation.spec.get("requestBody", {"content": {}})["content"]
             body = media["application/json"]["example"] if media else None
             arguments = {name: NO_RUN for name in re.findall(r"{(\w+)}", operation.path)}

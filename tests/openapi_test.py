@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""schema/openapi.json says what the server does: a real server is asked everything that the
-document has, and every request and answer is compared with it. A member of an answer that the
-document does not name is a fault.
+"""schema/openapi.json describes the server: every documented operation is called on a real server,
+and every request and response is checked against the document. A response member that the document
+does not name is a fault.
 
 Run as: python3 tests/openapi_test.py path/to/holdfast
 """
@@ -48,7 +48,7 @@ steps:
 JOURNEY = """workflow: journey
 steps:
   - {name: flight, compensate: cancel_flight}
-  - {name: hotel, after: flight, for_each: {items: rooms, as: room}, output: booked}
+  - {name: hotel, after: flight, for_each: {items: nights, as: night}, output: booked}
   - {name: nap, after: hotel, wait: 1d}
 """
 PRINT = """workflow: print
@@ -75,11 +75,11 @@ class OpenapiTest(cli.CliTest):
         self.client = self.server.client()
         self.called = set()
 
-    # --- asking
+    # --- calls
 
-    def ask(self, operation_id, *, body=None, query=None, headers=None, sound=True, client=None,
-            **arguments):
-        """The answer; both are as the document says. sound: the request is too."""
+    def call(self, operation_id, *, body=None, query=None, headers=None, valid=True, client=None,
+             **arguments):
+        """Calls the operation and checks the response, and the request if it is valid."""
         operation = self.document.operations[operation_id]
         headers = dict(headers or {})
         content_type = headers.get("Content-Type", "application/json")
@@ -89,7 +89,7 @@ class OpenapiTest(cli.CliTest):
         faults = (operation.body_faults(content_type, given) +
                   operation.parameter_faults("query", query or {}) +
                   operation.parameter_faults("header", named))
-        if sound:
+        if valid:
             self.assertEqual(faults, [], f"the request of {operation_id}")
         answer = (client or self.client).call(operation.method, operation.url(arguments), body,
                                               headers, query)
@@ -99,24 +99,24 @@ class OpenapiTest(cli.CliTest):
         return answer
 
     def good(self, operation_id, status=200, **more):
-        answer = self.ask(operation_id, **more)
+        answer = self.call(operation_id, **more)
         self.assertEqual(answer.status, status, answer)
         return answer.json() if answer.type == "application/json" else answer.text
 
     def text(self, operation_id, **more):
-        """As text for people."""
-        answer = self.ask(operation_id, headers={"Accept": "text/plain"}, **more)
+        """The response as plain text."""
+        answer = self.call(operation_id, headers={"Accept": "text/plain"}, **more)
         self.assertEqual((answer.status, answer.type), (200, "text/plain"), answer)
         return answer.text
 
-    def refused(self, status, code, operation_id, sound=True, **more):
-        answer = self.ask(operation_id, sound=sound, **more)
+    def refused(self, status, code, operation_id, valid=True, **more):
+        answer = self.call(operation_id, valid=valid, **more)
         self.assertEqual((answer.status, answer.code), (status, code), answer)
         self.assertEqual(answer.json()["status"], status)
         return answer.json()
 
-    def looked_at(self, operation_id, **more):
-        """As JSON and as text."""
+    def both_forms(self, operation_id, **more):
+        """The response as JSON, after a call for plain text."""
         self.assertTrue(self.text(operation_id, **more, query={"width": 60, "colour": "1"}))
         return self.good(operation_id, **more)
 
@@ -147,11 +147,11 @@ class OpenapiTest(cli.CliTest):
         self.called.add(operation_id)
         return stream.all
 
-    # --- everything
+    # --- all operations
 
     def test_every_operation_is_as_described(self):
-        for part in (self.workflows, self.runs, self.decisions, self.work, self.going_back,
-                     self.children, self.looking_back, self.many, self.schedules, self.store,
+        for part in (self.workflows, self.runs, self.decisions, self.work, self.compensation,
+                     self.children, self.past, self.many, self.schedules, self.store,
                      self.streams, self.tokens):
             with self.subTest(part.__name__):
                 part()
@@ -164,21 +164,21 @@ class OpenapiTest(cli.CliTest):
         self.assertTrue(self.good("register_workflow", body=WORK)["existed"])
         for definition in (LEAVE, REVIEW, INVOICE, REPORT, JOURNEY, FAMILY, PRINT):
             self.register(definition)
-        self.assertEqual(len(self.looked_at("list_workflows")["workflows"]), 8)
+        self.assertEqual(len(self.both_forms("list_workflows")["workflows"]), 8)
         self.register(WORK_2)
-        self.assertEqual(self.looked_at("get_workflow", workflow="work")["version"], "2")
+        self.assertEqual(self.both_forms("get_workflow", workflow="work")["version"], "2")
         self.assertEqual(self.good("get_workflow", workflow="work@1")["version"], "1")
-        self.assertEqual([one["version"] for one in
-                          self.looked_at("list_versions", workflow="work")["versions"]], ["2", "1"])
+        versions = self.both_forms("list_versions", workflow="work")["versions"]
+        self.assertEqual([one["version"] for one in versions], ["2", "1"])
         changes = self.good("diff_workflow", workflow="work", query={"from": "1", "to": "2"})
         self.assertIn("steps.work.retry.max_attempts", [one["path"] for one in changes["changes"]])
         self.text("diff_workflow", workflow="work", query={"from": "1"})
-        self.refused(404, "unknown_workflow", "get_workflow", workflow="nobody")
+        self.refused(404, "unknown_workflow", "get_workflow", workflow="unknown")
         said = self.refused(400, "invalid_definition", "register_workflow",
                             body={"workflow": "bad", "steps": [{"name": "a", "wait": "never"},
                                                                {"name": "a"}]})
         self.assertGreater(len(said["errors"]), 1)
-        self.refused(400, "invalid_argument", "register_workflow", sound=False, body=b"x",
+        self.refused(400, "invalid_argument", "register_workflow", valid=False, body=b"x",
                      headers={"Content-Type": "text/html"})
 
     def runs(self):
@@ -192,15 +192,15 @@ class OpenapiTest(cli.CliTest):
                                   headers={"Idempotency-Key": "one"})["existed"])
         self.refused(409, "idempotency_conflict", "start_run", body={
             "workflow": "work", "input": {"n": 2}, "idempotency_key": "one"})
-        self.refused(404, "unknown_workflow", "start_run", body={"workflow": "nobody"})
-        said = self.refused(400, "invalid_argument", "start_run", sound=False,
+        self.refused(404, "unknown_workflow", "start_run", body={"workflow": "unknown"})
+        said = self.refused(400, "invalid_argument", "start_run", valid=False,
                             body={"workflow": "work", "inptu": {}})
         self.assertEqual(said["field"], "inptu")
-        self.refused(400, "invalid_json", "start_run", sound=False, body=b"{")
-        self.refused(400, "invalid_argument", "start_run", sound=False, body=b"[]")
-        self.refused(400, "invalid_argument", "start_run", sound=False,
+        self.refused(400, "invalid_json", "start_run", valid=False, body=b"{")
+        self.refused(400, "invalid_argument", "start_run", valid=False, body=b"[]")
+        self.refused(400, "invalid_argument", "start_run", valid=False,
                      body={"workflow": "work"}, query={"wait": "long"})
-        self.refused(400, "invalid_argument", "start_run", sound=False,
+        self.refused(400, "invalid_argument", "start_run", valid=False,
                      body={"workflow": "work"}, query={"nonsense": "1"})
         waited = self.good("start_run", 201, query={"wait": 50},
                            body={"workflow": "leave", "input": {"who": "Ann"}})
@@ -209,7 +209,7 @@ class OpenapiTest(cli.CliTest):
         ended = self.good("start_run", 201, query={"wait": 60000}, body={"workflow": "report"})
         self.assertEqual((ended["status"], ended["terminal"]), ("completed", True))
         batch = self.good("start_runs", body={"runs": [
-            {"workflow": "work", "input": {"n": 2}}, {"workflow": "nobody"}]})["results"]
+            {"workflow": "work", "input": {"n": 2}}, {"workflow": "unknown"}]})["results"]
         self.assertEqual([sorted(one) for one in batch], [["existed", "run_id"], ["problem"]])
         self.assertEqual(batch[1]["problem"]["code"], "unknown_workflow")
         page = self.good("list_runs", query={"workflow": "work", "limit": 1, "order": "oldest",
@@ -219,11 +219,11 @@ class OpenapiTest(cli.CliTest):
         page = self.good("list_runs", query={"limit": 1})
         self.assertIsNotNone(page["next"])
         self.good("list_runs", query={"limit": 1, "cursor": page["next"]})
-        self.looked_at("list_runs")
+        self.both_forms("list_runs")
         self.refused(400, "invalid_argument", "list_runs", query={"cursor": "nonsense"})
-        self.refused(400, "invalid_argument", "list_runs", sound=False, query={"order": "up"})
+        self.refused(400, "invalid_argument", "list_runs", valid=False, query={"order": "up"})
         for operation in ("get_run", "explain_run", "get_graph", "get_timeline"):
-            self.looked_at(operation, run=run)
+            self.both_forms(operation, run=run)
             self.good(operation, run=run[-6:])
             self.refused(404, "run_not_found", operation, run=NO_RUN)
             self.refused(400, "invalid_argument", operation, run=run, query={"at": "nonsense"})
@@ -243,7 +243,7 @@ class OpenapiTest(cli.CliTest):
 
     def decisions(self):
         run = self.start("leave", {"who": "Ann"}, idempotency_key="leave")
-        waiting = self.looked_at("explain_run", run=run)
+        waiting = self.both_forms("explain_run", run=run)
         self.assertEqual(waiting["reason"], "manual_intervention_required")
         approvals = self.good("list_approvals")["approvals"]
         self.assertIn((run, "manager", "approval"),
@@ -269,7 +269,7 @@ class OpenapiTest(cli.CliTest):
         self.assertTrue(self.good("resume_run", run=paused, body={"actor": "ann"})["terminal"])
         waits = self.start("invoice", {"number": "n-1"})
         self.good("get_run", run=waits)
-        self.refused(400, "invalid_argument", "signal_run", sound=False, run=waits, body={})
+        self.refused(400, "invalid_argument", "signal_run", valid=False, run=waits, body={})
         paid = {"event": "paid", "data": {"amount": 3}, "correlation": "n-1",
                 "idempotency_key": "p-1", "actor": "bank"}
         self.assertTrue(self.good("signal_run", run=waits, body=paid)["terminal"])
@@ -279,12 +279,12 @@ class OpenapiTest(cli.CliTest):
             "mode": "stop", "actor": "ann", "comment": "no"})["terminal"])
 
     def claimed(self, handlers, count=1):
-        """So many attempts, claimed by a worker of their own."""
+        """Claims this many attempts with a new worker; returns the worker and the attempts."""
         worker = server.Worker(self.client, handlers=handlers)
         attempts = []
         while len(attempts) < count:
-            body = {"worker": worker.identity, **worker.wish(max=count - len(attempts),
-                                                             wait_ms=20000)}
+            body = {"worker": worker.identity, **worker.claim_request(max=count - len(attempts),
+                                                                      wait_ms=20000)}
             got = self.good("claim_work", body=body)["attempts"]
             self.assertTrue(got, "nothing to claim")
             attempts += got
@@ -296,36 +296,36 @@ class OpenapiTest(cli.CliTest):
         worker, [attempt] = self.claimed(["work"])
         self.assertEqual((attempt["run_id"], attempt["attempt"]), (run, 1))
         self.good("get_run", run=run)
-        beat = {"worker": worker.identity, "claims": [server.shown(attempt, progress={"done": 1})]}
+        beat = {"worker": worker.identity, "claims": [server.proof(attempt, progress={"done": 1})]}
         [kept] = self.good("heartbeat_work", body=beat)["results"]
         self.assertEqual((kept["lost"], kept["stop"]), (False, False))
         [lease] = [one for each in self.good("list_workers")["workers"] for one in each["leases"]]
         self.assertEqual(lease["progress"], {"done": 1})
         stranger = {"worker": worker.identity,
-                    "claims": [server.shown(attempt) | {"token": "wrong"}]}
+                    "claims": [server.proof(attempt) | {"token": "wrong"}]}
         [lost] = self.good("heartbeat_work", body=stranger)["results"]
         self.assertTrue(lost["lost"])
         report = {"worker": worker.identity, "reports": [
-            server.shown(attempt, outcome="retry", code="busy", message="later",
+            server.proof(attempt, outcome="retry", code="busy", message="later",
                          retry_after_ms=0, details={"a": 1})]}
         self.assertEqual(self.good("report_work", body=report)["results"],
                          [{"claim_id": attempt["claim_id"], "counted": True}])
         again, [second] = self.claimed(["work"])
         self.assertEqual(second["attempt"], 2)
         body = {"worker": again.identity,
-                "reports": [server.shown(second, outcome="ok", result={"done": True})],
-                "claim": again.wish(max=5)}
+                "reports": [server.proof(second, outcome="ok", result={"done": True})],
+                "claim": again.claim_request(max=5)}
         self.assertEqual(self.good("report_work", body=body)["attempts"], [])
         self.assertEqual(self.good("get_outcome", run=run)["result"], {"done": True})
         [late] = self.good("report_work", body={"worker": worker.identity, "reports": [
-            server.shown(attempt, outcome="ok")]})["results"]
+            server.proof(attempt, outcome="ok")]})["results"]
         self.assertEqual((late["counted"], "problem" in late), (False, True))
-        self.refused(400, "invalid_argument", "claim_work", sound=False, body={
+        self.refused(400, "invalid_argument", "claim_work", valid=False, body={
             "worker": worker.identity, "request": "x", "handlers": []})
-        self.refused(400, "invalid_argument", "claim_work", sound=False, body={
+        self.refused(400, "invalid_argument", "claim_work", valid=False, body={
             "worker": {"id": "a", "secret": "short"}, "request": "x", "handlers": ["a"]})
-        self.ask("report_work", sound=False, body={"worker": worker.identity, "reports": [{}]})
-        nothing = {"worker": worker.identity, **worker.wish(wait_ms=0)}
+        self.call("report_work", valid=False, body={"worker": worker.identity, "reports": [{}]})
+        nothing = {"worker": worker.identity, **worker.claim_request(wait_ms=0)}
         self.assertEqual(self.good("claim_work", body=nothing)["attempts"], [])
         for outcome, more in [("fail", {"code": "broken", "message": "it broke"}),
                               ("defer", {"reason": "early", "schedule_in_ms": 3600000}),
@@ -333,7 +333,7 @@ class OpenapiTest(cli.CliTest):
             run = self.start("work")
             worker, [attempt] = self.claimed(["work"])
             self.good("report_work", body={"worker": worker.identity, "reports": [
-                server.shown(attempt, outcome=outcome, **more)]})
+                server.proof(attempt, outcome=outcome, **more)]})
             for operation in ("get_run", "explain_run", "get_timeline", "get_graph"):
                 self.good(operation, run=run)
         ended = self.good("get_outcome", run=run)
@@ -342,58 +342,58 @@ class OpenapiTest(cli.CliTest):
         worker, [attempt] = self.claimed(["__exec__"])
         self.assertEqual(attempt["spec"]["exec"]["command"], ["echo", "hello"])
         self.good("heartbeat_work", body={"worker": worker.identity, "claims": [
-            server.shown(attempt, progress={"half": True})]})
+            server.proof(attempt, progress={"half": True})]})
         _, [taken_over] = self.claimed(["__exec__"])
         self.assertEqual((taken_over["runnable_key"], taken_over["progress"]),
                          (attempt["runnable_key"], {"half": True}))
         [lost] = self.good("heartbeat_work", body={"worker": worker.identity, "claims": [
-            server.shown(attempt)]})["results"]
+            server.proof(attempt)]})["results"]
         self.assertEqual((lost["lost"], lost["cancelled"]), (True, False))
 
-    def going_back(self):
+    def compensation(self):
         traced = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         run = self.good("start_run", 201, headers={"traceparent": traced, "tracestate": "a=b"},
-                        body={"workflow": "journey", "input": {"rooms": [1, 2]}})["run_id"]
+                        body={"workflow": "journey", "input": {"nights": [1, 2]}})["run_id"]
         worker, [flight] = self.claimed(["flight"])
         self.assertEqual(flight["trace"], {"traceparent": traced, "tracestate": "a=b"})
         self.good("report_work", body={"worker": worker.identity, "reports": [
-            server.shown(flight, outcome="ok", result={"seat": "1A"})]})
-        worker, rooms = self.claimed(["hotel"], 2)
-        self.assertEqual([one["item"] for one in rooms], [0, 1])
+            server.proof(flight, outcome="ok", result={"seat": "1A"})]})
+        worker, nights = self.claimed(["hotel"], 2)
+        self.assertEqual([one["item"] for one in nights], [0, 1])
         self.good("cancel_run", run=run, body={"mode": "compensate"})
         answer = self.good("heartbeat_work", body={"worker": worker.identity, "claims": [
-            server.shown(rooms[0])]})
+            server.proof(nights[0])]})
         self.assertTrue(answer["results"][0]["stop"])
         self.good("report_work", body={"worker": worker.identity, "reports": [
-            server.shown(one, outcome="ok") for one in rooms]})
+            server.proof(one, outcome="ok") for one in nights]})
         self.good("explain_run", run=run)
         back, [undo] = self.claimed(["cancel_flight"])
         self.good("report_work", body={"worker": back.identity, "reports": [
-            server.shown(undo, outcome="ok")]})
+            server.proof(undo, outcome="ok")]})
         self.assertEqual(self.good("get_outcome", run=run)["status"], "cancelled")
-        self.assertIn("compensation", self.looked_at("get_run", run=run))
-        self.looked_at("get_graph", run=run)
-        self.looked_at("get_timeline", run=run)
+        self.assertIn("compensation", self.both_forms("get_run", run=run))
+        self.both_forms("get_graph", run=run)
+        self.both_forms("get_timeline", run=run)
 
     def children(self):
         parent = self.start("family", {"who": "Eve"})
-        self.looked_at("explain_run", run=parent)
-        self.looked_at("get_graph", run=parent)
-        [child] = self.looked_at("get_run", run=parent)["children"]
+        self.both_forms("explain_run", run=parent)
+        self.both_forms("get_graph", run=parent)
+        [child] = self.both_forms("get_run", run=parent)["children"]
         self.assertIn("parent", self.good("get_run", run=child["run_id"]))
         self.start("work")
         worker, [attempt] = self.claimed(["work"])
-        body = {"worker": worker.identity, "parent": server.shown(attempt), "workflow": "review",
+        body = {"worker": worker.identity, "parent": server.proof(attempt), "workflow": "review",
                 "key": "a", "input": {}, "metadata": {"why": "so"}, "cancel_with_parent": True}
         run = self.good("start_child", 201, body=body)
         self.assertEqual(self.good("start_child", body=body), {**run, "existed": True})
-        self.refused(404, "unknown_workflow", "start_child", body=body | {"workflow": "nobody"})
+        self.refused(404, "unknown_workflow", "start_child", body=body | {"workflow": "unknown"})
         lost = body | {"parent": body["parent"] | {"token": "wrong"}, "key": "b"}
         self.refused(409, "stale_claim", "start_child", body=lost)
         self.good("report_work", body={"worker": worker.identity, "reports": [
-            server.shown(attempt, outcome="ok")]})
+            server.proof(attempt, outcome="ok")]})
 
-    def looking_back(self):
+    def past(self):
         run = self.start("leave", {"who": "Dan"})
         before = self.good("get_run", run=run)["as_of"]["position"]
         self.client.post(f"/v1/runs/{run}/approve", {"actor": "ann"})
@@ -409,19 +409,19 @@ class OpenapiTest(cli.CliTest):
     def many(self):
         self.client.post("/v1/runs/bulk", {"action": "cancel", "filter": {"workflow": "work"}})
         runs = {self.start("work") for _ in range(3)}
-        asked = {"action": "cancel", "filter": {"workflow": "work", "since": "1h",
-                                                "statuses": ["running", "started"]}}
-        plan = self.good("bulk_runs", body=asked | {"dry_run": True, "limit": 2})
+        bulk = {"action": "cancel", "filter": {"workflow": "work", "since": "1h",
+                                               "statuses": ["running", "started"]}}
+        plan = self.good("bulk_runs", body=bulk | {"dry_run": True, "limit": 2})
         self.assertEqual((plan["matched"], plan["done"], plan["more"]), (2, 0, True))
-        done = self.good("bulk_runs", body=asked | {"actor": "ann", "comment": "all"})
+        done = self.good("bulk_runs", body=bulk | {"actor": "ann", "comment": "all"})
         self.assertEqual({one["run_id"] for one in done["runs"]}, runs)
         retry = {"action": "retry", "filter": {"workflow": "work", "statuses": ["cancelled"]},
                  "limit": 1, "key": "k"}
         [first] = self.good("bulk_runs", body=retry)["runs"]
         self.assertEqual(self.good("bulk_runs", body=retry)["runs"], [first])
-        self.refused(400, "invalid_argument", "bulk_runs", sound=False,
+        self.refused(400, "invalid_argument", "bulk_runs", valid=False,
                      body={"action": "cancel", "limit": 0})
-        self.ask("bulk_runs", sound=False, body={"action": "explode"})
+        self.call("bulk_runs", valid=False, body={"action": "explode"})
 
     def schedules(self):
         [one] = self.good("list_schedules", query={"next": 3})["schedules"]
@@ -437,17 +437,17 @@ class OpenapiTest(cli.CliTest):
                          {"run_id": run, "existed": True})
         self.refused(404, "not_found", "pause_schedule", workflow="report", trigger="never",
                      body={})
-        self.refused(400, "invalid_argument", "list_schedules", sound=False, query={"next": 101})
+        self.refused(400, "invalid_argument", "list_schedules", valid=False, query={"next": 101})
 
     def store(self):
         self.start("work")
-        self.assertGreater(self.looked_at("get_status")["runs"]["total"], 5)
-        self.looked_at("get_doctor")
-        self.assertIn(self.ask("get_doctor").headers["holdfast-verdict"], ("good", "fault"))
+        self.assertGreater(self.both_forms("get_status")["runs"]["total"], 5)
+        self.both_forms("get_doctor")
+        self.assertIn(self.call("get_doctor").headers["holdfast-verdict"], ("good", "fault"))
         queues = self.good("list_queues")["queues"]
         self.assertIn("default", [one["name"] for one in queues])
         self.assertGreater(self.good("get_queue", queue="default")["visible"], 0)
-        self.refused(404, "not_found", "get_queue", queue="nobody")
+        self.refused(404, "not_found", "get_queue", queue="unknown")
         self.good("list_workers")
         self.assertEqual(self.good("get_health"), {"status": "ok"})
         self.assertEqual(self.good("get_readiness"), {"ready": True})
@@ -459,23 +459,23 @@ class OpenapiTest(cli.CliTest):
             self.assertRegex(line, r"^(# (HELP|TYPE) \w+ .+|\w+(\{[^}]*\})? [-+0-9.e]+)$")
         self.assertEqual(self.good("get_server")["you"], {"name": "", "role": "admin"})
         self.assertTrue(self.good("get_openapi") == self.document.json,
-                        "the server has another document than schema/openapi.json")
+                        "the server's document differs from schema/openapi.json")
 
     def streams(self):
         self.events("stream_events", 20, query={"after": "0"})
         run = self.start("leave", {"who": "Flo"})
-        told = self.events("stream_run_events", 3, query={"after": "0"}, run=run)
-        self.assertEqual({one["run_id"] for _, _, one in told}, {run})
+        seen = self.events("stream_run_events", 3, query={"after": "0"}, run=run)
+        self.assertEqual({one["run_id"] for _, _, one in seen}, {run})
         kinds = self.events("stream_events", 1, query={
             "after": "0", "kind": ["run_terminal"], "workflow": ["leave"], "thread": "run:"})
         self.assertEqual({kind for _, kind, _ in kinds}, {"run_terminal"})
         self.refused(400, "invalid_argument", "stream_events", query={"after": "999999999"})
-        self.refused(400, "invalid_argument", "stream_events", sound=False,
+        self.refused(400, "invalid_argument", "stream_events", valid=False,
                      query={"after": "yesterday"})
         self.refused(404, "run_not_found", "stream_run_events", run="latest-but-one")
 
     def tokens(self):
-        """Last: from here on a token is needed."""
+        """Runs last: from here on a token is required."""
         made = self.good("create_token", 201, body={"name": "root", "role": "admin"})
         self.refused(401, "unauthenticated", "list_tokens")
         self.client = self.server.client(made["token"])
@@ -489,12 +489,12 @@ class OpenapiTest(cli.CliTest):
                      client=self.server.client(more["token"]))
         self.assertTrue(self.good("revoke_token", token=more["id"])["revoked"])
         self.good("revoke_token", token=more["id"])
-        self.refused(404, "not_found", "revoke_token", token="nobody")
+        self.refused(404, "not_found", "revoke_token", token="unknown")
         tokens = self.good("list_tokens")["tokens"]
         self.assertEqual([one["valid"] for one in sorted(tokens, key=lambda one: one["name"])],
                          [True, False])
         self.assertEqual(self.good("get_server")["you"], {"name": "root", "role": "admin"})
-        answer = self.ask("get_backup")
+        answer = self.call("get_backup")
         self.called.add("get_backup")
         for line in answer.text.splitlines():
             json.loads(line)

@@ -1,4 +1,4 @@
-"""Installs the package, and builds and runs against it what the documents show.
+"""Installs the package, then builds and runs the documented programs against it.
 
 usage: package_test.py BUILD_DIR SOURCE_DIR COMPILER
 """
@@ -23,7 +23,7 @@ def run(*command, cwd=None):
 
 
 def block(document, language):
-    """The one block of that language."""
+    """The only block of that language."""
     text = (ROOT / document).read_text(encoding="utf-8")
     (found,) = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
     return found
@@ -58,7 +58,7 @@ class Package(unittest.TestCase):
         program = self.build(source) / "app"
         self.assertEqual(run(program, cwd=self.root), "completed\n")
 
-    def test_a_log_of_the_program_carries_an_engine_and_keeps_the_contract(self):
+    def test_a_user_supplied_log_supports_an_engine_and_meets_the_contract(self):
         folder = self.build(ROOT / "examples/custom-log")
         self.assertEqual(run(folder / "orders", "orders.log", cwd=self.root),
                          "completed, runs: 1\n")
@@ -76,7 +76,7 @@ class Package(unittest.TestCase):
                          run(program, "workflow", "schema"))
         json.loads((share / "openapi.json").read_text(encoding="utf-8"))
 
-    def test_the_systemd_unit_is_installed_if_there_is_one(self):
+    def test_the_systemd_unit_is_installed_if_it_exists(self):
         self.assertEqual((self.prefix / "lib/systemd/system/holdfast.service").exists(),
                          (ROOT / "packaging/holdfast.service").exists())
 
@@ -90,9 +90,9 @@ class Package(unittest.TestCase):
 
     def test_zsh_finds_the_installed_completion(self):
         functions = self.prefix / "share/zsh/site-functions"
-        said = run("zsh", "-f", "-c", f"fpath=({functions} $fpath); autoload -U compinit; "
-                   "compinit -u -D; print -r -- $_comps[holdfast]")
-        self.assertEqual(said.strip(), "_holdfast")
+        printed = run("zsh", "-f", "-c", f"fpath=({functions} $fpath); autoload -U compinit; "
+                      "compinit -u -D; print -r -- $_comps[holdfast]")
+        self.assertEqual(printed.strip(), "_holdfast")
 
     def test_the_manual_page_has_every_command_and_renders_without_a_warning(self):
         page = self.prefix / "share/man/man1/holdfast.1"

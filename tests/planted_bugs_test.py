@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every planted bug still fits the sources, and there are enough of them."""
+"""Every planted bug still applies to the sources, and there are enough of them."""
 
 import pathlib
 import shutil
@@ -20,7 +20,7 @@ def main() -> int:
     names = subprocess.run([*tool, "--list"], capture_output=True, text=True).stdout.splitlines()
     print(planted.stderr, end="")
     if planted.returncode != 0:
-        print("edit tools/planted_bugs.py: the sources are not what it expects")
+        print("edit tools/planted_bugs.py: the sources differ from what it expects")
     if len(names) < FEWEST:
         print(f"{len(names)} planted bugs are fewer than {FEWEST}")
     return 0 if planted.returncode == 0 and len(names) >= FEWEST else 1

@@ -1,4 +1,4 @@
-"""Every test that docs/protocol-tests.md names is there, and every protocol test is named there.
+"""Every test that docs/protocol-tests.md names exists, and it names every protocol test.
 The same for docs/delivery-tests.md and the numbered tests of message delivery.
 
 usage: protocol_map_test.py
@@ -34,26 +34,26 @@ def rows():
 
 
 def named(cell):
-    """(test, file) of each test a cell names."""
+    """(test, file) for each test that a cell names."""
     found = re.findall(r"`(\w+\.\w+)`(?: in `([^`]+)`)?", cell)
     return [(test, home or HOME) for test, home in found]
 
 
 def home_of(test):
-    """Where a test is, for the message that it is not where the map says."""
+    """The files that contain a test, for the message that the map is wrong."""
     files = [*ROOT.glob("src/**/*_test.cc"), *ROOT.glob("tests/*_test.cc")]
     homes = [str(file.relative_to(ROOT)) for file in files if test in tests_in(file)]
     return homes or "nowhere"
 
 
 class ProtocolMap(unittest.TestCase):
-    def test_every_promise_has_a_test_of_its_own(self):
+    def test_every_promise_has_its_own_test(self):
         self.assertGreater(len(list(rows())), 40)
         for promise, (main, _) in rows():
             self.assertEqual(len(main), 1, promise)
             self.assertIn(main[0][1], PROTOCOL_FILES, promise)
 
-    def test_no_test_stands_for_two_promises(self):
+    def test_no_test_covers_two_promises(self):
         mains = [main[0] for _, (main, _) in rows()]
         self.assertEqual(len(mains), len(set(mains)))
 

@@ -12,7 +12,7 @@ import subprocess
 
 from support import cli
 
-# The words of a command line, the last of which is completed; a line for each proposal.
+# The words of a command line, of which the last is completed; prints a line for each proposal.
 IN_BASH = """
 source <("$HOLDFAST" completion bash)
 complete -p holdfast > /dev/null || exit 3
@@ -29,7 +29,7 @@ class Shell(cli.RunsTest):
 
 
 class Proposals(Shell):
-    """What bash is given to choose from."""
+    """What bash offers to choose from."""
 
     def proposals(self, *words, env=None):
         script = IN_BASH.format(words=shlex.join(["./holdfast", *words]), last=len(words))
@@ -94,7 +94,7 @@ class KeyPresses(Shell):
     """Key presses in an interactive shell."""
 
     def complete(self, shell, prepare, lines):
-        """lines: what is typed before each press of the tab key -> the line that it makes."""
+        """lines: what is typed before each tab key -> the resulting line."""
         if shutil.which(shell[0]) is None:
             self.fail(f"{shell[0]} is not installed: ./scripts/install_packages.sh all")
         path = f"{self.directory}:{os.environ['PATH']}"
@@ -111,7 +111,7 @@ class KeyPresses(Shell):
                     output.text = b""
                     os.write(ours, f"{typed}\t".encode())
                     output.wait_for(re.escape(expected.encode()))
-                    os.write(ours, b"\x15")  # Ctrl-U takes the line away
+                    os.write(ours, b"\x15")  # Ctrl-U clears the line
                 os.write(ours, b"exit\n")
                 process.wait(cli.DEADLINE_S)
             finally:
@@ -137,7 +137,7 @@ class KeyPresses(Shell):
                       "autoload -U compinit && compinit -u -D; "
                       "source <(holdfast completion zsh)", self.lines())
 
-    def test_zsh_finds_it_as_a_file_in_its_path(self):
+    def test_zsh_finds_the_completion_file_in_its_path(self):
         self.complete(["zsh", "-f", "-i"],
                       "mkdir functions; holdfast completion zsh > functions/_holdfast; "
                       "fpath=($PWD/functions $fpath); autoload -U compinit && compinit -u -D",

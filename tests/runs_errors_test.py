@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How commands on runs end and fail: each exit code, one line that says what to do next.
+"""How commands on runs end and fail: each exit code, and one line that states what to do next.
 
 Run as: python3 tests/runs_errors_test.py path/to/holdfast
 """
@@ -22,7 +22,7 @@ NO_RUN = "00000000-0000-7000-8000-000000000000"
 
 class ErrorsTest(cli.RunsTest):
     def refused(self, exit_code, code, *args, says=(), **options):
-        """Fails in one line; with --json the same as an object; changes nothing."""
+        """Fails with one line, and with --json as an object; changes nothing."""
         before = cli.snapshot(self.directory)
         plain = self.fails(exit_code, *args, **options)
         self.assertEqual(plain.stdout, "")
@@ -32,7 +32,7 @@ class ErrorsTest(cli.RunsTest):
         error = json.loads(result.stdout)["error"]
         self.assertEqual(error["code"], code, error)
         self.assertEqual(result.stdout.count("\n"), 1)
-        self.assertEqual(cli.snapshot(self.directory), before, "it was refused, and wrote")
+        self.assertEqual(cli.snapshot(self.directory), before, "the refused command changed files")
         return error
 
 
@@ -42,12 +42,12 @@ class ExitCodes(ErrorsTest):
         self.assertEqual(self.ok_json("run", "bread.yaml")["status"], "completed")
         self.ok("doctor")
 
-    def test_1_the_answer_is_no(self):
+    def test_1_a_negative_result(self):
         self.ends(1, "run", "glass.yaml")
         said = self.ends(1, "run", "glass.yaml", "--json")
         self.assertEqual(json.loads(said)["status"], "failed")
 
-    def test_1_a_run_that_is_cancelled_meanwhile(self):
+    def test_1_a_run_that_is_cancelled_while_it_runs(self):
         with cli.started("run", "leave.yaml", cwd=self.directory, stdout=-1) as process:
             output = cli.Output(process.stdout.fileno())
             output.wait_for(rb"holdfast approve")
@@ -66,10 +66,10 @@ class ExitCodes(ErrorsTest):
             process.wait()
         cli.wait_until(lambda: self.run_here("doctor").returncode == 1, "the end of the lease")
         self.assertEqual(json.loads(self.ends(1, "doctor", "--json"))["verdict"], "fault")
-        with contextlib.suppress(OSError):  # releases a process that still waits there
+        with contextlib.suppress(OSError):  # releases a process that still waits for the gate
             os.close(os.open(self.path("gate"), os.O_WRONLY | os.O_NONBLOCK))
 
-    def test_2_not_as_given(self):
+    def test_2_invalid_arguments(self):
         self.refused(2, "not_found", "list")
         self.refused(2, "invalid_argument", "list", "--nonsense")
 
@@ -79,7 +79,7 @@ class ExitCodes(ErrorsTest):
             db.execute("UPDATE batches SET body = replace(body, 'run_started', 'run_starteD')")
             db.commit()
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        # What is newer than the last checkpoint is read by all, what is older by these.
+        # All commands read what is newer than the last checkpoint; these read older entries too.
         for command in (["list"], ["show", "latest"], ["explain", "latest"], ["graph", "latest"],
                         ["timeline", "latest"], ["cancel", "latest"]):
             with self.subTest(" ".join(command)):
@@ -132,7 +132,7 @@ class ExitCodes(ErrorsTest):
         self.assertIn("is intact", self.ok("journal", "verify", "sqlite:holdfast.db"))
         self.ok("run", "bread.yaml", "--quiet")
 
-    def test_6_it_waits(self):
+    def test_6_the_run_waits(self):
         for file in ("leave.yaml", "invoice.yaml", "nap.yaml", "radio.yaml"):
             with self.subTest(file):
                 given = '{"who":"Ann","number":"n-1"}'
@@ -141,7 +141,7 @@ class ExitCodes(ErrorsTest):
                 said = self.ends(6, "run", file, "--until-blocked", "--json", "--input", given)
                 self.assertFalse(json.loads(said)["terminal"])
 
-    def test_6_what_comes_soon_is_waited_for(self):
+    def test_6_a_short_wait_is_waited_for(self):
         self.write("soon.yaml", "workflow: soon\nsteps:\n  - {name: nap, wait: 50ms}\n")
         self.ok("run", "soon.yaml", "--until-blocked")
 
@@ -199,7 +199,7 @@ class WhatToDoNext(ErrorsTest):
         self.refused(2, "invalid_argument", "show", "zz",
                      says=["the whole id, at least 4 characters of its beginning or end", "latest"])
 
-    def test_the_store_that_was_named_is_in_the_advice(self):
+    def test_the_given_store_is_in_the_advice(self):
         store = self.url("other store.db")
         self.ok("run", "bread.yaml", "--quiet", "--store", store)
         self.fails(2, "show", NO_RUN, "--store", store, says=f"`holdfast list --store '{store}'`")
@@ -207,7 +207,7 @@ class WhatToDoNext(ErrorsTest):
         for word in ("approve", "work", "explain"):
             self.assertRegex(said, rf"holdfast {word}[^\n]* --store '{store}'\n")
 
-    def test_part_of_an_id_that_fits_several(self):
+    def test_an_ambiguous_part_of_an_id(self):
         runs = [f"abcdef0{number}-0000-7000-8000-000000000000" for number in (1, 2)]
         for run in runs:
             self.start("bread.yaml", {}, "--id", run)
@@ -235,7 +235,7 @@ class WhatToDoNext(ErrorsTest):
             self.assertEqual(error["fields"]["reason"], "query_mismatch")
         self.refused(2, "invalid_argument", "list", "--cursor", "x", says=["omit --cursor"])
 
-    def test_arguments_that_are_wrong(self):
+    def test_invalid_arguments(self):
         self.ok("run", "bread.yaml", "--quiet")
         for args, code, says in (
                 (["list", "--status", "gone"], "invalid_argument", ["'gone'", "compensating"]),
@@ -255,7 +255,7 @@ class WhatToDoNext(ErrorsTest):
             with self.subTest(" ".join(args)):
                 self.refused(2, code, *args, says=says)
 
-    def test_what_cannot_be_started_makes_no_store(self):
+    def test_a_refused_start_creates_no_store(self):
         self.write("bad.yaml", "workflow: bad\nsteps:\n  - {name: a, after: b}\n")
         self.write("bad.json", "{")
         self.write("twice.json", '{"flour": 1, "flour": 2}')
@@ -279,7 +279,7 @@ class WhatToDoNext(ErrorsTest):
         self.refused(2, "invalid_definition", "run", "bread.yaml", "--with", "bad.yaml")
         self.assertFalse(os.path.exists(self.path("holdfast.db")))
 
-    def test_decisions_that_no_step_waits_for(self):
+    def test_decisions_without_a_waiting_step(self):
         run = self.drained("craft.yaml")
         advice = f"`holdfast explain {run}` shows what can be done"
         for command in (["approve", run, "--actor", "ann"], ["reject", run, "--actor", "ann"],
@@ -292,7 +292,7 @@ class WhatToDoNext(ErrorsTest):
                      says=["manager", advice])
         self.refused(4, "invalid_transition", "resume", run, says=["manager", advice])
 
-    def test_a_run_that_has_ended_takes_nothing(self):
+    def test_an_ended_run_accepts_no_commands(self):
         run = self.drained("bread.yaml")
         advice = f"`holdfast explain {run}` shows what can be done"
         for code, command in (("terminal_run", ["signal", run, "paid"]),
@@ -302,7 +302,7 @@ class WhatToDoNext(ErrorsTest):
             with self.subTest(command[0]):
                 self.refused(4, code, *command, says=["completed", advice])
 
-    def test_a_replay_that_would_repeat_what_cannot_be_undone(self):
+    def test_a_replay_of_an_irreversible_step(self):
         run = self.drained("rocket.yaml")
         self.refused(4, "unsafe_replay", "replay", run, says=["launch", "--allow-irreversible"])
 
@@ -384,25 +384,25 @@ class SameKey(ErrorsTest):
         self.ok("run", "tea.yaml", "--key", "k", "--quiet")
         self.write("tea.yaml", "workflow: tea\nsteps:\n  - {name: boil, log: cook}\n")
 
-    def test_run_says_that_the_first_definition_is_kept(self):
+    def test_run_reports_that_the_first_definition_is_kept(self):
         for more in ([], ["--json"], ["--quiet"]):
             done = self.run_here("run", "tea.yaml", "--key", "k", *more)
             self.assertEqual(done.returncode, 0)
             self.assertRegex(done.stderr, r"\Aholdfast: [^\n]*another definition of tea[^\n]*\n\Z")
 
-    def test_start_says_it_also_in_json(self):
+    def test_start_reports_it_in_json_too(self):
         done = self.run_here("start", "tea.yaml", "--key", "k", "--json")
         self.assertEqual(done.returncode, 0)
         said = json.loads(done.stdout)
         self.assertTrue(said["existed"] and said["other_definition"], said)
         self.assertIn("another definition of tea", done.stderr)
 
-    def test_another_key_follows_the_file(self):
+    def test_another_key_uses_the_file(self):
         self.assertNotIn("other_definition", self.ok_json("start", "tea.yaml", "--key", "new"))
 
 
 class ControlCharacters(ErrorsTest):
-    """What others wrote never reaches the terminal as more than text."""
+    """Control characters in stored data never reach the terminal."""
 
     EVIL = "a\x1b[31mb\x07c\x9b2Jd"
     CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
@@ -442,7 +442,7 @@ steps:
 
 
 class Limits(ErrorsTest):
-    """A user who may not start as many threads as the command wants."""
+    """A user whose limit on threads is below what the command requires."""
 
     THREADS = 100
     UID = 64321  # owns nothing else on this machine
@@ -491,7 +491,7 @@ class Limits(ErrorsTest):
             self.refused(2, "invalid_argument", *command, "--threads", "100000000",
                          says=["--threads", "100000000"])
 
-    def test_a_store_in_a_folder_that_cannot_be(self):
+    def test_a_store_in_an_impossible_directory(self):
         for store, code, says in (("nowhere/a.db", "not_found", ["nowhere", "mkdir -p"]),
                                   ("bread.yaml/a.db", "invalid_argument", ["bread.yaml"])):
             for command in (["run", "bread.yaml"], ["start", "bread.yaml"],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Commands that look at runs: they show no secret and write nothing.
+"""Commands that inspect runs show no secrets and write nothing.
 
 Run as: python3 tests/runs_look_test.py path/to/holdfast
 """
@@ -26,26 +26,26 @@ class Secrets(cli.RunsTest):
     def check(self, said, what):
         self.assertNotIn("hunter2", said, what)
 
-    def look_at_everything(self):
+    def run_all_queries(self):
         for look in (*LOOKS, *LOOKS_JSON):
             if "leave" not in look:
                 self.check(self.ok(*look), look)
 
-    def test_of_the_input_are_shown_nowhere(self):
+    def test_of_the_input_are_never_shown(self):
         given = json.dumps({"who": "Ann", **self.SECRETS})
         for more in ([], ["--json"], ["--quiet"]):
             result = self.run_here("run", "leave.yaml", "--until-blocked", "--input", given, *more)
             self.assertEqual(result.returncode, 6)
             self.check(result.stdout + result.stderr, more)
-        self.look_at_everything()
+        self.run_all_queries()
         self.assertIn("[REDACTED]", self.ok("show", "latest"))
         self.check(self.ok("approve", "latest", "--actor", "ann"), "approve")
-        self.look_at_everything()
+        self.run_all_queries()
         for more in ([], ["--json"], ["--quiet"]):
             self.check(self.ok("run", "bread.yaml", "--input", given, *more), more)
-            self.look_at_everything()
+            self.run_all_queries()
 
-    def test_of_results_errors_and_events_are_shown_nowhere(self):
+    def test_of_results_errors_and_events_are_never_shown(self):
         self.write("secret.yaml", """
 workflow: secret
 steps:
@@ -61,15 +61,15 @@ steps:
     after: event
 """)
         run = self.drained("secret.yaml")
-        self.look_at_everything()
+        self.run_all_queries()
         for more in ([], ["--json"]):
             self.check(self.ok("signal", run, "paid", "--data", json.dumps(self.SECRETS), *more),
                        "signal")
         self.check(self.ok("work", "--drain"), "work")
         self.assertEqual(self.shown(run)["status"], "completed")
-        self.look_at_everything()
+        self.run_all_queries()
 
-    def test_steps_get_what_is_not_shown(self):
+    def test_steps_receive_secrets_that_are_not_shown(self):
         self.write("use.yaml", "workflow: use\nsteps:\n  - name: use\n"
                    "    exec: [sh, -c, 'grep -q hunter2-pw']\n")
         self.check(self.ok("run", "use.yaml", "--input", json.dumps(self.SECRETS)), "run")
@@ -82,7 +82,7 @@ class NothingIsWritten(cli.RunsTest):
         self.drained("bread.yaml")
         self.drained("leave.yaml", {"who": "Ann"})
 
-    def test_the_bytes_stay_as_they_are(self):
+    def test_the_files_do_not_change(self):
         stat = self.ok("journal", "stat", "sqlite:holdfast.db")
         before = cli.snapshot(self.directory)
         for look in (*LOOKS, *LOOKS_JSON, ["completion", "bash"], ["graph", "bread.yaml"]):
@@ -91,7 +91,7 @@ class NothingIsWritten(cli.RunsTest):
                 self.assertEqual(cli.snapshot(self.directory), before)
         self.assertEqual(self.ok("journal", "stat", "sqlite:holdfast.db"), stat)
 
-    def test_a_file_that_cannot_be_written_is_read(self):
+    def test_a_read_only_file_can_be_read(self):
         os.chmod(self.path("holdfast.db"), 0o444)
         os.chmod(self.directory, 0o555)
         self.addCleanup(os.chmod, self.directory, 0o755)
@@ -102,7 +102,7 @@ class NothingIsWritten(cli.RunsTest):
             self.fails(2, "approve", "latest", "--actor", "ann", says="not writable", **options)
             self.fails(2, "work", "--drain", says="not writable", **options)
 
-    def test_a_look_does_not_wait_for_a_writer_or_hold_one_up(self):
+    def test_a_query_does_not_wait_for_a_writer_or_block_one(self):
         self.write("many.yaml", "workflow: many\nsteps:\n  - name: one\n    exec: ['true']\n"
                    "    for_each: {items: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}\n")
         for _ in range(20):

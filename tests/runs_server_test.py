@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Commands against a server say what they say against the store itself, in text and in JSON.
+"""Commands report the same through a server as directly on the store, in text and in JSON.
 
 Run as: python3 tests/runs_server_test.py path/to/holdfast
 """
@@ -24,7 +24,8 @@ LOOKS = (["explain"], ["show"], ["graph"], ["graph", "--dot"], ["graph", "--merm
 
 @contextlib.contextmanager
 def server(directory, *options, env=None):
-    """A server on the default store of a folder, and its URL: a unix socket in that folder."""
+    """A server on the default store of a directory, and its URL: a unix socket in that
+    directory."""
     socket = os.path.join(directory, "socket")
     with cli.started("server", "--listen", "127.0.0.1:0", "--socket", socket, "--log-level",
                      "warning", "--json", *options, cwd=directory, env=env,
@@ -48,7 +49,8 @@ class Served:
 
 
 class ServerTest(cli.RunsTest):
-    """A server on the default store of the folder; commands name one or the other."""
+    """A server on the default store of the directory; commands use either the server or the
+    store."""
 
     def setUp(self):
         super().setUp()
@@ -60,7 +62,8 @@ class ServerTest(cli.RunsTest):
         return self.run_here(*args, env=env, **options)
 
     def same(self, *args):
-        """Both say the same, with the same exit code; what it is."""
+        """Runs a command on both and checks that output and exit code are equal; returns the
+        output."""
         here = self.run_here(*args)
         there = self.at_server(*args)
         names = golden.Names()
@@ -80,7 +83,7 @@ class ServerTest(cli.RunsTest):
 
 
 def without_varying(value):
-    """Without what another moment alone makes different."""
+    """Without the values that depend on the time."""
     if isinstance(value, dict):
         return {name: without_varying(member) for name, member in value.items()
                 if name not in ("as_of", "now", "age_ms", "oldest_age_ms")}
@@ -146,7 +149,7 @@ class Looking(ServerTest):
                         ["signal", run, "paid"], ["replay", "none-such"]):
             self.same(*command)
 
-    def test_the_suffix_of_commands_is_what_was_typed(self):
+    def test_printed_commands_repeat_the_given_options(self):
         run = self.drained("leave.yaml", {"who": "Ann"})
         said = self.ok("explain", run, "--server", self.served.url)
         self.assertIn(f"--actor YOU --server {self.served.url}\n", said)
@@ -156,8 +159,8 @@ class Looking(ServerTest):
         self.assertIn("is approved by ann", said)
 
 
-class Steering(ServerTest):
-    """Two runs that are alike: one is steered at the store, the other at the server."""
+class RunCommands(ServerTest):
+    """Two equal runs: one is controlled through the store, the other through the server."""
 
     def alike(self, workflow, given, *command):
         for form in ((), ("--json",)):
@@ -205,7 +208,7 @@ class Steering(ServerTest):
 class Running(cli.RunsTest):
     """run and work with a server."""
 
-    def test_run_says_what_it_says_at_a_store(self):
+    def test_run_prints_the_same_as_on_a_store(self):
         for workflow, given, code in (("bread.yaml", '{"flour":2}', 0), ("glass.yaml", "{}", 1)):
             here = self.run_here("run", workflow, "--input", given, "--store", "sqlite:other.db")
             with server(self.directory, "--work", "2") as served:
@@ -228,7 +231,7 @@ class Running(cli.RunsTest):
             self.assertIn(f"holdfast approve {cli.RUN_ID.search(said.stdout)[0]}", said.stdout)
             served.stop(self)
 
-    def test_a_run_outlives_a_server_that_is_started_again(self):
+    def test_run_survives_a_restart_of_the_server(self):
         env = {"HOLDFAST_SERVER": "unix:" + self.path("socket")}
         with contextlib.ExitStack() as stack:
             with server(self.directory) as served:
@@ -243,10 +246,10 @@ class Running(cli.RunsTest):
                 self.assertEqual(run.wait(cli.DEADLINE_S), 0)
                 text = output.read_to_end()
             self.assertIn(b" completed after ", text)
-            # Nothing is reported twice.
+            # Nothing is printed twice.
             self.assertEqual(text.count(b"run of workflow leave started"), 1, text)
 
-    def test_work_carries_out_steps_of_a_server(self):
+    def test_work_executes_steps_of_a_server(self):
         with server(self.directory) as served:
             env = {"HOLDFAST_SERVER": served.url}
             run = self.ok("start", "bread.yaml", "--input", '{"flour":2}', env=env).strip()
@@ -297,16 +300,16 @@ class Running(cli.RunsTest):
 
 @contextlib.contextmanager
 def closed_port():
-    """The URL of a port that is bound, and that no process listens on."""
+    """The URL of a bound port on which no process listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 class Choosing(cli.RunsTest):
-    """Which place it is, and what is said when it is not there."""
+    """How a command chooses its backend, and what it reports when the backend is unavailable."""
 
-    def test_a_server_that_is_not_there(self):
+    def test_an_unavailable_server(self):
         url = self.enterContext(closed_port())
         for command in (["list"], ["start", "bread"], ["approve", "latest", "--actor", "ann"],
                         ["run", "bread.yaml"], ["backup", "--out", "x"], ["queues"]):
@@ -314,7 +317,7 @@ class Choosing(cli.RunsTest):
             self.assertIn("holdfast server", result.stderr)
         self.assertFalse(os.path.exists(self.path("x")))
 
-    def test_both_at_once_are_refused(self):
+    def test_store_and_server_together_are_refused(self):
         self.fails(2, "list", "--store", "sqlite:a.db", "--server", "http://127.0.0.1:1",
                    says="--store")
 
@@ -340,7 +343,7 @@ class Choosing(cli.RunsTest):
 
 
 class Tokens(cli.RunsTest):
-    def test_from_the_store_to_the_server(self):
+    def test_a_token_created_in_the_store_is_valid_at_the_server(self):
         token = self.ok("token", "create", "--role", "admin", "--name", "ann").strip()
         self.assertRegex(token, r"\Ahf_[0-9a-f]+_[\w-]{43}\Z")
         self.fails(2, "token", "create", "--role", "admin", "--name", "ann", says="already")
@@ -361,7 +364,7 @@ class Tokens(cli.RunsTest):
             listed = self.ok("token", "list", "--token-file", "ann.token", env=env)
             self.assertRegex(listed, r"(?m)^\S+ +bob +viewer +valid")
             self.assertNotIn(made["token"].split("_")[2], listed)
-            # The owner of the process needs none at the socket; a revoked one is worth nothing.
+            # The owner of the process needs no token at the socket; a revoked token is refused.
             self.ok("token", "revoke", made["id"], "--server", served.socket_url)
             self.fails(2, "list", "--workflow", "bread", env=viewer, says="token")
             self.same_list(env | {"HOLDFAST_TOKEN": token})
@@ -386,7 +389,7 @@ class Tokens(cli.RunsTest):
 
 class Backups(cli.RunsTest):
     def prove(self, file, **options):
-        """A store made of a backup is whole and says what the first one says."""
+        """A store restored from a backup is intact and gives the same output as the original."""
         self.ok("restore", file, "--store", "sqlite:back.db", **options)
         self.ok("journal", "verify", "sqlite:back.db")
         listed = self.ok_json("list", "--store", "sqlite:back.db", "--limit", "1000")["runs"]
@@ -406,7 +409,7 @@ class Backups(cli.RunsTest):
             streamed = self.ok("backup", env=env)
             served.stop(self)
         self.assertEqual(self.read("there.jsonl"), streamed)
-        # What a server notes about itself at its start, if anything, comes after the runs.
+        # Entries that a server writes at its start, if any, follow those of the runs.
         self.assertTrue(self.read("there.jsonl").startswith(
             "\n".join(self.read("here.jsonl").split("\n")[:-2])))
         for file in ("here.jsonl", "there.jsonl"):
@@ -433,7 +436,7 @@ class Backups(cli.RunsTest):
             served.stop(self)
         self.assertEqual(counts, sorted(set(counts)), "each has more than the one before")
 
-    def test_files_are_left_alone(self):
+    def test_existing_files_are_not_replaced(self):
         self.drained("bread.yaml")
         self.write("mine", "precious")
         self.fails(2, "backup", "--out", "mine", says="--force")
@@ -476,7 +479,7 @@ class Backups(cli.RunsTest):
 class Guide(cli.CliTest):
     """docs/guide/servers.md, as a reader would type it."""
 
-    def test_the_commands_do_what_they_say(self):
+    def test_the_commands_of_the_guide_work(self):
         page = GUIDE.read_text(encoding="utf-8")
         name, text = re.search(r"Save this as `(.*?)`:\n\n```yaml\n(.*?)^```", page,
                                re.DOTALL | re.MULTILINE).groups()
@@ -518,7 +521,7 @@ class Guide(cli.CliTest):
 
 
 class Lists(cli.RunsTest):
-    """What only a server knows."""
+    """Queries that need a server."""
 
     def test_each(self):
         self.write("nightly.yaml", "workflow: report\ntriggers:\n  - {name: nightly, cron: "

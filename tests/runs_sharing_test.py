@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Several processes on one store: they see what the others do, and lose nothing.
+"""Several processes on one store see the changes of each other and lose nothing.
 
 Run as: python3 tests/runs_sharing_test.py path/to/holdfast
 """
@@ -24,7 +24,7 @@ class Sharing(SharedTest):
         self.assertEqual({run["status"] for run in self.runs()}, {"completed"})
         self.assertIn("is intact", self.ok("journal", "verify", "sqlite:holdfast.db"))
 
-    def test_a_worker_carries_out_what_others_start_one_after_another(self):
+    def test_a_worker_executes_the_runs_of_other_processes_in_order(self):
         runs = [self.start("quick.yaml")]
         with cli.started("work", "--quiet", cwd=self.directory) as worker:
             for _ in range(5):
@@ -40,12 +40,13 @@ class Sharing(SharedTest):
         for name in os.listdir(f"/proc/{pid}/fd"):
             try:
                 files.append(os.readlink(f"/proc/{pid}/fd/{name}"))
-            except FileNotFoundError:  # closed in between
+            except FileNotFoundError:  # closed in the meantime
                 pass
         return files
 
-    def test_a_log_that_is_in_use_is_not_taken_away(self):
-        """The last process to close the store removes the log; any other keeps it."""
+    def test_a_write_ahead_log_in_use_is_not_removed(self):
+        """The last process to close the store removes the write-ahead log; any other process keeps
+        it."""
         self.start("quick.yaml")
         with cli.started("run", "leave.yaml", cwd=self.directory, stdout=-1) as process:
             cli.Output(process.stdout.fileno()).wait_for(rb"holdfast approve")
@@ -57,7 +58,7 @@ class Sharing(SharedTest):
             self.assertEqual(process.wait(cli.DEADLINE_S), 0)
         self.assertIn("is intact", self.ok("journal", "verify", "sqlite:holdfast.db"))
 
-    def test_two_workers_do_everything_once(self):
+    def test_two_workers_execute_each_step_once(self):
         self.write("count.yaml", "workflow: count\nsteps:\n"
                    "  - {name: one, exec: [sh, -c, 'echo $HOLDFAST_RUN_ID >> done']}\n")
         work = ["work", "--quiet", "--with", "count.yaml"]
@@ -109,11 +110,11 @@ class Pages(SharedTest):
         with cli.started("work", "--quiet", cwd=self.directory, stderr=-1):
             found = self.pages("--status", "completed", between=lambda: None)
             self.assertEqual(len(found), len(set(found)))
-            cli.wait_until(lambda: not self.runs("--status", "running"), "the end of all")
+            cli.wait_until(lambda: not self.runs("--status", "running"), "the end of all runs")
             found = self.pages("--status", "completed", between=lambda: self.start("quick.yaml"))
         self.assertEqual([run for run in found if run in before], before[::-1])
 
-    def test_the_past_does_not_change_while_it_is_looked_at(self):
+    def test_the_past_does_not_change_while_it_is_read(self):
         before = [self.start("quick.yaml") for _ in range(20)]
         position = str(self.ok_json("status")["as_of"]["position"])
         with cli.started("work", "--quiet", cwd=self.directory, stderr=-1):

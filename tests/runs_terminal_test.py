@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people see on a terminal while a run is carried out, and what Ctrl-C and kill leave.
+"""What a terminal shows while a run is executed, and what Ctrl-C and kill leave behind.
 
 Run as: python3 tests/runs_terminal_test.py path/to/holdfast
 """
@@ -12,7 +12,7 @@ import signal
 from support import cli
 from support.tmux import Tmux
 
-# Steps that wait do so at a pipe with a name: `open_gate` lets one of them through.
+# Steps that wait read from a named pipe; `open_gate` lets one of them continue.
 GATE = "read line < gate"
 
 STAGES = f"""
@@ -33,8 +33,8 @@ steps:
     after: ask
 """
 
-# Each step that is done leaves a line in the ledger. The lease is long enough for a worker that a
-# loaded machine stalls, and short enough to wait for when a worker was killed.
+# Each completed step appends a line to the ledger. The lease is long enough for a worker on a
+# stalled machine, and short enough to wait for after a worker was killed.
 LEDGER = f"""
 workflow: ledger
 steps:
@@ -57,14 +57,14 @@ class TerminalTest(cli.RunsTest):
         self.addCleanup(self.release)
 
     def release(self):
-        """Lets everything through that still waits, so that no process stays behind."""
+        """Releases every process that still waits, so that none is left behind."""
         try:
             os.close(os.open(self.path("gate"), os.O_WRONLY | os.O_NONBLOCK))
         except OSError:  # no process waits
             pass
 
     def open_gate(self):
-        """Waits until a process is at the gate."""
+        """Waits until a process is at the gate, and lets it continue."""
         def opened():
             try:
                 return (os.open(self.path("gate"), os.O_WRONLY | os.O_NONBLOCK),)
@@ -111,7 +111,7 @@ class Live(TerminalTest):
             self.ok("approve", run, "--actor", "ann")
             self.assertEqual(screen.exit_code(), 0)
             screen.wait_for("completed after")
-            shown = screen.everything()  # with what may have gone out at the top
+            shown = screen.everything()  # including lines that have scrolled off the top
             for step in ("first", "fill", "ask", "last"):
                 self.assertEqual(re.findall(rf"(?m)^  {step} +(\w+)", shown), ["completed"], shown)
             self.assertNotIn("holdfast approve", shown)
@@ -125,7 +125,7 @@ class Live(TerminalTest):
             self.open_gate()
             self.assertEqual(screen.exit_code(), 0)
 
-    def test_messages_stand_above_the_picture(self):
+    def test_messages_appear_above_the_picture(self):
         self.write("say.yaml", f"""
 workflow: say
 steps:
@@ -150,7 +150,7 @@ steps:
             self.assertLess(shown.index("good bye"), shown.index("\n  hello"))
             self.assertEqual(len(re.findall(r"(?m)^  hold ", screen.everything())), 1)
 
-    def test_a_failed_step_says_why(self):
+    def test_a_failed_step_shows_its_error(self):
         with self.tmux() as screen:
             screen.start("run", "glass.yaml")
             self.assertEqual(screen.exit_code(), 1)
@@ -194,7 +194,7 @@ class SmallTerminals(TerminalTest):
             self.check_picture(screen, rows, columns)
 
     def check_picture(self, screen, rows, columns):
-        """One picture: the first line, one title of what is left out, no step twice."""
+        """One picture: the first line, one title for omitted steps, no step twice."""
         lines = screen.everything().splitlines()
         for line in lines:
             self.assertLessEqual(len(line), columns)
@@ -220,7 +220,7 @@ class SmallTerminals(TerminalTest):
             screen.start("run", "leave.yaml", "--input", '{"who":"Ann"}')
             screen.wait_for("holdfast approve")
             run = self.runs()[0]["run_id"]
-            # The tick that follows draws again.
+            # The following tick draws again.
             before = screen.screen()
             self.assertEqual(before.count("  manager"), 1)
             self.ok("approve", run, "--actor", "ann")
@@ -229,7 +229,7 @@ class SmallTerminals(TerminalTest):
             self.assertNotIn("holdfast approve", screen.everything())
             self.assertEqual(screen.everything().count("  manager"), 1, shown)
 
-    def test_a_terminal_that_is_made_smaller_is_not_broken(self):
+    def test_a_terminal_that_shrinks_stays_intact(self):
         self.write("stages.yaml", STAGES)
         with self.tmux(24, 100) as screen:
             screen.start("run", "stages.yaml")
@@ -243,13 +243,13 @@ class SmallTerminals(TerminalTest):
             self.assertEqual(screen.exit_code(), 0)
             screen.wait_for("completed after")
 
-    def test_what_looks_fits_sixty_columns(self):
+    def test_queries_fit_sixty_columns(self):
         self.ok("work", "--drain", "--quiet", "--with", "part.yaml")
         run = self.drained("whole.yaml", {"number": 7}, "--attribute", "customer=ann")
         for command in (["graph", run], ["timeline", run], ["status"], ["doctor"], ["show", run],
                         ["explain", run], ["timeline", run, "--events"]):
             for line in self.on_terminal(*command, columns=60, env={"NO_COLOR": "1"}).splitlines():
-                # Commands to copy and ids are never broken.
+                # Commands to copy and ids are never wrapped.
                 if "holdfast " not in line and not cli.RUN_ID.search(line):
                     self.assertLessEqual(len(line), 60, (command, line))
 
@@ -276,7 +276,7 @@ class Colour(TerminalTest):
     def test_of_a_run(self):
         self.assertRegex(self.on_terminal("run", "bread.yaml"), r"\x1b\[\d*;?3\dm")
         without = self.on_terminal("run", "bread.yaml", env={"NO_COLOR": "1"})
-        self.assertIn("\x1b[", without)  # it is drawn again and again
+        self.assertIn("\x1b[", without)  # the picture is redrawn
         self.assertNotRegex(without, r"\x1b\[[\d;]*m")
         dumb = self.on_terminal("run", "bread.yaml", env={"TERM": "dumb"})
         self.assertNotIn("\x1b", dumb)
@@ -293,7 +293,7 @@ class Leaving(TerminalTest):
         self.write("ledger.yaml", LEDGER)
 
     def finish(self):
-        """The next worker ends the run, and does not repeat completed steps."""
+        """The next worker finishes the run and does not repeat completed steps."""
         said = self.ok("work", "--drain")
         self.assertEqual(self.shown()["status"], "completed", said)
         self.assertEqual(self.ledger().count("one"), 1)
@@ -315,7 +315,7 @@ class Leaving(TerminalTest):
         self.finish()
         self.assertEqual(self.ledger(), ["one", "begin", "two", "three"])
 
-    def test_a_second_ctrl_c_leaves_at_once(self):
+    def test_a_second_ctrl_c_exits_at_once(self):
         with self.tmux() as screen:
             screen.start("run", "ledger.yaml")
             screen.wait_for(r"^  two +running")
@@ -354,7 +354,7 @@ class Leaving(TerminalTest):
                 self.finish()
                 os.remove(self.path("ledger"))
 
-    def test_a_worker_ends_what_is_under_way(self):
+    def test_a_worker_finishes_steps_in_progress(self):
         self.start("ledger.yaml")
         with cli.started("work", cwd=self.directory, stdout=-1, stderr=-1) as process:
             cli.Output(process.stdout.fileno()).wait_for(rb"two: attempt 1 claimed")

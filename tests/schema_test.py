@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The JSON Schema of workflow files says the same as the program, and the program says it at the
-right line.
+"""The JSON Schema of workflow files and the program accept the same files, and the program reports
+each fault at its line.
 
 tests/workflows/valid has workflows with every field and short form. Each file in
-tests/workflows/invalid has one fault and opens with a comment that says which:
+tests/workflows/invalid has one fault and starts with a comment that names it:
 
     # code: invalid_step_opts line: 4
 
-The program must find it there, and the schema must refuse the file too, unless the comment goes on
-with "schema: accepts" (how steps fit together, what only the world knows) or "schema: unread"
-(no YAML that could be given to a schema).
+The program must report this fault, and the schema must refuse the file too, unless the comment
+continues with "schema: accepts" (faults in how steps are connected, or that depend on the
+environment) or "schema: unread" (not YAML that a schema could check).
 
 Run as: python3 tests/schema_test.py path/to/holdfast
 """
@@ -39,7 +39,7 @@ COMMENT = re.compile(r"# code: (\w+) line: (\d+)(?: schema: (accepts|unread))?\n
 
 
 class CoreLoader(yaml.SafeLoader):
-    """YAML 1.2, core schema: this module by itself takes "on" for true and days for dates."""
+    """YAML 1.2, core schema; by default this module reads "on" as true and days as dates."""
 
 
 CoreLoader.yaml_implicit_resolvers = {}
@@ -53,7 +53,7 @@ for tag, pattern, first in [
 
 
 def with_text_names(value):
-    """What JSON makes of it: names are texts."""
+    """As JSON has it: names are strings."""
     if isinstance(value, dict):
         return {name if isinstance(name, str) else json.dumps(name): with_text_names(member)
                 for name, member in value.items()}
@@ -69,7 +69,7 @@ def files(folder):
 
 
 def check(paths):
-    """What the program says about each file, by path; and its exit code."""
+    """The result of the program for each file, by path, and its exit code."""
     result = subprocess.run([HOLDFAST, "workflow", "check", "--json", *map(str, paths)], text=True,
                             stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE_S)
     answer = json.loads(result.stdout)
@@ -139,7 +139,7 @@ class SchemaTest(unittest.TestCase):
         self.assertEqual(json.loads(line), self.schema)
 
     def objects(self):
-        """(place, schema) of each that declares the fields of an object."""
+        """(location, schema) of each object that declares fields."""
         waiting = [("", self.schema)]
         while waiting:
             place, part = waiting.pop()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A store that takes no writes, because another program holds its lock: reads and metrics are
-answered all the same, /readyz says why the server is not ready, and what waited is carried out
-when the lock is gone.
+"""A store that cannot be written, because another program holds its lock: reads and metrics still
+work, /readyz gives the reason why the server is not ready, and waiting writes are executed when the
+lock is released.
 
 Run as: python3 tests/server_blocked_test.py path/to/holdfast
 """
@@ -13,7 +13,7 @@ import time
 
 from support import cli, server
 
-# Far below the time after which a blocked write gives up its first try (30 s).
+# Far below the time after which the first try of a blocked write fails (30 s).
 SOON_S = 12
 
 
@@ -33,7 +33,7 @@ class BlockedTest(cli.CliTest):
 
     @contextlib.contextmanager
     def locked(self):
-        """Another program in the middle of a transaction."""
+        """Another program holds the lock with an open transaction."""
         with contextlib.closing(sqlite3.connect(self.path("s.db"), isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             yield
@@ -57,7 +57,7 @@ class BlockedTest(cli.CliTest):
         return answer
 
     def blocked(self):
-        """A write waits, and the server knows it."""
+        """A write waits, and the server reports it."""
         self.begin_write()
         server.wait_until(lambda: self.metric("holdfast_write_pending_seconds") > 0,
                           "a write that waits")
@@ -84,7 +84,7 @@ class BlockedTest(cli.CliTest):
         self.assertEqual(self.answers[0].status, 201, self.answers)
         self.assertEqual(len(self.client.good("GET", "/v1/runs")["runs"]), 2)
 
-    def test_not_ready_while_the_store_takes_no_writes(self):
+    def test_not_ready_while_the_store_cannot_be_written(self):
         self.assertEqual(self.soon("/readyz").status, 200)
         with self.locked():
             self.blocked()
@@ -97,12 +97,12 @@ class BlockedTest(cli.CliTest):
         self.threads[0].join()
         self.assertEqual(self.answers[0].status, 201)
 
-    def test_a_lock_without_a_waiting_write_is_no_reason_not_to_be_ready(self):
+    def test_ready_while_locked_without_a_waiting_write(self):
         with self.locked():
             self.assertEqual(self.soon("/readyz").status, 200)
             self.assertEqual(self.soon("/v1/runs").status, 200)
 
-    def test_another_server_on_the_store_is_seen(self):
+    def test_writes_of_another_server_are_visible(self):
         """This server's write is blocked and stale; its reads show what the other one wrote."""
         other = server.Server(cli.program(), self.url("s.db"), log=self.path("log2"))
         other.start()

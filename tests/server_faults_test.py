@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A server that is stopped, killed, cut off and held up: nothing that was acknowledged is lost,
-nothing counts twice, nobody waits for others.
+"""A server that is stopped, killed, disconnected and slowed down: nothing acknowledged is lost,
+nothing counts twice, and slow clients do not delay others.
 
 Run as: python3 tests/server_faults_test.py path/to/holdfast
 """
@@ -23,7 +23,7 @@ LEAVE = {"workflow": "leave", "steps": [{"name": "boss", "approval": True}]}
 
 
 class Threads:
-    """Some that do the same until they are told to end; what goes wrong in one is told."""
+    """Threads that repeat the same work until they are stopped; join() raises the first failure."""
 
     def __init__(self):
         self.ending = threading.Event()
@@ -82,7 +82,8 @@ class FaultsTest(cli.CliTest):
         self.assertIn("is intact", self.ok("journal", "verify", store or self.store))
 
     def begin_writers(self, count, acknowledged):
-        """Start runs under ids of their own on kept connections until the connection is cut."""
+        """Writers that start runs under new ids on persistent connections until they are
+        disconnected."""
         def write():
             with contextlib.closing(self.client.connection()) as kept:
                 while not self.load.ending.is_set() and self.wrote(kept, acknowledged):
@@ -90,7 +91,7 @@ class FaultsTest(cli.CliTest):
         self.load.begin(write, count)
 
     def wrote(self, kept, acknowledged):
-        """False when there is no server for it any more."""
+        """Starts a run; False when the server is unavailable."""
         run = str(uuid.uuid4())
         try:
             answer = self.client.post("/v1/runs", {"workflow": "leave", "run_id": run}, kept=kept)
@@ -105,7 +106,7 @@ class FaultsTest(cli.CliTest):
 
 
 class DrainTest(FaultsTest):
-    def test_under_load_it_answers_what_it_owes_and_ends(self):
+    def test_a_stop_under_load_completes_pending_requests(self):
         acknowledged, claims = [], []
         self.begin_writers(4, acknowledged)
 
@@ -119,16 +120,16 @@ class DrainTest(FaultsTest):
                           "the claims")
         began = time.monotonic()
         self.assertEqual(self.server.stop(), 0)
-        self.assertLess(time.monotonic() - began, 40)  # no claim waited its minute
+        self.assertLess(time.monotonic() - began, 40)  # no claim waited for its whole minute
         waiting.join()
         self.load.end()
         self.assertEqual(claims, [{"attempts": [], "draining": True}] * 8)
-        # What was carried out was answered, and what was answered was carried out.
+        # Every acknowledged start was executed, and every executed start was acknowledged.
         self.assertEqual(set(self.started()), set(acknowledged))
         self.verify()
         self.assertIn("stopped", self.server.logged().splitlines()[-1])
 
-    def test_whoever_waits_for_a_run_is_answered(self):
+    def test_callers_that_wait_for_a_run_get_a_response(self):
         run = self.client.good("POST", "/v1/runs", {"workflow": "leave"})["run_id"]
         answers = []
         waiting = Threads()
@@ -140,17 +141,17 @@ class DrainTest(FaultsTest):
         began = time.monotonic()
         self.assertEqual(self.server.stop(), 0)
         waiting.join()
-        self.assertLess(time.monotonic() - began, 40)  # no call waited its minute
+        self.assertLess(time.monotonic() - began, 40)  # no call waited for its whole minute
         self.assertEqual([answer.json()["terminal"] for answer in answers], [False, False])
 
-    def test_event_streams_end_in_good_order(self):
+    def test_event_streams_end_in_order(self):
         events = server.Events(self.client, query={"after": "0"})
         self.addCleanup(events.close)
         events.wait_for(lambda event: event[1] == "workflow_registered")
         self.assertEqual(self.server.stop(), 0)
         self.assertTrue(events.ended.wait(server.DEADLINE_S))
 
-    def test_interrupt_is_the_same(self):
+    def test_interrupt_stops_like_sigterm(self):
         self.assertEqual(self.server.stop(signal.SIGINT), 0)
         self.verify()
 
@@ -159,7 +160,7 @@ class KillTest(FaultsTest):
     RUNS = 120
 
     def stubborn(self, path, body, again=None):
-        """Repeats it until there is an answer: `again` is added to what is repeated."""
+        """Repeats the request until it succeeds; `again` is added to repetitions."""
         end = time.monotonic() + server.DEADLINE_S
         while time.monotonic() < end:
             try:
@@ -192,9 +193,9 @@ class KillTest(FaultsTest):
             worker = server.Worker(self.client)
             while len(counted) < self.RUNS:
                 attempts = self.stubborn("/v1/work/claim", {
-                    "worker": worker.identity, **worker.wish(max=4, wait_ms=500)},
+                    "worker": worker.identity, **worker.claim_request(max=4, wait_ms=500)},
                     {"again": True})["attempts"]
-                reports = [server.shown(one, outcome="ok", result={"by": worker.identity["id"],
+                reports = [server.proof(one, outcome="ok", result={"by": worker.identity["id"],
                                                                   "key": one["input"]["key"]})
                            for one in attempts]
                 if not reports:
@@ -230,7 +231,7 @@ class KillTest(FaultsTest):
         self.assertEqual(kinds.count("attempt_completed"), self.RUNS)
         self.verify()
 
-    def test_a_claim_is_given_again_by_the_next_server(self):
+    def test_the_next_server_returns_the_same_claim_again(self):
         self.client.good("POST", "/v1/runs", {"workflow": "work"})
         worker = server.Worker(self.client)
         first = worker.claim(max=3)["attempts"]
@@ -240,34 +241,34 @@ class KillTest(FaultsTest):
             "worker": worker.identity, "request": "1", "again": True, "handlers": ["work"],
             "max": 3, "wait_ms": 0})["attempts"]
         self.assertEqual(second, first)
-        [result] = worker.report(server.shown(second[0], outcome="ok"))["results"]
+        [result] = worker.report(server.proof(second[0], outcome="ok"))["results"]
         self.assertTrue(result["counted"])
 
 
 class LateTest(FaultsTest):
-    def test_a_report_for_a_run_that_ended_is_judged_also_when_there_is_more_to_do(self):
+    def test_a_report_for_an_ended_run_gets_its_verdict_with_the_next_claim(self):
         for _ in range(10):
             run = self.client.good("POST", "/v1/runs", {"workflow": "work"})["run_id"]
             worker = server.Worker(self.client)
             [late] = worker.claim()["attempts"]
             self.client.good("POST", f"/v1/runs/{run}/cancel", {})
             self.client.good("POST", "/v1/runs", {"workflow": "work"})
-            answer = worker.report(server.shown(late, outcome="ok"), claim=worker.wish())
+            answer = worker.report(server.proof(late, outcome="ok"), claim=worker.claim_request())
             [result] = answer["results"]
             self.assertFalse(result["counted"])
             self.assertEqual(result["problem"]["code"], "terminal_run")
             [next_attempt] = answer["attempts"]
-            worker.report(server.shown(next_attempt, outcome="ok"))
+            worker.report(server.proof(next_attempt, outcome="ok"))
 
 
 class EventsTest(FaultsTest):
     def expected(self, entries):
-        """What a listener must have got: all but who may come in."""
+        """The events that a listener must have received: all but those about access tokens."""
         return [(f"{position}.{index}", entry["thread"], entry["seq"], entry["kind"])
                 for position, index, entry in entries if not entry["thread"].startswith("access:")]
 
     def begin_listener(self, got):
-        """Follows the events of the store for as long as there is a server, and comes back."""
+        """Follows the events of the store, and reconnects after each restart."""
         over = threading.Event()
 
         def listen():
@@ -277,7 +278,7 @@ class EventsTest(FaultsTest):
                 except CUT:
                     over.wait(0.01)
                     continue
-                if events.problem is not None:  # it came while the server was being stopped
+                if events.problem is not None:  # connected while the server was shutting down
                     assert events.problem.code == "unavailable", events.problem
                     events.close()
                     continue
@@ -289,7 +290,7 @@ class EventsTest(FaultsTest):
         listener.begin(listen)
         return listener, over
 
-    def test_nothing_is_lost_or_doubled_across_restarts(self):
+    def test_nothing_is_lost_or_duplicated_across_restarts(self):
         got = []
         listener, over = self.begin_listener(got)
         for end in (self.server.kill, self.server.stop, self.server.kill):
@@ -299,12 +300,12 @@ class EventsTest(FaultsTest):
             end()
             self.load.join()  # they end with their connections
             self.server.start()
-        # Whoever follows from the end knows when everything was told.
+        # A listener from the start of this run shows when all earlier events were sent.
         last = self.client.good("POST", "/v1/runs", {"workflow": "leave"})["run_id"]
         check = server.Events(self.client, f"/v1/runs/{last}/events", after="0")
         check.wait_for(lambda event: event[1] == "run_started")
         server.wait_until(lambda: "holdfast_event_listeners 2" in self.client.get("/metrics").text,
-                          "the listener came back")
+                          "the listener reconnected")
         check.close()
         self.server.stop()
         over.set()
@@ -312,7 +313,7 @@ class EventsTest(FaultsTest):
         wanted = self.expected(self.entries())
         self.assertGreater(len(wanted), 500)
         self.assertEqual(len(set(got)), len(got), "an event came twice")
-        # A stream may end before its last events were told; whoever asks again gets them.
+        # A stream may end before its last events were sent; a new stream delivers them.
         self.server.start()
         rest = server.Events(self.client, after=got[-1][0])
         server.wait_until(lambda: len(got) + len(rest.all) >= len(wanted), "the last events")
@@ -331,7 +332,7 @@ class EventsTest(FaultsTest):
             events.close()
             self.assertEqual([one[0] for one in events.all], rest)
 
-    def test_what_another_process_writes_comes_too(self):
+    def test_events_of_another_process_are_delivered(self):
         events = server.Events(self.client, query={"kind": "run_started"})
         self.addCleanup(events.close)
         run = self.ok("start", "leave", "--store", self.store).strip()
@@ -342,7 +343,7 @@ class SlowTest(FaultsTest):
     options = ("--io-threads", "1")
 
     def timed(self, count):
-        """How long so many calls of somebody else take."""
+        """How long this many calls of another client take."""
         began = time.monotonic()
         for _ in range(count):
             self.assertEqual(self.client.get("/v1/server").status, 200)
@@ -358,7 +359,7 @@ class SlowTest(FaultsTest):
         peer.sendall(request)
         return peer
 
-    def test_who_does_not_read_does_not_hold_others_up(self):
+    def test_clients_that_do_not_read_do_not_delay_others(self):
         text = "x" * 100_000
         for _ in range(60):
             self.client.good("POST", "/v1/runs", {"workflow": "leave", "input": {"text": text}})
@@ -367,7 +368,7 @@ class SlowTest(FaultsTest):
         for _ in range(4):
             self.connected(b"GET /v1/events?after=0 " + head + b"\r\n", 4096)
             self.connected(b"GET /v1/backup " + head + b"\r\n", 4096)
-        for _ in range(4):  # and who does not finish what it says
+        for _ in range(4):  # and clients that do not finish their request
             self.connected(b"POST /v1/runs " + head + b"Content-Length: 1000\r\n\r\n{")
             self.connected(b"GET /v1/ru")
         self.assertLess(self.timed(10), max(10 * usual, 25))
@@ -376,10 +377,11 @@ class SlowTest(FaultsTest):
         run = self.client.good("POST", "/v1/runs", {"workflow": "leave"})["run_id"]
         events.wait_for(lambda event: event[2].get("run_id") == run)
 
-    def test_waiting_claims_do_not_hold_others_up(self):
+    def test_waiting_claims_do_not_delay_others(self):
         for number in range(50):
             worker = server.Worker(self.client, handlers=["never"])
-            body = json.dumps({"worker": worker.identity, **worker.wish(wait_ms=60000)}).encode()
+            request = {"worker": worker.identity, **worker.claim_request(wait_ms=60000)}
+            body = json.dumps(request).encode()
             self.connected(b"POST /v1/work/claim HTTP/1.1\r\nHost: localhost\r\n"
                            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" %
                            len(body) + body)
@@ -392,43 +394,43 @@ class SlowTest(FaultsTest):
 class LimitsTest(FaultsTest):
     options = ("--max-body", "20000")
 
-    def said(self, request):
-        """(status, problem) of the answer to these bytes."""
+    def response_to(self, request):
+        """(status, problem) of the response to these bytes."""
         with socket.create_connection(self.server.address, server.DEADLINE_S) as peer:
             try:
                 peer.sendall(request)
             except OSError:
-                pass  # it does not want to hear all of it
+                pass  # the server does not read all of it
             answer = http.client.HTTPResponse(peer)
             answer.begin()
             return answer.status, json.loads(answer.read())
 
     def test_bodies_that_are_too_large(self):
         large = json.dumps({"workflow": "leave", "input": {"text": "x" * 30_000}}).encode()
-        status, problem = self.said(b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n"
-                                    b"Content-Length: %d\r\n\r\n" % len(large) + large)
+        status, problem = self.response_to(b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n"
+                                           b"Content-Length: %d\r\n\r\n" % len(large) + large)
         self.assertEqual((status, problem["code"]), (413, "too_large"))
-        status, problem = self.said(b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n"
-                                    b"Transfer-Encoding: chunked\r\n\r\n" +
-                                    b"4000\r\n" + b"x" * 0x4000 + b"\r\n" +
-                                    b"4000\r\n" + b"x" * 0x4000 + b"\r\n0\r\n\r\n")
+        status, problem = self.response_to(b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\n"
+                                           b"Transfer-Encoding: chunked\r\n\r\n" +
+                                           b"4000\r\n" + b"x" * 0x4000 + b"\r\n" +
+                                           b"4000\r\n" + b"x" * 0x4000 + b"\r\n0\r\n\r\n")
         self.assertEqual((status, problem["code"]), (413, "too_large"))
         self.assertEqual(self.client.good("GET", "/v1/runs")["runs"], [])
 
     def test_headers_that_are_too_large(self):
-        status, problem = self.said(b"GET /v1/runs HTTP/1.1\r\nHost: localhost\r\nX-Long: " +
-                                    b"x" * 40_000 + b"\r\n\r\n")
+        status, problem = self.response_to(b"GET /v1/runs HTTP/1.1\r\nHost: localhost\r\nX-Long: " +
+                                           b"x" * 40_000 + b"\r\n\r\n")
         self.assertEqual((status, problem["code"]), (431, "too_large"))
 
     def test_results_that_are_too_large_fail_the_step(self):
-        """Of the server's own limits, not those of HTTP: the step fails, the worker goes on."""
+        """A limit on results, not on requests: the step fails, the worker continues."""
         self.server.stop()
         self.server.options = []
         self.server.start()
         run = self.client.good("POST", "/v1/runs", {"workflow": "work"})["run_id"]
         worker = server.Worker(self.client)
         [attempt] = worker.claim()["attempts"]
-        [result] = worker.report(server.shown(attempt, outcome="ok",
+        [result] = worker.report(server.proof(attempt, outcome="ok",
                                               result="x" * (4 * 1024 * 1024 + 1)))["results"]
         self.assertTrue(result["counted"])
         outcome = self.client.good("GET", f"/v1/runs/{run}/outcome?wait=20000")
@@ -444,7 +446,7 @@ class BackupTest(FaultsTest):
         pathlib.Path(self.path("by_http.jsonl")).write_bytes(self.client.get("/v1/backup").body)
         before = len(acknowledged)
         self.ok("backup", "--server", self.server.url, "--out", "by_command.jsonl")
-        server.wait_until(lambda: len(acknowledged) > before + 20, "writers that went on")
+        server.wait_until(lambda: len(acknowledged) > before + 20, "further writes")
         self.load.end()
         self.assertEqual(self.server.stop(), 0)
         original = self.entries()
@@ -455,12 +457,12 @@ class BackupTest(FaultsTest):
             restored = self.entries(target)
             self.assertGreater(len(restored), 100)
             self.assertEqual(restored, original[:len(restored)])
-            # As of one position: no batch is there by half.
+            # As of one position: no batch is partial.
             self.assertNotEqual(original[len(restored)][0], restored[-1][0])
         with server.running(cli.program(), self.url("by_http.db"), log=self.path("log2")) as again:
             self.assertGreater(again.client().good("GET", "/v1/status")["runs"]["total"], 40)
 
-    def test_backup_that_was_cut_is_refused(self):
+    def test_a_truncated_backup_is_refused(self):
         for _ in range(20):
             self.client.good("POST", "/v1/runs", {"workflow": "leave"})
         whole = self.client.get("/v1/backup").body

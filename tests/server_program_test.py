@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The program `holdfast server` from outside: what it says when it cannot start, what log steps
-leave in its log, and what failed authentication costs.
+"""The program `holdfast server`: its messages when it cannot start, the lines of log steps in its
+log, and the handling of failed authentication.
 
 Run as: python3 tests/server_program_test.py path/to/holdfast
 """
@@ -15,7 +15,7 @@ from support import cli, server
 
 
 class StartTest(cli.CliTest):
-    """Each message names the option and its value, and says what to do."""
+    """Each message names the option and its value, and states what to do."""
 
     def refused(self, *options, names, code, exit_code=2):
         said = cli.run("server", "--json", *options)
@@ -45,7 +45,7 @@ class StartTest(cli.CliTest):
     def test_certificates(self):
         store = ("--store", self.url("s.db"), "--listen", "127.0.0.1:0")
         missing, text = self.path("no.pem"), self.path("text.pem")
-        pathlib.Path(text).write_text("this is no certificate\n")
+        pathlib.Path(text).write_text("not a certificate\n")
         self.refused(*store, "--tls-cert", missing, "--tls-key", text,
                      names=["--tls-cert", missing, "does not exist"], code="not_found")
         self.refused(*store, "--tls-cert", text, "--tls-key", missing,
@@ -112,7 +112,7 @@ class AuthenticationTest(cli.CliTest):
             answers.append(wrong.get("/v1/runs"))
             times.append(time.monotonic() - began)
         statuses = [answer.status for answer in answers]
-        # One is forgotten every six seconds.
+        # One failure is forgotten every six seconds.
         refused = statuses.count(401)
         self.assertEqual(statuses[:10], [401] * 10)
         self.assertIn(429, statuses)
@@ -122,7 +122,7 @@ class AuthenticationTest(cli.CliTest):
             if answer.status == 429:
                 self.assertEqual((answer.code, answer.json()["retry"]), ("rate_limited", True))
                 self.assertGreaterEqual(int(answer.headers["retry-after"]), 1)
-        # A valid token is served at once, from the same address.
+        # A valid token from the same address is accepted at once.
         began = time.monotonic()
         self.assertEqual(self.good.get("/v1/runs").status, 200)
         self.assertLess(time.monotonic() - began, 5)
@@ -132,10 +132,10 @@ class AuthenticationTest(cli.CliTest):
         self.assertIn(f'outcome="limited"}} {20 - refused}', metrics)
         lines = [line for line in self.server.logged().splitlines()
                  if "authentication failed" in line]
-        self.assertEqual(len(lines), 1, "one line an interval")
+        self.assertEqual(len(lines), 1, "one line per interval")
         self.assertIn("address=127.0.0.1 count=1", lines[0])
 
-    def test_a_delayed_answer_holds_up_no_other_request(self):
+    def test_a_delayed_response_does_not_delay_other_requests(self):
         waiting = [self.server.client("wrong").connection() for _ in range(10)]
         for connection in waiting:
             connection.request("GET", "/v1/runs", headers={"Authorization": "Bearer wrong"})

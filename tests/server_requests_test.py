@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Requests that are malformed in a way that could be taken for something else: filters, keys and
-limits of the wrong type, null, empty. Each is refused by name, and nothing happens.
+"""Malformed requests that could be mistaken for valid ones: filters, keys and limits of the wrong
+type, null, empty. Each is refused with the name of the field, and nothing happens.
 
 Run as: python3 tests/server_requests_test.py path/to/holdfast
 """
@@ -34,7 +34,7 @@ class RequestsTest(cli.CliTest):
 
     # --- bulk operations
 
-    def test_malformed_filter_never_means_every_run(self):
+    def test_malformed_filter_never_selects_every_run(self):
         filters = {
             "filter": [None, "a", [], ["a"], 7, True],
             "filter.workflow": [{"workflow": value} for value in ("", None, 7, ["a"], {})],
@@ -52,7 +52,7 @@ class RequestsTest(cli.CliTest):
                     with self.subTest(action=action, filter=value):
                         self.refused(self.client.post("/v1/runs/bulk", {
                             "action": action, "filter": value}), field)
-                        # Not even with permission to do it to all.
+                        # Not even with explicit permission for all runs.
                         self.refused(self.client.post("/v1/runs/bulk", {
                             "action": action, "filter": value, "all": True}), field)
         for field, value in (("attributes", {"attributes": {}}), ("since", {"since": "soon"}),
@@ -61,7 +61,7 @@ class RequestsTest(cli.CliTest):
                          field)
         self.assertEqual(self.ended(), set())
 
-    def test_empty_filter_must_be_meant(self):
+    def test_empty_filter_needs_confirmation(self):
         for body in ({}, {"filter": {}}, {"all": False}, {"filter": {}, "all": False},
                      {"dry_run": True}):
             with self.subTest(body=body):
@@ -92,7 +92,7 @@ class RequestsTest(cli.CliTest):
 
     # --- other operations
 
-    def test_empty_or_null_is_not_taken_for_a_default(self):
+    def test_empty_or_null_is_not_a_default(self):
         run = self.runs[0]
         cases = [
             ("/v1/runs", {"workflow": "a"},
@@ -121,7 +121,7 @@ class RequestsTest(cli.CliTest):
         self.assertEqual([one["problem"]["code"] for one in batch["results"]],
                          ["invalid_argument"] * 3)
 
-    def test_empty_idempotency_header_is_not_taken_for_none(self):
+    def test_empty_idempotency_header_is_refused(self):
         for key in ("", " "):
             self.refused(self.client.post("/v1/runs", {"workflow": "a"},
                                           headers={"Idempotency-Key": key}), "idempotency_key")

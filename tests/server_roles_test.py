@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Who may do what at a server: every role at every operation, as the table of docs/http-api.md has
-it; tokens that are over or limited; callers without one; what is recorded, what is never shown.
+"""Permissions at a server: every role at every operation, compared with the table of
+docs/http-api.md; expired, revoked and limited tokens; callers without a token; which actors are
+recorded; which secrets are never shown.
 
 Run as: python3 tests/server_roles_test.py path/to/holdfast
 """
@@ -17,13 +18,13 @@ DOCUMENT = pathlib.Path(__file__).resolve().parent.parent / "docs" / "http-api.m
 ROLES = ["viewer", "client", "worker", "operator", "admin"]
 PERMISSIONS = ["look", "start", "steer", "define", "work", "administer"]
 OPEN = {"get_health", "get_readiness", "get_openapi"}
-FOR_ALL_WHO_ARE_KNOWN = {"get_server"}
-# What has no permission in it but that one may call it; the others would never end.
+FOR_ANY_TOKEN = {"get_server"}
+# Called with an invalid argument, because a successful call would never end.
 STREAMS = {"stream_events", "stream_run_events"}
 
 
 def role_table():
-    """{(permission, role): allowed}, as the document has it."""
+    """{(permission, role): allowed}, from the document."""
     text = DOCUMENT.read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")]
             for line in text.splitlines() if line.startswith("|")]
@@ -52,7 +53,7 @@ class RolesTest(cli.CliTest):
         self.secrets = []
 
     def token(self, role, name=None, **more):
-        """(id, token), made by the owner at the socket."""
+        """(id, token), created by the owner at the socket."""
         made = self.owner.good("POST", "/v1/tokens", {"name": name or role, "role": role, **more})
         self.secrets.append(made["token"])
         return made["id"], made["token"]
@@ -80,7 +81,7 @@ class TableTest(RolesTest):
                                              for role in ROLES})
 
     def call(self, client, operation):
-        """Something that fails behind the door if it is let in: an argument that is not right."""
+        """A call with an invalid argument, which fails only after it was authorized."""
         arguments = {name: "nothing-of-that-name"
                      for name in re.findall(r"{(\w+)}", operation.path)}
         query = {"after": "nonsense"} if operation.id in STREAMS else None
@@ -95,7 +96,7 @@ class TableTest(RolesTest):
             said = re.search(r"Permission: (\w+)", operation.spec["description"])
             permission = said[1] if said else None
             self.assertEqual(permission is None,
-                             operation.id in OPEN | FOR_ALL_WHO_ARE_KNOWN, operation.id)
+                             operation.id in OPEN | FOR_ANY_TOKEN, operation.id)
             for role, client in clients.items():
                 with self.subTest(operation=operation.id, role=role):
                     answer = self.call(client, operation)
@@ -106,7 +107,7 @@ class TableTest(RolesTest):
                         self.assertEqual((answer.json()["role"], answer.json()["permission"]),
                                          (role, permission))
                 used.add((permission, role))
-            with self.subTest(operation=operation.id, role="nobody"):
+            with self.subTest(operation=operation.id, role="none"):
                 answer = self.call(self.open, operation)
                 if operation.id in OPEN:
                     self.assert_open(answer)
@@ -123,7 +124,7 @@ class TableTest(RolesTest):
         worker = server.Worker(clients["worker"])
         [attempt] = worker.claim()["attempts"]
         self.assertEqual(clients["operator"].post(f"/v1/runs/{run}/cancel").status, 200)
-        [lost] = worker.beat(server.shown(attempt))["results"]
+        [lost] = worker.heartbeat(server.proof(attempt))["results"]
         self.assertEqual((lost["lost"], lost["cancelled"]), (True, True))
         self.assertEqual(clients["admin"].get("/v1/backup").status, 200)
         for role, client in clients.items():
@@ -131,12 +132,12 @@ class TableTest(RolesTest):
 
 
 class TokensTest(RolesTest):
-    def test_tokens_that_are_wrong_revoked_or_over(self):
+    def test_tokens_that_are_wrong_revoked_or_expired(self):
         token_id, token = self.token("admin", "old")
         client = self.server.client(token)
         self.assertEqual(client.get("/v1/runs").status, 200)
         swapped = token[:-1] + ("A" if token[-1] != "A" else "B")
-        for wrong in (swapped, f"hf_{token_id}_", "hf_nobody_x", "nonsense", f"hf_{token_id}"):
+        for wrong in (swapped, f"hf_{token_id}_", "hf_unknown_x", "nonsense", f"hf_{token_id}"):
             self.refused(401, "unauthenticated", self.open.get("/v1/runs", token=wrong))
         for header in ("Basic YTpi", "bearer", "Bearer", f"Token {token}"):
             self.refused(401, "unauthenticated",
@@ -159,18 +160,18 @@ class TokensTest(RolesTest):
         self.refused(401, "unauthenticated", self.open.get("/v1/runs", token=token))
         self.assertEqual(self.open.get("/v1/runs", token=kept).status, 200)
 
-    def test_the_door_stays_closed_when_the_last_token_is_revoked(self):
+    def test_authentication_stays_required_when_the_last_token_is_revoked(self):
         token_id, _ = self.token("admin")
         self.owner.good("DELETE", f"/v1/tokens/{token_id}")
         self.refused(401, "unauthenticated", self.open.get("/v1/runs"))
 
-    def test_token_of_the_command_line_is_known_to_a_running_server(self):
+    def test_a_running_server_accepts_a_token_created_by_the_command_line(self):
         said = cli.run("token", "create", "--role", "viewer", "--name", "cli", "--store",
                        self.store, "--json")
         self.assertEqual(said.returncode, 0, said)
         token = server.TOKEN.search(said.stdout)[0]
         server.wait_until(lambda: self.open.get("/v1/runs", token=token).status == 200,
-                          "the token that another process made")
+                          "the token that another process created")
         self.refused(401, "unauthenticated", self.open.get("/v1/runs"))
 
     def test_tokens_limited_to_workflows(self):
@@ -241,21 +242,21 @@ class TokensTest(RolesTest):
         text = b"workflow: a\nsteps:\n  - {name: evil, child: b}\n"
         answer = limited.post("/v1/workflows", text, headers={"Content-Type": "application/yaml"})
         self.refused(403, "permission_denied", answer)
-        # What was registered before is still what runs follow.
+        # Runs still use the definition that was registered before.
         run = limited.good("POST", "/v1/runs", {"workflow": "a"})["run_id"]
         self.assertEqual(limited.good("GET", f"/v1/runs/{run}")["status"], "running")
         self.assertEqual(self.owner.good("GET", "/v1/runs", query={"workflow": "b"})["runs"], [])
         self.assertEqual(limited.post("/v1/workflows", with_child("c")).status, 201)
-        # The owner may join them, and the token may then start what the owner has joined.
+        # The owner may connect the workflows, and the token may then start the connected ones.
         self.owner.good("POST", "/v1/workflows", with_child("b"))
         limited.good("POST", "/v1/runs", {"workflow": "a"})
         children = {"query": {"workflow": "b"}}
         server.wait_until(lambda: self.owner.good("GET", "/v1/runs", **children)["runs"],
                           "the child")
-        # And it may not change the part of others.
+        # The token may not change workflows outside its scope.
         self.refused(403, "permission_denied", limited.post("/v1/workflows", with_child("a", "b")))
 
-    def test_events_of_other_workflows_do_not_come(self):
+    def test_events_of_other_workflows_are_not_delivered(self):
         self.register("a", "b")
         limited = self.client("viewer", workflows=["a"])
         events = server.Events(limited, query={"after": "0"})
@@ -271,36 +272,36 @@ class TokensTest(RolesTest):
         for name in ("a", "b"):
             self.owner.good("POST", "/v1/runs", {"workflow": name})
         worker = server.Worker(self.client("worker", queues=["a_queue"]))
-        body = {"worker": worker.identity, **worker.wish(queues=["b_queue"], wait_ms=0)}
+        body = {"worker": worker.identity, **worker.claim_request(queues=["b_queue"], wait_ms=0)}
         answer = worker.client.post("/v1/work/claim", body)
         self.refused(403, "permission_denied", answer)
         self.assertEqual(answer.json()["queue"], "b_queue")
         report = {"worker": worker.identity, "reports": [],
-                  "claim": worker.wish(queues=["b_queue"])}
+                  "claim": worker.claim_request(queues=["b_queue"])}
         self.refused(403, "permission_denied", worker.client.post("/v1/work/report", report))
         got = worker.claim(max=10)["attempts"]
         self.assertEqual([one["queue"] for one in got], ["a_queue"])
         self.assertEqual(worker.claim(max=10, wait_ms=0)["attempts"], [])
 
-    def test_proof_of_a_claim_is_not_given_to_others(self):
+    def test_the_fence_of_a_claim_is_not_given_to_other_workers(self):
         self.register("a")
         self.owner.good("POST", "/v1/runs", {"workflow": "a"})
         worker = server.Worker(self.client("worker", "one"))
         other = server.Worker(self.client("worker", "two"))
         [attempt] = worker.claim()["attempts"]
-        # The other one says it is the first; it does not know its secret.
+        # The other worker claims to be the first one, but does not know its secret.
         other.identity["id"] = worker.identity["id"]
         again = other.client.good("POST", "/v1/work/claim", {
             "worker": other.identity, "request": "1", "again": True, "handlers": ["work"]})
         self.assertEqual(again["attempts"], [])
-        stolen = server.shown(attempt, outcome="ok") | {"token": "x" * 43}
+        stolen = server.proof(attempt, outcome="ok") | {"token": "x" * 43}
         [result] = other.report(stolen)["results"]
         self.assertFalse(result["counted"])
 
 
 class RecordTest(RolesTest):
     def actors(self, run):
-        """Who did what, as the facts have it."""
+        """(signal, actor) of each fact that records one."""
         facts = self.owner.good("GET", f"/v1/runs/{run}/facts", query={"limit": 1000})["facts"]
         return [(fact["data"]["signal_type"], fact["data"].get("actor", ""))
                 for fact in facts if fact["kind"] == "run_signal_received"]
@@ -329,9 +330,9 @@ class RecordTest(RolesTest):
             "workflow": "a", "input": {"password": "geheim-1", "deep": [{"api_key": "geheim-2"}]},
         })["run_id"]
         [attempt] = worker.claim()["attempts"]
-        worker.beat(server.shown(attempt, progress={"token": "geheim-3"}))
+        worker.heartbeat(server.proof(attempt, progress={"token": "geheim-3"}))
         shown = [admin.get("/v1/workers").text, admin.get(f"/v1/runs/{run}").text]
-        worker.report(server.shown(attempt, outcome="ok", result={"secret": "geheim-4"}))
+        worker.report(server.proof(attempt, outcome="ok", result={"secret": "geheim-4"}))
         self.open.get("/v1/runs", token="hf_000000000000_" + "wrong" * 8)
         self.secrets += [attempt["token"], worker.identity["secret"], "wrong" * 8]
         events = server.Events(admin, query={"after": "0"})
@@ -346,14 +347,14 @@ class RecordTest(RolesTest):
             answer = admin.get(path)
             self.assertEqual(answer.status, 200, path)
             shown.append(answer.text)
-        # As it is stored: for those who may start runs.
+        # The outcome is returned as stored, to callers that may start runs.
         outcome = admin.get(f"/v1/runs/{run}/outcome").text
-        # A token that is revoked, a server that stops: both are told to the log.
+        # The server logs failed authentication and its shutdown.
         self.assertEqual(self.server.stop(), 0)
         shown.append(self.server.logged())
         self.assertIn("authentication failed", shown[-1])
         for text in shown[:-1]:
-            self.assertNotIn(self.path(""), text, "where the store is")
+            self.assertNotIn(self.path(""), text, "the path of the store")
             for data in ("geheim-1", "geheim-2", "geheim-3", "geheim-4"):
                 self.assertNotIn(data, text)
         cat = cli.run("journal", "cat", self.store, "--json")
@@ -364,20 +365,20 @@ class RecordTest(RolesTest):
                 if secret.startswith("hf_"):
                     self.assertNotIn(secret.split("_", 2)[2], text)
 
-    def test_socket_is_for_its_owner(self):
+    def test_socket_is_only_for_its_owner(self):
         self.token("viewer")
         self.assertEqual(os.stat(self.socket).st_mode & 0o777, 0o600)
         you = self.owner.good("GET", "/v1/server")["you"]
         self.assertEqual(you["role"], "admin")
         self.assertTrue(you["name"])
-        # A token counts at the socket too.
+        # A token is also checked at the socket.
         token = self.token("viewer", "small")[1]
         self.refused(403, "permission_denied", self.owner.get("/v1/tokens", token=token))
         if os.geteuid() == 0:
             self.assertEqual(self.as_other_user(), 401)
 
     def as_other_user(self):
-        """The status that another user gets at the socket, if the file lets it in at all."""
+        """The status for another user at the socket, if the file permits the connection."""
         os.chmod(self.directory, 0o755)
         os.chmod(self.socket, 0o666)
         reader, writer = os.pipe()
@@ -388,7 +389,7 @@ class RecordTest(RolesTest):
                 os.setgid(cli.UNPRIVILEGED_ID)
                 os.setuid(cli.UNPRIVILEGED_ID)
                 status = self.owner.get("/v1/server").status
-            except BaseException:  # the child must not go on with the tests
+            except BaseException:  # the child must not continue with the tests
                 status = 0
             os.write(writer, str(status).encode())
             os._exit(0)
@@ -400,7 +401,7 @@ class RecordTest(RolesTest):
 
 
 class WithoutTokensTest(RolesTest):
-    def test_pages_of_other_sites_are_kept_out(self):
+    def test_requests_from_other_sites_are_refused(self):
         port = self.server.address[1]
         for host in ("localhost", f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}",
                      "holdfast.localhost"):
@@ -418,18 +419,18 @@ class WithoutTokensTest(RolesTest):
             self.refused(403, "permission_denied",
                          self.open.post("/v1/runs", {"workflow": "a"}, headers={"Origin": origin}))
 
-    def test_with_a_token_names_do_not_matter(self):
+    def test_with_a_token_any_host_and_origin_is_accepted(self):
         client = self.client("viewer")
         answer = client.get("/v1/server", headers={"Host": "work.example",
                                                    "Origin": "https://dashboard.example"})
         self.assertEqual(answer.status, 200)
 
-    def test_other_machines_are_not_listened_to_without_tokens(self):
+    def test_without_tokens_the_server_does_not_listen_for_other_machines(self):
         result = cli.run("server", "--store", self.url("new.db"), "--listen", "0.0.0.0:0", "--json")
         self.assertNotEqual(result.returncode, 0)
         self.assertEqual(json.loads(result.stdout)["error"]["code"], "permission_denied")
 
-    def test_first_token_closes_the_door_at_once(self):
+    def test_the_first_token_enables_authentication_at_once(self):
         self.assertEqual(self.open.get("/v1/runs").status, 200)
         kept = self.open.connection()
         self.addCleanup(kept.close)
@@ -441,7 +442,7 @@ class WithoutTokensTest(RolesTest):
 class RateTest(RolesTest):
     options = ("--rate", "5")
 
-    def test_who_asks_too_often_is_told_when_to_come_again(self):
+    def test_a_client_over_its_rate_gets_retry_after(self):
         busy, calm = self.client("viewer", "busy"), self.client("viewer", "calm")
         answers = [busy.get("/v1/server") for _ in range(40)]
         limited = [answer for answer in answers if answer.status == 429]
@@ -453,7 +454,7 @@ class RateTest(RolesTest):
             self.assertIs(answer.json()["retry"], True)
         self.assertEqual(calm.get("/v1/server").status, 200)
         server.wait_until(lambda: busy.get("/v1/server").status == 200, "a turn")
-        # The owner at the socket is nobody's flood.
+        # The owner at the socket is not limited.
         self.assertEqual({self.owner.get("/v1/server").status for _ in range(20)}, {200})
 
 

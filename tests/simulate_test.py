@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`holdfast simulate FILE` from outside: planted bugs are found, printed and repeated, corrected
-workflows pass, world files with faults are refused with lines, --real executes programs.
+"""`holdfast simulate FILE`: planted bugs are found, printed and reproduced, corrected workflows
+pass, invalid world files are refused with line numbers, --real executes programs.
 
 Run as: python3 tests/simulate_test.py path/to/holdfast
 """
@@ -51,7 +51,7 @@ class SimulateTest(unittest.TestCase):
         return name
 
     def world(self, text, workflow=TWO_STEPS):
-        """What simulations of a workflow in a world of this text say."""
+        """Simulates a workflow in a world with this text; returns the exit code and the report."""
         self.write("flow.yaml", workflow)
         self.write("flow.sim.yaml", text)
         return self.json("flow.yaml", "--seeds", 40)
@@ -59,7 +59,7 @@ class SimulateTest(unittest.TestCase):
     # Planted bugs
 
     def repeats(self, failed, cwd=None):
-        """The command that is printed plays the same simulation."""
+        """The printed command repeats the same simulation."""
         words = shlex.split(failed["again"])
         self.assertEqual(words[:2], ["holdfast", "simulate"])
         again = self.simulate(*words[2:], cwd=cwd)
@@ -79,12 +79,12 @@ class SimulateTest(unittest.TestCase):
         for _ in range(2):
             self.repeats(failed, EXAMPLES)
 
-    def test_money_that_is_kept_is_found(self):
+    def test_a_payment_without_a_refund_is_found(self):
         self.found_and_repeated("order", "no money is kept for nothing",
                                 ["no_answer", "but it was really done", "tell_customer is done",
                                  "ends failed"])
 
-    def test_room_without_payment_is_found(self):
+    def test_a_confirmation_without_payment_is_found(self):
         self.found_and_repeated("booking", "confirm only after payment",
                                 ["event paid has not come in time", "confirm is done"])
 
@@ -96,7 +96,7 @@ class SimulateTest(unittest.TestCase):
             self.assertIn("no invariant and no guarantee was broken", done.stdout)
             self.assertNotIn("not covered", done.stdout)
 
-    def test_the_text_has_what_the_json_has(self):
+    def test_text_and_json_have_the_same_content(self):
         done = self.simulate("booking.yaml", "--seeds", SEEDS, cwd=EXAMPLES)
         code, report = self.json("booking.yaml", "--seeds", SEEDS, cwd=EXAMPLES)
         self.assertEqual((done.returncode, code), (1, 1))
@@ -106,7 +106,7 @@ class SimulateTest(unittest.TestCase):
         for line in report["failed"]["story"]:
             self.assertIn(line["what"], done.stdout)
 
-    # What invariants say
+    # Invariants
 
     def broken(self, world, workflow=TWO_STEPS):
         code, report = self.world(world, workflow)
@@ -143,7 +143,7 @@ class SimulateTest(unittest.TestCase):
         self.assertEqual(code, 0, report)
         self.assertEqual([met for met in report["never_met"] if met["kind"] != "decision"], [])
 
-    def test_retries_count_once_if_the_handler_knows_the_key(self):
+    def test_retries_count_once_if_the_handler_is_idempotent(self):
         workflow = TWO_STEPS + "    retry: {max_attempts: 3, delay: 1s}\n"
         world = ("handlers: {work: {outcomes: [{error: no_answer, done: true, retryable: true},"
                  " {ok: {}}]%s}}\ninvariants: [{step: work, at_most: 1, as: executed}]\n")
@@ -152,12 +152,12 @@ class SimulateTest(unittest.TestCase):
         code, report = self.world(world % ", idempotent: true", workflow)
         self.assertEqual(code, 0, report)
 
-    def test_a_handler_can_be_executed_twice_and_counts_once_if_it_knows_the_key(self):
+    def test_a_handler_can_be_executed_twice_and_counts_once_if_it_is_idempotent(self):
         world = "invariants: [{step: work, at_most: 1, as: executed}]\n"
         failed = self.broken("handlers: {work: {ok: {}}}\n" + world)
         self.assertIn("work was executed 2 times", failed["what"])
         self.assertTrue(any("for the 2nd time" in line["what"] for line in failed["story"]))
-        # It takes faults, of several kinds in these.
+        # It takes faults, here of several kinds.
         kinds = set()
         for seed in range(1, 200, 20):
             code, report = self.json("flow.yaml", "--seed", seed, "--seeds", 40)
@@ -198,7 +198,7 @@ class SimulateTest(unittest.TestCase):
 
     # Coverage
 
-    def test_what_was_never_covered_is_listed(self):
+    def test_uncovered_parts_are_listed(self):
         workflow = ("workflow: ways\nsteps: [{name: a}, {name: b}, {name: c}]\ntransitions:\n"
                     "  - {from: a, to: b, when: {path: n, greater: 1}}\n"
                     "  - {from: a, to: complete}\n"
@@ -242,15 +242,15 @@ class SimulateTest(unittest.TestCase):
         self.assertGreaterEqual(len(lines), 5)
         self.assertEqual(set(lines), {"note"})
 
-    def test_without_a_world_file_everything_goes_well(self):
+    def test_without_a_world_file_every_step_succeeds(self):
         self.write("flow.yaml", TWO_STEPS)
         code, report = self.json("flow.yaml", "--seeds", 30, "--faults", "none")
         self.assertEqual((code, report["simulations"]), (0, 30))
         self.assertIn({"kind": "decision", "name": "ask rejected"}, report["never_met"])
 
-    # What the documents show
+    # Documents
 
-    def test_the_commands_of_the_documents_end_as_they_say(self):
+    def test_the_commands_of_the_documents_exit_as_documented(self):
         root = EXAMPLES.parent.parent
         lines = []
         for document in (root / "docs/simulate.md", EXAMPLES / "README.md"):
@@ -272,7 +272,7 @@ class SimulateTest(unittest.TestCase):
         there = (EXAMPLES / "booking.sim.yaml").read_text(encoding="utf-8")
         self.assertEqual(there.split("\n", 1)[1], shown)
 
-    # What is refused
+    # Refusals
 
     def test_every_fault_of_a_world_file_is_reported_with_its_line(self):
         self.write("flow.yaml", TWO_STEPS)
@@ -306,7 +306,7 @@ class SimulateTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stdout, r"^flow.sim.yaml:4:\d+: runs.inputs\[1\]: .*must be integer")
 
-    def test_without_inputs_some_are_made_up_that_fit(self):
+    def test_without_inputs_valid_ones_are_generated(self):
         workflow = ("workflow: strict\ntriggers: [{name: by_hand, payload: {n: integer, s: string, "
                     "m: map, l: list, b: boolean, f: float, a: atom, x: any}}]\n"
                     "steps: [{name: s}]\n")

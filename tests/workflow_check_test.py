@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`holdfast workflow check` from outside: its lines, its JSON, its exit codes, hostile files.
+"""`holdfast workflow check`: its lines, its JSON, its exit codes, hostile files.
 
 Run as: python3 tests/workflow_check_test.py path/to/holdfast
 """
@@ -63,7 +63,7 @@ class WorkflowCheckTest(unittest.TestCase):
         return result.returncode, result.stdout.splitlines(), result.stderr
 
     def only_fault(self, text):
-        """line, column and message of the one fault of a text."""
+        """(line, column, message) of the only fault of a text."""
         exit_code, lines, _ = self.check("--json", self.write("one.yaml", text))
         self.assertEqual((exit_code, len(lines)), (2, 1), lines)
         errors = json.loads(lines[0])["errors"]
@@ -112,7 +112,7 @@ class WorkflowCheckTest(unittest.TestCase):
         exit_code, lines, _ = self.check("-", stdin=BAD)
         self.assertEqual((exit_code, lines), (2, [f"-:{line}" for line in BAD_LINES]))
 
-    def test_yaml_and_json_of_the_same_have_the_same_fingerprint(self):
+    def test_equal_yaml_and_json_have_the_same_fingerprint(self):
         self.write("good.yaml", GOOD)
         self.write("good.json", json.dumps({
             "steps": [{"name": "charge", "retry": {"delay_ms": 1000, "max_attempts": 3}},
@@ -155,7 +155,7 @@ class WorkflowCheckTest(unittest.TestCase):
             "message": 'step "charge": unknown field "retyr"; did you mean "retry"?',
             "line": 5, "column": 5})
 
-    def test_warnings_leave_the_exit_code_alone(self):
+    def test_warnings_do_not_change_the_exit_code(self):
         self.write("odd.yaml", "workflow: w\ntriggers:\n  - name: t\n    cron:\n"
                    "      expression: 0 8 */2 * MON\n      timezone: UTC\nsteps: [{name: a}]\n")
         exit_code, lines, error = self.check("odd.yaml")
@@ -181,7 +181,7 @@ class WorkflowCheckTest(unittest.TestCase):
         self.assertEqual(line, 3)
         self.assertIn("indented with a tab", message)
 
-    def test_names_that_are_there_twice(self):
+    def test_duplicate_names(self):
         self.assertEqual(
             self.only_fault("workflow: w\nsteps:\n  - name: a\n    queue: q\n    name: b\n"),
             (5, 5, '"name" appears twice, first on line 3'))
@@ -196,7 +196,7 @@ class WorkflowCheckTest(unittest.TestCase):
         self.assertIn(says, self.only_fault(text)[2])
         self.assertLess(os.times().children_user - began.children_user, QUICK_CPU_S)
 
-    def test_what_is_too_much_is_refused_quickly(self):
+    def test_excessive_input_is_refused_quickly(self):
         bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
         for this, before in zip("bcdefghijklmnop", "abcdefghijklmno"):
             bomb += f"{this}: &{this} [{', '.join(['*' + before] * 10)}]\n"
@@ -207,7 +207,7 @@ class WorkflowCheckTest(unittest.TestCase):
         self.refused_quickly("- " * 500_000, "nested more than 64 levels deep")
         self.refused_quickly("x" * (1 << 20) + "x", "longer than 1 MiB")
 
-    def test_a_file_without_end_is_refused(self):
+    def test_an_endless_file_is_refused(self):
         exit_code, lines, _ = self.check("/dev/zero")
         self.assertEqual(exit_code, 2)
         self.assertIn("longer than 1 MiB", lines[0])
@@ -217,7 +217,7 @@ class WorkflowCheckTest(unittest.TestCase):
         self.assertIn("control character", self.only_fault(b"workflow: a\x00b\n")[2])
         self.assertIn("an object", self.only_fault("")[2])
 
-    def test_nothing_reaches_the_terminal_as_it_is(self):
+    def test_control_characters_never_reach_the_terminal(self):
         self.write("bad.yaml", 'workflow: w\nsteps: [{name: a}]\n"\\e[31m\\nx": 1\n')
         _, lines, _ = self.check("bad.yaml")
         self.assertEqual(len(lines), 1, lines)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A cluster of three PostgreSQL servers under Patroni and etcd, with synchronous replication, loses
-its primary again and again under two servers, remote workers and steady load over HTTP. Nothing
-that was acknowledged is lost, nothing is done twice, and work goes on by itself.
+its primary again and again under two servers, remote workers and steady load over HTTP. No
+acknowledged write is lost, nothing is applied twice, and work continues without intervention.
 
 Run as: python3 tests/faults/patroni_test.py path/to/holdfast
 HOLDFAST_KILLS: how often the primary is killed (20).
@@ -78,7 +78,7 @@ class Node:
                                             preexec_fn=postgres.as_postgres)
 
     def postmaster(self):
-        """Its process id; None when there is none."""
+        """Its process id, or None if it is not running."""
         try:
             lines = pathlib.Path(self.folder, self.name, "postmaster.pid").read_text().split("\n")
             os.kill(int(lines[0]), 0)
@@ -124,7 +124,7 @@ class Trio:
         return f"postgres://postgres@{hosts}/postgres?schema=faults&target_session_attrs=read-write"
 
     def members(self):
-        """What Patroni says of its members, by name; asks whoever answers."""
+        """The cluster members as reported by the first Patroni that responds, by name."""
         for node in self.nodes:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{node.rest}/cluster",
@@ -134,8 +134,8 @@ class Trio:
                 continue
         return {}
 
-    def whole(self):
-        """The primary, when there is one and both others follow it closely."""
+    def healthy_primary(self):
+        """The primary, if there is one and both replicas follow it without lag."""
         members = self.members()
         roles = {name: one["role"] for name, one in members.items()}
         healthy = (sorted(roles.values()) == ["leader", "replica", "sync_standby"]
@@ -146,11 +146,12 @@ class Trio:
             return None
         return next(node for node in self.nodes if roles[node.name] == "leader")
 
-    def wait_until_whole(self):
-        return server.wait_until(self.whole, f"a whole cluster ({self.members()})", FAILOVER_S)
+    def wait_until_healthy(self):
+        return server.wait_until(self.healthy_primary, f"a healthy cluster ({self.members()})",
+                                 FAILOVER_S)
 
     def described(self):
-        """How it stands, for a test that fails."""
+        """The state of the cluster, for the message of a failing test."""
         text = f"{self.members()}\n"
         for node in self.nodes:
             activity = postgres.sql(
@@ -175,7 +176,7 @@ class PatroniTest(cli.CliTest):
     def test_no_acknowledged_write_is_lost_when_the_primary_dies(self):
         trio = Trio()
         self.addCleanup(trio.close)
-        trio.wait_until_whole()
+        trio.wait_until_healthy()
         servers = [server.Server(cli.program(), trio.url, log=self.path(name)) for name in "ab"]
         for one in servers:
             self.addCleanup(one.close)
@@ -189,7 +190,7 @@ class PatroniTest(cli.CliTest):
             load.begin()
             load.wait_for_progress()
             for number in range(KILLS):
-                primary = trio.wait_until_whole()
+                primary = trio.wait_until_healthy()
                 kind = list(times)[number % len(times)]
                 begin = time.monotonic()
                 if kind != "postgres":
@@ -197,8 +198,8 @@ class PatroniTest(cli.CliTest):
                 if kind != "patroni":
                     primary.kill_postgres()
                 if kind != "postgres":
-                    # A PostgreSQL without its Patroni goes on as a primary that nobody controls,
-                    # until its Patroni is back and demotes it.
+                    # A PostgreSQL without its Patroni continues as an uncontrolled primary until
+                    # its Patroni is back and demotes it.
                     server.wait_until(lambda old=primary: self.other_leader(trio, old),
                                       "another leader", FAILOVER_S)
                     primary.revive()
@@ -212,13 +213,13 @@ class PatroniTest(cli.CliTest):
                 times[kind].append(time.monotonic() - begin)
                 primary.revive()
                 for process in [one.process for one in servers] + workers:
-                    self.assertIsNone(process.poll(), f"ended after kill {number} ({kind})")
+                    self.assertIsNone(process.poll(), f"exited after kill {number} ({kind})")
             load.end()
             server.wait_until(lambda: steady_load.all_ended(servers[0].client()), "all runs end",
                               FAILOVER_S)
         for one in servers:
             self.assertEqual(one.stop(), 0)
-        trio.wait_until_whole()
+        trio.wait_until_healthy()
         steady_load.judge(self, cli.program(), trio.url, load)
         print(f"{KILLS} kills of the primary, {len(load.acknowledged)} starts acknowledged, "
               f"{len(load.unknown)} in doubt, {load.refused} refused as unavailable",

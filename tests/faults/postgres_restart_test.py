@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PostgreSQL is restarted under two servers, remote workers and steady load over HTTP, in every way
-there is: the servers stay, nothing acknowledged is lost, nothing is done twice, work goes on.
+"""PostgreSQL is restarted in every way under two servers, remote workers and steady load over HTTP:
+the servers keep running, nothing acknowledged is lost, nothing is applied twice, work continues.
 
 Run as: python3 tests/faults/postgres_restart_test.py path/to/holdfast
 HOLDFAST_LONG=1: 50 restarts instead of 8.
@@ -33,7 +33,7 @@ class PostgresTest(cli.CliTest):
 
 
 class RestartTest(PostgresTest):
-    def test_restarts_under_load_lose_nothing_and_stop_nobody(self):
+    def test_restarts_under_load_lose_nothing_and_stop_no_process(self):
         self.cluster.start()
         servers = [self.server("a.log").start(), self.server("b.log").start()]
         servers[0].client().good("POST", "/v1/workflows", steady_load.WORKFLOW)
@@ -50,7 +50,7 @@ class RestartTest(PostgresTest):
                 load.wait_for_progress()
                 times.append(time.monotonic() - begin)
                 for process in [one.process for one in servers] + workers:
-                    self.assertIsNone(process.poll(), f"ended in round {number}")
+                    self.assertIsNone(process.poll(), f"exited in round {number}")
             load.end()
             server.wait_until(lambda: steady_load.all_ended(servers[0].client()), "all runs end",
                               4 * server.DEADLINE_S)
@@ -74,7 +74,7 @@ class RestartTest(PostgresTest):
 
 
 class OutageTest(PostgresTest):
-    def test_while_the_database_is_away_the_server_says_so_and_takes_nothing(self):
+    def test_while_the_database_is_unavailable_the_server_reports_it_and_refuses_commands(self):
         self.cluster.start()
         one = self.server("a.log").start()
         client = one.client()
@@ -114,7 +114,7 @@ class OutageTest(PostgresTest):
         client.good("POST", "/v1/workflows", steady_load.WORKFLOW)
         self.assertEqual(one.stop(), 0)
 
-    def test_a_server_can_be_stopped_while_its_database_is_away(self):
+    def test_a_server_can_be_stopped_while_its_database_is_unavailable(self):
         waiting = self.server("a.log").start()
         self.assertEqual(waiting.stop(), 0)
         self.cluster.start()
@@ -129,10 +129,10 @@ class OutageTest(PostgresTest):
                              f"postgres://postgres@127.0.0.1:{self.cluster.port}/nosuch")
         self.assertEqual(said.returncode, 2, said.stderr)
 
-    def test_of_several_hosts_the_one_that_takes_writes_is_used(self):
+    def test_of_several_hosts_the_one_that_accepts_writes_is_used(self):
         self.cluster.start()
-        nobody = postgres.free_port()
-        url = (f"postgres://postgres@127.0.0.1:{nobody},127.0.0.1:{self.cluster.port}/postgres"
+        unused_port = postgres.free_port()
+        url = (f"postgres://postgres@127.0.0.1:{unused_port},127.0.0.1:{self.cluster.port}/postgres"
                "?schema=faults&target_session_attrs=read-write")
         one = self.server("a.log", url).start()
         steady_load.wait_until_ready([one])
@@ -143,26 +143,26 @@ class OutageTest(PostgresTest):
                                                         "input": {"n": 1}}).status, 201)
         self.assertEqual(one.stop(), 0)
 
-    def test_a_server_that_takes_no_writes_counts_as_away(self):
+    def test_a_read_only_server_counts_as_unavailable(self):
         self.cluster.start()
         one = self.server("a.log").start()
         one.client().good("POST", "/v1/workflows", steady_load.WORKFLOW)
-        self.take_writes("off")
+        self.accept_writes("off")
         answers = []
-        # Its commit is refused, and written again when the server takes writes.
+        # Its commit is refused, and repeated when the server accepts writes.
         caller = threading.Thread(target=lambda: answers.append(one.client().post(
             "/v1/runs", {"workflow": "steady", "input": {"n": 1}})))
         caller.start()
         server.wait_until(lambda: one.client().get("/readyz").status == 503, "not ready")
         self.assertIsNone(one.process.poll())
-        self.take_writes("on")
+        self.accept_writes("on")
         caller.join(server.DEADLINE_S)
         self.assertEqual([answer.status for answer in answers], [201])
         steady_load.wait_until_ready([one])
         self.assertEqual(one.stop(), 0)
 
-    def take_writes(self, whether):
-        """As a primary does, or a standby."""
+    def accept_writes(self, whether):
+        """Like a primary, or like a standby."""
         state = {"on": "off", "off": "on"}[whether]
         postgres.sql(self.cluster.port, f"ALTER SYSTEM SET default_transaction_read_only = {state}")
         postgres.sql(self.cluster.port, "SELECT pg_reload_conf()")
@@ -170,7 +170,7 @@ class OutageTest(PostgresTest):
 
 
 class WorkTest(PostgresTest):
-    def test_a_worker_on_the_store_goes_on_after_a_restart(self):
+    def test_a_worker_on_the_store_continues_after_a_restart(self):
         self.cluster.start()
         self.write("slow.yaml", "workflow: slow\nsteps:\n"
                    "  - {name: a, exec: [sh, -c, 'echo begun >> begun; while ! test -e go; do "

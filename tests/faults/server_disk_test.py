@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A server on a disk that gets full: what it acknowledged is kept, it says why it stops, and when
-space was freed it goes on.
+"""A server on a full disk: acknowledged writes are kept, the server reports why it stops, and it
+continues after space was freed.
 
 Run as: python3 tests/faults/server_disk_test.py path/to/holdfast
 
-Needs root, or a system that lets ordinary users make user namespaces: it mounts a small tmpfs in a
-namespace of its own.
+Needs root, or a system that allows unprivileged user namespaces: it mounts a small tmpfs in its own
+namespace.
 """
 
 import os
@@ -36,7 +36,7 @@ class FullDiskTest(cli.CliTest):
         while (answer := self.start(client)).status == 201:
             acknowledged.append(answer.json()["run_id"])
         self.assertEqual((answer.status, answer.code), (507, "disk_full"))
-        self.assertNotIn(str(disk), answer.text, "the answer shows where the store is")
+        self.assertNotIn(str(disk), answer.text, "the response shows the path of the store")
         self.assertEqual(one.process.wait(server.DEADLINE_S), 5)
         self.assertIn("the disk is full", one.logged())
         ballast.unlink()
@@ -54,7 +54,7 @@ class FullDiskTest(cli.CliTest):
     def test_while_the_write_ahead_log_grows(self):
         self.check("6m")
 
-    def test_while_the_write_ahead_log_is_moved_into_the_file(self):
+    def test_while_the_write_ahead_log_is_checkpointed(self):
         self.check("8m")
 
 

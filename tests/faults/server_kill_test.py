@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Servers and workers that are killed again and again under steady load over HTTP: nothing that
-was acknowledged is lost, nothing is applied twice, and every run ends as it should.
+"""Servers and workers are killed again and again under steady load over HTTP: nothing acknowledged
+is lost, nothing is applied twice, and every run ends as expected.
 
 Run as: python3 tests/faults/server_kill_test.py path/to/holdfast [SqliteTest|PostgresTest]
 """
@@ -40,7 +40,8 @@ WITH_EFFECT = {"reserve", "charge", "tally"}
 
 
 class Site:
-    """A store with its servers, worker processes, callers and the ledger of what handlers did."""
+    """A store with its servers, worker processes, callers, and a ledger of the effects of
+    handlers."""
 
     def __init__(self, test, store):
         self.test = test
@@ -59,14 +60,14 @@ class Site:
         for one in self.servers:
             test.addCleanup(one.close)
         self.start_servers(self.servers)  # on a store that does not exist yet
-        # A server that is started again listens where it was.
+        # A restarted server listens on the same address.
         self.urls = [one.url for one in self.servers]
         self.clients = [one.client(timeout=20) for one in self.servers]
         self.call("POST", "/v1/workflows", ORDER)
         self.handlers = test.path("handlers.yaml")
         effect = (f'echo "$HOLDFAST_IDEMPOTENCY_KEY $HOLDFAST_RUN_ID $HOLDFAST_STEP" '
                   f'>> {self.ledger}; echo "{{}}"')
-        # Every third attempt at charge fails after it had its effect.
+        # Every third attempt at charge fails after its effect.
         fail = '; test $(($(od -An -N1 -tu1 /dev/urandom) % 3)) -ne 0'
         pathlib.Path(self.handlers).write_text(json.dumps({"handlers": {
             "reserve": {"exec": ["sh", "-c", effect]},
@@ -80,7 +81,7 @@ class Site:
 
     @staticmethod
     def start_servers(servers):
-        """All at the same time."""
+        """Starts all of them at the same time."""
         with concurrent.futures.ThreadPoolExecutor() as pool:
             list(pool.map(lambda one: one.start(), servers))
 
@@ -107,7 +108,8 @@ class Site:
             assert worker.poll() is None, f"a worker gave up: {log.read_text()[-2000:]}"
 
     def kill_one(self):
-        """A server, all of them at the same time, or a worker. How many were killed."""
+        """Kills a server, all servers at the same time, or a worker; returns how many were
+        killed."""
         self.check_processes()
         lot = self.random.random()
         if lot < 0.4:
@@ -125,7 +127,7 @@ class Site:
     # --- callers
 
     def call(self, method, path, body=None):
-        """Until a server has answered. A call without an answer is repeated as it was."""
+        """Repeats a call until a server has responded."""
         end = time.monotonic() + server.DEADLINE_S
         while time.monotonic() < end:
             try:
@@ -134,7 +136,7 @@ class Site:
                     return answer
             except CUT:
                 pass
-            self.pause.wait(0.01)  # it is being started again
+            self.pause.wait(0.01)  # the server is restarting
         raise AssertionError(f"{method} {path}: no answer")
 
     def acknowledge(self):
@@ -143,7 +145,7 @@ class Site:
             self.changed.notify_all()
 
     def wait_for_progress(self):
-        """Some calls are acknowledged from now on."""
+        """Waits until some more calls are acknowledged."""
         with self.changed:
             goal = self.acknowledged + PROGRESS
             moved = self.changed.wait_for(lambda: self.acknowledged >= goal or self.failures,
@@ -156,7 +158,7 @@ class Site:
         def run(number):
             try:
                 work(number)
-            except BaseException as failure:  # shown by the test
+            except BaseException as failure:  # raised by the test
                 with self.changed:
                     self.failures.append(failure)
                     self.changed.notify_all()
@@ -166,44 +168,44 @@ class Site:
             self.threads.append(thread)
 
     def drive(self, driver):
-        """Orders one after the other, each up to its end."""
+        """Executes orders one after the other, each to its end."""
         number = driver
         while not self.ending.is_set():
-            self.carry_out(number)
+            self.execute_order(number)
             number += DRIVERS
 
-    def carry_out(self, number):
+    def execute_order(self, number):
         started = self.call("POST", "/v1/runs", {"workflow": "order",
                                                  "idempotency_key": f"order-{number}"})
         assert started.status in (200, 201), started
         run = self.orders[number] = started.json()["run_id"]
         self.acknowledge()
-        self.steer(run, "approve", {"step": "boss", "actor": "ann",
-                                    "idempotency_key": f"approve-{number}"})
-        self.steer(run, "signal", {"event": "paid", "data": {"number": number},
-                                   "idempotency_key": f"paid-{number}"})
+        self.command(run, "approve", {"step": "boss", "actor": "ann",
+                                      "idempotency_key": f"approve-{number}"})
+        self.command(run, "signal", {"event": "paid", "data": {"number": number},
+                                     "idempotency_key": f"paid-{number}"})
         while True:
             outcome = self.call("GET", f"/v1/runs/{run}/outcome?wait=2000")
-            assert outcome.status == 200, f"a run that was acknowledged is lost: {outcome}"
+            assert outcome.status == 200, f"an acknowledged run is lost: {outcome}"
             if outcome.json()["terminal"]:
                 break
         assert outcome.json()["status"] == "completed", outcome
         assert outcome.json()["result"]["number"] == number, outcome
         self.acknowledge()
 
-    def steer(self, run, action, body):
+    def command(self, run, action, body):
         end = time.monotonic() + server.DEADLINE_S
         while True:
             answer = self.call("POST", f"/v1/runs/{run}/{action}", body)
             if answer.status == 200:
                 return self.acknowledge()
-            # It is not there yet: its first step is still under way.
+            # The run does not wait yet: its first step is still in progress.
             assert answer.code in ("invalid_transition", "stale_manual_resolution"), answer
             assert time.monotonic() < end, f"{action} is refused for too long: {answer}"
             self.pause.wait(0.02)
 
     def tally(self, number):
-        """A worker of a few lines: a call without an answer is repeated under the same name."""
+        """A minimal worker: a call without a response is repeated under the same request name."""
         identity = {"id": f"tally-{number}", "name": "tally", "version": "1",
                     "secret": os.urandom(32).hex()}
         request = 0
@@ -217,7 +219,7 @@ class Site:
             for attempt in claimed.json()["attempts"]:
                 with open(self.ledger, "a", encoding="utf-8") as ledger:
                     ledger.write("{idempotency_key} {run_id} {step}\n".format(**attempt))
-                reports.append(server.shown(attempt, outcome="ok"))
+                reports.append(server.proof(attempt, outcome="ok"))
             if reports:
                 answer = self.call("POST", "/v1/work/report",
                                    {"worker": identity, "reports": reports})
@@ -231,7 +233,7 @@ class Site:
         return any(thread.is_alive() for thread in self.threads[:DRIVERS])
 
     def finish(self):
-        """The drivers end their last orders, then the workers and servers stop."""
+        """The drivers finish their last orders, then the workers and servers stop."""
         self.ending.set()
         end = time.monotonic() + 2 * server.DEADLINE_S
         for thread in self.threads:
@@ -264,7 +266,7 @@ class KillTest(cli.CliTest):
         print(f"{kills} kills, {len(site.orders)} runs, {site.acknowledged} acknowledgements")
 
     def check_journal(self, site):
-        """Every acknowledged start, decision and event is there, and each of them counted once."""
+        """Every acknowledged start, decision and event is stored, and each of them counted once."""
         applied, completed, signals, started = (collections.Counter() for _ in range(4))
         for _, _, entry in server.journal_entries(cli.program(), site.store):
             data = entry["data"]
@@ -285,7 +287,7 @@ class KillTest(cli.CliTest):
             f"{word}-{number}" for number in site.orders for word in ("order", "approve", "paid")))
 
     def check_ledger(self, site):
-        """An outside system that knows idempotency keys has seen each step exactly once."""
+        """An external system that checks idempotency keys has seen each step exactly once."""
         keys = collections.defaultdict(set)
         for line in pathlib.Path(site.ledger).read_text(encoding="utf-8").splitlines():
             key, run, step = line.split()

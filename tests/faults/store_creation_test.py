@@ -1,9 +1,9 @@
-"""Processes that create one store together, with every file lock delayed, so that they meet.
+"""Processes that create one store concurrently, with every file lock delayed, so that they overlap.
 
 usage: store_creation_test.py HOLDFAST
 
 strace delays each fcntl call; SQLite locks files with it. The test needs strace, and a system that
-lets a process trace its own children.
+allows a process to trace its own children.
 """
 
 import json
@@ -32,13 +32,13 @@ class StoreCreationTest(cli.CliTest):
                          f"this system does not permit ptrace, which strace needs: {tried.stderr}")
 
     def start(self, *arguments):
-        # A sanitizer cannot look for leaks in a process that is traced.
+        # A sanitizer cannot check for leaks in a traced process.
         sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
         return subprocess.Popen([*STRACE, cli.program(), *arguments], stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env=cli.environment(ASAN_OPTIONS=sanitizer))
 
-    def test_processes_that_create_a_store_together_all_succeed(self):
+    def test_processes_that_create_a_store_concurrently_all_succeed(self):
         for number in range(ROUNDS):
             url = self.url(f"{number}.db")
             processes = [self.start("journal", "append", url, f"run:{i}", "noted", "{}")
@@ -52,7 +52,7 @@ class StoreCreationTest(cli.CliTest):
             with open(self.path(f"{number}.db"), "rb") as file:
                 self.assertEqual(file.read(20)[18:], b"\2\2", "not in WAL mode")
 
-    def test_a_reader_that_comes_during_the_creation_sees_all_of_it_or_no_store(self):
+    def test_a_reader_during_the_creation_sees_a_complete_store_or_none(self):
         for number in range(ROUNDS):
             url = self.url(f"{number}.db")
             creator = self.start("journal", "append", url, "run:1", "noted", "{}")

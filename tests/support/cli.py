@@ -1,4 +1,4 @@
-"""What tests of the command line share: the program, a folder of its own, processes, terminals.
+"""What tests of the command line share: the program, a temporary directory, processes, terminals.
 
 A test file ends with `cli.main(__doc__)`; its first argument is the path of holdfast.
 """
@@ -30,7 +30,7 @@ _program = ""
 
 
 def main(usage):
-    """Takes the path of holdfast off the arguments; unittest gets the others."""
+    """Takes the path of holdfast from the arguments; unittest gets the rest."""
     if len(sys.argv) < 2:
         sys.exit(usage)
     use_program(sys.argv.pop(1))
@@ -47,7 +47,8 @@ def program():
 
 
 def environment(**changes):
-    """That of the test without what the program reads from it; None takes a variable away."""
+    """The environment of the test without the variables that the program reads; None removes
+    one."""
     values = {name: value for name, value in os.environ.items()
               if not name.startswith("HOLDFAST_") and name != "NO_COLOR"}
     values |= {"TZ": "UTC", "TERM": "xterm", **changes}
@@ -64,7 +65,7 @@ def run(*args, stdin=None, env=None, **options):
 
 @contextlib.contextmanager
 def started(*args, env=None, **options):
-    """A process that is killed at the end if it is still there."""
+    """A process that is killed at the end if it is still running."""
     process = subprocess.Popen([program(), *map(str, args)], stdin=subprocess.DEVNULL,
                                env=environment(**(env or {})), **options)
     try:
@@ -79,17 +80,17 @@ def started(*args, env=None, **options):
 
 
 def wait_until(condition, what="the condition"):
-    """Calls it until it gives something true; what it gave."""
+    """Calls the condition until its result is true; returns the result."""
     deadline = time.monotonic() + DEADLINE_S
     while not (found := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not come true in {DEADLINE_S} s")
-        select.select([], [], [], 0.005)  # leaves the processor to what is waited for
+            raise AssertionError(f"{what} did not happen within {DEADLINE_S} s")
+        select.select([], [], [], 0.005)  # yields the processor to other processes
     return found
 
 
 class Output:
-    """What a process writes to a descriptor, waited for with a deadline."""
+    """The output of a process on a descriptor; waits for it with a deadline."""
 
     def __init__(self, descriptor):
         self.descriptor = descriptor
@@ -109,7 +110,7 @@ class Output:
     def read_some(self):
         try:
             piece = os.read(self.descriptor, 65536)
-        except OSError:  # a terminal whose other side is closed
+        except OSError:  # a terminal whose other end is closed
             piece = b""
         self.text += piece
         return bool(piece)
@@ -122,7 +123,7 @@ class Output:
 
 @contextlib.contextmanager
 def terminal(rows=24, columns=80):
-    """(our side, their side) of a new terminal."""
+    """(our end, their end) of a new terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     try:
@@ -134,7 +135,7 @@ def terminal(rows=24, columns=80):
 
 
 def snapshot(directory):
-    """Every file below a directory with its bytes."""
+    """The contents of every file below a directory."""
     found = {}
     for parent, directories, files in os.walk(directory):
         for name in directories:
@@ -147,7 +148,7 @@ def snapshot(directory):
 
 
 class CliTest(unittest.TestCase):
-    """A folder of its own, where commands are run."""
+    """Commands run in a temporary directory of the test."""
 
     maxDiff = None
 
@@ -180,7 +181,7 @@ class CliTest(unittest.TestCase):
         return json.loads(self.ok(*args, "--json", **options))
 
     def ends(self, exit_code, *args, **options):
-        """What it says; for commands whose exit code is an answer."""
+        """The standard output of a command whose exit code is part of its result."""
         result = self.run_here(*args, **options)
         self.assertEqual((result.returncode, result.stderr), (exit_code, ""), args)
         return result.stdout
@@ -194,7 +195,7 @@ class CliTest(unittest.TestCase):
 
     @contextlib.contextmanager
     def unprivileged(self):
-        """Options that run the program as a user with no rights, in a copy all may run."""
+        """Options that run a copy of the program as a user without privileges."""
         if os.geteuid() != 0:
             yield {}
             return
@@ -217,7 +218,7 @@ class CliTest(unittest.TestCase):
 
 
 class RunsTest(CliTest):
-    """With the workflow files beside the golden files, and the default store."""
+    """With the workflow files of the golden tests, and the default store."""
 
     def setUp(self):
         super().setUp()
@@ -227,7 +228,7 @@ class RunsTest(CliTest):
         return self.ok("start", workflow, "--input", json.dumps(given or {}), *more).strip()
 
     def drained(self, workflow, given=None, *more):
-        """The id of a run that has come as far as it can."""
+        """The id of a run that was executed as far as possible."""
         run_id = self.start(workflow, given, *more)
         self.ok("work", "--drain", "--quiet")
         return run_id

@@ -2,5 +2,5 @@
 
 import os
 
-# scripts/test.sh sets the factor where programs are slow: sanitizers, soaks.
+# scripts/test.sh sets the factor where programs are slow: sanitizers, soak tests.
 DEADLINE_S = 120 * int(os.environ.get("HOLDFAST_DEADLINE_FACTOR", "1"))

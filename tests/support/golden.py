@@ -1,8 +1,8 @@
-"""Golden files of the command line: what commands print, with what differs each time named.
+"""Golden files of the command line: the output of commands, with varying parts replaced by names.
 
-A golden file is a transcript: `$ holdfast ...`, what it printed, `[exit N]` when that is not 0.
-What differs each time is replaced by RULES, in their order, and ids are numbered in the order of
-their appearance, so that equal ids stay equal. JSON is laid out one value per line.
+A golden file is a transcript: `$ holdfast ...`, the output, and `[exit N]` if the exit code is not
+0. RULES, applied in order, replace what varies, and ids are numbered in the order of their
+appearance, so that equal ids stay equal. JSON is laid out with one value per line.
 
     python3 tests/runs_golden_test.py build/release/bin/holdfast --update     rewrites them
 """
@@ -22,41 +22,41 @@ UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-([0-9a-f]{12})"
 DURATION = r"\d+(?:\.\d)? (?:ms|s|min|h|d)\b(?: \d+ (?:s|min|h)\b)?"
 
 RULES = [
-    # a moment: 2026-11-16T14:02:00.000Z; 14:02:00.000 or 14:02:00; 11-16 14:02 of another day
+    # a time: 2026-11-16T14:02:00.000Z; 14:02:00.000 or 14:02:00; 11-16 14:02 of another day
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
     (r"\b\d\d:\d\d:\d\d(?:\.\d{3})?\b|\b\d\d-\d\d \d\d:\d\d\b", "CLOCK"),
-    # how long something takes
+    # durations
     (rf"^ +(?=\+{DURATION})", ""),
     (DURATION, "DURATION"),
     (r'("duration_ms": ?)\d+', r"\1MS"),
-    # who works: HOST-PROCESS-RANDOM
+    # workers: HOST-PROCESS-RANDOM
     (r"\b[\w.]+(?:-[\w.]+)*-\d+-[\w-]{8}(?![\w-])", "OWNER"),
-    # what is inside of a JSON text that is cut off
+    # the contents of a truncated JSON text
     (r'"claim_id":"[\w-]{22}"', '"claim_id":"CLAIM"'),
     (r'"owner_id":"[^"\s]*\.\.$', '"owner_id":"OWNER..'),
     (r"\b1\d{12}\b", "TIME"),
-    # several commands may share a commit, so positions differ
+    # several commands may share a commit, so positions vary
     (r"\b(position) \d+\b", r"\1 N"),
     (r"(log_position: )\d+ -> \d+", r"\1N -> N"),
     # bars of a timeline, whose length is time, and the scale above them
     (r"(?<=\S)  +[█▒░][█▒░ ]*  (?=\S)", "  BAR  "),
-    # where a sentence is broken depends on how long a duration is
+    # line breaks of a sentence depend on the length of a duration
     (r"^(run RUN-\d+ \(.*)\n  (?=\S)", r"\1 "),
     (r"^(It .*[^.\n])\n(?=\S)", r"\1 "),
     (r"(?<=\S)\n {50}(?=\S)", " "),
-    # columns are as wide as what is in them
+    # the width of columns depends on their contents
     (r"(?<=\S)   +(?=\S)", "  "),
 ]
 RULES = [(re.compile(pattern, re.MULTILINE), replacement) for pattern, replacement in RULES]
 
-# Members of JSON whose values differ each time.
+# Members of JSON whose values vary.
 VARYING = {"claim_id": "CLAIM", "owner_id": "OWNER", "owner": "OWNER", "duration_ms": "MS",
            "position": "N", "log_position": "N", "took_ms": "MS", "start": "N", "head": "N"}
 FIRST_TIME_MS = 10**12
 
 
 class Names:
-    """Ids to RUN-1, RUN-2 and so on; the end of an id alone to END-1."""
+    """Replaces ids by RUN-1, RUN-2 and so on, and the end of an id alone by END-1."""
 
     def __init__(self):
         self.known = {}
@@ -66,7 +66,7 @@ class Names:
 
     def text(self, text):
         text = re.sub(UUID, lambda found: f"RUN-{self.number(found[1])}", text)
-        # `work` says which run a line is about by the end of its id
+        # `work` names the run of a line by the end of its id
         text = re.sub(r"(?m)^(\S+Z  )([0-9a-f]{12})(?=  )",
                       lambda found: f"{found[1]}END-{self.number(found[2])}", text)
         for pattern, replacement in RULES:
@@ -86,7 +86,7 @@ class Names:
 
 
 def laid_out(value, indent="", width=96):
-    """JSON with a line for each value, but what fits on a line stays on it."""
+    """JSON with one value per line, except where several values fit on a line."""
     flat = json.dumps(value, ensure_ascii=False)
     if len(indent) + len(flat) <= width or not isinstance(value, (dict, list)) or not value:
         return flat
@@ -100,14 +100,14 @@ def laid_out(value, indent="", width=96):
 
 
 class Transcript:
-    """What commands printed, to be compared with a golden file."""
+    """The output of commands, to be compared with a golden file."""
 
     def __init__(self):
         self.names = Names()
         self.parts = []
 
     def add(self, args, result):
-        """args: as they were typed; result: of subprocess.run."""
+        """args: as typed; result: of subprocess.run."""
         if "--json" in args:
             lines = [laid_out(self.names.value(json.loads(line)))
                      for line in result.stdout.splitlines()]
@@ -122,7 +122,7 @@ class Transcript:
         return "\n".join(self.parts)
 
     def check(self, test, name):
-        """Fails with what is different, or writes the file on request."""
+        """Fails with the differences, or writes the file with --update."""
         file = FOLDER / f"{name}.txt"
         if UPDATE:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ class Transcript:
             expected.splitlines(keepends=True), self.text().splitlines(keepends=True),
             f"{file.name} (golden)", "what was printed"))
         if different:
-            test.fail(f"{file} differs; if it is right now, run with --update\n{different}")
+            test.fail(f"{file} differs; if the new output is right, run with --update\n{different}")
 
 
 def quoted(word):

@@ -1,7 +1,7 @@
-"""schema/openapi.json as a judge: whether a request and its answer are as it says.
+"""Checks requests and responses against schema/openapi.json.
 
-Answers are judged more strictly than the document does: a member that it does not name is a fault,
-except where it says that further members may come.
+Responses are checked more strictly than by the document: an undocumented member is a fault, except
+where the document declares that there may be further members.
 """
 
 import copy
@@ -21,7 +21,7 @@ PLACES = ("query", "path", "header")
 
 
 def strict(schema):
-    """The same, with every object closed that the document does not declare open."""
+    """The schema with every object closed that the document does not declare open."""
     if isinstance(schema, list):
         return [strict(item) for item in schema]
     if not isinstance(schema, dict):
@@ -72,7 +72,7 @@ class Operation:
         if body is None:
             return ["a body is needed"] if wanted and wanted["required"] else []
         if wanted is None:
-            return ["there is no body here"]
+            return ["the operation has no body"]
         if content_type not in wanted["content"]:
             return [f"a body of type {content_type}"]
         return self.document.faults(wanted["content"][content_type]["schema"], body)
@@ -122,12 +122,12 @@ class Document:
     def faults(self, schema, value, of_answer=False):
         root = {"allOf": [strict(schema) if of_answer else schema],
                 "components": self.strict if of_answer else self.json["components"]}
-        return [f"{'/'.join(map(str, error.absolute_path))}: {self.told(error)}" for error in
+        return [f"{'/'.join(map(str, error.absolute_path))}: {self.message_of(error)}" for error in
                 jsonschema.Draft202012Validator(root).iter_errors(value)]
 
     @staticmethod
-    def told(error):
-        """Of several forms none of which fits, also why."""
+    def message_of(error):
+        """The message; if no alternative matches, with the reasons."""
         inner = "; ".join(f"{'/'.join(map(str, one.absolute_path))} {one.message[:200]}"
                           for one in error.context or [])
         return error.message[:300] + (f" ({inner})" if inner else "")

@@ -1,4 +1,4 @@
-"""A private PostgreSQL server for tests, in a folder of its own on a free port of 127.0.0.1."""
+"""A private PostgreSQL server for tests, in a temporary directory, on a free port of 127.0.0.1."""
 
 import contextlib
 import ctypes
@@ -18,7 +18,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def binaries():
-    """The folder of the newest PostgreSQL, or of $HOLDFAST_TEST_POSTGRES_BIN."""
+    """The directory of the newest PostgreSQL, or $HOLDFAST_TEST_POSTGRES_BIN."""
     given = os.environ.get("HOLDFAST_TEST_POSTGRES_BIN")
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
     if not given and not found:
@@ -27,8 +27,8 @@ def binaries():
 
 
 def free_port():
-    """One that nobody listens at, and that is given once. Below those that the system takes for
-    outgoing connections: a server that is down for a moment must find its port again."""
+    """A port on which no process listens, returned only once. It is below the range of ephemeral
+    ports, so that a server that is down for a moment finds its port free again."""
     for port in _ports:
         with contextlib.closing(socket.socket()) as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -40,7 +40,7 @@ _ports = iter(random.sample(range(15000, 32000), 17000))
 
 
 def as_postgres():
-    """For preexec_fn: a user that PostgreSQL accepts, and an end together with the test."""
+    """For preexec_fn: a user that PostgreSQL accepts; the process dies with the test."""
     if os.geteuid() == 0:
         user = pwd.getpwnam("postgres")
         os.setgroups([])
@@ -50,7 +50,7 @@ def as_postgres():
 
 
 def own_folder(prefix, parent="/tmp"):
-    """A folder that belongs to the user the servers run as."""
+    """A directory owned by the user that runs the servers."""
     folder = tempfile.mkdtemp(prefix=prefix, dir=parent)
     if os.geteuid() == 0:
         user = pwd.getpwnam("postgres")
@@ -64,7 +64,7 @@ def run(*arguments, **options):
 
 
 def sql(port, text, check=True):
-    """What psql prints, rows only; None when it fails and need not succeed."""
+    """What psql prints, rows only; None if it fails and check is false."""
     said = run(os.path.join(binaries(), "psql"), "-h", "127.0.0.1", "-p", str(port), "-U",
                "postgres", "-d", "postgres", "-XAtq", "-c", text, cwd="/")
     if said.returncode != 0:
@@ -75,7 +75,7 @@ def sql(port, text, check=True):
 
 
 class Cluster:
-    """Can be stopped in every way, and started again where it was."""
+    """Can be stopped in every way and restarted in place."""
 
     def __init__(self):
         self.folder = own_folder("holdfast_pg_")
@@ -101,12 +101,12 @@ class Cluster:
         return self
 
     def stop(self, how=signal.SIGINT):
-        """SIGINT: fast, SIGQUIT: immediate, as after a crash."""
+        """SIGINT: fast; SIGQUIT: immediate, like a crash."""
         self.process.send_signal(how)
         self.process.wait(server.DEADLINE_S)
 
     def terminate_backends(self):
-        """Ends every connection but the one that says so; how many."""
+        """Ends every connection but its own; returns their number."""
         return int(sql(self.port, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
                                   "WHERE backend_type = 'client backend' "
                                   "AND pid <> pg_backend_pid()"))

@@ -17,14 +17,14 @@ from support.deadline import DEADLINE_S
 
 
 def clean_environment():
-    """Without what the program reads from it."""
+    """The environment without the variables that the program reads."""
     values = {name: value for name, value in os.environ.items()
               if not name.startswith("HOLDFAST_") and name != "NO_COLOR"}
     return values | {"TZ": "UTC"}
 
 
 def wait_until(condition, what, deadline_s=DEADLINE_S):
-    """Calls it until it gives something true; what it gave."""
+    """Calls the condition until its result is true; returns the result."""
     end = time.monotonic() + deadline_s
     pause = threading.Event()
     while not (found := condition()):
@@ -53,7 +53,7 @@ class Answer:
 
     @property
     def code(self):
-        """Of a problem."""
+        """The code of a problem."""
         return self.json().get("code") if self.type == "application/problem+json" else None
 
     def __repr__(self):
@@ -72,7 +72,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Client:
-    """Each call is a connection of its own unless it is kept; nothing is repeated."""
+    """Each call uses a new connection unless one is kept; calls are not repeated."""
 
     def __init__(self, address, token=None, timeout=DEADLINE_S):
         self.address = address  # (host, port), or the path of a socket
@@ -85,7 +85,7 @@ class Client:
         return http.client.HTTPConnection(*self.address, timeout=self.timeout)
 
     def call(self, method, path, body=None, headers=None, query=None, token=None, kept=None):
-        """body: something that becomes JSON, or bytes with a Content-Type of their own."""
+        """body: a value that becomes JSON, or bytes with an explicit Content-Type."""
         headers = dict(headers or {})
         token = token or self.token
         if token and "Authorization" not in headers:
@@ -111,7 +111,7 @@ class Client:
         return self.call("POST", path, {} if body is None else body, **options)
 
     def good(self, method, path, body=None, **options):
-        """The JSON of an answer that must be a success."""
+        """The JSON of a response that must be a success."""
         answer = self.call(method, path, body, **options)
         if answer.status >= 300:
             raise AssertionError(f"{method} {path}: {answer}")
@@ -119,13 +119,13 @@ class Client:
 
 
 class Server:
-    """One process, which can be stopped, killed and started again where it was."""
+    """One process, which can be stopped, killed and restarted on the same address."""
 
     def __init__(self, program, store, *options, listen=True, log=os.devnull):
         self.program = os.path.abspath(program)
         self.store = store
         self.options = [str(option) for option in options]
-        self.log = log  # its stderr is added to this file
+        self.log = log  # standard error is appended to this file
         self.listen = "127.0.0.1:0" if listen else None
         self.process = None
         self.urls = []
@@ -182,7 +182,7 @@ class Server:
         self.process.wait(DEADLINE_S)
 
     def stop(self, number=signal.SIGTERM):
-        """The exit code."""
+        """Returns the exit code."""
         self.process.send_signal(number)
         return self.process.wait(DEADLINE_S)
 
@@ -201,7 +201,7 @@ def running(program, store, *options, **more):
 
 
 class Events:
-    """A stream of server-sent events; a thread reads it. What came stands in `all`."""
+    """A stream of server-sent events, read by a thread; `all` holds the received events."""
 
     def __init__(self, client, path="/v1/events", after=None, query=None, token=None):
         self.all = []  # (id, event, data as JSON)
@@ -244,7 +244,7 @@ class Events:
                         self.changed.notify_all()
                     fields = {}
         except (OSError, http.client.HTTPException, ValueError, AttributeError):
-            pass  # cut off; an event that is not whole does not count
+            pass  # disconnected; a partial event does not count
         self.ended.set()
 
     @property
@@ -252,7 +252,7 @@ class Events:
         return self.all[-1][0] if self.all else None
 
     def wait_for(self, condition, what="an event"):
-        """condition: of (id, event, data)."""
+        """condition: a predicate on (id, event, data)."""
         with self.changed:
             if not self.changed.wait_for(lambda: any(map(condition, self.all)), DEADLINE_S):
                 raise AssertionError(f"{what} did not come; {len(self.all)} others did")
@@ -267,7 +267,8 @@ class Events:
 
 
 class Worker:
-    """The calls of one worker, without handlers: claims, reports, heartbeats as they are told."""
+    """The calls of one worker without handlers; the test decides on claims, reports and
+    heartbeats."""
 
     def __init__(self, client, name="tester", handlers=("work",)):
         self.client = client
@@ -276,31 +277,31 @@ class Worker:
         self.handlers = list(handlers)
         self.requests = 0
 
-    def wish(self, **more):
+    def claim_request(self, **more):
         self.requests += 1
         return {"request": str(self.requests), "handlers": self.handlers, **more}
 
     def claim(self, wait_ms=20000, **more):
         return self.client.good("POST", "/v1/work/claim", {
-            "worker": self.identity, **self.wish(wait_ms=wait_ms, **more)})
+            "worker": self.identity, **self.claim_request(wait_ms=wait_ms, **more)})
 
     def report(self, *reports, claim=None):
         body = {"worker": self.identity, "reports": list(reports)}
         return self.client.good("POST", "/v1/work/report",
                                 body | ({"claim": claim} if claim else {}))
 
-    def beat(self, *claims):
+    def heartbeat(self, *claims):
         return self.client.good("POST", "/v1/work/heartbeat",
                                 {"worker": self.identity, "claims": list(claims)})
 
 
-def shown(attempt, **more):
-    """What proves a claim."""
+def proof(attempt, **more):
+    """The members that prove a claim."""
     return {name: attempt[name] for name in ("run_id", "runnable_key", "claim_id", "token")} | more
 
 
 def journal_entries(program, store):
-    """(position, index in its batch, entry) of everything in a journal, as `journal cat` has it."""
+    """(position, index in its batch, entry) of every entry of a journal, from `journal cat`."""
     said = subprocess.run([program, "journal", "cat", store, "--json"], capture_output=True,
                           text=True, env=clean_environment(), timeout=DEADLINE_S, check=True)
     entries, position, index = [], None, 0

@@ -1,5 +1,5 @@
-"""Steady load over HTTP on servers that share a store, and the proof that nothing was lost or done
-twice. Clients do what an answer allows: they repeat a start only when it says that this is safe."""
+"""Steady load over HTTP on servers that share a store, and the proof that nothing was lost or
+applied twice. Clients repeat a start only when the response says that this is safe."""
 
 import collections
 import contextlib
@@ -21,14 +21,14 @@ ANSWER_S = 90
 
 
 class Load:
-    """Clients that start runs at the servers in turn, each with a number of its own."""
+    """Clients that start runs at the servers in turn, each run with its own number."""
 
     def __init__(self, servers, clients=4):
         self.servers = servers
         self.numbers = itertools.count()
         self.acknowledged = {}   # number -> run id
-        self.unknown = set()     # may have happened
-        self.refused = 0         # answers that said: nothing happened, try again
+        self.unknown = set()     # outcome unknown
+        self.refused = 0         # refusals that permit a retry
         self.failures = []
         self.ending = threading.Event()
         self.changed = threading.Condition()
@@ -57,13 +57,13 @@ class Load:
             self.failures.append(failure)
 
     def _start(self, number, at):
-        """Repeats it while the answer says that this is safe."""
+        """Starts a run; repeats the call while the response permits it."""
         client = at.client(timeout=ANSWER_S)
         while True:
             try:
                 answer = client.post("/v1/runs", {"workflow": "steady", "input": {"n": number}})
             except ConnectionRefusedError as gone:
-                raise AssertionError(f"a server is gone: {at.logged()[-2000:]}") from gone
+                raise AssertionError(f"a server has exited: {at.logged()[-2000:]}") from gone
             except CUT:
                 self.unknown.add(number)
                 return
@@ -82,7 +82,7 @@ class Load:
             self.ending.wait(0.1)
 
     def wait_for_progress(self, more=4, deadline_s=server.DEADLINE_S):
-        """Until that many further starts are acknowledged; how long it took."""
+        """Waits until this many further starts are acknowledged; returns the seconds it took."""
         begin = time.monotonic()
         with self.changed:
             wanted = len(self.acknowledged) + more
@@ -95,7 +95,7 @@ class Load:
 
 
 def ready(one):
-    """Whether a server says so; False also when it does not answer."""
+    """Whether a server reports that it is ready; False if it does not respond."""
     try:
         return one.client(timeout=10).get("/readyz").status == 200
     except CUT:
@@ -109,7 +109,7 @@ def wait_until_ready(servers, deadline_s=server.DEADLINE_S):
 
 @contextlib.contextmanager
 def workers(program, servers):
-    """One `holdfast worker` for each server; they must still be there at the end."""
+    """One `holdfast worker` for each server."""
     started = []
     try:
         for one in servers:
@@ -125,8 +125,8 @@ def workers(program, servers):
 
 
 def judge(test, program, store, load):
-    """The whole journal: each acknowledged start is one run, no start is two, all have ended, and
-    each step was applied once."""
+    """Checks the whole journal: each acknowledged start is one run, no start is two runs, all have
+    ended, and each step was applied once."""
     entries = server.journal_entries(program, store)
     runs = collections.defaultdict(list)   # number -> run ids
     applied = collections.Counter()
@@ -144,10 +144,10 @@ def judge(test, program, store, load):
     for number, run_id in load.acknowledged.items():
         test.assertEqual(runs[number], [run_id], f"start {number} was acknowledged")
     for number, ids in runs.items():
-        test.assertEqual(len(ids), 1, f"start {number} happened more than once")
+        test.assertEqual(len(ids), 1, f"start {number} was executed more than once")
         test.assertTrue(number in load.acknowledged or number in load.unknown,
-                        f"start {number} happened and was said not to have")
-        test.assertEqual(ended[ids[0]], 1, f"run {ids[0]} has not ended, or twice")
+                        f"start {number} happened although it was refused")
+        test.assertEqual(ended[ids[0]], 1, f"run {ids[0]} has not ended exactly once")
     test.assertEqual({key: count for key, count in applied.items() if count != 1}, {})
     verified = subprocess.run([program, "journal", "verify", store], capture_output=True, text=True,
                               timeout=server.DEADLINE_S, check=False)

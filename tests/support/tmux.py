@@ -1,4 +1,4 @@
-"""A real terminal to run programs in and to look at: a tmux server of the test's own."""
+"""A real terminal to run programs in and to read: a tmux server of the test."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from support import cli
 
 
 class Tmux:
-    """One window of a size, in which one command runs; the screen stays when it has ended."""
+    """One window of a given size, in which one command runs; the screen remains after its end."""
 
     def __init__(self, folder, rows, columns):
         if shutil.which("tmux") is None:
@@ -35,7 +35,8 @@ class Tmux:
         return done.stdout
 
     def start(self, *args):
-        """holdfast with these arguments, in a shell that notes how it ends and then stays."""
+        """Runs holdfast with these arguments in a shell that records the exit code and keeps the
+        screen."""
         command = shlex.join([cli.program(), *map(str, args)])
         script = f"trap : INT; {command}; echo $? > .ended.new; mv .ended.new .ended; cat"
         self.call("new-session", "-d", *self.size, "-c", self.folder, script)
@@ -44,11 +45,11 @@ class Tmux:
         return self.call("capture-pane", "-p", *options).rstrip("\n")
 
     def everything(self):
-        """The screen and what has gone out at the top of it."""
+        """The screen and the lines that have scrolled off the top."""
         return self.screen("-S", "-")
 
     def wait_for(self, pattern):
-        """The screen when it fits the pattern."""
+        """Waits until the screen matches the pattern; returns the screen."""
         last = ""
 
         def fits():
@@ -70,7 +71,7 @@ class Tmux:
             return int(children.read().split()[0])
 
     def exit_code(self):
-        """Waits for the end of the command; 137 when it was killed by signal 9."""
+        """Waits for the end of the command; 137 if it was killed by signal 9."""
         file = os.path.join(self.folder, ".ended")
         cli.wait_until(lambda: os.path.exists(file), "the end of the command")
         with open(file, encoding="ascii") as ended:
