@@ -70,6 +70,7 @@ PLAIN = [
     "docs/http-api.md",
     "docs/inspection.md",
     "docs/operations.md",
+    "docs/protocol-tests.md",
     "docs/reliability.md",
     "docs/workflow-language.md",
     "examples/",
