@@ -18,7 +18,6 @@ SHOWN = [
     "attempt 2 failed: the bank does not answer",
     "holdfast approve latest --actor you",
     "kill -9 ",
-    "reason attempt_claimed",
     "No completed step was executed again",
     "error (compensation): refund",
     "was completed at",
@@ -57,6 +56,8 @@ class Quickstart(unittest.TestCase):
             output = self.demo(HOLDFAST).stdout
             for text in SHOWN:
                 self.assertIn(text, output)
+            # On a slow machine the leases have expired by the time of the explanation.
+            self.assertRegex(output, r"reason (attempt_claimed|expired_claim)\b")
         effects = (self.folder / "demo/effects.txt").read_text(encoding="utf-8").splitlines()
         self.assertEqual(sum(line.endswith(" shipped") for line in effects), 8)
         self.assertEqual(sum(line.startswith("charge order 17:") for line in effects), 3)
