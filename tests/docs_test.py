@@ -120,7 +120,8 @@ class Snippets(unittest.TestCase):
 # Section of docs/inspection.md -> the sources that write its JSON, and the names in them that are
 # read from data or belong elsewhere.
 VIEWS = {
-    "Snapshot": (["src/runs/view/run_snapshot.cc"], set()),
+    "Snapshot": (["src/runs/view/run_snapshot.cc", "src/runs/language/definition/step_policy.h"],
+                 {"start_to_close_ms", "schedule_to_start_ms"}),
     "Explanation": (["src/runs/view/explanation.cc"], set()),
     "Graph": (["src/runs/view/run_graph.cc"], {"item"}),
     "Timeline": (["src/runs/view/timeline.cc"], set()),
@@ -130,8 +131,9 @@ VIEWS = {
     "Doctor": (["src/runs/inspect/doctor.cc"], set()),
     "Diff": (["src/runs/inspect/inspector.cc", "src/runs/view/json_diff.cc"], set()),
 }
-# member("a", key("a", text_member(json_, "a", write_keys("a", text("a", {"a", &finding.a}
-WRITTEN = re.compile(r"(?:member|key|text|write_\w+)\(\s*(?:json_?,\s*)?\"(\w+)\""
+# member("a", key("a", text_member(json_, "a", write_keys("a", text("a", v.optional("a",
+# {"a", &finding.a}
+WRITTEN = re.compile(r"(?:member|key|text|optional|write_\w+)\(\s*(?:json_?,\s*)?\"(\w+)\""
                      r"|\"(\w+)\", &finding\.")
 CODE = re.compile(r"`([a-z_]+)`")
 # A table row about members: names and type.

@@ -61,7 +61,7 @@ inline void story_wait(Scribe& run, std::string_view step) {
   timer.input = story_json("{}");
   timer.visible_at = opened.timeout->due_at;
   timer.handler = kTimerHandler;
-  timer.lease_ms = 0;
+  timer.policy = {};
   timer.event_wait_timeout = must(to_json(*opened.timeout));
   run.emit(RunFact(opened));
   run.emit(RunFact(RunnablesPlanned{run.run.run_id(), {timer}}));

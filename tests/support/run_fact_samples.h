@@ -258,9 +258,7 @@ inline std::vector<RunFact> full_common_facts() {
   Runnable plan = timer("a");
   plan.recovery = json(R"({"max_attempts":3})");
   plan.handler = "h";
-  plan.lease_ms = 500;
-  plan.start_to_close_ms = 600;
-  plan.schedule_to_start_ms = 700;
+  plan.policy = {{500}, {600, 700}};
   plan.path = "first";
   plan.timer = json(R"({"code":"run_timeout"})");
   plan.deferred = Deferred{"later", "a#0", ms(1)};

@@ -130,8 +130,10 @@ void Follow::undo(const Runnable& origin) {
   duty.expected.set("input", input);
   duty.expected.set("queue", spec.has("queue") ? spec["queue"] : origin.plan["queue"]);
   duty.expected.set("handler", spec["handler"]);
-  if (spec.has("lease_ms")) {
-    duty.expected.set("lease_ms", spec["lease_ms"]);
+  for (const char* option : kClaimOptions) {
+    if (spec.has(option)) {
+      duty.expected.set(option, spec[option]);
+    }
   }
   duty.earliest = duty.latest = now_;
 }

@@ -109,8 +109,10 @@ void Follow::fill_plan(Duty& duty, const Step& step, const Value& data) {
   }
   if (step.is_work() && !duty.failure.has_value()) {
     duty.expected.set("handler", step.handler());
-    copy_if_there(duty.expected, "lease_ms", step.spec["lease_ms"]);
-    for (const char* limit : {"start_to_close_ms", "schedule_to_start_ms"}) {
+    for (const char* option : kClaimOptions) {
+      copy_if_there(duty.expected, option, step.spec[option]);
+    }
+    for (const char* limit : kTimeouts) {
       copy_if_there(duty.expected, limit, step.spec["timeout"][limit]);
     }
   }

@@ -46,9 +46,9 @@ std::string unknown_member(const Value& spec) {
                                               "output",
                                               "compensate_on_cancel"};
   static const std::set<std::string> step{
-      "name",     "handler",    "after",        "description",   "queue",        "lease_ms",
-      "retry",    "timeout",    "input",        "output",        "input_schema", "output_schema",
-      "for_each", "compensate", "irreversible", "compensatable", "deadline",     "max_visits"};
+      "name",       "handler",      "after",         "description",  "queue",         "retry",
+      "timeout",    "input",        "output",        "input_schema", "output_schema", "for_each",
+      "compensate", "irreversible", "compensatable", "deadline",     "max_visits"};
   for (const auto& [name, value] : spec.members()) {
     if (!workflow.contains(name)) {
       return name;
@@ -56,7 +56,9 @@ std::string unknown_member(const Value& spec) {
   }
   for (const Value& one : spec["steps"].list()) {
     for (const auto& [name, value] : one.members()) {
-      if (!step.contains(name) && !kinds().contains(name)) {
+      const bool option = std::find(std::begin(kClaimOptions), std::end(kClaimOptions), name) !=
+                          std::end(kClaimOptions);
+      if (!option && !step.contains(name) && !kinds().contains(name)) {
         return name;
       }
     }

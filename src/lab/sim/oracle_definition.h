@@ -14,6 +14,11 @@
 
 namespace holdfast::sim::model {
 
+// The options of a step that its attempts carry: those its compensation has as well, and the
+// members of its timeout.
+inline constexpr const char* kClaimOptions[] = {"lease_ms"};
+inline constexpr const char* kTimeouts[] = {"start_to_close_ms", "schedule_to_start_ms"};
+
 // "charge", "charge@2", "charge[7]", "compensate:charge@2[7]".
 struct StepName {
   std::string base;

@@ -16,20 +16,9 @@ namespace {
 constexpr std::int64_t kLeaseMs = 30'000;
 
 // The members that make an intent what it is, and those a queue needs beside them.
-constexpr const char* kIntent[] = {"run_id",
-                                   "runnable_key",
-                                   "idempotency_key",
-                                   "attempt_number",
-                                   "queue",
-                                   "step",
-                                   "input",
-                                   "visible_at",
-                                   "handler",
-                                   "lease_ms",
-                                   "start_to_close_ms",
-                                   "schedule_to_start_ms",
-                                   "event_wait_timeout",
-                                   "deadline"};
+constexpr const char* kIntent[] = {
+    "run_id", "runnable_key", "idempotency_key", "attempt_number",     "queue",   "step",
+    "input",  "visible_at",   "handler",         "event_wait_timeout", "deadline"};
 
 // One fact about an attempt, judged and then taken in.
 class AttemptFact {
@@ -83,17 +72,24 @@ class AttemptFact {
     return model_.check(kept, promise, complaint);
   }
 
+  template <std::size_t size>
+  void check_as_planned(const Value& plan, const char* const (&names)[size]) {
+    for (const char* name : names) {
+      check(plan[name] == data_[name], "scheduled",
+            std::string(name) + " is not as planned: " + data_[name].text() + " instead of " +
+                plan[name].text());
+    }
+  }
+
   void scheduled() {
     if (!check(attempt_ == nullptr, "scheduled_once", "it is scheduled already")) {
       return;
     }
     const Runnable* planned = run_->find(key_);
     if (check(planned != nullptr && planned->is_open(), "scheduled", "its run did not plan it")) {
-      for (const char* name : kIntent) {
-        check(planned->plan[name] == data_[name], "scheduled",
-              std::string(name) + " is not as planned: " + data_[name].text() + " instead of " +
-                  planned->plan[name].text());
-      }
+      check_as_planned(planned->plan, kIntent);
+      check_as_planned(planned->plan, kClaimOptions);
+      check_as_planned(planned->plan, kTimeouts);
       check(planned->handler() != "__engine__", "scheduled", "the engine carries it out itself");
     }
     Attempt attempt;

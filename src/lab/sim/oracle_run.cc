@@ -200,7 +200,9 @@ void RunFact::plan_one(const Value& plan) {
     std::vector<std::string> names{"step",    "attempt_number", "idempotency_key",   "queue",
                                    "handler", "path",           "event_wait_timeout"};
     if (!duty->failure.has_value()) {
-      names.insert(names.end(), {"input", "lease_ms", "start_to_close_ms", "schedule_to_start_ms"});
+      names.emplace_back("input");
+      names.insert(names.end(), std::begin(kClaimOptions), std::end(kClaimOptions));
+      names.insert(names.end(), std::begin(kTimeouts), std::end(kTimeouts));
     }
     names.emplace_back("timer");
     compare(*duty, plan, names);

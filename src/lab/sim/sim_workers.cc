@@ -141,7 +141,7 @@ bool Workers::has_timeout(const Assignment& assignment) const {
   const Attempt* attempt = queue == world_.audit().queues.end()
                                ? nullptr
                                : queue->second->find(assignment.runnable_key.view());
-  return attempt != nullptr && attempt->extras && attempt->extras->start_to_close_ms > 0;
+  return attempt != nullptr && attempt->policy().timeout.start_to_close_ms > 0;
 }
 
 bool Workers::nothing_in_the_way() const {

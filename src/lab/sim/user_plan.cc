@@ -32,8 +32,9 @@ std::int64_t longest_of(const Step& step, const UserWorld& world) {
       longest += of_ms(retry_delay_ms(step.retry.rule, i));
     }
   }
-  longest += of_ms(step.spec.timeout.start_to_close_ms) +
-             of_ms(step.spec.timeout.schedule_to_start_ms) + of_ms(step.lease_ms);
+  const StepPolicy& policy = step.spec.policy;
+  longest += of_ms(policy.timeout.start_to_close_ms) + of_ms(policy.timeout.schedule_to_start_ms) +
+             of_ms(policy.claim.lease_ms);
   return std::min(longest, kMostDays);
 }
 

@@ -137,11 +137,17 @@ std::optional<DeadlineSpec> deadline_of(const StepDeadline& deadline) {
                       deadline.target};
 }
 
+// Of a step or its compensation.
+template <typename Settings>
+ClaimOptions claim_options_of(const Settings& settings) {
+  return {ms_of(settings.lease)};
+}
+
 std::optional<CompensateSpec> compensate_of(const Compensation& compensate) {
   if (compensate == Compensation{}) {
     return std::nullopt;
   }
-  return CompensateSpec{compensate.handler, compensate.queue, ms_of(compensate.lease),
+  return CompensateSpec{compensate.handler, compensate.queue, claim_options_of(compensate),
                         retry_of(compensate.retry)};
 }
 
@@ -217,13 +223,13 @@ StepSpec step_of(const Workflow::Step& step) {
   spec.handler = settings.handler;
   spec.queue = settings.queue;
   spec.after = texts_of(settings.after);
-  spec.lease_ms = ms_of(settings.lease);
+  spec.policy.claim = claim_options_of(settings);
   spec.retry = retry_of(settings.retry);
   spec.description = settings.description;
   spec.input = payload_of(settings.input.text());
   spec.output = settings.output;
-  spec.timeout = {ms_of(settings.timeout.start_to_close),
-                  ms_of(settings.timeout.schedule_to_start)};
+  spec.policy.timeout = {ms_of(settings.timeout.start_to_close),
+                         ms_of(settings.timeout.schedule_to_start)};
   spec.deadline = deadline_of(settings.deadline);
   spec.irreversible = settings.irreversible;
   spec.compensatable = settings.compensatable;

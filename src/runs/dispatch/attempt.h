@@ -84,8 +84,7 @@ struct AttemptExtras {
   Payload event_wait_timeout;
   Payload deadline;
   Payload trace;
-  std::uint64_t start_to_close_ms = 0;
-  std::uint64_t schedule_to_start_ms = 0;
+  StepTimeouts timeout;
   std::optional<StoredPayload> stored_input = {};
 
   template <typename Self, typename Visitor>
@@ -93,8 +92,7 @@ struct AttemptExtras {
     v.optional("event_wait_timeout", self.event_wait_timeout);
     v.optional("deadline", self.deadline);
     v.optional("trace", self.trace);
-    v.optional("start_to_close_ms", self.start_to_close_ms);
-    v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
+    StepTimeouts::visit(self.timeout, v);
     v.optional("stored_input", self.stored_input);
   }
   friend bool operator==(const AttemptExtras&, const AttemptExtras&) = default;
@@ -114,7 +112,7 @@ struct Attempt {
   TimeMs scheduled_at;
   TimeMs visible_at;
   std::uint64_t order = 0;  // its position among all intents of the queue
-  std::uint64_t lease_ms = 0;
+  ClaimOptions options;
   std::uint32_t attempt_number = 0;
   AttemptStatus status = AttemptStatus::available;
   bool wakeup_emitted = false;
@@ -128,6 +126,10 @@ struct Attempt {
 
   [[nodiscard]] bool ended() const {
     return status == AttemptStatus::completed || status == AttemptStatus::failed;
+  }
+  // That of its intent; the timeouts are among the extras.
+  [[nodiscard]] StepPolicy policy() const {
+    return {options, extras ? extras->timeout : StepTimeouts{}};
   }
   // Where the input is, when it is too large for memory.
   [[nodiscard]] const StoredPayload* stored_input() const {
@@ -155,7 +157,7 @@ struct Attempt {
     v.required("visible_at", self.visible_at);
     v.required("order", self.order);
     v.optional("workflow", self.workflow);
-    v.optional("lease_ms", self.lease_ms);
+    ClaimOptions::visit(self.options, v);
     v.optional("claim", self.claim);
     v.optional("outcome", self.outcome);
     v.optional("extras", self.extras);

@@ -87,7 +87,8 @@ Result<void> check_run(const DispatchProjection& state, const ClaimProof& proof)
 }
 
 TimeMs lease_end(const Attempt& attempt, TimeMs now) {
-  const std::uint64_t requested_ms = attempt.lease_ms == 0 ? kDefaultLeaseMs : attempt.lease_ms;
+  const std::uint64_t requested_ms =
+      attempt.options.lease_ms == 0 ? kDefaultLeaseMs : attempt.options.lease_ms;
   const std::uint64_t lease_ms = std::min(requested_ms, kMaxLeaseMs);
   return TimeMs{now.value + static_cast<std::int64_t>(lease_ms)};
 }

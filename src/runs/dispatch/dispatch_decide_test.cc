@@ -110,7 +110,7 @@ TEST_F(Decide, the_next_claim_replaces_an_expired_one) {
 
 TEST_F(Decide, a_claim_holds_as_long_as_the_intent_asks) {
   AttemptScheduled intent = scheduled("k1");
-  intent.lease_ms = 77;
+  intent.policy.claim.lease_ms = 77;
   take(0, intent);
   EXPECT_EQ(must(decide_claim(state_, "k1", claimant(), ms(100))).lease_until, ms(177));
 }
@@ -120,7 +120,7 @@ TEST_F(Decide, a_lease_too_long_for_the_clock_is_cut_to_the_longest) {
        {std::uint64_t{INT64_MAX} - 50, std::uint64_t{INT64_MAX} + 1, UINT64_MAX}) {
     DispatchProjection state(kDefaultQueue);
     AttemptScheduled intent = scheduled("k1");
-    intent.lease_ms = lease_ms;
+    intent.policy.claim.lease_ms = lease_ms;
     state.evolve(ms(0), intent);
     const auto fact = decide_claim_next(state, claimant(), ms(100));
     ASSERT_TRUE(fact.has_value()) << lease_ms;

@@ -9,6 +9,7 @@
 
 #include "base/fields.h"
 #include "runs/facts/ids.h"
+#include "runs/language/definition/step_policy.h"
 #include "storage/entry/entry.h"
 
 namespace holdfast {
@@ -38,11 +39,8 @@ struct AttemptScheduled {
   Payload input;
   TimeMs visible_at;
   SharedText workflow;
-  SharedText handler;          // the handler that executes it; empty: the name of the step
-  std::uint64_t lease_ms = 0;  // the duration of a lease; 0: the default
-  // How long an attempt may take from its claim, and from visible_at to its claim; 0: no limit.
-  std::uint64_t start_to_close_ms = 0;
-  std::uint64_t schedule_to_start_ms = 0;
+  SharedText handler;  // the handler that executes it; empty: the name of the step
+  StepPolicy policy;
   Payload event_wait_timeout;
   Payload deadline;
   Payload trace;
@@ -59,9 +57,7 @@ struct AttemptScheduled {
     v.required("visible_at", self.visible_at);
     v.optional("workflow", self.workflow);
     v.optional("handler", self.handler);
-    v.optional("lease_ms", self.lease_ms);
-    v.optional("start_to_close_ms", self.start_to_close_ms);
-    v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
+    StepPolicy::visit(self.policy, v);
     v.optional("event_wait_timeout", self.event_wait_timeout);
     v.optional("deadline", self.deadline);
     v.optional("trace", self.trace);

@@ -16,7 +16,7 @@ std::vector<DispatchFact> full_facts() {
   AttemptScheduled intent = scheduled("k1");
   intent.workflow = "order";
   intent.handler = "payments";
-  intent.lease_ms = 500;
+  intent.policy.claim.lease_ms = 500;
   intent.event_wait_timeout = json(R"({"event":"paid"})");
   intent.deadline = json("900");
   intent.trace = json(R"({"span":"a"})");

@@ -61,7 +61,8 @@ std::optional<TimeMs> Attempt::times_out_at() const {
     return std::nullopt;
   }
   const bool claimed = status == AttemptStatus::claimed;
-  const std::uint64_t limit_ms = claimed ? extras->start_to_close_ms : extras->schedule_to_start_ms;
+  const StepTimeouts& timeout = extras->timeout;
+  const std::uint64_t limit_ms = claimed ? timeout.start_to_close_ms : timeout.schedule_to_start_ms;
   const TimeMs since = claimed ? claim->claimed_at : visible_at;
   return limit_ms == 0 ? std::nullopt
                        : std::optional(TimeMs{since.value + static_cast<std::int64_t>(limit_ms)});
@@ -222,9 +223,9 @@ void DispatchProjection::apply(TimeMs at, const AttemptScheduled& fact) {
   attempt.input = fact.input;
   attempt.scheduled_at = at;
   attempt.visible_at = fact.visible_at;
-  attempt.lease_ms = fact.lease_ms;
+  attempt.options = fact.policy.claim;
   const AttemptExtras extras{fact.event_wait_timeout, fact.deadline, fact.trace,
-                             fact.start_to_close_ms, fact.schedule_to_start_ms};
+                             fact.policy.timeout};
   if (!(extras == AttemptExtras{})) {
     attempt.extras = extras;
   }

@@ -40,7 +40,7 @@ TEST_F(Projection, an_intent_becomes_an_attempt_with_all_it_says) {
   AttemptScheduled intent = scheduled("k1");
   intent.workflow = "order";
   intent.handler = "payments";
-  intent.lease_ms = 500;
+  intent.policy.claim.lease_ms = 500;
   intent.deadline = json("900");
   take(7, intent);
   const Attempt* attempt = state_.find("k1");
@@ -52,7 +52,7 @@ TEST_F(Projection, an_intent_becomes_an_attempt_with_all_it_says) {
   EXPECT_EQ(attempt->handler.view(), "payments");
   EXPECT_EQ(attempt->workflow.view(), "order");
   EXPECT_EQ(attempt->input, intent.input);
-  EXPECT_EQ(attempt->lease_ms, 500U);
+  EXPECT_EQ(attempt->options.lease_ms, 500U);
   EXPECT_EQ(attempt->scheduled_at, ms(7));
   EXPECT_EQ(attempt->visible_at, ms(100));
   EXPECT_EQ(attempt->extras->deadline, json("900"));
@@ -328,7 +328,7 @@ TEST_F(Projection, a_failure_with_a_retry_schedules_the_next_attempt) {
   AttemptScheduled intent = scheduled("k1");
   intent.handler = "payments";
   intent.workflow = "order";
-  intent.lease_ms = 500;
+  intent.policy.claim.lease_ms = 500;
   intent.deadline = json("1");
   take(0, intent);
   take(100, claimed("k1", 200));
@@ -349,7 +349,7 @@ TEST_F(Projection, a_failure_with_a_retry_schedules_the_next_attempt) {
   EXPECT_EQ(retry->handler.view(), "payments");
   EXPECT_EQ(retry->workflow.view(), "order");
   EXPECT_EQ(retry->input, intent.input);
-  EXPECT_EQ(retry->lease_ms, 500U);
+  EXPECT_EQ(retry->options.lease_ms, 500U);
   EXPECT_EQ(retry->scheduled_at, ms(150));
   EXPECT_EQ(retry->visible_at, ms(400));
   EXPECT_EQ(retry->extras->deadline, json("2"));

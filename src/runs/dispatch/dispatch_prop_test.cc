@@ -130,7 +130,7 @@ Fact twisted(const Step& step, Fact fact) {
 AttemptScheduled intent_of(const Step& step) {
   AttemptScheduled fact = scheduled(key_no(step.key), step.span / 8 * 8);
   fact.handler = handler_no(step.key);
-  fact.lease_ms = 6 + static_cast<std::uint64_t>(step.key) * 5;
+  fact.policy.claim.lease_ms = 6 + static_cast<std::uint64_t>(step.key) * 5;
   if (step.twist == Twist::other_data) {
     fact.input = json("{}");
   }

@@ -18,8 +18,7 @@ bool alike(const Attempt& known, const AttemptScheduled& fact) {
          known.attempt_number == fact.attempt_number && known.step == fact.step &&
          known.visible_at == fact.visible_at &&
          extras.event_wait_timeout == fact.event_wait_timeout && extras.deadline == fact.deadline &&
-         extras.start_to_close_ms == fact.start_to_close_ms &&
-         extras.schedule_to_start_ms == fact.schedule_to_start_ms;
+         extras.timeout == fact.policy.timeout;
 }
 
 bool same_intent(const Attempt& known, const AttemptScheduled& fact) {
@@ -205,11 +204,7 @@ AttemptScheduled retry_intent(const Attempt& failed, const AttemptFailed& fact) 
   intent.handler = failed.handler;
   intent.workflow = failed.workflow;
   intent.input = failed.input;
-  intent.lease_ms = failed.lease_ms;
-  if (failed.extras) {
-    intent.start_to_close_ms = failed.extras->start_to_close_ms;
-    intent.schedule_to_start_ms = failed.extras->schedule_to_start_ms;
-  }
+  intent.policy = failed.policy();
   intent.visible_at = fact.retry_visible_at.value_or(TimeMs{});
   intent.deadline = fact.retry_deadline;
   intent.trace = fact.retry_trace;

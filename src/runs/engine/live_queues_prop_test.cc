@@ -102,8 +102,8 @@ class QueueWorld {
     fact.input = Payload::trusted("{}");
     fact.visible_at = TimeMs{now_.value + pick(20)};
     fact.handler = kHandlers[static_cast<std::size_t>(pick(kHandlers.size()))];
-    fact.start_to_close_ms = static_cast<std::uint64_t>(pick(30));
-    fact.schedule_to_start_ms = static_cast<std::uint64_t>(pick(40));
+    fact.policy.timeout.start_to_close_ms = static_cast<std::uint64_t>(pick(30));
+    fact.policy.timeout.schedule_to_start_ms = static_cast<std::uint64_t>(pick(40));
     keys_.push_back(fact.runnable_key);
     queues_.evolve(fact.queue, now_, fact);
   }

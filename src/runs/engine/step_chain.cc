@@ -64,7 +64,7 @@ Result<Assignment> assignment_of(Turn& turn, const Attempt& attempt, const Share
   given.progress = attempt.claim->progress;
   given.claim_id = attempt.claim->claim_id;
   given.lease_until = attempt.claim->lease_until;
-  given.lease_ms = attempt.lease_ms == 0 ? kDefaultLeaseMs : attempt.lease_ms;
+  given.lease_ms = attempt.options.lease_ms == 0 ? kDefaultLeaseMs : attempt.options.lease_ms;
   // What the engine's own workers carry out is written in the definition.
   if (given.handler.view() == kHttpHandler || given.handler.view() == kExecHandler) {
     HOLDFAST_TRY(const RunProjection* run, turn.state().runs().get(given.run_id));

@@ -105,9 +105,7 @@ void RunDraft::begin(StepIndex index, const SharedText& path, TimeMs visible_at)
   } else if (step.kind == StepKind::handler && !step.input.has_value() &&
              !step.input_contract.has_value()) {
     runnable.handler = step.handler;
-    runnable.lease_ms = step.lease_ms;
-    runnable.start_to_close_ms = step.spec.timeout.start_to_close_ms;
-    runnable.schedule_to_start_ms = step.spec.timeout.schedule_to_start_ms;
+    runnable.policy = step.spec.policy;
     runnable.input = whole_context();
     plan(std::move(runnable));
   } else {
@@ -146,9 +144,7 @@ void RunDraft::begin_body(const Step& step, Runnable runnable, const DataView& d
     return;
   }
   runnable.handler = step.handler;
-  runnable.lease_ms = step.lease_ms;
-  runnable.start_to_close_ms = step.spec.timeout.start_to_close_ms;
-  runnable.schedule_to_start_ms = step.spec.timeout.schedule_to_start_ms;
+  runnable.policy = step.spec.policy;
   plan(std::move(runnable));
 }
 

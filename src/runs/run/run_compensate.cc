@@ -141,7 +141,7 @@ void RunDraft::plan_compensation(const PlannedRunnable& origin) {
   runnable.input = what_is_undone(run_, origin);
   runnable.visible_at = now_;
   runnable.handler = spec.handler;
-  runnable.lease_ms = spec.lease_ms;
+  runnable.policy.claim = spec.claim;
   JsonWriter work;
   work.begin_object().member("kind", "compensation");
   work.member("origin_step", origin.plan.step.view());

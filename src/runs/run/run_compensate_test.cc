@@ -40,7 +40,7 @@ TEST(Compensate, a_compensation_knows_what_it_undoes_and_why) {
   const Runnable plan = planned_runnables(test.fail("ship")).at(0);
   EXPECT_EQ(plan.handler, SharedText("refund"));
   EXPECT_EQ(plan.queue, SharedText("money"));
-  EXPECT_EQ(plan.lease_ms, 9000U);
+  EXPECT_EQ(plan.policy.claim.lease_ms, 9000U);
   EXPECT_EQ(plan.runnable_key, runnable_key(run_no(1), "compensate:pay", 1));
   EXPECT_EQ(plan.input,
             json(R"({"source":{"run_id":")" + to_string(run_no(1)) +

@@ -143,9 +143,7 @@ AttemptScheduled intent_of(const Runnable& runnable, const SharedText& workflow)
   intent.visible_at = runnable.visible_at;
   intent.workflow = workflow;
   intent.handler = runnable.handler;
-  intent.lease_ms = runnable.lease_ms;
-  intent.start_to_close_ms = runnable.start_to_close_ms;
-  intent.schedule_to_start_ms = runnable.schedule_to_start_ms;
+  intent.policy = runnable.policy;
   intent.event_wait_timeout = runnable.event_wait_timeout;
   intent.deadline = runnable.deadline;
   intent.trace = runnable.trace;

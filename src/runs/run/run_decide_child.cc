@@ -177,8 +177,9 @@ void RunDraft::start_child(const Step& step, const PlannedRunnable& planned) {
   link.awaited = !spec.detached;
   const RunId child = link.child_run_id;
   add(std::move(link));
-  if (!spec.detached && step.spec.timeout.start_to_close_ms > 0) {
-    plan_timer(plan, TimerPurpose::expire, later(now_, step.spec.timeout.start_to_close_ms));
+  const std::uint64_t limit_ms = step.spec.policy.timeout.start_to_close_ms;
+  if (!spec.detached && limit_ms > 0) {
+    plan_timer(plan, TimerPurpose::expire, later(now_, limit_ms));
   }
   if (spec.detached) {
     JsonWriter writer;

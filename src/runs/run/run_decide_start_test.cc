@@ -26,7 +26,7 @@ TEST(DecideStart, a_planned_runnable_says_all_its_queue_needs) {
   EXPECT_EQ(runnable.attempt_number, 1U);
   EXPECT_EQ(runnable.queue, SharedText(kDefaultQueue));
   EXPECT_EQ(runnable.handler, SharedText("do_a"));
-  EXPECT_EQ(runnable.lease_ms, 5000U);
+  EXPECT_EQ(runnable.policy.claim.lease_ms, 5000U);
   EXPECT_EQ(runnable.visible_at, TimeMs{1000});
   EXPECT_EQ(runnable.input, json(R"({"order":7})"));
   const AttemptScheduled intent = intent_of(runnable, "order");

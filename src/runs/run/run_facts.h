@@ -10,6 +10,7 @@
 
 #include "base/fields.h"
 #include "runs/facts/ids.h"
+#include "runs/language/definition/step_policy.h"
 #include "storage/entry/entry.h"
 
 namespace holdfast {
@@ -144,9 +145,7 @@ struct Runnable {
   Payload recovery;
   TimeMs visible_at;
   SharedText handler;
-  std::uint64_t lease_ms = 0;
-  std::uint64_t start_to_close_ms = 0;
-  std::uint64_t schedule_to_start_ms = 0;
+  StepPolicy policy;
   SharedText path;  // the step that began the path this is on; empty: this step
   Payload timer;    // what happens at visible_at, when that is not the step itself
   std::optional<Deferred> deferred;
@@ -173,9 +172,7 @@ struct Runnable {
     v.optional("recovery", self.recovery);
     v.required("visible_at", self.visible_at);
     v.optional("handler", self.handler);
-    v.optional("lease_ms", self.lease_ms);
-    v.optional("start_to_close_ms", self.start_to_close_ms);
-    v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
+    StepPolicy::visit(self.policy, v);
     v.optional("path", self.path);
     v.optional("timer", self.timer);
     v.optional("deferred", self.deferred);

@@ -364,8 +364,8 @@ TEST(StepLimits, a_runnable_says_how_long_it_may_take) {
                     "deadline":{"within":"10s","due_soon":"1s"}}])");
   const Runnable plan = planned_runnables(test.start()).at(0);
   const AttemptScheduled intent = intent_of(plan, "order");
-  EXPECT_EQ(intent.start_to_close_ms, 2000U);
-  EXPECT_EQ(intent.schedule_to_start_ms, 3000U);
+  EXPECT_EQ(intent.policy.timeout.start_to_close_ms, 2000U);
+  EXPECT_EQ(intent.policy.timeout.schedule_to_start_ms, 3000U);
   EXPECT_EQ(intent.deadline.view().substr(0, 55),
             R"({"started_at":1000,"due_at":11000,"due_soon_at":10000,")");
 }

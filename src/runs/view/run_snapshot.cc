@@ -30,6 +30,17 @@ void payload_member(JsonWriter& json, std::string_view name, const Payload& payl
   }
 }
 
+// Writes the members of a list of numbers that differ from the default.
+struct MemberWriter {
+  JsonWriter& json;
+
+  void optional(std::string_view name, std::uint64_t value) {
+    if (value != 0) {
+      json.member(name, value);
+    }
+  }
+};
+
 // Enough to compare, not enough to use.
 void digest_member(JsonWriter& json, std::string_view name, const SharedText& secret) {
   if (secret.empty()) {
@@ -302,9 +313,8 @@ class Snapshot {
     json_.member("status", to_text(attempt.status));
     json_.member("scheduled_at", attempt.scheduled_at.value);
     json_.member("visible_at", attempt.visible_at.value);
-    if (attempt.lease_ms > 0) {
-      json_.member("lease_ms", attempt.lease_ms);
-    }
+    MemberWriter options{json_};
+    ClaimOptions::visit(attempt.options, options);
     if (attempt.claim) {
       json_.key("claim").begin_object();
       json_.member("claim_id", attempt.claim->claim_id.view());

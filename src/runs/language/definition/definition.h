@@ -71,7 +71,6 @@ struct Step {
   SharedText name;
   SharedText handler;  // executes the step; only for kinds that need a worker
   SharedText queue;    // empty: the run's queue
-  std::uint64_t lease_ms = 0;
   RetryPolicy retry;
   std::vector<StepIndex> after;
   std::vector<StepIndex> dependents;

@@ -87,7 +87,6 @@ void DefinitionBuilder::add_steps() {
     step.name = of.name;
     step.handler = handler_of(of, step.kind);
     step.queue = of.queue;
-    step.lease_ms = of.lease_ms;
     step.retry = of.retry;
     step.after = graph_.after[i];
     step.dependents = graph_.dependents[i];

@@ -68,7 +68,7 @@ TEST(Definition, knows_the_graph_of_its_steps) {
   EXPECT_EQ(join.retry, RetryPolicy{});
   EXPECT_EQ(left.handler.view(), "h");
   EXPECT_EQ(left.queue.view(), "slow");
-  EXPECT_EQ(left.lease_ms, 7U);
+  EXPECT_EQ(left.spec.policy.claim.lease_ms, 7U);
   EXPECT_EQ(left.dependents, Indexes{0});
   EXPECT_EQ(diamond->steps()[2].retry, (RetryPolicy{{3, 100, 250, Backoff::exponential}, {}}));
   EXPECT_EQ(diamond->steps()[3].dependents, (Indexes{1, 2}));
@@ -95,7 +95,7 @@ TEST(Definition, every_change_of_the_spec_changes_the_fingerprint) {
   others[0].name = "b";
   others[1].handler = "h";
   others[2].queue = "q";
-  others[3].lease_ms = 1;
+  others[3].policy.claim.lease_ms = 1;
   others[4].retry.rule.max_attempts = 2;
   others[5].retry.rule.delay_ms = 1;
   others[6].retry.rule.backoff = Backoff::linear;
@@ -111,7 +111,7 @@ TEST(Definition, every_change_of_the_spec_changes_the_fingerprint) {
 TEST(Definition, names_every_fault_at_once) {
   StepSpec untried = step("c", {"c", "b", "b", "x"});
   untried.retry.rule.max_attempts = 0;
-  untried.lease_ms = kMaxDurationMs + 1;
+  untried.policy.claim.lease_ms = kMaxDurationMs + 1;
   StepSpec odd = step("b");
   odd.queue = "two words";
   odd.handler = "_h";

@@ -82,7 +82,7 @@ void read_compensate(const SpecLocation& location, std::string_view slice,
     read_name(object.at("handler"), *handler, "handler", compensate.handler);
   }
   optional_name(object, "queue", compensate.queue);
-  optional_duration(object, "lease", Zero::allowed, compensate.lease_ms);
+  read_claim_options(object, compensate.claim);
   if (const auto retry = object.take("retry")) {
     read_retry(object.at("retry"), *retry, compensate.retry);
   }

@@ -21,6 +21,10 @@ void read_step(const SpecLocation& location, std::string_view slice, StepSpec& s
 void read_transition(const SpecLocation& location, std::string_view slice,
                      TransitionSpec& transition);
 
+// The options of `object`, a step or its compensation.
+void read_claim_options(SpecObject& object, ClaimOptions& options);
+// The options of a step, and its timeouts.
+void read_policy(SpecObject& step, StepPolicy& policy);
 void read_retry(const SpecLocation& location, std::string_view slice, RetryPolicy& policy);
 void read_compensate(const SpecLocation& location, std::string_view slice,
                      CompensateSpec& compensate);

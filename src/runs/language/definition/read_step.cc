@@ -173,35 +173,8 @@ class StepReader {
   }
 
   void read_times() {
-    const bool has_lease = optional_duration(object_, "lease", Zero::allowed, step_.lease_ms);
+    read_policy(object_, step_.policy);
     read_part("deadline", read_deadline, step_.deadline);
-    const auto timeout = object_.take("timeout");
-    if (!timeout.has_value()) {
-      return;
-    }
-    const SpecLocation at = object_.at("timeout");
-    if (timeout->starts_with('"')) {
-      read_duration_text(at, *timeout, Zero::refused, step_.timeout.start_to_close_ms);
-      return;
-    }
-    if (!timeout->starts_with('{')) {
-      at.fault("must be a duration such as \"30s\", or an object with start_to_close");
-      return;
-    }
-    SpecObject times(at, *timeout);
-    optional_duration(times, "start_to_close", Zero::refused, step_.timeout.start_to_close_ms);
-    optional_duration(times, "schedule_to_start", Zero::refused,
-                      step_.timeout.schedule_to_start_ms);
-    std::uint64_t heartbeat_ms = 0;
-    if (optional_duration(times, "heartbeat", Zero::refused, heartbeat_ms)) {
-      if (has_lease) {
-        times.at("heartbeat").fault("and lease mean the same; remove one");
-      } else if (object_.has("child")) {
-        times.at("heartbeat").fault("cannot be used with a child step: no worker executes it");
-      }
-      step_.lease_ms = heartbeat_ms;
-    }
-    times.finish();
   }
 
   void read_after(std::string_view slice) {

@@ -11,6 +11,7 @@
 #include "base/fields.h"
 #include "runs/language/definition/retry_policy.h"
 #include "runs/language/definition/step_kinds.h"
+#include "runs/language/definition/step_policy.h"
 
 namespace holdfast {
 
@@ -90,18 +91,6 @@ struct TransitionSpec {
   friend bool operator==(const TransitionSpec&, const TransitionSpec&) = default;
 };
 
-struct TimeoutSpec {
-  std::uint64_t start_to_close_ms = 0;     // of one attempt, from its claim; 0: none
-  std::uint64_t schedule_to_start_ms = 0;  // until an attempt is claimed; 0: none
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("start_to_close_ms", self.start_to_close_ms);
-    v.optional("schedule_to_start_ms", self.schedule_to_start_ms);
-  }
-  friend bool operator==(const TimeoutSpec&, const TimeoutSpec&) = default;
-};
-
 enum class Escalation : std::uint8_t { diagnostic, operator_action, workflow_step, host_callback };
 template <>
 inline constexpr std::string_view kEnumNames<Escalation>[] = {"diagnostic", "operator_action",
@@ -129,14 +118,14 @@ struct DeadlineSpec {
 struct CompensateSpec {
   SharedText handler;
   SharedText queue;
-  std::uint64_t lease_ms = 0;
+  ClaimOptions claim;
   RetryPolicy retry;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     v.required("handler", self.handler);
     v.optional("queue", self.queue);
-    v.optional("lease_ms", self.lease_ms);
+    ClaimOptions::visit(self.claim, v);
     if (!(self.retry == RetryPolicy{})) {
       v.required("retry", self.retry);
     }
@@ -171,12 +160,11 @@ struct StepSpec {
   SharedText handler;  // empty: the step's own name
   SharedText queue;    // empty: the run's queue
   std::vector<SharedText> after;
-  std::uint64_t lease_ms = 0;  // 0: the default
+  StepPolicy policy;
   RetryPolicy retry;
   SharedText description;
   Payload input;      // a mapping (data/mapping.h); empty: the whole context
   SharedText output;  // the key of the result in the context; empty: its members join it
-  TimeoutSpec timeout;
   std::optional<DeadlineSpec> deadline;
   bool irreversible = false;
   std::optional<bool> compensatable;
@@ -206,15 +194,15 @@ struct StepSpec {
     v.optional("handler", self.handler);
     v.optional("queue", self.queue);
     v.optional("after", self.after);
-    v.optional("lease_ms", self.lease_ms);
+    ClaimOptions::visit(self.policy.claim, v);
     if (self.is_called() || !(self.retry == RetryPolicy{})) {
       v.optional("retry", self.retry);
     }
     v.optional("description", self.description);
     v.optional("input", self.input);
     v.optional("output", self.output);
-    if (!(self.timeout == TimeoutSpec{})) {
-      v.required("timeout", self.timeout);
+    if (!(self.policy.timeout == StepTimeouts{})) {
+      v.required("timeout", self.policy.timeout);
     }
     v.optional("deadline", self.deadline);
     v.optional("irreversible", self.irreversible);
