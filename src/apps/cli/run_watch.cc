@@ -136,6 +136,7 @@ Result<void> RunWatch::finish() {
 
 Result<void> WorkWatch::begin() {
   HOLDFAST_TRY(position_, reader_.journal().catch_up());
+  definitions_ = definitions_of(reader_.journal());
   return {};
 }
 
@@ -180,6 +181,22 @@ Result<void> WorkWatch::print_new() {
   return {};
 }
 
+// The definition of a run that started earlier is at the beginning of its thread.
+TimelineBuilder& WorkWatch::builder_of(const RunId& run, Position position) {
+  constexpr std::size_t kReceiptAndStart = 2;
+  const auto [found, is_new] = runs_.try_emplace(run, run, definitions_);
+  if (is_new) {
+    const auto begun = reader_.journal().load(run_thread(run), Revision{}, kReceiptAndStart);
+    for (const Entry& entry : begun.ok() ? begun.value() : std::vector<Entry>()) {
+      if (entry.position < position) {
+        found->second.add(entry, entry.position);
+      }
+    }
+    found->second.take_events();
+  }
+  return found->second;
+}
+
 void WorkWatch::print_entry(const EntryView& entry, Position position) {
   RunId run;
   if (entry.thread.starts_with(kRunPrefix)) {
@@ -198,7 +215,7 @@ void WorkWatch::print_entry(const EntryView& entry, Position position) {
   if (run.empty()) {
     return;
   }
-  TimelineBuilder& builder = runs_.try_emplace(run, run).first->second;
+  TimelineBuilder& builder = builder_of(run, position);
   builder.add(entry, position);
   const std::string id = to_string(run);
   bool ended = false;

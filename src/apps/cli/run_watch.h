@@ -68,6 +68,7 @@ class WorkWatch {
  private:
   Result<void> print_new();
   void print_entry(const EntryView& entry, Position position);
+  TimelineBuilder& builder_of(const RunId& run, Position position);
 
   StoreReader& reader_;
   Context& context_;
@@ -75,6 +76,7 @@ class WorkWatch {
   bool quiet_;
   Position position_;
   std::atomic<bool> stopped_ = false;
+  FindDefinition definitions_;
   std::map<RunId, TimelineBuilder> runs_;
 };
 

@@ -136,6 +136,17 @@ class Following {
     }
   }
 
+  // The definitions that the run may follow. Call it before run().
+  void know(const Definitions& definitions) {
+    const auto find = [definitions](const SharedText& fingerprint) {
+      const auto found =
+          std::find_if(definitions.begin(), definitions.end(),
+                       [&](const auto& known) { return known->fingerprint() == fingerprint; });
+      return found == definitions.end() ? nullptr : *found;
+    };
+    events_ = TimelineBuilder(parse_run_id(run_).value(), find);
+  }
+
   Result<FollowEnd> run(const Interrupt& interrupt) {
     milliseconds lost{0};  // how long the server has been unreachable
     milliseconds silence = kQuiet;
@@ -289,6 +300,7 @@ Result<void> run_on_server(const RunFile& file, const RunOptions& options,
     }
   });
   Following following(*backend, started, started.existed ? 0 : before, options, context);
+  following.know(file.definitions);
   HOLDFAST_TRY(const FollowEnd end, following.run(interrupt));
   HOLDFAST_TRY(const RunView view, following.view(interrupt));
   report_outcome(end, view, {backend->style(), "the workers of the server continue it"}, context);

@@ -33,19 +33,19 @@ bool is_outcome(std::string_view target) { return target == "complete" || target
 
 // "ok when {…}", "error (undo)"; nothing for a dependency.
 std::string label_of(const GraphEdge& edge) {
-  std::string label = edge.on;
+  std::string label(edge.on.has_value() ? to_text(*edge.on) : "");
   if (!edge.condition.empty()) {
     label += " when " + short_json(edge.condition, kMaxCondition);
   }
-  if (!edge.recovery.empty()) {
-    label += fmt::format(" ({})", edge.recovery);
+  if (edge.recovery.has_value()) {
+    label += fmt::format(" ({})", to_text(*edge.recovery));
   }
   return label;
 }
 
 // Whether the run went this way.
 std::string_view way_of(const GraphEdge& edge) {
-  if (edge.on.empty()) {
+  if (!edge.on.has_value()) {
     return "";
   }
   return edge.status == "selected" ? "taken" : edge.status == "skipped" ? "skipped" : "";
@@ -67,7 +67,7 @@ class GraphTree {
       if (!is_compensation(edge.to)) {
         out_[edge.from].push_back(&edge);
         leads_to_[edge.to] += edge.from == edge.to ? 0U : 1U;
-        joins_[edge.to] += edge.on.empty() ? 1U : 0U;
+        joins_[edge.to] += edge.on.has_value() ? 0U : 1U;
       }
     }
     // What was followed is drawn before what was not: a step stands where the run came from.

@@ -153,7 +153,6 @@ void join(RunGraph& graph, const std::string& from, const std::string& to) {
   GraphEdge& edge = graph.edges.emplace_back();
   edge.from = from;
   edge.to = to;
-  edge.type = "dependency";
 }
 
 TEST(ShowGraph, a_join_of_a_hundred_takes_a_line_for_each) {

@@ -175,15 +175,13 @@ class UserWitness final : public Witness {
     if (run == nullptr || step.empty()) {
       return;
     }
-    const auto taken = fact.transition.empty() ? Result<TransitionTaken>(TransitionTaken{})
-                                               : from_json<TransitionTaken>(fact.transition.view());
-    const TransitionTaken way = taken.ok() ? taken.value() : TransitionTaken{};
+    const TransitionTaken way = transition_of(fact.transition);
     if (!way.to.empty()) {
-      world_.count(met_transition(run->workflow, way.from.view(), way.on.view(), way.to.view(),
+      world_.count(met_transition(run->workflow, way.from.view(), to_text(way.on), way.to.view(),
                                   way.when.view()));
     }
     const bool deferred = execution_opts(fact.execution_opts).defer.has_value();
-    const bool failed = way.on.view() == "error" || timed_out_.contains(fact.runnable_key.str());
+    const bool failed = way.on == RouteOn::error || timed_out_.contains(fact.runnable_key.str());
     RunnableApplied told = fact;
     if (decided_.contains(to_string(fact.run_id) + step)) {
       told.result = {};  // who decided what was told before

@@ -90,7 +90,7 @@ Result<RunGraph> Inspector::graph(const RunId& run, const At& at) {
 
 Result<Timeline> Inspector::timeline(const RunId& run, const At& at) {
   HOLDFAST_TRY(const Moment when, moment(at, run));
-  TimelineBuilder builder(run);
+  TimelineBuilder builder(run, definitions_of(journal_));
   HOLDFAST_CHECK(read_run_entries(
       journal_, run, when.position,
       [&](const EntryView& entry, Position position) { builder.add(entry, position); }));

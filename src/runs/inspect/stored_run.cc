@@ -194,9 +194,20 @@ Result<void> read_run_entries(Journal& journal, const RunId& id, Position last,
   return {};
 }
 
+FindDefinition definitions_of(Journal& journal) {
+  const auto definitions = std::make_shared<Definitions>(journal);
+  return [definitions](const SharedText& fingerprint) -> std::shared_ptr<const Definition> {
+    auto found = definitions->pinned(fingerprint);
+    return found.ok() ? std::move(found).value() : nullptr;
+  };
+}
+
 // One run as the journal grows.
 RunFollower::RunFollower(Journal& journal, const RunId& run, Position from)
-    : journal_(journal), history_(journal.log(), from.next()), position_(from), events_(run) {
+    : journal_(journal),
+      history_(journal.log(), from.next()),
+      position_(from),
+      events_(run, definitions_of(journal)) {
   stored_.run = std::make_unique<RunProjection>(run);
 }
 

@@ -39,6 +39,9 @@ Result<void> read_run_entries(const Batch& batch, const RunId& id, const TakeEnt
 Result<void> read_run_entries(Journal& journal, const RunId& id, Position last,
                               const TakeEntry& take);
 
+// The definitions that the journal holds.
+FindDefinition definitions_of(Journal& journal);
+
 // RunFollower: one run as the journal grows, and the events of it as they come.
 class RunFollower {
  public:

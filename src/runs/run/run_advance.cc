@@ -21,11 +21,11 @@ const Transition* choose(const std::vector<Transition>& transitions, const DataV
   return nullptr;
 }
 
-TransitionTaken chosen_by(const Runnable& plan, std::string_view on, const Transition& transition) {
+TransitionTaken chosen_by(const Runnable& plan, RouteOn on, const Transition& transition) {
   TransitionTaken taken = taken_by(plan, on, transition.to_name);
   taken.when = transition.when_json;
   if (transition.recovery != RecoveryLabel::none) {
-    taken.recovery = to_text(transition.recovery);
+    taken.recovery = transition.recovery;
   }
   return taken;
 }
@@ -153,7 +153,7 @@ void RunDraft::done(const PlannedRunnable& planned, const StepEnd& end) {
   if (!step.on_ok.empty()) {
     taken = choose(step.on_ok, ContextView(run_, applied.output_key, end.result));
     if (taken != nullptr) {
-      applied.transition = to_json(chosen_by(plan, "ok", *taken)).value();
+      applied.transition = to_json(chosen_by(plan, RouteOn::ok, *taken)).value();
     }
   }
   add(std::move(applied));
@@ -182,7 +182,7 @@ void RunDraft::failed(const PlannedRunnable& planned, const Payload& error) {
   const std::string_view name = plan.step.view();
   // A failure during compensation is recorded, and the compensation continues.
   if (is_compensation(name) || run_.is_compensating()) {
-    close_failed(planned, error, taken_by(plan, "error", "compensation"));
+    close_failed(planned, error, taken_by(plan, RouteOn::error, "compensation"));
     start_compensation();
     return;
   }
@@ -201,7 +201,7 @@ void RunDraft::failed(const PlannedRunnable& planned, const Payload& error) {
     fail_run(error);
     return;
   }
-  close_failed(planned, error, chosen_by(plan, "error", *taken));
+  close_failed(planned, error, chosen_by(plan, RouteOn::error, *taken));
   follow(taken->to, path_name(plan), now_, error);
 }
 
@@ -213,7 +213,7 @@ void RunDraft::close_failed(const PlannedRunnable& planned, const Payload& error
   add(std::move(applied));
 }
 
-void RunDraft::take_route(const PlannedRunnable& planned, std::string_view on, const Target& to,
+void RunDraft::take_route(const PlannedRunnable& planned, RouteOn on, const Target& to,
                           const SharedText& to_name, const Payload& error) {
   close_failed(planned, error, taken_by(planned.plan, on, to_name));
   follow(to, path_name(planned.plan), now_, error);
@@ -283,23 +283,23 @@ void RunDraft::put_off(const PlannedRunnable& planned, const Payload& result, co
 }
 
 void RunDraft::fire(const PlannedRunnable& timer) {
-  const ObjectView does(timer.plan.timer.view());
-  const auto begins = does.member(to_text(TimerPurpose::begin));
-  const auto expires = does.member(to_text(TimerPurpose::expire));
-  if (!begins.has_value() && !expires.has_value()) {
+  const auto action = timer_action(timer.plan.timer);
+  if (!action.has_value()) {
     fail_run(timer.plan.timer);
     return;
   }
-  const PlannedRunnable* step =
-      run_.find(json_string_value(begins.has_value() ? *begins : *expires).value_or(""));
+  const PlannedRunnable* step = run_.find(action->runnable_key);
   add(applied_fact(run_, timer.plan, {}, now_));
   if (step == nullptr || step->applied || run_.latest(step->plan.step.view()) != step) {
     return;
   }
-  if (begins.has_value()) {
-    carry_out(*step);
-  } else {
-    child_failed(*step, timeout_error(TimedOut::child, step->plan.step.view()));
+  switch (action->purpose) {
+    case TimerPurpose::begin:
+      carry_out(*step);
+      return;
+    case TimerPurpose::expire:
+      child_failed(*step, timeout_error(TimedOut::child, step->plan.step.view()));
+      return;
   }
 }
 

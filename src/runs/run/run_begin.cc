@@ -169,9 +169,7 @@ void RunDraft::plan_timer(const Runnable& runnable, TimerPurpose purpose, TimeMs
   timer.input = empty_object();
   timer.handler = timer_handler();
   timer.visible_at = at;
-  JsonWriter does;
-  does.begin_object().member(to_text(purpose), runnable.runnable_key.view()).end_object();
-  timer.timer = std::move(does).take_text();
+  timer.timer = to_payload(TimerAction{purpose, runnable.runnable_key.str()});
   timer.deadline = Payload();
   timer.recovery = Payload();
   plan(std::move(timer));

@@ -30,10 +30,7 @@ bool ended_well(const PlannedRunnable& planned) {
   if (!planned.applied || planned.withdrawn) {
     return false;
   }
-  const auto taken = planned.transition.empty()
-                         ? Result<TransitionTaken>(TransitionTaken{})
-                         : from_json<TransitionTaken>(planned.transition.view());
-  return !taken.ok() || taken.value().on.view() != to_text(StepOutcome::error);
+  return transition_of(planned.transition).on != RouteOn::error;
 }
 
 Payload what_is_undone(const RunProjection& run, const PlannedRunnable& origin) {

@@ -281,7 +281,8 @@ void RunDraft::timed_out(const EventWait& wait) {
     failed(*planned, error);
     return;
   }
-  take_route(*planned, "timeout", *step->on_timeout, step->spec.await_event->on_timeout, error);
+  take_route(*planned, RouteOn::timeout, *step->on_timeout, step->spec.await_event->on_timeout,
+             error);
 }
 
 Result<RunFacts> decide_receive_event(RunProjection& run, const SendEvent& command,

@@ -12,6 +12,7 @@
 
 #include "runs/facts/execution_opts.h"
 #include "runs/run/run_decide.h"
+#include "runs/run/timer_action.h"
 
 namespace holdfast {
 
@@ -31,12 +32,6 @@ class ContextView final : public DataView {
   const RunProjection& run_;
   std::vector<std::pair<std::string, std::string>> added_;
 };
-
-// What a timer beside a runnable does when it is due: begin the runnable, or end it because its
-// time has passed. The runnable's key is stored under the name of the purpose.
-enum class TimerPurpose : std::uint8_t { begin, expire };
-template <>
-inline constexpr std::string_view kEnumNames<TimerPurpose>[] = {"begin", "expire"};
 
 // How a step ended that is done.
 struct StepEnd {
@@ -107,7 +102,7 @@ class RunDraft {
   // error: what the run has failed with, when that is where it leads.
   void follow(const Target& to, const SharedText& path, TimeMs visible_at, const Payload& error);
   // The step ended otherwise than well, and that is where the run goes.
-  void take_route(const PlannedRunnable& planned, std::string_view on, const Target& to,
+  void take_route(const PlannedRunnable& planned, RouteOn on, const Target& to,
                   const SharedText& to_name, const Payload& error);
   void end_path(const SharedText& step, TimeMs visible_at);
   void put_off(const PlannedRunnable& planned, const Payload& result, const Deferral& why);

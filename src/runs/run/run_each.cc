@@ -126,7 +126,7 @@ void RunDraft::item_failed(const PlannedRunnable& planned, const Payload& error)
     return;
   }
   const Step& step = definition().steps()[*index];
-  close_failed(planned, error, taken_by(planned.plan, "error", visit));
+  close_failed(planned, error, taken_by(planned.plan, RouteOn::error, visit));
   if (step.spec.for_each->on_error == EachErrors::collect) {
     item_done(visit);
     return;

@@ -12,6 +12,12 @@ Result<RunFact> run_fact(std::string_view kind, std::string_view data) {
   return FactDecoder<RunFact>::decode(kind, data);
 }
 
+TransitionTaken transition_of(const Payload& transition) {
+  const auto taken = transition.empty() ? Result<TransitionTaken>(TransitionTaken{})
+                                        : from_json<TransitionTaken>(transition.view());
+  return taken.ok() ? taken.value() : TransitionTaken{};
+}
+
 Result<NewEntry> to_entry(const RunIndexed& fact, TimeMs at) { return encode_fact(fact, at); }
 Result<NewEntry> to_entry(const RunCataloged& fact, TimeMs at) { return encode_fact(fact, at); }
 Result<NewEntry> to_entry(const DefinitionRegistered& fact, TimeMs at) {

@@ -10,7 +10,7 @@
 
 #include "base/fields.h"
 #include "runs/facts/ids.h"
-#include "runs/language/definition/step_policy.h"
+#include "runs/language/definition/spec.h"
 #include "storage/entry/entry.h"
 
 namespace holdfast {
@@ -199,13 +199,18 @@ struct RunnablesPlanned {
   friend bool operator==(const RunnablesPlanned&, const RunnablesPlanned&) = default;
 };
 
+// How a step ended whose transition was taken.
+enum class RouteOn : std::uint8_t { ok, error, timeout };
+template <>
+inline constexpr std::string_view kEnumNames<RouteOn>[] = {"ok", "error", "timeout"};
+
 // The transition that was taken. Recorded, so that no condition is ever evaluated again.
 struct TransitionTaken {
   SharedText from;
-  SharedText on;
+  RouteOn on = RouteOn::ok;
   SharedText to;
   Payload when;
-  SharedText recovery;
+  std::optional<RecoveryLabel> recovery;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -217,6 +222,10 @@ struct TransitionTaken {
   }
   friend bool operator==(const TransitionTaken&, const TransitionTaken&) = default;
 };
+
+// From RunnableApplied::transition. A step without one, or with one that cannot be read, ended
+// well and leads nowhere.
+TransitionTaken transition_of(const Payload& transition);
 
 // A result became part of the run.
 struct RunnableApplied {

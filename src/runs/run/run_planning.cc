@@ -93,7 +93,7 @@ Runnable first_attempt(const RunProjection& run, const SharedText& step, const S
   return runnable;
 }
 
-TransitionTaken taken_by(const Runnable& plan, std::string_view on, const SharedText& to) {
+TransitionTaken taken_by(const Runnable& plan, RouteOn on, const SharedText& to) {
   TransitionTaken taken;
   taken.from = plan.step;
   taken.on = on;

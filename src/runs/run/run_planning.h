@@ -50,7 +50,7 @@ Result<const PlannedRunnable*> find_applicable(const RunProjection& run, const A
 Runnable first_attempt(const RunProjection& run, const SharedText& step, const SharedText& queue);
 
 // The way that a run takes after a step.
-TransitionTaken taken_by(const Runnable& plan, std::string_view on, const SharedText& to);
+TransitionTaken taken_by(const Runnable& plan, RouteOn on, const SharedText& to);
 
 RunTerminal terminal_fact(const RunProjection& run, TerminalStatus status,
                           const Payload& error = Payload());

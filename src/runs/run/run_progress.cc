@@ -19,11 +19,8 @@ TimeMs due_after(TimeMs time, std::uint64_t by_ms) {
 }
 
 bool leads_on(const Payload& transition) {
-  if (transition.empty()) {
-    return false;
-  }
-  const auto taken = from_json<TransitionTaken>(transition.view());
-  return taken.ok() && taken.value().to.view() != kCompleteStep;
+  const TransitionTaken taken = transition_of(transition);
+  return !taken.to.empty() && taken.to.view() != kCompleteStep;
 }
 
 }  // namespace

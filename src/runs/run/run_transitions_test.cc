@@ -24,7 +24,7 @@ TEST(Transitions, the_first_condition_that_fits_is_taken_and_recorded) {
   EXPECT_EQ(planned_steps(facts), Steps({"big"}));
   const TransitionTaken route = taken(facts);
   EXPECT_EQ(route.from, SharedText("check"));
-  EXPECT_EQ(route.on, SharedText("ok"));
+  EXPECT_EQ(route.on, RouteOn::ok);
   EXPECT_EQ(route.to, SharedText("big"));
   EXPECT_EQ(route.when, json(R"({"greater":100,"path":"total"})"));
   EXPECT_EQ(test.input("big"), json(R"({"order":7,"total":200,"vip":true})"));
@@ -69,8 +69,8 @@ TEST(Transitions, a_failure_takes_the_error_route_with_the_error_in_the_context)
   const RunFacts facts = test.fail("pay", R"({"code":"declined"})");
   EXPECT_EQ(kinds(facts), Kinds({"runnable_applied", "runnables_planned"}));
   EXPECT_EQ(planned_steps(facts), Steps({"ask"}));
-  EXPECT_EQ(taken(facts).on, SharedText("error"));
-  EXPECT_EQ(taken(facts).recovery, SharedText("undo"));
+  EXPECT_EQ(taken(facts).on, RouteOn::error);
+  EXPECT_EQ(taken(facts).recovery, RecoveryLabel::undo);
   EXPECT_EQ(test.input("ask"), json(R"({"order":7,"error":{"code":"declined"}})"));
   test.apply("ask");
   EXPECT_EQ(test.run->status(), RunStatus::completed);
@@ -263,7 +263,7 @@ TEST(StepData, a_path_that_leads_nowhere_is_the_failure_of_the_step) {
   TestRun routed(flow(steps, R"([{"from":"pay","on":"error","to":"ask"}])"));
   const RunFacts facts = routed.start();
   EXPECT_EQ(planned_steps(facts), Steps({"pay", "ask"}));
-  EXPECT_EQ(taken(facts).on, SharedText("error"));
+  EXPECT_EQ(taken(facts).on, RouteOn::error);
   EXPECT_EQ(routed.run->status(), RunStatus::running);
 }
 

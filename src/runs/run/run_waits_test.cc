@@ -128,14 +128,14 @@ TEST(Approval, a_decision_takes_its_route) {
   yes.start();
   RunFacts facts = yes.resolve(ManualAction::approved);
   EXPECT_EQ(planned_steps(facts), Steps({"yes"}));
-  EXPECT_EQ(taken(facts).on, SharedText("ok"));
+  EXPECT_EQ(taken(facts).on, RouteOn::ok);
   EXPECT_EQ(yes.input("yes"),
             json(R"({"order":7,"ask":{"decision":"approved","actor":"ann","decided_at":1000}})"));
   TestRun no(approval_flow());
   no.start();
   facts = no.resolve(ManualAction::rejected);
   EXPECT_EQ(planned_steps(facts), Steps({"no"}));
-  EXPECT_EQ(taken(facts).on, SharedText("error"));
+  EXPECT_EQ(taken(facts).on, RouteOn::error);
   EXPECT_NE(no.input("no").view().find(R"("ask":{"decision":"rejected","actor":"ann")"),
             std::string_view::npos);
   EXPECT_NE(no.input("no").view().find(R"("error":{"code":"rejected")"), std::string_view::npos);
@@ -264,7 +264,7 @@ TEST(AwaitTimeout, it_leads_where_the_step_says) {
   EXPECT_EQ(the<ExternalEventWaitTimeoutSelected>(facts).target, SharedText("remind"));
   const auto route =
       from_json<TransitionTaken>(test.run->latest("hear")->transition.view()).value();
-  EXPECT_EQ(route.on, SharedText("timeout"));
+  EXPECT_EQ(route.on, RouteOn::timeout);
   EXPECT_EQ(route.to, SharedText("remind"));
   EXPECT_TRUE(test.run->boundaries().empty());
   test.apply("remind");

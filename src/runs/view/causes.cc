@@ -6,6 +6,7 @@
 
 #include "runs/language/data/path.h"
 #include "runs/run/activation.h"
+#include "runs/run/error_origin.h"
 #include "runs/run/event_names.h"
 #include "runs/run/redact.h"
 #include "runs/view/deadline.h"
@@ -188,8 +189,8 @@ Cause CauseFinder::ended() const {
 // The one the error names, though it may name none; else the newest that failed with this error.
 std::string CauseFinder::step_that_failed() const {
   const Payload& error = run_.terminal()->error;
-  if (error.is_object() && ObjectView(error.view()).member("step").has_value()) {
-    return failed_step(run_);
+  if (const ErrorOrigin origin = error_origin(error); origin.step.has_value()) {
+    return *origin.step;
   }
   const Attempt* newest = nullptr;
   const auto rank = [&](const Attempt& attempt) {

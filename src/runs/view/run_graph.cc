@@ -10,6 +10,7 @@
 #include "runs/facts/execution_opts.h"
 #include "runs/language/data/path.h"
 #include "runs/run/activation.h"
+#include "runs/run/error_origin.h"
 #include "runs/run/redact.h"
 #include "runs/view/deadline.h"
 #include "runs/view/step_state.h"
@@ -21,7 +22,6 @@ namespace {
 
 constexpr std::string_view kTransition = "transition";
 constexpr std::string_view kDependency = "dependency";
-constexpr std::string_view kTimeout = "timeout";
 
 std::string action_of(const Step& step) {
   return step.kind == StepKind::child ? step.spec.child->workflow.str() : step.handler.str();
@@ -30,24 +30,27 @@ std::string action_of(const Step& step) {
 GraphNode node_of(const Step& step) {
   GraphNode node;
   node.id = step.name.str();
-  node.kind = to_text(step.kind);
+  node.kind = node_kind(step.kind);
   node.action = action_of(step);
   node.status = "waiting";
   return node;
 }
 
-GraphEdge edge_of(std::string_view from, std::string_view on, std::string_view to) {
+GraphEdge edge_of(std::string_view from, std::optional<RouteOn> on, std::string_view to) {
   GraphEdge edge;
-  edge.id = fmt::format("{}:{}:{}", from, on, to);
+  edge.id = fmt::format("{}:{}:{}", from, on.has_value() ? to_text(*on) : kDependency, to);
   edge.from = from;
   edge.to = to;
-  edge.type = on == kDependency ? kDependency : kTransition;
-  edge.on = on == kDependency ? std::string_view() : on;
+  edge.on = on;
   edge.status = "blocked";
   return edge;
 }
 
-void add_transitions(std::vector<GraphEdge>& edges, const Step& step, std::string_view on,
+GraphEdge dependency_of(std::string_view from, std::string_view to) {
+  return edge_of(from, std::nullopt, to);
+}
+
+void add_transitions(std::vector<GraphEdge>& edges, const Step& step, RouteOn on,
                      const std::vector<Transition>& transitions) {
   for (std::size_t i = 0; i < transitions.size(); ++i) {
     const Transition& transition = transitions[i];
@@ -57,7 +60,7 @@ void add_transitions(std::vector<GraphEdge>& edges, const Step& step, std::strin
       edge.condition = transition.when_json;
     }
     if (transition.recovery != RecoveryLabel::none) {
-      edge.recovery = to_text(transition.recovery);
+      edge.recovery = transition.recovery;
     }
   }
 }
@@ -67,17 +70,28 @@ std::vector<GraphEdge> edges_of(const Definition& definition) {
   std::vector<GraphEdge> edges;
   for (const Step& step : definition.steps()) {
     for (const StepIndex before : step.after) {
-      edges.push_back(
-          edge_of(definition.steps()[before].name.view(), kDependency, step.name.view()));
+      edges.push_back(dependency_of(definition.steps()[before].name.view(), step.name.view()));
     }
-    add_transitions(edges, step, to_text(StepOutcome::ok), step.on_ok);
-    add_transitions(edges, step, to_text(StepOutcome::error), step.on_error);
+    add_transitions(edges, step, RouteOn::ok, step.on_ok);
+    add_transitions(edges, step, RouteOn::error, step.on_error);
     if (step.on_timeout.has_value()) {
       edges.push_back(
-          edge_of(step.name.view(), kTimeout, step.spec.await_event->on_timeout.view()));
+          edge_of(step.name.view(), RouteOn::timeout, step.spec.await_event->on_timeout.view()));
     }
   }
   return edges;
+}
+
+NodeKind node_kind(BoundaryKind kind) {
+  switch (kind) {
+    case BoundaryKind::pause:
+      return NodeKind::pause;
+    case BoundaryKind::approval:
+      return NodeKind::approval;
+    case BoundaryKind::event_wait:
+      break;
+  }
+  return NodeKind::await_event;
 }
 
 // The node a runnable belongs to.
@@ -153,7 +167,7 @@ class GraphMaker {
       if (added.kind == GraphItem::node && known.insert(id).second) {
         GraphNode node;
         node.id = id;
-        node.kind = to_text(StepKind::handler);
+        node.kind = NodeKind::handler;
         node.action = added.handler.str();
         graph.nodes.push_back(in_run(std::move(node)));
       }
@@ -170,8 +184,8 @@ class GraphMaker {
   GraphNode node_of_facts(const std::string& name, const PlannedRunnable& planned) const {
     GraphNode node;
     node.id = name;
-    node.kind = is_compensation(name) ? "compensation" : kind_of_facts(planned.plan);
-    if (node.kind == "child") {
+    node.kind = is_compensation(name) ? NodeKind::compensation : kind_of_facts(planned.plan);
+    if (node.kind == NodeKind::child) {
       for (const auto& [id, child] : run_.children()) {
         node.action = child.origin.runnable_key == planned.plan.runnable_key
                           ? child.child_workflow.str()
@@ -183,33 +197,33 @@ class GraphMaker {
     return node;
   }
 
-  std::string_view kind_of_facts(const Runnable& plan) const {
+  std::optional<NodeKind> kind_of_facts(const Runnable& plan) const {
     const std::string_view handler = plan.handler.view();
     if (handler == kHttpHandler) {
-      return to_text(StepKind::http);
+      return NodeKind::http;
     }
     if (handler == kExecHandler) {
-      return to_text(StepKind::exec);
+      return NodeKind::exec;
     }
     if (handler == kTimerHandler) {
-      return to_text(StepKind::wait);
+      return NodeKind::wait;
     }
     if (!plan.is_internal()) {
-      return to_text(StepKind::handler);
+      return NodeKind::handler;
     }
     if (run_.waits().contains(plan.runnable_key.str())) {
-      return to_text(StepKind::await_event);
+      return NodeKind::await_event;
     }
     if (const auto boundary = run_.boundaries().find(plan.step);
         boundary != run_.boundaries().end()) {
-      return to_text(boundary->second.kind);
+      return node_kind(boundary->second.kind);
     }
     const auto started = [&](const auto& child) {
       return child.second.origin.runnable_key == plan.runnable_key;
     };
     return std::any_of(run_.children().begin(), run_.children().end(), started)
-               ? to_text(StepKind::child)
-               : std::string_view();
+               ? std::optional(NodeKind::child)
+               : std::nullopt;
   }
 
   [[nodiscard]] const StepState* find(std::string_view activation) const {
@@ -243,7 +257,7 @@ class GraphMaker {
                                            : run_.visits(node.id);
     node.status = status_of(state, *planned);
     node.attempts = state.attempts;
-    if (node.kind == to_text(StepKind::child)) {
+    if (node.kind == NodeKind::child) {
       node.attempts = std::max(node.attempts, planned->plan.attempt_number);
     }
     node.input = planned->plan.input;
@@ -303,8 +317,7 @@ class GraphMaker {
     node.items = counts;
     // The error of an item ends the run in the name of the whole.
     if (run_.status() == RunStatus::failed && node.status == "abandoned" && counts.failed > 0 &&
-        run_.terminal()->error.is_object() &&
-        ObjectView(run_.terminal()->error.view()).member("item").has_value()) {
+        error_origin(run_.terminal()->error).of_item) {
       node.status = "failed";
       node.error = run_.terminal()->error;
     }
@@ -323,19 +336,19 @@ class GraphMaker {
     std::set<std::string> selected = taken(graph.edges);
     for (const auto& [id, added] : run_.graph().active) {
       if (added.kind == GraphItem::edge) {
-        graph.edges.push_back(edge_of(added.from.view(), kDependency, added.to.view()));
+        graph.edges.push_back(dependency_of(added.from.view(), added.to.view()));
       }
     }
     for (GraphEdge& edge : graph.edges) {
-      edge.status = edge.type == kDependency     ? dependency_status(edge)
+      edge.status = !edge.on.has_value()         ? dependency_status(edge)
                     : selected.contains(edge.id) ? "selected"
                                                  : transition_status(edge);
     }
     for (const GraphNode& node : graph.nodes) {
       if (is_compensation(node.id)) {
         GraphEdge& edge =
-            graph.edges.emplace_back(edge_of(parse_activation(node.id).step, kDependency, node.id));
-        edge.recovery = "compensation";
+            graph.edges.emplace_back(dependency_of(parse_activation(node.id).step, node.id));
+        edge.recovery = RecoveryLabel::compensation;
         edge.status = "selected";
       }
     }
@@ -346,26 +359,22 @@ class GraphMaker {
     std::set<std::string> ids;
     for (const PlannedRunnable* planned : run_.runnables()) {
       const std::string_view name = planned->plan.step.view();
-      const auto read = planned->transition.empty() || is_item(name) || is_compensation(name)
-                            ? Result<TransitionTaken>(TransitionTaken{})
-                            : from_json<TransitionTaken>(planned->transition.view());
-      if (!read.ok() || read.value().to.empty()) {
+      const TransitionTaken transition = transition_of(planned->transition);
+      if (transition.to.empty() || is_item(name) || is_compensation(name)) {
         continue;
       }
-      const TransitionTaken& transition = read.value();
       const std::string from(parse_activation(name).step);
       const auto known = std::find_if(edges.begin(), edges.end(), [&](const GraphEdge& edge) {
-        return edge.from == from && edge.on == transition.on.view() &&
-               edge.to == transition.to.view() && edge.condition == transition.when;
+        return edge.from == from && edge.on == transition.on && edge.to == transition.to.view() &&
+               edge.condition == transition.when;
       });
       if (known != edges.end()) {
         ids.insert(known->id);
       } else if (definition_ == nullptr && leads_somewhere(transition)) {
-        GraphEdge& edge =
-            edges.emplace_back(edge_of(from, transition.on.view(), transition.to.view()));
+        GraphEdge& edge = edges.emplace_back(edge_of(from, transition.on, transition.to.view()));
         edge.condition = transition.when;
         edge.id += edge.condition.empty() ? "" : fmt::format(":condition:{}", edges.size() - 1);
-        edge.recovery = transition.recovery.str();
+        edge.recovery = transition.recovery;
         ids.insert(edge.id);
       }
     }
@@ -420,6 +429,13 @@ void text_member(JsonWriter& json, std::string_view name, std::string_view text)
   }
 }
 
+template <typename E>
+void word_member(JsonWriter& json, std::string_view name, const std::optional<E>& word) {
+  if (word.has_value()) {
+    json.member(name, to_text(*word));
+  }
+}
+
 void redacted_member(JsonWriter& json, std::string_view name, const Payload& payload) {
   if (!payload.empty()) {
     json.member(name, JsonText::trusted(std::string(redact(payload).view())));
@@ -428,7 +444,7 @@ void redacted_member(JsonWriter& json, std::string_view name, const Payload& pay
 
 void write(JsonWriter& json, const GraphNode& node, bool with_history) {
   json.begin_object().member("id", node.id);
-  text_member(json, "kind", node.kind);
+  word_member(json, "kind", node.kind);
   text_member(json, "action", handler_text(node.action));
   json.member("status", node.status).member("current", node.current);
   json.member("attempts", std::uint64_t{node.attempts});
@@ -450,11 +466,11 @@ void write(JsonWriter& json, const GraphNode& node, bool with_history) {
 
 void write(JsonWriter& json, const GraphEdge& edge) {
   json.begin_object().member("id", edge.id).member("from", edge.from).member("to", edge.to);
-  json.member("type", edge.type);
-  text_member(json, "on", edge.on);
+  json.member("type", edge.on.has_value() ? kTransition : kDependency);
+  word_member(json, "on", edge.on);
   json.member("status", edge.status);
   redacted_member(json, "condition", edge.condition);
-  text_member(json, "recovery", edge.recovery);
+  word_member(json, "recovery", edge.recovery);
   json.end_object();
 }
 

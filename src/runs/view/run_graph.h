@@ -2,6 +2,8 @@
 // what happened; without a definition only what happened.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,27 @@
 #include "runs/view/run_source.h"
 
 namespace holdfast {
+
+// What a node is: a step of some kind, or a compensation.
+enum class NodeKind : std::uint8_t {
+  handler,
+  log,
+  wait,
+  pause,
+  approval,
+  await_event,
+  http,
+  exec,
+  child,
+  compensation,
+};
+template <>
+inline constexpr std::string_view kEnumNames<NodeKind>[] = {
+    "handler",     "log",  "wait", "pause", "approval",
+    "await_event", "http", "exec", "child", "compensation"};
+constexpr NodeKind node_kind(StepKind kind) { return static_cast<NodeKind>(kind); }
+static_assert(std::equal(std::begin(kEnumNames<StepKind>), std::end(kEnumNames<StepKind>),
+                         std::begin(kEnumNames<NodeKind>)));
 
 // How far the items of a step are that is carried out for each item of a list.
 struct ItemCounts {
@@ -22,8 +45,8 @@ struct ItemCounts {
 // A step with all its visits and items; what it shows is the newest visit. Compensations are nodes
 // of their own: compensate:charge.
 struct GraphNode {
-  std::string id;      // the name of the step
-  std::string kind;    // see StepKind, or compensation; empty: not known
+  std::string id;                               // the name of the step
+  std::optional<NodeKind> kind = std::nullopt;  // empty: not known
   std::string action;  // the handler; of a child step the workflow; empty: the engine does it
   // waiting, pending (planned, ready), deferred (scheduled for later), running, retrying (a later
   // attempt is due), paused, completed, failed, skipped, withdrawn, abandoned
@@ -45,14 +68,13 @@ struct GraphEdge {
   std::string id;
   std::string from;
   std::string to;
-  std::string type;  // transition or dependency
-  std::string on;    // ok, error or timeout; empty for a dependency
+  std::optional<RouteOn> on = std::nullopt;  // of a transition; empty: a dependency
   // selected (it was followed), skipped (another was, or the run ended), pending (not decided
   // yet), blocked (the step it leads from has not begun). A dependency is followed once the step
   // it leads from is done.
   std::string status;
-  Payload condition = {};     // as it is recorded; empty: none
-  std::string recovery = {};  // compensation, undo...; empty: none
+  Payload condition = {};  // as it is recorded; empty: none
+  std::optional<RecoveryLabel> recovery = std::nullopt;
 };
 
 struct ChildLink {

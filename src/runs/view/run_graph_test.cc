@@ -412,9 +412,9 @@ TEST(RunGraph, awkward_names_cannot_break_a_drawing) {
   graph.nodes[0].id = "end\\";
   graph.nodes[0].status = "odd";
   graph.nodes[1].id = "x\"]; y\n<b>#1;`";
-  graph.nodes[1].kind = "child";
+  graph.nodes[1].kind = NodeKind::child;
   graph.nodes[1].status = "completed";
-  graph.edges.push_back({"e", "end\\", "x\"]; y\n<b>#1;`", "dependency", "", "skipped"});
+  graph.edges.push_back({"e", "end\\", "x\"]; y\n<b>#1;`", std::nullopt, "skipped"});
   EXPECT_EQ(to_dot(graph), R"(digraph "a \"b\"" {)"
                            "\n"
                            R"(  rankdir=TB;)"

@@ -59,12 +59,12 @@ std::string state_text(const GraphNode& node) {
 }
 
 std::string edge_text(const GraphEdge& edge) {
-  std::string text = edge.on;
+  std::string text(edge.on.has_value() ? to_text(*edge.on) : "");
   if (!edge.condition.empty()) {
     text += (text.empty() ? "" : " ") + one_line(redact(edge.condition).view(), kMaxConditionBytes);
   }
-  if (!edge.recovery.empty()) {
-    text += fmt::format("{}({})", text.empty() ? "" : " ", edge.recovery);
+  if (edge.recovery.has_value()) {
+    text += fmt::format("{}({})", text.empty() ? "" : " ", to_text(*edge.recovery));
   }
   return text;
 }
@@ -102,17 +102,31 @@ std::string dot_text(std::string_view text) {
   return out + '"';
 }
 
-std::string_view dot_shape(const GraphNode& node) {
-  if (node.kind == "pause" || node.kind == "approval") {
-    return "octagon";
+// How a node is drawn: the shape for Graphviz, and the brackets for Mermaid.
+struct Shape {
+  std::string_view dot;
+  std::string_view open;
+  std::string_view close;
+};
+
+Shape shape_of(const GraphNode& node) {
+  switch (node.kind.value_or(NodeKind::handler)) {
+    case NodeKind::pause:
+    case NodeKind::approval:
+      return {"octagon", "{{", "}}"};
+    case NodeKind::wait:
+    case NodeKind::await_event:
+      return {"ellipse", "([", "])"};
+    case NodeKind::child:
+      return {"component", "[[", "]]"};
+    case NodeKind::handler:
+    case NodeKind::log:
+    case NodeKind::http:
+    case NodeKind::exec:
+    case NodeKind::compensation:
+      break;
   }
-  if (node.kind == "wait" || node.kind == "await_event") {
-    return "ellipse";
-  }
-  if (node.kind == "child") {
-    return "component";
-  }
-  return node.items.has_value() ? "box3d" : "box";
+  return node.items.has_value() ? Shape{"box3d", "[[", "]]"} : Shape{"box", "[", "]"};
 }
 
 std::string_view dot_style(const GraphEdge& edge) {
@@ -150,18 +164,6 @@ std::string_view mermaid_arrow(const GraphEdge& edge) {
   return edge.status == "pending" ? "-->" : "-.->";
 }
 
-std::pair<std::string_view, std::string_view> mermaid_shape(const GraphNode& node) {
-  if (node.kind == "pause" || node.kind == "approval") {
-    return {"{{", "}}"};
-  }
-  if (node.kind == "wait" || node.kind == "await_event") {
-    return {"([", "])"};
-  }
-  return node.kind == "child" || node.items.has_value()
-             ? std::pair<std::string_view, std::string_view>{"[[", "]]"}
-             : std::pair<std::string_view, std::string_view>{"[", "]"};
-}
-
 }  // namespace
 
 std::string to_dot(const RunGraph& graph) {
@@ -171,9 +173,10 @@ std::string to_dot(const RunGraph& graph) {
   out += "  edge [fontname=\"sans-serif\", fontsize=10];\n";
   for (const GraphNode& node : graph.nodes) {
     const Look& look = look_of(node.status);
-    out += fmt::format("  {} [label={}, shape={}, fillcolor=\"{}\", color=\"{}\"{}];\n",
-                       dot_text(node.id), dot_text(node.id + "\n" + state_text(node)),
-                       dot_shape(node), look.fill, look.line, node.current ? ", penwidth=2" : "");
+    out +=
+        fmt::format("  {} [label={}, shape={}, fillcolor=\"{}\", color=\"{}\"{}];\n",
+                    dot_text(node.id), dot_text(node.id + "\n" + state_text(node)),
+                    shape_of(node).dot, look.fill, look.line, node.current ? ", penwidth=2" : "");
   }
   for (const std::string& end : ends_of(graph)) {
     out += fmt::format("  {} [shape={}, fillcolor=\"#ffffff\"];\n", dot_text(end),
@@ -193,7 +196,7 @@ std::string to_mermaid(const RunGraph& graph) {
   std::string out = "flowchart TD\n";
   for (const GraphNode& node : graph.nodes) {
     const std::string& name = names[node.id] = fmt::format("n{}", names.size());
-    const auto [open, close] = mermaid_shape(node);
+    const auto [dot, open, close] = shape_of(node);
     out += fmt::format("  {}{}{}{}:::{}\n", name, open,
                        mermaid_text(node.id + "\n" + state_text(node)), close,
                        look_of(node.status).status);

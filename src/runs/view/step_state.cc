@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runs/facts/execution_opts.h"
-#include "runs/language/data/path.h"
+#include "runs/run/error_origin.h"
 
 namespace holdfast {
 
@@ -32,12 +32,7 @@ std::string_view closed_status(const PlannedRunnable& latest) {
   if (latest.withdrawn) {
     return "withdrawn";
   }
-  const auto taken = latest.transition.empty()
-                         ? Result<TransitionTaken>(TransitionTaken{})
-                         : from_json<TransitionTaken>(latest.transition.view());
-  return taken.ok() && (taken.value().on.view() == "error" || taken.value().on.view() == "timeout")
-             ? "failed"
-             : "completed";
+  return transition_of(latest.transition).on == RouteOn::ok ? "completed" : "failed";
 }
 
 // Of a runnable that no queue knows: the engine is at it, or waits for somebody.
@@ -87,9 +82,7 @@ StepState step_state(const RunSource& source, const ByStep& attempts, const Shar
 }  // namespace
 
 std::string failed_step(const RunProjection& run) {
-  const Payload& error = run.terminal()->error;
-  const auto step = error.is_object() ? ObjectView(error.view()).member("step") : std::nullopt;
-  return step.has_value() ? json_string_value(*step).value_or("") : std::string();
+  return error_origin(run.terminal()->error).step.value_or("");
 }
 
 std::string_view status_of_unplanned(const RunProjection& run) {

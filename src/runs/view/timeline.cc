@@ -9,19 +9,35 @@
 namespace holdfast {
 
 struct TimelineBuilder::State {
-  explicit State(const RunId& id)
-      : run_id(id), text(to_string(id)), thread(run_thread(id).text()), run(id) {}
+  State(const RunId& id, FindDefinition find_definition)
+      : run_id(id),
+        text(to_string(id)),
+        thread(run_thread(id).text()),
+        find(std::move(find_definition)),
+        run(id) {}
+
+  // The definition may be another one after this entry.
+  void fold(const EntryView& entry) {
+    const SharedText before = run.pinned_definition().fingerprint;
+    run.fold(entry);
+    const SharedText after = run.pinned_definition().fingerprint;
+    if (after != before && find != nullptr) {
+      bars.follow(find(after));
+    }
+  }
 
   RunId run_id;
   std::string text;
   std::string thread;
+  FindDefinition find;
   RunProjection run;  // says what the status is
   TimelineBars bars;
   std::vector<TimelineEvent> events;
   std::size_t taken = 0;
 };
 
-TimelineBuilder::TimelineBuilder(const RunId& run) : state_(std::make_unique<State>(run)) {}
+TimelineBuilder::TimelineBuilder(const RunId& run, FindDefinition find)
+    : state_(std::make_unique<State>(run, std::move(find))) {}
 TimelineBuilder::TimelineBuilder(TimelineBuilder&& other) noexcept = default;
 TimelineBuilder& TimelineBuilder::operator=(TimelineBuilder&& other) noexcept = default;
 TimelineBuilder::~TimelineBuilder() = default;
@@ -39,7 +55,7 @@ void TimelineBuilder::add(const EntryView& entry, Position position) {
   State& state = *state_;
   if (entry.thread == state.thread) {
     const auto fact = run_fact(entry.kind, entry.data);
-    state.run.fold(entry);
+    state.fold(entry);
     if (fact.ok() && is_about(state.run_id, fact.value())) {
       state.bars.take(entry.at, fact.value());
       describe(state.events, state.bars, {entry.at, position}, fact.value());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,10 +60,15 @@ struct Timeline {
   std::vector<TimelineBar> bars;  // in the order they began
 };
 
+// The definition with this fingerprint; nullptr when it is not known.
+using FindDefinition =
+    std::function<std::shared_ptr<const Definition>(const SharedText& fingerprint)>;
+
 // The facts about one run, in the order of the log: its own thread, and what the queues say of it.
 class TimelineBuilder {
  public:
-  explicit TimelineBuilder(const RunId& run);
+  // What log steps say is shown when `find` knows the definition of the run.
+  explicit TimelineBuilder(const RunId& run, FindDefinition find = nullptr);
   TimelineBuilder(TimelineBuilder&& other) noexcept;
   TimelineBuilder& operator=(TimelineBuilder&& other) noexcept;
   TimelineBuilder(const TimelineBuilder&) = delete;

@@ -1,11 +1,12 @@
 #include "runs/view/timeline_bars.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
-#include "base/json_slice.h"
-#include "runs/language/data/path.h"
 #include "runs/run/activation.h"
+#include "runs/run/error_origin.h"
 #include "runs/run/event_names.h"
 #include "runs/run/run_projection.h"
 #include "runs/view/view_words.h"
@@ -33,15 +34,7 @@ Work::By who(const SharedText& handler, bool is_timeout) {
 
 // A failure or a timeout may also take a route.
 std::string_view outcome_of(const Payload& transition) {
-  const auto taken = transition.empty() ? Result<TransitionTaken>(TransitionTaken{})
-                                        : from_json<TransitionTaken>(transition.view());
-  const bool failed =
-      taken.ok() && (taken.value().on.view() == "error" || taken.value().on.view() == "timeout");
-  return failed ? "failed" : "completed";
-}
-
-std::optional<std::string_view> member_of(const Payload& object, std::string_view name) {
-  return object.is_object() ? ObjectView(object.view()).member(name) : std::nullopt;
+  return transition_of(transition).on == RouteOn::ok ? "completed" : "failed";
 }
 
 TimelineBar bar_of(const Work& work) {
@@ -99,19 +92,16 @@ void add_held_bars(std::vector<TimelineBar>& bars, const Work& work, TimeMs now)
 
 namespace {
 
-// What a log step says, from the input of its plan; empty when it is none.
+// What a log step says, from the input of its plan.
 std::string log_text(const Payload& input) {
-  const ObjectView object(input.is_object() ? input.view() : "{}");
-  const auto text = [&](std::string_view name) {
-    const auto member = object.member(name);
-    return member.has_value() ? json_string_value(*member).value_or("") : std::string();
-  };
-  const std::string level = text("level");
-  const std::string message = text("message");
-  if (level.empty() || message.empty()) {
+  const auto read = from_json<LogSpec>(input.view());
+  if (!read.ok()) {
     return "";
   }
-  return one_line(level == "info" ? message : level + ": " + message);
+  const LogSpec& line = read.value();
+  return one_line(line.level == LogLevel::info
+                      ? line.message.str()
+                      : fmt::format("{}: {}", to_text(line.level), line.message.view()));
 }
 
 }  // namespace
@@ -132,7 +122,7 @@ class RunFactTaker {
       work.by = who(plan.handler, plan.is_timer());
       work.scheduled_at = known == nullptr ? at_ : work.scheduled_at;
       work.visible_at = plan.visible_at;
-      work.says = work.by == Work::By::engine ? log_text(plan.input) : std::string();
+      work.says = bars_.is_log_step(plan.step.view()) ? log_text(plan.input) : std::string();
       if (work.by == Work::By::timer || (work.by == Work::By::engine && plan.visible_at <= at_)) {
         work.began = at_;
       }
@@ -166,7 +156,6 @@ class RunFactTaker {
     if (work == nullptr || work->by != Work::By::engine) {
       return;
     }
-    work->says.clear();  // the input of a child may resemble that of a log step
     if (!work->began.has_value()) {
       work->began = at_;
     }
@@ -226,11 +215,9 @@ class RunFactTaker {
   // The step whose failure ended the run, if the error says so. The error of an item names the
   // item.
   [[nodiscard]] std::string failed_step(const Payload& error) const {
-    if (member_of(error, "item").has_value()) {
-      return std::string(without_item(bars_.failed_item_.view()));
-    }
-    const auto step = member_of(error, "step");
-    return step.has_value() ? json_string_value(*step).value_or("") : std::string();
+    const ErrorOrigin origin = error_origin(error);
+    return origin.of_item ? std::string(without_item(bars_.failed_item_.view()))
+                          : origin.step.value_or("");
   }
 
   TimelineBars& bars_;
@@ -301,6 +288,11 @@ class DispatchFactTaker {
   TimelineBars& bars_;
   TimeMs at_;
 };
+
+bool TimelineBars::is_log_step(std::string_view step) const {
+  const auto index = definition_ == nullptr ? std::nullopt : definition_->find(step);
+  return index.has_value() && definition_->steps()[*index].kind == StepKind::log;
+}
 
 void TimelineBars::take(TimeMs at, const RunFact& fact) {
   std::visit(RunFactTaker(*this, at), fact);

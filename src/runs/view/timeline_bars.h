@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,8 @@ struct Work {
 
 class TimelineBars {
  public:
+  // What the steps of the run are from here on; nullptr: not known.
+  void follow(std::shared_ptr<const Definition> definition) { definition_ = std::move(definition); }
   void take(TimeMs at, const RunFact& fact);
   void take(TimeMs at, const DispatchFact& fact);
 
@@ -59,6 +62,7 @@ class TimelineBars {
   friend class RunFactTaker;       // timeline_bars.cc: one overload for each kind
   friend class DispatchFactTaker;  // the same for the facts of queues
 
+  [[nodiscard]] bool is_log_step(std::string_view step) const;
   Work* edit(std::string_view runnable_key);
   Work& add(const SharedText& runnable_key, const SharedText& step);
   // The newest of the step, the timers of its waits left out.
@@ -67,6 +71,7 @@ class TimelineBars {
   void pause(const SharedText& step, Work* work, TimeMs at);
   void resolve(const SharedText& step, TimeMs at, std::string_view outcome);
 
+  std::shared_ptr<const Definition> definition_;
   std::vector<Work> works_;
   std::map<SharedText, std::size_t> by_key_;
   std::map<SharedText, std::size_t> by_step_;  // the newest

@@ -319,12 +319,8 @@ class RunDescriber : public Describer {
     if (execution_opts(fact.execution_opts).defer.has_value()) {
       return "not done yet";
     }
-    const auto read = fact.transition.empty() ? Result<TransitionTaken>(TransitionTaken{})
-                                              : from_json<TransitionTaken>(fact.transition.view());
-    const TransitionTaken taken = read.ok() ? read.value() : TransitionTaken{};
-    std::string text = taken.on == "timeout" ? "timed out"
-                       : taken.on == "error" ? "failed"
-                                             : "done";
+    const TransitionTaken taken = transition_of(fact.transition);
+    std::string text(ending_text(taken.on));
     // Failed items and compensations lead nowhere.
     const bool leads_on = !taken.to.empty() && (work == nullptr || is_step(work->step.view()));
     if (!leads_on) {
@@ -335,6 +331,17 @@ class RunDescriber : public Describer {
     }
     return text + (taken.to == kFailStep ? ", so the run fails"
                                          : fmt::format(", continues to {}", taken.to.view()));
+  }
+  static std::string_view ending_text(RouteOn on) {
+    switch (on) {
+      case RouteOn::ok:
+        return "done";
+      case RouteOn::error:
+        return "failed";
+      case RouteOn::timeout:
+        break;
+    }
+    return "timed out";
   }
   static bool is_step(std::string_view activation) {
     return !is_item(activation) && !is_compensation(activation);

@@ -16,7 +16,10 @@ using ::testing::Not;
 using Lines = std::vector<std::string>;
 
 Timeline timeline_of(const RunStory& story) {
-  TimelineBuilder builder(story.test.run->run_id());
+  TimelineBuilder builder(story.test.run->run_id(), [&](const SharedText& fingerprint) {
+    EXPECT_EQ(fingerprint, story.test.run->definition()->fingerprint());
+    return story.test.run->definition();
+  });
   for (const RunStory::Line& line : story.log) {
     builder.add(line.view(), line.position);
   }
@@ -299,6 +302,34 @@ TEST(Timeline, a_step_that_puts_itself_off_comes_back_as_another_bar) {
   EXPECT_EQ(lines.at(5), "poll: deferred: not there; again in 3 s");
   EXPECT_EQ(lines.at(9), "poll: failed, continues to x");
   EXPECT_EQ(lines.at(14), "x: done, so the run fails");
+}
+
+std::vector<std::string> log_lines(const RunStory& story) {
+  std::vector<std::string> lines;
+  for (const TimelineEvent& event : timeline_of(story).events) {
+    if (event.type == "log_written") {
+      lines.push_back(event.summary);
+    }
+  }
+  return lines;
+}
+
+TEST(Timeline, what_a_log_step_says_is_an_event) {
+  RunStory story(R"([{"name":"say","log":"hello"},
+                     {"name":"warn","after":["say"],
+                      "log":{"message":"careful","level":"warning"}}])");
+  story.start();
+  EXPECT_THAT(log_lines(story), ElementsAre("say: hello", "warn: warning: careful"));
+}
+
+TEST(Timeline, an_input_that_resembles_a_log_line_is_none) {
+  RunStory story(parsed(R"({"workflow":"order",
+      "steps":[{"name":"call","child":"unknown",
+                "input":{"level":{"value":"info"},"message":{"value":"hello"}}}],
+      "transitions":[{"from":"call","on":"error","to":"complete"}]})"));
+  story.start();
+  EXPECT_EQ(story.test.plan_of("call").input, json(R"({"level":"info","message":"hello"})"));
+  EXPECT_TRUE(log_lines(story).empty());
 }
 
 TEST(Timeline, those_who_follow_get_each_event_once) {
