@@ -16,18 +16,20 @@ bool is_forgotten(const std::optional<Error>& judged) {
                                 judged->code() == ErrorCode::unknown_runnable_intent);
 }
 
+bool ended_with(const Attempt& attempt, const Completion& completion) {
+  return attempt.status == AttemptStatus::completed && attempt.outcome->result == completion.result;
+}
+bool ended_with(const Attempt& attempt, const Failure& failure) {
+  return attempt.status == AttemptStatus::failed && attempt.outcome->error == failure.error;
+}
+
 // The same claim reported the same outcome before.
 bool is_repetition(const Attempt& attempt, const Report& report) {
   if (!attempt.ended() || !attempt.claim || !attempt.holds(report.claim_id, sha256(report.token))) {
     return false;
   }
-  const AttemptOutcome outcome = outcome_of(report);
-  if (const auto* completion = std::get_if<Completion>(&outcome)) {
-    return attempt.status == AttemptStatus::completed &&
-           attempt.outcome->result == completion->result;
-  }
-  return attempt.status == AttemptStatus::failed &&
-         attempt.outcome->error == std::get<Failure>(outcome).error;
+  return std::visit([&](const auto& outcome) { return ended_with(attempt, outcome); },
+                    outcome_of(report));
 }
 
 Result<bool> counted_before(Journal& journal, const Report& report) {

@@ -11,6 +11,13 @@ namespace {
 constexpr std::string_view kRunPrefix = "run:";
 constexpr std::string_view kDispatchPrefix = "dispatch:";
 
+// The run of a fact that schedules an attempt; empty for every other fact.
+struct ScheduledRun : DispatchEffects {
+  void scheduled(const AttemptScheduled& fact) { run = fact.run_id; }
+
+  std::optional<RunId> run = std::nullopt;
+};
+
 }  // namespace
 
 ThreadId live_checkpoint_name() {
@@ -245,12 +252,13 @@ Result<void> LiveState::fold_dispatch_entry(const SharedText& name, const EntryV
     HOLDFAST_ASSERT(queue.revision() == entry.seq.next());  // E9
     return {};
   }
-  const auto* scheduled = std::get_if<AttemptScheduled>(&fact.value());
-  if (scheduled != nullptr && !runs_.is_live(scheduled->run_id)) {
-    HOLDFAST_TRY(const bool ended, had_ended(scheduled->run_id, location));
+  ScheduledRun scheduled;
+  visit_effects(fact.value(), scheduled);
+  if (scheduled.run.has_value() && !runs_.is_live(*scheduled.run)) {
+    HOLDFAST_TRY(const bool ended, had_ended(*scheduled.run, location));
     if (ended) {
-      queues_.end_run(queue, scheduled->run_id);
-      ended_.insert(scheduled->run_id);
+      queues_.end_run(queue, *scheduled.run);
+      ended_.insert(*scheduled.run);
     }
   }
   if (queues_.evolve(name, entry.at, fact.value())) {

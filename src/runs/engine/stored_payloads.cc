@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runs/dispatch/dispatch_effects.h"
+
 namespace holdfast {
 
 namespace {
@@ -18,6 +20,45 @@ Result<DispatchFact> read_fact(Journal& journal, const SharedText& queue, std::u
   return dispatch_fact(entries.front().kind, entries.front().data);
 }
 
+// What an entry holds of the payload that is looked for; an entry of another kind holds nothing.
+class StoredInput : public DispatchEffects {
+ public:
+  explicit StoredInput(const StoredPayload& stored) : stored_(stored) {}
+
+  void scheduled(const AttemptScheduled& fact) {
+    if (stored_.is(fact.input)) {
+      found = fact.input;
+    }
+  }
+
+  std::optional<Payload> found = std::nullopt;
+
+ private:
+  const StoredPayload& stored_;
+};
+
+class StoredOutcome : public DispatchEffects {
+ public:
+  StoredOutcome(const StoredPayload& stored, TimeMs at) : stored_(stored), at_(at) {}
+
+  void completed(const AttemptCompleted& fact) {
+    if (stored_.is(fact.result)) {
+      found = Outcome{at_, fact.result, {}, fact.execution_opts, fact.details};
+    }
+  }
+  void failed(const AttemptFailed& fact) {
+    if (stored_.is(fact.error)) {
+      found = Outcome{at_, {}, fact.error, {}};
+    }
+  }
+
+  std::optional<Outcome> found = std::nullopt;
+
+ private:
+  const StoredPayload& stored_;
+  TimeMs at_;
+};
+
 Error unexpected(const SharedText& queue, std::uint64_t seq) {
   return Error{
       ErrorCode::invalid_journal_entry,
@@ -32,11 +73,12 @@ Result<void> read_input(Journal& journal, Assignment& assignment, BatchCache* ca
   }
   const StoredPayload& stored = *assignment.stored_input;
   HOLDFAST_TRY(const DispatchFact fact, read_fact(journal, assignment.queue, stored.seq, cache));
-  const auto* scheduled = std::get_if<AttemptScheduled>(&fact);
-  if (scheduled == nullptr || !stored.is(scheduled->input)) {
+  StoredInput input(stored);
+  visit_effects(fact, input);
+  if (!input.found.has_value()) {
     return unexpected(assignment.queue, stored.seq);
   }
-  assignment.input = scheduled->input;
+  assignment.input = *input.found;
   assignment.stored_input.reset();
   return {};
 }
@@ -47,18 +89,13 @@ Result<void> read_outcome(Journal& journal, const SharedText& queue, Outcome& ou
   }
   const StoredPayload stored = *outcome.stored;
   HOLDFAST_TRY(const DispatchFact fact, read_fact(journal, queue, stored.seq, nullptr));
-  if (const auto* completed = std::get_if<AttemptCompleted>(&fact);
-      completed != nullptr && stored.is(completed->result)) {
-    outcome =
-        Outcome{outcome.at, completed->result, {}, completed->execution_opts, completed->details};
-    return {};
+  StoredOutcome held(stored, outcome.at);
+  visit_effects(fact, held);
+  if (!held.found.has_value()) {
+    return unexpected(queue, stored.seq);
   }
-  if (const auto* failed = std::get_if<AttemptFailed>(&fact);
-      failed != nullptr && stored.is(failed->error)) {
-    outcome = Outcome{outcome.at, {}, failed->error, {}};
-    return {};
-  }
-  return unexpected(queue, stored.seq);
+  outcome = *held.found;
+  return {};
 }
 
 }  // namespace holdfast

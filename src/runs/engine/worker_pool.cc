@@ -49,13 +49,17 @@ AttemptOutcome call_handler(const HandlerTable& handlers, const Assignment& assi
   }
 }
 
-Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const AttemptOutcome& outcome) {
-  if (const auto* failure = std::get_if<Failure>(&outcome)) {
-    HOLDFAST_CHECK(fail_attempt(turn, proof, *failure));
-    return Done{};
-  }
+namespace {
+
+Result<Done> report(Turn& turn, const ClaimProof& proof, const Failure& failure) {
+  HOLDFAST_CHECK(fail_attempt(turn, proof, failure));
+  return Done{};
+}
+
+// A result that breaks a rule is the failure of its step.
+Result<Done> report(Turn& turn, const ClaimProof& proof, const Completion& completion) {
   const Turn::Mark mark = turn.mark();
-  const Result<void> completed = complete_attempt(turn, proof, std::get<Completion>(outcome));
+  const Result<void> completed = complete_attempt(turn, proof, completion);
   if (completed.ok()) {
     return Done{};
   }
@@ -63,8 +67,13 @@ Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const AttemptOu
     return completed.error();
   }
   turn.roll_back_to(mark);
-  HOLDFAST_CHECK(fail_attempt(turn, proof, result_failure(completed.error())));
-  return Done{};
+  return report(turn, proof, result_failure(completed.error()));
+}
+
+}  // namespace
+
+Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const AttemptOutcome& outcome) {
+  return std::visit([&](const auto& ended) { return report(turn, proof, ended); }, outcome);
 }
 
 std::shared_ptr<WorkerPool> WorkerPool::create(Loop& loop,

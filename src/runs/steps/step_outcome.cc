@@ -109,20 +109,28 @@ AttemptOutcome outcome_of(const StepResult& result) {
   return step_failure(result.code(), result.text(), false);
 }
 
-StepResult::Kind kind_of(const AttemptOutcome& outcome) {
-  if (const auto* completion = std::get_if<Completion>(&outcome)) {
-    const ExecutionOpts opts = execution_opts(completion->execution_opts);
-    if (opts.continue_as_new.has_value()) {
-      return StepResult::Kind::continue_as_new;
-    }
-    return opts.defer.has_value() ? StepResult::Kind::defer : StepResult::Kind::ok;
+namespace {
+
+StepResult::Kind result_kind(const Completion& completion) {
+  const ExecutionOpts opts = execution_opts(completion.execution_opts);
+  if (opts.continue_as_new.has_value()) {
+    return StepResult::Kind::continue_as_new;
   }
-  const Failure& failure = std::get<Failure>(outcome);
+  return opts.defer.has_value() ? StepResult::Kind::defer : StepResult::Kind::ok;
+}
+
+StepResult::Kind result_kind(const Failure& failure) {
   if (!failure.retryable) {
     return StepResult::Kind::fail;
   }
   return failure.retry_after_ms.has_value() ? StepResult::Kind::retry_after
                                             : StepResult::Kind::retry;
+}
+
+}  // namespace
+
+StepResult::Kind kind_of(const AttemptOutcome& outcome) {
+  return std::visit([](const auto& ended) { return result_kind(ended); }, outcome);
 }
 
 }  // namespace holdfast
