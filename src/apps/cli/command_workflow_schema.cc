@@ -1,5 +1,5 @@
 #include "apps/cli/command.h"
-#include "apps/cli/workflow_schema.h"
+#include "runs/language/definition/workflow_schema.h"
 
 namespace holdfast::cli {
 
@@ -9,11 +9,12 @@ struct WorkflowSchemaCommand {
   void declare(Arguments&) {}
 
   Result<void> run(Context& context) const {
+    const std::string text = workflow_schema();
     if (!context.json()) {
-      context.out << kWorkflowSchema;
+      context.out << text;
       return {};
     }
-    HOLDFAST_TRY(const JsonText schema, JsonText::parse(kWorkflowSchema));
+    HOLDFAST_TRY(const JsonText schema, JsonText::parse(text));
     print_line(context, schema.view());
     return {};
   }

@@ -10,13 +10,18 @@ namespace holdfast::client {
 
 namespace {
 
+constexpr LanguageField kHandlerFields[] = {{.name = "exec"}, {.name = "http"}};
+constexpr LanguageObject kHandlerObject{.own = kHandlerFields};
+constexpr LanguageField kFileFields[] = {{.name = "handlers"}};
+constexpr LanguageObject kFileObject{.own = kFileFields};
+
 void read_handler(const SpecLocation& location, std::string_view slice, HandlerSpec& spec) {
-  SpecObject object(location, slice);
+  const SpecObject object(location, slice, kHandlerObject);
   if (!object.is_object()) {
     return;
   }
-  const auto exec = object.take("exec");
-  const auto http = object.take("http");
+  const auto exec = object.find("exec");
+  const auto http = object.find("http");
   if (exec.has_value() == http.has_value()) {
     location.fault(exec.has_value() ? "has both exec and http; remove one" : "needs exec or http");
   } else if (exec.has_value()) {
@@ -30,8 +35,8 @@ void read_handler(const SpecLocation& location, std::string_view slice, HandlerS
 HandlerSpecs read_all(Faults& faults, std::string_view json) {
   HandlerSpecs specs;
   const SpecLocation whole(faults, FaultCode::invalid_spec, "the file");
-  SpecObject object(whole, json);
-  if (const auto handlers = object.need("handlers", FaultCode::invalid_spec)) {
+  const SpecObject object(whole, json, kFileObject);
+  if (const auto handlers = object.need("handlers")) {
     const SpecLocation location = object.at("handlers");
     const auto members = read_members(location, *handlers);
     if (members.empty() && handlers->starts_with('{')) {

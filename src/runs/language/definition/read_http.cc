@@ -12,7 +12,6 @@ namespace holdfast {
 
 namespace {
 
-constexpr TextLimits kUrlLimits{.most = 2048};
 constexpr TextLimits kHostLimits{.most = 255};
 constexpr TextLimits kHeaderLimits{.least = 0, .most = 4096};
 
@@ -136,8 +135,8 @@ bool is_header_value(std::string_view value) {
   });
 }
 
-void read_headers(SpecObject& object, HttpSpec& http) {
-  const auto slice = object.take("headers");
+void read_headers(const SpecObject& object, HttpSpec& http) {
+  const auto slice = object.find("headers");
   if (!slice.has_value()) {
     return;
   }
@@ -156,8 +155,8 @@ void read_headers(SpecObject& object, HttpSpec& http) {
   }
 }
 
-void read_credentials(SpecObject& object, HttpSpec& http) {
-  const auto slice = object.take("credential_refs");
+void read_credentials(const SpecObject& object, HttpSpec& http) {
+  const auto slice = object.find("credential_refs");
   if (!slice.has_value()) {
     return;
   }
@@ -183,8 +182,8 @@ std::string_view without_port(std::string_view authority) {
   return port ? authority.substr(0, colon) : authority;
 }
 
-void read_hosts(SpecObject& object, const std::string& host, HttpSpec& http) {
-  const auto slice = object.need("allowed_hosts", object.location().code());
+void read_hosts(const SpecObject& object, const std::string& host, HttpSpec& http) {
+  const auto slice = object.need("allowed_hosts");
   if (!slice.has_value()) {
     return;
   }
@@ -207,8 +206,8 @@ void read_hosts(SpecObject& object, const std::string& host, HttpSpec& http) {
   }
 }
 
-void read_method(SpecObject& object, HttpSpec& http) {
-  const auto slice = object.need("method", object.location().code());
+void read_method(const SpecObject& object, HttpSpec& http) {
+  const auto slice = object.need("method");
   if (!slice.has_value()) {
     return;
   }
@@ -224,29 +223,25 @@ void read_method(SpecObject& object, HttpSpec& http) {
 }  // namespace
 
 void read_http(const SpecLocation& location, std::string_view slice, HttpSpec& http) {
-  SpecObject object(location, slice);
+  const SpecObject object(location, slice, kHttpObject);
   if (!object.is_object()) {
     return;
   }
   read_method(object, http);
   std::string host;
-  if (const auto url = object.need("url", location.code())) {
-    if (read_text(object.at("url"), *url, http.url, kUrlLimits)) {
-      host = check_url(object.at("url"), http.url.view());
-    }
+  object.read_all(http);
+  if (!http.url.empty()) {
+    host = check_url(object.at("url"), http.url.view());
   }
   read_hosts(object, host, http);
   read_headers(object, http);
   read_credentials(object, http);
-  if (const auto query = object.take("query")) {
+  if (const auto query = object.find("query")) {
     const auto items = read_items(object.at("query"), *query);
     for (std::size_t i = 0; i < items.size(); ++i) {
       read_text(object.at("query").at(i), items[i], http.query.emplace_back(), {.most = 128});
     }
   }
-  optional_flag(object, "send_input", http.send_input);
-  optional_flag(object, "keep_body", http.keep_body);
-  optional_duration(object, "timeout", Zero::refused, http.timeout_ms);
   object.finish();
 }
 

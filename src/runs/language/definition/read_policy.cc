@@ -6,9 +6,9 @@ namespace holdfast {
 namespace {
 
 // The same as the lease, by the name that other systems give it.
-void read_heartbeat(SpecObject& step, SpecObject& times, ClaimOptions& options) {
+void read_heartbeat(const SpecObject& step, const SpecObject& times, ClaimOptions& options) {
   std::uint64_t heartbeat_ms = 0;
-  if (!optional_duration(times, "heartbeat", Zero::refused, heartbeat_ms)) {
+  if (!times.read("heartbeat", heartbeat_ms)) {
     return;
   }
   if (step.has("lease") || step.has("lease_ms")) {
@@ -21,13 +21,9 @@ void read_heartbeat(SpecObject& step, SpecObject& times, ClaimOptions& options) 
 
 }  // namespace
 
-void read_claim_options(SpecObject& object, ClaimOptions& options) {
-  optional_duration(object, "lease", Zero::allowed, options.lease_ms);
-}
-
-void read_policy(SpecObject& step, StepPolicy& policy) {
-  read_claim_options(step, policy.claim);
-  const auto timeout = step.take("timeout");
+void read_policy(const SpecObject& step, StepPolicy& policy) {
+  step.read_all(policy.claim);
+  const auto timeout = step.find("timeout");
   if (!timeout.has_value()) {
     return;
   }
@@ -40,9 +36,8 @@ void read_policy(SpecObject& step, StepPolicy& policy) {
     at.fault("must be a duration such as \"30s\", or an object with start_to_close");
     return;
   }
-  SpecObject times(at, *timeout);
-  optional_duration(times, "start_to_close", Zero::refused, policy.timeout.start_to_close_ms);
-  optional_duration(times, "schedule_to_start", Zero::refused, policy.timeout.schedule_to_start_ms);
+  const SpecObject times(at, *timeout, kTimeoutObject);
+  times.read_all(policy.timeout);
   read_heartbeat(step, times, policy.claim);
   times.finish();
 }

@@ -9,10 +9,6 @@
 
 namespace holdfast {
 
-inline constexpr std::size_t kMaxSteps = 10'000;
-inline constexpr std::size_t kMaxTransitions = 10'000;
-inline constexpr std::size_t kMaxTriggers = 1000;
-
 // From any text. Lists keep an item for each that is there, so locations in them stay true.
 void read_workflow(Faults& faults, std::string_view text, WorkflowSpec& spec);
 
@@ -21,10 +17,8 @@ void read_step(const SpecLocation& location, std::string_view slice, StepSpec& s
 void read_transition(const SpecLocation& location, std::string_view slice,
                      TransitionSpec& transition);
 
-// The options of `object`, a step or its compensation.
-void read_claim_options(SpecObject& object, ClaimOptions& options);
-// The options of a step, and its timeouts.
-void read_policy(SpecObject& step, StepPolicy& policy);
+// From the fields of a step.
+void read_policy(const SpecObject& step, StepPolicy& policy);
 void read_retry(const SpecLocation& location, std::string_view slice, RetryPolicy& policy);
 void read_compensate(const SpecLocation& location, std::string_view slice,
                      CompensateSpec& compensate);

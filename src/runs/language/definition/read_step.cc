@@ -3,38 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "runs/language/definition/definition.h"
 #include "runs/language/definition/read_spec.h"
 
 namespace holdfast {
 
 namespace {
-
-constexpr unsigned bit(StepKind kind) { return 1U << static_cast<unsigned>(kind); }
-
-constexpr unsigned kWorkers = bit(StepKind::handler) | bit(StepKind::http) | bit(StepKind::exec);
-constexpr unsigned kCalls = kWorkers | bit(StepKind::child);
-constexpr unsigned kResults = kCalls | bit(StepKind::approval) | bit(StepKind::await_event);
-
-// Which fields only some kinds of steps have, and why the others do not.
-struct FieldRule {
-  std::string_view field;
-  unsigned kinds;
-  std::string_view why;
-};
-constexpr std::array<FieldRule, 11> kFieldRules = {{
-    {"queue", kWorkers, "only steps that a worker executes have a queue"},
-    {"lease", kWorkers, "only steps that a worker executes have a lease"},
-    {"lease_ms", kWorkers, "only steps that a worker executes have a lease"},
-    {"retry", kCalls, "it has no attempts that could be retried"},
-    {"timeout", kCalls, "it has no attempts that could time out"},
-    {"compensate", kCalls, "it has no effect that could be undone"},
-    {"input", kCalls, "it has no input"},
-    {"output", kResults, "it has no result"},
-    {"input_schema", kCalls, "it has no input"},
-    {"output_schema", kCalls, "it has no result from a worker or a child run"},
-    {"for_each", kCalls, "only handler, http, exec and child steps can run for each item"},
-}};
 
 // What to write instead, where there is something.
 std::string_view instead(StepKind kind, std::string_view field) {
@@ -50,7 +23,7 @@ std::string_view instead(StepKind kind, std::string_view field) {
 class StepReader {
  public:
   StepReader(const SpecLocation& location, std::string_view slice, StepSpec& step)
-      : object_(location.with(FaultCode::invalid_step), slice), step_(step) {}
+      : object_(location.with(FaultCode::invalid_step), slice, kStepObject), step_(step) {}
 
   void read() {
     if (!object_.is_object()) {
@@ -62,9 +35,9 @@ class StepReader {
     read_data();
     read_recovery();
     read_times();
-    optional_text(object_, "description", step_.description);
-    optional_count(object_, "max_visits", {.least = 1}, step_.max_visits);
-    if (const auto after = object_.take("after")) {
+    object_.read("description", step_.description);
+    object_.read("max_visits", step_.max_visits);
+    if (const auto after = object_.find("after")) {
       read_after(*after);
     }
     refuse_what_does_not_fit();
@@ -73,13 +46,11 @@ class StepReader {
 
  private:
   void read_step_name() {
-    const SpecLocation at = object_.at("name").with(FaultCode::invalid_step_name);
-    if (const auto name = object_.need("name", FaultCode::invalid_step_name)) {
-      read_name(at, *name, "step", step_.name);
-    }
+    object_.read("name", step_.name);
     if (step_.name == kCompleteStep || step_.name == kFailStep) {
-      at.fault(fmt::format("is {}, which is reserved for transitions; choose another name",
-                           quote(step_.name.view())));
+      object_.at("name").fault(
+          fmt::format("is {}, which is reserved for transitions; choose another name",
+                      quote(step_.name.view())));
     }
     SpecLocation named = object_.location().with(FaultCode::invalid_step_opts);
     object_.set_location(step_.name.empty() ? named
@@ -88,16 +59,13 @@ class StepReader {
 
   template <typename Read, typename T>
   void read_part(std::string_view name, const Read& read, std::optional<T>& part) {
-    if (const auto slice = object_.take(name)) {
+    if (const auto slice = object_.find(name)) {
       read(object_.at(name), *slice, part.emplace());
     }
   }
 
   void read_kind() {
-    if (const auto handler = object_.take("handler")) {
-      read_name(object_.at("handler").with(FaultCode::invalid_step_module), *handler, "handler",
-                step_.handler);
-    }
+    object_.read("handler", step_.handler);
     read_part("log", read_log, step_.log);
     read_part("wait", read_wait, step_.wait);
     read_part("pause", read_manual, step_.pause);
@@ -121,8 +89,8 @@ class StepReader {
   }
 
   void read_call() {
-    optional_name(object_, "queue", step_.queue);
-    if (const auto retry = object_.take("retry")) {
+    object_.read("queue", step_.queue);
+    if (const auto retry = object_.find("retry")) {
       read_retry(object_.at("retry"), *retry, step_.retry);
     }
     read_part("compensate", read_compensate, step_.compensate);
@@ -130,31 +98,23 @@ class StepReader {
   }
 
   void read_data() {
-    if (const auto input = object_.take("input")) {
-      read_mapping(object_.at("input").with(FaultCode::invalid_step_input_mapping), *input,
-                   step_.input);
+    if (const auto input = object_.find("input")) {
+      read_mapping(object_.at("input"), *input, step_.input);
     }
-    if (const auto output = object_.take("output")) {
-      read_name(object_.at("output").with(FaultCode::invalid_step_output_mapping), *output,
-                "output", step_.output);
-    }
-    if (const auto schema = object_.take("input_schema")) {
+    object_.read("output", step_.output);
+    if (const auto schema = object_.find("input_schema")) {
       read_contract(object_.at("input_schema"), *schema, step_.input_schema);
     }
-    if (const auto schema = object_.take("output_schema")) {
+    if (const auto schema = object_.find("output_schema")) {
       read_contract(object_.at("output_schema"), *schema, step_.output_schema);
     }
   }
 
   void read_recovery() {
-    constexpr FaultCode kMarker = FaultCode::invalid_step_recovery_marker;
-    if (const auto irreversible = object_.take("irreversible")) {
-      read_flag(object_.at("irreversible").with(kMarker), *irreversible, step_.irreversible);
-    }
+    object_.read("irreversible", step_.irreversible);
     bool compensatable = false;
-    if (const auto slice = object_.take("compensatable");
-        slice.has_value() &&
-        read_flag(object_.at("compensatable").with(kMarker), *slice, compensatable)) {
+    if (const auto slice = object_.find("compensatable");
+        slice.has_value() && read_flag(object_.at("compensatable"), *slice, compensatable)) {
       step_.compensatable = compensatable;
     }
     if (step_.irreversible && step_.compensatable.value_or(false)) {
@@ -178,15 +138,14 @@ class StepReader {
   }
 
   void read_after(std::string_view slice) {
-    const SpecLocation at = object_.at("after").with(FaultCode::invalid_step_dependencies);
-    constexpr TextLimits kAnyName{.most = SIZE_MAX};
+    const SpecLocation at = object_.at("after");
     if (slice.starts_with('"')) {
-      read_text(at, slice, step_.after.emplace_back(), kAnyName);
+      read_text(at, slice, step_.after.emplace_back(), kAnyText);
       return;
     }
     const auto items = read_items(at, slice);
     for (std::size_t i = 0; i < items.size(); ++i) {
-      read_text(at.at(i), items[i], step_.after.emplace_back(), kAnyName);
+      read_text(at.at(i), items[i], step_.after.emplace_back(), kAnyText);
     }
   }
 
@@ -195,15 +154,16 @@ class StepReader {
       return;
     }
     const StepKind kind = kind_of(step_);
-    for (const FieldRule& rule : kFieldRules) {
-      if ((rule.kinds & bit(kind)) == 0 && object_.has(rule.field)) {
-        object_.at(rule.field)
-            .fault(fmt::format(
-                "cannot be used with {} {} step: {}{}",
-                kind == StepKind::approval || kind == StepKind::await_event ? "an" : "a",
-                to_text(kind), rule.why, instead(kind, rule.field)));
-      }
-    }
+    const bool vowel = kind == StepKind::approval || kind == StepKind::await_event;
+    kStepObject.for_each([&](const LanguageField& field) {
+      for_each_name(field, [&](const std::string& name) {
+        if ((field.kinds & bit(kind)) == 0 && object_.has(name)) {
+          object_.location().at(name).fault(fmt::format("cannot be used with {} {} step: {}{}",
+                                                        vowel ? "an" : "a", to_text(kind),
+                                                        field.why, instead(kind, name)));
+        }
+      });
+    });
   }
 
   SpecObject object_;
@@ -230,18 +190,14 @@ StepKind kind_of(const StepSpec& step) {
 }
 
 void read_deadline(const SpecLocation& location, std::string_view slice, DeadlineSpec& deadline) {
-  SpecObject object(location, slice);
-  if (!optional_duration(object, "within", Zero::refused, deadline.within_ms) &&
-      object.is_object()) {
+  const SpecObject object(location, slice, kDeadlineObject);
+  object.read_all(deadline);
+  if (object.is_object() && !object.has("within") && !object.has("within_ms")) {
     object.at("within").fault("is missing");
   }
-  optional_duration(object, "due_soon", Zero::allowed, deadline.due_soon_ms);
   if (deadline.within_ms > 0 && deadline.due_soon_ms >= deadline.within_ms) {
     object.at("due_soon").fault("must be shorter than within");
   }
-  optional_duration(object, "escalate_after", Zero::allowed, deadline.escalate_after_ms);
-  optional_choice(object, "escalation", deadline.escalation);
-  optional_text(object, "target", deadline.target, {});
   object.finish();
 }
 
@@ -261,13 +217,11 @@ void read_for_each(const SpecLocation& location, std::string_view slice, ForEach
     read_each(location, slice);
     return;
   }
-  SpecObject object(location, slice);
-  if (const auto items = object.need("items", location.code())) {
+  const SpecObject object(location, slice, kForEachObject);
+  if (const auto items = object.need("items")) {
     read_each(object.at("items"), *items);
   }
-  optional_name(object, "as", for_each.as);
-  optional_count(object, "concurrency", {}, for_each.concurrency);
-  optional_choice(object, "on_error", for_each.on_error);
+  object.read_all(for_each);
   object.finish();
 }
 

@@ -31,7 +31,6 @@ void read_until(const SpecLocation& location, std::string_view slice, WaitSpec& 
   wait.until = read_json(location, slice);
 }
 
-constexpr TextLimits kEventLimits{.most = 255};
 constexpr std::size_t kMaxCorrelationBytes = 1024;
 
 void read_correlation(const SpecLocation& location, std::string_view slice, Payload& correlation) {
@@ -39,8 +38,8 @@ void read_correlation(const SpecLocation& location, std::string_view slice, Payl
     SharedText literal;
     read_text(location, slice, literal, {.most = kMaxCorrelationBytes});
   } else {
-    SpecObject object(location, slice);
-    if (const auto path = object.need("path", location.code())) {
+    const SpecObject object(location, slice, kCorrelationObject);
+    if (const auto path = object.need("path")) {
       SharedText text;
       if (read_text(object.at("path"), *path, text, {})) {
         check_path(object.at("path"), text.view());
@@ -51,11 +50,11 @@ void read_correlation(const SpecLocation& location, std::string_view slice, Payl
   correlation = read_json(location, slice);
 }
 
-void read_event_fields(SpecObject& object, EventSpec& event) {
-  if (const auto name = object.need("event", object.location().code())) {
+void read_event_fields(const SpecObject& object, EventSpec& event) {
+  if (const auto name = object.need("event")) {
     read_text(object.at("event"), *name, event.event, kEventLimits);
   }
-  if (const auto correlation = object.take("correlation")) {
+  if (const auto correlation = object.find("correlation")) {
     read_correlation(object.at("correlation"), *correlation, event.correlation);
   }
 }
@@ -65,7 +64,7 @@ void read_event(const SpecLocation& location, std::string_view slice, EventSpec&
     read_text(location, slice, event.event, kEventLimits);
     return;
   }
-  SpecObject object(location, slice);
+  const SpecObject object(location, slice, kEventObject);
   read_event_fields(object, event);
   object.finish();
 }
@@ -89,19 +88,12 @@ void read_any_of(const SpecLocation& location, std::string_view slice,
 }  // namespace
 
 void read_log(const SpecLocation& location, std::string_view slice, LogSpec& log) {
-  constexpr TextLimits kMessageLimits{.most = 8192};
   if (slice.starts_with('"')) {
     read_text(location.with(FaultCode::invalid_log_message), slice, log.message, kMessageLimits);
     return;
   }
-  SpecObject object(location, slice);
-  if (const auto message = object.need("message", FaultCode::invalid_log_message)) {
-    read_text(object.at("message").with(FaultCode::invalid_log_message), *message, log.message,
-              kMessageLimits);
-  }
-  if (const auto level = object.take("level")) {
-    read_choice(object.at("level").with(FaultCode::invalid_log_level), *level, log.level);
-  }
+  const SpecObject object(location, slice, kLogObject);
+  object.read_all(log);
   object.finish();
 }
 
@@ -115,9 +107,9 @@ void read_wait(const SpecLocation& location, std::string_view slice, WaitSpec& w
     read_duration_ms(at, slice, Zero::refused, wait.for_ms);
     return;
   }
-  SpecObject object(at, slice);
-  const bool has_for = optional_duration(object, "for", Zero::refused, wait.for_ms);
-  const auto until = object.take("until");
+  SpecObject object(at, slice, kWaitObject);
+  const bool has_for = object.read("for", wait.for_ms);
+  const auto until = object.find("until");
   if (until.has_value()) {
     read_until(object.at("until"), *until, wait);
   }
@@ -136,8 +128,8 @@ void read_manual(const SpecLocation& location, std::string_view slice, ManualSpe
     location.fault("must be true, or an object with a reason");
     return;
   }
-  SpecObject object(location, slice);
-  optional_text(object, "reason", manual.reason);
+  const SpecObject object(location, slice, kManualObject);
+  object.read("reason", manual.reason);
   object.finish();
 }
 
@@ -147,11 +139,11 @@ void read_await_event(const SpecLocation& location, std::string_view slice,
     read_event(location, slice, await_event.any_of.emplace_back());
     return;
   }
-  SpecObject object(location, slice);
+  const SpecObject object(location, slice, kAwaitEventObject);
   if (!object.is_object()) {
     return;
   }
-  const auto any_of = object.take("any_of");
+  const auto any_of = object.find("any_of");
   const bool single = object.has("event") || object.has("correlation");
   if (any_of.has_value() && single) {
     object.at("any_of").fault("and event are both given; put the event into any_of");
@@ -161,8 +153,8 @@ void read_await_event(const SpecLocation& location, std::string_view slice,
   } else {
     read_event_fields(object, await_event.any_of.emplace_back());
   }
-  const bool timed = optional_duration(object, "timeout", Zero::refused, await_event.timeout_ms);
-  optional_text(object, "on_timeout", await_event.on_timeout, {.most = SIZE_MAX});
+  const bool timed = object.read("timeout", await_event.timeout_ms);
+  object.read("on_timeout", await_event.on_timeout);
   if (object.has("on_timeout") && !timed) {
     object.at("on_timeout").fault("needs a timeout");
   }
@@ -188,12 +180,12 @@ void read_exec(const SpecLocation& location, std::string_view slice, ExecSpec& e
     read_command(location, slice);
     return;
   }
-  SpecObject object(location, slice);
-  if (const auto command = object.need("command", location.code())) {
+  const SpecObject object(location, slice, kExecObject);
+  if (const auto command = object.need("command")) {
     read_command(object.at("command"), *command);
   }
-  optional_text(object, "directory", exec.directory, {.most = 4096});
-  if (const auto environment = object.take("environment")) {
+  object.read("directory", exec.directory);
+  if (const auto environment = object.find("environment")) {
     for (const auto& [name, value] : read_members(object.at("environment"), *environment)) {
       const SpecLocation at = object.at("environment").at(name);
       SharedText& text = exec.environment[name];
@@ -213,16 +205,14 @@ void read_child(const SpecLocation& location, std::string_view slice, ChildSpec&
     read_name(location, slice, "workflow", child.workflow);
     return;
   }
-  SpecObject object(location, slice);
-  if (const auto workflow = object.need("workflow", location.code())) {
-    read_name(object.at("workflow"), *workflow, "workflow", child.workflow);
-  }
-  optional_name(object, "trigger", child.trigger);
-  optional_name(object, "queue", child.queue);
-  optional_text(object, "key", child.key, {.most = 128});
-  optional_flag(object, "detached", child.detached);
+  const SpecObject object(location, slice, kChildObject);
+  object.read("workflow", child.workflow);
+  object.read("trigger", child.trigger);
+  object.read("queue", child.queue);
+  object.read("key", child.key);
+  object.read("detached", child.detached);
   child.on_parent_close = child.detached ? ParentClose::detach : ParentClose::cancel;
-  optional_choice(object, "on_parent_close", child.on_parent_close);
+  object.read("on_parent_close", child.on_parent_close);
   object.finish();
 }
 

@@ -6,18 +6,12 @@ namespace holdfast {
 
 namespace {
 
-void read_end(SpecObject& object, std::string_view name, SharedText& value) {
-  if (const auto slice = object.need(name, FaultCode::invalid_transition)) {
-    read_text(object.at(name), *slice, value, {.most = SIZE_MAX});
-  }
-}
-
-void read_recovery(SpecObject& object, TransitionSpec& transition) {
-  const auto slice = object.take("recovery");
+void read_recovery(const SpecObject& object, TransitionSpec& transition) {
+  const auto slice = object.find("recovery");
   if (!slice.has_value()) {
     return;
   }
-  const SpecLocation at = object.at("recovery").with(FaultCode::invalid_transition_recovery);
+  const SpecLocation at = object.at("recovery");
   const auto word = read_word(at, *slice, {"compensation", "undo"});
   if (word.has_value()) {
     transition.recovery = *word == 0 ? RecoveryLabel::compensation : RecoveryLabel::undo;
@@ -31,23 +25,20 @@ void read_recovery(SpecObject& object, TransitionSpec& transition) {
 
 void read_transition(const SpecLocation& location, std::string_view slice,
                      TransitionSpec& transition) {
-  SpecObject object(location.with(FaultCode::invalid_transition), slice);
+  SpecObject object(location.with(FaultCode::invalid_transition), slice, kTransitionObject);
   if (!object.is_object()) {
     return;
   }
-  read_end(object, "from", transition.from);
-  read_end(object, "to", transition.to);
+  object.read("from", transition.from);
+  object.read("to", transition.to);
   if (!transition.from.empty() && !transition.to.empty()) {
     object.set_location(object.location().called(fmt::format("the transition from {} to {}",
                                                              quote(transition.from.view()),
                                                              quote(transition.to.view()))));
   }
-  if (const auto on = object.take("on")) {
-    read_choice(object.at("on").with(FaultCode::invalid_transition_outcome), *on, transition.on);
-  }
-  if (const auto when = object.take("when")) {
-    read_condition(object.at("when").with(FaultCode::invalid_transition_condition), *when,
-                   transition.when);
+  object.read("on", transition.on);
+  if (const auto when = object.find("when")) {
+    read_condition(object.at("when"), *when, transition.when);
   }
   read_recovery(object, transition);
   object.finish();

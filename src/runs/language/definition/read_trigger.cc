@@ -25,27 +25,17 @@ bool looks_like_timezone(std::string_view text) {
 }
 
 void read_cron(const SpecLocation& location, std::string_view slice, CronSpec& cron) {
-  SpecObject object(location, slice);
-  if (const auto expression = object.need("expression", FaultCode::invalid_cron_expression)) {
-    const SpecLocation at = object.at("expression").with(FaultCode::invalid_cron_expression);
-    if (read_text(at, *expression, cron.expression, {})) {
-      const auto parsed = CronExpression::parse(cron.expression.view());
-      if (!parsed.ok()) {
-        at.part_fault("", parsed.error().message());
-      }
+  const SpecObject object(location, slice, kCronObject);
+  object.read_all(cron);
+  if (!cron.expression.empty()) {
+    const auto parsed = CronExpression::parse(cron.expression.view());
+    if (!parsed.ok()) {
+      object.at("expression").part_fault("", parsed.error().message());
     }
   }
-  if (const auto timezone = object.need("timezone", FaultCode::invalid_cron_timezone)) {
-    const SpecLocation at = object.at("timezone").with(FaultCode::invalid_cron_timezone);
-    if (read_text(at, *timezone, cron.timezone, {}) && !looks_like_timezone(cron.timezone.view())) {
-      at.fault("is not a time zone name such as Europe/Berlin or UTC");
-    }
+  if (!cron.timezone.empty() && !looks_like_timezone(cron.timezone.view())) {
+    object.at("timezone").fault("is not a time zone name such as Europe/Berlin or UTC");
   }
-  if (const auto idempotency = object.take("idempotency")) {
-    read_choice(object.at("idempotency").with(FaultCode::invalid_cron_idempotency), *idempotency,
-                cron.idempotency);
-  }
-  optional_choice(object, "catch_up", cron.catch_up);
   object.finish();
 }
 
@@ -62,9 +52,9 @@ void check_defaults(const SpecLocation& location, std::string_view slice) {
   }
 }
 
-void read_type(SpecObject& object, TriggerSpec& trigger) {
-  const auto manual = object.take("manual");
-  const auto cron = object.take("cron");
+void read_type(const SpecObject& object, TriggerSpec& trigger) {
+  const auto manual = object.find("manual");
+  const auto cron = object.find("cron");
   if (cron.has_value()) {
     read_cron(object.at("cron"), *cron, trigger.cron.emplace());
   }
@@ -75,8 +65,8 @@ void read_type(SpecObject& object, TriggerSpec& trigger) {
     object.location().fault(FaultCode::invalid_trigger_type,
                             "is both manual and cron; make two triggers");
   }
-  if (const auto type = object.take("type")) {
-    const SpecLocation at = object.at("type").with(FaultCode::invalid_trigger_type);
+  if (const auto type = object.find("type")) {
+    const SpecLocation at = object.at("type");
     TriggerType said = TriggerType::manual;
     if (!read_choice(at, *type, said)) {
       return;
@@ -92,22 +82,18 @@ void read_type(SpecObject& object, TriggerSpec& trigger) {
 }  // namespace
 
 void read_trigger(const SpecLocation& location, std::string_view slice, TriggerSpec& trigger) {
-  SpecObject object(location.with(FaultCode::invalid_trigger), slice);
+  SpecObject object(location.with(FaultCode::invalid_trigger), slice, kTriggerObject);
   if (!object.is_object()) {
     return;
   }
-  if (const auto name = object.need("name", FaultCode::invalid_trigger_name)) {
-    read_name(object.at("name").with(FaultCode::invalid_trigger_name), *name, "trigger",
-              trigger.name);
-  }
+  object.read("name", trigger.name);
   const SpecLocation named =
       trigger.name.empty() ? object.location()
                            : object.location().called("trigger " + quote(trigger.name.view()));
   object.set_location(named.with(FaultCode::invalid_trigger_config));
   read_type(object, trigger);
-  if (const auto payload = object.take("payload")) {
-    read_contract(object.at("payload").with(FaultCode::invalid_payload_contract), *payload,
-                  trigger.payload);
+  if (const auto payload = object.find("payload")) {
+    read_contract(object.at("payload"), *payload, trigger.payload);
     if (trigger.cron.has_value()) {
       check_defaults(object.at("payload").with(FaultCode::invalid_payload_default), *payload);
     }

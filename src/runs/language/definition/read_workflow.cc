@@ -9,13 +9,11 @@ namespace holdfast {
 
 namespace {
 
-constexpr TextLimits kVersionLimits{.least = 0, .most = 128};
-
 // The items of a list of the workflow; what is not there has none.
 template <typename T, typename Read>
-void read_list(SpecObject& object, std::string_view name, std::size_t most, const Read& read,
+void read_list(const SpecObject& object, std::string_view name, std::size_t most, const Read& read,
                std::vector<T>& list) {
-  const auto slice = object.take(name);
+  const auto slice = object.find(name);
   if (!slice.has_value()) {
     return;
   }
@@ -72,44 +70,22 @@ void check_payload_fields(const SpecLocation& location, const std::vector<Trigge
   }
 }
 
-void read_triggers(SpecObject& object, WorkflowSpec& spec) {
+void read_triggers(const SpecObject& object, WorkflowSpec& spec) {
   read_list(object, "triggers", kMaxTriggers, read_trigger, spec.triggers);
   const SpecLocation at = object.at("triggers");
-  if (object.take("triggers") == "[]") {
+  if (object.find("triggers") == "[]") {
     at.fault(FaultCode::missing_triggers, "is empty; add a trigger or remove the field");
   }
   check_trigger_names(at, spec.triggers);
   check_payload_fields(at, spec.triggers);
 }
 
-void read_steps(SpecObject& object, WorkflowSpec& spec) {
+void read_steps(const SpecObject& object, WorkflowSpec& spec) {
   read_list(object, "steps", kMaxSteps, read_step, spec.steps);
-  const auto slice = object.take("steps");
+  const auto slice = object.find("steps");
   if (!slice.has_value() || slice == "[]") {
     object.at("steps").fault(FaultCode::missing_steps, "must have at least one step");
   }
-}
-
-void read_head(SpecObject& object, WorkflowSpec& spec) {
-  if (const auto workflow = object.need("workflow", FaultCode::invalid_workflow)) {
-    read_name(object.at("workflow").with(FaultCode::invalid_workflow), *workflow, "workflow",
-              spec.workflow);
-  }
-  if (const auto version = object.take("version")) {
-    read_text(object.at("version").with(FaultCode::invalid_definition_version), *version,
-              spec.version, kVersionLimits);
-  }
-  optional_text(object, "description", spec.description);
-  if (const auto entry = object.take("entry")) {
-    read_text(object.at("entry").with(FaultCode::invalid_entry_step), *entry, spec.entry,
-              {.most = SIZE_MAX});
-  }
-  optional_duration(object, "timeout", Zero::refused, spec.timeout_ms);
-  optional_count(object, "max_visits", {.least = 1}, spec.max_visits);
-  if (const auto output = object.take("output")) {
-    read_mapping(object.at("output"), *output, spec.output);
-  }
-  optional_flag(object, "compensate_on_cancel", spec.compensate_on_cancel);
 }
 
 }  // namespace
@@ -121,11 +97,14 @@ void read_workflow(Faults& faults, std::string_view text, WorkflowSpec& spec) {
     location.fault("is not valid JSON: " + json.error().message());
     return;
   }
-  SpecObject object(location, json.value().view());
+  const SpecObject object(location, json.value().view(), kWorkflowObject);
   if (!object.is_object()) {
     return;
   }
-  read_head(object, spec);
+  object.read_all(spec);
+  if (const auto output = object.find("output")) {
+    read_mapping(object.at("output"), *output, spec.output);
+  }
   read_triggers(object, spec);
   read_steps(object, spec);
   read_list(object, "transitions", kMaxTransitions, read_transition, spec.transitions);

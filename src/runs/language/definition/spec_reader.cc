@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/names.h"
+#include "holdfast/assert.h"
 #include "runs/language/data/canonical_json.h"
 #include "runs/language/definition/duration.h"
 #include "runs/language/definition/spec.h"
@@ -80,35 +81,94 @@ void check_duration(const SpecLocation& location, Zero zero, std::uint64_t ms) {
 
 }  // namespace
 
-SpecObject::SpecObject(SpecLocation location, std::string_view text)
-    : location_(std::move(location)) {
+SpecObject::SpecObject(SpecLocation location, std::string_view text, const LanguageObject& declared)
+    : location_(std::move(location)), declared_(&declared) {
   is_object_ = walk_object(location_, text, [&](std::string name, std::string_view value) {
     members_.push_back({std::move(name), value});
   });
 }
 
-std::optional<std::string_view> SpecObject::take(std::string_view name) {
-  if (std::find(known_.begin(), known_.end(), name) == known_.end()) {
-    known_.emplace_back(name);
-  }
+const LanguageField& SpecObject::declared(std::string_view field) const {
+  const LanguageField* found = declared_->find(field);
+  HOLDFAST_ASSERT(found != nullptr);
+  return *found;
+}
+
+SpecLocation SpecObject::at(std::string_view field) const {
+  return location_.at(field).with(declared(field).fault_code.value_or(location_.code()));
+}
+
+std::optional<std::string_view> SpecObject::find(std::string_view field) const {
+  HOLDFAST_ASSERT(declared_->find(field) != nullptr);
   const auto found = std::find_if(members_.begin(), members_.end(),
-                                  [&](const Member& member) { return member.name == name; });
+                                  [&](const Member& member) { return member.name == field; });
   return found == members_.end() || found->value == "null" ? std::nullopt
                                                            : std::optional(found->value);
 }
 
-std::optional<std::string_view> SpecObject::need(std::string_view name, FaultCode code) {
-  const auto slice = take(name);
+std::optional<std::string_view> SpecObject::need(std::string_view field) const {
+  const auto slice = find(field);
   if (is_object_ && !slice.has_value()) {
-    at(name).fault(code, "is missing");
+    at(field).fault("is missing");
   }
   return slice;
 }
 
+std::optional<std::string_view> SpecObject::find_declared(std::string_view field) const {
+  return declared(field).is_required ? need(field) : find(field);
+}
+
+bool SpecObject::read(std::string_view field, SharedText& value) const {
+  const auto slice = find_declared(field);
+  if (slice.has_value() && declared(field).form == LanguageField::Form::name) {
+    read_name(at(field), *slice, field, value);
+  } else if (slice.has_value()) {
+    read_text(at(field), *slice, value, declared(field).text);
+  }
+  return slice.has_value();
+}
+
+bool SpecObject::read(std::string_view field, bool& value) const {
+  const auto slice = find_declared(field);
+  if (slice.has_value()) {
+    read_flag(at(field), *slice, value);
+  }
+  return slice.has_value();
+}
+
+bool SpecObject::read(std::string_view field, std::uint32_t& value) const {
+  const auto slice = find_declared(field);
+  if (slice.has_value()) {
+    read_count(at(field), *slice, declared(field).count, value);
+  }
+  return slice.has_value();
+}
+
+bool SpecObject::read(std::string_view field, std::uint64_t& ms) const {
+  const std::string in_ms = fmt::format("{}_ms", field);
+  const auto text = find(field);
+  const auto number = find(in_ms);
+  if (text.has_value() && number.has_value()) {
+    at(field).fault(fmt::format("and {} are both given; remove one", in_ms));
+  } else if (number.has_value()) {
+    read_duration_ms(at(in_ms), *number, declared(field).zero, ms);
+  } else if (text.has_value() && !text->starts_with('"')) {
+    at(field).fault(fmt::format(
+        "is not a duration; write {0}: \"200ms\", {0}: \"1h30m\" or {1}: 200", field, in_ms));
+  } else if (text.has_value()) {
+    read_duration_text(at(field), *text, declared(field).zero, ms);
+  }
+  return text.has_value() || number.has_value();
+}
+
 void SpecObject::finish() const {
-  const std::vector<std::string_view> known(known_.begin(), known_.end());
   for (const Member& member : members_) {
-    if (std::find(known.begin(), known.end(), member.name) == known.end()) {
+    if (declared_->find(member.name) == nullptr) {
+      std::vector<std::string> names;
+      declared_->for_each([&](const LanguageField& field) {
+        for_each_name(field, [&](std::string name) { names.push_back(std::move(name)); });
+      });
+      const std::vector<std::string_view> known(names.begin(), names.end());
       location_.member_fault(member.name, fmt::format("unknown field {}{}", quote(member.name),
                                                       location_.faults().hint(member.name, known)));
     }
@@ -210,31 +270,6 @@ Payload read_json(const SpecLocation& location, std::string_view slice) {
   return Payload::trusted(canonical_json(slice));
 }
 
-bool optional_name(SpecObject& object, std::string_view name, SharedText& value) {
-  const auto slice = object.take(name);
-  return slice.has_value() && read_name(object.at(name), *slice, name, value);
-}
-
-void optional_text(SpecObject& object, std::string_view name, SharedText& value,
-                   TextLimits limits) {
-  if (const auto slice = object.take(name)) {
-    read_text(object.at(name), *slice, value, limits);
-  }
-}
-
-void optional_flag(SpecObject& object, std::string_view name, bool& value) {
-  if (const auto slice = object.take(name)) {
-    read_flag(object.at(name), *slice, value);
-  }
-}
-
-void optional_count(SpecObject& object, std::string_view name, CountLimits limits,
-                    std::uint32_t& value) {
-  if (const auto slice = object.take(name)) {
-    read_count(object.at(name), *slice, limits, value);
-  }
-}
-
 void read_duration_ms(const SpecLocation& location, std::string_view slice, Zero zero,
                       std::uint64_t& ms) {
   if (!read_value(slice, ms)) {
@@ -255,25 +290,6 @@ void read_duration_text(const SpecLocation& location, std::string_view slice, Ze
   }
   ms = *read;
   check_duration(location, zero, ms);
-}
-
-bool optional_duration(SpecObject& object, std::string_view name, Zero zero, std::uint64_t& ms) {
-  const std::string in_ms = fmt::format("{}_ms", name);
-  const auto text = object.take(name);
-  const auto number = object.take(in_ms);
-  if (text.has_value() && number.has_value()) {
-    object.at(name).fault(fmt::format("and {} are both given; remove one", in_ms));
-    return true;
-  }
-  if (number.has_value()) {
-    read_duration_ms(object.at(in_ms), *number, zero, ms);
-  } else if (text.has_value() && !text->starts_with('"')) {
-    object.at(name).fault(fmt::format(
-        "is not a duration; write {0}: \"200ms\", {0}: \"1h30m\" or {1}: 200", name, in_ms));
-  } else if (text.has_value()) {
-    read_duration_text(object.at(name), *text, zero, ms);
-  }
-  return text.has_value() || number.has_value();
 }
 
 }  // namespace holdfast
