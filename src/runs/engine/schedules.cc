@@ -129,7 +129,6 @@ std::optional<Schedules::Due> Schedules::take_due(TimeMs now) {
   command.run_id = derive_run_id({"cron", workflow.view(), due->trigger.view(), signal});
   command.definition = due->definition;
   command.trigger = due->trigger;
-  command.signal = SignalType::start_cron;
   command.context = schedule_context(workflow, due->trigger, due->spec, window, signal, now);
   command.started_by = StartedBy::schedule;
   command.source.signal_id = signal;

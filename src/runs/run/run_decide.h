@@ -64,7 +64,6 @@ struct StartRun {
   RunId replayed_from;                             // empty: not a replay
   std::optional<StepsAdopted> adopted;             // of a replay from the middle
   std::optional<RunContinuedFrom> continued_from;  // of the successor of another run
-  SignalType signal = SignalType::start_run;
 };
 // [run_signal_received, run_started, run_continued_from of a successor, steps_adopted of a replay
 // from the middle, then what the first steps plan or do]. The definition is attached.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "runs/run/activation.h"
 #include "runs/run/run_planning.h"
 
 namespace holdfast {
@@ -42,7 +43,7 @@ std::optional<Payload> output_fault(const RunProjection& run, std::string_view r
   const auto index = planned == nullptr || run.definition() == nullptr
                          ? std::nullopt
                          : run.definition()->find(planned->plan.step.view());
-  if (!index.has_value() || planned->plan.step.view().find(':') != std::string_view::npos ||
+  if (!index.has_value() || is_compensation(planned->plan.step.view()) ||
       !run.definition()->steps()[*index].output_contract.has_value()) {
     return std::nullopt;
   }

@@ -93,6 +93,20 @@ Result<void> check_command(const RunProjection& run, const StartRun& command) {
   return {};
 }
 
+SignalType signal_of(StartedBy started_by) {
+  switch (started_by) {
+    case StartedBy::schedule:
+      return SignalType::start_cron;
+    case StartedBy::replay:
+      return SignalType::replay_run;
+    case StartedBy::caller:
+    case StartedBy::parent_run:
+    case StartedBy::continuation:
+      break;
+  }
+  return SignalType::start_run;
+}
+
 RunStarted started_fact(const StartRun& command, const Payload& input) {
   RunStarted fact;
   fact.run_id = command.run_id;
@@ -139,12 +153,12 @@ Result<RunFacts> decide_start(RunProjection& run, const StartRun& command,
   }
   HOLDFAST_TRY(const Payload input, input_of(command, now));
   RunDraft draft(run, around, now);
-  const SignalType type = command.replayed_from.empty() ? command.signal : SignalType::replay_run;
   CommandSource source = command.source;
   if (command.started_by != StartedBy::caller) {
     source.source = to_text(command.started_by);
   }
-  draft.add(receipt(command.run_id, type, source, request_payload(command)));
+  draft.add(
+      receipt(command.run_id, signal_of(command.started_by), source, request_payload(command)));
   draft.add(started_fact(command, input));
   run.attach(command.definition);
   if (command.continued_from.has_value()) {

@@ -110,6 +110,7 @@ TEST(DecideStart, a_replay_names_the_run_it_repeats) {
   TestRun test(kLine);
   StartRun command = test.start_command();
   command.replayed_from = run_no(5);
+  command.started_by = StartedBy::replay;
   const RunFacts facts = test.start(command);
   EXPECT_EQ(the<RunSignalReceived>(facts).signal_type, SignalType::replay_run);
   EXPECT_EQ(the<RunStarted>(facts).replayed_from_run_id, run_no(5));
