@@ -7,7 +7,7 @@
 // when its time has come, never before.
 #include <algorithm>
 
-#include "lab/sim/oracle_follow.h"
+#include "lab/sim/oracle_next_facts.h"
 #include "lab/sim/oracle_values.h"
 
 namespace holdfast::sim::model {

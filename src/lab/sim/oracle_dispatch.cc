@@ -5,8 +5,8 @@
 // claim and come before its lease is over; it has one outcome; a failure is tried again exactly
 // when its step says so, at a time its policy allows, with the idempotency key it had; limits of
 // time are never enforced early.
-#include "lab/sim/oracle_follow.h"
 #include "lab/sim/oracle_model.h"
+#include "lab/sim/oracle_next_facts.h"
 #include "lab/sim/oracle_values.h"
 
 namespace holdfast::sim::model {

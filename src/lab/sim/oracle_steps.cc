@@ -6,7 +6,7 @@
 // its error route or ends the run; the run is completed when every path is over.
 #include <algorithm>
 
-#include "lab/sim/oracle_follow.h"
+#include "lab/sim/oracle_next_facts.h"
 #include "lab/sim/oracle_values.h"
 
 namespace holdfast::sim::model {

@@ -4,7 +4,7 @@
 
 #include "base/json_writer.h"
 #include "lab/sim/sim_words.h"
-#include "lab/sim/sim_world.h"
+#include "lab/sim/simulation.h"
 #include "runs/engine/step_chain.h"
 
 namespace holdfast::sim {

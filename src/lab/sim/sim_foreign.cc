@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "lab/sim/sim_value.h"
-#include "lab/sim/sim_world.h"
+#include "lab/sim/simulation.h"
 #include "storage/log/open_store.h"
 
 namespace holdfast::sim {

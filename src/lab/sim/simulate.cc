@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "lab/sim/sim_world.h"
+#include "lab/sim/simulation.h"
 
 namespace holdfast::sim {
 

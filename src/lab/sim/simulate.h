@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "lab/sim/sim_breach.h"
 #include "lab/sim/sim_coverage.h"
 #include "lab/sim/sim_plan.h"
 #include "lab/sim/sim_scenario.h"
 #include "lab/sim/sim_trace.h"
+#include "lab/sim/sim_violation.h"
 
 namespace holdfast::sim {
 

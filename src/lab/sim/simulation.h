@@ -12,12 +12,12 @@
 
 #include "lab/sim/oracle.h"
 #include "lab/sim/sim_audit.h"
-#include "lab/sim/sim_breach.h"
 #include "lab/sim/sim_coverage.h"
 #include "lab/sim/sim_plan.h"
 #include "lab/sim/sim_process.h"
 #include "lab/sim/sim_scenario.h"
 #include "lab/sim/sim_trace.h"
+#include "lab/sim/sim_violation.h"
 #include "runs/view/explanation.h"
 
 namespace holdfast::sim {

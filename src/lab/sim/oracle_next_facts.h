@@ -4,7 +4,7 @@
 //
 //   oracle_steps.cc   from step to step: results, failures, transitions, joins, the end
 //   oracle_begin.cc   how a step begins: input, visits, lists, waits, children
-//   oracle_back.cc    going back: withdrawals and compensations
+//   oracle_compensation.cc going back: withdrawals and compensations
 #pragma once
 
 #include <string>
@@ -71,7 +71,7 @@ class Follow {
   Duty& plan(const std::string& key, const std::string& step, std::int64_t number,
              const std::string& promise);
 
-  // oracle_back.cc
+  // oracle_compensation.cc
   void back();
   const Runnable* next_to_undo() const;
   bool undoable_under_way() const;

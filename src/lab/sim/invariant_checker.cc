@@ -1,4 +1,4 @@
-#include "lab/sim/user_judge.h"
+#include "lab/sim/invariant_checker.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 // withdrawn, what is claimed comes to its end without retries; then what ended well and can be
 // compensated is compensated, newest first, one at a time; a compensation that fails for good is
 // noted; the run ends as the first fact said.
-#include "lab/sim/oracle_follow.h"
+#include "lab/sim/oracle_next_facts.h"
 
 namespace holdfast::sim::model {
 

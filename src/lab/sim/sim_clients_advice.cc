@@ -5,7 +5,7 @@
 
 #include "lab/sim/sim_clients.h"
 #include "lab/sim/sim_words.h"
-#include "lab/sim/sim_world.h"
+#include "lab/sim/simulation.h"
 #include "runs/inspect/inspector.h"
 
 namespace holdfast::sim {

@@ -1,9 +1,9 @@
-#include "lab/sim/user_people.h"
+#include "lab/sim/user_actors.h"
 
 #include <algorithm>
 
 #include "lab/sim/sim_clients.h"
-#include "lab/sim/sim_world.h"
+#include "lab/sim/simulation.h"
 #include "runs/run/activation.h"
 #include "runs/view/view_words.h"
 

@@ -1,11 +1,11 @@
-#include "lab/sim/user_witness.h"
+#include "lab/sim/user_observer.h"
 
 #include <algorithm>
 
 #include "base/json_writer.h"
 #include "lab/sim/sim_request.h"
-#include "lab/sim/sim_world.h"
-#include "lab/sim/user_people.h"
+#include "lab/sim/simulation.h"
+#include "lab/sim/user_actors.h"
 #include "lab/sim/user_story.h"
 #include "runs/dispatch/dispatch_facts.h"
 #include "runs/facts/execution_opts.h"

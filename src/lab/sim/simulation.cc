@@ -1,10 +1,10 @@
-#include "lab/sim/sim_world.h"
+#include "lab/sim/simulation.h"
 
 #include <algorithm>
 
+#include "lab/sim/fault_injector.h"
+#include "lab/sim/sim_checks.h"
 #include "lab/sim/sim_clients.h"
-#include "lab/sim/sim_faults.h"
-#include "lab/sim/sim_watchers.h"
 #include "lab/sim/sim_workers.h"
 #include "runs/inspect/inspector.h"
 

@@ -1,8 +1,8 @@
-#include "lab/sim/sim_watchers.h"
+#include "lab/sim/sim_checks.h"
 
 #include <algorithm>
 
-#include "lab/sim/sim_world.h"
+#include "lab/sim/simulation.h"
 #include "runs/inspect/inspector.h"
 #include "runs/view/run_snapshot.h"
 #include "storage/journal/journal_verify.h"

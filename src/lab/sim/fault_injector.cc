@@ -1,10 +1,10 @@
-#include "lab/sim/sim_faults.h"
+#include "lab/sim/fault_injector.h"
 
 #include <algorithm>
 #include <map>
 
 #include "lab/sim/sim_foreign.h"
-#include "lab/sim/sim_world.h"
+#include "lab/sim/simulation.h"
 #include "runs/inspect/inspector.h"
 #include "storage/journal/journal_keys.h"
 #include "storage/journal/journal_verify.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lab/sim/user_judge.h"
+#include "lab/sim/invariant_checker.h"
 #include "lab/sim/user_scenario.h"
 
 namespace holdfast::sim {
