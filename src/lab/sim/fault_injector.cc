@@ -36,7 +36,7 @@ void flip(std::string& bytes, const Dice& dice) {
       static_cast<char>(static_cast<unsigned char>(bytes[bit / 8]) ^ (1U << (bit % 8)));
 }
 
-// Everything that can be read of a journal, in one text; or the first error.
+// Everything that can be read from a journal, as one text; or the first error.
 Result<std::string> everything(const std::shared_ptr<MemoryDisk>& disk,
                                const std::vector<RunId>& runs) {
   HOLDFAST_TRY(const auto journal, open_copy(disk));
@@ -91,7 +91,7 @@ void Faulty::end() {
 
 bool Faulty::look_after(Act act, Process& process) {
   const auto count = [&](const char* what, bool ok) {
-    world_.count(std::string("keeping:") + what + (ok ? "" : "_failed"));
+    world_.count(std::string("maintenance:") + what + (ok ? "" : "_failed"));
     return true;
   };
   if (act == Act::seal) {
@@ -107,7 +107,7 @@ bool Faulty::look_after(Act act, Process& process) {
   return act == Act::checkpoint;
 }
 
-// What happens to a process as a whole.
+// Faults that affect a process as a whole.
 bool Faulty::befall(Act act, Process& process, const Dice& dice) {
   const auto seconds = [&](std::uint64_t below) {
     return static_cast<std::int64_t>(dice.below(below, "seconds")) * kSecond;
@@ -150,7 +150,7 @@ bool Faulty::break_write(Act act, Process& process, const Dice& dice) {
   return true;
 }
 
-// What is kept beside the batches to start sooner; nullptr when there is none.
+// A checkpoint or the directory, which are stored to shorten a start; nullptr if there is none.
 std::string* Faulty::some_checkpoint(const Dice& dice) {
   auto& side = world_.disk().side;
   const auto found =
@@ -158,7 +158,7 @@ std::string* Faulty::some_checkpoint(const Dice& dice) {
   return found == side.end() || found->second.empty() ? nullptr : &found->second;
 }
 
-// Whoever comes up next reads it.
+// The process reads the checkpoint when it starts again.
 void Faulty::restart_somebody(const Dice& dice) {
   if (Process* process = world_.some_process(dice); process != nullptr) {
     process->kill("killed to read the checkpoint");
@@ -247,10 +247,10 @@ void Faulty::expect_told_or_same(const std::shared_ptr<MemoryDisk>& damaged,
   if (!good.ok()) {
     world_.complain("the store cannot be read: " + good.error().text());
   } else if (seen.ok() && seen.value() != good.value() && world_.oracle_judges()) {
-    world_.complain(what + " is damaged, and other facts are served without a word");
+    world_.complain(what + " is damaged, and other facts are returned without an error");
   } else if (!seen.ok() && !is_damage(seen.error().code())) {
     world_.complain(what +
-                    " is damaged, and the error is not about damage: " + seen.error().text());
+                    " is damaged, but the error does not report damage: " + seen.error().text());
   } else {
     world_.count(seen.ok() ? "damage:harmless" : "damage:reported");
   }

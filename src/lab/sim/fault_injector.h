@@ -1,5 +1,5 @@
-// Faulty: what breaks, and those who look after the store. Damage is done to copies of the disk:
-// whoever reads one must be told, or see what was there before.
+// FaultInjector: injects faults and performs maintenance. It damages copies of the disk only; a
+// reader of a damaged copy must get an error, or the state as it was before the damage.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@ class Faulty {
  public:
   explicit Faulty(World& world) : world_(world) {}
 
-  // False when the act is none of these, or nothing could be done.
+  // False if the act is not a fault or maintenance, or if it had no effect.
   bool act(Act act, const Dice& dice);
-  // Everything works again.
+  // Ends all faults.
   void end();
 
  private:

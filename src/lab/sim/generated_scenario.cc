@@ -71,7 +71,7 @@ class GeneratedScenario final : public Scenario {
 
  private:
   void add_workflow(const std::string& name, std::uint64_t which) {
-    // Some that the author makes are not in order.
+    // Some of the generated definitions are invalid.
     for (std::uint64_t tries = 0;; ++tries) {
       std::string text = Author(dice_.number("author", which * 1000 + tries), name).write();
       if (Definition::parse(text).ok()) {

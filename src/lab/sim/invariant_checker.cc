@@ -9,7 +9,7 @@ namespace holdfast::sim {
 
 namespace {
 
-// What can be seen to be broken when it happens, whatever comes later.
+// Invariants whose violation is certain when it happens, whatever comes later.
 bool looks_back(Invariant::Kind kind) {
   return kind == Invariant::Kind::needs || kind == Invariant::Kind::never_both ||
          kind == Invariant::Kind::at_most || kind == Invariant::Kind::never;
@@ -66,11 +66,11 @@ bool Judge::about(const Invariant& invariant, const RunRecord& run) const {
   return !invariant.when.has_value() || invariant.when->matches(ObjectView(run.context));
 }
 
-// What nobody executes is done as soon as the run knows it.
+// A step that no worker executes is done when it is applied to the run.
 bool Judge::counts(const Invariant& invariant, const RunRecord::Done& done,
                    const std::string& step) const {
   const bool executed = invariant.as == Invariant::As::executed && executed_.contains(step);
-  // Items of a list are parts of their step, but they are taken back one by one.
+  // Items of a list are parts of their step, but they are compensated one by one.
   const bool whole = done.item.empty() || is_compensation(step);
   return done.step == step &&
          done.as == (executed ? Invariant::As::executed : Invariant::As::applied) &&
@@ -122,7 +122,7 @@ void Judge::look_back(const Invariant& invariant, const RunRecord& run, std::siz
       for (const std::string& other : invariant.others) {
         if (other != step && counts(invariant, newest, step) && before(other)) {
           complain_(invariant, run,
-                    step + did(invariant) + ", and so" + did(invariant) + " " + other);
+                    step + did(invariant) + ", and " + other + did(invariant) + " too");
         }
       }
     }
@@ -137,7 +137,7 @@ void Judge::look_back(const Invariant& invariant, const RunRecord& run, std::siz
              std::none_of(invariant.others.begin(), invariant.others.end(), before)) {
     complain_(
         invariant, run,
-        invariant.step + did(invariant) + ", and no " + either(invariant.others) + " before it");
+        invariant.step + did(invariant) + " without " + either(invariant.others) + " before it");
   } else if (invariant.kind == Invariant::Kind::at_most) {
     const auto times = static_cast<std::uint64_t>(
         1 + std::count_if(run.history.begin(), end, [&](const auto& done) {
@@ -146,12 +146,13 @@ void Judge::look_back(const Invariant& invariant, const RunRecord& run, std::siz
     if (times > invariant.times) {
       complain_(
           invariant, run,
-          invariant.step + newest.item + did(invariant) + " " + std::to_string(times) + " times");
+          invariant.step + newest.item + did(invariant) + " " + std::to_string(times) +
+              (times == 1 ? " time" : " times"));
     }
   }
 }
 
-// What must have come by the end of a run; also of one that still waits when everything rests.
+// Invariants that need something to happen before a run ends.
 void Judge::look_ahead(const Invariant& invariant, const RunRecord& run) {
   std::uint64_t times = 0;
   bool owed = false;
@@ -167,10 +168,10 @@ void Judge::look_ahead(const Invariant& invariant, const RunRecord& run) {
   if (!run.ended.has_value()) {
     return;
   }
-  const std::string how = " (the run is " + std::string(to_text(*run.ended)) + ")";
+  const std::string how = " (the run ended as " + std::string(to_text(*run.ended)) + ")";
   if (invariant.kind == Invariant::Kind::followed_by && owed) {
     complain_(invariant, run,
-              invariant.step + did(invariant) + ", and no " + either(invariant.others) +
+              invariant.step + did(invariant) + " without " + either(invariant.others) +
                   " after it" + how);
   } else if (invariant.kind == Invariant::Kind::at_least && times < invariant.times) {
     complain_(invariant, run,
@@ -184,7 +185,7 @@ void Judge::look_at_compensation(const Invariant& invariant, const RunRecord& ru
       (invariant.if_run.empty() && *run.ended != TerminalStatus::failed)) {
     return;
   }
-  // What is owed, by step and item; of a list its items, not the whole.
+  // The steps to compensate, by step and item; of a list its items, not the whole.
   std::set<std::string> owed;
   for (const RunRecord::Done& done : run.history) {
     const bool back = is_compensation(done.step);
@@ -201,21 +202,21 @@ void Judge::look_at_compensation(const Invariant& invariant, const RunRecord& ru
   }
   for (const std::string& step : owed) {
     complain_(invariant, run,
-              step + did(invariant) + ", and no compensate:" + step + " after it (the run is " +
+              step + did(invariant) + " without compensate:" + step + " after it (the run is " +
                   std::string(to_text(*run.ended)) + ")");
   }
 }
 
 void Judge::look_at_end(const Invariant& invariant, const RunRecord& run) {
   if (invariant.kind == Invariant::Kind::ends && !invariant.ends.contains(*run.ended)) {
-    complain_(invariant, run, "it ends " + std::string(to_text(*run.ended)));
+    complain_(invariant, run, "the run ended as " + std::string(to_text(*run.ended)));
   } else if (invariant.kind == Invariant::Kind::ends_within &&
              run.ended_us - run.started_us > invariant.within_us) {
     complain_(invariant, run,
-              "it ends after " + duration_text((run.ended_us - run.started_us) / 1000));
+              "the run ended after " + duration_text((run.ended_us - run.started_us) / 1000));
   } else if (invariant.kind == Invariant::Kind::at_end &&
              !invariant.condition->matches(ObjectView(run.context))) {
-    complain_(invariant, run, "at the end it is " + run.context);
+    complain_(invariant, run, "the context at the end is " + run.context);
   }
 }
 

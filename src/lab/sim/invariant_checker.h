@@ -1,4 +1,4 @@
-// Judge: whether what happened in runs keeps the invariants that their author declared.
+// InvariantChecker: checks the invariants of a world file against what happened in runs.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 
 namespace holdfast::sim {
 
-// One run as its author sees it.
+// One run, as the author of the workflow sees it.
 struct RunRecord {
-  // A step, or an item of one, was done: as the run knows it, or by a handler.
+  // A step, or an item of one, that was applied to the run or executed by a handler.
   struct Done {
-    std::string step;  // without visit and item; with compensate:
-    std::string item;  // empty: none
+    std::string step;  // without visit and item, with the prefix compensate:
+    std::string item;  // empty if it is not an item
     Invariant::As as = Invariant::As::applied;
   };
   RunId id;
@@ -26,22 +26,22 @@ struct RunRecord {
   std::int64_t started_us = 0;
   std::int64_t ended_us = 0;
   std::optional<TerminalStatus> ended;
-  std::string context;  // at the end: what it knows, and how it ended as "run"
+  std::string context;  // at the end: the context, and "run" for how it ended
   std::vector<Done> history;
 };
 
 class Judge {
  public:
-  // Of an invariant: what happened instead.
+  // Receives a violated invariant and what happened instead.
   using Complain =
       std::function<void(const Invariant& invariant, const RunRecord& run, const std::string&)>;
   Judge(const Workflows& workflows, const UserWorld& world, Complain complain);
 
-  // The newest of its history has just happened.
+  // The last element of the run's history has just happened.
   void done(const RunRecord& run);
-  // It has just ended.
+  // The run has just ended.
   void ended(const RunRecord& run);
-  // Nothing will happen any more, to no run.
+  // The simulation has ended.
   void at_rest(const RunRecord& run);
 
  private:
@@ -56,7 +56,7 @@ class Judge {
   const UserWorld& world_;
   Complain complain_;
   std::set<std::string> executed_;           // steps that a worker executes
-  std::map<std::string, bool> compensated_;  // WORKFLOW/STEP that can be: is it done for a list
+  std::map<std::string, bool> compensated_;  // WORKFLOW/STEP with a compensation: whether it has for_each
 };
 
 }  // namespace holdfast::sim

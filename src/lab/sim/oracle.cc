@@ -1,7 +1,8 @@
-// The facade: facts and answers go to the part of the model they are about.
+// The facade: passes facts and answers to the part of the model that handles them.
 //
-// Promises for every fact: the entries of a thread are numbered without gaps; a fact has its fields
-// and is about the run of its thread; a definition is registered once under its fingerprint.
+// Guarantees for every fact: the entries of a thread are numbered without gaps; a fact has its
+// fields and belongs to the run of its thread; a definition is registered once under its
+// fingerprint.
 #include "lab/sim/oracle.h"
 
 #include "base/hash.h"
@@ -12,7 +13,7 @@ namespace holdfast::sim {
 namespace model {
 namespace {
 
-// What every fact of a kind has (docs/protocol.md).
+// The required fields of each kind of fact (docs/protocol.md).
 const std::map<std::string, std::vector<std::string>>& required() {
   static const std::vector<std::string> fence{"run_id", "runnable_key", "claim_id",
                                               "claim_token_hash", "queue"};
@@ -67,8 +68,8 @@ void listed(OracleModel& model, const StoredFact& fact, const Value& data) {
   bool& known = fact.kind == "run_indexed" ? run.indexed : run.cataloged;
   model.check(run.is_started() && run.workflow == data["workflow"].string() &&
                   run.queue == data["queue"].string(),
-              "listed", "it does not say what its run says");
-  model.check(!known, "listed", "the run is listed already");
+              "listed", "its workflow or queue is not that of its run");
+  model.check(!known, "listed", "the run is already listed");
   known = true;
 }
 
@@ -82,11 +83,11 @@ void defined(OracleModel& model, const StoredFact& fact, const Value& data) {
     model.workflows[data["workflow"].string()] = fingerprint;
     return;
   }
-  model.check(!model.definitions.contains(fingerprint), "definition", "it is registered already");
-  // The spec is the last member, in its canonical form.
+  model.check(!model.definitions.contains(fingerprint), "definition", "the definition is already registered");
+  // The spec is the last member, in canonical form.
   const std::size_t spec = fact.data.find("\"spec\":") + 7;
   model.check(to_hex(sha256(fact.data.substr(spec, fact.data.size() - spec - 1))) == fingerprint,
-              "fingerprint", "the spec has another fingerprint");
+              "fingerprint", "the fingerprint is not that of the spec");
   model.definitions.emplace(fingerprint, Definition::read(data["spec"]));
 }
 
@@ -142,7 +143,7 @@ void Oracle::stored(const StoredFact& fact) {
     model::listed(model, fact, data);
   } else if (family == "definition" || family == "workflow") {
     model.check(rest == data[family == "workflow" ? "workflow" : "fingerprint"].string(), "form",
-                "it is in the thread of another");
+                "the fact is in the thread of another definition");
     model::defined(model, fact, data);
   }
 }

@@ -1,11 +1,11 @@
-// Oracle: what Holdfast promises about attempts and runs, as a model that is small and slow and
-// shares no code with the engine: it reads facts as plain JSON, in the order they became durable,
-// keeps what they mean in ordinary maps, and says what had to come next. Whoever wants to know
-// how Holdfast behaves may read it as the specification.
+// Oracle: the guarantees of Holdfast about attempts and runs, as a model that is small and slow and
+// shares no code with the engine. It reads facts as plain JSON in the order in which they became
+// durable, keeps their meaning in ordinary maps, and determines which facts must follow. It can be
+// read as the specification of how Holdfast behaves.
 //
-// The simulator tells it everything in the one order there is: the answers to clients at the
-// point they were decided, and the facts of the log. It answers with complaints: sentences that
-// say which promise was broken, where, and by what.
+// The simulator passes everything to it in its true order: the answers to clients at the point
+// where they were decided, and the facts of the log. The oracle returns violations: sentences that
+// state which guarantee was violated, where, and how.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +29,19 @@ struct StoredFact {
   std::string data;  // JSON text
 };
 
-// A request of a client and what it was told. It is given to the oracle where it was decided:
-// after every fact it was decided upon, before the facts it caused itself.
+// A request of a client and the answer to it. The oracle receives it where it was decided: after
+// every fact it is based on, before the facts it caused.
 struct Answer {
   enum class What : std::uint8_t {
     start,      // params: run_id, workflow, definition (fingerprint), input, key
-    claim,      // params: queues, handlers ([]: any), claim_id; result: the assignment. Told when
-                // it is handed out: after its fact, perhaps much later
+    claim,      // params: queues, handlers ([]: any), claim_id; result: the assignment. Passed when the attempt is assigned: after its fact, perhaps much later
     heartbeat,  // params: run_id, runnable_key, claim_id, token_hash
     complete,   // the same, and result, execution_opts
     fail,       // the same, and error, retryable
     event,      // params: run_id, event, correlation, payload, key
     resolve,    // params: run_id, step, action (approved, rejected, resumed), actor, key
     cancel,     // params: run_id, reason, key
-    other,      // something else: only that it was answered in order
+    other,      // any other command: only its position is checked
     registration,  // params: definition (fingerprint)
     replay,        // params: run_id (of the original), new_run_id, mode, key
   };
@@ -50,7 +49,7 @@ struct Answer {
   TimeMs at;           // by the clock of the process that decided
   std::string params;  // a JSON object
   std::string code;    // "ok", or the code of the refusal
-  std::string result;  // what an accepted request was told, as JSON; empty: nothing
+  std::string result;  // the result of an accepted request, as JSON; may be empty
 };
 
 namespace model {
@@ -66,20 +65,20 @@ class Oracle {
 
   void answered(const Answer& answer);
   void stored(const StoredFact& fact);
-  // All facts of the batch were given: what belongs together must be there. whole: no, when the
-  // writer died in the middle; then what is missing is owed by those who come after it.
+  // All facts of the batch were passed: facts that belong together must be complete. whole: false
+  // if the writer died in the middle; then later writers must complete the batch.
   void batch_ends(std::uint64_t position, bool whole = true);
 
-  // What was found since the last call.
+  // The violations found since the last call.
   std::vector<std::string> take_complaints();
 
-  // What a run is now, for comparison with what the engine shows:
-  // {"status", "steps": {step: status}, "context", "error"} as JSON; empty for an unknown run.
+  // The current state of a run, for comparison with the engine: {"status", "steps": {step: status},
+  // "context", "error"} as JSON; empty for an unknown run.
   [[nodiscard]] std::string run(const std::string& run_id) const;
-  // Runs that have not ended.
+  // The runs that have not ended.
   [[nodiscard]] std::vector<std::string> live_runs() const;
-  // How often each promise was put to the test, by a short name ("fence", "lease", "join", ...):
-  // the simulator fails when one never was.
+  // How often each guarantee was tested, by a short name ("fence", "lease", "join", ...). The
+  // simulator fails if one never was.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& tested() const;
 
  private:

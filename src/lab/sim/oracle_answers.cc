@@ -1,10 +1,10 @@
-// Answers: what a client or a worker had to be told, at the point it was decided.
+// The expected answers to clients and workers, at the point where they were decided.
 //
-// Promises: a report of an attempt counts only with the fence of the current claim and before its
-// lease is over; whoever has lost it is told how; the same report again is told the same; a command
-// that is given again finds what it did before, and under the same key something else is a
-// conflict; what was answered ok is durable with the batch; an assignment is the attempt that was
-// to come next, under the idempotency key of its visit or item.
+// Guarantees: a report counts only with the fence of the current claim and before its lease
+// expires; a worker that lost its claim gets the reason; the same report gets the same answer
+// again; a repeated command has the same result, and a different command under the same key is a
+// conflict; the effect of a command that was answered ok is durable with its batch; an assignment
+// is the next attempt in the order of the queue, under the idempotency key of its visit or item.
 #include <algorithm>
 
 #include "lab/sim/oracle_model.h"
@@ -33,7 +33,7 @@ class Judge {
     static const Codes outside{"",         "conflict",       "busy",      "unavailable",
                                "io_error", "engine_stopped", "disk_full", "log_stopped"};
     if (outside.contains(answer_.code)) {
-      return;  // the store, not the rules
+      return;  // the store refused, not the rules
     }
     switch (answer_.what) {
       case Answer::What::start:
@@ -78,7 +78,7 @@ class Judge {
         answer_.params + " was answered " + answer_.code + ", not " + expected + ": " + because);
   }
 
-  // What was answered ok is there when the batch ends.
+  // The effect of a command that was answered ok must be durable when the batch ends.
   void durable(const std::string& what, std::function<bool(const OracleModel&)> holds) {
     model_.promised.push_back({model_.place + " " + what, std::move(holds)});
   }
@@ -88,7 +88,7 @@ class Judge {
     if (run_ == nullptr) {
       if (ok()) {
         const std::string given = result_.has("run_id") ? result_["run_id"].string() : id;
-        model_.check(given == id || id.empty(), "answer", "another run was started than was meant");
+        model_.check(given == id || id.empty(), "answer", "a run with another id was started");
         durable("the run " + given, [given](const OracleModel& model) {
           const auto found = model.runs.find(given);
           return found != model.runs.end() && found->second.is_started();
@@ -105,29 +105,29 @@ class Judge {
                       run_->started["input"] == params_["input"];
     if (!same) {
       expect({"run_exists", "idempotency_conflict", "ok"}, "repeat",
-             "the run was started otherwise");
+             "the run was started with another workflow or input");
       const bool defaults = run_->definition != nullptr && run_->definition->spec.has("triggers");
-      model_.check(!ok() || defaults, "repeat", "the run was started otherwise");
+      model_.check(!ok() || defaults, "repeat", "the run was started with another workflow or input");
       return;
     }
     const auto current = model_.workflows.find(run_->workflow);
     const bool moved = current == model_.workflows.end() ||
                        current->second != run_->started["definition_fingerprint"].string();
-    expect(moved ? Codes{"ok", "run_exists"} : Codes{"ok"}, "repeat", "the run was started so");
+    expect(moved ? Codes{"ok", "run_exists"} : Codes{"ok"}, "repeat", "the run was started with the same workflow and input");
   }
 
-  // All executions of one visit or item of a step get one key, and no other work gets it.
+  // All executions of one visit or item of a step have one key, and no other work has it.
   void one_key(const Attempt& attempt, const std::string& key) {
     const std::string work = attempt.run + ":" + attempt.intent["step"].string();
     const auto known = model_.key_of.emplace(work, key).first;
     model_.check(known->second == key, "idempotency_key",
-                 work + " is executed under " + key + " and was under " + known->second);
+                 work + " is executed under key " + key + ", earlier under " + known->second);
     const auto other = model_.work_of.emplace(key, work).first;
     model_.check(other->second == work, "idempotency_key",
-                 key + " is the key of " + work + " and of " + other->second);
+                 key + " is the key of both " + work + " and " + other->second);
   }
 
-  // Told when it is handed out, after its fact.
+  // Checked when the attempt is assigned, after its fact.
   void claim() {
     if (!ok() || result_.is_null()) {
       return;
@@ -156,11 +156,11 @@ class Judge {
     const auto held = std::find_if(attempt.claims.begin(), attempt.claims.end(),
                                    [&](const Claim& claim) { return claim.id == id; });
     if (!model_.check(held != attempt.claims.end(), "assignment",
-                      key + " was handed out and its claim is not durable")) {
+                      key + " was assigned before its claim was durable")) {
       return;
     }
     same("lease_until", held->at + attempt.lease_ms());
-    model_.check(attempt.handler() != "__timer__", "assignment", "a timer is no work");
+    model_.check(attempt.handler() != "__timer__", "assignment", "a timer was assigned to a worker");
     const auto passed = model_.passed_over.find(id);
     std::string before;
     for (const auto& [other, handler] : passed == model_.passed_over.end()
@@ -171,7 +171,7 @@ class Judge {
         before = other;
       }
     }
-    model_.check(before.empty(), "claim_order", key + " was given before " + before);
+    model_.check(before.empty(), "claim_order", key + " was assigned before " + before);
   }
 
   // A heartbeat, a result or a failure.
@@ -179,7 +179,7 @@ class Judge {
     const bool known = attempt_ != nullptr && attempt_->run == params_["run_id"].string();
     if (!known || run_ == nullptr) {
       expect({"unknown_runnable_intent", "run_not_found", "wrong_run"}, "answer",
-             "nobody scheduled it");
+             "the attempt was never scheduled");
       return;
     }
     const bool mine = !attempt_->claims.empty() &&
@@ -196,24 +196,24 @@ class Judge {
       }
       expect(codes, "answer_late", "the run has ended");
     } else if (repeats) {
-      expect({"ok"}, "repeat", "it was reported before, in the same way");
+      expect({"ok"}, "repeat", "the same report was accepted before");
     } else if (mine && attempt_->outcome == Attempt::Outcome::completed &&
                answer_.what == Answer::What::complete) {
-      expect({"conflicting_completion"}, "repeat", "it was completed with another result");
+      expect({"conflicting_completion"}, "repeat", "the attempt was completed with another result");
     } else if (mine && was_turned_down()) {
-      expect({"ok", "stale_claim"}, "repeat", "its result was turned into a failure");
+      expect({"ok", "stale_claim"}, "repeat", "the result was rejected and recorded as a failure");
     } else if (!mine || attempt_->withdrawn || attempt_->outcome != Attempt::Outcome::none) {
-      expect({"stale_claim"}, "answer_stale", "the claim is not the current one");
+      expect({"stale_claim"}, "answer_stale", "the claim is not current");
     } else if (at_ >= attempt_->claims.back().lease_until) {
       expect({"expired_claim"}, "answer_expired",
-             "the lease was over at " + std::to_string(attempt_->claims.back().lease_until));
-    } else if (expect({"ok"}, "answer", "the claim holds")) {
+             "the lease expired at " + std::to_string(attempt_->claims.back().lease_until));
+    } else if (expect({"ok"}, "answer", "the claim is valid")) {
       accepted();
     }
   }
 
-  // A result that could not be used became the failure of its step; the documents do not say what
-  // the same report is told then.
+  // A result that could not be used became the failure of its step; the documents do not define the
+  // answer to the same report after that.
   [[nodiscard]] bool was_turned_down() const {
     const std::string& code = attempt_->error["code"].string();
     return answer_.what == Answer::What::complete &&
@@ -238,7 +238,7 @@ class Judge {
       const std::int64_t longest = at_ + attempt_->lease_ms();
       durable("the heartbeat of " + key, [=](const OracleModel& model) {
         const Claim& claim = model.attempts.at(key).claims.back();
-        // A later one of the same group may have brought it further.
+        // A later heartbeat of the same group may have extended it further.
         return claim.id != id || claim.lease_until >= longest || longest <= until;
       });
       return;
@@ -257,7 +257,7 @@ class Judge {
   void event() {
     const std::string key = params_["key"].string();
     if (run_ == nullptr) {
-      expect({"run_not_found"}, "answer", "there is no such run");
+      expect({"run_not_found"}, "answer", "the run does not exist");
       return;
     }
     const auto empty = [](const Value& text) { return text.string().empty(); };
@@ -268,15 +268,15 @@ class Judge {
                         (before["correlation"] == params_["correlation"] ||
                          (empty(before["correlation"]) && empty(params_["correlation"])));
       expect(same ? Codes{"ok"} : Codes{"idempotency_conflict"}, "repeat",
-             same ? "it is the same event" : "the key was used for another event");
+             same ? "the same event was received before" : "the key was used for another event");
       return;
     }
     constexpr std::size_t kMostKept = 1000;
     if (run_->is_over() || run_->is_compensating()) {
-      expect({"terminal_run"}, "answer_late", "the run has ended or goes back");
+      expect({"terminal_run"}, "answer_late", "the run has ended or is compensating");
     } else if (run_->buffered.size() >= kMostKept) {
-      expect({"ok", "too_large"}, "answer", "too many events wait");
-    } else if (expect({"ok"}, "answer", "a run that lives receives events")) {
+      expect({"ok", "too_large"}, "answer", "too many events are buffered");
+    } else if (expect({"ok"}, "answer", "a live run receives events")) {
       const std::string id = run_->id;
       durable("the event " + key,
               [=](const OracleModel& model) { return model.runs.at(id).events.contains(key); });
@@ -288,7 +288,7 @@ class Judge {
     const std::string& action = params_["action"].string();
     const std::string& key = params_["key"].string();
     if (run_ == nullptr) {
-      expect({"run_not_found"}, "answer", "there is no such run");
+      expect({"run_not_found"}, "answer", "the run does not exist");
       return;
     }
     const std::string type = action == "resumed"    ? "resume_run"
@@ -299,16 +299,16 @@ class Judge {
       const bool same = known->second["signal_type"].string() == type &&
                         (step.empty() || known->second["payload"]["step"].string() == step);
       expect(same ? Codes{"ok"} : Codes{"idempotency_conflict"}, "repeat",
-             same ? "it was decided so" : "the key was used for another command");
+             same ? "the same decision was made before" : "the key was used for another command");
       return;
     }
     const auto at = run_->manual.find(step);
     const bool there = at != run_->manual.end();
     Codes codes;
     if (there && !at->second.open && at->second.action == action) {
-      codes.insert("ok");  // it was decided so; under a new key it may also be told that it is late
+      codes.insert("ok");  // the same decision was made; under a new key the answer may also be that it is too late
       if (key.empty()) {
-        expect(codes, "repeat", "it was decided so");
+        expect(codes, "repeat", "the same decision was made before");
         return;
       }
     }
@@ -322,7 +322,7 @@ class Judge {
         codes.insert("stale_manual_resolution");
       }
     }
-    if (expect(codes, "answer", "of where the run waits") && ok()) {
+    if (expect(codes, "answer", "that follows from where the run waits") && ok()) {
       const std::string id = run_->id;
       durable("the decision about " + step,
               [=](const OracleModel& model) { return !model.runs.at(id).manual.at(step).open; });
@@ -342,7 +342,7 @@ class Judge {
   void cancel() {
     const std::string& how = params_["how"].string();
     if (run_ == nullptr) {
-      expect({"run_not_found"}, "answer", "there is no such run");
+      expect({"run_not_found"}, "answer", "the run does not exist");
       return;
     }
     const std::string ends = run_->is_over()           ? run_->terminal["status"].string()
@@ -350,10 +350,10 @@ class Judge {
                                                        : "";
     if (!ends.empty() && (run_->is_over() || how != "stop")) {
       expect(ends == "cancelled" ? Codes{"ok"} : Codes{"invalid_transition"},
-             ends == "cancelled" ? "repeat" : "answer_late", "it ends as " + ends);
+             ends == "cancelled" ? "repeat" : "answer_late", "the run ends as " + ends);
       return;
     }
-    if (expect({"ok"}, "answer", "the run lives")) {
+    if (expect({"ok"}, "answer", "the run has not ended")) {
       run_->cancel_how = how;
       const std::string id = run_->id;
       durable("the cancellation", [=](const OracleModel& model) {
@@ -364,7 +364,7 @@ class Judge {
 
   void replay() {
     if (run_ == nullptr) {
-      expect({"run_not_found"}, "answer", "there is no such run");
+      expect({"run_not_found"}, "answer", "the run does not exist");
       return;
     }
     const std::string& from = params_["from_step"].string();
@@ -386,7 +386,7 @@ class Judge {
         codes = from.empty() ? Codes{"unsafe_replay"} : Codes{"ok", "unsafe_replay"};
       }
     }
-    if (expect(codes, "replay", "of what the run has done") && ok()) {
+    if (expect(codes, "replay", "that follows from the steps the run has executed") && ok()) {
       durable("the replay " + id, [=](const OracleModel& model) {
         return model.runs.contains(id) && model.runs.at(id).is_started();
       });

@@ -1,10 +1,10 @@
-// How a step begins, and what the engine carries out by itself.
+// How a step starts, and the steps that the engine executes itself.
 //
-// Promises: the input of a step is what its mapping takes of the context at that moment, the same
-// for all its attempts; a path that leads nowhere fails the step before anybody is called; no step
-// is begun more often than max_visits says; of a list no more items are under way than its
-// concurrency allows; what the engine carries out is carried out in the commit that plans it, or
-// when its time has come, never before.
+// Guarantees: the input of a step is what its mapping selects from the context at that moment, the
+// same for all its attempts; a missing path fails the step before a handler is called; no step
+// starts more often than max_visits allows; no more items of a list are in progress than its
+// concurrency allows; a step of the engine is executed in the commit that plans it, or when its
+// time has come, never before.
 #include <algorithm>
 
 #include "lab/sim/oracle_next_facts.h"
@@ -20,7 +20,7 @@ void copy_if_there(Value& to, const std::string& name, const Value& from) {
   }
 }
 
-// What was planned for later begins when its timer says so.
+// A step that was planned for later starts when its timer fires.
 bool has_begun(const Run& run, const Runnable& runnable) {
   const Runnable* timer = run.find(runnable.key + ":begin");
   return runnable.visible_at <= runnable.planned_at || (timer != nullptr && timer->applied);
@@ -42,7 +42,7 @@ Duty& Follow::plan(const std::string& key, const std::string& step, std::int64_t
   duty.expected.set("step", step);
   duty.expected.set("attempt_number", number);
   duty.expected.set("runnable_key", key);
-  // All attempts at one visit or item of a step share it, retries and deferrals too.
+  // All attempts at one visit or item of a step share it, also retries and deferrals.
   duty.expected.set("idempotency_key", run_.id + ":" + step + ":1");
   duty.expected.set("queue", run_.queue);
   return duty;
@@ -58,7 +58,7 @@ void Follow::begin(const Step& step, const std::string& path, std::int64_t visib
     }
   }
   if (visit > definition_.max_visits(step)) {
-    fail_run(error_of("visit_limit_exceeded", step.name), "it was begun too often");
+    fail_run(error_of("visit_limit_exceeded", step.name), "the step was visited too often");
     return;
   }
   const std::string name = visit == 1 ? step.name : step.name + "@" + std::to_string(visit);
@@ -93,14 +93,14 @@ void Follow::begin_item(const Step& step, const Runnable& list, std::int64_t ite
   data.set(as, list.plan["input"]["items"].list()[static_cast<std::size_t>(item)]);
   data.set("index", item);
   Duty& duty = plan(run_.id + ":" + name + ":1", name, 1, "items");
-  duty.because = "it is the next of its list";
+  duty.because = "it is the next item of its list";
   duty.earliest = duty.latest = std::max(now_, list.visible_at);
   copy_if_there(duty.expected, "path", list.plan["path"]);
   copy_if_there(duty.expected, "queue", step.spec["queue"]);
   fill_plan(duty, step, data);
 }
 
-// What is done, and with what.
+// Fills in the handler and the input.
 void Follow::fill_plan(Duty& duty, const Step& step, const Value& data) {
   duty.expected.set("input", Value::object());
   duty.expected.set("handler", "__engine__");
@@ -165,7 +165,7 @@ void Follow::fill_wait(Duty& duty, const Step& step, const Value& data) {
   }
 }
 
-// The items of a list that may begin now, and what becomes of the others when one has failed.
+// The items of a list that may start now, and the ones to withdraw after one has failed.
 void Follow::items(const Runnable& list, const Step& step) {
   const auto size = static_cast<std::int64_t>(list.plan["input"]["items"].list().size());
   const std::int64_t most = step.spec["for_each"]["concurrency"].integer();
@@ -405,7 +405,7 @@ void Follow::start_child(const Runnable& runnable, const Step& step) {
   }
 }
 
-// A child that failed is answered with another one, as the policy of the step says.
+// A failed child run is retried with a new one, as the policy of the step defines.
 void Follow::child_again(const Runnable& runnable, const Step& step, const Value& error) {
   const auto rule = may_retry(runnable, error, true);
   if (!rule.has_value()) {
@@ -414,7 +414,7 @@ void Follow::child_again(const Runnable& runnable, const Step& step, const Value
   }
   const std::int64_t number = runnable.plan["attempt_number"].integer() + 1;
   Duty& given_up = add(Duty::Kind::withdraw, runnable.key, "child");
-  given_up.because = "another child takes its place";
+  given_up.because = "a new child run replaces it";
   given_up.keys = {runnable.key};
   Duty& duty = plan(run_.id + ":" + runnable.step + ":" + std::to_string(number), runnable.step,
                     number, "retry");

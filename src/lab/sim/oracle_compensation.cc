@@ -1,9 +1,9 @@
-// Going back.
+// Compensation.
 //
-// Promises: from `compensation_started` on nothing new begins; what nobody has claimed is
-// withdrawn, what is claimed comes to its end without retries; then what ended well and can be
-// compensated is compensated, newest first, one at a time; a compensation that fails for good is
-// noted; the run ends as the first fact said.
+// Guarantees: after `compensation_started` nothing new starts; unclaimed runnables are withdrawn,
+// claimed ones end without retries; then the completed steps that have a compensation are
+// compensated, newest first, one at a time; a compensation that fails permanently is recorded; the
+// run ends with the outcome that the first fact recorded.
 #include "lab/sim/oracle_next_facts.h"
 
 namespace holdfast::sim::model {
@@ -29,7 +29,7 @@ const Runnable* Follow::next_to_undo() const {
   return next;
 }
 
-// What somebody is at may get done, and would then have to be undone.
+// A claimed attempt may still complete, and would then have to be compensated.
 bool Follow::undoable_under_way() const {
   for (const auto& [step, key] : run_.newest) {
     const Runnable& runnable = *run_.find(key);
@@ -101,7 +101,7 @@ void Follow::back() {
     return;
   }
   Duty& duty = add(Duty::Kind::finish, run_.id, "compensation");
-  duty.because = "all is undone";
+  duty.because = "all steps are compensated";
   duty.expected.set("status", run_.compensation["outcome"]);
   if (run_.compensation.has("error")) {
     duty.expected.set("error", run_.compensation["error"]);
@@ -112,7 +112,7 @@ void Follow::undo(const Runnable& origin) {
   const Value& spec = *compensation_of(origin);
   const std::string name = "compensate:" + origin.step;
   Duty& duty = plan(run_.id + ":" + name + ":1", name, 1, "compensation");
-  duty.because = "it is the newest that is done";
+  duty.because = "it is the newest completed step";
   Value source;
   source.set("run_id", run_.id);
   if (run_.compensation.has("error")) {

@@ -32,7 +32,7 @@ Step read_step(const Value& spec) {
   return step;
 }
 
-// A member nobody here knows means that the model may be wrong.
+// A member that the model does not know; the model may be wrong for such a definition.
 std::string unknown_member(const Value& spec) {
   static const std::set<std::string> workflow{"workflow",
                                               "version",
@@ -105,7 +105,7 @@ std::string Step::handler() const {
   return spec.has("handler") ? spec["handler"].string() : name;
 }
 
-// A decision has its name inside it already.
+// The result of a decision already contains its name.
 std::string Step::output_key() const {
   if (kind == StepKind::approval) {
     return "";

@@ -1,7 +1,7 @@
-// What a definition means: its steps, what leads from one to the next, and what each may do.
+// The meaning of a definition: its steps, the transitions between them, and the options of each.
 //
-// A definition is what `definition_registered` says: the spec in its canonical form, with
-// durations in milliseconds and without short forms.
+// A definition is the spec of `definition_registered` in canonical form, with durations in
+// milliseconds and without short forms.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct StepName {
   bool compensates = false;
 
   static StepName parse(const std::string& name);
-  // The name without its item: of the list it belongs to.
+  // The name without its item: the name of the list.
   [[nodiscard]] std::string list() const;
 };
 
@@ -49,12 +49,13 @@ struct Step {
   StepKind kind = StepKind::handler;
   std::vector<std::string> after;
 
-  // A worker executes it; of a step for each item, the items.
+  // A worker executes it, or with for_each its items.
   [[nodiscard]] bool is_work() const;
   [[nodiscard]] bool is_call() const { return is_work() || kind == StepKind::child; }
   [[nodiscard]] bool for_each() const { return spec.has("for_each"); }
   [[nodiscard]] std::string handler() const;
-  // What its result is called in the context; empty: members join it.
+  // The name of its result in the context; empty: the members of the result are merged into the
+  // context.
   [[nodiscard]] std::string output_key() const;
 };
 
@@ -64,23 +65,23 @@ struct Definition {
   std::vector<Step> steps;
   std::vector<Value> transitions;  // {from, on, to, when?, recovery?}
   std::vector<std::string>
-      path_steps;                  // begin a path: those of `after`, and those nothing leads to
-  std::vector<std::string> roots;  // of these, those that wait for nothing
-  std::string unknown;             // a feature the model does not know
+      path_steps;                  // the first steps of paths: steps with `after`, and steps that no transition leads to
+  std::vector<std::string> roots;  // those of them without `after`
+  std::string unknown;             // a feature that the model does not know
 
   static Definition read(const Value& spec);
   [[nodiscard]] const Step* find(const std::string& name) const;
-  // The ways on from a step, in the order they are tried.
+  // The transitions from a step, in the order in which they are tried.
   [[nodiscard]] std::vector<Value> ways(const std::string& from, const std::string& on) const;
   [[nodiscard]] std::int64_t max_visits(const Step& step) const;
 };
 
-// How often and when what failed is tried again.
+// How often and when a failed attempt is retried.
 struct RetryRule {
   std::int64_t max_attempts = 1;
-  std::int64_t shortest_ms = 0;  // before the next attempt: jitter makes it shorter
+  std::int64_t shortest_ms = 0;  // before the next attempt, with all of the jitter
   std::int64_t longest_ms = 0;
-  bool named = false;  // the code is listed: an exception is tried again only then
+  bool named = false;  // the policy lists the code: exceptions are retried only then
 };
 RetryRule retry_rule(const Value& policy, const std::string& code, std::int64_t attempt);
 

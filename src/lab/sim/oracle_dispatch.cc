@@ -1,10 +1,10 @@
-// Attempts: what may happen to them, and who may say so.
+// Attempts: what may happen to them, and who may report it.
 //
-// Promises: an attempt is scheduled as it was planned; it is claimed when it is visible, by one at
-// a time, and only while its run lives; heartbeats and outcomes carry the fence of the current
-// claim and come before its lease is over; it has one outcome; a failure is tried again exactly
-// when its step says so, at a time its policy allows, with the idempotency key it had; limits of
-// time are never enforced early.
+// Guarantees: an attempt is scheduled as it was planned; it is claimed once it is visible, by one
+// owner at a time, and only while its run is live; heartbeats and outcomes carry the fence of the
+// current claim and arrive before its lease expires; it has one outcome; a failure is retried
+// exactly when its step allows it, at a time that its policy allows, with the same idempotency key;
+// timeouts are never enforced early.
 #include "lab/sim/oracle_model.h"
 #include "lab/sim/oracle_next_facts.h"
 #include "lab/sim/oracle_values.h"
@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::int64_t kLeaseMs = 30'000;
 
-// The members that make an intent what it is, and those a queue needs beside them.
+// The members of an intent that must be as planned.
 constexpr const char* kIntent[] = {
     "run_id", "runnable_key", "idempotency_key", "attempt_number",     "queue",   "step",
     "input",  "visible_at",   "handler",         "event_wait_timeout", "deadline"};
 
-// One fact about an attempt, judged and then taken in.
+// Checks one fact about an attempt, then applies it to the model.
 class AttemptFact {
  public:
   AttemptFact(OracleModel& model, const StoredFact& fact, const std::string& queue,
@@ -38,24 +38,24 @@ class AttemptFact {
   }
 
   void take() {
-    if (!check(run_ != nullptr && run_->is_started(), "form", "it is of no run there is")) {
+    if (!check(run_ != nullptr && run_->is_started(), "form", "its run does not exist")) {
       return;
     }
     if (kind_ == "run_queued") {
-      check(!run_->queued || run_->queue != queue_, "listed", "its queue knows of the run already");
+      check(!run_->queued || run_->queue != queue_, "listed", "the run is already in its queue");
       run_->queued = run_->queued || run_->queue == queue_;
       return;
     }
-    check(!run_->is_over(), "terminal_final", "its run has ended");
+    check(!run_->is_over(), "terminal_final", "the run has ended");
     if (kind_ == "attempt_scheduled") {
       scheduled();
       return;
     }
     if (!check(attempt_ != nullptr && attempt_->run == run_->id, "known_attempt",
-               "nobody scheduled it")) {
+               "the attempt was never scheduled")) {
       return;
     }
-    check(attempt_->queue == queue_, "form", "it belongs to queue " + attempt_->queue);
+    check(attempt_->queue == queue_, "form", "the attempt belongs to queue " + attempt_->queue);
     if (kind_ == "attempt_claimed") {
       claimed();
     } else if (kind_ == "attempt_heartbeat") {
@@ -82,15 +82,16 @@ class AttemptFact {
   }
 
   void scheduled() {
-    if (!check(attempt_ == nullptr, "scheduled_once", "it is scheduled already")) {
+    if (!check(attempt_ == nullptr, "scheduled_once", "the attempt is already scheduled")) {
       return;
     }
     const Runnable* planned = run_->find(key_);
-    if (check(planned != nullptr && planned->is_open(), "scheduled", "its run did not plan it")) {
+    if (check(planned != nullptr && planned->is_open(), "scheduled",
+              "the run did not plan the attempt")) {
       check_as_planned(planned->plan, kIntent);
       check_as_planned(planned->plan, kClaimOptions);
       check_as_planned(planned->plan, kTimeouts);
-      check(planned->handler() != "__engine__", "scheduled", "the engine carries it out itself");
+      check(planned->handler() != "__engine__", "scheduled", "the engine executes the step itself");
     }
     Attempt attempt;
     attempt.key = key_;
@@ -106,23 +107,24 @@ class AttemptFact {
     Attempt& attempt = *attempt_;
     const std::int64_t lease_until = data_["lease_until"].integer();
     const std::string id = data_["claim_id"].string();
-    check(attempt.outcome == Attempt::Outcome::none && !attempt.withdrawn, "claim", "it has ended");
+    check(attempt.outcome == Attempt::Outcome::none && !attempt.withdrawn, "claim",
+          "the attempt has ended");
     check(!attempt.is_held(at_), "one_claim",
-          "the claim " + (attempt.claims.empty() ? "" : attempt.claims.back().id) +
-              " holds until " +
+          "claim " + (attempt.claims.empty() ? "" : attempt.claims.back().id) + " is valid until " +
               std::to_string(attempt.claims.empty() ? 0 : attempt.claims.back().lease_until));
     check(at_ >= attempt.visible_at, "visible",
-          "it is not visible before " + std::to_string(attempt.visible_at));
+          "the attempt is not visible before " + std::to_string(attempt.visible_at));
     check(lease_until == at_ + attempt.lease_ms(), "lease",
           "the lease is " + std::to_string(lease_until - at_) + " ms, not " +
               std::to_string(attempt.lease_ms()));
-    check(model_.claim_ids.insert(id).second, "fence", "the claim id was used before");
+    check(model_.claim_ids.insert(id).second, "fence", "the claim id was already used");
     pass_over(id);
     attempt.claims.push_back({id, data_["claim_token_hash"].string(), at_, lease_until});
   }
 
-  // What became visible first is claimed first; together, in the order it was scheduled. Whether
-  // somebody could have executed it is known when the claim is handed out.
+  // Attempts are claimed in the order in which they became visible; with equal times, in the order
+  // in which they were scheduled. Whether a worker could have executed an earlier one is known when
+  // the claim is assigned.
   void pass_over(const std::string& claim_id) {
     const auto place = [](const Attempt& one) { return std::pair(one.visible_at, one.order); };
     for (const auto& [key, other] : model_.attempts) {
@@ -137,18 +139,19 @@ class AttemptFact {
     }
   }
 
-  // The current claim, before its lease is over.
+  // Checks the fence of the current claim, before its lease expires.
   bool fenced() {
     const Attempt& attempt = *attempt_;
     const bool current = !attempt.claims.empty() && !attempt.withdrawn &&
                          attempt.claims.back().id == data_["claim_id"].string() &&
                          attempt.claims.back().token_hash == data_["claim_token_hash"].string();
-    if (!check(current, "fence", "it does not carry the fence of the current claim")) {
+    if (!check(current, "fence", "the fence is not that of the current claim")) {
       return false;
     }
-    check(attempt.outcome == Attempt::Outcome::none, "one_outcome", "it has an outcome already");
+    check(attempt.outcome == Attempt::Outcome::none, "one_outcome",
+          "the attempt already has an outcome");
     check(at_ < attempt.claims.back().lease_until, "lease",
-          "the lease was over at " + std::to_string(attempt.claims.back().lease_until));
+          "the lease expired at " + std::to_string(attempt.claims.back().lease_until));
     return attempt.outcome == Attempt::Outcome::none;
   }
 
@@ -175,7 +178,7 @@ class AttemptFact {
                            : run_->definition->find(run_->find(key_)->name.base);
     if (step != nullptr && !run_->find(key_)->name.compensates && step->spec.has("output_schema")) {
       check(fits_contract(step->spec["output_schema"], attempt_->result), "schema",
-            "the result does not fit the schema of its step");
+            "the result does not match the output schema of the step");
     }
   }
 
@@ -204,32 +207,33 @@ class AttemptFact {
     next.order = ++model_.counter;
     const std::string expected =
         run_->id + ":" + attempt_->intent["step"].string() + ":" + std::to_string(number);
-    check(next.key == expected, "retry", "the next attempt is called " + expected);
+    check(next.key == expected, "retry", "the key of the next attempt must be " + expected);
     check(data_["retry_idempotency_key"] == attempt_->intent["idempotency_key"], "idempotency_key",
           "the next attempt has the key " + data_["retry_idempotency_key"].text() + ", not " +
               attempt_->intent["idempotency_key"].text());
     if (check(!model_.attempts.contains(next.key), "scheduled_once",
-              "the retry is there already")) {
+              "the retry is already scheduled")) {
       model_.attempts[next.key] = next;
     }
   }
 
-  // The engine fails what takes too long, never before its time.
+  // The engine fails attempts that take too long, never early.
   void not_early() {
     const std::string& code = attempt_->error["code"].string();
     const auto& claims = attempt_->claims;
     const std::int64_t close_ms = attempt_->intent["start_to_close_ms"].integer();
     const std::int64_t start_ms = attempt_->intent["schedule_to_start_ms"].integer();
     if (code == "start_to_close_timeout" && close_ms > 0) {
-      // Where no claim holds, the engine makes one, at the same moment.
+      // If no claim is valid, the engine makes one at the same moment.
       const bool own = claims.size() > 1 && claims.back().at == at_;
       const Claim& worker = claims[claims.size() - (own ? 2 : 1)];
       check(at_ >= worker.at + close_ms, "attempt_timeout",
-            "it had " + std::to_string(worker.at + close_ms - at_) + " ms left");
+            "the attempt had " + std::to_string(worker.at + close_ms - at_) + " ms left");
     }
     if (code == "schedule_to_start_timeout" && start_ms > 0) {
-      check(at_ >= attempt_->visible_at + start_ms, "attempt_timeout",
-            "it had " + std::to_string(attempt_->visible_at + start_ms - at_) + " ms left");
+      check(
+          at_ >= attempt_->visible_at + start_ms, "attempt_timeout",
+          "the attempt had " + std::to_string(attempt_->visible_at + start_ms - at_) + " ms left");
     }
   }
 
@@ -245,7 +249,7 @@ class AttemptFact {
     const bool more = planned->plan["attempt_number"].integer() < rule.max_attempts &&
                       (!run_->is_compensating() || planned->name.compensates);
     const bool again = !attempt_->retry_key.empty();
-    check(!again || more, "retry", "it was the last attempt, and is tried again");
+    check(!again || more, "retry", "the last attempt is retried");
     const auto said = model_.retryable.find(data_["claim_id"].string());
     const bool engine = code == "start_to_close_timeout" || code == "schedule_to_start_timeout";
     std::optional<bool> retryable;
@@ -259,7 +263,7 @@ class AttemptFact {
     if (retryable.has_value()) {
       const bool may = *retryable || (code == "step_exception" && rule.named);
       check(again == (may && more), "retry",
-            again ? "it must not be tried again" : "it must be tried again");
+            again ? "the attempt must not be retried" : "the attempt must be retried");
     }
     if (again) {
       const std::int64_t at = data_["retry_visible_at"].integer();
@@ -268,7 +272,7 @@ class AttemptFact {
       const bool asked = known && !engine && after->second.is_integer();
       const std::int64_t shortest = asked ? after->second.integer() : rule.shortest_ms;
       const std::int64_t longest = asked ? after->second.integer() : rule.longest_ms;
-      // A worker may ask for a delay of its own; its facts do not tell.
+      // A worker may request a delay of its own; facts do not record it.
       check(!known || (at >= at_ + shortest && at <= at_ + longest), "backoff",
             "the next attempt comes after " + std::to_string(at - at_) + " ms, not " +
                 std::to_string(shortest) + " to " + std::to_string(longest));
@@ -301,7 +305,7 @@ void OracleModel::queue_fact(const StoredFact& fact, const std::string& queue, c
     }
     return;
   }
-  check(data["queue"].string() == queue, "form", "it is in the thread of another queue");
+  check(data["queue"].string() == queue, "form", "the fact is in the thread of another queue");
   AttemptFact(*this, fact, queue, data).take();
   touched.insert(data["run_id"].string());
 }

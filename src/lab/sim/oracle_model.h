@@ -1,5 +1,5 @@
-// What the oracle knows: attempts, runs and definitions as the facts so far tell them, in ordinary
-// maps. Private to oracle*.cc.
+// The model of the oracle: attempts, runs and definitions according to the facts so far, in
+// ordinary maps. Private to oracle*.cc.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Claim {
   std::int64_t lease_until = 0;
 };
 
-// One try at one step, as its queue knows it.
+// One attempt at a step, as recorded in its queue.
 struct Attempt {
   enum class Outcome : std::uint8_t { none, completed, failed };
   std::string key;
@@ -31,8 +31,8 @@ struct Attempt {
   std::string queue;
   Value intent;
   std::int64_t visible_at = 0;
-  std::uint64_t order = 0;    // in which it was scheduled
-  std::vector<Claim> claims;  // the last one counts
+  std::uint64_t order = 0;    // the order in which it was scheduled
+  std::vector<Claim> claims;  // only the last one is valid
   Outcome outcome = Outcome::none;
   Value result;
   Value opts;
@@ -42,19 +42,19 @@ struct Attempt {
 
   [[nodiscard]] std::string handler() const;
   [[nodiscard]] std::int64_t lease_ms() const;
-  // Somebody has it, or had it when the lease ended.
+  // A worker holds it, or held it until the lease expired.
   [[nodiscard]] bool is_claimed() const { return outcome == Outcome::none && !claims.empty(); }
   [[nodiscard]] bool is_held(std::int64_t at) const {
     return is_claimed() && at < claims.back().lease_until;
   }
 };
 
-// The same try, as its run knows it.
+// The same attempt, as recorded in its run.
 struct Runnable {
   std::string key;
   std::string step;  // with visit and item
   StepName name;
-  std::string path;  // the step that began its path
+  std::string path;  // the first step of its path
   Value plan;
   std::int64_t visible_at = 0;
   std::int64_t planned_at = 0;
@@ -67,7 +67,7 @@ struct Runnable {
   std::string output_key;
   Value transition;
   Value opts;
-  std::optional<Value> failure;  // it could not be attempted at all
+  std::optional<Value> failure;  // set if the step fails before it is attempted
 
   [[nodiscard]] std::string handler() const { return plan["handler"].string(); }
   [[nodiscard]] bool is_timer() const {
@@ -75,7 +75,7 @@ struct Runnable {
   }
   [[nodiscard]] bool is_open() const { return !applied && !withdrawn; }
   [[nodiscard]] bool is_put_off() const { return opts.has("defer"); }
-  // It ended well.
+  // It completed without an error.
   [[nodiscard]] bool is_done() const {
     return applied && !withdrawn && transition["on"].string() != "error";
   }
@@ -106,13 +106,13 @@ struct ChildLink {
   std::string child;
   std::string origin;  // the runnable that started it
   bool awaited = false;
-  bool cancel = false;  // when the parent closes
+  bool cancel = false;  // cancelled when the parent ends
 };
 
 struct Run {
   std::string id;
-  bool receipt = false;  // the command that started it came first
-  Value started;         // the fact; null: not yet
+  bool receipt = false;  // the start command was received
+  Value started;         // the fact; null: not started
   std::string workflow;
   std::string queue;
   const Definition* definition = nullptr;
@@ -120,22 +120,22 @@ struct Run {
   std::int64_t started_at = 0;
   std::map<std::string, Runnable> runnables;
   std::vector<std::string> planned;           // keys, in order
-  std::map<std::string, std::string> newest;  // step to key; timers apart
+  std::map<std::string, std::string> newest;  // step to key, without timers
   std::map<std::string, EventWait> waits;
   std::map<std::string, Manual> manual;  // by step
   std::vector<ChildLink> children;
   std::vector<Value> buffered;
   std::map<std::string, Value> events;    // by idempotency key
   std::map<std::string, Value> commands;  // receipts, by idempotency key
-  Value command;                          // a receipt nothing has come of yet
+  Value command;                          // a received command that has had no effect yet
   Value adopted;
   Value compensation;
-  bool withdrew = false;  // what nobody had claimed when it went back
+  bool withdrew = false;  // the unclaimed runnables, when compensation started
   Value continuation;
   Value terminal;
   bool cancel_asked = false;
-  std::string cancel_how;  // as_defined, compensate, stop; empty: nobody told
-  std::string unmodelled;  // why only the general rules are checked
+  std::string cancel_how;  // as_defined, compensate, stop; empty: unknown
+  std::string unmodelled;  // the reason why only the general rules are checked
   std::int64_t last_at = 0;
   bool queued = false;
   bool indexed = false;
@@ -146,12 +146,12 @@ struct Run {
   [[nodiscard]] bool is_compensating() const { return !compensation.is_null() && !is_over(); }
   [[nodiscard]] const Runnable* find(const std::string& key) const;
   [[nodiscard]] const Runnable* newest_of(const std::string& step) const;
-  // Nothing has taken its place.
+  // No newer runnable of the same step exists.
   [[nodiscard]] bool is_newest(const Runnable& runnable) const;
   [[nodiscard]] std::string status() const;
 };
 
-// What must follow, or may.
+// A fact that must follow, or may.
 struct Duty {
   enum class Kind : std::uint8_t {
     plan,       // subject: runnable key
@@ -159,23 +159,23 @@ struct Duty {
     withdraw,   // keys
     pause,      // subject: step
     open_wait,  // subject: wait id
-    receive,    // subject: wait id; an event that was kept
+    receive,    // subject: wait id; an event that was buffered
     resolve,    // subject: wait id
     child,      // subject: runnable key
     compensate,
     finish,
-    go_on_as,  // as another run
+    go_on_as,
   };
   Kind kind = Kind::plan;
   std::string subject;
   Value expected = Value::object();
   std::string promise;
   std::string because;
-  bool must = true;  // at the end of the batch; else it may come now or later
+  bool must = true;  // before the batch ends; otherwise it may follow at any time
   std::set<std::string> keys;
-  std::int64_t earliest = 0;  // visible_at of a plan
+  std::int64_t earliest = 0;  // bounds of visible_at of a plan
   std::int64_t latest = 0;
-  std::optional<Value> failure;  // of a plan: what it fails with, because it cannot be attempted
+  std::optional<Value> failure;  // of a plan: the error, if the step fails before it is attempted
 };
 
 struct OracleModel {
@@ -185,25 +185,26 @@ struct OracleModel {
   std::map<std::string, Attempt> attempts;        // by runnable key
   std::map<std::string, std::uint64_t> next_seq;  // by thread
   std::set<std::string> claim_ids;
-  std::map<std::string, bool> retryable;     // by claim id, as the worker said
-  std::map<std::string, Value> retry_after;  // by claim id; null: as the policy says
-  // Idempotency keys as they were handed out: of a visit or item of a step of a run, and back.
+  std::map<std::string, bool> retryable;     // by claim id, as the worker reported it
+  std::map<std::string, Value> retry_after;  // by claim id; null: as the policy defines
+  // Idempotency keys as they were assigned: from a visit or item of a step of a run to its key, and
+  // the reverse.
   std::map<std::string, std::string> key_of;
   std::map<std::string, std::string> work_of;
   std::uint64_t position = 0;
   std::uint64_t counter = 0;
-  std::set<std::string> touched;  // runs, since the last batch ended
-  // What was answered ok, and whether it is there.
+  std::set<std::string> touched;  // runs with facts in the current batch
+  // Commands that were answered ok, and whether their effect is durable.
   std::vector<std::pair<std::string, std::function<bool(const OracleModel&)>>> promised;
-  // By claim id: what could have been claimed before it (key and handler).
+  // By claim id: the attempts that could have been claimed before it (key and handler).
   std::map<std::string, std::map<std::string, std::string>> passed_over;
-  std::set<std::string> owed;  // runs a writer left in the middle
+  std::set<std::string> owed;  // runs whose facts a writer left incomplete
   std::vector<std::string> complaints;
   std::map<std::string, std::uint64_t> tested;
 
-  // One promise is put to the test; the complaint is made when it was broken.
+  // Counts a test of a guarantee and records a violation if it does not hold.
   bool check(bool kept, const std::string& promise, const std::string& complaint);
-  std::string place;  // of the fact at hand, for complaints
+  std::string place;  // of the current fact, for violations
   void unmodelled(Run& run, const std::string& feature);
 
   // oracle_dispatch.cc
@@ -216,9 +217,9 @@ struct OracleModel {
   void judge(const Answer& answer);
 };
 
-// oracle_steps.cc: what must follow from what is known of a run.
+// oracle_steps.cc: the facts that must follow from the known state of a run.
 std::vector<Duty> duties(const OracleModel& model, const Run& run, std::int64_t now);
-// The path of that step is over.
+// Whether the path that starts with that step has ended.
 bool is_path_over(const Run& run, const std::string& step);
 
 }  // namespace holdfast::sim::model

@@ -1,10 +1,9 @@
-// Follow: what must come next in a run, worked out from what is known of it and nothing else.
-// Each question has one answer here; whoever wants to know what a definition means may read it as
-// the specification. Private to oracle*.cc.
+// NextFacts: the facts that must come next in a run, derived only from the known state of the run.
+// It can be read as the specification of what a definition means. Private to oracle*.cc.
 //
-//   oracle_steps.cc   from step to step: results, failures, transitions, joins, the end
-//   oracle_begin.cc   how a step begins: input, visits, lists, waits, children
-//   oracle_compensation.cc going back: withdrawals and compensations
+//   oracle_steps.cc         from step to step: results, failures, transitions, joins, the end
+//   oracle_begin.cc         how a step starts: input, visits, lists, waits, children
+//   oracle_compensation.cc  withdrawals and compensations
 #pragma once
 
 #include <string>
@@ -14,14 +13,14 @@
 
 namespace holdfast::sim::model {
 
-// How what was planned came out.
+// The outcome of a runnable.
 struct Ending {
   enum class Kind : std::uint8_t { none, done, failed };
   Kind kind = Kind::none;
   std::optional<Value> result;
   Value opts;
-  Value error;                 // members it must have
-  bool another_child = false;  // may take the place of one that failed
+  Value error;                 // the members that it must have
+  bool another_child = false;  // a new child run may replace the failed one
 };
 
 class Follow {
@@ -81,7 +80,7 @@ class Follow {
   Duty& add(Duty::Kind kind, const std::string& subject, const std::string& promise);
   Duty& apply(const Runnable& runnable, const std::string& promise);
   const Attempt* attempt(const std::string& key) const;
-  // What may be tried again, it is: shortest and longest time from now.
+  // The retry rule, if the attempt may be retried.
   std::optional<RetryRule> may_retry(const Runnable& runnable, const Value& error,
                                      bool retryable) const;
 
@@ -92,7 +91,7 @@ class Follow {
   std::vector<Duty> duties_;
 };
 
-// The retry policy of what a runnable does.
+// The retry policy of a runnable.
 Value policy_of(const Definition& definition, const Runnable& runnable);
 Value error_of(const std::string& code, const std::string& step);
 

@@ -1,7 +1,7 @@
-// Replay: what the new run takes over.
+// Replay: what the new run adopts.
 //
-// Promise: from a step on, it takes over what the steps before it gave, and repeats that step and
-// what comes after it, on the definition of the run it repeats.
+// Guarantee: a replay from a step adopts the results of the steps before it, and repeats that step
+// and all later ones, on the definition of the original run.
 #include <algorithm>
 
 #include "lab/sim/oracle_run_fact.h"
@@ -9,15 +9,15 @@
 
 namespace holdfast::sim::model {
 
-// A replay from a step on takes over what the steps before it gave: all but the rest of the path
-// of that step, and the paths that come after it.
+// A replay from a step adopts the results of all steps except the rest of the path of that step and
+// the paths that come after it.
 void RunFact::adopted() {
-  check(run_.adopted.is_null() && run_.planned.empty(), "replay", "it comes right after the start");
+  check(run_.adopted.is_null() && run_.planned.empty(), "replay", "steps are adopted directly after the start");
   run_.adopted = data_;
   join(run_.context, "", data_["context"]);
   const auto found = model_.runs.find(data_["source_run_id"].string());
   if (!check(found != model_.runs.end() && found->second.is_started(), "replay",
-             "the run it repeats is not there") ||
+             "the original run does not exist") ||
       !modelled() || !found->second.unmodelled.empty() || !found->second.adopted.is_null()) {
     return;
   }
@@ -52,7 +52,7 @@ void RunFact::adopted() {
     join(context, runnable->output_key, runnable->result);
   }
   check(context == data_["context"], "replay",
-        "it takes over " + data_["context"].text() + ", not " + context.text());
+        "the adopted context is " + data_["context"].text() + ", not " + context.text());
   std::set<std::string> done;
   for (const std::string& step : run_.definition->path_steps) {
     if (!again.contains(step) && is_path_over(source, step)) {
@@ -63,7 +63,7 @@ void RunFact::adopted() {
   for (const Value& step : data_["done"].list()) {
     said.insert(step.string());
   }
-  check(done == said, "replay", "other steps are done than it says");
+  check(done == said, "replay", "the list of completed steps is wrong");
 }
 
 }  // namespace holdfast::sim::model

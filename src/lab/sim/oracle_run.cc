@@ -1,9 +1,9 @@
-// Runs: each fact of a run is what had to follow, or something from outside that was allowed.
+// Runs: each fact of a run must follow from its state, or be an allowed effect of a command.
 //
-// Promises: a run starts once, after the receipt of its command; what is planned, applied,
-// withdrawn, opened, started and ended is what the definition asks for in the state before, with
-// the members it must have, and nothing else; when a batch ends, nothing that had to follow from
-// its facts is missing; after the end only archiving and search attributes go on.
+// Guarantees: a run starts once, after its start command was received; everything that is planned,
+// applied, withdrawn, opened, started or ended follows from the definition and the previous state,
+// with exactly the members it must have; when a batch ends, no fact that must follow from it is
+// missing; after the end only archiving and search attributes are recorded.
 #include <algorithm>
 
 #include "lab/sim/oracle_run_fact.h"
@@ -13,7 +13,7 @@ namespace holdfast::sim::model {
 
 namespace {
 
-// An error must have these members; its message is for people.
+// An error must have these members; its message is for operators.
 bool same_error(const Value& expected, const Value& found) {
   if (!expected.is_object()) {
     return expected == found;
@@ -60,7 +60,7 @@ void RunFact::take() {
   static const std::set<std::string> quiet{"run_archived", "run_unarchived",
                                            "search_attributes_updated", "run_continued_from"};
   run_.last_at = at_;
-  check(run_.id == data_["run_id"].string(), "form", "it is in the thread of another run");
+  check(run_.id == data_["run_id"].string(), "form", "the fact is in the thread of another run");
   if (quiet.contains(kind_)) {
     return;
   }
@@ -92,7 +92,7 @@ std::optional<Duty> RunFact::fulfil(Duty::Kind kind, const std::string& subject,
       due += " " + duty.expected.text();
     }
   }
-  check(false, promise, "nothing asked for it; due: " + (due.empty() ? "nothing" : due));
+  check(false, promise, "nothing requires the fact; expected: " + (due.empty() ? "nothing" : due));
   return std::nullopt;
 }
 
@@ -108,12 +108,12 @@ void RunFact::receipt() {
   const std::string& type = data_["signal_type"].string();
   if (!run_.is_started()) {
     check(type == "start_run" || type == "start_cron" || type == "replay_run", "form",
-          "a run begins with the command that started it");
-    check(!run_.receipt, "receipt", "the command that started it was received before");
+          "a run starts with its start command");
+    check(!run_.receipt, "receipt", "the start command was already received");
     run_.receipt = true;
     return;
   }
-  check(run_.command.is_null(), "receipt", "nothing came of the command before it");
+  check(run_.command.is_null(), "receipt", "the previous command had no effect");
   run_.command = data_;
   if (type == "cancel_run") {
     run_.cancel_asked = true;
@@ -128,15 +128,15 @@ void RunFact::receipt() {
 
 void RunFact::commanded(const std::set<std::string>& types) {
   check(types.contains(run_.command["signal_type"].string()), "receipt",
-        "there is no receipt of the command");
+        "no such command was received");
   run_.command = Value();
 }
 
 void RunFact::started() {
-  if (!check(!run_.is_started(), "one_start", "the run has started before")) {
+  if (!check(!run_.is_started(), "one_start", "the run has already started")) {
     return;
   }
-  check(run_.receipt, "form", "the receipt of the command is missing");
+  check(run_.receipt, "form", "the start command was not received");
   run_.started = data_;
   run_.started_at = at_;
   run_.workflow = data_["workflow"].string();
@@ -147,22 +147,22 @@ void RunFact::started() {
   }
   const auto definition = model_.definitions.find(data_["definition_fingerprint"].string());
   if (!check(definition != model_.definitions.end(), "definition",
-             "nobody registered the definition it follows")) {
+             "the definition of the run is not registered")) {
     return;
   }
   run_.definition = &definition->second;
-  check(definition->second.workflow == run_.workflow, "definition", "it is of another workflow");
+  check(definition->second.workflow == run_.workflow, "definition", "the definition is of another workflow");
   if (const auto source = model_.runs.find(data_["replayed_from_run_id"].string());
       data_.has("replayed_from_run_id")) {
     check(source != model_.runs.end() && source->second.definition == run_.definition, "replay",
-          "it follows another definition than the run it repeats");
+          "the definition is not that of the original run");
   }
   if (!definition->second.unknown.empty()) {
     model_.unmodelled(run_, definition->second.unknown);
   }
 }
 
-// A dependency that is not over yet, for the complaint.
+// The dependencies whose paths have not ended, for the violation.
 std::string RunFact::why_not(const std::string& step) const {
   const Step* known = run_.definition->find(StepName::parse(step).base);
   std::string open;
@@ -182,7 +182,7 @@ void RunFact::planned() {
 
 void RunFact::plan_one(const Value& plan) {
   const std::string key = plan["runnable_key"].string();
-  if (!check(run_.find(key) == nullptr, "planned_once", key + " is planned already")) {
+  if (!check(run_.find(key) == nullptr, "planned_once", key + " is already planned")) {
     return;
   }
   Runnable runnable;
@@ -195,7 +195,7 @@ void RunFact::plan_one(const Value& plan) {
   runnable.planned_at = at_;
   runnable.order = ++model_.counter;
   const std::string open = modelled() ? why_not(runnable.step) : "";
-  check(open.empty(), "dependency", key + " is planned before " + open + " is done");
+  check(open.empty(), "dependency", key + " is planned before " + open + " has ended");
   if (const auto duty = fulfil(Duty::Kind::plan, key, "planned")) {
     std::vector<std::string> names{"step",    "attempt_number", "idempotency_key",   "queue",
                                    "handler", "path",           "event_wait_timeout"};
@@ -223,19 +223,19 @@ void RunFact::plan_one(const Value& plan) {
 void RunFact::applied() {
   const std::string key = data_["runnable_key"].string();
   const auto found = run_.runnables.find(key);
-  if (!check(found != run_.runnables.end(), "planned_first", "it was never planned")) {
+  if (!check(found != run_.runnables.end(), "planned_first", "the runnable was never planned")) {
     return;
   }
   Runnable& runnable = found->second;
   if (!check(!runnable.applied && !runnable.withdrawn, "applied_once",
-             "it was applied or withdrawn before")) {
+             "the runnable was already applied or withdrawn")) {
     return;
   }
   if (runnable.handler() == "__timer__") {
     const auto wait = run_.waits.find(runnable.plan["event_wait_timeout"]["wait_id"].string());
     const bool over = wait != run_.waits.end() && !wait->second.is_open();
     check(at_ >= runnable.visible_at || over, "not_early",
-          "its time comes at " + std::to_string(runnable.visible_at));
+          "the timer is due at " + std::to_string(runnable.visible_at));
   }
   const bool of_wait = runnable.plan.has("event_wait_timeout");
   if (const auto duty = fulfil(Duty::Kind::apply, key, "applied")) {
@@ -273,7 +273,7 @@ void RunFact::withdrawn() {
         }
       }
     }
-    check(found, "withdrawn", "it withdraws other runnables than are to be withdrawn:" + due);
+    check(found, "withdrawn", "other runnables are withdrawn than expected:" + due);
   }
   for (const std::string& key : keys) {
     const auto found = run_.runnables.find(key);
@@ -307,12 +307,12 @@ void RunFact::continues() {
     check(!runnable.is_open() || runnable.is_timer() || !run_.is_newest(runnable), "continue",
           key + " is open");
   }
-  check(asked, "continue", "no step asked for it in this way");
+  check(asked, "continue", "no step requested this continuation");
   run_.continuation = data_;
 }
 
 void RunFact::compensation_started() {
-  check(run_.compensation.is_null(), "one_way_back", "it goes back already");
+  check(run_.compensation.is_null(), "one_compensation", "the run is already compensating");
   const auto fits = [&](const Duty& duty) {
     return same_member("error", duty.expected["error"], data_["error"]) &&
            duty.expected["outcome"] == data_["outcome"];
@@ -405,8 +405,8 @@ void OracleModel::run_fact(const StoredFact& fact, const std::string& run_id, co
   RunFact(*this, run, fact, data).take();
 }
 
-// When a batch ends, nothing that had to follow is missing. What a writer left in the middle is
-// owed by those who come after it.
+// When a batch ends, no fact that must follow is missing. Later writers must complete the facts
+// that a dead writer left incomplete.
 void OracleModel::check_rest(std::uint64_t batch, bool whole) {
   for (const std::string& id : touched) {
     Run& run = runs[id];
@@ -425,7 +425,7 @@ void OracleModel::check_rest(std::uint64_t batch, bool whole) {
   touched.clear();
   for (const auto& [what, holds] : promised) {
     place = what;
-    check(!whole || holds(*this), "durable", "was answered ok and is not there");
+    check(!whole || holds(*this), "durable", "was answered ok and is not durable");
   }
   promised.clear();
   position = batch;
@@ -433,29 +433,29 @@ void OracleModel::check_rest(std::uint64_t batch, bool whole) {
 
 void OracleModel::check_rest_of(Run& run) {
   if (!run.is_started()) {
-    check(!run.receipt, "whole_batch", "a run that was to start did not");
+    check(!run.receipt, "whole_batch", "the run did not start");
     return;
   }
-  check(run.indexed && run.cataloged, "listed", "the run is in no list");
-  check(run.queued || run.is_over(), "listed", "no queue knows of the run");
-  check(run.command.is_null(), "receipt", "nothing came of a command");
+  check(run.indexed && run.cataloged, "listed", "the run is not listed");
+  check(run.queued || run.is_over(), "listed", "the run is not in its queue");
+  check(run.command.is_null(), "receipt", "a command had no effect");
   for (const Duty& duty : duties(*this, run, run.last_at)) {
     check(!duty.must, duty.promise,
-          "what had to follow is missing: " + duty.subject + " " + duty.expected.text() +
+          "a fact is missing: " + duty.subject + " " + duty.expected.text() +
               (duty.because.empty() ? "" : ", because " + duty.because));
   }
   for (const ChildLink& link : run.children) {
     check(runs.contains(link.child) && runs[link.child].is_started(), "child",
-          "the child " + link.child + " did not start");
+          "child run " + link.child + " did not start");
   }
   if (!run.continuation.is_null()) {
     const std::string& next = run.continuation["successor_run_id"].string();
     check(runs.contains(next) && runs[next].is_started(), "continue",
-          "the successor " + next + " did not start");
+          "successor " + next + " did not start");
   }
   for (const auto& [key, runnable] : run.runnables) {
     if (!run.is_over() && runnable.is_open() && runnable.handler() != "__engine__") {
-      check(attempts.contains(key), "scheduled", key + " is planned and not scheduled");
+      check(attempts.contains(key), "scheduled", key + " is planned but not scheduled");
     }
   }
 }

@@ -1,9 +1,9 @@
-// RunFact: one fact of a run, judged by what had to follow and then taken in. Private to
-// oracle*.cc.
+// RunFact: checks one fact of a run against the expected facts, then applies it to the model.
+// Private to oracle*.cc.
 //
-//   oracle_run.cc     plans, results, the end, and what must be there when a batch ends
+//   oracle_run.cc     plans, results, the end, and what must be complete when a batch ends
 //   oracle_waits.cc   decisions, events and children
-//   oracle_replay.cc  what a replay takes over
+//   oracle_replay.cc  what a replay adopts
 #pragma once
 
 #include <functional>
@@ -31,17 +31,17 @@ class RunFact {
     return run_.definition != nullptr && run_.unmodelled.empty();
   }
 
-  // The duty that this fact fulfils; the complaint says what was due instead.
+  // The expected fact that this fact matches; the violation lists what was expected instead.
   std::optional<Duty> fulfil(Duty::Kind kind, const std::string& subject,
                              const std::string& promise,
                              const std::function<bool(const Duty&)>& fits = nullptr);
 
-  // Each of these members is as expected; one that is not expected is not there.
+  // Each of these members is as expected; a member that is not expected is absent.
   void compare(const Duty& duty, const Value& found, const std::vector<std::string>& names);
 
   void receipt();
 
-  // What somebody outside asked for comes after the receipt of the command, once.
+  // The effect of a command follows after the command was received, once.
   void commanded(const std::set<std::string>& types);
 
   void started();

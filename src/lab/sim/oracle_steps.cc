@@ -1,9 +1,10 @@
 // From step to step.
 //
-// Promises: a result joins its run once, in the commit it is completed in, and what follows from it
-// with it; of the ways on the first that fits is taken and recorded; a step with `after` begins
-// with the last of the steps it names, never before; a failure that cannot be tried again takes
-// its error route or ends the run; the run is completed when every path is over.
+// Guarantees: a result is applied to its run once, in the commit that completes its attempt,
+// together with everything that follows from it; the first transition that matches is taken and
+// recorded; a step with `after` starts when the last of the steps it names has ended, never before;
+// a failure that cannot be retried takes its error transition or ends the run; the run completes
+// when every path has ended.
 #include <algorithm>
 
 #include "lab/sim/oracle_next_facts.h"
@@ -57,7 +58,7 @@ std::vector<Duty> Follow::all() {
   return std::move(duties_);
 }
 
-// Somebody asked for it: it ends, or goes back first.
+// A cancelled run ends, or compensates first.
 void Follow::cancelled() {
   if (!run_.cancel_asked) {
     return;
@@ -74,17 +75,17 @@ void Follow::cancelled() {
   }
 }
 
-// What may happen from a time on, whoever sees that it has come.
+// Facts that are allowed from a certain time on.
 void Follow::timers() {
   for (const auto& [key, runnable] : run_.runnables) {
     if (!runnable.is_open() || runnable.handler() != "__timer__") {
       continue;
     }
     if (runnable.plan.has("event_wait_timeout")) {
-      // Nobody has to look at the timer of a wait that is over.
+      // The timer of a wait that has ended does not matter.
       const auto wait = run_.waits.find(runnable.plan["event_wait_timeout"]["wait_id"].string());
       if (wait != run_.waits.end() && wait->second.resolved) {
-        apply(runnable, "event").because = "the wait is over";
+        apply(runnable, "event").because = "the wait has ended";
       }
       continue;
     }
@@ -93,7 +94,7 @@ void Follow::timers() {
     }
     if (runnable.plan["timer"].has("code")) {
       if (!run_.is_compensating()) {
-        fail_run(runnable.plan["timer"], "its time is up", false);
+        fail_run(runnable.plan["timer"], "the run timeout has expired", false);
       }
     } else if (runnable.plan.has("timer")) {
       apply(runnable, "timer").must = false;
@@ -160,7 +161,7 @@ void Follow::done(const Runnable& runnable, const Step& step, const Ending& endi
   duty.kind = Duty::Kind::apply;
   duty.subject = runnable.key;
   duty.promise = "applied";
-  duty.because = "it is done";
+  duty.because = "the attempt completed";
   duty.must = runnable.handler() != "__timer__";
   if (ending.result.has_value()) {
     duty.expected.set("result", *ending.result);
@@ -220,17 +221,17 @@ void Follow::failed(const Runnable& runnable, const Step& step, const Value& err
     }
   }
   if (taken.is_null()) {
-    fail_run(error, runnable.step + " failed and no route fits");
+    fail_run(error, runnable.step + " failed and no error transition matches");
     return;
   }
   taken.set("from", runnable.step);
   Duty& duty = apply(runnable, "error_route");
-  duty.because = "it failed";
+  duty.because = "the attempt failed";
   duty.expected.set("result", result);
   duty.expected.set("transition", taken);
 }
 
-// An item that fails has its place in the list; with on_error fail the list fails with it.
+// The error of a failed item is its result in the list; with on_error: fail the list fails with it.
 void Follow::failed_item(const Runnable& runnable, const Value& error) {
   Value result = Value::object();
   result.set("error", error);
@@ -239,7 +240,7 @@ void Follow::failed_item(const Runnable& runnable, const Value& error) {
   taken.set("on", "error");
   taken.set("to", runnable.name.list());
   Duty& duty = apply(runnable, "items");
-  duty.because = "it failed";
+  duty.because = "the attempt failed";
   duty.expected.set("result", result);
   duty.expected.set("transition", taken);
 }
@@ -280,7 +281,7 @@ bool is_path_over(const Run& run, const std::string& step) {
 
 namespace {
 
-// Results can ask that what follows begins later.
+// A result can request that the next step starts later.
 std::int64_t not_before(const Runnable& runnable, std::int64_t now) {
   const std::int64_t delay = runnable.opts["schedule_in_ms"].integer();
   return delay == 0 ? now : std::max(now, runnable.applied_at + delay);
@@ -288,7 +289,7 @@ std::int64_t not_before(const Runnable& runnable, std::int64_t now) {
 
 }  // namespace
 
-// The path goes on with what the last step of it leads to.
+// The path continues with the step that its last transition leads to.
 void Follow::go_on(const std::string& path) {
   const Runnable* last = last_on(path);
   if (last == nullptr || !last->applied || last->withdrawn || last->is_put_off()) {
@@ -298,17 +299,17 @@ void Follow::go_on(const std::string& path) {
   const std::string& to = last->transition["to"].string();
   if (last->transition.is_null()) {
     if (!definition_.ways(last->name.base, "ok").empty()) {
-      fail_run(error_of("no_matching_transition", last->step), "no way on fits");
+      fail_run(error_of("no_matching_transition", last->step), "no transition matches");
     }
   } else if (to == "fail") {
     fail_run(on == "ok" ? error_of("failed_by_transition", last->step) : last->result["error"],
-             "a transition says so");
+             "a transition leads to fail");
   } else if (const Step* next = definition_.find(to)) {
     begin(*next, path, not_before(*last, now_), "a transition leads to it");
   }
 }
 
-// A step with `after` begins when the paths of all the steps it names are over.
+// A step with `after` starts when the paths of all steps it names have ended.
 void Follow::join(const Step& step) {
   if (run_.newest_of(step.name) != nullptr) {
     return;
@@ -333,7 +334,7 @@ void Follow::join(const Step& step) {
       return;  // where the replay begins
     }
   }
-  begin(step, "", visible_at, step.after.empty() ? "it waits for nothing" : "all of after is done");
+  begin(step, "", visible_at, step.after.empty() ? "it has no dependencies" : "all of its dependencies have ended");
 }
 
 void Follow::complete() {
@@ -351,18 +352,18 @@ void Follow::complete() {
   if (definition_.spec.has("output")) {
     const Mapped mapped = map_values(definition_.spec["output"], run_.context);
     if (mapped.missing) {
-      fail_run(error_of("missing_output_path", ""), "its output is not there");
+      fail_run(error_of("missing_output_path", ""), "a path of the output is missing");
       return;
     }
     expected.set("result", mapped.value);
   }
   Duty& duty = add(Duty::Kind::finish, run_.id, "end");
-  duty.because = "every path is over";
+  duty.because = "every path has ended";
   duty.expected = expected;
 }
 
-// A run that fails goes back first, if something is done, or may still get done, that can be
-// undone.
+// A failing run compensates first, if a step that has a compensation is completed or may still
+// complete.
 void Follow::fail_run(const Value& error, const std::string& because, bool must) {
   const bool undo = next_to_undo() != nullptr || undoable_under_way();
   Duty& duty = add(undo ? Duty::Kind::compensate : Duty::Kind::finish, run_.id,
@@ -386,7 +387,7 @@ Ending Follow::ending_of(const Runnable& runnable) const {
   if (whole_list) {
     return ending_of_list(runnable);
   }
-  if (runnable.handler() == "__timer__") {  // a wait is nothing but its timer
+  if (runnable.handler() == "__timer__") {  // a wait step is only its timer
     if (now_ >= runnable.visible_at) {
       ending.kind = Ending::Kind::done;
     }
@@ -456,7 +457,7 @@ Ending Follow::ending_of_child(const Runnable& runnable, const Step& step) const
       ending.result->set("run_id", link.child);
       return ending;
     }
-    const Run* child = nullptr;  // a child that was continued lives on in its successor
+    const Run* child = nullptr;  // a continued child run lives on in its successor
     for (std::string id = link.child; !id.empty();) {
       const auto found = model_.runs.find(id);
       child = found == model_.runs.end() ? nullptr : &found->second;
@@ -496,7 +497,7 @@ std::optional<RetryRule> Follow::may_retry(const Runnable& runnable, const Value
   return more && (retryable || exception) ? std::optional(rule) : std::nullopt;
 }
 
-// The failure has scheduled the next attempt; the run plans the same.
+// The failure scheduled the next attempt; the run plans the same one.
 void Follow::retry(const Runnable& runnable) {
   const Attempt* made = attempt(runnable.key);
   if (made == nullptr || made->retry_key.empty() || run_.find(made->retry_key) != nullptr) {
@@ -513,8 +514,8 @@ void Follow::retry(const Runnable& runnable) {
   duty.earliest = duty.latest = next == nullptr ? now_ : next->visible_at;
 }
 
-// <key>:deferred, <key>:deferred:2 ...: the same attempt, later. What it said when it put itself
-// off, it sees when it comes back.
+// <key>:deferred, <key>:deferred:2 ...: the same attempt, later. The deferred attempt sees what the
+// step stored in the context when it deferred itself.
 void Follow::put_off(const Runnable& runnable) {
   const std::string suffix = ":deferred";
   const std::size_t found = runnable.key.rfind(suffix);

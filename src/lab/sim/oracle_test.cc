@@ -1,4 +1,4 @@
-// The oracle agrees with the engine about random workflows, and notices what is broken on purpose.
+// The oracle agrees with the engine about random workflows, and finds planted violations.
 #include "lab/sim/oracle.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ Batches batches_of(Log& log) {
   return batches;
 }
 
-// Numbered as a store would, whatever was changed.
+// Passes facts with the numbers that a store would assign, whatever was changed.
 void tell(Oracle& oracle, Batches batches) {
   std::map<std::string, std::uint64_t> next;
   for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -109,14 +109,14 @@ TEST(Oracle, agrees_with_the_engine_about_random_workflows) {
         "lease",        "manual",      "not_early",       "one_claim", "receipt",
         "retry",        "run_timeout", "terminal_final",  "visible",   "wait",
         "withdrawn"}) {
-    EXPECT_GT(tested[promise], 0U) << promise << " was never put to the test";
+    EXPECT_GT(tested[promise], 0U) << promise << " was never tested";
   }
 }
 
 // ------------------------------------------------------------------------------------------------
-// Broken on purpose
+// Planted violations
 
-// charge, then ship when n is above 1 or else a short wait; then bill after both paths.
+// charge, then ship if n is above 1, otherwise a short wait; then bill after both paths.
 class Broken : public testing::Test {
  protected:
   static constexpr const char* kDefinition = R"({"workflow":"flow","timeout":"1h","steps":[
@@ -127,7 +127,7 @@ class Broken : public testing::Test {
       "transitions":[{"from":"charge","to":"ship","when":{"path":"n","greater":1}},
                      {"from":"charge","to":"rest"}]})";
 
-  // n: what charge gives; bad: how often it fails before; broken: bill fails for good.
+  // n: the result of charge; bad: the number of failures before it; broken: bill fails permanently.
   Batches played(int n, int bad = 0, bool broken = false) {
     WorldScript script;
     script.definitions = {kDefinition};
@@ -150,7 +150,7 @@ class Broken : public testing::Test {
     return batches;
   }
 
-  // The first fact of that kind that has this text in it.
+  // The first fact of that kind that contains the text.
   static StoredFact& find(Batches& batches, const std::string& kind, const std::string& text = "") {
     for (auto& batch : batches) {
       for (StoredFact& fact : batch) {
@@ -159,9 +159,9 @@ class Broken : public testing::Test {
         }
       }
     }
-    throw std::runtime_error("there is no " + kind + " with " + text);
+    throw std::runtime_error("no " + kind + " contains " + text);
   }
-  // Puts a copy behind it.
+  // Inserts a copy after it.
   static void put_twice(Batches& batches, const std::string& kind, const std::string& text = "") {
     const StoredFact copy = find(batches, kind, text);
     for (auto& batch : batches) {
@@ -190,8 +190,8 @@ class Broken : public testing::Test {
     const bool named = std::any_of(complaints.begin(), complaints.end(), [&](const auto& text) {
       return text.starts_with(promise + ":");
     });
-    EXPECT_TRUE(named) << "nothing was said about " << promise
-                       << (complaints.empty() ? "" : ", but " + complaints.front());
+    EXPECT_TRUE(named) << "no violation of " << promise
+                       << (complaints.empty() ? "" : ", but of " + complaints.front());
   }
 };
 
@@ -226,19 +226,19 @@ TEST_F(Broken, second_outcome) {
   expect("one_outcome", batches);
 }
 
-TEST_F(Broken, claim_of_what_nobody_scheduled) {
+TEST_F(Broken, claim_of_an_attempt_that_was_never_scheduled) {
   auto batches = played(2);
   replace(find(batches, "attempt_claimed"), ":charge:1\"", ":charge:7\"");
   expect("known_attempt", batches);
 }
 
-TEST_F(Broken, application_twice) {
+TEST_F(Broken, second_application) {
   auto batches = played(2);
   put_twice(batches, "runnable_applied", ":charge:1");
   expect("applied_once", batches);
 }
 
-TEST_F(Broken, application_is_missing) {
+TEST_F(Broken, missing_application) {
   auto batches = played(2);
   drop(batches, "runnable_applied", ":charge:1");
   expect("applied", batches);
@@ -267,7 +267,7 @@ TEST_F(Broken, wrong_branch) {
   expect("applied", batches);
 }
 
-TEST_F(Broken, another_step_than_the_branch_leads_to) {
+TEST_F(Broken, step_that_the_branch_does_not_lead_to) {
   auto batches = played(1);
   StoredFact& fact = find(batches, "runnables_planned", ":rest:1");
   for (int i = 0; i < 3; ++i) {
@@ -287,20 +287,20 @@ TEST_F(Broken, step_before_its_dependency) {
   expect("dependency", batches);
 }
 
-TEST_F(Broken, join_is_missing) {
+TEST_F(Broken, missing_join) {
   auto batches = played(2);
   drop(batches, "runnables_planned", ":bill:1");
   drop(batches, "attempt_scheduled", ":bill:1");
   expect("join", batches);
 }
 
-TEST_F(Broken, plan_that_is_not_scheduled) {
+TEST_F(Broken, plan_without_a_schedule) {
   auto batches = played(2);
   drop(batches, "attempt_scheduled", ":charge:1");
   expect("scheduled", batches);
 }
 
-TEST_F(Broken, other_input_than_the_context) {
+TEST_F(Broken, input_that_differs_from_the_context) {
   auto batches = played(2);
   replace(find(batches, "runnables_planned", ":ship:1"), R"("input":{"n":2})",
           R"("input":{"n":9})");
@@ -354,19 +354,19 @@ TEST_F(Broken, decision_without_a_command) {
   expect("receipt", batches);
 }
 
-TEST_F(Broken, decision_where_nobody_waits) {
+TEST_F(Broken, decision_without_a_pause) {
   auto batches = played(2);
   drop(batches, "manual_step_paused");
   expect("manual", batches);
 }
 
-TEST_F(Broken, end_that_is_another) {
+TEST_F(Broken, wrong_end) {
   auto batches = played(2);
   replace(find(batches, "run_terminal"), "completed", "cancelled");
   expect("end", batches);
 }
 
-TEST_F(Broken, end_that_changes) {
+TEST_F(Broken, second_end) {
   auto batches = played(2);
   StoredFact other = find(batches, "run_terminal");
   replace(other, "completed", "failed");
@@ -374,7 +374,7 @@ TEST_F(Broken, end_that_changes) {
   expect("terminal_final", batches);
 }
 
-TEST_F(Broken, end_is_missing) {
+TEST_F(Broken, missing_end) {
   auto batches = played(2);
   drop(batches, "run_terminal");
   expect("end", batches);
@@ -386,7 +386,7 @@ TEST_F(Broken, work_after_the_end) {
   expect("terminal_final", batches);
 }
 
-TEST_F(Broken, compensation_is_left_out) {
+TEST_F(Broken, missing_compensation) {
   auto batches = played(2, 0, true);
   find(batches, "compensation_started");
   drop(batches, "runnables_planned", "compensate:charge");
@@ -394,19 +394,19 @@ TEST_F(Broken, compensation_is_left_out) {
   expect("compensation", batches);
 }
 
-TEST_F(Broken, going_back_withdraws_something_else) {
+TEST_F(Broken, compensation_that_withdraws_another_runnable) {
   auto batches = played(2, 0, true);
   replace(find(batches, "runnables_withdrawn"), ":__run__:1", ":charge:1");
   expect("withdrawn", batches);
 }
 
-TEST_F(Broken, definition_that_is_another) {
+TEST_F(Broken, spec_with_another_fingerprint) {
   auto batches = played(2);
   replace(find(batches, "definition_registered"), R"("greater":1)", R"("greater":7)");
   expect("fingerprint", batches);
 }
 
-TEST_F(Broken, entry_is_missing_in_a_thread) {
+TEST_F(Broken, missing_entry_in_a_thread) {
   auto batches = played(2);
   Oracle oracle;
   std::uint64_t seq = 0;
@@ -442,7 +442,7 @@ class Answers : public Broken {
     params.set("result", Value::parse(R"({"n":2})"));
     return params;
   }
-  // The promise that was broken; empty: none.
+  // The guarantee that was violated; empty: none.
   std::string told(Answer::What what, const Value& params, const std::string& code,
                    std::int64_t later_ms = 1) {
     Answer answer;
@@ -465,7 +465,7 @@ class Answers : public Broken {
   TimeMs at_;
 };
 
-TEST_F(Answers, holder_is_told_ok_until_the_lease_is_over) {
+TEST_F(Answers, holder_gets_ok_until_the_lease_expires) {
   EXPECT_EQ(told(Answer::What::heartbeat, proof(), "ok"), "");
   EXPECT_EQ(told(kComplete, proof(), "ok"), "");
   EXPECT_EQ(told(kComplete, proof(), "stale_claim"), "answer");
@@ -473,7 +473,7 @@ TEST_F(Answers, holder_is_told_ok_until_the_lease_is_over) {
   EXPECT_EQ(told(kComplete, proof(), "ok", 30'000), "answer_expired");
 }
 
-TEST_F(Answers, nobody_else_is_told_ok) {
+TEST_F(Answers, other_workers_do_not_get_ok) {
   Value other = proof();
   other.set("token_hash", "0000");
   EXPECT_EQ(told(kComplete, other, "ok"), "answer_stale");
@@ -483,7 +483,7 @@ TEST_F(Answers, nobody_else_is_told_ok) {
   EXPECT_EQ(told(kComplete, other, "unknown_runnable_intent"), "");
 }
 
-TEST_F(Answers, same_report_again_is_told_the_same) {
+TEST_F(Answers, repeated_report_gets_the_same_answer) {
   oracle_.stored([&] {
     StoredFact fact = find(batches_, "attempt_completed");
     fact.seq = batches_[1].size() + 4;
@@ -504,9 +504,9 @@ TEST_F(Answers, ok_that_is_not_durable) {
   EXPECT_EQ(broken(), "durable");
 }
 
-TEST_F(Answers, commands_to_a_run_that_is_not_there_or_over) {
+TEST_F(Answers, commands_to_a_missing_or_ended_run) {
   Value params;
-  params.set("run_id", "nobody");
+  params.set("run_id", "missing");
   EXPECT_EQ(told(Answer::What::cancel, params, "ok"), "answer");
   EXPECT_EQ(told(Answer::What::cancel, params, "run_not_found"), "");
   Oracle after;
@@ -543,8 +543,8 @@ TEST_F(Answers, assignment_is_the_attempt_that_was_claimed) {
   EXPECT_EQ(told("idempotency_key", "another"), "idempotency_key");
 }
 
-// Nothing may be left out or put in twice anywhere, but for what changes nothing.
-TEST(Oracle, notices_facts_that_are_missing_or_there_twice) {
+// Every missing or repeated fact is a violation, except where it has no effect.
+TEST(Oracle, finds_missing_and_repeated_facts) {
   std::uint64_t tried = 0;
   for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
     const std::string definition = Author(seed).write();
@@ -565,8 +565,8 @@ TEST(Oracle, notices_facts_that_are_missing_or_there_twice) {
       }
       Batches without = whole;
       without[i].erase(without[i].begin() + static_cast<std::ptrdiff_t>(which));
-      // What a clock brings about may come later; what is scheduled and withdrawn in the same
-      // batch is never looked at.
+      // A fact that a clock causes may come later; a fact that is scheduled and withdrawn in the
+      // same batch is not checked.
       const bool ends = std::any_of(whole[i].begin(), whole[i].end(), [](const StoredFact& other) {
         return other.kind == "run_terminal" || other.kind == "runnables_withdrawn";
       });

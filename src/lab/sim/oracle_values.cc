@@ -29,7 +29,7 @@ std::vector<std::string> parts_of(std::string path) {
   return parts;
 }
 
-// A place in a list: "0", "12", never "01".
+// An index into a list: "0", "12", never "01".
 std::optional<std::size_t> place_in(const std::string& part) {
   const bool digits =
       !part.empty() && part.size() < 10 &&

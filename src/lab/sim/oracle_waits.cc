@@ -1,8 +1,9 @@
-// Decisions, events and children: what runs wait for.
+// Decisions, events and child runs: what runs wait for.
 //
-// Promises: a decision or an event comes after the receipt of its command, once, where the run
-// waits for it; an event ends the wait that was opened first, and one that comes before its wait is
-// kept for it; a timeout is never early; children that end with their parent are cancelled.
+// Guarantees: a decision or an event follows after its command was received, once, where the run
+// waits for it; an event ends the wait that was opened first, and an event that arrives before its
+// wait is buffered for it; a timeout never fires early; child runs that end with their parent are
+// cancelled.
 #include <algorithm>
 
 #include "lab/sim/oracle_run_fact.h"
@@ -13,7 +14,7 @@ namespace holdfast::sim::model {
 void RunFact::child() {
   const std::string origin = data_["origin"]["runnable_key"].string();
   const Runnable* runnable = run_.find(origin);
-  check(runnable != nullptr && runnable->is_open(), "child", "the step that starts it is not open");
+  check(runnable != nullptr && runnable->is_open(), "child", "the step that starts the child run is not open");
   const bool by_engine = runnable != nullptr && runnable->handler() == "__engine__";
   if (by_engine) {
     if (const auto duty = fulfil(Duty::Kind::child, origin, "child")) {
@@ -24,7 +25,7 @@ void RunFact::child() {
   }
   check(!model_.runs.contains(data_["child_run_id"].string()) ||
             !model_.runs[data_["child_run_id"].string()].is_started(),
-        "child", "the child is there already");
+        "child", "the child run has already started");
   ChildLink link;
   link.fact = data_;
   link.child = data_["child_run_id"].string();
@@ -34,7 +35,7 @@ void RunFact::child() {
   run_.children.push_back(link);
 }
 
-// Children that end with their parent are cancelled, as their own definition says.
+// Cancels the child runs that end with their parent, as their own definition specifies.
 void RunFact::close_children(const std::function<bool(const ChildLink&)>& meant) {
   for (const ChildLink& link : run_.children) {
     if (!link.cancel || !meant(link)) {
@@ -76,7 +77,7 @@ void RunFact::resolved() {
              : action == "approved" ? "approve_run"
                                     : "reject_run"});
   check((manual.kind == "pause") == (action == "resumed"), "manual",
-        "a step that waits as " + manual.kind + " cannot be " + action);
+        manual.kind + " step cannot be " + action);
   manual.open = false;
   manual.action = action;
   manual.result = data_["result"];
@@ -86,7 +87,7 @@ void RunFact::resolved() {
                              : step->spec.has("output") ? step->spec["output"].string()
                                                         : step->name;
     check(manual.result[name]["decision"].string() == action, "manual",
-          "the decision is not in its result");
+          "the result does not contain the decision");
   }
   join(run_.context, "", manual.result);
 }
@@ -123,11 +124,11 @@ void RunFact::wait_opened() {
 void RunFact::buffered() {
   commanded({"signal_run"});
   for (const auto& [id, wait] : run_.waits) {
-    check(!wait.is_open() || !wait.awaits(data_), "event", id + " waits for this event");
+    check(!wait.is_open() || !wait.awaits(data_), "event", "wait " + id + " is open for this event");
   }
-  check(!run_.is_compensating(), "event", "a run that goes back receives nothing");
+  check(!run_.is_compensating(), "event", "a compensating run receives no events");
   check(!run_.events.contains(data_["idempotency_key"].string()), "event_once",
-        "the event was received before");
+        "the event was already received");
   run_.events[data_["idempotency_key"].string()] = data_;
   run_.buffered.push_back(data_);
 }
@@ -135,31 +136,31 @@ void RunFact::buffered() {
 void RunFact::received() {
   const auto found = run_.waits.find(data_["wait_id"].string());
   if (!check(found != run_.waits.end() && found->second.is_open(), "event",
-             "nothing waits under this id")) {
+             "there is no open wait with this id")) {
     return;
   }
   EventWait& wait = found->second;
-  check(wait.awaits(data_), "event", "the wait is for another event");
-  check(!run_.is_compensating(), "event", "a run that goes back receives nothing");
+  check(wait.awaits(data_), "event", "the wait is open for another event");
+  check(!run_.is_compensating(), "event", "a compensating run receives no events");
   for (const auto& [id, other] : run_.waits) {
     // Waits that were opened at the same moment count as opened together.
     check(id == wait.id || !other.is_open() || !other.awaits(data_) ||
               other.opened_at >= wait.opened_at,
-          "event_order", id + " was opened first");
+          "event_order", "wait " + id + " was opened first");
   }
   const std::string& key = data_["idempotency_key"].string();
   const auto kept =
       std::find_if(run_.buffered.begin(), run_.buffered.end(),
                    [&](const Value& event) { return event["idempotency_key"].string() == key; });
   if (kept != run_.buffered.end()) {
-    check((*kept)["payload"] == data_["payload"], "event", "it is not the event that was kept");
+    check((*kept)["payload"] == data_["payload"], "event", "the payload is not that of the buffered event");
     for (auto before = run_.buffered.begin(); before != kept; ++before) {
-      check(!wait.awaits(*before), "event_order", "another event came first");
+      check(!wait.awaits(*before), "event_order", "another event was buffered first");
     }
     run_.buffered.erase(kept);
   } else {
     commanded({"signal_run"});
-    check(!run_.events.contains(key), "event_once", "the event was received before");
+    check(!run_.events.contains(key), "event_once", "the event was already received");
   }
   run_.events[key] = data_;
   wait.received = data_;
@@ -168,13 +169,13 @@ void RunFact::received() {
 void RunFact::timed_out() {
   const auto found = run_.waits.find(data_["wait_id"].string());
   if (!check(found != run_.waits.end() && found->second.is_open(), "event",
-             "nothing waits under this id")) {
+             "there is no open wait with this id")) {
     return;
   }
   const Value& timeout = found->second.opened["timeout"];
   check(!timeout.is_null() && at_ >= timeout["due_at"].integer(), "not_early",
         "the wait times out at " + std::to_string(timeout["due_at"].integer()));
-  check(data_["target"] == timeout["target"], "event", "the timeout leads elsewhere");
+  check(data_["target"] == timeout["target"], "event", "the timeout leads to another step");
   found->second.timed_out = true;
 }
 
@@ -190,7 +191,7 @@ void RunFact::wait_resolved() {
   found->second.resolved = true;
   if (found->second.timed_out) {
     check(data_["result"]["timed_out"] == found->second.opened["event"], "event",
-          "the result does not say which event did not come");
+          "the result does not name the event that timed out");
   }
   join(run_.context, "", data_["result"]);
 }

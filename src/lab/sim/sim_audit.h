@@ -1,5 +1,5 @@
-// Audit: the fold of a whole journal in commit order by the rules of the protocol, with nothing of
-// the engine: what a reader who trusts nobody would find. It forgets nothing.
+// Audit: the fold of a whole journal in commit order by the rules of the protocol, without the
+// engine: what an independent reader finds. It forgets nothing.
 #pragma once
 
 #include <map>
@@ -19,10 +19,10 @@ struct Audit {
   std::map<RunId, std::unique_ptr<RunProjection>> runs;
   std::map<SharedText, std::unique_ptr<DispatchProjection>> queues;
   std::map<std::string, AttemptClaimed> claims;  // by claim id
-  std::map<std::string, std::uint64_t> kinds;    // how many entries of each
+  std::map<std::string, std::uint64_t> kinds;    // number of entries of each kind
   std::uint64_t batches = 0;
 
-  // Every broken rule, for people.
+  // Every violated rule, as text.
   [[nodiscard]] std::vector<std::string> anomalies() const {
     std::vector<std::string> found;
     const auto add = [&](const std::string& where, const std::vector<Anomaly>& anomalies) {
@@ -87,7 +87,7 @@ class Auditor {
     visit_effects(fact.value(), close);
   }
 
-  // What the facts of runs mean for attempts.
+  // The effects of facts of runs on attempts.
   class CloseAttempts : public RunEffects {
    public:
     CloseAttempts(Audit& audit, TimeMs at) : audit_(audit), at_(at) {}

@@ -1,5 +1,5 @@
-// Author: random workflows: steps of every kind, joined by `after`, by transitions, or both. They
-// all come to an end if those outside do their part.
+// Author: writes random workflows: steps of every kind, connected by `after`, by transitions, or
+// both. All of them end if handlers, operators and events respond.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ class Author {
   explicit Author(std::uint64_t seed, std::string workflow = "flow")
       : random_(seed), workflow_(std::move(workflow)) {}
 
-  // trigger: members that come first, each with a comma behind it.
+  // trigger: members to write first, each followed by a comma.
   std::string write(const std::string& trigger = "") {
     const std::size_t count = 1 + pick(7);
-    const bool paths = pick(2) == 0;  // all joined by transitions
+    const bool paths = pick(2) == 0;  // all connected by transitions
     std::string steps;
     for (std::size_t i = 0; i < count; ++i) {
       steps += (i == 0 ? "" : ",") + step(i, paths);

@@ -38,7 +38,7 @@ Result<std::unique_ptr<Journal>> open_journal_on(const std::shared_ptr<MemoryDis
   return Journal::open(std::move(log));
 }
 
-// Where two texts part.
+// The part of two texts around their first difference.
 std::string difference(const std::string& left, const std::string& right) {
   constexpr std::size_t kAround = 160;
   const auto parted = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
@@ -48,7 +48,7 @@ std::string difference(const std::string& left, const std::string& right) {
          "...";
 }
 
-// With or without what the checkpoint says.
+// The live state, with or without the checkpoint.
 Result<std::string> state_of(Journal& journal, bool from_checkpoint) {
   Definitions definitions(journal);
   LiveState state(journal, definitions, {.cached_bytes = 100'000});
@@ -67,7 +67,7 @@ void Watchers::batch_landed() {
     return;
   }
   for (const std::string& anomaly : world_.audit().anomalies()) {
-    world_.complain("an engine stored a fact that breaks a rule: " + anomaly);
+    world_.complain("an engine stored a fact that violates a rule: " + anomaly);
   }
 }
 
@@ -95,7 +95,7 @@ void Watchers::look_at(Process& process, const RunId& run, bool remember) {
   };
   const auto source = find(run);
   if (!source.ok() || !source.value().has_value()) {
-    return;  // a store that fails just now
+    return;  // the store fails at the moment
   }
   const auto why = explain_run(*source.value(), find);
   if (!why.ok()) {
@@ -106,7 +106,7 @@ void Watchers::look_at(Process& process, const RunId& run, bool remember) {
                     !why.value().next_actions.empty();
   if (!good && world_.oracle_judges()) {
     world_.complain("run " + to_string(run) +
-                    " has no reason or nothing that moves it: " + text(to_json(why.value())));
+                    " has no reason or no next action: " + text(to_json(why.value())));
   }
   if (!remember) {
     return;
@@ -132,8 +132,8 @@ void Watchers::look_at(Process& process, const RunId& run, bool remember) {
   }
 }
 
-// Not after foreign facts: some of what they leave undone needs nothing, which is known only to
-// those who have looked.
+// Not after foreign facts: some of the recovery they seem to need turns out to be unnecessary,
+// which only a process that has tried it knows.
 void Watchers::came_up(Process& process) {
   if (!world_.oracle_judges()) {
     return;
@@ -146,15 +146,15 @@ void Watchers::came_up(Process& process) {
     world_.count("check:newcomer");
     const std::string known = other->core().state().encode();
     const std::string read = process.core().state().encode();
-    // Empty: a store that fails just now.
+    // Empty: the store fails at the moment.
     if (!read.empty() && !known.empty() && read != known) {
-      world_.complain(process.name() + " came up and does not know what " + other->name() +
-                      " knows: " + difference(read, known));
+      world_.complain(process.name() + " has started with another state than " + other->name() +
+                      ": " + difference(read, known));
     }
   }
 }
 
-// While a process lives, whoever asked it something hears an answer.
+// While a process is up, every request to it gets an answer.
 void Watchers::look_for_unanswered() {
   constexpr std::int64_t kLongest = 300'000'000;
   for (const auto& process : world_.processes()) {
@@ -162,7 +162,7 @@ void Watchers::look_for_unanswered() {
       continue;
     }
     for (const RequestPtr& request : process->unanswered(world_.schedule().now_us() - kLongest)) {
-      world_.complain(process->name() + " never answered " + request->answer().params);
+      world_.complain(process->name() + " did not answer " + request->answer().params);
     }
   }
 }
@@ -186,14 +186,14 @@ void Watchers::look_at_the_end() {
   count_anomalies();
   const auto journal = open_journal_on(world_.shared_disk());
   if (!journal.ok()) {
-    world_.complain("the journal does not open: " + journal.error().text());
+    world_.complain("the journal cannot be opened: " + journal.error().text());
     return;
   }
   if (const auto whole = verify_journal(journal.value()->log()); !whole.ok()) {
     world_.complain("the journal is damaged: " + whole.error().text());
     return;
   }
-  // Foreign facts may name attempts of other runs, which only those see who read everything.
+  // Foreign facts may name attempts of other runs, which only a process that reads everything sees.
   if (world_.oracle_judges()) {
     compare_with_then(*journal.value());
     compare_with_scratch(*journal.value());
@@ -217,12 +217,12 @@ void Watchers::compare_with_then(Journal& journal) {
     world_.count("check:past");
     if (!snapshot.ok() || text(snapshot.value()) != then.snapshot) {
       world_.complain("run " + to_string(then.run) + " at " + std::to_string(then.position.value) +
-                      " is now " +
+                      " is now shown as " +
                       (snapshot.ok() ? text(snapshot.value()) : snapshot.error().text()) +
-                      " and was " + then.snapshot);
+                      " and was shown as " + then.snapshot);
     } else if (!why.ok() || text(to_json(why.value())) != then.explanation) {
       world_.complain("run " + to_string(then.run) + " at " + std::to_string(then.position.value) +
-                      " is explained otherwise than then: " + then.explanation);
+                      " is explained differently now; earlier: " + then.explanation);
     }
   }
 }
@@ -231,7 +231,7 @@ void Watchers::compare_with_scratch(Journal& journal) {
   const auto with = state_of(journal, true);
   const auto without = state_of(journal, false);
   if (!with.ok() || !without.ok() || with.value() != without.value()) {
-    world_.complain("from the checkpoint and from the beginning the state is not the same: " +
+    world_.complain("the state restored from the checkpoint differs from the rebuilt state: " +
                     (with.ok() && without.ok() ? difference(with.value(), without.value()) : ""));
   }
 }
@@ -247,11 +247,11 @@ void Watchers::compare_with_oracle() {
     const auto status = json.ok() ? json.value().find("status") : std::nullopt;
     if (!status.has_value() || status->string() != to_text(run->status())) {
       world_.complain("run " + to_string(id) + " is " + std::string(to_text(run->status())) +
-                      ", the oracle says " + expected);
+                      ", according to the oracle " + expected);
     }
   }
   for (const auto& [promise, times] : world_.oracle().tested()) {
-    world_.coverage().add("promise:" + promise, times);
+    world_.coverage().add("guarantee:" + promise, times);
   }
 }
 

@@ -1,10 +1,10 @@
-// Watchers: what must hold whatever happens, looked at while it happens and once more at the end.
-//  - No fact of an engine breaks a rule.
-//  - Every run that has not ended has a reason, and something that will move it.
-//  - What a view shows of the past is what it showed then.
-//  - Whoever starts from a checkpoint knows what those know who read everything.
-//  - The journal is whole, and the doctor finds no fault.
-//  - What the engine says of a run is what the oracle says of it.
+// Checks: what must hold in every simulation, checked while it runs and again at its end.
+//  - No fact that an engine stored violates a rule.
+//  - Every live run has a reason for its state, and an action or a time that will move it.
+//  - A view of the past shows what it showed at that time.
+//  - A process that starts from a checkpoint has the same state as one that read everything.
+//  - The journal verifies, and the doctor finds no fault.
+//  - The engine and the oracle agree about every run.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ class Watchers {
   void came_up(Process& process);
   void look_at_the_end();
   void look_for_unanswered();
-  // Of a run that should have ended.
+  // The explanation of a run that should have ended.
   std::string why_not_ended();
 
  private:
-  // What could be seen of a run after a batch.
+  // The views of a run after a batch.
   struct Seen {
     RunId run;
     Position position;

@@ -19,7 +19,7 @@ RunId drawn_id(const Dice& dice, std::string_view what) {
   return RunId{make_uuid(TimeMs{SimClock::kBegin}, random)};
 }
 
-// What is refused now may be granted later.
+// A refusal that may be temporary.
 bool may_pass(const std::string& code) {
   static const std::set<std::string> passing{"unknown_workflow", "conflict", "busy",
                                              "unavailable",      "io_error", "disk_full",
@@ -27,13 +27,13 @@ bool may_pass(const std::string& code) {
   return passing.contains(code);
 }
 
-// A decision about one run and all that follows from it, as the embedded engine asks for it.
+// A decision about one run and everything that follows from it, as the embedded engine makes it.
 Request::Question decision(const RunId& id,
                            std::function<Result<RunFacts>(RunProjection&, Turn&)> decide) {
   return [id, decide = std::move(decide)](Turn& turn) -> Result<std::string> {
     HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
     if (run->definition() == nullptr) {
-      return Error{ErrorCode::unknown_workflow, "the definition is not known"};
+      return Error{ErrorCode::unknown_workflow, "the definition is unknown"};
     }
     HOLDFAST_TRY(const RunFacts facts, decide(*run, turn));
     HOLDFAST_CHECK(emit_with_attempts(turn, id, facts));
@@ -48,7 +48,7 @@ std::string started_text(const Started& started) {
 
 }  // namespace
 
-// Whoever is in doubt asks again, mostly somebody else.
+// A client whose command is in doubt submits it again, usually to another process.
 void Clients::ask(const Wish& wish, const Dice& dice, int tries) {
   if (wish.registration != 0 && wish.registration != registrations_) {
     return;  // there is a newer one
@@ -60,11 +60,12 @@ void Clients::ask(const Wish& wish, const Dice& dice, int tries) {
     }
     return;
   }
-  world_.note("asks " + process->name() + " " + wish.params);
+  world_.note("client -> " + process->name() + " " + wish.params);
   process->ask(std::make_shared<Request>(
       *process, wish.what, wish.params, wish.question, [=, this](const Reply& reply) {
-        world_.note("hears " + (reply.in_doubt() ? "nothing" : reply.code) + " of " + wish.params);
-        // Whoever insists also waits for a better store, and until the workflow is there.
+        world_.note("client <- " + (reply.in_doubt() ? "no answer" : reply.code) + " to " + wish.params);
+        // With many tries, the client also waits until the store works and the workflow is
+        // registered.
         const bool insists = tries > kFewTries && may_pass(reply.code);
         if ((reply.in_doubt() || insists) && tries > 0) {
           world_.schedule().after(100 * kMs, [=, this] { ask(wish, dice, tries - 1); });
@@ -100,7 +101,7 @@ void Clients::register_workflows(bool calm) {
   for (const std::string& text : world_.scenario().definitions(calm)) {
     auto definition = Definition::parse(text);
     if (!definition.ok()) {
-      world_.complain("a definition of the scenario is not valid: " + definition.error().text());
+      world_.complain("a definition of the scenario is invalid: " + definition.error().text());
       return;
     }
     Wish wish;
@@ -167,7 +168,7 @@ bool Clients::start(const Dice& dice) {
   return true;
 }
 
-// The same once more, or something else under the same id.
+// The same start again, or a different one under the same id.
 bool Clients::start_again(const Dice& dice) {
   if (starts_.empty()) {
     return false;
@@ -182,7 +183,7 @@ const RunProjection* Clients::some_run(const Dice& dice) const {
   if (runs.empty()) {
     return nullptr;
   }
-  // Mostly one that lives.
+  // Usually a live one.
   std::vector<const RunProjection*> live;
   for (const RunId& id : runs) {
     const auto found = world_.audit().runs.find(id);
@@ -232,7 +233,7 @@ bool Clients::send_event(const Dice& dice) {
       correlation = wait.opened.correlation.str();
     }
   }
-  // A few keys, so that some are used twice, for the same or for something else.
+  // There are only a few keys, so that some are used twice, for the same or for another event.
   const std::string key = "k" + std::to_string(dice.below(6, "key"));
   const std::string payload =
       dice.chance(80, "payload") ? world_.scenario().event_payload(event, dice) : "{}";
@@ -329,7 +330,7 @@ bool Clients::replay(const Dice& dice) {
            [source, command](Turn& turn) -> Result<std::string> {
              HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(source));
              if (known->definition() == nullptr) {
-               return Error{ErrorCode::unknown_workflow, "the definition is not known"};
+               return Error{ErrorCode::unknown_workflow, "the definition is unknown"};
              }
              HOLDFAST_TRY(const StartRun start, plan_replay(*known, command));
              HOLDFAST_TRY(const Started started, start_run(turn, start, IdOrigin::given));

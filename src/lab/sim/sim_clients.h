@@ -1,5 +1,6 @@
-// Clients: programs that start and steer runs, and people who decide. They ask whichever process
-// is up, repeat themselves when they are in doubt, and sometimes ask for what cannot be.
+// Clients: programs that start and control runs, and operators who decide. They submit commands to
+// any process that is up, repeat a command while its outcome is in doubt, and sometimes send
+// invalid commands.
 #pragma once
 
 #include <functional>
@@ -22,24 +23,25 @@ class Clients {
   explicit Clients(World& world) : world_(world) {}
 
   void register_workflows(bool calm);
-  // False when the act is none of theirs, or nothing could be done.
+  // False if the act is not a client's, or if it had no effect.
   bool act(Act act, const Dice& dice);
-  // After the faults: does for every run what its explanation advises, until all have ended.
+  // After the faults: follows the advice of each run's explanation until all runs have ended.
   void help_runs();
   [[nodiscard]] bool somebody_lives() const;
 
-  // For a witness: what is asked until it is answered, and with stale clients sometimes again.
+  // For an observer: commands that are submitted until they are answered, and with stale clients
+  // sometimes again later.
   void send_event(const RunId& run, const SendEvent& event, const Dice& dice);
   void resolve(const RunId& run, const std::string& step, ManualAction action, const Dice& dice);
   void cancel(const RunId& run, OnCancel how, const Dice& dice);
 
  private:
-  // What is asked, so that it can be asked again elsewhere.
+  // A command in a form that can be submitted again, also to another process.
   struct Wish {
     Answer::What what = Answer::What::start;
     std::string params;
     Request::Question question;
-    std::uint64_t registration = 0;  // of workflows: not to be repeated once there is a newer one
+    std::uint64_t registration = 0;  // of workflows: not repeated once there is a newer one
   };
   void ask(const Wish& wish, const Dice& dice, int tries);
   void insist(const Wish& wish, const Dice& dice);
@@ -68,13 +70,13 @@ class Clients {
 
   World& world_;
   std::vector<std::pair<RunId, StartWish>> starts_;
-  std::map<RunId, std::string> helped_;  // what was said of each run when it was last helped
-  // How often its advice was followed since then, and when that was.
+  std::map<RunId, std::string> helped_;  // the explanation on which each run was last advised
+  // How often the advice was followed since then, and since when.
   std::map<RunId, std::pair<int, std::int64_t>> in_vain_;
   std::uint64_t asked_ = 0;
   std::uint64_t registrations_ = 0;
   std::int64_t pause_us_ = 1'000'000;
-  bool acted_ = false;  // in this round of help
+  bool acted_ = false;  // in this round of advice
 };
 
 }  // namespace holdfast::sim

@@ -1,5 +1,6 @@
-// After the faults: runs are helped to their end by doing what their explanations advise. A run
-// that has no reason, no advice, or does not move when the advice is followed, breaks a promise.
+// After the faults: every run is brought to its end by following the advice of its explanation. A
+// run without a reason or advice, or one that does not move when its advice is followed, is a
+// violation.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace holdfast::sim {
 namespace {
 
 constexpr std::int64_t kLongestPause = 6LL * 3600 * kSecond;
-// A disk may still be slow, or something else may happen first.
+// A disk may still be slow, or another event may have to happen first.
 constexpr std::int64_t kPatience = 600 * kSecond;
 constexpr int kTries = 6;
 
@@ -22,7 +23,7 @@ std::string unquoted(std::string word) {
   return word;
 }
 
-// What is said, without what only counts and measures.
+// The explanation without its evidence, which contains counts and times.
 std::string gist(const Explanation& why) {
   const std::string json(to_json(why).view());
   return json.substr(0, json.find(R"(,"evidence":)"));
@@ -50,7 +51,7 @@ void Clients::help_runs() {
       help(id);
     }
   }
-  // Where nothing can be done but wait, nobody looks every second.
+  // If runs can only wait, the next round comes later and later.
   pause_us_ = std::exchange(acted_, false) ? kSecond : std::min(pause_us_ * 2, kLongestPause);
   world_.schedule().after(pause_us_, [this] { help_runs(); });
 }
@@ -90,12 +91,12 @@ void Clients::help(const RunId& run) {
   acted_ = acted_ || acted;
   if (acted && ++tries > kTries && world_.schedule().now_us() - since > kPatience &&
       world_.oracle_judges()) {
-    world_.complain("run " + to_string(run) + " does not move by its advice \"" + advice.command +
+    world_.complain("run " + to_string(run) + " does not move although its advice was followed: \"" + advice.command +
                     "\": " + now.summary);
   }
 }
 
-// False when it is only to be waited for, or looked at.
+// False if the advice is only to wait or to inspect.
 bool Clients::follow(const RunId& run, const NextAction& advice) {
   world_.count("advice:" + advice.action);
   const std::vector<std::string> words = words_of(advice.command);

@@ -70,7 +70,8 @@ std::vector<std::string> required_coverage() {
   add_all<WriteFate>(names, "write:", {WriteFate::good});
   add_all<DispatchReason>(names, "anomaly:dispatch:");
   add_all<RunReason>(names, "anomaly:run:");
-  // What ends a run is no reason for one that lives; the last three are of runs that nobody moves.
+  // `terminal` is not a reason of a live run; the last three are reasons of runs that nothing will
+  // move.
   add_all<Reason>(
       names, "reason:",
       {Reason::terminal, Reason::idle, Reason::run_started, Reason::waiting_for_dispatch});
@@ -81,10 +82,10 @@ std::vector<std::string> required_coverage() {
                            "store_returned:landed",
                            "store_returned:lost",
                            "store_returned:nothing_open",
-                           "keeping:checkpoint_saved",
-                           "keeping:seal",
-                           "keeping:save_directory",
-                           "check:newcomer",
+                           "maintenance:checkpoint_saved",
+                           "maintenance:seal",
+                           "maintenance:save_directory",
+                           "check:restart",
                            "check:past",
                            "check:twice",
                            "damage:reported",
@@ -110,8 +111,8 @@ std::vector<std::string> required_coverage() {
                            "worker:dies",
                            "worker:repeats",
                            "worker:contradicts",
-                           "worker:comes_late",
-                           "worker:on_the_dot",
+                           "worker:reports_late",
+                           "worker:reports_at_expiry",
                            "worker:forges",
                            "worker:hangs"}) {
     names.emplace_back(what);

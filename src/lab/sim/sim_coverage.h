@@ -1,5 +1,6 @@
-// Coverage: what simulations have met, each thing by name. A fault that never struck and a rule
-// that was never broken prove nothing, so what must be met is listed, and what was not is told.
+// Coverage: how often simulations reached each item, by name. A fault that was never injected and a
+// rule that was never tested prove nothing, so the items that must be reached are listed, and
+// missing ones are reported.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +23,15 @@ class Coverage {
     const auto found = met_.find(what);
     return found == met_.end() ? 0 : found->second;
   }
-  // Of what must be met, what was not.
+  // The required items that were not reached.
   [[nodiscard]] std::vector<std::string> missing() const;
 
  private:
   std::map<std::string, std::uint64_t> met_;
 };
 
-// Every kind of fact, anomaly, refusal, fault, way of recovery, reason and advice that a
-// simulation of Holdfast itself must meet.
+// Every kind of fact, anomaly, refusal, fault, recovery, reason and advice that a simulation of
+// Holdfast itself must reach.
 std::vector<std::string> required_coverage();
 
 }  // namespace holdfast::sim

@@ -1,6 +1,7 @@
-// Dice: every choice of the simulator. A number depends on nothing but the seed and the question
-// it answers, so leaving out one thing that happens changes no other choice: failing runs can be
-// made shorter.
+// Dice: every random choice of the simulator. A number depends only on the seed and on the label of
+// the choice, so leaving out one event changes no other choice. That is what makes it possible to
+// shorten failing simulations. Labels are part of a seed's behaviour: another label is another
+// choice.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ class Dice {
                             std::uint64_t which = 0) const {
     return below(100, question, which) < percent;
   }
-  // Dice of its own for one subject.
+  // Independent dice for one subject.
   [[nodiscard]] Dice about(std::string_view subject, std::uint64_t which = 0) const {
     return Dice(number(subject, which));
   }

@@ -33,7 +33,7 @@ std::vector<Stored> stored_facts(const MemoryDisk& disk) {
   return facts;
 }
 
-// The members of one fact, some of them as they are in another.
+// The members of one fact, some of them replaced by those of another.
 Value mixed(const Value& one, const Value& other, const Dice& dice) {
   Value mix = one;
   for (const auto& [name, value] : other.members()) {
@@ -49,7 +49,7 @@ Stored altered(const std::vector<Stored>& facts, const Dice& dice) {
   const Stored& other = facts[dice.below(facts.size(), "other")];
   switch (dice.below(8, "how")) {
     case 0:
-      break;  // once more as it was
+      break;  // an exact copy
     case 1:
       fact.data = Value::object();
       break;
@@ -81,7 +81,7 @@ Stored altered(const std::vector<Stored>& facts, const Dice& dice) {
   return fact;
 }
 
-// What no engine of today writes, and what only a writer of its own mind would.
+// Facts that no current engine writes, or that violate the rules.
 struct Recipe {
   const char* kind;
   bool dispatch;
@@ -118,7 +118,7 @@ constexpr Recipe kRecipes[] = {
      R"("child_run_id":"00000000-0000-7000-8000-00000000000c"})"},
 };
 
-// With a few keys, so that some come twice and contradict each other.
+// There are only a few keys, so that some facts repeat or contradict each other.
 Stored made_up(const std::vector<Stored>& facts, const std::string& focus, const Dice& dice) {
   const Recipe& recipe = kRecipes[dice.below(std::size(kRecipes), "recipe")];
   const Stored& other = facts[dice.below(facts.size(), "of")];
@@ -159,7 +159,7 @@ Stored made_up(const std::vector<Stored>& facts, const std::string& focus, const
   return fact;
 }
 
-// A node of a graph that nobody has mutated.
+// A node of a graph that was never mutated.
 Stored unintended(const std::string& run) {
   Value node = Value::parse(
       R"({"runnable_key":"odd","idempotency_key":"odd","attempt_number":1,"queue":"default",)"
@@ -172,7 +172,7 @@ Stored unintended(const std::string& run) {
   return fact;
 }
 
-// After it nothing about the run counts, so it comes late.
+// Later facts of the run have no effect, so this one comes late.
 Stored ended(const std::string& run, const Dice& dice) {
   Stored fact{"run:" + run, "run_terminal", TimeMs{SimClock::kBegin}, Value::object()};
   fact.data.set("run_id", run);
@@ -180,7 +180,7 @@ Stored ended(const std::string& run, const Dice& dice) {
   return fact;
 }
 
-// Most of what is made up is about this one: a run that lives.
+// Most invented facts are about this live run.
 std::string focus_of(const World& world, const Dice& dice) {
   std::string focus;
   for (const auto& [id, run] : world.audit().runs) {
@@ -191,7 +191,8 @@ std::string focus_of(const World& world, const Dice& dice) {
   return focus;
 }
 
-// A paused run follows another definition from now on; under the same key once one, once the other.
+// Moves a paused run to another definition; two of these facts with the same key may name different
+// definitions.
 std::optional<Stored> migrated(const World& world, const Dice& dice) {
   for (const auto& [id, run] : world.audit().runs) {
     if (run->is_terminal() || (run->boundaries().size() != 1 && run->migrations().empty())) {
@@ -210,8 +211,8 @@ std::optional<Stored> migrated(const World& world, const Dice& dice) {
   return std::nullopt;
 }
 
-// Claims and heartbeats at the wrong time, and results of what is not completed: everything about
-// them is right but that.
+// Claims and heartbeats at the wrong time, and applied results of attempts that are not completed.
+// Everything else about them is correct.
 std::optional<Stored> mistimed(const World& world, const Dice& dice) {
   for (const auto& [name, queue] : world.audit().queues) {
     for (const Attempt* attempt : queue->attempts()) {
@@ -280,7 +281,7 @@ bool store_foreign_facts(World& world, const Dice& dice) {
       fact = ended(focus, own);
     }
     const Result<void> stored = append(world, fact);
-    world.note("somebody stores " + fact.kind + " in " + fact.thread + ": " + fact.data.text() +
+    world.note("foreign writer stores " + fact.kind + " in " + fact.thread + ": " + fact.data.text() +
                (stored.ok() ? "" : " (refused: " + stored.error().text() + ")"));
   }
   return true;

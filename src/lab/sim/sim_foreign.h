@@ -1,4 +1,4 @@
-// Facts of writers who keep no rule: repeated, altered, out of place, made up.
+// Facts from writers that ignore the rules: repeated, altered, misplaced or invented.
 #pragma once
 
 #include "lab/sim/sim_dice.h"
@@ -7,7 +7,7 @@ namespace holdfast::sim {
 
 class World;
 
-// Appends some to the threads of the world's disk. False when there is nothing to take after.
+// Appends some of them to threads on the disk of the simulation. False if no fact is stored yet.
 bool store_foreign_facts(World& world, const Dice& dice);
 
 }  // namespace holdfast::sim

@@ -10,7 +10,7 @@ namespace holdfast::sim {
 
 namespace {
 
-// What a fault does at certain times; the others are habits.
+// The acts of each fault; a fault without acts changes behaviour instead.
 const std::map<Fault, std::vector<Act>>& acts_of_faults() {
   static const std::map<Fault, std::vector<Act>> acts{
       {Fault::crash, {Act::crash, Act::crash_in_write}},
@@ -63,9 +63,9 @@ Result<Faults> parse_faults(std::string_view text) {
     const auto* const name = std::find(std::begin(names), std::end(names), word);
     if (name == std::end(names)) {
       return Error{ErrorCode::invalid_argument,
-                   "there is no fault \"" + std::string(word) +
-                       "\"; there are crash, split, io, conflict, stall, clock, checkpoint, "
-                       "damage, worker, stale and foreign, and all and none"};
+                   "unknown fault \"" + std::string(word) +
+                       "\"; use all, none, or some of crash, split, io, conflict, stall, clock, "
+                       "checkpoint, damage, worker, stale and foreign"};
     }
     faults.insert(static_cast<Fault>(name - std::begin(names)));
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -81,7 +81,7 @@ Plan make_plan(std::uint64_t seed, const Faults& allowed) {
   plan.workers = 1 + static_cast<std::uint32_t>(dice.below(4, "workers"));
   plan.horizon_us = static_cast<std::int64_t>(5 + dice.below(120, "horizon")) * kSecond;
   for (const Fault fault : allowed) {
-    // Foreign facts make the oracle stand aside, so they come seldom.
+    // Foreign facts disable the oracle, so they are rare.
     const std::uint64_t percent = fault == Fault::foreign ? 10 : 35;
     if (dice.chance(percent, to_text(fault))) {
       plan.faults.insert(fault);

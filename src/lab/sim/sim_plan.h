@@ -1,6 +1,6 @@
-// Plan: what will be done to the engine in one simulation, drawn from the seed before it begins:
-// who is there, what clients ask for and when, what breaks and when. Each item is drawn alone, so
-// a part of the items is a plan too.
+// Plan: everything that will be done to the engine in one simulation, drawn from the seed before it
+// starts: processes and workers, the commands of clients and their times, the faults and their
+// times. Each item is drawn independently, so a subset of the items is a valid plan.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace holdfast::sim {
 
 enum class Act : std::uint8_t {
-  // What clients do.
+  // Commands of clients.
   start,
   start_again,
   event,
@@ -26,11 +26,11 @@ enum class Act : std::uint8_t {
   archive,
   mutate_graph,
   register_again,
-  // What those do who look after a store.
+  // Maintenance of the store.
   seal,
   save_directory,
   checkpoint,
-  // What breaks.
+  // Faults.
   crash,
   crash_in_write,
   split_write,
@@ -49,19 +49,19 @@ enum class Act : std::uint8_t {
   foreign_write,
 };
 
-// What can be asked for with --faults; each is some acts, or a habit of workers.
+// The values of --faults; each consists of acts, or changes the behaviour of workers and clients.
 enum class Fault : std::uint8_t {
-  crash,       // processes die: between any two steps of the loop, and while they write
-  split,       // they die and leave half of what they wrote, as other stores would
-  io,          // errors of the disk, full disks, busy stores, slow disks
-  conflict,    // others were first
-  stall,       // processes that stand still for longer than a lease
-  clock,       // clocks that differ, drift and jump
-  checkpoint,  // checkpoints that are gone, old or garbage
-  damage,      // bits that flip, batches that are cut off
-  worker,      // workers that fail, stall, die, repeat themselves, come late, show wrong tokens
-  stale,       // clients that repeat themselves and ask for what is over
-  foreign,     // facts of writers who keep no rule
+  crash,       // processes die, between any two steps of the loop and during writes
+  split,       // processes die and leave part of a batch, as a store without atomic batches would
+  io,          // disk errors, full disks, busy and slow stores
+  conflict,    // another process writes first
+  stall,       // processes stop for longer than a lease
+  clock,       // clocks differ, drift and jump
+  checkpoint,  // checkpoints are missing, old or garbage
+  damage,      // bits flip, batches are truncated
+  worker,      // workers fail, stall, die, report twice, report late or present wrong tokens
+  stale,       // clients repeat commands, also for runs that have ended
+  foreign,     // facts from writers that ignore the rules
 };
 }  // namespace holdfast::sim
 
@@ -106,30 +106,30 @@ namespace holdfast::sim {
 
 using Faults = std::set<Fault>;
 Faults all_faults();
-// "all", "none" or "crash,stale,..."; invalid_argument names the word that is none of them.
+// "all", "none" or "crash,stale,..."; invalid_argument names an unknown word.
 Result<Faults> parse_faults(std::string_view text);
 
 struct Item {
-  std::uint32_t number = 0;  // its name in a plan: what --only lists
+  std::uint32_t number = 0;  // identifies it in the plan, and in --only
   std::int64_t at_us = 0;
   Act act = Act::start;
 };
 
 struct Plan {
   std::uint64_t seed = 0;
-  Faults faults;  // those that may happen in this simulation
+  Faults faults;  // the kinds of faults that may occur
   std::uint32_t processes = 1;
-  std::uint32_t workers = 2;    // of each process
-  std::int64_t horizon_us = 0;  // when faults end and everything must come to rest
+  std::uint32_t workers = 2;    // per process
+  std::int64_t horizon_us = 0;  // when the faults end
   std::vector<Item> items;      // by time
 };
 
-// What a fault does at certain times; nothing: it is a habit.
+// The acts of a fault; empty if it changes behaviour instead.
 const std::vector<Act>& acts_of(Fault fault);
 
-// Most simulations have few kinds of faults: together they would hide each other.
+// Most simulations have few kinds of faults, because many at once would hide each other.
 Plan make_plan(std::uint64_t seed, const Faults& allowed);
-// The same with some of its items only.
+// The plan with only these items.
 Plan part_of(const Plan& plan, const std::set<std::uint32_t>& numbers);
 
 }  // namespace holdfast::sim

@@ -9,10 +9,10 @@ namespace holdfast::sim {
 
 namespace {
 
-// Small, so that checkpoints happen in short simulations too.
+// Small, so that short simulations have checkpoints too.
 constexpr std::uint64_t kCheckpointEvery = 60;
 
-// The log is made by whoever comes first.
+// Whichever process starts first creates the log.
 StoreOrigin origin() {
   SeededRandom random(1);
   return new_origin(make_uuid(TimeMs{SimClock::kBegin}, random));
@@ -33,8 +33,9 @@ std::vector<Place> places_of(std::string_view body) {
   return places;
 }
 
-// The windows of the protocol: completed and not applied, failed and not gone on, planned and not
-// scheduled, linked and not started. What a run decided at once is never torn.
+// The crash windows of the protocol: completed but not applied, failed but not continued, planned
+// but not scheduled, linked but not started. The facts that a run decided together are never
+// separated.
 bool may_end_before(const std::vector<Place>& places, std::size_t next) {
   const Place& last = places[next - 1];
   const bool window = last.kind == "attempt_completed" || last.kind == "attempt_failed" ||
@@ -73,7 +74,7 @@ void Process::after(std::int64_t delay_us, std::function<void()> what) {
 }
 
 // ------------------------------------------------------------------------------------------------
-// Coming and going
+// Start and stop
 
 Result<void> Process::try_open() {
   HOLDFAST_TRY(auto disk, open_memory_store(around_.disk, OpenMode::create, origin()));
@@ -101,7 +102,7 @@ void Process::open() {
   recovering_ = false;
   const Result<void> opened = try_open();
   if (!opened.ok() || dying_) {
-    kill("could not open: " + (opened.ok() ? "it died" : opened.error().text()));
+    kill("cannot open the store: " + (opened.ok() ? "it died" : opened.error().text()));
     return;
   }
   around_.events.note(name() + " comes up at " + std::to_string(core_->position().value));
@@ -111,7 +112,7 @@ void Process::open() {
 
 void Process::kill(const std::string& why) {
   around_.events.note(name() + " goes down: " + why);
-  // Some of them the core holds as well: they must not be told by its end.
+  // The core holds some of the requests as well; its destructor must not answer them.
   const std::vector<RequestPtr> open = std::exchange(requests_, {});
   decided_.clear();
   in_write_.clear();
@@ -130,7 +131,7 @@ void Process::kill(const std::string& why) {
 
 void Process::bury() {
   if (up() && dying_) {
-    kill("it died while its store was looked after");
+    kill("it died during maintenance of its store");
   }
 }
 
@@ -239,7 +240,7 @@ void Process::plan_next_turn() {
   }
   const auto timer = core_->next_timer(now());
   if (timer.has_value()) {
-    // A clock that drifts may be there a little earlier; then it looks again.
+    // A drifting clock may arrive a little early; then the process looks again.
     const std::int64_t ms = std::max<std::int64_t>(1, timer->value - now().value);
     constexpr std::int64_t kFar = 400LL * 24 * 3600 * 1000;
     schedule_turn(std::min(ms, kFar) * kMs);
@@ -284,7 +285,7 @@ void Process::end_write(const Result<Committed>& outcome) {
   wake();
 }
 
-// What became of it is known, to the process too.
+// The outcome of the write is known, also to the process.
 void Process::forget_write() {
   in_write_.clear();
   groups_landed_ = groups_begun_;
@@ -304,7 +305,7 @@ void Process::plan_recovery() {
 void Process::recover() {
   const auto found = journal_->recover();
   if (dying_) {
-    kill("it died while it looked for its store");
+    kill("it died while it reconnected to its store");
     return;
   }
   if (!found.ok() && may_return(found.error())) {
@@ -315,7 +316,7 @@ void Process::recover() {
   if (found.ok()) {
     const auto& open = found.value().open;
     const char* const what = !open.has_value() ? "nothing_open" : open->ok() ? "landed" : "lost";
-    around_.events.note(name() + " has its store again: " + what);
+    around_.events.note(name() + " has reconnected to its store: " + what);
     around_.events.count(std::string("store_returned:") + what);
     core_->store_returned(found.value(), now());
   } else {
@@ -332,7 +333,7 @@ void Process::recover() {
   wake();
 }
 
-// Answers leave at once as far as the process can tell; they arrive later, if it lives.
+// For the process, replies are sent at once; they arrive later, if it stays alive.
 void Process::carry_out_effects() {
   for (const auto& effect : core_->take_effects()) {
     effect();
@@ -353,14 +354,14 @@ void Process::save_checkpoint() {
     return;
   }
   const Result<void> saved = Core::save(*journal_, *checkpoint);
-  around_.events.count(saved.ok() ? "keeping:checkpoint_saved" : "keeping:checkpoint_failed");
+  around_.events.count(saved.ok() ? "maintenance:checkpoint_saved" : "maintenance:checkpoint_failed");
   if (dying_) {
     kill("it died while it saved a checkpoint");
   }
 }
 
-// What was decided twice counts where it was decided last. What was decided, taken back and refused
-// because the store was away is in no write.
+// A request that was decided twice counts where it was decided last. A request that was decided,
+// rolled back and refused because the store was unavailable is not part of a write.
 std::vector<RequestPtr> Process::requests_of_write() {
   std::vector<RequestPtr> of_write;
   for (auto request = in_write_.rbegin(); request != in_write_.rend(); ++request) {
@@ -385,7 +386,7 @@ WriteFate Process::fate_of_write(bool side) {
   return fate;
 }
 
-// At the places where those left off who could not write several threads at once.
+// Splits where a writer without atomic commits over several threads could have stopped.
 std::size_t Process::split_after(std::string_view body) {
   const std::vector<Place> places = places_of(body);
   std::vector<std::size_t> ends;
@@ -419,7 +420,7 @@ Result<void> Request::decide(Turn& turn) {
   process_.decided(shared_from_this());
   answer_.at = turn.now();
   Result<std::string> result = question_(turn);
-  // Of a refusal nothing stays.
+  // A refusal stores nothing.
   end_fact_ = result.ok() ? turn.mark().commit.entries : first_fact_;
   answer_.code = result.ok() ? "ok" : std::string(error_info(result.error().code()).name);
   answer_.result = result.ok() ? std::move(result).value() : "";
@@ -433,7 +434,7 @@ void Request::settle(Result<void> outcome) {
   }
   const std::string code =
       outcome.ok() ? "ok" : std::string(error_info(outcome.error().code()).name);
-  // Errors of the store and of the engine's end are no answers.
+  // Errors of the store and of a stopping engine are not answers.
   const bool answered = decisions_ > 0 && code == answer_.code;
   if (answered && !judged_) {
     process_.events().answered_unwritten(process_, shared_from_this());

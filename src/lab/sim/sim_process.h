@@ -1,7 +1,8 @@
-// Process: one engine process on the shared disk: the real core, journal and log, driven one step
-// at a time in virtual time. Between any two steps others act, and it may die.
+// Process: one engine process on the shared disk. The real core, journal and log are driven one
+// step at a time in virtual time; between any two steps other parts of the simulation act, and the
+// process may die.
 //
-//   decide -> begin the write -> the batch lands -> the core learns it -> replies go out
+//   decide -> begin the write -> the batch is durable -> the core learns it -> replies are sent
 #pragma once
 
 #include <deque>
@@ -20,22 +21,22 @@ namespace holdfast::sim {
 
 class Process;
 
-// What a process tells the world around it.
+// What a process reports to the simulation.
 class ProcessEvents {
  public:
   virtual ~ProcessEvents() = default;
-  // A batch is durable; whole: all that the process wanted to write.
+  // A batch is durable; whole: with everything that the process wanted to write.
   virtual void batch_landed(Process& process, const RowView& row, bool whole) = 0;
-  // An answer goes out that needed no write.
+  // An answer was sent that needed no write.
   virtual void answered_unwritten(Process& process, const RequestPtr& request) = 0;
-  // The core took in that its write ended; everything it knows is durable if it is quiet.
+  // The core knows that its write ended; if the process is quiet, everything it knows is durable.
   virtual void write_ended(Process& process) = 0;
   virtual void came_up(Process& process) = 0;
-  // It died, or stopped because of an error.
+  // The process died, or stopped because of an error.
   virtual void went_down(Process& process, const std::string& why) = 0;
   virtual void note(const std::string& line) = 0;
   virtual void count(const std::string& what) = 0;
-  // A promise was broken.
+  // A guarantee was violated.
   virtual void complain(const std::string& what) = 0;
 };
 
@@ -53,11 +54,11 @@ class Process final : private StoreEvents {
   [[nodiscard]] std::uint32_t number() const { return number_; }
   [[nodiscard]] std::string name() const { return "p" + std::to_string(number_); }
   [[nodiscard]] bool up() const { return core_ != nullptr; }
-  // Whoever keeps something of it compares this: it is another after every start.
+  // Changes with every start; callers compare it to notice a restart.
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   void open();
   void kill(const std::string& why);
-  // Ends it if it died while somebody looked after its store.
+  // Ends the process if it died during maintenance of its store.
   void bury();
 
   Core& core() { return *core_; }
@@ -65,7 +66,7 @@ class Process final : private StoreEvents {
   SimClock& clock() { return clock_; }
   TimeMs now() { return clock_.now(); }
   Random& random() { return random_; }
-  // Nothing is being written, nothing waits to be.
+  // Nothing is being written or waits to be written.
   [[nodiscard]] bool quiet() const {
     return up() && !writing_ && !core_->can_write() && !core_->outage().has_value();
   }
@@ -74,15 +75,15 @@ class Process final : private StoreEvents {
 
   void ask(const RequestPtr& request);
   void offer(const ClaimRequestPtr& request);
-  // Something may have changed for it.
+  // Schedules a turn, because something may have changed.
   void wake();
-  // After a while, if the process lives then: what it says to others.
+  // Sends a reply after a short delay, if the process is still alive then.
   void later(std::function<void()> what);
   void decided(const RequestPtr& request) { decided_.push_back(request); }
-  // Those whose newest decision is in the group that is being written, in order.
+  // The requests whose latest decision is in the group that is being written, in order.
   std::vector<RequestPtr> requests_of_write();
   ProcessEvents& events() { return around_.events; }
-  // Those that were asked before a time and have no answer yet.
+  // The requests that were submitted before a time and have no answer yet.
   [[nodiscard]] std::vector<RequestPtr> unanswered(std::int64_t asked_before_us) const;
 
   // Faults.
@@ -109,7 +110,7 @@ class Process final : private StoreEvents {
   void write(const Core::Write& what);
   void end_write(const Result<Committed>& outcome);
   void forget_write();
-  // While the store is away: looks after a while whether it is back.
+  // While the store is unavailable: schedules the next attempt to recover.
   void plan_recovery();
   void recover();
   void carry_out_effects();
@@ -117,7 +118,7 @@ class Process final : private StoreEvents {
   void plan_next_turn();
   bool check_stopped();
   std::int64_t delay(std::string_view what, std::int64_t at_most_us);
-  // Calls what in this incarnation only.
+  // Calls `what` only if the process is still in this incarnation.
   void after(std::int64_t delay_us, std::function<void()> what);
 
   Surroundings around_;
@@ -132,12 +133,12 @@ class Process final : private StoreEvents {
   std::unique_ptr<Definitions> definitions_;
   std::unique_ptr<Core> core_;
   std::vector<RequestPtr> requests_;  // not settled yet
-  std::vector<RequestPtr> decided_;   // since the last write began, some perhaps twice
+  std::vector<RequestPtr> decided_;   // since the last write began, some of them perhaps twice
   std::vector<RequestPtr> in_write_;
   bool writing_ = false;
   bool dying_ = false;
-  bool recovers_ = false;    // goes on after its store has failed
-  bool recovering_ = false;  // an attempt to do so is planned
+  bool recovers_ = false;    // continues after a failure of its store
+  bool recovering_ = false;  // an attempt to recover is scheduled
   std::uint64_t groups_begun_ = 0;
   std::uint64_t groups_landed_ = 0;
   std::int64_t next_turn_us_ = -1;

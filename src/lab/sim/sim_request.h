@@ -1,5 +1,5 @@
-// Request: something a client or a worker asks of one process. It remembers where it was decided,
-// so that the oracle can judge the answer at exactly that point of the log.
+// Request: a command that a client or a worker submits to one process. It records where it was
+// decided, so that the oracle can check the answer at exactly that point of the log.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,10 @@ namespace holdfast::sim {
 
 class Process;
 
-// What a client learned. In doubt: the process died or its store failed; it may have happened.
+// What a client received. In doubt: the process died or its store failed, so the command may have
+// taken effect.
 struct Reply {
-  std::string code;  // "ok", the code of a refusal; empty: in doubt
+  std::string code;  // "ok" or the code of the refusal; empty: in doubt
   std::string result;
   [[nodiscard]] bool ok() const { return code == "ok"; }
   [[nodiscard]] bool in_doubt() const { return code.empty(); }
@@ -25,7 +26,7 @@ struct Reply {
 
 class Request final : public Command, public std::enable_shared_from_this<Request> {
  public:
-  // Gives what the client is told, as JSON.
+  // Decides the command and returns the result for the client, as JSON.
   using Question = std::function<Result<std::string>(Turn&)>;
   using Done = std::function<void(const Reply&)>;
 
@@ -33,21 +34,21 @@ class Request final : public Command, public std::enable_shared_from_this<Reques
 
   Result<void> decide(Turn& turn) override;
   void settle(Result<void> outcome) override;
-  // The process died: nobody will ever answer.
+  // The process died: there will be no answer.
   void give_up();
 
-  // The group of the process it was decided in, and which of its facts are its own.
+  // The group of the process in which it was decided, and which facts of the group it caused.
   [[nodiscard]] std::uint64_t group() const { return group_; }
   [[nodiscard]] std::size_t first_fact() const { return first_fact_; }
   [[nodiscard]] std::size_t end_fact() const { return end_fact_; }
   [[nodiscard]] std::uint64_t decisions() const { return decisions_; }
   [[nodiscard]] const Answer& answer() const { return answer_; }
-  // The process has answered it.
+  // The process has answered the request.
   [[nodiscard]] bool settled() const { return settled_; }
-  // The oracle has judged the answer.
+  // The oracle has checked the answer.
   [[nodiscard]] bool judged() const { return judged_; }
   void set_judged() { judged_ = true; }
-  // The client has an answer, or knows that there will be none.
+  // The client has received the answer, or knows that there will be none.
   [[nodiscard]] bool over() const { return over_; }
   void set_asked(std::int64_t time_us) { asked_us_ = time_us; }
   [[nodiscard]] std::int64_t asked_us() const { return asked_us_; }

@@ -1,5 +1,5 @@
-// Schedule: virtual time. Things happen in the order of their times; what is due at the same time
-// happens in the order it was planned.
+// Schedule: virtual time. Events happen in the order of their times; events that are due at the
+// same time happen in the order in which they were scheduled.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace holdfast::sim {
 
-// In microseconds, the unit of virtual time.
+// Virtual time is counted in microseconds.
 inline constexpr std::int64_t kMs = 1000;
 inline constexpr std::int64_t kSecond = 1'000'000;
 
@@ -21,7 +21,7 @@ class Schedule {
   void after(std::int64_t delay_us, std::function<void()> what) {
     waiting_.emplace(std::pair(now_us_ + delay_us, ++count_), std::move(what));
   }
-  // The next thing happens; false when there is none.
+  // Advances to the next event and executes it; false if there is none.
   bool step() {
     if (waiting_.empty()) {
       return false;
@@ -38,7 +38,7 @@ class Schedule {
   std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> waiting_;
 };
 
-// The clock of one process: it began with a difference, goes a little wrong, and can be set.
+// The clock of one process. It can start with an offset, drift, and be set.
 class SimClock final : public Clock {
  public:
   static constexpr std::int64_t kBegin = 1'700'000'000'000;

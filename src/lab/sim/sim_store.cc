@@ -84,7 +84,7 @@ class SimStore final : public PassThroughStore {
       case WriteFate::busy:
         return failure(ErrorCode::busy, "the store is locked");
       case WriteFate::conflict:
-        return failure(ErrorCode::conflict, "somebody was first");
+        return failure(ErrorCode::conflict, "another writer was first");
       case WriteFate::crash_lost:
       case WriteFate::crash_landed:
       case WriteFate::crash_split:
@@ -92,7 +92,7 @@ class SimStore final : public PassThroughStore {
     }
     return die();
   }
-  // A conflict leaves nothing, as with a whole batch.
+  // A conflict leaves nothing behind, as with a complete batch.
   void append_part(const RowView& row) {
     const std::string body = first_entries(row.body, events_.split_after(row.body));
     const auto before = PassThroughStore::state();

@@ -1,5 +1,5 @@
-// SimStore: one process's handle on the disk that all of them share, where everything goes wrong
-// that the contract of a store allows, when the simulation says so.
+// SimStore: one process's handle on the disk that all processes share. It injects every failure
+// that the contract of a store allows, as the simulation decides.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,17 @@
 
 namespace holdfast::sim {
 
-// What becomes of the next write.
+// The fate of the next write.
 enum class WriteFate : std::uint8_t {
   good,
-  lost,          // an I/O error, and nothing is there
-  landed,        // an I/O error, and it is there all the same
-  full,          // no space
-  busy,          // others hold the store
-  conflict,      // "another writer was first", though none was
-  crash_lost,    // the process dies, nothing is there
-  crash_landed,  // the process dies, it is there
-  crash_split,   // the process dies, a first part is there: what stores without batches leave
+  lost,          // I/O error; the write is lost
+  landed,        // I/O error, but the write is durable
+  full,          // no space left
+  busy,          // another writer holds the store
+  conflict,      // a conflict is reported although there was no other writer
+  crash_lost,    // the process dies; the write is lost
+  crash_landed,  // the process dies; the write is durable
+  crash_split,   // the process dies; only the first entries are durable, as with a store without atomic batches
 };
 
 }  // namespace holdfast::sim
@@ -38,23 +38,23 @@ namespace holdfast::sim {
 class StoreEvents {
  public:
   virtual ~StoreEvents() = default;
-  // Asked once for each write. side: a checkpoint, a directory or a seal, not a batch.
+  // Called once for each write. side: a checkpoint, a directory or a seal, not a batch.
   virtual WriteFate fate_of_write(bool side) = 0;
   virtual bool read_fails() = 0;
-  // Whether a process goes on after a failure, as one on PostgreSQL does; else it ends.
+  // Whether a process continues after a failure, as on PostgreSQL; otherwise it ends.
   virtual bool can_reconnect() = 0;
-  // How many of the entries of a batch a process leaves that dies in the middle of it.
+  // The number of entries of a batch that are durable if the process dies while writing it.
   virtual std::size_t split_after(std::string_view body) = 0;
-  // A batch is durable. whole: all of what was to be written.
+  // A batch is durable. whole: with all of its entries.
   virtual void landed(const RowView& row, bool whole) = 0;
-  // The process is dead: nothing it does from here on can be seen.
+  // The process has died: nothing that it does from now on is visible.
   virtual void died() = 0;
 };
 
 // `events` must outlive the store.
 std::unique_ptr<Store> make_sim_store(std::unique_ptr<Store> disk, StoreEvents& events);
 
-// The first entries of a batch body as a body of their own.
+// A batch body that contains only the first `count` entries of another.
 std::string first_entries(std::string_view body, std::size_t count);
 
 }  // namespace holdfast::sim

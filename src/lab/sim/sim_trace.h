@@ -1,5 +1,5 @@
-// Trace: what happened in one simulation, line by line. The same seed gives the same lines; the
-// hash of them says so in one number.
+// Trace: the events of one simulation, line by line. The same seed gives the same lines; one hash
+// over them makes that easy to compare.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace holdfast::sim {
 
 class Trace {
  public:
-  // keep: the lines themselves, not only their hash.
+  // keep: also store the lines, not only their hash.
   explicit Trace(bool keep) : keep_(keep) {}
 
   void add(std::int64_t time_us, std::string_view line) {
@@ -34,7 +34,7 @@ class Trace {
     std::string text;
     std::string run = {};  // of a line of the story: the run it is about
   };
-  // A line of the story as a witness tells it. It follows from the others, so it is not hashed.
+  // A line of the story that an observer writes. It follows from the events, so it is not hashed.
   void tell(std::int64_t time_us, std::string run, std::string line) {
     if (keep_) {
       told_.push_back(Line{events_, time_us, std::move(line), std::move(run)});

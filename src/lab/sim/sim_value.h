@@ -1,6 +1,6 @@
-// Value: a JSON value as ordinary data. Objects are maps, so the order of members makes no
-// difference; an integer equals the same number written with a point, as everywhere in Holdfast.
-// For models that are read and compared, not for speed.
+// Value: a JSON value as ordinary data. Objects are maps, so the order of members does not matter;
+// an integer equals the same number written with a decimal point, as everywhere in Holdfast. Made
+// for models that are read and compared, not for speed.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ class Value {
   Value(Object value) : data_(std::move(value)) {}         // NOLINT(*-explicit-*)
   static Value object() { return Value(Object{}); }
 
-  // Null when the text is no JSON.
+  // Null if the text is not JSON.
   static Value parse(std::string_view text);
-  // Without white space; members in the order of their names.
+  // Without whitespace; members in the order of their names.
   [[nodiscard]] std::string text() const;
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
@@ -44,7 +44,7 @@ class Value {
     return is_integer() || std::holds_alternative<double>(data_);
   }
 
-  // What is there, or what stands in for it when the value is of another kind.
+  // The value, or the default if the value is of another kind.
   [[nodiscard]] bool boolean(bool otherwise = false) const;
   [[nodiscard]] std::int64_t integer(std::int64_t otherwise = 0) const;
   [[nodiscard]] double number() const;
@@ -52,10 +52,10 @@ class Value {
   [[nodiscard]] const List& list() const;
   [[nodiscard]] const Object& members() const;
 
-  // The member of that name, or null; has() tells a member that is null from none.
+  // The member of that name, or null; has() distinguishes a null member from a missing one.
   [[nodiscard]] const Value& operator[](std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const;
-  // Makes this an object if it is none.
+  // Turns this value into an object if it is not one.
   void set(std::string name, Value value);
   void erase(std::string_view name);
   void push(Value value);
@@ -66,7 +66,7 @@ class Value {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Object> data_;
 };
 
-// Numbers as they are: integers exactly. -1, 0, 1; empty when one is no number.
+// Compares integers exactly. -1, 0, 1; empty if one of them is not a number.
 std::optional<int> compare_numbers(const Value& left, const Value& right);
 
 }  // namespace holdfast::sim

@@ -1,4 +1,4 @@
-// Breach: a promise that was broken in a simulation.
+// Violation: a guarantee or an invariant that did not hold in a simulation.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 namespace holdfast::sim {
 
 struct Breach {
-  std::uint64_t event = 0;  // of the trace
+  std::uint64_t event = 0;  // number of the event in the trace
   std::int64_t time_us = 0;
   std::string what;
-  std::string promise = {};  // its name; empty: the words it begins with
-  std::string run = {};      // whose, in the words of the witness
+  std::string promise = {};  // name of the invariant; empty: a guarantee of Holdfast, named by the first words of `what`
+  std::string run = {};      // label of the run, as the observer names it
 };
 
 }  // namespace holdfast::sim

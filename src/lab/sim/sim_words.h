@@ -1,4 +1,5 @@
-// Small texts: what the simulator makes of the engine's values, and what advice consists of.
+// Helpers for texts: payloads of the engine as JSON, and the words of a command that an explanation
+// advises.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ inline std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
-// The word after an option; empty when there is none.
+// The word after an option; empty if the option is missing.
 inline std::string after_option(const std::vector<std::string>& words, const std::string& option) {
   const auto at = std::find(words.begin(), words.end(), option);
   return at == words.end() || std::next(at) == words.end() ? "" : *std::next(at);

@@ -65,7 +65,7 @@ void Workers::hire(Process& process) {
   }
 }
 
-// Those inside it are gone in the middle of what they did.
+// Workers inside the process die in the middle of their work.
 void Workers::fired(Process& process) {
   const std::map<std::string, TaskPtr> tasks = tasks_;
   for (const auto& [claim, task] : tasks) {
@@ -124,15 +124,15 @@ Workers::Habit Workers::habit(const Dice& dice) const {
   if (!world_.has(Fault::worker)) {
     return Habit::good;
   }
-  // Half of them are good.
+  // Half of the workers are good.
   const std::uint64_t luck = dice.below(2 * kHabits, "habit");
   return luck < kHabits ? static_cast<Habit>(luck) : Habit::good;
 }
 
 const char* Workers::name_of(Habit habit) {
   static constexpr const char* kNames[kHabits] = {"good",       "stalls",      "dies",
-                                                  "repeats",    "contradicts", "comes_late",
-                                                  "on_the_dot", "forges",      "hangs"};
+                                                  "repeats",    "contradicts", "reports_late",
+                                                  "reports_at_expiry", "forges",      "hangs"};
   return kNames[static_cast<std::size_t>(habit)];
 }
 
@@ -151,7 +151,7 @@ bool Workers::nothing_in_the_way() const {
 }
 
 void Workers::assigned(Process& process, const Assignment& assignment, bool remote) {
-  world_.note(process.name() + " gives " + assignment.runnable_key.str() + " to " +
+  world_.note(process.name() + " assigns " + assignment.runnable_key.str() + " to claim " +
               assignment.claim_id.str());
   world_.claimed(process, assignment, assignment_text(assignment));
   auto task = std::make_shared<Task>();
@@ -161,7 +161,7 @@ void Workers::assigned(Process& process, const Assignment& assignment, bool remo
   task->remote = remote;
   const Dice dice = world_.dice().about(assignment.claim_id.view());
   task->answer = world_.scenario().answer(assignment);
-  // A handler that hangs lets go only when it is told that the claim is lost.
+  // A handler that hangs ends only when its worker learns that the claim is lost.
   const Habit usual = habit(dice);
   const bool hangs =
       usual == Habit::hangs && world_.witness() == nullptr && has_timeout(assignment);
@@ -177,11 +177,12 @@ void Workers::assigned(Process& process, const Assignment& assignment, bool remo
     takes = lease_us + static_cast<std::int64_t>(dice.below(20'000'000, "late"));
   }
   if (how == Habit::on_the_dot) {
-    // The process looks a moment after it was asked.
+    // The process checks the lease shortly after the report was submitted.
     takes = lease_us - static_cast<std::int64_t>(dice.below(3 * kMs, "early"));
   }
   world_.count(std::string("worker:") + name_of(how));
-  // Those who stall inside a process are kept alive by it; without it nobody renews the lease.
+  // A process keeps renewing the lease of its own stalled workers; without it the lease is not
+  // renewed.
   if (how == Habit::comes_late || how == Habit::on_the_dot || how == Habit::dies) {
     process.core().drop(assignment.claim_id);
   } else if (remote) {
@@ -213,7 +214,7 @@ Process* Workers::process_of(const Task& task, std::string_view why) {
   return world_.some_process(world_.dice().about(task.assignment.claim_id.view()).about(why));
 }
 
-// A worker far away renews its lease itself.
+// A remote worker renews its lease itself.
 void Workers::heartbeat(const TaskPtr& task) {
   const auto pause = static_cast<std::int64_t>(task->assignment.lease_ms) * kMs / 3;
   world_.schedule().after(pause, [this, task] {
@@ -242,12 +243,12 @@ void Workers::heartbeat(const TaskPtr& task) {
 
 void Workers::report(const TaskPtr& task, Habit habit) {
   if (task->over) {
-    return;  // it died with its process
+    return;  // its worker died with the process
   }
   const HandlerAnswer& answer = task->answer;
   executed(task, Execution::reports);
   HandlerAnswer second = answer;
-  // What a witness declared is all that can be answered.
+  // With an observer, only declared results are possible.
   if (habit == Habit::contradicts && world_.witness() == nullptr) {
     Completion other;
     other.result = Payload::trusted(R"({"n":99})");
@@ -261,7 +262,7 @@ void Workers::report(const TaskPtr& task, Habit habit) {
       if (reply.code == "expired_claim" && !task->remote && nothing_in_the_way() &&
           (habit == Habit::good || habit == Habit::stalls)) {
         world_.complain("the lease of " + task->assignment.runnable_key.str() +
-                        " ended although its process was there to renew it");
+                        " expired although its process could have renewed it");
       }
       const bool again = habit == Habit::repeats || habit == Habit::contradicts ||
                          (reply.in_doubt() && task->remote);

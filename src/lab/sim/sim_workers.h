@@ -1,6 +1,5 @@
-// Workers: those who execute attempts. Good ones report once, in time. The others stall past their
-// lease, die, report twice, come back after they lost the claim, and show tokens that are not
-// theirs.
+// Workers: they execute attempts. Good ones report once and in time. The others exceed their lease,
+// die, report twice, report after they lost the claim, or present a wrong token.
 #pragma once
 
 #include <map>
@@ -18,35 +17,36 @@ class Workers {
  public:
   explicit Workers(World& world) : world_(world) {}
 
-  // A process that came up gets its workers.
+  // Starts the workers of a process that has started.
   void hire(Process& process);
-  // It went down: those inside it are gone, others may still report elsewhere.
+  // A process has stopped: its own workers are gone, remote workers may still report to another
+  // process.
   void fired(Process& process);
-  // Somebody is at an attempt and will come to an end with it.
+  // Whether a worker executes an attempt that will end.
   [[nodiscard]] bool somebody_executes() const;
 
  private:
-  // One attempt in the hands of a worker.
+  // One attempt that a worker executes.
   struct Task {
     Assignment assignment;
     std::uint32_t process = 0;
     std::uint64_t incarnation = 0;
-    bool remote = false;  // it lives on when the process dies
-    bool lost = false;    // it was told that the claim is not its any more
+    bool remote = false;  // a remote worker survives its process
+    bool lost = false;    // the worker knows that it no longer holds the claim
     bool over = false;
     HandlerAnswer answer = {};
   };
   using TaskPtr = std::shared_ptr<Task>;
   enum class Habit : std::uint8_t {
     good,
-    stalls,       // takes longer than the lease, which is renewed meanwhile
+    stalls,       // exceeds the lease, which is renewed meanwhile
     dies,         // never reports
     repeats,      // reports twice
-    contradicts,  // reports twice, something else the second time
-    comes_late,   // reports after the lease, which nobody renewed
-    on_the_dot,   // reports in the moment the lease ends
-    forges,       // shows a token that is not its own, then the right one
-    hangs,        // holds on for ever, if the step has a timeout against that
+    contradicts,  // reports twice, with different results
+    comes_late,   // reports after the lease, which is not renewed
+    on_the_dot,   // reports at the moment the lease expires
+    forges,       // presents a wrong token, then the right one
+    hangs,        // never ends, if the step has a timeout
   };
   static constexpr std::size_t kHabits = 9;
   static const char* name_of(Habit habit);
@@ -55,7 +55,7 @@ class Workers {
   void assigned(Process& process, const Assignment& assignment, bool remote);
   [[nodiscard]] Habit habit(const Dice& dice) const;
   [[nodiscard]] bool has_timeout(const Assignment& assignment) const;
-  // Nothing went wrong that could have kept its process from renewing the lease.
+  // No fault could have kept the process from renewing the lease.
   [[nodiscard]] bool nothing_in_the_way() const;
   void heartbeat(const TaskPtr& task);
   void report(const TaskPtr& task, Habit habit);
@@ -68,7 +68,7 @@ class Workers {
 
   World& world_;
   std::uint64_t claims_ = 0;
-  std::map<std::string, TaskPtr> tasks_;  // that are not over, by claim
+  std::map<std::string, TaskPtr> tasks_;  // unfinished tasks, by claim
 };
 
 }  // namespace holdfast::sim

@@ -9,7 +9,7 @@ namespace holdfast::sim {
 
 namespace {
 
-// How often a failing seed is played again to make it shorter.
+// The number of times a failing seed is played again to shorten it.
 constexpr int kShrinkTries = 300;
 
 Plan plan_of(std::uint64_t seed, const SimulateOptions& options) {
@@ -24,7 +24,7 @@ std::optional<Breach> play(const Plan& plan, const SimulateOptions& options, Tra
   return world.play();
 }
 
-// The same promise, whatever run and time it was: up to the first place that names something.
+// Identifies the guarantee whatever run and time are concerned: the text up to the first value.
 std::string promise_of(const std::string& what) {
   std::string words;
   for (const char letter : what) {
@@ -47,7 +47,7 @@ bool breaks_the_same(const Plan& plan, const SimulateOptions& options, const std
   return breach.has_value() && promise_of(*breach) == promise;
 }
 
-// Without whole kinds of faults and what they do.
+// Leaves out whole kinds of faults with all their items.
 Plan with_fewer_faults(Plan plan, const SimulateOptions& options, const std::string& promise) {
   for (const Fault fault : Faults(plan.faults)) {
     Plan less = plan;
@@ -63,7 +63,7 @@ Plan with_fewer_faults(Plan plan, const SimulateOptions& options, const std::str
   return plan;
 }
 
-// Leaves out larger parts first, then smaller ones, as long as the same promise is broken.
+// Leaves out larger parts first, then smaller ones, as long as the same guarantee is violated.
 Plan shrunk(Plan plan, const SimulateOptions& options, const std::string& promise) {
   if (options.shrink_faults) {
     plan = with_fewer_faults(std::move(plan), options, promise);
@@ -131,7 +131,7 @@ SimulateReport simulate(const SimulateOptions& options) {
       play(plan, options, second, ignored);
       report.coverage.add("check:twice");
       if (second.hash() != trace.hash()) {
-        breach = Breach{second.events(), 0, "the same seed did not give the same trace twice"};
+        breach = Breach{second.events(), 0, "the same seed produced two different traces"};
       }
     }
     ++report.seeds;

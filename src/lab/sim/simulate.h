@@ -1,5 +1,5 @@
-// simulate: many seeds, each in a world of its own. A seed that breaks a promise is played again
-// with fewer and fewer of the things that happen in it, until nothing more can be left out.
+// simulate: plays many seeds, each in a simulation of its own. A seed that violates a guarantee is
+// played again with fewer and fewer items, until no further item can be left out.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,18 @@ using MakeScenario = std::function<std::unique_ptr<Scenario>(std::uint64_t seed)
 struct SimulateOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t seeds = 1;
-  std::optional<std::int64_t> seconds = {};  // of real time; stops early when they are over
+  std::optional<std::int64_t> seconds = {};  // of real time; then it stops early
   Faults faults = all_faults();
-  std::set<std::uint32_t> only = {};  // items of the plan; empty: all
-  // Every so many seeds one is played twice and must leave the same trace; 0: none.
+  std::set<std::uint32_t> only = {};  // item numbers of the plan; empty: all
+  // Every twice_every-th seed is played twice and must leave the same trace; 0: none.
   std::uint64_t twice_every = 10;
-  bool shrink = true;  // a failing seed
+  bool shrink = true;  // shorten a failing seed
   MakeScenario scenario = make_generated_scenario;
   MakePlan plan = make_plan;
-  // Plans whose items have the same numbers whatever faults are allowed: then whole kinds of
-  // faults can be left out too.
+  // Set for plans whose items have the same numbers whatever faults are allowed: then whole kinds
+  // of faults can be left out too.
   bool shrink_faults = false;
-  // Called after each seed; false stops.
+  // Called after each seed; returning false stops.
   std::function<bool(std::uint64_t seeds_done)> progress = nullptr;
 };
 
@@ -43,11 +43,11 @@ struct FailedSeed {
   std::uint64_t seed = 0;
   Breach breach;
   std::uint64_t trace_hash = 0;
-  std::vector<Item> items;  // as few as still break the same promise
+  std::vector<Item> items;  // as few as still violate the same guarantee
   std::uint64_t items_at_first = 0;
   std::vector<Trace::Line> story;
-  std::vector<Trace::Line> told;  // by the witness
-  Faults faults;                  // that may happen in it
+  std::vector<Trace::Line> told;  // as written by the observer
+  Faults faults;                  // the kinds of faults that may occur
 };
 
 struct SimulateReport {
@@ -55,12 +55,12 @@ struct SimulateReport {
   std::uint64_t events = 0;
   std::uint64_t trace_hash = 0;  // of all traces
   Coverage coverage;
-  std::optional<FailedSeed> failed;  // the first; nothing is tried after it
+  std::optional<FailedSeed> failed;  // the first failing seed, which ends the simulation
 };
 
 SimulateReport simulate(const SimulateOptions& options);
 
-// One seed alone, with its story.
+// One seed, with its trace and its story.
 struct Played {
   std::optional<Breach> breach;
   Trace trace{true};

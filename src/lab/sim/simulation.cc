@@ -12,9 +12,9 @@ namespace holdfast::sim {
 
 namespace {
 
-// After the faults: how much may happen before everything has ended, and how much later.
+// Limits on what may happen after the faults until all runs have ended, and after that.
 constexpr std::uint64_t kEventsOfRest = 4000;
-// Where foreign facts are, some runs may never end.
+// With foreign facts, some runs may never end.
 constexpr std::uint64_t kEventsOfForeignRest = 1000;
 constexpr std::uint64_t kMostEvents = 400'000;
 constexpr std::int64_t kLastRequestsUs = 120 * kSecond;
@@ -55,7 +55,7 @@ void World::note(const std::string& line) { trace_.add(schedule_.now_us(), line)
 
 void World::complain(const std::string& what) {
   if (!breach_.has_value()) {
-    note("BROKEN " + what);
+    note("VIOLATION " + what);
     breach_ = Breach{trace_.events(), schedule_.now_us(), what};
   }
 }
@@ -89,7 +89,7 @@ Process* World::some_process(const Dice& dice) {
 }
 
 // ------------------------------------------------------------------------------------------------
-// From beginning to end
+// The course of a simulation
 
 std::optional<Breach> World::play() {
   for (const auto& process : processes_) {
@@ -116,7 +116,7 @@ bool World::play_until(std::int64_t end_us) {
   schedule_.after(end_us - schedule_.now_us(), [] {});
   while (!broken() && schedule_.now_us() < end_us && schedule_.step()) {
     if (trace_.events() > kMostEvents) {
-      complain("it never comes to rest: " + std::to_string(kMostEvents) + " events");
+      complain("the simulation does not end: " + std::to_string(kMostEvents) + " events");
     }
   }
   return !broken();
@@ -133,9 +133,10 @@ void World::act(const Item& item) {
   }
 }
 
-// Faults are over, nobody hesitates: every run must end, by what the explanation of it advises.
+// The faults have ended and operators no longer hesitate: every run must end by the advice of its
+// explanation.
 void World::come_to_rest() {
-  note("calm");
+  note("faults end");
   calm_ = true;
   faulty_->end();
   for (const auto& process : processes_) {
@@ -150,12 +151,12 @@ void World::come_to_rest() {
   if (broken()) {
     return;
   }
-  // What was asked before, of a slow disk perhaps, comes first.
+  // Commands that were submitted earlier, perhaps to a slow disk, come first.
   if (witness_ == nullptr && !play_until(schedule_.now_us() + kLastRequestsUs)) {
     return;
   }
   clients_->register_workflows(true);
-  // Something that was asked before may begin only now.
+  // A command that was submitted earlier may take effect only now.
   do {
     let_runs_end();
   } while (!broken() && play_until(schedule_.now_us() + kLastAnswersUs) && witness_ != nullptr &&
@@ -166,7 +167,7 @@ void World::come_to_rest() {
   if (witness_ != nullptr) {
     witness_->at_rest();
   } else if (oracle_judges() && clients_->somebody_lives()) {
-    complain("not every run ends: " + watchers_->why_not_ended());
+    complain("a run does not end: " + watchers_->why_not_ended());
   }
 }
 
@@ -177,7 +178,7 @@ void World::let_runs_end() {
   if (witness_ == nullptr) {
     clients_->help_runs();
   }
-  // Workers may still be at something that no run waits for; a witness wants to see that too.
+  // Workers may still execute attempts that no run waits for; an observer must see those too.
   const auto goes_on = [this] {
     return witness_ == nullptr ? clients_->somebody_lives()
                                : (clients_->somebody_lives() && !witness_->nothing_more()) ||
@@ -189,7 +190,7 @@ void World::let_runs_end() {
 }
 
 // ------------------------------------------------------------------------------------------------
-// What becomes durable
+// Facts and answers
 
 void World::store(const EntryView& entry, const RowView& row, std::uint32_t index) {
   coverage_.add("fact:" + std::string(entry.kind));
@@ -225,7 +226,7 @@ void World::hear_oracle() {
   }
 }
 
-// Facts and answers in the one order there is: an answer stands before the first fact it caused.
+// Facts and answers are passed on in their true order: an answer precedes the first fact it caused.
 void World::batch_landed(Process& process, const RowView& row, bool whole) {
   ++batches_;
   const std::vector<RequestPtr> requests =
@@ -245,8 +246,8 @@ void World::batch_landed(Process& process, const RowView& row, bool whole) {
     kinds += (kinds.empty() ? "" : " ") + std::string(entry.value()->kind);
     store(*entry.value(), row, index);
   }
-  note(process.name() + " lands " + std::to_string(row.position.value) +
-       (whole ? ": " : " in part: ") + kinds);
+  note(process.name() + " commits batch " + std::to_string(row.position.value) +
+       (whole ? ": " : " partially: ") + kinds);
   if (!oracle_stands_aside_) {
     oracle_.batch_ends(row.position.value, whole);
     hear_oracle();
@@ -267,7 +268,7 @@ void World::take_in(const RowView& row) {
   }
 }
 
-// As a watch on the store would.
+// As a notification from the store would.
 void World::tell_others(const Process& writer) {
   for (const auto& process : processes_) {
     if (process.get() == &writer || !process->up()) {
@@ -284,10 +285,10 @@ void World::tell_others(const Process& writer) {
 }
 
 void World::answered_unwritten(Process& process, const RequestPtr& request) {
-  // A fact it was decided upon may still be lost.
+  // The facts on which the answer is based may still be lost.
   if (process.groups_landed() != process.groups_begun() || request->end_fact() != 0) {
     complain(process.name() + " answers \"" + request->answer().code + "\" to " +
-             request->answer().params + " before what it saw is durable");
+             request->answer().params + " before the facts it is based on are durable");
     return;
   }
   judge(request);

@@ -1,6 +1,6 @@
-// World: one simulation. Engine processes, workers, clients and faults act in virtual time on one
-// disk; everything that becomes durable and every answer is judged as it happens; in the end all
-// faults stop and every run must come to its end.
+// Simulation: one simulation. Engine processes, workers, clients and faults act in virtual time on
+// one disk. Every durable fact and every answer is checked when it happens. At the end all faults
+// stop, and every run must end.
 #pragma once
 
 #include <map>
@@ -32,10 +32,10 @@ class World final : private ProcessEvents {
   World(const Plan& plan, const Scenario& scenario, Trace& trace, Coverage& coverage);
   ~World() override;
 
-  // Plays the plan to its end, or to the first broken promise.
+  // Plays the plan to its end, or to the first violation.
   std::optional<Breach> play();
 
-  // For those who act in it.
+  // For the parts of the simulation.
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   [[nodiscard]] const Dice& dice() const { return dice_; }
@@ -46,17 +46,18 @@ class World final : private ProcessEvents {
   std::shared_ptr<MemoryDisk> shared_disk() { return disk_; }
   Workers& workers() { return *workers_; }
   Clients& clients() { return *clients_; }
-  // nullptr when nobody watches from outside.
+  // nullptr if there is no observer.
   [[nodiscard]] Witness* witness() const { return witness_.get(); }
   void tell(std::string run, std::string line) {
     trace_.tell(schedule_.now_us(), std::move(run), std::move(line));
   }
   Coverage& coverage() { return coverage_; }
   std::vector<std::unique_ptr<Process>>& processes() { return processes_; }
-  // One that is up; nullptr when none is.
+  // A process that is up; nullptr if none is.
   Process* some_process(const Dice& dice);
   [[nodiscard]] bool has(Fault fault) const { return !calm_ && plan_.faults.contains(fault); }
-  // Facts of writers who keep no rule were stored: the oracle knows nothing any more.
+  // Facts from writers that ignore the rules were stored: the oracle cannot check anything from now
+  // on.
   void foreign_facts() { oracle_stands_aside_ = true; }
   [[nodiscard]] bool oracle_judges() const { return !oracle_stands_aside_; }
   [[nodiscard]] bool calm() const { return calm_; }
@@ -65,17 +66,17 @@ class World final : private ProcessEvents {
   void note(const std::string& line) override;
   void count(const std::string& what) override { coverage_.add(what); }
   void complain(const std::string& what) override;
-  // A promise of the witness, by its name.
+  // A violation of an invariant of the observer, by name.
   void complain_of(const std::string& promise, const std::string& run, const std::string& what);
-  // Of a run that has not ended.
+  // The explanation of a run that has not ended.
   [[nodiscard]] Result<Explanation> explain(const RunId& run);
-  // A worker was given an attempt.
+  // An attempt was assigned to a worker.
   void claimed(Process& process, const Assignment& assignment, std::string text);
-  // The facts of a batch that no process of this world wrote.
+  // Adds the facts of a batch that no process of this simulation wrote.
   void take_in(const RowView& row);
-  // What can be seen of everything that was ever stored, in order.
+  // The number of batches that were stored.
   [[nodiscard]] std::uint64_t batches() const { return batches_; }
-  // The run ids clients know of, in the order they were started.
+  // The ids of the runs that clients know, in the order in which they were started.
   [[nodiscard]] const std::vector<RunId>& runs() const { return runs_; }
 
  private:

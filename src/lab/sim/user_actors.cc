@@ -32,7 +32,7 @@ void UserPeople::run_started(const RunRecord& run) {
   const bool first = run.workflow == setting_.workflows.front()->workflow().view();
   if (cancel.has_value() && first && own.chance(cancel->chance, "cancel")) {
     later(cancel->after.draw(own, "cancel after"), [this, run, own, how = cancel->how] {
-      world_.tell(run.label, "somebody cancels it");
+      world_.tell(run.label, "a client cancels the run");
       world_.clients().cancel(run.id, how, own.about("cancel"));
     });
   }

@@ -1,4 +1,4 @@
-// UserPeople: whoever decides, sends events and cancels in the world of a user.
+// UserActors: the operators and clients of a world file, who decide, send events and cancel.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class UserPeople {
   void run_started(const RunRecord& run);
   void run_pauses(const RunRecord& run, const ManualStepPaused& at);
   void run_waits(const RunRecord& run, const ExternalEventWaitOpened& at);
-  // When the last of them acts, as far as is known now.
+  // The time of the last action that is scheduled so far.
   [[nodiscard]] std::int64_t last_due_us() const { return last_due_us_; }
 
  private:

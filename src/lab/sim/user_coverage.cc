@@ -1,4 +1,4 @@
-// Which parts of a workflow and its world simulations have met.
+// The parts of a workflow and its world file that simulations have reached.
 #include <algorithm>
 
 #include "lab/sim/user_scenario.h"
@@ -23,7 +23,7 @@ class FlowCoverage {
   std::vector<Met> all() && {
     for (const auto& definition : setting_.workflows) {
       workflow_ = definition->workflow().str();
-      // Names of the workflow that is meant stand alone.
+      // Names of the main workflow have no prefix.
       prefix_ = definition == setting_.workflows.front() ? "" : workflow_ + ": ";
       for (const Step& step : definition->steps()) {
         add_step(step);

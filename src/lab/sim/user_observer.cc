@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kOneHour = 3600LL * 1'000'000;
 
-// A step without visit and item, and the item.
+// The step of an activation without visit and item, and the item.
 RunRecord::Done done_of(std::string_view activation, Invariant::As as) {
   const Activation what = parse_activation(activation);
   RunRecord::Done done;
@@ -90,7 +90,7 @@ class UserWitness final : public Witness {
 
   void strikes(const Item& item) override { story_.strikes(item.act); }
 
-  // Only leases are renewed, for longer than anything that is declared can take.
+  // Nothing but renewed leases, for longer than anything declared can take.
   [[nodiscard]] bool nothing_more() const override {
     const std::int64_t since = std::max(moved_us_, people_.last_due_us());
     return world_.schedule().now_us() - since > quiet_us_;
@@ -144,7 +144,7 @@ class UserWitness final : public Witness {
     }
   }
 
-  // What is not told.
+  // Facts that are not part of the story.
   template <typename Fact>
   void take(const Fact& /*fact*/, TimeMs /*at*/) {}
 
@@ -184,7 +184,7 @@ class UserWitness final : public Witness {
     const bool failed = way.on == RouteOn::error || timed_out_.contains(fact.runnable_key.str());
     RunnableApplied told = fact;
     if (decided_.contains(to_string(fact.run_id) + step)) {
-      told.result = {};  // who decided what was told before
+      told.result = {};  // the decision is already in the story
     }
     story_.applied(run->label, step, told, way, failed, deferred);
     if (!failed && !deferred) {
@@ -260,7 +260,7 @@ class UserWitness final : public Witness {
     judge_.ended(*run);
   }
 
-  // What the run knows, and "run": how it ended.
+  // The context of the run, and "run": how it ended.
   std::string context_at_end(const RunTerminal& fact) {
     std::string context(projection(fact.run_id).context().view());
     JsonWriter json;
@@ -276,7 +276,7 @@ class UserWitness final : public Witness {
            "\"run\":" + std::move(json.end_object()).take() + "}";
   }
 
-  // By what is declared it may wait for ever, or a handler hangs; else it is Holdfast's fault.
+  // The run may wait forever as declared, or a handler hangs; otherwise Holdfast is at fault.
   void judge_not_ended(const RunRecord& run) {
     const auto why = world_.explain(run.id);
     if (!why.ok()) {
@@ -299,15 +299,15 @@ class UserWitness final : public Witness {
     if (person || child) {
       world_.complain_of("every run ends", run.label,
                          summary +
-                             "; in the declared world nobody ever comes (if that is "
-                             "meant, say may_wait: true)");
+                             "; the world file never declares the decision or event (if that is "
+                             "intended, set may_wait: true)");
     } else if (hangs) {
       world_.complain_of("every run ends", run.label,
                          summary +
-                             "; its handler never answers, and the step has no timeout "
+                             "; its handler never returns, and the step has no timeout "
                              "that ends the attempt");
     } else {
-      world_.complain("not every run ends: " + now.summary);
+      world_.complain("a run does not end: " + now.summary);
     }
   }
 
@@ -321,7 +321,7 @@ class UserWitness final : public Witness {
   std::map<RunId, RunRecord> runs_;
   std::vector<RunId> order_;
   std::map<std::string, int> executions_;  // by runnable key
-  std::set<std::string> done_keys_;        // that some execution has really done
+  std::set<std::string> done_keys_;        // of executions whose effect really happened
   std::set<std::string> hangs_;
   std::set<std::string> decided_;    // run and step
   std::set<std::string> timed_out_;  // waits

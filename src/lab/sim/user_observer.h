@@ -1,6 +1,5 @@
-// The witness of a user's workflow: it lets people decide and events come as the world declares,
-// tells the story of runs in the words of the workflow, counts what was met, and has the
-// invariants judged.
+// The observer of a user's workflow: makes the decisions and sends the events that the world file
+// declares, writes the story of the runs, counts coverage, and checks the invariants.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The plan of a simulation of a user's workflow. Items have the same numbers whatever faults are
-// allowed, so that a failure can be told with as few as it needs.
+// The plan for a simulation of a user's workflow. Items have the same numbers whatever faults are
+// allowed, so that a failure can be reproduced with as few faults as it needs.
 #include <algorithm>
 
 #include "lab/sim/sim_schedule.h"
@@ -47,7 +47,7 @@ std::int64_t longest_of(const Stub& stub) {
   return std::min(longest, kMostDays);
 }
 
-// Sometimes everything strikes soon, sometimes it is spread over all the time a run may take.
+// Sometimes all faults occur early, sometimes they are spread over the whole duration of a run.
 std::int64_t draw_horizon(std::int64_t most_us, const Dice& dice) {
   constexpr std::int64_t kLeast = 5 * kSecond;
   std::uint64_t doublings = 1;
@@ -95,7 +95,7 @@ Plan make_user_plan(const UserSetting& setting, std::uint64_t seed, const Faults
   plan.processes = 1 + static_cast<std::uint32_t>(dice.below(3, "processes"));
   plan.workers = 1 + static_cast<std::uint32_t>(dice.below(4, "workers"));
   plan.horizon_us = draw_horizon(std::max(2 * kOneMinute, longest_us(setting)), dice);
-  // After a second the workflows are there.
+  // The workflows are registered after one second.
   plan.horizon_us = std::max(plan.horizon_us, world.started_within_us + kSecond + 1);
   const auto time = [&](const Dice& own, std::int64_t below_us) {
     return static_cast<std::int64_t>(own.below(static_cast<std::uint64_t>(below_us), "at"));

@@ -38,7 +38,7 @@ std::string ends_text(const std::set<TerminalStatus>& ends) {
   return all;
 }
 
-// What it says, when its author gives it no name.
+// The name of an invariant that has none in the file.
 std::string sentence(const Invariant& invariant, const std::string& written) {
   const std::string others = joined(invariant.others, " or ");
   const std::string times = std::to_string(invariant.times);
@@ -56,13 +56,13 @@ std::string sentence(const Invariant& invariant, const std::string& written) {
     case Invariant::Kind::followed_by:
       return invariant.step + " is followed by " + others;
     case Invariant::Kind::ends:
-      return "ends " + ends_text(invariant.ends);
+      return "ends as " + ends_text(invariant.ends);
     case Invariant::Kind::ends_within:
       return "ends within " + written;
     case Invariant::Kind::at_end:
       return "at the end " + written;
     case Invariant::Kind::compensated:
-      return "everything is taken back";
+      return "every completed step is compensated";
   }
   return "";
 }
@@ -109,7 +109,7 @@ std::optional<Invariant> WorldReader::read_invariant(const Written& at) {
     const std::string word = text(*as).value_or("");
     invariant.as = word == "executed" ? Invariant::As::executed : Invariant::As::applied;
     if (word != "executed" && word != "applied") {
-      fault(*as, "must be applied (the run knows that it is done) or executed (a handler did it)");
+      fault(*as, "must be applied (the result was applied to the run) or executed (a handler did it)");
     }
   }
   if (const auto ends = at.find("if_run")) {
@@ -125,7 +125,7 @@ std::optional<Invariant> WorldReader::read_invariant(const Written& at) {
     invariant.step = one.empty() ? "" : one.front();
   } else if (step || about_step(asked.front())) {
     fault(step.value_or(at), std::string(asked.front()) +
-                                 (step ? " has no step beside it" : " needs the step it is about"));
+                                 (step ? " cannot be combined with step" : " needs a step"));
   }
   const Written question = *at.find(asked.front());
   read_question(question, asked.front(), invariant);
@@ -208,7 +208,7 @@ ReadWorld read_world(std::string_view text, const Workflows& workflows) {
                             parse_decimal(error.field("column")).value_or(1)}});
     return read;
   }
-  // A file of comments only.
+  // A file that contains only comments.
   const std::string_view json = document.value().json().view();
   const auto value = Json::parse(json == "null" ? "{}" : json);
   WorldReader reader(workflows);

@@ -35,7 +35,7 @@ std::optional<std::int64_t> duration_us(std::string_view text) {
                                         : std::nullopt;
 }
 
-// Some input that fits.
+// An input that matches the contract.
 Payload made_up(const Contract& contract) {
   JsonWriter json;
   json.begin_object();
@@ -124,7 +124,7 @@ KnownNames::KnownNames(const Workflows& flows) {
 
 bool WorldReader::object(const Written& at, const std::vector<std::string_view>& members) {
   if (!at.is(Json::Kind::object)) {
-    fault(at, "must be an object, with members of: " + name_list(members));
+    fault(at, "must be an object with these members: " + name_list(members));
     return false;
   }
   for (std::size_t i = 0; i < at.json.size(); ++i) {
@@ -168,7 +168,7 @@ std::optional<bool> WorldReader::flag(const Written& at) {
 std::optional<std::string> WorldReader::text(const Written& at) {
   const auto value = at.json.string();
   if (!value.has_value() || value->empty()) {
-    fault(at, "must be a text");
+    fault(at, "must be a non-empty string");
     return std::nullopt;
   }
   return std::string(*value);
@@ -207,7 +207,7 @@ std::optional<Condition> WorldReader::condition(const Written& at) {
 
 std::optional<Payload> WorldReader::object_payload(const Written& at, std::string_view what) {
   if (!at.is(Json::Kind::object)) {
-    fault(at, std::string(what) + " is always an object");
+    fault(at, std::string(what) + " must be an object");
     return std::nullopt;
   }
   return Payload::trusted(json_text(at.json));
@@ -240,7 +240,7 @@ UserWorld WorldReader::read(const Json& json) {
     read_stubs(*at, names_.handlers, "handler", world.handlers);
   }
   if (const auto at = whole.find("steps")) {
-    read_stubs(*at, names_.executed, "step that a worker executes called", world.steps);
+    read_stubs(*at, names_.executed, "executed step", world.steps);
   }
   if (const auto at = whole.find("decisions")) {
     read_decisions(*at, world);
@@ -272,7 +272,7 @@ void WorldReader::read_runs(const Written& whole, UserWorld& world) {
                           ? from
                           : parse_decimal(range.substr(dots + 2));
       if (!from.has_value() || !to.has_value() || *from < 1 || *from > *to || *to > kMostRuns) {
-        fault(*at, "must be how many runs are started, 1 to 100: 2, or 1..5");
+        fault(*at, "must be the number of runs, from 1 to 100: 2 or 1..5");
       } else {
         world.least_runs = *from;
         world.most_runs = *to;
@@ -296,7 +296,7 @@ void WorldReader::read_runs(const Written& whole, UserWorld& world) {
 void WorldReader::read_input(const Written& at, UserWorld& world) {
   if (const auto inputs = at.find("inputs")) {
     if (!inputs->is(Json::Kind::array) || inputs->json.size() == 0) {
-      fault(*inputs, "must be a list of inputs, at least one");
+      fault(*inputs, "must be a non-empty list of inputs");
     }
     for (const Written& item : inputs->items()) {
       if (const auto input = object_payload(item, "an input")) {
@@ -320,15 +320,15 @@ void WorldReader::check_input(const Written& at, const Payload& input, const Use
   const auto json = Json::parse(input.view());
   const ContractMisfit misfit = trigger->contract->check(json.value(), UnknownFields::refused);
   if (!misfit.none()) {
-    fault(at, "a run of " + workflows_.front()->workflow().str() + " cannot be started with " +
-                  std::string(input.view()) + " (runs.inputs says with what): " + misfit.text());
+    fault(at, "a run of " + workflows_.front()->workflow().str() + " cannot be started with input " +
+                  std::string(input.view()) + " (see runs.inputs): " + misfit.text());
   }
 }
 
 void WorldReader::read_stubs(const Written& at, const std::vector<std::string>& names,
                              std::string_view what, std::map<std::string, Stub>& stubs) {
   if (!at.is(Json::Kind::object)) {
-    fault(at, "must be an object: names, and what each answers");
+    fault(at, "must be an object: the name of each handler or step, and its behaviour");
     return;
   }
   for (std::size_t i = 0; i < at.json.size(); ++i) {
@@ -361,7 +361,7 @@ Stub WorldReader::read_stub(const Written& at) {
     if (const auto outcomes = at.find("outcomes")) {
       object(at, {"takes", "idempotent", "outcomes"});
       if (!outcomes->is(Json::Kind::array) || outcomes->json.size() == 0) {
-        fault(*outcomes, "must be a list of outcomes, at least one");
+        fault(*outcomes, "must be a non-empty list of outcomes");
       }
       for (const Written& item : outcomes->items()) {
         stub.outcomes.push_back(read_outcome(item, false));
@@ -443,7 +443,7 @@ void WorldReader::read_error(const Written& at, StubOutcome& outcome) {
   if (const auto code = at.find("code")) {
     outcome.code = text(*code).value_or("");
   } else {
-    fault(at, "an error has a code");
+    fault(at, "an error needs a code");
   }
   if (const auto message = at.find("message")) {
     outcome.message = text(*message).value_or("");
@@ -452,19 +452,19 @@ void WorldReader::read_error(const Written& at, StubOutcome& outcome) {
 
 void WorldReader::read_decisions(const Written& at, UserWorld& world) {
   if (!at.is(Json::Kind::object)) {
-    fault(at, "must be an object: steps, and what people decide at each");
+    fault(at, "must be an object: the name of each step, and its decisions");
     return;
   }
   for (std::size_t i = 0; i < at.json.size(); ++i) {
     const std::string name(at.json.member(i).first);
     const Written own = *at.find(name);
-    if (known(own, name, names_.decided, "approval or pause called")) {
+    if (known(own, name, names_.decided, "approval or pause")) {
       world.decisions[name] = read_decider(own, has(names_.approvals, name));
     }
   }
 }
 
-// A word (approve), or weights and when.
+// A word (approve), or weights and a delay.
 Decider WorldReader::read_decider(const Written& at, bool approval) {
   Decider decider;
   const std::string yes = approval ? "approve" : "resume";
@@ -493,8 +493,8 @@ Decider WorldReader::read_decider(const Written& at, bool approval) {
     }
   }
   if (decider.approve + decider.reject + decider.never == 0) {
-    fault(at, "must say what is decided: " + yes + (approval ? ", reject" : "") +
-                  " or never, or how often each: {" + yes + ": 8, never: 1}");
+    fault(at, "must be one of " + yes + (approval ? ", reject" : "") +
+                  " or never, or their weights: {" + yes + ": 8, never: 1}");
   }
   return decider;
 }
@@ -511,9 +511,9 @@ void WorldReader::read_events(const Written& at, UserWorld& world) {
     EventSource source;
     const auto name = item.find("event");
     if (!name) {
-      fault(item, "an event has a name: event");
+      fault(item, "an event needs a name: event");
     } else if (const auto event = text(*name)) {
-      known(*name, *event, names_.events, "step that waits for event");
+      known(*name, *event, names_.events, "event");
       source.event = *event;
     }
     if (const auto payload = item.find("payload")) {
@@ -534,7 +534,7 @@ void WorldReader::read_events(const Written& at, UserWorld& world) {
       const std::string word = text(*since).value_or("wait");
       source.since_start = word == "start";
       if (word != "start" && word != "wait") {
-        fault(*since, "must be wait (since the run waits for it) or start (since the run started)");
+        fault(*since, "must be wait (counted from when the run waits for it) or start (from the start of the run)");
       }
     }
     if (const auto correlation = item.find("correlation")) {

@@ -1,5 +1,5 @@
-// WorldReader: reads the JSON of a world file. What is wrong becomes a fault at its place and
-// reading goes on, so that one look finds everything; members that nobody knows are refused.
+// WorldReader: reads the JSON of a world file. It records every fault with its location and
+// continues, so that one pass finds all of them. Unknown members are refused.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace holdfast::sim {
 
-// A value and where it stands.
+// A value and its path in the file.
 struct Written {
   Json json;
   std::vector<std::string> path;
@@ -24,15 +24,15 @@ struct Written {
   [[nodiscard]] bool is(Json::Kind kind) const { return json.kind() == kind; }
 };
 
-// All names that a world can speak of.
+// All names that a world file can refer to.
 struct KnownNames {
   explicit KnownNames(const Workflows& workflows);
 
   std::vector<std::string> workflows;
   std::vector<std::string> handlers;   // of steps and of compensations
-  std::vector<std::string> executed;   // steps that somebody executes
+  std::vector<std::string> executed;   // steps that a worker executes
   std::vector<std::string> decided;    // approvals and pauses
-  std::vector<std::string> approvals;  // of these
+  std::vector<std::string> approvals;  // the approvals among them
   std::vector<std::string> events;
   std::map<std::string, std::vector<std::string>> steps;  // by workflow, with compensate:STEP
 };
@@ -48,9 +48,9 @@ class WorldReader {
   void fault(const Written& at, const std::string& message) {
     faults_.push_back({at.path, message, {}});
   }
-  // It is an object, and has no other members than these.
+  // Checks that it is an object with only these members.
   bool object(const Written& at, const std::vector<std::string_view>& members);
-  // The name is one of those; what: "step".
+  // Checks that the name is one of `names`; what: "step".
   bool known(const Written& at, std::string_view name, const std::vector<std::string>& names,
              std::string_view what);
   std::optional<std::uint64_t> count(const Written& at, std::uint64_t most = 1'000'000);

@@ -70,7 +70,7 @@ class UserScenario final : public Scenario {
     return answer;
   }
 
-  // People act by the witness, when somebody is needed.
+  // Operators act through the observer.
   [[nodiscard]] std::optional<ManualAction> decide(const ManualState& /*at*/, const Dice& /*dice*/,
                                                    bool /*calm*/) const override {
     return std::nullopt;
@@ -85,7 +85,7 @@ class UserScenario final : public Scenario {
   }
 
  private:
-  // That of the step goes before that of its handler.
+  // The stub of the step takes precedence over that of its handler.
   [[nodiscard]] const Stub* stub_of(const Assignment& attempt) const {
     const Activation what = parse_activation(attempt.step.view());
     const std::string step =
@@ -140,7 +140,7 @@ class UserScenario final : public Scenario {
     return answer;
   }
 
-  // Its time is what is declared for it; else as long as it really took.
+  // The duration is the declared one, or else the time the program took.
   [[nodiscard]] HandlerAnswer really_executed(const Assignment& attempt, const Stub* stub) const {
     HandlerAnswer answer;
     const auto definition =

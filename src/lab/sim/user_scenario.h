@@ -1,6 +1,5 @@
-// UserScenario: a workflow of a user in the world that is declared for it. Handlers, people and
-// events are as the UserWorld says, drawn from the seed; with `real` the programs of exec steps are
-// really executed.
+// UserScenario: a user's workflow with its world file. Handlers, decisions and events are drawn
+// from the seed as the UserWorld declares; with `real` the programs of exec steps are executed.
 #pragma once
 
 #include <memory>
@@ -13,25 +12,25 @@
 namespace holdfast::sim {
 
 struct UserSetting {
-  Workflows workflows;  // the first is the one that is started; no triggers by the clock
+  Workflows workflows;  // the first one is started; without cron triggers
   UserWorld world;
   bool real = false;
 };
 
-// The same workflows without cron: only what the world says starts runs. invalid_argument: a child
-// of one of them is not there.
+// The workflows without cron triggers: only the world file starts runs. invalid_argument: the
+// workflow of a child run is missing.
 Result<Workflows> simulated(const Workflows& workflows);
 
 std::unique_ptr<Scenario> make_user_scenario(const std::shared_ptr<const UserSetting>& setting,
                                              std::uint64_t seed);
-// Runs as the world says, and faults over all the time that they may take.
+// Runs as the world file declares, and faults spread over the time that they may take.
 Plan make_user_plan(const UserSetting& setting, std::uint64_t seed, const Faults& allowed);
-// All but those that are for Holdfast itself.
+// All faults except those that test Holdfast itself.
 Faults user_faults();
-// How long one run may take by what is declared, in sum.
+// The longest time that one run may take as declared: the sum of all durations.
 std::int64_t longest_us(const UserSetting& setting);
 
-// A part of a workflow or of its world, and how often it was met.
+// A part of a workflow or of its world file, and how often it was reached.
 struct Met {
   std::string kind;  // step, transition, outcome, decision, event, timeout, end
   std::string name;
@@ -39,7 +38,7 @@ struct Met {
 };
 std::vector<Met> flow_coverage(const UserSetting& setting, const Coverage& coverage);
 
-// What these are called in a Coverage.
+// The names of these parts in a Coverage.
 std::string met_step(std::string_view workflow, std::string_view step);
 std::string met_transition(std::string_view workflow, std::string_view from, std::string_view on,
                            std::string_view to, std::string_view when);

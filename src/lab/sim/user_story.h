@@ -1,4 +1,4 @@
-// UserStory: what happens in a simulation, in the words of the workflow.
+// UserStory: describes what happens in a simulation in the terms of the workflow.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,6 @@
-// UserWorld: everything outside of a workflow as its author declares it in a file beside it
-// (docs/simulate.md): which runs are started, what handlers answer and how long they take, what
-// people decide, which events come, and what must never happen. It has only values: who draws
-// from them is the UserScenario.
+// UserWorld: a world file (docs/simulate.md): everything outside a workflow, as its author declares
+// it: the runs to start, the results and durations of handlers, the decisions, the events, and the
+// invariants. It only holds values; the UserScenario draws from them.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@
 
 namespace holdfast::sim {
 
-// Of time, both ends included.
+// A range of durations, both ends included.
 struct Span {
   std::int64_t from_us = 0;
   std::int64_t to_us = 0;
@@ -35,7 +34,7 @@ struct Span {
 inline constexpr Span kDefaultTakes{1000, 1'000'000};
 inline constexpr Span kDefaultDelay{1'000'000, 60'000'000};
 
-// One of the things an attempt can come to.
+// One possible outcome of an attempt.
 struct StubOutcome {
   enum class Kind : std::uint8_t { ok, error, never } kind = Kind::ok;
   Payload result = Payload::trusted("{}");
@@ -44,24 +43,24 @@ struct StubOutcome {
   std::string message;
   bool retryable = false;
   std::optional<std::uint64_t> retry_after_ms;
-  bool done = true;  // what it does outside has really happened
+  bool done = true;  // the outside effect really happened
   std::uint64_t weight = 1;
   std::optional<Span> takes;
-  std::optional<Condition> when;  // about the input of the attempt
+  std::optional<Condition> when;  // on the input of the attempt
 };
 
-// A handler, or a step, that is not really there.
+// The simulated behaviour of a handler or a step.
 struct Stub {
   std::string name;  // "handlers.charge"
   Span takes = kDefaultTakes;
   bool takes_given = false;
-  bool idempotent = false;  // a second execution under the same key does nothing outside
+  bool idempotent = false;  // a second execution under the same key has no outside effect
   std::vector<StubOutcome> outcomes;
 };
 
-// Whoever decides at an approval or a pause.
+// The decisions at an approval or a pause.
 struct Decider {
-  std::uint64_t approve = 1;  // weights; at a pause: to resume it
+  std::uint64_t approve = 1;  // weights; at a pause, approve means resume
   std::uint64_t reject = 0;
   std::uint64_t never = 0;
   Span after = kDefaultDelay;
@@ -69,11 +68,11 @@ struct Decider {
 
 struct EventSource {
   std::string event;
-  std::string correlation;  // of one since the start; others have that of the wait
+  std::string correlation;  // for since_start; otherwise that of the wait
   std::vector<Payload> payloads;
   std::uint64_t chance = 100;
   Span after = kDefaultDelay;
-  bool since_start = false;  // else since the run waits for it
+  bool since_start = false;  // otherwise counted from when the run waits for it
 };
 
 struct Canceller {
@@ -82,30 +81,30 @@ struct Canceller {
   OnCancel how = OnCancel::as_defined;
 };
 
-// Something that must hold for every run of a workflow.
+// A condition that must hold for every run of a workflow.
 struct Invariant {
   enum class Kind : std::uint8_t {
     needs,        // a step only after one of the others
-    never_both,   // at most one of the others
-    at_most,      // a step so many times
-    at_least,     // a step so many times when the run has ended
-    never,        // a step not at all
+    never_both,   // at most one of the others happens
+    at_most,      // a step at most so many times
+    at_least,     // a step at least so many times before the run ends
+    never,        // a step never happens
     followed_by,  // a step is followed by one of the others
-    ends,         // only in these ways
-    ends_within,  // so soon
-    at_end,       // a condition about the context at the end
-    compensated,  // a run that went back has taken back all that was done
+    ends,         // the run ends in one of these ways
+    ends_within,  // the run ends within this time
+    at_end,       // a condition on the context at the end
+    compensated,  // every completed step of a failed run that has a compensation was compensated
   } kind = Kind::never;
   enum class As : std::uint8_t { applied, executed } as = As::applied;
-  std::string name;      // as the author calls it, or what it says
-  std::string workflow;  // whose runs
+  std::string name;      // from the file, or generated
+  std::string workflow;  // the workflow whose runs are checked
   std::string step;
   std::vector<std::string> others;
   std::uint64_t times = 1;
   std::int64_t within_us = 0;
   std::set<TerminalStatus> ends;
   std::optional<Condition> condition;
-  // Judged only for runs that end in one of these ways, and with such a context.
+  // Checked only for runs that end in one of these ways, and with such a context.
   std::set<TerminalStatus> if_run;
   std::optional<Condition> when;
   SourceLocation location;
@@ -118,7 +117,7 @@ struct UserWorld {
   std::string trigger;
   std::vector<Payload> inputs;
   std::map<std::string, Stub> handlers;
-  std::map<std::string, Stub> steps;  // go before handlers
+  std::map<std::string, Stub> steps;  // take precedence over handlers
   std::map<std::string, Decider> decisions;
   std::vector<EventSource> events;
   std::optional<Canceller> cancel;
@@ -126,7 +125,7 @@ struct UserWorld {
   std::vector<Invariant> invariants;
 };
 
-using Workflows = std::vector<std::shared_ptr<const Definition>>;  // the first is the one meant
+using Workflows = std::vector<std::shared_ptr<const Definition>>;  // the first is the main workflow
 
 struct WorldFault {
   std::vector<std::string> path;
@@ -135,11 +134,11 @@ struct WorldFault {
 };
 struct ReadWorld {
   UserWorld world;
-  std::vector<WorldFault> faults;  // by their places; with any the world is of no use
+  std::vector<WorldFault> faults;  // in the order of their locations; if there are any, `world` must not be used
 };
-// Everything that is wrong is told, and names are compared with those of the workflows.
+// Reports every fault; names are compared with those of the workflows.
 ReadWorld read_world(std::string_view text, const Workflows& workflows);
-// Without a file: what the workflows need of it. Faults have no place in a file.
+// The defaults for workflows without a world file. Faults have no location.
 ReadWorld default_world(const Workflows& workflows);
 
 }  // namespace holdfast::sim
