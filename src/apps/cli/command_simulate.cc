@@ -64,10 +64,10 @@ std::string repeat_command(const SimulateArguments& given, const sim::FailedSeed
 
 void print_failure(const SimulateArguments& given, const sim::FailedSeed& failed,
                    Context& context) {
-  print_line(context,
-             fmt::format("seed {} breaks a guarantee at event {}, after {:.3f} s:", failed.seed,
-                         failed.breach.event, static_cast<double>(failed.breach.time_us) / 1e6));
-  print_line(context, "  " + failed.breach.what);
+  print_line(context, fmt::format("seed {} breaks a guarantee at event {}, after {:.3f} s:",
+                                  failed.seed, failed.violation.event,
+                                  static_cast<double>(failed.violation.time_us) / 1e6));
+  print_line(context, "  " + failed.violation.what);
   print_line(context, fmt::format("\n{} of {} enough to break it:", failed.items.size(),
                                   counted(failed.items_at_first, "item is", "items are")));
   for (const sim::Item& item : failed.items) {
@@ -75,9 +75,9 @@ void print_failure(const SimulateArguments& given, const sim::FailedSeed& failed
                                     static_cast<double>(item.at_us) / 1e6, to_text(item.act)));
   }
   print_line(context, "\nlast events:");
-  const std::size_t lines = failed.story.size();
+  const std::size_t lines = failed.trace.size();
   for (std::size_t i = lines > kShownLines ? lines - kShownLines : 0; i < lines; ++i) {
-    print_line(context, line_text(failed.story[i]));
+    print_line(context, line_text(failed.trace[i]));
   }
   print_line(context, "\nrepeat: " + repeat_command(given, failed));
 }
@@ -88,7 +88,7 @@ void print_report(const SimulateArguments& given, const sim::SimulateReport& rep
   print_line(context, fmt::format("events       {}", with_thousands(report.events)));
   print_line(context, fmt::format("trace        {:016x}", report.trace_hash));
   if (given.coverage) {
-    for (const auto& [what, times] : report.coverage.met()) {
+    for (const auto& [what, times] : report.coverage.counts()) {
       print_line(context, fmt::format("  {:>10}  {}", with_thousands(times), what));
     }
   }
@@ -108,8 +108,8 @@ void write_failure(JsonWriter& json, const SimulateArguments& given,
   json.key("failed")
       .begin_object()
       .member("seed", failed.seed)
-      .member("event", failed.breach.event)
-      .member("what", failed.breach.what)
+      .member("event", failed.violation.event)
+      .member("what", failed.violation.what)
       .member("again", repeat_command(given, failed));
   json.key("items").begin_array();
   for (const sim::Item& item : failed.items) {
@@ -119,7 +119,7 @@ void write_failure(JsonWriter& json, const SimulateArguments& given,
         .end_object();
   }
   json.end_array().key("story").begin_array();
-  for (const sim::Trace::Line& line : failed.story) {
+  for (const sim::Trace::Line& line : failed.trace) {
     json.string(line_text(line));
   }
   json.end_array().end_object();
@@ -134,7 +134,7 @@ void write_report(const SimulateArguments& given, const sim::SimulateReport& rep
       .member("events", report.events)
       .member("trace", fmt::format("{:016x}", report.trace_hash));
   json.key("met").begin_object();
-  for (const auto& [what, times] : report.coverage.met()) {
+  for (const auto& [what, times] : report.coverage.counts()) {
     json.member(what, times);
   }
   json.end_object().key("never_met").begin_array();
@@ -150,16 +150,16 @@ void write_report(const SimulateArguments& given, const sim::SimulateReport& rep
 }
 
 int print_story_of(std::uint64_t seed, const sim::SimulateOptions& options, Context& context) {
-  const sim::Played played = sim::play_seed(seed, options);
+  const sim::PlayedSeed played = sim::play_seed(seed, options);
   for (const sim::Trace::Line& line : played.trace.lines()) {
     print_line(context, line_text(line));
   }
   print_line(context, fmt::format("trace  {:016x}", played.trace.hash()));
-  if (played.breach.has_value()) {
-    print_line(context,
-               fmt::format("broken at event {}: {}", played.breach->event, played.breach->what));
+  if (played.violation.has_value()) {
+    print_line(context, fmt::format("broken at event {}: {}", played.violation->event,
+                                    played.violation->what));
   }
-  return played.breach.has_value() ? kExitNegativeResult : 0;
+  return played.violation.has_value() ? kExitNegativeResult : 0;
 }
 
 struct SimulateCommand : SimulateArguments {

@@ -111,9 +111,10 @@ std::string repeat_command_of(const SimulateArguments& given, const sim::FailedS
 }
 
 // An invariant of the world file has a name; other guarantees are Holdfast's own.
-std::string breach_text(const sim::Breach& breach) {
-  return breach.promise.empty() ? "Holdfast breaks a guarantee, please report it: " + breach.what
-                                : breach.run + " breaks \"" + breach.promise + "\": " + breach.what;
+std::string violation_text(const sim::Violation& violation) {
+  return violation.invariant.empty()
+             ? "Holdfast breaks a guarantee, please report it: " + violation.what
+             : violation.run + " breaks \"" + violation.invariant + "\": " + violation.what;
 }
 
 std::string time_text(std::int64_t us) {
@@ -141,22 +142,22 @@ void print_story(const std::vector<sim::Trace::Line>& lines, Context& context) {
 }
 
 void print_broken(const SimulateArguments& given, const sim::FailedSeed& failed, Context& context) {
-  print_line(context, fmt::format("\nseed {}: {}", failed.seed, breach_text(failed.breach)));
+  print_line(context, fmt::format("\nseed {}: {}", failed.seed, violation_text(failed.violation)));
   print_line(context, fmt::format("\nwhat happened ({} of {} needed):", failed.items.size(),
                                   counted(failed.items_at_first, "item is", "items are")));
-  print_story(lines_about(failed.told, failed.breach.run), context);
-  print_line(context,
-             fmt::format("  {:>12}  broken at event {}, trace {:016x}",
-                         time_text(failed.breach.time_us), failed.breach.event, failed.trace_hash));
+  print_story(lines_about(failed.story, failed.violation.run), context);
+  print_line(context, fmt::format("  {:>12}  broken at event {}, trace {:016x}",
+                                  time_text(failed.violation.time_us), failed.violation.event,
+                                  failed.trace_hash));
   print_line(context, "\nrepeat: " + repeat_command_of(given, failed));
 }
 
 void print_report(const SimulateArguments& given, const sim::SimulateReport& report,
-                  const std::vector<sim::Met>& met, Context& context) {
+                  const std::vector<sim::CoveredPart>& parts, Context& context) {
   print_line(context, fmt::format("simulations  {}", with_thousands(report.seeds)));
   print_line(context, fmt::format("events       {}", with_thousands(report.events)));
   print_line(context, fmt::format("trace        {:016x}", report.trace_hash));
-  for (const sim::Met& one : met) {
+  for (const sim::CoveredPart& one : parts) {
     if (given.coverage) {
       print_line(context,
                  fmt::format("  {:>10}  {} {}", with_thousands(one.times), one.kind, one.name));
@@ -183,17 +184,17 @@ void write_story(JsonWriter& json, const std::vector<sim::Trace::Line>& lines) {
   json.end_array();
 }
 
-void write_breach(JsonWriter& json, const sim::Breach& breach, std::uint64_t trace_hash) {
-  json.member("event", breach.event).member("at_ms", breach.time_us / 1000);
+void write_violation(JsonWriter& json, const sim::Violation& violation, std::uint64_t trace_hash) {
+  json.member("event", violation.event).member("at_ms", violation.time_us / 1000);
   json.member("trace", fmt::format("{:016x}", trace_hash));
-  if (!breach.promise.empty()) {
-    json.member("invariant", breach.promise).member("run", breach.run);
+  if (!violation.invariant.empty()) {
+    json.member("invariant", violation.invariant).member("run", violation.run);
   }
-  json.member("what", breach.what);
+  json.member("what", violation.what);
 }
 
 void write_report(const SimulateArguments& given, const sim::SimulateReport& report,
-                  const std::vector<sim::Met>& met, Context& context) {
+                  const std::vector<sim::CoveredPart>& parts, Context& context) {
   JsonWriter json;
   json.begin_object()
       .member("ok", !report.failed.has_value())
@@ -202,7 +203,7 @@ void write_report(const SimulateArguments& given, const sim::SimulateReport& rep
       .member("trace", fmt::format("{:016x}", report.trace_hash));
   for (const bool never : {false, true}) {
     json.key(never ? "never_met" : "met").begin_array();
-    for (const sim::Met& one : met) {
+    for (const sim::CoveredPart& one : parts) {
       if (never == (one.times == 0)) {
         json.begin_object().member("kind", one.kind).member("name", one.name);
         never ? json : json.member("times", one.times);
@@ -214,9 +215,9 @@ void write_report(const SimulateArguments& given, const sim::SimulateReport& rep
   if (report.failed.has_value()) {
     const sim::FailedSeed& failed = *report.failed;
     json.key("failed").begin_object().member("seed", failed.seed);
-    write_breach(json, failed.breach, failed.trace_hash);
+    write_violation(json, failed.violation, failed.trace_hash);
     json.member("again", repeat_command_of(given, failed));
-    write_story(json, lines_about(failed.told, failed.breach.run));
+    write_story(json, lines_about(failed.story, failed.violation.run));
     json.end_object();
   }
   json.end_object();
@@ -226,28 +227,28 @@ void write_report(const SimulateArguments& given, const sim::SimulateReport& rep
 void print_story_of(const SimulateArguments& given, const sim::SimulateOptions& options,
                     Context& context) {
   const std::uint64_t seed = options.first_seed;
-  const sim::Played played = sim::play_seed(seed, options);
-  context.exit_code = played.breach.has_value() ? kExitNegativeResult : 0;
+  const sim::PlayedSeed played = sim::play_seed(seed, options);
+  context.exit_code = played.violation.has_value() ? kExitNegativeResult : 0;
   if (context.json()) {
     JsonWriter json;
-    json.begin_object().member("ok", !played.breach.has_value()).member("seed", seed);
+    json.begin_object().member("ok", !played.violation.has_value()).member("seed", seed);
     json.member("events", played.trace.events());
-    if (played.breach.has_value()) {
-      write_breach(json, *played.breach, played.trace.hash());
+    if (played.violation.has_value()) {
+      write_violation(json, *played.violation, played.trace.hash());
     } else {
       json.member("trace", fmt::format("{:016x}", played.trace.hash()));
     }
-    write_story(json, given.trace ? played.trace.lines() : played.trace.told());
+    write_story(json, given.trace ? played.trace.lines() : played.trace.story());
     json.end_object();
     print_json(context, std::move(json));
     return;
   }
-  print_story(given.trace ? played.trace.lines() : played.trace.told(), context);
-  if (played.breach.has_value()) {
+  print_story(given.trace ? played.trace.lines() : played.trace.story(), context);
+  if (played.violation.has_value()) {
     print_line(context, fmt::format("  {:>12}  broken at event {}, trace {:016x}",
-                                    time_text(played.breach->time_us), played.breach->event,
+                                    time_text(played.violation->time_us), played.violation->event,
                                     played.trace.hash()));
-    print_line(context, "\n" + breach_text(*played.breach));
+    print_line(context, "\n" + violation_text(*played.violation));
   } else {
     print_line(context, fmt::format("\nno invariant and no guarantee was broken in {}, "
                                     "trace {:016x}",
@@ -294,9 +295,9 @@ Result<void> simulate_file(const SimulateArguments& given, sim::SimulateOptions 
     return {};
   }
   const sim::SimulateReport report = simulate_with_bar(std::move(options));
-  const std::vector<sim::Met> met = sim::flow_coverage(*setting, report.coverage);
-  context.json() ? write_report(given, report, met, context)
-                 : print_report(given, report, met, context);
+  const std::vector<sim::CoveredPart> parts = sim::flow_coverage(*setting, report.coverage);
+  context.json() ? write_report(given, report, parts, context)
+                 : print_report(given, report, parts, context);
   context.exit_code = report.failed.has_value() ? kExitNegativeResult : 0;
   return {};
 }

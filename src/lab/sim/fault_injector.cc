@@ -58,30 +58,30 @@ Result<std::string> everything(const std::shared_ptr<MemoryDisk>& disk,
 
 }  // namespace
 
-bool Faulty::act(Act act, const Dice& dice) {
-  static const std::map<Act, bool (Faulty::*)(const Dice&)> of_disk{
-      {Act::lose_checkpoint, &Faulty::lose_checkpoint},
-      {Act::stale_checkpoint, &Faulty::bring_back_checkpoint},
-      {Act::damage_checkpoint, &Faulty::damage_checkpoint},
-      {Act::flip_bit, &Faulty::flip_bit},
-      {Act::tear_batch, &Faulty::tear_batch},
-      {Act::foreign_write, &Faulty::write_foreign},
+bool FaultInjector::act(Act act, const Dice& dice) {
+  static const std::map<Act, bool (FaultInjector::*)(const Dice&)> of_disk{
+      {Act::lose_checkpoint, &FaultInjector::lose_checkpoint},
+      {Act::stale_checkpoint, &FaultInjector::restore_old_checkpoint},
+      {Act::damage_checkpoint, &FaultInjector::damage_checkpoint},
+      {Act::flip_bit, &FaultInjector::flip_bit},
+      {Act::tear_batch, &FaultInjector::tear_batch},
+      {Act::foreign_write, &FaultInjector::write_foreign},
   };
   if (const auto known = of_disk.find(act); known != of_disk.end()) {
     return (this->*known->second)(dice);
   }
-  Process* process = world_.some_process(dice);
+  Process* process = simulation_.some_process(dice);
   const bool done =
-      process != nullptr && (look_after(act, *process) || befall(act, *process, dice) ||
-                             break_write(act, *process, dice));
+      process != nullptr &&
+      (maintain(act, *process) || disturb(act, *process, dice) || fail_write(act, *process, dice));
   if (process != nullptr) {
-    process->bury();
+    process->end_if_died();
   }
   return done;
 }
 
-void Faulty::end() {
-  for (const auto& process : world_.processes()) {
+void FaultInjector::end() {
+  for (const auto& process : simulation_.processes()) {
     process->end_faults();
     if (process->up()) {
       process->wake();
@@ -89,9 +89,9 @@ void Faulty::end() {
   }
 }
 
-bool Faulty::look_after(Act act, Process& process) {
+bool FaultInjector::maintain(Act act, Process& process) {
   const auto count = [&](const char* what, bool ok) {
-    world_.count(std::string("maintenance:") + what + (ok ? "" : "_failed"));
+    simulation_.count(std::string("maintenance:") + what + (ok ? "" : "_failed"));
     return true;
   };
   if (act == Act::seal) {
@@ -108,7 +108,7 @@ bool Faulty::look_after(Act act, Process& process) {
 }
 
 // Faults that affect a process as a whole.
-bool Faulty::befall(Act act, Process& process, const Dice& dice) {
+bool FaultInjector::disturb(Act act, Process& process, const Dice& dice) {
   const auto seconds = [&](std::uint64_t below) {
     return static_cast<std::int64_t>(dice.below(below, "seconds")) * kSecond;
   };
@@ -127,7 +127,7 @@ bool Faulty::befall(Act act, Process& process, const Dice& dice) {
   return true;
 }
 
-bool Faulty::break_write(Act act, Process& process, const Dice& dice) {
+bool FaultInjector::fail_write(Act act, Process& process, const Dice& dice) {
   const bool landed = dice.chance(50, "landed");
   if (act == Act::io_error && dice.chance(25, "read")) {
     process.next_read_fails();
@@ -151,43 +151,43 @@ bool Faulty::break_write(Act act, Process& process, const Dice& dice) {
 }
 
 // A checkpoint or the directory, which are stored to shorten a start; nullptr if there is none.
-std::string* Faulty::some_checkpoint(const Dice& dice) {
-  auto& side = world_.disk().side;
+std::string* FaultInjector::some_checkpoint(const Dice& dice) {
+  auto& side = simulation_.disk().side;
   const auto found =
       side.find(dice.chance(70, "live") ? checkpoint_name() : std::string(kDirectoryKey));
   return found == side.end() || found->second.empty() ? nullptr : &found->second;
 }
 
 // The process reads the checkpoint when it starts again.
-void Faulty::restart_somebody(const Dice& dice) {
-  if (Process* process = world_.some_process(dice); process != nullptr) {
+void FaultInjector::restart_process(const Dice& dice) {
+  if (Process* process = simulation_.some_process(dice); process != nullptr) {
     process->kill("killed to read the checkpoint");
   }
 }
 
-bool Faulty::lose_checkpoint(const Dice& dice) {
-  auto& side = world_.disk().side;
+bool FaultInjector::lose_checkpoint(const Dice& dice) {
+  auto& side = simulation_.disk().side;
   const bool there = side.erase(checkpoint_name()) + side.erase(std::string(kDirectoryKey)) > 0;
-  restart_somebody(dice);
+  restart_process(dice);
   return there;
 }
 
-bool Faulty::bring_back_checkpoint(const Dice& dice) {
-  const auto found = world_.disk().side.find(checkpoint_name());
-  if (found == world_.disk().side.end()) {
+bool FaultInjector::restore_old_checkpoint(const Dice& dice) {
+  const auto found = simulation_.disk().side.find(checkpoint_name());
+  if (found == simulation_.disk().side.end()) {
     return false;
   }
   const auto wait = static_cast<std::int64_t>(1 + dice.below(20, "wait")) * kSecond;
-  world_.schedule().after(wait, [this, dice, old = found->second] {
-    if (!world_.calm()) {
-      world_.disk().side[checkpoint_name()] = old;
-      restart_somebody(dice);
+  simulation_.schedule().after(wait, [this, dice, old = found->second] {
+    if (!simulation_.faults_ended()) {
+      simulation_.disk().side[checkpoint_name()] = old;
+      restart_process(dice);
     }
   });
   return true;
 }
 
-bool Faulty::damage_checkpoint(const Dice& dice) {
+bool FaultInjector::damage_checkpoint(const Dice& dice) {
   std::string* bytes = some_checkpoint(dice);
   if (bytes == nullptr) {
     return false;
@@ -197,25 +197,25 @@ bool Faulty::damage_checkpoint(const Dice& dice) {
   } else {
     flip(*bytes, dice);
   }
-  restart_somebody(dice);
+  restart_process(dice);
   return true;
 }
 
-bool Faulty::flip_bit(const Dice& dice) {
-  const auto damaged = copy_of(world_.disk());
+bool FaultInjector::flip_bit(const Dice& dice) {
+  const auto damaged = copy_of(simulation_.disk());
   if (damaged->rows.empty()) {
     return false;
   }
   auto row = std::next(damaged->rows.begin(),
                        static_cast<std::ptrdiff_t>(dice.below(damaged->rows.size(), "row")));
   std::string what = "a bit of batch " + std::to_string(row->first.value);
-  const std::uint64_t place = dice.below(10, "place");
-  if (place < 6) {
+  const std::uint64_t part = dice.below(10, "place");
+  if (part < 6) {
     flip(row->second.body, dice);
-  } else if (place < 8) {
-    Digest& digest = place == 6 ? row->second.body_hash : row->second.chain;
+  } else if (part < 8) {
+    Digest& digest = part == 6 ? row->second.body_hash : row->second.chain;
     digest[dice.below(digest.size(), "byte")] ^= std::byte{1};
-    what += place == 6 ? " (hash)" : " (chain)";
+    what += part == 6 ? " (hash)" : " (chain)";
   } else {
     auto value = std::find_if(damaged->side.begin(), damaged->side.end(),
                               [&](const auto& pair) { return dice.chance(30, pair.first); });
@@ -225,40 +225,41 @@ bool Faulty::flip_bit(const Dice& dice) {
     flip(value->second, dice);
     what = "a bit of " + value->first;
   }
-  expect_told_or_same(damaged, what);
+  expect_error_or_same_state(damaged, what);
   return true;
 }
 
-bool Faulty::tear_batch(const Dice& dice) {
-  const auto damaged = copy_of(world_.disk());
+bool FaultInjector::tear_batch(const Dice& dice) {
+  const auto damaged = copy_of(simulation_.disk());
   if (damaged->rows.empty()) {
     return false;
   }
   auto& [position, row] = *damaged->rows.rbegin();
   row.body.resize(dice.below(row.body.size(), "size"));
-  expect_told_or_same(damaged, "the end of batch " + std::to_string(position.value));
+  expect_error_or_same_state(damaged, "the end of batch " + std::to_string(position.value));
   return true;
 }
 
-void Faulty::expect_told_or_same(const std::shared_ptr<MemoryDisk>& damaged,
-                                 const std::string& what) {
-  const auto good = everything(copy_of(world_.disk()), world_.runs());
-  const auto seen = everything(damaged, world_.runs());
+void FaultInjector::expect_error_or_same_state(const std::shared_ptr<MemoryDisk>& damaged,
+                                               const std::string& what) {
+  const auto good = everything(copy_of(simulation_.disk()), simulation_.runs());
+  const auto seen = everything(damaged, simulation_.runs());
   if (!good.ok()) {
-    world_.complain("the store cannot be read: " + good.error().text());
-  } else if (seen.ok() && seen.value() != good.value() && world_.oracle_judges()) {
-    world_.complain(what + " is damaged, and other facts are returned without an error");
+    simulation_.report_violation("the store cannot be read: " + good.error().text());
+  } else if (seen.ok() && seen.value() != good.value() && simulation_.oracle_enabled()) {
+    simulation_.report_violation(what +
+                                 " is damaged, and other facts are returned without an error");
   } else if (!seen.ok() && !is_damage(seen.error().code())) {
-    world_.complain(what +
-                    " is damaged, but the error does not report damage: " + seen.error().text());
+    simulation_.report_violation(
+        what + " is damaged, but the error does not report damage: " + seen.error().text());
   } else {
-    world_.count(seen.ok() ? "damage:harmless" : "damage:reported");
+    simulation_.count(seen.ok() ? "damage:harmless" : "damage:reported");
   }
 }
 
-bool Faulty::write_foreign(const Dice& dice) {
-  world_.foreign_facts();
-  return store_foreign_facts(world_, dice);
+bool FaultInjector::write_foreign(const Dice& dice) {
+  simulation_.disable_oracle();
+  return store_foreign_facts(simulation_, dice);
 }
 
 }  // namespace holdfast::sim

@@ -1,5 +1,5 @@
-// FaultInjector: injects faults and performs maintenance. It damages copies of the disk only; a
-// reader of a damaged copy must get an error, or the state as it was before the damage.
+// FaultInjector: injects faults and performs maintenance. Batches are damaged only on copies of the
+// disk; a reader of such a copy must get an error, or the state as it was before the damage.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace holdfast::sim {
 
-class World;
+class Simulation;
 
-class Faulty {
+class FaultInjector {
  public:
-  explicit Faulty(World& world) : world_(world) {}
+  explicit FaultInjector(Simulation& simulation) : simulation_(simulation) {}
 
   // False if the act is not a fault or maintenance, or if it had no effect.
   bool act(Act act, const Dice& dice);
@@ -22,20 +22,21 @@ class Faulty {
   void end();
 
  private:
-  bool look_after(Act act, Process& process);
-  bool break_write(Act act, Process& process, const Dice& dice);
-  bool befall(Act act, Process& process, const Dice& dice);
+  bool maintain(Act act, Process& process);
+  bool fail_write(Act act, Process& process, const Dice& dice);
+  bool disturb(Act act, Process& process, const Dice& dice);
   std::string* some_checkpoint(const Dice& dice);
-  void restart_somebody(const Dice& dice);
+  void restart_process(const Dice& dice);
   bool lose_checkpoint(const Dice& dice);
-  bool bring_back_checkpoint(const Dice& dice);
+  bool restore_old_checkpoint(const Dice& dice);
   bool damage_checkpoint(const Dice& dice);
   bool flip_bit(const Dice& dice);
   bool tear_batch(const Dice& dice);
   bool write_foreign(const Dice& dice);
-  void expect_told_or_same(const std::shared_ptr<MemoryDisk>& damaged, const std::string& what);
+  void expect_error_or_same_state(const std::shared_ptr<MemoryDisk>& damaged,
+                                  const std::string& what);
 
-  World& world_;
+  Simulation& simulation_;
 };
 
 }  // namespace holdfast::sim

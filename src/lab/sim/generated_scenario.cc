@@ -8,14 +8,14 @@ namespace holdfast::sim {
 
 namespace {
 
-Completion says(std::string_view result, std::string_view opts = "") {
+Completion completed(std::string_view result, std::string_view opts = "") {
   Completion done;
   done.result = Payload::trusted(result);
   done.execution_opts = Payload::trusted(opts);
   return done;
 }
 
-Failure breaks(std::string_view code, bool retryable) {
+Failure failed(std::string_view code, bool retryable) {
   return Failure{Payload::trusted(R"({"code":")" + std::string(code) + R"("})"), retryable,
                  std::nullopt};
 }
@@ -29,25 +29,25 @@ class GeneratedScenario final : public Scenario {
     }
   }
 
-  [[nodiscard]] std::vector<std::string> definitions(bool calm) const override {
+  [[nodiscard]] std::vector<std::string> definitions(bool faults_ended) const override {
     std::vector<std::string> texts = definitions_;
     texts.emplace_back(R"({"workflow":"inner","steps":[{"name":"i0"},
                            {"name":"i1","approval":true,"after":["i0"]}]})");
     if (dice_.chance(25, "cron")) {
       const std::string trigger =
-          calm ? R"("triggers":[{"name":"hand"}],)"
-               : R"("triggers":[{"name":"tick",)"
-                 R"("cron":{"expression":"* * * * *","timezone":"Etc/UTC"}}],)";
+          faults_ended ? R"("triggers":[{"name":"hand"}],)"
+                       : R"("triggers":[{"name":"tick",)"
+                         R"("cron":{"expression":"* * * * *","timezone":"Etc/UTC"}}],)";
       texts.push_back(R"({"workflow":"ticking",)" + trigger + R"("steps":[{"name":"s0"}]})");
     }
     return texts;
   }
 
-  [[nodiscard]] StartWish start(const Dice& dice) const override {
-    StartWish wish;
-    wish.workflow = "flow" + std::to_string(dice.below(definitions_.size(), "workflow"));
-    wish.input = R"({"n":)" + std::to_string(dice.below(5, "n")) + R"(,"list":[1,2,3]})";
-    return wish;
+  [[nodiscard]] StartRequest start(const Dice& dice) const override {
+    StartRequest request;
+    request.workflow = "flow" + std::to_string(dice.below(definitions_.size(), "workflow"));
+    request.input = R"({"n":)" + std::to_string(dice.below(5, "n")) + R"(,"list":[1,2,3]})";
+    return request;
   }
 
   [[nodiscard]] HandlerAnswer answer(const Assignment& attempt) const override {
@@ -59,8 +59,8 @@ class GeneratedScenario final : public Scenario {
   }
 
   [[nodiscard]] std::optional<ManualAction> decide(const ManualState& at, const Dice& dice,
-                                                   bool calm) const override {
-    if (!calm && dice.chance(20, "hesitates")) {
+                                                   bool faults_ended) const override {
+    if (!faults_ended && dice.chance(20, "hesitates")) {
       return std::nullopt;
     }
     if (at.kind == BoundaryKind::pause) {
@@ -84,25 +84,25 @@ class GeneratedScenario final : public Scenario {
   static std::variant<Completion, Failure> outcome(const Assignment& attempt, const Dice& dice) {
     const std::uint64_t luck = dice.below(40, "luck");
     if (luck < 5) {
-      return breaks("flaky", true);
+      return failed("flaky", true);
     }
     if (luck < 8) {
-      return breaks("broken", false);
+      return failed("broken", false);
     }
     if (luck == 8) {
-      Failure later = breaks("later", true);
+      Failure later = failed("later", true);
       later.retry_after_ms = 1500;
       return later;
     }
     const std::string result = R"({"n":)" + std::to_string(luck % 5) + "}";
     const std::string_view key = attempt.runnable_key.view();
     if (luck < 11 && key.find(":deferred") == std::string_view::npos) {
-      return says(result, R"({"defer":{"reason":"early","schedule_in_ms":700}})");
+      return completed(result, R"({"defer":{"reason":"early","schedule_in_ms":700}})");
     }
     if (luck == 11) {
-      return says(result, R"({"continue_as_new":{"key":"next","input":{"n":1,"list":[4]}}})");
+      return completed(result, R"({"continue_as_new":{"key":"next","input":{"n":1,"list":[4]}}})");
     }
-    return says(result, luck == 12 ? R"({"schedule_in_ms":300})" : "");
+    return completed(result, luck == 12 ? R"({"schedule_in_ms":300})" : "");
   }
 
   Dice dice_;

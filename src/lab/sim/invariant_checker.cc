@@ -10,12 +10,12 @@ namespace holdfast::sim {
 namespace {
 
 // Invariants whose violation is certain when it happens, whatever comes later.
-bool looks_back(Invariant::Kind kind) {
+bool is_checked_at_once(Invariant::Kind kind) {
   return kind == Invariant::Kind::needs || kind == Invariant::Kind::never_both ||
          kind == Invariant::Kind::at_most || kind == Invariant::Kind::never;
 }
 
-bool looks_at_end(Invariant::Kind kind) {
+bool is_checked_at_end(Invariant::Kind kind) {
   return kind == Invariant::Kind::ends || kind == Invariant::Kind::ends_within ||
          kind == Invariant::Kind::at_end;
 }
@@ -38,8 +38,9 @@ std::string either(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Judge::Judge(const Workflows& workflows, const UserWorld& world, Complain complain)
-    : world_(world), complain_(std::move(complain)) {
+InvariantChecker::InvariantChecker(const Workflows& workflows, const UserWorld& world,
+                                   Report report_violation)
+    : world_(world), report_(std::move(report_violation)) {
   for (const auto& definition : workflows) {
     for (const Step& step : definition->steps()) {
       if (step.kind == StepKind::handler || step.kind == StepKind::exec ||
@@ -55,7 +56,7 @@ Judge::Judge(const Workflows& workflows, const UserWorld& world, Complain compla
   }
 }
 
-bool Judge::about(const Invariant& invariant, const RunRecord& run) const {
+bool InvariantChecker::applies_to(const Invariant& invariant, const RunRecord& run) const {
   if (invariant.workflow != run.workflow) {
     return false;
   }
@@ -67,8 +68,8 @@ bool Judge::about(const Invariant& invariant, const RunRecord& run) const {
 }
 
 // A step that no worker executes is done when it is applied to the run.
-bool Judge::counts(const Invariant& invariant, const RunRecord::Done& done,
-                   const std::string& step) const {
+bool InvariantChecker::counts(const Invariant& invariant, const RunRecord::Done& done,
+                              const std::string& step) const {
   const bool executed = invariant.as == Invariant::As::executed && executed_.contains(step);
   // Items of a list are parts of their step, but they are compensated one by one.
   const bool whole = done.item.empty() || is_compensation(step);
@@ -77,40 +78,42 @@ bool Judge::counts(const Invariant& invariant, const RunRecord::Done& done,
          (executed || whole);
 }
 
-void Judge::done(const RunRecord& run) {
+void InvariantChecker::done(const RunRecord& run) {
   for (const Invariant& invariant : world_.invariants) {
-    if (looks_back(invariant.kind) && !depends_on_end(invariant) && about(invariant, run)) {
-      look_back(invariant, run, run.history.size() - 1);
+    if (is_checked_at_once(invariant.kind) && !depends_on_end(invariant) &&
+        applies_to(invariant, run)) {
+      check_history(invariant, run, run.history.size() - 1);
     }
   }
 }
 
-void Judge::ended(const RunRecord& run) {
+void InvariantChecker::ended(const RunRecord& run) {
   for (const Invariant& invariant : world_.invariants) {
-    if (looks_at_end(invariant.kind) && about(invariant, run)) {
-      look_at_end(invariant, run);
+    if (is_checked_at_end(invariant.kind) && applies_to(invariant, run)) {
+      check_end(invariant, run);
     }
   }
 }
 
-void Judge::at_rest(const RunRecord& run) {
+void InvariantChecker::simulation_ended(const RunRecord& run) {
   for (const Invariant& invariant : world_.invariants) {
-    if (!about(invariant, run) || looks_at_end(invariant.kind)) {
+    if (!applies_to(invariant, run) || is_checked_at_end(invariant.kind)) {
       continue;
     }
-    if (looks_back(invariant.kind)) {
+    if (is_checked_at_once(invariant.kind)) {
       for (std::size_t i = 0; depends_on_end(invariant) && i < run.history.size(); ++i) {
-        look_back(invariant, run, i);
+        check_history(invariant, run, i);
       }
     } else if (invariant.kind == Invariant::Kind::compensated) {
-      look_at_compensation(invariant, run);
+      check_compensation(invariant, run);
     } else {
-      look_ahead(invariant, run);
+      check_progress(invariant, run);
     }
   }
 }
 
-void Judge::look_back(const Invariant& invariant, const RunRecord& run, std::size_t at) {
+void InvariantChecker::check_history(const Invariant& invariant, const RunRecord& run,
+                                     std::size_t at) {
   const RunRecord::Done& newest = run.history[at];
   const auto end = run.history.begin() + static_cast<std::ptrdiff_t>(at);
   const auto before = [&](const std::string& step) {
@@ -121,8 +124,8 @@ void Judge::look_back(const Invariant& invariant, const RunRecord& run, std::siz
     for (const std::string& step : invariant.others) {
       for (const std::string& other : invariant.others) {
         if (other != step && counts(invariant, newest, step) && before(other)) {
-          complain_(invariant, run,
-                    step + did(invariant) + ", and " + other + did(invariant) + " too");
+          report_(invariant, run,
+                  step + did(invariant) + ", and " + other + did(invariant) + " too");
         }
       }
     }
@@ -132,10 +135,10 @@ void Judge::look_back(const Invariant& invariant, const RunRecord& run, std::siz
     return;
   }
   if (invariant.kind == Invariant::Kind::never) {
-    complain_(invariant, run, invariant.step + did(invariant));
+    report_(invariant, run, invariant.step + did(invariant));
   } else if (invariant.kind == Invariant::Kind::needs &&
              std::none_of(invariant.others.begin(), invariant.others.end(), before)) {
-    complain_(
+    report_(
         invariant, run,
         invariant.step + did(invariant) + " without " + either(invariant.others) + " before it");
   } else if (invariant.kind == Invariant::Kind::at_most) {
@@ -144,79 +147,78 @@ void Judge::look_back(const Invariant& invariant, const RunRecord& run, std::siz
           return counts(invariant, done, invariant.step) && done.item == newest.item;
         }));
     if (times > invariant.times) {
-      complain_(
-          invariant, run,
-          invariant.step + newest.item + did(invariant) + " " + std::to_string(times) +
-              (times == 1 ? " time" : " times"));
+      report_(invariant, run,
+              invariant.step + newest.item + did(invariant) + " " + std::to_string(times) +
+                  (times == 1 ? " time" : " times"));
     }
   }
 }
 
 // Invariants that need something to happen before a run ends.
-void Judge::look_ahead(const Invariant& invariant, const RunRecord& run) {
+void InvariantChecker::check_progress(const Invariant& invariant, const RunRecord& run) {
   std::uint64_t times = 0;
-  bool owed = false;
+  bool pending = false;
   for (const RunRecord::Done& done : run.history) {
     const bool step = counts(invariant, done, invariant.step);
     times += step ? 1 : 0;
-    owed = owed || step;
+    pending = pending || step;
     const bool follows =
         std::any_of(invariant.others.begin(), invariant.others.end(),
                     [&](const std::string& other) { return counts(invariant, done, other); });
-    owed = owed && !follows;
+    pending = pending && !follows;
   }
   if (!run.ended.has_value()) {
     return;
   }
   const std::string how = " (the run ended as " + std::string(to_text(*run.ended)) + ")";
-  if (invariant.kind == Invariant::Kind::followed_by && owed) {
-    complain_(invariant, run,
-              invariant.step + did(invariant) + " without " + either(invariant.others) +
-                  " after it" + how);
+  if (invariant.kind == Invariant::Kind::followed_by && pending) {
+    report_(invariant, run,
+            invariant.step + did(invariant) + " without " + either(invariant.others) + " after it" +
+                how);
   } else if (invariant.kind == Invariant::Kind::at_least && times < invariant.times) {
-    complain_(invariant, run,
-              invariant.step + did(invariant) + " " + std::to_string(times) +
-                  (times == 1 ? " time" : " times") + how);
+    report_(invariant, run,
+            invariant.step + did(invariant) + " " + std::to_string(times) +
+                (times == 1 ? " time" : " times") + how);
   }
 }
 
-void Judge::look_at_compensation(const Invariant& invariant, const RunRecord& run) {
+void InvariantChecker::check_compensation(const Invariant& invariant, const RunRecord& run) {
   if (!run.ended.has_value() ||
       (invariant.if_run.empty() && *run.ended != TerminalStatus::failed)) {
     return;
   }
   // The steps to compensate, by step and item; of a list its items, not the whole.
-  std::set<std::string> owed;
+  std::set<std::string> pending;
   for (const RunRecord::Done& done : run.history) {
-    const bool back = is_compensation(done.step);
-    const std::string step = back ? done.step.substr(kCompensatePrefix.size()) : done.step;
+    const bool compensation = is_compensation(done.step);
+    const std::string step = compensation ? done.step.substr(kCompensatePrefix.size()) : done.step;
     const auto lists = compensated_.find(run.workflow + "/" + step);
     if (lists == compensated_.end() || lists->second == done.item.empty()) {
       continue;
     }
-    if (back && done.as == Invariant::As::applied) {
-      owed.erase(step + done.item);
-    } else if (!back && done.as == invariant.as) {
-      owed.insert(step + done.item);
+    if (compensation && done.as == Invariant::As::applied) {
+      pending.erase(step + done.item);
+    } else if (!compensation && done.as == invariant.as) {
+      pending.insert(step + done.item);
     }
   }
-  for (const std::string& step : owed) {
-    complain_(invariant, run,
-              step + did(invariant) + " without compensate:" + step + " after it (the run is " +
-                  std::string(to_text(*run.ended)) + ")");
+  for (const std::string& step : pending) {
+    report_(invariant, run,
+            step + did(invariant) + " without compensate:" + step + " after it (the run ended as " +
+                std::string(to_text(*run.ended)) + ")");
   }
 }
 
-void Judge::look_at_end(const Invariant& invariant, const RunRecord& run) {
+void InvariantChecker::check_end(const Invariant& invariant, const RunRecord& run) {
   if (invariant.kind == Invariant::Kind::ends && !invariant.ends.contains(*run.ended)) {
-    complain_(invariant, run, "the run ended as " + std::string(to_text(*run.ended)));
+    report_(invariant, run, "the run ended as " + std::string(to_text(*run.ended)));
   } else if (invariant.kind == Invariant::Kind::ends_within &&
              run.ended_us - run.started_us > invariant.within_us) {
-    complain_(invariant, run,
-              "the run ended after " + duration_text((run.ended_us - run.started_us) / 1000));
+    report_(invariant, run,
+            "the run ended after " + duration_text((run.ended_us - run.started_us) / 1000));
   } else if (invariant.kind == Invariant::Kind::at_end &&
              !invariant.condition->matches(ObjectView(run.context))) {
-    complain_(invariant, run, "the context at the end is " + run.context);
+    report_(invariant, run, "the context at the end is " + run.context);
   }
 }
 

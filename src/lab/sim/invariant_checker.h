@@ -30,33 +30,34 @@ struct RunRecord {
   std::vector<Done> history;
 };
 
-class Judge {
+class InvariantChecker {
  public:
   // Receives a violated invariant and what happened instead.
-  using Complain =
+  using Report =
       std::function<void(const Invariant& invariant, const RunRecord& run, const std::string&)>;
-  Judge(const Workflows& workflows, const UserWorld& world, Complain complain);
+  InvariantChecker(const Workflows& workflows, const UserWorld& world, Report report_violation);
 
   // The last element of the run's history has just happened.
   void done(const RunRecord& run);
   // The run has just ended.
   void ended(const RunRecord& run);
   // The simulation has ended.
-  void at_rest(const RunRecord& run);
+  void simulation_ended(const RunRecord& run);
 
  private:
-  [[nodiscard]] bool about(const Invariant& invariant, const RunRecord& run) const;
+  [[nodiscard]] bool applies_to(const Invariant& invariant, const RunRecord& run) const;
   [[nodiscard]] bool counts(const Invariant& invariant, const RunRecord::Done& done,
                             const std::string& step) const;
-  void look_back(const Invariant& invariant, const RunRecord& run, std::size_t at);
-  void look_ahead(const Invariant& invariant, const RunRecord& run);
-  void look_at_compensation(const Invariant& invariant, const RunRecord& run);
-  void look_at_end(const Invariant& invariant, const RunRecord& run);
+  void check_history(const Invariant& invariant, const RunRecord& run, std::size_t at);
+  void check_progress(const Invariant& invariant, const RunRecord& run);
+  void check_compensation(const Invariant& invariant, const RunRecord& run);
+  void check_end(const Invariant& invariant, const RunRecord& run);
 
   const UserWorld& world_;
-  Complain complain_;
-  std::set<std::string> executed_;           // steps that a worker executes
-  std::map<std::string, bool> compensated_;  // WORKFLOW/STEP with a compensation: whether it has for_each
+  Report report_;
+  std::set<std::string> executed_;  // steps that a worker executes
+  std::map<std::string, bool>
+      compensated_;  // WORKFLOW/STEP with a compensation: whether it has for_each
 };
 
 }  // namespace holdfast::sim

@@ -83,7 +83,8 @@ void defined(OracleModel& model, const StoredFact& fact, const Value& data) {
     model.workflows[data["workflow"].string()] = fingerprint;
     return;
   }
-  model.check(!model.definitions.contains(fingerprint), "definition", "the definition is already registered");
+  model.check(!model.definitions.contains(fingerprint), "definition",
+              "the definition is already registered");
   // The spec is the last member, in canonical form.
   const std::size_t spec = fact.data.find("\"spec\":") + 7;
   model.check(to_hex(sha256(fact.data.substr(spec, fact.data.size() - spec - 1))) == fingerprint,
@@ -93,12 +94,12 @@ void defined(OracleModel& model, const StoredFact& fact, const Value& data) {
 
 }  // namespace
 
-bool OracleModel::check(bool kept, const std::string& promise, const std::string& complaint) {
-  ++tested[promise];
-  if (!kept) {
-    complaints.push_back(promise + ": " + place + ": " + complaint);
+bool OracleModel::check(bool holds, const std::string& guarantee, const std::string& violation) {
+  ++tested[guarantee];
+  if (!holds) {
+    violations.push_back(guarantee + ": " + location + ": " + violation);
   }
-  return kept;
+  return holds;
 }
 
 void OracleModel::unmodelled(Run& run, const std::string& feature) {
@@ -113,7 +114,7 @@ void OracleModel::unmodelled(Run& run, const std::string& feature) {
 Oracle::Oracle() : model_(std::make_unique<model::OracleModel>()) {}
 Oracle::~Oracle() = default;
 
-void Oracle::answered(const Answer& answer) { model_->judge(answer); }
+void Oracle::answered(const Answer& answer) { model_->check_answer(answer); }
 
 void Oracle::stored(const StoredFact& fact) {
   model::OracleModel& model = *model_;
@@ -121,10 +122,10 @@ void Oracle::stored(const StoredFact& fact) {
   const std::size_t colon = fact.thread.find(':');
   const std::string family = fact.thread.substr(0, colon);
   const std::string rest = colon == std::string::npos ? "" : fact.thread.substr(colon + 1);
-  model.place = std::to_string(fact.position) + "." + std::to_string(fact.index) + " " +
-                fact.thread + " " + fact.kind;
+  model.location = std::to_string(fact.position) + "." + std::to_string(fact.index) + " " +
+                   fact.thread + " " + fact.kind;
   if (data.has("runnable_key")) {
-    model.place += " " + data["runnable_key"].string();
+    model.location += " " + data["runnable_key"].string();
   }
   model.check(fact.seq == model.next_seq[fact.thread], "thread_order",
               "entry " + std::to_string(fact.seq) + " instead of " +
@@ -148,10 +149,12 @@ void Oracle::stored(const StoredFact& fact) {
   }
 }
 
-void Oracle::batch_ends(std::uint64_t position, bool whole) { model_->check_rest(position, whole); }
+void Oracle::batch_ends(std::uint64_t position, bool whole) {
+  model_->check_batch(position, whole);
+}
 
-std::vector<std::string> Oracle::take_complaints() {
-  return std::exchange(model_->complaints, std::vector<std::string>());
+std::vector<std::string> Oracle::take_violations() {
+  return std::exchange(model_->violations, std::vector<std::string>());
 }
 
 std::string Oracle::run(const std::string& run_id) const {
@@ -182,7 +185,7 @@ std::string Oracle::run(const std::string& run_id) const {
 std::vector<std::string> Oracle::live_runs() const {
   std::vector<std::string> live;
   for (const auto& [id, run] : model_->runs) {
-    if (run.is_started() && !run.is_over()) {
+    if (run.is_started() && !run.has_ended()) {
       live.push_back(id);
     }
   }

@@ -33,15 +33,16 @@ struct StoredFact {
 // every fact it is based on, before the facts it caused.
 struct Answer {
   enum class What : std::uint8_t {
-    start,      // params: run_id, workflow, definition (fingerprint), input, key
-    claim,      // params: queues, handlers ([]: any), claim_id; result: the assignment. Passed when the attempt is assigned: after its fact, perhaps much later
-    heartbeat,  // params: run_id, runnable_key, claim_id, token_hash
-    complete,   // the same, and result, execution_opts
-    fail,       // the same, and error, retryable
-    event,      // params: run_id, event, correlation, payload, key
-    resolve,    // params: run_id, step, action (approved, rejected, resumed), actor, key
-    cancel,     // params: run_id, reason, key
-    other,      // any other command: only its position is checked
+    start,  // params: run_id, workflow, definition (fingerprint), input, key
+    claim,  // params: queues, handlers ([]: any), claim_id; result: the assignment. Passed when the
+            // attempt is assigned: after its fact, perhaps much later
+    heartbeat,     // params: run_id, runnable_key, claim_id, token_hash
+    complete,      // the same, and result, execution_opts
+    fail,          // the same, and error, retryable
+    event,         // params: run_id, event, correlation, payload, key
+    resolve,       // params: run_id, step, action (approved, rejected, resumed), actor, key
+    cancel,        // params: run_id, reason, key
+    other,         // any other command: only its position is checked
     registration,  // params: definition (fingerprint)
     replay,        // params: run_id (of the original), new_run_id, mode, key
   };
@@ -70,7 +71,7 @@ class Oracle {
   void batch_ends(std::uint64_t position, bool whole = true);
 
   // The violations found since the last call.
-  std::vector<std::string> take_complaints();
+  std::vector<std::string> take_violations();
 
   // The current state of a run, for comparison with the engine: {"status", "steps": {step: status},
   // "context", "error"} as JSON; empty for an unknown run.

@@ -15,9 +15,9 @@ namespace {
 
 using Codes = std::set<std::string>;
 
-class Judge {
+class AnswerCheck {
  public:
-  Judge(OracleModel& model, const Answer& answer)
+  AnswerCheck(OracleModel& model, const Answer& answer)
       : model_(model),
         answer_(answer),
         params_(Value::parse(answer.params)),
@@ -29,10 +29,10 @@ class Judge {
     attempt_ = attempt == model.attempts.end() ? nullptr : &attempt->second;
   }
 
-  void judge() {
-    static const Codes outside{"",         "conflict",       "busy",      "unavailable",
-                               "io_error", "engine_stopped", "disk_full", "log_stopped"};
-    if (outside.contains(answer_.code)) {
+  void run() {
+    static const Codes store_codes{"",         "conflict",       "busy",      "unavailable",
+                                   "io_error", "engine_stopped", "disk_full", "log_stopped"};
+    if (store_codes.contains(answer_.code)) {
       return;  // the store refused, not the rules
     }
     switch (answer_.what) {
@@ -68,19 +68,19 @@ class Judge {
  private:
   [[nodiscard]] bool ok() const { return answer_.code == "ok"; }
 
-  bool expect(const Codes& codes, const std::string& promise, const std::string& because) {
+  bool expect(const Codes& codes, const std::string& guarantee, const std::string& because) {
     std::string expected;
     for (const std::string& code : codes) {
       expected += (expected.empty() ? "" : " or ") + code;
     }
     return model_.check(
-        codes.contains(answer_.code), promise,
+        codes.contains(answer_.code), guarantee,
         answer_.params + " was answered " + answer_.code + ", not " + expected + ": " + because);
   }
 
   // The effect of a command that was answered ok must be durable when the batch ends.
   void durable(const std::string& what, std::function<bool(const OracleModel&)> holds) {
-    model_.promised.push_back({model_.place + " " + what, std::move(holds)});
+    model_.acknowledged.push_back({model_.location + " " + what, std::move(holds)});
   }
 
   void start() {
@@ -107,13 +107,15 @@ class Judge {
       expect({"run_exists", "idempotency_conflict", "ok"}, "repeat",
              "the run was started with another workflow or input");
       const bool defaults = run_->definition != nullptr && run_->definition->spec.has("triggers");
-      model_.check(!ok() || defaults, "repeat", "the run was started with another workflow or input");
+      model_.check(!ok() || defaults, "repeat",
+                   "the run was started with another workflow or input");
       return;
     }
     const auto current = model_.workflows.find(run_->workflow);
     const bool moved = current == model_.workflows.end() ||
                        current->second != run_->started["definition_fingerprint"].string();
-    expect(moved ? Codes{"ok", "run_exists"} : Codes{"ok"}, "repeat", "the run was started with the same workflow and input");
+    expect(moved ? Codes{"ok", "run_exists"} : Codes{"ok"}, "repeat",
+           "the run was started with the same workflow and input");
   }
 
   // All executions of one visit or item of a step have one key, and no other work has it.
@@ -160,7 +162,8 @@ class Judge {
       return;
     }
     same("lease_until", held->at + attempt.lease_ms());
-    model_.check(attempt.handler() != "__timer__", "assignment", "a timer was assigned to a worker");
+    model_.check(attempt.handler() != "__timer__", "assignment",
+                 "a timer was assigned to a worker");
     const auto passed = model_.passed_over.find(id);
     std::string before;
     for (const auto& [other, handler] : passed == model_.passed_over.end()
@@ -186,7 +189,7 @@ class Judge {
                       attempt_->claims.back().id == params_["claim_id"].string() &&
                       attempt_->claims.back().token_hash == params_["token_hash"].string();
     const bool repeats = mine && is_repeated();
-    if (run_->is_over()) {
+    if (run_->has_ended()) {
       Codes codes{"terminal_run", "unknown_runnable_intent"};
       if (repeats) {
         codes.insert("ok");
@@ -200,7 +203,7 @@ class Judge {
     } else if (mine && attempt_->outcome == Attempt::Outcome::completed &&
                answer_.what == Answer::What::complete) {
       expect({"conflicting_completion"}, "repeat", "the attempt was completed with another result");
-    } else if (mine && was_turned_down()) {
+    } else if (mine && was_rejected()) {
       expect({"ok", "stale_claim"}, "repeat", "the result was rejected and recorded as a failure");
     } else if (!mine || attempt_->withdrawn || attempt_->outcome != Attempt::Outcome::none) {
       expect({"stale_claim"}, "answer_stale", "the claim is not current");
@@ -214,7 +217,7 @@ class Judge {
 
   // A result that could not be used became the failure of its step; the documents do not define the
   // answer to the same report after that.
-  [[nodiscard]] bool was_turned_down() const {
+  [[nodiscard]] bool was_rejected() const {
     const std::string& code = attempt_->error["code"].string();
     return answer_.what == Answer::What::complete &&
            attempt_->outcome == Attempt::Outcome::failed &&
@@ -272,7 +275,7 @@ class Judge {
       return;
     }
     constexpr std::size_t kMostKept = 1000;
-    if (run_->is_over() || run_->is_compensating()) {
+    if (run_->has_ended() || run_->is_compensating()) {
       expect({"terminal_run"}, "answer_late", "the run has ended or is compensating");
     } else if (run_->buffered.size() >= kMostKept) {
       expect({"ok", "too_large"}, "answer", "too many events are buffered");
@@ -306,13 +309,14 @@ class Judge {
     const bool there = at != run_->manual.end();
     Codes codes;
     if (there && !at->second.open && at->second.action == action) {
-      codes.insert("ok");  // the same decision was made; under a new key the answer may also be that it is too late
+      codes.insert("ok");  // the same decision was made; under a new key the answer may also be
+                           // that it is too late
       if (key.empty()) {
         expect(codes, "repeat", "the same decision was made before");
         return;
       }
     }
-    if (run_->is_over()) {
+    if (run_->has_ended()) {
       codes.insert("terminal_run");
     } else if (there && at->second.open && fits(at->second.kind, action)) {
       codes = {"ok"};
@@ -345,10 +349,10 @@ class Judge {
       expect({"run_not_found"}, "answer", "the run does not exist");
       return;
     }
-    const std::string ends = run_->is_over()           ? run_->terminal["status"].string()
+    const std::string ends = run_->has_ended()         ? run_->terminal["status"].string()
                              : run_->is_compensating() ? run_->compensation["outcome"].string()
                                                        : "";
-    if (!ends.empty() && (run_->is_over() || how != "stop")) {
+    if (!ends.empty() && (run_->has_ended() || how != "stop")) {
       expect(ends == "cancelled" ? Codes{"ok"} : Codes{"invalid_transition"},
              ends == "cancelled" ? "repeat" : "answer_late", "the run ends as " + ends);
       return;
@@ -357,7 +361,7 @@ class Judge {
       run_->cancel_how = how;
       const std::string id = run_->id;
       durable("the cancellation", [=](const OracleModel& model) {
-        return model.runs.at(id).is_over() || model.runs.at(id).is_compensating();
+        return model.runs.at(id).has_ended() || model.runs.at(id).is_compensating();
       });
     }
   }
@@ -382,7 +386,7 @@ class Judge {
       if (there) {
         codes.insert("run_exists");
       }
-      if (!params_["allow_irreversible"].boolean() && repeats_what_must_not_be()) {
+      if (!params_["allow_irreversible"].boolean() && repeats_irreversible_step()) {
         codes = from.empty() ? Codes{"unsafe_replay"} : Codes{"ok", "unsafe_replay"};
       }
     }
@@ -393,7 +397,7 @@ class Judge {
     }
   }
 
-  [[nodiscard]] bool repeats_what_must_not_be() const {
+  [[nodiscard]] bool repeats_irreversible_step() const {
     for (const auto& [key, runnable] : run_->runnables) {
       const Step* step = run_->definition->find(runnable.name.base);
       if (step != nullptr && runnable.applied && !runnable.withdrawn &&
@@ -416,9 +420,9 @@ class Judge {
 
 }  // namespace
 
-void OracleModel::judge(const Answer& answer) {
-  place = "answer at " + std::to_string(answer.at.value);
-  Judge(*this, answer).judge();
+void OracleModel::check_answer(const Answer& answer) {
+  location = "answer at " + std::to_string(answer.at.value);
+  AnswerCheck(*this, answer).run();
 }
 
 }  // namespace holdfast::sim::model

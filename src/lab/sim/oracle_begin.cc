@@ -36,20 +36,20 @@ Value policy_of(const Definition& definition, const Runnable& runnable) {
   return runnable.name.compensates ? step->spec["compensate"]["retry"] : step->spec["retry"];
 }
 
-Duty& Follow::plan(const std::string& key, const std::string& step, std::int64_t number,
-                   const std::string& promise) {
-  Duty& duty = add(Duty::Kind::plan, key, promise);
-  duty.expected.set("step", step);
-  duty.expected.set("attempt_number", number);
-  duty.expected.set("runnable_key", key);
+ExpectedFact& NextFacts::plan(const std::string& key, const std::string& step, std::int64_t number,
+                              const std::string& guarantee) {
+  ExpectedFact& expected = add(ExpectedFact::Kind::plan, key, guarantee);
+  expected.members.set("step", step);
+  expected.members.set("attempt_number", number);
+  expected.members.set("runnable_key", key);
   // All attempts at one visit or item of a step share it, also retries and deferrals.
-  duty.expected.set("idempotency_key", run_.id + ":" + step + ":1");
-  duty.expected.set("queue", run_.queue);
-  return duty;
+  expected.members.set("idempotency_key", run_.id + ":" + step + ":1");
+  expected.members.set("queue", run_.queue);
+  return expected;
 }
 
-void Follow::begin(const Step& step, const std::string& path, std::int64_t visible_at,
-                   const std::string& because) {
+void NextFacts::begin(const Step& step, const std::string& path, std::int64_t visible_at,
+                      const std::string& because) {
   std::int64_t visit = 1;
   for (const auto& [name, key] : run_.newest) {
     const StepName known = StepName::parse(name);
@@ -62,115 +62,116 @@ void Follow::begin(const Step& step, const std::string& path, std::int64_t visib
     return;
   }
   const std::string name = visit == 1 ? step.name : step.name + "@" + std::to_string(visit);
-  Duty& duty = plan(run_.id + ":" + name + ":1", name, 1, step.after.empty() ? "branch" : "join");
-  duty.because = because;
-  duty.earliest = duty.latest = visible_at;
+  ExpectedFact& expected =
+      plan(run_.id + ":" + name + ":1", name, 1, step.after.empty() ? "branch" : "join");
+  expected.because = because;
+  expected.earliest = expected.latest = visible_at;
   if (!path.empty() && path != name) {
-    duty.expected.set("path", path);
+    expected.members.set("path", path);
   }
-  copy_if_there(duty.expected, "queue", step.spec["queue"]);
+  copy_if_there(expected.members, "queue", step.spec["queue"]);
   if (!step.for_each()) {
-    fill_plan(duty, step, run_.context);
+    fill_plan(expected, step, run_.context);
     return;
   }
   const Value& items = step.spec["for_each"]["items"];
   const auto list = items.is_list() ? std::optional(items) : at_path(run_.context, items.string());
-  duty.expected.set("handler", "__engine__");
+  expected.members.set("handler", "__engine__");
   if (list.has_value() && list->is_list()) {
     Value input = Value::object();
     input.set("items", *list);
-    duty.expected.set("input", input);
+    expected.members.set("input", input);
   } else {
-    duty.failure = error_of("invalid_items", step.name);
+    expected.failure = error_of("invalid_items", step.name);
   }
 }
 
-void Follow::begin_item(const Step& step, const Runnable& list, std::int64_t item) {
+void NextFacts::begin_item(const Step& step, const Runnable& list, std::int64_t item) {
   const std::string name = list.step + "[" + std::to_string(item) + "]";
   const std::string as =
       step.spec["for_each"].has("as") ? step.spec["for_each"]["as"].string() : "item";
   Value data = step.spec.has("input") ? run_.context : Value::object();
   data.set(as, list.plan["input"]["items"].list()[static_cast<std::size_t>(item)]);
   data.set("index", item);
-  Duty& duty = plan(run_.id + ":" + name + ":1", name, 1, "items");
-  duty.because = "it is the next item of its list";
-  duty.earliest = duty.latest = std::max(now_, list.visible_at);
-  copy_if_there(duty.expected, "path", list.plan["path"]);
-  copy_if_there(duty.expected, "queue", step.spec["queue"]);
-  fill_plan(duty, step, data);
+  ExpectedFact& expected = plan(run_.id + ":" + name + ":1", name, 1, "items");
+  expected.because = "it is the next item of its list";
+  expected.earliest = expected.latest = std::max(now_, list.visible_at);
+  copy_if_there(expected.members, "path", list.plan["path"]);
+  copy_if_there(expected.members, "queue", step.spec["queue"]);
+  fill_plan(expected, step, data);
 }
 
 // Fills in the handler and the input.
-void Follow::fill_plan(Duty& duty, const Step& step, const Value& data) {
-  duty.expected.set("input", Value::object());
-  duty.expected.set("handler", "__engine__");
+void NextFacts::fill_plan(ExpectedFact& expected, const Step& step, const Value& data) {
+  expected.members.set("input", Value::object());
+  expected.members.set("handler", "__engine__");
   if (step.is_call()) {
-    fill_input(duty, step, data);
+    fill_input(expected, step, data);
   }
-  if (step.is_work() && !duty.failure.has_value()) {
-    duty.expected.set("handler", step.handler());
+  if (step.is_work() && !expected.failure.has_value()) {
+    expected.members.set("handler", step.handler());
     for (const char* option : kClaimOptions) {
-      copy_if_there(duty.expected, option, step.spec[option]);
+      copy_if_there(expected.members, option, step.spec[option]);
     }
     for (const char* limit : kTimeouts) {
-      copy_if_there(duty.expected, limit, step.spec["timeout"][limit]);
+      copy_if_there(expected.members, limit, step.spec["timeout"][limit]);
     }
   }
   if (step.kind == StepKind::log) {
     Value line;
     line.set("level", step.spec["log"]["level"]);
     line.set("message", fill_in(step.spec["log"]["message"].string(), data));
-    duty.expected.set("input", line);
+    expected.members.set("input", line);
   }
   if (step.kind == StepKind::wait) {
-    fill_wait(duty, step, data);
+    fill_wait(expected, step, data);
   }
 }
 
-void Follow::fill_input(Duty& duty, const Step& step, const Value& data) {
+void NextFacts::fill_input(ExpectedFact& expected, const Step& step, const Value& data) {
   Value input = data;
   if (step.spec.has("input")) {
     const Mapped mapped = map_values(step.spec["input"], data);
     if (mapped.missing) {
-      duty.failure = error_of("missing_input_path", step.name);
+      expected.failure = error_of("missing_input_path", step.name);
       return;
     }
     input = mapped.value;
   }
   if (step.spec.has("input_schema") && !fits_contract(step.spec["input_schema"], input)) {
-    duty.failure = error_of("invalid_input", step.name);
+    expected.failure = error_of("invalid_input", step.name);
     return;
   }
-  duty.expected.set("input", input);
+  expected.members.set("input", input);
 }
 
-void Follow::fill_wait(Duty& duty, const Step& step, const Value& data) {
+void NextFacts::fill_wait(ExpectedFact& expected, const Step& step, const Value& data) {
   const Value& wait = step.spec["wait"];
-  std::int64_t until = duty.earliest + wait["for_ms"].integer();
+  std::int64_t until = expected.earliest + wait["for_ms"].integer();
   if (wait.has("until")) {
     auto time = time_in(wait["until"]);
     if (!time.has_value()) {
       time = time_in(at_path(data, wait["until"].string()).value_or(Value()));
     }
     if (!time.has_value()) {
-      duty.failure = error_of("invalid_wait_time", step.name);
+      expected.failure = error_of("invalid_wait_time", step.name);
       return;
     }
-    until = std::max(*time, duty.earliest);
+    until = std::max(*time, expected.earliest);
   }
-  duty.promise = "wait";
-  duty.earliest = duty.latest = until;
+  expected.guarantee = "wait";
+  expected.earliest = expected.latest = until;
   if (until > now_) {
-    duty.expected.set("handler", "__timer__");
+    expected.members.set("handler", "__timer__");
   }
 }
 
 // The items of a list that may start now, and the ones to withdraw after one has failed.
-void Follow::items(const Runnable& list, const Step& step) {
+void NextFacts::items(const Runnable& list, const Step& step) {
   const auto size = static_cast<std::int64_t>(list.plan["input"]["items"].list().size());
   const std::int64_t most = step.spec["for_each"]["concurrency"].integer();
   std::int64_t next = 0;
-  std::int64_t over = 0;
+  std::int64_t ended = 0;
   bool broken = false;
   std::set<std::string> others;
   for (; next < size; ++next) {
@@ -178,7 +179,7 @@ void Follow::items(const Runnable& list, const Step& step) {
     if (item == nullptr) {
       break;
     }
-    over += item->applied && !item->is_put_off() ? 1 : 0;
+    ended += item->applied && !item->is_deferred() ? 1 : 0;
     broken = broken || (item->applied && !item->is_done());
     const Attempt* made = attempt(item->key);
     const bool kept = step.spec.has("compensate") && made != nullptr && made->is_claimed();
@@ -188,29 +189,29 @@ void Follow::items(const Runnable& list, const Step& step) {
   }
   if (broken && step.spec["for_each"]["on_error"].string() != "collect") {
     if (!others.empty()) {
-      Duty& duty = add(Duty::Kind::withdraw, list.key, "items");
-      duty.because = "another item failed";
-      duty.keys = others;
+      ExpectedFact& expected = add(ExpectedFact::Kind::withdraw, list.key, "items");
+      expected.because = "another item failed";
+      expected.keys = others;
     }
     return;
   }
-  for (; next < size && (most == 0 || next - over < most); ++next) {
+  for (; next < size && (most == 0 || next - ended < most); ++next) {
     begin_item(step, list, next);
   }
 }
 
-Ending Follow::ending_of_list(const Runnable& list) const {
+Ending NextFacts::ending_of_list(const Runnable& list) const {
   Ending ending;
   const Step& step = *definition_.find(list.name.base);
   const bool collects = step.spec["for_each"]["on_error"].string() == "collect";
   const auto& all = list.plan["input"]["items"].list();
   Value results = Value(Value::List{});
   const Runnable* broken = nullptr;
-  bool under_way = false;
+  bool in_progress = false;
   bool missing = false;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Runnable* item = run_.newest_of(list.step + "[" + std::to_string(i) + "]");
-    missing = missing || item == nullptr || !item->applied || item->is_put_off();
+    missing = missing || item == nullptr || !item->applied || item->is_deferred();
     if (item == nullptr) {
       continue;
     }
@@ -220,11 +221,11 @@ Ending Follow::ending_of_list(const Runnable& list) const {
     }
     const Attempt* made = attempt(item->key);
     const bool kept = step.spec.has("compensate") && made != nullptr && made->is_claimed();
-    under_way = under_way || (item->is_open() && !kept);
+    in_progress = in_progress || (item->is_open() && !kept);
     results.push(item->result);
   }
   if (broken != nullptr && !collects) {
-    if (!under_way) {
+    if (!in_progress) {
       ending.kind = Ending::Kind::failed;
       ending.error = broken->result["error"];
       if (ending.error.is_object()) {
@@ -238,7 +239,7 @@ Ending Follow::ending_of_list(const Runnable& list) const {
   return ending;
 }
 
-void Follow::carry_out(const Runnable& runnable, const Step& step) {
+void NextFacts::execute_step(const Runnable& runnable, const Step& step) {
   if (step.for_each() && !runnable.name.item.has_value()) {
     items(runnable, step);
     return;
@@ -275,67 +276,67 @@ void Follow::carry_out(const Runnable& runnable, const Step& step) {
   }
 }
 
-void Follow::plan_timer(const Runnable& of, const std::string& suffix, const std::string& does,
-                        std::int64_t at) {
+void NextFacts::plan_timer(const Runnable& of, const std::string& suffix, const std::string& does,
+                           std::int64_t at) {
   const std::string key = of.key + ":" + suffix;
   if (run_.find(key) != nullptr) {
     return;
   }
-  Duty& duty = plan(key, of.step, of.plan["attempt_number"].integer(), "timer");
+  ExpectedFact& expected = plan(key, of.step, of.plan["attempt_number"].integer(), "timer");
   Value timer;
   timer.set(does, of.key);
-  duty.expected.set("idempotency_key", key);
-  duty.expected.set("timer", timer);
-  duty.expected.set("handler", "__timer__");
-  duty.expected.set("input", Value::object());
-  duty.expected.set("queue", of.plan["queue"]);
-  copy_if_there(duty.expected, "path", of.plan["path"]);
-  duty.earliest = duty.latest = at;
+  expected.members.set("idempotency_key", key);
+  expected.members.set("timer", timer);
+  expected.members.set("handler", "__timer__");
+  expected.members.set("input", Value::object());
+  expected.members.set("queue", of.plan["queue"]);
+  copy_if_there(expected.members, "path", of.plan["path"]);
+  expected.earliest = expected.latest = at;
 }
 
-void Follow::open_manual(const Runnable& runnable, const Step& step) {
+void NextFacts::open_manual(const Runnable& runnable, const Step& step) {
   if (run_.manual.contains(runnable.step)) {
     return;
   }
   const bool pause = step.kind == StepKind::pause;
-  Duty& duty = add(Duty::Kind::pause, runnable.step, "manual");
-  duty.expected.set("kind", pause ? "pause" : "approval");
+  ExpectedFact& expected = add(ExpectedFact::Kind::pause, runnable.step, "manual");
+  expected.members.set("kind", pause ? "pause" : "approval");
   const Value& spec = step.spec[pause ? "pause" : "approval"];
   if (spec.has("reason")) {
-    duty.expected.set("reason", fill_in(spec["reason"].string(), run_.context));
+    expected.members.set("reason", fill_in(spec["reason"].string(), run_.context));
   }
 }
 
-void Follow::open_wait(const Runnable& runnable, const Step& step) {
+void NextFacts::open_wait(const Runnable& runnable, const Step& step) {
   const Value& spec = step.spec["await_event"];
   if (const auto known = run_.waits.find(runnable.key); known != run_.waits.end()) {
     const EventWait& wait = known->second;
     const Runnable* timer = run_.find(runnable.key + ":timeout");
     if (spec.has("timeout_ms") && timer == nullptr) {
-      Duty& duty = plan(runnable.key + ":timeout", runnable.step,
-                        runnable.plan["attempt_number"].integer(), "event");
-      duty.expected.set("idempotency_key", runnable.key + ":timeout");
-      duty.expected.set("queue", runnable.plan["queue"]);
-      duty.expected.set("handler", "__timer__");
-      duty.expected.set("input", Value::object());
-      duty.expected.set("event_wait_timeout", wait.opened["timeout"]);
-      duty.earliest = duty.latest = wait.opened_at + spec["timeout_ms"].integer();
+      ExpectedFact& expected = plan(runnable.key + ":timeout", runnable.step,
+                                    runnable.plan["attempt_number"].integer(), "event");
+      expected.members.set("idempotency_key", runnable.key + ":timeout");
+      expected.members.set("queue", runnable.plan["queue"]);
+      expected.members.set("handler", "__timer__");
+      expected.members.set("input", Value::object());
+      expected.members.set("event_wait_timeout", wait.opened["timeout"]);
+      expected.earliest = expected.latest = wait.opened_at + spec["timeout_ms"].integer();
       return;
     }
     for (const Value& event : run_.buffered) {
       if (wait.is_open() && wait.awaits(event)) {
-        add(Duty::Kind::receive, wait.id, "event").expected = event;
+        add(ExpectedFact::Kind::receive, wait.id, "event").members = event;
         return;
       }
     }
     if (!wait.is_open() && !wait.resolved) {
-      add(Duty::Kind::resolve, wait.id, "event")
-          .expected.set("action", wait.timed_out ? "timed_out" : "received");
+      add(ExpectedFact::Kind::resolve, wait.id, "event")
+          .members.set("action", wait.timed_out ? "timed_out" : "received");
     }
     return;
   }
-  Duty& duty = add(Duty::Kind::open_wait, runnable.key, "event");
-  duty.expected.set("step", runnable.step);
+  ExpectedFact& expected = add(ExpectedFact::Kind::open_wait, runnable.key, "event");
+  expected.members.set("step", runnable.step);
   Value events = Value(Value::List{});
   for (const Value& event : spec["any_of"].list()) {
     Value awaited;
@@ -346,7 +347,7 @@ void Follow::open_wait(const Runnable& runnable, const Step& step) {
     } else if (correlation.has("path")) {
       const auto found = at_path(run_.context, correlation["path"].string());
       if (!found.has_value()) {
-        duties_.pop_back();
+        expected_.pop_back();
         failed(runnable, step, error_of("missing_input_path", step.name));
         return;
       }
@@ -357,14 +358,14 @@ void Follow::open_wait(const Runnable& runnable, const Step& step) {
     }
     events.push(awaited);
   }
-  duty.expected.set("events", events);
+  expected.members.set("events", events);
   if (spec.has("timeout_ms")) {
-    duty.expected.set("due_at", now_ + spec["timeout_ms"].integer());
-    duty.expected.set("target", spec.has("on_timeout") ? spec["on_timeout"] : Value("error"));
+    expected.members.set("due_at", now_ + spec["timeout_ms"].integer());
+    expected.members.set("target", spec.has("on_timeout") ? spec["on_timeout"] : Value("error"));
   }
 }
 
-void Follow::start_child(const Runnable& runnable, const Step& step) {
+void NextFacts::start_child(const Runnable& runnable, const Step& step) {
   const Value& spec = step.spec["child"];
   const auto linked = [&](const ChildLink& link) { return link.origin == runnable.key; };
   if (std::any_of(run_.children.begin(), run_.children.end(), linked)) {
@@ -392,37 +393,37 @@ void Follow::start_child(const Runnable& runnable, const Step& step) {
     }
   }
   const std::int64_t number = runnable.plan["attempt_number"].integer();
-  Duty& duty = add(Duty::Kind::child, runnable.key, "child");
-  duty.expected.set("child_workflow", spec["workflow"]);
-  duty.expected.set("child_trigger", trigger);
-  duty.expected.set("child_key", (spec.has("key") ? spec["key"].string() : step.name) +
-                                     (number > 1 ? "#" + std::to_string(number) : ""));
-  duty.expected.set("input", runnable.plan["input"]);
-  duty.expected.set("on_parent_close", spec["on_parent_close"]);
-  copy_if_there(duty.expected, "child_queue", spec["queue"]);
+  ExpectedFact& expected = add(ExpectedFact::Kind::child, runnable.key, "child");
+  expected.members.set("child_workflow", spec["workflow"]);
+  expected.members.set("child_trigger", trigger);
+  expected.members.set("child_key", (spec.has("key") ? spec["key"].string() : step.name) +
+                                        (number > 1 ? "#" + std::to_string(number) : ""));
+  expected.members.set("input", runnable.plan["input"]);
+  expected.members.set("on_parent_close", spec["on_parent_close"]);
+  copy_if_there(expected.members, "child_queue", spec["queue"]);
   if (!spec["detached"].boolean()) {
-    duty.expected.set("awaited", true);
+    expected.members.set("awaited", true);
   }
 }
 
 // A failed child run is retried with a new one, as the policy of the step defines.
-void Follow::child_again(const Runnable& runnable, const Step& step, const Value& error) {
+void NextFacts::retry_child(const Runnable& runnable, const Step& step, const Value& error) {
   const auto rule = may_retry(runnable, error, true);
   if (!rule.has_value()) {
     failed(runnable, step, error);
     return;
   }
   const std::int64_t number = runnable.plan["attempt_number"].integer() + 1;
-  Duty& given_up = add(Duty::Kind::withdraw, runnable.key, "child");
-  given_up.because = "a new child run replaces it";
-  given_up.keys = {runnable.key};
-  Duty& duty = plan(run_.id + ":" + runnable.step + ":" + std::to_string(number), runnable.step,
-                    number, "retry");
+  ExpectedFact& replaced = add(ExpectedFact::Kind::withdraw, runnable.key, "child");
+  replaced.because = "a new child run replaces it";
+  replaced.keys = {runnable.key};
+  ExpectedFact& expected = plan(run_.id + ":" + runnable.step + ":" + std::to_string(number),
+                                runnable.step, number, "retry");
   for (const char* name : {"input", "queue", "handler", "path"}) {
-    copy_if_there(duty.expected, name, runnable.plan[name]);
+    copy_if_there(expected.members, name, runnable.plan[name]);
   }
-  duty.earliest = now_ + rule->shortest_ms;
-  duty.latest = now_ + rule->longest_ms;
+  expected.earliest = now_ + rule->shortest_ms;
+  expected.latest = now_ + rule->longest_ms;
 }
 
 }  // namespace holdfast::sim::model

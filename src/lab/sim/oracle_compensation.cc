@@ -8,7 +8,7 @@
 
 namespace holdfast::sim::model {
 
-const Value* Follow::compensation_of(const Runnable& runnable) const {
+const Value* NextFacts::compensation_of(const Runnable& runnable) const {
   const Step* step = definition_.find(runnable.name.base);
   const bool fits = step != nullptr && !runnable.name.compensates && !runnable.is_timer() &&
                     step->spec.has("compensate") &&
@@ -16,7 +16,7 @@ const Value* Follow::compensation_of(const Runnable& runnable) const {
   return fits ? &step->spec["compensate"] : nullptr;
 }
 
-const Runnable* Follow::next_to_undo() const {
+const Runnable* NextFacts::next_to_compensate() const {
   const Runnable* next = nullptr;
   for (const auto& [step, key] : run_.newest) {
     const Runnable& runnable = *run_.find(key);
@@ -30,7 +30,7 @@ const Runnable* Follow::next_to_undo() const {
 }
 
 // A claimed attempt may still complete, and would then have to be compensated.
-bool Follow::undoable_under_way() const {
+bool NextFacts::compensatable_in_progress() const {
   for (const auto& [step, key] : run_.newest) {
     const Runnable& runnable = *run_.find(key);
     const Attempt* made = attempt(key);
@@ -42,7 +42,7 @@ bool Follow::undoable_under_way() const {
   return false;
 }
 
-void Follow::back() {
+void NextFacts::compensate() {
   std::set<std::string> unclaimed;
   bool open = false;
   for (const std::string& key : run_.planned) {
@@ -64,17 +64,17 @@ void Follow::back() {
     if (ending.kind == Ending::Kind::none) {
       continue;
     }
-    Duty& duty = apply(runnable, "compensation");
+    ExpectedFact& expected = apply(runnable, "compensation");
     if (ending.kind == Ending::Kind::done) {
-      duty.expected.set("result", *ending.result);
+      expected.members.set("result", *ending.result);
       Value opts = ending.opts;
       if (!opts.is_null() && !opts.has("defer")) {
-        duty.expected.set("execution_opts", opts);
+        expected.members.set("execution_opts", opts);
       }
       const Step* step = definition_.find(runnable.name.base);
       const bool whole = !runnable.name.compensates && !runnable.name.item.has_value();
       if (whole && step != nullptr && !step->output_key().empty()) {
-        duty.expected.set("output_key", step->output_key());
+        expected.members.set("output_key", step->output_key());
       }
       continue;
     }
@@ -84,35 +84,35 @@ void Follow::back() {
     taken.set("from", runnable.step);
     taken.set("on", "error");
     taken.set("to", "compensation");
-    duty.expected.set("result", result);
-    duty.expected.set("transition", taken);
+    expected.members.set("result", result);
+    expected.members.set("transition", taken);
   }
   if (!unclaimed.empty()) {
-    Duty& duty = add(Duty::Kind::withdraw, run_.id, "compensation");
-    duty.because = "the run is compensating";
-    duty.keys = unclaimed;
+    ExpectedFact& expected = add(ExpectedFact::Kind::withdraw, run_.id, "compensation");
+    expected.because = "the run is compensating";
+    expected.keys = unclaimed;
     return;
   }
   if (open) {
     return;
   }
-  if (const Runnable* next = next_to_undo()) {
-    undo(*next);
+  if (const Runnable* next = next_to_compensate()) {
+    plan_compensation(*next);
     return;
   }
-  Duty& duty = add(Duty::Kind::finish, run_.id, "compensation");
-  duty.because = "all steps are compensated";
-  duty.expected.set("status", run_.compensation["outcome"]);
+  ExpectedFact& expected = add(ExpectedFact::Kind::finish, run_.id, "compensation");
+  expected.because = "all steps are compensated";
+  expected.members.set("status", run_.compensation["outcome"]);
   if (run_.compensation.has("error")) {
-    duty.expected.set("error", run_.compensation["error"]);
+    expected.members.set("error", run_.compensation["error"]);
   }
 }
 
-void Follow::undo(const Runnable& origin) {
+void NextFacts::plan_compensation(const Runnable& origin) {
   const Value& spec = *compensation_of(origin);
   const std::string name = "compensate:" + origin.step;
-  Duty& duty = plan(run_.id + ":" + name + ":1", name, 1, "compensation");
-  duty.because = "it is the newest completed step";
+  ExpectedFact& expected = plan(run_.id + ":" + name + ":1", name, 1, "compensation");
+  expected.because = "it is the newest completed step";
   Value source;
   source.set("run_id", run_.id);
   if (run_.compensation.has("error")) {
@@ -127,15 +127,15 @@ void Follow::undo(const Runnable& origin) {
   Value input;
   input.set("source", source);
   input.set("step", step);
-  duty.expected.set("input", input);
-  duty.expected.set("queue", spec.has("queue") ? spec["queue"] : origin.plan["queue"]);
-  duty.expected.set("handler", spec["handler"]);
+  expected.members.set("input", input);
+  expected.members.set("queue", spec.has("queue") ? spec["queue"] : origin.plan["queue"]);
+  expected.members.set("handler", spec["handler"]);
   for (const char* option : kClaimOptions) {
     if (spec.has(option)) {
-      duty.expected.set(option, spec[option]);
+      expected.members.set(option, spec[option]);
     }
   }
-  duty.earliest = duty.latest = now_;
+  expected.earliest = expected.latest = now_;
 }
 
 }  // namespace holdfast::sim::model

@@ -145,7 +145,8 @@ const Step* Definition::find(const std::string& name) const {
   return found == steps.end() ? nullptr : &*found;
 }
 
-std::vector<Value> Definition::ways(const std::string& from, const std::string& on) const {
+std::vector<Value> Definition::transitions_from(const std::string& from,
+                                                const std::string& on) const {
   std::vector<Value> found;
   for (const Value& transition : transitions) {
     if (transition["from"].string() == from && transition["on"].string() == on) {

@@ -63,16 +63,17 @@ struct Definition {
   Value spec;
   std::string workflow;
   std::vector<Step> steps;
-  std::vector<Value> transitions;  // {from, on, to, when?, recovery?}
-  std::vector<std::string>
-      path_steps;                  // the first steps of paths: steps with `after`, and steps that no transition leads to
-  std::vector<std::string> roots;  // those of them without `after`
-  std::string unknown;             // a feature that the model does not know
+  std::vector<Value> transitions;       // {from, on, to, when?, recovery?}
+  std::vector<std::string> path_steps;  // the first steps of paths: steps with `after`, and steps
+                                        // that no transition leads to
+  std::vector<std::string> roots;       // those of them without `after`
+  std::string unknown;                  // a feature that the model does not know
 
   static Definition read(const Value& spec);
   [[nodiscard]] const Step* find(const std::string& name) const;
   // The transitions from a step, in the order in which they are tried.
-  [[nodiscard]] std::vector<Value> ways(const std::string& from, const std::string& on) const;
+  [[nodiscard]] std::vector<Value> transitions_from(const std::string& from,
+                                                    const std::string& on) const;
   [[nodiscard]] std::int64_t max_visits(const Step& step) const;
 };
 

@@ -37,7 +37,7 @@ class AttemptFact {
     attempt_ = attempt == model.attempts.end() ? nullptr : &attempt->second;
   }
 
-  void take() {
+  void process() {
     if (!check(run_ != nullptr && run_->is_started(), "form", "its run does not exist")) {
       return;
     }
@@ -46,7 +46,7 @@ class AttemptFact {
       run_->queued = run_->queued || run_->queue == queue_;
       return;
     }
-    check(!run_->is_over(), "terminal_final", "the run has ended");
+    check(!run_->has_ended(), "terminal_final", "the run has ended");
     if (kind_ == "attempt_scheduled") {
       scheduled();
       return;
@@ -68,8 +68,8 @@ class AttemptFact {
   }
 
  private:
-  bool check(bool kept, const std::string& promise, const std::string& complaint) {
-    return model_.check(kept, promise, complaint);
+  bool check(bool holds, const std::string& guarantee, const std::string& violation) {
+    return model_.check(holds, guarantee, violation);
   }
 
   template <std::size_t size>
@@ -126,21 +126,21 @@ class AttemptFact {
   // in which they were scheduled. Whether a worker could have executed an earlier one is known when
   // the claim is assigned.
   void pass_over(const std::string& claim_id) {
-    const auto place = [](const Attempt& one) { return std::pair(one.visible_at, one.order); };
+    const auto rank = [](const Attempt& one) { return std::pair(one.visible_at, one.order); };
     for (const auto& [key, other] : model_.attempts) {
       const auto run = model_.runs.find(other.run);
       const bool claimable = other.queue == queue_ && other.outcome == Attempt::Outcome::none &&
                              !other.withdrawn && !other.is_held(at_) && at_ >= other.visible_at &&
-                             run != model_.runs.end() && !run->second.is_over() &&
+                             run != model_.runs.end() && !run->second.has_ended() &&
                              other.handler() != "__timer__";
-      if (claimable && place(other) < place(*attempt_)) {
+      if (claimable && rank(other) < rank(*attempt_)) {
         model_.passed_over[claim_id][key] = other.handler();
       }
     }
   }
 
   // Checks the fence of the current claim, before its lease expires.
-  bool fenced() {
+  bool check_fence() {
     const Attempt& attempt = *attempt_;
     const bool current = !attempt.claims.empty() && !attempt.withdrawn &&
                          attempt.claims.back().id == data_["claim_id"].string() &&
@@ -156,7 +156,7 @@ class AttemptFact {
   }
 
   void heartbeat() {
-    if (!fenced()) {
+    if (!check_fence()) {
       return;
     }
     const std::int64_t lease_until = data_["lease_until"].integer();
@@ -167,7 +167,7 @@ class AttemptFact {
   }
 
   void completed() {
-    if (!fenced()) {
+    if (!check_fence()) {
       return;
     }
     attempt_->outcome = Attempt::Outcome::completed;
@@ -183,14 +183,14 @@ class AttemptFact {
   }
 
   void failed() {
-    if (!fenced()) {
+    if (!check_fence()) {
       return;
     }
     attempt_->outcome = Attempt::Outcome::failed;
     attempt_->error = data_["error"];
     attempt_->retry_key = data_["retry_runnable_key"].string();
-    not_early();
-    retried();
+    check_timeout();
+    check_retry();
     if (attempt_->retry_key.empty()) {
       return;
     }
@@ -218,7 +218,7 @@ class AttemptFact {
   }
 
   // The engine fails attempts that take too long, never early.
-  void not_early() {
+  void check_timeout() {
     const std::string& code = attempt_->error["code"].string();
     const auto& claims = attempt_->claims;
     const std::int64_t close_ms = attempt_->intent["start_to_close_ms"].integer();
@@ -237,7 +237,7 @@ class AttemptFact {
     }
   }
 
-  void retried() {
+  void check_retry() {
     const Runnable* planned = run_->find(key_);
     if (planned == nullptr || run_->definition == nullptr || !run_->unmodelled.empty()) {
       return;
@@ -250,11 +250,11 @@ class AttemptFact {
                       (!run_->is_compensating() || planned->name.compensates);
     const bool again = !attempt_->retry_key.empty();
     check(!again || more, "retry", "the last attempt is retried");
-    const auto said = model_.retryable.find(data_["claim_id"].string());
+    const auto reported = model_.retryable.find(data_["claim_id"].string());
     const bool engine = code == "start_to_close_timeout" || code == "schedule_to_start_timeout";
     std::optional<bool> retryable;
-    if (said != model_.retryable.end()) {
-      retryable = said->second;
+    if (reported != model_.retryable.end()) {
+      retryable = reported->second;
     } else if (engine) {
       retryable = code == "start_to_close_timeout";
     } else if (error["retryable"].is_boolean()) {
@@ -269,9 +269,9 @@ class AttemptFact {
       const std::int64_t at = data_["retry_visible_at"].integer();
       const auto after = model_.retry_after.find(data_["claim_id"].string());
       const bool known = after != model_.retry_after.end() || engine;
-      const bool asked = known && !engine && after->second.is_integer();
-      const std::int64_t shortest = asked ? after->second.integer() : rule.shortest_ms;
-      const std::int64_t longest = asked ? after->second.integer() : rule.longest_ms;
+      const bool requested = known && !engine && after->second.is_integer();
+      const std::int64_t shortest = requested ? after->second.integer() : rule.shortest_ms;
+      const std::int64_t longest = requested ? after->second.integer() : rule.longest_ms;
       // A worker may request a delay of its own; facts do not record it.
       check(!known || (at >= at_ + shortest && at <= at_ + longest), "backoff",
             "the next attempt comes after " + std::to_string(at - at_) + " ms, not " +
@@ -306,7 +306,7 @@ void OracleModel::queue_fact(const StoredFact& fact, const std::string& queue, c
     return;
   }
   check(data["queue"].string() == queue, "form", "the fact is in the thread of another queue");
-  AttemptFact(*this, fact, queue, data).take();
+  AttemptFact(*this, fact, queue, data).process();
   touched.insert(data["run_id"].string());
 }
 

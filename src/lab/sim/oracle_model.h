@@ -74,7 +74,7 @@ struct Runnable {
     return plan.has("timer") || plan.has("event_wait_timeout");
   }
   [[nodiscard]] bool is_open() const { return !applied && !withdrawn; }
-  [[nodiscard]] bool is_put_off() const { return opts.has("defer"); }
+  [[nodiscard]] bool is_deferred() const { return opts.has("defer"); }
   // It completed without an error.
   [[nodiscard]] bool is_done() const {
     return applied && !withdrawn && transition["on"].string() != "error";
@@ -130,10 +130,10 @@ struct Run {
   Value command;                          // a received command that has had no effect yet
   Value adopted;
   Value compensation;
-  bool withdrew = false;  // the unclaimed runnables, when compensation started
+  bool withdrew = false;  // the unclaimed runnables were withdrawn for compensation
   Value continuation;
   Value terminal;
-  bool cancel_asked = false;
+  bool cancel_requested = false;
   std::string cancel_how;  // as_defined, compensate, stop; empty: unknown
   std::string unmodelled;  // the reason why only the general rules are checked
   std::int64_t last_at = 0;
@@ -142,8 +142,8 @@ struct Run {
   bool cataloged = false;
 
   [[nodiscard]] bool is_started() const { return !started.is_null(); }
-  [[nodiscard]] bool is_over() const { return !terminal.is_null(); }
-  [[nodiscard]] bool is_compensating() const { return !compensation.is_null() && !is_over(); }
+  [[nodiscard]] bool has_ended() const { return !terminal.is_null(); }
+  [[nodiscard]] bool is_compensating() const { return !compensation.is_null() && !has_ended(); }
   [[nodiscard]] const Runnable* find(const std::string& key) const;
   [[nodiscard]] const Runnable* newest_of(const std::string& step) const;
   // No newer runnable of the same step exists.
@@ -152,7 +152,7 @@ struct Run {
 };
 
 // A fact that must follow, or may.
-struct Duty {
+struct ExpectedFact {
   enum class Kind : std::uint8_t {
     plan,       // subject: runnable key
     apply,      // subject: runnable key
@@ -164,12 +164,12 @@ struct Duty {
     child,      // subject: runnable key
     compensate,
     finish,
-    go_on_as,
+    continue_as_new,
   };
   Kind kind = Kind::plan;
   std::string subject;
-  Value expected = Value::object();
-  std::string promise;
+  Value members = Value::object();
+  std::string guarantee;
   std::string because;
   bool must = true;  // before the batch ends; otherwise it may follow at any time
   std::set<std::string> keys;
@@ -195,31 +195,32 @@ struct OracleModel {
   std::uint64_t counter = 0;
   std::set<std::string> touched;  // runs with facts in the current batch
   // Commands that were answered ok, and whether their effect is durable.
-  std::vector<std::pair<std::string, std::function<bool(const OracleModel&)>>> promised;
+  std::vector<std::pair<std::string, std::function<bool(const OracleModel&)>>> acknowledged;
   // By claim id: the attempts that could have been claimed before it (key and handler).
   std::map<std::string, std::map<std::string, std::string>> passed_over;
-  std::set<std::string> owed;  // runs whose facts a writer left incomplete
-  std::vector<std::string> complaints;
+  std::set<std::string> incomplete;  // runs whose facts a writer left incomplete
+  std::vector<std::string> violations;
   std::map<std::string, std::uint64_t> tested;
 
   // Counts a test of a guarantee and records a violation if it does not hold.
-  bool check(bool kept, const std::string& promise, const std::string& complaint);
-  std::string place;  // of the current fact, for violations
+  bool check(bool holds, const std::string& guarantee, const std::string& violation);
+  std::string location;  // of the current fact, for violations
   void unmodelled(Run& run, const std::string& feature);
 
   // oracle_dispatch.cc
   void queue_fact(const StoredFact& fact, const std::string& queue, const Value& data);
   // oracle_run.cc
   void run_fact(const StoredFact& fact, const std::string& run_id, const Value& data);
-  void check_rest(std::uint64_t position, bool whole);
-  void check_rest_of(Run& run);
+  void check_batch(std::uint64_t position, bool whole);
+  void check_run(Run& run);
   // oracle_answers.cc
-  void judge(const Answer& answer);
+  void check_answer(const Answer& answer);
 };
 
 // oracle_steps.cc: the facts that must follow from the known state of a run.
-std::vector<Duty> duties(const OracleModel& model, const Run& run, std::int64_t now);
+std::vector<ExpectedFact> expected_facts(const OracleModel& model, const Run& run,
+                                         std::int64_t now);
 // Whether the path that starts with that step has ended.
-bool is_path_over(const Run& run, const std::string& step);
+bool has_path_ended(const Run& run, const std::string& step);
 
 }  // namespace holdfast::sim::model

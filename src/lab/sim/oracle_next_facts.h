@@ -19,16 +19,16 @@ struct Ending {
   Kind kind = Kind::none;
   std::optional<Value> result;
   Value opts;
-  Value error;                 // the members that it must have
-  bool another_child = false;  // a new child run may replace the failed one
+  Value error;                     // the members that it must have
+  bool may_replace_child = false;  // a new child run may replace the failed one
 };
 
-class Follow {
+class NextFacts {
  public:
-  Follow(const OracleModel& model, const Run& run, std::int64_t now)
+  NextFacts(const OracleModel& model, const Run& run, std::int64_t now)
       : model_(model), run_(run), definition_(*run.definition), now_(now) {}
 
-  std::vector<Duty> all();
+  std::vector<ExpectedFact> all();
 
  private:
   // oracle_steps.cc
@@ -39,7 +39,7 @@ class Follow {
   void done(const Runnable& runnable, const Step& step, const Ending& ending);
   void failed(const Runnable& runnable, const Step& step, const Value& error);
   void failed_item(const Runnable& runnable, const Value& error);
-  void go_on(const std::string& path);
+  void continue_path(const std::string& path);
   void join(const Step& step);
   void complete();
   void fail_run(const Value& error, const std::string& because, bool must = true);
@@ -49,36 +49,37 @@ class Follow {
   Ending ending_of_child(const Runnable& runnable, const Step& step) const;
   Ending ending_of_list(const Runnable& runnable) const;
   void retry(const Runnable& runnable);
-  void put_off(const Runnable& runnable);
+  void defer(const Runnable& runnable);
   const Runnable* last_on(const std::string& path) const;
 
   // oracle_begin.cc
   void begin(const Step& step, const std::string& path, std::int64_t visible_at,
              const std::string& because);
   void begin_item(const Step& step, const Runnable& list, std::int64_t item);
-  void fill_plan(Duty& duty, const Step& step, const Value& data);
-  void fill_input(Duty& duty, const Step& step, const Value& data);
-  void fill_wait(Duty& duty, const Step& step, const Value& data);
+  void fill_plan(ExpectedFact& expected, const Step& step, const Value& data);
+  void fill_input(ExpectedFact& expected, const Step& step, const Value& data);
+  void fill_wait(ExpectedFact& expected, const Step& step, const Value& data);
   void items(const Runnable& list, const Step& step);
-  void carry_out(const Runnable& runnable, const Step& step);
+  void execute_step(const Runnable& runnable, const Step& step);
   void open_wait(const Runnable& runnable, const Step& step);
   void open_manual(const Runnable& runnable, const Step& step);
   void start_child(const Runnable& runnable, const Step& step);
-  void child_again(const Runnable& runnable, const Step& step, const Value& error);
+  void retry_child(const Runnable& runnable, const Step& step, const Value& error);
   void plan_timer(const Runnable& of, const std::string& suffix, const std::string& does,
                   std::int64_t at);
-  Duty& plan(const std::string& key, const std::string& step, std::int64_t number,
-             const std::string& promise);
+  ExpectedFact& plan(const std::string& key, const std::string& step, std::int64_t number,
+                     const std::string& guarantee);
 
   // oracle_compensation.cc
-  void back();
-  const Runnable* next_to_undo() const;
-  bool undoable_under_way() const;
+  void compensate();
+  const Runnable* next_to_compensate() const;
+  bool compensatable_in_progress() const;
   const Value* compensation_of(const Runnable& runnable) const;
-  void undo(const Runnable& origin);
+  void plan_compensation(const Runnable& origin);
 
-  Duty& add(Duty::Kind kind, const std::string& subject, const std::string& promise);
-  Duty& apply(const Runnable& runnable, const std::string& promise);
+  ExpectedFact& add(ExpectedFact::Kind kind, const std::string& subject,
+                    const std::string& guarantee);
+  ExpectedFact& apply(const Runnable& runnable, const std::string& guarantee);
   const Attempt* attempt(const std::string& key) const;
   // The retry rule, if the attempt may be retried.
   std::optional<RetryRule> may_retry(const Runnable& runnable, const Value& error,
@@ -88,7 +89,7 @@ class Follow {
   const Run& run_;
   const Definition& definition_;
   std::int64_t now_;
-  std::vector<Duty> duties_;
+  std::vector<ExpectedFact> expected_;
 };
 
 // The retry policy of a runnable.

@@ -12,7 +12,8 @@ namespace holdfast::sim::model {
 // A replay from a step adopts the results of all steps except the rest of the path of that step and
 // the paths that come after it.
 void RunFact::adopted() {
-  check(run_.adopted.is_null() && run_.planned.empty(), "replay", "steps are adopted directly after the start");
+  check(run_.adopted.is_null() && run_.planned.empty(), "replay",
+        "steps are adopted directly after the start");
   run_.adopted = data_;
   join(run_.context, "", data_["context"]);
   const auto found = model_.runs.find(data_["source_run_id"].string());
@@ -55,15 +56,15 @@ void RunFact::adopted() {
         "the adopted context is " + data_["context"].text() + ", not " + context.text());
   std::set<std::string> done;
   for (const std::string& step : run_.definition->path_steps) {
-    if (!again.contains(step) && is_path_over(source, step)) {
+    if (!again.contains(step) && has_path_ended(source, step)) {
       done.insert(step);
     }
   }
-  std::set<std::string> said;
+  std::set<std::string> recorded;
   for (const Value& step : data_["done"].list()) {
-    said.insert(step.string());
+    recorded.insert(step.string());
   }
-  check(done == said, "replay", "the list of completed steps is wrong");
+  check(done == recorded, "replay", "the list of completed steps is wrong");
 }
 
 }  // namespace holdfast::sim::model

@@ -37,7 +37,7 @@ bool same_member(const std::string& name, const Value& expected, const Value& fo
 
 }  // namespace
 
-void RunFact::take() {
+void RunFact::process() {
   using Handler = void (RunFact::*)();
   static const std::map<std::string, Handler> handlers{
       {"run_signal_received", &RunFact::receipt},
@@ -64,7 +64,7 @@ void RunFact::take() {
   if (quiet.contains(kind_)) {
     return;
   }
-  check(!run_.is_over(), "terminal_final", "the run has ended");
+  check(!run_.has_ended(), "terminal_final", "the run has ended");
   check(run_.is_started() || kind_ == "run_signal_received" || kind_ == "run_started", "form",
         "the run has not started");
   const auto handler = handlers.find(kind_);
@@ -75,32 +75,34 @@ void RunFact::take() {
   (this->*handler->second)();
 }
 
-std::optional<Duty> RunFact::fulfil(Duty::Kind kind, const std::string& subject,
-                                    const std::string& promise,
-                                    const std::function<bool(const Duty&)>& fits) {
-  if (!modelled() || run_.is_over()) {
+std::optional<ExpectedFact> RunFact::match(ExpectedFact::Kind kind, const std::string& subject,
+                                           const std::string& guarantee,
+                                           const std::function<bool(const ExpectedFact&)>& fits) {
+  if (!modelled() || run_.has_ended()) {
     return std::nullopt;
   }
   std::string due;
-  for (const Duty& duty : duties(model_, run_, at_)) {
-    if (duty.kind == kind && duty.subject == subject && (!fits || fits(duty))) {
-      ++model_.tested[duty.promise];
-      return duty;
+  for (const ExpectedFact& expected : expected_facts(model_, run_, at_)) {
+    if (expected.kind == kind && expected.subject == subject && (!fits || fits(expected))) {
+      ++model_.tested[expected.guarantee];
+      return expected;
     }
-    due += (due.empty() ? "" : ", ") + duty.subject + " (" + duty.promise + ")";
-    if (duty.kind == kind && duty.subject == subject) {
-      due += " " + duty.expected.text();
+    due += (due.empty() ? "" : ", ") + expected.subject + " (" + expected.guarantee + ")";
+    if (expected.kind == kind && expected.subject == subject) {
+      due += " " + expected.members.text();
     }
   }
-  check(false, promise, "nothing requires the fact; expected: " + (due.empty() ? "nothing" : due));
+  check(false, guarantee,
+        "nothing requires the fact; expected: " + (due.empty() ? "nothing" : due));
   return std::nullopt;
 }
 
-void RunFact::compare(const Duty& duty, const Value& found, const std::vector<std::string>& names) {
+void RunFact::compare(const ExpectedFact& expected, const Value& found,
+                      const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    check(same_member(name, duty.expected[name], found[name]), duty.promise,
-          duty.subject + ": " + name + " is " + found[name].text() + ", not " +
-              duty.expected[name].text());
+    check(same_member(name, expected.members[name], found[name]), expected.guarantee,
+          expected.subject + ": " + name + " is " + found[name].text() + ", not " +
+              expected.members[name].text());
   }
 }
 
@@ -116,7 +118,7 @@ void RunFact::receipt() {
   check(run_.command.is_null(), "receipt", "the previous command had no effect");
   run_.command = data_;
   if (type == "cancel_run") {
-    run_.cancel_asked = true;
+    run_.cancel_requested = true;
     if (data_["source"].string() == "parent_run") {
       run_.cancel_how = "as_defined";
     }
@@ -126,7 +128,7 @@ void RunFact::receipt() {
   }
 }
 
-void RunFact::commanded(const std::set<std::string>& types) {
+void RunFact::expect_command(const std::set<std::string>& types) {
   check(types.contains(run_.command["signal_type"].string()), "receipt",
         "no such command was received");
   run_.command = Value();
@@ -151,7 +153,8 @@ void RunFact::started() {
     return;
   }
   run_.definition = &definition->second;
-  check(definition->second.workflow == run_.workflow, "definition", "the definition is of another workflow");
+  check(definition->second.workflow == run_.workflow, "definition",
+        "the definition is of another workflow");
   if (const auto source = model_.runs.find(data_["replayed_from_run_id"].string());
       data_.has("replayed_from_run_id")) {
     check(source != model_.runs.end() && source->second.definition == run_.definition, "replay",
@@ -167,7 +170,7 @@ std::string RunFact::why_not(const std::string& step) const {
   const Step* known = run_.definition->find(StepName::parse(step).base);
   std::string open;
   for (const std::string& before : known == nullptr ? std::vector<std::string>() : known->after) {
-    if (!is_path_over(run_, before)) {
+    if (!has_path_ended(run_, before)) {
       open += (open.empty() ? "" : ", ") + before;
     }
   }
@@ -196,22 +199,22 @@ void RunFact::plan_one(const Value& plan) {
   runnable.order = ++model_.counter;
   const std::string open = modelled() ? why_not(runnable.step) : "";
   check(open.empty(), "dependency", key + " is planned before " + open + " has ended");
-  if (const auto duty = fulfil(Duty::Kind::plan, key, "planned")) {
+  if (const auto expected = match(ExpectedFact::Kind::plan, key, "planned")) {
     std::vector<std::string> names{"step",    "attempt_number", "idempotency_key",   "queue",
                                    "handler", "path",           "event_wait_timeout"};
-    if (!duty->failure.has_value()) {
+    if (!expected->failure.has_value()) {
       names.emplace_back("input");
       names.insert(names.end(), std::begin(kClaimOptions), std::end(kClaimOptions));
       names.insert(names.end(), std::begin(kTimeouts), std::end(kTimeouts));
     }
     names.emplace_back("timer");
-    compare(*duty, plan, names);
-    check((runnable.visible_at >= duty->earliest && runnable.visible_at <= duty->latest) ||
-              model_.owed.contains(run_.id),
-          duty->promise,
+    compare(*expected, plan, names);
+    check((runnable.visible_at >= expected->earliest && runnable.visible_at <= expected->latest) ||
+              model_.incomplete.contains(run_.id),
+          expected->guarantee,
           key + " is visible at " + std::to_string(runnable.visible_at) + ", not " +
-              std::to_string(duty->earliest));
-    runnable.failure = duty->failure;
+              std::to_string(expected->earliest));
+    runnable.failure = expected->failure;
   }
   if (!runnable.is_timer()) {
     run_.newest[runnable.step] = key;
@@ -233,13 +236,13 @@ void RunFact::applied() {
   }
   if (runnable.handler() == "__timer__") {
     const auto wait = run_.waits.find(runnable.plan["event_wait_timeout"]["wait_id"].string());
-    const bool over = wait != run_.waits.end() && !wait->second.is_open();
-    check(at_ >= runnable.visible_at || over, "not_early",
+    const bool ended = wait != run_.waits.end() && !wait->second.is_open();
+    check(at_ >= runnable.visible_at || ended, "not_early",
           "the timer is due at " + std::to_string(runnable.visible_at));
   }
   const bool of_wait = runnable.plan.has("event_wait_timeout");
-  if (const auto duty = fulfil(Duty::Kind::apply, key, "applied")) {
-    compare(*duty, data_, {"result", "output_key", "transition", "execution_opts"});
+  if (const auto expected = match(ExpectedFact::Kind::apply, key, "applied")) {
+    compare(*expected, data_, {"result", "output_key", "transition", "execution_opts"});
   }
   runnable.applied = true;
   runnable.applied_order = ++model_.counter;
@@ -261,14 +264,14 @@ void RunFact::withdrawn() {
   for (const Value& key : data_["runnable_keys"].list()) {
     keys.insert(key.string());
   }
-  const auto fits = [&](const Duty& duty) { return duty.keys == keys; };
-  if (modelled() && !run_.is_over()) {
+  const auto fits = [&](const ExpectedFact& expected) { return expected.keys == keys; };
+  if (modelled() && !run_.has_ended()) {
     std::string due;
     bool found = false;
-    for (const Duty& duty : duties(model_, run_, at_)) {
-      if (duty.kind == Duty::Kind::withdraw) {
-        found = found || fits(duty);
-        for (const std::string& key : duty.keys) {
+    for (const ExpectedFact& expected : expected_facts(model_, run_, at_)) {
+      if (expected.kind == ExpectedFact::Kind::withdraw) {
+        found = found || fits(expected);
+        for (const std::string& key : expected.keys) {
           due += " " + key;
         }
       }
@@ -297,52 +300,53 @@ void RunFact::withdrawn() {
 }
 
 void RunFact::continues() {
-  bool asked = false;
+  bool requested = false;
   for (const auto& [key, runnable] : run_.runnables) {
     const auto attempt = model_.attempts.find(key);
     const bool done = attempt != model_.attempts.end() && runnable.applied;
-    const Value& wish = done ? attempt->second.opts["continue_as_new"] : Value();
-    asked = asked || (!wish.is_null() && wish["input"] == data_["input"] &&
-                      wish["key"] == data_["continuation_key"]);
+    const Value& request = done ? attempt->second.opts["continue_as_new"] : Value();
+    requested = requested || (!request.is_null() && request["input"] == data_["input"] &&
+                              request["key"] == data_["continuation_key"]);
     check(!runnable.is_open() || runnable.is_timer() || !run_.is_newest(runnable), "continue",
           key + " is open");
   }
-  check(asked, "continue", "no step requested this continuation");
+  check(requested, "continue", "no step requested this continuation");
   run_.continuation = data_;
 }
 
 void RunFact::compensation_started() {
   check(run_.compensation.is_null(), "one_compensation", "the run is already compensating");
-  const auto fits = [&](const Duty& duty) {
-    return same_member("error", duty.expected["error"], data_["error"]) &&
-           duty.expected["outcome"] == data_["outcome"];
+  const auto fits = [&](const ExpectedFact& expected) {
+    return same_member("error", expected.members["error"], data_["error"]) &&
+           expected.members["outcome"] == data_["outcome"];
   };
-  fulfil(Duty::Kind::compensate, run_.id, "compensation", fits);
+  match(ExpectedFact::Kind::compensate, run_.id, "compensation", fits);
   run_.compensation = data_;
   if (data_["outcome"].string() == "cancelled") {
-    commanded({"cancel_run"});
+    expect_command({"cancel_run"});
   }
-  run_.cancel_asked = false;
+  run_.cancel_requested = false;
   run_.cancel_how = "";
   close_children([](const ChildLink&) { return true; });
-  const auto due = duties(model_, run_, at_);
-  run_.withdrew = std::none_of(due.begin(), due.end(),
-                               [](const Duty& duty) { return duty.kind == Duty::Kind::withdraw; });
+  const auto due = expected_facts(model_, run_, at_);
+  run_.withdrew = std::none_of(due.begin(), due.end(), [](const ExpectedFact& expected) {
+    return expected.kind == ExpectedFact::Kind::withdraw;
+  });
 }
 
 void RunFact::ends() {
-  const auto fits = [&](const Duty& duty) {
-    return duty.expected["status"] == data_["status"] &&
-           same_member("error", duty.expected["error"], data_["error"]) &&
-           duty.expected["result"] == data_["result"];
+  const auto fits = [&](const ExpectedFact& expected) {
+    return expected.members["status"] == data_["status"] &&
+           same_member("error", expected.members["error"], data_["error"]) &&
+           expected.members["result"] == data_["result"];
   };
-  fulfil(Duty::Kind::finish, run_.id, "end", fits);
-  if (run_.is_over()) {
+  match(ExpectedFact::Kind::finish, run_.id, "end", fits);
+  if (run_.has_ended()) {
     return;
   }
   if (data_["status"].string() == "cancelled" &&
-      (run_.cancel_asked || run_.compensation["outcome"].string() != "cancelled")) {
-    commanded({"cancel_run"});
+      (run_.cancel_requested || run_.compensation["outcome"].string() != "cancelled")) {
+    expect_command({"cancel_run"});
   }
   if (data_["status"].string() != "continued") {
     close_children([](const ChildLink&) { return true; });
@@ -372,7 +376,7 @@ bool Run::is_newest(const Runnable& runnable) const {
 }
 
 std::string Run::status() const {
-  if (is_over()) {
+  if (has_ended()) {
     return terminal["status"].string();
   }
   if (is_compensating()) {
@@ -382,7 +386,7 @@ std::string Run::status() const {
     return "started";
   }
   bool open = false;
-  bool waits_for_somebody = true;
+  bool all_paused = true;
   for (const auto& [step, key] : newest) {
     const Runnable& runnable = *find(key);
     if (!runnable.is_open()) {
@@ -393,56 +397,56 @@ std::string Run::status() const {
     const bool at_manual = at != manual.end() && at->second.open;
     const auto wait = waits.find(key);
     const bool at_wait = wait != waits.end() && wait->second.is_open();
-    waits_for_somebody = waits_for_somebody && (at_manual || at_wait);
+    all_paused = all_paused && (at_manual || at_wait);
   }
-  return !open ? "idle" : waits_for_somebody ? "paused" : "running";
+  return !open ? "idle" : all_paused ? "paused" : "running";
 }
 
 void OracleModel::run_fact(const StoredFact& fact, const std::string& run_id, const Value& data) {
   Run& run = runs[run_id];
   run.id = run_id;
   touched.insert(run_id);
-  RunFact(*this, run, fact, data).take();
+  RunFact(*this, run, fact, data).process();
 }
 
 // When a batch ends, no fact that must follow is missing. Later writers must complete the facts
 // that a dead writer left incomplete.
-void OracleModel::check_rest(std::uint64_t batch, bool whole) {
+void OracleModel::check_batch(std::uint64_t batch, bool whole) {
   for (const std::string& id : touched) {
     Run& run = runs[id];
-    place = std::to_string(batch) + " run:" + id;
-    const std::size_t before = complaints.size();
-    check_rest_of(run);
-    const bool paid = complaints.size() == before;
-    if (!paid && (!whole || owed.contains(id))) {
-      complaints.resize(before);
-      owed.insert(id);
-    } else if (paid && owed.erase(id) > 0) {
+    location = std::to_string(batch) + " run:" + id;
+    const std::size_t before = violations.size();
+    check_run(run);
+    const bool complete = violations.size() == before;
+    if (!complete && (!whole || incomplete.contains(id))) {
+      violations.resize(before);
+      incomplete.insert(id);
+    } else if (complete && incomplete.erase(id) > 0) {
       ++tested["recovery"];
     }
     run.withdrew = run.is_compensating();
   }
   touched.clear();
-  for (const auto& [what, holds] : promised) {
-    place = what;
+  for (const auto& [what, holds] : acknowledged) {
+    location = what;
     check(!whole || holds(*this), "durable", "was answered ok and is not durable");
   }
-  promised.clear();
+  acknowledged.clear();
   position = batch;
 }
 
-void OracleModel::check_rest_of(Run& run) {
+void OracleModel::check_run(Run& run) {
   if (!run.is_started()) {
     check(!run.receipt, "whole_batch", "the run did not start");
     return;
   }
   check(run.indexed && run.cataloged, "listed", "the run is not listed");
-  check(run.queued || run.is_over(), "listed", "the run is not in its queue");
+  check(run.queued || run.has_ended(), "listed", "the run is not in its queue");
   check(run.command.is_null(), "receipt", "a command had no effect");
-  for (const Duty& duty : duties(*this, run, run.last_at)) {
-    check(!duty.must, duty.promise,
-          "a fact is missing: " + duty.subject + " " + duty.expected.text() +
-              (duty.because.empty() ? "" : ", because " + duty.because));
+  for (const ExpectedFact& expected : expected_facts(*this, run, run.last_at)) {
+    check(!expected.must, expected.guarantee,
+          "a fact is missing: " + expected.subject + " " + expected.members.text() +
+              (expected.because.empty() ? "" : ", because " + expected.because));
   }
   for (const ChildLink& link : run.children) {
     check(runs.contains(link.child) && runs[link.child].is_started(), "child",
@@ -454,7 +458,7 @@ void OracleModel::check_rest_of(Run& run) {
           "successor " + next + " did not start");
   }
   for (const auto& [key, runnable] : run.runnables) {
-    if (!run.is_over() && runnable.is_open() && runnable.handler() != "__engine__") {
+    if (!run.has_ended() && runnable.is_open() && runnable.handler() != "__engine__") {
       check(attempts.contains(key), "scheduled", key + " is planned but not scheduled");
     }
   }

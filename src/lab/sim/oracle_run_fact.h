@@ -21,28 +21,29 @@ class RunFact {
   RunFact(OracleModel& model, Run& run, const StoredFact& fact, const Value& data)
       : model_(model), run_(run), at_(fact.at.value), kind_(fact.kind), data_(data) {}
 
-  void take();
+  void process();
 
  private:
-  bool check(bool kept, const std::string& promise, const std::string& complaint) {
-    return model_.check(kept, promise, complaint);
+  bool check(bool holds, const std::string& guarantee, const std::string& violation) {
+    return model_.check(holds, guarantee, violation);
   }
   [[nodiscard]] bool modelled() const {
     return run_.definition != nullptr && run_.unmodelled.empty();
   }
 
   // The expected fact that this fact matches; the violation lists what was expected instead.
-  std::optional<Duty> fulfil(Duty::Kind kind, const std::string& subject,
-                             const std::string& promise,
-                             const std::function<bool(const Duty&)>& fits = nullptr);
+  std::optional<ExpectedFact> match(ExpectedFact::Kind kind, const std::string& subject,
+                                    const std::string& guarantee,
+                                    const std::function<bool(const ExpectedFact&)>& fits = nullptr);
 
   // Each of these members is as expected; a member that is not expected is absent.
-  void compare(const Duty& duty, const Value& found, const std::vector<std::string>& names);
+  void compare(const ExpectedFact& expected, const Value& found,
+               const std::vector<std::string>& names);
 
   void receipt();
 
   // The effect of a command follows after the command was received, once.
-  void commanded(const std::set<std::string>& types);
+  void expect_command(const std::set<std::string>& types);
 
   void started();
   void adopted();

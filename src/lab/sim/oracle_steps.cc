@@ -19,64 +19,66 @@ Value error_of(const std::string& code, const std::string& step) {
   return error;
 }
 
-std::vector<Duty> duties(const OracleModel& model, const Run& run, std::int64_t now) {
+std::vector<ExpectedFact> expected_facts(const OracleModel& model, const Run& run,
+                                         std::int64_t now) {
   const bool modelled =
-      run.is_started() && !run.is_over() && run.definition != nullptr && run.unmodelled.empty();
-  return modelled ? Follow(model, run, now).all() : std::vector<Duty>();
+      run.is_started() && !run.has_ended() && run.definition != nullptr && run.unmodelled.empty();
+  return modelled ? NextFacts(model, run, now).all() : std::vector<ExpectedFact>();
 }
 
-Duty& Follow::add(Duty::Kind kind, const std::string& subject, const std::string& promise) {
-  Duty duty;
-  duty.kind = kind;
-  duty.subject = subject;
-  duty.promise = promise;
-  duties_.push_back(std::move(duty));
-  return duties_.back();
+ExpectedFact& NextFacts::add(ExpectedFact::Kind kind, const std::string& subject,
+                             const std::string& guarantee) {
+  ExpectedFact expected;
+  expected.kind = kind;
+  expected.subject = subject;
+  expected.guarantee = guarantee;
+  expected_.push_back(std::move(expected));
+  return expected_.back();
 }
 
-Duty& Follow::apply(const Runnable& runnable, const std::string& promise) {
-  return add(Duty::Kind::apply, runnable.key, promise);
+ExpectedFact& NextFacts::apply(const Runnable& runnable, const std::string& guarantee) {
+  return add(ExpectedFact::Kind::apply, runnable.key, guarantee);
 }
 
-const Attempt* Follow::attempt(const std::string& key) const {
+const Attempt* NextFacts::attempt(const std::string& key) const {
   const auto found = model_.attempts.find(key);
   return found == model_.attempts.end() ? nullptr : &found->second;
 }
 
-std::vector<Duty> Follow::all() {
+std::vector<ExpectedFact> NextFacts::all() {
   if (!run_.continuation.is_null()) {
-    add(Duty::Kind::finish, run_.id, "continue").expected.set("status", "continued");
-    return std::move(duties_);
+    add(ExpectedFact::Kind::finish, run_.id, "continue").members.set("status", "continued");
+    return std::move(expected_);
   }
   cancelled();
   if (run_.is_compensating()) {
-    back();
+    compensate();
   } else {
     forward();
   }
   timers();
-  return std::move(duties_);
+  return std::move(expected_);
 }
 
 // A cancelled run ends, or compensates first.
-void Follow::cancelled() {
-  if (!run_.cancel_asked) {
+void NextFacts::cancelled() {
+  if (!run_.cancel_requested) {
     return;
   }
   const bool defined = definition_.spec["compensate_on_cancel"].boolean();
   const std::string& how = run_.cancel_how;
   const bool unknown = how.empty();
-  const bool back = how == "compensate" || (how == "as_defined" && defined);
-  if (!run_.is_compensating() && (back || unknown)) {
-    add(Duty::Kind::compensate, run_.id, "cancel").expected.set("outcome", "cancelled");
+  const bool compensates = how == "compensate" || (how == "as_defined" && defined);
+  if (!run_.is_compensating() && (compensates || unknown)) {
+    add(ExpectedFact::Kind::compensate, run_.id, "cancel").members.set("outcome", "cancelled");
   }
-  if (!back || unknown) {
-    add(Duty::Kind::finish, run_.id, "cancel").expected.set("status", "cancelled");
+  if (!compensates || unknown) {
+    add(ExpectedFact::Kind::finish, run_.id, "cancel").members.set("status", "cancelled");
   }
 }
 
 // Facts that are allowed from a certain time on.
-void Follow::timers() {
+void NextFacts::timers() {
   for (const auto& [key, runnable] : run_.runnables) {
     if (!runnable.is_open() || runnable.handler() != "__timer__") {
       continue;
@@ -102,7 +104,7 @@ void Follow::timers() {
   }
 }
 
-void Follow::forward() {
+void NextFacts::forward() {
   const std::string& from = run_.adopted["from_step"].string();
   if (const Step* first = definition_.find(from); first != nullptr && !run_.newest_of(from)) {
     begin(*first, run_.adopted["path"].string(), now_, "the replay begins there");
@@ -112,11 +114,12 @@ void Follow::forward() {
   }
   const std::string timer = run_.id + ":__run__:1";
   if (definition_.spec.has("timeout_ms") && run_.find(timer) == nullptr) {
-    Duty& duty = plan(timer, "__run__", 1, "run_timeout");
-    duty.expected.set("handler", "__timer__");
-    duty.expected.set("input", Value::object());
-    duty.expected.set("timer", error_of("run_timeout", ""));
-    duty.earliest = duty.latest = run_.started_at + definition_.spec["timeout_ms"].integer();
+    ExpectedFact& expected = plan(timer, "__run__", 1, "run_timeout");
+    expected.members.set("handler", "__timer__");
+    expected.members.set("input", Value::object());
+    expected.members.set("timer", error_of("run_timeout", ""));
+    expected.earliest = expected.latest =
+        run_.started_at + definition_.spec["timeout_ms"].integer();
   }
   for (const std::string& key : run_.planned) {
     const Runnable& runnable = *run_.find(key);
@@ -126,76 +129,77 @@ void Follow::forward() {
       if (ending.kind != Ending::Kind::none) {
         close(runnable, ending);
       } else if (step != nullptr && !runnable.name.compensates) {
-        carry_out(runnable, *step);
+        execute_step(runnable, *step);
       }
       retry(runnable);
     }
-    if (run_.is_newest(runnable) && runnable.applied && runnable.is_put_off()) {
-      put_off(runnable);
+    if (run_.is_newest(runnable) && runnable.applied && runnable.is_deferred()) {
+      defer(runnable);
     }
   }
   for (const std::string& path : definition_.path_steps) {
-    go_on(path);
+    continue_path(path);
   }
   complete();
 }
 
-void Follow::close(const Runnable& runnable, const Ending& ending) {
+void NextFacts::close(const Runnable& runnable, const Ending& ending) {
   const Step* step = definition_.find(runnable.name.base);
   if (step == nullptr) {
     return;
   }
   if (ending.kind == Ending::Kind::done) {
     done(runnable, *step, ending);
-  } else if (ending.another_child) {
-    child_again(runnable, *step, ending.error);
+  } else if (ending.may_replace_child) {
+    retry_child(runnable, *step, ending.error);
   } else {
     failed(runnable, *step, ending.error);
   }
 }
 
-void Follow::done(const Runnable& runnable, const Step& step, const Ending& ending) {
+void NextFacts::done(const Runnable& runnable, const Step& step, const Ending& ending) {
   const bool whole = !runnable.name.item.has_value();
-  const bool put_off = ending.opts.has("defer");
-  Duty duty;
-  duty.kind = Duty::Kind::apply;
-  duty.subject = runnable.key;
-  duty.promise = "applied";
-  duty.because = "the attempt completed";
-  duty.must = runnable.handler() != "__timer__";
+  const bool deferred = ending.opts.has("defer");
+  ExpectedFact expected;
+  expected.kind = ExpectedFact::Kind::apply;
+  expected.subject = runnable.key;
+  expected.guarantee = "applied";
+  expected.because = "the attempt completed";
+  expected.must = runnable.handler() != "__timer__";
   if (ending.result.has_value()) {
-    duty.expected.set("result", *ending.result);
+    expected.members.set("result", *ending.result);
   }
   if (ending.opts.has("continue_as_new")) {
-    add(Duty::Kind::go_on_as, runnable.key, "continue").expected = ending.opts["continue_as_new"];
-    duties_.push_back(duty);
+    add(ExpectedFact::Kind::continue_as_new, runnable.key, "continue").members =
+        ending.opts["continue_as_new"];
+    expected_.push_back(expected);
     return;
   }
   if (!ending.opts.is_null()) {
-    duty.expected.set("execution_opts", ending.opts);
+    expected.members.set("execution_opts", ending.opts);
   }
-  if (whole && !put_off) {
+  if (whole && !deferred) {
     const std::string key = step.output_key();
     if (!key.empty()) {
-      duty.expected.set("output_key", key);
+      expected.members.set("output_key", key);
     }
     Value data = run_.context;
     if (ending.result.has_value()) {
       model::join(data, key, *ending.result);
     }
-    for (const Value& way : definition_.ways(step.name, "ok")) {
-      if (!way.has("when") || holds(way["when"], data)) {
-        Value taken = way;
+    for (const Value& transition : definition_.transitions_from(step.name, "ok")) {
+      if (!transition.has("when") || holds(transition["when"], data)) {
+        Value taken = transition;
         taken.set("from", runnable.step);
-        duty.expected.set("transition", taken);
+        expected.members.set("transition", taken);
         break;
       }
     }
   }
-  duties_.push_back(duty);
+  expected_.push_back(expected);
 }
 
-void Follow::failed(const Runnable& runnable, const Step& step, const Value& error) {
+void NextFacts::failed(const Runnable& runnable, const Step& step, const Value& error) {
   if (runnable.name.item.has_value()) {
     failed_item(runnable, error);
     return;
@@ -213,9 +217,9 @@ void Follow::failed(const Runnable& runnable, const Step& step, const Value& err
   } else {
     Value data = run_.context;
     data.set("error", error);
-    for (const Value& way : definition_.ways(step.name, "error")) {
-      if (!way.has("when") || holds(way["when"], data)) {
-        taken = way;
+    for (const Value& transition : definition_.transitions_from(step.name, "error")) {
+      if (!transition.has("when") || holds(transition["when"], data)) {
+        taken = transition;
         break;
       }
     }
@@ -225,27 +229,27 @@ void Follow::failed(const Runnable& runnable, const Step& step, const Value& err
     return;
   }
   taken.set("from", runnable.step);
-  Duty& duty = apply(runnable, "error_route");
-  duty.because = "the attempt failed";
-  duty.expected.set("result", result);
-  duty.expected.set("transition", taken);
+  ExpectedFact& expected = apply(runnable, "error_route");
+  expected.because = "the attempt failed";
+  expected.members.set("result", result);
+  expected.members.set("transition", taken);
 }
 
 // The error of a failed item is its result in the list; with on_error: fail the list fails with it.
-void Follow::failed_item(const Runnable& runnable, const Value& error) {
+void NextFacts::failed_item(const Runnable& runnable, const Value& error) {
   Value result = Value::object();
   result.set("error", error);
   Value taken;
   taken.set("from", runnable.step);
   taken.set("on", "error");
   taken.set("to", runnable.name.list());
-  Duty& duty = apply(runnable, "items");
-  duty.because = "the attempt failed";
-  duty.expected.set("result", result);
-  duty.expected.set("transition", taken);
+  ExpectedFact& expected = apply(runnable, "items");
+  expected.because = "the attempt failed";
+  expected.members.set("result", result);
+  expected.members.set("transition", taken);
 }
 
-const Runnable* Follow::last_on(const std::string& path) const {
+const Runnable* NextFacts::last_on(const std::string& path) const {
   const Runnable* last = nullptr;
   for (const std::string& key : run_.planned) {
     const Runnable& runnable = *run_.find(key);
@@ -257,7 +261,7 @@ const Runnable* Follow::last_on(const std::string& path) const {
   return last;
 }
 
-bool is_path_over(const Run& run, const std::string& step) {
+bool has_path_ended(const Run& run, const std::string& step) {
   const auto& adopted = run.adopted["done"].list();
   if (std::find(adopted.begin(), adopted.end(), Value(step)) != adopted.end()) {
     return true;
@@ -270,13 +274,13 @@ bool is_path_over(const Run& run, const std::string& step) {
       last = &runnable;
     }
   }
-  if (last == nullptr || !last->applied || last->withdrawn || last->is_put_off()) {
+  if (last == nullptr || !last->applied || last->withdrawn || last->is_deferred()) {
     return false;
   }
   if (!last->transition.is_null()) {
     return last->transition["to"].string() == "complete";
   }
-  return run.definition->ways(last->name.base, "ok").empty();
+  return run.definition->transitions_from(last->name.base, "ok").empty();
 }
 
 namespace {
@@ -290,15 +294,15 @@ std::int64_t not_before(const Runnable& runnable, std::int64_t now) {
 }  // namespace
 
 // The path continues with the step that its last transition leads to.
-void Follow::go_on(const std::string& path) {
+void NextFacts::continue_path(const std::string& path) {
   const Runnable* last = last_on(path);
-  if (last == nullptr || !last->applied || last->withdrawn || last->is_put_off()) {
+  if (last == nullptr || !last->applied || last->withdrawn || last->is_deferred()) {
     return;
   }
   const std::string& on = last->transition["on"].string();
   const std::string& to = last->transition["to"].string();
   if (last->transition.is_null()) {
-    if (!definition_.ways(last->name.base, "ok").empty()) {
+    if (!definition_.transitions_from(last->name.base, "ok").empty()) {
       fail_run(error_of("no_matching_transition", last->step), "no transition matches");
     }
   } else if (to == "fail") {
@@ -310,18 +314,18 @@ void Follow::go_on(const std::string& path) {
 }
 
 // A step with `after` starts when the paths of all steps it names have ended.
-void Follow::join(const Step& step) {
+void NextFacts::join(const Step& step) {
   if (run_.newest_of(step.name) != nullptr) {
     return;
   }
   const auto& paths = definition_.path_steps;
   if (std::find(paths.begin(), paths.end(), step.name) == paths.end() ||
-      is_path_over(run_, step.name)) {
+      has_path_ended(run_, step.name)) {
     return;
   }
   std::int64_t visible_at = now_;
   for (const std::string& before : step.after) {
-    if (!is_path_over(run_, before)) {
+    if (!has_path_ended(run_, before)) {
       return;
     }
     if (const Runnable* last = last_on(before)) {
@@ -331,15 +335,16 @@ void Follow::join(const Step& step) {
   if (!run_.adopted.is_null()) {
     const std::string& path = run_.adopted["path"].string();
     if (run_.adopted["from_step"].string() == step.name || path == step.name) {
-      return;  // where the replay begins
+      return;  // the replay starts there
     }
   }
-  begin(step, "", visible_at, step.after.empty() ? "it has no dependencies" : "all of its dependencies have ended");
+  begin(step, "", visible_at,
+        step.after.empty() ? "it has no dependencies" : "all of its dependencies have ended");
 }
 
-void Follow::complete() {
-  const auto over = [&](const std::string& path) { return is_path_over(run_, path); };
-  if (!std::all_of(definition_.path_steps.begin(), definition_.path_steps.end(), over)) {
+void NextFacts::complete() {
+  const auto ended = [&](const std::string& path) { return has_path_ended(run_, path); };
+  if (!std::all_of(definition_.path_steps.begin(), definition_.path_steps.end(), ended)) {
     return;
   }
   for (const auto& [step, key] : run_.newest) {
@@ -347,34 +352,35 @@ void Follow::complete() {
       return;
     }
   }
-  Value expected;
-  expected.set("status", "completed");
+  Value members;
+  members.set("status", "completed");
   if (definition_.spec.has("output")) {
     const Mapped mapped = map_values(definition_.spec["output"], run_.context);
     if (mapped.missing) {
       fail_run(error_of("missing_output_path", ""), "a path of the output is missing");
       return;
     }
-    expected.set("result", mapped.value);
+    members.set("result", mapped.value);
   }
-  Duty& duty = add(Duty::Kind::finish, run_.id, "end");
-  duty.because = "every path has ended";
-  duty.expected = expected;
+  ExpectedFact& expected = add(ExpectedFact::Kind::finish, run_.id, "end");
+  expected.because = "every path has ended";
+  expected.members = members;
 }
 
 // A failing run compensates first, if a step that has a compensation is completed or may still
 // complete.
-void Follow::fail_run(const Value& error, const std::string& because, bool must) {
-  const bool undo = next_to_undo() != nullptr || undoable_under_way();
-  Duty& duty = add(undo ? Duty::Kind::compensate : Duty::Kind::finish, run_.id,
-                   undo ? "compensation" : "end");
-  duty.because = because;
-  duty.must = must;
-  duty.expected.set(undo ? "outcome" : "status", "failed");
-  duty.expected.set("error", error);
+void NextFacts::fail_run(const Value& error, const std::string& because, bool must) {
+  const bool compensates = next_to_compensate() != nullptr || compensatable_in_progress();
+  ExpectedFact& expected =
+      add(compensates ? ExpectedFact::Kind::compensate : ExpectedFact::Kind::finish, run_.id,
+          compensates ? "compensation" : "end");
+  expected.because = because;
+  expected.must = must;
+  expected.members.set(compensates ? "outcome" : "status", "failed");
+  expected.members.set("error", error);
 }
 
-Ending Follow::ending_of(const Runnable& runnable) const {
+Ending NextFacts::ending_of(const Runnable& runnable) const {
   Ending ending;
   if (runnable.failure.has_value()) {
     ending.kind = Ending::Kind::failed;
@@ -399,7 +405,7 @@ Ending Follow::ending_of(const Runnable& runnable) const {
   return step == nullptr ? ending : ending_of_wait(runnable, *step);
 }
 
-Ending Follow::ending_of_attempt(const Runnable& runnable) const {
+Ending NextFacts::ending_of_attempt(const Runnable& runnable) const {
   Ending ending;
   const Attempt* made = attempt(runnable.key);
   if (made == nullptr || made->outcome == Attempt::Outcome::none) {
@@ -416,7 +422,7 @@ Ending Follow::ending_of_attempt(const Runnable& runnable) const {
   return ending;
 }
 
-Ending Follow::ending_of_wait(const Runnable& runnable, const Step& step) const {
+Ending NextFacts::ending_of_wait(const Runnable& runnable, const Step& step) const {
   Ending ending;
   if (step.kind == StepKind::child) {
     return ending_of_child(runnable, step);
@@ -444,7 +450,7 @@ Ending Follow::ending_of_wait(const Runnable& runnable, const Step& step) const 
   return ending;
 }
 
-Ending Follow::ending_of_child(const Runnable& runnable, const Step& step) const {
+Ending NextFacts::ending_of_child(const Runnable& runnable, const Step& step) const {
   Ending ending;
   const Runnable* expired = run_.find(runnable.key + ":timeout");
   for (const ChildLink& link : run_.children) {
@@ -463,13 +469,13 @@ Ending Follow::ending_of_child(const Runnable& runnable, const Step& step) const
       child = found == model_.runs.end() ? nullptr : &found->second;
       id = child == nullptr ? "" : child->continuation["successor_run_id"].string();
     }
-    const bool over = child != nullptr && child->is_over();
-    const std::string status = over ? child->terminal["status"].string() : "";
+    const bool ended = child != nullptr && child->has_ended();
+    const std::string status = ended ? child->terminal["status"].string() : "";
     if (status == "completed") {
       ending.kind = Ending::Kind::done;
       ending.result =
           child->terminal.has("result") ? child->terminal["result"] : Value(child->context);
-    } else if (over) {
+    } else if (ended) {
       ending.kind = Ending::Kind::failed;
       ending.error =
           error_of(status == "failed" ? "child_failed" : "child_cancelled", runnable.step);
@@ -477,18 +483,18 @@ Ending Follow::ending_of_child(const Runnable& runnable, const Step& step) const
       if (child->terminal.has("error")) {
         ending.error.set("error", child->terminal["error"]);
       }
-      ending.another_child = status == "failed";
+      ending.may_replace_child = status == "failed";
     } else if (expired != nullptr && expired->applied && step.spec.has("timeout")) {
       ending.kind = Ending::Kind::failed;
       ending.error = error_of("start_to_close_timeout", runnable.step);
-      ending.another_child = true;
+      ending.may_replace_child = true;
     }
   }
   return ending;
 }
 
-std::optional<RetryRule> Follow::may_retry(const Runnable& runnable, const Value& error,
-                                           bool retryable) const {
+std::optional<RetryRule> NextFacts::may_retry(const Runnable& runnable, const Value& error,
+                                              bool retryable) const {
   const Value policy = policy_of(definition_, runnable);
   const RetryRule rule =
       retry_rule(policy, error["code"].string(), runnable.plan["attempt_number"].integer());
@@ -498,25 +504,25 @@ std::optional<RetryRule> Follow::may_retry(const Runnable& runnable, const Value
 }
 
 // The failure scheduled the next attempt; the run plans the same one.
-void Follow::retry(const Runnable& runnable) {
+void NextFacts::retry(const Runnable& runnable) {
   const Attempt* made = attempt(runnable.key);
   if (made == nullptr || made->retry_key.empty() || run_.find(made->retry_key) != nullptr) {
     return;
   }
-  Duty& duty =
+  ExpectedFact& expected =
       plan(made->retry_key, runnable.step, runnable.plan["attempt_number"].integer() + 1, "retry");
   for (const auto& [name, value] : runnable.plan.members()) {
-    if (!duty.expected.has(name) && name != "deferred") {
-      duty.expected.set(name, value);
+    if (!expected.members.has(name) && name != "deferred") {
+      expected.members.set(name, value);
     }
   }
   const Attempt* next = attempt(made->retry_key);
-  duty.earliest = duty.latest = next == nullptr ? now_ : next->visible_at;
+  expected.earliest = expected.latest = next == nullptr ? now_ : next->visible_at;
 }
 
 // <key>:deferred, <key>:deferred:2 ...: the same attempt, later. The deferred attempt sees what the
 // step stored in the context when it deferred itself.
-void Follow::put_off(const Runnable& runnable) {
+void NextFacts::defer(const Runnable& runnable) {
   const std::string suffix = ":deferred";
   const std::size_t found = runnable.key.rfind(suffix);
   std::string key = runnable.key + suffix;
@@ -528,17 +534,18 @@ void Follow::put_off(const Runnable& runnable) {
   if (run_.find(key) != nullptr) {
     return;
   }
-  Duty& duty = plan(key, runnable.step, runnable.plan["attempt_number"].integer(), "defer");
+  ExpectedFact& expected =
+      plan(key, runnable.step, runnable.plan["attempt_number"].integer(), "defer");
   for (const auto& [name, value] : runnable.plan.members()) {
-    if (!duty.expected.has(name)) {
-      duty.expected.set(name, value);
+    if (!expected.members.has(name)) {
+      expected.members.set(name, value);
     }
   }
   const Step* step = definition_.find(runnable.name.base);
   if (step != nullptr && !step->spec.has("input") && !runnable.name.item.has_value()) {
-    duty.expected.set("input", run_.context);
+    expected.members.set("input", run_.context);
   }
-  duty.earliest = duty.latest =
+  expected.earliest = expected.latest =
       runnable.applied_at + runnable.opts["defer"]["schedule_in_ms"].integer();
 }
 

@@ -30,7 +30,7 @@ Batches batches_of(Log& log) {
 }
 
 // Passes facts with the numbers that a store would assign, whatever was changed.
-void tell(Oracle& oracle, Batches batches) {
+void feed(Oracle& oracle, Batches batches) {
   std::map<std::string, std::uint64_t> next;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     std::uint32_t index = 0;
@@ -44,10 +44,10 @@ void tell(Oracle& oracle, Batches batches) {
   }
 }
 
-std::vector<std::string> complaints_about(const Batches& batches) {
+std::vector<std::string> violations_in(const Batches& batches) {
   Oracle oracle;
-  tell(oracle, batches);
-  return oracle.take_complaints();
+  feed(oracle, batches);
+  return oracle.take_violations();
 }
 
 std::map<std::string, std::string> steps_of(const RunProjection& run) {
@@ -88,28 +88,28 @@ TEST(Oracle, agrees_with_the_engine_about_random_workflows) {
     WorkflowWorld world(script_of(seed, definition));
     world.play();
     Oracle oracle;
-    tell(oracle, batches_of(world.journal().log()));
-    for (const std::string& complaint : oracle.take_complaints()) {
-      ADD_FAILURE() << complaint;
+    feed(oracle, batches_of(world.journal().log()));
+    for (const std::string& violation : oracle.take_violations()) {
+      ADD_FAILURE() << violation;
     }
     for (const RunId& id : world.run_ids()) {
       expect_same(oracle, *world.load(id));
     }
-    for (const auto& [promise, times] : oracle.tested()) {
-      tested[promise] += times;
+    for (const auto& [guarantee, times] : oracle.tested()) {
+      tested[guarantee] += times;
     }
     if (testing::Test::HasFailure()) {
       return;
     }
   }
-  for (const char* promise :
+  for (const char* guarantee :
        {"applied_once", "backoff",     "branch",          "cancel",    "child",
         "compensation", "defer",       "dependency",      "end",       "error_route",
         "event",        "fence",       "idempotency_key", "items",     "join",
         "lease",        "manual",      "not_early",       "one_claim", "receipt",
         "retry",        "run_timeout", "terminal_final",  "visible",   "wait",
         "withdrawn"}) {
-    EXPECT_GT(tested[promise], 0U) << promise << " was never tested";
+    EXPECT_GT(tested[guarantee], 0U) << guarantee << " was never tested";
   }
 }
 
@@ -117,7 +117,7 @@ TEST(Oracle, agrees_with_the_engine_about_random_workflows) {
 // Planted violations
 
 // charge, then ship if n is above 1, otherwise a short wait; then bill after both paths.
-class Broken : public testing::Test {
+class Violations : public testing::Test {
  protected:
   static constexpr const char* kDefinition = R"({"workflow":"flow","timeout":"1h","steps":[
       {"name":"charge","retry":{"max_attempts":2,"delay_ms":100},"compensate":"undo"},
@@ -146,7 +146,7 @@ class Broken : public testing::Test {
     WorkflowWorld world(script);
     world.play();
     Batches batches = batches_of(world.journal().log());
-    EXPECT_EQ(complaints_about(batches), std::vector<std::string>());
+    EXPECT_EQ(violations_in(batches), std::vector<std::string>());
     return batches;
   }
 
@@ -185,72 +185,72 @@ class Broken : public testing::Test {
     ASSERT_NE(at, std::string::npos) << old << " is not in " << fact.data;
     fact.data.replace(at, old.size(), with);
   }
-  static void expect(const std::string& promise, const Batches& batches) {
-    const auto complaints = complaints_about(batches);
-    const bool named = std::any_of(complaints.begin(), complaints.end(), [&](const auto& text) {
-      return text.starts_with(promise + ":");
+  static void expect(const std::string& guarantee, const Batches& batches) {
+    const auto violations = violations_in(batches);
+    const bool named = std::any_of(violations.begin(), violations.end(), [&](const auto& text) {
+      return text.starts_with(guarantee + ":");
     });
-    EXPECT_TRUE(named) << "no violation of " << promise
-                       << (complaints.empty() ? "" : ", but of " + complaints.front());
+    EXPECT_TRUE(named) << "no violation of " << guarantee
+                       << (violations.empty() ? "" : ", but of " + violations.front());
   }
 };
 
-TEST_F(Broken, wrong_token) {
+TEST_F(Violations, wrong_token) {
   auto batches = played(2);
   StoredFact& fact = find(batches, "attempt_completed");
   fact.data.replace(fact.data.find("claim_token_hash") + 19, 4, "0000");
   expect("fence", batches);
 }
 
-TEST_F(Broken, second_claim_while_the_first_holds) {
+TEST_F(Violations, second_claim_while_the_first_holds) {
   auto batches = played(2);
   put_twice(batches, "attempt_claimed");
   expect("one_claim", batches);
 }
 
-TEST_F(Broken, claim_before_its_time) {
+TEST_F(Violations, claim_before_its_time) {
   auto batches = played(2, 1);
   find(batches, "attempt_claimed", ":charge:2").at.value -= 60;
   expect("visible", batches);
 }
 
-TEST_F(Broken, result_after_the_lease) {
+TEST_F(Violations, result_after_the_lease) {
   auto batches = played(2);
   find(batches, "attempt_completed").at.value += 30'000;
   expect("lease", batches);
 }
 
-TEST_F(Broken, second_outcome) {
+TEST_F(Violations, second_outcome) {
   auto batches = played(2);
   put_twice(batches, "attempt_completed");
   expect("one_outcome", batches);
 }
 
-TEST_F(Broken, claim_of_an_attempt_that_was_never_scheduled) {
+TEST_F(Violations, claim_of_an_attempt_that_was_never_scheduled) {
   auto batches = played(2);
   replace(find(batches, "attempt_claimed"), ":charge:1\"", ":charge:7\"");
   expect("known_attempt", batches);
 }
 
-TEST_F(Broken, second_application) {
+TEST_F(Violations, second_application) {
   auto batches = played(2);
   put_twice(batches, "runnable_applied", ":charge:1");
   expect("applied_once", batches);
 }
 
-TEST_F(Broken, missing_application) {
+TEST_F(Violations, missing_application) {
   auto batches = played(2);
   drop(batches, "runnable_applied", ":charge:1");
   expect("applied", batches);
 }
 
-TEST_F(Broken, application_of_another_result) {
+TEST_F(Violations, application_of_another_result) {
   auto batches = played(2);
   replace(find(batches, "runnable_applied", ":charge:1"), R"("n":2)", R"("n":3)");
   expect("applied", batches);
 }
 
-TEST_F(Broken, application_before_the_completion) {
+TEST_F(Violations, application_before_the_completion) {
   auto batches = played(2);
   for (auto& batch : batches) {
     if (batch.front().kind == "attempt_completed") {
@@ -261,13 +261,13 @@ TEST_F(Broken, application_before_the_completion) {
   expect("applied", batches);
 }
 
-TEST_F(Broken, wrong_branch) {
+TEST_F(Violations, wrong_branch) {
   auto batches = played(2);
   replace(find(batches, "runnable_applied", ":charge:1"), R"("to":"ship")", R"("to":"rest")");
   expect("applied", batches);
 }
 
-TEST_F(Broken, step_that_the_branch_does_not_lead_to) {
+TEST_F(Violations, step_that_the_branch_does_not_lead_to) {
   auto batches = played(1);
   StoredFact& fact = find(batches, "runnables_planned", ":rest:1");
   for (int i = 0; i < 3; ++i) {
@@ -276,7 +276,7 @@ TEST_F(Broken, step_that_the_branch_does_not_lead_to) {
   expect("planned", batches);
 }
 
-TEST_F(Broken, step_before_its_dependency) {
+TEST_F(Violations, step_before_its_dependency) {
   auto batches = played(2);
   const StoredFact early = find(batches, "runnables_planned", ":bill:1");
   const StoredFact scheduled = find(batches, "attempt_scheduled", ":bill:1");
@@ -287,40 +287,40 @@ TEST_F(Broken, step_before_its_dependency) {
   expect("dependency", batches);
 }
 
-TEST_F(Broken, missing_join) {
+TEST_F(Violations, missing_join) {
   auto batches = played(2);
   drop(batches, "runnables_planned", ":bill:1");
   drop(batches, "attempt_scheduled", ":bill:1");
   expect("join", batches);
 }
 
-TEST_F(Broken, plan_without_a_schedule) {
+TEST_F(Violations, plan_without_a_schedule) {
   auto batches = played(2);
   drop(batches, "attempt_scheduled", ":charge:1");
   expect("scheduled", batches);
 }
 
-TEST_F(Broken, input_that_differs_from_the_context) {
+TEST_F(Violations, input_that_differs_from_the_context) {
   auto batches = played(2);
   replace(find(batches, "runnables_planned", ":ship:1"), R"("input":{"n":2})",
           R"("input":{"n":9})");
   expect("branch", batches);
 }
 
-TEST_F(Broken, timer_before_its_time) {
+TEST_F(Violations, timer_before_its_time) {
   auto batches = played(1);
   find(batches, "runnable_applied", ":rest:1").at.value -= 1;
   expect("not_early", batches);
 }
 
-TEST_F(Broken, wait_of_another_length) {
+TEST_F(Violations, wait_of_another_length) {
   auto batches = played(1);
   replace(find(batches, "runnables_planned", ":rest:1"), R"("visible_at":170)",
           R"("visible_at":169)");
   expect("wait", batches);
 }
 
-TEST_F(Broken, retry_that_no_policy_allows) {
+TEST_F(Violations, retry_that_no_policy_allows) {
   auto batches = played(2, 1);
   StoredFact& fact = find(batches, "attempt_failed");
   const std::size_t at = fact.data.find(R"(,"retry_runnable_key")");
@@ -332,7 +332,7 @@ TEST_F(Broken, retry_that_no_policy_allows) {
   expect("retry", batches);
 }
 
-TEST_F(Broken, retry_with_an_idempotency_key_of_its_own) {
+TEST_F(Violations, retry_with_an_idempotency_key_of_its_own) {
   auto batches = played(2, 1);
   StoredFact& fact = find(batches, "attempt_failed");
   const std::string key = Value::parse(fact.data)["retry_idempotency_key"].string();
@@ -348,25 +348,25 @@ TEST_F(Broken, retry_with_an_idempotency_key_of_its_own) {
   expect("retry", batches);
 }
 
-TEST_F(Broken, decision_without_a_command) {
+TEST_F(Violations, decision_without_a_command) {
   auto batches = played(2);
   drop(batches, "run_signal_received", "approve_run");
   expect("receipt", batches);
 }
 
-TEST_F(Broken, decision_without_a_pause) {
+TEST_F(Violations, decision_without_a_pause) {
   auto batches = played(2);
   drop(batches, "manual_step_paused");
   expect("manual", batches);
 }
 
-TEST_F(Broken, wrong_end) {
+TEST_F(Violations, wrong_end) {
   auto batches = played(2);
   replace(find(batches, "run_terminal"), "completed", "cancelled");
   expect("end", batches);
 }
 
-TEST_F(Broken, second_end) {
+TEST_F(Violations, second_end) {
   auto batches = played(2);
   StoredFact other = find(batches, "run_terminal");
   replace(other, "completed", "failed");
@@ -374,19 +374,19 @@ TEST_F(Broken, second_end) {
   expect("terminal_final", batches);
 }
 
-TEST_F(Broken, missing_end) {
+TEST_F(Violations, missing_end) {
   auto batches = played(2);
   drop(batches, "run_terminal");
   expect("end", batches);
 }
 
-TEST_F(Broken, work_after_the_end) {
+TEST_F(Violations, work_after_the_end) {
   auto batches = played(2);
   batches.push_back({find(batches, "attempt_claimed")});
   expect("terminal_final", batches);
 }
 
-TEST_F(Broken, missing_compensation) {
+TEST_F(Violations, missing_compensation) {
   auto batches = played(2, 0, true);
   find(batches, "compensation_started");
   drop(batches, "runnables_planned", "compensate:charge");
@@ -394,19 +394,19 @@ TEST_F(Broken, missing_compensation) {
   expect("compensation", batches);
 }
 
-TEST_F(Broken, compensation_that_withdraws_another_runnable) {
+TEST_F(Violations, compensation_that_withdraws_another_runnable) {
   auto batches = played(2, 0, true);
   replace(find(batches, "runnables_withdrawn"), ":__run__:1", ":charge:1");
   expect("withdrawn", batches);
 }
 
-TEST_F(Broken, spec_with_another_fingerprint) {
+TEST_F(Violations, spec_with_another_fingerprint) {
   auto batches = played(2);
   replace(find(batches, "definition_registered"), R"("greater":1)", R"("greater":7)");
   expect("fingerprint", batches);
 }
 
-TEST_F(Broken, missing_entry_in_a_thread) {
+TEST_F(Violations, missing_entry_in_a_thread) {
   auto batches = played(2);
   Oracle oracle;
   std::uint64_t seq = 0;
@@ -414,24 +414,24 @@ TEST_F(Broken, missing_entry_in_a_thread) {
     fact.seq = fact.thread.starts_with("run:") ? ++seq : 0;
     oracle.stored(fact);
   }
-  const auto complaints = oracle.take_complaints();
-  ASSERT_FALSE(complaints.empty());
-  EXPECT_TRUE(complaints.front().starts_with("thread_order:")) << complaints.front();
+  const auto violations = oracle.take_violations();
+  ASSERT_FALSE(violations.empty());
+  EXPECT_TRUE(violations.front().starts_with("thread_order:")) << violations.front();
 }
 
 // ------------------------------------------------------------------------------------------------
 // Answers
 
-class Answers : public Broken {
+class Answers : public Violations {
  protected:
   // The run has started and charge is claimed.
   void SetUp() override {
     batches_ = played(2);
-    tell(oracle_, {batches_[0], batches_[1]});
+    feed(oracle_, {batches_[0], batches_[1]});
     const StoredFact& claimed = find(batches_, "attempt_claimed");
     claim_ = Value::parse(claimed.data);
     at_ = claimed.at;
-    ASSERT_EQ(oracle_.take_complaints(), std::vector<std::string>());
+    ASSERT_EQ(oracle_.take_violations(), std::vector<std::string>());
   }
   Value proof() const {
     Value params;
@@ -443,19 +443,19 @@ class Answers : public Broken {
     return params;
   }
   // The guarantee that was violated; empty: none.
-  std::string told(Answer::What what, const Value& params, const std::string& code,
-                   std::int64_t later_ms = 1) {
+  std::string violation_of(Answer::What what, const Value& params, const std::string& code,
+                           std::int64_t later_ms = 1) {
     Answer answer;
     answer.what = what;
     answer.at.value = at_.value + later_ms;
     answer.params = params.text();
     answer.code = code;
     oracle_.answered(answer);
-    return broken();
+    return violated();
   }
-  std::string broken() {
-    const auto complaints = oracle_.take_complaints();
-    return complaints.empty() ? "" : complaints.front().substr(0, complaints.front().find(':'));
+  std::string violated() {
+    const auto violations = oracle_.take_violations();
+    return violations.empty() ? "" : violations.front().substr(0, violations.front().find(':'));
   }
 
   static constexpr auto kComplete = Answer::What::complete;
@@ -466,21 +466,21 @@ class Answers : public Broken {
 };
 
 TEST_F(Answers, holder_gets_ok_until_the_lease_expires) {
-  EXPECT_EQ(told(Answer::What::heartbeat, proof(), "ok"), "");
-  EXPECT_EQ(told(kComplete, proof(), "ok"), "");
-  EXPECT_EQ(told(kComplete, proof(), "stale_claim"), "answer");
-  EXPECT_EQ(told(kComplete, proof(), "expired_claim", 30'000), "");
-  EXPECT_EQ(told(kComplete, proof(), "ok", 30'000), "answer_expired");
+  EXPECT_EQ(violation_of(Answer::What::heartbeat, proof(), "ok"), "");
+  EXPECT_EQ(violation_of(kComplete, proof(), "ok"), "");
+  EXPECT_EQ(violation_of(kComplete, proof(), "stale_claim"), "answer");
+  EXPECT_EQ(violation_of(kComplete, proof(), "expired_claim", 30'000), "");
+  EXPECT_EQ(violation_of(kComplete, proof(), "ok", 30'000), "answer_expired");
 }
 
 TEST_F(Answers, other_workers_do_not_get_ok) {
   Value other = proof();
   other.set("token_hash", "0000");
-  EXPECT_EQ(told(kComplete, other, "ok"), "answer_stale");
-  EXPECT_EQ(told(kComplete, other, "stale_claim"), "");
+  EXPECT_EQ(violation_of(kComplete, other, "ok"), "answer_stale");
+  EXPECT_EQ(violation_of(kComplete, other, "stale_claim"), "");
   other.set("runnable_key", "nothing");
-  EXPECT_EQ(told(kComplete, other, "ok"), "answer");
-  EXPECT_EQ(told(kComplete, other, "unknown_runnable_intent"), "");
+  EXPECT_EQ(violation_of(kComplete, other, "ok"), "answer");
+  EXPECT_EQ(violation_of(kComplete, other, "unknown_runnable_intent"), "");
 }
 
 TEST_F(Answers, repeated_report_gets_the_same_answer) {
@@ -489,38 +489,38 @@ TEST_F(Answers, repeated_report_gets_the_same_answer) {
     fact.seq = batches_[1].size() + 4;
     return fact;
   }());
-  static_cast<void>(oracle_.take_complaints());
-  EXPECT_EQ(told(kComplete, proof(), "ok", 40'000), "");
-  EXPECT_EQ(told(kComplete, proof(), "stale_claim"), "repeat");
+  static_cast<void>(oracle_.take_violations());
+  EXPECT_EQ(violation_of(kComplete, proof(), "ok", 40'000), "");
+  EXPECT_EQ(violation_of(kComplete, proof(), "stale_claim"), "repeat");
   Value other = proof();
   other.set("result", Value::parse(R"({"n":3})"));
-  EXPECT_EQ(told(kComplete, other, "conflicting_completion"), "");
-  EXPECT_EQ(told(kComplete, other, "ok"), "repeat");
+  EXPECT_EQ(violation_of(kComplete, other, "conflicting_completion"), "");
+  EXPECT_EQ(violation_of(kComplete, other, "ok"), "repeat");
 }
 
 TEST_F(Answers, ok_that_is_not_durable) {
-  EXPECT_EQ(told(kComplete, proof(), "ok"), "");
+  EXPECT_EQ(violation_of(kComplete, proof(), "ok"), "");
   oracle_.batch_ends(3);
-  EXPECT_EQ(broken(), "durable");
+  EXPECT_EQ(violated(), "durable");
 }
 
 TEST_F(Answers, commands_to_a_missing_or_ended_run) {
   Value params;
   params.set("run_id", "missing");
-  EXPECT_EQ(told(Answer::What::cancel, params, "ok"), "answer");
-  EXPECT_EQ(told(Answer::What::cancel, params, "run_not_found"), "");
+  EXPECT_EQ(violation_of(Answer::What::cancel, params, "ok"), "answer");
+  EXPECT_EQ(violation_of(Answer::What::cancel, params, "run_not_found"), "");
   Oracle after;
-  tell(after, batches_);
+  feed(after, batches_);
   Answer answer;
   answer.what = Answer::What::cancel;
   params.set("run_id", claim_["run_id"]);
   answer.params = params.text();
   answer.code = "invalid_transition";
   after.answered(answer);
-  EXPECT_EQ(after.take_complaints(), std::vector<std::string>());
+  EXPECT_EQ(after.take_violations(), std::vector<std::string>());
   answer.code = "ok";
   after.answered(answer);
-  EXPECT_FALSE(after.take_complaints().empty());
+  EXPECT_FALSE(after.take_violations().empty());
 }
 
 TEST_F(Answers, assignment_is_the_attempt_that_was_claimed) {
@@ -531,16 +531,16 @@ TEST_F(Answers, assignment_is_the_attempt_that_was_claimed) {
   Value given;
   given.set("runnable_key", claim_["runnable_key"]);
   given.set("claim_id", claim_["claim_id"]);
-  const auto told = [&](const std::string& name, const Value& value) {
+  const auto violation_of = [&](const std::string& name, const Value& value) {
     given.set(name, value);
     answer.result = given.text();
     oracle_.answered(answer);
-    return broken();
+    return violated();
   };
-  EXPECT_EQ(told("step", "charge"), "");
-  EXPECT_EQ(told("idempotency_key", claim_["runnable_key"]), "");
-  EXPECT_EQ(told("step", "ship"), "assignment");
-  EXPECT_EQ(told("idempotency_key", "another"), "idempotency_key");
+  EXPECT_EQ(violation_of("step", "charge"), "");
+  EXPECT_EQ(violation_of("idempotency_key", claim_["runnable_key"]), "");
+  EXPECT_EQ(violation_of("step", "ship"), "assignment");
+  EXPECT_EQ(violation_of("idempotency_key", "another"), "idempotency_key");
 }
 
 // Every missing or repeated fact is a violation, except where it has no effect.
@@ -561,7 +561,7 @@ TEST(Oracle, finds_missing_and_repeated_facts) {
       Batches twice = whole;
       twice[i].insert(twice[i].begin() + static_cast<std::ptrdiff_t>(which), fact);
       if (fact.kind != "workflow_registered") {
-        EXPECT_FALSE(complaints_about(twice).empty()) << "twice: " << fact.kind << " " << fact.data;
+        EXPECT_FALSE(violations_in(twice).empty()) << "twice: " << fact.kind << " " << fact.data;
       }
       Batches without = whole;
       without[i].erase(without[i].begin() + static_cast<std::ptrdiff_t>(which));
@@ -571,7 +571,7 @@ TEST(Oracle, finds_missing_and_repeated_facts) {
         return other.kind == "run_terminal" || other.kind == "runnables_withdrawn";
       });
       if (fact.kind != "workflow_registered" && !by_time && !(ends && which > 0)) {
-        EXPECT_FALSE(complaints_about(without).empty())
+        EXPECT_FALSE(violations_in(without).empty())
             << "left out: " << fact.kind << " " << fact.data;
       }
       ++tried;

@@ -30,7 +30,7 @@ std::vector<std::string> parts_of(std::string path) {
 }
 
 // An index into a list: "0", "12", never "01".
-std::optional<std::size_t> place_in(const std::string& part) {
+std::optional<std::size_t> index_in(const std::string& part) {
   const bool digits =
       !part.empty() && part.size() < 10 &&
       std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -115,11 +115,11 @@ std::optional<Value> at_path(const Value& data, const std::string& path) {
   Value here = data;
   for (const std::string& part : parts_of(path)) {
     if (here.is_list()) {
-      const auto place = place_in(part);
-      if (!place.has_value() || *place >= here.list().size()) {
+      const auto index = index_in(part);
+      if (!index.has_value() || *index >= here.list().size()) {
         return std::nullopt;
       }
-      here = Value(here.list()[*place]);
+      here = Value(here.list()[*index]);
     } else if (here.has(part)) {
       here = Value(here[part]);
     } else {

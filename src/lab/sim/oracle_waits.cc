@@ -14,11 +14,12 @@ namespace holdfast::sim::model {
 void RunFact::child() {
   const std::string origin = data_["origin"]["runnable_key"].string();
   const Runnable* runnable = run_.find(origin);
-  check(runnable != nullptr && runnable->is_open(), "child", "the step that starts the child run is not open");
+  check(runnable != nullptr && runnable->is_open(), "child",
+        "the step that starts the child run is not open");
   const bool by_engine = runnable != nullptr && runnable->handler() == "__engine__";
   if (by_engine) {
-    if (const auto duty = fulfil(Duty::Kind::child, origin, "child")) {
-      compare(*duty, data_,
+    if (const auto expected = match(ExpectedFact::Kind::child, origin, "child")) {
+      compare(*expected, data_,
               {"child_workflow", "child_trigger", "child_key", "input", "on_parent_close",
                "child_queue", "awaited"});
     }
@@ -46,9 +47,9 @@ void RunFact::close_children(const std::function<bool(const ChildLink&)>& meant)
       id = model_.runs[id].continuation["successor_run_id"].string();
     }
     const auto child = model_.runs.find(id);
-    if (child != model_.runs.end() && child->second.is_started() && !child->second.is_over() &&
+    if (child != model_.runs.end() && child->second.is_started() && !child->second.has_ended() &&
         !child->second.is_compensating()) {
-      child->second.cancel_asked = true;
+      child->second.cancel_requested = true;
       child->second.cancel_how = "as_defined";
       model_.touched.insert(id);
     }
@@ -57,8 +58,8 @@ void RunFact::close_children(const std::function<bool(const ChildLink&)>& meant)
 
 void RunFact::paused() {
   const std::string step = data_["step"].string();
-  if (const auto duty = fulfil(Duty::Kind::pause, step, "manual")) {
-    compare(*duty, data_, {"kind", "reason"});
+  if (const auto expected = match(ExpectedFact::Kind::pause, step, "manual")) {
+    compare(*expected, data_, {"kind", "reason"});
   }
   Manual manual;
   manual.kind = data_["kind"].string();
@@ -73,9 +74,9 @@ void RunFact::resolved() {
   }
   Manual& manual = found->second;
   const std::string& action = data_["action"].string();
-  commanded({action == "resumed"    ? "resume_run"
-             : action == "approved" ? "approve_run"
-                                    : "reject_run"});
+  expect_command({action == "resumed"    ? "resume_run"
+                  : action == "approved" ? "approve_run"
+                                         : "reject_run"});
   check((manual.kind == "pause") == (action == "resumed"), "manual",
         manual.kind + " step cannot be " + action);
   manual.open = false;
@@ -94,7 +95,7 @@ void RunFact::resolved() {
 
 void RunFact::wait_opened() {
   const std::string id = data_["wait_id"].string();
-  if (const auto duty = fulfil(Duty::Kind::open_wait, id, "event")) {
+  if (const auto expected = match(ExpectedFact::Kind::open_wait, id, "event")) {
     Value found;
     Value events = Value(Value::List{});
     Value first;
@@ -110,7 +111,7 @@ void RunFact::wait_opened() {
     found.set("step", data_["step"]);
     found.set("due_at", data_["timeout"]["due_at"]);
     found.set("target", data_["timeout"]["target"]);
-    compare(*duty, found, {"events", "step", "due_at", "target"});
+    compare(*expected, found, {"events", "step", "due_at", "target"});
   }
   EventWait wait;
   wait.id = id;
@@ -122,9 +123,10 @@ void RunFact::wait_opened() {
 }
 
 void RunFact::buffered() {
-  commanded({"signal_run"});
+  expect_command({"signal_run"});
   for (const auto& [id, wait] : run_.waits) {
-    check(!wait.is_open() || !wait.awaits(data_), "event", "wait " + id + " is open for this event");
+    check(!wait.is_open() || !wait.awaits(data_), "event",
+          "wait " + id + " is open for this event");
   }
   check(!run_.is_compensating(), "event", "a compensating run receives no events");
   check(!run_.events.contains(data_["idempotency_key"].string()), "event_once",
@@ -153,13 +155,14 @@ void RunFact::received() {
       std::find_if(run_.buffered.begin(), run_.buffered.end(),
                    [&](const Value& event) { return event["idempotency_key"].string() == key; });
   if (kept != run_.buffered.end()) {
-    check((*kept)["payload"] == data_["payload"], "event", "the payload is not that of the buffered event");
+    check((*kept)["payload"] == data_["payload"], "event",
+          "the payload is not that of the buffered event");
     for (auto before = run_.buffered.begin(); before != kept; ++before) {
       check(!wait.awaits(*before), "event_order", "another event was buffered first");
     }
     run_.buffered.erase(kept);
   } else {
-    commanded({"signal_run"});
+    expect_command({"signal_run"});
     check(!run_.events.contains(key), "event_once", "the event was already received");
   }
   run_.events[key] = data_;
@@ -182,8 +185,8 @@ void RunFact::timed_out() {
 void RunFact::wait_resolved() {
   const std::string id = data_["wait_id"].string();
   const auto found = run_.waits.find(id);
-  if (const auto duty = fulfil(Duty::Kind::resolve, id, "event")) {
-    compare(*duty, data_, {"action"});
+  if (const auto expected = match(ExpectedFact::Kind::resolve, id, "event")) {
+    compare(*expected, data_, {"action"});
   }
   if (found == run_.waits.end()) {
     return;

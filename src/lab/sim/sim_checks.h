@@ -15,17 +15,17 @@
 
 namespace holdfast::sim {
 
-class World;
+class Simulation;
 
-class Watchers {
+class Checks {
  public:
-  explicit Watchers(World& world) : world_(world) {}
+  explicit Checks(Simulation& simulation) : simulation_(simulation) {}
 
   void batch_landed();
   void write_ended(Process& process);
-  void came_up(Process& process);
-  void look_at_the_end();
-  void look_for_unanswered();
+  void process_started(Process& process);
+  void check_end();
+  void check_unanswered();
   // The explanation of a run that should have ended.
   std::string why_not_ended();
 
@@ -37,15 +37,15 @@ class Watchers {
     std::string snapshot;
     std::string explanation;
   };
-  void look_at(Process& process, const RunId& run, bool remember);
+  void check_run(Process& process, const RunId& run, bool remember);
   void count_anomalies();
-  void compare_with_then(Journal& journal);
-  void compare_with_scratch(Journal& journal);
+  void compare_with_past(Journal& journal);
+  void compare_with_rebuild(Journal& journal);
   void compare_with_oracle();
 
-  World& world_;
+  Simulation& simulation_;
   std::vector<Seen> seen_;
-  std::uint64_t looks_ = 0;
+  std::uint64_t rounds_ = 0;
 };
 
 }  // namespace holdfast::sim

@@ -28,8 +28,8 @@ bool may_pass(const std::string& code) {
 }
 
 // A decision about one run and everything that follows from it, as the embedded engine makes it.
-Request::Question decision(const RunId& id,
-                           std::function<Result<RunFacts>(RunProjection&, Turn&)> decide) {
+Request::Decision run_decision(const RunId& id,
+                               std::function<Result<RunFacts>(RunProjection&, Turn&)> decide) {
   return [id, decide = std::move(decide)](Turn& turn) -> Result<std::string> {
     HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
     if (run->definition() == nullptr) {
@@ -49,71 +49,74 @@ std::string started_text(const Started& started) {
 }  // namespace
 
 // A client whose command is in doubt submits it again, usually to another process.
-void Clients::ask(const Wish& wish, const Dice& dice, int tries) {
-  if (wish.registration != 0 && wish.registration != registrations_) {
+void Clients::submit(const ClientCommand& command, const Dice& dice, int tries) {
+  if (command.registration != 0 && command.registration != registrations_) {
     return;  // there is a newer one
   }
-  Process* process = world_.some_process(dice.about("try", static_cast<std::uint64_t>(tries)));
+  Process* process = simulation_.some_process(dice.about("try", static_cast<std::uint64_t>(tries)));
   if (process == nullptr) {
     if (tries > 0) {
-      world_.schedule().after(500 * kMs, [=, this] { ask(wish, dice, tries - 1); });
+      simulation_.schedule().after(500 * kMs, [=, this] { submit(command, dice, tries - 1); });
     }
     return;
   }
-  world_.note("client -> " + process->name() + " " + wish.params);
-  process->ask(std::make_shared<Request>(
-      *process, wish.what, wish.params, wish.question, [=, this](const Reply& reply) {
-        world_.note("client <- " + (reply.in_doubt() ? "no answer" : reply.code) + " to " + wish.params);
+  simulation_.note("client -> " + process->name() + " " + command.params);
+  process->submit(std::make_shared<Request>(
+      *process, command.what, command.params, command.decision, [=, this](const Reply& reply) {
+        simulation_.note("client <- " + (reply.in_doubt() ? "no answer" : reply.code) + " to " +
+                         command.params);
         // With many tries, the client also waits until the store works and the workflow is
         // registered.
         const bool insists = tries > kFewTries && may_pass(reply.code);
         if ((reply.in_doubt() || insists) && tries > 0) {
-          world_.schedule().after(100 * kMs, [=, this] { ask(wish, dice, tries - 1); });
+          simulation_.schedule().after(100 * kMs, [=, this] { submit(command, dice, tries - 1); });
         }
       }));
 }
 
-void Clients::insist(const Wish& wish, const Dice& dice) {
-  ask(wish, dice, kManyTries);
-  if (world_.has(Fault::stale) && dice.chance(30, "again")) {
+void Clients::submit_until_answered(const ClientCommand& command, const Dice& dice) {
+  submit(command, dice, kManyTries);
+  if (simulation_.has(Fault::stale) && dice.chance(30, "again")) {
     const auto pause = static_cast<std::int64_t>(dice.below(60'000, "pause")) * kMs;
-    world_.schedule().after(pause, [=, this] { ask(wish, dice.about("again"), 1); });
+    simulation_.schedule().after(pause, [=, this] { submit(command, dice.about("again"), 1); });
   }
 }
 
 void Clients::send_event(const RunId& run, const SendEvent& event, const Dice& dice) {
-  insist(event_wish(run, event.event.str(), event.correlation.str(),
+  submit_until_answered(
+      event_command(run, event.event.str(), event.correlation.str(),
                     std::string(event.payload.view()), event.source.idempotency_key.str()),
-         dice);
+      dice);
 }
 
 void Clients::resolve(const RunId& run, const std::string& step, ManualAction action,
                       const Dice& dice) {
-  insist(resolve_wish(run, step, action, "decision-" + step), dice);
+  submit_until_answered(resolve_command(run, step, action, "decision-" + step), dice);
 }
 
 void Clients::cancel(const RunId& run, OnCancel how, const Dice& dice) {
-  insist(cancel_wish(run, how, "cancel"), dice);
+  submit_until_answered(cancel_command(run, how, "cancel"), dice);
 }
 
-void Clients::register_workflows(bool calm) {
+void Clients::register_workflows(bool faults_ended) {
   ++registrations_;
-  for (const std::string& text : world_.scenario().definitions(calm)) {
+  for (const std::string& text : simulation_.scenario().definitions(faults_ended)) {
     auto definition = Definition::parse(text);
     if (!definition.ok()) {
-      world_.complain("a definition of the scenario is invalid: " + definition.error().text());
+      simulation_.report_violation("a definition of the scenario is invalid: " +
+                                   definition.error().text());
       return;
     }
-    Wish wish;
-    wish.what = Answer::What::registration;
-    wish.params = R"({"definition":")" + definition.value()->fingerprint().str() + "\"}";
-    wish.question = [known = definition.value()](Turn& turn) -> Result<std::string> {
+    ClientCommand command;
+    command.what = Answer::What::registration;
+    command.params = R"({"definition":")" + definition.value()->fingerprint().str() + "\"}";
+    command.decision = [known = definition.value()](Turn& turn) -> Result<std::string> {
       turn.definitions().keep(known);
       HOLDFAST_CHECK(turn.emit_registration(*known));
       return std::string("{}");
     };
-    wish.registration = registrations_;
-    ask(wish, world_.dice().about("register", ++asked_), 50);
+    command.registration = registrations_;
+    submit(command, simulation_.dice().about("register", ++draws_), 50);
   }
 }
 
@@ -139,32 +142,33 @@ bool Clients::register_again(const Dice& /*dice*/) {
   return true;
 }
 
-Clients::Wish Clients::start_wish(const RunId& id, const StartWish& wanted) {
+Clients::ClientCommand Clients::start_command(const RunId& id, const StartRequest& start) {
   JsonWriter json;
   json.begin_object()
       .member("run_id", to_string(id))
-      .member("workflow", wanted.workflow)
-      .member("input", JsonText::trusted(wanted.input))
+      .member("workflow", start.workflow)
+      .member("input", JsonText::trusted(start.input))
       .end_object();
-  Wish wish;
-  wish.params = std::move(json).take();
-  wish.question = [wanted, id](Turn& turn) -> Result<std::string> {
-    HOLDFAST_TRY(const auto definition, current_definition(turn, wanted.workflow));
-    StartRun command;
-    command.run_id = id;
-    command.definition = definition;
-    command.input = Payload::trusted(wanted.input);
-    command.trigger = wanted.trigger;
-    HOLDFAST_TRY(const Started started, start_run(turn, command, IdOrigin::given));
+  ClientCommand command;
+  command.params = std::move(json).take();
+  command.decision = [start, id](Turn& turn) -> Result<std::string> {
+    HOLDFAST_TRY(const auto definition, current_definition(turn, start.workflow));
+    StartRun new_run;
+    new_run.run_id = id;
+    new_run.definition = definition;
+    new_run.input = Payload::trusted(start.input);
+    new_run.trigger = start.trigger;
+    HOLDFAST_TRY(const Started started, start_run(turn, new_run, IdOrigin::given));
     return started_text(started);
   };
-  return wish;
+  return command;
 }
 
 bool Clients::start(const Dice& dice) {
-  starts_.emplace_back(drawn_id(dice, "run"), world_.scenario().start(dice));
-  const Wish wish = start_wish(starts_.back().first, starts_.back().second);
-  world_.witness() == nullptr ? ask(wish, dice, kFewTries) : insist(wish, dice);
+  starts_.emplace_back(drawn_id(dice, "run"), simulation_.scenario().start(dice));
+  const ClientCommand command = start_command(starts_.back().first, starts_.back().second);
+  simulation_.observer() == nullptr ? submit(command, dice, kFewTries)
+                                    : submit_until_answered(command, dice);
   return true;
 }
 
@@ -174,33 +178,34 @@ bool Clients::start_again(const Dice& dice) {
     return false;
   }
   const auto& [id, before] = starts_[dice.below(starts_.size(), "which")];
-  ask(start_wish(id, dice.chance(60, "same") ? before : world_.scenario().start(dice)), dice, 1);
+  submit(start_command(id, dice.chance(60, "same") ? before : simulation_.scenario().start(dice)),
+         dice, 1);
   return true;
 }
 
 const RunProjection* Clients::some_run(const Dice& dice) const {
-  const auto& runs = world_.runs();
+  const auto& runs = simulation_.runs();
   if (runs.empty()) {
     return nullptr;
   }
   // Usually a live one.
   std::vector<const RunProjection*> live;
   for (const RunId& id : runs) {
-    const auto found = world_.audit().runs.find(id);
-    if (found != world_.audit().runs.end() && !found->second->is_terminal()) {
+    const auto found = simulation_.audit().runs.find(id);
+    if (found != simulation_.audit().runs.end() && !found->second->is_terminal()) {
       live.push_back(found->second.get());
     }
   }
   if (!live.empty() && dice.chance(85, "a live one")) {
     return live[dice.below(live.size(), "live run")];
   }
-  const auto found = world_.audit().runs.find(runs[dice.below(runs.size(), "run")]);
-  return found == world_.audit().runs.end() ? nullptr : found->second.get();
+  const auto found = simulation_.audit().runs.find(runs[dice.below(runs.size(), "run")]);
+  return found == simulation_.audit().runs.end() ? nullptr : found->second.get();
 }
 
-Clients::Wish Clients::event_wish(const RunId& run, const std::string& event,
-                                  const std::string& correlation, const std::string& payload,
-                                  const std::string& key) {
+Clients::ClientCommand Clients::event_command(const RunId& run, const std::string& event,
+                                              const std::string& correlation,
+                                              const std::string& payload, const std::string& key) {
   SendEvent command;
   command.event = event;
   command.correlation = correlation;
@@ -214,10 +219,11 @@ Clients::Wish Clients::event_wish(const RunId& run, const std::string& event,
       .member("payload", JsonText::trusted(payload))
       .member("key", key)
       .end_object();
-  return Wish{Answer::What::event, std::move(json).take(),
-              decision(run, [command](RunProjection& known, Turn& turn) {
-                return decide_receive_event(known, command, EngineSurroundings(turn), turn.now());
-              })};
+  return ClientCommand{Answer::What::event, std::move(json).take(),
+                       run_decision(run, [command](RunProjection& known, Turn& turn) {
+                         return decide_receive_event(known, command, EngineSurroundings(turn),
+                                                     turn.now());
+                       })};
 }
 
 bool Clients::send_event(const Dice& dice) {
@@ -236,13 +242,13 @@ bool Clients::send_event(const Dice& dice) {
   // There are only a few keys, so that some are used twice, for the same or for another event.
   const std::string key = "k" + std::to_string(dice.below(6, "key"));
   const std::string payload =
-      dice.chance(80, "payload") ? world_.scenario().event_payload(event, dice) : "{}";
-  ask(event_wish(run->run_id(), event, correlation, payload, key), dice, 2);
+      dice.chance(80, "payload") ? simulation_.scenario().event_payload(event, dice) : "{}";
+  submit(event_command(run->run_id(), event, correlation, payload, key), dice, 2);
   return true;
 }
 
-Clients::Wish Clients::resolve_wish(const RunId& run, const std::string& step, ManualAction action,
-                                    const std::string& key) {
+Clients::ClientCommand Clients::resolve_command(const RunId& run, const std::string& step,
+                                                ManualAction action, const std::string& key) {
   ResolveStep command;
   command.action = action;
   command.step = step;
@@ -256,10 +262,11 @@ Clients::Wish Clients::resolve_wish(const RunId& run, const std::string& step, M
       .member("actor", "ann")
       .member("key", key)
       .end_object();
-  return Wish{Answer::What::resolve, std::move(json).take(),
-              decision(run, [command](RunProjection& known, Turn& turn) {
-                return decide_resolve(known, command, EngineSurroundings(turn), turn.now());
-              })};
+  return ClientCommand{Answer::What::resolve, std::move(json).take(),
+                       run_decision(run, [command](RunProjection& known, Turn& turn) {
+                         return decide_resolve(known, command, EngineSurroundings(turn),
+                                               turn.now());
+                       })};
 }
 
 bool Clients::resolve(const Dice& dice) {
@@ -271,18 +278,19 @@ bool Clients::resolve(const Dice& dice) {
   ManualAction action = static_cast<ManualAction>(dice.below(3, "action"));
   for (const auto& [name, state] : run->boundaries()) {
     if (state.kind != BoundaryKind::event_wait && dice.chance(70, name.view())) {
-      const auto decided = world_.scenario().decide(state, dice, false);
+      const auto decided = simulation_.scenario().decide(state, dice, false);
       step = name.str();
       action = decided.value_or(action);
     }
   }
   const std::string key =
       dice.chance(50, "keyed") ? "r" + std::to_string(dice.below(4, "key")) : "";
-  ask(resolve_wish(run->run_id(), step, action, key), dice, 2);
+  submit(resolve_command(run->run_id(), step, action, key), dice, 2);
   return true;
 }
 
-Clients::Wish Clients::cancel_wish(const RunId& run, OnCancel how, const std::string& key) {
+Clients::ClientCommand Clients::cancel_command(const RunId& run, OnCancel how,
+                                               const std::string& key) {
   CommandSource source;
   source.actor = "ann";
   source.idempotency_key = key;
@@ -293,17 +301,18 @@ Clients::Wish Clients::cancel_wish(const RunId& run, OnCancel how, const std::st
       .member("how", kHow[static_cast<std::size_t>(how)])
       .member("key", key)
       .end_object();
-  return Wish{Answer::What::cancel, std::move(json).take(),
-              decision(run, [source, how](RunProjection& known, Turn& turn) {
-                return decide_cancel(known, source, how, EngineSurroundings(turn), turn.now());
-              })};
+  return ClientCommand{Answer::What::cancel, std::move(json).take(),
+                       run_decision(run, [source, how](RunProjection& known, Turn& turn) {
+                         return decide_cancel(known, source, how, EngineSurroundings(turn),
+                                              turn.now());
+                       })};
 }
 
 bool Clients::cancel(const Dice& dice) {
   const RunProjection* run = some_run(dice);
-  const bool nobody = run == nullptr || dice.chance(5, "nobody");
-  const RunId id = nobody ? drawn_id(dice, "nobody") : run->run_id();
-  ask(cancel_wish(id, static_cast<OnCancel>(dice.below(3, "how")), ""), dice, 2);
+  const bool missing = run == nullptr || dice.chance(5, "nobody");
+  const RunId id = missing ? drawn_id(dice, "nobody") : run->run_id();
+  submit(cancel_command(id, static_cast<OnCancel>(dice.below(3, "how")), ""), dice, 2);
   return true;
 }
 
@@ -326,17 +335,18 @@ bool Clients::replay(const Dice& dice) {
       .member("allow_irreversible", command.allow_irreversible)
       .end_object();
   const RunId source = run->run_id();
-  ask(Wish{Answer::What::replay, std::move(json).take(),
-           [source, command](Turn& turn) -> Result<std::string> {
-             HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(source));
-             if (known->definition() == nullptr) {
-               return Error{ErrorCode::unknown_workflow, "the definition is unknown"};
-             }
-             HOLDFAST_TRY(const StartRun start, plan_replay(*known, command));
-             HOLDFAST_TRY(const Started started, start_run(turn, start, IdOrigin::given));
-             return started_text(started);
-           }},
-      dice, 2);
+  submit(ClientCommand{Answer::What::replay, std::move(json).take(),
+                       [source, command](Turn& turn) -> Result<std::string> {
+                         HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(source));
+                         if (known->definition() == nullptr) {
+                           return Error{ErrorCode::unknown_workflow, "the definition is unknown"};
+                         }
+                         HOLDFAST_TRY(const StartRun start, plan_replay(*known, command));
+                         HOLDFAST_TRY(const Started started,
+                                      start_run(turn, start, IdOrigin::given));
+                         return started_text(started);
+                       }},
+         dice, 2);
   return true;
 }
 
@@ -348,14 +358,14 @@ bool Clients::set_attributes(const Dice& dice) {
   const std::string key = "a" + std::to_string(dice.below(3, "key"));
   const std::string changes = R"({"customer":"c)" + std::to_string(dice.below(4, "value")) + "\"}";
   const RunId id = run->run_id();
-  ask(Wish{Answer::What::other,
-           R"({"run_id":")" + to_string(id) + R"(","attributes":)" + changes + "}",
-           decision(id,
-                    [changes, key](RunProjection& known, Turn& turn) {
-                      return decide_update_attributes(known, Payload::trusted(changes), key,
-                                                      turn.now());
-                    })},
-      dice, 1);
+  submit(ClientCommand{Answer::What::other,
+                       R"({"run_id":")" + to_string(id) + R"(","attributes":)" + changes + "}",
+                       run_decision(id,
+                                    [changes, key](RunProjection& known, Turn& turn) {
+                                      return decide_update_attributes(
+                                          known, Payload::trusted(changes), key, turn.now());
+                                    })},
+         dice, 1);
   return true;
 }
 
@@ -366,12 +376,13 @@ bool Clients::archive(const Dice& dice) {
   }
   const bool back = run->archived().has_value() && dice.chance(60, "back");
   const RunId id = run->run_id();
-  ask(Wish{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","archive":true})",
-           decision(id,
-                    [back](RunProjection& known, Turn& turn) {
-                      return back ? decide_unarchive(known, turn.now())
-                                  : decide_archive(known, "old", turn.now());
-                    })},
+  submit(
+      ClientCommand{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","archive":true})",
+                    run_decision(id,
+                                 [back](RunProjection& known, Turn& turn) {
+                                   return back ? decide_unarchive(known, turn.now())
+                                               : decide_archive(known, "old", turn.now());
+                                 })},
       dice, 1);
   return true;
 }
@@ -393,12 +404,12 @@ bool Clients::mutate_graph(const Dice& dice) {
   node.handler = "h";
   command.additions.push_back(node);
   const RunId id = run->run_id();
-  ask(Wish{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","graph":true})",
-           decision(id,
-                    [command](RunProjection& known, Turn& turn) {
-                      return decide_mutate_graph(known, command, turn.now());
-                    })},
-      dice, 0);
+  submit(ClientCommand{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","graph":true})",
+                       run_decision(id,
+                                    [command](RunProjection& known, Turn& turn) {
+                                      return decide_mutate_graph(known, command, turn.now());
+                                    })},
+         dice, 0);
   return true;
 }
 

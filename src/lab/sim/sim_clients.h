@@ -16,18 +16,18 @@
 
 namespace holdfast::sim {
 
-class World;
+class Simulation;
 
 class Clients {
  public:
-  explicit Clients(World& world) : world_(world) {}
+  explicit Clients(Simulation& simulation) : simulation_(simulation) {}
 
-  void register_workflows(bool calm);
+  void register_workflows(bool faults_ended);
   // False if the act is not a client's, or if it had no effect.
   bool act(Act act, const Dice& dice);
   // After the faults: follows the advice of each run's explanation until all runs have ended.
-  void help_runs();
-  [[nodiscard]] bool somebody_lives() const;
+  void follow_all_advice();
+  [[nodiscard]] bool has_live_runs() const;
 
   // For an observer: commands that are submitted until they are answered, and with stale clients
   // sometimes again later.
@@ -37,14 +37,14 @@ class Clients {
 
  private:
   // A command in a form that can be submitted again, also to another process.
-  struct Wish {
+  struct ClientCommand {
     Answer::What what = Answer::What::start;
     std::string params;
-    Request::Question question;
+    Request::Decision decision;
     std::uint64_t registration = 0;  // of workflows: not repeated once there is a newer one
   };
-  void ask(const Wish& wish, const Dice& dice, int tries);
-  void insist(const Wish& wish, const Dice& dice);
+  void submit(const ClientCommand& command, const Dice& dice, int tries);
+  void submit_until_answered(const ClientCommand& command, const Dice& dice);
 
   bool start(const Dice& dice);
   bool start_again(const Dice& dice);
@@ -57,23 +57,24 @@ class Clients {
   bool mutate_graph(const Dice& dice);
   bool register_again(const Dice& dice);
 
-  static Wish start_wish(const RunId& id, const StartWish& wanted);
-  Wish event_wish(const RunId& run, const std::string& event, const std::string& correlation,
-                  const std::string& payload, const std::string& key);
-  Wish resolve_wish(const RunId& run, const std::string& step, ManualAction action,
-                    const std::string& key);
-  Wish cancel_wish(const RunId& run, OnCancel how, const std::string& key);
+  static ClientCommand start_command(const RunId& id, const StartRequest& start);
+  ClientCommand event_command(const RunId& run, const std::string& event,
+                              const std::string& correlation, const std::string& payload,
+                              const std::string& key);
+  ClientCommand resolve_command(const RunId& run, const std::string& step, ManualAction action,
+                                const std::string& key);
+  ClientCommand cancel_command(const RunId& run, OnCancel how, const std::string& key);
 
   const RunProjection* some_run(const Dice& dice) const;
-  void help(const RunId& run);
-  bool follow(const RunId& run, const NextAction& advice);
+  void follow_explanation(const RunId& run);
+  bool follow_advice(const RunId& run, const NextAction& advice);
 
-  World& world_;
-  std::vector<std::pair<RunId, StartWish>> starts_;
-  std::map<RunId, std::string> helped_;  // the explanation on which each run was last advised
+  Simulation& simulation_;
+  std::vector<std::pair<RunId, StartRequest>> starts_;
+  std::map<RunId, std::string> explained_;  // the explanation on which each run was last advised
   // How often the advice was followed since then, and since when.
-  std::map<RunId, std::pair<int, std::int64_t>> in_vain_;
-  std::uint64_t asked_ = 0;
+  std::map<RunId, std::pair<int, std::int64_t>> followed_;
+  std::uint64_t draws_ = 0;
   std::uint64_t registrations_ = 0;
   std::int64_t pause_us_ = 1'000'000;
   bool acted_ = false;  // in this round of advice

@@ -12,22 +12,22 @@ namespace holdfast::sim {
 
 class Coverage {
  public:
-  void add(const std::string& what, std::uint64_t times = 1) { met_[what] += times; }
+  void add(const std::string& what, std::uint64_t times = 1) { counts_[what] += times; }
   void add(const Coverage& other) {
-    for (const auto& [what, times] : other.met_) {
-      met_[what] += times;
+    for (const auto& [what, times] : other.counts_) {
+      counts_[what] += times;
     }
   }
-  [[nodiscard]] const std::map<std::string, std::uint64_t>& met() const { return met_; }
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
   [[nodiscard]] std::uint64_t of(const std::string& what) const {
-    const auto found = met_.find(what);
-    return found == met_.end() ? 0 : found->second;
+    const auto found = counts_.find(what);
+    return found == counts_.end() ? 0 : found->second;
   }
   // The required items that were not reached.
   [[nodiscard]] std::vector<std::string> missing() const;
 
  private:
-  std::map<std::string, std::uint64_t> met_;
+  std::map<std::string, std::uint64_t> counts_;
 };
 
 // Every kind of fact, anomaly, refusal, fault, recovery, reason and advice that a simulation of

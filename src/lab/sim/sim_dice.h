@@ -13,21 +13,21 @@ class Dice {
  public:
   explicit Dice(std::uint64_t seed) : seed_(seed) {}
 
-  [[nodiscard]] std::uint64_t number(std::string_view question, std::uint64_t which = 0) const {
+  [[nodiscard]] std::uint64_t number(std::string_view label, std::uint64_t which = 0) const {
     std::uint64_t hash = mix(seed_ ^ 0x9e3779b97f4a7c15U);
-    for (const char letter : question) {
+    for (const char letter : label) {
       hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
     }
     return mix(hash ^ mix(which + 0x2545f4914f6cdd1dU));
   }
   // In [0, bound); bound must not be 0.
-  [[nodiscard]] std::uint64_t below(std::uint64_t bound, std::string_view question,
+  [[nodiscard]] std::uint64_t below(std::uint64_t bound, std::string_view label,
                                     std::uint64_t which = 0) const {
-    return number(question, which) % bound;
+    return number(label, which) % bound;
   }
-  [[nodiscard]] bool chance(std::uint64_t percent, std::string_view question,
+  [[nodiscard]] bool chance(std::uint64_t percent, std::string_view label,
                             std::uint64_t which = 0) const {
-    return below(100, question, which) < percent;
+    return below(100, label, which) < percent;
   }
   // Independent dice for one subject.
   [[nodiscard]] Dice about(std::string_view subject, std::uint64_t which = 0) const {

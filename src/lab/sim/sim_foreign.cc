@@ -119,7 +119,7 @@ constexpr Recipe kRecipes[] = {
 };
 
 // There are only a few keys, so that some facts repeat or contradict each other.
-Stored made_up(const std::vector<Stored>& facts, const std::string& focus, const Dice& dice) {
+Stored invented(const std::vector<Stored>& facts, const std::string& focus, const Dice& dice) {
   const Recipe& recipe = kRecipes[dice.below(std::size(kRecipes), "recipe")];
   const Stored& other = facts[dice.below(facts.size(), "of")];
   const std::string run =
@@ -181,9 +181,9 @@ Stored ended(const std::string& run, const Dice& dice) {
 }
 
 // Most invented facts are about this live run.
-std::string focus_of(const World& world, const Dice& dice) {
+std::string focus_of(const Simulation& simulation, const Dice& dice) {
   std::string focus;
-  for (const auto& [id, run] : world.audit().runs) {
+  for (const auto& [id, run] : simulation.audit().runs) {
     if (!run->is_terminal() && (focus.empty() || dice.chance(40, to_string(id)))) {
       focus = to_string(id);
     }
@@ -193,8 +193,8 @@ std::string focus_of(const World& world, const Dice& dice) {
 
 // Moves a paused run to another definition; two of these facts with the same key may name different
 // definitions.
-std::optional<Stored> migrated(const World& world, const Dice& dice) {
-  for (const auto& [id, run] : world.audit().runs) {
+std::optional<Stored> migrated(const Simulation& simulation, const Dice& dice) {
+  for (const auto& [id, run] : simulation.audit().runs) {
     if (run->is_terminal() || (run->boundaries().size() != 1 && run->migrations().empty())) {
       continue;
     }
@@ -213,8 +213,8 @@ std::optional<Stored> migrated(const World& world, const Dice& dice) {
 
 // Claims and heartbeats at the wrong time, and applied results of attempts that are not completed.
 // Everything else about them is correct.
-std::optional<Stored> mistimed(const World& world, const Dice& dice) {
-  for (const auto& [name, queue] : world.audit().queues) {
+std::optional<Stored> mistimed(const Simulation& simulation, const Dice& dice) {
+  for (const auto& [name, queue] : simulation.audit().queues) {
     for (const Attempt* attempt : queue->attempts()) {
       Stored fact{"dispatch:" + name.str(), "attempt_claimed", attempt->visible_at,
                   Value::object()};
@@ -247,42 +247,44 @@ std::optional<Stored> mistimed(const World& world, const Dice& dice) {
   return std::nullopt;
 }
 
-Result<void> append(World& world, const Stored& fact) {
-  HOLDFAST_TRY(auto store, open_memory_store(world.shared_disk(), OpenMode::write, StoreOrigin{}));
+Result<void> append(Simulation& simulation, const Stored& fact) {
+  HOLDFAST_TRY(auto store,
+               open_memory_store(simulation.shared_disk(), OpenMode::write, StoreOrigin{}));
   HOLDFAST_TRY(auto log, Log::open(std::move(store)));
   HOLDFAST_TRY(const auto journal, Journal::open(std::move(log)));
   HOLDFAST_TRY(const ThreadId thread, ThreadId::parse(fact.thread));
   HOLDFAST_TRY(const JsonText data, JsonText::parse(fact.data.text()));
   HOLDFAST_CHECK(journal->append(thread, {NewEntry{fact.kind, fact.at, data}}));
-  const auto& row = world.disk().rows.rbegin()->second;
-  world.take_in(RowView{row.position, row.body, row.body_hash, row.chain});
+  const auto& row = simulation.disk().rows.rbegin()->second;
+  simulation.add_foreign_batch(RowView{row.position, row.body, row.body_hash, row.chain});
   return {};
 }
 
 }  // namespace
 
-bool store_foreign_facts(World& world, const Dice& dice) {
-  const std::vector<Stored> facts = stored_facts(world.disk());
+bool store_foreign_facts(Simulation& simulation, const Dice& dice) {
+  const std::vector<Stored> facts = stored_facts(simulation.disk());
   if (facts.empty()) {
     return false;
   }
-  const std::string focus = focus_of(world, dice);
+  const std::string focus = focus_of(simulation, dice);
   const std::uint64_t count = 1 + dice.below(40, "count");
   for (std::uint64_t i = 0; i < count; ++i) {
     const Dice own = dice.about("fact", i);
-    Stored fact = own.chance(60, "made up") ? made_up(facts, focus, own) : altered(facts, own);
+    Stored fact = own.chance(60, "made up") ? invented(facts, focus, own) : altered(facts, own);
     if (own.chance(15, "mistimed")) {
-      fact = mistimed(world, own).value_or(fact);
+      fact = mistimed(simulation, own).value_or(fact);
     } else if (own.chance(10, "migrated")) {
-      fact = migrated(world, own).value_or(fact);
+      fact = migrated(simulation, own).value_or(fact);
     } else if (!focus.empty() && own.chance(4, "unintended")) {
       fact = unintended(focus);
     } else if (i > 25 && !focus.empty() && own.chance(20, "ends")) {
       fact = ended(focus, own);
     }
-    const Result<void> stored = append(world, fact);
-    world.note("foreign writer stores " + fact.kind + " in " + fact.thread + ": " + fact.data.text() +
-               (stored.ok() ? "" : " (refused: " + stored.error().text() + ")"));
+    const Result<void> stored = append(simulation, fact);
+    simulation.note("foreign writer stores " + fact.kind + " in " + fact.thread + ": " +
+                    fact.data.text() +
+                    (stored.ok() ? "" : " (refused: " + stored.error().text() + ")"));
   }
   return true;
 }

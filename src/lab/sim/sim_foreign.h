@@ -5,9 +5,9 @@
 
 namespace holdfast::sim {
 
-class World;
+class Simulation;
 
 // Appends some of them to threads on the disk of the simulation. False if no fact is stored yet.
-bool store_foreign_facts(World& world, const Dice& dice);
+bool store_foreign_facts(Simulation& simulation, const Dice& dice);
 
 }  // namespace holdfast::sim

@@ -103,10 +103,10 @@ Plan make_plan(std::uint64_t seed, const Faults& allowed) {
   for (std::uint64_t i = 0; i < others; ++i) {
     add(client_act(dice.about("client", i)), "client", i);
   }
-  const std::uint64_t keeping = dice.below(4, "keeping");
-  for (std::uint64_t i = 0; i < keeping; ++i) {
-    static constexpr Act kKeeping[] = {Act::seal, Act::save_directory, Act::checkpoint};
-    add(kKeeping[dice.below(std::size(kKeeping), "keep", i)], "keeping", i);
+  const std::uint64_t maintenance = dice.below(4, "keeping");
+  for (std::uint64_t i = 0; i < maintenance; ++i) {
+    static constexpr Act kMaintenance[] = {Act::seal, Act::save_directory, Act::checkpoint};
+    add(kMaintenance[dice.below(std::size(kMaintenance), "keep", i)], "keeping", i);
   }
   for (const Fault fault : plan.faults) {
     const auto acts = acts_of_faults().find(fault);

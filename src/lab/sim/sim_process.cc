@@ -18,44 +18,45 @@ StoreOrigin origin() {
   return new_origin(make_uuid(TimeMs{SimClock::kBegin}, random));
 }
 
-struct Place {
+struct EntryName {
   std::string thread;
   std::string kind;
 };
 
-std::vector<Place> places_of(std::string_view body) {
-  std::vector<Place> places;
+std::vector<EntryName> entries_of(std::string_view body) {
+  std::vector<EntryName> entries;
   BodyScanner scanner(Position{}, body);
   for (auto entry = scanner.next(); entry.ok() && entry.value().has_value();
        entry = scanner.next()) {
-    places.push_back({std::string(entry.value()->thread), std::string(entry.value()->kind)});
+    entries.push_back({std::string(entry.value()->thread), std::string(entry.value()->kind)});
   }
-  return places;
+  return entries;
 }
 
 // The crash windows of the protocol: completed but not applied, failed but not continued, planned
 // but not scheduled, linked but not started. The facts that a run decided together are never
 // separated.
-bool may_end_before(const std::vector<Place>& places, std::size_t next) {
-  const Place& last = places[next - 1];
+bool can_split_before(const std::vector<EntryName>& entries, std::size_t next) {
+  const EntryName& last = entries[next - 1];
   const bool window = last.kind == "attempt_completed" || last.kind == "attempt_failed" ||
-                      (last.kind == "child_run_started" && places[next].thread != last.thread) ||
-                      places[next].kind == "attempt_scheduled";
-  const auto middle = places.begin() + static_cast<std::ptrdiff_t>(next);
-  return window && std::none_of(middle, places.end(), [&](const Place& later) {
+                      (last.kind == "child_run_started" && entries[next].thread != last.thread) ||
+                      entries[next].kind == "attempt_scheduled";
+  const auto middle = entries.begin() + static_cast<std::ptrdiff_t>(next);
+  return window && std::none_of(middle, entries.end(), [&](const EntryName& later) {
            return later.thread.starts_with("run:") &&
-                  std::any_of(places.begin(), middle,
-                              [&](const Place& earlier) { return earlier.thread == later.thread; });
+                  std::any_of(entries.begin(), middle, [&](const EntryName& earlier) {
+                    return earlier.thread == later.thread;
+                  });
          });
 }
 
 }  // namespace
 
-Process::Process(const Surroundings& around, std::uint32_t number)
-    : around_(around),
+Process::Process(const Environment& env, std::uint32_t number)
+    : env_(env),
       number_(number),
-      dice_(around.dice.about("process", number)),
-      clock_(around.schedule),
+      dice_(env.dice.about("process", number)),
+      clock_(env.schedule),
       random_(dice_.number("random")) {}
 
 Process::~Process() = default;
@@ -66,7 +67,7 @@ std::int64_t Process::delay(std::string_view what, std::int64_t at_most_us) {
 }
 
 void Process::after(std::int64_t delay_us, std::function<void()> what) {
-  around_.schedule.after(delay_us, [this, what = std::move(what), alive = incarnation_] {
+  env_.schedule.after(delay_us, [this, what = std::move(what), alive = incarnation_] {
     if (up() && incarnation_ == alive) {
       what();
     }
@@ -77,7 +78,7 @@ void Process::after(std::int64_t delay_us, std::function<void()> what) {
 // Start and stop
 
 Result<void> Process::try_open() {
-  HOLDFAST_TRY(auto disk, open_memory_store(around_.disk, OpenMode::create, origin()));
+  HOLDFAST_TRY(auto disk, open_memory_store(env_.disk, OpenMode::create, origin()));
   HOLDFAST_TRY(auto log, Log::open(make_sim_store(std::move(disk), *this)));
   HOLDFAST_TRY(journal_, Journal::open(std::move(log)));
   definitions_ = std::make_unique<Definitions>(*journal_);
@@ -105,13 +106,13 @@ void Process::open() {
     kill("cannot open the store: " + (opened.ok() ? "it died" : opened.error().text()));
     return;
   }
-  around_.events.note(name() + " comes up at " + std::to_string(core_->position().value));
-  around_.events.came_up(*this);
+  env_.events.note(name() + " comes up at " + std::to_string(core_->position().value));
+  env_.events.process_started(*this);
   wake();
 }
 
 void Process::kill(const std::string& why) {
-  around_.events.note(name() + " goes down: " + why);
+  env_.events.note(name() + " goes down: " + why);
   // The core holds some of the requests as well; its destructor must not answer them.
   const std::vector<RequestPtr> open = std::exchange(requests_, {});
   decided_.clear();
@@ -124,12 +125,12 @@ void Process::kill(const std::string& why) {
   groups_landed_ = groups_begun_;
   end_faults();
   for (const RequestPtr& request : open) {
-    request->give_up();
+    request->abandon();
   }
-  around_.events.went_down(*this, why);
+  env_.events.process_stopped(*this, why);
 }
 
-void Process::bury() {
+void Process::end_if_died() {
   if (up() && dying_) {
     kill("it died during maintenance of its store");
   }
@@ -149,7 +150,7 @@ bool Process::check_stopped() {
     return true;
   }
   if (core_->stopped().has_value()) {
-    carry_out_effects();
+    execute_effects();
     kill(core_->stopped()->text());
     return true;
   }
@@ -159,23 +160,23 @@ bool Process::check_stopped() {
 // ------------------------------------------------------------------------------------------------
 // The loop
 
-void Process::ask(const RequestPtr& request) {
-  request->set_asked(around_.schedule.now_us());
+void Process::submit(const RequestPtr& request) {
+  request->set_submitted(env_.schedule.now_us());
   requests_.push_back(request);
   core_->post(request);
   wake();
 }
 
-std::vector<RequestPtr> Process::unanswered(std::int64_t asked_before_us) const {
+std::vector<RequestPtr> Process::unanswered(std::int64_t submitted_before_us) const {
   std::vector<RequestPtr> waiting;
   std::copy_if(requests_.begin(), requests_.end(), std::back_inserter(waiting),
                [&](const RequestPtr& request) {
-                 return !request->over() && request->asked_us() < asked_before_us;
+                 return !request->closed() && request->submitted_us() < submitted_before_us;
                });
   return waiting;
 }
 
-void Process::offer(const ClaimRequestPtr& request) {
+void Process::request_claim(const ClaimRequestPtr& request) {
   core_->request_claim(request);
   wake();
 }
@@ -183,7 +184,7 @@ void Process::offer(const ClaimRequestPtr& request) {
 void Process::wake() { schedule_turn(delay("turn", 2 * kMs)); }
 
 void Process::schedule_turn(std::int64_t delay_us) {
-  const std::int64_t at = around_.schedule.now_us() + delay_us;
+  const std::int64_t at = env_.schedule.now_us() + delay_us;
   if (next_turn_us_ >= 0 && next_turn_us_ <= at) {
     return;
   }
@@ -197,7 +198,7 @@ void Process::schedule_turn(std::int64_t delay_us) {
 }
 
 void Process::turn() {
-  const std::int64_t rest = stalled_until_us_ - around_.schedule.now_us();
+  const std::int64_t rest = stalled_until_us_ - env_.schedule.now_us();
   if (rest > 0) {
     schedule_turn(rest);
     return;
@@ -207,7 +208,7 @@ void Process::turn() {
     if (check_stopped()) {
       return;
     }
-    carry_out_effects();
+    execute_effects();
   }
   plan_recovery();
   if (core_->can_write() && !writing_) {
@@ -220,15 +221,15 @@ void Process::turn() {
 }
 
 void Process::decide() {
-  const PendingRecovery& debts = core_->state().pending_recovery();
-  const std::pair<const char*, bool> owed[] = {{"unscheduled", !debts.unscheduled.empty()},
-                                               {"unapplied", !debts.unapplied.empty()},
-                                               {"unprogressed", !debts.unprogressed.empty()},
-                                               {"children", !debts.children.empty()}};
+  const PendingRecovery& pending = core_->state().pending_recovery();
+  const std::pair<const char*, bool> kinds[] = {{"unscheduled", !pending.unscheduled.empty()},
+                                                {"unapplied", !pending.unapplied.empty()},
+                                                {"unprogressed", !pending.unprogressed.empty()},
+                                                {"children", !pending.children.empty()}};
   core_->decide(now());
-  for (const auto& [what, there] : owed) {
+  for (const auto& [what, there] : kinds) {
     if (there) {
-      around_.events.count(std::string("recovery:") + what);
+      env_.events.count(std::string("recovery:") + what);
     }
   }
 }
@@ -269,8 +270,8 @@ void Process::write(const Core::Write& what) {
 void Process::end_write(const Result<Committed>& outcome) {
   writing_ = false;
   if (!outcome.ok()) {
-    around_.events.note(name() + " write failed: " + outcome.error().text());
-    around_.events.count("write_error:" + std::string(error_info(outcome.error().code()).name));
+    env_.events.note(name() + " write failed: " + outcome.error().text());
+    env_.events.count("write_error:" + std::string(error_info(outcome.error().code()).name));
   }
   core_->end_write(outcome, now());
   if (!core_->has_open_write()) {
@@ -279,9 +280,9 @@ void Process::end_write(const Result<Committed>& outcome) {
   if (check_stopped()) {
     return;
   }
-  carry_out_effects();
+  execute_effects();
   plan_recovery();
-  around_.events.write_ended(*this);
+  env_.events.write_ended(*this);
   wake();
 }
 
@@ -309,15 +310,15 @@ void Process::recover() {
     return;
   }
   if (!found.ok() && may_return(found.error())) {
-    around_.events.note(name() + " cannot recover yet: " + found.error().text());
+    env_.events.note(name() + " cannot recover yet: " + found.error().text());
     plan_recovery();
     return;
   }
   if (found.ok()) {
     const auto& open = found.value().open;
     const char* const what = !open.has_value() ? "nothing_open" : open->ok() ? "landed" : "lost";
-    around_.events.note(name() + " has reconnected to its store: " + what);
-    around_.events.count(std::string("store_returned:") + what);
+    env_.events.note(name() + " has reconnected to its store: " + what);
+    env_.events.count(std::string("store_returned:") + what);
     core_->store_returned(found.value(), now());
   } else {
     core_->stop(found.error());
@@ -328,24 +329,23 @@ void Process::recover() {
   if (check_stopped()) {
     return;
   }
-  carry_out_effects();
-  around_.events.write_ended(*this);
+  execute_effects();
+  env_.events.write_ended(*this);
   wake();
 }
 
 // For the process, replies are sent at once; they arrive later, if it stays alive.
-void Process::carry_out_effects() {
+void Process::execute_effects() {
   for (const auto& effect : core_->take_effects()) {
     effect();
   }
-  std::erase_if(requests_, [](const RequestPtr& request) { return request->over(); });
+  std::erase_if(requests_, [](const RequestPtr& request) { return request->closed(); });
 }
 
-void Process::later(std::function<void()> what) {
-  const std::int64_t at =
-      std::max(says_until_us_, around_.schedule.now_us() + delay("say", 2 * kMs));
-  says_until_us_ = at;
-  after(at - around_.schedule.now_us(), std::move(what));
+void Process::send_later(std::function<void()> what) {
+  const std::int64_t at = std::max(last_reply_us_, env_.schedule.now_us() + delay("say", 2 * kMs));
+  last_reply_us_ = at;
+  after(at - env_.schedule.now_us(), std::move(what));
 }
 
 void Process::save_checkpoint() {
@@ -354,7 +354,7 @@ void Process::save_checkpoint() {
     return;
   }
   const Result<void> saved = Core::save(*journal_, *checkpoint);
-  around_.events.count(saved.ok() ? "maintenance:checkpoint_saved" : "maintenance:checkpoint_failed");
+  env_.events.count(saved.ok() ? "maintenance:checkpoint_saved" : "maintenance:checkpoint_failed");
   if (dying_) {
     kill("it died while it saved a checkpoint");
   }
@@ -366,7 +366,7 @@ std::vector<RequestPtr> Process::requests_of_write() {
   std::vector<RequestPtr> of_write;
   for (auto request = in_write_.rbegin(); request != in_write_.rend(); ++request) {
     const bool there = std::find(of_write.begin(), of_write.end(), *request) != of_write.end();
-    if (!there && !(*request)->judged() && !(*request)->settled() &&
+    if (!there && !(*request)->checked() && !(*request)->settled() &&
         (*request)->group() + 1 == groups_begun_) {
       of_write.push_back(*request);
     }
@@ -381,17 +381,17 @@ std::vector<RequestPtr> Process::requests_of_write() {
 WriteFate Process::fate_of_write(bool side) {
   const WriteFate fate = std::exchange(side ? next_side_write_ : next_write_, WriteFate::good);
   if (fate != WriteFate::good) {
-    around_.events.count((side ? "side_write:" : "write:") + std::string(to_text(fate)));
+    env_.events.count((side ? "side_write:" : "write:") + std::string(to_text(fate)));
   }
   return fate;
 }
 
 // Splits where a writer without atomic commits over several threads could have stopped.
 std::size_t Process::split_after(std::string_view body) {
-  const std::vector<Place> places = places_of(body);
+  const std::vector<EntryName> entries = entries_of(body);
   std::vector<std::size_t> ends;
-  for (std::size_t next = 1; next < places.size(); ++next) {
-    if (may_end_before(places, next)) {
+  for (std::size_t next = 1; next < entries.size(); ++next) {
+    if (can_split_before(entries, next)) {
       ends.push_back(next);
     }
   }
@@ -400,15 +400,15 @@ std::size_t Process::split_after(std::string_view body) {
 
 void Process::landed(const RowView& row, bool whole) {
   groups_landed_ = groups_begun_;
-  around_.events.batch_landed(*this, row, whole);
+  env_.events.batch_landed(*this, row, whole);
 }
 
 // ------------------------------------------------------------------------------------------------
 // Requests
 
-Request::Request(Process& process, Answer::What what, std::string params, Question question,
+Request::Request(Process& process, Answer::What what, std::string params, Decision decision,
                  Done done)
-    : process_(process), question_(std::move(question)), done_(std::move(done)) {
+    : process_(process), decision_(std::move(decision)), done_(std::move(done)) {
   answer_.what = what;
   answer_.params = std::move(params);
 }
@@ -419,7 +419,7 @@ Result<void> Request::decide(Turn& turn) {
   ++decisions_;
   process_.decided(shared_from_this());
   answer_.at = turn.now();
-  Result<std::string> result = question_(turn);
+  Result<std::string> result = decision_(turn);
   // A refusal stores nothing.
   end_fact_ = result.ok() ? turn.mark().commit.entries : first_fact_;
   answer_.code = result.ok() ? "ok" : std::string(error_info(result.error().code()).name);
@@ -429,24 +429,24 @@ Result<void> Request::decide(Turn& turn) {
 
 void Request::settle(Result<void> outcome) {
   if (std::exchange(settled_, true)) {
-    process_.events().complain("a request was answered twice: " + answer_.params);
+    process_.events().report_violation("a request was answered twice: " + answer_.params);
     return;
   }
   const std::string code =
       outcome.ok() ? "ok" : std::string(error_info(outcome.error().code()).name);
   // Errors of the store and of a stopping engine are not answers.
   const bool answered = decisions_ > 0 && code == answer_.code;
-  if (answered && !judged_) {
-    process_.events().answered_unwritten(process_, shared_from_this());
+  if (answered && !checked_) {
+    process_.events().answered_without_write(process_, shared_from_this());
   }
   const Reply reply = answered ? Reply{answer_.code, answer_.result} : Reply{};
-  process_.later([self = shared_from_this(), reply] { self->tell(reply); });
+  process_.send_later([self = shared_from_this(), reply] { self->deliver(reply); });
 }
 
-void Request::give_up() { tell(Reply{}); }
+void Request::abandon() { deliver(Reply{}); }
 
-void Request::tell(const Reply& reply) {
-  if (!std::exchange(over_, true)) {
+void Request::deliver(const Reply& reply) {
+  if (!std::exchange(closed_, true)) {
     done_(reply);
   }
 }

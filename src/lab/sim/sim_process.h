@@ -28,27 +28,27 @@ class ProcessEvents {
   // A batch is durable; whole: with everything that the process wanted to write.
   virtual void batch_landed(Process& process, const RowView& row, bool whole) = 0;
   // An answer was sent that needed no write.
-  virtual void answered_unwritten(Process& process, const RequestPtr& request) = 0;
+  virtual void answered_without_write(Process& process, const RequestPtr& request) = 0;
   // The core knows that its write ended; if the process is quiet, everything it knows is durable.
   virtual void write_ended(Process& process) = 0;
-  virtual void came_up(Process& process) = 0;
+  virtual void process_started(Process& process) = 0;
   // The process died, or stopped because of an error.
-  virtual void went_down(Process& process, const std::string& why) = 0;
+  virtual void process_stopped(Process& process, const std::string& why) = 0;
   virtual void note(const std::string& line) = 0;
   virtual void count(const std::string& what) = 0;
   // A guarantee was violated.
-  virtual void complain(const std::string& what) = 0;
+  virtual void report_violation(const std::string& what) = 0;
 };
 
 class Process final : private StoreEvents {
  public:
-  struct Surroundings {
+  struct Environment {
     Schedule& schedule;
     ProcessEvents& events;
     std::shared_ptr<MemoryDisk> disk;
     Dice dice;
   };
-  Process(const Surroundings& around, std::uint32_t number);
+  Process(const Environment& env, std::uint32_t number);
   ~Process() override;
 
   [[nodiscard]] std::uint32_t number() const { return number_; }
@@ -59,7 +59,7 @@ class Process final : private StoreEvents {
   void open();
   void kill(const std::string& why);
   // Ends the process if it died during maintenance of its store.
-  void bury();
+  void end_if_died();
 
   Core& core() { return *core_; }
   Journal& journal() { return *journal_; }
@@ -73,24 +73,24 @@ class Process final : private StoreEvents {
   [[nodiscard]] std::uint64_t groups_begun() const { return groups_begun_; }
   [[nodiscard]] std::uint64_t groups_landed() const { return groups_landed_; }
 
-  void ask(const RequestPtr& request);
-  void offer(const ClaimRequestPtr& request);
+  void submit(const RequestPtr& request);
+  void request_claim(const ClaimRequestPtr& request);
   // Schedules a turn, because something may have changed.
   void wake();
   // Sends a reply after a short delay, if the process is still alive then.
-  void later(std::function<void()> what);
+  void send_later(std::function<void()> what);
   void decided(const RequestPtr& request) { decided_.push_back(request); }
   // The requests whose latest decision is in the group that is being written, in order.
   std::vector<RequestPtr> requests_of_write();
-  ProcessEvents& events() { return around_.events; }
+  ProcessEvents& events() { return env_.events; }
   // The requests that were submitted before a time and have no answer yet.
-  [[nodiscard]] std::vector<RequestPtr> unanswered(std::int64_t asked_before_us) const;
+  [[nodiscard]] std::vector<RequestPtr> unanswered(std::int64_t submitted_before_us) const;
 
   // Faults.
   void next_write(WriteFate fate) { next_write_ = fate; }
   void next_side_write(WriteFate fate) { next_side_write_ = fate; }
   void next_read_fails() { next_read_fails_ = true; }
-  void stall_for(std::int64_t us) { stalled_until_us_ = around_.schedule.now_us() + us; }
+  void stall_for(std::int64_t us) { stalled_until_us_ = env_.schedule.now_us() + us; }
   void write_slowly(std::int64_t us) { extra_write_us_ = us; }
   void end_faults();
 
@@ -113,7 +113,7 @@ class Process final : private StoreEvents {
   // While the store is unavailable: schedules the next attempt to recover.
   void plan_recovery();
   void recover();
-  void carry_out_effects();
+  void execute_effects();
   void save_checkpoint();
   void plan_next_turn();
   bool check_stopped();
@@ -121,7 +121,7 @@ class Process final : private StoreEvents {
   // Calls `what` only if the process is still in this incarnation.
   void after(std::int64_t delay_us, std::function<void()> what);
 
-  Surroundings around_;
+  Environment env_;
   std::uint32_t number_;
   Dice dice_;
   SimClock clock_;
@@ -142,7 +142,7 @@ class Process final : private StoreEvents {
   std::uint64_t groups_begun_ = 0;
   std::uint64_t groups_landed_ = 0;
   std::int64_t next_turn_us_ = -1;
-  std::int64_t says_until_us_ = 0;
+  std::int64_t last_reply_us_ = 0;
   std::int64_t stalled_until_us_ = 0;
   std::int64_t extra_write_us_ = 0;
   WriteFate next_write_ = WriteFate::good;

@@ -27,15 +27,15 @@ struct Reply {
 class Request final : public Command, public std::enable_shared_from_this<Request> {
  public:
   // Decides the command and returns the result for the client, as JSON.
-  using Question = std::function<Result<std::string>(Turn&)>;
+  using Decision = std::function<Result<std::string>(Turn&)>;
   using Done = std::function<void(const Reply&)>;
 
-  Request(Process& process, Answer::What what, std::string params, Question question, Done done);
+  Request(Process& process, Answer::What what, std::string params, Decision decision, Done done);
 
   Result<void> decide(Turn& turn) override;
   void settle(Result<void> outcome) override;
   // The process died: there will be no answer.
-  void give_up();
+  void abandon();
 
   // The group of the process in which it was decided, and which facts of the group it caused.
   [[nodiscard]] std::uint64_t group() const { return group_; }
@@ -46,28 +46,28 @@ class Request final : public Command, public std::enable_shared_from_this<Reques
   // The process has answered the request.
   [[nodiscard]] bool settled() const { return settled_; }
   // The oracle has checked the answer.
-  [[nodiscard]] bool judged() const { return judged_; }
-  void set_judged() { judged_ = true; }
+  [[nodiscard]] bool checked() const { return checked_; }
+  void set_checked() { checked_ = true; }
   // The client has received the answer, or knows that there will be none.
-  [[nodiscard]] bool over() const { return over_; }
-  void set_asked(std::int64_t time_us) { asked_us_ = time_us; }
-  [[nodiscard]] std::int64_t asked_us() const { return asked_us_; }
+  [[nodiscard]] bool closed() const { return closed_; }
+  void set_submitted(std::int64_t time_us) { submitted_us_ = time_us; }
+  [[nodiscard]] std::int64_t submitted_us() const { return submitted_us_; }
 
  private:
-  void tell(const Reply& reply);
+  void deliver(const Reply& reply);
 
   Process& process_;
   Answer answer_;
-  Question question_;
+  Decision decision_;
   Done done_;
   std::uint64_t group_ = 0;
   std::size_t first_fact_ = 0;
   std::size_t end_fact_ = 0;
   std::uint64_t decisions_ = 0;
-  std::int64_t asked_us_ = 0;
-  bool judged_ = false;
+  std::int64_t submitted_us_ = 0;
+  bool checked_ = false;
   bool settled_ = false;
-  bool over_ = false;
+  bool closed_ = false;
 };
 
 using RequestPtr = std::shared_ptr<Request>;

@@ -16,7 +16,7 @@
 
 namespace holdfast::sim {
 
-class World;
+class Simulation;
 struct Item;
 struct Reply;
 
@@ -29,7 +29,7 @@ struct HandlerAnswer {
   std::string name = {};  // the declared outcome; empty: none was declared
 };
 
-struct StartWish {
+struct StartRequest {
   std::string workflow;
   std::string input = "{}";
   std::string trigger = {};  // empty: the first trigger of the workflow
@@ -39,14 +39,14 @@ struct StartWish {
 enum class Execution : std::uint8_t { reports, dies, killed_with_process };
 
 // Observes a simulation from outside, acts in it, and reports violations of its own invariants.
-class Witness {
+class Observer {
  public:
-  virtual ~Witness() = default;
+  virtual ~Observer() = default;
   // A fact became durable.
   virtual void stored(const EntryView& fact) = 0;
   // A worker starts to execute an attempt. late_us: how long it will stall.
-  virtual void begins(const Assignment& attempt, const HandlerAnswer& answer,
-                      std::int64_t late_us) = 0;
+  virtual void execution_started(const Assignment& attempt, const HandlerAnswer& answer,
+                                 std::int64_t late_us) = 0;
   // The worker has executed it; done: whether the outside effect happened.
   virtual void executed(const Assignment& attempt, const HandlerAnswer& answer, Execution how,
                         bool done) = 0;
@@ -54,39 +54,39 @@ class Witness {
   virtual void reported(const Assignment& attempt, const Reply& reply) = 0;
   virtual void process_changed(const std::string& process, bool up, const std::string& why) = 0;
   // A fault is injected.
-  virtual void strikes(const Item& item) = 0;
+  virtual void fault_injected(const Item& item) = 0;
   // After the faults: nothing more will happen, however much time passes.
-  [[nodiscard]] virtual bool nothing_more() const = 0;
-  // The simulation is over; some runs may not have ended.
-  virtual void at_rest() = 0;
+  [[nodiscard]] virtual bool is_idle() const = 0;
+  // The simulation has ended; some runs may not have.
+  virtual void simulation_ended() = 0;
 };
 
 class Scenario {
  public:
   virtual ~Scenario() = default;
   // Texts of definitions. faults_ended: only definitions that start no runs by themselves.
-  [[nodiscard]] virtual std::vector<std::string> definitions(bool calm) const = 0;
-  [[nodiscard]] virtual StartWish start(const Dice& dice) const = 0;
+  [[nodiscard]] virtual std::vector<std::string> definitions(bool faults_ended) const = 0;
+  [[nodiscard]] virtual StartRequest start(const Dice& dice) const = 0;
   // The same attempt gets the same answer, whichever worker executes it and however often.
   [[nodiscard]] virtual HandlerAnswer answer(const Assignment& attempt) const = 0;
   // The decision of an operator; empty: not yet. faults_ended: operators no longer hesitate.
   [[nodiscard]] virtual std::optional<ManualAction> decide(const ManualState& at, const Dice& dice,
-                                                           bool calm) const = 0;
+                                                           bool faults_ended) const = 0;
   [[nodiscard]] virtual std::string event_payload(std::string_view event, const Dice& dice) const;
   // With an observer, the simulator does not follow the advice of explanations: the observer sends
   // commands and checks how runs end.
-  [[nodiscard]] virtual std::unique_ptr<Witness> witness(World& world) const;
+  [[nodiscard]] virtual std::unique_ptr<Observer> observer(Simulation& simulation) const;
   // The longest time that everything may take after the faults.
-  [[nodiscard]] virtual std::int64_t longest_rest_us() const;
+  [[nodiscard]] virtual std::int64_t longest_end_us() const;
 };
 
 inline std::string Scenario::event_payload(std::string_view event, const Dice& /*dice*/) const {
   return R"({"said":")" + std::string(event) + R"("})";
 }
 
-inline std::unique_ptr<Witness> Scenario::witness(World& /*world*/) const { return nullptr; }
+inline std::unique_ptr<Observer> Scenario::observer(Simulation& /*world*/) const { return nullptr; }
 
-inline std::int64_t Scenario::longest_rest_us() const { return 90LL * 24 * 3600 * 1'000'000; }
+inline std::int64_t Scenario::longest_end_us() const { return 90LL * 24 * 3600 * 1'000'000; }
 
 // Random workflows with every kind of step.
 std::unique_ptr<Scenario> make_generated_scenario(std::uint64_t seed);

@@ -21,7 +21,8 @@ enum class WriteFate : std::uint8_t {
   conflict,      // a conflict is reported although there was no other writer
   crash_lost,    // the process dies; the write is lost
   crash_landed,  // the process dies; the write is durable
-  crash_split,   // the process dies; only the first entries are durable, as with a store without atomic batches
+  crash_split,   // the process dies; only the first entries are durable, as with a store without
+                 // atomic batches
 };
 
 }  // namespace holdfast::sim

@@ -35,12 +35,12 @@ class Trace {
     std::string run = {};  // of a line of the story: the run it is about
   };
   // A line of the story that an observer writes. It follows from the events, so it is not hashed.
-  void tell(std::int64_t time_us, std::string run, std::string line) {
+  void add_story(std::int64_t time_us, std::string run, std::string line) {
     if (keep_) {
-      told_.push_back(Line{events_, time_us, std::move(line), std::move(run)});
+      story_.push_back(Line{events_, time_us, std::move(line), std::move(run)});
     }
   }
-  [[nodiscard]] const std::vector<Line>& told() const { return told_; }
+  [[nodiscard]] const std::vector<Line>& story() const { return story_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
   [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
@@ -52,7 +52,7 @@ class Trace {
   std::uint64_t events_ = 0;
   std::uint64_t hash_ = 0xcbf29ce484222325U;
   std::vector<Line> lines_;
-  std::vector<Line> told_;
+  std::vector<Line> story_;
 };
 
 }  // namespace holdfast::sim

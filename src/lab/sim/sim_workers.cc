@@ -59,43 +59,43 @@ std::string assignment_text(const Assignment& given) {
 
 }  // namespace
 
-void Workers::hire(Process& process) {
-  for (std::uint32_t i = 0; i < world_.plan().workers; ++i) {
-    look_for_work(process);
+void Workers::start_workers(Process& process) {
+  for (std::uint32_t i = 0; i < simulation_.plan().workers; ++i) {
+    request_claim(process);
   }
 }
 
 // Workers inside the process die in the middle of their work.
-void Workers::fired(Process& process) {
+void Workers::process_stopped(Process& process) {
   const std::map<std::string, TaskPtr> tasks = tasks_;
   for (const auto& [claim, task] : tasks) {
     if (!task->remote && task->process == process.number()) {
       executed(task, Execution::killed_with_process);
-      task->over = true;
+      task->finished = true;
       tasks_.erase(claim);
     }
   }
 }
 
-bool Workers::somebody_executes() const {
+bool Workers::is_executing() const {
   return std::any_of(tasks_.begin(), tasks_.end(),
                      [](const auto& task) { return !task.second->answer.never; });
 }
 
 void Workers::executed(const TaskPtr& task, Execution how) {
-  if (world_.witness() == nullptr) {
+  if (simulation_.observer() == nullptr) {
     return;
   }
-  const Dice dice = world_.dice().about(task->assignment.claim_id.view());
+  const Dice dice = simulation_.dice().about(task->assignment.claim_id.view());
   const bool done = task->answer.done && (how == Execution::reports || dice.chance(50, "did it"));
-  world_.witness()->executed(task->assignment, task->answer, how, done);
+  simulation_.observer()->executed(task->assignment, task->answer, how, done);
 }
 
-void Workers::look_for_work(Process& process) {
+void Workers::request_claim(Process& process) {
   if (!process.up()) {
     return;
   }
-  const Dice dice = world_.dice().about("worker", ++claims_);
+  const Dice dice = simulation_.dice().about("worker", ++claims_);
   const bool remote = dice.chance(30, "remote");
   auto request = std::make_shared<ClaimRequest>();
   request->skills = any_skills();
@@ -110,90 +110,92 @@ void Workers::look_for_work(Process& process) {
   };
   if (!remote) {
     request->lost = [this](const SharedText& claim_id, const Error& why) {
-      world_.note("claim " + claim_id.str() + " lost: " + why.text());
+      simulation_.note("claim " + claim_id.str() + " lost: " + why.text());
       const auto task = tasks_.find(claim_id.str());
       if (task != tasks_.end() && task->second->answer.never) {
         finish(TaskPtr(task->second));
       }
     };
   }
-  process.offer(request);
+  process.request_claim(request);
 }
 
-Workers::Habit Workers::habit(const Dice& dice) const {
-  if (!world_.has(Fault::worker)) {
-    return Habit::good;
+Workers::Behaviour Workers::behaviour(const Dice& dice) const {
+  if (!simulation_.has(Fault::worker)) {
+    return Behaviour::good;
   }
   // Half of the workers are good.
-  const std::uint64_t luck = dice.below(2 * kHabits, "habit");
-  return luck < kHabits ? static_cast<Habit>(luck) : Habit::good;
+  const std::uint64_t luck = dice.below(2 * kBehaviours, "habit");
+  return luck < kBehaviours ? static_cast<Behaviour>(luck) : Behaviour::good;
 }
 
-const char* Workers::name_of(Habit habit) {
-  static constexpr const char* kNames[kHabits] = {"good",       "stalls",      "dies",
-                                                  "repeats",    "contradicts", "reports_late",
-                                                  "reports_at_expiry", "forges",      "hangs"};
-  return kNames[static_cast<std::size_t>(habit)];
+const char* Workers::name_of(Behaviour behaviour) {
+  static constexpr const char* kNames[kBehaviours] = {
+      "good",   "stalls", "dies", "repeats", "contradicts", "reports_late", "reports_at_expiry",
+      "forges", "hangs"};
+  return kNames[static_cast<std::size_t>(behaviour)];
 }
 
 bool Workers::has_timeout(const Assignment& assignment) const {
-  const auto queue = world_.audit().queues.find(assignment.queue);
-  const Attempt* attempt = queue == world_.audit().queues.end()
+  const auto queue = simulation_.audit().queues.find(assignment.queue);
+  const Attempt* attempt = queue == simulation_.audit().queues.end()
                                ? nullptr
                                : queue->second->find(assignment.runnable_key.view());
   return attempt != nullptr && attempt->policy().timeout.start_to_close_ms > 0;
 }
 
-bool Workers::nothing_in_the_way() const {
-  const Faults& faults = world_.plan().faults;
+bool Workers::lease_can_be_renewed() const {
+  const Faults& faults = simulation_.plan().faults;
   return !faults.contains(Fault::io) && !faults.contains(Fault::stall) &&
-         !faults.contains(Fault::clock) && world_.oracle_judges();
+         !faults.contains(Fault::clock) && simulation_.oracle_enabled();
 }
 
 void Workers::assigned(Process& process, const Assignment& assignment, bool remote) {
-  world_.note(process.name() + " assigns " + assignment.runnable_key.str() + " to claim " +
-              assignment.claim_id.str());
-  world_.claimed(process, assignment, assignment_text(assignment));
+  simulation_.note(process.name() + " assigns " + assignment.runnable_key.str() + " to claim " +
+                   assignment.claim_id.str());
+  simulation_.claimed(process, assignment, assignment_text(assignment));
   auto task = std::make_shared<Task>();
   task->assignment = assignment;
   task->process = process.number();
   task->incarnation = process.incarnation();
   task->remote = remote;
-  const Dice dice = world_.dice().about(assignment.claim_id.view());
-  task->answer = world_.scenario().answer(assignment);
+  const Dice dice = simulation_.dice().about(assignment.claim_id.view());
+  task->answer = simulation_.scenario().answer(assignment);
   // A handler that hangs ends only when its worker learns that the claim is lost.
-  const Habit usual = habit(dice);
+  const Behaviour usual = behaviour(dice);
   const bool hangs =
-      usual == Habit::hangs && world_.witness() == nullptr && has_timeout(assignment);
+      usual == Behaviour::hangs && simulation_.observer() == nullptr && has_timeout(assignment);
   task->answer.never = task->answer.never || hangs;
-  const Habit how = hangs                                        ? Habit::hangs
-                    : usual == Habit::hangs                      ? Habit::good
-                    : task->answer.never && usual != Habit::dies ? Habit::good
-                                                                 : usual;
+  const Behaviour how = hangs                                            ? Behaviour::hangs
+                        : usual == Behaviour::hangs                      ? Behaviour::good
+                        : task->answer.never && usual != Behaviour::dies ? Behaviour::good
+                                                                         : usual;
   tasks_[assignment.claim_id.str()] = task;
   const auto lease_us = static_cast<std::int64_t>(assignment.lease_ms) * kMs;
   std::int64_t takes = task->answer.takes_us;
-  if (how == Habit::stalls || how == Habit::comes_late) {
+  if (how == Behaviour::stalls || how == Behaviour::reports_late) {
     takes = lease_us + static_cast<std::int64_t>(dice.below(20'000'000, "late"));
   }
-  if (how == Habit::on_the_dot) {
+  if (how == Behaviour::reports_at_expiry) {
     // The process checks the lease shortly after the report was submitted.
     takes = lease_us - static_cast<std::int64_t>(dice.below(3 * kMs, "early"));
   }
-  world_.count(std::string("worker:") + name_of(how));
+  simulation_.count(std::string("worker:") + name_of(how));
   // A process keeps renewing the lease of its own stalled workers; without it the lease is not
   // renewed.
-  if (how == Habit::comes_late || how == Habit::on_the_dot || how == Habit::dies) {
+  if (how == Behaviour::reports_late || how == Behaviour::reports_at_expiry ||
+      how == Behaviour::dies) {
     process.core().drop(assignment.claim_id);
   } else if (remote) {
     heartbeat(task);
   }
-  if (world_.witness() != nullptr) {
-    world_.witness()->begins(assignment, task->answer, takes - task->answer.takes_us);
+  if (simulation_.observer() != nullptr) {
+    simulation_.observer()->execution_started(assignment, task->answer,
+                                              takes - task->answer.takes_us);
   }
-  if (how == Habit::dies) {
-    world_.schedule().after(takes, [this, task] {
-      if (!task->over) {
+  if (how == Behaviour::dies) {
+    simulation_.schedule().after(takes, [this, task] {
+      if (!task->finished) {
         executed(task, Execution::dies);
       }
       finish(task);
@@ -203,27 +205,28 @@ void Workers::assigned(Process& process, const Assignment& assignment, bool remo
   if (task->answer.never) {
     return;  // until the claim is lost
   }
-  world_.schedule().after(takes, [this, task, how] { report(task, how); });
+  simulation_.schedule().after(takes, [this, task, how] { report(task, how); });
 }
 
 Process* Workers::process_of(const Task& task, std::string_view why) {
-  Process& own = *world_.processes()[task.process - 1];
+  Process& own = *simulation_.processes()[task.process - 1];
   if (!task.remote) {
     return own.up() && own.incarnation() == task.incarnation ? &own : nullptr;
   }
-  return world_.some_process(world_.dice().about(task.assignment.claim_id.view()).about(why));
+  return simulation_.some_process(
+      simulation_.dice().about(task.assignment.claim_id.view()).about(why));
 }
 
 // A remote worker renews its lease itself.
 void Workers::heartbeat(const TaskPtr& task) {
   const auto pause = static_cast<std::int64_t>(task->assignment.lease_ms) * kMs / 3;
-  world_.schedule().after(pause, [this, task] {
-    if (task->over || task->lost) {
+  simulation_.schedule().after(pause, [this, task] {
+    if (task->finished || task->lost) {
       return;
     }
     if (Process* process = process_of(*task, "beat"); process != nullptr) {
       const ClaimProof proof = proof_of(task->assignment);
-      process->ask(std::make_shared<Request>(
+      process->submit(std::make_shared<Request>(
           *process, Answer::What::heartbeat,
           proof_params(task->assignment, task->assignment.token.str(), nullptr),
           [proof](Turn& turn) -> Result<std::string> {
@@ -241,32 +244,32 @@ void Workers::heartbeat(const TaskPtr& task) {
   });
 }
 
-void Workers::report(const TaskPtr& task, Habit habit) {
-  if (task->over) {
+void Workers::report(const TaskPtr& task, Behaviour behaviour) {
+  if (task->finished) {
     return;  // its worker died with the process
   }
   const HandlerAnswer& answer = task->answer;
   executed(task, Execution::reports);
   HandlerAnswer second = answer;
   // With an observer, only declared results are possible.
-  if (habit == Habit::contradicts && world_.witness() == nullptr) {
+  if (behaviour == Behaviour::contradicts && simulation_.observer() == nullptr) {
     Completion other;
     other.result = Payload::trusted(R"({"n":99})");
     second.outcome = other;
   }
-  const auto own = [this, task, answer, second, habit] {
+  const auto own = [this, task, answer, second, behaviour] {
     report_once(task, answer, task->assignment.token.str(), [=, this](const Reply& reply) {
-      if (world_.witness() != nullptr) {
-        world_.witness()->reported(task->assignment, reply);
+      if (simulation_.observer() != nullptr) {
+        simulation_.observer()->reported(task->assignment, reply);
       }
-      if (reply.code == "expired_claim" && !task->remote && nothing_in_the_way() &&
-          (habit == Habit::good || habit == Habit::stalls)) {
-        world_.complain("the lease of " + task->assignment.runnable_key.str() +
-                        " expired although its process could have renewed it");
+      if (reply.code == "expired_claim" && !task->remote && lease_can_be_renewed() &&
+          (behaviour == Behaviour::good || behaviour == Behaviour::stalls)) {
+        simulation_.report_violation("the lease of " + task->assignment.runnable_key.str() +
+                                     " expired although its process could have renewed it");
       }
-      const bool again = habit == Habit::repeats || habit == Habit::contradicts ||
+      const bool again = behaviour == Behaviour::repeats || behaviour == Behaviour::contradicts ||
                          (reply.in_doubt() && task->remote);
-      if (again && !task->over) {
+      if (again && !task->finished) {
         report_once(task, second, task->assignment.token.str(),
                     [this, task](const Reply&) { finish(task); });
         return;
@@ -274,7 +277,7 @@ void Workers::report(const TaskPtr& task, Habit habit) {
       finish(task);
     });
   };
-  if (habit == Habit::forges) {
+  if (behaviour == Behaviour::forges) {
     report_once(task, answer, "forged", [own](const Reply&) { own(); });
     return;
   }
@@ -292,7 +295,7 @@ void Workers::report_once(const TaskPtr& task, const HandlerAnswer& answer,
   ClaimProof proof = proof_of(task->assignment);
   proof.token_hash = sha256(token);
   const bool failed = std::holds_alternative<Failure>(answer.outcome);
-  process->ask(std::make_shared<Request>(
+  process->submit(std::make_shared<Request>(
       *process, failed ? Answer::What::fail : Answer::What::complete,
       proof_params(task->assignment, token, &answer),
       [proof, answer](Turn& turn) -> Result<std::string> {
@@ -303,13 +306,13 @@ void Workers::report_once(const TaskPtr& task, const HandlerAnswer& answer,
 }
 
 void Workers::finish(const TaskPtr& task) {
-  if (std::exchange(task->over, true)) {
+  if (std::exchange(task->finished, true)) {
     return;
   }
   tasks_.erase(task->assignment.claim_id.str());
-  Process& process = *world_.processes()[task->process - 1];
+  Process& process = *simulation_.processes()[task->process - 1];
   if (process.up() && process.incarnation() == task->incarnation) {
-    look_for_work(process);
+    request_claim(process);
   }
 }
 

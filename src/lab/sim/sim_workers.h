@@ -11,19 +11,19 @@
 
 namespace holdfast::sim {
 
-class World;
+class Simulation;
 
 class Workers {
  public:
-  explicit Workers(World& world) : world_(world) {}
+  explicit Workers(Simulation& simulation) : simulation_(simulation) {}
 
   // Starts the workers of a process that has started.
-  void hire(Process& process);
+  void start_workers(Process& process);
   // A process has stopped: its own workers are gone, remote workers may still report to another
   // process.
-  void fired(Process& process);
+  void process_stopped(Process& process);
   // Whether a worker executes an attempt that will end.
-  [[nodiscard]] bool somebody_executes() const;
+  [[nodiscard]] bool is_executing() const;
 
  private:
   // One attempt that a worker executes.
@@ -33,32 +33,32 @@ class Workers {
     std::uint64_t incarnation = 0;
     bool remote = false;  // a remote worker survives its process
     bool lost = false;    // the worker knows that it no longer holds the claim
-    bool over = false;
+    bool finished = false;
     HandlerAnswer answer = {};
   };
   using TaskPtr = std::shared_ptr<Task>;
-  enum class Habit : std::uint8_t {
+  enum class Behaviour : std::uint8_t {
     good,
-    stalls,       // exceeds the lease, which is renewed meanwhile
-    dies,         // never reports
-    repeats,      // reports twice
-    contradicts,  // reports twice, with different results
-    comes_late,   // reports after the lease, which is not renewed
-    on_the_dot,   // reports at the moment the lease expires
-    forges,       // presents a wrong token, then the right one
-    hangs,        // never ends, if the step has a timeout
+    stalls,             // exceeds the lease, which is renewed meanwhile
+    dies,               // never reports
+    repeats,            // reports twice
+    contradicts,        // reports twice, with different results
+    reports_late,       // reports after the lease, which is not renewed
+    reports_at_expiry,  // reports at the moment the lease expires
+    forges,             // presents a wrong token, then the right one
+    hangs,              // never ends, if the step has a timeout
   };
-  static constexpr std::size_t kHabits = 9;
-  static const char* name_of(Habit habit);
+  static constexpr std::size_t kBehaviours = 9;
+  static const char* name_of(Behaviour behaviour);
 
-  void look_for_work(Process& process);
+  void request_claim(Process& process);
   void assigned(Process& process, const Assignment& assignment, bool remote);
-  [[nodiscard]] Habit habit(const Dice& dice) const;
+  [[nodiscard]] Behaviour behaviour(const Dice& dice) const;
   [[nodiscard]] bool has_timeout(const Assignment& assignment) const;
   // No fault could have kept the process from renewing the lease.
-  [[nodiscard]] bool nothing_in_the_way() const;
+  [[nodiscard]] bool lease_can_be_renewed() const;
   void heartbeat(const TaskPtr& task);
-  void report(const TaskPtr& task, Habit habit);
+  void report(const TaskPtr& task, Behaviour behaviour);
   void report_once(const TaskPtr& task, const HandlerAnswer& answer, const std::string& token,
                    const std::function<void(const Reply&)>& done);
   void finish(const TaskPtr& task);
@@ -66,7 +66,7 @@ class Workers {
 
   void executed(const TaskPtr& task, Execution how);
 
-  World& world_;
+  Simulation& simulation_;
   std::uint64_t claims_ = 0;
   std::map<std::string, TaskPtr> tasks_;  // unfinished tasks, by claim
 };

@@ -17,15 +17,15 @@ Plan plan_of(std::uint64_t seed, const SimulateOptions& options) {
   return options.only.empty() ? plan : part_of(plan, options.only);
 }
 
-std::optional<Breach> play(const Plan& plan, const SimulateOptions& options, Trace& trace,
-                           Coverage& coverage) {
+std::optional<Violation> play(const Plan& plan, const SimulateOptions& options, Trace& trace,
+                              Coverage& coverage) {
   const auto scenario = options.scenario(plan.seed);
-  World world(plan, *scenario, trace, coverage);
-  return world.play();
+  Simulation simulation(plan, *scenario, trace, coverage);
+  return simulation.play();
 }
 
 // Identifies the guarantee whatever run and time are concerned: the text up to the first value.
-std::string promise_of(const std::string& what) {
+std::string guarantee_of(const std::string& what) {
   std::string words;
   for (const char letter : what) {
     if (letter == '"' || letter == '{' || (letter >= '0' && letter <= '9')) {
@@ -36,48 +36,49 @@ std::string promise_of(const std::string& what) {
   return words;
 }
 
-std::string promise_of(const Breach& breach) {
-  return breach.promise.empty() ? promise_of(breach.what) : breach.promise;
+std::string guarantee_of(const Violation& violation) {
+  return violation.invariant.empty() ? guarantee_of(violation.what) : violation.invariant;
 }
 
-bool breaks_the_same(const Plan& plan, const SimulateOptions& options, const std::string& promise) {
+bool violates_the_same(const Plan& plan, const SimulateOptions& options,
+                       const std::string& guarantee) {
   Trace trace(false);
   Coverage coverage;
-  const auto breach = play(plan, options, trace, coverage);
-  return breach.has_value() && promise_of(*breach) == promise;
+  const auto violation = play(plan, options, trace, coverage);
+  return violation.has_value() && guarantee_of(*violation) == guarantee;
 }
 
 // Leaves out whole kinds of faults with all their items.
-Plan with_fewer_faults(Plan plan, const SimulateOptions& options, const std::string& promise) {
+Plan with_fewer_faults(Plan plan, const SimulateOptions& options, const std::string& guarantee) {
   for (const Fault fault : Faults(plan.faults)) {
-    Plan less = plan;
-    less.faults.erase(fault);
+    Plan reduced = plan;
+    reduced.faults.erase(fault);
     const std::vector<Act>& acts = acts_of(fault);
-    std::erase_if(less.items, [&](const Item& item) {
+    std::erase_if(reduced.items, [&](const Item& item) {
       return std::find(acts.begin(), acts.end(), item.act) != acts.end();
     });
-    if (breaks_the_same(less, options, promise)) {
-      plan = std::move(less);
+    if (violates_the_same(reduced, options, guarantee)) {
+      plan = std::move(reduced);
     }
   }
   return plan;
 }
 
 // Leaves out larger parts first, then smaller ones, as long as the same guarantee is violated.
-Plan shrunk(Plan plan, const SimulateOptions& options, const std::string& promise) {
+Plan shrunk(Plan plan, const SimulateOptions& options, const std::string& guarantee) {
   if (options.shrink_faults) {
-    plan = with_fewer_faults(std::move(plan), options, promise);
+    plan = with_fewer_faults(std::move(plan), options, guarantee);
   }
   int tries = kShrinkTries;
   for (std::size_t part = std::max<std::size_t>(plan.items.size() / 2, 1); tries > 0;) {
     bool shorter = false;
     for (std::size_t from = 0; from < plan.items.size() && tries > 0; --tries) {
-      Plan less = plan;
-      const auto begin = less.items.begin() + static_cast<std::ptrdiff_t>(from);
-      const std::size_t count = std::min(part, less.items.size() - from);
-      less.items.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
-      if (breaks_the_same(less, options, promise)) {
-        plan = std::move(less);
+      Plan reduced = plan;
+      const auto begin = reduced.items.begin() + static_cast<std::ptrdiff_t>(from);
+      const std::size_t count = std::min(part, reduced.items.size() - from);
+      reduced.items.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
+      if (violates_the_same(reduced, options, guarantee)) {
+        plan = std::move(reduced);
         shorter = true;
       } else {
         from += count;
@@ -91,29 +92,30 @@ Plan shrunk(Plan plan, const SimulateOptions& options, const std::string& promis
   return plan;
 }
 
-FailedSeed failure_of(const Plan& plan, const Breach& breach, const SimulateOptions& options) {
-  const Plan shortest = options.shrink ? shrunk(plan, options, promise_of(breach)) : plan;
+FailedSeed failure_of(const Plan& plan, const Violation& violation,
+                      const SimulateOptions& options) {
+  const Plan shortest = options.shrink ? shrunk(plan, options, guarantee_of(violation)) : plan;
   Trace trace(true);
   Coverage coverage;
   const auto again = play(shortest, options, trace, coverage);
   FailedSeed failed;
   failed.seed = plan.seed;
-  failed.breach = again.value_or(breach);
+  failed.violation = again.value_or(violation);
   failed.trace_hash = trace.hash();
   failed.items = shortest.items;
   failed.items_at_first = plan.items.size();
-  failed.story = trace.lines();
-  failed.told = trace.told();
+  failed.trace = trace.lines();
+  failed.story = trace.story();
   failed.faults = shortest.faults;
   return failed;
 }
 
 }  // namespace
 
-Played play_seed(std::uint64_t seed, const SimulateOptions& options) {
-  Played played;
+PlayedSeed play_seed(std::uint64_t seed, const SimulateOptions& options) {
+  PlayedSeed played;
   played.plan = plan_of(seed, options);
-  played.breach = play(played.plan, options, played.trace, played.coverage);
+  played.violation = play(played.plan, options, played.trace, played.coverage);
   return played;
 }
 
@@ -124,21 +126,21 @@ SimulateReport simulate(const SimulateOptions& options) {
   for (std::uint64_t i = 0; i < options.seeds; ++i) {
     const Plan plan = plan_of(options.first_seed + i, options);
     Trace trace(false);
-    std::optional<Breach> breach = play(plan, options, trace, report.coverage);
-    if (!breach.has_value() && options.twice_every > 0 && i % options.twice_every == 0) {
+    std::optional<Violation> violation = play(plan, options, trace, report.coverage);
+    if (!violation.has_value() && options.twice_every > 0 && i % options.twice_every == 0) {
       Trace second(false);
       Coverage ignored;
       play(plan, options, second, ignored);
       report.coverage.add("check:twice");
       if (second.hash() != trace.hash()) {
-        breach = Breach{second.events(), 0, "the same seed produced two different traces"};
+        violation = Violation{second.events(), 0, "the same seed produced two different traces"};
       }
     }
     ++report.seeds;
     report.events += trace.events();
     report.trace_hash = report.trace_hash * 0x100000001b3U ^ trace.hash();
-    if (breach.has_value()) {
-      report.failed = failure_of(plan, *breach, options);
+    if (violation.has_value()) {
+      report.failed = failure_of(plan, *violation, options);
       break;
     }
     const bool late = options.seconds.has_value() &&

@@ -41,13 +41,13 @@ struct SimulateOptions {
 
 struct FailedSeed {
   std::uint64_t seed = 0;
-  Breach breach;
+  Violation violation;
   std::uint64_t trace_hash = 0;
   std::vector<Item> items;  // as few as still violate the same guarantee
   std::uint64_t items_at_first = 0;
-  std::vector<Trace::Line> story;
-  std::vector<Trace::Line> told;  // as written by the observer
-  Faults faults;                  // the kinds of faults that may occur
+  std::vector<Trace::Line> trace;
+  std::vector<Trace::Line> story;  // as written by the observer
+  Faults faults;                   // the kinds of faults that may occur
 };
 
 struct SimulateReport {
@@ -61,12 +61,12 @@ struct SimulateReport {
 SimulateReport simulate(const SimulateOptions& options);
 
 // One seed, with its trace and its story.
-struct Played {
-  std::optional<Breach> breach;
+struct PlayedSeed {
+  std::optional<Violation> violation;
   Trace trace{true};
   Coverage coverage;
   Plan plan;
 };
-Played play_seed(std::uint64_t seed, const SimulateOptions& options);
+PlayedSeed play_seed(std::uint64_t seed, const SimulateOptions& options);
 
 }  // namespace holdfast::sim

@@ -13,11 +13,11 @@ namespace holdfast::sim {
 namespace {
 
 // Limits on what may happen after the faults until all runs have ended, and after that.
-constexpr std::uint64_t kEventsOfRest = 4000;
+constexpr std::uint64_t kMaxFinalEvents = 4000;
 // With foreign facts, some runs may never end.
-constexpr std::uint64_t kEventsOfForeignRest = 1000;
-constexpr std::uint64_t kMostEvents = 400'000;
-constexpr std::int64_t kLastRequestsUs = 120 * kSecond;
+constexpr std::uint64_t kMaxFinalEventsWithForeignFacts = 1000;
+constexpr std::uint64_t kMaxEvents = 400'000;
+constexpr std::int64_t kLastCommandsUs = 120 * kSecond;
 constexpr std::int64_t kLastAnswersUs = 400'000'000;
 
 std::int64_t some_us(const Dice& dice, std::string_view what, std::int64_t below_us,
@@ -27,7 +27,7 @@ std::int64_t some_us(const Dice& dice, std::string_view what, std::int64_t below
 
 }  // namespace
 
-World::World(const Plan& plan, const Scenario& scenario, Trace& trace, Coverage& coverage)
+Simulation::Simulation(const Plan& plan, const Scenario& scenario, Trace& trace, Coverage& coverage)
     : plan_(plan),
       scenario_(scenario),
       trace_(trace),
@@ -36,12 +36,12 @@ World::World(const Plan& plan, const Scenario& scenario, Trace& trace, Coverage&
       disk_(std::make_shared<MemoryDisk>()),
       workers_(std::make_unique<Workers>(*this)),
       clients_(std::make_unique<Clients>(*this)),
-      faulty_(std::make_unique<Faulty>(*this)),
-      watchers_(std::make_unique<Watchers>(*this)),
-      witness_(scenario.witness(*this)) {
+      fault_injector_(std::make_unique<FaultInjector>(*this)),
+      checks_(std::make_unique<Checks>(*this)),
+      observer_(scenario.observer(*this)) {
   for (std::uint32_t i = 0; i < plan.processes; ++i) {
     processes_.push_back(
-        std::make_unique<Process>(Process::Surroundings{schedule_, *this, disk_, dice_}, i + 1));
+        std::make_unique<Process>(Process::Environment{schedule_, *this, disk_, dice_}, i + 1));
     if (has(Fault::clock)) {
       processes_.back()->clock().set(some_us(dice_, "skew", 4000, i) - 2000,
                                      some_us(dice_, "drift", 400, i) - 200);
@@ -49,28 +49,28 @@ World::World(const Plan& plan, const Scenario& scenario, Trace& trace, Coverage&
   }
 }
 
-World::~World() = default;
+Simulation::~Simulation() = default;
 
-void World::note(const std::string& line) { trace_.add(schedule_.now_us(), line); }
+void Simulation::note(const std::string& line) { trace_.add(schedule_.now_us(), line); }
 
-void World::complain(const std::string& what) {
-  if (!breach_.has_value()) {
+void Simulation::report_violation(const std::string& what) {
+  if (!violation_.has_value()) {
     note("VIOLATION " + what);
-    breach_ = Breach{trace_.events(), schedule_.now_us(), what};
+    violation_ = Violation{trace_.events(), schedule_.now_us(), what};
   }
 }
 
-void World::complain_of(const std::string& promise, const std::string& run,
-                        const std::string& what) {
-  if (!breach_.has_value()) {
-    complain(promise + ": " + what);
-    breach_->what = what;
-    breach_->promise = promise;
-    breach_->run = run;
+void Simulation::report_invariant(const std::string& invariant, const std::string& run,
+                                  const std::string& what) {
+  if (!violation_.has_value()) {
+    report_violation(invariant + ": " + what);
+    violation_->what = what;
+    violation_->invariant = invariant;
+    violation_->run = run;
   }
 }
 
-Result<Explanation> World::explain(const RunId& run) {
+Result<Explanation> Simulation::explain(const RunId& run) {
   Process* process = some_process(dice_);
   if (process == nullptr) {
     return Error{ErrorCode::unavailable, "no process is up"};
@@ -78,7 +78,7 @@ Result<Explanation> World::explain(const RunId& run) {
   return Inspector(process->journal(), process->clock()).explain(run);
 }
 
-Process* World::some_process(const Dice& dice) {
+Process* Simulation::some_process(const Dice& dice) {
   std::vector<Process*> up;
   for (const auto& process : processes_) {
     if (process->up()) {
@@ -91,54 +91,54 @@ Process* World::some_process(const Dice& dice) {
 // ------------------------------------------------------------------------------------------------
 // The course of a simulation
 
-std::optional<Breach> World::play() {
+std::optional<Violation> Simulation::play() {
   for (const auto& process : processes_) {
     process->open();
   }
   clients_->register_workflows(false);
   for (const Item& item : plan_.items) {
     schedule_.after(item.at_us, [this, item] {
-      if (!calm_) {
+      if (!faults_ended_) {
         act(item);
       }
     });
   }
   if (play_until(plan_.horizon_us)) {
-    come_to_rest();
+    finish();
   }
-  if (!broken()) {
-    watchers_->look_at_the_end();
+  if (!violated()) {
+    checks_->check_end();
   }
-  return breach_;
+  return violation_;
 }
 
-bool World::play_until(std::int64_t end_us) {
+bool Simulation::play_until(std::int64_t end_us) {
   schedule_.after(end_us - schedule_.now_us(), [] {});
-  while (!broken() && schedule_.now_us() < end_us && schedule_.step()) {
-    if (trace_.events() > kMostEvents) {
-      complain("the simulation does not end: " + std::to_string(kMostEvents) + " events");
+  while (!violated() && schedule_.now_us() < end_us && schedule_.step()) {
+    if (trace_.events() > kMaxEvents) {
+      report_violation("the simulation does not end: " + std::to_string(kMaxEvents) + " events");
     }
   }
-  return !broken();
+  return !violated();
 }
 
-void World::act(const Item& item) {
+void Simulation::act(const Item& item) {
   const Dice dice = dice_.about(to_text(item.act), item.number);
   note("#" + std::to_string(item.number) + " " + std::string(to_text(item.act)));
-  if (witness_ != nullptr) {
-    witness_->strikes(item);
+  if (observer_ != nullptr) {
+    observer_->fault_injected(item);
   }
-  if (clients_->act(item.act, dice) || faulty_->act(item.act, dice)) {
+  if (clients_->act(item.act, dice) || fault_injector_->act(item.act, dice)) {
     coverage_.add("act:" + std::string(to_text(item.act)));
   }
 }
 
 // The faults have ended and operators no longer hesitate: every run must end by the advice of its
 // explanation.
-void World::come_to_rest() {
+void Simulation::finish() {
   note("faults end");
-  calm_ = true;
-  faulty_->end();
+  faults_ended_ = true;
+  fault_injector_->end();
   for (const auto& process : processes_) {
     process->clock().set(0, 0);
     if (!process->up()) {
@@ -148,55 +148,55 @@ void World::come_to_rest() {
       process->wake();
     }
   }
-  if (broken()) {
+  if (violated()) {
     return;
   }
   // Commands that were submitted earlier, perhaps to a slow disk, come first.
-  if (witness_ == nullptr && !play_until(schedule_.now_us() + kLastRequestsUs)) {
+  if (observer_ == nullptr && !play_until(schedule_.now_us() + kLastCommandsUs)) {
     return;
   }
   clients_->register_workflows(true);
   // A command that was submitted earlier may take effect only now.
   do {
-    let_runs_end();
-  } while (!broken() && play_until(schedule_.now_us() + kLastAnswersUs) && witness_ != nullptr &&
-           clients_->somebody_lives() && !witness_->nothing_more());
-  if (broken()) {
+    finish_runs();
+  } while (!violated() && play_until(schedule_.now_us() + kLastAnswersUs) && observer_ != nullptr &&
+           clients_->has_live_runs() && !observer_->is_idle());
+  if (violated()) {
     return;
   }
-  if (witness_ != nullptr) {
-    witness_->at_rest();
-  } else if (oracle_judges() && clients_->somebody_lives()) {
-    complain("a run does not end: " + watchers_->why_not_ended());
+  if (observer_ != nullptr) {
+    observer_->simulation_ended();
+  } else if (oracle_enabled() && clients_->has_live_runs()) {
+    report_violation("a run does not end: " + checks_->why_not_ended());
   }
 }
 
-void World::let_runs_end() {
-  const std::int64_t end_us = schedule_.now_us() + scenario_.longest_rest_us();
+void Simulation::finish_runs() {
+  const std::int64_t end_us = schedule_.now_us() + scenario_.longest_end_us();
   const std::uint64_t last_event =
-      trace_.events() + (oracle_judges() ? kEventsOfRest : kEventsOfForeignRest);
-  if (witness_ == nullptr) {
-    clients_->help_runs();
+      trace_.events() + (oracle_enabled() ? kMaxFinalEvents : kMaxFinalEventsWithForeignFacts);
+  if (observer_ == nullptr) {
+    clients_->follow_all_advice();
   }
   // Workers may still execute attempts that no run waits for; an observer must see those too.
-  const auto goes_on = [this] {
-    return witness_ == nullptr ? clients_->somebody_lives()
-                               : (clients_->somebody_lives() && !witness_->nothing_more()) ||
-                                     workers_->somebody_executes();
+  const auto in_progress = [this] {
+    return observer_ == nullptr
+               ? clients_->has_live_runs()
+               : (clients_->has_live_runs() && !observer_->is_idle()) || workers_->is_executing();
   };
-  while (!broken() && goes_on() && schedule_.now_us() < end_us && trace_.events() < last_event &&
-         schedule_.step()) {
+  while (!violated() && in_progress() && schedule_.now_us() < end_us &&
+         trace_.events() < last_event && schedule_.step()) {
   }
 }
 
 // ------------------------------------------------------------------------------------------------
 // Facts and answers
 
-void World::store(const EntryView& entry, const RowView& row, std::uint32_t index) {
+void Simulation::store(const EntryView& entry, const RowView& row, std::uint32_t index) {
   coverage_.add("fact:" + std::string(entry.kind));
   auditor_.fold(entry);
-  if (witness_ != nullptr) {
-    witness_->stored(entry);
+  if (observer_ != nullptr) {
+    observer_->stored(entry);
   }
   if (entry.kind == "run_cataloged") {
     const auto listed = from_json<RunCataloged>(entry.data);
@@ -204,15 +204,15 @@ void World::store(const EntryView& entry, const RowView& row, std::uint32_t inde
       runs_.push_back(listed.value().run_id);
     }
   }
-  if (!oracle_stands_aside_) {
+  if (!oracle_disabled_) {
     oracle_.stored(StoredFact{row.position.value, index, std::string(entry.thread), entry.seq.value,
                               std::string(entry.kind), entry.at, std::string(entry.data)});
   }
 }
 
-void World::judge(const RequestPtr& request) {
-  request->set_judged();
-  if (!oracle_stands_aside_) {
+void Simulation::check_answer(const RequestPtr& request) {
+  request->set_checked();
+  if (!oracle_disabled_) {
     oracle_.answered(request->answer());
   }
   if (!request->answer().code.starts_with("ok")) {
@@ -220,14 +220,14 @@ void World::judge(const RequestPtr& request) {
   }
 }
 
-void World::hear_oracle() {
-  for (const std::string& complaint : oracle_.take_complaints()) {
-    complain("oracle: " + complaint);
+void Simulation::collect_violations() {
+  for (const std::string& violation : oracle_.take_violations()) {
+    report_violation("oracle: " + violation);
   }
 }
 
 // Facts and answers are passed on in their true order: an answer precedes the first fact it caused.
-void World::batch_landed(Process& process, const RowView& row, bool whole) {
+void Simulation::batch_landed(Process& process, const RowView& row, bool whole) {
   ++batches_;
   const std::vector<RequestPtr> requests =
       whole ? process.requests_of_write() : std::vector<RequestPtr>();
@@ -238,7 +238,7 @@ void World::batch_landed(Process& process, const RowView& row, bool whole) {
     const auto entry = scanner.next();
     const bool there = entry.ok() && entry.value().has_value();
     while (next != requests.end() && (!there || (*next)->first_fact() <= index)) {
-      judge(*next++);
+      check_answer(*next++);
     }
     if (!there) {
       break;
@@ -248,15 +248,15 @@ void World::batch_landed(Process& process, const RowView& row, bool whole) {
   }
   note(process.name() + " commits batch " + std::to_string(row.position.value) +
        (whole ? ": " : " partially: ") + kinds);
-  if (!oracle_stands_aside_) {
+  if (!oracle_disabled_) {
     oracle_.batch_ends(row.position.value, whole);
-    hear_oracle();
+    collect_violations();
   }
-  watchers_->batch_landed();
-  tell_others(process);
+  checks_->batch_landed();
+  notify_others(process);
 }
 
-void World::take_in(const RowView& row) {
+void Simulation::add_foreign_batch(const RowView& row) {
   ++batches_;
   BodyScanner scanner(row.position, row.body);
   for (std::uint32_t index = 0;; ++index) {
@@ -269,7 +269,7 @@ void World::take_in(const RowView& row) {
 }
 
 // As a notification from the store would.
-void World::tell_others(const Process& writer) {
+void Simulation::notify_others(const Process& writer) {
   for (const auto& process : processes_) {
     if (process.get() == &writer || !process->up()) {
       continue;
@@ -284,19 +284,19 @@ void World::tell_others(const Process& writer) {
   }
 }
 
-void World::answered_unwritten(Process& process, const RequestPtr& request) {
+void Simulation::answered_without_write(Process& process, const RequestPtr& request) {
   // The facts on which the answer is based may still be lost.
   if (process.groups_landed() != process.groups_begun() || request->end_fact() != 0) {
-    complain(process.name() + " answers \"" + request->answer().code + "\" to " +
-             request->answer().params + " before the facts it is based on are durable");
+    report_violation(process.name() + " answers \"" + request->answer().code + "\" to " +
+                     request->answer().params + " before the facts it is based on are durable");
     return;
   }
-  judge(request);
-  hear_oracle();
+  check_answer(request);
+  collect_violations();
 }
 
-void World::claimed(Process& process, const Assignment& assignment, std::string text) {
-  if (oracle_stands_aside_) {
+void Simulation::claimed(Process& process, const Assignment& assignment, std::string text) {
+  if (oracle_disabled_) {
     return;
   }
   Answer answer;
@@ -306,33 +306,34 @@ void World::claimed(Process& process, const Assignment& assignment, std::string 
   answer.code = "ok";
   answer.result = std::move(text);
   oracle_.answered(answer);
-  hear_oracle();
+  collect_violations();
 }
 
-void World::look_for_unanswered() { watchers_->look_for_unanswered(); }
+void Simulation::check_unanswered() { checks_->check_unanswered(); }
 
-void World::write_ended(Process& process) { watchers_->write_ended(process); }
+void Simulation::write_ended(Process& process) { checks_->write_ended(process); }
 
-void World::came_up(Process& process) {
-  watchers_->came_up(process);
-  if (witness_ != nullptr) {
-    witness_->process_changed(process.name(), true, "");
+void Simulation::process_started(Process& process) {
+  checks_->process_started(process);
+  if (observer_ != nullptr) {
+    observer_->process_changed(process.name(), true, "");
   }
-  workers_->hire(process);
+  workers_->start_workers(process);
 }
 
-void World::went_down(Process& process, const std::string& why) {
-  if (witness_ != nullptr) {
-    witness_->process_changed(process.name(), false, why);
+void Simulation::process_stopped(Process& process, const std::string& why) {
+  if (observer_ != nullptr) {
+    observer_->process_changed(process.name(), false, why);
   }
-  workers_->fired(process);
-  if (broken()) {
+  workers_->process_stopped(process);
+  if (violated()) {
     return;
   }
   const std::int64_t delay =
-      calm_ ? kMs : some_us(dice_, "restart", 20'000 * kMs, batches_ * 8 + process.number());
+      faults_ended_ ? kMs
+                    : some_us(dice_, "restart", 20'000 * kMs, batches_ * 8 + process.number());
   schedule_.after(delay, [this, &process] {
-    if (!process.up() && !broken()) {
+    if (!process.up() && !violated()) {
       process.open();
     }
   });

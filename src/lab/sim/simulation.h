@@ -24,16 +24,16 @@ namespace holdfast::sim {
 
 class Clients;
 class Workers;
-class Faulty;
-class Watchers;
+class FaultInjector;
+class Checks;
 
-class World final : private ProcessEvents {
+class Simulation final : private ProcessEvents {
  public:
-  World(const Plan& plan, const Scenario& scenario, Trace& trace, Coverage& coverage);
-  ~World() override;
+  Simulation(const Plan& plan, const Scenario& scenario, Trace& trace, Coverage& coverage);
+  ~Simulation() override;
 
   // Plays the plan to its end, or to the first violation.
-  std::optional<Breach> play();
+  std::optional<Violation> play();
 
   // For the parts of the simulation.
   [[nodiscard]] const Plan& plan() const { return plan_; }
@@ -47,33 +47,36 @@ class World final : private ProcessEvents {
   Workers& workers() { return *workers_; }
   Clients& clients() { return *clients_; }
   // nullptr if there is no observer.
-  [[nodiscard]] Witness* witness() const { return witness_.get(); }
-  void tell(std::string run, std::string line) {
-    trace_.tell(schedule_.now_us(), std::move(run), std::move(line));
+  [[nodiscard]] Observer* observer() const { return observer_.get(); }
+  void add_story(std::string run, std::string line) {
+    trace_.add_story(schedule_.now_us(), std::move(run), std::move(line));
   }
   Coverage& coverage() { return coverage_; }
   std::vector<std::unique_ptr<Process>>& processes() { return processes_; }
   // A process that is up; nullptr if none is.
   Process* some_process(const Dice& dice);
-  [[nodiscard]] bool has(Fault fault) const { return !calm_ && plan_.faults.contains(fault); }
+  [[nodiscard]] bool has(Fault fault) const {
+    return !faults_ended_ && plan_.faults.contains(fault);
+  }
   // Facts from writers that ignore the rules were stored: the oracle cannot check anything from now
   // on.
-  void foreign_facts() { oracle_stands_aside_ = true; }
-  [[nodiscard]] bool oracle_judges() const { return !oracle_stands_aside_; }
-  [[nodiscard]] bool calm() const { return calm_; }
-  void look_for_unanswered();
-  [[nodiscard]] bool broken() const { return breach_.has_value(); }
+  void disable_oracle() { oracle_disabled_ = true; }
+  [[nodiscard]] bool oracle_enabled() const { return !oracle_disabled_; }
+  [[nodiscard]] bool faults_ended() const { return faults_ended_; }
+  void check_unanswered();
+  [[nodiscard]] bool violated() const { return violation_.has_value(); }
   void note(const std::string& line) override;
   void count(const std::string& what) override { coverage_.add(what); }
-  void complain(const std::string& what) override;
+  void report_violation(const std::string& what) override;
   // A violation of an invariant of the observer, by name.
-  void complain_of(const std::string& promise, const std::string& run, const std::string& what);
+  void report_invariant(const std::string& invariant, const std::string& run,
+                        const std::string& what);
   // The explanation of a run that has not ended.
   [[nodiscard]] Result<Explanation> explain(const RunId& run);
   // An attempt was assigned to a worker.
   void claimed(Process& process, const Assignment& assignment, std::string text);
   // Adds the facts of a batch that no process of this simulation wrote.
-  void take_in(const RowView& row);
+  void add_foreign_batch(const RowView& row);
   // The number of batches that were stored.
   [[nodiscard]] std::uint64_t batches() const { return batches_; }
   // The ids of the runs that clients know, in the order in which they were started.
@@ -81,20 +84,19 @@ class World final : private ProcessEvents {
 
  private:
   void batch_landed(Process& process, const RowView& row, bool whole) override;
-  void answered_unwritten(Process& process, const RequestPtr& request) override;
+  void answered_without_write(Process& process, const RequestPtr& request) override;
   void write_ended(Process& process) override;
-  void came_up(Process& process) override;
-  void went_down(Process& process, const std::string& why) override;
+  void process_started(Process& process) override;
+  void process_stopped(Process& process, const std::string& why) override;
 
   void act(const Item& item);
-  void keep(Act act, const Dice& dice);
   bool play_until(std::int64_t end_us);
-  void come_to_rest();
-  void let_runs_end();
+  void finish();
+  void finish_runs();
   void store(const EntryView& entry, const RowView& row, std::uint32_t index);
-  void judge(const RequestPtr& request);
-  void hear_oracle();
-  void tell_others(const Process& writer);
+  void check_answer(const RequestPtr& request);
+  void collect_violations();
+  void notify_others(const Process& writer);
 
   Plan plan_;
   const Scenario& scenario_;
@@ -106,18 +108,17 @@ class World final : private ProcessEvents {
   Oracle oracle_;
   Audit audit_;
   Auditor auditor_{audit_};
-  std::size_t anomalies_ = 0;
   std::vector<RunId> runs_;
   std::uint64_t batches_ = 0;
-  bool calm_ = false;
-  bool oracle_stands_aside_ = false;
-  std::optional<Breach> breach_;
+  bool faults_ended_ = false;
+  bool oracle_disabled_ = false;
+  std::optional<Violation> violation_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::unique_ptr<Workers> workers_;
   std::unique_ptr<Clients> clients_;
-  std::unique_ptr<Faulty> faulty_;
-  std::unique_ptr<Watchers> watchers_;
-  std::unique_ptr<Witness> witness_;
+  std::unique_ptr<FaultInjector> fault_injector_;
+  std::unique_ptr<Checks> checks_;
+  std::unique_ptr<Observer> observer_;
 };
 
 }  // namespace holdfast::sim

@@ -21,19 +21,19 @@ bool awaits(const Definition& definition, const std::string& event) {
 
 }  // namespace
 
-void UserPeople::later(std::int64_t delay_us, const std::function<void()>& what) {
-  last_due_us_ = std::max(last_due_us_, world_.schedule().now_us() + delay_us);
-  world_.schedule().after(delay_us, what);
+void UserActors::act_later(std::int64_t delay_us, const std::function<void()>& what) {
+  last_due_us_ = std::max(last_due_us_, simulation_.schedule().now_us() + delay_us);
+  simulation_.schedule().after(delay_us, what);
 }
 
-void UserPeople::run_started(const RunRecord& run) {
+void UserActors::run_started(const RunRecord& run) {
   const Dice own = dice_.about(to_string(run.id));
   const auto& cancel = setting_.world.cancel;
   const bool first = run.workflow == setting_.workflows.front()->workflow().view();
   if (cancel.has_value() && first && own.chance(cancel->chance, "cancel")) {
-    later(cancel->after.draw(own, "cancel after"), [this, run, own, how = cancel->how] {
-      world_.tell(run.label, "a client cancels the run");
-      world_.clients().cancel(run.id, how, own.about("cancel"));
+    act_later(cancel->after.draw(own, "cancel after"), [this, run, own, how = cancel->how] {
+      simulation_.add_story(run.label, "a client cancels the run");
+      simulation_.clients().cancel(run.id, how, own.about("cancel"));
     });
   }
   for (std::size_t i = 0; i < setting_.world.events.size(); ++i) {
@@ -48,7 +48,7 @@ void UserPeople::run_started(const RunRecord& run) {
   }
 }
 
-void UserPeople::send(const RunRecord& run, const EventSource& source,
+void UserActors::send(const RunRecord& run, const EventSource& source,
                       const std::string& correlation, const std::string& key) {
   const Dice own = dice_.about(to_string(run.id)).about(source.event).about(key);
   if (!own.chance(source.chance, "comes")) {
@@ -61,14 +61,14 @@ void UserPeople::send(const RunRecord& run, const EventSource& source,
                       ? Payload::trusted("{}")
                       : source.payloads[own.below(source.payloads.size(), "payload")];
   event.source.idempotency_key = source.event + "-" + key;
-  later(source.after.draw(own, "after"), [this, run, event, own] {
-    world_.tell(run.label,
-                "event " + event.event.str() + " is sent: " + one_line(event.payload.view(), 100));
-    world_.clients().send_event(run.id, event, own);
+  act_later(source.after.draw(own, "after"), [this, run, event, own] {
+    simulation_.add_story(run.label, "event " + event.event.str() +
+                                         " is sent: " + one_line(event.payload.view(), 100));
+    simulation_.clients().send_event(run.id, event, own);
   });
 }
 
-void UserPeople::run_waits(const RunRecord& run, const ExternalEventWaitOpened& at) {
+void UserActors::run_waits(const RunRecord& run, const ExternalEventWaitOpened& at) {
   const auto send_one = [&](const std::string& event, const std::string& correlation) {
     bool declared = false;
     for (std::size_t i = 0; i < setting_.world.events.size(); ++i) {
@@ -90,7 +90,7 @@ void UserPeople::run_waits(const RunRecord& run, const ExternalEventWaitOpened& 
   }
 }
 
-void UserPeople::run_pauses(const RunRecord& run, const ManualStepPaused& at) {
+void UserActors::run_pauses(const RunRecord& run, const ManualStepPaused& at) {
   const std::string step(parse_activation(at.step.view()).step);
   const auto found = setting_.world.decisions.find(step);
   const Decider decider = found == setting_.world.decisions.end() ? Decider{} : found->second;
@@ -103,8 +103,8 @@ void UserPeople::run_pauses(const RunRecord& run, const ManualStepPaused& at) {
   const ManualAction action = luck >= decider.approve        ? ManualAction::rejected
                               : at.kind == ManualKind::pause ? ManualAction::resumed
                                                              : ManualAction::approved;
-  later(decider.after.draw(own, "after"), [this, run, own, action, name = at.step.str()] {
-    world_.clients().resolve(run.id, name, action, own);
+  act_later(decider.after.draw(own, "after"), [this, run, own, action, name = at.step.str()] {
+    simulation_.clients().resolve(run.id, name, action, own);
   });
 }
 

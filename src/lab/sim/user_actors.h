@@ -8,10 +8,10 @@
 
 namespace holdfast::sim {
 
-class UserPeople {
+class UserActors {
  public:
-  UserPeople(const UserSetting& setting, World& world, const Dice& dice)
-      : setting_(setting), world_(world), dice_(dice) {}
+  UserActors(const UserSetting& setting, Simulation& simulation, const Dice& dice)
+      : setting_(setting), simulation_(simulation), dice_(dice) {}
 
   void run_started(const RunRecord& run);
   void run_pauses(const RunRecord& run, const ManualStepPaused& at);
@@ -20,12 +20,12 @@ class UserPeople {
   [[nodiscard]] std::int64_t last_due_us() const { return last_due_us_; }
 
  private:
-  void later(std::int64_t delay_us, const std::function<void()>& what);
+  void act_later(std::int64_t delay_us, const std::function<void()>& what);
   void send(const RunRecord& run, const EventSource& source, const std::string& correlation,
             const std::string& key);
 
   const UserSetting& setting_;
-  World& world_;
+  Simulation& simulation_;
   Dice dice_;
   std::int64_t last_due_us_ = 0;
 };

@@ -20,7 +20,7 @@ class FlowCoverage {
   FlowCoverage(const UserSetting& setting, const Coverage& coverage)
       : setting_(setting), coverage_(coverage) {}
 
-  std::vector<Met> all() && {
+  std::vector<CoveredPart> all() && {
     for (const auto& definition : setting_.workflows) {
       workflow_ = definition->workflow().str();
       // Names of the main workflow have no prefix.
@@ -35,7 +35,7 @@ class FlowCoverage {
       for (const TerminalStatus end :
            {TerminalStatus::completed, TerminalStatus::failed, TerminalStatus::cancelled}) {
         if (end != TerminalStatus::cancelled || setting_.world.cancel.has_value()) {
-          add("end", std::string(to_text(end)), met_end(workflow_, end));
+          add("end", std::string(to_text(end)), end_key(workflow_, end));
         }
       }
     }
@@ -44,44 +44,45 @@ class FlowCoverage {
         add_outcomes(stub);
       }
     }
-    return std::move(met_);
+    return std::move(parts_);
   }
 
  private:
   void add(const std::string& kind, const std::string& name, const std::string& key) {
-    met_.push_back(Met{kind, prefix_ + name, coverage_.of(key)});
+    parts_.push_back(CoveredPart{kind, prefix_ + name, coverage_.of(key)});
   }
 
   void add_step(const Step& step) {
     const std::string name = step.name.str();
-    add("step", name, met_step(workflow_, name));
+    add("step", name, step_key(workflow_, name));
     if (step.spec.compensate.has_value()) {
-      add("step", "compensate:" + name, met_step(workflow_, "compensate:" + name));
+      add("step", "compensate:" + name, step_key(workflow_, "compensate:" + name));
     }
     if (step.kind == StepKind::approval) {
-      add("decision", name + " approved", met_decision(workflow_, name, ManualAction::approved));
-      add("decision", name + " rejected", met_decision(workflow_, name, ManualAction::rejected));
+      add("decision", name + " approved", decision_key(workflow_, name, ManualAction::approved));
+      add("decision", name + " rejected", decision_key(workflow_, name, ManualAction::rejected));
     }
     if (step.spec.await_event.has_value()) {
       for (const EventSpec& event : step.spec.await_event->any_of) {
         add("event", name + " receives " + event.event.str(),
-            met_event(workflow_, name, event.event.view()));
+            event_key(workflow_, name, event.event.view()));
       }
       if (step.spec.await_event->timeout_ms > 0) {
-        add("timeout", name, met_timeout(workflow_, name));
+        add("timeout", name, timeout_key(workflow_, name));
       }
     }
   }
 
   void add_transitions(const Step& step, const std::string& on,
                        const std::vector<Transition>& transitions) {
-    for (const Transition& way : transitions) {
+    for (const Transition& transition : transitions) {
       const std::string when =
-          way.when_json.empty() ? "" : " when " + std::string(way.when_json.view());
+          transition.when_json.empty() ? "" : " when " + std::string(transition.when_json.view());
       add("transition",
-          step.name.str() + " -> " + way.to_name.str() + (on == "ok" ? "" : " on error") + when,
-          met_transition(workflow_, step.name.view(), on, way.to_name.view(),
-                         way.when_json.view()));
+          step.name.str() + " -> " + transition.to_name.str() + (on == "ok" ? "" : " on error") +
+              when,
+          transition_key(workflow_, step.name.view(), on, transition.to_name.view(),
+                         transition.when_json.view()));
     }
   }
 
@@ -92,7 +93,7 @@ class FlowCoverage {
       const std::string what = outcome.kind == StubOutcome::Kind::error   ? "error " + outcome.code
                                : outcome.kind == StubOutcome::Kind::never ? "never"
                                                                           : "ok";
-      met_.push_back(Met{"outcome", name + " " + what, coverage_.of(met_outcome(name))});
+      parts_.push_back(CoveredPart{"outcome", name + " " + what, coverage_.of(outcome_key(name))});
     }
   }
 
@@ -100,33 +101,33 @@ class FlowCoverage {
   const Coverage& coverage_;
   std::string workflow_;
   std::string prefix_;
-  std::vector<Met> met_;
+  std::vector<CoveredPart> parts_;
 };
 
 }  // namespace
 
-std::string met_step(std::string_view workflow, std::string_view step) {
+std::string step_key(std::string_view workflow, std::string_view step) {
   return name_of("step", {workflow, step});
 }
-std::string met_transition(std::string_view workflow, std::string_view from, std::string_view on,
+std::string transition_key(std::string_view workflow, std::string_view from, std::string_view on,
                            std::string_view to, std::string_view when) {
   return name_of("transition", {workflow, from, on, to, when});
 }
-std::string met_decision(std::string_view workflow, std::string_view step, ManualAction action) {
+std::string decision_key(std::string_view workflow, std::string_view step, ManualAction action) {
   return name_of("decision", {workflow, step, to_text(action)});
 }
-std::string met_event(std::string_view workflow, std::string_view step, std::string_view event) {
+std::string event_key(std::string_view workflow, std::string_view step, std::string_view event) {
   return name_of("event", {workflow, step, event});
 }
-std::string met_timeout(std::string_view workflow, std::string_view step) {
+std::string timeout_key(std::string_view workflow, std::string_view step) {
   return name_of("timeout", {workflow, step});
 }
-std::string met_end(std::string_view workflow, TerminalStatus end) {
+std::string end_key(std::string_view workflow, TerminalStatus end) {
   return name_of("end", {workflow, to_text(end)});
 }
-std::string met_outcome(std::string_view name) { return name_of("outcome", {name}); }
+std::string outcome_key(std::string_view name) { return name_of("outcome", {name}); }
 
-std::vector<Met> flow_coverage(const UserSetting& setting, const Coverage& coverage) {
+std::vector<CoveredPart> flow_coverage(const UserSetting& setting, const Coverage& coverage) {
   return FlowCoverage(setting, coverage).all();
 }
 

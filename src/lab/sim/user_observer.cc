@@ -27,18 +27,19 @@ RunRecord::Done done_of(std::string_view activation, Invariant::As as) {
   return done;
 }
 
-class UserWitness final : public Witness {
+class UserObserver final : public Observer {
  public:
-  UserWitness(const UserSetting& setting, World& world, const Dice& dice)
+  UserObserver(const UserSetting& setting, Simulation& simulation, const Dice& dice)
       : setting_(setting),
-        world_(world),
-        people_(setting, world, dice),
-        story_(
-            [&world](const std::string& run, const std::string& line) { world.tell(run, line); }),
-        judge_(setting.workflows, setting.world,
-               [this](const Invariant& invariant, const RunRecord& run, const std::string& what) {
-                 world_.complain_of(invariant.name, run.label, what);
-               }),
+        simulation_(simulation),
+        actors_(setting, simulation, dice),
+        story_([&simulation](const std::string& run, const std::string& line) {
+          simulation.add_story(run, line);
+        }),
+        checker_(setting.workflows, setting.world,
+                 [this](const Invariant& invariant, const RunRecord& run, const std::string& what) {
+                   simulation_.report_invariant(invariant.name, run.label, what);
+                 }),
         quiet_us_(2 * longest_us(setting) + kOneHour) {}
 
   void stored(const EntryView& entry) override {
@@ -50,20 +51,20 @@ class UserWitness final : public Witness {
     if (!entry.thread.starts_with("run:") || !fact.ok()) {
       return;
     }
-    moved_us_ = world_.schedule().now_us();
+    moved_us_ = simulation_.schedule().now_us();
     std::visit([&](const auto& known) { take(known, entry.at); }, fact.value());
   }
 
-  void begins(const Assignment& attempt, const HandlerAnswer& answer,
-              std::int64_t late_us) override {
+  void execution_started(const Assignment& attempt, const HandlerAnswer& answer,
+                         std::int64_t late_us) override {
     if (!answer.name.empty()) {
-      world_.count(met_outcome(answer.name));
+      simulation_.count(outcome_key(answer.name));
     }
     if (answer.never) {
       hangs_.insert(attempt.runnable_key.str());
     }
-    story_.begins(label(attempt.run_id), attempt, ++executions_[attempt.runnable_key.str()],
-                  answer.never, late_us);
+    story_.execution_started(label(attempt.run_id), attempt,
+                             ++executions_[attempt.runnable_key.str()], answer.never, late_us);
   }
 
   void executed(const Assignment& attempt, const HandlerAnswer& answer, Execution how,
@@ -75,7 +76,7 @@ class UserWitness final : public Witness {
       return;
     }
     run->history.push_back(done_of(attempt.step.view(), Invariant::As::executed));
-    judge_.done(*run);
+    checker_.done(*run);
   }
 
   void reported(const Assignment& attempt, const Reply& reply) override {
@@ -83,26 +84,26 @@ class UserWitness final : public Witness {
   }
 
   void process_changed(const std::string& process, bool up, const std::string& why) override {
-    if (world_.schedule().now_us() > 0) {
+    if (simulation_.schedule().now_us() > 0) {
       story_.process_changed(process, up, why);
     }
   }
 
-  void strikes(const Item& item) override { story_.strikes(item.act); }
+  void fault_injected(const Item& item) override { story_.fault_injected(item.act); }
 
   // Nothing but renewed leases, for longer than anything declared can take.
-  [[nodiscard]] bool nothing_more() const override {
-    const std::int64_t since = std::max(moved_us_, people_.last_due_us());
-    return world_.schedule().now_us() - since > quiet_us_;
+  [[nodiscard]] bool is_idle() const override {
+    const std::int64_t since = std::max(moved_us_, actors_.last_due_us());
+    return simulation_.schedule().now_us() - since > quiet_us_;
   }
 
-  void at_rest() override {
+  void simulation_ended() override {
     for (const RunId& id : order_) {
       const RunRecord& run = runs_.at(id);
       if (!run.ended.has_value()) {
-        judge_not_ended(run);
+        check_not_ended(run);
       }
-      judge_.at_rest(run);
+      checker_.simulation_ended(run);
     }
   }
 
@@ -115,7 +116,7 @@ class UserWitness final : public Witness {
     const RunRecord* run = find(id);
     return run == nullptr ? to_string(id) : run->label;
   }
-  const RunProjection& projection(const RunId& id) { return *world_.audit().runs.at(id); }
+  const RunProjection& projection(const RunId& id) { return *simulation_.audit().runs.at(id); }
   std::string step_of(const RunId& id, const SharedText& key) {
     const PlannedRunnable* planned = projection(id).find(key.view());
     return planned == nullptr || planned->plan.is_timer() ? "" : planned->plan.step.str();
@@ -138,7 +139,7 @@ class UserWitness final : public Witness {
       return;
     }
     if (const auto* failed = std::get_if<AttemptFailed>(&fact.value())) {
-      moved_us_ = world_.schedule().now_us();
+      moved_us_ = simulation_.schedule().now_us();
       story_.attempt_failed(label(failed->run_id), step_of(failed->run_id, failed->runnable_key),
                             *failed, entry.at);
     }
@@ -153,18 +154,18 @@ class UserWitness final : public Witness {
     run.id = fact.run_id;
     run.label = "run " + std::to_string(order_.size() + 1);
     run.workflow = fact.workflow.str();
-    run.started_us = world_.schedule().now_us();
+    run.started_us = simulation_.schedule().now_us();
     order_.push_back(fact.run_id);
     const auto [known, fresh] = runs_.emplace(fact.run_id, std::move(run));
     story_.run_started(known->second.label, fact);
-    people_.run_started(known->second);
+    actors_.run_started(known->second);
   }
 
   void take(const RunnablesPlanned& fact, TimeMs /*at*/) {
     for (const Runnable& runnable : fact.runnables) {
       if (const RunRecord* run = find(fact.run_id); run != nullptr && !runnable.is_timer()) {
-        world_.count(
-            met_step(run->workflow, done_of(runnable.step.view(), Invariant::As::applied).step));
+        simulation_.count(
+            step_key(run->workflow, done_of(runnable.step.view(), Invariant::As::applied).step));
       }
     }
   }
@@ -175,35 +176,37 @@ class UserWitness final : public Witness {
     if (run == nullptr || step.empty()) {
       return;
     }
-    const TransitionTaken way = transition_of(fact.transition);
-    if (!way.to.empty()) {
-      world_.count(met_transition(run->workflow, way.from.view(), to_text(way.on), way.to.view(),
-                                  way.when.view()));
+    const TransitionTaken transition = transition_of(fact.transition);
+    if (!transition.to.empty()) {
+      simulation_.count(transition_key(run->workflow, transition.from.view(),
+                                       to_text(transition.on), transition.to.view(),
+                                       transition.when.view()));
     }
     const bool deferred = execution_opts(fact.execution_opts).defer.has_value();
-    const bool failed = way.on == RouteOn::error || timed_out_.contains(fact.runnable_key.str());
-    RunnableApplied told = fact;
+    const bool failed =
+        transition.on == RouteOn::error || timed_out_.contains(fact.runnable_key.str());
+    RunnableApplied shown = fact;
     if (decided_.contains(to_string(fact.run_id) + step)) {
-      told.result = {};  // the decision is already in the story
+      shown.result = {};  // the decision is already in the story
     }
-    story_.applied(run->label, step, told, way, failed, deferred);
+    story_.applied(run->label, step, shown, transition, failed, deferred);
     if (!failed && !deferred) {
       run->history.push_back(done_of(step, Invariant::As::applied));
-      judge_.done(*run);
+      checker_.done(*run);
     }
   }
 
   void take(const ManualStepPaused& fact, TimeMs /*at*/) {
     if (const RunRecord* run = find(fact.run_id)) {
       story_.pauses(run->label, fact);
-      people_.run_pauses(*run, fact);
+      actors_.run_pauses(*run, fact);
     }
   }
 
   void take(const ManualStepResolved& fact, TimeMs /*at*/) {
     if (const RunRecord* run = find(fact.run_id)) {
       const std::string step(parse_activation(fact.step.view()).step);
-      world_.count(met_decision(run->workflow, step, fact.action));
+      simulation_.count(decision_key(run->workflow, step, fact.action));
       decided_.insert(to_string(fact.run_id) + fact.step.str());
       story_.resolved(run->label, fact);
     }
@@ -212,7 +215,7 @@ class UserWitness final : public Witness {
   void take(const ExternalEventWaitOpened& fact, TimeMs /*at*/) {
     if (const RunRecord* run = find(fact.run_id)) {
       story_.waits(run->label, fact);
-      people_.run_waits(*run, fact);
+      actors_.run_waits(*run, fact);
     }
   }
 
@@ -223,9 +226,9 @@ class UserWitness final : public Witness {
       if (late) {
         timed_out_.insert(fact.wait_id.str());
       }
-      world_.count(late ? met_timeout(run->workflow, step)
-                        : met_event(run->workflow, step, fact.event.view()));
-      story_.wait_over(run->label, fact);
+      simulation_.count(late ? timeout_key(run->workflow, step)
+                             : event_key(run->workflow, step, fact.event.view()));
+      story_.wait_ended(run->label, fact);
     }
   }
 
@@ -253,11 +256,11 @@ class UserWitness final : public Witness {
       return;
     }
     run->ended = fact.status;
-    run->ended_us = world_.schedule().now_us();
+    run->ended_us = simulation_.schedule().now_us();
     run->context = context_at_end(fact);
-    world_.count(met_end(run->workflow, fact.status));
+    simulation_.count(end_key(run->workflow, fact.status));
     story_.ends(run->label, fact);
-    judge_.ended(*run);
+    checker_.ended(*run);
   }
 
   // The context of the run, and "run": how it ended.
@@ -277,10 +280,11 @@ class UserWitness final : public Witness {
   }
 
   // The run may wait forever as declared, or a handler hangs; otherwise Holdfast is at fault.
-  void judge_not_ended(const RunRecord& run) {
-    const auto why = world_.explain(run.id);
+  void check_not_ended(const RunRecord& run) {
+    const auto why = simulation_.explain(run.id);
     if (!why.ok()) {
-      world_.complain("run " + to_string(run.id) + " cannot be explained: " + why.error().text());
+      simulation_.report_violation("run " + to_string(run.id) +
+                                   " cannot be explained: " + why.error().text());
       return;
     }
     const Explanation& now = why.value();
@@ -297,25 +301,26 @@ class UserWitness final : public Witness {
       return key.starts_with(to_string(run.id));
     });
     if (person || child) {
-      world_.complain_of("every run ends", run.label,
-                         summary +
-                             "; the world file never declares the decision or event (if that is "
-                             "intended, set may_wait: true)");
+      simulation_.report_invariant(
+          "every run ends", run.label,
+          summary +
+              "; with this world file the decision or event never arrives (if that is "
+              "intended, set may_wait: true)");
     } else if (hangs) {
-      world_.complain_of("every run ends", run.label,
-                         summary +
-                             "; its handler never returns, and the step has no timeout "
-                             "that ends the attempt");
+      simulation_.report_invariant("every run ends", run.label,
+                                   summary +
+                                       "; its handler never returns, and the step has no timeout "
+                                       "that ends the attempt");
     } else {
-      world_.complain("a run does not end: " + now.summary);
+      simulation_.report_violation("a run does not end: " + now.summary);
     }
   }
 
   const UserSetting& setting_;
-  World& world_;
-  UserPeople people_;
+  Simulation& simulation_;
+  UserActors actors_;
   UserStory story_;
-  Judge judge_;
+  InvariantChecker checker_;
   std::int64_t quiet_us_;
   std::int64_t moved_us_ = 0;
   std::map<RunId, RunRecord> runs_;
@@ -329,9 +334,9 @@ class UserWitness final : public Witness {
 
 }  // namespace
 
-std::unique_ptr<Witness> make_user_witness(const UserSetting& setting, World& world,
-                                           const Dice& dice) {
-  return std::make_unique<UserWitness>(setting, world, dice);
+std::unique_ptr<Observer> make_user_observer(const UserSetting& setting, Simulation& simulation,
+                                             const Dice& dice) {
+  return std::make_unique<UserObserver>(setting, simulation, dice);
 }
 
 }  // namespace holdfast::sim

@@ -8,7 +8,7 @@
 
 namespace holdfast::sim {
 
-std::unique_ptr<Witness> make_user_witness(const UserSetting& setting, World& world,
-                                           const Dice& dice);
+std::unique_ptr<Observer> make_user_observer(const UserSetting& setting, Simulation& simulation,
+                                             const Dice& dice);
 
 }  // namespace holdfast::sim

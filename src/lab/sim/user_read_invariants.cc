@@ -10,16 +10,15 @@ namespace holdfast::sim {
 
 namespace {
 
-const std::vector<std::string_view>& questions() {
+const std::vector<std::string_view>& invariant_kinds() {
   static const std::vector<std::string_view> all{"needs",  "at_most",    "at_least", "followed_by",
                                                  "never",  "never_both", "ends",     "ends_within",
                                                  "at_end", "compensated"};
   return all;
 }
 
-bool about_step(std::string_view question) {
-  return question == "needs" || question == "at_most" || question == "at_least" ||
-         question == "followed_by";
+bool needs_step(std::string_view kind) {
+  return kind == "needs" || kind == "at_most" || kind == "at_least" || kind == "followed_by";
 }
 
 std::string joined(const std::vector<std::string>& names, std::string_view between) {
@@ -39,7 +38,7 @@ std::string ends_text(const std::set<TerminalStatus>& ends) {
 }
 
 // The name of an invariant that has none in the file.
-std::string sentence(const Invariant& invariant, const std::string& written) {
+std::string default_name(const Invariant& invariant, const std::string& written) {
   const std::string others = joined(invariant.others, " or ");
   const std::string times = std::to_string(invariant.times);
   switch (invariant.kind) {
@@ -69,32 +68,32 @@ std::string sentence(const Invariant& invariant, const std::string& written) {
 
 }  // namespace
 
-void WorldReader::read_invariants(const Written& at, UserWorld& world) {
+void WorldReader::read_invariants(const FileValue& at, UserWorld& world) {
   if (!at.is(Json::Kind::array)) {
     fault(at, "must be a list of invariants");
   }
-  for (const Written& item : at.items()) {
+  for (const FileValue& item : at.items()) {
     if (auto invariant = read_invariant(item)) {
       world.invariants.push_back(std::move(*invariant));
     }
   }
 }
 
-std::optional<Invariant> WorldReader::read_invariant(const Written& at) {
+std::optional<Invariant> WorldReader::read_invariant(const FileValue& at) {
   std::vector<std::string_view> members{"step", "name", "as", "if_run", "when", "workflow"};
-  members.insert(members.begin(), questions().begin(), questions().end());
+  members.insert(members.begin(), invariant_kinds().begin(), invariant_kinds().end());
   if (!object(at, members)) {
     return std::nullopt;
   }
-  std::vector<std::string_view> asked;
-  for (const std::string_view question : questions()) {
-    if (at.find(question)) {
-      asked.push_back(question);
+  std::vector<std::string_view> given;
+  for (const std::string_view kind : invariant_kinds()) {
+    if (at.find(kind)) {
+      given.push_back(kind);
     }
   }
-  if (asked.size() != 1) {
+  if (given.size() != 1) {
     fault(at, "an invariant is exactly one of " +
-                  joined({questions().begin(), questions().end()}, ", "));
+                  joined({invariant_kinds().begin(), invariant_kinds().end()}, ", "));
     return std::nullopt;
   }
   Invariant invariant;
@@ -109,7 +108,8 @@ std::optional<Invariant> WorldReader::read_invariant(const Written& at) {
     const std::string word = text(*as).value_or("");
     invariant.as = word == "executed" ? Invariant::As::executed : Invariant::As::applied;
     if (word != "executed" && word != "applied") {
-      fault(*as, "must be applied (the result was applied to the run) or executed (a handler did it)");
+      fault(*as,
+            "must be applied (the result was applied to the run) or executed (a handler did it)");
     }
   }
   if (const auto ends = at.find("if_run")) {
@@ -119,50 +119,48 @@ std::optional<Invariant> WorldReader::read_invariant(const Written& at) {
     invariant.when = condition(*when);
   }
   const auto step = at.find("step");
-  if (step && about_step(asked.front())) {
+  if (step && needs_step(given.front())) {
     std::vector<std::string> one;
     read_steps(*step, invariant, one);
     invariant.step = one.empty() ? "" : one.front();
-  } else if (step || about_step(asked.front())) {
-    fault(step.value_or(at), std::string(asked.front()) +
-                                 (step ? " cannot be combined with step" : " needs a step"));
+  } else if (step || needs_step(given.front())) {
+    fault(step.value_or(at),
+          std::string(given.front()) + (step ? " cannot be combined with step" : " needs a step"));
   }
-  const Written question = *at.find(asked.front());
-  read_question(question, asked.front(), invariant);
+  const FileValue kind = *at.find(given.front());
+  read_kind(kind, given.front(), invariant);
   const auto name = at.find("name");
-  const std::string written = question.json.string().has_value()
-                                  ? std::string(*question.json.string())
-                                  : json_text(question.json);
-  invariant.name = name ? text(*name).value_or("") : sentence(invariant, written);
+  const std::string written =
+      kind.json.string().has_value() ? std::string(*kind.json.string()) : json_text(kind.json);
+  invariant.name = name ? text(*name).value_or("") : default_name(invariant, written);
   return invariant;
 }
 
-void WorldReader::read_question(const Written& at, std::string_view question,
-                                Invariant& invariant) {
+void WorldReader::read_kind(const FileValue& at, std::string_view kind, Invariant& invariant) {
   using Kind = Invariant::Kind;
-  if (question == "needs" || question == "followed_by" || question == "never_both") {
-    invariant.kind = question == "needs"         ? Kind::needs
-                     : question == "followed_by" ? Kind::followed_by
-                                                 : Kind::never_both;
+  if (kind == "needs" || kind == "followed_by" || kind == "never_both") {
+    invariant.kind = kind == "needs"         ? Kind::needs
+                     : kind == "followed_by" ? Kind::followed_by
+                                             : Kind::never_both;
     read_steps(at, invariant, invariant.others);
     if (invariant.kind == Kind::never_both && at.json.size() < 2) {
       fault(at, "must be a list of at least two steps");
     }
-  } else if (question == "at_most" || question == "at_least") {
-    invariant.kind = question == "at_most" ? Kind::at_most : Kind::at_least;
+  } else if (kind == "at_most" || kind == "at_least") {
+    invariant.kind = kind == "at_most" ? Kind::at_most : Kind::at_least;
     invariant.times = count(at).value_or(1);
-  } else if (question == "never") {
+  } else if (kind == "never") {
     invariant.kind = Kind::never;
     std::vector<std::string> one;
     read_steps(at, invariant, one);
     invariant.step = one.empty() ? "" : one.front();
-  } else if (question == "ends") {
+  } else if (kind == "ends") {
     invariant.kind = Kind::ends;
     invariant.ends = read_ends(at);
-  } else if (question == "ends_within") {
+  } else if (kind == "ends_within") {
     invariant.kind = Kind::ends_within;
     invariant.within_us = duration(at).value_or(0);
-  } else if (question == "at_end") {
+  } else if (kind == "at_end") {
     invariant.kind = Kind::at_end;
     invariant.condition = condition(at);
   } else {
@@ -173,7 +171,7 @@ void WorldReader::read_question(const Written& at, std::string_view question,
   }
 }
 
-void WorldReader::read_steps(const Written& at, Invariant& invariant,
+void WorldReader::read_steps(const FileValue& at, Invariant& invariant,
                              std::vector<std::string>& steps) {
   for (const std::string& name : words(at)) {
     if (known(at, name, names_.steps[invariant.workflow], "step")) {
@@ -182,7 +180,7 @@ void WorldReader::read_steps(const Written& at, Invariant& invariant,
   }
 }
 
-std::set<TerminalStatus> WorldReader::read_ends(const Written& at) {
+std::set<TerminalStatus> WorldReader::read_ends(const FileValue& at) {
   std::set<TerminalStatus> ends;
   for (const std::string& word : words(at)) {
     if (const auto end = enum_from<TerminalStatus>(word)) {

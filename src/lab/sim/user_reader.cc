@@ -36,7 +36,7 @@ std::optional<std::int64_t> duration_us(std::string_view text) {
 }
 
 // An input that matches the contract.
-Payload made_up(const Contract& contract) {
+Payload generated_input(const Contract& contract) {
   JsonWriter json;
   json.begin_object();
   for (const ContractField& field : contract.fields()) {
@@ -64,24 +64,24 @@ Payload made_up(const Contract& contract) {
 // ------------------------------------------------------------------------------------------------
 // Values
 
-Written Written::item(std::size_t index) const {
-  Written at{json.item(index), path};
+FileValue FileValue::item(std::size_t index) const {
+  FileValue at{json.item(index), path};
   at.path.push_back(std::to_string(index));
   return at;
 }
 
-std::optional<Written> Written::find(std::string_view name) const {
+std::optional<FileValue> FileValue::find(std::string_view name) const {
   auto found = json.find(name);
   if (!found.has_value()) {
     return std::nullopt;
   }
-  Written at{*found, path};
+  FileValue at{*found, path};
   at.path.emplace_back(name);
   return at;
 }
 
-std::vector<Written> Written::items() const {
-  std::vector<Written> all;
+std::vector<FileValue> FileValue::items() const {
+  std::vector<FileValue> all;
   for (std::size_t i = 0; is(Json::Kind::array) && i < json.size(); ++i) {
     all.push_back(item(i));
   }
@@ -122,7 +122,7 @@ KnownNames::KnownNames(const Workflows& flows) {
   }
 }
 
-bool WorldReader::object(const Written& at, const std::vector<std::string_view>& members) {
+bool WorldReader::object(const FileValue& at, const std::vector<std::string_view>& members) {
   if (!at.is(Json::Kind::object)) {
     fault(at, "must be an object with these members: " + name_list(members));
     return false;
@@ -137,7 +137,7 @@ bool WorldReader::object(const Written& at, const std::vector<std::string_view>&
   return true;
 }
 
-bool WorldReader::known(const Written& at, std::string_view name,
+bool WorldReader::known(const FileValue& at, std::string_view name,
                         const std::vector<std::string>& names, std::string_view what) {
   if (has(names, name)) {
     return true;
@@ -148,7 +148,7 @@ bool WorldReader::known(const Written& at, std::string_view name,
   return false;
 }
 
-std::optional<std::uint64_t> WorldReader::count(const Written& at, std::uint64_t most) {
+std::optional<std::uint64_t> WorldReader::count(const FileValue& at, std::uint64_t most) {
   const auto number = at.json.unsigned_integer();
   if (!number.has_value() || *number > most) {
     fault(at, "must be a whole number from 0 to " + std::to_string(most));
@@ -157,7 +157,7 @@ std::optional<std::uint64_t> WorldReader::count(const Written& at, std::uint64_t
   return number;
 }
 
-std::optional<bool> WorldReader::flag(const Written& at) {
+std::optional<bool> WorldReader::flag(const FileValue& at) {
   const auto value = at.json.boolean();
   if (!value.has_value()) {
     fault(at, "must be true or false");
@@ -165,7 +165,7 @@ std::optional<bool> WorldReader::flag(const Written& at) {
   return value;
 }
 
-std::optional<std::string> WorldReader::text(const Written& at) {
+std::optional<std::string> WorldReader::text(const FileValue& at) {
   const auto value = at.json.string();
   if (!value.has_value() || value->empty()) {
     fault(at, "must be a non-empty string");
@@ -174,7 +174,7 @@ std::optional<std::string> WorldReader::text(const Written& at) {
   return std::string(*value);
 }
 
-std::optional<std::int64_t> WorldReader::duration(const Written& at) {
+std::optional<std::int64_t> WorldReader::duration(const FileValue& at) {
   const auto value = at.json.string();
   const auto us = value.has_value() ? duration_us(*value) : std::nullopt;
   if (!us.has_value()) {
@@ -184,7 +184,7 @@ std::optional<std::int64_t> WorldReader::duration(const Written& at) {
 }
 
 // "5s" or "10ms..2s"
-std::optional<Span> WorldReader::span(const Written& at) {
+std::optional<Span> WorldReader::span(const FileValue& at) {
   const std::string_view value = at.json.string().value_or("");
   const std::size_t dots = value.find("..");
   const auto from = duration_us(value.substr(0, dots));
@@ -196,7 +196,7 @@ std::optional<Span> WorldReader::span(const Written& at) {
   return Span{*from, *to};
 }
 
-std::optional<Condition> WorldReader::condition(const Written& at) {
+std::optional<Condition> WorldReader::condition(const FileValue& at) {
   auto parsed = Condition::parse(at.json);
   if (!parsed.ok()) {
     fault(at, "is not a condition: " + parsed.error().message());
@@ -205,7 +205,7 @@ std::optional<Condition> WorldReader::condition(const Written& at) {
   return std::move(parsed).value();
 }
 
-std::optional<Payload> WorldReader::object_payload(const Written& at, std::string_view what) {
+std::optional<Payload> WorldReader::object_payload(const FileValue& at, std::string_view what) {
   if (!at.is(Json::Kind::object)) {
     fault(at, std::string(what) + " must be an object");
     return std::nullopt;
@@ -213,11 +213,11 @@ std::optional<Payload> WorldReader::object_payload(const Written& at, std::strin
   return Payload::trusted(json_text(at.json));
 }
 
-std::vector<std::string> WorldReader::words(const Written& at) {
+std::vector<std::string> WorldReader::words(const FileValue& at) {
   std::vector<std::string> all;
-  const std::vector<Written> items =
-      at.is(Json::Kind::array) ? at.items() : std::vector<Written>{at};
-  for (const Written& item : items) {
+  const std::vector<FileValue> items =
+      at.is(Json::Kind::array) ? at.items() : std::vector<FileValue>{at};
+  for (const FileValue& item : items) {
     if (auto word = text(item)) {
       all.push_back(std::move(*word));
     }
@@ -230,7 +230,7 @@ std::vector<std::string> WorldReader::words(const Written& at) {
 
 UserWorld WorldReader::read(const Json& json) {
   UserWorld world;
-  const Written whole{json, {}};
+  const FileValue whole{json, {}};
   if (!object(whole, {"runs", "handlers", "steps", "decisions", "events", "cancel", "may_wait",
                       "invariants"})) {
     return world;
@@ -240,7 +240,7 @@ UserWorld WorldReader::read(const Json& json) {
     read_stubs(*at, names_.handlers, "handler", world.handlers);
   }
   if (const auto at = whole.find("steps")) {
-    read_stubs(*at, names_.executed, "executed step", world.steps);
+    read_stubs(*at, names_.executed, "worker step", world.steps);
   }
   if (const auto at = whole.find("decisions")) {
     read_decisions(*at, world);
@@ -260,7 +260,7 @@ UserWorld WorldReader::read(const Json& json) {
   return world;
 }
 
-void WorldReader::read_runs(const Written& whole, UserWorld& world) {
+void WorldReader::read_runs(const FileValue& whole, UserWorld& world) {
   const auto runs = whole.find("runs");
   if (runs.has_value() && object(*runs, {"count", "within", "trigger", "inputs"})) {
     if (const auto at = runs->find("count")) {
@@ -293,12 +293,12 @@ void WorldReader::read_runs(const Written& whole, UserWorld& world) {
   read_input(runs.value_or(whole), world);
 }
 
-void WorldReader::read_input(const Written& at, UserWorld& world) {
+void WorldReader::read_input(const FileValue& at, UserWorld& world) {
   if (const auto inputs = at.find("inputs")) {
     if (!inputs->is(Json::Kind::array) || inputs->json.size() == 0) {
       fault(*inputs, "must be a non-empty list of inputs");
     }
-    for (const Written& item : inputs->items()) {
+    for (const FileValue& item : inputs->items()) {
       if (const auto input = object_payload(item, "an input")) {
         check_input(item, *input, world);
         world.inputs.push_back(*input);
@@ -308,11 +308,11 @@ void WorldReader::read_input(const Written& at, UserWorld& world) {
   }
   const Trigger* trigger = workflows_.front()->find_trigger(world.trigger);
   world.inputs.push_back(trigger != nullptr && trigger->contract.has_value()
-                             ? made_up(*trigger->contract)
+                             ? generated_input(*trigger->contract)
                              : Payload::trusted("{}"));
 }
 
-void WorldReader::check_input(const Written& at, const Payload& input, const UserWorld& world) {
+void WorldReader::check_input(const FileValue& at, const Payload& input, const UserWorld& world) {
   const Trigger* trigger = workflows_.front()->find_trigger(world.trigger);
   if (trigger == nullptr || !trigger->contract.has_value()) {
     return;
@@ -320,12 +320,13 @@ void WorldReader::check_input(const Written& at, const Payload& input, const Use
   const auto json = Json::parse(input.view());
   const ContractMisfit misfit = trigger->contract->check(json.value(), UnknownFields::refused);
   if (!misfit.none()) {
-    fault(at, "a run of " + workflows_.front()->workflow().str() + " cannot be started with input " +
-                  std::string(input.view()) + " (see runs.inputs): " + misfit.text());
+    fault(at, "a run of " + workflows_.front()->workflow().str() +
+                  " cannot be started with input " + std::string(input.view()) +
+                  " (see runs.inputs): " + misfit.text());
   }
 }
 
-void WorldReader::read_stubs(const Written& at, const std::vector<std::string>& names,
+void WorldReader::read_stubs(const FileValue& at, const std::vector<std::string>& names,
                              std::string_view what, std::map<std::string, Stub>& stubs) {
   if (!at.is(Json::Kind::object)) {
     fault(at, "must be an object: the name of each handler or step, and its behaviour");
@@ -333,7 +334,7 @@ void WorldReader::read_stubs(const Written& at, const std::vector<std::string>& 
   }
   for (std::size_t i = 0; i < at.json.size(); ++i) {
     const std::string name(at.json.member(i).first);
-    const Written own = *at.find(name);
+    const FileValue own = *at.find(name);
     if (known(own, name, names, what)) {
       stubs[name] = read_stub(own);
       stubs[name].name = at.path.back() + "." + name;
@@ -341,10 +342,10 @@ void WorldReader::read_stubs(const Written& at, const std::vector<std::string>& 
   }
 }
 
-Stub WorldReader::read_stub(const Written& at) {
+Stub WorldReader::read_stub(const FileValue& at) {
   Stub stub;
   if (at.is(Json::Kind::array)) {
-    for (const Written& item : at.items()) {
+    for (const FileValue& item : at.items()) {
       stub.outcomes.push_back(read_outcome(item, false));
     }
     return stub;
@@ -363,13 +364,13 @@ Stub WorldReader::read_stub(const Written& at) {
       if (!outcomes->is(Json::Kind::array) || outcomes->json.size() == 0) {
         fault(*outcomes, "must be a non-empty list of outcomes");
       }
-      for (const Written& item : outcomes->items()) {
+      for (const FileValue& item : outcomes->items()) {
         stub.outcomes.push_back(read_outcome(item, false));
       }
       return stub;
     }
-    const bool says = at.find("ok") || at.find("error") || at.find("never");
-    if (!says && object(at, {"takes", "idempotent", "outcomes", "ok", "error", "never"})) {
+    const bool has_outcome = at.find("ok") || at.find("error") || at.find("never");
+    if (!has_outcome && object(at, {"takes", "idempotent", "outcomes", "ok", "error", "never"})) {
       return stub;
     }
   }
@@ -377,7 +378,7 @@ Stub WorldReader::read_stub(const Written& at) {
   return stub;
 }
 
-StubOutcome WorldReader::read_outcome(const Written& at, bool alone) {
+StubOutcome WorldReader::read_outcome(const FileValue& at, bool alone) {
   StubOutcome outcome;
   std::vector<std::string_view> members{"ok",   "error", "never",     "weight",      "takes",
                                         "done", "opts",  "retryable", "retry_after", "when"};
@@ -432,7 +433,7 @@ StubOutcome WorldReader::read_outcome(const Written& at, bool alone) {
 }
 
 // A code, or {code, message}.
-void WorldReader::read_error(const Written& at, StubOutcome& outcome) {
+void WorldReader::read_error(const FileValue& at, StubOutcome& outcome) {
   outcome.kind = StubOutcome::Kind::error;
   outcome.done = false;
   if (!at.is(Json::Kind::object)) {
@@ -450,14 +451,14 @@ void WorldReader::read_error(const Written& at, StubOutcome& outcome) {
   }
 }
 
-void WorldReader::read_decisions(const Written& at, UserWorld& world) {
+void WorldReader::read_decisions(const FileValue& at, UserWorld& world) {
   if (!at.is(Json::Kind::object)) {
     fault(at, "must be an object: the name of each step, and its decisions");
     return;
   }
   for (std::size_t i = 0; i < at.json.size(); ++i) {
     const std::string name(at.json.member(i).first);
-    const Written own = *at.find(name);
+    const FileValue own = *at.find(name);
     if (known(own, name, names_.decided, "approval or pause")) {
       world.decisions[name] = read_decider(own, has(names_.approvals, name));
     }
@@ -465,7 +466,7 @@ void WorldReader::read_decisions(const Written& at, UserWorld& world) {
 }
 
 // A word (approve), or weights and a delay.
-Decider WorldReader::read_decider(const Written& at, bool approval) {
+Decider WorldReader::read_decider(const FileValue& at, bool approval) {
   Decider decider;
   const std::string yes = approval ? "approve" : "resume";
   std::vector<std::string_view> members{yes, "never", "after"};
@@ -499,11 +500,11 @@ Decider WorldReader::read_decider(const Written& at, bool approval) {
   return decider;
 }
 
-void WorldReader::read_events(const Written& at, UserWorld& world) {
+void WorldReader::read_events(const FileValue& at, UserWorld& world) {
   if (!at.is(Json::Kind::array)) {
     fault(at, "must be a list of events");
   }
-  for (const Written& item : at.items()) {
+  for (const FileValue& item : at.items()) {
     if (!object(item,
                 {"event", "payload", "payloads", "chance", "after", "since", "correlation"})) {
       continue;
@@ -520,7 +521,7 @@ void WorldReader::read_events(const Written& at, UserWorld& world) {
       source.payloads.push_back(object_payload(*payload, "a payload").value_or(Payload()));
     }
     if (const auto payloads = item.find("payloads")) {
-      for (const Written& one : payloads->items()) {
+      for (const FileValue& one : payloads->items()) {
         source.payloads.push_back(object_payload(one, "a payload").value_or(Payload()));
       }
     }
@@ -534,7 +535,9 @@ void WorldReader::read_events(const Written& at, UserWorld& world) {
       const std::string word = text(*since).value_or("wait");
       source.since_start = word == "start";
       if (word != "start" && word != "wait") {
-        fault(*since, "must be wait (counted from when the run waits for it) or start (from the start of the run)");
+        fault(*since,
+              "must be wait (counted from when the run waits for it) or start (from the start of "
+              "the run)");
       }
     }
     if (const auto correlation = item.find("correlation")) {
@@ -544,7 +547,7 @@ void WorldReader::read_events(const Written& at, UserWorld& world) {
   }
 }
 
-void WorldReader::read_cancel(const Written& at, UserWorld& world) {
+void WorldReader::read_cancel(const FileValue& at, UserWorld& world) {
   if (!object(at, {"chance", "after", "how"})) {
     return;
   }
@@ -557,14 +560,14 @@ void WorldReader::read_cancel(const Written& at, UserWorld& world) {
     cancel.after = span(*after).value_or(kDefaultDelay);
   }
   if (const auto how = at.find("how")) {
-    static const std::map<std::string, OnCancel> ways{{"as_defined", OnCancel::as_defined},
-                                                      {"compensate", OnCancel::compensate},
-                                                      {"stop", OnCancel::stop}};
-    const auto way = ways.find(text(*how).value_or(""));
-    if (way == ways.end()) {
+    static const std::map<std::string, OnCancel> modes{{"as_defined", OnCancel::as_defined},
+                                                       {"compensate", OnCancel::compensate},
+                                                       {"stop", OnCancel::stop}};
+    const auto mode = modes.find(text(*how).value_or(""));
+    if (mode == modes.end()) {
       fault(*how, "must be as_defined, compensate or stop");
     } else {
-      cancel.how = way->second;
+      cancel.how = mode->second;
     }
   }
   world.cancel = cancel;

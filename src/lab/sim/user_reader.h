@@ -14,13 +14,13 @@
 namespace holdfast::sim {
 
 // A value and its path in the file.
-struct Written {
+struct FileValue {
   Json json;
   std::vector<std::string> path;
 
-  [[nodiscard]] Written item(std::size_t index) const;
-  [[nodiscard]] std::optional<Written> find(std::string_view name) const;
-  [[nodiscard]] std::vector<Written> items() const;
+  [[nodiscard]] FileValue item(std::size_t index) const;
+  [[nodiscard]] std::optional<FileValue> find(std::string_view name) const;
+  [[nodiscard]] std::vector<FileValue> items() const;
   [[nodiscard]] bool is(Json::Kind kind) const { return json.kind() == kind; }
 };
 
@@ -45,40 +45,40 @@ class WorldReader {
   std::vector<WorldFault> take_faults() { return std::move(faults_); }
 
  private:
-  void fault(const Written& at, const std::string& message) {
+  void fault(const FileValue& at, const std::string& message) {
     faults_.push_back({at.path, message, {}});
   }
   // Checks that it is an object with only these members.
-  bool object(const Written& at, const std::vector<std::string_view>& members);
+  bool object(const FileValue& at, const std::vector<std::string_view>& members);
   // Checks that the name is one of `names`; what: "step".
-  bool known(const Written& at, std::string_view name, const std::vector<std::string>& names,
+  bool known(const FileValue& at, std::string_view name, const std::vector<std::string>& names,
              std::string_view what);
-  std::optional<std::uint64_t> count(const Written& at, std::uint64_t most = 1'000'000);
-  std::optional<bool> flag(const Written& at);
-  std::optional<std::string> text(const Written& at);
-  std::optional<Span> span(const Written& at);
-  std::optional<std::int64_t> duration(const Written& at);
-  std::optional<Condition> condition(const Written& at);
-  std::optional<Payload> object_payload(const Written& at, std::string_view what);
-  std::vector<std::string> words(const Written& at);  // a text or a list of texts
+  std::optional<std::uint64_t> count(const FileValue& at, std::uint64_t most = 1'000'000);
+  std::optional<bool> flag(const FileValue& at);
+  std::optional<std::string> text(const FileValue& at);
+  std::optional<Span> span(const FileValue& at);
+  std::optional<std::int64_t> duration(const FileValue& at);
+  std::optional<Condition> condition(const FileValue& at);
+  std::optional<Payload> object_payload(const FileValue& at, std::string_view what);
+  std::vector<std::string> words(const FileValue& at);  // a text or a list of texts
 
-  void read_runs(const Written& at, UserWorld& world);
-  void read_input(const Written& at, UserWorld& world);
-  void check_input(const Written& at, const Payload& input, const UserWorld& world);
-  void read_stubs(const Written& at, const std::vector<std::string>& names, std::string_view what,
+  void read_runs(const FileValue& at, UserWorld& world);
+  void read_input(const FileValue& at, UserWorld& world);
+  void check_input(const FileValue& at, const Payload& input, const UserWorld& world);
+  void read_stubs(const FileValue& at, const std::vector<std::string>& names, std::string_view what,
                   std::map<std::string, Stub>& stubs);
-  Stub read_stub(const Written& at);
-  StubOutcome read_outcome(const Written& at, bool alone);
-  void read_error(const Written& at, StubOutcome& outcome);
-  void read_decisions(const Written& at, UserWorld& world);
-  Decider read_decider(const Written& at, bool approval);
-  void read_events(const Written& at, UserWorld& world);
-  void read_cancel(const Written& at, UserWorld& world);
-  void read_invariants(const Written& at, UserWorld& world);
-  std::optional<Invariant> read_invariant(const Written& at);
-  void read_question(const Written& at, std::string_view question, Invariant& invariant);
-  void read_steps(const Written& at, Invariant& invariant, std::vector<std::string>& steps);
-  std::set<TerminalStatus> read_ends(const Written& at);
+  Stub read_stub(const FileValue& at);
+  StubOutcome read_outcome(const FileValue& at, bool alone);
+  void read_error(const FileValue& at, StubOutcome& outcome);
+  void read_decisions(const FileValue& at, UserWorld& world);
+  Decider read_decider(const FileValue& at, bool approval);
+  void read_events(const FileValue& at, UserWorld& world);
+  void read_cancel(const FileValue& at, UserWorld& world);
+  void read_invariants(const FileValue& at, UserWorld& world);
+  std::optional<Invariant> read_invariant(const FileValue& at);
+  void read_kind(const FileValue& at, std::string_view kind, Invariant& invariant);
+  void read_steps(const FileValue& at, Invariant& invariant, std::vector<std::string>& steps);
+  std::set<TerminalStatus> read_ends(const FileValue& at);
 
   const Workflows& workflows_;
   KnownNames names_;

@@ -43,13 +43,13 @@ class UserScenario final : public Scenario {
     return texts;
   }
 
-  [[nodiscard]] StartWish start(const Dice& dice) const override {
+  [[nodiscard]] StartRequest start(const Dice& dice) const override {
     const auto& inputs = setting_->world.inputs;
-    StartWish wish;
-    wish.workflow = setting_->workflows.front()->workflow().str();
-    wish.input = std::string(inputs[dice.below(inputs.size(), "input")].view());
-    wish.trigger = setting_->world.trigger;
-    return wish;
+    StartRequest request;
+    request.workflow = setting_->workflows.front()->workflow().str();
+    request.input = std::string(inputs[dice.below(inputs.size(), "input")].view());
+    request.trigger = setting_->world.trigger;
+    return request;
   }
 
   [[nodiscard]] HandlerAnswer answer(const Assignment& attempt) const override {
@@ -76,12 +76,12 @@ class UserScenario final : public Scenario {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::unique_ptr<Witness> witness(World& world) const override {
-    return make_user_witness(*setting_, world, dice_.about("people"));
+  [[nodiscard]] std::unique_ptr<Observer> observer(Simulation& simulation) const override {
+    return make_user_observer(*setting_, simulation, dice_.about("people"));
   }
 
-  [[nodiscard]] std::int64_t longest_rest_us() const override {
-    return std::max(Scenario::longest_rest_us(), 4 * longest_us(*setting_));
+  [[nodiscard]] std::int64_t longest_end_us() const override {
+    return std::max(Scenario::longest_end_us(), 4 * longest_us(*setting_));
   }
 
  private:

@@ -31,21 +31,21 @@ Faults user_faults();
 std::int64_t longest_us(const UserSetting& setting);
 
 // A part of a workflow or of its world file, and how often it was reached.
-struct Met {
+struct CoveredPart {
   std::string kind;  // step, transition, outcome, decision, event, timeout, end
   std::string name;
   std::uint64_t times = 0;
 };
-std::vector<Met> flow_coverage(const UserSetting& setting, const Coverage& coverage);
+std::vector<CoveredPart> flow_coverage(const UserSetting& setting, const Coverage& coverage);
 
 // The names of these parts in a Coverage.
-std::string met_step(std::string_view workflow, std::string_view step);
-std::string met_transition(std::string_view workflow, std::string_view from, std::string_view on,
+std::string step_key(std::string_view workflow, std::string_view step);
+std::string transition_key(std::string_view workflow, std::string_view from, std::string_view on,
                            std::string_view to, std::string_view when);
-std::string met_decision(std::string_view workflow, std::string_view step, ManualAction action);
-std::string met_event(std::string_view workflow, std::string_view step, std::string_view event);
-std::string met_timeout(std::string_view workflow, std::string_view step);
-std::string met_end(std::string_view workflow, TerminalStatus end);
-std::string met_outcome(std::string_view name);
+std::string decision_key(std::string_view workflow, std::string_view step, ManualAction action);
+std::string event_key(std::string_view workflow, std::string_view step, std::string_view event);
+std::string timeout_key(std::string_view workflow, std::string_view step);
+std::string end_key(std::string_view workflow, TerminalStatus end);
+std::string outcome_key(std::string_view name);
 
 }  // namespace holdfast::sim

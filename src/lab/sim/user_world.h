@@ -134,7 +134,8 @@ struct WorldFault {
 };
 struct ReadWorld {
   UserWorld world;
-  std::vector<WorldFault> faults;  // in the order of their locations; if there are any, `world` must not be used
+  std::vector<WorldFault>
+      faults;  // in the order of their locations; if there are any, `world` must not be used
 };
 // Reports every fault; names are compared with those of the workflows.
 ReadWorld read_world(std::string_view text, const Workflows& workflows);
