@@ -636,7 +636,7 @@ class BenchTest(CliTest):
 
     def test_an_existing_store_is_not_changed(self):
         self.make_sample()
-        self.fails(2, "bench", "journal", "--store", self.url(), "--quick", says="exists already")
+        self.fails(2, "bench", "journal", "--store", self.url(), "--quick", says="already exists")
         self.assertIn("is intact", self.ok("journal", "verify", self.url()))
 
     def test_memory(self):

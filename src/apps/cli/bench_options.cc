@@ -23,14 +23,14 @@ void BenchOptions::add_quick(Arguments& arguments) {
 }
 
 Result<void> run_bench(const std::string& name, Context& context,
-                       const std::function<Result<std::string>(BenchWorld&)>& bench) {
+                       const std::function<Result<std::string>(BenchContext&)>& bench) {
   const bool table = !context.json() && is_terminal(STDOUT_FILENO);
   BenchReport report(name, table ? BenchForm::table : BenchForm::json_lines, context.out);
-  BenchWorld world{context.clock, context.random, report, {}};
+  BenchContext bench_context{context.clock, context.random, report, {}};
   if (is_terminal(STDERR_FILENO)) {
-    world.note = [](std::string_view text) { fmt::print(stderr, "… {}\n", text); };
+    bench_context.note = [](std::string_view text) { fmt::print(stderr, "… {}\n", text); };
   }
-  HOLDFAST_TRY(const std::string left_behind, bench(world));
+  HOLDFAST_TRY(const std::string left_behind, bench(bench_context));
   if (!left_behind.empty()) {
     fmt::print(stderr, "{}\n", left_behind);
   }

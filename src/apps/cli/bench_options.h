@@ -26,6 +26,6 @@ struct BenchOptions {
 
 // Prints a table on a terminal, JSON lines otherwise. `bench` returns what it leaves behind.
 Result<void> run_bench(const std::string& name, Context& context,
-                       const std::function<Result<std::string>(BenchWorld&)>& bench);
+                       const std::function<Result<std::string>(BenchContext&)>& bench);
 
 }  // namespace holdfast::cli

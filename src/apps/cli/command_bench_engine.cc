@@ -19,14 +19,14 @@ struct BenchEngineCommand : BenchOptions {
   }
 
   Result<void> run(Context& context) const {
-    return run_bench("engine", context, [&](BenchWorld& world) {
+    return run_bench("engine", context, [&](BenchContext& bench_context) {
       return run_engine_bench({.store = store,
                                .only = only,
                                .pending = pending.value_or(0),
                                .steps = steps.value_or(0),
                                .effort = effort(),
                                .after = after()},
-                              world);
+                              bench_context);
     });
   }
 };

@@ -16,10 +16,10 @@ struct BenchJournalCommand : BenchOptions {
   }
 
   Result<void> run(Context& context) const {
-    return run_bench("journal", context, [&](BenchWorld& world) {
+    return run_bench("journal", context, [&](BenchContext& bench_context) {
       return run_journal_bench(
           {.store = store, .entries = entries.value_or(0), .effort = effort(), .after = after()},
-          world);
+          bench_context);
     });
   }
 };

@@ -12,9 +12,9 @@ struct BenchServerCommand : BenchOptions {
   }
 
   Result<void> run(Context& context) const {
-    return run_bench("server", context, [&](BenchWorld& world) {
+    return run_bench("server", context, [&](BenchContext& bench_context) {
       return run_server_bench({.program = "/proc/self/exe", .only = only, .effort = effort()},
-                              world);
+                              bench_context);
     });
   }
 };

@@ -17,13 +17,13 @@ struct BenchWorkflowCommand : BenchOptions {
   }
 
   Result<void> run(Context& context) const {
-    return run_bench("workflow", context, [&](BenchWorld& world) {
+    return run_bench("workflow", context, [&](BenchContext& bench_context) {
       return run_workflow_bench({.store = store,
                                  .only = only,
                                  .sleeping = sleeping.value_or(0),
                                  .effort = effort(),
                                  .after = after()},
-                                world);
+                                bench_context);
     });
   }
 };

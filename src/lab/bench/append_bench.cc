@@ -29,14 +29,14 @@ std::size_t scaled(std::size_t count, BenchEffort effort) {
 
 int slices(BenchEffort effort) { return effort == BenchEffort::quick ? kQuickSlices : kSlices; }
 
-// What one slice hands to the disk.
+// What one slice writes to the disk.
 struct Traffic {
-  std::vector<std::string> bodies;  // of one commit each
+  std::vector<std::string> bodies;  // one per commit
   std::uint64_t entries = 0;
 };
 
-// What entries are appended at without a journal: a synced write per commit where the store has
-// a directory, one row per commit in the same PostgreSQL, nothing in memory.
+// The rate at which entries are written without a journal: a synced write per commit if the store
+// has a directory, one row per commit in the same PostgreSQL, no limit in memory.
 class Limit {
  public:
   static Result<Limit> create(BenchRun& run) {
@@ -93,10 +93,10 @@ Result<void> bench_group(BenchRun& run, Journal& journal, const GroupCase& group
     }
     rates.push_back(watch.rate(traffic.entries));
   }
-  run.world.report.add({.name = fmt::format("append_group_{}", group.group),
-                        .value = median(rates),
-                        .unit = "entries/s",
-                        .limit = limit.median_rate()});
+  run.context.report.add({.name = fmt::format("append_group_{}", group.group),
+                          .value = median(rates),
+                          .unit = "entries/s",
+                          .limit = limit.median_rate()});
   return {};
 }
 
@@ -106,7 +106,7 @@ Result<void> report_single_rows(BenchRun& run) {
   }
   HOLDFAST_TRY(Limit limit, Limit::create(run));
   HOLDFAST_CHECK(limit.measure({}));
-  run.world.report.add(
+  run.context.report.add(
       {.name = "one_row_inserts", .value = limit.median_rate().value_or(0), .unit = "rows/s"});
   return {};
 }

@@ -1,4 +1,4 @@
-// The cases of a benchmark: a table of what can be measured, each by its name.
+// The cases of a benchmark: a table of what can be measured, by name.
 #pragma once
 
 #include <array>
@@ -9,16 +9,16 @@
 
 namespace holdfast {
 
-// Run: what the cases share; it has a BenchWorld called world.
+// Run: what the cases share; it has a BenchContext called context.
 template <typename Run>
 struct BenchCase {
   std::string_view name;
-  std::string_view note;  // for people, while it is measured
+  std::string_view note;  // shown while the case is measured
   Result<void> (*measure)(Run&);
 };
 
-// The case called `only`, or all of them in order when it is empty. invalid_argument when there
-// is none of that name.
+// Measures the case called `only`, or all cases in order if it is empty. invalid_argument if there
+// is no case of that name.
 template <typename Run, std::size_t kCount>
 Result<void> run_cases(const std::array<BenchCase<Run>, kCount>& cases, std::string_view only,
                        Run& run) {
@@ -28,15 +28,15 @@ Result<void> run_cases(const std::array<BenchCase<Run>, kCount>& cases, std::str
     names += (names.empty() ? "" : ", ") + std::string(one.name);
     if (only.empty() || only == one.name) {
       known = true;
-      if (run.world.note) {
-        run.world.note(one.note);
+      if (run.context.note) {
+        run.context.note(one.note);
       }
       HOLDFAST_CHECK(one.measure(run));
     }
   }
   if (!known) {
     return Error{ErrorCode::invalid_argument,
-                 "there is no case " + std::string(only) + "; the cases are " + names};
+                 "unknown case \"" + std::string(only) + "\"; use one of: " + names};
   }
   return {};
 }

@@ -12,11 +12,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-struct World {
+struct Context {
   std::function<void(std::string_view)> note = nullptr;
 };
 struct Trial {
-  World world;
+  Context context;
   std::vector<std::string> measured = {};
 };
 
@@ -47,12 +47,12 @@ TEST(BenchCases, one_is_measured_by_its_name) {
   EXPECT_THAT(run.measured, ElementsAre("write"));
 }
 
-TEST(BenchCases, a_name_that_is_none_is_refused_before_anything_is_measured) {
+TEST(BenchCases, an_unknown_name_is_refused_before_anything_is_measured) {
   Trial run;
   const auto refused = run_cases(kCases, "seek", run);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(refused.error().message(), "there is no case seek; the cases are read, write");
+  EXPECT_EQ(refused.error().message(), "unknown case \"seek\"; use one of: read, write");
   EXPECT_THAT(run.measured, IsEmpty());
 }
 

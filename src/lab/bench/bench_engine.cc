@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kHandler = "nothing";
 
-// Lets a limited number of runs be on their way, and waits for the last.
+// Limits the number of unfinished runs, and waits for the last one.
 class Gate {
  public:
   explicit Gate(std::size_t limit) : limit_(limit) {}
@@ -30,7 +30,7 @@ class Gate {
     }
     changed_.notify_all();
   }
-  // Nobody has to wait any more.
+  // Releases all waiting threads.
   void fail(const Error& error) {
     const std::scoped_lock lock(mutex_);
     failed_ = error;
@@ -50,7 +50,8 @@ class Gate {
   std::optional<Error> failed_;
 };
 
-// Set member by member: g++ 12 takes a Completion that is moved into the variant for uninitialised.
+// Set member by member: g++ 12 reports a Completion that is moved into the variant as
+// uninitialised.
 AttemptOutcome completed_with(const Payload& result) {
   AttemptOutcome outcome;
   std::get<Completion>(outcome).result = result;
@@ -89,7 +90,7 @@ std::uint64_t heap_bytes() {
 
 namespace {
 
-// A line of /proc/self/status, as VmRSS: 1234 kB.
+// A line of /proc/self/status, such as VmRSS: 1234 kB.
 Result<std::uint64_t> memory_line(std::string_view name) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -115,23 +116,24 @@ Result<void> reset_peak_bytes() {
   malloc_trim(0);
   std::ofstream reset("/proc/self/clear_refs");
   if (!(reset << "5" << std::flush)) {
-    return Error{ErrorCode::io_error, "cannot reset the peak of the process's memory"};
+    return Error{ErrorCode::io_error, "cannot reset the peak memory of the process"};
   }
   return {};
 }
 
 Result<std::unique_ptr<BenchEngine>> BenchEngine::open(std::unique_ptr<Journal> journal,
-                                                       BenchWorld& world,
+                                                       BenchContext& context,
                                                        const LoopOptions& options) {
-  std::unique_ptr<BenchEngine> engine(new BenchEngine(world));
-  HOLDFAST_TRY(engine->loop_, Loop::open(std::move(journal), world.clock, world.random, options));
+  std::unique_ptr<BenchEngine> engine(new BenchEngine(context));
+  HOLDFAST_TRY(engine->loop_,
+               Loop::open(std::move(journal), context.clock, context.random, options));
   return engine;
 }
 
 StartRun BenchEngine::new_start(const std::shared_ptr<const Definition>& definition,
                                 const Payload& input) {
   StartRun start;
-  start.run_id = RunId{make_uuid(world_.clock.now(), world_.random)};
+  start.run_id = RunId{make_uuid(context_.clock.now(), context_.random)};
   start.definition = definition;
   start.input = input.empty()
                     ? Payload::trusted(R"({"order":"A-1042","amount":1999,"currency":"EUR"})")
@@ -139,13 +141,13 @@ StartRun BenchEngine::new_start(const std::shared_ptr<const Definition>& definit
   return start;
 }
 
-Result<double> BenchEngine::carry_out(const Load& load) {
+Result<double> BenchEngine::execute(const Load& load) {
   loop_->add_definition(load.definition);
   const std::size_t steps = load.attempts == 0 ? load.definition->steps().size() : load.attempts;
   Gate gate(load.at_once);
   std::atomic<std::uint64_t> executed = 0;
   std::mutex mutex;
-  std::map<RunId, std::size_t> left;  // steps of each run that are not executed
+  std::map<RunId, std::size_t> left;  // steps of each run that are not executed yet
   std::stop_source stop;
   auto handlers = std::make_shared<HandlerTable>();
   (*handlers)[kHandler] = [&](const Assignment& assignment,
@@ -199,7 +201,7 @@ Result<double> BenchEngine::carry_out(const Load& load) {
   }
   starter.join();
   if (!worked.ok()) {
-    // The starts under way refer to what is local here; they are answered before this is.
+    // Pending starts refer to local variables; this command is answered after all of them.
     static_cast<void>(loop_->execute<Done>([](Turn&) { return Done{}; }).ok());
     return worked.error();
   }
@@ -225,7 +227,8 @@ Result<void> BenchEngine::start_pending(const std::shared_ptr<const Definition>&
   return gate.wait_until_empty();
 }
 
-Result<double> BenchEngine::work_off(std::uint64_t attempts, TimeMs begin, const Payload& result) {
+Result<double> BenchEngine::execute_pending(std::uint64_t attempts, TimeMs begin,
+                                            const Payload& result) {
   std::atomic<std::uint64_t> executed = 0;
   std::stop_source stop;
   auto handlers = std::make_shared<HandlerTable>();
@@ -239,7 +242,7 @@ Result<double> BenchEngine::work_off(std::uint64_t attempts, TimeMs begin, const
   const auto pool =
       WorkerPool::create(*loop_, handlers, {SharedText(kDefaultQueue)}, {.threads = 1});
   HOLDFAST_CHECK(pool->run(stop.get_token()));
-  return static_cast<double>(world_.clock.now().value - begin.value) / 1e3;
+  return static_cast<double>(context_.clock.now().value - begin.value) / 1e3;
 }
 
 Result<double> BenchEngine::claim(std::size_t commits, std::size_t claims) {
@@ -262,7 +265,7 @@ Result<double> BenchEngine::claim(std::size_t commits, std::size_t claims) {
                  }));
     seconds += watch.seconds();
     if (got != claims) {
-      return Error{ErrorCode::not_found, "there were fewer attempts to claim than expected"};
+      return Error{ErrorCode::not_found, "fewer attempts could be claimed than expected"};
     }
   }
   return seconds;

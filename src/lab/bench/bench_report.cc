@@ -17,7 +17,7 @@ namespace {
 constexpr double kThousandths = 1000.0;
 constexpr double kNoFraction = 100.0;
 
-// More digits than a repeated run would confirm only look exact.
+// More digits would not be reproducible.
 double rounded(double value) {
   return std::abs(value) >= kNoFraction ? std::round(value)
                                         : std::round(value * kThousandths) / kThousandths;

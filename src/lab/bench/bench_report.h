@@ -1,8 +1,8 @@
-// BenchReport: the one shape in which every benchmark of the project speaks.
+// BenchReport: the common output format of all benchmarks.
 //   {"bench":"journal","case":"append_group_128","value":212000,"unit":"entries/s",
 //    "limit":286000,"ratio":0.741}
-// limit is what the machine could do at best, measured in the same run; ratio is value / limit.
-// Both are left out where no limit was measured.
+// limit is the best that the machine could do, measured in the same run; ratio is value / limit.
+// Both are omitted if no limit was measured.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct BenchResult {
 
 enum class BenchForm : std::uint8_t {
   json_lines,
-  table,  // for people: aligned columns
+  table,  // aligned columns, for terminals
 };
 
 class BenchReport {
@@ -31,7 +31,7 @@ class BenchReport {
   BenchReport(std::string bench, BenchForm form, std::ostream& out)
       : bench_(std::move(bench)), form_(form), out_(&out) {}
 
-  // Prints at once: a benchmark that is broken off has shown what it measured.
+  // Prints at once, so that an interrupted benchmark has shown its results so far.
   void add(const BenchResult& result);
 
  private:
@@ -43,7 +43,7 @@ class BenchReport {
 
 std::string bench_json(std::string_view bench, const BenchResult& result);
 
-// The middle value; of an even number the lower of the two. Must not be empty.
+// The middle value; of an even number of values the lower of the two. `values` must not be empty.
 double median(std::vector<double> values);
 
 }  // namespace holdfast

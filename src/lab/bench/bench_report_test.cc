@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-TEST(BenchReport, a_line_has_the_one_shape) {
+TEST(BenchReport, a_line_has_the_common_format) {
   const BenchResult result{
       .name = "append_group_16", .value = 34800.4, .unit = "entries/s", .limit = 46500.0};
   EXPECT_EQ(bench_json("journal", result),

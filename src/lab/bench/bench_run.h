@@ -1,4 +1,4 @@
-// What the parts of one benchmark run share.
+// What the parts of one benchmark share.
 #pragma once
 
 #include <chrono>
@@ -10,14 +10,14 @@
 namespace holdfast {
 
 struct BenchRun {
-  BenchWorld& world;
+  BenchContext& context;
   BenchStore& store;
   SampleEntries& samples;
   BenchEffort effort;
 
   void note(std::string_view text) const {
-    if (world.note) {
-      world.note(text);
+    if (context.note) {
+      context.note(text);
     }
   }
 };
@@ -27,7 +27,7 @@ class Stopwatch {
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
-  // Things per second since the start.
+  // Items per second since the start.
   [[nodiscard]] double rate(std::uint64_t count) const {
     return static_cast<double>(count) / seconds();
   }

@@ -17,7 +17,7 @@ namespace holdfast {
 
 namespace {
 
-// The port in {"url":"http://127.0.0.1:4711"}; 0 when there is none.
+// The port in {"url":"http://127.0.0.1:4711"}; 0 if there is none.
 std::uint16_t port_of(std::string_view line) {
   const std::size_t colon = line.rfind(':');
   std::uint16_t port = 0;
@@ -43,7 +43,7 @@ Result<std::unique_ptr<BenchServer>> BenchServer::start(const std::string& progr
                                                         const std::string& store_url) {
   std::array<int, 2> pipe{};
   if (pipe2(pipe.data(), O_CLOEXEC) != 0) {
-    return Error{ErrorCode::io_error, "no pipe"};
+    return Error{ErrorCode::io_error, "cannot create a pipe"};
   }
   posix_spawn_file_actions_t actions{};
   posix_spawn_file_actions_init(&actions);
@@ -66,7 +66,7 @@ Result<std::unique_ptr<BenchServer>> BenchServer::start(const std::string& progr
   }
   std::unique_ptr<BenchServer> server(new BenchServer(pid, port));
   if (port == 0) {
-    return Error{ErrorCode::unavailable, "the server did not say where it listens"};
+    return Error{ErrorCode::unavailable, "the server did not report its port"};
   }
   return server;
 }

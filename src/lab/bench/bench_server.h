@@ -1,4 +1,4 @@
-// BenchServer: `holdfast server` on a new SQLite store, as a process of its own, for benchmarks.
+// BenchServer: a `holdfast server` process on a new SQLite store, for benchmarks.
 #pragma once
 
 #include <sys/types.h>
@@ -13,16 +13,16 @@ namespace holdfast {
 
 class BenchServer {
  public:
-  // Starts it and waits until it listens. io_error, unavailable.
+  // Starts the server and waits until it listens. io_error, unavailable.
   static Result<std::unique_ptr<BenchServer>> start(const std::string& program,
                                                     const std::string& store_url);
-  // Stops it.
+  // Stops the server.
   ~BenchServer();
   BenchServer(const BenchServer&) = delete;
   BenchServer& operator=(const BenchServer&) = delete;
 
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  // Of the process, from the system.
+  // Of the server process, as reported by the system.
   [[nodiscard]] std::uint64_t memory_bytes() const;
   [[nodiscard]] double cpu_seconds() const;
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// /tmp is often a memory disk, and its speed would say nothing.
+// /tmp is often in memory, so its speed would mean nothing.
 std::string temporary_parent() {
   const char* const chosen = getenv("TMPDIR");
   return chosen != nullptr && *chosen != '\0' ? chosen : "/var/tmp";
@@ -27,14 +27,14 @@ Result<std::string> make_temporary_directory() {
   std::string path = temporary_parent() + "/holdfast_bench_XXXXXX";
   if (mkdtemp(path.data()) == nullptr) {
     return Error{ErrorCode::permission_denied,
-                 fmt::format("cannot make a directory {}: {}", path, std::strerror(errno))};
+                 fmt::format("cannot create directory {}: {}", path, std::strerror(errno))};
   }
   return path;
 }
 
-Error already_there(std::string_view name) {
+Error already_exists_error(std::string_view name) {
   return Error{ErrorCode::already_exists,
-               fmt::format("{} exists already: a benchmark needs a store of its own", name)};
+               fmt::format("{} already exists: a benchmark needs a new store", name)};
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Result<std::unique_ptr<BenchStore>> BenchStore::create(std::string_view url, Aft
   store->own_directory_ = std::move(own_directory);
   auto prepared = store->prepare();
   if (!prepared.ok()) {
-    store->after_ = AfterBench::keep;  // it is not ours
+    store->after_ = AfterBench::keep;  // the benchmark did not create it
     return std::move(prepared).error();
   }
   return store;
@@ -63,7 +63,7 @@ Result<void> BenchStore::prepare() {
   if (const auto* sqlite = std::get_if<SqliteUrl>(&url_)) {
     name_ = text_;
     if (fs::exists(sqlite->path)) {
-      return already_there(sqlite->path);
+      return already_exists_error(sqlite->path);
     }
     const fs::path parent = fs::path(sqlite->path).parent_path();
     directory_ = parent.empty() ? "." : parent.string();
@@ -73,7 +73,7 @@ Result<void> BenchStore::prepare() {
     name_ = postgres->shown;
     auto found = open_log(text_, OpenMode::read, *clock_, *random_);
     if (found.ok()) {
-      return already_there(name_);
+      return already_exists_error(name_);
     }
     return found.error().code() == ErrorCode::not_found ? Result<void>()
                                                         : Result<void>(std::move(found).error());
@@ -116,7 +116,7 @@ std::string BenchStore::left_behind() const {
   if (postgres() != nullptr) {
     return after_ == AfterBench::keep
                ? fmt::format("the journal is kept in {}", name_)
-               : fmt::format("the journal stays in {}; to remove it: DROP SCHEMA \"{}\" CASCADE",
+               : fmt::format("the journal remains in {}; to remove it: DROP SCHEMA \"{}\" CASCADE",
                              name_, postgres()->schema);
   }
   return after_ == AfterBench::keep && disk_ == nullptr

@@ -1,6 +1,5 @@
-// BenchStore: the store that a benchmark fills. It is new when the benchmark begins, can be
-// opened again and again, and is removed at the end unless it is to be kept. Nothing that was
-// there before is touched.
+// BenchStore: the store that a benchmark fills. It is new when the benchmark starts, can be opened
+// repeatedly, and is removed at the end unless it is to be kept. Existing data is never touched.
 #pragma once
 
 #include <memory>
@@ -20,8 +19,8 @@ enum class AfterBench : std::uint8_t { remove, keep };
 
 class BenchStore {
  public:
-  // An empty URL stands for an SQLite file in a new directory under $TMPDIR or /var/tmp.
-  // already_exists when the URL names something that is there.
+  // An empty URL means an SQLite file in a new directory under $TMPDIR or /var/tmp. already_exists
+  // if the URL names an existing store.
   static Result<std::unique_ptr<BenchStore>> create(std::string_view url, AfterBench after,
                                                     Clock& clock, Random& random);
   ~BenchStore();
@@ -31,13 +30,13 @@ class BenchStore {
   Result<std::unique_ptr<Journal>> open();
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  // Where a raw file lies on the same disk; empty when the store has no directory here.
+  // A directory on the same disk; empty if the store has no directory on this machine.
   [[nodiscard]] const std::optional<std::string>& directory() const { return directory_; }
-  // Empty for the other engines.
+  // nullptr for other engines.
   [[nodiscard]] const PostgresUrl* postgres() const { return std::get_if<PostgresUrl>(&url_); }
-  // True when the next open reads from the disk. Every journal must be closed.
+  // True if the next open reads from the disk. Every journal must be closed.
   [[nodiscard]] bool drop_caches() const;
-  // What stays behind after the benchmark and what to do with it; empty when nothing does.
+  // What remains after the benchmark and how to remove it; empty if nothing does.
   [[nodiscard]] std::string left_behind() const;
 
  private:
@@ -50,10 +49,10 @@ class BenchStore {
   AfterBench after_;
   Clock* clock_;
   Random* random_;
-  std::string text_;  // the URL as it was given; may hold a password
+  std::string text_;  // the URL as it was given; may contain a password
   std::string name_;
   std::optional<std::string> directory_;
-  std::optional<std::string> own_directory_;  // made by us
+  std::optional<std::string> own_directory_;  // created by the benchmark
   std::shared_ptr<MemoryDisk> disk_;
 };
 

@@ -15,8 +15,8 @@ namespace holdfast {
 
 namespace {
 
-// What the disk does with the same commits: the same number of bytes, one sync each. Empty when
-// the store is not on a disk here.
+// The time the disk takes for the same commits: the same number of bytes, one sync each. Empty if
+// the store is not on a local disk.
 Result<std::optional<double>> raw_seconds(EngineRun& run, std::uint64_t commits,
                                           std::size_t bytes_each) {
   if (!run.store.directory().has_value()) {
@@ -31,7 +31,7 @@ Result<std::optional<double>> raw_seconds(EngineRun& run, std::uint64_t commits,
   return std::optional(watch.seconds());
 }
 
-// What the engine wrote between two looks at it.
+// What the engine wrote between two points in time.
 struct Written {
   std::uint64_t commits = 0;
   std::uint64_t facts = 0;
@@ -58,7 +58,7 @@ Result<void> bench_one_step(EngineRun& run) {
     const Written before = Written::of(engine->loop());
     HOLDFAST_TRY(
         const double seconds,
-        engine->carry_out({.definition = definition, .runs = runs, .at_once = 256, .threads = 1}));
+        engine->execute({.definition = definition, .runs = runs, .at_once = 256, .threads = 1}));
     const Written written = Written::of(engine->loop()) - before;
     rates.push_back(static_cast<double>(runs) / seconds);
     facts.push_back(static_cast<double>(written.facts) / seconds);
@@ -68,11 +68,11 @@ Result<void> bench_one_step(EngineRun& run) {
       raw.push_back(static_cast<double>(written.facts) / *limit);
     }
   }
-  run.world.report.add({.name = "one_step_runs", .value = median(rates), .unit = "runs/s"});
-  run.world.report.add({.name = "one_step_facts",
-                        .value = median(facts),
-                        .unit = "facts/s",
-                        .limit = raw.empty() ? std::nullopt : std::optional(median(raw))});
+  run.context.report.add({.name = "one_step_runs", .value = median(rates), .unit = "runs/s"});
+  run.context.report.add({.name = "one_step_facts",
+                          .value = median(facts),
+                          .unit = "facts/s",
+                          .limit = raw.empty() ? std::nullopt : std::optional(median(raw))});
   return {};
 }
 
@@ -82,16 +82,16 @@ Result<void> bench_chains(EngineRun& run) {
   const std::uint64_t runs = run.quick() ? 64 : 2'000;
   HOLDFAST_TRY(const auto definition, bench_chain(kSteps));
   HOLDFAST_TRY(const auto engine, run.open());
-  HOLDFAST_TRY(const double seconds,
-               engine->carry_out(
-                   {.definition = definition, .runs = runs, .at_once = kAtOnce, .threads = 1}));
-  run.world.report.add({.name = "chains_of_10_at_64",
-                        .value = static_cast<double>(runs * kSteps) / seconds,
-                        .unit = "steps/s"});
+  HOLDFAST_TRY(
+      const double seconds,
+      engine->execute({.definition = definition, .runs = runs, .at_once = kAtOnce, .threads = 1}));
+  run.context.report.add({.name = "chains_of_10_at_64",
+                          .value = static_cast<double>(runs * kSteps) / seconds,
+                          .unit = "steps/s"});
   return {};
 }
 
-// Slices of one chain and of the raw disk in turn, because disks drift.
+// Slices of one chain alternate with slices of the raw disk, because the speed of disks drifts.
 Result<void> bench_single_chain(EngineRun& run) {
   const int slices = run.quick() ? 3 : 15;
   const std::uint64_t steps = run.quick() ? 20 : 100;
@@ -101,7 +101,7 @@ Result<void> bench_single_chain(EngineRun& run) {
   std::vector<double> times;
   for (int slice = 0; slice < slices; ++slice) {
     const Written before = Written::of(engine->loop());
-    HOLDFAST_TRY(const double seconds, engine->carry_out({.definition = definition, .runs = 1}));
+    HOLDFAST_TRY(const double seconds, engine->execute({.definition = definition, .runs = 1}));
     const Written written = Written::of(engine->loop()) - before;
     const double step = seconds / static_cast<double>(steps);
     times.push_back(step * 1e6);
@@ -110,9 +110,9 @@ Result<void> bench_single_chain(EngineRun& run) {
       ratios.push_back(step / (*raw / static_cast<double>(steps)));
     }
   }
-  run.world.report.add({.name = "single_chain_step", .value = median(times), .unit = "us"});
+  run.context.report.add({.name = "single_chain_step", .value = median(times), .unit = "us"});
   if (!ratios.empty()) {
-    run.world.report.add(
+    run.context.report.add(
         {.name = "single_chain_step_in_syncs", .value = median(ratios), .unit = "syncs"});
   }
   return {};
@@ -134,15 +134,14 @@ Result<void> bench_fan_out(EngineRun& run) {
   };
   HOLDFAST_TRY(const auto definition, bench_definition("fan_out", kWidth + 2, after));
   HOLDFAST_TRY(const auto engine, run.open());
-  HOLDFAST_TRY(const double seconds, engine->carry_out({.definition = definition, .runs = runs}));
-  run.world.report.add({.name = "fan_out_of_100_with_join",
-                        .value = seconds * 1e3 / static_cast<double>(runs),
-                        .unit = "ms"});
+  HOLDFAST_TRY(const double seconds, engine->execute({.definition = definition, .runs = runs}));
+  run.context.report.add({.name = "fan_out_of_100_with_join",
+                          .value = seconds * 1e3 / static_cast<double>(runs),
+                          .unit = "ms"});
   return {};
 }
 
-// Claims are measured with few pending attempts, then with very many; and how much memory those
-// take.
+// Measures claims with few pending attempts, then with very many, and the memory that those take.
 Result<void> bench_pending(EngineRun& run) {
   constexpr std::size_t kFew = 1'000;
   constexpr std::size_t kPerRun = 1'000;
@@ -154,7 +153,7 @@ Result<void> bench_pending(EngineRun& run) {
                  return std::vector<std::size_t>();
                }));
   const auto rate = [&](BenchEngine& engine) -> Result<double> {
-    // Few at a time, so that the number of pending attempts stays about the same.
+    // Few at a time, so that the number of pending attempts hardly changes.
     const int commits = run.quick() ? 3 : 8;
     HOLDFAST_TRY(const double seconds, engine.claim(static_cast<std::size_t>(commits), kClaims));
     return static_cast<double>(commits * static_cast<int>(kClaims)) / seconds;
@@ -167,7 +166,7 @@ Result<void> bench_pending(EngineRun& run) {
     HOLDFAST_TRY(const double claims, rate(*engine));
     few.push_back(claims);
   }
-  // What is kept of the runs that were used last is limited, however many there are.
+  // The cache of recently used runs has a limit; it is filled before memory is measured.
   HOLDFAST_CHECK(engine->start_pending(wide, run.quick() ? 0 : kFillCache));
   const std::uint64_t before = heap_bytes();
   HOLDFAST_CHECK(engine->start_pending(wide, many / kPerRun));
@@ -176,16 +175,16 @@ Result<void> bench_pending(EngineRun& run) {
     HOLDFAST_TRY(const double claims, rate(*engine));
     lots.push_back(claims);
   }
-  run.world.report.add({.name = fmt::format("claims_with_{}_pending", kFew),
-                        .value = median(few),
-                        .unit = "claims/s"});
-  run.world.report.add({.name = fmt::format("claims_with_{}_pending", many),
-                        .value = median(lots),
-                        .unit = "claims/s",
-                        .limit = median(few)});
-  run.world.report.add({.name = "memory_per_pending_attempt",
-                        .value = static_cast<double>(after - before) / static_cast<double>(many),
-                        .unit = "bytes"});
+  run.context.report.add({.name = fmt::format("claims_with_{}_pending", kFew),
+                          .value = median(few),
+                          .unit = "claims/s"});
+  run.context.report.add({.name = fmt::format("claims_with_{}_pending", many),
+                          .value = median(lots),
+                          .unit = "claims/s",
+                          .limit = median(few)});
+  run.context.report.add({.name = "memory_per_pending_attempt",
+                          .value = static_cast<double>(after - before) / static_cast<double>(many),
+                          .unit = "bytes"});
   return {};
 }
 
@@ -196,7 +195,7 @@ struct LongRun {
   Payload input = {};
 };
 
-// A step that is visited again and again.
+// A step that is visited repeatedly.
 Result<LongRun> long_loop(std::uint64_t visits) {
   HOLDFAST_TRY(auto definition, Definition::parse(fmt::format(
                                     R"({{"workflow":"loop","entry":"again","max_visits":{},)"
@@ -208,7 +207,7 @@ Result<LongRun> long_loop(std::uint64_t visits) {
   return LongRun{"loop", std::move(definition)};
 }
 
-// A step that is carried out for each item of a list.
+// A step that is executed for each item of a list.
 Result<LongRun> long_list(std::uint64_t items) {
   HOLDFAST_TRY(auto definition,
                Definition::parse(R"({"workflow":"list","steps":[{"name":"each",)"
@@ -222,16 +221,16 @@ Result<LongRun> long_list(std::uint64_t items) {
                  Payload::trusted(fmt::format(R"({{"list":[{}]}})", list))};
 }
 
-// What the time of a step is: with a disk what passes, without one what the processor works, which
-// does not depend on what else the machine does.
+// How the time of a step is measured: with a disk as elapsed time; without one as CPU time, which
+// does not depend on the load of the machine.
 using Seconds = double (*)();
-double passed_seconds() {
+double elapsed_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-double worked_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-// Where a long run is measured.
-struct LongRunPlace {
+// Where and how a long run is measured.
+struct LongRunSetup {
   BenchStore& store;
   std::uint64_t steps;
   Seconds seconds;
@@ -239,24 +238,25 @@ struct LongRunPlace {
   LoopOptions options = {};
 };
 
-// The last steps of a long run against its first.
-Result<void> measure_long_run(EngineRun& run, const LongRun& what, const LongRunPlace& place) {
-  HOLDFAST_TRY(auto journal, place.store.open());
-  HOLDFAST_TRY(const auto engine, BenchEngine::open(std::move(journal), run.world, place.options));
-  const std::uint64_t steps = place.steps;
+// Compares the last steps of a long run with its first ones.
+Result<void> measure_long_run(EngineRun& run, const LongRun& what, const LongRunSetup& setup) {
+  HOLDFAST_TRY(auto journal, setup.store.open());
+  HOLDFAST_TRY(const auto engine,
+               BenchEngine::open(std::move(journal), run.context, setup.options));
+  const std::uint64_t steps = setup.steps;
   const std::uint64_t window = std::max<std::uint64_t>(1, steps / 20);
   std::array<double, 4> marks{};
   const auto seen = [&](std::uint64_t count) {
     const std::array<std::uint64_t, 4> at{10, 10 + window, steps - window, steps};
     for (std::size_t i = 0; i < at.size(); ++i) {
       if (count == at[i]) {
-        marks[i] = place.seconds();
+        marks[i] = setup.seconds();
       }
     }
   };
   const Payload more = Payload::trusted(R"({"more":true})");
   const Payload last = Payload::trusted(R"({"more":false})");
-  HOLDFAST_CHECK(engine->carry_out(
+  HOLDFAST_CHECK(engine->execute(
       {.definition = what.definition,
        .runs = 1,
        .seen = seen,
@@ -264,17 +264,17 @@ Result<void> measure_long_run(EngineRun& run, const LongRun& what, const LongRun
        .input = what.input,
        .result = [&](std::uint64_t count) { return count < steps ? more : last; }}));
   const double us = 1e6 / static_cast<double>(window);
-  run.world.report.add({.name = fmt::format("step_{}_of_a_{}{}", steps, what.name, place.suffix),
-                        .value = (marks[3] - marks[2]) * us,
-                        .unit = "us",
-                        .limit = (marks[1] - marks[0]) * us});
+  run.context.report.add({.name = fmt::format("step_{}_of_a_{}{}", steps, what.name, setup.suffix),
+                          .value = (marks[3] - marks[2]) * us,
+                          .unit = "us",
+                          .limit = (marks[1] - marks[0]) * us});
   return {};
 }
 
-Result<void> measure_long_runs(EngineRun& run, const LongRunPlace& place) {
+Result<void> measure_long_runs(EngineRun& run, const LongRunSetup& setup) {
   for (const auto& make : {long_loop, long_list}) {
-    HOLDFAST_TRY(const LongRun what, make(place.steps));
-    HOLDFAST_CHECK(measure_long_run(run, what, place));
+    HOLDFAST_TRY(const LongRun what, make(setup.steps));
+    HOLDFAST_CHECK(measure_long_run(run, what, setup));
   }
   return {};
 }
@@ -286,15 +286,15 @@ std::uint64_t long_run_steps(const EngineRun& run, std::uint64_t quick) {
 }
 
 Result<void> bench_long_run(EngineRun& run) {
-  return measure_long_runs(run, {run.store, long_run_steps(run, 200), passed_seconds, ""});
+  return measure_long_runs(run, {run.store, long_run_steps(run, 200), elapsed_seconds, ""});
 }
 
-// Without a disk, checkpoints and sealing nothing but the step itself can become slower.
+// Without a disk, checkpoints and sealing, only the step itself can become slower.
 Result<void> bench_long_run_in_memory(EngineRun& run) {
-  HOLDFAST_TRY(const auto memory, BenchStore::create("memory:", AfterBench::remove, run.world.clock,
-                                                     run.world.random));
-  return measure_long_runs(run, {*memory, long_run_steps(run, 2'000), worked_seconds, "_in_memory",
-                                 without_checkpoints()});
+  HOLDFAST_TRY(const auto memory, BenchStore::create("memory:", AfterBench::remove,
+                                                     run.context.clock, run.context.random));
+  return measure_long_runs(
+      run, {*memory, long_run_steps(run, 2'000), cpu_seconds, "_in_memory", without_checkpoints()});
 }
 
 // The last three leave attempts behind that the workers of the others would execute.
@@ -312,10 +312,10 @@ constexpr std::array<BenchCase<EngineRun>, 9> kCases{{
 
 }  // namespace
 
-Result<std::string> run_engine_bench(const EngineBenchOptions& options, BenchWorld& world) {
+Result<std::string> run_engine_bench(const EngineBenchOptions& options, BenchContext& context) {
   HOLDFAST_TRY(const auto store,
-               BenchStore::create(options.store, options.after, world.clock, world.random));
-  EngineRun run{options, world, *store};
+               BenchStore::create(options.store, options.after, context.clock, context.random));
+  EngineRun run{options, context, *store};
   HOLDFAST_CHECK(run_cases(kCases, options.only, run));
   return store->left_behind();
 }

@@ -1,5 +1,5 @@
-// The benchmark of the engine: how many runs and steps it carries out against the raw disk under
-// the same store, and whether that stays so with long runs and many pending attempts.
+// The benchmark of the engine: how many runs and steps it executes compared with the raw disk under
+// the same store, and whether that holds for long runs and many pending attempts.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace holdfast {
 
 struct EngineBenchOptions {
   std::string store;          // see BenchStore::create
-  std::string only;           // one case by its name; empty: all
-  std::uint64_t pending = 0;  // attempts of the case with many; 0: what effort says
-  std::uint64_t steps = 0;    // of the long run; 0: what effort says
+  std::string only;           // the name of one case; empty: all
+  std::uint64_t pending = 0;  // attempts in the case `pending`; 0: depends on effort
+  std::uint64_t steps = 0;    // of the long run; 0: depends on effort
   BenchEffort effort = BenchEffort::full;
   AfterBench after = AfterBench::remove;
 };
 
-// Returns what stays behind, for people; empty when nothing does. invalid_argument when `only`
-// is no case.
-Result<std::string> run_engine_bench(const EngineBenchOptions& options, BenchWorld& world);
+// Returns a text about what remains; empty if nothing does. invalid_argument if `only` is not a
+// case.
+Result<std::string> run_engine_bench(const EngineBenchOptions& options, BenchContext& context);
 
 }  // namespace holdfast

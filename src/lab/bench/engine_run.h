@@ -1,4 +1,4 @@
-// EngineRun: what the cases of the engine's benchmark share.
+// EngineRun: what the cases of the engine benchmark share.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace holdfast {
 
-// Neither checkpoints nor sealing, which happen at moments of their own.
+// No checkpoints and no sealing, because they happen at unpredictable times.
 inline LoopOptions without_checkpoints() {
   LoopOptions loop;
   loop.core.checkpoint_every = UINT64_MAX;
@@ -19,18 +19,18 @@ inline LoopOptions without_checkpoints() {
 
 struct EngineRun {
   const EngineBenchOptions& options;
-  BenchWorld& world;
+  BenchContext& context;
   BenchStore& store;
 
   [[nodiscard]] bool quick() const { return options.effort == BenchEffort::quick; }
   Result<std::unique_ptr<BenchEngine>> open() {
     HOLDFAST_TRY(auto journal, store.open());
-    return BenchEngine::open(std::move(journal), world);
+    return BenchEngine::open(std::move(journal), context);
   }
-  // What is on its way to a checkpoint would be counted as memory of the runs.
+  // Data being written to a checkpoint would count as memory of the runs.
   Result<std::unique_ptr<BenchEngine>> open_without_checkpoints() {
     HOLDFAST_TRY(auto journal, store.open());
-    return BenchEngine::open(std::move(journal), world, without_checkpoints());
+    return BenchEngine::open(std::move(journal), context, without_checkpoints());
   }
 };
 

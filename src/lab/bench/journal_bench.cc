@@ -14,11 +14,11 @@ constexpr std::uint64_t kQuickEntries = 20'000;
 
 }  // namespace
 
-Result<std::string> run_journal_bench(const JournalBenchOptions& options, BenchWorld& world) {
+Result<std::string> run_journal_bench(const JournalBenchOptions& options, BenchContext& context) {
   HOLDFAST_TRY(const auto store,
-               BenchStore::create(options.store, options.after, world.clock, world.random));
-  SampleEntries samples(kSeed, world.clock.now(), kThreads);
-  BenchRun run{world, *store, samples, options.effort};
+               BenchStore::create(options.store, options.after, context.clock, context.random));
+  SampleEntries samples(kSeed, context.clock.now(), kThreads);
+  BenchRun run{context, *store, samples, options.effort};
   const std::uint64_t by_effort =
       options.effort == BenchEffort::quick ? kQuickEntries : kFullEntries;
   HOLDFAST_CHECK(bench_appends(run));

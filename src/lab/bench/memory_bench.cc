@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-// How far the process grew above what it occupied at the beginning.
+// How much the process has grown since the beginning.
 class Growth {
  public:
   static Result<Growth> begin() {
@@ -14,7 +14,7 @@ class Growth {
     HOLDFAST_CHECK(reset_peak_bytes());
     return Growth(before);
   }
-  // The most since the last call.
+  // The maximum since the last call.
   Result<double> peak() const {
     HOLDFAST_TRY(const std::uint64_t most, peak_bytes());
     HOLDFAST_CHECK(reset_peak_bytes());
@@ -43,27 +43,28 @@ Result<void> measure_payloads(EngineRun& run, const PayloadLoad& load) {
                                  R"({"name":"first","handler":"nothing"},)"
                                  R"({"name":"second","handler":"none","after":["first"]}]})"));
   HOLDFAST_TRY(const auto store, BenchStore::create(run.options.store, AfterBench::remove,
-                                                    run.world.clock, run.world.random));
+                                                    run.context.clock, run.context.random));
   HOLDFAST_TRY(const Growth growth, Growth::begin());
   const auto report = [&](std::string_view when, std::uint64_t payloads) -> Result<void> {
     HOLDFAST_TRY(const double grown, growth.peak());
-    run.world.report.add({.name = fmt::format("peak_memory_of_{}_runs_with_{}_kB_{}", load.runs,
-                                              load.bytes / 1000, when),
-                          .value = grown,
-                          .unit = "bytes",
-                          .limit = static_cast<double>(payloads * load.bytes)});
+    run.context.report.add({.name = fmt::format("peak_memory_of_{}_runs_with_{}_kB_{}", load.runs,
+                                                load.bytes / 1000, when),
+                            .value = grown,
+                            .unit = "bytes",
+                            .limit = static_cast<double>(payloads * load.bytes)});
     return {};
   };
   const auto open = [&]() -> Result<std::unique_ptr<BenchEngine>> {
     HOLDFAST_TRY(auto journal, store->open());
-    return BenchEngine::open(std::move(journal), run.world);
+    return BenchEngine::open(std::move(journal), run.context);
   };
   const std::uint64_t results = load.runs / 4;
   {
     HOLDFAST_TRY(const auto engine, open());
     HOLDFAST_CHECK(engine->start_pending(definition, load.runs, payload_of(load.bytes)));
     HOLDFAST_CHECK(report("started", load.runs));
-    HOLDFAST_CHECK(engine->work_off(results, run.world.clock.now(), payload_of(load.bytes)));
+    HOLDFAST_CHECK(
+        engine->execute_pending(results, run.context.clock.now(), payload_of(load.bytes)));
     HOLDFAST_CHECK(report("carried_on", load.runs + results));
   }
   {
@@ -80,22 +81,21 @@ Result<void> measure_payloads(EngineRun& run, const PayloadLoad& load) {
 
 }  // namespace
 
-// Runs that wait for their one step, with nothing else in memory than what they need.
+// Runs that wait for their only step, with nothing in memory but what they need.
 Result<void> bench_sleeping(EngineRun& run) {
   const std::uint64_t runs = run.quick() ? 2'000 : 200'000;
   HOLDFAST_TRY(const auto definition, bench_chain(1));
   HOLDFAST_TRY(const auto engine, run.open_without_checkpoints());
-  // Runs that sleep are old: the engine has sealed their batches, and let go of what it can read
-  // again.
+  // Sleeping runs are old: the engine has sealed their batches and freed what it can read again.
   HOLDFAST_CHECK(engine->start_pending(definition, runs));
   HOLDFAST_CHECK(engine->loop().journal().seal());
   const std::uint64_t before = heap_bytes();
   HOLDFAST_CHECK(engine->start_pending(definition, runs));
   HOLDFAST_CHECK(engine->loop().journal().seal());
   const std::uint64_t after = heap_bytes();
-  run.world.report.add({.name = "memory_per_sleeping_run",
-                        .value = static_cast<double>(after - before) / static_cast<double>(runs),
-                        .unit = "bytes"});
+  run.context.report.add({.name = "memory_per_sleeping_run",
+                          .value = static_cast<double>(after - before) / static_cast<double>(runs),
+                          .unit = "bytes"});
   return {};
 }
 

@@ -20,7 +20,7 @@ Error raw_error(std::string_view what) {
                fmt::format("raw file of the benchmark: {}: {}", what, std::strerror(errno))};
 }
 
-// The part of an open file that is in memory; 1 when the system does not say.
+// The fraction of an open file that is in memory; 1 if the system does not report it.
 double cached_part(int descriptor, std::size_t size) {
   void* const mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
   if (mapped == MAP_FAILED) {
@@ -28,11 +28,11 @@ double cached_part(int descriptor, std::size_t size) {
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> pages((size + page - 1) / page);
-  const bool told = mincore(mapped, size, pages.data()) == 0;
+  const bool reported = mincore(mapped, size, pages.data()) == 0;
   munmap(mapped, size);
   const auto cached =
       std::count_if(pages.begin(), pages.end(), [](unsigned char flags) { return flags & 1U; });
-  return told ? static_cast<double>(cached) / static_cast<double>(pages.size()) : 1;
+  return reported ? static_cast<double>(cached) / static_cast<double>(pages.size()) : 1;
 }
 
 }  // namespace
@@ -70,12 +70,12 @@ bool drop_page_cache(const std::string& path) {
     return false;
   }
   struct stat status {};
-  // Only clean pages can be dropped, so they are written first.
-  const bool asked = fstat(descriptor, &status) == 0 && status.st_size > 0 &&
-                     fsync(descriptor) == 0 &&
-                     posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0;
+  // Only clean pages can be dropped, so dirty ones are written first.
+  const bool advised = fstat(descriptor, &status) == 0 && status.st_size > 0 &&
+                       fsync(descriptor) == 0 &&
+                       posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0;
   const bool cold =
-      asked && cached_part(descriptor, static_cast<std::size_t>(status.st_size)) < kStillCold;
+      advised && cached_part(descriptor, static_cast<std::size_t>(status.st_size)) < kStillCold;
   close(descriptor);
   return cold;
 }

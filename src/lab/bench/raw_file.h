@@ -1,5 +1,5 @@
-// RawFile: the limit that appends are measured against, one write and one fdatasync per commit
-// at the end of a plain file; and the state of the page cache, for measuring cold reads.
+// RawFile: the limit for appends: one write and one fdatasync per commit at the end of a plain
+// file. Also the state of the page cache, for measuring cold reads.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace holdfast {
 
 class RawFile {
  public:
-  // A new file in the directory; it has no name there and goes with this object.
+  // A new unnamed file in the directory; it disappears with this object.
   static Result<std::unique_ptr<RawFile>> create(const std::string& directory);
   ~RawFile();
   RawFile(const RawFile&) = delete;
@@ -26,8 +26,8 @@ class RawFile {
   int fd_;
 };
 
-// Asks the system to forget what it has cached of a file. True when it did: less than a
-// hundredth of the file is in memory afterwards.
+// Advises the system to drop its cached pages of a file. True if it did: less than one percent of
+// the file is in memory afterwards.
 bool drop_page_cache(const std::string& path);
 
 }  // namespace holdfast

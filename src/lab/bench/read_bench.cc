@@ -27,7 +27,7 @@ Result<std::uint64_t> count_entries(const Batch& batch) {
   }
 }
 
-// What the earlier parts of the benchmark have left in the journal.
+// The entries that earlier parts of the benchmark left in the journal.
 Result<std::uint64_t> entries_so_far(Log& log) {
   std::uint64_t entries = 0;
   History history(log);
@@ -78,12 +78,12 @@ Result<double> report_open(BenchRun& run, std::string_view what) {
   run.note(fmt::format("opening {}", what));
   HOLDFAST_TRY(const OpenTime cold, time_open(run, Caches::dropped));
   HOLDFAST_TRY(const OpenTime warm, time_open(run, Caches::as_they_are));
-  // Said only when the system really has dropped the file from memory.
+  // Reported only if the system really dropped the file from memory.
   if (cold.cold) {
-    run.world.report.add(
+    run.context.report.add(
         {.name = fmt::format("open_{}_cold", what), .value = cold.seconds, .unit = "s"});
   }
-  run.world.report.add(
+  run.context.report.add(
       {.name = fmt::format("open_{}_warm", what), .value = warm.seconds, .unit = "s"});
   return warm.seconds;
 }
@@ -103,7 +103,7 @@ Result<void> save_directory(BenchRun& run) {
 Result<void> report_size(BenchRun& run, std::string_view name, std::uint64_t entries) {
   HOLDFAST_TRY(const auto journal, run.store.open());
   HOLDFAST_TRY(const JournalStat stat, journal->stat());
-  run.world.report.add(
+  run.context.report.add(
       {.name = std::string(name),
        .value = static_cast<double>(stat.size_bytes) / static_cast<double>(entries),
        .unit = "bytes/entry"});
@@ -115,7 +115,8 @@ Result<void> bench_seal(BenchRun& run) {
   HOLDFAST_TRY(const auto journal, run.store.open());
   const Stopwatch watch;
   HOLDFAST_TRY(const SealReport sealed, journal->seal());
-  run.world.report.add({.name = "seal", .value = watch.rate(sealed.entries), .unit = "entries/s"});
+  run.context.report.add(
+      {.name = "seal", .value = watch.rate(sealed.entries), .unit = "entries/s"});
   return journal->log().reclaim();
 }
 
@@ -143,27 +144,27 @@ Result<void> bench_decode(BenchRun& run) {
     times.push_back(watch.seconds());
   }
   const double seconds = median(times);
-  run.world.report.add(
+  run.context.report.add(
       {.name = "decode", .value = static_cast<double>(entries) / seconds, .unit = "entries/s"});
-  run.world.report.add({.name = "decode_bytes",
-                        .value = static_cast<double>(bytes) / kMegabyte / seconds,
-                        .unit = "MB/s"});
-  run.world.report.add({.name = "entry_size",
-                        .value = static_cast<double>(bytes) / static_cast<double>(entries),
-                        .unit = "bytes"});
+  run.context.report.add({.name = "decode_bytes",
+                          .value = static_cast<double>(bytes) / kMegabyte / seconds,
+                          .unit = "MB/s"});
+  run.context.report.add({.name = "entry_size",
+                          .value = static_cast<double>(bytes) / static_cast<double>(entries),
+                          .unit = "bytes"});
   return {};
 }
 
 Result<void> bench_whole_journal(BenchRun& run, std::uint64_t entries) {
   HOLDFAST_TRY(const std::uint64_t filled, fill(run, entries));
   HOLDFAST_CHECK(drop_directory(run));
-  run.world.report.add(
+  run.context.report.add(
       {.name = "journal_entries", .value = static_cast<double>(filled), .unit = "entries"});
   HOLDFAST_TRY(const double rebuild_seconds, report_open(run, "without_directory"));
   // One thread reads, checks the hashes and folds: the speed of one core.
-  run.world.report.add({.name = "rebuild",
-                        .value = static_cast<double>(filled) / rebuild_seconds,
-                        .unit = "entries/s"});
+  run.context.report.add({.name = "rebuild",
+                          .value = static_cast<double>(filled) / rebuild_seconds,
+                          .unit = "entries/s"});
   HOLDFAST_CHECK(report_size(run, "size_unsealed", filled));
   HOLDFAST_CHECK(save_directory(run));
   HOLDFAST_CHECK(report_open(run, "with_directory"));

@@ -5,9 +5,9 @@
 
 namespace holdfast {
 
-// Entries in memory, without a store.
+// Decodes entries in memory, without a store.
 Result<void> bench_decode(BenchRun& run);
-// Fills the journal up to that many entries, then measures it whole: opening, size, sealing.
+// Fills the journal up to that many entries, then measures opening, size and sealing.
 Result<void> bench_whole_journal(BenchRun& run, std::uint64_t entries);
 
 }  // namespace holdfast

@@ -117,7 +117,7 @@ void RemoteLoad::start_more(std::size_t caller) {
   load_.post(caller, "/v1/runs/batch", fmt::format(R"({{"runs":[{}]}})", runs), again);
 }
 
-Result<double> RemoteLoad::carry_out() {
+Result<double> RemoteLoad::execute() {
   HOLDFAST_CHECK(begin_workers());
   const Stopwatch watch;
   for (std::size_t i = 0; i < shape_.starters; ++i) {

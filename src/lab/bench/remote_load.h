@@ -24,12 +24,12 @@ class RemoteLoad {
     std::size_t workers = 1;
   };
 
-  // The load must outlive it.
+  // The load must outlive this object.
   RemoteLoad(net::HttpLoad& load, const Shape& shape) : load_(load), shape_(shape) {}
 
-  // Seconds until all steps of all runs were reported, durably.
-  Result<double> carry_out();
-  // Only the workers, while the caller drives the load.
+  // Returns the seconds until all steps of all runs were reported and are durable.
+  Result<double> execute();
+  // Starts only the workers; the caller drives the load.
   Result<void> begin_workers();
   // Waits for the last calls of the workers.
   Result<void> end_workers();

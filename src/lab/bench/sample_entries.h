@@ -1,5 +1,5 @@
-// SampleEntries: entries that look like those of real work (run ids, step names, small results),
-// about 250 bytes each in a batch body, no two equal. The same seed gives the same entries.
+// SampleEntries: realistic entries (run ids, step names, small results), about 250 bytes each in a
+// batch body, all different. The same seed gives the same entries.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ class SampleEntries {
 
   [[nodiscard]] const std::vector<ThreadId>& threads() const { return threads_; }
   NewEntry entry();
-  // A commit of that many entries, four to a thread as one step of a run has, taking the
-  // threads in turn.
+  // A commit of that many entries, four per thread as in one step of a run, using the threads in
+  // turn.
   Commit commit(std::size_t entries);
 
  private:
@@ -30,7 +30,7 @@ class SampleEntries {
   std::uint64_t made_ = 0;
 };
 
-// The batch body of a commit, but for the numbers of its entries, which are all 0.
+// The batch body of a commit, with 0 as the number of each entry.
 std::string sample_body(const Commit& commit);
 
 }  // namespace holdfast

@@ -15,7 +15,7 @@ TEST(SampleEntries, are_about_250_bytes_each) {
   EXPECT_NEAR(static_cast<double>(body.size()) / 1024, 250, 10);
 }
 
-TEST(SampleEntries, are_all_different_and_fit_for_storing) {
+TEST(SampleEntries, are_all_different_and_valid) {
   SampleEntries samples(1, kStart, 10);
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {

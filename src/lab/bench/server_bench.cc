@@ -20,8 +20,8 @@ constexpr std::size_t kBatch = 100;
 
 struct ServerRun {
   const ServerBenchOptions& options;
-  BenchWorld& world;
-  BenchStore& store;  // of the embedded engine; the server's is beside it
+  BenchContext& context;
+  BenchStore& store;  // of the embedded engine; the server's store is beside it
   std::unique_ptr<BenchServer> server = nullptr;
   std::unique_ptr<net::HttpLoad> load = nullptr;
 
@@ -32,8 +32,9 @@ struct ServerRun {
     load->post(caller, "/v1/workflows", definition.spec().view(),
                [&](const net::HttpOutcome& answer) { status = answer.status; });
     HOLDFAST_CHECK(load->run_until([&] { return status != 0; }));
-    return status < 300 ? Result<void>()
-                        : Result<void>(Error{ErrorCode::unavailable, "cannot register"});
+    return status < 300
+               ? Result<void>()
+               : Result<void>(Error{ErrorCode::unavailable, "the server refused the workflow"});
   }
 };
 
@@ -43,13 +44,14 @@ BenchDefinition chain_of(std::size_t steps) {
   });
 }
 
-// The same load with and without a server between, in turn, because machines drift.
+// The same load with and without a server in between, alternating, because the speed of machines
+// drifts.
 Result<void> compare(ServerRun& run, std::string_view name, const RemoteLoad::Shape& remote) {
   constexpr int kRounds = 3;
   HOLDFAST_TRY(const auto definition, chain_of(remote.steps));
   HOLDFAST_CHECK(run.register_workflow(*definition));
   HOLDFAST_TRY(auto journal, run.store.open());
-  HOLDFAST_TRY(const auto engine, BenchEngine::open(std::move(journal), run.world));
+  HOLDFAST_TRY(const auto engine, BenchEngine::open(std::move(journal), run.context));
   std::vector<double> rates;
   std::vector<double> embedded;
   const auto steps = static_cast<double>(remote.runs * remote.steps);
@@ -57,18 +59,18 @@ Result<void> compare(ServerRun& run, std::string_view name, const RemoteLoad::Sh
     RemoteLoad::Shape shape = remote;
     shape.workflow = definition->workflow().str();
     RemoteLoad load(*run.load, shape);
-    HOLDFAST_TRY(const double seconds, load.carry_out());
+    HOLDFAST_TRY(const double seconds, load.execute());
     rates.push_back(steps / seconds);
-    HOLDFAST_TRY(const double alone, engine->carry_out({.definition = definition,
-                                                        .runs = remote.runs,
-                                                        .at_once = remote.steps == 1 ? 256U : 64U,
-                                                        .threads = 1}));
+    HOLDFAST_TRY(const double alone, engine->execute({.definition = definition,
+                                                      .runs = remote.runs,
+                                                      .at_once = remote.steps == 1 ? 256U : 64U,
+                                                      .threads = 1}));
     embedded.push_back(steps / alone);
   }
-  run.world.report.add({.name = std::string(name),
-                        .value = median(rates),
-                        .unit = remote.steps == 1 ? "runs/s" : "steps/s",
-                        .limit = median(embedded)});
+  run.context.report.add({.name = std::string(name),
+                          .value = median(rates),
+                          .unit = remote.steps == 1 ? "runs/s" : "steps/s",
+                          .limit = median(embedded)});
   return {};
 }
 
@@ -121,8 +123,8 @@ double quantile(std::vector<double>& values, double which) {
 }
 
 void report_latency(ServerRun& run, const std::string& name, std::vector<double>& us) {
-  run.world.report.add({.name = name + "_p50", .value = quantile(us, 0.50), .unit = "us"});
-  run.world.report.add({.name = name + "_p99", .value = quantile(us, 0.99), .unit = "us"});
+  run.context.report.add({.name = name + "_p50", .value = quantile(us, 0.50), .unit = "us"});
+  run.context.report.add({.name = name + "_p99", .value = quantile(us, 0.99), .unit = "us"});
 }
 
 // One connection that starts a run, waits for its result, and starts the next.
@@ -177,7 +179,7 @@ Result<void> bench_latency(ServerRun& run) {
   return {};
 }
 
-// From the request that starts a run to the answer that gives its step to a waiting worker.
+// From the request that starts a run to the response that assigns its step to a waiting worker.
 Result<void> bench_wake(ServerRun& run) {
   HOLDFAST_TRY(const auto definition, chain_of(1));
   HOLDFAST_CHECK(run.register_workflow(*definition));
@@ -199,7 +201,7 @@ Result<void> bench_wake(ServerRun& run) {
                      waited = begin.seconds();
                      given = true;
                    });
-    // The poll is on its way first; a moment is enough for it to arrive.
+    // The claim request is sent first; one millisecond is enough for it to arrive.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     begin = Stopwatch();
     run.load->post(starter, "/v1/runs", R"({"workflow":"chain1"})",
@@ -214,14 +216,14 @@ Result<void> bench_wake(ServerRun& run) {
 Result<void> bench_cheapest(ServerRun& run) {
   constexpr std::size_t kConnections = 64;
   const std::uint64_t all = run.quick() ? 5'000 : 200'000;
-  std::uint64_t asked = 0;
+  std::uint64_t sent = 0;
   std::uint64_t answered = 0;
   std::vector<std::function<void()>> calls(kConnections);
   for (std::size_t i = 0; i < kConnections; ++i) {
     const std::size_t caller = run.load->add_caller();
     calls[i] = [&, i, caller] {
-      if (asked < all) {
-        ++asked;
+      if (sent < all) {
+        ++sent;
         run.load->get(caller, "/healthz", [&, i](const net::HttpOutcome&) {
           ++answered;
           calls[i]();
@@ -234,7 +236,7 @@ Result<void> bench_cheapest(ServerRun& run) {
     begin();
   }
   HOLDFAST_CHECK(run.load->run_until([&] { return answered == all; }));
-  run.world.report.add(
+  run.context.report.add(
       {.name = "cheapest_call", .value = watch.rate(answered), .unit = "requests/s"});
   return {};
 }
@@ -243,7 +245,7 @@ Result<void> bench_idle(ServerRun& run) {
   const std::size_t all = run.quick() ? 500 : 10'000;
   const std::chrono::seconds watched(run.quick() ? 1 : 10);
   const std::uint64_t before = run.server->memory_bytes();
-  // Its own, so that they are closed at the end.
+  // A load of its own, so that its connections are closed at the end.
   HOLDFAST_TRY(const auto load, net::HttpLoad::create(run.server->url()));
   std::size_t answered = 0;
   for (std::size_t i = 0; i < all; ++i) {
@@ -259,17 +261,17 @@ Result<void> bench_idle(ServerRun& run) {
   std::this_thread::sleep_for(watched);
   const double used = run.server->cpu_seconds() - cpu;
   const auto grown = static_cast<double>(after > before ? after - before : 0);
-  run.world.report.add({.name = "memory_per_idle_connection",
-                        .value = grown / static_cast<double>(all),
-                        .unit = "bytes"});
-  run.world.report.add({.name = fmt::format("cpu_with_{}_idle_connections", all),
-                        .value = 100 * used / static_cast<double>(watched.count()),
-                        .unit = "percent"});
+  run.context.report.add({.name = "memory_per_idle_connection",
+                          .value = grown / static_cast<double>(all),
+                          .unit = "bytes"});
+  run.context.report.add({.name = fmt::format("cpu_with_{}_idle_connections", all),
+                          .value = 100 * used / static_cast<double>(watched.count()),
+                          .unit = "percent"});
   return {};
 }
 
 constexpr std::array<BenchCase<ServerRun>, 8> kServerCases{{
-    // First: what the others leave behind would hide what connections take.
+    // First, because the memory that the others leave behind would hide that of connections.
     {"idle", "idle connections", bench_idle},
     {"one_step_batched", "runs of one step, in batches", bench_one_step_batched},
     {"one_step_single", "runs of one step, one by one", bench_one_step_single},
@@ -280,7 +282,7 @@ constexpr std::array<BenchCase<ServerRun>, 8> kServerCases{{
     {"cheapest", "the cheapest call", bench_cheapest},
 }};
 
-// Both ends of ten thousand connections.
+// Allows both ends of ten thousand connections.
 void allow_many_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -291,11 +293,11 @@ void allow_many_files() {
 
 }  // namespace
 
-Result<std::string> run_server_bench(const ServerBenchOptions& options, BenchWorld& world) {
+Result<std::string> run_server_bench(const ServerBenchOptions& options, BenchContext& context) {
   allow_many_files();
   HOLDFAST_TRY(const auto store,
-               BenchStore::create("", AfterBench::remove, world.clock, world.random));
-  ServerRun run{options, world, *store};
+               BenchStore::create("", AfterBench::remove, context.clock, context.random));
+  ServerRun run{options, context, *store};
   HOLDFAST_TRY(run.server,
                BenchServer::start(options.program, "sqlite:" + *store->directory() + "/server.db"));
   HOLDFAST_TRY(run.load, net::HttpLoad::create(run.server->url()));

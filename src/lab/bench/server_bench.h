@@ -1,5 +1,5 @@
-// The benchmark of the server: a real one, in a process of its own, and a load on loopback. How
-// much of what the embedded engine does is left when workers are elsewhere.
+// The benchmark of the server: a real server process and a load on loopback. It compares remote
+// workers with the embedded engine.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace holdfast {
 
 struct ServerBenchOptions {
-  std::string program;  // that has the command `server`
-  std::string only;     // one case by its name; empty: all
+  std::string program;  // the program that has the command `server`
+  std::string only;     // the name of one case; empty: all
   BenchEffort effort = BenchEffort::full;
 };
 
 // invalid_argument if `only` is not the name of a case.
-Result<std::string> run_server_bench(const ServerBenchOptions& options, BenchWorld& world);
+Result<std::string> run_server_bench(const ServerBenchOptions& options, BenchContext& context);
 
 }  // namespace holdfast

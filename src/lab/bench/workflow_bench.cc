@@ -17,13 +17,13 @@ constexpr std::size_t kChain = 10;
 
 struct WorkflowRun {
   const WorkflowBenchOptions& options;
-  BenchWorld& world;
+  BenchContext& context;
   BenchStore& store;
 
   [[nodiscard]] bool quick() const { return options.effort == BenchEffort::quick; }
   Result<std::unique_ptr<BenchEngine>> open(const LoopOptions& loop = {}) {
     HOLDFAST_TRY(auto journal, store.open());
-    return BenchEngine::open(std::move(journal), world, loop);
+    return BenchEngine::open(std::move(journal), context, loop);
   }
 };
 
@@ -41,11 +41,11 @@ Result<double> plain_chains(WorkflowRun& run, BenchEngine& engine) {
   const std::uint64_t runs = run.quick() ? 64 : 1'000;
   HOLDFAST_TRY(const auto definition, bench_chain(kChain));
   HOLDFAST_TRY(const double seconds,
-               engine.carry_out({.definition = definition, .runs = runs, .at_once = 64}));
+               engine.execute({.definition = definition, .runs = runs, .at_once = 64}));
   return static_cast<double>(runs * kChain) / seconds;
 }
 
-// Slices of plain chains and of the case in turn, because disks drift.
+// Slices of plain chains alternate with slices of the case, because the speed of disks drifts.
 Result<void> compare(WorkflowRun& run, std::string_view name, BenchEngine& engine,
                      const std::function<Result<double>()>& steps_per_second) {
   std::vector<double> rates;
@@ -56,10 +56,10 @@ Result<void> compare(WorkflowRun& run, std::string_view name, BenchEngine& engin
     plain.push_back(chain);
     rates.push_back(rate);
   }
-  run.world.report.add({.name = std::string(name),
-                        .value = median(rates),
-                        .unit = "steps/s",
-                        .limit = median(plain)});
+  run.context.report.add({.name = std::string(name),
+                          .value = median(rates),
+                          .unit = "steps/s",
+                          .limit = median(plain)});
   return {};
 }
 
@@ -80,7 +80,7 @@ Result<void> bench_conditions(WorkflowRun& run) {
   HOLDFAST_TRY(const auto engine, run.open());
   return compare(run, "conditional_chain_of_10", *engine, [&]() -> Result<double> {
     HOLDFAST_TRY(const double seconds,
-                 engine->carry_out({.definition = definition, .runs = runs, .at_once = 64}));
+                 engine->execute({.definition = definition, .runs = runs, .at_once = 64}));
     return static_cast<double>(runs * kChain) / seconds;
   });
 }
@@ -99,10 +99,10 @@ Result<void> bench_for_each(WorkflowRun& run) {
   return compare(run, fmt::format("for_each_over_{}", items), *engine, [&]() -> Result<double> {
     HOLDFAST_TRY(
         const double seconds,
-        engine->carry_out({.definition = definition,
-                           .runs = runs,
-                           .attempts = items,
-                           .input = Payload::trusted(fmt::format(R"({{"list":[{}]}})", list))}));
+        engine->execute({.definition = definition,
+                         .runs = runs,
+                         .attempts = items,
+                         .input = Payload::trusted(fmt::format(R"({{"list":[{}]}})", list))}));
     return static_cast<double>(runs * items) / seconds;
   });
 }
@@ -123,7 +123,7 @@ Result<void> bench_diamond(WorkflowRun& run) {
   const std::uint64_t runs = run.quick() ? 4 : 100;
   HOLDFAST_TRY(const auto engine, run.open());
   return compare(run, "diamond_of_100", *engine, [&]() -> Result<double> {
-    HOLDFAST_TRY(const double seconds, engine->carry_out({.definition = definition, .runs = runs}));
+    HOLDFAST_TRY(const double seconds, engine->execute({.definition = definition, .runs = runs}));
     return static_cast<double>(runs * (kWidth + 2)) / seconds;
   });
 }
@@ -142,18 +142,18 @@ Result<TimeMs> start_sleepers(WorkflowRun& run, BenchEngine& engine,
                               std::uint64_t runs, std::int64_t ahead_ms) {
   constexpr int kTries = 6;
   for (int tries = 0; tries < kTries; ++tries) {
-    const TimeMs wake{run.world.clock.now().value + (ahead_ms << tries)};
+    const TimeMs wake{run.context.clock.now().value + (ahead_ms << tries)};
     HOLDFAST_CHECK(engine.start_pending(definition, runs, until(wake)));
-    if (run.world.clock.now() < wake) {
+    if (run.context.clock.now() < wake) {
       return wake;
     }
-    HOLDFAST_CHECK(engine.work_off(runs, wake));
+    HOLDFAST_CHECK(engine.execute_pending(runs, wake));
   }
   return Error{ErrorCode::unavailable,
                "the machine is too slow to start the runs before they wake"};
 }
 
-// Each run wakes and does one step: two steps.
+// Each run wakes and executes one step, which counts as two steps.
 Result<void> bench_waking(WorkflowRun& run) {
   const std::uint64_t runs = run.quick() ? 500 : 10'000;
   HOLDFAST_TRY(const auto definition, sleeper());
@@ -162,16 +162,16 @@ Result<void> bench_waking(WorkflowRun& run) {
       run, fmt::format("waking_{}_runs_at_once", runs), *engine, [&]() -> Result<double> {
         const std::int64_t ahead_ms = run.quick() ? 300 : 1'500;
         HOLDFAST_TRY(const TimeMs wake, start_sleepers(run, *engine, definition, runs, ahead_ms));
-        HOLDFAST_TRY(const double seconds, engine->work_off(runs, wake));
+        HOLDFAST_TRY(const double seconds, engine->execute_pending(runs, wake));
         return static_cast<double>(2 * runs) / seconds;
       });
 }
 
-// Runs that sleep for a day: what they take in memory, and that nothing is written meanwhile.
+// Runs that sleep for a day: the memory they take, and that nothing is written meanwhile.
 Result<void> bench_asleep(WorkflowRun& run) {
   const std::uint64_t by_effort = run.quick() ? 2'000 : 1'000'000;
   const std::uint64_t runs = run.options.sleeping == 0 ? by_effort : run.options.sleeping;
-  const TimeMs tomorrow{run.world.clock.now().value + 86'400'000};
+  const TimeMs tomorrow{run.context.clock.now().value + 86'400'000};
   LoopOptions loop;
   loop.core.checkpoint_every = UINT64_MAX;
   loop.seal_every_bytes = 0;
@@ -184,18 +184,18 @@ Result<void> bench_asleep(WorkflowRun& run) {
   HOLDFAST_CHECK(engine->start_pending(definition, runs, until(tomorrow)));
   HOLDFAST_CHECK(engine->loop().journal().seal());
   const std::uint64_t after = heap_bytes();
-  run.world.report.add({.name = fmt::format("memory_per_run_of_{}_asleep", runs),
-                        .value = static_cast<double>(after - before) / static_cast<double>(runs),
-                        .unit = "bytes"});
+  run.context.report.add({.name = fmt::format("memory_per_run_of_{}_asleep", runs),
+                          .value = static_cast<double>(after - before) / static_cast<double>(runs),
+                          .unit = "bytes"});
   const std::uint64_t commits = engine->loop().stats().commits;
   std::this_thread::sleep_for(std::chrono::seconds(run.quick() ? 1 : 10));
-  run.world.report.add({.name = "commits_while_asleep",
-                        .value = static_cast<double>(engine->loop().stats().commits - commits),
-                        .unit = "commits"});
+  run.context.report.add({.name = "commits_while_asleep",
+                          .value = static_cast<double>(engine->loop().stats().commits - commits),
+                          .unit = "commits"});
   return {};
 }
 
-// The last leaves runs behind.
+// The last one leaves runs behind.
 constexpr std::array<BenchCase<WorkflowRun>, 5> kCases{{
     {"conditions", "a chain of 10 with conditions", bench_conditions},
     {"for_each", "a list of 1,000 items", bench_for_each},
@@ -206,10 +206,10 @@ constexpr std::array<BenchCase<WorkflowRun>, 5> kCases{{
 
 }  // namespace
 
-Result<std::string> run_workflow_bench(const WorkflowBenchOptions& options, BenchWorld& world) {
+Result<std::string> run_workflow_bench(const WorkflowBenchOptions& options, BenchContext& context) {
   HOLDFAST_TRY(const auto store,
-               BenchStore::create(options.store, options.after, world.clock, world.random));
-  WorkflowRun run{options, world, *store};
+               BenchStore::create(options.store, options.after, context.clock, context.random));
+  WorkflowRun run{options, context, *store};
   HOLDFAST_CHECK(run_cases(kCases, options.only, run));
   return store->left_behind();
 }

@@ -1,5 +1,5 @@
-// The benchmark of the workflow language: conditions, lists, joins and waits, each against plain
-// chains of the same engine in the same run.
+// The benchmark of the workflow language: conditions, lists, joins and waits, each compared with
+// plain chains on the same engine in the same run.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace holdfast {
 
 struct WorkflowBenchOptions {
   std::string store;           // see BenchStore::create
-  std::string only;            // one case by its name; empty: all
-  std::uint64_t sleeping = 0;  // runs of the case with many asleep; 0: what effort says
+  std::string only;            // the name of one case; empty: all
+  std::uint64_t sleeping = 0;  // runs in the case `asleep`; 0: depends on effort
   BenchEffort effort = BenchEffort::full;
   AfterBench after = AfterBench::remove;
 };
 
-// Returns what stays behind, for people; empty when nothing does. invalid_argument when `only`
-// is no case.
-Result<std::string> run_workflow_bench(const WorkflowBenchOptions& options, BenchWorld& world);
+// Returns a text about what remains; empty if nothing does. invalid_argument if `only` is not a
+// case.
+Result<std::string> run_workflow_bench(const WorkflowBenchOptions& options, BenchContext& context);
 
 }  // namespace holdfast
