@@ -1,4 +1,4 @@
-// Time enters the system through Clock only, so that a simulator can own it.
+// Time enters the system only through Clock, so that a simulator can control it.
 #pragma once
 
 #include <compare>

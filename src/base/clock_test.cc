@@ -11,12 +11,12 @@ TEST(FormatTime, is_utc_with_milliseconds) {
   EXPECT_EQ(format_time(TimeMs{253'402'300'799'999}), "9999-12-31T23:59:59.999Z");
 }
 
-TEST(FormatTime, times_before_1970_are_right_too) {
+TEST(FormatTime, times_before_1970_are_correct) {
   EXPECT_EQ(format_time(TimeMs{-1}), "1969-12-31T23:59:59.999Z");
   EXPECT_EQ(format_time(TimeMs{-86'400'000}), "1969-12-31T00:00:00.000Z");
 }
 
-TEST(ManualClock, stands_still_until_it_is_moved) {
+TEST(ManualClock, does_not_advance_by_itself) {
   ManualClock clock(TimeMs{1000});
   EXPECT_EQ(clock.now(), TimeMs{1000});
   EXPECT_EQ(clock.now(), TimeMs{1000});

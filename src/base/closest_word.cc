@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMaxCandidates = 1000;
 constexpr std::size_t kMaxWordBytes = 40;
 
-// How many letters to add, drop, change or swap with their neighbour.
+// The number of letters to add, drop, change or swap with their neighbour.
 std::size_t distance(std::string_view left, std::string_view right) {
   std::vector<std::vector<std::size_t>> cost(left.size() + 1,
                                              std::vector<std::size_t>(right.size() + 1));

@@ -6,9 +6,9 @@
 
 namespace holdfast {
 
-// The candidate that differs least from `word`; empty when none is close. One letter of three may
-// be wrong, two at most; swapped neighbours count as one. Only the first 1000 candidates are
-// looked at, and words over 40 bytes have no close candidate, so that the cost is bounded.
+// The candidate that differs least from `word`; empty if none is close. One letter of three may be
+// wrong, two at most; a swap of neighbours counts as one. The cost is bounded: only the first 1000
+// candidates are examined, and a word over 40 bytes has no close candidate.
 std::string_view closest_word(std::string_view word,
                               const std::vector<std::string_view>& candidates);
 

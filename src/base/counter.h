@@ -1,4 +1,4 @@
-// Distinct types for things that are counted, so that a revision is never taken for a position.
+// Distinct types for different counts, so that a revision is never mistaken for a position.
 #pragma once
 
 #include <compare>

@@ -32,8 +32,8 @@ TEST(ErrorTable, exit_codes_and_http_statuses_are_in_their_ranges) {
   }
 }
 
-// The numbers are stable for ever: a change here breaks programs that were written against them.
-TEST(ErrorTable, numbers_stay_as_they_were) {
+// The numbers are stable forever: a change here breaks programs that were written against them.
+TEST(ErrorTable, numbers_never_change) {
   EXPECT_EQ(static_cast<int>(ErrorCode::invalid_argument), 1);
   EXPECT_EQ(static_cast<int>(ErrorCode::conflict), 20);
   EXPECT_EQ(static_cast<int>(ErrorCode::corrupt_log), 40);
@@ -88,7 +88,7 @@ Result<int> quarter(int number) {
   return twice;
 }
 
-TEST(Result, try_hands_on_the_value_or_the_error) {
+TEST(Result, try_propagates_the_value_or_the_error) {
   EXPECT_EQ(quarter(12).value(), 3);
   const auto failed = quarter(6);
   ASSERT_FALSE(failed.ok());
@@ -106,7 +106,7 @@ TEST(Result, carries_values_that_only_move) {
   EXPECT_EQ(*moved, 5);
 }
 
-TEST(ResultDeathTest, asking_for_the_absent_part_stops_the_process) {
+TEST(ResultDeathTest, access_to_the_absent_part_stops_the_process) {
   EXPECT_DEATH(static_cast<void>(half(1).value()), "assertion failed: ok\\(\\)");
   EXPECT_DEATH(static_cast<void>(half(2).error()), "assertion failed: !ok\\(\\)");
 }

@@ -98,7 +98,7 @@ FieldReader::FieldReader(std::string_view text) {
   valid_ = slicer.valid();
 }
 
-// Fields are mostly written in the order they are asked for, so the search goes round.
+// Fields are mostly read in the order in which they are written, so the search wraps around.
 std::optional<std::string_view> FieldReader::find(std::string_view name) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::size_t at = (cursor_ + i) % members_.size();

@@ -1,5 +1,5 @@
-// One list of fields per struct gives its JSON form, both ways, and the check that what is
-// required is there. A struct takes part with
+// One list of fields per struct defines how its JSON form is read and written, and which fields are
+// required. A struct takes part with
 //
 //   template <typename Self, typename Visitor>
 //   static void visit(Self& self, Visitor& v) {
@@ -7,9 +7,9 @@
 //     v.optional("trace", self.trace);
 //   }
 //
-// A required field that is missing, null or empty is missing_fields; a field that has another
-// type is invalid_argument; both name all such fields. Members that are not in the list are
-// ignored, so that a newer version can add some. An optional field without a value is not written.
+// A required field that is missing, null or empty is missing_fields; a field of another type is
+// invalid_argument; both errors name all such fields. Members that are not in the list are ignored,
+// so that a newer version can add some. An optional field without a value is not written.
 #pragma once
 
 #include <concepts>
@@ -64,7 +64,7 @@ concept IsList = !std::same_as<T, std::string> && requires(T & list) {
   list.emplace_back();
 };
 
-// How one value is written, read and found to be absent.
+// How one value is written, read, and tested for absence.
 void write_value(std::string& out, const SharedText& value);
 void write_value(std::string& out, const std::string& value);
 void write_value(std::string& out, const Payload& value);
@@ -107,7 +107,7 @@ class FieldWriter {
 
   template <typename T>
   void required(std::string_view name, const T& value) {
-    // An empty list is a list; everything else that is empty is not there.
+    // An empty list is a value; any other empty value counts as absent.
     if constexpr (!IsList<T>) {
       if (is_absent(value)) {
         missing_ += missing_.empty() ? "" : ", ";
@@ -119,7 +119,7 @@ class FieldWriter {
   }
   template <typename T>
   void optional(std::string_view name, const T& value) {
-    // A flag that is not set and a number that is 0 are the default, so they say nothing.
+    // A flag that is not set and a number that is 0 are defaults, so they count as absent.
     if constexpr (std::is_arithmetic_v<T>) {
       if (value == T{}) {
         return;

@@ -95,7 +95,7 @@ TEST(SharedText, copies_share_one_block) {
   EXPECT_LT(SharedText("a"), SharedText("b"));
 }
 
-TEST(Undo, takes_back_the_newest_first) {
+TEST(Undo, reverts_the_newest_change_first) {
   UndoLog undo;
   int value = 1;
   std::map<std::string, int> map{{"kept", 1}};
@@ -115,7 +115,7 @@ TEST(Undo, takes_back_the_newest_first) {
   EXPECT_EQ(value, 1);
 }
 
-TEST(Undo, what_is_durable_is_not_taken_back) {
+TEST(Undo, durable_changes_are_not_reverted) {
   UndoLog undo;
   std::vector<int> list;
   push_back(&undo, list, 1);

@@ -20,8 +20,8 @@ struct AlgorithmDeleter {
   void operator()(EVP_MD* algorithm) const { EVP_MD_free(algorithm); }
 };
 
-// Fetching the algorithm and making a context cost more than hashing a small text, so each
-// thread keeps one.
+// Fetching the algorithm and creating a context cost more than hashing a small text, so each thread
+// keeps one.
 class Hasher {
  public:
   Digest hash(std::initializer_list<std::span<const std::byte>> parts) {

@@ -13,12 +13,12 @@ namespace holdfast {
 using Digest = std::array<std::byte, 32>;
 
 Digest sha256(std::string_view text);
-// The digest of the parts one after the other.
+// The digest of the concatenated parts.
 Digest sha256(std::initializer_list<std::span<const std::byte>> parts);
 
 std::string to_hex(const Digest& digest);
 
-// Time depends on the length only, not on where the texts differ.
+// The time depends only on the lengths, not on where the texts differ.
 bool equal_secrets(std::string_view left, std::string_view right);
 
 }  // namespace holdfast

@@ -42,7 +42,7 @@ std::string_view string_literal(std::string_view text) {
   return text.substr(0, end + 1);
 }
 
-// Takes the key; false when its object has it already.
+// Adds the key; false if its object already has it.
 bool take_key(Open& object, std::string_view literal) {
   object.key_is_next = false;
   object.key = json_string_value(literal).value_or(std::string(literal));

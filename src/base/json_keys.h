@@ -1,5 +1,5 @@
-// Keys that appear twice in one JSON object: readers disagree on which of the values counts, so
-// JSON that people write is refused when it has them.
+// Keys that appear twice in one JSON object: readers disagree on which value counts, so JSON that
+// users write is refused if it has any.
 #pragma once
 
 #include <optional>

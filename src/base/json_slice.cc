@@ -9,7 +9,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Each skip_ function moves `at` behind what it names; false when it is not there.
+// Each skip_ function moves `at` past what it names; false if that is not there.
 bool skip_hex4(std::string_view text, std::size_t& at) {
   for (int i = 0; i < 4; ++i, ++at) {
     const char c = at < text.size() ? text[at] : ' ';

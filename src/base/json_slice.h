@@ -1,6 +1,6 @@
-// Looks into a JSON text without building a document: each member or item comes as the slice of
-// the text it stands in. The whole text is checked on the way: strict JSON, UTF-8, nested at most
-// kMaxJsonDepth deep. Nothing is allocated.
+// Reads a JSON text without building a document: each member or item is returned as a slice of the
+// text. The whole text is checked on the way: strict JSON, UTF-8, nested at most kMaxJsonDepth
+// deep. Nothing is allocated.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class JsonSlicer {
  public:
   explicit JsonSlicer(std::string_view text) : text_(text) {}
 
-  // The next member or item; empty at the end, or when the text turns out to be no valid JSON
-  // object or array: then valid() is false.
+  // The next member or item; empty at the end, or if the text is not a valid JSON object or array:
+  // then valid() is false.
   std::optional<JsonMember> next();
   // True once the end was reached and nothing was wrong.
   [[nodiscard]] bool valid() const { return state_ == State::done; }
@@ -41,7 +41,7 @@ class JsonSlicer {
   State state_ = State::before;
 };
 
-// The text of a JSON string literal, quotes included in the slice. Empty when it is none.
+// The text of a JSON string literal, whose slice includes the quotes. Empty if it is not one.
 std::optional<std::string> json_string_value(std::string_view slice);
 
 }  // namespace holdfast

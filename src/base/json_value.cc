@@ -108,7 +108,7 @@ Result<Json> Json::parse(std::string_view text) {
   auto document =
       std::make_shared<const bj::value>(bj::parse(text, failed, bj::storage_ptr{}, options()));
   if (failed) {
-    // The value parser does not tell the place; the checker does.
+    // The value parser does not report the location; the checker does.
     auto checked = JsonText::parse(text);
     return checked.ok() ? invalid_json(0, failed) : std::move(checked).error();
   }

@@ -36,7 +36,7 @@ TEST(JsonText, is_the_empty_object_by_default) {
   EXPECT_FALSE(JsonText::parse("[]").value().is_object());
 }
 
-TEST(JsonText, what_is_not_one_json_value_is_refused) {
+TEST(JsonText, text_that_is_not_one_json_value_is_refused) {
   for (const std::string_view bad :
        {"",     " ",          "{",        "[1",      "\"a",       "{\"a\"}",     "{\"a\":}",
         "[1,]", "{\"a\":1,}", "{a:1}",    "'a'",     "01",        "+1",          ".5",
@@ -58,7 +58,7 @@ TEST(JsonText, bytes_that_are_not_utf8_are_refused) {
   EXPECT_FALSE(JsonText::parse(std::string_view("\"\0\"", 3)).ok());
 }
 
-TEST(JsonText, errors_name_the_place) {
+TEST(JsonText, errors_name_the_location) {
   const auto in_middle = JsonText::parse("[1, x]");
   ASSERT_FALSE(in_middle.ok());
   EXPECT_EQ(in_middle.error().field("offset"), "4");
@@ -92,7 +92,7 @@ TEST(Json, knows_the_kind_of_each_value) {
   EXPECT_EQ(list.item(6).kind(), Json::Kind::object);
 }
 
-TEST(Json, a_value_of_another_kind_is_nothing) {
+TEST(Json, access_as_another_kind_is_empty) {
   const Json text = Json::parse("\"1\"").value();
   EXPECT_EQ(text.boolean(), std::nullopt);
   EXPECT_EQ(text.integer(), std::nullopt);
@@ -117,7 +117,7 @@ TEST(Json, integers_of_64_bits_are_exact) {
   EXPECT_EQ(Json::parse("18446744073709551616").value().kind(), Json::Kind::number);
 }
 
-TEST(Json, members_are_found_by_name_and_by_place) {
+TEST(Json, members_are_found_by_name_and_by_index) {
   const Json object = Json::parse(R"({"b":1,"a":{"c":2}})").value();
   EXPECT_EQ(object.size(), 2U);
   EXPECT_EQ(object.member(0).first, "b");

@@ -24,8 +24,8 @@ constexpr char kZstd = 'z';
 constexpr int kLevel = 3;
 // Below this a frame is hardly ever smaller than the text.
 constexpr std::size_t kCompressFrom = 64;
-// Caps on what a wrong length can make us allocate. A block of a zstd frame gives at most so much
-// text, and takes more than one byte.
+// Limits how much memory a wrong length can make us allocate. A block of a zstd frame expands to at
+// most this much text, and takes more than one byte.
 constexpr std::uint64_t kMaxTextOfByte = 128U << 10U;
 
 Error damaged(std::string_view what) {
@@ -42,7 +42,7 @@ struct ContextDeleter {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// Making a context costs far more than compressing a small text, so each thread keeps one.
+// Creating a context costs far more than compressing a small text, so each thread keeps one.
 void append_compressed(std::string& out, std::string_view text) {
   thread_local const std::unique_ptr<ZSTD_CCtx, ContextDeleter> context(ZSTD_createCCtx());
   const std::size_t before = out.size();

@@ -23,7 +23,7 @@ enum class PackedType : char {
   thread = 'T'
 };
 
-// The longest text that is packed.
+// The longest text that can be packed.
 inline constexpr std::uint64_t kMaxPackedText = 1ULL << 30U;
 
 std::string pack(PackedType type, std::uint8_t version, std::string_view text);

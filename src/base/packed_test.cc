@@ -71,7 +71,7 @@ TEST(Packed, another_type_is_refused) {
   EXPECT_TRUE(unpack(PackedType::checkpoint, packed).ok());
 }
 
-// The bytes are fixed: what is stored today must be readable for ever.
+// The bytes are fixed: stored data must stay readable forever.
 TEST(Packed, layout_is_the_documented_one) {
   const std::string packed = pack(PackedType::seal, 3, "text");
   EXPECT_EQ(packed.substr(0, 2), "HF");

@@ -1,4 +1,4 @@
-// Randomness enters the system through Random only, so that a seed can repeat a run.
+// Randomness enters the system only through Random, so that a seed can repeat a run.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ class Random {
   std::uint64_t below(std::uint64_t bound);
 };
 
-// The operating system's generator. Fit for secrets. Thread-safe.
+// The operating system's generator. Suitable for secrets. Thread-safe.
 class SystemRandom final : public Random {
  public:
   void fill(std::span<std::byte> bytes) override;

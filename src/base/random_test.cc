@@ -22,8 +22,8 @@ TEST(SeededRandom, another_seed_gives_other_bytes) {
 }
 
 // The published values of xoshiro256** with a splitmix64 seed. Seeds are printed in failure
-// reports, so what they mean must never change.
-TEST(SeededRandom, seed_42_means_what_it_always_meant) {
+// reports, so their meaning must never change.
+TEST(SeededRandom, the_bytes_of_seed_42_never_change) {
   SeededRandom random(42);
   EXPECT_EQ(random.next_u64(), 1546998764402558742U);
   EXPECT_EQ(random.next_u64(), 6990951692964543102U);

@@ -1,6 +1,6 @@
-// SharedText: an immutable text that many may hold. Eight bytes wide; copies share one block,
-// so that a key or a payload is stored once however many structures name it. Safe to copy and
-// drop from several threads.
+// SharedText: an immutable, shared text. Eight bytes wide; copies share one block, so that a key or
+// a payload is stored once however many structures refer to it. Copies may be made and destroyed on
+// several threads.
 //
 // Payload: a SharedText that is one valid, compact JSON value. An empty Payload is "no value".
 #pragma once

@@ -1,5 +1,5 @@
-// sorted(map): the entries of an unordered map in the order of their keys, so that what is done
-// with them never depends on hashes.
+// sorted(map): the entries of an unordered map in the order of their keys, so that nothing depends
+// on the order of hashes.
 #pragma once
 
 #include <algorithm>

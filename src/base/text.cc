@@ -57,7 +57,7 @@ std::optional<std::uint64_t> parse_sortable_hex(std::string_view text) {
   if (failed != std::errc{} || end != text.data() + text.size()) {
     return std::nullopt;
   }
-  // The one spelling that sorts right, and no other.
+  // Accepts only the spelling that sorts correctly.
   if (sortable_hex(value) != text) {
     return std::nullopt;
   }

@@ -1,5 +1,5 @@
-// text_bytes: how many bytes the texts and payloads of a struct with fields have (base/fields.h),
-// those of its lists, maps and parts included. For memory accounting.
+// text_bytes: the number of bytes in the texts and payloads of a struct with fields
+// (base/fields.h), including those of its lists, maps and parts. For memory accounting.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ TEST(Utf8, length_of_the_first_sequence) {
   EXPECT_EQ(utf8_sequence_length("\xf4\x8f\xbf\xbf"), 4U);
 }
 
-TEST(Utf8, what_is_not_utf8_has_length_0) {
+TEST(Utf8, invalid_utf8_has_length_0) {
   EXPECT_EQ(utf8_sequence_length(""), 0U);
   EXPECT_EQ(utf8_sequence_length("\x80"), 0U) << "continuation byte first";
   EXPECT_EQ(utf8_sequence_length("\xc0\x80"), 0U) << "overlong";
@@ -45,7 +45,7 @@ TEST(Decimal, reads_the_one_spelling_of_each_number) {
   EXPECT_EQ(parse_decimal("18446744073709551615"), kMax);
 }
 
-TEST(Decimal, everything_else_is_nothing) {
+TEST(Decimal, any_other_spelling_is_rejected) {
   for (const std::string_view bad :
        {"", "-1", "+1", "01", "00", " 1", "1 ", "1a", "0x1", "1.0", "18446744073709551616"}) {
     EXPECT_EQ(parse_decimal(bad), std::nullopt) << bad;
@@ -59,7 +59,7 @@ TEST(SortableHex, sorts_as_the_numbers_do) {
   EXPECT_LT(sortable_hex(255), sortable_hex(256));
 }
 
-TEST(SortableHex, reads_back_its_own_spelling_only) {
+TEST(SortableHex, reads_only_its_own_spelling) {
   for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{0xabcdef}, kMax}) {
     EXPECT_EQ(parse_sortable_hex(sortable_hex(value)), value);
   }

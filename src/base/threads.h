@@ -1,5 +1,5 @@
-// ThreadGroup: threads that are started and joined together. The system may refuse a thread, for
-// want of memory or because of a limit on the process: that is an error, never an exception.
+// ThreadGroup: threads that are started and joined together. The system may refuse to start a
+// thread, for lack of memory or because of a process limit: that is an error, never an exception.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ class ThreadGroup {
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
-  // All of them are started, or no body runs: io_error says how many there should have been. No
-  // body runs before all threads exist.
+  // Starts all threads, or runs no body and returns io_error with the number of threads. No body
+  // runs before all threads exist.
   Result<void> start(std::size_t count, const std::function<void()>& body);
   Result<void> start(const std::vector<std::function<void()>>& bodies);
   Result<void> start(const std::function<void()>& body) { return start(1, body); }
-  // Waits until every body has returned; the owner must have made them end. Not from one of them.
+  // Waits until every body has returned; the owner must make them end. Not called by one of them.
   void join();
   [[nodiscard]] bool empty() const { return threads_.empty(); }
 

@@ -1,11 +1,11 @@
-// UndoLog: reverts changes of a projection, newest first. A decision may run ahead of the disk;
-// when the write fails, the projection returns to what is durable.
+// UndoLog: reverts changes of a projection, newest first. A decision may run ahead of the disk; if
+// the write fails, the projection returns to its durable state.
 //
-// Marks are places in the log: roll_back_to(mark) undoes everything after it; keep_until(mark)
-// forgets how to undo what came before, because it became durable.
+// Marks are positions in the log: roll_back_to(mark) reverts everything after the mark;
+// keep_until(mark) drops the records before it, because those changes became durable.
 //
-// The helpers change a value or a node-based map and note how to undo that. Without a log
-// (nullptr) changes are final. What they change must stay where it is while the log can undo.
+// The helpers change a value or a node-based map and record how to revert that. Without a log
+// (nullptr) changes are final. The changed objects must not move while the log can revert them.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ void erase(UndoLog* undo, Map& map, const typename Map::key_type& key) {
   if (at == map.end()) {
     return;
   }
-  // The node is kept as it is, so that pointers to what is in it are right again afterwards.
+  // The node itself is kept, so that pointers into it are valid again afterwards.
   auto node = map.extract(at);
   if (undo != nullptr) {
     auto kept = std::make_shared<typename Map::node_type>(std::move(node));

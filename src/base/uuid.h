@@ -1,4 +1,4 @@
-// Uuid: 128-bit ids. New ones are version 7 (RFC 9562): they sort by the time they were made.
+// Uuid: 128-bit ids. New ones are version 7 (RFC 9562): they sort by their creation time.
 #pragma once
 
 #include <array>

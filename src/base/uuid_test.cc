@@ -9,7 +9,7 @@ namespace {
 
 constexpr TimeMs kTime{0x018f'1234'5678};
 
-TEST(Uuid, new_ones_are_version_7_with_the_time_in_front) {
+TEST(Uuid, new_ids_are_version_7_and_start_with_the_time) {
   SeededRandom random(1);
   for (int round = 0; round < 200; ++round) {
     const std::string text = to_string(make_uuid(kTime, random));
@@ -48,7 +48,7 @@ TEST(Uuid, every_version_is_read) {
   EXPECT_TRUE(parse_uuid("f81d4fae-7dec-11d0-a765-00a0c91e6bf6").ok());
 }
 
-TEST(Uuid, what_is_not_a_uuid_is_refused_by_name) {
+TEST(Uuid, text_that_is_not_a_uuid_is_refused_and_named) {
   for (const std::string_view bad :
        {"", "018f1234", "018f1234-5678-7abc-8def-0123456789a",
         "018f1234-5678-7abc-8def-0123456789abc", "018f12345678-7abc-8def-0123456789ab-",
