@@ -29,7 +29,7 @@ struct NewEntry {
   JsonText data;
 };
 
-// One entry as it stands in a body; the views point into the body.
+// One entry of a body; the views point into the body.
 struct EntryView {
   std::string_view thread;
   Revision seq;
@@ -42,15 +42,15 @@ struct EntryView {
 // An entry that keeps the text it points into alive.
 struct Entry : EntryView {
   Position position;
-  std::uint32_t index = 0;  // its place in the batch
+  std::uint32_t index = 0;  // its index in the batch
   std::shared_ptr<const std::string> owner;
 };
 
-// missing_fields when kind is empty or at is not set; invalid_argument, invalid_json or
-// too_large when a field is not fit for storing.
+// missing_fields if kind is empty or at is not set; invalid_argument, invalid_json or too_large if
+// a field cannot be stored.
 Result<void> check_new_entry(const NewEntry& entry);
 
-// The part of an entry that does not depend on where it goes: ,"kind":…}
+// The part of an entry that does not depend on its position: ,"kind":…}
 void append_entry_tail(std::string& out, const NewEntry& entry);
 // Its beginning, up to the data: ,"kind":…,"at":…,"data":
 void append_tail_head(std::string& out, std::string_view kind, TimeMs at);
@@ -68,7 +68,7 @@ class BodyScanner {
   Result<std::optional<EntryView>> next();
   // For a text that is one entry, as in a segment.
   Result<EntryView> only();
-  // How many entries were returned so far.
+  // The number of entries returned so far.
   [[nodiscard]] std::uint32_t count() const { return count_; }
 
  private:

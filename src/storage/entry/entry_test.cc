@@ -74,7 +74,7 @@ TEST(Entry, corruption_names_its_reason) {
             "invalid_payload");
 }
 
-TEST(Entry, every_cut_of_a_body_is_an_error_and_never_more) {
+TEST(Entry, every_truncated_body_is_an_error) {
   const std::string body = "[" + encode("run:1", 0, entry("a", R"({"k":["\\",{}]})")) + "," +
                            encode("run:1", 1, entry("b")) + "]";
   for (std::size_t length = 0; length < body.size(); ++length) {

@@ -1,5 +1,5 @@
-// BatchCache: batches that were read, with their entries found by thread. For those who load many
-// threads whose entries stand in the same batches; one caller at a time.
+// BatchCache: batches that were read, with their entries indexed by thread. For loading many
+// threads whose entries share batches; one caller at a time.
 #pragma once
 
 #include <list>
@@ -16,10 +16,10 @@ namespace holdfast {
 
 class BatchCache {
  public:
-  // Keeps about so many bytes of bodies, and at least one batch.
+  // Keeps about this many bytes of bodies, and at least one batch.
   explicit BatchCache(std::size_t max_bytes = 32U << 20U) : max_bytes_(max_bytes) {}
 
-  // Of one batch: the entries of a thread, in order. not_found when the batch was trimmed away.
+  // The entries of a thread in one batch, in order. not_found if the batch was trimmed.
   Result<std::vector<Entry>> entries(Log& log, Position position, std::string_view thread);
 
  private:

@@ -1,7 +1,7 @@
-// CommitBuffer: the entries of one commit, written straight into the form they have in a batch,
-// in the order in which they are added. Nothing is copied on the way to the body.
+// CommitBuffer: the entries of one commit, written directly in the form they have in a batch, in
+// the order in which they are added. Nothing is copied on the way to the body.
 //
-// What was added last can be taken back: truncate(mark).
+// truncate(mark) removes the entries that were added last.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct ThreadAppend {
 
 using Commit = std::vector<ThreadAppend>;
 
-// Entries of one thread that follow each other in a commit.
+// Consecutive entries of one thread in a commit.
 struct CommitPart {
   std::string thread;
   std::optional<Revision> expected_rev;
@@ -88,7 +88,7 @@ class CommitBuffer {
  private:
   static Error too_large(std::string_view kind, std::size_t bytes);
   void count_entry(const std::string& thread);
-  // About how long the body is.
+  // The approximate length of the body.
   [[nodiscard]] std::size_t body_bytes() const;
 
   std::vector<CommitPart> parts_;

@@ -30,7 +30,7 @@ Error head_conflict(Position expected, Position head) {
       .with("head", head.value);
 }
 
-// The stored directory, if it is whole and belongs to this log as it is now.
+// The stored directory, if it is intact and belongs to the current log.
 std::optional<Directory> usable_directory(Log& log, const StoreState& state,
                                           const std::optional<std::string>& bytes) {
   if (!bytes.has_value()) {

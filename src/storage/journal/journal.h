@@ -49,7 +49,7 @@ struct NamedCheckpoint {
 };
 
 struct SealOptions {
-  // Seal batches below this position; the newest batch always stays. Empty: all that can be.
+  // Seal batches below this position; the newest batch always stays. Empty: as many as possible.
   std::optional<Position> below;
   // How much is sealed in one step; appends wait for a step.
   std::size_t step_bytes = 16U << 20U;
@@ -118,19 +118,19 @@ class Journal {
   Result<void> put_checkpoints(std::span<const NamedCheckpoint> checkpoints);
   // Empty when there is none, or it is of another version, newer than the thread, or damaged.
   Result<std::optional<Checkpoint>> find_checkpoint(const ThreadId& thread, std::uint8_t version);
-  // One (or none) for each thread, read from the store in one go: those that cover every entry
-  // their thread has now.
+  // One (or none) for each thread, read from the store at once: those that cover all current
+  // entries of their thread.
   Result<std::vector<std::optional<Checkpoint>>> find_current_checkpoints(
       std::span<const ThreadId> threads, std::uint8_t version);
   Result<void> delete_checkpoint(const ThreadId& thread);
 
-  // Moves old batches into compressed segments per thread and trims the log. Safe at any time,
-  // also while other processes append; conflict when another process seals too.
+  // Moves old batches into compressed segments per thread and trims the log. Safe at any time, also
+  // while other processes append; conflict if another process seals at the same time.
   Result<SealReport> seal(const SealOptions& options = {});
   // Writes the directory, so that the next open reads only what comes after it.
   Result<void> save_directory();
-  // Takes in what other processes have appended; returns the newest position. Never waits for a
-  // batch that is being written.
+  // Folds the batches that other processes have appended; returns the newest position. Never waits
+  // for a batch that is being written.
   Result<Position> catch_up();
 
   Result<JournalStat> stat();
@@ -140,8 +140,8 @@ class Journal {
  private:
   explicit Journal(std::unique_ptr<Log> log);
 
-  // Numbers the entries and appends them as one batch. When another process was first, the
-  // commit is checked and numbered again.
+  // Numbers the entries and appends them as one batch. If another process was first, the commit is
+  // checked and numbered again.
   Result<Committed> write(CommitBuffer&& commit, std::optional<Position> expected_head);
 
   // The members below are called with mutex_ held.
@@ -150,7 +150,7 @@ class Journal {
   Result<void> reload();
   // Folds the batches that came after the directory; reloads when they were trimmed.
   Result<void> fold_new_batches();
-  // Hands the result on. A directory that met damage is of no more use: the journal stops.
+  // Returns the result. A directory that found damage cannot be used any more: the journal stops.
   Result<void> stop_on_damage(Result<void> folded);
   void stop(const Error& error);
 

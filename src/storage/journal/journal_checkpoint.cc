@@ -1,4 +1,4 @@
-// Checkpoints: always disposable, so anything doubtful about one means that there is none.
+// Checkpoints are always disposable, so a doubtful one counts as missing.
 #include "base/packed.h"
 #include "base/text.h"
 #include "storage/journal/journal.h"

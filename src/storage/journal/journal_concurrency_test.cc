@@ -23,7 +23,7 @@ class GatedStore final : public PassThroughStore {
     std::mutex mutex;
     std::condition_variable changed;
     bool open = true;
-    int arrived = 0;  // appends that came to the gate
+    int arrived = 0;  // appends that reached the gate
     std::optional<Error> fail_with;
     bool fail_reads_at_end = false;
     std::function<void()> after_append;  // runs before the journal learns that the batch is durable
@@ -177,7 +177,7 @@ TEST_F(JournalConcurrency, a_batch_that_a_reader_has_seen_before_its_writer_coun
   EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("b")}, Revision{1})), Revision{2});
   EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("c")}, Revision{2})), Revision{3});
 
-  // And when another process has written behind it.
+  // Also if another process has written after it.
   gate_.after_append = [&] {
     must(other->catch_up());
     must(other->append(thread("run:1"), {entry("theirs")}));
@@ -208,7 +208,7 @@ TEST_F(JournalConcurrency, a_busy_store_fails_the_commit_but_does_not_stop_the_j
   EXPECT_EQ(must(journal_->append(thread("run:1"), {entry("a")}, Revision{0})), Revision{1});
 }
 
-TEST_F(JournalConcurrency, many_threads_append_and_every_acknowledged_entry_is_there_once) {
+TEST_F(JournalConcurrency, many_threads_append_and_every_acknowledged_entry_is_stored_once) {
   constexpr int kThreads = 16;
   constexpr int kEach = 200;
   journal_ = open_memory_journal(disk_);

@@ -17,7 +17,7 @@ Result<void> mark_finished(Log& to) {
 
 constexpr std::string_view kUnfinished = "1";
 
-// Two names may mean one log. Marking the target shows it: the source then has the mark too.
+// Two names may refer to one log. Marking the target reveals it: the source then has the mark too.
 Result<void> mark_unfinished(Log& from, Log& to) {
   SideUpdate update;
   update.puts.push_back(SidePair{std::string(kCopyKey), std::string(kUnfinished)});
@@ -48,7 +48,7 @@ Result<std::uint64_t> copy_side_store(Log& from, Log& to) {
   }
 }
 
-// The target must be a beginning of the source.
+// The target must be a prefix of the source.
 Result<void> check_same_history(Log& from, Log& to) {
   if (from.id() != to.id()) {
     return Error{ErrorCode::already_exists,
@@ -61,7 +61,7 @@ Result<void> check_same_history(Log& from, Log& to) {
   if (target.position <= source.head) {
     HOLDFAST_TRY(chain, from.chain_at(target.position));
     if (!chain.has_value() && target.position < source.start) {
-      // Sealed since: make the batch again to know its chain value.
+      // The batch was sealed since: rebuild it to know its chain value.
       HOLDFAST_TRY(const auto batches, History(from, target.position).next());
       chain = batches.front().chain;
     }
@@ -104,7 +104,7 @@ Result<TransferReport> copy_journal(Log& from, std::string_view to_url, const Pr
   HOLDFAST_CHECK(mark_unfinished(from, *to));
   TransferReport report;
   for (;;) {
-    // When the source is sealed meanwhile, the segments that came with it are copied too.
+    // If the source is sealed meanwhile, the new segments are copied too.
     HOLDFAST_TRY(report.side_values, copy_side_store(from, *to));
     HOLDFAST_CHECK(copy_batches(from, *to, report, progress));
     HOLDFAST_TRY(const auto now, from.refresh());

@@ -29,7 +29,7 @@ class Cursor {
       const auto byte = static_cast<unsigned char>(take(1).empty() ? '\0' : last_);
       value |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
       if ((byte & 0x80U) == 0) {
-        // Zeroes in front, or more than 64 bits: put_number() writes neither.
+        // Leading zeroes, or more than 64 bits: put_number() writes neither.
         good_ = good_ && (byte != 0 || shift == 0) && (byte <= 1 || shift < 63);
         return value;
       }
@@ -62,7 +62,7 @@ class Cursor {
   bool good_ = true;
 };
 
-// A thread without its name; empty when it is none that a journal up to `at` can have.
+// A thread without its name; empty if a journal up to `at` cannot have such a thread.
 std::optional<ThreadState> take_thread(Cursor& cursor, Position at) {
   const Revision sealed{cursor.number()};
   const Revision durable = sealed.plus(cursor.number());

@@ -1,6 +1,6 @@
-// Directory: what a journal knows in memory about the threads that have entries in unsealed
-// batches: their revisions, and in which batches their entries are. It is a fold over batches
-// and can be rebuilt at any time; threads that are sealed whole are not in it.
+// Directory: what a journal keeps in memory about the threads that have entries in unsealed
+// batches: their revisions, and the batches that hold their entries. It is a fold over batches and
+// can be rebuilt at any time; threads that are sealed completely are not in it.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ class Directory {
   Directory() = default;
   Directory(Position before_first, const Digest& chain) : at_(before_first), chain_(chain) {}
 
-  // The last batch that was folded in.
+  // The last batch that was folded.
   [[nodiscard]] Position at() const { return at_; }
   [[nodiscard]] const Digest& chain() const { return chain_; }
   [[nodiscard]] std::size_t thread_count() const { return threads_.size(); }
@@ -42,12 +42,12 @@ class Directory {
   // invalid_journal_entry (reason seq_gap, or those of BodyScanner) when the batch does not
   // continue its threads; the directory is then of no more use.
   Result<void> fold(Position position, std::string_view body, const Digest& chain);
-  // The same for entries this process has numbered and written itself.
+  // The same for entries that this process has numbered and written itself.
   void add(Position position, std::string_view thread, Revision first, std::uint64_t count);
   void advance(Position position, const Digest& chain);
 
   [[nodiscard]] const ThreadState* find(std::string_view thread) const;
-  // Forgets batches below start, and threads of which nothing else is left.
+  // Drops batches below start, and threads that have no other batches.
   void forget_below(Position start);
 
   // The directory as bytes and back. Reading fails on anything not written by encode().

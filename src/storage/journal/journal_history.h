@@ -1,5 +1,5 @@
-// History: every batch of a log in the order it was committed, sealed or not, each verified
-// against the chain. Sealed batches are made again from their segments, byte for byte.
+// History: every batch of a log in commit order, sealed or not, each verified against the chain.
+// Sealed batches are rebuilt from their segments, byte for byte.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ class History {
   // The log must outlive the history.
   explicit History(Log& log, Position from = Position{1}) : log_(&log), next_(from) {}
 
-  // Some batches; empty at the end. Call again to see batches that came later. Damage is
-  // corrupt_log, corrupt_segment or invalid_journal_entry; nothing is served after it.
+  // The next batches; empty at the end. Call again to see later batches. Damage is corrupt_log,
+  // corrupt_segment or invalid_journal_entry; nothing is returned after it.
   Result<std::vector<Batch>> next();
   [[nodiscard]] Position next_position() const { return next_; }
 
@@ -32,7 +32,7 @@ class History {
 
 // The record of the seal that covers a position. corrupt_segment when there is none.
 Result<SealRecord> find_seal(Log& log, Position position);
-// All entries of a seal, in no order.
+// All entries of a seal, in undefined order.
 Result<std::vector<Entry>> load_seal(Log& log, const SealRecord& record);
 
 }  // namespace holdfast

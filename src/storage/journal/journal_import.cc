@@ -28,7 +28,7 @@ struct ExportEnd {
   std::string chain;
 };
 
-// Reads an export line by line and hands its batches on in order.
+// Reads an export line by line and passes on its batches in order.
 class ExportReader {
  public:
   using BatchSink = std::function<Result<void>(Batch batch)>;
@@ -57,7 +57,7 @@ class ExportReader {
     return uuid.ok() ? std::move(uuid) : bad_line(1, "log_id is not a UUID");
   }
 
-  // After read_header. Returns what the last line says of the end.
+  // Must be called after read_header. Returns the end that the last line records.
   Result<ExportEnd> read_batches(const BatchSink& sink) {
     Batch batch{Position{0}, {}, {}};
     while (next_line()) {
@@ -145,7 +145,7 @@ struct CheckedExport {
   std::optional<Digest> chain_at_target;  // what the export has where the target ends
 };
 
-// First pass: nothing is written before the whole file was found good.
+// First pass: nothing is written before the whole file has been checked.
 Result<CheckedExport> check_export(std::istream& file, const Uuid& log_id, Position target_head) {
   ExportReader reader(file);
   HOLDFAST_CHECK(reader.read_header());
@@ -171,7 +171,7 @@ Result<CheckedExport> check_export(std::istream& file, const Uuid& log_id, Posit
   return checked;
 }
 
-// What is at the target already; empty when nothing is.
+// The journal at the target; empty if there is none.
 Result<std::optional<LogHead>> existing_head(std::string_view to_url, const Uuid& log_id) {
   auto store = open_store(to_url, OpenMode::read, new_origin(log_id));
   if (!store.ok()) {
@@ -188,7 +188,7 @@ Result<std::optional<LogHead>> existing_head(std::string_view to_url, const Uuid
   return std::optional(log->head());
 }
 
-// Gathers batches and writes them many at a time, skipping those the target has.
+// Collects batches and writes many at a time, skipping those that the target has.
 class ImportWriter {
  public:
   ImportWriter(Log& to, const ExportEnd& end, const Progress& progress)

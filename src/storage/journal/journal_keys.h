@@ -27,7 +27,7 @@ std::string segment_key(std::string_view thread, Revision first);
 std::string thread_key(std::string_view thread);
 std::string checkpoint_key(std::string_view thread);
 
-// How many entries of a thread are sealed, as stored under thread_key.
+// The number of sealed entries of a thread, as stored under thread_key.
 std::string pack_sealed_revision(Revision revision);
 Result<Revision> unpack_sealed_revision(std::string_view thread, std::string_view bytes);
 

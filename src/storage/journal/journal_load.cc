@@ -19,7 +19,7 @@ Error thread_gap(std::string_view thread, Revision missing) {
       .with("reason", "seq_gap");
 }
 
-// The batch that contains `from` is the last one that begins at or before it.
+// The batch that contains `from` is the last one that starts at or before it.
 std::vector<ThreadBatch>::const_iterator batch_of(const ThreadState& state, Revision from) {
   const auto after =
       std::upper_bound(state.batches.begin(), state.batches.end(), from,
@@ -27,7 +27,7 @@ std::vector<ThreadBatch>::const_iterator batch_of(const ThreadState& state, Revi
   return after == state.batches.begin() ? after : std::prev(after);
 }
 
-// Adds the entries of one thread with from <= seq < to that stand in a batch.
+// Adds the entries of one thread in a batch with from <= seq < to.
 Result<void> pick_entries(std::string_view thread, Revision from, Revision to, Batch batch,
                           std::vector<Entry>& out) {
   const auto owner = std::make_shared<const std::string>(std::move(batch.body));
@@ -58,7 +58,7 @@ Result<std::vector<Entry>> Journal::load(const ThreadId& thread, Revision from, 
     if (loaded.ok() || loaded.error().code() != ErrorCode::not_found || tries == kMaxTries) {
       return loaded;
     }
-    // Another process has sealed batches this one was about to read; they are in segments now.
+    // Another process has sealed the batches that were about to be read; they are in segments now.
     const std::scoped_lock lock(mutex_);
     HOLDFAST_CHECK(stop_on_damage(reload()));
   }
@@ -98,7 +98,7 @@ Result<void> Journal::load_sealed(std::string_view thread, Revision from, Revisi
   if (to <= from) {
     return {};
   }
-  // The segment that holds `from` is the last one that begins at or before it.
+  // The segment that contains `from` is the last one that starts at or before it.
   HOLDFAST_TRY(const auto first, log_->scan(SideScan{.prefix = segment_prefix(thread),
                                                      .from = segment_key(thread, from),
                                                      .order = SideScan::Order::descending,
@@ -148,7 +148,7 @@ Result<void> Journal::load_unsealed(std::string_view thread, const ThreadState& 
   }
   auto batch = batch_of(state, from);
   while (batch != state.batches.end() && batch->first < to) {
-    // Neighbouring batches are read in one go.
+    // Adjacent batches are read at once.
     auto end = std::next(batch);
     while (end != state.batches.end() && end->first < to &&
            end->position == std::prev(end)->position.next()) {

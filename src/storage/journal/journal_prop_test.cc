@@ -52,7 +52,7 @@ rc::Gen<std::vector<Step>> histories() {
                    }));
 }
 
-// The journal under test next to the simplest thing that could be right.
+// The journal under test, beside the simplest correct model.
 class Twin {
  public:
   using Opener = std::function<std::unique_ptr<Log>()>;

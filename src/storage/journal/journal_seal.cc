@@ -12,8 +12,8 @@ namespace holdfast {
 
 namespace {
 
-// A long thread is cut into segments of about this size, so that reading a part of it does not
-// unpack the rest.
+// A long thread is split into segments of about this size, so that reading a part of it does not
+// decompress the rest.
 constexpr std::size_t kSegmentBytes = 1U << 20U;
 
 // Collects the entries of one step by thread.

@@ -1,8 +1,8 @@
-// Segments: sealed entries of one thread, compressed, with the place in the log that each of
+// Segments: sealed entries of one thread, compressed, with the position in the log that each of
 // them had. A segment is packed text with one line per entry:
-//   <position> <index in the batch> <the entry as it stood in the batch body>
-// From all segments of a seal the sealed batches can be made again, byte for byte, and checked
-// against the chain.
+//   <position> <index in the batch> <the entry as it was in the batch body>
+// From all segments of a seal the sealed batches can be rebuilt, byte for byte, and checked against
+// the chain.
 #pragma once
 
 #include <string>
@@ -34,8 +34,8 @@ Result<std::vector<Entry>> unpack_segment(std::string_view key, std::string_view
 std::string pack_seal(const SealRecord& record);
 Result<SealRecord> unpack_seal(std::string_view key, std::string_view bytes);
 
-// Makes the sealed batches again from the entries of all segments of a seal. corrupt_segment
-// when they do not lead from chain_before to chain_after.
+// Rebuilds the sealed batches from the entries of all segments of a seal. corrupt_segment if they
+// do not lead from chain_before to chain_after.
 Result<std::vector<Batch>> rebuild_batches(const SealRecord& record, std::vector<Entry> entries);
 
 }  // namespace holdfast

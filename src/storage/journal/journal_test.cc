@@ -109,7 +109,7 @@ TEST_F(JournalTest, a_commit_at_a_position_conflicts_with_any_batch_after_it) {
   EXPECT_EQ(kinds(*journal_, "run:1"), "a ");
 }
 
-TEST_F(JournalTest, what_a_buffer_takes_back_is_not_written) {
+TEST_F(JournalTest, truncated_entries_of_a_buffer_are_not_written) {
   CommitBuffer commit = buffer({{"run:1", "a"}});
   const CommitBuffer::Mark mark = commit.mark();
   const auto add = [&](std::string_view name, std::string data) {
@@ -156,7 +156,7 @@ TEST_F(JournalTest, bad_commits_are_refused_with_the_code_that_names_the_fault) 
   EXPECT_EQ(must(journal_->log().refresh()).head, Position{0});
 }
 
-TEST_F(JournalTest, entries_are_there_after_reopening) {
+TEST_F(JournalTest, entries_survive_reopening) {
   must(append(*journal_, "run:1", "a"));
   must(append(*journal_, "run:2", "b"));
   must(append(*journal_, "run:1", "c"));
@@ -187,7 +187,7 @@ TEST_F(JournalTest, an_entry_out_of_sequence_in_the_log_is_corruption) {
   EXPECT_EQ(opened.error().field("seq"), "5");
 }
 
-TEST_F(JournalTest, a_checkpoint_comes_back_with_its_exact_revision) {
+TEST_F(JournalTest, a_checkpoint_is_loaded_with_its_exact_revision) {
   must(append(*journal_, "run:1", "a"));
   must(append(*journal_, "run:1", "b"));
   EXPECT_EQ(must(journal_->find_checkpoint(thread("run:1"), 1)), std::nullopt);

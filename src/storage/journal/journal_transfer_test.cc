@@ -110,7 +110,7 @@ TEST_F(TransferTest, a_target_with_another_journal_is_left_alone) {
   EXPECT_EQ(export_text(*other), before);
 }
 
-TEST_F(TransferTest, a_target_that_went_its_own_way_is_left_alone) {
+TEST_F(TransferTest, a_diverged_target_is_left_alone) {
   const auto from = open(url("from.db"));
   fill(*from, 3);
   must(copy_journal(from->log(), url("to.db")));

@@ -19,7 +19,7 @@ Error wrong_revision(std::string_view thread, std::uint64_t stored, std::uint64_
       .with("reason", "rev_mismatch");
 }
 
-// Every thread record must say what the sealed batches hold, and no thread may lack one.
+// Every thread record must agree with the sealed batches, and every sealed thread must have one.
 Result<void> check_thread_records(Log& log, const std::map<std::string, std::uint64_t>& sealed) {
   std::size_t records = 0;
   std::string next(kThreadPrefix);

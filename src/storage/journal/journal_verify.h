@@ -1,5 +1,5 @@
-// Proves a whole journal: every batch by its hash and the chain, sealed ones made again from
-// their segments; every thread without gaps; every stored revision right.
+// Verifies a whole journal: every batch by its hash and the chain, sealed batches rebuilt from
+// their segments; every thread without gaps; every stored revision.
 #pragma once
 
 #include "holdfast/result.h"
@@ -17,7 +17,7 @@ struct VerifyReport {
   Digest chain{};
 };
 
-// The first damage found, as an error that names the place.
+// The first damage found, as an error that names the location.
 Result<VerifyReport> verify_journal(Log& log, const Progress& progress = {});
 
 }  // namespace holdfast

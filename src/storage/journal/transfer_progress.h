@@ -11,7 +11,7 @@ struct ProgressPoint {
   std::uint64_t total = 0;
 };
 
-// Called now and then; may be empty.
+// Called from time to time; may be empty.
 using Progress = std::function<void(const ProgressPoint&)>;
 
 }  // namespace holdfast

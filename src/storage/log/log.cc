@@ -46,7 +46,7 @@ LogHead Log::head() const {
 }
 
 Result<StoreState> Log::refresh() {
-  // An append may finish while the state is read, so what is read is held against what was known
+  // An append may finish while the state is read, so the result is compared with what was known
   // before.
   const LogHead known = head();
   HOLDFAST_TRY(auto state, store_->state());
@@ -102,7 +102,7 @@ Result<LogHead> Log::append(Position expected_head, std::string_view body) {
   }
   const std::scoped_lock lock(mutex_);
   acknowledged_ = LogHead{position, chain};
-  // A refresh may have seen this batch, and later ones, already.
+  // A refresh may already have seen this batch, and later ones.
   if (head_.position < position) {
     head_ = LogHead{position, chain};
   }

@@ -45,8 +45,8 @@ struct LogRecovery {
   };
   Append append = Append::none;
   LogHead at;  // of the open append: its position, and the chain value it has if it landed
-  // Batches are gone, or others, that this handle had read and never acknowledged. Whatever was
-  // folded from them must be folded again.
+  // Batches that this handle had read but never acknowledged are gone or replaced. State that was
+  // folded from them must be rebuilt.
   bool rewound = false;
 };
 
@@ -60,7 +60,7 @@ class Log {
   [[nodiscard]] std::string name() const { return store_->name(); }
   // As of the last open, refresh or append of this handle.
   [[nodiscard]] LogHead head() const;
-  // What the store holds now; moves head() forward. corrupt_log if history went backwards.
+  // The current state of the store; moves head() forward. corrupt_log if history went backwards.
   Result<StoreState> refresh();
 
   // Appends one batch after expected_head. Returns its position.
@@ -118,7 +118,7 @@ class Log {
   // The outcome of the open append; empty: its position is free, and nothing else has changed.
   Result<std::optional<LogRecovery::Append>> find_open_append(const StoreState& state);
   void run_again(const StoreState& state, const LogRecovery& found);
-  // Remembers the failure if it leaves the outcome open, and hands it on.
+  // Remembers the failure if it leaves the outcome open, and returns it.
   Error stopped_by(Error error);
 
   std::unique_ptr<Store> store_;

@@ -5,7 +5,7 @@ namespace holdfast {
 
 namespace {
 
-// A writer that is always a little faster wins the position in the end.
+// Bounded: a writer that is always a little faster wins the position.
 constexpr int kTries = 3;
 
 Error diverged(const LogHead& acknowledged, const StoreState& state) {
@@ -47,7 +47,7 @@ Result<void> Log::check_acknowledged(const StoreState& state) {
     return {};
   }
   HOLDFAST_TRY(const auto chain, chain_in(state, known->position));
-  // What was trimmed since was there: a trim only moves forward.
+  // A batch that was trimmed since then did exist: a trim only moves forward.
   const bool trimmed = known->position.next() < state.start;
   if (!trimmed && chain != known->chain) {
     return diverged(*known, state);

@@ -10,7 +10,7 @@
 namespace holdfast {
 namespace {
 
-// Does something between reading the state and handing it on, as another thread might.
+// Acts between reading the state and returning it, as another thread might.
 class LateStateStore final : public PassThroughStore {
  public:
   using PassThroughStore::PassThroughStore;

@@ -1,4 +1,4 @@
-// A store that hands everything on to another one: a base for stores that interfere.
+// A store that forwards everything to another one: a base for stores that interfere.
 #pragma once
 
 #include <memory>

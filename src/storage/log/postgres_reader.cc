@@ -41,7 +41,7 @@ Result<void> PostgresReader::check_history(PgConnection& connection) {
     const bool there = found.size() == 1 && take_bytes(found.bytes(0, 0), chain);
     chain = there ? chain : Digest{};
   }
-  // What was trimmed since was there: a trim only moves forward.
+  // A batch that was trimmed since then did exist: a trim only moves forward.
   const bool trimmed = seen->position.next() < state.start;
   if (trimmed || chain == seen->chain) {
     return {};
@@ -53,8 +53,8 @@ Result<void> PostgresReader::check_history(PgConnection& connection) {
 Result<void> PostgresReader::connect() {
   connection_.reset();
   HOLDFAST_TRY(auto connection, PgConnection::connect(url_, session_));
-  // All reads go along a primary key. A table without statistics would else be read whole and
-  // sorted for each step. Servers that do not know these settings plan as they like.
+  // All reads use a primary key. Without these settings, a table without statistics would be read
+  // completely and sorted for each step. Servers that do not know them plan as they like.
   for (const char* setting : {"enable_seqscan", "enable_bitmapscan", "enable_sort"}) {
     const auto set = connection->run(std::string("SET ") + setting + " = off");
     if (!set.ok() && connection->lost()) {

@@ -1,7 +1,7 @@
-// Reads a log in PostgreSQL, on a connection of its own that is made again when it is lost: reads
-// are safe to repeat. A server that was reached anew may be another one, which never had what was
-// read before. To a store that writes this matters, so its reader answers unavailable then, until
-// begin_again(). Any number of threads may ask; one is served at a time.
+// Reads a log in PostgreSQL, on its own connection, which is made again when it is lost: reads are
+// safe to repeat. After a reconnect the server may be another one, which never had what was read
+// before. A store that writes must know this, so its reader then returns unavailable until
+// begin_again(). Any number of threads may call it; one is served at a time.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class PostgresReader {
   void try_to_run(const std::string& sql);
   // A batch that was read or written: later connections must know it.
   void saw(Position position, const Digest& chain);
-  // Forgets what was seen: the caller has read the current history.
+  // Forgets the batches seen so far: the caller has read the current history.
   void begin_again();
 
  private:

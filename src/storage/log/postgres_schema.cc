@@ -8,7 +8,7 @@ namespace holdfast {
 
 namespace {
 
-// Creating can lose against another process at each statement; the loser checks again.
+// Creation can lose against another process at each statement; the loser checks again.
 constexpr int kCreateAttempts = 20;
 
 // The schema name was checked by parse_store_url, but may be a word of SQL ("user").

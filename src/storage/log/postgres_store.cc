@@ -79,7 +79,7 @@ class PostgresStore final : public Store {
   void send_deletes(const std::vector<std::string>& keys);
   void send_puts(const std::vector<SidePair>& puts);
   Result<void> finish_update();
-  // Leaves the writer outside any transaction, if it still can be, and hands the error on.
+  // Ends any transaction of the writer, if possible, and returns the error.
   Error abandon(Error error);
 
   [[nodiscard]] Error corrupt(Position position, std::string_view reason,
@@ -140,7 +140,7 @@ Result<void> PostgresStore::connect_writer() {
   return {};
 }
 
-// The journal must be there: one that is gone is never made anew.
+// The journal must exist: a missing one is never created again.
 Result<void> PostgresStore::reconnect() {
   HOLDFAST_CHECK(check_writable());
   {
@@ -286,8 +286,8 @@ Result<void> PostgresStore::append_many(std::span<const RowView> rows) {
   if (replies.failure.has_value()) {
     return abandon(*std::move(replies.failure));
   }
-  // Looked at before the commit: when one row lost against another writer, the next one could
-  // have found that writer's row as its predecessor.
+  // Checked before the commit: if one row lost against another writer, the next one could have
+  // found that writer's row as its predecessor.
   for (std::size_t at = 0; at < rows.size(); ++at) {
     if (replies.rows[at].affected() != 1) {
       return abandon(moved_past(rows[at].position));

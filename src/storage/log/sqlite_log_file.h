@@ -16,8 +16,8 @@ enum class SqliteFileKind : std::uint8_t {
   journal,
 };
 
-// Looks at the header bytes and for a rollback journal, and changes nothing. not_a_journal,
-// newer_format, permission_denied or io_error when it is none of these kinds.
+// Reads the header bytes, looks for a rollback journal, and changes nothing. not_a_journal,
+// newer_format, permission_denied or io_error if the file is not of one of these kinds.
 Result<SqliteFileKind> inspect_sqlite_file(const std::string& path);
 
 // Waits until a process that is creating the journal has finished, and undoes what a creator that

@@ -42,7 +42,7 @@ std::int64_t integer(Position position) { return static_cast<std::int64_t>(posit
 Error corrupt(std::string_view what) {
   return Error{ErrorCode::corrupt_log, std::string(what)}.with("reason", "damaged_row");
 }
-// The index names a row that is another one.
+// The index refers to the wrong row.
 Error damaged_side(std::string_view key) {
   return corrupt(fmt::format("the index of the side table does not fit its row '{}'", key));
 }

@@ -58,8 +58,8 @@ struct StoreState {
   Digest head_chain;  // the chain value that goes with head
 };
 
-// What a new log begins with. Usually start 1 and the anchor of an empty log; a copy of a
-// trimmed log begins where the original does.
+// The initial state of a new log. Usually start 1 and the anchor of an empty log; a copy of a
+// trimmed log starts where the original does.
 struct StoreOrigin {
   Uuid log_id;
   Position start;
@@ -136,7 +136,7 @@ class Store {
   // server was killed while it waited for its standby.
   virtual Result<StoreState> confirm() { return state(); }
 
-  // Gives space that trims have freed back to the system, where the engine can.
+  // Returns space that trims have freed to the system, if the engine can.
   virtual Result<void> reclaim() = 0;
   virtual Result<std::uint64_t> size_bytes() = 0;
   // "sqlite:a.db": for messages; holds no secret.

@@ -23,7 +23,7 @@ struct SqliteUrl {
 
 using StoreUrl = std::variant<MemoryUrl, SqliteUrl, PostgresUrl>;
 
-// invalid_url, saying what is wrong and what a URL looks like.
+// invalid_url, with the reason and the form of a URL.
 Result<StoreUrl> parse_store_url(std::string_view url);
 
 }  // namespace holdfast

@@ -31,7 +31,7 @@ TEST(StoreUrl, memory_stands_alone) {
   EXPECT_THAT(refusal("memory"), HasSubstr("no scheme"));
 }
 
-TEST(StoreUrl, sqlite_path_is_taken_as_it_is) {
+TEST(StoreUrl, sqlite_path_is_used_unchanged) {
   for (const std::string path : {"a.db", "/var/lib/a.db", "./a b.db", "a%20b?c=d.db", "a:b"}) {
     auto parsed = parse_store_url("sqlite:" + path);
     ASSERT_TRUE(parsed.ok()) << path;
@@ -72,7 +72,7 @@ TEST(StoreUrl, postgres_defaults) {
   EXPECT_EQ(url.shown, "postgres://host/db?schema=holdfast");
 }
 
-TEST(StoreUrl, our_parameters_are_taken_out_and_the_others_stay) {
+TEST(StoreUrl, our_parameters_are_removed_and_the_others_stay) {
   const PostgresUrl url = postgres(
       "postgresql://u:hunter2@h:5433/db?sslmode=require&schema=jobs&connect_timeout=3"
       "&allow_fsync_off=1");

@@ -130,7 +130,7 @@ PGconn* start(const PostgresUrl& url, PgSession session) {
   if (std::getenv("PGCONNECT_TIMEOUT") == nullptr) {
     set("connect_timeout", "5");  // for each host
   }
-  // A primary that is gone without a word is noticed within half a minute.
+  // A primary that disappears silently is noticed within half a minute.
   set("keepalives_idle", "10");
   set("keepalives_interval", "5");
   set("keepalives_count", "3");
@@ -145,7 +145,7 @@ PGconn* start(const PostgresUrl& url, PgSession session) {
   return PQconnectdbParams(names.data(), values.data(), /*expand_dbname=*/1);
 }
 
-// Passes over the answers that are left in a pipeline. Two nulls in a row: nothing more comes.
+// Discards the remaining answers of a pipeline. Two nulls in a row: there are no more.
 void skip_to_synchronisation(PGconn* connection) {
   for (int nulls = 0; nulls < 2 && PQstatus(connection) != CONNECTION_BAD;) {
     PGresult* const result = PQgetResult(connection);

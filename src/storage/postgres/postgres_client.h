@@ -123,8 +123,8 @@ class PgConnection {
 
   // The connection cannot be used any more.
   [[nodiscard]] bool lost() const;
-  // Whether the server has warned since the last call. The commit of a server that was told to
-  // stop waiting for its standby succeeds with a warning: it may be on no other machine.
+  // Whether the server has warned since the last call. A server that was ordered to stop waiting
+  // for its standby commits with a warning: the data may be on no other machine.
   bool take_warning() { return std::exchange(warned_, false); }
 
  private:

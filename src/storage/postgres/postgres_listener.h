@@ -19,8 +19,8 @@ class PostgresListener {
   PostgresListener(PostgresUrl url, PgSession session, std::string channel)
       : url_(std::move(url)), session_(session), channel_(std::move(channel)) {}
 
-  // Returns when moved() says true or an error, or after the deadline. moved is asked at the
-  // beginning, after every notification, and whenever one may have been missed.
+  // Returns when moved() returns true or an error, or after the deadline. It calls moved at the
+  // start, after every notification, and whenever one may have been missed.
   Result<void> wait(const std::function<Result<bool>()>& moved,
                     std::chrono::steady_clock::time_point deadline);
 

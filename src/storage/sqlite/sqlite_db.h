@@ -20,7 +20,7 @@ enum class SqliteAccess : std::uint8_t { create, read_write, read_only, immutabl
 
 class SqliteDb;
 
-// A prepared statement, used again and again. Bound texts and blobs must outlive the step.
+// A prepared statement, used repeatedly. Bound texts and blobs must outlive the step.
 class SqliteStatement {
  public:
   SqliteStatement& bind(int index, std::int64_t value);

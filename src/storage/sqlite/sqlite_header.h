@@ -15,9 +15,9 @@ class SqliteHeader {
   // The file must exist. permission_denied, not_found or io_error.
   static Result<SqliteHeader> read(const std::string& path, std::uint64_t file_bytes);
 
-  // The file has no bytes.
+  // The file is empty.
   [[nodiscard]] bool empty() const { return bytes_.empty(); }
-  // It has bytes, and all of them are zero: a process may be creating the database.
+  // The file has only zero bytes: a process may be creating the database.
   [[nodiscard]] bool blank() const;
   // It is an SQLite database. The members below are for databases only.
   [[nodiscard]] bool is_database() const;
