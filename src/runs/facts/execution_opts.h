@@ -1,5 +1,5 @@
-// ExecutionOpts: what a completed step asks for beside its result. It stands in
-// runnable_applied.execution_opts, so the fold and the decisions read it by this one function.
+// ExecutionOpts: what a completed step requests beside its result. It is stored in
+// runnable_applied.execution_opts; the fold and the decisions read it by this one function.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace holdfast {
 
-// The step is not done: it is to be attempted again.
+// The step is not done: it will be attempted again.
 struct Deferral {
   SharedText reason;
   std::uint64_t schedule_in_ms = 0;
@@ -37,7 +37,7 @@ struct ContinueAsNew {
 };
 
 struct ExecutionOpts {
-  std::uint64_t schedule_in_ms = 0;  // what follows is visible that much later
+  std::uint64_t schedule_in_ms = 0;  // the next steps become visible that much later
   std::optional<Deferral> defer;
   std::optional<ContinueAsNew> continue_as_new;
 
@@ -49,7 +49,7 @@ struct ExecutionOpts {
   }
 };
 
-// The completion is durable and must be dealt with, so what cannot be read asks for nothing, and
+// The completion is durable and must be processed, so options that cannot be read are ignored, and
 // no delay is longer than kMaxDurationMs.
 inline ExecutionOpts execution_opts(const Payload& opts) {
   if (opts.empty()) {
@@ -59,12 +59,12 @@ inline ExecutionOpts execution_opts(const Payload& opts) {
   if (!read.ok()) {
     return {};
   }
-  ExecutionOpts asked = std::move(read).value();
-  asked.schedule_in_ms = std::min(asked.schedule_in_ms, kMaxDurationMs);
-  if (asked.defer.has_value()) {
-    asked.defer->schedule_in_ms = std::min(asked.defer->schedule_in_ms, kMaxDurationMs);
+  ExecutionOpts requested = std::move(read).value();
+  requested.schedule_in_ms = std::min(requested.schedule_in_ms, kMaxDurationMs);
+  if (requested.defer.has_value()) {
+    requested.defer->schedule_in_ms = std::min(requested.defer->schedule_in_ms, kMaxDurationMs);
   }
-  return asked;
+  return requested;
 }
 
 }  // namespace holdfast

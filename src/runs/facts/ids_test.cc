@@ -20,7 +20,7 @@ TEST(Ids, a_run_id_is_a_uuid_in_either_case) {
   EXPECT_FALSE(must(parse_run_id(text)).empty());
 }
 
-TEST(Ids, the_same_parts_give_the_same_run_id_for_ever) {
+TEST(Ids, the_same_parts_always_give_the_same_run_id) {
   // Stored ids were made this way: the value must never change.
   EXPECT_EQ(to_string(derive_run_id({"order", "api"})), "94adb6c9-0154-54d8-9f2b-4bf5cb96ed9e");
 }

@@ -99,7 +99,7 @@ absl::Time due_at(const CronZone& zone, const CivilMinute& at) {
 }
 
 // Local minutes up to the one that the clock shows are due by now at the latest, so the search
-// begins behind it. What it finds may still be past: when the clock shows the same hour again.
+// starts after it. The result may still be in the past, when the clock shows the same hour again.
 std::optional<absl::Time> next_time_of_day(const CronExpression& expression, const CronZone& zone,
                                            absl::Time after) {
   auto at = expression.next(civil(absl::CivilMinute(zone.local(after))));
@@ -113,7 +113,7 @@ std::optional<absl::Time> previous_time_of_day(const CronExpression& expression,
                                                const CronZone& zone, absl::Time not_after) {
   const absl::CivilSecond local = zone.local(not_after);
   const auto info = zone.at(local);
-  // In an hour that comes twice, later minutes than the clock shows may have been there already.
+  // In an hour that occurs twice, later minutes than the clock shows may already have occurred.
   const absl::CivilSecond behind = info.kind == absl::TimeZone::TimeInfo::REPEATED
                                        ? zone.local(info.trans - absl::Seconds(1)) + 1
                                        : local + 60;
@@ -124,8 +124,8 @@ std::optional<absl::Time> previous_time_of_day(const CronExpression& expression,
   return at.has_value() ? std::optional(due_at(zone, *at)) : std::nullopt;
 }
 
-// Between two changes of the clocks local and elapsed time run alike, so these look at one such
-// stretch after the other.
+// Between two clock changes, local and elapsed time advance together, so these functions search one
+// such interval after the other.
 std::optional<absl::Time> next_every_hour(const CronExpression& expression, const CronZone& zone,
                                           absl::Time after) {
   for (absl::Time from = after + absl::Seconds(1); from <= after + kHorizon;) {
@@ -162,7 +162,7 @@ std::optional<absl::Time> previous_every_hour(const CronExpression& expression,
   return std::nullopt;
 }
 
-// Abseil remembers the names that it could not load, too, so it gets only those that have a file.
+// Abseil also remembers names that it could not load, so it only gets names that have a file.
 std::optional<absl::TimeZone> find_zone(std::string_view name) {
   absl::TimeZone zone;
   return has_zone_file(name) && absl::LoadTimeZone(std::string(name), &zone) ? std::optional(zone)

@@ -30,7 +30,7 @@ class CronZone;  // cron.cc
 // Whether the time zone database has this name.
 bool is_timezone(std::string_view name);
 
-// Immutable; any thread may ask.
+// Immutable; any thread may call it.
 class CronClock {
  public:
   // invalid_argument: the expression or the time zone.

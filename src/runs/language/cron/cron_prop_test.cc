@@ -1,5 +1,5 @@
-// Laws of cron clocks at random times in zones with all sorts of changes, against the plainest
-// reading of the rules: looking at every minute of some days.
+// Laws of cron clocks at random times in zones with all kinds of changes, compared with the
+// simplest reading of the rules: every minute of some days.
 #include <absl/time/civil_time.h>
 #include <absl/time/time.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ absl::TimeZone zone_of(const std::string& name) {
   return zone;
 }
 
-// Near a change of the clocks half of the time; also long after the changes that files list.
+// Near a clock change half of the time; also long after the changes that the files list.
 TimeMs any_time(const std::string& name) {
   const std::int64_t days = *rc::gen::inRange<std::int64_t>(365, 600 * 365);
   const std::int64_t within = *rc::gen::inRange<std::int64_t>(0, kDayMs);
@@ -79,7 +79,7 @@ std::set<std::int64_t> dues_by_looking(const CronExpression& expression, const s
   return dues;
 }
 
-TEST(CronLaws, agree_with_looking_at_every_minute) {
+TEST(CronLaws, agree_with_a_search_of_every_minute) {
   EXPECT_TRUE(rc::check([] {
     const std::string zone = any_zone();
     const std::string expression = any_expression();

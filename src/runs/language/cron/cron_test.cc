@@ -40,7 +40,7 @@ struct Case {
   }
 };
 
-// Asks for one due time after the other, and back again.
+// Requests one due time after the other, and then backwards.
 void expect_dues(const Case& expected) {
   SCOPED_TRACE(testing::PrintToString(expected));
   const CronClock clock = clock_of(expected.expression, expected.timezone);

@@ -32,7 +32,7 @@ bool is_name_letter(char c) {
 }
 
 bool is_zone_name(std::string_view name) {
-  // Files in the same folder that stand for something else than a zone of their name.
+  // Files in the same folder that are not a zone of their name.
   constexpr std::array<std::string_view, 4> kNotZones = {"localtime", "posixrules", "posix",
                                                          "right"};
   if (name.empty() || name.size() > kMaxNameBytes ||

@@ -31,7 +31,7 @@ std::optional<T> read(std::string_view text) {
 }
 
 // Reads the text itself: the parser behind Json is off by the last bit of some doubles, and then
-// the form of the form would not be the same form.
+// the canonical form would not be canonical itself.
 void append_number(std::string& out, std::string_view text) {
   if (const auto integer = read<std::int64_t>(text)) {
     out += std::to_string(*integer);
@@ -50,7 +50,7 @@ void append_string(std::string& out, std::string_view slice) {
   if (const auto text = json_string_value(slice)) {
     append_json_string(out, *text);
   } else {
-    out += slice;  // half a surrogate pair: there is no other way to write it
+    out += slice;  // half a surrogate pair: it cannot be written in another way
   }
 }
 
@@ -69,8 +69,8 @@ void append_list(std::string& out, std::string_view list) {
 }
 
 struct Member {
-  std::string name;     // what the order is by
-  std::string literal;  // the name in its one form
+  std::string name;     // the sort key
+  std::string literal;  // the name in canonical form
   std::string_view value;
 };
 
@@ -83,7 +83,7 @@ std::vector<Member> sorted_members(std::string_view object) {
     append_string(sorted.literal, written);
     members.push_back(std::move(sorted));
   }
-  // Stable: of those with the same name the last one stays last.
+  // Stable: of members with the same name the last one stays last.
   std::stable_sort(members.begin(), members.end(), [](const Member& left, const Member& right) {
     return std::tie(left.name, left.literal) < std::tie(right.name, right.literal);
   });

@@ -1,5 +1,5 @@
-// Laws of the canonical form: it is the form of itself, it means the same, and neither the order
-// of members nor the way of writing changes it.
+// Laws of the canonical form: it is its own canonical form, it has the same value, and neither the
+// order of members nor their spelling changes it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -19,7 +19,7 @@
 namespace holdfast {
 namespace {
 
-// A value before it is written: so that it can be written in more than one way.
+// A value before it is written, so that it can be written in more than one way.
 struct Value {
   std::string scalar;              // JSON; empty: a list or an object
   std::vector<std::string> names;  // of an object, each one once
@@ -112,7 +112,7 @@ std::string written(const Value& value, Manner manner) {
                      value.object ? '}' : ']', space);
 }
 
-TEST(CanonicalJsonLaws, the_form_of_the_form_is_the_form) {
+TEST(CanonicalJsonLaws, the_canonical_form_is_its_own_canonical_form) {
   EXPECT_TRUE(rc::check([] {
     const std::string json = written(any_value(4), Manner::plain);
     const std::string once = canonical_json(json);

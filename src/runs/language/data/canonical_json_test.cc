@@ -10,7 +10,7 @@
 namespace holdfast {
 namespace {
 
-TEST(CanonicalJson, members_are_sorted_and_white_space_is_gone) {
+TEST(CanonicalJson, members_are_sorted_and_whitespace_is_removed) {
   EXPECT_EQ(canonical_json(R"( { "b" : [ 1 , 2 ] , "a" : { "d" : null , "c" : true } } )"),
             R"({"a":{"c":true,"d":null},"b":[1,2]})");
   EXPECT_EQ(canonical_json("{}"), "{}");
@@ -19,14 +19,14 @@ TEST(CanonicalJson, members_are_sorted_and_white_space_is_gone) {
   EXPECT_EQ(canonical_json("null"), "null");
 }
 
-TEST(CanonicalJson, names_are_sorted_by_their_bytes_as_they_read) {
+TEST(CanonicalJson, names_are_sorted_by_their_unescaped_bytes) {
   EXPECT_EQ(canonical_json(R"({"b":1,"a!":2,"a":3,"B":4,"":5})"),
             R"({"":5,"B":4,"a":3,"a!":2,"b":1})");
   EXPECT_EQ(canonical_json(R"({"]":1,"\n":2,"[":3,"\"":4})"), R"({"\n":2,"\"":4,"[":3,"]":1})");
   EXPECT_EQ(canonical_json(R"({"\u00e4":1,"z":2})"), "{\"z\":2,\"\xC3\xA4\":1}");
 }
 
-TEST(CanonicalJson, of_members_that_are_there_twice_the_last_counts) {
+TEST(CanonicalJson, of_duplicate_members_the_last_counts) {
   EXPECT_EQ(canonical_json(R"({"a":1,"b":2,"\u0061":3})"), R"({"a":3,"b":2})");
   EXPECT_EQ(canonical_json(R"({"a":1,"a":2,"a":[{"x":1,"x":0}]})"), R"({"a":[{"x":0}]})");
 }
@@ -87,7 +87,7 @@ TEST(CanonicalJson, half_a_surrogate_pair_stays_as_it_is) {
   EXPECT_EQ(canonical_json(R"({"b":"\ud800","\ud800":1})"), R"({"\ud800":1,"b":"\ud800"})");
 }
 
-TEST(CanonicalJson, goes_as_deep_as_json_goes) {
+TEST(CanonicalJson, is_as_deep_as_json_allows) {
   const std::string deep = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
   EXPECT_EQ(canonical_json(deep), deep);
 }

@@ -294,7 +294,7 @@ bool Condition::matches(const DataView& data) const {
 }
 
 bool Condition::compare(std::string_view slice, const DataView& data) const {
-  // Read by the same parser as the condition was: so both sides have the same doubles.
+  // Parsed by the same parser as the condition, so that both sides have the same doubles.
   const auto json = Json::parse(slice);
   switch (kind_) {
     case Kind::equals:

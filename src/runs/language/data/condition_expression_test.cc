@@ -37,7 +37,7 @@ TEST(Condition, equals_any_json_value) {
   EXPECT_TRUE(matches(R"({"path":"$","equals":{"b":1,"a":2}})", R"({"a":2,"b":1})"));
 }
 
-TEST(Condition, numbers_are_equal_whatever_they_are_written_like) {
+TEST(Condition, numbers_are_equal_however_they_are_written) {
   EXPECT_TRUE(matches(R"({"path":"a","equals":1})", R"({"a":1.0})"));
   EXPECT_TRUE(matches(R"({"path":"a","equals":1.0})", R"({"a":10e-1})"));
   EXPECT_TRUE(
@@ -57,7 +57,7 @@ TEST(Condition, integers_of_64_bits_are_compared_exactly) {
   EXPECT_TRUE(matches(R"({"path":"a","greater":-1})", R"({"a":18446744073709551615})"));
 }
 
-TEST(Condition, order_is_of_numbers_only) {
+TEST(Condition, only_numbers_are_ordered) {
   EXPECT_TRUE(matches(R"({"path":"total","greater":100})", R"({"total":100.5})"));
   EXPECT_FALSE(matches(R"({"path":"total","greater":100})", R"({"total":100})"));
   EXPECT_TRUE(matches(R"({"path":"total","greater_or_equal":100})", R"({"total":1e2})"));
@@ -74,7 +74,7 @@ TEST(Condition, order_is_of_numbers_only) {
   }
 }
 
-TEST(Condition, in_is_one_of_the_values) {
+TEST(Condition, in_matches_any_of_the_values) {
   EXPECT_TRUE(matches(R"({"path":"c","in":["DE","FR"]})", R"({"c":"FR"})"));
   EXPECT_FALSE(matches(R"({"path":"c","in":["DE","FR"]})", R"({"c":"IT"})"));
   EXPECT_FALSE(matches(R"({"path":"c","in":["DE",null]})", R"({})"));
@@ -82,7 +82,7 @@ TEST(Condition, in_is_one_of_the_values) {
   EXPECT_FALSE(matches(R"({"path":"c","in":[]})", R"({"c":[]})"));
 }
 
-TEST(Condition, exists_asks_whether_the_path_leads_somewhere) {
+TEST(Condition, exists_tests_whether_the_path_is_present) {
   EXPECT_TRUE(matches(R"({"path":"a.b","exists":true})", R"({"a":{"b":null}})"));
   EXPECT_FALSE(matches(R"({"path":"a.b","exists":true})", R"({"a":{}})"));
   EXPECT_TRUE(matches(R"({"path":"a.b","exists":false})", R"({"a":1})"));
@@ -90,7 +90,7 @@ TEST(Condition, exists_asks_whether_the_path_leads_somewhere) {
   EXPECT_TRUE(matches(R"({"path":"$","exists":true})", R"({})"));
 }
 
-TEST(Condition, not_equals_also_when_there_is_nothing) {
+TEST(Condition, not_equals_matches_a_missing_path) {
   EXPECT_TRUE(matches(R"({"path":"s","not_equals":"open"})", R"({})"));
   EXPECT_TRUE(matches(R"({"path":"s","not_equals":"open"})", R"({"s":1})"));
   EXPECT_FALSE(matches(R"({"path":"s","not_equals":"open"})", R"({"s":"open"})"));
@@ -176,7 +176,7 @@ TEST(Condition, other_objects_with_a_path_are_literals) {
   EXPECT_TRUE(matches(R"({"path":"f","equals":{"path":7}})", R"({"f":{"path":7}})"));
 }
 
-TEST(Condition, all_any_and_not_join_conditions) {
+TEST(Condition, all_any_and_not_combine_conditions) {
   const std::string_view both =
       R"({"all":[{"path":"a","equals":1},{"not":{"path":"b","exists":true}}]})";
   EXPECT_TRUE(matches(both, R"({"a":1})"));

@@ -105,7 +105,7 @@ class FieldReader {
     field_.name = name;
   }
 
-  // Empty when nothing of the declaration is usable.
+  // Empty if no part of the declaration is usable.
   std::optional<ContractField> read(const Json& declared) {
     if (field_.name.empty() || field_.name.size() > kMaxNameBytes) {
       fault({}, Kind::field_name, fmt::format("must have a name of 1 to {} bytes", kMaxNameBytes));

@@ -68,7 +68,7 @@ class Contract {
   [[nodiscard]] const std::vector<ContractField>& fields() const { return fields_; }
   // A value that is not an object is one wrong type, of the field "".
   [[nodiscard]] ContractMisfit check(const Json& object, UnknownFields unknown) const;
-  // The object with defaults filled in behind what is there; `object` must have passed check.
+  // The object with its defaults appended; `object` must have passed check.
   [[nodiscard]] Payload with_defaults(const Payload& object, TimeMs now) const;
 
  private:

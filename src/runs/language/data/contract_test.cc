@@ -120,7 +120,7 @@ TEST(Contract, all_faults_are_found_and_the_rest_is_usable) {
   EXPECT_EQ(parsed.fields()[1].name, "d");
 }
 
-TEST(Contract, each_type_takes_its_own_values) {
+TEST(Contract, each_type_accepts_its_own_values) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> table{
       {"string", {R"("")", R"("a")", R"("a b")"}},
       {"integer", {"0", "-1", "18446744073709551615"}},
@@ -191,7 +191,7 @@ TEST(Contract, a_value_that_is_not_an_object_is_a_wrong_type) {
             "the value must be map, is list");
 }
 
-TEST(Contract, defaults_are_filled_in_behind_what_is_there) {
+TEST(Contract, defaults_are_appended_to_the_object) {
   const std::string_view declared =
       R"({"z":{"type":"integer","default":1},"a":"string","o":{"type":"map","required":false},)"
       R"("m":{"type":"map","default":{ "x" : [ 1 ] }}})";
@@ -201,14 +201,14 @@ TEST(Contract, defaults_are_filled_in_behind_what_is_there) {
   EXPECT_EQ(filled("{}", "{}"), "{}");
 }
 
-TEST(Contract, a_field_that_is_there_under_an_escaped_name_is_there) {
+TEST(Contract, a_field_with_an_escaped_name_is_found) {
   EXPECT_EQ(filled(R"({"z":{"type":"integer","default":1}})", R"({"\u007a":2})"),
             R"({"\u007a":2})");
   EXPECT_EQ(filled(R"({"\"":{"type":"any","default":null}})", R"({"a":2})"),
             R"({"a":2,"\"":null})");
 }
 
-TEST(Contract, moments_are_of_the_time_a_run_starts) {
+TEST(Contract, now_and_today_are_those_of_the_start_of_a_run) {
   EXPECT_EQ(filled(R"({"day":{"type":"string","default":{"today":"iso8601"}},)"
                    R"("at":{"type":"string","default":{"now":"iso8601"}}})",
                    R"({"a":1})"),

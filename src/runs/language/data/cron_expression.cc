@@ -19,7 +19,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr int kHorizonYears = 8;  // leap days are that far apart around 1900, 2100, 2200
+constexpr int kHorizonYears = 8;  // the longest distance between leap days, around 1900, 2100, 2200
 constexpr int kSunday = 7;        // as the end of a range; elsewhere it is 0
 
 constexpr std::array<std::string_view, 12> kMonthNames{"jan", "feb", "mar", "apr", "may", "jun",
@@ -109,7 +109,8 @@ Result<Field> parse_item(const FieldRule& rule, std::string_view item) {
   int last = rule.high;
   if (range == "*") {
     field.open = true;
-    last = rule.high == kSunday ? kSunday - 1 : rule.high;  // or Sunday would be a step of its own
+    last = rule.high == kSunday ? kSunday - 1
+                                : rule.high;  // otherwise Sunday would be a step of its own
   } else {
     HOLDFAST_TRY(first, parse_value(rule, item, range.substr(0, dash)));
     last = first;

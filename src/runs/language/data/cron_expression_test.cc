@@ -85,7 +85,7 @@ TEST(CronExpression, fields_may_stand_far_apart) {
   EXPECT_TRUE(cron("  0\t0  1 1   * ").matches({2026, 1, 1, 0, 0}));
 }
 
-TEST(CronExpression, a_day_that_fits_either_restricted_field_counts) {
+TEST(CronExpression, a_day_that_matches_either_restricted_field_counts) {
   const CronExpression either = cron("0 0 13 * FRI");
   EXPECT_TRUE(either.matches({2026, 10, 13, 0, 0}));  // a Tuesday
   EXPECT_TRUE(either.matches({2026, 11, 20, 0, 0}));  // a Friday
@@ -96,7 +96,7 @@ TEST(CronExpression, a_day_that_fits_either_restricted_field_counts) {
   EXPECT_FALSE(thirteenth.matches({2026, 11, 20, 0, 0}));
 }
 
-TEST(CronExpression, a_step_of_all_days_is_open_and_both_must_fit) {
+TEST(CronExpression, a_step_of_all_days_is_open_and_both_must_match) {
   const CronExpression odd_mondays = cron("0 0 */2 * MON");
   EXPECT_TRUE(odd_mondays.matches({2026, 11, 9, 0, 0}));
   EXPECT_FALSE(odd_mondays.matches({2026, 11, 16, 0, 0}));
@@ -112,7 +112,7 @@ TEST(CronExpression, every_hour_is_a_star_in_the_hours) {
   EXPECT_FALSE(cron("0 0-22/2 * * *").every_hour());
 }
 
-TEST(CronExpression, next_jumps_over_what_does_not_match) {
+TEST(CronExpression, next_skips_times_that_do_not_match) {
   EXPECT_EQ(shown(cron("* * * * *").next({2026, 12, 31, 23, 59})), "2027-01-01 00:00");
   EXPECT_EQ(shown(cron("30 8 * * *").next({2026, 11, 16, 8, 29})), "2026-11-16 08:30");
   EXPECT_EQ(shown(cron("30 8 * * *").next({2026, 11, 16, 8, 30})), "2026-11-17 08:30");
@@ -125,7 +125,7 @@ TEST(CronExpression, next_jumps_over_what_does_not_match) {
   EXPECT_EQ(shown(cron("0 0 28-31 2 WED").next({2026, 2, 25, 0, 0})), "2026-02-28 00:00");
 }
 
-TEST(CronExpression, previous_jumps_back_the_same_way) {
+TEST(CronExpression, previous_skips_them_backwards) {
   EXPECT_EQ(shown(cron("* * * * *").previous({2027, 1, 1, 0, 0})), "2026-12-31 23:59");
   EXPECT_EQ(shown(cron("30 8 * * *").previous({2026, 11, 16, 8, 31})), "2026-11-16 08:30");
   EXPECT_EQ(shown(cron("30 8 * * *").previous({2026, 11, 16, 8, 30})), "2026-11-15 08:30");
@@ -223,7 +223,7 @@ TEST(CronExpression, faults_name_the_field) {
   }
 }
 
-TEST(CronExpression, refuses_dates_that_never_come) {
+TEST(CronExpression, refuses_dates_that_never_occur) {
   for (const std::string_view text :
        {"0 0 30 2 *", "0 0 31 2 *", "0 0 31 4,6,9,11 *", "0 0 30,31 FEB */2"}) {
     EXPECT_FALSE(CronExpression::parse(text).ok()) << text;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kMinuteMs = 60'000;
 constexpr std::int64_t kDayMs = 86'400'000;
 
-// Takes what it reads off the front of the text; remembers whether all of it was there.
+// Consumes the text from the front; remembers whether all parts were present.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}

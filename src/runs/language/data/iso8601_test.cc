@@ -17,7 +17,7 @@ TEST(Iso8601, times_and_days_are_in_utc) {
   EXPECT_EQ(iso8601_day(TimeMs{-1}), "1969-12-31");
 }
 
-TEST(Iso8601, reads_times_as_people_write_them) {
+TEST(Iso8601, reads_the_common_spellings_of_times) {
   EXPECT_EQ(again("2026-11-16T08:30:00Z"), "2026-11-16T08:30:00.000Z");
   EXPECT_EQ(again("2026-11-16T08:30:00.5Z"), "2026-11-16T08:30:00.500Z");
   EXPECT_EQ(again("2026-11-16T08:30:00.123456789Z"), "2026-11-16T08:30:00.123Z");

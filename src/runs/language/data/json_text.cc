@@ -22,7 +22,7 @@ void write_number(JsonWriter& out, const Json& json) {
     text += text.find_first_of(".e") == std::string::npos ? ".0" : "";
     out.raw(JsonText::trusted(std::move(text)));
   } else {
-    // A number too large to read must not become null, which is another value.
+    // A number that is too large to read must not become null, which is another value.
     out.raw(JsonText::trusted(number > 0 ? "1e999" : "-1e999"));
   }
 }

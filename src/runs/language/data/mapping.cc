@@ -103,7 +103,8 @@ class MappingParser {
 
   static Result<void> read_path(Item& item, const Json& json, std::string_view location) {
     const auto text = json.string();
-    // An empty path is more often a mistake than a request for the whole object, which is also "$".
+    // An empty path is more often a mistake than a request for the whole object, which can be
+    // written as "$".
     if (!text.has_value() || text->empty()) {
       return wrong_mapping(location, "a path must be a string and not empty");
     }

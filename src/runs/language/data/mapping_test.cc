@@ -36,7 +36,7 @@ std::string fault_location(std::string_view mapping) {
   return std::string(parsed.error().field("at"));
 }
 
-TEST(Mapping, takes_members_in_its_own_order_and_leaves_out_what_is_not_there) {
+TEST(Mapping, takes_members_in_its_own_order_and_omits_missing_ones) {
   EXPECT_EQ(mapped(R"(["b","x","a"])", R"({"a":1,"b":{"c":[2]},"d":3})"),
             R"({"b":{"c":[2]},"a":1})");
   EXPECT_EQ(mapped(R"(["x"])", R"({"a":1})"), "{}");
@@ -57,7 +57,7 @@ TEST(Mapping, extracts_each_name_from_a_path) {
   EXPECT_EQ(mapped("{}", R"({"b":1})"), "{}");
 }
 
-TEST(Mapping, a_default_stands_in_for_what_is_not_there) {
+TEST(Mapping, a_default_replaces_a_missing_value) {
   const std::string_view mapping = R"({"limit":{"path":"a.limit","default":[5, {"x": 1.5}]}})";
   EXPECT_EQ(mapped(mapping, R"({})"), R"({"limit":[5,{"x":1.5}]})");
   EXPECT_EQ(mapped(mapping, R"({"a":1})"), R"({"limit":[5,{"x":1.5}]})");
@@ -73,7 +73,7 @@ TEST(Mapping, a_literal_is_a_literal) {
             R"({"currency":"EUR","n":null,"o":{"path":"a"}})");
 }
 
-TEST(Mapping, a_path_that_leads_nowhere_is_named) {
+TEST(Mapping, a_missing_path_is_named) {
   const auto result =
       apply(R"({"x":"a","card":"$.customer.card.number"})", R"({"a":1,"customer":{"name":"x"}})");
   const auto& missing = std::get<MissingPath>(result);
@@ -104,13 +104,13 @@ TEST(Mapping, faults_name_their_location) {
   EXPECT_EQ(fault_location(R"({"a":{"path":"b."}})"), "a.path");
 }
 
-TEST(FillIn, puts_values_where_their_paths_stand) {
+TEST(FillIn, replaces_paths_by_their_values) {
   const ObjectView data(
       R"({"name":"J\u00f6rg \"J\"","n":1.50,"o":{"x":[1,"b"]},"t":true,"z":null})");
   EXPECT_EQ(fill_in("hello {name}!", data), "hello J\xC3\xB6rg \"J\"!");
   EXPECT_EQ(fill_in("{n}{t}{z}", data), "1.50truenull");
   EXPECT_EQ(fill_in("{o} {o.x} {o.x.1} {$.o.x.0}", data), R"({"x":[1,"b"]} [1,"b"] b 1)");
-  EXPECT_EQ(fill_in("<{nobody}{o.y}{a..b}>", data), "<>");
+  EXPECT_EQ(fill_in("<{missing}{o.y}{a..b}>", data), "<>");
   EXPECT_EQ(fill_in("", data), "");
 }
 
@@ -126,7 +126,7 @@ TEST(FillIn, the_whole_is_an_empty_path) {
   EXPECT_EQ(fill_in("{}|{$}", data), R"({"a":1}|{"a":1})");
 }
 
-TEST(FillIn, a_brace_without_its_other_half_stays) {
+TEST(FillIn, an_unmatched_brace_stays) {
   const ObjectView data(R"({"a":1})");
   EXPECT_EQ(fill_in("{a", data), "{a");
   EXPECT_EQ(fill_in("a} {a}", data), "a} 1");
@@ -134,7 +134,7 @@ TEST(FillIn, a_brace_without_its_other_half_stays) {
   EXPECT_EQ(fill_in("}", data), "}");
 }
 
-TEST(FillIn, what_was_put_in_is_not_filled_in_again) {
+TEST(FillIn, inserted_values_are_not_expanded_again) {
   EXPECT_EQ(fill_in("{a}", ObjectView(R"({"a":"{b} {{","b":1})")), "{b} {{");
 }
 

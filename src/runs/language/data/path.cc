@@ -58,8 +58,8 @@ std::optional<std::string_view> part_of(std::string_view value, std::string_view
 }
 
 struct Walk {
-  std::size_t parts = 0;                 // so many lead somewhere
-  std::optional<std::string_view> here;  // where the last of them led
+  std::size_t parts = 0;                 // the number of parts that exist
+  std::optional<std::string_view> here;  // the value of the last of them
 };
 
 Walk walk(const DataView& data, const DataPath& path) {
@@ -114,7 +114,7 @@ std::string DataPath::text() const {
   if (parts_.empty()) {
     return "$";
   }
-  // A member that is named like the sign for the whole would be read as that sign.
+  // A member named like the sign for the whole object would be read as that sign.
   std::string text = parts_.front() == "$" ? "$." : "";
   for (const std::string& part : parts_) {
     if (&part != &parts_.front()) {

@@ -71,7 +71,7 @@ TEST(DataPath, has_limits) {
   EXPECT_FALSE(DataPath::parse(text + ".a").ok());
 }
 
-TEST(FindValue, walks_through_objects_and_lists) {
+TEST(FindValue, follows_objects_and_lists) {
   const std::string_view object = R"({"order":{"lines":[{"sku":"x"},{"sku":"y"}],"n":null}})";
   EXPECT_EQ(found(object, "order.lines.1.sku"), R"("y")");
   EXPECT_EQ(found(object, "order.lines.0"), R"({"sku":"x"})");
@@ -102,12 +102,12 @@ TEST(FindValue, names_are_compared_as_they_read) {
   EXPECT_EQ(found(R"({"\ud800":1,"a":2})", "a"), "2");
 }
 
-TEST(FindValue, of_names_that_are_there_twice_the_last_counts) {
+TEST(FindValue, of_duplicate_names_the_last_counts) {
   EXPECT_EQ(found(R"({"a":1,"b":2,"a":3})", "a"), "3");
   EXPECT_EQ(found(R"({"a":1,"\u0061":{"x":1,"x":2}})", "a.x"), "2");
 }
 
-TEST(FindValue, finds_what_is_nested_as_deep_as_a_path_can_go) {
+TEST(FindValue, finds_values_as_deep_as_a_path_allows) {
   std::string object = "1";
   std::string text;
   for (int i = 0; i < 64; ++i) {
@@ -124,7 +124,7 @@ TEST(FindValue, nothing_is_found_in_a_value_that_is_not_an_object) {
   }
 }
 
-TEST(FoundParts, counts_how_far_a_path_leads) {
+TEST(FoundParts, counts_the_existing_parts_of_a_path) {
   const ObjectView view(R"({"a":{"b":[1]}})");
   EXPECT_EQ(found_parts(view, path("$")), 0U);
   EXPECT_EQ(found_parts(view, path("x.b")), 0U);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxShownSteps = 8;
 
-// Follows steps to their next one until there is none, and gives every cycle once: its steps in
-// the order they are walked.
+// Follows each step to its next one until there is none, and reports every cycle once, with its
+// steps in order.
 template <typename Next>
 std::vector<std::vector<StepIndex>> find_cycles(std::size_t count, const Next& next) {
   std::vector<std::vector<StepIndex>> cycles;
@@ -197,7 +197,7 @@ class GraphCheck {
     }
   }
 
-  // Calls `each` with both ends of all that leads from step to step, and where it stands.
+  // Calls `each` with both ends and the location of everything that leads from step to step.
   template <typename Each>
   void for_targets(const Each& each) const {
     for (const Route& route : graph_.routes) {
@@ -212,7 +212,7 @@ class GraphCheck {
     }
   }
 
-  // For each step, a step that begins a path which leads to it; empty where none does.
+  // For each step, the first step of a path that leads to it; empty if there is none.
   [[nodiscard]] std::vector<std::optional<StepIndex>> path_beginnings() const {
     std::vector<std::vector<StepIndex>> next(graph_.size());
     for_targets(
@@ -238,8 +238,8 @@ class GraphCheck {
     return beginning;
   }
 
-  // A step begins when others are done, or when a transition leads to it, never both; and what is
-  // done is a whole path, which goes by the name of its first step.
+  // A step starts either when other steps are done or when a transition leads to it, never both.
+  // Those other steps stand for whole paths, which are named after their first step.
   void check_meetings() const {
     if (!graph_.has_after || !graph_.has_routes) {
       return;
@@ -298,7 +298,7 @@ class GraphCheck {
     check_reach();
   }
 
-  // `begin`: the steps beside the entry that nothing leads to.
+  // `begin`: the steps besides the entry that nothing leads to.
   void check_single_entry(const std::vector<StepIndex>& begin) const {
     const std::size_t count = begin.size() + (graph_.entry.has_value() ? 1 : 0);
     if (count == 0 && graph_.size() > 0) {

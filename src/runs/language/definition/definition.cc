@@ -13,7 +13,7 @@ namespace {
 
 SpecLocation whole(Faults& faults) { return {faults, FaultCode::invalid_spec, "the workflow"}; }
 
-// A spec with what joins its steps. The graph points into the spec.
+// A spec with the graph of its steps. The graph points into the spec.
 struct Checked {
   WorkflowSpec spec;
   StepGraph graph;
@@ -38,7 +38,7 @@ std::uint64_t capped_product(std::uint64_t left, std::uint64_t right) {
   return left != 0 && right > kMaxDurationMs / left ? kMaxDurationMs : left * right;
 }
 
-// The digits behind a mark, taken away; false when the mark is there without digits.
+// Removes the digits after a mark; false if the mark has no digits.
 bool take_number(std::string_view& text, char mark) {
   if (!text.starts_with(mark)) {
     return true;
@@ -48,7 +48,7 @@ bool take_number(std::string_view& text, char mark) {
   return end > 1;
 }
 
-// Whether this is what stands behind the name of a step: @2, [7] or @2[7].
+// Whether this is a suffix of a step name: @2, [7] or @2[7].
 bool is_visit_or_item(std::string_view rest) {
   if (!take_number(rest, '@')) {
     return false;
@@ -85,7 +85,7 @@ Result<std::shared_ptr<const Definition>> Definition::create(const WorkflowSpec&
   Faults faults;
   check_unwritable(whole(faults), spec);
   std::string text;
-  // A field that has no value is missed when the text is read.
+  // A field without a value is reported when the text is read.
   (void)append_json(text, spec);
   return build(std::move(faults), text);
 }

@@ -1,4 +1,4 @@
-// From a spec that is in order to what the engine needs.
+// From a valid spec to what the engine needs.
 #include "runs/language/definition/definition_builder.h"
 
 #include "base/hash.h"
@@ -7,7 +7,7 @@ namespace holdfast {
 
 namespace {
 
-// What was checked before cannot fail now.
+// The spec was checked before, so this cannot fail.
 Json json_of(const Payload& payload) { return Json::parse(payload.view()).value(); }
 
 std::optional<Mapping> mapping_of(const Payload& payload) {
@@ -43,7 +43,7 @@ std::uint32_t max_visits_of(const WorkflowSpec& workflow, const StepSpec& step) 
   return step.max_visits == 0 ? of_all : step.max_visits;
 }
 
-// What is left out means the same as its default, so there is one form of each spec.
+// An omitted field means its default, so each spec has one form.
 WorkflowSpec canonical(WorkflowSpec spec) {
   for (StepSpec& step : spec.steps) {
     if (step.handler == step.name) {

@@ -462,7 +462,7 @@ TEST(DefinitionFault, a_misspelt_word_is_recognised) {
             "step \"a\": unknown field \"something_else\"");
 }
 
-TEST(DefinitionFault, the_error_has_every_fault_for_people_and_for_programs) {
+TEST(DefinitionFault, the_error_has_every_fault_as_text_and_as_json) {
   const auto result = Definition::parse(R"({"workflow":"w","steps":[{"name":"a","x":1,"y":2}]})");
   ASSERT_FALSE(result.ok());
   const Error& error = result.error();

@@ -142,7 +142,7 @@ TEST(Definition, a_fault_in_one_part_does_not_hide_those_of_the_others) {
             "transitions[0].to:unknown_transition_target entry:unknown_entry_step");
 }
 
-TEST(Definition, finds_cycles_and_shows_their_way) {
+TEST(Definition, finds_cycles_and_shows_their_steps) {
   EXPECT_EQ(faults_of({step("a", {"c"}), step("b", {"a"}), step("c", {"b"})}),
             "the definition cannot be used: step \"a\": after closes a cycle: a -> b -> c -> a");
   const std::string two = faults_of({step("start"), step("a", {"b", "start"}), step("b", {"a"}),
@@ -187,7 +187,7 @@ TEST(Definition, an_unknown_field_is_refused_by_name_at_every_level) {
             "step:invalid_spec");
 }
 
-TEST(Definition, a_field_that_is_there_twice_is_refused) {
+TEST(Definition, a_duplicate_field_is_refused) {
   EXPECT_EQ(codes_of(R"({"workflow":"order","steps":[{"name":"a","n\u0061me":"b"}]})"),
             "steps[0].name:invalid_step");
 }
@@ -224,7 +224,7 @@ TEST(Definition, the_version_is_a_short_text) {
   EXPECT_FALSE(Definition::create(spec).ok());
 }
 
-TEST(Definition, what_a_program_fills_in_is_checked_like_a_text) {
+TEST(Definition, a_spec_from_a_program_is_checked_like_a_text) {
   StepSpec waiting = step("a");
   waiting.wait.emplace();
   EXPECT_NE(faults_of({waiting}).find("needs for or until"), std::string::npos);
@@ -302,7 +302,7 @@ TEST(Definition, triggers_have_their_contracts) {
   EXPECT_EQ(nightly->spec.cron->catch_up, CatchUp::latest);
 }
 
-TEST(Definition, steps_know_their_kind_and_who_carries_them_out) {
+TEST(Definition, steps_know_their_kind_and_their_handler) {
   const DefinitionPtr all = must(Definition::parse(R"({"workflow":"w","max_visits":7,"steps":[
       {"name":"plain"},{"name":"other","handler":"h","max_visits":3},{"name":"log","log":"x"},
       {"name":"wait","wait":5},{"name":"pause","pause":true},{"name":"approval","approval":{}},

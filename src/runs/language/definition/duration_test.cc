@@ -15,7 +15,7 @@ TEST(Duration, numbers_with_units) {
   EXPECT_EQ(parse_duration("90m"), 5'400'000U);
 }
 
-TEST(Duration, everything_else_is_none) {
+TEST(Duration, any_other_text_is_rejected) {
   for (const std::string_view text :
        {"", "5", "s", "5 s", " 5s", "5s ", "1.5s", "-5s", "5S", "5sec", "30m1h", "1h1h", "5ms3s",
         "1h30", "h1", "5\xc2\xb5s"}) {
@@ -23,7 +23,7 @@ TEST(Duration, everything_else_is_none) {
   }
 }
 
-TEST(Duration, what_is_too_long_to_count_is_too_long) {
+TEST(Duration, a_duration_that_overflows_is_too_long) {
   EXPECT_EQ(parse_duration("99999999999999999999999999d"), UINT64_MAX);
   EXPECT_EQ(parse_duration("213503982335d"), UINT64_MAX);
   EXPECT_EQ(parse_duration("18446744073709551615ms"), UINT64_MAX);

@@ -11,7 +11,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// 2026-... is meant as a time, never as a path.
+// 2026-... is read as a time, never as a path.
 bool looks_like_time(std::string_view text) {
   return text.size() > 4 && std::all_of(text.begin(), text.begin() + 4, is_digit) && text[4] == '-';
 }

@@ -10,7 +10,7 @@ namespace holdfast {
 
 namespace {
 
-// Europe/Berlin, UTC, Etc/GMT+1. Whether there is such a zone only cron/ knows.
+// Europe/Berlin, UTC, Etc/GMT+1. Only cron/ knows whether a zone exists.
 bool looks_like_timezone(std::string_view text) {
   constexpr std::size_t kMaxBytes = 64;
   const auto fits = [](char c) {

@@ -26,7 +26,7 @@ FaultCode code_of(ContractFault::Kind kind) {
   return FaultCode::invalid_payload_contract;
 }
 
-// The slice is part of a text that was found to be valid.
+// The slice is part of a valid text.
 Json json_of(std::string_view slice) { return Json::parse(slice).value(); }
 
 }  // namespace

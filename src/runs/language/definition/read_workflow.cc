@@ -9,7 +9,7 @@ namespace holdfast {
 
 namespace {
 
-// The items of a list of the workflow; what is not there has none.
+// The items of a list of the workflow; none if the list is missing.
 template <typename T, typename Read>
 void read_list(const SpecObject& object, std::string_view name, std::size_t most, const Read& read,
                std::vector<T>& list) {
@@ -41,7 +41,7 @@ void check_trigger_names(const SpecLocation& location, const std::vector<Trigger
   }
 }
 
-// Whatever started a run, a field of its input has one type.
+// A field of the input has the same type in all triggers.
 void check_payload_fields(const SpecLocation& location, const std::vector<TriggerSpec>& triggers) {
   struct Declared {
     FieldType type;

@@ -77,7 +77,7 @@ TEST(ShortForms, of_the_workflow_mean_the_same_as_the_long_forms) {
             spec_of("", R"("transitions":[{"to":"complete","on":"ok","from":"a"}],)"));
 }
 
-TEST(ShortForms, a_null_is_not_there) {
+TEST(ShortForms, null_means_absent) {
   EXPECT_EQ(spec_of(R"("queue":null,"retry":null,"wait":null,"after":null,"timeout":null)",
                     R"("version":null,"triggers":null,"transitions":null,"entry":null,)"),
             spec_of(""));

@@ -138,7 +138,7 @@ class Resolver {
     }
   }
 
-  // Other targets than steps are not known here.
+  // Targets other than steps are not handled here.
   void check_deadline(StepIndex index) {
     const auto& deadline = spec_.steps[index].deadline;
     if (deadline.has_value() && deadline->escalation == Escalation::workflow_step &&

@@ -118,7 +118,7 @@ TEST(StepGraph, a_timeout_leads_on_like_a_transition) {
   EXPECT_EQ(one->path_count(), 1U);
 }
 
-TEST(StepGraph, an_approval_needs_both_ways_only_where_transitions_lead) {
+TEST(StepGraph, an_approval_needs_both_transitions_only_if_it_has_one) {
   EXPECT_EQ(codes(R"({"name":"a","approval":true})", ""), "");
   EXPECT_EQ(codes(R"({"name":"a","approval":true},{"name":"b","after":"a"})",
                   R"({"from":"b","to":"complete"})"),

@@ -1,5 +1,5 @@
-// What a WorkflowSpec can hold but no text can say. A spec that a program filled in is written as
-// JSON and read like any other; these are the mistakes that would get lost on the way.
+// Values that a WorkflowSpec can hold but no text can express. A spec that a program filled in is
+// written as JSON and read like any other; these are the mistakes that would be lost on the way.
 #pragma once
 
 #include "runs/language/definition/faults.h"

@@ -28,7 +28,7 @@ bool has_fault_at(const std::vector<DefinitionFault>& faults,
                      [&](const DefinitionFault& fault) { return fault.path == path; });
 }
 
-// The modules that know the language do no I/O, so they cannot know what zones there are.
+// The modules of the language perform no I/O, so they cannot know which zones exist.
 void check_timezones(const JsonText& spec, std::vector<DefinitionFault>& faults) {
   const auto whole = Json::parse(spec.view());
   const auto triggers = whole.ok() ? whole.value().find("triggers") : std::nullopt;

@@ -26,7 +26,7 @@ constexpr std::string_view kGood =
     "  - name: ship\n"
     "    after: charge\n";
 
-TEST(CheckWorkflow, a_good_text_is_a_definition) {
+TEST(CheckWorkflow, a_valid_text_is_a_definition) {
   const CheckedWorkflow checked = check_workflow(kGood);
   EXPECT_TRUE(checked.faults.empty());
   ASSERT_NE(checked.definition, nullptr);
@@ -34,7 +34,7 @@ TEST(CheckWorkflow, a_good_text_is_a_definition) {
   EXPECT_EQ(checked.definition->steps().size(), 2U);
 }
 
-TEST(CheckWorkflow, yaml_and_json_of_the_same_have_the_same_fingerprint) {
+TEST(CheckWorkflow, equal_yaml_and_json_have_the_same_fingerprint) {
   const auto json =
       check_workflow(R"({"steps":[{"name":"charge","retry":{"delay_ms":1000,"max_attempts":3}},)"
                      R"({"name":"ship","after":["charge"]}],"version":"2","workflow":"orders"})");
@@ -42,7 +42,7 @@ TEST(CheckWorkflow, yaml_and_json_of_the_same_have_the_same_fingerprint) {
   EXPECT_EQ(json.definition->fingerprint(), check_workflow(kGood).definition->fingerprint());
 }
 
-TEST(CheckWorkflow, faults_have_places_and_come_in_their_order) {
+TEST(CheckWorkflow, faults_have_locations_and_are_ordered_by_them) {
   EXPECT_EQ(
       faults_of("workflow: orders\n"
                 "version: 2\n"

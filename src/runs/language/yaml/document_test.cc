@@ -21,18 +21,18 @@ std::string location_of(std::string_view text, const std::vector<std::string>& p
   return std::to_string(location.line) + ":" + std::to_string(location.column);
 }
 
-TEST(YamlDocument, reads_all_that_yaml_has) {
+TEST(YamlDocument, reads_all_forms_of_yaml) {
   EXPECT_EQ(json_of("a: 1\nb: [x, 'y', \"z\\n\"]\nc:\n  d: ~\n  e:\n"),
             R"({"a":1,"b":["x","y","z\n"],"c":{"d":null,"e":null}})");
   EXPECT_EQ(json_of("- a: 1\n  b: 2\n- - x\n  - y\n"), R"([{"a":1,"b":2},["x","y"]])");
-  EXPECT_EQ(json_of("a: |\n  one\n  two\nb: >\n  one\n  two\nc: plain\n  goes on\n"),
-            R"({"a":"one\ntwo\n","b":"one two\n","c":"plain goes on"})");
+  EXPECT_EQ(json_of("a: |\n  one\n  two\nb: >\n  one\n  two\nc: plain\n  text\n"),
+            R"({"a":"one\ntwo\n","b":"one two\n","c":"plain text"})");
   EXPECT_EQ(json_of("---\n# only a comment\na: {b: c, 'd': \"e\"}\n...\n"),
             R"({"a":{"b":"c","d":"e"}})");
   EXPECT_EQ(json_of("%YAML 1.2\n---\nx"), R"("x")");
 }
 
-TEST(YamlDocument, what_is_empty_is_null) {
+TEST(YamlDocument, an_empty_value_is_null) {
   EXPECT_EQ(json_of(""), "null");
   EXPECT_EQ(json_of("# nothing\n"), "null");
   EXPECT_EQ(json_of("---\n"), "null");
@@ -45,12 +45,12 @@ TEST(YamlDocument, json_is_yaml) {
   EXPECT_EQ(json_of("{\n\t\"a\": [\n\t\t1,\n\t\t2\n\t]\n}\n"), R"({"a":[1,2]})");
 }
 
-TEST(YamlDocument, words_of_older_yaml_are_texts_also_as_names) {
+TEST(YamlDocument, words_of_older_yaml_are_texts_and_names) {
   EXPECT_EQ(json_of("on: yes\nno: off\n"), R"({"on":"yes","no":"off"})");
   EXPECT_EQ(json_of("404: a\ntrue: b\n1.0: c\n"), R"({"404":"a","true":"b","1.0":"c"})");
 }
 
-TEST(YamlDocument, knows_where_things_stand) {
+TEST(YamlDocument, knows_the_location_of_each_value) {
   const std::string text =
       "workflow: w\n"
       "steps:\n"
@@ -68,7 +68,7 @@ TEST(YamlDocument, knows_where_things_stand) {
   EXPECT_EQ(location_of(text, {"steps", "1", "after", "1"}), "6:27");
 }
 
-TEST(YamlDocument, what_is_missing_is_at_what_it_is_missing_from) {
+TEST(YamlDocument, a_missing_value_is_located_at_its_parent) {
   const std::string text = "steps:\n  - name: a\n    retry:\n      delay: 1s\n";
   EXPECT_EQ(location_of(text, {"workflow"}), "1:1");
   EXPECT_EQ(location_of(text, {"steps", "0", "handler"}), "2:5");
@@ -90,7 +90,7 @@ TEST(YamlDocument, aliases_stand_for_their_anchors) {
   EXPECT_EQ(location_of(text, {"more"}), "8:1");
 }
 
-TEST(YamlDocument, says_where_it_cannot_be_read) {
+TEST(YamlDocument, reports_the_location_of_a_syntax_error) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"a: 1\nb: 2\n a: 3\n", "line 3, column"},
       {"a: [1, 2\nb: 3\n", "line 2, column"},
@@ -159,7 +159,7 @@ TEST(YamlDocument, the_number_of_values_is_limited) {
             std::string::npos);
 }
 
-TEST(YamlDocument, aliases_that_grow_without_end_are_refused_at_once) {
+TEST(YamlDocument, aliases_that_grow_without_limit_are_refused_at_once) {
   std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n";
   for (char c = 'b'; c <= 'z'; ++c) {
     const std::string before = std::string("*") + static_cast<char>(c - 1);

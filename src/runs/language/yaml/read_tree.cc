@@ -204,7 +204,7 @@ class TreeBuilder final : public YAML::EventHandler {
     map.node.size.bytes += name.size();
   }
 
-  // The library takes the end of the text for the closing quote when a line break comes before it.
+  // The library treats the end of the text as the closing quote if a line break precedes it.
   void refuse_open_quote(std::size_t offset) const {
     const std::string_view rest = std::string_view(source_.readable()).substr(offset);
     if (!ends_quoted(without_properties(rest))) {
@@ -261,7 +261,7 @@ class TreeBuilder final : public YAML::EventHandler {
     refuse_too_much(offset, size);
   }
 
-  // What is open counts too, so that an end is put to it at once.
+  // Open values count too, so that growth is stopped at once.
   void refuse_too_much(std::size_t offset, const YamlNode::Size& newest) const {
     std::size_t nodes = open_.empty() ? newest.nodes : 0;
     std::size_t bytes = open_.empty() ? newest.bytes : 0;

@@ -17,7 +17,7 @@ std::string read(std::string_view tag, std::string_view text) {
 
 std::string core(std::string_view type) { return "tag:yaml.org,2002:" + std::string(type); }
 
-TEST(Scalar, plain_ones_are_what_the_core_schema_says) {
+TEST(Scalar, plain_scalars_follow_the_core_schema) {
   const std::vector<std::pair<std::string_view, std::string_view>> cases = {
       {"", "null"},
       {"~", "null"},
@@ -48,7 +48,7 @@ TEST(Scalar, plain_ones_are_what_the_core_schema_says) {
   EXPECT_EQ(std::stod(read("?", "1.")), 1.0);
 }
 
-TEST(Scalar, what_only_looks_special_is_a_text) {
+TEST(Scalar, other_plain_scalars_are_texts) {
   for (const std::string text : {"on",    "off",  "yes",   "no",         "y",
                                  "tRUE",  "nul",  "1_000", "0b1",        "0o8",
                                  "0xg",   "-0x1", "1:30",  "2026-11-16", "2026-11-16T08:30:00Z",
@@ -59,7 +59,7 @@ TEST(Scalar, what_only_looks_special_is_a_text) {
   }
 }
 
-TEST(Scalar, quoted_ones_are_texts) {
+TEST(Scalar, quoted_scalars_are_texts) {
   for (const std::string text : {"", "~", "null", "true", "12", "1.5", "0x1F", ".nan"}) {
     EXPECT_EQ(read("!", text), '"' + text + '"');
     EXPECT_EQ(read(core("str"), text), '"' + text + '"');
@@ -75,7 +75,7 @@ TEST(Scalar, numbers_that_do_not_fit_are_refused) {
   }
 }
 
-TEST(Scalar, tags_of_the_core_schema_are_kept_to) {
+TEST(Scalar, tags_of_the_core_schema_are_respected) {
   EXPECT_EQ(read(core("int"), "12"), "12");
   EXPECT_EQ(read(core("float"), "12"), "12");
   EXPECT_EQ(read(core("bool"), "true"), "true");

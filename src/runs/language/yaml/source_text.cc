@@ -34,7 +34,7 @@ std::vector<std::size_t> line_starts(std::string_view text) {
   return lines;
 }
 
-// Where the first byte is that a text may not have, and why not.
+// The position of the first invalid byte, and the reason.
 struct BadByte {
   std::size_t offset;
   std::string reason;
@@ -62,7 +62,7 @@ unsigned long unicode_escape(std::string_view text) {
              : 0;
 }
 
-// `json` must be valid: then backslashes stand in strings only, and surrogates in pairs only.
+// `json` must be valid: then backslashes occur only in strings, and surrogates only in pairs.
 std::string join_surrogates(std::string_view json, std::vector<std::size_t>& joined) {
   std::string out;
   out.reserve(json.size());
