@@ -1,4 +1,4 @@
-// holdfast simulate FILE: a workflow in the world that is declared for it.
+// holdfast simulate FILE: simulates a workflow with its world file.
 #pragma once
 
 #include <cstdint>

@@ -279,7 +279,7 @@ constexpr LanguageField kAwaitEventFields[] = {
                 R"("items":{"$ref":"#/$defs/event"})"),
     duration_field("timeout", "How long to wait at most."),
     text_field("on_timeout",
-               "The step that follows when the time is over, or complete or fail. Without: the "
+               "The step that follows when the wait times out, or complete or fail. Without: the "
                "transitions on error.",
                kAnyText),
 };
@@ -306,7 +306,7 @@ constexpr LanguageField kHttpFields[] = {
                 R"("type":"array","minItems":1,)"
                 R"("items":{"type":"string","minLength":1,"maxLength":255})")
         .required(),
-    other_field("headers", "Headers that are no secrets.",
+    other_field("headers", "Headers without secrets.",
                 R"("type":["object","null"],"propertyNames":)"
                 R"({"pattern":"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$","maxLength":128},)"
                 R"("additionalProperties":{"type":"string","maxLength":4096})"),
@@ -338,7 +338,7 @@ constexpr LanguageField kChildFields[] = {
     name_field("workflow", "The name of the other workflow.").required(),
     name_field("trigger", "Its trigger. Default: the first."),
     name_field("queue", "The queue of the child. Default: that of the run."),
-    text_field("key", "Tells the children of the step apart. Default: the name of the step.",
+    text_field("key", "Distinguishes the children of the step. Default: the name of the step.",
                {.most = 128}),
     flag_field("detached", "The step is done as soon as the child has started."),
     choice_field<ParentClose>("on_parent_close",
