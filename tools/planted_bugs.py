@@ -98,9 +98,8 @@ BUGS = [
     ("refused_result_stays",
      "a result that cannot become part of the run stays beside its failure", [
         ("runs/engine/worker_pool.cc",
-         "  turn.roll_back_to(mark);\n  HOLDFAST_CHECK(fail_attempt(",
-         "  if (!planted) {\n    turn.roll_back_to(mark);\n  }\n"
-         "  HOLDFAST_CHECK(fail_attempt(")]),
+         "  turn.roll_back_to(mark);\n  return report(",
+         "  if (!planted) {\n    turn.roll_back_to(mark);\n  }\n  return report(")]),
     ("requests_lost", "after a conflict the commands are forgotten", [
         ("runs/engine/engine_core.cc",
          "  inbox_.insert(inbox_.begin(), commands.begin(), commands.end());",
@@ -121,13 +120,13 @@ BUGS = [
          "  if (planted) {\n    return std::optional(Append::landed);\n  }\n"
          "  return free ? std::nullopt : std::optional(Append::lost);")]),
     ("timer_lost", "the engine does not wake up for timers", [
-        ("runs/engine/engine_core.cc",
-         "    consider(queue->next_change(timers, now));",
-         "    if (!planted) {\n      consider(queue->next_change(timers, now));\n    }")]),
+        ("runs/engine/queue_index.cc",
+         "  return first_of(timer);",
+         "  return planted ? std::nullopt : first_of(timer);")]),
     ("timeouts_lost", "the engine does not wake up for attempts that exceed their timeout", [
-        ("runs/engine/engine_core.cc",
-         "    consider(queue->next_timeout());",
-         "    if (!planted) {\n      consider(queue->next_timeout());\n    }"),
+        ("runs/engine/queue_index.cc",
+         "  return timeouts_.empty() ? std::nullopt",
+         "  return timeouts_.empty() || planted ? std::nullopt"),
         ("runs/engine/engine_core.cc",
          "    HOLDFAST_TRY(const bool failed, fail_timed_out(turn, options_.applicant));",
          "    HOLDFAST_TRY(const bool failed,\n"
