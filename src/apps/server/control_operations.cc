@@ -2,9 +2,9 @@
 // does next.
 #include <fmt/format.h>
 
-#include "apps/server/operations.h"
 #include "apps/server/server_call.h"
 #include "apps/server/server_filter.h"
+#include "apps/server/server_operations.h"
 #include "apps/server/server_problem.h"
 #include "apps/server/work_responses.h"
 #include "runs/inspect/live_run_view.h"

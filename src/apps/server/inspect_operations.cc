@@ -1,7 +1,7 @@
 // Queries on runs and the store, now or at an earlier point.
-#include "apps/server/operations.h"
 #include "apps/server/server_call.h"
 #include "apps/server/server_filter.h"
+#include "apps/server/server_operations.h"
 #include "base/json_slice.h"
 #include "runs/run/redact.h"
 #include "storage/journal/journal_history.h"

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "apps/server/operations.h"
+#include "apps/server/server_operations.h"
 #include "net/http.h"
 
 namespace holdfast {

@@ -1,8 +1,8 @@
 // Starting runs, and waiting for their outcome.
 #include <algorithm>
 
-#include "apps/server/operations.h"
 #include "apps/server/server_call.h"
+#include "apps/server/server_operations.h"
 #include "apps/server/server_problem.h"
 #include "apps/server/work_responses.h"
 #include "net/http_text.h"

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "apps/server/backup_stream.h"
-#include "apps/server/operations.h"
 #include "apps/server/queue_view.h"
 #include "apps/server/server_call.h"
+#include "apps/server/server_operations.h"
 #include "base/encoding.h"
 #include "runs/run/redact.h"
 #include "storage/journal/journal_transfer.h"

@@ -3,9 +3,9 @@
 #include <sys/resource.h>
 
 #include "apps/server/openapi.h"
-#include "apps/server/operations.h"
 #include "apps/server/queue_view.h"
 #include "apps/server/server_call.h"
+#include "apps/server/server_operations.h"
 #include "apps/server/server_problem.h"
 
 namespace holdfast {

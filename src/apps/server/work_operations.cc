@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "apps/server/late_reports.h"
-#include "apps/server/operations.h"
 #include "apps/server/server_call.h"
+#include "apps/server/server_operations.h"
 #include "apps/server/server_problem.h"
 #include "apps/server/work_requests.h"
 #include "apps/server/work_responses.h"

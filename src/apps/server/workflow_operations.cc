@@ -1,6 +1,6 @@
 // Workflow definitions, and the schedules that start runs.
-#include "apps/server/operations.h"
 #include "apps/server/server_call.h"
+#include "apps/server/server_operations.h"
 #include "apps/server/work_responses.h"
 #include "base/json_writer.h"
 #include "runs/language/cron/cron.h"
