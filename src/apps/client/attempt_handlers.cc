@@ -9,7 +9,7 @@ namespace holdfast::client {
 namespace {
 
 BuiltInCall built_in_call(const AttemptCall& call) {
-  return {call.attempt.info(), call.attempt.input.view(), call.attempt.trace};
+  return {info_of(call.attempt), call.attempt.input.view(), call.attempt.trace};
 }
 
 // The definition of the step from the server; empty if it is not valid.
@@ -26,7 +26,7 @@ std::optional<StepSpec> spec_of(const ClaimedAttempt& attempt) {
 AttemptHandler handler_of(StepHandler handler) {
   return [handler = std::move(handler)](const AttemptCall& call) -> AttemptOutcome {
     const ClaimedAttempt& attempt = call.attempt;
-    StepContext context(attempt.info(), call.stop, call.start_child,
+    StepContext context(info_of(attempt), call.stop, call.start_child,
                         StepExtras{traceparent_of(attempt.trace),
                                    std::string(attempt.progress.view()), call.progress});
     return outcome_of(handler(context, attempt.input.view()));

@@ -143,7 +143,7 @@ TEST(ClientWork, a_handler_sees_its_attempt_and_says_how_it_ended) {
       1);
   ASSERT_TRUE(work.wait_until([&] { return work.reports.size() == 7; }));
   const StepInfo seen = info.get_future().get();
-  EXPECT_EQ(seen.run_id, "run-0");
+  EXPECT_EQ(seen.run_id, FakeWork::run_id(0));
   EXPECT_EQ(seen.workflow, "order");
   EXPECT_EQ(seen.step, "charge");
   EXPECT_EQ(seen.idempotency_key, "i0");
@@ -204,7 +204,7 @@ TEST(ClientWork, a_handler_whose_claim_is_lost_is_stopped_and_its_result_not_sen
     return StepResult::ok();
   });
   EXPECT_TRUE(stopped.get_future().get());
-  EXPECT_EQ(lost_event.get_future().get().step.run_id, "run-0");
+  EXPECT_EQ(lost_event.get_future().get().step.run_id, FakeWork::run_id(0));
   EXPECT_TRUE(working.end().ok());
   EXPECT_TRUE(work.reports.empty());
 }
@@ -442,9 +442,10 @@ TEST(ClientWork, a_child_is_started_under_the_claim_of_its_parent) {
   });
   EXPECT_EQ(child.get_future().get(), "child-1");
   ASSERT_TRUE(work.wait_until([&] { return work.children.size() == 1; }));
-  EXPECT_NE(work.children.front().find(
-                R"("parent":{"run_id":"run-0","runnable_key":"k0","claim_id":"c0","token":"t0"})"),
-            std::string::npos);
+  EXPECT_NE(
+      work.children.front().find(R"("parent":{"run_id":"00000000-0000-7000-8000-000000000000",)"
+                                 R"("runnable_key":"k0","claim_id":"c0","token":"t0"})"),
+      std::string::npos);
   EXPECT_NE(work.children.front().find(
                 R"("workflow":"shipping","key":"first","input":{"a":1},"cancel_with_parent":true)"),
             std::string::npos);

@@ -14,6 +14,11 @@ std::string text_of(const Json& object, std::string_view name) {
   return std::string(member.has_value() ? member->string().value_or("") : "");
 }
 
+bool is_set(const Json& object, std::string_view name) {
+  const auto member = object.find(name);
+  return member.has_value() && member->boolean().value();
+}
+
 // The items of a list member of the object, as JSON text.
 std::vector<std::string> items_of(const std::string& object, std::string_view name) {
   std::vector<std::string> items;
@@ -29,15 +34,20 @@ std::vector<std::string> items_of(const std::string& object, std::string_view na
 
 }  // namespace
 
+std::string FakeWork::run_id(std::size_t n) {
+  const std::string digits = std::to_string(n);
+  return "00000000-0000-7000-8000-" + std::string(12 - digits.size(), '0') + digits;
+}
+
 void FakeWork::add(std::size_t count, std::uint64_t lease_ms, const std::string& more) {
   const std::scoped_lock lock(mutex_);
   for (std::size_t i = 0; i < count; ++i) {
     const std::string n = std::to_string(made_++);
-    attempts_.push_back(R"("run_id":"run-)" + n +
+    attempts_.push_back(R"("run_id":")" + run_id(made_ - 1) +
                         R"(","workflow":"order","step":"charge","handler":"work",)" +
                         R"("queue":"default","runnable_key":"k)" + n + R"(","idempotency_key":"i)" +
                         n + R"(","attempt":2,"visit":3,"item":4,)" + R"("input":{"n":)" + n +
-                        R"(},"lease_ms":)" + std::to_string(lease_ms) + more);
+                        R"(},"lease_until":1,"lease_ms":)" + std::to_string(lease_ms) + more);
   }
   changed_.notify_all();
 }
@@ -119,7 +129,8 @@ std::string FakeWork::give(const std::string& request, bool again, std::size_t m
 
 std::string FakeWork::claim(net::ScriptedPeer& peer, const std::string& body) {
   const Json call = Json::parse(body).value();
-  const std::chrono::milliseconds wait(call.find("wait_ms")->integer().value());
+  const auto wait_ms = call.find("wait_ms");
+  const std::chrono::milliseconds wait(wait_ms.has_value() ? wait_ms->integer().value() : 0);
   const auto until = std::chrono::steady_clock::now() + wait;
   std::unique_lock lock(mutex_);
   ++claim_calls;
@@ -129,7 +140,7 @@ std::string FakeWork::claim(net::ScriptedPeer& peer, const std::string& body) {
   constexpr std::chrono::milliseconds kLook{10};
   bool gone = false;
   const std::string request = text_of(call, "request");
-  const bool again = call.find("again")->boolean().value() && gave_.contains(request);
+  const bool again = is_set(call, "again") && gave_.contains(request);
   while (attempts_.empty() && !again && !draining_ && !gone &&
          std::chrono::steady_clock::now() < until) {
     changed_.wait_for(lock, kLook);
@@ -155,11 +166,10 @@ std::string FakeWork::report(const std::string& body) {
     results += R"({"claim_id":")" + id + R"(","counted":true})";
   }
   const auto claim = Json::parse(body).value().find("claim");
-  const std::string given_now =
-      claim.has_value() && !draining_
-          ? give(text_of(*claim, "request"), claim->find("again")->boolean().value(),
-                 claim->find("max")->unsigned_integer().value())
-          : "[]";
+  const std::string given_now = claim.has_value() && !draining_
+                                    ? give(text_of(*claim, "request"), is_set(*claim, "again"),
+                                           claim->find("max")->unsigned_integer().value())
+                                    : "[]";
   changed_.notify_all();
   return "{\"results\":[" + results + "],\"attempts\":" + given_now + ",\"draining\":false}";
 }
@@ -177,7 +187,8 @@ std::string FakeWork::heartbeat(const std::string& body) {
     heartbeats[id].push_back(progress);
     results += results.empty() ? "" : ",";
     results += R"({"claim_id":")" + id + "\"";
-    results += lost.contains(id) ? R"(,"lost":true,"cancelled":true)" : R"(,"lease_until":1)";
+    results +=
+        lost.contains(id) ? R"(,"lost":true,"cancelled":true)" : R"(,"lost":false,"lease_until":1)";
     results += to_stop.contains(id) ? R"(,"stop":true})" : "}";
   }
   changed_.notify_all();

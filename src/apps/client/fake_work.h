@@ -17,6 +17,8 @@ namespace holdfast::client {
 
 class FakeWork {
  public:
+  // Of the n-th attempt that was added.
+  static std::string run_id(std::size_t n);
   // Adds attempts of the handler "work" with the inputs {"n":0}, {"n":1} and so on.
   void add(std::size_t count, std::uint64_t lease_ms = 30'000, const std::string& more = "");
   // The script of a server with this work.

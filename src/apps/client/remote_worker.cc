@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/client/client_views.h"
+#include "apps/client/operation_call.h"
 #include "base/json_value.h"
 #include "base/threads.h"
 #include "runs/steps/step_outcome.h"
@@ -51,8 +52,11 @@ RemoteWorker::RemoteWorker(Api& api, const WorkerIdentity& worker,
     : api_(api),
       handlers_(std::move(handlers)),
       plan_(std::move(plan)),
-      writer_(worker, plan_.queues, names_of(*handlers_)),
-      batch_limit_(plan_.max_claimed) {}
+      worker_(worker),
+      batch_limit_(plan_.max_claimed) {
+  offer_.queues.assign(plan_.queues.begin(), plan_.queues.end());
+  offer_.handlers = names_of(*handlers_);
+}
 
 Result<void> RemoteWorker::run(const std::stop_token& stop) {
   constexpr std::size_t kMostThreads = 10'000;
@@ -216,7 +220,7 @@ void RemoteWorker::execute(Lock& lock, const HeldPtr& held) {
   finished.held = held;
   {
     const AttemptOutcome outcome = call(held);
-    finished.report = write_report(held->attempt, outcome);
+    finished.report = report_of(held->attempt, outcome);
     if (plan_.observe != nullptr) {
       finished.kind = kind_of(outcome);
       finished.message = message_of(outcome);
@@ -237,7 +241,7 @@ void RemoteWorker::execute(Lock& lock, const HeldPtr& held) {
   }
   held_.erase(held->attempt.claim_id);
   claimable_changed_.notify_all();
-  WorkEvent event{WorkEvent::Kind::step_lost, held->attempt.info(), finished.kind, finished.taken,
+  WorkEvent event{WorkEvent::Kind::step_lost, info_of(held->attempt), finished.kind, finished.taken,
                   "the claim was lost"};
   notify(lock, event);
 }
@@ -261,17 +265,24 @@ AttemptOutcome RemoteWorker::call(const HeldPtr& held) {
 Result<StartedRun> RemoteWorker::start_child(const ClaimedAttempt& parent,
                                              std::string_view workflow, std::string_view key,
                                              std::string_view input, const ChildOptions& options) {
+  ChildRequest request;
+  request.worker = worker_;
+  request.parent = parent.reference();
+  request.workflow = workflow;
+  request.key = key;
   HOLDFAST_TRY(const JsonText object, JsonText::parse(input));
-  ChildOptions checked = options;
+  request.input = Payload(object);
+  request.queue = options.queue;
+  request.trigger = options.trigger;
   if (!options.metadata.empty()) {
     HOLDFAST_TRY(const JsonText metadata, JsonText::parse(options.metadata));
-    checked.metadata = metadata.view();
+    request.metadata = Payload(metadata);
   }
-  ApiCall call;
-  call.method = "POST";
-  call.path = "/v1/work/child";
-  call.body = writer_.child(parent, workflow, key, object.view(), checked);
-  HOLDFAST_TRY(const std::string answer, api_.call(call, calling_.get_token()));
+  request.cancel_with_parent = options.cancel_with_parent;
+  HOLDFAST_TRY(std::string body, request_json(request));
+  HOLDFAST_TRY(
+      const std::string answer,
+      api_.call({"POST", path_of(operation::kStartChild), std::move(body)}, calling_.get_token()));
   return read_started(answer);
 }
 
@@ -299,14 +310,14 @@ milliseconds RemoteWorker::heartbeat_interval() const {
 void RemoteWorker::send_heartbeats(Lock& lock) {
   const Instant now = SteadyClock::now();
   std::vector<HeldPtr> due;
-  std::vector<std::string> proofs;
+  HeartbeatWorkRequest request{worker_, {}};
   std::uint64_t shortest = 0;
   for (const auto& [claim_id, held] : held_) {
     const std::uint64_t lease_ms = held->attempt.lease_ms;
     shortest = shortest == 0 ? lease_ms : std::min(shortest, lease_ms);
     if (now - held->confirmed >= milliseconds(lease_ms / 4)) {
       due.push_back(held);
-      proofs.push_back(write_proof(held->attempt, held->progress));
+      request.claims.push_back({held->attempt.reference(), held->progress});
     }
   }
   shortest_lease_ms_ = shortest;
@@ -315,13 +326,9 @@ void RemoteWorker::send_heartbeats(Lock& lock) {
   }
   lock.unlock();
   constexpr std::uint64_t kLeastMs = 1000;
-  ApiCall call;
-  call.method = "POST";
-  call.path = "/v1/work/heartbeat";
-  call.body = writer_.heartbeat(proofs);
+  ApiCall call = call_of(operation::kHeartbeatWork, request);
   call.timeout = milliseconds(std::max(shortest / 3, kLeastMs));
-  const auto body = api_.call_once(call, calling_.get_token());
-  const auto answer = body.ok() ? read_work_answer(body.value()) : Result<WorkAnswer>(body.error());
+  const auto answer = response_of<HeartbeatResponse>(api_.call_once(call, calling_.get_token()));
   lock.lock();
   if (!answer.ok()) {
     may_retry(lock, answer.error(), now);  // the next heartbeat follows soon
@@ -334,12 +341,12 @@ void RemoteWorker::send_heartbeats(Lock& lock) {
   apply_results(lock, answer.value().results);
 }
 
-void RemoteWorker::apply_results(Lock& lock, const std::vector<ClaimResult>& results) {
+void RemoteWorker::apply_results(Lock& lock, const std::vector<HeartbeatResult>& results) {
   std::vector<HeldPtr> to_stop;
   std::vector<HeldPtr> never_begun;
-  for (const ClaimResult& one : results) {
+  for (const HeartbeatResult& one : results) {
     const auto found = held_.find(one.claim_id);
-    if (found == held_.end() || (!one.lost && !one.stop)) {
+    if (found == held_.end() || (!one.lost && !one.stop.value_or(false))) {
       continue;
     }
     const HeldPtr held = found->second;
@@ -357,7 +364,7 @@ void RemoteWorker::apply_results(Lock& lock, const std::vector<ClaimResult>& res
   }
   lock.lock();
   for (const HeldPtr& held : never_begun) {
-    notify(lock, {WorkEvent::Kind::step_lost, held->attempt.info(), StepResult::Kind::ok,
+    notify(lock, {WorkEvent::Kind::step_lost, info_of(held->attempt), StepResult::Kind::ok,
                   milliseconds(0), "the claim was lost before the handler started"});
   }
   claimable_changed_.notify_all();

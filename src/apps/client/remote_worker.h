@@ -66,7 +66,7 @@ class RemoteWorker {
   using HeldPtr = std::shared_ptr<Held>;
   struct Finished {
     HeldPtr held;
-    std::string report;
+    Report report;
     StepResult::Kind kind = StepResult::Kind::ok;
     std::string message;
     std::chrono::milliseconds taken{0};
@@ -91,13 +91,13 @@ class RemoteWorker {
   void send_reports(Lock& lock, RetryPause& backoff);
   std::vector<Finished> next_batch();
   // Repeats the call until it has a response; empty if that is pointless.
-  std::optional<WorkAnswer> deliver(Lock& lock, std::vector<Finished>& batch, ClaimRequest& claim,
-                                    RetryPause& backoff);
+  std::optional<ReportResponse> deliver(Lock& lock, std::vector<Finished>& batch,
+                                        AttemptsRequest& claim, RetryPause& backoff);
   // The server rejected a batch as a whole: true if a part of it can be sent instead.
   bool split_or_replace(std::vector<Finished>& batch, const Error& why);
-  void settle(Lock& lock, const std::vector<Finished>& batch, const WorkAnswer& answer);
+  void settle(Lock& lock, const std::vector<Finished>& batch, const ReportResponse& answer);
   void send_heartbeats(Lock& lock);
-  void apply_results(Lock& lock, const std::vector<ClaimResult>& results);
+  void apply_results(Lock& lock, const std::vector<HeartbeatResult>& results);
 
   void take(std::vector<ClaimedAttempt> attempts);
   [[nodiscard]] std::size_t target() const;
@@ -111,12 +111,14 @@ class RemoteWorker {
   void set_reachable(Lock& lock, bool reachable, const std::string& why);
   void notify(Lock& lock, const WorkEvent& event);
   void note_draining(Lock& lock, bool draining);
-  std::string next_request() { return std::to_string(++requests_); }
+  // A request for as many attempts as can be executed, with a name of its own.
+  AttemptsRequest next_request();
 
   Api& api_;
   std::shared_ptr<const AttemptHandlers> handlers_;
   WorkPlan plan_;
-  WorkWriter writer_;
+  WorkerIdentity worker_;
+  AttemptsRequest offer_;      // its queues and handlers
   std::stop_source claiming_;  // stopped with the worker: ends waiting claim requests
   std::stop_source calling_;   // stopped when no call can succeed any more
 

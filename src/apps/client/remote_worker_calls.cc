@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/client/client_problem.h"
+#include "apps/client/operation_call.h"
 #include "apps/client/remote_worker.h"
 
 namespace holdfast::client {
@@ -15,14 +16,14 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::size_t kMostBatchBytes = 4U << 20U;
 constexpr milliseconds kAnswerMargin{15'000};  // beyond the requested wait on the server
 
-Result<WorkAnswer> read_answer(const Result<std::string>& body) {
-  if (!body.ok()) {
-    return body.error();
-  }
-  return read_work_answer(body.value());
-}
-
 }  // namespace
+
+AttemptsRequest RemoteWorker::next_request() {
+  AttemptsRequest request = offer_;
+  request.request = std::to_string(++requests_);
+  request.max = claimable();
+  return request;
+}
 
 void RemoteWorker::claim_all() {
   Lock lock(mutex_);
@@ -39,23 +40,22 @@ void RemoteWorker::claim_all() {
 }
 
 void RemoteWorker::claim_once(Lock& lock, RetryPause& backoff) {
-  ClaimRequest claim{next_request(), false, claimable(), plan_.wait};
+  AttemptsRequest claim = next_request();
+  claim.wait_ms = static_cast<std::uint64_t>(plan_.wait.count());
   requested_ += claim.max;
   const Instant since = SteadyClock::now();
   for (;;) {
     const bool last = stopping_;
     // An abandoned request may have claimed attempts: it is repeated under the same name.
-    claim.wait = last ? milliseconds(0) : claim.wait;
+    claim.wait_ms = last ? 0 : claim.wait_ms;
+    const milliseconds wait(static_cast<std::int64_t>(claim.wait_ms));
     lock.unlock();
-    ApiCall call;
-    call.method = "POST";
-    call.path = "/v1/work/claim";
-    call.body = writer_.claim(claim);
+    ApiCall call = call_of(operation::kClaimWork, ClaimWorkRequest{claim, worker_});
     call.repeatable = false;
-    call.timeout = claim.wait + kAnswerMargin;
+    call.timeout = wait + kAnswerMargin;
     const Instant begin = SteadyClock::now();
-    auto answer =
-        read_answer(api_.call_once(call, last ? calling_.get_token() : claiming_.get_token()));
+    auto answer = response_of<ClaimResponse>(
+        api_.call_once(call, last ? calling_.get_token() : claiming_.get_token()));
     const auto taken = SteadyClock::now() - begin;
     lock.lock();
     // A draining server may not look up the attempts that were claimed before.
@@ -67,7 +67,7 @@ void RemoteWorker::claim_once(Lock& lock, RetryPause& backoff) {
       continue;
     }
     if (answer.ok()) {
-      const bool too_soon = answer.value().attempts.empty() && taken < claim.wait / 2;
+      const bool too_soon = answer.value().attempts.empty() && taken < wait / 2;
       requested_ -= claim.max;
       take(std::move(answer.value().attempts));
       set_reachable(lock, true, "");
@@ -124,8 +124,8 @@ std::vector<RemoteWorker::Finished> RemoteWorker::next_batch() {
   std::vector<Finished> batch;
   std::size_t bytes = 0;
   while (!finished_.empty() && batch.size() < batch_limit_ &&
-         (batch.empty() || bytes + finished_.front().report.size() <= kMostBatchBytes)) {
-    bytes += finished_.front().report.size();
+         (batch.empty() || bytes + bytes_of(finished_.front().report) <= kMostBatchBytes)) {
+    bytes += bytes_of(finished_.front().report);
     batch.push_back(std::move(finished_.front()));
     finished_.pop_front();
   }
@@ -135,7 +135,7 @@ std::vector<RemoteWorker::Finished> RemoteWorker::next_batch() {
 
 void RemoteWorker::send_reports(Lock& lock, RetryPause& backoff) {
   std::vector<Finished> batch = next_batch();
-  ClaimRequest claim{next_request(), false, claimable(), milliseconds(0)};
+  AttemptsRequest claim = next_request();
   requested_ += claim.max;
   reporting_ = true;
   auto answer = deliver(lock, batch, claim, backoff);
@@ -153,22 +153,22 @@ void RemoteWorker::send_reports(Lock& lock, RetryPause& backoff) {
   claimable_changed_.notify_all();
 }
 
-std::optional<WorkAnswer> RemoteWorker::deliver(Lock& lock, std::vector<Finished>& batch,
-                                                ClaimRequest& claim, RetryPause& backoff) {
+std::optional<ReportResponse> RemoteWorker::deliver(Lock& lock, std::vector<Finished>& batch,
+                                                    AttemptsRequest& claim, RetryPause& backoff) {
   const Instant since = SteadyClock::now();
   while (!batch.empty() && !failure_.has_value()) {
     lock.unlock();
-    std::vector<std::string_view> reports;
+    ReportWorkRequest request{worker_, {}, {}};
     for (const Finished& finished : batch) {
-      reports.push_back(finished.report);
+      request.reports.push_back(finished.report);
     }
-    ApiCall call;
-    call.method = "POST";
-    call.path = "/v1/work/report";
-    call.body = writer_.report(reports, claim.max > 0 ? &claim : nullptr);
+    if (claim.max > 0) {
+      request.claim = claim;
+    }
+    ApiCall call = call_of(operation::kReportWork, request);
     call.repeatable = claim.max == 0;
     const Instant begin = SteadyClock::now();
-    auto answer = read_answer(api_.call_once(call, calling_.get_token()));
+    auto answer = response_of<ReportResponse>(api_.call_once(call, calling_.get_token()));
     const auto taken = SteadyClock::now() - begin;
     lock.lock();
     if (answer.ok()) {
@@ -215,8 +215,8 @@ bool RemoteWorker::split_or_replace(std::vector<Finished>& batch, const Error& w
   JsonWriter json;
   json.begin_object().member("code", error_info(why.code()).name);
   json.member("message", "the server rejected the result: " + why.text()).end_object();
-  finished.report = write_report(finished.held->attempt,
-                                 Failure{Payload(std::move(json).take_text()), false, {}});
+  finished.report =
+      report_of(finished.held->attempt, Failure{Payload(std::move(json).take_text()), false, {}});
   finished.replaced = true;
   finished.kind = StepResult::Kind::fail;
   finished.message = why.text();
@@ -224,15 +224,15 @@ bool RemoteWorker::split_or_replace(std::vector<Finished>& batch, const Error& w
 }
 
 void RemoteWorker::settle(Lock& lock, const std::vector<Finished>& batch,
-                          const WorkAnswer& answer) {
+                          const ReportResponse& answer) {
   if (plan_.observe == nullptr) {
     return;
   }
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const Finished& finished = batch[i];
-    WorkEvent event{WorkEvent::Kind::step_reported, finished.held->attempt.info(), finished.kind,
+    WorkEvent event{WorkEvent::Kind::step_reported, info_of(finished.held->attempt), finished.kind,
                     finished.taken, finished.message};
-    const auto is_it = [&](const ClaimResult& one) {
+    const auto is_it = [&](const ReportResult& one) {
       return one.claim_id == finished.held->attempt.claim_id;
     };
     // The results are in the order of the reports.

@@ -1,233 +1,79 @@
 #include "apps/client/work_messages.h"
 
-#include "base/json_writer.h"
 #include "runs/facts/execution_opts.h"
 
 namespace holdfast::client {
 
 namespace {
 
-void write_text(std::string& out, std::string_view name, std::string_view value) {
-  out += ",\"";
-  out += name;
-  out += "\":";
-  append_json_string(out, value);
-}
-
-void write_json(std::string& out, std::string_view name, std::string_view json) {
-  out += ",\"";
-  out += name;
-  out += "\":";
-  out += json;
-}
-
-// Everything except the closing brace.
-std::string begin_proof(const ClaimedAttempt& attempt) {
-  std::string out;
-  out.reserve(kUsualBytes);
-  out += "{\"run_id\":";
-  append_json_string(out, attempt.run_id);
-  write_text(out, "runnable_key", attempt.runnable_key);
-  write_text(out, "claim_id", attempt.claim_id.view());
-  write_text(out, "token", attempt.token);
-  return out;
-}
-
-void write_outcome(std::string& out, const Completion& completion) {
+void set_outcome(Report& report, const Completion& completion) {
   const ExecutionOpts opts = execution_opts(completion.execution_opts);
   if (opts.continue_as_new.has_value()) {
-    write_text(out, "outcome", "continue_as_new");
-    write_text(out, "key", opts.continue_as_new->key.view());
-    write_json(out, "input", opts.continue_as_new->input.view());
+    report.outcome = ReportedOutcome::continue_as_new;
+    report.key = opts.continue_as_new->key.str();
+    report.input = opts.continue_as_new->input;
     return;
   }
   if (opts.defer.has_value()) {
-    write_text(out, "outcome", "defer");
-    write_text(out, "reason", opts.defer->reason.view());
-    write_json(out, "schedule_in_ms", std::to_string(opts.defer->schedule_in_ms));
+    report.outcome = ReportedOutcome::defer;
+    report.reason = opts.defer->reason.str();
+    report.schedule_in_ms = opts.defer->schedule_in_ms;
     return;
   }
-  write_text(out, "outcome", "ok");
-  if (!completion.result.empty()) {
-    write_json(out, "result", completion.result.view());
-  }
-  if (opts.schedule_in_ms > 0) {
-    write_json(out, "schedule_in_ms", std::to_string(opts.schedule_in_ms));
-  }
-  if (!completion.details.empty()) {
-    write_json(out, "details", completion.details.view());
-  }
+  report.result = completion.result;
+  report.schedule_in_ms = opts.schedule_in_ms;
+  report.details = completion.details;
 }
 
 // Members of a failure besides code and message are its details.
-void write_outcome(std::string& out, const Failure& failure) {
-  write_text(out, "outcome", failure.retryable ? "retry" : "fail");
-  std::string_view details;
+void set_outcome(Report& report, const Failure& failure) {
+  report.outcome = failure.retryable ? ReportedOutcome::retry : ReportedOutcome::fail;
+  report.retry_after_ms = failure.retry_after_ms;
   std::string others;
   JsonSlicer slicer(failure.error.view());
   while (const auto member = slicer.next()) {
-    if (member->name == "code" || member->name == "message") {
-      write_json(out, member->name, member->value);
+    if (member->name == "code") {
+      report.code = json_string_value(member->value).value_or("");
+    } else if (member->name == "message") {
+      report.message = json_string_value(member->value).value_or("");
     } else if (member->name == "details") {
-      details = member->value;
+      report.details = Payload::trusted(member->value);
     } else if (member->name != "retryable") {
-      write_json(others, member->name, member->value);
+      others += others.empty() ? "{" : ",";
+      others += "\"" + std::string(member->name) + "\":" + std::string(member->value);
     }
   }
-  if (failure.retry_after_ms.has_value()) {
-    write_json(out, "retry_after_ms", std::to_string(*failure.retry_after_ms));
+  if (report.details.empty() && !others.empty()) {
+    report.details = Payload::trusted(others + "}");
   }
-  if (!details.empty()) {
-    write_json(out, "details", details);
-  } else if (!others.empty()) {
-    write_json(out, "details", "{" + others.substr(1) + "}");
-  }
-}
-
-template <typename Texts>
-std::string list_of(const Texts& texts) {
-  std::string out = "[";
-  for (const auto& text : texts) {
-    out += out.size() > 1 ? "," : "";
-    append_json_string(out, std::string_view(text));
-  }
-  return out + "]";
-}
-
-template <typename Texts>
-std::string joined(const Texts& items) {
-  std::size_t bytes = 2;
-  for (const std::string_view item : items) {
-    bytes += item.size() + 1;
-  }
-  std::string out;
-  out.reserve(bytes);
-  out += '[';
-  for (const std::string_view item : items) {
-    out += out.size() > 1 ? "," : "";
-    out += item;
-  }
-  out += ']';
-  return out;
 }
 
 }  // namespace
 
-StepInfo ClaimedAttempt::info() const {
+StepInfo info_of(const ClaimedAttempt& attempt) {
   StepInfo info;
-  info.run_id = run_id;
-  info.workflow = workflow;
-  info.step = step;
-  info.queue = queue;
-  info.runnable_key = runnable_key;
-  info.idempotency_key = idempotency_key;
-  info.attempt = attempt;
-  info.visit = visit_number;
-  info.item = item;
+  info.run_id = to_string(attempt.run_id);
+  info.workflow = attempt.workflow;
+  info.step = attempt.step;
+  info.queue = attempt.queue;
+  info.runnable_key = attempt.runnable_key.str();
+  info.idempotency_key = attempt.idempotency_key;
+  info.attempt = attempt.attempt;
+  info.visit = attempt.visit_number;
+  info.item = attempt.item;
   return info;
 }
 
-Result<WorkAnswer> read_work_answer(std::string_view body) {
-  auto answer = from_json<WorkAnswer>(body);
-  if (!answer.ok()) {
-    // A proxy may have added white space.
-    const auto compact = JsonText::parse(body);
-    if (compact.ok()) {
-      answer = from_json<WorkAnswer>(compact.value().view());
-    }
-  }
-  if (!answer.ok()) {
-    return Error{ErrorCode::io_error,
-                 "the response of the server cannot be read: " + answer.error().text()};
-  }
-  return answer;
+Report report_of(const ClaimedAttempt& attempt, const AttemptOutcome& outcome) {
+  Report report;
+  static_cast<ClaimReference&>(report) = attempt.reference();
+  std::visit([&](const auto& how) { set_outcome(report, how); }, outcome);
+  return report;
 }
 
-WorkWriter::WorkWriter(const WorkerIdentity& worker, std::span<const std::string> queues,
-                       std::span<const SharedText> handlers) {
-  worker_ = "{\"worker\":";
-  static_cast<void>(append_json(worker_, worker).ok());
-  if (!queues.empty()) {
-    write_json(offer_, "queues", list_of(queues));
-  }
-  std::vector<std::string_view> names;
-  for (const SharedText& handler : handlers) {
-    names.push_back(handler.view());
-  }
-  write_json(offer_, "handlers", list_of(names));
-}
-
-void WorkWriter::write_claim(std::string& out, const ClaimRequest& request) const {
-  write_text(out, "request", request.request);
-  write_json(out, "again", request.again ? "true" : "false");
-  out += offer_;
-  write_json(out, "max", std::to_string(request.max));
-}
-
-std::string WorkWriter::claim(const ClaimRequest& request) const {
-  std::string out = worker_;
-  write_claim(out, request);
-  write_json(out, "wait_ms", std::to_string(request.wait.count()));
-  out += '}';
-  return out;
-}
-
-std::string WorkWriter::report(std::span<const std::string_view> reports,
-                               const ClaimRequest* request) const {
-  std::string out = worker_;
-  write_json(out, "reports", joined(reports));
-  if (request != nullptr) {
-    std::string claim;
-    write_claim(claim, *request);
-    write_json(out, "claim", "{" + claim.substr(1) + "}");
-  }
-  out += '}';
-  return out;
-}
-
-std::string WorkWriter::heartbeat(std::span<const std::string> claims) const {
-  std::string out = worker_;
-  write_json(out, "claims", joined(claims));
-  out += '}';
-  return out;
-}
-
-std::string WorkWriter::child(const ClaimedAttempt& parent, std::string_view workflow,
-                              std::string_view key, std::string_view input,
-                              const ChildOptions& options) const {
-  std::string out = worker_;
-  write_json(out, "parent", write_proof(parent, {}));
-  write_text(out, "workflow", workflow);
-  write_text(out, "key", key);
-  write_json(out, "input", input);
-  if (!options.queue.empty()) {
-    write_text(out, "queue", options.queue);
-  }
-  if (!options.trigger.empty()) {
-    write_text(out, "trigger", options.trigger);
-  }
-  if (!options.metadata.empty()) {
-    write_json(out, "metadata", options.metadata);
-  }
-  write_json(out, "cancel_with_parent", options.cancel_with_parent ? "true" : "false");
-  out += '}';
-  return out;
-}
-
-std::string write_proof(const ClaimedAttempt& attempt, const Payload& progress) {
-  std::string out = begin_proof(attempt);
-  if (!progress.empty()) {
-    write_json(out, "progress", progress.view());
-  }
-  out += '}';
-  return out;
-}
-
-std::string write_report(const ClaimedAttempt& attempt, const AttemptOutcome& outcome) {
-  std::string out = begin_proof(attempt);
-  std::visit([&](const auto& how) { write_outcome(out, how); }, outcome);
-  out += '}';
-  return out;
+std::size_t bytes_of(const Report& report) {
+  return kUsualBytes + report.result.view().size() + report.input.view().size() +
+         report.details.view().size() + report.message.size();
 }
 
 }  // namespace holdfast::client

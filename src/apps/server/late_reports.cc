@@ -25,7 +25,8 @@ bool ended_with(const Attempt& attempt, const Failure& failure) {
 
 // The same claim reported the same outcome before.
 bool is_repetition(const Attempt& attempt, const Report& report) {
-  if (!attempt.ended() || !attempt.claim || !attempt.holds(report.claim_id, sha256(report.token))) {
+  if (!attempt.ended() || !attempt.claim ||
+      !attempt.holds(report.claim_id, sha256(report.token.view()))) {
     return false;
   }
   return std::visit([&](const auto& outcome) { return ended_with(attempt, outcome); },

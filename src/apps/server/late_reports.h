@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/server/server_call.h"
-#include "apps/server/work_requests.h"
+#include "runs/api/work_requests.h"
 
 namespace holdfast {
 

@@ -5,7 +5,6 @@
 #include "apps/server/server_call.h"
 #include "apps/server/server_operations.h"
 #include "apps/server/server_problem.h"
-#include "apps/server/work_requests.h"
 #include "apps/server/work_responses.h"
 #include "base/hash.h"
 #include "base/names.h"
@@ -34,7 +33,7 @@ Result<void> check_worker(const WorkerIdentity& worker) {
 }
 
 ClaimProof proof_of(const ClaimReference& claim) {
-  return ClaimProof{claim.run_id, claim.runnable_key, claim.claim_id, sha256(claim.token)};
+  return ClaimProof{claim.run_id, claim.runnable_key, claim.claim_id, sha256(claim.token.view())};
 }
 
 // The requested queues, or all that the caller may use.
@@ -58,7 +57,7 @@ Result<std::vector<SharedText>> queues_of(const Caller& caller,
 }
 
 Result<PollRequest> poll_request(const Call& call, const WorkerIdentity& worker,
-                                 const ClaimWorkRequest& claim) {
+                                 const AttemptsRequest& claim) {
   if (worker.secret.size() < kMinSecretBytes) {
     return bad_field("worker.secret", "worker.secret must be 32 random bytes in base64url");
   }
@@ -92,9 +91,10 @@ class Waiting {
   void expect_reports() {
     const std::scoped_lock lock(mutex_);
     judged_ = false;
+    reported_ = true;
   }
-  // results: of results_text, or why the reports are not stored.
-  void reports_judged(Result<std::string> results) {
+  // The result of each report, or why none is stored.
+  void reports_judged(Result<std::vector<ReportResult>> results) {
     std::unique_lock lock(mutex_);
     results_ = std::move(results);
     judged_ = true;
@@ -115,12 +115,20 @@ class Waiting {
     if (!results_.ok() || !attempts_->ok()) {
       return call->fail(results_.ok() ? attempts_->error() : results_.error());
     }
-    call->answer_json(claim_answer(results_.value(), attempts_->value(), call->service.draining));
+    ReportResponse response;
+    response.attempts = claimed_attempts(attempts_->value());
+    response.draining = call->service.draining;
+    if (!reported_) {
+      return call->answer_json(response_json<ClaimResponse>(response));
+    }
+    response.results = std::move(results_).value();
+    call->answer_json(response_json(response));
   }
 
   std::mutex mutex_;
+  bool reported_ = false;  // the call has reports
   bool judged_ = true;
-  Result<std::string> results_ = std::string();
+  Result<std::vector<ReportResult>> results_ = std::vector<ReportResult>();
   std::optional<Result<std::vector<Assignment>>> attempts_;
 };
 using WaitingPtr = std::shared_ptr<Waiting>;
@@ -243,7 +251,7 @@ TurnFunction<Judgements> judgement_of(std::vector<Report> reports) {
 }
 
 // Stores the reports and claims more attempts in one commit.
-void report_and_claim(const CallPtr& call, const ReportBody& body, PollRequest request) {
+void report_and_claim(const CallPtr& call, const ReportWorkRequest& body, PollRequest request) {
   const auto waiting =
       std::make_shared<Waiting>(call, std::move(request), std::chrono::milliseconds(0));
   waiting->expect_reports();
@@ -252,7 +260,7 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollRequest r
     submit<Judgements>(
         call, judgement_of(*reports), [call, waiting, reports](const Judgements& judged) {
           with_late_reports(call, reports, judged, [waiting, reports](const Judgements& corrected) {
-            waiting->reports_judged(results_text(*reports, corrected));
+            waiting->reports_judged(report_results(*reports, corrected));
             claim_again(waiting);
           });
         });
@@ -269,7 +277,7 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollRequest r
         }
         with_late_reports(call, reports, judged.value(),
                           [waiting, reports](const Judgements& corrected) {
-                            waiting->reports_judged(results_text(*reports, corrected));
+                            waiting->reports_judged(report_results(*reports, corrected));
                           });
       }));
   requests.emplace_back(poll->request());
@@ -279,7 +287,7 @@ void report_and_claim(const CallPtr& call, const ReportBody& body, PollRequest r
 }  // namespace
 
 void claim_work(const CallPtr& call) {
-  const auto body = read_body<ClaimRequestBody>(*call);
+  const auto body = read_body<ClaimWorkRequest>(*call);
   if (!body.ok()) {
     return call->fail(body.error());
   }
@@ -302,7 +310,7 @@ void claim_work(const CallPtr& call) {
 }
 
 void report_work(const CallPtr& call) {
-  auto body = read_body<ReportBody>(*call);
+  auto body = read_body<ReportWorkRequest>(*call);
   if (!body.ok()) {
     return call->fail(body.error());
   }
@@ -323,14 +331,16 @@ void report_work(const CallPtr& call) {
   const auto reports = std::make_shared<const std::vector<Report>>(std::move(body.value().reports));
   submit<Judgements>(call, judgement_of(*reports), [call, reports](const Judgements& judged) {
     with_late_reports(call, reports, judged, [call, reports](const Judgements& corrected) {
-      call->answer_json(
-          claim_answer(results_text(*reports, corrected), {}, call->service.draining));
+      ReportResponse response;
+      response.results = report_results(*reports, corrected);
+      response.draining = call->service.draining;
+      call->answer_json(response_json(response));
     });
   });
 }
 
 void heartbeat_work(const CallPtr& call) {
-  auto body = read_body<HeartbeatBody>(*call);
+  auto body = read_body<HeartbeatWorkRequest>(*call);
   if (!body.ok()) {
     return call->fail(body.error());
   }
@@ -343,36 +353,38 @@ void heartbeat_work(const CallPtr& call) {
   call->service.workers.seen(body.value().worker, call->service.clock.now());
   const auto claims =
       std::make_shared<const std::vector<HeartbeatClaim>>(std::move(body.value().claims));
-  submit<std::vector<HeartbeatReply>>(
+  submit<std::vector<HeartbeatResult>>(
       call,
-      [claims](Turn& turn) -> Result<std::vector<HeartbeatReply>> {
-        std::vector<HeartbeatReply> answers;
+      [claims](Turn& turn) -> Result<std::vector<HeartbeatResult>> {
+        std::vector<HeartbeatResult> results;
         for (const HeartbeatClaim& claim : *claims) {
           const Turn::Mark mark = turn.mark();
           const auto kept = heartbeat(turn, proof_of(claim), claim.progress);
-          HeartbeatReply& answer = answers.emplace_back();
           if (!kept.ok()) {
             turn.roll_back_to(mark);
-            answer.lost = kept.error();
+            results.push_back(lost_claim(claim, kept.error()));
             continue;
           }
-          answer.lease_until = kept.value();
+          HeartbeatResult& result = results.emplace_back();
+          result.claim_id = claim.claim_id;
+          result.lease_until = kept.value();
           const auto run = turn.state().runs().get(claim.run_id);
-          answer.stop = run.ok() && run.value()->is_compensating();
+          result.stop = run.ok() && run.value()->is_compensating();
         }
-        return answers;
+        return results;
       },
-      [call, claims](const std::vector<HeartbeatReply>& answers) {
-        call->answer_json(heartbeat_answer(*claims, answers, call->service.draining));
+      [call](std::vector<HeartbeatResult> results) {
+        call->answer_json(
+            response_json(HeartbeatResponse{std::move(results), call->service.draining}));
       });
 }
 
 void start_child_run(const CallPtr& call) {
-  const auto parsed = read_body<ChildBody>(*call);
+  const auto parsed = read_body<ChildRequest>(*call);
   if (!parsed.ok()) {
     return call->fail(parsed.error());
   }
-  const ChildBody& body = parsed.value();
+  const ChildRequest& body = parsed.value();
   if (const Result<void> worker = check_worker(body.worker); !worker.ok()) {
     return call->fail(worker.error());
   }

@@ -49,31 +49,32 @@ std::optional<std::string_view> spec_of(const Definition& definition, std::strin
   return std::nullopt;
 }
 
-void write_payload(JsonWriter& json, std::string_view name, const Payload& payload) {
-  if (!payload.empty()) {
-    json.key(name).raw(JsonText::trusted(std::string(payload.view())));
-  }
-}
-
-void write_attempt(JsonWriter& json, const Assignment& given) {
-  const StepInfo info = info_of(given);
-  json.begin_object().member("run_id", info.run_id).member("workflow", info.workflow);
-  json.member("step", info.step).member("handler", given.handler.view());
-  json.member("queue", info.queue).member("runnable_key", info.runnable_key);
-  json.member("idempotency_key", info.idempotency_key);
-  json.member("attempt", static_cast<std::uint64_t>(info.attempt));
-  json.member("visit", static_cast<std::uint64_t>(info.visit)).member("item", info.item);
-  write_payload(json, "input", given.input);
-  write_payload(json, "trace", given.trace);
-  write_payload(json, "progress", given.progress);
-  json.member("claim_id", given.claim_id.view()).member("token", given.token.view());
-  json.member("lease_ms", given.lease_ms).member("lease_until", given.lease_until.value);
+ClaimedAttempt claimed_attempt(const Assignment& given) {
+  StepInfo info = info_of(given);
+  ClaimedAttempt attempt;
+  attempt.run_id = given.run_id;
+  attempt.workflow = std::move(info.workflow);
+  attempt.step = std::move(info.step);
+  attempt.handler = given.handler;
+  attempt.queue = std::move(info.queue);
+  attempt.runnable_key = given.runnable_key;
+  attempt.idempotency_key = std::move(info.idempotency_key);
+  attempt.attempt = info.attempt;
+  attempt.visit_number = info.visit;
+  attempt.item = info.item;
+  attempt.input = given.input;
+  attempt.trace = given.trace;
+  attempt.progress = given.progress;
+  attempt.claim_id = given.claim_id;
+  attempt.token = given.token;
+  attempt.lease_ms = given.lease_ms;
+  attempt.lease_until = given.lease_until;
   if (given.definition != nullptr) {
-    if (const auto spec = spec_of(*given.definition, info.step)) {
-      json.key("spec").raw(JsonText::trusted(std::string(*spec)));
+    if (const auto spec = spec_of(*given.definition, attempt.step)) {
+      attempt.spec = Payload::trusted(*spec);
     }
   }
-  json.end_object();
+  return attempt;
 }
 
 bool is_cancellation(ErrorCode code) {
@@ -100,55 +101,37 @@ AttemptOutcome outcome_of(const Report& report) {
   return failure;
 }
 
-std::string claim_answer(std::string_view results, const std::vector<Assignment>& attempts,
-                         bool draining) {
-  JsonWriter json;
-  json.begin_object();
-  if (!results.empty()) {
-    json.key("results").raw(JsonText::trusted(std::string(results)));
+std::vector<ClaimedAttempt> claimed_attempts(const std::vector<Assignment>& given) {
+  std::vector<ClaimedAttempt> attempts;
+  attempts.reserve(given.size());
+  for (const Assignment& one : given) {
+    attempts.push_back(claimed_attempt(one));
   }
-  json.key("attempts").begin_array();
-  for (const Assignment& given : attempts) {
-    write_attempt(json, given);
-  }
-  json.end_array().member("draining", draining).end_object();
-  return std::move(json).take();
+  return attempts;
 }
 
-std::string results_text(const std::vector<Report>& reports,
-                         const std::vector<std::optional<Error>>& judged) {
-  JsonWriter json;
-  json.begin_array();
+std::vector<ReportResult> report_results(const std::vector<Report>& reports,
+                                         const std::vector<std::optional<Error>>& judged) {
+  std::vector<ReportResult> results;
+  results.reserve(reports.size());
   for (std::size_t i = 0; i < reports.size(); ++i) {
-    json.begin_object().member("claim_id", reports[i].claim_id.view());
-    json.member("counted", !judged[i].has_value());
+    ReportResult& result = results.emplace_back();
+    result.claim_id = reports[i].claim_id;
+    result.counted = !judged[i].has_value();
     if (judged[i].has_value()) {
-      json.member("problem", problem_json(*judged[i]));
+      result.problem = problem_json(*judged[i]);
     }
-    json.end_object();
   }
-  json.end_array();
-  return std::move(json).take();
+  return results;
 }
 
-std::string heartbeat_answer(const std::vector<HeartbeatClaim>& claims,
-                             const std::vector<HeartbeatReply>& answers, bool draining) {
-  JsonWriter json;
-  json.begin_object().key("results").begin_array();
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    const HeartbeatReply& answer = answers[i];
-    json.begin_object().member("claim_id", claims[i].claim_id.view());
-    json.member("lost", answer.lost.has_value());
-    if (answer.lost.has_value()) {
-      json.member("cancelled", is_cancellation(answer.lost->code()));
-      json.member("problem", problem_json(*answer.lost));
-    } else {
-      json.member("lease_until", answer.lease_until.value).member("stop", answer.stop);
-    }
-    json.end_object();
-  }
-  json.end_array().member("draining", draining).end_object();
-  return std::move(json).take();
+HeartbeatResult lost_claim(const HeartbeatClaim& claim, const Error& why) {
+  HeartbeatResult result;
+  result.claim_id = claim.claim_id;
+  result.lost = true;
+  result.cancelled = is_cancellation(why.code());
+  result.problem = problem_json(why);
+  return result;
 }
 
 std::string started_text(const Started& started) {

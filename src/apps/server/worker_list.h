@@ -8,26 +8,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/fields.h"
 #include "base/shared_text.h"
+#include "runs/api/work_requests.h"
 
 namespace holdfast {
-
-// One process of a worker, as it identifies itself in each call.
-struct WorkerIdentity {
-  std::string id;
-  std::string secret;  // its claims are derived from it
-  std::string name;
-  std::string version;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("id", self.id);
-    v.optional("secret", self.secret);
-    v.optional("name", self.name);
-    v.optional("version", self.version);
-  }
-};
 
 struct KnownWorker {
   std::string id;

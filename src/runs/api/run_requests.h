@@ -28,8 +28,7 @@ struct StartRequest {
   std::string actor;
   std::string comment;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("workflow", self.workflow);
     v.optional("input", self.input);
     v.optional("run_id", self.run_id);
@@ -47,8 +46,7 @@ struct StartResponse {
   std::string run_id;
   bool existed = false;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("run_id", self.run_id);
     v.required("existed", self.existed);
   }
@@ -58,10 +56,26 @@ struct StartResponse {
 struct StartBatchRequest {
   std::vector<Payload> runs;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("runs", self.runs);
+  static void visit(auto& self, auto& v) { v.required("runs", self.runs); }
+};
+
+// Of one start of a batch: the run, or why it was not started.
+struct StartResult {
+  std::string run_id;
+  std::optional<bool> existed;
+  Payload problem;
+
+  static void visit(auto& self, auto& v) {
+    v.optional("run_id", self.run_id);
+    v.optional("existed", self.existed);
+    v.optional("problem", self.problem);
   }
+};
+
+struct StartBatchResponse {
+  std::vector<StartResult> results;
+
+  static void visit(auto& self, auto& v) { v.required("results", self.results); }
 };
 
 struct CancelRequest {
@@ -70,8 +84,7 @@ struct CancelRequest {
   std::string comment;
   NonEmptyText idempotency_key;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.optional("mode", self.mode);
     v.optional("actor", self.actor);
     v.optional("comment", self.comment);
@@ -86,8 +99,7 @@ struct SignalRequest {
   std::string actor;
   NonEmptyText idempotency_key;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("event", self.event);
     v.optional("data", self.data);
     v.optional("correlation", self.correlation);
@@ -104,8 +116,7 @@ struct DecisionRequest {
   ObjectPayload metadata;
   NonEmptyText idempotency_key;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.optional("step", self.step);
     v.optional("actor", self.actor);
     v.optional("comment", self.comment);
@@ -122,8 +133,7 @@ struct ReplayRequest {
   std::string actor;
   std::string comment;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.optional("from_step", self.from_step);
     v.optional("input", self.input);
     v.optional("allow_irreversible", self.allow_irreversible);
@@ -137,8 +147,7 @@ struct AttributesRequest {
   ObjectPayload changes;
   NonEmptyText idempotency_key;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("changes", self.changes);
     v.optional("idempotency_key", self.idempotency_key);
   }
@@ -147,15 +156,11 @@ struct AttributesRequest {
 struct ArchiveRequest {
   std::string reason;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("reason", self.reason);
-  }
+  static void visit(auto& self, auto& v) { v.optional("reason", self.reason); }
 };
 
 struct UnarchiveRequest {
-  template <typename Self, typename Visitor>
-  static void visit(Self& /*self*/, Visitor& /*v*/) {}
+  static void visit(auto& /*self*/, auto& /*v*/) {}
 };
 
 // Ends a run and starts its successor. Embedded engines only.
@@ -169,8 +174,7 @@ struct ScheduleRequest {
   std::string actor;
   std::string comment;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.optional("actor", self.actor);
     v.optional("comment", self.comment);
   }
@@ -183,8 +187,7 @@ struct TriggerRequest {
   std::string comment;
   NonEmptyText idempotency_key;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.optional("input", self.input);
     v.optional("actor", self.actor);
     v.optional("comment", self.comment);
@@ -206,8 +209,7 @@ struct RunFilterRequest {
            attributes.empty();
   }
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.optional("workflow", self.workflow);
     v.optional("statuses", self.statuses);
     v.optional("since", self.since);
@@ -232,8 +234,7 @@ struct BulkRequest {
   std::string comment;
   NonEmptyText key = "retry";  // a retry under the same key finds the same new run
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("action", self.action);
     v.optional("filter", self.filter);
     v.optional("all", self.all);
@@ -252,8 +253,7 @@ struct BulkResult {
   Payload problem;         // of a run for which the command failed
   std::string new_run_id;  // of a retry
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("run_id", self.run_id);
     v.optional("problem", self.problem);
     v.optional("new_run_id", self.new_run_id);
@@ -268,8 +268,7 @@ struct BulkResponse {
   std::vector<BulkResult> runs;
   bool more = false;  // runs beyond the limit match too
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("action", self.action);
     v.required("dry_run", self.dry_run);
     v.required("matched", self.matched);
@@ -289,8 +288,7 @@ struct OutcomeResponse {
   Payload result;
   Payload error;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.optional("existed", self.existed);
     v.required("run_id", self.run_id);
     v.optional("workflow", self.workflow);
@@ -311,12 +309,14 @@ Result<std::string> request_json(const T& request) {
   return std::string(json.value().view());
 }
 
-// The JSON of a response whose required fields are set.
+// The JSON of a response. Its required fields should be set.
 template <HasFields T>
 std::string response_json(const T& response) {
-  auto json = to_json(response);
-  HOLDFAST_ASSERT(json.ok());
-  return std::string(json.value().view());
+  std::string json;
+  json.reserve(kUsualBytes);
+  const auto written = append_json(json, response);
+  static_cast<void>(written.ok());  // what has no value is omitted; a response is sent all the same
+  return json;
 }
 
 }  // namespace holdfast

@@ -3,6 +3,7 @@
 // runs". Errors name the member with its path, for example reports[3].token.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,13 @@ struct ObjectPayload : Payload {
   ObjectPayload(const Payload& value) : Payload(value) {}
 };
 bool read_value(std::string_view slice, ObjectPayload& value);
+
+// A number of at most kMost, or none.
+template <std::uint64_t kMost>
+struct NumberUpTo : std::optional<std::uint64_t> {
+  using std::optional<std::uint64_t>::optional;
+  static constexpr std::uint64_t kMax = kMost;
+};
 
 // The members of a struct, and how nested structs are checked.
 class KnownMembers {
