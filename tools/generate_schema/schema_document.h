@@ -1,0 +1,30 @@
+// schema/openapi.json: the operations of runs/api/operations.h as an OpenAPI 3.1 document.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schema_types.h"
+
+namespace holdfast::schema {
+
+// One operation as docs/http-api.md shows it.
+struct OperationRow {
+  std::string tag;
+  std::string target;      // POST /v1/runs?wait=
+  std::string permission;  // or "none", "any"
+  std::string text;        // summary and description
+  std::string request;     // a schema; empty: no body
+  std::string response;    // a schema; empty: no JSON
+};
+
+struct Document {
+  std::string json;
+  Members schemas;
+  std::vector<OperationRow> rows;
+};
+
+// source: the root of the source tree.
+Document make_document(const std::string& source);
+
+}  // namespace holdfast::schema
