@@ -1,6 +1,6 @@
 // Backend: where a command works: a store that this program opens itself, or a server that has one.
 // A command sends requests (backend_requests.h) and prints the responses; both backends print the
-// same text, because both make it with apps/terminal/answers.h.
+// same text, because both make it with apps/terminal/show_view.h.
 //
 // Which one: --store or --server, then HOLDFAST_SERVER, then HOLDFAST_STORE, then
 // sqlite:holdfast.db. Opening a backend does no I/O; the first request reports whether it exists.

@@ -12,7 +12,7 @@ namespace {
 
 // The whole id of a run when it can be found, else what was given.
 std::string full_id(Backend& backend, const std::string& run) {
-  const auto explained = backend.json(ExplainRun{run});
+  const auto explained = backend.json(ExplainRequest{{run}});
   const auto json =
       explained.ok() ? Json::parse(explained.value()) : Result<Json>(explained.error());
   const std::string id = json.ok() ? JsonRow(json.value()).text("run_id") : std::string();

@@ -1,95 +1,23 @@
-// What commands request from a backend: one struct per query and per command. `run` is an id, the
-// first or last characters of one, or "latest"; `at`, `from` and `to` are points in time as At
-// parses them. Empty members are not sent.
+// What commands request from a backend: the queries of the API, and commands with the options of
+// the public library. `run` is an id, the first or last characters of one, or "latest".
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "access/tokens.h"
 #include "holdfast/run.h"
+#include "runs/api/query_requests.h"
 #include "runs/language/definition/definition.h"
 
 namespace holdfast::cli {
 
-// Queries
-
-struct ListRuns {
-  std::string workflow = {};
-  std::vector<std::string> statuses = {};
-  std::string since = {};
-  std::string until = {};
-  std::vector<std::string> attributes = {};  // NAME=VALUE
-  std::optional<std::uint64_t> limit = {};
-  std::string cursor = {};
-  bool oldest_first = false;
-  bool archived = false;
-  std::string at = {};
-};
-
-struct ShowRun {
-  std::string run;
-  std::string at = {};
-};
-
-struct ExplainRun {
-  std::string run;
-  std::string at = {};
-};
-
-struct ShowGraph {
-  std::string run;
-  std::string at = {};
-  bool dot = false;
-  bool mermaid = false;
-  bool history = false;  // as JSON: also the input and output of each step
-};
-
-struct ShowTimeline {
-  std::string run;
-  std::string at = {};
-  bool events = false;
-};
-
-struct DiffRun {
-  std::string run;
-  std::string from = {};
-  std::string to = {};
-};
-
-struct ShowStatus {
-  std::string at = {};
-};
-
-struct Diagnose {
-  std::string at = {};
-};
-
-struct ListWorkflows {};
-
-struct ShowWorkflow {
-  std::string name;  // NAME, NAME@VERSION or NAME@FINGERPRINT
-};
-
-struct ListWorkflowVersions {
-  std::string name;
-};
-
-struct ListTokens {};
-
-// What only a server knows: its queues, workers, schedules and approvals. JSON only.
-struct ListServerState {
-  std::string name;
-  std::string alternative;  // what to use with a store instead
-};
-
-using Query = std::variant<ListRuns, ShowRun, ExplainRun, ShowGraph, ShowTimeline, DiffRun,
-                           ShowStatus, Diagnose, ListWorkflows, ShowWorkflow, ListWorkflowVersions,
-                           ListTokens, ListServerState>;
+using Query = std::variant<ListRequest, ShowRequest, ExplainRequest, GraphRequest, TimelineRequest,
+                           DiffRequest, StatusRequest, DoctorRequest, WorkflowsRequest,
+                           WorkflowRequest, VersionsRequest, TokensRequest, QueuesRequest,
+                           WorkersRequest, SchedulesRequest, ApprovalsRequest>;
 
 // Commands on a run
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/terminal/show_workflows.h"
+#include "apps/terminal/show_view.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/random.h"

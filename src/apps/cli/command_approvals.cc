@@ -12,10 +12,8 @@ struct ApprovalsCommand {
   void declare(Arguments& arguments) { add_backend(arguments, backend); }
 
   Result<void> run(Context& context) const {
-    return print_server_list(
-        backend,
-        {"approvals", "`holdfast list --status paused` lists the runs of a store that wait"},
-        context, [&](const ServerList& list) { print(list, context); });
+    return print_server_list(backend, ApprovalsRequest{}, "approvals", context,
+                             [&](const ServerList& list) { print(list, context); });
   }
 
   static void print(const ServerList& list, Context& context) {

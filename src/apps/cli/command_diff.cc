@@ -4,7 +4,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct DiffCommand : QueryCommand<DiffRun> {
+struct DiffCommand : QueryCommand<DiffRequest> {
   void declare(Arguments& arguments) {
     QueryCommand::declare(arguments);
     add_run(arguments, request.run);

@@ -4,7 +4,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct DoctorCommand : QueryCommand<Diagnose> {
+struct DoctorCommand : QueryCommand<DoctorRequest> {
   void declare(Arguments& arguments) {
     QueryCommand::declare(arguments);
     add_at(arguments, request.at);

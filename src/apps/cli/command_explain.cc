@@ -4,7 +4,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct ExplainCommand : QueryCommand<ExplainRun> {
+struct ExplainCommand : QueryCommand<ExplainRequest> {
   void declare(Arguments& arguments) {
     QueryCommand::declare(arguments);
     add_run(arguments, request.run);

@@ -6,12 +6,15 @@ namespace holdfast::cli {
 
 namespace {
 
-struct GraphCommand : QueryCommand<ShowGraph> {
+struct GraphCommand : QueryCommand<GraphRequest> {
+  bool dot = false;
+  bool mermaid = false;
+
   void declare(Arguments& arguments) {
     QueryCommand::declare(arguments);
     arguments.required("RUN", request.run, "the run, or a workflow file");
-    arguments.flag("--dot", request.dot, "Print Graphviz DOT");
-    arguments.flag("--mermaid", request.mermaid, "Print Mermaid");
+    arguments.flag("--dot", dot, "Print Graphviz DOT");
+    arguments.flag("--mermaid", mermaid, "Print Mermaid");
     arguments.exclude("--mermaid", "--dot");
     arguments.flag("--history", request.history,
                    "With --json: include the input and output of each step");
@@ -19,14 +22,16 @@ struct GraphCommand : QueryCommand<ShowGraph> {
   }
 
   Result<void> run(Context& context) const {
-    return is_file(request.run) ? print_file(context) : QueryCommand::run(context);
+    GraphRequest graph = request;
+    graph.form = dot ? GraphForm::dot : mermaid ? GraphForm::mermaid : GraphForm::tree;
+    return is_file(graph.run) ? print_file(graph, context) : print_query(backend, graph, context);
   }
 
-  Result<void> print_file(Context& context) const {
+  Result<void> print_file(const GraphRequest& graph, Context& context) const {
     HOLDFAST_TRY(const auto opened, open_backend(backend, context));
-    HOLDFAST_TRY(const auto definition, load_workflow_file(request.run));
-    context.out << graph_answer(definition_graph(*definition), graph_view(request), opened->form(),
-                                opened->style());
+    HOLDFAST_TRY(const auto definition, load_workflow_file(graph.run));
+    context.out << render_view(GraphView{definition_graph(*definition), graph.form, graph.history},
+                               opened->form(), opened->style());
     return {};
   }
 };

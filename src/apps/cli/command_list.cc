@@ -4,7 +4,9 @@ namespace holdfast::cli {
 
 namespace {
 
-struct ListCommand : QueryCommand<ListRuns> {
+struct ListCommand : QueryCommand<ListRequest> {
+  bool oldest_first = false;
+
   void declare(Arguments& arguments) {
     QueryCommand::declare(arguments);
     arguments.option("--workflow", "NAME", request.workflow, "Only runs of this workflow");
@@ -18,9 +20,14 @@ struct ListCommand : QueryCommand<ListRuns> {
     arguments.option("--limit", "N", request.limit, "Runs per page (default: 50)");
     arguments.option("--cursor", "CURSOR", request.cursor,
                      "Continue after the page that printed this cursor");
-    arguments.flag("--oldest-first", request.oldest_first, "Oldest first (default: newest first)");
+    arguments.flag("--oldest-first", oldest_first, "Oldest first (default: newest first)");
     arguments.flag("--archived", request.archived, "Include archived runs");
     add_at(arguments, request.at);
+  }
+  Result<void> run(Context& context) const {
+    ListRequest list = request;
+    list.order = oldest_first ? RunOrder::oldest : RunOrder::newest;
+    return print_query(backend, list, context);
   }
 };
 

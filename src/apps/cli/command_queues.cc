@@ -12,8 +12,8 @@ struct QueuesCommand {
   void declare(Arguments& arguments) { add_backend(arguments, backend); }
 
   Result<void> run(Context& context) const {
-    return print_server_list(backend, {"queues", "`holdfast status` shows the queues of a store"},
-                             context, [&](const ServerList& list) { print(list, context); });
+    return print_server_list(backend, QueuesRequest{}, "queues", context,
+                             [&](const ServerList& list) { print(list, context); });
   }
 
   static void print(const ServerList& list, Context& context) {

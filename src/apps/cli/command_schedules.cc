@@ -36,10 +36,8 @@ struct SchedulesCommand {
 
   Result<void> run(Context& context) const {
     return request.action.empty()
-               ? print_server_list(
-                     backend,
-                     {"schedules", "`holdfast workflow list` lists the workflows of a store"},
-                     context, [&](const ServerList& list) { print(list, context); })
+               ? print_server_list(backend, SchedulesRequest{}, "schedules", context,
+                                   [&](const ServerList& list) { print(list, context); })
                : change(context);
   }
 

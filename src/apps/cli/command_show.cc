@@ -4,7 +4,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct ShowCommand : QueryCommand<ShowRun> {
+struct ShowCommand : QueryCommand<ShowRequest> {
   void declare(Arguments& arguments) {
     QueryCommand::declare(arguments);
     add_run(arguments, request.run);

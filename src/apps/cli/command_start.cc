@@ -54,7 +54,7 @@ struct StartCommand {
     }
     std::string warning;
     if (started.value().existed && start.definition != nullptr) {
-      HOLDFAST_TRY(const std::string snapshot, opened->json(ShowRun{started.value().run_id}));
+      HOLDFAST_TRY(const std::string snapshot, opened->json(ShowRequest{{started.value().run_id}}));
       warning = other_definition_warning(snapshot, *start.definition);
     }
     warn(warning);

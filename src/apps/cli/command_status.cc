@@ -4,7 +4,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct StatusCommand : QueryCommand<ShowStatus> {
+struct StatusCommand : QueryCommand<StatusRequest> {
   void declare(Arguments& arguments) {
     QueryCommand::declare(arguments);
     add_at(arguments, request.at);

@@ -4,7 +4,7 @@ namespace holdfast::cli {
 
 namespace {
 
-struct TimelineCommand : QueryCommand<ShowTimeline> {
+struct TimelineCommand : QueryCommand<TimelineRequest> {
   void declare(Arguments& arguments) {
     QueryCommand::declare(arguments);
     add_run(arguments, request.run);

@@ -20,7 +20,7 @@ struct TokenListCommand {
 
   Result<void> run(Context& context) const {
     HOLDFAST_TRY(const auto opened, open_backend(backend, context));
-    HOLDFAST_TRY(const std::string listed, opened->json(ListTokens{}));
+    HOLDFAST_TRY(const std::string listed, opened->json(TokensRequest{}));
     if (context.json()) {
       print_body(context, listed);
       return {};

@@ -22,8 +22,8 @@ struct WorkersCommand {
   void declare(Arguments& arguments) { add_backend(arguments, backend); }
 
   Result<void> run(Context& context) const {
-    return print_server_list(backend, {"workers", "`holdfast status` shows the queues of a store"},
-                             context, [&](const ServerList& list) { print(list, context); });
+    return print_server_list(backend, WorkersRequest{}, "workers", context,
+                             [&](const ServerList& list) { print(list, context); });
   }
 
   static void print(const ServerList& list, Context& context) {

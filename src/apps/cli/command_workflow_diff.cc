@@ -20,8 +20,8 @@ struct WorkflowDiffCommand {
     HOLDFAST_TRY(const auto opened, open_backend(backend, context));
     HOLDFAST_TRY(const auto old_definition, find_definition(*opened, before));
     HOLDFAST_TRY(const auto new_definition, find_definition(*opened, after));
-    context.out << workflow_diff_answer({before, *old_definition}, {after, *new_definition},
-                                        opened->form(), opened->style());
+    context.out << render_view(WorkflowDiffView{{before, old_definition}, {after, new_definition}},
+                               opened->form(), opened->style());
     return {};
   }
 };

@@ -3,8 +3,8 @@
 namespace holdfast::cli {
 
 extern const Command kWorkflowListCommand =
-    make_command<QueryCommand<ListWorkflows>>("workflow list", "List the registered workflows.",
-                                              R"(Examples:
+    make_command<QueryCommand<WorkflowsRequest>>("workflow list", "List the registered workflows.",
+                                                 R"(Examples:
   holdfast workflow list
   holdfast workflow list --json)");
 

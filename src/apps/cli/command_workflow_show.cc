@@ -9,7 +9,7 @@ namespace {
 // The registered versions of the workflow in a file; none when the backend is unavailable.
 std::vector<KnownWorkflow> versions_of(Backend& backend, const Definition& definition) {
   std::vector<KnownWorkflow> versions;
-  const auto body = backend.json(ListWorkflowVersions{definition.workflow().str()});
+  const auto body = backend.json(VersionsRequest{{definition.workflow().str()}});
   const auto json = body.ok() ? Json::parse(body.value()) : Result<Json>(body.error());
   if (!json.ok()) {
     return versions;
@@ -26,19 +26,19 @@ std::vector<KnownWorkflow> versions_of(Backend& backend, const Definition& defin
   return versions;
 }
 
-struct WorkflowShowCommand : QueryCommand<ShowWorkflow> {
+struct WorkflowShowCommand : QueryCommand<WorkflowRequest> {
   void declare(Arguments& arguments) {
     QueryCommand::declare(arguments);
-    arguments.required("WORKFLOW", request.name,
+    arguments.required("WORKFLOW", request.workflow,
                        "NAME, NAME@VERSION, NAME@FINGERPRINT or a workflow file");
   }
 
   Result<void> run(Context& context) const {
     HOLDFAST_TRY(const auto opened, open_backend(backend, context));
-    if (is_file(request.name)) {
-      HOLDFAST_TRY(const auto definition, load_workflow_file(request.name));
-      context.out << workflow_answer(*definition, versions_of(*opened, *definition), opened->form(),
-                                     opened->style());
+    if (is_file(request.workflow)) {
+      HOLDFAST_TRY(const auto definition, load_workflow_file(request.workflow));
+      context.out << render_view(WorkflowView{definition, versions_of(*opened, *definition)},
+                                 opened->form(), opened->style());
       return {};
     }
     const auto answer = opened->query(request);

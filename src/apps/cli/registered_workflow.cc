@@ -10,7 +10,7 @@ Result<DefinitionPtr> find_definition(Backend& backend, const std::string& name)
   if (is_file(name)) {
     return load_workflow_file(name);
   }
-  const auto body = backend.json(ShowWorkflow{name});
+  const auto body = backend.json(WorkflowRequest{name});
   if (!body.ok()) {
     return workflow_error(body.error(), backend);
   }

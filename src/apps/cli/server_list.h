@@ -16,10 +16,11 @@ struct ServerList {
   std::vector<Json> rows;
 };
 
-// Prints the list: as JSON the response of the server, as text what `print` does with it.
+// Prints the list: as JSON the response of the server, as text what `print` does with it. name: of
+// the list in the response.
 template <typename Print>
-Result<void> print_server_list(const BackendOptions& options, const ListServerState& request,
-                               Context& context, const Print& print) {
+Result<void> print_server_list(const BackendOptions& options, const Query& request,
+                               std::string_view name, Context& context, const Print& print) {
   ServerList list;
   HOLDFAST_TRY(list.backend, open_backend(options, context));
   HOLDFAST_TRY(const std::string body, list.backend->json(request));
@@ -28,7 +29,7 @@ Result<void> print_server_list(const BackendOptions& options, const ListServerSt
     return {};
   }
   HOLDFAST_TRY(const Json json, Json::parse(body));
-  list.rows = rows_of(json, request.name);
+  list.rows = rows_of(json, name);
   print(list);
   return {};
 }

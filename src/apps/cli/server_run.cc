@@ -9,6 +9,7 @@
 #include "apps/cli/run_watch.h"
 #include "apps/cli/server_backend.h"
 #include "apps/client/client_api.h"
+#include "apps/client/operation_call.h"
 #include "apps/terminal/show.h"
 #include "base/json_slice.h"
 #include "base/text.h"
@@ -109,7 +110,7 @@ Result<RunView> view_of_snapshot(const std::string& snapshot) {
 
 // The head of the journal of the server.
 Result<std::int64_t> position_of(ServerBackend& backend) {
-  HOLDFAST_TRY(const std::string body, backend.calls().get("/v1/server"));
+  HOLDFAST_TRY(const std::string body, backend.calls().get(client::path_of(operation::kGetServer)));
   HOLDFAST_TRY(const Json json, Json::parse(body));
   return member_number(json, "position");
 }
@@ -183,7 +184,7 @@ class Following {
   Result<RunView> view(const Interrupt& interrupt) const {
     milliseconds lost{0};
     for (;;) {
-      const auto snapshot = backend_.calls().get("/v1/runs/" + run_);
+      const auto snapshot = backend_.json(ShowRequest{{run_}});
       if (snapshot.ok()) {
         return view_of_snapshot(snapshot.value());
       }
@@ -196,7 +197,8 @@ class Following {
 
  private:
   Result<ServerCalls::StreamEnd> follow(milliseconds silence, const Interrupt& interrupt) {
-    const std::string path = fmt::format("/v1/runs/{}/events?after={}", run_, after_);
+    const std::string path =
+        fmt::format("{}?after={}", client::path_of(operation::kStreamRunEvents, {run_}), after_);
     return backend_.calls().follow(
         {path, last_id_, silence},
         [&](const net::ServerEvent& event) {
@@ -229,7 +231,7 @@ class Following {
     if (quiet_ && !until_blocked_) {
       return false;
     }
-    HOLDFAST_TRY(const std::string json, backend_.calls().get("/v1/runs/" + run_ + "/explain"));
+    HOLDFAST_TRY(const std::string json, backend_.json(ExplainRequest{{run_}}));
     HOLDFAST_TRY(const Explanation why, read_explanation(json));
     if (const Cause* handler = waits_for_handler(why.causes);
         handler != nullptr && handler->summary != shown_cause_) {
@@ -290,7 +292,7 @@ Result<void> run_on_server(const RunFile& file, const RunOptions& options,
   HOLDFAST_TRY(const std::int64_t before, position_of(*backend));
   HOLDFAST_TRY(const StartedRun started, backend->start(file.start));
   if (started.existed) {
-    HOLDFAST_TRY(const std::string snapshot, backend->json(ShowRun{started.run_id}));
+    HOLDFAST_TRY(const std::string snapshot, backend->json(ShowRequest{{started.run_id}}));
     warn(other_definition_warning(snapshot, *file.definitions.front()));
   }
   Interrupt interrupt([&] {

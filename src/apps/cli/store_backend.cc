@@ -5,7 +5,6 @@
 #include <array>
 
 #include "apps/cli/argument_values.h"
-#include "apps/terminal/answers.h"
 #include "base/encoding.h"
 #include "storage/journal/journal_transfer.h"
 #include "storage/journal/open_journal.h"
@@ -14,9 +13,9 @@ namespace holdfast::cli {
 
 namespace {
 
-Result<RunListQuery> list_query(const ListRuns& request, TimeMs now) {
+Result<RunListQuery> list_query(const ListRequest& request, TimeMs now) {
   RunListQuery query;
-  query.newest_first = !request.oldest_first;
+  query.newest_first = request.order == RunOrder::newest;
   query.limit = static_cast<std::size_t>(request.limit.value_or(query.limit));
   query.cursor = request.cursor;
   query.filter.workflow = request.workflow;
@@ -50,77 +49,31 @@ std::string created_json(const Token& token, TimeMs now, std::string_view text) 
 
 }  // namespace
 
-Answers::GraphWish graph_view(const ShowGraph& request) {
-  return {request.dot       ? GraphForm::dot
-          : request.mermaid ? GraphForm::mermaid
-                            : GraphForm::tree,
-          request.history};
-}
-
 // Answers each query from the store.
 class StoreQueries {
  public:
   StoreQueries(StoreBackend& backend, Form form) : backend_(backend), form_(form) {}
 
-  Result<std::string> operator()(const ListRuns& request) {
+  Result<std::string> operator()(const ListRequest& request) {
     HOLDFAST_TRY(const At at, At::parse(request.at));
-    HOLDFAST_TRY(Answers found, answers());
+    HOLDFAST_TRY(RunQueries found, queries());
     HOLDFAST_CHECK(found.inspector().moment(at));
     HOLDFAST_TRY(const RunListQuery query, list_query(request, backend_.context_.clock.now()));
-    return found.list(query, at);
+    return shown(found.list(query, request.at));
   }
-  Result<std::string> operator()(const ShowRun& request) {
-    return of_run(
-        request, [](Answers& found, const RunId& run, const At& at) { return found.run(run, at); });
+  // Of one run, or of the store.
+  template <typename Request>
+  Result<std::string> operator()(const Request& request) {
+    HOLDFAST_CHECK(check_points(request));
+    HOLDFAST_TRY(RunQueries found, queries());
+    if constexpr (requires { request.run; }) {
+      HOLDFAST_TRY(const RunId run, backend_.reader_->find(request.run));
+      return shown(found.of_run(run, request));
+    } else {
+      return shown(found.of_store(request));
+    }
   }
-  Result<std::string> operator()(const ExplainRun& request) {
-    return of_run(request, [](Answers& found, const RunId& run, const At& at) {
-      return found.explain(run, at);
-    });
-  }
-  Result<std::string> operator()(const ShowGraph& request) {
-    return of_run(request, [&](Answers& found, const RunId& run, const At& at) {
-      return found.graph(run, at, graph_view(request));
-    });
-  }
-  Result<std::string> operator()(const ShowTimeline& request) {
-    using TimelineForm = Answers::TimelineForm;
-    return of_run(request, [&](Answers& found, const RunId& run, const At& at) {
-      return found.timeline(run, at, request.events ? TimelineForm::events : TimelineForm::bars);
-    });
-  }
-  Result<std::string> operator()(const DiffRun& request) {
-    HOLDFAST_TRY(const At to, At::parse(request.to));
-    return of_run(ShowRun{request.run, request.from},
-                  [&](Answers& found, const RunId& run, const At& from) {
-                    return found.diff(run, from, to);
-                  });
-  }
-  Result<std::string> operator()(const ShowStatus& request) {
-    HOLDFAST_TRY(const At at, At::parse(request.at));
-    HOLDFAST_TRY(Answers found, answers());
-    return found.status(at);
-  }
-  Result<std::string> operator()(const Diagnose& request) {
-    HOLDFAST_TRY(const At at, At::parse(request.at));
-    HOLDFAST_TRY(Answers found, answers());
-    HOLDFAST_TRY(auto diagnosed, found.doctor(at));
-    fault = diagnosed.fault;
-    return std::move(diagnosed.text);
-  }
-  Result<std::string> operator()(const ListWorkflows&) {
-    HOLDFAST_TRY(Answers found, answers());
-    return found.workflows();
-  }
-  Result<std::string> operator()(const ShowWorkflow& request) {
-    HOLDFAST_TRY(Answers found, answers());
-    return found.workflow(request.name);
-  }
-  Result<std::string> operator()(const ListWorkflowVersions& request) {
-    HOLDFAST_TRY(Answers found, answers());
-    return found.workflow_versions(request.name);
-  }
-  Result<std::string> operator()(const ListTokens&) {
+  Result<std::string> operator()(const TokensRequest&) {
     HOLDFAST_TRY(StoreReader* const reader, backend_.reader());
     HOLDFAST_CHECK(reader->journal().catch_up());
     HOLDFAST_TRY(const auto entries, reader->journal().load(tokens_thread()));
@@ -136,24 +89,43 @@ class StoreQueries {
     json.end_array().end_object();
     return std::move(json).take();
   }
-  Result<std::string> operator()(const ListServerState& request) {
-    return backend_.needs_server(request.alternative);
+  // What only a server knows.
+  Result<std::string> operator()(const QueuesRequest&) {
+    return backend_.needs_server("`holdfast status` shows the queues of a store");
+  }
+  Result<std::string> operator()(const WorkersRequest&) { return (*this)(QueuesRequest{}); }
+  Result<std::string> operator()(const SchedulesRequest&) {
+    return backend_.needs_server("`holdfast workflow list` lists the workflows of a store");
+  }
+  Result<std::string> operator()(const ApprovalsRequest&) {
+    return backend_.needs_server(
+        "`holdfast list --status paused` lists the runs of a store that wait");
   }
 
   bool fault = false;
 
  private:
-  Result<Answers> answers() {
+  Result<RunQueries> queries() {
     HOLDFAST_TRY(StoreReader* const reader, backend_.reader());
-    return Answers(reader->journal(), backend_.context_.clock, form_, backend_.style());
+    return RunQueries(reader->journal(), backend_.context_.clock, form_);
   }
-
-  template <typename Request, typename Read>
-  Result<std::string> of_run(const Request& request, const Read& read) {
-    HOLDFAST_TRY(const At at, At::parse(request.at));
-    HOLDFAST_TRY(Answers found, answers());
-    HOLDFAST_TRY(const RunId run, backend_.reader_->find(request.run));
-    return read(found, run, at);
+  // Before the store is opened: an invalid point is reported first.
+  template <typename Request>
+  static Result<void> check_points(const Request& request) {
+    if constexpr (requires { request.to; }) {
+      HOLDFAST_CHECK(At::parse(request.to));
+      HOLDFAST_CHECK(At::parse(request.from));
+    } else if constexpr (requires { request.at; }) {
+      HOLDFAST_CHECK(At::parse(request.at));
+    }
+    return {};
+  }
+  Result<std::string> shown(const Result<View>& view) {
+    if (!view.ok()) {
+      return view.error();
+    }
+    fault = is_fault(view.value());
+    return render_view(view.value(), form_, backend_.style());
   }
 
   StoreBackend& backend_;
@@ -188,18 +160,18 @@ struct RunController {
 
 // What was done, to follow "run ID ".
 struct ActionText {
-  std::string operator()(const CancelRun&) const { return std::string(kCancelDeed); }
-  std::string operator()(const SignalRun& command) const { return event_deed(command.event); }
+  std::string operator()(const CancelRun&) const { return std::string(kCancelResult); }
+  std::string operator()(const SignalRun& command) const { return event_result(command.event); }
   std::string operator()(const DecideRun& command) const {
     switch (command.decision) {
       case DecideRun::Decision::approve:
-        return approval_deed(command.options.actor);
+        return approval_result(command.options.actor);
       case DecideRun::Decision::reject:
-        return rejection_deed(command.options.actor);
+        return rejection_result(command.options.actor);
       case DecideRun::Decision::resume:
         break;
     }
-    return std::string(kResumeDeed);
+    return std::string(kResumeResult);
   }
 };
 
@@ -233,12 +205,13 @@ Result<std::string> StoreBackend::control(const RunControl& command) {
   HOLDFAST_TRY(const Position before, opened->journal().catch_up());
   HOLDFAST_TRY(Engine controlled, engine());
   HOLDFAST_CHECK(std::visit(RunController{controlled, to_string(run)}, command));
-  Answers found(opened->journal(), context_.clock, form(), style());
-  HOLDFAST_TRY(const Explanation why, found.inspector().explain(run));
+  Inspector inspector(opened->journal(), context_.clock);
+  HOLDFAST_TRY(const Explanation why, inspector.explain(run));
   if (form() == Form::json) {
     return std::string(to_json(why).view()) + '\n';
   }
-  return show_steered(found, run, std::visit(ActionText{}, command), before, why, style());
+  return show_command_result(inspector, run, std::visit(ActionText{}, command), before, why,
+                             style());
 }
 
 Result<StartedRun> StoreBackend::start(const RunStart& command) {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "apps/cli/backend.h"
-#include "apps/terminal/answers.h"
+#include "apps/terminal/show_view.h"
 #include "runs/engine/engine_loop.h"
 
 namespace holdfast::cli {
@@ -45,8 +45,5 @@ class StoreBackend final : public Backend {
 
   friend class StoreQueries;
 };
-
-// How a graph is printed.
-Answers::GraphWish graph_view(const ShowGraph& request);
 
 }  // namespace holdfast::cli

@@ -15,28 +15,27 @@ namespace holdfast {
 
 namespace {
 
-using client::Query;
-
 Result<void> done(const Result<std::string>& answer) {
   return answer.ok() ? Result<void>() : Result<void>(answer.error());
 }
 
 // NAME=VALUE: strings without quotes, unless they would be read as another type.
-Result<void> add_attributes(Query& query, const std::string& attributes) {
+Result<std::vector<std::string>> attribute_texts(const std::string& attributes) {
   HOLDFAST_TRY(const Json object, Json::parse(attributes.empty() ? "{}" : attributes));
   if (object.kind() != Json::Kind::object) {
     return Error{ErrorCode::invalid_argument, "the attributes are not a JSON object"}.with(
         "field", "attributes");
   }
   const JsonText compact = JsonText::parse(attributes.empty() ? "{}" : attributes).value();
+  std::vector<std::string> texts;
   JsonSlicer slicer(compact.view());
   while (const auto member = slicer.next()) {
     const std::string name = json_string_value('"' + std::string(member->name) + '"').value_or("");
     const auto text = json_string_value(member->value);
     const bool plain = text.has_value() && !text->empty() && !Json::parse(*text).ok();
-    query.add("attribute", name + "=" + (plain ? *text : std::string(member->value)));
+    texts.push_back(name + "=" + (plain ? *text : std::string(member->value)));
   }
-  return {};
+  return texts;
 }
 
 }  // namespace
@@ -116,7 +115,7 @@ Result<StartedRun> Client::start(std::string_view workflow, std::string_view inp
   if (fresh) {
     request.run_id = impl->new_id();
   }
-  HOLDFAST_TRY(const std::string answer, impl->post("/v1/runs", request));
+  HOLDFAST_TRY(const std::string answer, impl->post(operation::kStartRun, request));
   HOLDFAST_TRY(StartedRun started, client::read_started(answer));
   // The id was made here, so a run that existed is the result of a repeated call.
   started.existed = started.existed && !fresh;
@@ -127,33 +126,34 @@ Result<void> Client::cancel(std::string_view run_id, const CancelOptions& option
   HOLDFAST_TRY(Impl* const impl, live());
   CancelRequest request = cancel_request(options);
   request.idempotency_key = impl->key_or_new(options.idempotency_key);
-  return done(impl->command(run_id, "/cancel", request));
+  return done(impl->command(operation::kCancelRun, run_id, request));
 }
 
 namespace {
 
-Result<void> resolve(client::Session& impl, std::string_view run_id, std::string_view path,
+template <typename Decision>
+Result<void> resolve(client::Session& impl, const Decision& operation, std::string_view run_id,
                      const DecisionOptions& options) {
   HOLDFAST_TRY(DecisionRequest request, decision_request(options));
   request.idempotency_key = impl.key_or_new(options.idempotency_key);
-  return done(impl.command(run_id, path, request));
+  return done(impl.command(operation, run_id, request));
 }
 
 }  // namespace
 
 Result<void> Client::resume(std::string_view run_id, const DecisionOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  return resolve(*impl, run_id, "/resume", options);
+  return resolve(*impl, operation::kResumeRun, run_id, options);
 }
 
 Result<void> Client::approve(std::string_view run_id, const DecisionOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  return resolve(*impl, run_id, "/approve", options);
+  return resolve(*impl, operation::kApproveRun, run_id, options);
 }
 
 Result<void> Client::reject(std::string_view run_id, const DecisionOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  return resolve(*impl, run_id, "/reject", options);
+  return resolve(*impl, operation::kRejectRun, run_id, options);
 }
 
 Result<void> Client::signal(std::string_view run_id, std::string_view event,
@@ -161,14 +161,14 @@ Result<void> Client::signal(std::string_view run_id, std::string_view event,
   HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(SignalRequest request, signal_request(event, payload, options));
   request.idempotency_key = impl->key_or_new(options.idempotency_key);
-  return done(impl->command(run_id, "/signal", request));
+  return done(impl->command(operation::kSignalRun, run_id, request));
 }
 
 Result<StartedRun> Client::replay(std::string_view run_id, const ReplayOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(ReplayRequest request, replay_request(options));
   request.run_id = impl->key_or_new(options.run_id);
-  HOLDFAST_TRY(const std::string answer, impl->command(run_id, "/replay", request));
+  HOLDFAST_TRY(const std::string answer, impl->command(operation::kReplayRun, run_id, request));
   HOLDFAST_TRY(StartedRun started, client::read_started(answer));
   started.existed = started.existed && !options.run_id.empty();
   return started;
@@ -179,17 +179,17 @@ Result<void> Client::set_search_attributes(std::string_view run_id, std::string_
   HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(AttributesRequest request, attributes_request(changes, idempotency_key));
   request.idempotency_key = impl->key_or_new(idempotency_key);
-  return done(impl->command(run_id, "/attributes", request));
+  return done(impl->command(operation::kSetAttributes, run_id, request));
 }
 
 Result<void> Client::archive(std::string_view run_id, std::string_view reason) {
   HOLDFAST_TRY(Impl* const impl, live());
-  return done(impl->command(run_id, "/archive", ArchiveRequest{std::string(reason)}));
+  return done(impl->command(operation::kArchiveRun, run_id, ArchiveRequest{std::string(reason)}));
 }
 
 Result<void> Client::unarchive(std::string_view run_id) {
   HOLDFAST_TRY(Impl* const impl, live());
-  return done(impl->command(run_id, "/unarchive", UnarchiveRequest{}));
+  return done(impl->command(operation::kUnarchiveRun, run_id, UnarchiveRequest{}));
 }
 
 Result<void> Client::work(std::size_t threads, const std::stop_token& stop) {
@@ -209,70 +209,65 @@ Result<RunView> Client::wait(std::string_view run_id, std::chrono::milliseconds 
 
 Result<RunExplanation> Client::explain(std::string_view run_id, std::string_view at) {
   HOLDFAST_TRY(Impl* const impl, live());
-  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/explain"));
-  HOLDFAST_TRY(std::string json, impl->get(path, Query().add("at", at)));
+  HOLDFAST_TRY(std::string json, impl->get(ExplainRequest{{std::string(run_id), std::string(at)}}));
   return client::read_explanation(std::move(json));
 }
 
 Result<std::string> Client::snapshot_json(std::string_view run_id, std::string_view at) {
   HOLDFAST_TRY(Impl* const impl, live());
-  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id));
-  return impl->get(path, Query().add("at", at));
+  return impl->get(ShowRequest{{std::string(run_id), std::string(at)}});
 }
 
 Result<std::string> Client::graph_json(std::string_view run_id, std::string_view at) {
   HOLDFAST_TRY(Impl* const impl, live());
-  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/graph"));
-  return impl->get(path, Query().add("at", at).add("history", "true"));
+  return impl->get(GraphRequest{{std::string(run_id), std::string(at)}, true});
 }
 
 Result<std::string> Client::timeline_json(std::string_view run_id, std::string_view at) {
   HOLDFAST_TRY(Impl* const impl, live());
-  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/timeline"));
-  return impl->get(path, Query().add("at", at));
+  return impl->get(TimelineRequest{{std::string(run_id), std::string(at)}});
 }
 
 Result<std::string> Client::diff_json(std::string_view run_id, std::string_view from,
                                       std::string_view to) {
   HOLDFAST_TRY(Impl* const impl, live());
-  HOLDFAST_TRY(const std::string path, Impl::run_path(run_id, "/diff"));
-  return impl->get(path, Query().add("from", from).add("to", to));
+  return impl->get(DiffRequest{std::string(run_id), std::string(from), std::string(to)});
 }
 
 Result<RunPage> Client::list(const ListOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
-  Query query;
-  query.add("workflow", options.workflow);
-  for (const std::string& status : options.statuses) {
-    query.add("status", status);
-  }
+  ListRequest request;
+  request.workflow = options.workflow;
+  request.statuses = options.statuses;
   if (options.started_from_ms != 0) {
-    query.add("since", format_time(TimeMs{options.started_from_ms}));
+    request.since = format_time(TimeMs{options.started_from_ms});
   }
   if (options.started_before_ms != 0) {
-    query.add("until", format_time(TimeMs{options.started_before_ms}));
+    request.until = format_time(TimeMs{options.started_before_ms});
   }
-  HOLDFAST_CHECK(add_attributes(query, options.attributes));
-  query.add("limit", options.limit).add("cursor", options.cursor);
-  query.add("order", options.order == ListOrder::newest_first ? "newest" : "oldest");
-  query.add("archived", options.archived ? "true" : "").add("at", options.at);
-  HOLDFAST_TRY(std::string json, impl->get("/v1/runs", query));
+  HOLDFAST_TRY(request.attributes, attribute_texts(options.attributes));
+  request.limit = options.limit;
+  request.cursor = options.cursor;
+  request.order = options.order == ListOrder::newest_first ? RunOrder::newest : RunOrder::oldest;
+  request.archived = options.archived;
+  request.at = options.at;
+  HOLDFAST_TRY(std::string json, impl->get(request));
   return client::read_page(std::move(json));
 }
 
 Result<std::string> Client::status_json(std::string_view at) {
   HOLDFAST_TRY(Impl* const impl, live());
-  return impl->get("/v1/status", Query().add("at", at));
+  return impl->get(StatusRequest{{std::string(at)}});
 }
 
 Result<std::string> Client::doctor_json(std::string_view at) {
   HOLDFAST_TRY(Impl* const impl, live());
-  return impl->get("/v1/doctor", Query().add("at", at));
+  return impl->get(DoctorRequest{{std::string(at)}});
 }
 
 Result<std::string> Client::server_json() {
   HOLDFAST_TRY(Impl* const impl, live());
-  return impl->get("/v1/server");
+  return impl->call({"GET", client::path_of(operation::kGetServer)});
 }
 
 }  // namespace holdfast

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "apps/client/client_problem.h"
-#include "net/http.h"
 
 namespace holdfast::client {
 
@@ -103,14 +102,6 @@ Result<std::string> Api::call_when_available(const ApiCall& call, const std::sto
     }
     unreported += wait;
   }
-}
-
-Query& Query::add(std::string_view name, std::string_view value) {
-  if (!value.empty()) {
-    text_ += text_.empty() ? '?' : '&';
-    text_ += net::url_encoded(name) + "=" + net::url_encoded(value);
-  }
-  return *this;
 }
 
 }  // namespace holdfast::client

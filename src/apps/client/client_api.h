@@ -77,17 +77,4 @@ class Api {
   Pause pause_;
 };
 
-// Members of a query: "?a=1&b=2", encoded; members with an empty value are omitted.
-class Query {
- public:
-  Query& add(std::string_view name, std::string_view value);
-  Query& add(std::string_view name, std::uint64_t value) {
-    return add(name, std::to_string(value));
-  }
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
 }  // namespace holdfast::client

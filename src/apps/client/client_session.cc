@@ -72,7 +72,7 @@ Result<void> Session::prepare(std::string_view url) {
 
 Result<void> Session::open(std::string_view url) {
   HOLDFAST_CHECK(prepare(url));
-  HOLDFAST_CHECK(get("/v1/server"));
+  HOLDFAST_CHECK(call({"GET", path_of(operation::kGetServer)}));
   return {};
 }
 
@@ -80,17 +80,14 @@ Result<void> Session::open_when_available(std::string_view url, const std::stop_
                                           const Api::Waiting& waiting) {
   HOLDFAST_CHECK(prepare(url));
   ApiCall call;
-  call.path = "/v1/server";
+  call.path = path_of(operation::kGetServer);
   HOLDFAST_CHECK(api_->call_when_available(call, stop, waiting));
   return {};
 }
 
 Result<void> Session::add_definition(const Definition& definition) {
-  ApiCall call;
-  call.method = "POST";
-  call.path = "/v1/workflows";
-  call.body = definition.spec().view();
-  HOLDFAST_CHECK(api_->call(call));
+  HOLDFAST_CHECK(
+      call({"POST", path_of(operation::kRegisterWorkflow), std::string(definition.spec().view())}));
   return {};
 }
 
@@ -124,25 +121,11 @@ Result<void> Session::work(std::size_t threads, const std::stop_token& stop) {
   return RemoteWorker(*api_, new_identity(options_, random_), handlers, plan).run(stop);
 }
 
-Result<std::string> Session::get(const std::string& path, const Query& query) {
-  ApiCall call;
-  call.path = path + query.text();
-  return api_->call(call);
-}
-
-Result<std::string> Session::post_json(std::string path, std::string body) {
-  ApiCall call;
-  call.method = "POST";
-  call.path = std::move(path);
-  call.body = std::move(body);
-  return api_->call(call);
-}
-
-Result<std::string> Session::run_path(std::string_view run_id, std::string_view rest) {
+Result<void> Session::check_run(std::string_view run_id) {
   if (run_id.empty()) {
     return Error{ErrorCode::invalid_argument, "the run id is empty"}.with("field", "run_id");
   }
-  return fmt::format("/v1/runs/{}{}", net::url_encoded(run_id), rest);
+  return {};
 }
 
 std::string Session::new_id() { return to_string(make_uuid(clock_.now(), random_)); }
@@ -151,21 +134,21 @@ Result<RunView> Session::wait(std::string_view run_id, milliseconds timeout) {
   constexpr milliseconds kLongest{30'000};  // of one call
   constexpr milliseconds kMargin{15'000};
   const auto begin = std::chrono::steady_clock::now();
-  HOLDFAST_TRY(const std::string path, run_path(run_id, "/outcome"));
+  HOLDFAST_CHECK(check_run(run_id));
   for (bool over = false; !over;) {
     const auto passed =
         std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
     const milliseconds left = std::max(timeout - passed, milliseconds(0));
     const milliseconds wait = std::min(left, kLongest);
-    ApiCall call;
-    call.path = path + Query().add("wait", static_cast<std::uint64_t>(wait.count())).text();
-    call.timeout = wait + kMargin;
-    HOLDFAST_TRY(const std::string body, api_->call(call));
-    HOLDFAST_TRY(const OutcomeResponse outcome, read_outcome(body));
+    ApiCall waiting;
+    waiting.path =
+        target_of(OutcomeRequest{std::string(run_id), static_cast<std::uint64_t>(wait.count())});
+    waiting.timeout = wait + kMargin;
+    HOLDFAST_TRY(const std::string body, api_->call(waiting));
+    HOLDFAST_TRY(const OutcomeResponse outcome, read_response<OutcomeResponse>(body));
     over = outcome.terminal || left <= kLongest;
   }
-  HOLDFAST_TRY(const std::string snapshot_path, run_path(run_id));
-  HOLDFAST_TRY(std::string snapshot, get(snapshot_path));
+  HOLDFAST_TRY(std::string snapshot, get(ShowRequest{{std::string(run_id), ""}}));
   return read_snapshot(std::move(snapshot));
 }
 

@@ -8,10 +8,10 @@
 
 #include "apps/client/attempt_handlers.h"
 #include "apps/client/client_api.h"
+#include "apps/client/operation_call.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "holdfast/client.h"
-#include "runs/api/run_requests.h"
 
 namespace holdfast {
 
@@ -36,20 +36,30 @@ class Session {
   Result<void> add_handler(std::string_view name, AttemptHandler handler);
   Result<void> work(std::size_t threads, const std::stop_token& stop);
 
-  Result<std::string> get(const std::string& path, const Query& query = {});
+  // A query. invalid_argument if the run id is empty.
   template <HasFields T>
-  Result<std::string> post(std::string path, const T& request) {
+  Result<std::string> get(const T& request) {
+    if constexpr (requires { request.run; }) {
+      HOLDFAST_CHECK(check_run(request.run));
+    }
+    return call({"GET", target_of(request)});
+  }
+  template <typename Request, typename Response, typename Parameters>
+  Result<std::string> post(const OperationOf<Request, Response, Parameters>& operation,
+                           const std::type_identity_t<Request>& request) {
     HOLDFAST_TRY(std::string body, request_json(request));
-    return post_json(std::move(path), std::move(body));
+    return call({operation.method, path_of(operation), std::move(body)});
   }
-  // A command on a run.
-  template <HasFields T>
-  Result<std::string> command(std::string_view run_id, std::string_view verb, const T& request) {
-    HOLDFAST_TRY(std::string path, run_path(run_id, verb));
-    return post(std::move(path), request);
+  // A command on a run. invalid_argument if its id is empty.
+  template <typename Request, typename Response, typename Parameters>
+  Result<std::string> command(const OperationOf<Request, Response, Parameters>& operation,
+                              std::string_view run_id,
+                              const std::type_identity_t<Request>& request) {
+    HOLDFAST_CHECK(check_run(run_id));
+    HOLDFAST_TRY(std::string body, request_json(request));
+    return call({operation.method, path_of(operation, {run_id}), std::move(body)});
   }
-  // "/v1/runs/RUN" followed by `rest`. invalid_argument if the run id is empty.
-  static Result<std::string> run_path(std::string_view run_id, std::string_view rest = "");
+  Result<std::string> call(const ApiCall& call) { return api_->call(call); }
   // The key, or a new one: a command has its effect once, however often it is sent.
   std::string key_or_new(std::string_view key) { return key.empty() ? new_id() : std::string(key); }
   std::string new_id();
@@ -57,7 +67,7 @@ class Session {
 
  private:
   Result<void> prepare(std::string_view url);
-  Result<std::string> post_json(std::string path, std::string body);
+  static Result<void> check_run(std::string_view run_id);
 
   ClientOptions options_;
   SystemClock clock_;

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/fields.h"
+#include "apps/client/work_messages.h"
 
 namespace holdfast::client {
 
@@ -12,19 +12,13 @@ namespace {
 struct RunRef {
   std::string run_id;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("run_id", self.run_id);
-  }
+  static void visit(auto& self, auto& v) { v.optional("run_id", self.run_id); }
 };
 
 struct DefinitionForm {
   std::string version;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("version", self.version);
-  }
+  static void visit(auto& self, auto& v) { v.optional("version", self.version); }
 };
 
 struct StepForm {
@@ -34,8 +28,7 @@ struct StepForm {
   Payload result;
   Payload error;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("name", self.name);
     v.required("status", self.status);
     v.optional("attempts", self.attempts);
@@ -61,8 +54,7 @@ struct SnapshotForm {
   std::vector<RunRef> children;
   std::vector<StepForm> steps;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("run_id", self.run_id);
     v.required("status", self.status);
     v.optional("terminal", self.terminal);
@@ -87,8 +79,7 @@ struct ActionForm {
   std::string command;
   std::int64_t at = 0;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("action", self.action);
     v.optional("summary", self.summary);
     v.optional("command", self.command);
@@ -105,8 +96,7 @@ struct ExplanationForm {
   std::string summary;
   std::vector<ActionForm> next_actions;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("run_id", self.run_id);
     v.required("status", self.status);
     v.optional("terminal", self.terminal);
@@ -130,8 +120,7 @@ struct RowForm {
   std::string error;
   std::string parent;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("run_id", self.run_id);
     v.optional("workflow", self.workflow);
     v.optional("queue", self.queue);
@@ -150,34 +139,23 @@ struct PageForm {
   std::vector<RowForm> runs;
   std::string next;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
+  static void visit(auto& self, auto& v) {
     v.required("runs", self.runs);
     v.optional("next", self.next);
   }
 };
-
-template <typename Form>
-Result<Form> read(std::string_view json) {
-  auto form = from_json<Form>(json);
-  if (!form.ok()) {
-    return Error{ErrorCode::io_error,
-                 "the response of the server cannot be read: " + form.error().text()};
-  }
-  return form;
-}
 
 std::string text_of(const Payload& payload) { return std::string(payload.view()); }
 
 }  // namespace
 
 Result<StartedRun> read_started(std::string_view json) {
-  HOLDFAST_TRY(StartResponse response, read<StartResponse>(json));
+  HOLDFAST_TRY(StartResponse response, read_response<StartResponse>(json));
   return StartedRun{std::move(response.run_id), response.existed};
 }
 
 Result<RunView> read_snapshot(std::string json) {
-  HOLDFAST_TRY(const SnapshotForm form, read<SnapshotForm>(json));
+  HOLDFAST_TRY(const SnapshotForm form, read_response<SnapshotForm>(json));
   RunView view;
   view.run_id = form.run_id;
   view.workflow = form.workflow;
@@ -206,7 +184,7 @@ Result<RunView> read_snapshot(std::string json) {
 }
 
 Result<RunExplanation> read_explanation(std::string json) {
-  HOLDFAST_TRY(ExplanationForm form, read<ExplanationForm>(json));
+  HOLDFAST_TRY(ExplanationForm form, read_response<ExplanationForm>(json));
   RunExplanation explanation;
   explanation.run_id = std::move(form.run_id);
   explanation.status = std::move(form.status);
@@ -223,7 +201,7 @@ Result<RunExplanation> read_explanation(std::string json) {
 }
 
 Result<RunPage> read_page(std::string json) {
-  HOLDFAST_TRY(PageForm form, read<PageForm>(json));
+  HOLDFAST_TRY(PageForm form, read_response<PageForm>(json));
   RunPage page;
   for (RowForm& row : form.runs) {
     page.runs.push_back({row.run_id, row.workflow, row.queue, row.status, row.terminal,
@@ -234,7 +212,5 @@ Result<RunPage> read_page(std::string json) {
   page.json = std::move(json);
   return page;
 }
-
-Result<OutcomeResponse> read_outcome(std::string_view json) { return read<OutcomeResponse>(json); }
 
 }  // namespace holdfast::client

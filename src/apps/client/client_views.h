@@ -16,6 +16,4 @@ Result<RunView> read_snapshot(std::string json);
 Result<RunExplanation> read_explanation(std::string json);
 Result<RunPage> read_page(std::string json);
 
-Result<OutcomeResponse> read_outcome(std::string_view json);
-
 }  // namespace holdfast::client

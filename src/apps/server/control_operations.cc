@@ -43,8 +43,9 @@ void control(const CallPtr& call, const RunId& run, std::string did,
           return call->answer_json(to_json(controlled.why).view());
         }
         const auto show = [call, run, style, did, controlled] {
-          Answers answers(call->service.loop.journal(), call->service.clock, Form::text, style);
-          auto text = show_steered(answers, run, did, controlled.before, controlled.why, style);
+          Inspector inspector(call->service.loop.journal(), call->service.clock);
+          auto text =
+              show_command_result(inspector, run, did, controlled.before, controlled.why, style);
           call->answer_text(text.ok() ? std::move(text).value() : plain_result(run, did));
         };
         // The command is durable even if its result cannot be shown.
@@ -82,7 +83,7 @@ void resolve(const CallPtr& call, ManualAction action, const std::string& did) {
 
 void cancel_run(const CallPtr& call) {
   with_request<CancelRequest>(call, [call](const RunId& run, const CancelRequest& request) {
-    control(call, run, std::string(kCancelDeed), call->service.commands.cancel(run, request));
+    control(call, run, std::string(kCancelResult), call->service.commands.cancel(run, request));
   });
 }
 

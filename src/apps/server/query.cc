@@ -85,4 +85,36 @@ Result<void> Query::finish() const {
   return {};
 }
 
+Result<void> QueryReader::read(std::string_view name, std::string& value) {
+  for (const auto& [parameter, given] : path_) {
+    if (parameter == name) {
+      value = given;
+      return {};
+    }
+  }
+  value = query_.text(name);
+  return {};
+}
+
+Result<void> QueryReader::read(std::string_view name, std::vector<std::string>& value) {
+  value = query_.list(name);
+  return {};
+}
+
+Result<void> QueryReader::read(std::string_view name, bool& value) {
+  HOLDFAST_TRY(value, query_.flag(name));
+  return {};
+}
+
+Error QueryReader::unknown_word(std::string_view name, std::string_view given,
+                                std::span<const std::string_view> words) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    list += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
+    list += words[i];
+  }
+  return bad_member(
+      name, std::string(name) + " must be " + list + ", not \"" + std::string(given) + "\"");
+}
+
 }  // namespace holdfast

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "runs/api/query_requests.h"
 #include "tests/support/must.h"
 
 namespace holdfast {
@@ -87,6 +90,47 @@ TEST(Query, a_number_is_whole_and_within_its_limit) {
   for (const std::string_view name : {"c", "d", "e", "f", "g", "h"}) {
     EXPECT_EQ(field_of(asked.number(name, 100)), name);
   }
+}
+
+Result<GraphRequest> read_graph(std::string_view query) {
+  Query parsed = must(Query::parse(query));
+  return parsed.read<GraphRequest>({{"run", "r1"}});
+}
+
+TEST(Query, members_of_a_request_come_from_the_path_and_the_query) {
+  const GraphRequest request = must(read_graph("at=10m&history=1&form=dot&width=80"));
+  EXPECT_EQ(request.run, "r1");
+  EXPECT_EQ(request.at, "10m");
+  EXPECT_TRUE(request.history);
+  EXPECT_EQ(request.form, GraphForm::dot);
+  const GraphRequest plain = must(read_graph(""));
+  EXPECT_EQ(plain.form, GraphForm::tree);
+  EXPECT_FALSE(plain.history);
+}
+
+TEST(Query, a_parameter_that_the_request_does_not_have_is_an_error) {
+  for (const auto& [query, field] : std::map<std::string, std::string>{{"run=r2", "run"},
+                                                                       {"nonsense=1", "nonsense"},
+                                                                       {"at=1&at=2", "at"},
+                                                                       {"history=maybe", "history"},
+                                                                       {"form=round", "form"}}) {
+    const auto read = read_graph(query);
+    ASSERT_FALSE(read.ok()) << query;
+    EXPECT_EQ(read.error().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(read.error().field("field"), field);
+  }
+  EXPECT_EQ(read_graph("form=round").error().message(),
+            "form must be tree, dot or mermaid, not \"round\"");
+}
+
+TEST(Query, numbers_of_a_request_have_a_limit) {
+  Query most = must(Query::parse("limit=1000&status=failed&status=paused&order=oldest"));
+  const ListRequest list = must(most.read<ListRequest>());
+  EXPECT_EQ(list.limit.value_or(0), 1000U);
+  EXPECT_EQ(list.statuses, (std::vector<std::string>{"failed", "paused"}));
+  EXPECT_EQ(list.order, RunOrder::oldest);
+  Query more = must(Query::parse("limit=1001"));
+  EXPECT_EQ(more.read<ListRequest>().error().field("field"), "limit");
 }
 
 }  // namespace

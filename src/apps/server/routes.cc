@@ -9,90 +9,60 @@ namespace holdfast {
 
 namespace {
 
-using Access = Route::Access;
-using Scope = Route::Scope;
-
-constexpr Route open_to_all(std::string_view path, std::string_view id,
-                            void (*run)(const CallPtr&)) {
-  return {"GET", path, id, Access::open, Permission::look, Scope::own, run};
-}
-constexpr Route get(std::string_view path, std::string_view id, void (*run)(const CallPtr&)) {
-  return {"GET", path, id, Access::permitted, Permission::look, Scope::own, run};
-}
-constexpr Route get_whole(std::string_view path, std::string_view id, void (*run)(const CallPtr&)) {
-  return {"GET", path, id, Access::permitted, Permission::look, Scope::whole_store, run};
-}
-constexpr Route post(std::string_view path, std::string_view id, Permission permission,
-                     void (*run)(const CallPtr&)) {
-  return {"POST", path, id, Access::permitted, permission, Scope::own, run};
-}
-constexpr Route administer(std::string_view method, std::string_view path, std::string_view id,
-                           void (*run)(const CallPtr&)) {
-  return {method, path, id, Access::permitted, Permission::administer, Scope::whole_store, run};
-}
-
 constexpr std::array kRoutes{
-    open_to_all("/healthz", "get_health", get_health),
-    open_to_all("/readyz", "get_readiness", get_readiness),
-    open_to_all("/openapi.json", "get_openapi", get_openapi),
-    get_whole("/metrics", "get_metrics", get_metrics),
-    Route{"GET", "/v1/server", "get_server", Access::authenticated, Permission::look, Scope::own,
-          get_server},
-
-    post("/v1/workflows", "register_workflow", Permission::define, register_workflow),
-    get_whole("/v1/workflows", "list_workflows", list_workflows),
-    get("/v1/workflows/{workflow}", "get_workflow", get_workflow),
-    get("/v1/workflows/{workflow}/versions", "list_versions", list_versions),
-    get("/v1/workflows/{workflow}/diff", "diff_workflow", diff_workflow),
-
-    post("/v1/runs", "start_run", Permission::start, start_run),
-    get("/v1/runs", "list_runs", list_runs_page),
-    post("/v1/runs/batch", "start_runs", Permission::start, start_runs),
-    post("/v1/runs/bulk", "bulk_runs", Permission::steer, bulk_runs),
-    get("/v1/runs/{run}", "get_run", show_run_now),
-    get("/v1/runs/{run}/explain", "explain_run", explain_run_now),
-    get("/v1/runs/{run}/graph", "get_graph", graph_run),
-    get("/v1/runs/{run}/timeline", "get_timeline", timeline_run),
-    get("/v1/runs/{run}/diff", "diff_run", diff_run),
-    get("/v1/runs/{run}/facts", "get_facts", facts_of_run),
-    Route{"GET", "/v1/runs/{run}/outcome", "get_outcome", Access::permitted, Permission::start,
-          Scope::own, get_outcome},
-    get("/v1/runs/{run}/events", "stream_run_events", stream_run_events),
-    post("/v1/runs/{run}/cancel", "cancel_run", Permission::steer, cancel_run),
-    post("/v1/runs/{run}/signal", "signal_run", Permission::start, signal_run),
-    post("/v1/runs/{run}/resume", "resume_run", Permission::steer, resume_run),
-    post("/v1/runs/{run}/approve", "approve_run", Permission::steer, approve_run),
-    post("/v1/runs/{run}/reject", "reject_run", Permission::steer, reject_run),
-    post("/v1/runs/{run}/replay", "replay_run", Permission::steer, replay_run),
-    post("/v1/runs/{run}/attributes", "set_attributes", Permission::steer, set_attributes),
-    post("/v1/runs/{run}/archive", "archive_run", Permission::steer, archive_run),
-    post("/v1/runs/{run}/unarchive", "unarchive_run", Permission::steer, unarchive_run),
-
-    get_whole("/v1/status", "get_status", store_status_now),
-    get_whole("/v1/doctor", "get_doctor", doctor_now),
-    get_whole("/v1/queues", "list_queues", list_queues),
-    get_whole("/v1/queues/{queue}", "get_queue", get_queue),
-    get_whole("/v1/workers", "list_workers", list_workers),
-    get("/v1/approvals", "list_approvals", list_approvals),
-    get("/v1/schedules", "list_schedules", list_schedules),
-    post("/v1/schedules/{workflow}/{trigger}/pause", "pause_schedule", Permission::steer,
-         pause_schedule),
-    post("/v1/schedules/{workflow}/{trigger}/resume", "resume_schedule", Permission::steer,
-         resume_schedule),
-    post("/v1/schedules/{workflow}/{trigger}/trigger", "trigger_schedule", Permission::steer,
-         trigger_schedule),
-    get("/v1/events", "stream_events", stream_events),
-
-    post("/v1/work/claim", "claim_work", Permission::work, claim_work),
-    post("/v1/work/heartbeat", "heartbeat_work", Permission::work, heartbeat_work),
-    post("/v1/work/report", "report_work", Permission::work, report_work),
-    post("/v1/work/child", "start_child", Permission::work, start_child_run),
-
-    administer("GET", "/v1/tokens", "list_tokens", list_tokens),
-    administer("POST", "/v1/tokens", "create_token", create_token),
-    administer("DELETE", "/v1/tokens/{token}", "revoke_token", revoke_token),
-    administer("GET", "/v1/backup", "get_backup", get_backup),
+    Route{operation::kGetHealth, get_health},
+    Route{operation::kGetReadiness, get_readiness},
+    Route{operation::kGetOpenapi, get_openapi},
+    Route{operation::kGetMetrics, get_metrics},
+    Route{operation::kGetServer, get_server},
+    Route{operation::kRegisterWorkflow, register_workflow},
+    Route{operation::kListWorkflows, list_workflows},
+    Route{operation::kGetWorkflow, get_workflow},
+    Route{operation::kListVersions, list_versions},
+    Route{operation::kDiffWorkflow, diff_workflow},
+    Route{operation::kStartRun, start_run},
+    Route{operation::kListRuns, list_runs_page},
+    Route{operation::kStartRuns, start_runs},
+    Route{operation::kBulkRuns, bulk_runs},
+    Route{operation::kGetRun, show_run_now},
+    Route{operation::kExplainRun, explain_run_now},
+    Route{operation::kGetGraph, graph_run},
+    Route{operation::kGetTimeline, timeline_run},
+    Route{operation::kDiffRun, diff_run},
+    Route{operation::kGetFacts, facts_of_run},
+    Route{operation::kGetOutcome, get_outcome},
+    Route{operation::kStreamRunEvents, stream_run_events},
+    Route{operation::kCancelRun, cancel_run},
+    Route{operation::kSignalRun, signal_run},
+    Route{operation::kResumeRun, resume_run},
+    Route{operation::kApproveRun, approve_run},
+    Route{operation::kRejectRun, reject_run},
+    Route{operation::kReplayRun, replay_run},
+    Route{operation::kSetAttributes, set_attributes},
+    Route{operation::kArchiveRun, archive_run},
+    Route{operation::kUnarchiveRun, unarchive_run},
+    Route{operation::kGetStatus, store_status_now},
+    Route{operation::kGetDoctor, doctor_now},
+    Route{operation::kListQueues, list_queues},
+    Route{operation::kGetQueue, get_queue},
+    Route{operation::kListWorkers, list_workers},
+    Route{operation::kListApprovals, list_approvals},
+    Route{operation::kListSchedules, list_schedules},
+    Route{operation::kPauseSchedule, pause_schedule},
+    Route{operation::kResumeSchedule, resume_schedule},
+    Route{operation::kTriggerSchedule, trigger_schedule},
+    Route{operation::kStreamEvents, stream_events},
+    Route{operation::kClaimWork, claim_work},
+    Route{operation::kHeartbeatWork, heartbeat_work},
+    Route{operation::kReportWork, report_work},
+    Route{operation::kStartChild, start_child_run},
+    Route{operation::kListTokens, list_tokens},
+    Route{operation::kCreateToken, create_token},
+    Route{operation::kRevokeToken, revoke_token},
+    Route{operation::kGetBackup, get_backup},
 };
+static_assert(kRoutes.size() == std::tuple_size_v<decltype(kOperations)>,
+              "an operation has no implementation");
 
 // Removes and returns the part up to the next slash.
 std::string_view take_part(std::string_view& path) {

@@ -1,5 +1,4 @@
-// Routes: the operations of the API as a table: method, path, access and implementation.
-// schema/openapi.json describes the same operations; a test compares the two.
+// Routes: the operations of the API (runs/api/operations.h), each with its implementation.
 #pragma once
 
 #include <memory>
@@ -9,25 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "access/roles.h"
 #include "holdfast/result.h"
+#include "runs/api/operations.h"
 
 namespace holdfast {
 
 class Call;
 
-struct Route {
-  std::string_view method;
-  std::string_view path;  // /v1/runs/{run}/cancel
-  std::string_view id;    // cancel_run
-  // open: no authentication; authenticated: every known caller; permitted: callers with
-  // `permission`.
-  enum class Access : std::uint8_t { open, authenticated, permitted };
-  Access access = Access::permitted;
-  Permission permission = Permission::look;
-  // Callers that are limited to some workflows may use operations of scope `own` only.
-  enum class Scope : std::uint8_t { whole_store, own };
-  Scope scope = Scope::own;
+struct Route : Operation {
   void (*run)(const std::shared_ptr<Call>& call) = nullptr;
 };
 

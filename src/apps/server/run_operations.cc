@@ -229,14 +229,8 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
   bool finished_ = false;
 };
 
-Result<std::optional<std::chrono::milliseconds>> wait_of(Call& call) {
-  HOLDFAST_TRY(const auto wait,
-               call.query.number("wait", static_cast<std::uint64_t>(kLongestWait.count())));
-  HOLDFAST_CHECK(call.query.finish());
-  if (!wait.has_value()) {
-    return std::optional<std::chrono::milliseconds>();
-  }
-  return std::optional(std::chrono::milliseconds(static_cast<std::int64_t>(*wait)));
+std::chrono::milliseconds time_of(std::uint64_t ms) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(ms));
 }
 
 // The header Idempotency-Key is the same as the member idempotency_key; both must agree. An empty
@@ -264,7 +258,7 @@ Result<StartRequest> start_request(const Call& call) {
 }  // namespace
 
 void start_run(const CallPtr& call) {
-  const auto wait = wait_of(*call);
+  const auto wait = read_query<WaitRequest>(*call);
   const auto request = wait.ok() ? start_request(*call) : Result<StartRequest>(wait.error());
   auto start = request.ok() ? start_of(*call, request.value(), trace_of(call->request()))
                             : Result<RunCommands::Start>(request.error());
@@ -275,14 +269,15 @@ void start_run(const CallPtr& call) {
   if (!request.value().idempotency_key.empty()) {
     call->identify("idempotency_key", request.value().idempotency_key);
   }
-  submit<Started>(
-      call, std::move(start.value().decide), [call, wait = wait.value()](const Started& started) {
-        if (wait.has_value()) {
-          std::make_shared<OutcomeWait>(call, started.run_id, started.existed)->begin(*wait);
-        } else {
-          call->answer_json(started_text(started), started.existed ? 200 : 201);
-        }
-      });
+  submit<Started>(call, std::move(start.value().decide),
+                  [call, wait = wait.value().wait](const Started& started) {
+                    if (wait.has_value()) {
+                      std::make_shared<OutcomeWait>(call, started.run_id, started.existed)
+                          ->begin(time_of(*wait));
+                    } else {
+                      call->answer_json(started_text(started), started.existed ? 200 : 201);
+                    }
+                  });
 }
 
 void start_runs(const CallPtr& call) {
@@ -323,28 +318,27 @@ void start_runs(const CallPtr& call) {
         return outcomes;
       },
       [call](const StartOutcomes& outcomes) {
-        JsonWriter json;
-        json.begin_object().key("results").begin_array();
+        StartBatchResponse response;
         for (const Result<Started>& started : outcomes) {
+          StartResult& result = response.results.emplace_back();
           if (started.ok()) {
-            json.raw(JsonText::trusted(started_text(started.value())));
+            result.run_id = to_string(started.value().run_id);
+            result.existed = started.value().existed;
           } else {
-            json.begin_object().member("problem", problem_json(started.error())).end_object();
+            result.problem = problem_json(started.error());
           }
         }
-        json.end_array().end_object();
-        call->answer_json(std::move(json).take());
+        call->answer_json(response_json(response));
       });
 }
 
 void get_outcome(const CallPtr& call) {
-  const auto wait = wait_of(*call);
-  if (!wait.ok()) {
-    return call->fail(wait.error());
+  const auto request = read_query<OutcomeRequest>(*call);
+  if (!request.ok()) {
+    return call->fail(request.error());
   }
-  with_run(call, [call, wait = wait.value()](const RunId& run) {
-    std::make_shared<OutcomeWait>(call, run, std::nullopt)
-        ->begin(wait.value_or(std::chrono::milliseconds(0)));
+  with_run(call, [call, wait = request.value().wait.value_or(0)](const RunId& run) {
+    std::make_shared<OutcomeWait>(call, run, std::nullopt)->begin(time_of(wait));
   });
 }
 

@@ -41,6 +41,16 @@ Call::Call(Service& of, net::ExchangePtr over, const Route& matched,
       query(std::move(url_query)),
       caller(std::move(who)) {}
 
+Query::PathParameters Call::path_parameters() const {
+  Query::PathParameters named;
+  std::string_view form = route.path;
+  for (const std::string& argument : arguments) {
+    form.remove_prefix(form.find('{') + 1);
+    named.emplace_back(form.substr(0, form.find('}')), argument);
+  }
+  return named;
+}
+
 Form Call::form() const {
   const std::string_view accept = request().header("Accept");
   return accept.starts_with("text/plain") ? Form::text : Form::json;
@@ -97,6 +107,18 @@ void Call::answer_text(std::string text) {
   net::Response response;
   response.content_type = "text/plain; charset=utf-8";
   response.body = std::move(text);
+  answer(std::move(response));
+}
+
+void Call::answer_view(const View& view, const Style& style) {
+  net::Response response;
+  if (form() == Form::text) {
+    response.content_type = "text/plain; charset=utf-8";
+  }
+  if (std::holds_alternative<Diagnosis>(view)) {
+    response.headers.push_back({"Holdfast-Verdict", is_fault(view) ? "fault" : "good"});
+  }
+  response.body = render_view(view, form(), style);
   answer(std::move(response));
 }
 
@@ -161,21 +183,17 @@ void read(const CallPtr& call, std::function<Result<void>()> work) {
   }
 }
 
-void inspect(const CallPtr& call, std::function<Result<std::string>(Answers&)> view) {
+void inspect(const CallPtr& call, std::function<Result<View>(RunQueries&)> query) {
   const auto style = call->style();
   const Result<void> known = style.ok() ? call->query.finish() : Result<void>(style.error());
   if (!known.ok()) {
     call->fail(known.error());
     return;
   }
-  read(call, [call, style = style.value(), view = std::move(view)]() -> Result<void> {
-    Answers answers(call->service.loop.journal(), call->service.clock, call->form(), style);
-    HOLDFAST_TRY(std::string text, view(answers));
-    if (call->form() == Form::text) {
-      call->answer_text(std::move(text));
-    } else {
-      call->answer_json(text);
-    }
+  read(call, [call, style = style.value(), query = std::move(query)]() -> Result<void> {
+    RunQueries queries(call->service.loop.journal(), call->service.clock, call->form());
+    HOLDFAST_TRY(const View view, query(queries));
+    call->answer_view(view, style);
     return {};
   });
 }

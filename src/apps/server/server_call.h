@@ -11,7 +11,7 @@
 #include "apps/server/authenticator.h"
 #include "apps/server/query.h"
 #include "apps/server/routes.h"
-#include "apps/terminal/answers.h"
+#include "apps/terminal/show_view.h"
 #include "base/fields.h"
 #include "net/http_server.h"
 #include "runs/api/strict_reader.h"
@@ -34,6 +34,8 @@ class Call {
   Query query;
   const Caller caller;
 
+  // By name.
+  [[nodiscard]] Query::PathParameters path_parameters() const;
   [[nodiscard]] const net::Request& request() const { return exchange->request(); }
   // JSON, unless the caller accepts text only.
   [[nodiscard]] Form form() const;
@@ -43,6 +45,8 @@ class Call {
   void answer(net::Response response);
   void answer_json(std::string_view json, int status = 200);
   void answer_text(std::string text);
+  // In the form that the caller accepts.
+  void answer_view(const View& view, const Style& style);
   void fail(const Error& error);
   // Adds a field to an error whose outcome is unknown, by which the caller can find out. Call it
   // before another thread has the call.
@@ -69,6 +73,25 @@ Result<T> read_body(const Call& call) {
   return read_object<T>(body.view());
 }
 
+// The parameters of a query, in the path and behind it. Others are unknown.
+template <HasFields T>
+Result<T> read_query(Call& call) {
+  return call.query.read<T>(call.path_parameters());
+}
+
+// Calls `then` with the parameters; an error is the response to the call.
+template <HasFields T, typename Then>
+void with_query(const CallPtr& call, const Then& then) {
+  auto request = read_query<T>(*call);
+  request.ok() ? then(std::move(request).value()) : call->fail(request.error());
+}
+// As with_query, with the body.
+template <HasFields T, typename Then>
+void with_body(const CallPtr& call, const Then& then) {
+  auto request = read_body<T>(*call);
+  request.ok() ? then(std::move(request).value()) : call->fail(request.error());
+}
+
 // For operations without query parameters. False: the call was answered with an error.
 bool has_plain_query(const CallPtr& call);
 
@@ -80,8 +103,8 @@ template <typename T>
 void submit_or_read(const CallPtr& call, TurnFunction<T> query, std::function<void(T)> then);
 // Runs the work in a reader thread; an error is the response to the call.
 void read(const CallPtr& call, std::function<Result<void>()> work);
-// Answers with a view of the journal, rendered in the form that the caller accepts.
-void inspect(const CallPtr& call, std::function<Result<std::string>(Answers&)> view);
+// Answers with a view of the journal.
+void inspect(const CallPtr& call, std::function<Result<View>(RunQueries&)> query);
 
 // Calls `then` with the run that the first path parameter names, if the caller may see it.
 void with_run(const CallPtr& call, std::function<void(const RunId& run)> then);

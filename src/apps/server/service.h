@@ -17,12 +17,13 @@
 #include "apps/server/waiters.h"
 #include "apps/server/worker_list.h"
 #include "net/http_server.h"
+#include "runs/api/query_requests.h"
 #include "runs/engine/engine_loop.h"
 #include "runs/service/run_commands.h"
 
 namespace holdfast {
 
-inline constexpr std::chrono::milliseconds kLongestWait{60'000};
+inline constexpr std::chrono::milliseconds kLongestWait{kLongestWaitMs};
 
 struct Service {
   Loop& loop;

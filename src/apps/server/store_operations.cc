@@ -48,11 +48,10 @@ struct OpenWait {
 constexpr std::size_t kMostApprovals = 1000;
 
 // Read from the runs. Steps that were decided in the meantime are omitted.
-Result<std::string> approvals_text(Service& service, const Caller& caller,
-                                   const std::vector<OpenWait>& waits) {
+Result<ApprovalsResponse> approvals_of(Service& service, const Caller& caller,
+                                       const std::vector<OpenWait>& waits) {
   Journal& journal = service.loop.journal();
-  JsonWriter json;
-  json.begin_object().key("approvals").begin_array();
+  ApprovalsResponse response;
   for (const OpenWait& wait : waits) {
     HOLDFAST_TRY(const auto entries, journal.load(run_thread(wait.run)));
     RunProjection run(wait.run);
@@ -64,38 +63,19 @@ Result<std::string> approvals_text(Service& service, const Caller& caller,
         !caller.may_see(run.started()->workflow.view())) {
       continue;
     }
-    json.begin_object().member("run_id", to_string(wait.run));
-    json.member("workflow", run.started()->workflow.view()).member("step", wait.step.view());
-    json.member("kind", to_text(state->second.kind)).member("since", wait.since.value);
-    if (!state->second.reason.empty()) {
-      json.member("reason", state->second.reason.view());
-    }
+    Approval& approval = response.approvals.emplace_back();
+    approval.run_id = to_string(wait.run);
+    approval.workflow = run.started()->workflow.str();
+    approval.step = wait.step.str();
+    approval.kind = to_text(state->second.kind);
+    approval.since = wait.since;
+    approval.reason = state->second.reason.str();
     if (!state->second.metadata.empty()) {
-      const Payload details = redact(state->second.metadata);
-      json.key("details").raw(JsonText::trusted(std::string(details.view())));
+      approval.details = redact(state->second.metadata);
     }
-    json.end_object();
   }
-  json.end_array().end_object();
-  return std::move(json).take();
+  return response;
 }
-
-struct TokenBody {
-  std::string name;
-  Role role = Role::viewer;
-  NonEmptyNames queues;
-  NonEmptyNames workflows;
-  std::optional<TimeMs> expires_at;
-
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("name", self.name);
-    v.required("role", self.role);
-    v.optional("queues", self.queues);
-    v.optional("workflows", self.workflows);
-    v.optional("expires_at", self.expires_at);
-  }
-};
 
 std::string random_bytes(Random& random, std::size_t count) {
   std::vector<std::byte> bytes(count);
@@ -147,8 +127,8 @@ void list_approvals(const CallPtr& call) {
       },
       [call](const std::vector<OpenWait>& waits) {
         read(call, [call, waits]() -> Result<void> {
-          HOLDFAST_TRY(const std::string text, approvals_text(call->service, call->caller, waits));
-          call->answer_json(text);
+          HOLDFAST_TRY(const auto response, approvals_of(call->service, call->caller, waits));
+          call->answer_json(response_json(response));
           return {};
         });
       });
@@ -171,7 +151,7 @@ void list_tokens(const CallPtr& call) {
 void create_token(const CallPtr& call) {
   constexpr std::size_t kIdBytes = 6;
   constexpr std::size_t kSecretBytes = 32;
-  const auto body = read_body<TokenBody>(*call);
+  const auto body = read_body<CreateTokenRequest>(*call);
   if (!body.ok()) {
     return call->fail(body.error());
   }
@@ -194,10 +174,9 @@ void create_token(const CallPtr& call) {
         return Token{fact, turn.now()};
       },
       [call, id, secret](const Token& token) {
-        JsonWriter json;
-        json.begin_object().member("id", id).member("token", bearer_text(id, secret));
-        json.member("created", to_json(token, call->service.clock.now())).end_object();
-        call->answer_json(std::move(json).take(), 201);
+        const Payload created(to_json(token, call->service.clock.now()));
+        call->answer_json(response_json(CreateTokenResponse{id, bearer_text(id, secret), created}),
+                          201);
       });
 }
 
@@ -216,10 +195,7 @@ void revoke_token(const CallPtr& call) {
         return Done{};
       },
       [call](const Done&) {
-        JsonWriter json;
-        json.begin_object().member("id", call->arguments.front()).member("revoked", true);
-        json.end_object();
-        call->answer_json(std::move(json).take());
+        call->answer_json(response_json(RevokeTokenResponse{call->arguments.front()}));
       });
 }
 

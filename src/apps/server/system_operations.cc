@@ -172,28 +172,26 @@ Error unknown_cursor(const std::string& cursor) {
 }
 
 Result<EventRequest> event_request(Call& call) {
+  // Not those of the path: `run` is also a query parameter.
+  HOLDFAST_TRY(const EventsRequest given, call.query.read<EventsRequest>());
   EventRequest request;
-  for (const std::string& kind : call.query.list("kind")) {
-    request.filter.kinds.insert(kind);
-  }
-  for (const std::string& workflow : call.query.list("workflow")) {
+  request.filter.kinds.insert(given.kinds.begin(), given.kinds.end());
+  for (const std::string& workflow : given.workflows) {
     HOLDFAST_CHECK(check_workflow(call.caller, workflow));
     request.filter.workflows.insert(workflow);
   }
-  for (const std::string& run : call.query.list("run")) {
+  for (const std::string& run : given.runs) {
     HOLDFAST_TRY(const RunId id, parse_run_id(run));
     request.filter.runs.insert(to_string(id));
   }
-  request.filter.thread = call.query.text("thread");
+  request.filter.thread = given.thread;
   if (request.filter.workflows.empty()) {
     for (const SharedText& workflow : call.caller.workflows) {
       request.filter.workflows.insert(workflow.str());
     }
   }
   std::string after = std::string(call.request().header("Last-Event-ID"));
-  const std::string named = call.query.text("after");
-  after = after.empty() ? named : after;
-  HOLDFAST_CHECK(call.query.finish());
+  after = after.empty() ? given.after : after;
   if (after.empty()) {
     request.after = EventCursor{call.service.events.head()};
     return request;
@@ -235,16 +233,12 @@ void stream(const CallPtr& call, const EventRequest& request) {
 
 }  // namespace
 
-void get_health(const CallPtr& call) { call->answer_json(R"({"status":"ok"})"); }
+void get_health(const CallPtr& call) { call->answer_json(response_json(HealthResponse{})); }
 
 void get_readiness(const CallPtr& call) {
   const std::string reason = why_not_ready(call->service);
-  if (reason.empty()) {
-    return call->answer_json(R"({"ready":true})");
-  }
-  JsonWriter json;
-  json.begin_object().member("ready", false).member("reason", reason).end_object();
-  call->answer_json(std::move(json).take(), 503);
+  call->answer_json(response_json(ReadinessResponse{reason.empty(), reason}),
+                    reason.empty() ? 200 : 503);
 }
 
 void get_openapi(const CallPtr& call) { call->answer_json(kOpenapiDocument); }
@@ -278,14 +272,14 @@ void get_server(const CallPtr& call) {
     return;
   }
   Service& service = call->service;
-  JsonWriter json;
-  json.begin_object().member("version", service.version).member("store", service.store);
-  json.member("started_at", service.started_at.value);
-  json.member("position", service.events.head().value);
-  json.member("draining", service.draining.load()).key("you").begin_object();
-  json.member("name", call->caller.name).member("role", to_text(call->caller.role));
-  json.end_object().end_object();
-  call->answer_json(std::move(json).take());
+  ServerResponse response;
+  response.version = service.version;
+  response.store = service.store;
+  response.started_at = service.started_at;
+  response.position = service.events.head().value;
+  response.draining = service.draining;
+  response.you = {call->caller.name, call->caller.role};
+  call->answer_json(response_json(response));
 }
 
 void stream_events(const CallPtr& call) {

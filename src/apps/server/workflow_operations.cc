@@ -2,7 +2,6 @@
 #include "apps/server/server_call.h"
 #include "apps/server/server_operations.h"
 #include "apps/server/work_responses.h"
-#include "base/json_writer.h"
 #include "runs/language/cron/cron.h"
 #include "runs/language/yaml/check_workflow.h"
 
@@ -14,13 +13,9 @@ struct Registered {
   bool existed = false;  // it was the current definition before
 };
 
-std::string registered_text(const Definition& definition, bool existed, bool dry_run) {
-  JsonWriter json;
-  json.begin_object().member("workflow", definition.workflow().view());
-  json.member("version", definition.version().view());
-  json.member("fingerprint", definition.fingerprint().view()).member("existed", existed);
-  json.member("dry_run", dry_run).end_object();
-  return std::move(json).take();
+RegisterResponse registered(const Definition& definition, bool existed, bool dry_run) {
+  return {definition.workflow().str(), definition.version().str(), definition.fingerprint().str(),
+          existed, dry_run};
 }
 
 Result<void> check_type(const net::Request& request) {
@@ -94,35 +89,34 @@ Result<std::vector<KnownSchedule>> known_schedules(Turn& turn, const Caller& cal
   return schedules;
 }
 
-void write_next_times(JsonWriter& json, const CronSpec& cron, TimeMs now, std::uint64_t count) {
-  json.key("next").begin_array();
+std::vector<TimeMs> next_times(const CronSpec& cron, TimeMs now, std::uint64_t count) {
+  std::vector<TimeMs> times;
   const auto clock = CronClock::create(cron.expression.view(), cron.timezone.view());
   auto next = clock.ok() ? clock.value().next(now) : std::nullopt;
-  for (std::uint64_t i = 0; i < count && next.has_value(); ++i) {
-    json.integer(next->value);
-    next = clock.value().next(*next);
+  for (; times.size() < count && next.has_value(); next = clock.value().next(*next)) {
+    times.push_back(*next);
   }
-  json.end_array();
+  return times;
 }
 
-std::string schedules_text(const std::vector<KnownSchedule>& schedules, TimeMs now,
-                           std::uint64_t count) {
-  JsonWriter json;
-  json.begin_object().key("schedules").begin_array();
-  for (const KnownSchedule& schedule : schedules) {
-    const CronSpec& cron = *schedule.spec.cron;
-    json.begin_object().member("workflow", schedule.workflow.view());
-    json.member("trigger", schedule.spec.name.view()).member("cron", cron.expression.view());
-    json.member("timezone", cron.timezone.view()).member("paused", schedule.state.paused);
-    if (schedule.state.paused) {
-      json.member("paused_at", schedule.state.at.value);
-      json.member("paused_by", schedule.state.actor.view());
+SchedulesResponse schedules_of(const std::vector<KnownSchedule>& known, TimeMs now,
+                               std::uint64_t count) {
+  SchedulesResponse response;
+  for (const KnownSchedule& one : known) {
+    const CronSpec& cron = *one.spec.cron;
+    Schedule& schedule = response.schedules.emplace_back();
+    schedule.workflow = one.workflow.str();
+    schedule.trigger = one.spec.name.str();
+    schedule.cron = cron.expression.str();
+    schedule.timezone = cron.timezone.str();
+    schedule.paused = one.state.paused;
+    if (one.state.paused) {
+      schedule.paused_at = one.state.at;
+      schedule.paused_by = one.state.actor.str();
     }
-    write_next_times(json, cron, now, schedule.state.paused ? 0 : count);
-    json.end_object();
+    schedule.next = next_times(cron, now, one.state.paused ? 0 : count);
   }
-  json.end_array().end_object();
-  return std::move(json).take();
+  return response;
 }
 
 template <typename Fact>
@@ -147,29 +141,26 @@ void change_schedule(const CallPtr& call) {
         return state == states.end() ? ScheduleState{} : state->second;
       },
       [call](const ScheduleState& state) {
-        JsonWriter json;
-        json.begin_object().member("workflow", call->arguments[0]);
-        json.member("trigger", call->arguments[1]).member("paused", state.paused).end_object();
-        call->answer_json(std::move(json).take());
+        call->answer_json(
+            response_json(ScheduleResponse{call->arguments[0], call->arguments[1], state.paused}));
       });
 }
 
 }  // namespace
 
 void register_workflow(const CallPtr& call) {
-  const auto dry_run = call->query.flag("dry_run");
-  const Result<void> known = call->query.finish();
+  const auto request = read_query<RegisterRequest>(*call);
   const Result<void> type = check_type(call->request());
-  if (!dry_run.ok() || !known.ok() || !type.ok()) {
-    return call->fail(!dry_run.ok() ? dry_run.error() : known.ok() ? type.error() : known.error());
+  if (!request.ok() || !type.ok()) {
+    return call->fail(request.ok() ? type.error() : request.error());
   }
   // Parsing a large definition takes time, so a reader thread does it.
-  read(call, [call, dry_run = dry_run.value()]() -> Result<void> {
+  read(call, [call, dry_run = request.value().dry_run]() -> Result<void> {
     HOLDFAST_TRY(const auto definition, load_workflow(call->request().body, "definition"));
     HOLDFAST_CHECK(check_workflow(call->caller, definition->workflow().view()));
     HOLDFAST_CHECK(check_children(call->caller, *definition));
     if (dry_run) {
-      call->answer_json(registered_text(*definition, false, true));
+      call->answer_json(response_json(registered(*definition, false, true)));
       return {};
     }
     Service& service = call->service;
@@ -184,8 +175,9 @@ void register_workflow(const CallPtr& call) {
         },
         [call, definition](const Result<Registered>& done) {
           if (done.ok()) {
-            call->answer_json(registered_text(*definition, done.value().existed, false),
-                              done.value().existed ? 200 : 201);
+            const bool existed = done.value().existed;
+            call->answer_json(response_json(registered(*definition, existed, false)),
+                              existed ? 200 : 201);
           } else {
             call->fail(done.error());
           }
@@ -195,56 +187,58 @@ void register_workflow(const CallPtr& call) {
   });
 }
 
-void list_workflows(const CallPtr& call) {
-  inspect(call, [](Answers& answers) { return answers.workflows(); });
+namespace {
+
+// A query about a workflow that the caller may see.
+template <HasFields Request>
+void inspect_workflow(const CallPtr& call) {
+  const auto request = read_query<Request>(*call);
+  if (!request.ok()) {
+    return call->fail(request.error());
+  }
+  inspect(call, [call, request = request.value()](RunQueries& queries) -> Result<View> {
+    const std::string& name = request.workflow;
+    HOLDFAST_CHECK(check_workflow(call->caller, name.substr(0, name.find('@'))));
+    return queries.of_store(request);
+  });
 }
 
-void get_workflow(const CallPtr& call) {
-  inspect(call,
-          [name = call->arguments.front(),
-           caller = call->caller](Answers& answers) -> Result<std::string> {
-            HOLDFAST_CHECK(check_workflow(caller, name.substr(0, name.find('@'))));
-            return answers.workflow(name);
-          });
-}
+}  // namespace
 
-void list_versions(const CallPtr& call) {
-  inspect(call,
-          [name = call->arguments.front(),
-           caller = call->caller](Answers& answers) -> Result<std::string> {
-            HOLDFAST_CHECK(check_workflow(caller, name));
-            return answers.workflow_versions(name);
-          });
-}
+void get_workflow(const CallPtr& call) { inspect_workflow<WorkflowRequest>(call); }
+void list_versions(const CallPtr& call) { inspect_workflow<VersionsRequest>(call); }
 
 void diff_workflow(const CallPtr& call) {
-  const std::string& name = call->arguments.front();
-  const auto version = [&](std::string_view which) {
-    const std::string given = call->query.text(which);
-    return given.empty() ? name : given.find('@') == std::string::npos ? name + "@" + given : given;
-  };
-  const std::string from = version("from");
-  const std::string to = version("to");
-  inspect(call, [from, to, caller = call->caller](Answers& answers) -> Result<std::string> {
-    HOLDFAST_CHECK(check_workflow(caller, from.substr(0, from.find('@'))));
-    HOLDFAST_CHECK(check_workflow(caller, to.substr(0, to.find('@'))));
-    return answers.workflow_diff(from, to);
+  auto request = read_query<WorkflowDiffRequest>(*call);
+  if (!request.ok()) {
+    return call->fail(request.error());
+  }
+  const std::string& name = request.value().workflow;
+  for (std::string* version : {&request.value().from, &request.value().to}) {
+    if (version->find('@') == std::string::npos) {
+      *version = version->empty() ? name : name + "@" + *version;
+    }
+  }
+  inspect(call, [call, request = request.value()](RunQueries& queries) -> Result<View> {
+    for (const std::string& version : {request.from, request.to}) {
+      HOLDFAST_CHECK(check_workflow(call->caller, version.substr(0, version.find('@'))));
+    }
+    return queries.of_store(request);
   });
 }
 
 void list_schedules(const CallPtr& call) {
   constexpr std::uint64_t kUsual = 5;
-  constexpr std::uint64_t kMost = 100;
-  const auto next = call->query.number("next", kMost);
-  const Result<void> known = call->query.finish();
-  if (!next.ok() || !known.ok()) {
-    return call->fail(next.ok() ? known.error() : next.error());
+  const auto request = read_query<SchedulesRequest>(*call);
+  if (!request.ok()) {
+    return call->fail(request.error());
   }
   submit_or_read<std::vector<KnownSchedule>>(
       call, [caller = call->caller](Turn& turn) { return known_schedules(turn, caller); },
-      [call, count = next.value().value_or(kUsual)](const std::vector<KnownSchedule>& found) {
+      [call,
+       count = request.value().next.value_or(kUsual)](const std::vector<KnownSchedule>& found) {
         read(call, [call, count, found]() -> Result<void> {
-          call->answer_json(schedules_text(found, call->service.clock.now(), count));
+          call->answer_json(response_json(schedules_of(found, call->service.clock.now(), count)));
           return {};
         });
       });

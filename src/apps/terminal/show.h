@@ -9,6 +9,7 @@
 #include "runs/inspect/doctor.h"
 #include "runs/inspect/inspector.h"
 #include "runs/inspect/run_list.h"
+#include "runs/inspect/run_queries.h"
 #include "runs/inspect/store_status.h"
 #include "runs/view/explanation.h"
 #include "runs/view/json_diff.h"
@@ -33,5 +34,9 @@ std::string show_list(const RunRows& page, TimeMs now, const Style& style);
 std::string show_status(const StoreStatus& status, const Style& style);
 std::string show_diagnosis(const Diagnosis& diagnosis, const Style& style);
 std::string show_changes(const std::vector<JsonChange>& changes, const Style& style);
+std::string show_workflows(const std::vector<KnownWorkflow>& workflows);
+// Its steps, and the versions that the store has of it.
+std::string show_workflow(const WorkflowView& view, const Style& style);
+std::string show_workflow_diff(const WorkflowDiffView& view, const Style& style);
 
 }  // namespace holdfast
