@@ -43,6 +43,7 @@ OWNERS = [
     ("curl/", {"net"}),
     ("absl/", {"runs/language/cron"}),
     ("yaml-cpp/", {"runs/language/yaml"}),
+    ("sodium", {"mesh/ops"}),
     ("fmt/", EVERY_MODULE),
 ]
 TEST_LIBRARIES = ("gtest/", "gmock/", "rapidcheck")
@@ -62,7 +63,8 @@ UNREACHABLE = {
 
 PURE_MODULES = {"storage/entry", "access", "runs/language/data", "runs/language/definition",
                 "runs/facts", "runs/dispatch", "runs/run", "runs/view", "delivery/contract",
-                "mesh/clock"}
+                "mesh/clock",
+                "mesh/ops"}
 IMPURE_HEADERS = re.compile(
     r"chrono|ctime|time\.h|random|thread|mutex|shared_mutex|condition_variable|future|atomic|"
     r"stop_token|semaphore|latch|barrier|fstream|iostream|filesystem|cstdio|stdio\.h|unistd\.h|"
