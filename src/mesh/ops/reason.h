@@ -7,6 +7,8 @@
 
 namespace holdfast::mesh {
 
+using holdfast::to_text;  // of enumerations, beside those of this namespace
+
 enum class Reason : std::uint8_t {
   none,
   malformed,

@@ -1,0 +1,356 @@
+#include "mesh/capabilities/token_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "holdfast/assert.h"
+
+namespace holdfast::mesh {
+
+namespace {
+
+constexpr Pair kMeshWrite{Resource::mesh, Action::write};
+constexpr Pair kAssert{Resource::user_assertion, Action::write};
+constexpr Pair kAuditedPairs[] = {{Resource::job, Action::claim},
+                                  {Resource::job, Action::complete},
+                                  {Resource::artifact, Action::write},
+                                  {Resource::claim, Action::write}};
+
+// The child is in force only while the parent is.
+bool is_within(const Token& child, const Token& parent) {
+  if (child.not_before_s < parent.not_before_s) {
+    return false;
+  }
+  return !parent.expires_s.has_value() ||
+         (child.expires_s.has_value() && *child.expires_s <= *parent.expires_s);
+}
+
+bool grants(const Token& token, Pair pair) {
+  return std::any_of(token.capabilities.begin(), token.capabilities.end(),
+                     [&](const Capability& capability) { return capability.pairs.has(pair); });
+}
+
+}  // namespace
+
+const TokenGraph::Node* TokenGraph::find(const Digest& cid) const {
+  const auto found = nodes_.find(cid);
+  return found == nodes_.end() || !found->second.token.has_value() ? nullptr : &found->second;
+}
+
+void TokenGraph::add(const Token& token) {
+  if (find(token.cid) != nullptr) {
+    return;
+  }
+  nodes_[token.cid].token = token;
+  by_audience_[token.audience].insert(token.cid);
+  for (const Digest& proof : token.proofs) {
+    nodes_[proof].children.push_back(token.cid);
+  }
+  changed_.insert(token.audience);
+  evaluate_from(token.cid);
+  const auto parent_revoked = [&](const Digest& proof) { return is_revoked(proof); };
+  if (std::any_of(token.proofs.begin(), token.proofs.end(), parent_revoked)) {
+    revoke_from(token.cid);
+  }
+  count_revocations();
+}
+
+void TokenGraph::add_revocation(const PublicKey& author, const Digest& target) {
+  waiting_revocations_.emplace(target, author);
+  count_revocations();
+}
+
+std::optional<TokenGraph::Structure> TokenGraph::structure(const Digest& cid) const {
+  const Node* node = find(cid);
+  return node == nullptr ? std::nullopt : std::optional(node->structure);
+}
+
+bool TokenGraph::is_revoked(const Digest& cid) const {
+  const Node* node = find(cid);
+  return node != nullptr && node->revoked;
+}
+
+bool TokenGraph::is_root(const Token& token) const {
+  return token.issuer == user_ && token.proofs.empty();
+}
+
+TokenGraph::Structure TokenGraph::judge(const Token& token, std::size_t& depth) const {
+  if (token.proofs.empty()) {
+    depth = 1;
+    return token.issuer == user_ ? Structure::valid : Structure::invalid;
+  }
+  if (token.proofs.size() > kMaxProofs) {
+    return Structure::invalid;
+  }
+  std::vector<const Token*> parents;
+  bool missing = false;
+  depth = 0;
+  for (const Digest& proof : token.proofs) {
+    const Node* parent = find(proof);
+    if (parent == nullptr) {
+      missing = true;
+      continue;
+    }
+    if (parent->structure == Structure::invalid || parent->token->audience != token.issuer ||
+        !is_within(token, *parent->token)) {
+      return Structure::invalid;
+    }
+    missing = missing || parent->structure == Structure::missing_proof;
+    depth = std::max(depth, parent->depth + 1);
+    parents.push_back(&*parent->token);
+  }
+  if (missing) {
+    return Structure::missing_proof;
+  }
+  return depth <= kMaxChainTokens && covers(parents, token) ? Structure::valid : Structure::invalid;
+}
+
+bool TokenGraph::covers(const std::vector<const Token*>& parents, const Token& child) const {
+  const auto is_covered = [&](const Capability& capability, Pair pair) {
+    for (const Token* parent : parents) {
+      for (const Capability& above : parent->capabilities) {
+        if (above.pairs.has(pair) && is_narrower(capability.caveats, above.caveats, pair)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  };
+  for (const Capability& capability : child.capabilities) {
+    for (const Pair pair : capability.pairs.pairs()) {
+      if (!is_covered(capability, pair)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Judges the token and, where something changed, the tokens that cite it. A citation is a hash of
+// the cited token, so there are no cycles.
+void TokenGraph::evaluate_from(const Digest& cid) {
+  std::vector<Digest> waiting{cid};
+  while (!waiting.empty()) {
+    const Digest next = waiting.back();
+    waiting.pop_back();
+    Node& node = nodes_[next];
+    HOLDFAST_ASSERT(node.token.has_value());
+    std::size_t depth = 0;
+    const Structure before = node.structure;
+    node.structure = judge(*node.token, depth);
+    node.depth = node.structure == Structure::valid ? depth : 0;
+    if (node.structure != before || next == cid) {
+      changed_.insert(node.token->audience);
+      waiting.insert(waiting.end(), node.children.begin(), node.children.end());
+    }
+  }
+}
+
+void TokenGraph::revoke_from(const Digest& cid) {
+  std::vector<Digest> waiting{cid};
+  while (!waiting.empty()) {
+    Node& node = nodes_[waiting.back()];
+    waiting.pop_back();
+    HOLDFAST_ASSERT(node.token.has_value());
+    if (!node.revoked) {
+      node.revoked = true;
+      changed_.insert(node.token->audience);
+      waiting.insert(waiting.end(), node.children.begin(), node.children.end());
+    }
+  }
+}
+
+void TokenGraph::count_revocations() {
+  for (auto waiting = waiting_revocations_.begin(); waiting != waiting_revocations_.end();) {
+    const auto& [target, author] = *waiting;
+    if (may_revoke(author, target)) {
+      revoke_from(target);
+      waiting = waiting_revocations_.erase(waiting);
+    } else {
+      ++waiting;
+    }
+  }
+}
+
+bool TokenGraph::may_revoke(const PublicKey& author, const Digest& target) const {
+  const Node* node = find(target);
+  if (node == nullptr) {
+    return false;
+  }
+  if (author == user_ || author == node->token->issuer || author == node->token->audience ||
+      owns_structurally(author)) {
+    return true;
+  }
+  // Ancestors count through valid tokens only.
+  std::set<Digest> seen;
+  std::vector<const Node*> waiting{node};
+  while (!waiting.empty()) {
+    const Node* child = waiting.back();
+    waiting.pop_back();
+    if (child->structure != Structure::valid) {
+      continue;
+    }
+    for (const Digest& proof : child->token->proofs) {
+      const Node* parent = find(proof);
+      HOLDFAST_ASSERT(parent != nullptr);  // the child is valid
+      if (parent->token->issuer == author) {
+        return true;
+      }
+      if (seen.insert(proof).second) {
+        waiting.push_back(parent);
+      }
+    }
+  }
+  return false;
+}
+
+bool TokenGraph::is_live(const Node& node) const {
+  return node.structure == Structure::valid && !node.revoked;
+}
+
+bool TokenGraph::owns_structurally(const PublicKey& author) const {
+  const auto tokens = by_audience_.find(author);
+  return tokens != by_audience_.end() &&
+         std::any_of(tokens->second.begin(), tokens->second.end(), [&](const Digest& cid) {
+           const Token& token = *find(cid)->token;
+           return is_root(token) && grants(token, kMeshWrite);
+         });
+}
+
+Admission TokenGraph::judge_token(const Node& node, Pair pair, const CaveatFacts& facts) const {
+  const Token& token = *node.token;
+  if (node.structure != Structure::valid) {
+    return {node.structure == Structure::invalid ? Reason::no_chain : Reason::missing_proof, {}};
+  }
+  if (node.revoked) {
+    return {Reason::chain_revoked, {}};
+  }
+  if (!grants(token, pair)) {
+    return {Reason::not_admitted, {}};
+  }
+  if (!token.has_begun(facts.wall_ms)) {
+    return {Reason::chain_not_yet, {}};
+  }
+  if (token.has_expired(facts.wall_ms)) {
+    return {Reason::chain_expired, {}};
+  }
+  std::optional<Caveat> failed;
+  for (const Capability& capability : token.capabilities) {
+    if (capability.pairs.has(pair)) {
+      const auto failure = first_failure(capability.caveats, pair, facts);
+      if (!failure.has_value()) {
+        return {Reason::none, {}};
+      }
+      failed = failed.has_value() ? std::min(*failed, *failure) : *failure;
+    }
+  }
+  HOLDFAST_ASSERT(failed.has_value());
+  return {Reason::caveat_failed, failed};
+}
+
+Admission TokenGraph::admit(const PublicKey& author, Pair pair, const CaveatFacts& facts) const {
+  Admission best;
+  const auto tokens = by_audience_.find(author);
+  if (tokens == by_audience_.end()) {
+    return best;
+  }
+  for (const Digest& cid : tokens->second) {
+    const Admission one = judge_token(*find(cid), pair, facts);
+    if (one.admitted()) {
+      return one;
+    }
+    if (one.reason > best.reason) {
+      best = one;
+    } else if (one.reason == Reason::caveat_failed && best.reason == Reason::caveat_failed) {
+      best.failed = std::min(*best.failed, *one.failed);
+    }
+  }
+  return best;
+}
+
+template <typename Accepts>
+bool TokenGraph::holds(const PublicKey& author, std::uint64_t wall_ms, Pair pair,
+                       Accepts accepts) const {
+  const auto tokens = by_audience_.find(author);
+  if (tokens == by_audience_.end()) {
+    return false;
+  }
+  for (const Digest& cid : tokens->second) {
+    const Node& node = *find(cid);
+    if (!is_live(node) || !node.token->has_begun(wall_ms) || node.token->has_expired(wall_ms)) {
+      continue;
+    }
+    for (const Capability& capability : node.token->capabilities) {
+      if (capability.pairs.has(pair) && accepts(*node.token, capability.caveats)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool TokenGraph::is_owner(const PublicKey& author, std::uint64_t wall_ms) const {
+  return holds(author, wall_ms, kMeshWrite, [&](const Token& token, const Caveats& caveats) {
+    return is_root(token) && !first_failure(caveats, kMeshWrite, {.wall_ms = wall_ms}).has_value();
+  });
+}
+
+std::optional<NodeId> TokenGraph::first_owner(std::uint64_t wall_ms) const {
+  std::optional<NodeId> first;
+  for (const auto& [audience, tokens] : by_audience_) {
+    if (const NodeId node = node_id_of(audience);
+        (!first.has_value() || node < *first) && is_owner(audience, wall_ms)) {
+      first = node;
+    }
+  }
+  return first;
+}
+
+bool TokenGraph::speaks_for_user(const PublicKey& author, std::uint64_t wall_ms) const {
+  return holds(author, wall_ms, kAssert, [&](const Token& token, const Caveats& caveats) {
+    return is_root(token) && !caveats.time_range.has_value();
+  });
+}
+
+bool TokenGraph::is_audited(const PublicKey& author, std::uint64_t wall_ms) const {
+  const auto tokens = by_audience_.find(author);
+  if (tokens == by_audience_.end()) {
+    return false;
+  }
+  const auto audits = [&](const Capability& capability) {
+    return capability.caveats.audit_inference &&
+           std::any_of(std::begin(kAuditedPairs), std::end(kAuditedPairs), [&](Pair pair) {
+             return capability.pairs.has(pair) &&
+                    !first_failure(capability.caveats, pair, {.wall_ms = wall_ms}).has_value();
+           });
+  };
+  return std::any_of(tokens->second.begin(), tokens->second.end(), [&](const Digest& cid) {
+    const Node& node = *find(cid);
+    const auto& granted = node.token->capabilities;
+    return is_live(node) && node.token->has_begun(wall_ms) && !node.token->has_expired(wall_ms) &&
+           (is_root(*node.token) || std::any_of(granted.begin(), granted.end(), audits));
+  });
+}
+
+std::set<NodeId> TokenGraph::possible_claimers(std::string_view kind) const {
+  constexpr Pair kClaim{Resource::job, Action::claim};
+  std::set<NodeId> nodes;
+  for (const auto& [cid, node] : nodes_) {
+    if (!node.token.has_value() || !is_live(node)) {
+      continue;
+    }
+    for (const Capability& capability : node.token->capabilities) {
+      const CaveatFacts facts{
+          .wall_ms = capability.caveats.time_range.value_or(TimeRange{}).start_ms, .kind = kind};
+      if (capability.pairs.has(kClaim) &&
+          !first_failure(capability.caveats, kClaim, facts).has_value()) {
+        nodes.insert(node_id_of(node.token->audience));
+      }
+    }
+  }
+  return nodes;
+}
+
+std::set<PublicKey> TokenGraph::take_changed() { return std::exchange(changed_, {}); }
+
+}  // namespace holdfast::mesh
