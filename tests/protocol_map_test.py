@@ -1,5 +1,7 @@
 """Every test that docs/protocol-tests.md names exists, and it names every protocol test.
 The same for docs/delivery-tests.md and the numbered tests of message delivery.
+"""Every test that docs/protocol-tests.md names is there, and every protocol test is named there.
+The same for docs/mesh-tests.md, whose rows are numbered, and the tests that carry these numbers.
 
 usage: protocol_map_test.py
 """
@@ -95,6 +97,49 @@ class DeliveryMap(unittest.TestCase):
         self.assertEqual(sorted(page), sorted(found))
         for number, tests in page.items():
             self.assertEqual(tests, found[number], number)
+NUMBERED = re.compile(r"^\s*TEST(?:_F)?\(\s*(\w+),\s*(\w+)\s*\)\s*\{\s*// (\d[\d, to\n]*)$",
+                      re.MULTILINE)
+
+
+def numbers_of(text):
+    """The numbers of "37 to 39, 70"."""
+    for part in text.split(","):
+        first, _, last = part.partition("to")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def numbered_tests():
+    """{(test, file): numbers} of the tests of the mesh that carry numbers."""
+    found = {}
+    for file in ROOT.glob("src/mesh/**/*_test.cc"):
+        for suite, test, numbers in NUMBERED.findall(file.read_text(encoding="utf-8")):
+            found[(f"{suite}.{test}", str(file.relative_to(ROOT)))] = set(numbers_of(numbers))
+    return found
+
+
+def mesh_rows():
+    """(number, tests with their file) of each row of the map of the mesh."""
+    text = (ROOT / "docs/mesh-tests.md").read_text(encoding="utf-8")
+    for number, tests in re.findall(r"^\| (\d+) \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE):
+        yield int(number), named(tests)
+
+
+class MeshMap(unittest.TestCase):
+    def test_every_number_has_one_row_and_every_row_a_test(self):
+        numbers = [number for number, _ in mesh_rows()]
+        self.assertGreater(len(numbers), 90)
+        self.assertEqual(numbers, sorted(set(numbers)))
+        for number, tests in mesh_rows():
+            self.assertTrue(tests, number)
+
+    def test_the_rows_are_what_the_tests_carry(self):
+        carried = numbered_tests()
+        listed = {}
+        for number, tests in mesh_rows():
+            for test in tests:
+                self.assertIn(test, carried, f"row {number} of docs/mesh-tests.md")
+                listed.setdefault(test, set()).add(number)
+        self.assertEqual(listed, carried)
 
 
 class Invariants(unittest.TestCase):

@@ -1,0 +1,52 @@
+#include "mesh/roster/op_record.h"
+
+#include <utility>
+
+#include "base/blake3.h"
+
+namespace holdfast::mesh {
+
+VerifiedOperation verified(Operation operation, const PublicKey& author) {
+  VerifiedOperation result{std::move(operation), author, {}, std::nullopt};
+  result.hash = blake3(encode_operation(result.operation));
+  if (const auto* delegation = std::get_if<DelegateUcan>(&result.operation.payload)) {
+    if (auto token = parse_token(delegation->ucan_bytes); token.ok()) {
+      result.token = std::move(token).value();
+    }
+  }
+  return result;
+}
+
+std::optional<Subject> subject_of(const Payload& payload) {
+  using Type = Subject::Type;
+  return std::visit(
+      []<typename T>(const T& p) -> std::optional<Subject> {
+        if constexpr (requires { p.job_id; }) {
+          return Subject{Type::job, p.job_id.bytes};
+        } else if constexpr (requires { p.artifact_id; }) {
+          return Subject{Type::artifact, p.artifact_id.bytes};
+        } else if constexpr (requires { p.claim_id; }) {
+          return Subject{Type::claim, p.claim_id.bytes};
+        } else if constexpr (requires { p.old_claim; }) {
+          return Subject{Type::claim, p.old_claim.bytes};
+        } else if constexpr (requires { p.evidence_id; }) {
+          return Subject{Type::evidence, p.evidence_id.bytes};
+        } else {
+          return std::nullopt;
+        }
+      },
+      payload);
+}
+
+bool is_derivation(const Payload& payload) {
+  return std::holds_alternative<CreateEntity>(payload) ||
+         std::holds_alternative<AddEntityAlias>(payload) ||
+         std::holds_alternative<MergeEntities>(payload) ||
+         std::holds_alternative<SplitEntity>(payload) ||
+         std::holds_alternative<CreateClaim>(payload) ||
+         std::holds_alternative<UpdateClaimStatus>(payload) ||
+         std::holds_alternative<UpdateClaimConfidence>(payload) ||
+         std::holds_alternative<SupersedeClaim>(payload);
+}
+
+}  // namespace holdfast::mesh

@@ -1,0 +1,66 @@
+// What the roster keeps for one operation, and the subject whose state it may change.
+#pragma once
+
+#include <optional>
+
+#include "mesh/capabilities/token.h"
+#include "mesh/ops/operation.h"
+#include "mesh/roster/job_state.h"
+
+namespace holdfast::mesh {
+
+// The order of the fold. Timestamps are unique among honest operations; the hash orders twins.
+struct OrderKey {
+  Timestamp at;
+  Digest hash{};
+  friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
+};
+
+// What a group of operations is about; they are folded in the order of their timestamps.
+struct Subject {
+  enum class Type : std::uint8_t { job, artifact, claim, evidence };
+  Type type{};
+  IdBytes id{};
+  friend auto operator<=>(const Subject&, const Subject&) = default;
+};
+
+struct SubjectState {
+  JobState job;                   // of a job
+  std::optional<OpRef> creation;  // of everything else: the first applied operation that creates it
+  bool evicted = false;           // of an artifact
+  bool operator==(const SubjectState&) const = default;
+};
+
+// The result of judging an operation.
+struct Judgement {
+  Verdict verdict;
+  bool authorised = false;  // may own its id
+  SubjectState after;       // of its subject; unchanged by an operation that is not applied
+  bool operator==(const Judgement&) const = default;
+};
+
+// An operation whose signature is valid for the key of its author.
+struct VerifiedOperation {
+  Operation operation;
+  PublicKey author;
+  Digest hash{};               // of its wire bytes
+  std::optional<Token> token;  // of a DelegateUcan, if it can be read
+};
+// The caller has verified the signature.
+VerifiedOperation verified(Operation operation, const PublicKey& author);
+
+struct OpRecord {
+  Operation operation;
+  PublicKey author;
+  OrderKey key;
+  std::optional<Subject> subject;
+  std::optional<Token> token;
+  Judgement judgement;
+  bool judged = false;
+};
+
+std::optional<Subject> subject_of(const Payload& payload);
+// Entity and claim operations, which the coordinator authors.
+bool is_derivation(const Payload& payload);
+
+}  // namespace holdfast::mesh

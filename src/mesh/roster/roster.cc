@@ -1,0 +1,252 @@
+#include "mesh/roster/roster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "holdfast/assert.h"
+#include "mesh/roster/judge.h"
+
+namespace holdfast::mesh {
+
+bool Roster::add(const VerifiedOperation& operation) {
+  const bool added = insert(operation);
+  settle();
+  return added;
+}
+
+bool Roster::insert(const VerifiedOperation& added) {
+  HOLDFAST_ASSERT(node_id_of(added.author) == added.operation.author());
+  const auto op = static_cast<OpRef>(records_.size());
+  if (!by_hash_.emplace(added.hash, op).second) {
+    return false;
+  }
+  OpRecord& record = records_.emplace_back();
+  record.operation = added.operation;
+  record.author = added.author;
+  record.key = {added.operation.timestamp, added.hash};
+  record.subject = subject_of(added.operation.payload);
+  record.token = added.token;
+  index(op);
+  index_dependencies(op);
+  add_delegation(op);
+  return true;
+}
+
+void Roster::index(OpRef op) {
+  OpRecord& record = records_[op];
+  const auto place = by_time_.emplace(record.key, op).first;
+  // Operations with the same timestamp void each other.
+  if (place != by_time_.begin() && std::prev(place)->first.at == record.key.at) {
+    mark(std::prev(place)->second);
+  }
+  if (const auto next = std::next(place);
+      next != by_time_.end() && next->first.at == record.key.at) {
+    mark(next->second);
+  }
+  by_author_[record.key.at.node].push_back(op);
+  if (record.subject.has_value()) {
+    // Until it is judged, it leaves the state as it finds it.
+    record.judgement.after = state_before(*record.subject, record.key);
+    subjects_[*record.subject].emplace(record.key, op);
+  }
+  if (const auto* schedule = std::get_if<ScheduleJob>(&record.operation.payload)) {
+    jobs_of_kind_[schedule->kind].insert(schedule->job_id);
+  }
+  if (is_derivation(record.operation.payload)) {
+    derivations_.push_back(op);
+  }
+  mark(op);
+}
+
+void Roster::index_dependencies(OpRef op) {
+  const OpRecord& record = at(op);
+  auto& same_id = by_id_[record.operation.id];
+  mark_all(same_id);
+  same_id.push_back(op);
+  if (const auto waiting = dependents_.find(record.operation.id); waiting != dependents_.end()) {
+    mark_all(waiting->second);
+  }
+  for (const OpId& id : record.operation.causal_deps) {
+    dependents_[id].push_back(op);
+  }
+}
+
+void Roster::add_delegation(OpRef op) {
+  const OpRecord& record = at(op);
+  if (std::holds_alternative<DelegateUcan>(record.operation.payload)) {
+    if (record.token.has_value()) {
+      graph_.add(*record.token);
+    }
+  } else if (const auto* revocation = std::get_if<RevokeUcan>(&record.operation.payload)) {
+    graph_.add_revocation(record.author, revocation->ucan_cid);
+  } else {
+    return;
+  }
+  delegations_.push_back(op);
+  mark_authority_changes();
+}
+
+void Roster::add_token(const Token& token) {
+  graph_.add(token);
+  mark_authority_changes();
+  settle();
+}
+
+void Roster::mark_authority_changes() {
+  const auto changed = graph_.take_changed();
+  if (changed.empty()) {
+    return;
+  }
+  for (const PublicKey& author : changed) {
+    if (const auto ops = by_author_.find(node_id_of(author)); ops != by_author_.end()) {
+      mark_all(ops->second);
+    }
+  }
+  mark_all(delegations_);
+  mark_all(derivations_);  // the owner may be another one
+}
+
+void Roster::mark(OpRef op) { dirty_.emplace(at(op).key, op); }
+
+void Roster::mark_all(const std::vector<OpRef>& ops) {
+  for (const OpRef op : ops) {
+    mark(op);
+  }
+}
+
+void Roster::mark_after(const std::vector<OpRef>& ops, const OrderKey& key) {
+  for (const OpRef op : ops) {
+    if (key < at(op).key) {
+      mark(op);
+    }
+  }
+}
+
+// In the order of timestamps: what an operation depends on is judged before it.
+void Roster::settle() {
+  while (!dirty_.empty()) {
+    const OpRef op = dirty_.extract(dirty_.begin()).mapped();
+    Judge judge(*this, op);
+    const Judgement judgement = judge.run();
+    for (const JobId& job : judge.watched()) {
+      watchers_[job].insert(op);
+    }
+    store(op, judgement);
+  }
+  for (const auto& [job, before] : before_) {
+    const JobState after = latest(job);
+    const auto entry = [&, id = job](const JobState& state) {
+      return state.phase == JobPhase::unknown ? JobIndex::Entry{id, "", {}, state}
+                                              : JobIndex::Entry{id, std::string(kind_of(state)),
+                                                                at(*state.schedule).key.at, state};
+    };
+    jobs_.remove(entry(before));
+    jobs_.insert(entry(after));
+    if (before.phase == JobPhase::completed && after.phase != JobPhase::completed) {
+      regressed_.push_back({job, at(*before.completion).operation.id});
+    }
+  }
+  before_.clear();
+}
+
+std::vector<JobRegressed> Roster::take_regressed() { return std::exchange(regressed_, {}); }
+
+void Roster::store(OpRef op, const Judgement& judgement) {
+  OpRecord& record = records_[op];
+  if (record.judged && record.judgement == judgement) {
+    return;
+  }
+  if (record.subject.has_value() && record.subject->type == Subject::Type::job) {
+    remember_job({record.subject->id});
+  }
+  mark_what_follows(op, judgement);
+  record.judgement = judgement;
+  record.judged = true;
+  update_registers(op);
+}
+
+void Roster::remember_job(const JobId& job) {
+  if (!before_.contains(job)) {
+    before_.emplace(job, latest(job));
+  }
+}
+
+// Compares with the stored judgement, which is replaced afterwards.
+void Roster::mark_what_follows(OpRef op, const Judgement& judgement) {
+  const OpRecord& record = at(op);
+  const Judgement& stored = record.judgement;
+  if (stored.verdict.is_effective() != judgement.verdict.is_effective()) {
+    if (const auto waiting = dependents_.find(record.operation.id); waiting != dependents_.end()) {
+      mark_after(waiting->second, record.key);
+    }
+  }
+  if (stored.authorised != judgement.authorised) {
+    mark_after(by_id_.at(record.operation.id), record.key);
+  }
+  if (stored.after == judgement.after) {
+    return;
+  }
+  const Timeline& timeline = subjects_.at(*record.subject);
+  if (const auto next = timeline.upper_bound(record.key); next != timeline.end()) {
+    mark(next->second);
+  }
+  if (record.subject->type == Subject::Type::job) {
+    if (const auto watching = watchers_.find({record.subject->id}); watching != watchers_.end()) {
+      mark_after({watching->second.begin(), watching->second.end()}, record.key);
+    }
+  }
+}
+
+// Routes and the coordinator are registers over time: what was applied last before a timestamp.
+void Roster::update_registers(OpRef op) {
+  const OpRecord& record = at(op);
+  const bool is_applied = record.judgement.verdict.outcome == Outcome::applied;
+  if (const auto* route = std::get_if<RouteKind>(&record.operation.payload)) {
+    auto& timeline = routes_[route->kind];
+    const bool was_applied = timeline.erase(record.key.at) > 0;
+    if (is_applied) {
+      timeline.emplace(record.key.at, route->route);
+    }
+    if (const auto jobs = jobs_of_kind_.find(route->kind);
+        is_applied != was_applied && jobs != jobs_of_kind_.end()) {
+      for (const JobId& job : jobs->second) {
+        const Timeline& ops = subjects_.at({Subject::Type::job, job.bytes});
+        for (auto next = ops.upper_bound(record.key); next != ops.end(); ++next) {
+          mark(next->second);
+        }
+      }
+    }
+  } else if (const auto* designation =
+                 std::get_if<DesignateCoordinator>(&record.operation.payload)) {
+    const bool was_applied = coordinators_.erase(record.key.at) > 0;
+    if (is_applied) {
+      coordinators_.emplace(record.key.at, designation->coordinator);
+    }
+    if (is_applied != was_applied) {
+      mark_after(derivations_, record.key);
+    }
+  }
+}
+
+SubjectState Roster::state_before(const Subject& subject, const OrderKey& key) const {
+  const auto timeline = subjects_.find(subject);
+  if (timeline == subjects_.end()) {
+    return {};
+  }
+  const auto place = timeline->second.lower_bound(key);
+  return place == timeline->second.begin() ? SubjectState{}
+                                           : at(std::prev(place)->second).judgement.after;
+}
+
+JobState Roster::latest(const JobId& job) const {
+  const auto timeline = subjects_.find({Subject::Type::job, job.bytes});
+  return timeline == subjects_.end() ? JobState{}
+                                     : at(timeline->second.rbegin()->second).judgement.after.job;
+}
+
+std::string_view Roster::kind_of(const JobState& state) const {
+  HOLDFAST_ASSERT(state.schedule.has_value());
+  return std::get<ScheduleJob>(at(*state.schedule).operation.payload).kind;
+}
+
+}  // namespace holdfast::mesh

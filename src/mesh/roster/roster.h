@@ -1,0 +1,144 @@
+// Roster: the state of all jobs of a mesh, computed from a set of operations.
+//
+// Guarantees: the state and every verdict are a function of the set of added operations; the order
+// of addition does not matter. An operation that arrives late changes the past: everything that
+// depended on it is judged again, in the order of timestamps, and nothing else is.
+//
+// Operations are never removed: losing ones keep their verdict and may win later.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mesh/capabilities/token_graph.h"
+#include "mesh/ops/operation.h"
+#include "mesh/roster/job_index.h"
+#include "mesh/roster/job_state.h"
+#include "mesh/roster/op_record.h"
+#include "mesh/roster/verdict.h"
+
+namespace holdfast::mesh {
+
+// A job as queries show it.
+struct JobView {
+  JobId job;
+  std::string kind;
+  JobState state;
+  bool operator==(const JobView&) const = default;
+};
+
+struct PendingJob {
+  JobId job;
+  std::optional<NodeId> route;  // the only node that may claim it; none: any
+  bool operator==(const PendingJob&) const = default;
+};
+
+// A completed job that is open again, because an operation arrived late or was revoked.
+struct JobRegressed {
+  JobId job;
+  OpId completion;
+  bool operator==(const JobRegressed&) const = default;
+};
+
+struct OpView {
+  OpId id;
+  Digest hash{};
+  Timestamp at;
+  std::size_t kind = 0;  // discriminant
+  Verdict verdict;
+};
+
+class Roster {
+ public:
+  explicit Roster(const PublicKey& user) : graph_(user) {}
+
+  // Judges the operation and everything that it changes. False when these bytes are known.
+  bool add(const VerifiedOperation& operation);
+  // Adds without judging; settle() judges all at once. For loading many operations.
+  bool insert(const VerifiedOperation& operation);
+  void settle();
+  // A token of an operation that is not in the set, because it is quarantined.
+  void add_token(const Token& token);
+  // Jobs that settled from completed to something else since the last call.
+  std::vector<JobRegressed> take_regressed();
+
+  [[nodiscard]] std::size_t size() const { return records_.size(); }
+  [[nodiscard]] const TokenGraph& tokens() const { return graph_; }
+
+  // Verdicts on the operation with that hash of its wire bytes, or on all with that id, by time.
+  [[nodiscard]] std::optional<Verdict> verdict(const Digest& hash) const;
+  [[nodiscard]] std::vector<OpView> verdicts(const OpId& id) const;
+  // Empty when no ScheduleJob for it was applied.
+  [[nodiscard]] std::optional<JobView> job(const JobId& job) const;
+  // In the order in which they were scheduled.
+  [[nodiscard]] std::vector<PendingJob> pending(std::string_view kind) const;
+  // Of these, what the node may claim at that time.
+  [[nodiscard]] std::vector<PendingJob> pending_for(std::string_view kind, const PublicKey& node,
+                                                    const Timestamp& now) const;
+  // Claimed jobs whose deadline is before that time, earliest deadline first.
+  [[nodiscard]] std::vector<JobId> overdue(const Timestamp& now) const;
+  [[nodiscard]] std::optional<NodeId> route_at(std::string_view kind, const Timestamp& at) const;
+  // Empty when nothing is designated and the mesh has no owner at that time.
+  [[nodiscard]] std::optional<NodeId> coordinator_at(const Timestamp& at) const;
+  // All operations that name the job, by time.
+  [[nodiscard]] std::vector<OpView> history(const JobId& job) const;
+  // All deferred operations, by time.
+  [[nodiscard]] std::vector<OpView> blocked() const;
+  // The operations that this one names and that are not effective; for explanations.
+  [[nodiscard]] std::vector<OpId> unmet_dependencies(const Digest& hash) const;
+  // No correct node can still author an operation that comes before the completion: each node
+  // that could claim the job is heard of after it, by an operation or in `confirmed` (it has
+  // acknowledged the completion, and its operations were fetched since).
+  [[nodiscard]] bool is_settled(const JobId& job, const std::set<NodeId>& confirmed) const;
+
+ private:
+  friend class Judge;
+
+  using Timeline = std::map<OrderKey, OpRef>;
+
+  void mark(OpRef op);
+  void mark_all(const std::vector<OpRef>& ops);
+  void mark_after(const std::vector<OpRef>& ops, const OrderKey& key);
+  void index(OpRef op);
+  void index_dependencies(OpRef op);
+  void add_delegation(OpRef op);
+  void mark_authority_changes();
+  void store(OpRef op, const Judgement& judgement);
+  void mark_what_follows(OpRef op, const Judgement& judgement);
+  void update_registers(OpRef op);
+  void remember_job(const JobId& job);
+
+  [[nodiscard]] const OpRecord& at(OpRef op) const { return records_[op]; }
+  // The state of a subject just before that operation.
+  [[nodiscard]] SubjectState state_before(const Subject& subject, const OrderKey& key) const;
+  [[nodiscard]] JobState latest(const JobId& job) const;
+  [[nodiscard]] std::string_view kind_of(const JobState& state) const;
+  [[nodiscard]] OpView view(OpRef op) const;
+
+  TokenGraph graph_;
+  std::deque<OpRecord> records_;
+  std::map<Digest, OpRef> by_hash_;
+  Timeline by_time_;
+  std::map<OpId, std::vector<OpRef>> by_id_;
+  std::map<OpId, std::vector<OpRef>> dependents_;
+  std::map<NodeId, std::vector<OpRef>> by_author_;
+  std::map<Subject, Timeline> subjects_;
+  std::map<std::string, std::set<JobId>, std::less<>> jobs_of_kind_;  // by any ScheduleJob
+  std::vector<OpRef> delegations_;
+  std::vector<OpRef> derivations_;
+  std::map<JobId, std::set<OpRef>> watchers_;  // derivations that looked at the job
+  std::map<std::string, std::map<Timestamp, std::optional<NodeId>>, std::less<>> routes_;
+  std::map<Timestamp, NodeId> coordinators_;
+  Timeline dirty_;
+
+  JobIndex jobs_;
+  std::map<JobId, JobState> before_;  // of the jobs touched since the last settle
+  std::vector<JobRegressed> regressed_;
+};
+
+}  // namespace holdfast::mesh

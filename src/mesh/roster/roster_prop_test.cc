@@ -1,0 +1,143 @@
+// Convergence: for random histories of small meshes, the roster gives the verdicts and job states
+// of the oracle, whatever the order of arrival, one by one or all at once. The numbers at the
+// tests are those of docs/mesh-tests.md.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "mesh/roster/roster.h"
+#include "tests/support/mesh_histories.h"
+#include "tests/support/mesh_oracle.h"
+
+namespace holdfast::mesh {
+namespace {
+
+using History = std::vector<VerifiedOperation>;
+
+// HOLDFAST_MESH_SEEDS=N checks N histories instead.
+std::uint64_t seeds(std::uint64_t usual) {
+  const char* wanted = std::getenv("HOLDFAST_MESH_SEEDS");
+  return wanted == nullptr ? usual : std::strtoull(wanted, nullptr, 10);
+}
+
+OracleJob plain(const JobView& view) {
+  return {view.kind,
+          std::string(to_text(view.state.phase)),
+          view.state.claimer,
+          view.state.deadline_ms,
+          static_cast<int>(view.state.attempts),
+          static_cast<int>(view.state.yields),
+          static_cast<int>(view.state.expiries)};
+}
+
+// What differs between the roster and the oracle; empty when nothing does.
+std::string difference(const Roster& roster, const History& history, const OracleResult& expected) {
+  for (const VerifiedOperation& operation : history) {
+    const std::string got = to_text(*roster.verdict(operation.hash));
+    if (got != expected.verdicts.at(operation.hash)) {
+      return describe(operation) + ": " + got + ", expected " +
+             expected.verdicts.at(operation.hash);
+    }
+  }
+  for (unsigned number = 1; number <= 2; ++number) {
+    JobId job;
+    job.bytes[15] = static_cast<std::byte>(number);
+    const auto view = roster.job(job);
+    const auto known = expected.jobs.find(job);
+    if (view.has_value() != (known != expected.jobs.end()) ||
+        (view.has_value() && plain(*view) != known->second)) {
+      return "job " + std::to_string(number) + " is in another state";
+    }
+  }
+  return "";
+}
+
+std::string difference(const Roster& roster, const History& history) {
+  return difference(roster, history, consult_oracle(history_user(), history));
+}
+
+Roster roster_of(const History& history) {
+  Roster roster(history_user());
+  for (const VerifiedOperation& operation : history) {
+    roster.add(operation);
+  }
+  return roster;
+}
+
+bool fails(const History& history) { return !difference(roster_of(history), history).empty(); }
+
+// The smallest history, in its order, that still fails.
+std::string report(History history) {
+  for (std::size_t i = 0; i < history.size();) {
+    History smaller = history;
+    smaller.erase(smaller.begin() + static_cast<std::ptrdiff_t>(i));
+    if (fails(smaller)) {
+      history = smaller;
+      i = 0;
+    } else {
+      ++i;
+    }
+  }
+  const Roster roster = roster_of(history);
+  std::string text = difference(roster, history) + "\n";
+  for (const VerifiedOperation& operation : history) {
+    text += "  " + describe(operation) + ": " + to_text(*roster.verdict(operation.hash)) + "\n";
+  }
+  return text;
+}
+
+void shuffle(HistoryMaker& maker, History& history) {
+  for (std::size_t i = history.size(); i > 1; --i) {
+    std::swap(history[i - 1], history[maker.draw(static_cast<unsigned>(i))]);
+  }
+}
+
+TEST(Convergence, every_order_of_arrival_gives_the_verdicts_of_the_oracle) {  // 30, 31
+  for (std::uint64_t seed = 0; seed < seeds(5000); ++seed) {
+    HistoryMaker maker(seed);
+    History history = maker.make();
+    const OracleResult expected = consult_oracle(history_user(), history);
+    for (int order = 0; order < 20; ++order) {
+      shuffle(maker, history);
+      ASSERT_EQ(difference(roster_of(history), history, expected), "") << "seed " << seed << "\n"
+                                                                       << report(history);
+    }
+  }
+}
+
+TEST(Convergence, every_prefix_of_a_history_is_judged_right) {  // 31
+  for (std::uint64_t seed = 0; seed < seeds(300); ++seed) {
+    HistoryMaker maker(1'000'000 + seed);
+    History history = maker.make();
+    shuffle(maker, history);
+    Roster roster(history_user());
+    for (std::size_t size = 1; size <= history.size(); ++size) {
+      roster.add(history[size - 1]);
+      const History prefix(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(size));
+      ASSERT_EQ(difference(roster, prefix), "") << "seed " << seed << "\n" << report(prefix);
+    }
+  }
+}
+
+TEST(Convergence, a_rebuild_at_once_and_repeats_give_the_same_state) {  // 29, 32
+  for (std::uint64_t seed = 0; seed < seeds(500); ++seed) {
+    HistoryMaker maker(2'000'000 + seed);
+    History history = maker.make();
+    Roster rebuilt(history_user());
+    for (const VerifiedOperation& operation : history) {
+      ASSERT_TRUE(rebuilt.insert(operation));
+    }
+    rebuilt.settle();
+    ASSERT_EQ(difference(rebuilt, history), "") << "seed " << seed;
+    shuffle(maker, history);
+    for (const VerifiedOperation& operation : history) {
+      ASSERT_FALSE(rebuilt.add(operation));
+    }
+    ASSERT_EQ(rebuilt.size(), history.size());
+    ASSERT_EQ(difference(rebuilt, history), "") << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::mesh

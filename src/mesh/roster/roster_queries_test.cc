@@ -1,0 +1,113 @@
+// The queries of the roster. The numbers at the tests are those of docs/mesh-tests.md.
+#include "mesh/roster/explain_job.h"
+#include "tests/support/mesh_fixture.h"
+
+namespace holdfast::mesh {
+namespace {
+
+class RosterQueriesTest : public MeshTest {
+ protected:
+  std::vector<std::string> why_not(const SigningKey& node, std::uint64_t wall_ms = 50) {
+    std::vector<std::string> texts;
+    for (const Obstacle& obstacle :
+         explain_claim(roster, job, node.public_key(), {wall_ms, 0, node.node_id()})) {
+      texts.push_back(obstacle.text);
+    }
+    return texts;
+  }
+};
+
+TEST_F(RosterQueriesTest, the_state_of_a_job_is_complete) {  // 157
+  EXPECT_EQ(roster.job(job), std::nullopt);
+  const OpId scheduled = schedule(10, "a.b");
+  EXPECT_EQ(roster.job(job)->kind, "a.b");
+  add(anna, 20, claim_by(anna, 100));
+  const JobState state = roster.job(job)->state;
+  EXPECT_EQ(state.phase, JobPhase::claimed);
+  EXPECT_EQ(state.claimer, anna.node_id());
+  EXPECT_EQ(state.deadline_ms, 120U);
+  EXPECT_EQ(state.attempts, 1U);
+  EXPECT_EQ(state.last_transition, (Timestamp{20, 0, anna.node_id()}));
+  const auto history = roster.history(job);
+  ASSERT_EQ(history.size(), 2U);
+  EXPECT_EQ(history[0].id, scheduled);
+}
+
+TEST_F(RosterQueriesTest, pending_jobs_come_by_time_of_schedule_with_their_route) {  // 158
+  const auto add_job = [&](unsigned number, std::uint64_t wall_ms) {
+    add(owner, wall_ms, ScheduleJob{job_id(number), "k", {}, {}});
+  };
+  add_job(5, 30);
+  add_job(6, 10);
+  add_job(7, 20);
+  add(owner, 40, ScheduleJob{job_id(8), "other", {}, {}});
+  const Timestamp now{100, 0, {0}};
+  const auto ids = [](const std::vector<PendingJob>& jobs) {
+    std::vector<JobId> found;
+    for (const PendingJob& each : jobs) {
+      found.push_back(each.job);
+    }
+    return found;
+  };
+  EXPECT_EQ(ids(roster.pending("k")), (std::vector{job_id(6), job_id(7), job_id(5)}));
+  EXPECT_EQ(roster.pending("k")[0].route, std::nullopt);
+  add(anna, 50, ClaimWork{job_id(7), anna.node_id(), 10});
+  EXPECT_EQ(ids(roster.pending("k")), (std::vector{job_id(6), job_id(5)}));
+  add(owner, 60, RouteKind{"k", anna.node_id()});
+  EXPECT_EQ(roster.pending("k")[0].route, anna.node_id());
+  EXPECT_EQ(roster.pending_for("k", anna.public_key(), now).size(), 2U);
+  EXPECT_TRUE(roster.pending_for("k", bert.public_key(), now).empty());
+  EXPECT_TRUE(roster.pending_for("k", numbered_key(9).public_key(), now).empty());
+  EXPECT_EQ(roster.pending_for("other", bert.public_key(), now).size(), 1U);
+}
+
+TEST_F(RosterQueriesTest, overdue_jobs_are_past_their_deadline_at_the_given_time) {  // 159
+  schedule(10);
+  add(anna, 20, claim_by(anna, 100));
+  EXPECT_TRUE(roster.overdue({120, 9, {9}}).empty());
+  EXPECT_EQ(roster.overdue({121, 0, {0}}), std::vector{job});
+  add(anna, 100, claim_by(anna, 100));
+  EXPECT_TRUE(roster.overdue({121, 0, {0}}).empty());
+  add(anna, 110, completion());
+  EXPECT_TRUE(roster.overdue({9'999, 0, {0}}).empty());
+}
+
+TEST_F(RosterQueriesTest, a_completion_settles_when_every_possible_claimer_was_heard_after_it) {
+  schedule(10);
+  add(anna, 20, claim_by(anna));
+  EXPECT_FALSE(roster.is_settled(job, {}));
+  add(anna, 30, completion());
+  EXPECT_FALSE(roster.is_settled(job, {}));
+  add(anna, 31, YieldWork{job_id(9), anna.node_id(), ""});
+  add(owner, 40, ScheduleJob{job_id(9), "k", {}, {}});
+  EXPECT_FALSE(roster.is_settled(job, {}));  // bert may still have an older claim
+  EXPECT_TRUE(roster.is_settled(job, {bert.node_id()}));
+  add(bert, 41, ClaimWork{job_id(9), bert.node_id(), 5});
+  EXPECT_TRUE(roster.is_settled(job, {}));
+}
+
+TEST_F(RosterQueriesTest, an_explanation_names_what_is_missing) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(why_not(anna), Texts{"no ScheduleJob for this job is known"});
+  const VerifiedOperation cause = make(owner, 5, ScheduleJob{job_id(2), "k", {}, {}});
+  add(owner, 10, ScheduleJob{job, "k", {}, {}}, {cause.operation.id});
+  EXPECT_EQ(why_not(anna),
+            Texts{"its ScheduleJob is deferred missing_dep: it waits for operation " +
+                  to_text(cause.operation.id)});
+  add(cause);
+  EXPECT_EQ(why_not(anna), Texts{});
+  EXPECT_EQ(why_not(numbered_key(9)),
+            Texts{"no token of the node admits (Job, Claim) for kind \"k\": no_chain"});
+  add(owner, 20, RouteKind{"k", bert.node_id()});
+  EXPECT_EQ(why_not(anna), Texts{"kind \"k\" is routed to " + node_name(bert.node_id())});
+  add(bert, 30, claim_by(bert, 100));
+  EXPECT_EQ(why_not(bert, 130), Texts{node_name(bert.node_id()) + " holds it until 130 ms"});
+  EXPECT_EQ(why_not(bert, 131),
+            Texts{node_name(bert.node_id()) +
+                  " holds it; its lease ended at 130 ms, and an ExpireWork releases it"});
+  add(bert, 140, completion());
+  EXPECT_EQ(why_not(bert, 150), Texts{"it is completed by " + node_name(bert.node_id())});
+}
+
+}  // namespace
+}  // namespace holdfast::mesh

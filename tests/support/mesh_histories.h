@@ -1,0 +1,40 @@
+// Random histories of small meshes: few nodes, jobs and moments, so that everything meets
+// everything. Includes delegations, revocations, routes, coordinators, twins, stolen ids, missing
+// and circular dependencies, and clocks that differ.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "mesh/roster/op_record.h"
+
+namespace holdfast::mesh {
+
+class HistoryMaker {
+ public:
+  explicit HistoryMaker(std::uint64_t seed);
+
+  // All different; in no order.
+  std::vector<VerifiedOperation> make();
+  // A number below the limit.
+  unsigned draw(unsigned limit);
+
+ private:
+  Operation any_operation();
+  Payload any_payload();
+  Payload any_job_payload(NodeId author);
+  Payload any_knowledge_payload();
+  std::vector<OpId> any_dependencies();
+  void add(Operation operation);
+
+  std::mt19937_64 random_;
+  std::vector<VerifiedOperation> ops_;
+  unsigned author_ = 0;
+};
+
+PublicKey history_user();
+std::string describe(const VerifiedOperation& operation);
+
+}  // namespace holdfast::mesh
