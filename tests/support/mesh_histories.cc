@@ -65,6 +65,12 @@ struct Pool {
     issue(nodes[1], spec_for(nodes[2], {grant("Job", "*")}, {second}));  // drops a caveat
     issue(nodes[1], spec_for(nodes[2], {grant("Job", "*")}, {owner}));   // not its token
     issue(nodes[3], spec_for(nodes[3], {grant("*", "*")}));              // from nothing
+    Caveats audited;
+    audited.audit_inference = true;
+    const Digest watched =
+        issue(nodes[0], spec_for(nodes[2], {grant("*", "*", audited)}, {owner})).cid;
+    issue(nodes[2], spec_for(nodes[3], {grant("Claim", "Write", audited)}, {watched}));
+    issue(nodes[2], spec_for(nodes[3], {grant("Claim", "Write")}, {watched}));  // drops the audit
     issue(nodes[0], spec_for(nodes[3], {grant("Job", "*")}, {blake3("nothing")}));
   }
 };
@@ -94,7 +100,7 @@ std::vector<VerifiedOperation> HistoryMaker::make() {
       add(operation);
     }
   }
-  for (unsigned count = 6 + draw(24); count > 0; --count) {
+  for (unsigned count = 6 + draw(28); count > 0; --count) {
     add(any_operation());
   }
   return ops_;
@@ -135,8 +141,25 @@ Operation HistoryMaker::any_operation() {
     operation.timestamp.wall_ms = taken.wall_ms;
     operation.timestamp.logical = taken.logical;
   }
+  link_output(operation);
   std::erase(operation.causal_deps, operation.id);
   return operation;
+}
+
+// Output often depends on an artifact, which may be a snapshot of its job, and comes later.
+void HistoryMaker::link_output(Operation& operation) {
+  auto& deps = operation.causal_deps;
+  if (!is_output(operation.payload) || draw(2) == 0) {
+    return;
+  }
+  for (const VerifiedOperation& known : ops_) {
+    const OpId& id = known.operation.id;
+    if (std::holds_alternative<CreateArtifact>(known.operation.payload) && draw(2) == 0 &&
+        std::find(deps.begin(), deps.end(), id) == deps.end()) {
+      operation.timestamp.wall_ms = 11'000 + draw(2);
+      deps.push_back(id);
+    }
+  }
 }
 
 std::vector<OpId> HistoryMaker::any_dependencies() {
@@ -156,21 +179,21 @@ std::vector<OpId> HistoryMaker::any_dependencies() {
 Payload HistoryMaker::any_payload() {
   const NodeId author = pool().nodes[author_].node_id();
   const unsigned choice = draw(100);
-  if (choice < 62) {
+  if (choice < 52) {
     return any_job_payload(author);
   }
-  if (choice < 70) {
+  if (choice < 60) {
     const bool cleared = draw(3) == 0;
     return RouteKind{std::string(kKinds[draw(kKinds.size())]),
                      cleared ? std::nullopt : std::optional(pool().nodes[draw(kNodes)].node_id())};
   }
-  if (choice < 74) {
+  if (choice < 64) {
     return DesignateCoordinator{pool().nodes[draw(kNodes)].node_id()};
   }
-  if (choice < 82) {
+  if (choice < 72) {
     return pool().tokens[draw(static_cast<unsigned>(pool().tokens.size()))].payload;
   }
-  if (choice < 86) {
+  if (choice < 76) {
     return RevokeUcan{pool().tokens[draw(static_cast<unsigned>(pool().tokens.size()))].token.cid};
   }
   return any_knowledge_payload();
@@ -207,8 +230,13 @@ Payload HistoryMaker::any_knowledge_payload() {
   created.predicate = draw(2) == 0 ? "likes" : "knows";
   if (draw(2) == 0) {
     created.provenance.jobs = {small_id<JobId>(draw(2) + 1)};
+    for (unsigned links = draw(3); links > 0; --links) {
+      created.provenance.artifacts.push_back(
+          small_id<ArtifactId>(draw(6) == 0 ? draw(30) : draw(2) + 1));
+    }
   }
-  switch (draw(8)) {
+  const auto job = small_id<JobId>(draw(2) + 1);
+  switch (draw(12)) {
     case 0:
       return IngestEvidence{evidence, {}, draw(2) == 0 ? "mail" : "chat", "", {}};
     case 1:
@@ -222,6 +250,23 @@ Payload HistoryMaker::any_knowledge_payload() {
       return SupersedeClaim{claim, small_id<ClaimId>(3), ""};
     case 6:
       return CreateArtifact{artifact, "note", {}, {}, {}, {}, {}, {}, 0, {}};
+    case 7:
+    case 8:
+      return CreateArtifact{artifact, "likewise.inference.snapshot",
+                            job,      {},
+                            {},       {},
+                            "model",  draw(8) == 0 ? std::nullopt : std::optional<std::string>("1"),
+                            0,        {}};
+    case 9: {
+      CreateEpisode episode;
+      episode.title = "morning";
+      return episode;
+    }
+    case 10: {
+      CreateSuggestedAction action;
+      action.derivation_job = job;
+      return action;
+    }
     default:
       return EvictArtifact{artifact};
   }

@@ -27,6 +27,7 @@ class HistoryMaker {
   Payload any_job_payload(NodeId author);
   Payload any_knowledge_payload();
   std::vector<OpId> any_dependencies();
+  void link_output(Operation& operation);
   void add(Operation operation);
 
   std::mt19937_64 random_;

@@ -3,276 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "tests/support/mesh_oracle_authority.h"
+
 namespace holdfast::mesh {
 
 namespace {
 
-using Op = VerifiedOperation;
-
-// ---- authority, from scratch for every question
-
-struct World {
-  PublicKey user;
-  std::vector<Op> ops;  // sorted by time
-  std::map<Digest, Token> tokens;
-  std::set<Digest> revoked;
-};
-
-bool within_list(const std::optional<std::vector<std::string>>& list, const std::string& text) {
-  return !list || std::count(list->begin(), list->end(), text) > 0;
-}
-
-bool within_prefixes(const std::optional<std::vector<std::string>>& list, const std::string& text) {
-  if (!list) {
-    return true;
-  }
-  for (const std::string& prefix : *list) {
-    if (text.substr(0, prefix.size()) == prefix) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool all_within(const std::optional<std::vector<std::string>>& child,
-                const std::optional<std::vector<std::string>>& parent, bool prefixes) {
-  if (!parent) {
-    return true;
-  }
-  if (!child) {
-    return false;
-  }
-  for (const std::string& text : *child) {
-    if (!(prefixes ? within_prefixes(parent, text) : within_list(parent, text))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// For the caveats that the random worlds use: all but sanitize.
-bool attenuates(const Caveats& child, const Caveats& parent, Pair pair) {
-  if (pair.resource == Resource::job && !all_within(child.kind_prefix, parent.kind_prefix, true)) {
-    return false;
-  }
-  if (pair.resource == Resource::claim && !all_within(child.predicates, parent.predicates, false)) {
-    return false;
-  }
-  if (pair.resource == Resource::evidence &&
-      !all_within(child.source_types, parent.source_types, false)) {
-    return false;
-  }
-  if (parent.time_range &&
-      (!child.time_range || child.time_range->start_ms < parent.time_range->start_ms ||
-       child.time_range->end_ms > parent.time_range->end_ms)) {
-    return false;
-  }
-  return true;
-}
-
-enum class Chain { good, missing, bad };
-
-// Also the number of tokens of the chain.
-std::pair<Chain, int> chain_of(const World& world, const Token& token) {
-  if (token.proofs.empty()) {
-    return {token.issuer == world.user ? Chain::good : Chain::bad, 1};
-  }
-  bool missing = false;
-  int depth = 1;
-  for (const Digest& proof : token.proofs) {
-    const auto parent = world.tokens.find(proof);
-    if (parent == world.tokens.end()) {
-      missing = true;
-      continue;
-    }
-    const auto [chain, length] = chain_of(world, parent->second);
-    const bool outlives = parent->second.expires_s &&
-                          (!token.expires_s || *token.expires_s > *parent->second.expires_s);
-    if (chain == Chain::bad || parent->second.audience != token.issuer || outlives ||
-        token.not_before_s < parent->second.not_before_s) {
-      return {Chain::bad, 0};
-    }
-    missing = missing || chain == Chain::missing;
-    depth = std::max(depth, length + 1);
-  }
-  if (missing) {
-    return {Chain::missing, 0};
-  }
-  for (const Capability& capability : token.capabilities) {
-    for (const Pair pair : capability.pairs.pairs()) {
-      bool covered = false;
-      for (const Digest& proof : token.proofs) {
-        for (const Capability& above : world.tokens.at(proof).capabilities) {
-          covered = covered ||
-                    (above.pairs.has(pair) && attenuates(capability.caveats, above.caveats, pair));
-        }
-      }
-      if (!covered) {
-        return {Chain::bad, 0};
-      }
-    }
-  }
-  return {depth > 16 || token.proofs.size() > 8 ? Chain::bad : Chain::good, depth};
-}
-
-bool is_root(const World& world, const Token& token) {
-  return token.issuer == world.user && token.proofs.empty();
-}
-
-bool grants(const Token& token, Pair pair) {
-  for (const Capability& capability : token.capabilities) {
-    if (capability.pairs.has(pair)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-std::set<Digest> ancestors(const World& world, const Token& token) {
-  std::set<Digest> found;
-  if (chain_of(world, token).first != Chain::good) {
-    return found;
-  }
-  for (const Digest& proof : token.proofs) {
-    found.insert(proof);
-    found.merge(ancestors(world, world.tokens.at(proof)));
-  }
-  return found;
-}
-
-bool may_revoke(const World& world, const PublicKey& author, const Digest& target) {
-  if (!world.tokens.contains(target)) {
-    return false;
-  }
-  const Token& token = world.tokens.at(target);
-  if (author == world.user || author == token.issuer || author == token.audience) {
-    return true;
-  }
-  for (const Digest& cid : ancestors(world, token)) {
-    if (world.tokens.at(cid).issuer == author) {
-      return true;
-    }
-  }
-  for (const auto& [cid, other] : world.tokens) {
-    if (is_root(world, other) && other.audience == author &&
-        grants(other, {Resource::mesh, Action::write})) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool is_revoked(const World& world, const Token& token) {
-  if (world.revoked.contains(token.cid)) {
-    return true;
-  }
-  for (const Digest& proof : token.proofs) {
-    const auto parent = world.tokens.find(proof);
-    if (parent != world.tokens.end() && is_revoked(world, parent->second)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-struct Facts {
-  std::uint64_t wall_ms;
-  std::optional<std::string> kind, predicate, source_type;
-};
-
-// The name of the first caveat that fails; empty when all hold.
-std::string failing(const Caveats& caveats, Pair pair, const Facts& facts) {
-  if (pair.resource == Resource::evidence && facts.source_type &&
-      !within_list(caveats.source_types, *facts.source_type)) {
-    return "source_types";
-  }
-  if (pair.resource == Resource::claim && facts.predicate &&
-      !within_list(caveats.predicates, *facts.predicate)) {
-    return "predicates";
-  }
-  if (pair.resource == Resource::job && facts.kind &&
-      !within_prefixes(caveats.kind_prefix, *facts.kind)) {
-    return "kind_prefix";
-  }
-  if (caveats.time_range && (facts.wall_ms < caveats.time_range->start_ms ||
-                             facts.wall_ms >= caveats.time_range->end_ms)) {
-    return "time_range";
-  }
-  return "";
-}
-
-// Empty when admitted, else the most advanced failure.
-std::string why_not(const World& world, const PublicKey& author, Pair pair, const Facts& facts) {
-  static const std::vector<std::string> kOrder = {"no_chain",
-                                                  "missing_proof",
-                                                  "chain_revoked",
-                                                  "not_admitted",
-                                                  "chain_not_yet",
-                                                  "chain_expired",
-                                                  "caveat_failed(time_range)",
-                                                  "caveat_failed(kind_prefix)",
-                                                  "caveat_failed(predicates)",
-                                                  "caveat_failed(source_types)"};
-  std::size_t best = 0;
-  for (const auto& [cid, token] : world.tokens) {
-    if (token.audience != author) {
-      continue;
-    }
-    std::set<std::string> reasons;
-    const Chain chain = chain_of(world, token).first;
-    if (chain != Chain::good) {
-      reasons.insert(chain == Chain::bad ? "no_chain" : "missing_proof");
-    } else if (is_revoked(world, token)) {
-      reasons.insert("chain_revoked");
-    } else if (!grants(token, pair)) {
-      reasons.insert("not_admitted");
-    } else if (facts.wall_ms < token.not_before_s * 1000) {
-      reasons.insert("chain_not_yet");
-    } else if (token.expires_s && facts.wall_ms > *token.expires_s * 1000) {
-      reasons.insert("chain_expired");
-    } else {
-      for (const Capability& capability : token.capabilities) {
-        if (capability.pairs.has(pair)) {
-          const std::string name = failing(capability.caveats, pair, facts);
-          if (name.empty()) {
-            return "";
-          }
-          reasons.insert("caveat_failed(" + name + ")");
-        }
-      }
-    }
-    for (const std::string& reason : reasons) {
-      const auto rank = std::find(kOrder.begin(), kOrder.end(), reason) - kOrder.begin();
-      best = std::max(best, static_cast<std::size_t>(rank));
-    }
-  }
-  return kOrder[best];
-}
-
-bool root_grants(const World& world, const PublicKey& author, Pair pair, std::uint64_t wall_ms,
-                 bool without_caveats) {
-  for (const auto& [cid, token] : world.tokens) {
-    if (token.audience != author || !is_root(world, token) || is_revoked(world, token) ||
-        wall_ms < token.not_before_s * 1000 ||
-        (token.expires_s && wall_ms > *token.expires_s * 1000)) {
-      continue;
-    }
-    for (const Capability& capability : token.capabilities) {
-      const bool free = !capability.caveats.time_range.has_value();
-      const bool holds = failing(capability.caveats, pair, {wall_ms, {}, {}, {}}).empty();
-      if (capability.pairs.has(pair) && (without_caveats ? free : holds)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-bool is_owner(const World& world, const PublicKey& author, std::uint64_t wall_ms) {
-  return root_grants(world, author, {Resource::mesh, Action::write}, wall_ms, false);
-}
-
-// ---- the fold
+using namespace oracle;
 
 struct Fold {
   const World& world;
@@ -281,6 +18,8 @@ struct Fold {
   std::optional<NodeId> coordinator;
   std::map<ArtifactId, NodeId> artifacts;
   std::set<ArtifactId> evicted;
+  std::map<IdBytes, CreateArtifact> by_artifact;  // applied, by the id of the artifact
+  std::map<IdBytes, CreateArtifact> by_creator;   // applied, by the id of the operation
   std::map<ClaimId, std::string> predicates;
   std::map<EvidenceId, std::string> source_types;
   std::set<OpId> owned_ids;
@@ -291,9 +30,11 @@ struct Fold {
   std::string judge(const Op& op, bool& owns_id);
   std::string authority(const Op& op, bool& is_void) const;
   std::string state(const Op& op);
+  std::string effect(const Op& op);
   std::string job_state(const Op& op, OracleJob& job);
   std::string late(const Op& op, Pair pair, Facts facts) const;
   bool may_derive(const Op& op) const;
+  std::string audit(const Op& op) const;
 };
 
 Pair pair_for(std::size_t kind) {
@@ -340,6 +81,13 @@ std::string Fold::authority(const Op& op, bool& is_void) const {
     return is_owner(world, op.author, wall_ms) ? "" : "parked not_owner";
   }
   Facts facts{wall_ms, {}, {}, {}};
+  if (const auto* p = std::get_if<CreateArtifact>(&payload)) {
+    // The random histories have no snapshots with inline content.
+    if (p->artifact_type == "likewise.inference.snapshot" &&
+        (!p->source_job || !p->model_id || !p->model_version)) {
+      return "rejected malformed";
+    }
+  }
   if (std::holds_alternative<DelegateUcan>(payload)) {
     if (!op.token) {
       return "rejected malformed";
@@ -383,8 +131,8 @@ bool Fold::may_derive(const Op& op) const {
       }
     }
   }
-  if (current == author ||
-      root_grants(world, op.author, {Resource::user_assertion, Action::write}, wall_ms, true)) {
+  if (current == author || root_grants(world, op.author, {Resource::user_assertion, Action::write},
+                                       wall_ms, Caveated::absent)) {
     return true;
   }
   std::vector<JobId> named;
@@ -402,6 +150,66 @@ bool Fold::may_derive(const Op& op) const {
     }
   }
   return false;
+}
+
+// Empty when nothing is required or a link is valid.
+std::string Fold::audit(const Op& op) const {
+  std::vector<JobId> named;
+  std::vector<std::optional<CreateArtifact>> links;
+  if (const auto* p = std::get_if<CreateClaim>(&op.operation.payload)) {
+    named = p->provenance.jobs;
+    for (const ArtifactId& id : p->provenance.artifacts) {
+      if (by_artifact.contains(id.bytes)) {
+        links.emplace_back(by_artifact.at(id.bytes));
+      } else if (by_creator.contains(id.bytes)) {
+        links.emplace_back(by_creator.at(id.bytes));
+      } else {
+        links.emplace_back(std::nullopt);
+      }
+    }
+  } else {
+    const auto* action = std::get_if<CreateSuggestedAction>(&op.operation.payload);
+    if (action != nullptr && action->derivation_job) {
+      named.push_back(*action->derivation_job);
+    }
+    for (const OpId& dep : op.operation.causal_deps) {
+      const auto job = named_job(effective.at(dep));
+      if (action == nullptr && job) {
+        named.push_back(*job);
+      }
+      if (by_creator.contains(dep.bytes)) {
+        links.emplace_back(by_creator.at(dep.bytes));
+      }
+    }
+  }
+  std::set<JobId> inference;
+  for (const JobId& job : named) {
+    bool is_inference = false;
+    for (const auto& [id, artifact] : by_artifact) {
+      is_inference = is_inference || (artifact.artifact_type == "likewise.inference.snapshot" &&
+                                      artifact.source_job == job);
+    }
+    for (const std::string& prefix : world.inference_kinds) {
+      is_inference = is_inference ||
+                     (jobs.contains(job) && jobs.at(job).kind.substr(0, prefix.size()) == prefix);
+    }
+    if (is_inference) {
+      inference.insert(job);
+    }
+  }
+  if (inference.empty() || !is_audited(world, op.author, op.operation.timestamp.wall_ms)) {
+    return "";
+  }
+  bool unknown = false;
+  for (const auto& link : links) {
+    unknown = unknown || !link;
+    if (link && link->artifact_type == "likewise.inference.snapshot" && link->source_job &&
+        inference.contains(*link->source_job)) {
+      return "";
+    }
+  }
+  if (links.empty()) return "void audit_link_missing";
+  return unknown ? "deferred missing_dep" : "void audit_link_invalid";
 }
 
 std::string Fold::job_state(const Op& op, OracleJob& job) {
@@ -484,17 +292,32 @@ std::string Fold::state(const Op& op) {
   if (payload.index() >= 2 && payload.index() <= 9 && !may_derive(op)) {
     return "void not_coordinator";
   }
+  if (payload.index() == 6 || payload.index() == 22 || payload.index() == 24) {
+    const std::string unlinked = audit(op);
+    if (!unlinked.empty()) {
+      return unlinked;
+    }
+  }
+  return effect(op);
+}
+
+std::string Fold::effect(const Op& op) {
+  const Payload& payload = op.operation.payload;
   if (const auto* p = std::get_if<CreateClaim>(&payload)) {
     predicates.emplace(p->claim_id, p->predicate);
   } else if (const auto* evidence = std::get_if<IngestEvidence>(&payload)) {
     source_types.emplace(evidence->evidence_id, evidence->source_type);
   } else if (const auto* artifact = std::get_if<CreateArtifact>(&payload)) {
     const bool first = artifacts.emplace(artifact->artifact_id, op.operation.author()).second;
+    if (first) {
+      by_artifact.emplace(artifact->artifact_id.bytes, *artifact);
+      by_creator.emplace(op.operation.id.bytes, *artifact);
+    }
     return first ? "applied" : "noop";
   } else if (const auto* eviction = std::get_if<EvictArtifact>(&payload)) {
     if (!artifacts.contains(eviction->artifact_id)) return "deferred missing_dep";
     if (artifacts.at(eviction->artifact_id) != op.operation.author() &&
-        !is_owner(world, op.author, wall_ms)) {
+        !is_owner(world, op.author, op.operation.timestamp.wall_ms)) {
       return "void not_owner";
     }
     return evicted.insert(eviction->artifact_id).second ? "applied" : "noop";
@@ -560,12 +383,13 @@ void Fold::run() {
 
 }  // namespace
 
-OracleResult consult_oracle(const PublicKey& user, std::vector<VerifiedOperation> operations) {
+OracleResult consult_oracle(const PublicKey& user, const std::vector<std::string>& inference_kinds,
+                            std::vector<VerifiedOperation> operations) {
   std::sort(operations.begin(), operations.end(), [](const Op& left, const Op& right) {
     return std::pair(left.operation.timestamp, left.hash) <
            std::pair(right.operation.timestamp, right.hash);
   });
-  World world{user, std::move(operations), {}, {}};
+  World world{user, inference_kinds, std::move(operations), {}, {}};
   for (const Op& op : world.ops) {
     if (op.token) {
       world.tokens.emplace(op.token->cid, *op.token);
@@ -578,7 +402,7 @@ OracleResult consult_oracle(const PublicKey& user, std::vector<VerifiedOperation
       }
     }
   }
-  Fold fold{world, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  Fold fold{world, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   fold.run();
   return {fold.verdicts, fold.jobs};
 }

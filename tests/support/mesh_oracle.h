@@ -29,6 +29,7 @@ struct OracleResult {
   std::map<JobId, OracleJob> jobs;
 };
 
-OracleResult consult_oracle(const PublicKey& user, std::vector<VerifiedOperation> operations);
+OracleResult consult_oracle(const PublicKey& user, const std::vector<std::string>& inference_kinds,
+                            std::vector<VerifiedOperation> operations);
 
 }  // namespace holdfast::mesh

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "holdfast/assert.h"
+#include "mesh/audit/snapshot.h"
 
 namespace holdfast::mesh {
 
@@ -18,15 +19,6 @@ bool is(const Payload& payload) {
 
 Verdict unauthorised(const Admission& admission, Outcome outcome) {
   return {outcome, admission.reason, admission.failed};
-}
-
-// The job that an operation of kinds 10 to 14 names.
-std::optional<JobId> job_of(const Payload& payload) {
-  const auto subject = subject_of(payload);
-  if (!subject.has_value() || subject->type != Subject::Type::job) {
-    return std::nullopt;
-  }
-  return JobId{subject->id};
 }
 
 // Operations on something that another operation created, and whose caveats look at that one.
@@ -98,6 +90,8 @@ Judgement Judge::run() {
     result.authorised = late->reason != Reason::caveat_failed;
   } else if (const auto foreign = check_coordinator()) {
     result.verdict = *foreign;
+  } else if (const auto unlinked = check_audit()) {
+    result.verdict = *unlinked;
   } else {
     decide(result);
   }
@@ -196,6 +190,9 @@ std::optional<Verdict> Judge::check_authority() const {
     const bool owns = roster_.graph_.is_owner(self_.author, self_.key.at.wall_ms);
     return owns ? std::nullopt : std::optional(parked(Reason::not_owner));
   }
+  if (!check_snapshot(self_.operation).ok()) {
+    return rejected(Reason::malformed);
+  }
   CaveatFacts known = facts();
   if (const auto* evidence = std::get_if<IngestEvidence>(&payload)) {
     known.source_type = evidence->source_type;
@@ -270,13 +267,8 @@ bool Judge::holds_named_job() {
   if (const auto* claim = std::get_if<CreateClaim>(&self_.operation.payload)) {
     watched_ = claim->provenance.jobs;
   }
-  for (const OpId& id : self_.operation.causal_deps) {
-    const OpRecord* cause = effective(id);
-    HOLDFAST_ASSERT(cause != nullptr);
-    if (const auto job = job_of(cause->operation.payload)) {
-      watched_.push_back(*job);
-    }
-  }
+  const auto caused = jobs_of_effective_dependencies();
+  watched_.insert(watched_.end(), caused.begin(), caused.end());
   return std::any_of(watched_.begin(), watched_.end(), [&](const JobId& job) {
     const JobState state = roster_.state_before({Subject::Type::job, job.bytes}, self_.key).job;
     return state.phase == JobPhase::claimed && state.claimer == self_.key.at.node;

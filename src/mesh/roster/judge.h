@@ -6,7 +6,8 @@
 //   4. an id belongs to the first authorised operation that carries it, the others are void;
 //   5. an operation waits for its dependencies, which must be effective;
 //   6. what the author may do with this job, claim or evidence;
-//   7. the state of its subject.
+//   7. the coordinator derives; output of audited inference links to its snapshot;
+//   8. the state of its subject.
 //
 // Rules 1 and 2 look at the whole set; 3 at the graph of tokens; all others at operations with a
 // smaller timestamp. So one pass in the order of timestamps judges everything.
@@ -45,6 +46,14 @@ class Judge {
   [[nodiscard]] std::optional<Verdict> check_unknown_subject() const;
   [[nodiscard]] std::optional<Verdict> check_coordinator();
   [[nodiscard]] bool holds_named_job();
+  // What a node under audit derives from inference links to the snapshot of the call.
+  [[nodiscard]] std::optional<Verdict> check_audit();
+  [[nodiscard]] std::vector<JobId> jobs_of_effective_dependencies() const;
+  [[nodiscard]] std::vector<JobId> inference_jobs();
+  [[nodiscard]] bool is_inference_job(const JobId& job) const;
+  // The artifacts that the operation names; null for one that is not known at its time.
+  [[nodiscard]] std::vector<const OpRecord*> named_artifacts() const;
+  [[nodiscard]] const OpRecord* find_artifact(const ArtifactId& id) const;
   [[nodiscard]] CaveatFacts facts() const { return {.wall_ms = self_.key.at.wall_ms}; }
 
   void decide(Judgement& result);

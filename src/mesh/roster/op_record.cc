@@ -38,6 +38,20 @@ std::optional<Subject> subject_of(const Payload& payload) {
       payload);
 }
 
+std::optional<JobId> job_of(const Payload& payload) {
+  const auto subject = subject_of(payload);
+  if (!subject.has_value() || subject->type != Subject::Type::job) {
+    return std::nullopt;
+  }
+  return JobId{subject->id};
+}
+
+bool is_output(const Payload& payload) {
+  return std::holds_alternative<CreateClaim>(payload) ||
+         std::holds_alternative<CreateEpisode>(payload) ||
+         std::holds_alternative<CreateSuggestedAction>(payload);
+}
+
 bool is_derivation(const Payload& payload) {
   return std::holds_alternative<CreateEntity>(payload) ||
          std::holds_alternative<AddEntityAlias>(payload) ||

@@ -60,7 +60,11 @@ struct OpRecord {
 };
 
 std::optional<Subject> subject_of(const Payload& payload);
+// The job that an operation of kinds 10 to 14 names.
+std::optional<JobId> job_of(const Payload& payload);
 // Entity and claim operations, which the coordinator authors.
 bool is_derivation(const Payload& payload);
+// Claims, episodes and suggested actions, which may come from inference.
+bool is_output(const Payload& payload);
 
 }  // namespace holdfast::mesh

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "holdfast/assert.h"
+#include "mesh/audit/snapshot.h"
 #include "mesh/roster/judge.h"
 
 namespace holdfast::mesh {
@@ -54,6 +55,15 @@ void Roster::index(OpRef op) {
   }
   if (is_derivation(record.operation.payload)) {
     derivations_.push_back(op);
+  }
+  if (is_output(record.operation.payload)) {
+    outputs_.push_back(op);
+  }
+  if (is_snapshot(record.operation.payload)) {
+    const auto& artifact = std::get<CreateArtifact>(record.operation.payload);
+    if (artifact.source_job.has_value()) {
+      snapshots_[*artifact.source_job].emplace(record.key, op);
+    }
   }
   mark(op);
 }
@@ -182,6 +192,10 @@ void Roster::mark_what_follows(OpRef op, const Judgement& judgement) {
   }
   if (stored.authorised != judgement.authorised) {
     mark_after(by_id_.at(record.operation.id), record.key);
+  }
+  if (stored.verdict != judgement.verdict &&
+      std::holds_alternative<CreateArtifact>(record.operation.payload)) {
+    mark_after(outputs_, record.key);
   }
   if (stored.after == judgement.after) {
     return;

@@ -45,6 +45,11 @@ struct JobRegressed {
   bool operator==(const JobRegressed&) const = default;
 };
 
+struct ArtifactView {
+  const Operation* creation = nullptr;  // its payload is a CreateArtifact; valid until the next add
+  bool evicted = false;
+};
+
 struct OpView {
   OpId id;
   Digest hash{};
@@ -53,9 +58,16 @@ struct OpView {
   Verdict verdict;
 };
 
+// What all nodes of a mesh must agree on.
+struct RosterRules {
+  // Prefixes of job kinds whose output counts as inference, even without a snapshot.
+  std::vector<std::string> inference_kinds;
+};
+
 class Roster {
  public:
-  explicit Roster(const PublicKey& user) : graph_(user) {}
+  explicit Roster(const PublicKey& user, RosterRules rules = {})
+      : rules_(std::move(rules)), graph_(user) {}
 
   // Judges the operation and everything that it changes. False when these bytes are known.
   bool add(const VerifiedOperation& operation);
@@ -82,6 +94,10 @@ class Roster {
                                                     const Timestamp& now) const;
   // Claimed jobs whose deadline is before that time, earliest deadline first.
   [[nodiscard]] std::vector<JobId> overdue(const Timestamp& now) const;
+  // The operation that created the artifact, by the first that was applied.
+  [[nodiscard]] std::optional<ArtifactView> artifact(const ArtifactId& id) const;
+  // The operation with that id that is applied, or has no effect and is valid.
+  [[nodiscard]] const Operation* find(const OpId& id) const;
   [[nodiscard]] std::optional<NodeId> route_at(std::string_view kind, const Timestamp& at) const;
   // Empty when nothing is designated and the mesh has no owner at that time.
   [[nodiscard]] std::optional<NodeId> coordinator_at(const Timestamp& at) const;
@@ -120,6 +136,7 @@ class Roster {
   [[nodiscard]] std::string_view kind_of(const JobState& state) const;
   [[nodiscard]] OpView view(OpRef op) const;
 
+  RosterRules rules_;
   TokenGraph graph_;
   std::deque<OpRecord> records_;
   std::map<Digest, OpRef> by_hash_;
@@ -131,7 +148,9 @@ class Roster {
   std::map<std::string, std::set<JobId>, std::less<>> jobs_of_kind_;  // by any ScheduleJob
   std::vector<OpRef> delegations_;
   std::vector<OpRef> derivations_;
-  std::map<JobId, std::set<OpRef>> watchers_;  // derivations that looked at the job
+  std::vector<OpRef> outputs_;
+  std::map<JobId, Timeline> snapshots_;
+  std::map<JobId, std::set<OpRef>> watchers_;  // derivations and outputs that looked at the job
   std::map<std::string, std::map<Timestamp, std::optional<NodeId>>, std::less<>> routes_;
   std::map<Timestamp, NodeId> coordinators_;
   Timeline dirty_;

@@ -79,6 +79,29 @@ std::vector<JobId> Roster::overdue(const Timestamp& now) const {
   return jobs_.overdue(now.wall_ms);
 }
 
+std::optional<ArtifactView> Roster::artifact(const ArtifactId& id) const {
+  const auto timeline = subjects_.find({Subject::Type::artifact, id.bytes});
+  if (timeline == subjects_.end()) {
+    return std::nullopt;
+  }
+  const SubjectState& state = at(timeline->second.rbegin()->second).judgement.after;
+  if (!state.creation.has_value()) {
+    return std::nullopt;
+  }
+  return ArtifactView{&at(*state.creation).operation, state.evicted};
+}
+
+const Operation* Roster::find(const OpId& id) const {
+  if (const auto found = by_id_.find(id); found != by_id_.end()) {
+    for (const OpRef op : found->second) {
+      if (at(op).judgement.verdict.is_effective()) {
+        return &at(op).operation;
+      }
+    }
+  }
+  return nullptr;
+}
+
 std::optional<NodeId> Roster::route_at(std::string_view kind, const Timestamp& at) const {
   const auto timeline = routes_.find(kind);
   if (timeline == routes_.end()) {
