@@ -43,6 +43,9 @@ void TokenGraph::add(const Token& token) {
   }
   nodes_[token.cid].token = token;
   by_audience_[token.audience].insert(token.cid);
+  if (is_root(token) && grants(token, kMeshWrite)) {
+    owners_.emplace(node_id_of(token.audience), token.audience);
+  }
   for (const Digest& proof : token.proofs) {
     nodes_[proof].children.push_back(token.cid);
   }
@@ -209,12 +212,8 @@ bool TokenGraph::is_live(const Node& node) const {
 }
 
 bool TokenGraph::owns_structurally(const PublicKey& author) const {
-  const auto tokens = by_audience_.find(author);
-  return tokens != by_audience_.end() &&
-         std::any_of(tokens->second.begin(), tokens->second.end(), [&](const Digest& cid) {
-           const Token& token = *find(cid)->token;
-           return is_root(token) && grants(token, kMeshWrite);
-         });
+  const auto owner = owners_.find(node_id_of(author));
+  return owner != owners_.end() && owner->second == author;
 }
 
 Admission TokenGraph::judge_token(const Node& node, Pair pair, const CaveatFacts& facts) const {
@@ -296,14 +295,10 @@ bool TokenGraph::is_owner(const PublicKey& author, std::uint64_t wall_ms) const 
 }
 
 std::optional<NodeId> TokenGraph::first_owner(std::uint64_t wall_ms) const {
-  std::optional<NodeId> first;
-  for (const auto& [audience, tokens] : by_audience_) {
-    if (const NodeId node = node_id_of(audience);
-        (!first.has_value() || node < *first) && is_owner(audience, wall_ms)) {
-      first = node;
-    }
-  }
-  return first;
+  const auto owner = std::find_if(owners_.begin(), owners_.end(), [&](const auto& candidate) {
+    return is_owner(candidate.second, wall_ms);
+  });
+  return owner == owners_.end() ? std::nullopt : std::optional(owner->first);
 }
 
 bool TokenGraph::speaks_for_user(const PublicKey& author, std::uint64_t wall_ms) const {

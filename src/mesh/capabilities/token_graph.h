@@ -95,6 +95,7 @@ class TokenGraph {
   PublicKey user_;
   std::map<Digest, Node> nodes_;
   std::map<PublicKey, std::set<Digest>> by_audience_;
+  std::map<NodeId, PublicKey> owners_;  // by root tokens, whether they are in force or not
   std::set<std::pair<Digest, PublicKey>> waiting_revocations_;  // target, author
   std::set<PublicKey> changed_;
 };

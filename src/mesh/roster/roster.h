@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mesh/capabilities/token_graph.h"
+#include "mesh/ops/frontier.h"
 #include "mesh/ops/operation.h"
 #include "mesh/roster/job_index.h"
 #include "mesh/roster/job_state.h"
@@ -98,6 +99,12 @@ class Roster {
   [[nodiscard]] std::optional<ArtifactView> artifact(const ArtifactId& id) const;
   // The operation with that id that is applied, or has no effect and is valid.
   [[nodiscard]] const Operation* find(const OpId& id) const;
+  // All operations with that author and time; more than one if the author broke the rule.
+  [[nodiscard]] std::vector<const Operation*> find_at(const Timestamp& at) const;
+  // All operations that are newer than the frontier has for their author, by time.
+  [[nodiscard]] std::vector<const Operation*> newer_than(const Frontier& frontier) const;
+  // The newest operation of a node: a coordinator that is silent for long can be noticed.
+  [[nodiscard]] std::optional<Timestamp> newest_of(NodeId node) const;
   [[nodiscard]] std::optional<NodeId> route_at(std::string_view kind, const Timestamp& at) const;
   // Empty when nothing is designated and the mesh has no owner at that time.
   [[nodiscard]] std::optional<NodeId> coordinator_at(const Timestamp& at) const;

@@ -102,6 +102,38 @@ const Operation* Roster::find(const OpId& id) const {
   return nullptr;
 }
 
+std::vector<const Operation*> Roster::find_at(const Timestamp& at) const {
+  std::vector<const Operation*> found;
+  for (auto next = by_time_.lower_bound({at, {}}); next != by_time_.end() && next->first.at == at;
+       ++next) {
+    found.push_back(&records_[next->second].operation);
+  }
+  return found;
+}
+
+std::vector<const Operation*> Roster::newer_than(const Frontier& frontier) const {
+  std::vector<const Operation*> found;
+  for (const auto& [key, op] : by_time_) {
+    const auto known = frontier.find(key.at.node);
+    if (known == frontier.end() || known->second < key.at) {
+      found.push_back(&at(op).operation);
+    }
+  }
+  return found;
+}
+
+std::optional<Timestamp> Roster::newest_of(NodeId node) const {
+  const auto ops = by_author_.find(node);
+  if (ops == by_author_.end()) {
+    return std::nullopt;
+  }
+  Timestamp newest;
+  for (const OpRef op : ops->second) {
+    newest = std::max(newest, at(op).key.at);
+  }
+  return newest;
+}
+
 std::optional<NodeId> Roster::route_at(std::string_view kind, const Timestamp& at) const {
   const auto timeline = routes_.find(kind);
   if (timeline == routes_.end()) {

@@ -72,6 +72,31 @@ TEST_F(RosterQueriesTest, overdue_jobs_are_past_their_deadline_at_the_given_time
   EXPECT_TRUE(roster.overdue({9'999, 0, {0}}).empty());
 }
 
+TEST_F(RosterQueriesTest, operations_are_found_by_id_by_time_and_by_frontier) {  // 33
+  const OpId scheduled = schedule(10);
+  const OpId claimed = add(anna, 20, claim_by(anna, 100));
+  add(anna, 20, claim_by(anna, 200));
+  EXPECT_EQ(roster.find(scheduled)->timestamp.wall_ms, 10U);
+  EXPECT_EQ(roster.find(claimed), nullptr);  // void by its twin
+  EXPECT_EQ(roster.verdicts(claimed).size(), 1U);
+  EXPECT_EQ(roster.find_at({10, 0, owner.node_id()}).size(), 1U);
+  EXPECT_EQ(roster.find_at({20, 0, anna.node_id()}).size(), 2U);
+  EXPECT_TRUE(roster.find_at({20, 0, bert.node_id()}).empty());
+  EXPECT_EQ(roster.newer_than({}).size(), roster.size());
+  const Frontier known{{owner.node_id(), {10, 0, owner.node_id()}},
+                       {anna.node_id(), {19, 0, anna.node_id()}},
+                       {bert.node_id(), {10, 0, bert.node_id()}}};
+  EXPECT_EQ(roster.newer_than(known).size(), 2U);
+}
+
+TEST_F(RosterQueriesTest, a_silent_coordinator_shows_and_stays_coordinator) {  // 84
+  add(owner, 10, DesignateCoordinator{bert.node_id()});
+  add(owner, 9'000'000, ScheduleJob{job, "k", {}, {}});
+  EXPECT_EQ(roster.newest_of(bert.node_id())->wall_ms, 0U);
+  EXPECT_EQ(roster.newest_of(numbered_key(9).node_id()), std::nullopt);
+  EXPECT_EQ(roster.coordinator_at({9'000'001, 0, {0}}), bert.node_id());
+}
+
 TEST_F(RosterQueriesTest, a_completion_settles_when_every_possible_claimer_was_heard_after_it) {
   schedule(10);
   add(anna, 20, claim_by(anna));
