@@ -1,7 +1,5 @@
 """Every test that docs/protocol-tests.md names exists, and it names every protocol test.
-The same for docs/delivery-tests.md and the numbered tests of message delivery.
-"""Every test that docs/protocol-tests.md names is there, and every protocol test is named there.
-The same for docs/mesh-tests.md, whose rows are numbered, and the tests that carry these numbers.
+The same for docs/delivery-tests.md and docs/mesh-tests.md and the tests that carry their numbers.
 
 usage: protocol_map_test.py
 """
@@ -97,6 +95,8 @@ class DeliveryMap(unittest.TestCase):
         self.assertEqual(sorted(page), sorted(found))
         for number, tests in page.items():
             self.assertEqual(tests, found[number], number)
+
+
 NUMBERED = re.compile(r"^\s*TEST(?:_F)?\(\s*(\w+),\s*(\w+)\s*\)\s*\{\s*// (\d[\d, to\n]*)$",
                       re.MULTILINE)
 

@@ -63,8 +63,7 @@ UNREACHABLE = {
 
 PURE_MODULES = {"storage/entry", "access", "runs/language/data", "runs/language/definition",
                 "runs/facts", "runs/dispatch", "runs/run", "runs/view", "delivery/contract",
-                "mesh/clock",
-                "mesh/ops", "mesh/capabilities", "mesh/audit", "mesh/roster"}
+                "mesh/clock", "mesh/ops", "mesh/capabilities", "mesh/audit", "mesh/roster"}
 IMPURE_HEADERS = re.compile(
     r"chrono|ctime|time\.h|random|thread|mutex|shared_mutex|condition_variable|future|atomic|"
     r"stop_token|semaphore|latch|barrier|fstream|iostream|filesystem|cstdio|stdio\.h|unistd\.h|"
