@@ -60,6 +60,10 @@ Result<std::string> read_bytes(const std::string& path, std::uint64_t count) {
   std::string bytes(count, '\0');
   const int code = file->pMethods->xRead(file, bytes.data(), static_cast<int>(count), 0);
   file->pMethods->xClose(file);
+  if (code == SQLITE_IOERR_SHORT_READ) {
+    // Another process has rolled back the first transaction since the caller took the size.
+    return std::string();
+  }
   return code == SQLITE_OK ? Result<std::string>(std::move(bytes))
                            : Error{ErrorCode::io_error, path + " cannot be read"};
 }
