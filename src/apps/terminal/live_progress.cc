@@ -49,7 +49,7 @@ std::string bar_of(const ItemCounts& items) {
   return fmt::format("{}] {}/{}", bar, items.done, items.total);
 }
 
-bool is_over(const GraphNode& node) {
+bool has_ended(const GraphNode& node) {
   return node.status == "completed" || node.status == "failed" || node.status == "withdrawn" ||
          node.status == "abandoned";
 }
@@ -103,7 +103,7 @@ std::vector<std::string> waiting_lines(const LivePicture& picture, const Style& 
       style.paint(Ink::yellow, columns_of(text) > style.width ? padded(text, style.width) : text));
   const auto offer = [&](const std::vector<NextAction>& actions) {
     for (const NextAction& next : actions) {
-      // Whoever sees this has an engine process already; a handler needs another program.
+      // The reader of this text runs an engine process already; a handler needs another program.
       if (next.command.empty() && next.action == "wait_for_worker_claim") {
         lines.push_back("  " + one_line(next.summary));
       } else if (!next.command.empty() && !next.command.starts_with("holdfast work")) {
@@ -112,7 +112,7 @@ std::vector<std::string> waiting_lines(const LivePicture& picture, const Style& 
     }
   };
   offer(why.next_actions);
-  // Others may wait for somebody too.
+  // Other steps may wait for an operator too.
   for (const Cause& cause : why.causes) {
     if (cause.reason == Reason::manual_intervention_required && cause.step != why.step) {
       offer(cause.next_actions);
@@ -136,25 +136,25 @@ std::vector<std::string> live_lines(const LivePicture& picture, const Style& sty
     name_width = std::max(name_width, columns_of(node.id));
   }
   name_width = std::min(name_width, std::max<std::size_t>(style.width / 3, 8));
-  const std::size_t room = std::max<std::size_t>(height, below.size() + 3) - below.size() - 1;
+  const std::size_t max_rows = std::max<std::size_t>(height, below.size() + 3) - below.size() - 1;
   std::vector<std::string> lines;
   std::size_t folded = 0;
-  if (nodes.size() > room) {
+  if (nodes.size() > max_rows) {
     const std::size_t before = nodes.size();
-    // Those that are over go first, then those that have not begun.
-    std::size_t too_many = nodes.size() - (room - 1);
-    for (const bool over : {true, false}) {
+    // Steps that have ended are left out first, then those that have not begun.
+    std::size_t too_many = nodes.size() - (max_rows - 1);
+    for (const bool ended : {true, false}) {
       nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
                                  [&](const GraphNode* node) {
-                                   const bool goes =
+                                   const bool left_out =
                                        too_many > 0 &&
-                                       (over ? is_over(*node) : node->status == "waiting");
-                                   too_many -= goes ? 1 : 0;
-                                   return goes;
+                                       (ended ? has_ended(*node) : node->status == "waiting");
+                                   too_many -= left_out ? 1 : 0;
+                                   return left_out;
                                  }),
                   nodes.end());
     }
-    nodes.resize(std::min(nodes.size(), room - 1));
+    nodes.resize(std::min(nodes.size(), max_rows - 1));
     folded = before - nodes.size();
   }
   if (folded > 0) {

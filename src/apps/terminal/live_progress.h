@@ -1,4 +1,5 @@
-// What somebody sees who waits for a run at a terminal: a line per step, redrawn as it goes on.
+// What a terminal shows while a command waits for a run: a line per step, redrawn as the run
+// advances.
 #pragma once
 
 #include <string>
@@ -17,8 +18,9 @@ struct LivePicture {
   const Explanation& why;
 };
 
-// At most `height` lines, none longer than the style is wide: the steps, those that are over
-// first folded together when there are too many; then what is waited for and how to go on.
+// At most `height` lines, none longer than the style is wide: the steps (if there
+// are too many, those that have ended are folded first), then what the run waits for and which
+// actions would continue it.
 std::vector<std::string> live_lines(const LivePicture& picture, const Style& style,
                                     std::size_t height);
 

@@ -1,5 +1,5 @@
 // Views as text for people: the same facts as the JSON, in lines that end with a newline. Nothing
-// in it can change a terminal but colour, and only when the style asks for it.
+// in the text can change a terminal except colour, which only a style with colour contains.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@
 
 namespace holdfast {
 
-// One run at a glance: what it is, how far each step is, what it waits for, what came of it.
+// One run at a glance: what it is, how far each step is, what it waits for, its outcome.
 std::string show_run(const RunSource& source, const Explanation& why, const Style& style);
 // The sentence, the tree of causes, what to do next.
 std::string show_explanation(const Explanation& why, const Style& style);

@@ -29,7 +29,7 @@ TEST(ShowChanges, what_changed_is_coloured) {
             "\x1b[31m- manual_state\x1b[0m: {\"step\":\"manager\"}\n");
 }
 
-TEST(ShowChanges, values_are_cut_to_fit_and_a_short_one_leaves_its_room) {
+TEST(ShowChanges, values_are_cut_to_fit_and_a_short_one_leaves_its_columns_to_the_other) {
   const std::string text(50, 'x');
   EXPECT_EQ(show_changes({{Kind::changed, "a", "1", text},
                           {Kind::changed, "b", text, "22"},

@@ -123,7 +123,7 @@ What to do next:
 )");
 }
 
-TEST(ShowExplanation, the_tree_stays_a_tree_where_there_is_little_room) {
+TEST(ShowExplanation, the_tree_stays_a_tree_on_a_narrow_terminal) {
   EXPECT_EQ("\n" + show_explanation(of_tree(), {.width = 50}), R"(
 run 01982b7e-5c00-7000-8000-000000000001 (order)
   has 3 of 50 items of step mail done: has attempt

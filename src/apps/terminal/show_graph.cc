@@ -211,8 +211,8 @@ class GraphTree {
     for (Line& line : lines_) {
       const std::size_t drawn = columns_of(line.left);
       const std::size_t used = drawn + (line.status.empty() ? 0 : kStatusWidth);
-      const std::size_t room = style_.width - std::min(style_.width, used);
-      line.name = short_text(line.name, std::max(room, kMinName));
+      const std::size_t available = style_.width - std::min(style_.width, used);
+      line.name = short_text(line.name, std::max(available, kMinName));
       const std::size_t left = drawn + columns_of(line.name);
       // A line that is much longer than others does not move their statuses.
       if (!line.status.empty() && left <= style_.width * 2 / 5) {

@@ -119,7 +119,7 @@ Compensation:
 )");
 }
 
-TEST(ShowGraph, children_have_ids_to_go_on_with) {
+TEST(ShowGraph, children_are_listed_with_their_ids) {
   RunStory story(R"([{"name":"send","child":"parcel"}])");
   story.test.around.workflows.emplace("parcel",
                                       parsed(R"({"workflow":"parcel","steps":[{"name":"one"}]})"));
@@ -172,7 +172,7 @@ s2       waiting  -> s100 (above)
 s3       waiting)");
 }
 
-TEST(ShowGraph, a_long_chain_goes_on_at_the_left) {
+TEST(ShowGraph, a_long_chain_continues_at_the_left) {
   RunGraph graph = made_of(10);
   for (int i = 0; i < 9; ++i) {
     join(graph, "s" + std::to_string(i), "s" + std::to_string(i + 1));
@@ -194,7 +194,7 @@ s5              waiting
 )");
 }
 
-TEST(ShowGraph, ten_thousand_steps_in_a_row_are_no_problem) {
+TEST(ShowGraph, ten_thousand_steps_in_a_row_are_drawn) {
   RunGraph graph = made_of(10'000);
   for (int i = 0; i < 9'999; ++i) {
     join(graph, "s" + std::to_string(i), "s" + std::to_string(i + 1));

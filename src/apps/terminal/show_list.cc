@@ -29,8 +29,8 @@ std::string short_time(TimeMs time, TimeMs now) {
                      : text.substr(kYear + 1, 5) + " " + text.substr(kDate + 1, 5);
 }
 
-// Where rows have no room for notes they stand below.
-constexpr std::size_t kRoomForNotes = 100;
+// On narrower terminals a note has a line of its own, below its row.
+constexpr std::size_t kWidthWithNotes = 100;
 
 Table::Cell note_of(const RunRow& row) {
   std::string note;
@@ -69,7 +69,7 @@ std::string show_list(const RunRows& page, TimeMs now, const Style& style) {
     for (const RunRow& row : page.rows) {
       const TimeMs began = row.started_at.value_or(row.listed_at);
       const Table::Cell note = note_of(row);
-      const bool beside = style.width >= kRoomForNotes;
+      const bool beside = style.width >= kWidthWithNotes;
       table.add({{row.run_id},
                  {short_text(row.workflow, style.width)},
                  {row.status, ink_of_status(row.status)},
@@ -78,8 +78,9 @@ std::string show_list(const RunRows& page, TimeMs now, const Style& style) {
                  beside ? note : Table::Cell{}});
       if (!beside && !note.text.empty()) {
         constexpr std::size_t kIndent = 2;
-        const std::size_t room = style.width - std::min(style.width, kIndent);
-        table.add_below(std::string(kIndent, ' ') + style.paint(note.ink, cut(note.text, room)));
+        const std::size_t available = style.width - std::min(style.width, kIndent);
+        table.add_below(std::string(kIndent, ' ') +
+                        style.paint(note.ink, cut(note.text, available)));
       }
     }
     out = table.text(style);

@@ -40,7 +40,7 @@ RUN                                   WORKFLOW  STATUS     STARTED            TO
 )");
 }
 
-TEST(ShowList, where_there_is_little_room_the_id_stays_whole) {
+TEST(ShowList, on_a_narrow_terminal_the_id_stays_whole) {
   EXPECT_EQ("\n" + show_list(page(), kNow, {.width = 80}), R"(
 RUN                                   WORKFLOW  STATUS     STARTED
 01982b7e-5c00-7000-8000-000000000001  order     running    07:59:47

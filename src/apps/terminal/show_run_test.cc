@@ -17,7 +17,7 @@ Explanation why_of(const RunSource& source) {
   why.now = source.now;
   why.summary = "waits for approval manager, open since 1970-01-01T00:00:02.000Z (more than 1000)";
   why.next_actions = {{"approve", "approve it", "holdfast approve " + why.run_id},
-                      {"timeout", "the wait is over", "", TimeMs{source.now.value + 12'000}}};
+                      {"timeout", "the wait times out", "", TimeMs{source.now.value + 12'000}}};
   if (source.run->is_terminal()) {
     why.summary = source.run->status() == RunStatus::completed
                       ? "was completed at 1970-01-01T00:00:02.000Z after 1 s"
@@ -77,7 +77,7 @@ Input: {"order":17,"api_key":"[REDACTED]"}
 What to do next:
   approve it
       holdfast approve 00000000-0000-0000-0000-000000000001 --store x
-  the wait is over (in 12 s)
+  the wait times out (in 12 s)
 )");
 }
 
@@ -101,7 +101,7 @@ reserve  {32}completed{}         1  {"reservation":"r-1"}
 {1}What to do next:{}
   approve it
       {36}holdfast approve 00000000-0000-0000-0000-000000000001{}
-  the wait is over (in 12 s)
+  the wait times out (in 12 s)
 )");
 }
 
@@ -130,7 +130,7 @@ What to do next:
 )");
 }
 
-TEST(ShowRun, rejected_by_somebody_with_a_comment) {
+TEST(ShowRun, rejected_with_an_actor_and_a_comment) {
   RunStory story(R"([{"name":"manager","approval":true},{"name":"ship","after":["manager"]}])");
   story.start();
   story.wait(40'000);
@@ -193,7 +193,7 @@ Facts that violated a rule and were ignored
 What to do next:
   approve it
       holdfast approve 00000000-0000-0000-0000-000000000001
-  the wait is over (in 12 s)
+  the wait times out (in 12 s)
 )");
 }
 
@@ -227,11 +227,11 @@ It waits for approval manager, open since 1970-01-01T00:00:02.000Z (more than 10
 What to do next:
   approve it
       holdfast approve 00000000-0000-0000-0000-000000000001
-  the wait is over (in 12 s)
+  the wait times out (in 12 s)
 )");
 }
 
-TEST(ShowRun, no_line_is_wider_than_there_is_room_but_for_ids_and_commands) {
+TEST(ShowRun, only_ids_and_commands_exceed_the_width) {
   for (const std::size_t width : {60U, 80U, 120U}) {
     const std::string text = under_way({.width = width});
     std::size_t at = 0;

@@ -128,7 +128,7 @@ class TimelineText {
   }
 
   [[nodiscard]] TimeMs end_of(const TimelineBar& bar) const { return bar.ended_at.value_or(end_); }
-  // What it took once somebody had begun, or how long it has waited for that.
+  // The duration since a worker began it or, before that, since it was scheduled.
   [[nodiscard]] static TimeMs begin_of(const TimelineBar& bar) {
     return bar.started_at.value_or(bar.scheduled_at);
   }
@@ -139,8 +139,8 @@ class TimelineText {
     return duration_text(end_.value - timeline_.started_at.value);
   }
 
-  // Before it is due it sleeps, until it is begun it waits for a worker. What no worker does is a
-  // wait for somebody or something.
+  // Before it is due it sleeps; until a worker begins, it waits for a worker. Work that no worker
+  // does is a wait for an operator, an event or a time.
   void draw(Cells& cells, const TimelineBar& bar) const {
     const Scale scale(timeline_.started_at, end_, bar_width_);
     const TimeMs end = end_of(bar);

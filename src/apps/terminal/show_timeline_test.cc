@@ -74,7 +74,7 @@ mail                                                                     ░░�
 )");
 }
 
-TEST(ShowTimeline, bars_fit_where_there_is_little_room) {
+TEST(ShowTimeline, bars_fit_a_narrow_terminal) {
   EXPECT_EQ("\n" + show_timeline(story(), {.width = 60}), R"(
 order  running
 run 01982b7e-5c00-7000-8000-000000000001

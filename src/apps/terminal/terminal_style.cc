@@ -50,7 +50,7 @@ struct Character {
   std::size_t columns;
 };
 
-// What is no UTF-8 is counted byte by byte.
+// Invalid UTF-8 is counted byte by byte.
 Character first_character(std::string_view text) {
   const std::size_t length = utf8_sequence_length(text);
   if (length <= 1) {

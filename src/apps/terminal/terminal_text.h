@@ -13,7 +13,7 @@
 
 namespace holdfast {
 
-// What somebody wrote, harmless (view/words.h) and cut off at so many columns.
+// A text of a user, made harmless (view_words.h) and cut off at so many columns.
 std::string short_text(std::string_view text, std::size_t columns);
 // JSON without secrets; and what an error says, without them.
 std::string short_json(const Payload& payload, std::size_t columns);

@@ -31,7 +31,7 @@ TEST(Text, errors_say_what_happened) {
   EXPECT_EQ(short_error(Payload::trusted(R"({"token":"t"})"), 80), R"({"token":"[REDACTED]"})");
 }
 
-TEST(Text, times_are_told_from_now) {
+TEST(Text, times_are_relative_to_now) {
   EXPECT_EQ(from_now(TimeMs{13'000}, TimeMs{1000}), "in 12 s");
   EXPECT_EQ(from_now(TimeMs{1000}, TimeMs{201'000}), "3 min 20 s ago");
   EXPECT_EQ(from_now(TimeMs{1000}, TimeMs{1000}), "now");
@@ -60,8 +60,8 @@ TEST(Text, lines_are_broken_between_words_and_long_words_at_the_end) {
 }
 
 TEST(Text, a_number_stays_with_its_unit) {
-  EXPECT_EQ(wrapped("it is over in 12 s, at last", 16), (Lines{"it is over in", "12 s, at last"}));
-  EXPECT_EQ(wrapped("it is over (in 2 h 5 min)", 17), (Lines{"it is over", "(in 2 h 5 min)"}));
+  EXPECT_EQ(wrapped("it is done in 12 s, at last", 16), (Lines{"it is done in", "12 s, at last"}));
+  EXPECT_EQ(wrapped("it is done (in 2 h 5 min)", 17), (Lines{"it is done", "(in 2 h 5 min)"}));
   EXPECT_EQ(wrapped("attempt 1 at once", 9), (Lines{"attempt 1", "at once"}));
 }
 

@@ -108,7 +108,7 @@ TEST_F(Decide, the_next_claim_replaces_an_expired_one) {
   EXPECT_EQ(fact->claim_id.view(), "c2");
 }
 
-TEST_F(Decide, a_claim_holds_as_long_as_the_intent_asks) {
+TEST_F(Decide, a_claim_lasts_for_the_lease_of_the_intent) {
   AttemptScheduled intent = scheduled("k1");
   intent.policy.claim.lease_ms = 77;
   take(0, intent);

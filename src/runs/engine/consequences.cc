@@ -219,7 +219,7 @@ Result<void> Consequences::continue_run(const RunId& id) {
   HOLDFAST_TRY(const RunProjection* run, turn_.state().runs().get(id));
   const RunContinuationRequested request = *run->continuation();
   const auto current = current_definition(turn_, request.workflow.view());
-  // A workflow that nobody has registered goes on with what it had.
+  // The successor of an unregistered workflow uses the definition of this run.
   const bool unregistered = !current.ok() && current.error().code() == ErrorCode::unknown_workflow;
   std::shared_ptr<const Definition> definition = run->definition();
   if (!unregistered || definition == nullptr) {

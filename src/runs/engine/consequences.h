@@ -37,7 +37,7 @@ class Consequences {
  public:
   explicit Consequences(Turn& turn) : turn_(turn), around_(turn) {}
 
-  // Writes facts the run has taken in already, and the attempts that planned runnables ask for.
+  // Writes facts that the run has applied already, and schedules the attempts of planned runnables.
   Result<void> record(const RunId& run, const RunFacts& facts);
   Result<Started> start(const StartRun& command, IdOrigin id);
   // Carries out what recorded facts mean for other runs, and what that means, until nothing is

@@ -42,7 +42,7 @@ Result<std::shared_ptr<const Definition>> Definitions::pinned(const SharedText& 
   if (entries.empty()) {
     return unknown;
   }
-  // What is stored there but is no definition is as good as nothing.
+  // An entry that is not a definition counts as missing.
   const auto stored = from_json<DefinitionRegistered>(entries.front().data);
   auto definition = stored.ok() ? Definition::parse(stored.value().spec.view())
                                 : Result<std::shared_ptr<const Definition>>(unknown);

@@ -1,5 +1,6 @@
-// Definitions: the workflows this process knows. What a run was started on is stored in the
-// journal under its fingerprint, so runs of other processes and older versions go on too.
+// Definitions: the workflows this process knows. The definition that a run was
+// started with is stored in the journal under its fingerprint, so the runs of other processes and
+// of older versions continue too.
 #pragma once
 
 #include <map>

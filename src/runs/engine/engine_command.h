@@ -26,14 +26,14 @@ class Command {
   // A refusal leaves nothing behind: what was emitted before it is taken back.
   virtual Result<void> decide(Turn& turn) = 0;
   virtual void settle(Result<void> outcome) = 0;
-  // Whether it waits for a store that is away as long as that takes. Others are answered with
+  // Whether the command waits for an unavailable store without a limit. Other commands fail with
   // unavailable after a while.
   [[nodiscard]] virtual bool waits_for_store() const { return false; }
 };
 
 using CommandPtr = std::shared_ptr<Command>;
 
-// How long a command waits for a store that is away: see CoreOptions, or as long as it takes.
+// How long a command waits for an unavailable store: the limit of CoreOptions, or no limit.
 enum class Patience : std::uint8_t { bounded, unbounded };
 
 // A command made of two functions: one decides and returns the result, one receives it. A query

@@ -144,8 +144,8 @@ void Core::decide(TimeMs now) {
   }
 }
 
-// Replies that depend on nothing unwritten need no disk, but they must be true now: somebody may
-// have been told since by another process what this one has not seen.
+// Replies that depend on nothing unwritten need no write, but they must be current: another process
+// may have reported something to its callers that this process has not read yet.
 void Core::release_unwritten(TimeMs now) {
   if (!building_->commands.empty()) {
     const auto store = journal_.log().refresh();
@@ -374,7 +374,7 @@ bool Core::timer_for_workers_due(TimeMs now) const {
   return next.has_value() && *next <= now;
 }
 
-// When time alone makes work for those who wait.
+// When an attempt becomes visible to a waiting claim request without any new fact.
 std::optional<TimeMs> Core::next_claimable_at(TimeMs now) const {
   std::optional<TimeMs> next;
   for (const Line& line : lines_) {

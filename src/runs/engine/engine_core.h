@@ -1,5 +1,5 @@
-// Core: the loop of one partition, without threads. It is driven by whoever has the role to do
-// so; one caller at a time.
+// Core: the loop of one partition, without threads. It is driven by one caller at a time, the one
+// that holds the role.
 //
 //   post(command)            a command joins the line
 //   decide(now)              decides everything in line, ahead of the disk, into one group
@@ -9,7 +9,7 @@
 //                            folded in, the same commands are decided again;
 //                            a store that can be reached again: the core waits, outage() says why;
 //                            any other failure: the core stops and says why.
-//   store_returned(found)    after outage(): what became of the open write is known
+//   store_returned(found)    after outage(): the outcome of the open write is known
 //
 // While one group is written the next one is decided. Nothing that is not durable is ever seen
 // outside: a reply waits for every group it was decided upon.
@@ -40,11 +40,11 @@ namespace holdfast {
 
 struct CoreOptions {
   MemoryLimits memory = {};
-  // Whoever reads one payload back reads the whole batch.
+  // Reading one payload back means reading its whole batch.
   std::size_t max_group_bytes = 2U << 20U;
   // A checkpoint is due after this many entries, and at least four for each live attempt.
   std::uint64_t checkpoint_every = 100'000;
-  // While the store is away: how long commands wait that have not been written, and how many.
+  // While the store is unavailable: how long unwritten commands wait, and how many may wait.
   std::int64_t store_patience_ms = 5000;
   std::size_t max_waiting_commands = 10'000;
   // Who the engine is when it claims something itself, each time with a new token.
@@ -58,9 +58,9 @@ struct CoreStats {
   std::uint64_t facts = 0;
   std::uint64_t bytes = 0;  // of the facts
   std::uint64_t conflicts = 0;
-  std::uint64_t recovered = 0;  // debts of other writers that were paid
+  std::uint64_t recovered = 0;  // unfinished work of other writers that was continued
   std::uint64_t claims = 0;
-  std::uint64_t recoveries = 0;  // of a store that was away
+  std::uint64_t recoveries = 0;  // of an unavailable store
 };
 
 // Why the core waits for its store, and since when.
@@ -77,7 +77,7 @@ struct CommitReport {
   Position position;
   std::size_t entries = 0;
   std::size_t bytes = 0;
-  std::vector<Wakeup> wakeups;  // new attempts that nobody here has claimed at once
+  std::vector<Wakeup> wakeups;  // new attempts that no worker of this process has claimed at once
   std::vector<LogLine> lines;   // of log steps
   std::size_t commands = 0;     // that were decided in it
   FactCounts counts = {};
@@ -142,22 +142,22 @@ class Core {
   [[nodiscard]] bool has_changed_rows() const { return rows_.has_changed(); }
   // The next moment at which decide has something to do by itself.
   [[nodiscard]] std::optional<TimeMs> next_timer(TimeMs now) const;
-  // Somebody waits for what other processes may write.
+  // A caller waits for something that another process may write.
   [[nodiscard]] bool has_waiters() const { return has_claim_request() || watchers_ > 0; }
   void add_watcher() { ++watchers_; }
   void remove_watcher() { --watchers_; }
   RunWaits& run_waits() { return run_waits_; }
 
-  // Set while the store cannot be reached: nothing is decided or written. Whoever drives the core
-  // ends a write that is under way, calls Journal::recover() until it succeeds, then
-  // store_returned(); stop() when it may not be called again.
+  // Set while the store cannot be reached: nothing is decided or written. The caller that drives
+  // the core ends a write that is in progress, calls Journal::recover() until it succeeds, then
+  // store_returned(); or stop() if recover() may not be called again.
   [[nodiscard]] const std::optional<StoreOutage>& outage() const { return outage_; }
   void store_returned(const JournalRecovery& recovery, TimeMs now);
-  // A write has ended, and what became of it is not known.
+  // A write has ended, and its outcome is unknown.
   [[nodiscard]] bool has_open_write() const { return open_write_.has_value(); }
 
   [[nodiscard]] const std::optional<Error>& stopped() const { return stopped_; }
-  // Everybody who waits is told why. A write under way is ended first.
+  // Fails every waiting command with this error. A write in progress is ended first.
   void stop(const Error& why);
 
   [[nodiscard]] Position position() const { return state_->position(); }
@@ -168,7 +168,7 @@ class Core {
   // Then nothing new is decided until nothing is on its way to the disk, and the state is put
   // into bytes; take_checkpoint gives them once.
   std::optional<Checkpoint> take_checkpoint();
-  // Asks for one now, if anything happened since the last.
+  // Makes a checkpoint due now, if anything happened since the last one.
   void request_checkpoint() { checkpoint_requested_ = since_checkpoint_ > 0; }
   static Result<void> save(Journal& journal, const Checkpoint& checkpoint);
 
@@ -234,7 +234,7 @@ class Core {
   std::unique_ptr<LiveState> state_;
   std::shared_ptr<InputReader> inputs_;
   std::deque<CommandPtr> inbox_;
-  // Those who can do the same wait in one line.
+  // Claim requests of workers with the same skills wait in one line.
   struct Line {
     std::shared_ptr<const Skills> skills;
     std::deque<ClaimRequestPtr> requests;
@@ -250,8 +250,8 @@ class Core {
   std::optional<Error> stopping_;  // as soon as the write that is under way has ended
   std::optional<Error> stopped_;
   std::optional<StoreOutage> outage_;
-  std::optional<Error> open_write_;  // how writing_ ended; what became of it is not known
-  bool rejecting_ = false;           // the store is away for longer than commands wait
+  std::optional<Error> open_write_;  // how writing_ ended; its outcome is unknown
+  bool rejecting_ = false;           // the outage lasts longer than commands wait
   bool rebuild_ = false;             // the state may hold what is not in the log
   CoreStats stats_;
   std::size_t watchers_ = 0;
@@ -262,7 +262,7 @@ class Core {
   bool checkpoint_requested_ = false;
   int busy_tries_ = 0;
   bool check_changes_ = false;  // others may have written
-  bool recover_ = true;         // debts may have come in
+  bool recover_ = true;         // there may be new pending recovery
   bool serve_again_ = false;    // new attempts or new workers
 };
 

@@ -183,7 +183,7 @@ void Core::send_heartbeats(Turn& turn) {
   }
 }
 
-// Their holders learn at once that nobody waits for the result any more.
+// Their holders learn at once that the result is no longer needed.
 void Core::drop_claims_of_ended_runs() {
   std::vector<SharedText> dropped;
   for (const auto& [claim_id, claim] : held_) {
@@ -199,8 +199,8 @@ void Core::drop_claims_of_ended_runs() {
   }
 }
 
-// Those whose attempts are not wanted any more, and those whose runs go back: the latter still
-// report, so that what they did can be compensated.
+// Stops the handlers of withdrawn attempts and of compensating runs. The latter still report, so
+// that their effects can be compensated.
 void Core::stop_handlers(const GroupFacts& facts) {
   if (facts.withdrawn.empty() && facts.compensating.empty()) {
     return;

@@ -53,15 +53,15 @@ void Core::store_returned(const JournalRecovery& recovery, TimeMs now) {
   }
 }
 
-// What became of its commands is told as the store told it. Once the store was away, the write was
-// tried again: even if it was refused at first, it may be there.
+// Its commands fail with the error of the store. After an outage the write was tried again: even if
+// it was refused at first, it may be in the log.
 void Core::end_open_write() {
-  Error told = *std::exchange(open_write_, std::nullopt);
+  Error error = *std::exchange(open_write_, std::nullopt);
   if (outage_.has_value()) {
-    told = Error(told).with(WhatNext::in_doubt);
+    error = Error(error).with(WhatNext::in_doubt);
   }
   for (const CommandPtr& command : std::exchange(writing_->commands, {})) {
-    effects_.emplace_back([command, told] { command->settle(told); });
+    effects_.emplace_back([command, error] { command->settle(error); });
   }
   take_back();
 }

@@ -20,7 +20,8 @@ constexpr std::size_t kMaxNotifications = 10'000;
 // While this process writes itself it learns of others by conflicts; the watch may rest.
 constexpr std::chrono::milliseconds kWatchRests{20};
 constexpr std::chrono::milliseconds kWatchLooks{60'000};
-// A clock may be set, or the machine may have slept: whoever waits for a time looks so often.
+// The clock may be set, or the machine may have slept: a thread that waits for a time checks the
+// clock this often.
 constexpr std::chrono::milliseconds kClockLooks{1000};
 // Nothing was written for this long: a good time to seal.
 constexpr std::chrono::milliseconds kQuiet{1000};
@@ -29,7 +30,7 @@ constexpr std::size_t kSealStep = 1U << 20U;
 // A process that opens the store to look at it should not have to read much more than this first.
 constexpr std::uint64_t kDirectoryBytes = 8U << 20U;
 
-// Host and process are in the name already: this tells their incarnations apart.
+// Host and process are in the name already: this distinguishes their incarnations.
 constexpr std::size_t kOwnerBytes = 6;
 
 std::string random_text(Random& random, std::size_t bytes) {
@@ -82,7 +83,7 @@ Applicant Loop::new_applicant(const Skills& skills) {
   std::array<std::byte, kClaimIdBytes + kTokenBytes> secret{};
   {
     const std::scoped_lock lock(random_mutex_);
-    // Asking the system for each claim alone would cost more than the claim.
+    // One system call per claim would cost more than the claim itself.
     if (randomness_.size() < secret.size()) {
       randomness_.resize(secret.size() * 64);
       random_.fill(randomness_);
@@ -159,18 +160,19 @@ void Loop::submit(std::vector<LoopRequest> requests) {
   for (LoopRequest& request : requests) {
     requests_.push_back(std::move(request));
   }
-  // Nobody else is there any more to answer.
+  // After the close no other thread replies.
   while (closed_ && step(lock)) {
   }
-  // While the last group is written the next one is decided, by whoever brings enough for it.
+  // While the last group is written, the caller whose request makes the next one large enough
+  // decides it.
   if (writing_ && !deciding_ && requests_.size() >= kWorthDeciding) {
     decide(lock);
   }
   nudge();
 }
 
-// Whoever holds a role looks for more work before it gives the role up, so only a loop where
-// nobody does anything must be woken.
+// A thread that holds a role looks for more work before it gives the role up, so only an idle loop
+// must be woken.
 void Loop::nudge() {
   if (!deciding_ && loop_asleep_ && !nudged_) {
     nudged_ = true;
@@ -301,7 +303,8 @@ void Loop::write(Lock& lock) {
   written_.emplace(std::move(outcome));
 }
 
-// One thread at a time, so that reports come in the order of their commits whoever drives.
+// One thread at a time, so that reports arrive in the order of their commits, whichever thread
+// drives the loop.
 void Loop::deliver_reports(Lock& lock) {
   if (reporting_) {
     return;
@@ -340,7 +343,7 @@ void Loop::deliver(const CommitReport& report) {
   }
   const std::scoped_lock lock(notify_mutex_);
   for (const Wakeup& wakeup : report.wakeups) {
-    // Only hints: when nobody takes them, the oldest go.
+    // Only hints: when the queue is full, the oldest is dropped.
     if (to_notify_.size() == kMaxNotifications) {
       to_notify_.pop_front();
     }
@@ -391,7 +394,7 @@ void Loop::run_loop() {
   }
 }
 
-// Learns of commits by other processes while somebody here waits for some.
+// Reads the commits of other processes while a caller in this process waits for them.
 void Loop::run_watch() {
   Lock lock(mutex_);
   for (;;) {
@@ -489,7 +492,7 @@ bool Loop::seal_due() const {
   return options_.seal_every_bytes > 0 && unsealed_bytes_ >= options_.seal_every_bytes;
 }
 
-// Only caches: whoever opens the journal without them reads more.
+// Only caches: an engine that opens the journal without them reads more.
 void Loop::put_away(const Checkpoint& checkpoint) {
   if (!checkpoint.data.empty()) {
     static_cast<void>(Core::save(*journal_, checkpoint).ok());
@@ -522,7 +525,8 @@ void Loop::collect_rows(Lock& lock) {
                      [this] { return closing_ || checkpoint_.has_value() || !rows_requested_; });
 }
 
-// Only caches too. What a store does not take because it is busy or away is tried again later.
+// Only caches too. What a store does not accept because it is busy or unavailable is tried
+// again later.
 void Loop::put_rows(Lock& lock) {
   if (rows_.empty()) {
     return;
@@ -556,7 +560,7 @@ void Loop::close() {
     if (closed_) {
       return;
     }
-    // What was asked before is carried out.
+    // Requests that arrived before the close are carried out.
     while (step(lock)) {
     }
     idle_.wait(lock, [this] { return !deciding_ && !writing_ && !reporting_ && !has_step(); });

@@ -1,7 +1,7 @@
-// Loop: the loop of one journal, with threads around it. Whoever asks something drives the loop
-// as long as it has to wait anyway: one thread at a time decides, one at a time writes, so the
-// next group is decided while the last one is written. A thread of the engine's own does what
-// nobody is there for: timers, what others asked for without waiting, changes by other processes,
+// Loop: the loop of one journal, with threads around it. A caller drives the loop
+// while it waits for its reply: one thread at a time decides, one at a time writes, so the next
+// group is decided while the last one is written. The engine's own thread does the work that no
+// caller waits for: timers, requests without a waiting caller, changes by other processes,
 // checkpoints and sealing.
 //
 // All members are safe to call from any thread.
@@ -27,7 +27,7 @@
 
 namespace holdfast {
 
-// Tells somebody outside that there is work. Called after the commit that made it durable; a
+// Notifies programs outside the engine of new work. Called after the commit that made it durable; a
 // failure loses nothing, because the journal can always find the work again.
 class DispatchNotifier {
  public:
@@ -36,16 +36,16 @@ class DispatchNotifier {
   virtual Result<void> notify(const Wakeup& wakeup) = 0;
 };
 
-// Is told what became durable, in order and by one thread at a time. Must not block.
+// Receives what became durable, in order and from one thread at a time. Must not block.
 class CommitObserver {
  public:
   virtual ~CommitObserver() = default;
   virtual void committed(const CommitReport& report) = 0;
   // Everything up to there is durable, by whichever process it was written.
   virtual void reached(Position /*position*/) {}
-  // The store cannot be reached; the engine goes on when it can. Then how long that took.
+  // The store cannot be reached; the engine resumes when it can. Then: the length of the outage.
   virtual void store_unavailable(const Error& /*why*/) {}
-  virtual void store_returned(std::chrono::milliseconds /*away*/) {}
+  virtual void store_returned(std::chrono::milliseconds /*outage*/) {}
   // The store failed: nothing more will be done.
   virtual void stopped(const Error& /*why*/) {}
 };
@@ -59,7 +59,7 @@ struct LoopHealth {
   };
   State state = State::ready;
   std::optional<Error> why;            // it is not ready; names the store and its host
-  std::chrono::milliseconds since{0};  // how long the store has been away
+  std::chrono::milliseconds since{0};  // how long the store has been unavailable
   // For how long the store has not taken a write that is waiting; 0 when none is.
   std::chrono::milliseconds write_pending{0};
 };
@@ -142,9 +142,9 @@ class Loop {
   Applicant new_applicant(const Skills& skills);
   [[nodiscard]] const SharedText& owner_id() const { return owner_id_; }
 
-  // Definitions are used in the loop only; a new one is known to all that is asked afterwards.
+  // Definitions are used in the loop only; a new one applies to every later request.
   void add_definition(std::shared_ptr<const Definition> definition);
-  // The same, and the journal says that new runs of the workflow follow it.
+  // The same, and the journal records that new runs of the workflow use it.
   Result<void> register_definition(const std::shared_ptr<const Definition>& definition);
 
   Clock& clock() { return clock_; }
@@ -169,7 +169,7 @@ class Loop {
   Loop(std::unique_ptr<Journal> journal, Clock& clock, Random& random, const LoopOptions& options);
 
   CoreOptions core_options(const LoopOptions& options);
-  // One step of the loop, if there is one to do and nobody else is doing it.
+  // One step of the loop, if one is due and no other thread is doing it.
   bool step(Lock& lock);
   void decide(Lock& lock);
   void write(Lock& lock);
@@ -205,7 +205,7 @@ class Loop {
   std::mutex random_mutex_;
   std::vector<std::byte> randomness_;  // drawn and not used yet
 
-  std::mutex mutex_;  // guards what follows; the core belongs to whoever set deciding_
+  std::mutex mutex_;  // guards what follows; the core belongs to the thread that set deciding_
   Definitions definitions_;
   Core core_;
   std::vector<LoopRequest> requests_;

@@ -1,4 +1,4 @@
-// The loop while its store is away: one thread of its own reaches for it, so that callers and
+// The loop while its store is unavailable: a separate thread tries to reach it, so that callers and
 // timers do not wait for connections.
 #include "base/retry_pause.h"
 #include "runs/engine/engine_loop.h"
@@ -36,19 +36,19 @@ LoopHealth Loop::health() {
   return health;
 }
 
-// What the core says, for those who do not hold it.
+// Copies the outage of the core for threads that do not hold the core.
 void Loop::note_outage() {
-  const bool was_away = outage_.has_value();
-  if (was_away != core_.outage().has_value()) {
+  const bool was_unavailable = outage_.has_value();
+  if (was_unavailable != core_.outage().has_value()) {
     outage_ = core_.outage();
-    outage_since_ = was_away ? outage_since_ : std::chrono::steady_clock::now();
+    outage_since_ = was_unavailable ? outage_since_ : std::chrono::steady_clock::now();
   }
   if (recovery_due()) {
     recovery_wakes_.notify_one();
   }
 }
 
-// The outcome of a write is first told to the core.
+// The core must first receive the outcome of a write.
 bool Loop::recovery_due() const {
   return outage_.has_value() && !writing_ && !written_.has_value() && !recovered_.has_value();
 }
@@ -108,11 +108,11 @@ void Loop::deliver_store_changes(Lock& lock) {
     return;
   }
   reported_outage_ = outage_.has_value();
-  const std::optional<StoreOutage> away = outage_;
+  const std::optional<StoreOutage> outage = outage_;
   const std::chrono::milliseconds taken = ms_since(outage_since_);
   lock.unlock();
-  if (away.has_value()) {
-    options_.observer->store_unavailable(away->why);
+  if (outage.has_value()) {
+    options_.observer->store_unavailable(outage->why);
   } else {
     options_.observer->store_returned(taken);
   }

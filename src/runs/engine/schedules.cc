@@ -54,16 +54,16 @@ void Schedules::refresh(LiveState& state, Definitions& definitions, TimeMs now) 
   seen_ = state.registry().changes();
   std::vector<Entry> known = std::exchange(entries_, {});
   for (const auto& [workflow, registered] : state.registry().workflows()) {
-    // A definition of a newer version is for those who understand it.
+    // A definition of a newer format is left to the processes that understand it.
     const auto definition = definitions.pinned(registered.fingerprint);
     if (!definition.ok()) {
       continue;
     }
     for (const Trigger& trigger : definition.value()->triggers()) {
-      const auto said = state.registry().schedules().find(
+      const auto setting = state.registry().schedules().find(
           schedule_name(workflow.view(), trigger.spec.name.view()));
-      const bool told = said != state.registry().schedules().end();
-      if (!trigger.spec.cron.has_value() || (told && said->second.paused)) {
+      const bool was_set = setting != state.registry().schedules().end();
+      if (!trigger.spec.cron.has_value() || (was_set && setting->second.paused)) {
         continue;
       }
       const auto same = std::find_if(known.begin(), known.end(), [&](const Entry& entry) {
@@ -74,8 +74,8 @@ void Schedules::refresh(LiveState& state, Definitions& definitions, TimeMs now) 
         entries_.push_back(std::move(*same));
         known.erase(same);
       } else {
-        // What passed while it was paused is not made up for.
-        const TimeMs since = told ? std::max(registered.at, said->second.at) : registered.at;
+        // Times that passed while the schedule was paused are not made up for.
+        const TimeMs since = was_set ? std::max(registered.at, setting->second.at) : registered.at;
         add(definition.value(), trigger.spec, since, now);
       }
     }

@@ -1,6 +1,6 @@
-// Schedules: when the cron triggers of registered workflows are due. Whoever looks after a journal
-// comes to the same runs: the id of a run is made of workflow, trigger and the time it is for, so
-// each time is started once however many engines see it.
+// Schedules: when the cron triggers of registered workflows are due. Every engine on
+// a journal starts the same runs: the id of a run is derived from the workflow, the trigger and the
+// scheduled time, so each time is started once, however many engines are running.
 #pragma once
 
 #include <map>

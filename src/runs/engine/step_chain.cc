@@ -21,7 +21,7 @@ Result<DispatchProjection*> queue_with(Turn& turn, const ClaimProof& proof) {
       .in("attempt " + proof.runnable_key.str());
 }
 
-// What follows a step can be decided only by those who know the definition.
+// Only a process that has the definition can decide what follows a step.
 Result<RunProjection*> run_with_definition(Turn& turn, const RunId& id) {
   HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
   if (run->definition() == nullptr) {
@@ -32,7 +32,8 @@ Result<RunProjection*> run_with_definition(Turn& turn, const RunId& id) {
   return run;
 }
 
-// The run takes in how an attempt ended. Without the definition it stays for those who have it.
+// Applies the outcome of an attempt to its run. Without the definition the outcome stays pending,
+// for a process that has the definition.
 Result<void> apply_outcome(Turn& turn, const Attempt& attempt) {
   HOLDFAST_TRY(RunProjection * run, run_with_definition(turn, attempt.run_id));
   HOLDFAST_TRY(const RunFacts facts,
@@ -184,7 +185,7 @@ Result<ClaimProof> claim_for_engine(Turn& turn, DispatchProjection& queue, const
                     engine.claimant.token_hash};
 }
 
-// It is the store that failed, not what was asked of it.
+// The store failed; the command itself was not refused.
 bool is_of_store(const Error& error) {
   const int exit_code = error_info(error.code()).exit_code;
   return exit_code == 3 || exit_code == 5;

@@ -44,7 +44,7 @@ Result<bool> fail_timed_out(Turn& turn, const EngineApplicant& engine);
 
 // Carries out what other writers have left undone, as far as the definitions are known: first
 // schedules what is planned, then applies what is completed, then starts missing children.
-// Returns how many debts were paid.
+// Returns how many pieces of work were continued.
 Result<std::size_t> recover(Turn& turn);
 
 }  // namespace holdfast

@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-// An attempt that can be claimed, for those who tell workers.
+// An attempt that can be claimed, for code that notifies workers.
 struct Wakeup {
   RunId run_id;
   SharedText runnable_key;
@@ -46,7 +46,7 @@ struct GroupFacts {
   CommitBuffer commit;
   std::vector<RunId> ended;           // runs that leave memory once this is durable
   std::vector<Wakeup> wakeups;        // attempts that are new in this group
-  std::vector<LogLine> lines;         // to be told once this is durable
+  std::vector<LogLine> lines;         // to be logged once this is durable
   std::vector<SharedText> withdrawn;  // attempts whose holders are to stop
   std::vector<RunId> compensating;    // runs whose handlers are to stop and report
   std::vector<RunId> runs;            // that have facts in it, perhaps several times
@@ -84,7 +84,7 @@ class Turn {
   Result<void> emit(const TokenCreated& fact);
   Result<void> emit(const TokenRevoked& fact);
 
-  // Whoever holds the attempt is told to stop.
+  // The holder of the attempt is notified that it must stop.
   void withdraw_claim(const SharedText& runnable_key) { group_.withdrawn.push_back(runnable_key); }
 
   // Takes back everything since the mark.

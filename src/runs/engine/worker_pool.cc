@@ -136,7 +136,7 @@ void WorkerPool::work() {
   wake_all();
 }
 
-// Whoever has nothing to execute drives the loop.
+// A thread without an attempt to execute drives the loop.
 void WorkerPool::wait_for_task(Lock& lock) {
   Loop::Waiter waiter;
   idle_.push_back(&waiter);
@@ -273,7 +273,7 @@ void WorkerPool::lost(const SharedText& claim_id, const Error& why) {
     running->second.request_stop();
     return;
   }
-  // The run goes back: it wants to know what becomes of this.
+  // The run is compensating and needs the outcome of this attempt.
   if (why.code() == ErrorCode::invalid_transition) {
     return;
   }

@@ -1,6 +1,6 @@
 // WorkerPool: threads that execute attempts in this process. A handler runs only after its claim
 // is durable; its claim is kept alive while it runs; its result is reported together with the
-// wish for the next attempt, so that a chain of steps costs one commit per step.
+// claim request for the next attempt, so that a chain of steps costs one commit per step.
 //
 // A pool claims a little ahead when handlers are short against a commit, so that the disk does
 // not set the pace: as many attempts as can be executed while one commit is made, no more.

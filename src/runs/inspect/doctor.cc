@@ -39,7 +39,7 @@ class Doctor {
   }
 
   Result<Diagnosis> look() && {
-    HOLDFAST_CHECK(look_at_debts());
+    HOLDFAST_CHECK(look_at_pending_recovery());
     for (const auto& [name, queue] : state_.queues().all()) {
       look_at_queue(*queue);
     }
@@ -62,16 +62,16 @@ class Doctor {
     }
   }
 
-  Result<void> look_at_debts() {
-    const PendingRecovery& debts = state_.pending_recovery();
-    for (const auto& [key, run] : debts.unscheduled) {
+  Result<void> look_at_pending_recovery() {
+    const PendingRecovery& pending = state_.pending_recovery();
+    for (const auto& [key, run] : pending.unscheduled) {
       found("unfinished_facts",
             {to_string(run), step_of_key(key.view()),
              fmt::format("{} is planned but not in a queue", key.view()), kWork});
     }
-    look_at_reports("result", debts.unapplied);
-    look_at_reports("failure", debts.unprogressed);
-    for (const auto& [child, link] : debts.children) {
+    look_at_reports("result", pending.unapplied);
+    look_at_reports("failure", pending.unprogressed);
+    for (const auto& [child, link] : pending.children) {
       // It may have been started and ended since.
       HOLDFAST_TRY(const auto started, source_of(child));
       if (!started.has_value()) {

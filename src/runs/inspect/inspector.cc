@@ -124,11 +124,11 @@ Result<std::unique_ptr<Inspector::Past>> Inspector::read_state(const At& at) {
   return past;
 }
 
-Result<void> Inspector::ask(const std::function<Result<void>(Turn&)>& question) {
+Result<void> Inspector::ask(const std::function<Result<void>(Turn&)>& query) {
   HOLDFAST_TRY(const auto past, read_state({}));
   GroupFacts unwritten;
   Turn turn(past->state, past->definitions, past->moment.now, unwritten);
-  return question(turn);
+  return query(turn);
 }
 
 Result<StoreStatus> Inspector::status(const At& at) {

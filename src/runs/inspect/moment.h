@@ -1,4 +1,4 @@
-// Moment: the point of a journal somebody looks at: now, or an earlier one.
+// Moment: the point of a journal that a query reads: now, or an earlier one.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace holdfast {
 
-// As it is asked for.
+// The point as the caller specifies it.
 struct At {
   enum class Kind : std::uint8_t { now, position, time, ago, run_revision };
   Kind kind = Kind::now;
@@ -22,7 +22,7 @@ struct At {
   static Result<At> parse(std::string_view text);
 };
 
-// As the journal has it: everything up to the position, seen at that time.
+// The point in the journal: everything up to the position, as of that time.
 struct Moment {
   Position position;
   TimeMs now;

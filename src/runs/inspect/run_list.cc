@@ -130,8 +130,8 @@ struct ListThread {
   static Result<ListThread> open(Journal& journal, ThreadId thread, const Moment& moment);
 };
 
-// The rows of the thread from a place on, one after the other, in the order asked for. They are
-// read in windows, the first of which has the size given.
+// The rows of the thread from a cursor on, one after the other, in the requested order. They are
+// read in windows; the first has the given size.
 class Catalog {
  public:
   Catalog(Journal& journal, ListThread list, const Moment& moment, bool newest_first,
@@ -147,7 +147,7 @@ class Catalog {
   [[nodiscard]] std::uint64_t at() const { return at_; }
   [[nodiscard]] bool at_end() const { return newest_first_ ? at_ == 0 : at_ == list_.revision; }
 
-  // Only what the thread says of the run. Empty when the entry is no such fact: an anomaly, no run.
+  // Only what the thread records of the run. Empty when the entry is not such a fact: an anomaly.
   Result<std::optional<RunRow>> next() {
     const std::uint64_t seq = newest_first_ ? at_ - 1 : at_;
     if (seq < from_ || seq >= from_ + window_.size()) {

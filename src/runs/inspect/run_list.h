@@ -33,8 +33,8 @@ Result<RunRows> list_runs(Journal& journal, const RunListQuery& query, const Mom
 JsonText to_json(const RunRows& page, const Moment& moment);
 
 // A run by a part of its id: the whole, a beginning or an end of at least four characters, or
-// "latest", the newest that is no child. run_not_found; invalid_argument when several runs are
-// meant.
+// "latest", the newest that is not a child. run_not_found; invalid_argument when several runs
+// match.
 Result<RunId> find_run(Journal& journal, std::string_view part, const Moment& moment);
 
 }  // namespace holdfast

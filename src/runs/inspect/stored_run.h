@@ -1,6 +1,6 @@
-// StoredRun: a run as the journal alone tells it: runs that have left memory, and every run as it
+// StoredRun: a run as read from the journal alone: runs that have left memory, and every run as it
 // was at an earlier point. Its attempts are found in the batches between its start and its end.
-// Touches nothing of the loop, so any thread may do it.
+// It uses no state of the loop, so any thread may read it.
 #pragma once
 
 #include <functional>

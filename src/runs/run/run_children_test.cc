@@ -144,7 +144,7 @@ TEST(Children, an_input_the_child_does_not_take_fails_the_step) {
   const auto misfit = started(definition_of(sending(R"("parcel")")), R"({"kg":"three"})");
   EXPECT_EQ(misfit->error_code(), "invalid_payload");
   const auto trigger =
-      started(definition_of(sending(R"({"workflow":"parcel","trigger":"nobody"})")));
+      started(definition_of(sending(R"({"workflow":"parcel","trigger":"unknown"})")));
   EXPECT_EQ(trigger->error_code(), "invalid_trigger");
   EXPECT_TRUE(trigger->run->children().empty());
 }

@@ -255,7 +255,7 @@ TEST(CancelBack, cancelling_with_compensation_undoes_what_is_done) {
   EXPECT_TRUE(test.run->terminal()->error.empty());
 }
 
-TEST(CancelBack, a_definition_may_ask_for_it) {
+TEST(CancelBack, a_definition_may_request_it) {
   const std::string spec =
       R"({"workflow":"order","steps":)" + std::string(kTrip) + R"(,"compensate_on_cancel":true})";
   TestRun test(parsed(spec));

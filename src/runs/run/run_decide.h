@@ -194,15 +194,15 @@ Result<RunFacts> decide_receive_event(RunProjection& run, const SendEvent& comma
 Result<RunFacts> decide_update_attributes(RunProjection& run, const Payload& changes,
                                           const SharedText& idempotency_key, TimeMs now);
 
-// Only after the run ended: invalid_transition otherwise. Empty when it is as asked already.
-// The reason has 1 to 256 bytes, else invalid_argument.
+// Only after the run ended: invalid_transition otherwise. Empty when the run is already in the
+// requested state. The reason has 1 to 256 bytes, else invalid_argument.
 Result<RunFacts> decide_archive(RunProjection& run, const SharedText& reason, TimeMs now);
 Result<RunFacts> decide_unarchive(RunProjection& run, TimeMs now);
 
 // The predecessor's part of continuing as a new run: [run_continuation_requested,
-// run_terminal(continued)]. Steps that were never planned are given up. Empty when it was asked
-// for before in the same way. unsafe_continuation when runnables are open, the run is paused or
-// has anomalies; conflicting_continuation, terminal_run, run_not_found, invalid_argument.
+// run_terminal(continued)]. Steps that were never planned are given up. Empty when the same
+// continuation was requested before. unsafe_continuation when runnables are open, the run is paused
+// or has anomalies; conflicting_continuation, terminal_run, run_not_found, invalid_argument.
 struct ContinueRun {
   SharedText continuation_key;
   Payload input;  // an object; empty: {}
@@ -249,7 +249,7 @@ struct MutateGraph {
 };
 Result<RunFacts> decide_mutate_graph(RunProjection& run, const MutateGraph& command, TimeMs now);
 
-// The attempt a planned runnable asks its queue for.
+// The attempt that a planned runnable schedules in its queue.
 AttemptScheduled intent_of(const Runnable& runnable, const SharedText& workflow);
 
 }  // namespace holdfast

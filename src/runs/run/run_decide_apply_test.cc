@@ -106,7 +106,7 @@ TEST(DecideApply, keys_of_a_step_that_defers_itself_often_stay_short) {
   EXPECT_EQ(test.run->latest("ask")->plan.idempotency_key, SharedText(first));
 }
 
-TEST(DecideApply, options_that_cannot_be_read_ask_for_nothing) {
+TEST(DecideApply, options_that_cannot_be_read_have_no_effect) {
   TestRun test(kLine);
   test.start();
   const auto planned = the<RunnablesPlanned>(test.apply("ask", "{}", R"({"schedule_in_ms":"x"})"));

@@ -44,7 +44,7 @@ Result<bool> is_requested(const RunProjection& run, const ContinueRun& command) 
       .with("continuation_key", known->continuation_key.view());
 }
 
-// `source` is the runnable that asks; what else is open would be lost.
+// `source` is the runnable that requests it; other open runnables would be lost.
 Result<void> check_safe_to_continue(const RunProjection& run, const PlannedRunnable* source) {
   if (run.is_terminal()) {
     return refusal(run, ErrorCode::terminal_run, fmt::format("it is {}", to_text(run.status())));

@@ -14,7 +14,7 @@ using Items = std::map<std::string, GraphAddition>;
 
 bool is_node(const GraphAddition& item) { return item.kind == GraphItem::node; }
 
-// What a node asks for, whenever it is planned.
+// The intent of a node, independent of when it is planned.
 SharedText intent_fingerprint(const GraphAddition& node) {
   JsonWriter writer;
   writer.begin_object().member("handler", node.handler.view()).member("id", node.id.view());

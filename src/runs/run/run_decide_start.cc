@@ -37,7 +37,7 @@ Payload request_payload(const StartRun& command) {
   return std::move(writer).take_text();
 }
 
-struct Asked {
+struct ReceiptPayload {
   SharedText input_digest;
 
   template <typename Self, typename Visitor>
@@ -48,9 +48,10 @@ struct Asked {
 
 bool same_input(const RunProjection& run, const StartRun& command) {
   const std::string digest = input_digest(command.input);
-  const auto request = run.receipts().empty()
-                           ? Result<Asked>(Asked{})
-                           : from_json<Asked>(run.receipts().front().signal.payload.view());
+  const auto request =
+      run.receipts().empty()
+          ? Result<ReceiptPayload>(ReceiptPayload{})
+          : from_json<ReceiptPayload>(run.receipts().front().signal.payload.view());
   if (request.ok() && !request.value().input_digest.empty()) {
     return request.value().input_digest.view() == digest;
   }

@@ -85,7 +85,7 @@ TEST(Each, without_a_mapping_an_item_gets_itself_and_its_place) {
 TEST(Each, a_mapping_sees_the_item_on_top_of_the_context) {
   TestRun test(R"([{"name":"mail","for_each":{"items":"people","as":"who"},
                     "input":{"to":"who.name","order":"order","at":"index"}}])");
-  test.start(R"({"order":7,"who":"nobody","people":[{"name":"ann"},{"name":"bob"}]})");
+  test.start(R"({"order":7,"who":"hidden","people":[{"name":"ann"},{"name":"bob"}]})");
   EXPECT_EQ(test.input("mail[1]"), json(R"({"at":1,"order":7,"to":"bob"})"));
 }
 

@@ -154,7 +154,7 @@ class ForeignWait : public ::testing::Test {
 };
 
 TEST_F(ForeignWait, of_an_unknown_runnable_ends_with_its_event) {
-  foreign(test_, wait_of(test_, "nobody", "ask"));
+  foreign(test_, wait_of(test_, "unknown", "ask"));
   EXPECT_EQ(kinds(test_.send("odd", "1")), Kinds({"run_signal_received", "external_event_received",
                                                   "external_event_wait_resolved"}));
 }
@@ -166,7 +166,7 @@ TEST_F(ForeignWait, of_an_unknown_step_ends_with_its_event) {
 }
 
 TEST_F(ForeignWait, of_an_unknown_runnable_ends_with_its_time) {
-  for (const auto& [key, step] : {std::pair(std::string("nobody"), std::string("ask")),
+  for (const auto& [key, step] : {std::pair(std::string("unknown"), std::string("ask")),
                                   std::pair(test_.key("ask"), std::string("nowhere"))}) {
     ExternalEventWaitOpened wait = wait_of(test_, key, step);
     WaitTimeout timeout;

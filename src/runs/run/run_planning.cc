@@ -176,7 +176,8 @@ const RetryPolicy& policy_of(const RunProjection& run, const Runnable& plan) {
 
 namespace {
 
-// A policy that names the code of an exception retries it, although the step did not ask for it.
+// A policy that names the error code of an exception retries it, even if the step did not mark it
+// as retryable.
 bool may_retry(const RetryPolicy& policy, const Failure& failure, const std::string& code) {
   if (failure.retryable) {
     return true;

@@ -58,16 +58,16 @@ void StepProgress::adopt(const Definition& definition, std::string_view step) {
 
 void StepProgress::apply(const Definition& definition, const PlannedRunnable& applied) {
   const auto step = path_of(definition, applied.plan);
-  const ExecutionOpts asked = holdfast::execution_opts(applied.execution_opts);
-  if (!step.has_value() || asked.defer.has_value() || applied.withdrawn ||
+  const ExecutionOpts requested = holdfast::execution_opts(applied.execution_opts);
+  if (!step.has_value() || requested.defer.has_value() || applied.withdrawn ||
       leads_on(applied.transition)) {
     return;
   }
   finish(definition, *step);
-  if (asked.schedule_in_ms == 0) {
+  if (requested.schedule_in_ms == 0) {
     return;
   }
-  const TimeMs due = due_after(applied.applied_at, asked.schedule_in_ms);
+  const TimeMs due = due_after(applied.applied_at, requested.schedule_in_ms);
   for (const StepIndex dependent : definition.steps()[*step].dependents) {
     const auto known = not_before.emplace(dependent, due).first;
     known->second = std::max(known->second, due);

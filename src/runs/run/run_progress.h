@@ -22,7 +22,7 @@ std::optional<StepIndex> path_of(const Definition& definition, const Runnable& p
 struct StepProgress {
   std::vector<std::uint32_t> unmet;        // dependencies that are not done, by step
   std::vector<bool> done;                  // by step
-  std::map<StepIndex, TimeMs> not_before;  // dependencies asked to be followed later
+  std::map<StepIndex, TimeMs> not_before;  // delays requested by dependencies
   std::size_t done_count = 0;
 
   // Nothing is done yet.

@@ -319,7 +319,7 @@ TEST(StepData, the_output_of_a_workflow_is_the_result_of_its_runs) {
   EXPECT_EQ(missing.error_code(), "missing_output_path");
 }
 
-TEST(Delays, what_follows_a_transition_waits_as_the_step_asked) {
+TEST(Delays, what_follows_a_transition_waits_as_the_step_requested) {
   TestRun test(by_total());
   test.start();
   const auto planned = planned_runnables(test.apply("check", "{}", R"({"schedule_in_ms":500})"));

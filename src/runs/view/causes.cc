@@ -395,7 +395,7 @@ Result<Cause> CauseFinder::of_child(const PlannedRunnable& planned, const ChildR
     cause.reason = Reason::completed_result_pending_apply;
     cause.summary = fmt::format("waits for {}, which has ended ({}) without notifying step {}",
                                 name, to_text(child->run->status()), planned.plan.step.view());
-    // No engine leaves a parent so, and none goes back to it.
+    // No engine leaves a parent in this state, and none would recover it.
     cause.next_actions.push_back({"cancel_run", "cancel the run", "holdfast cancel " + id()});
     return cause;
   }

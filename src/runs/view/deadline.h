@@ -1,4 +1,4 @@
-// Deadline: how urgent a step is. Only shown: nothing happens by itself when it is over.
+// Deadline: how urgent a step is. It is only shown; nothing happens when it passes.
 #pragma once
 
 #include <optional>

@@ -61,7 +61,7 @@ struct Cause {
   std::string run_id = {};  // of another run: a child, a successor
   std::string summary;      // what the run does: "waits for approval manager, open since …"
   std::optional<TimeMs> since = std::nullopt;
-  std::optional<TimeMs> until = std::nullopt;  // when it is over by itself
+  std::optional<TimeMs> until = std::nullopt;  // when it ends without an action
   std::vector<NextAction> next_actions = {};
   std::vector<Cause> causes = {};
   std::uint64_t omitted = 0;  // more of the same that are not listed
@@ -87,9 +87,9 @@ struct Explanation {
 // Other runs as of the same moment; empty when there is none.
 using FindRun = std::function<Result<std::optional<RunSource>>(const RunId& run)>;
 
-// An error is one of whoever finds the runs.
+// An error is an error of `find`.
 Result<Explanation> explain_run(const RunSource& source, const FindRun& find);
-// One of them, as it would be said of the run.
+// The most important of its causes.
 const Cause* main_cause(const Explanation& explanation);
 
 JsonText to_json(const Explanation& explanation);

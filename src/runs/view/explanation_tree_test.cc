@@ -108,7 +108,7 @@ TEST(ExplainItems, a_for_each_among_many_steps_keeps_its_items_to_itself) {
   EXPECT_EQ(why.causes.back().causes.size(), 2U);
 }
 
-TEST(ExplainBack, a_run_that_takes_back_says_so) {
+TEST(ExplainBack, a_compensating_run_is_explained) {
   ExplainedStory story(R"([{"name":"pay","compensate":"refund"},{"name":"ship","after":["pay"]}])");
   story.start();
   story.complete("pay");
@@ -308,13 +308,13 @@ TEST(ExplainEnd, a_cancelled_run_says_by_whom_and_why) {
                   "show " +
                       kRun,
                   "> replay_run: replay it as a new run $ holdfast replay " + kRun));
-  ExplainedStory nobody(kLine);
-  nobody.start();
-  nobody.note(nobody.test.cancel());
-  EXPECT_EQ(nobody.why().summary, "was cancelled at 1970-01-01T00:00:01.000Z");
+  ExplainedStory anonymous(kLine);
+  anonymous.start();
+  anonymous.note(anonymous.test.cancel());
+  EXPECT_EQ(anonymous.why().summary, "was cancelled at 1970-01-01T00:00:01.000Z");
 }
 
-TEST(ExplainEnd, a_run_that_went_on_as_another_names_it) {
+TEST(ExplainEnd, a_run_that_continued_as_another_names_it) {
   ExplainedStory story(R"([{"name":"charge"}])");
   story.start();
   story.complete("charge", "{}", R"({"continue_as_new":{"key":"page-2","input":{"page":2}}})");
@@ -328,15 +328,15 @@ TEST(ExplainEnd, a_run_that_went_on_as_another_names_it) {
   EXPECT_EQ(story.why().causes.at(0).run_id, successor);
 }
 
-// A run whose one step is a child, and a world in which every other run is the same one.
+// A run whose only step is a child, and a store in which every other run is the same one.
 struct Mirror {
   Mirror() {
     story.test.around.workflows.emplace("parcel", definition_of(R"([{"name":"pack"}])", "parcel"));
     story.start();
   }
-  Explanation why(const ExplainedStory& everybody) const {
+  Explanation why(const ExplainedStory& every_run) const {
     return story.why([&](const RunId&) -> Result<std::optional<RunSource>> {
-      return std::optional(everybody.source());
+      return std::optional(every_run.source());
     });
   }
   ExplainedStory story{R"([{"name":"send","child":"parcel"}])"};
@@ -363,7 +363,7 @@ TEST(ExplainChild, successors_that_go_round_in_a_circle_are_left) {
   EXPECT_THAT(why.summary, HasSubstr("which has ended (continued) without notifying step send"));
 }
 
-TEST(ExplainChild, an_error_of_whoever_finds_runs_is_the_answer) {
+TEST(ExplainChild, an_error_of_the_search_for_runs_is_returned) {
   const Mirror mirror;
   const auto why = explain_run(mirror.story.source(), [](const RunId&) {
     return Result<std::optional<RunSource>>(Error{ErrorCode::io_error, "no disk"});

@@ -24,8 +24,8 @@ struct JsonChange {
 template <>
 inline constexpr std::string_view kEnumNames<JsonChange::Kind>[] = {"added", "removed", "changed"};
 
-// In the order of the paths in `before`, then what was added. Both must be JSON; an empty text is
-// no value. The order of members, and of elements that have names, does not count, nor how a
+// In the order of the paths in `before`, then what was added. Both must be JSON; an empty text
+// means no value. The order of members, and of elements that have names, does not count, nor how a
 // number or a text is written.
 std::vector<JsonChange> json_diff(std::string_view before, std::string_view after);
 // [{"path":…,"change":"changed","before":…,"after":…}…]

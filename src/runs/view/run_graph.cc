@@ -294,7 +294,7 @@ class GraphMaker {
         planned.plan.visible_at > source_.now) {
       return planned.plan.attempt_number > 1 ? "retrying" : "deferred";
     }
-    // The failure that makes the run go back.
+    // The failure that makes the run compensate.
     const auto& compensation = run_.compensation();
     const bool is_cause =
         failed_before && compensation.has_value() && compensation->error == state.error;
@@ -380,7 +380,7 @@ class GraphMaker {
     }
     return ids;
   }
-  // A failure on the way back says "compensation", which is no step.
+  // The target of a failure that starts the compensation is "compensation", which is not a step.
   [[nodiscard]] bool leads_somewhere(const TransitionTaken& transition) const {
     const std::string_view to = transition.to.view();
     return to == kCompleteStep || to == kFailStep || run_.latest(to) != nullptr;

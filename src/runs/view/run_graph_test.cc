@@ -13,7 +13,7 @@ std::string text_of(const RunStory& story, bool with_history = false) {
   return std::string(to_json(graph_of(story), with_history).view());
 }
 
-// The same run as somebody sees it who does not know its definition.
+// The same run, shown without its definition.
 std::string text_of_facts(const RunStory& story) {
   RunProjection run(story.test.run->run_id());
   for (const RunStory::Line& line : story.log) {
@@ -321,7 +321,7 @@ TEST(RunGraph, what_is_to_begin_later_is_deferred_and_what_failed_before_is_retr
       story.test.key("send"), {run_no(9), TerminalStatus::failed, {}, json(R"({"code":"x"})")}));
   EXPECT_EQ(status_of(story, "send"), "retrying");
   story.wait(2000);
-  EXPECT_EQ(status_of(story, "pay"), "retrying") << "nobody has taken it";
+  EXPECT_EQ(status_of(story, "pay"), "retrying") << "no worker has claimed it";
   story.claim("pay");
   EXPECT_EQ(status_of(story, "pay"), "running");
 }

@@ -78,7 +78,7 @@ Result<void> check_run_status(std::string_view status) {
     all += known;
   }
   return Error{ErrorCode::invalid_argument,
-               fmt::format("'{}' is no status of a run; they are: {}", status, all)}
+               fmt::format("unknown status '{}'; the statuses of a run are: {}", status, all)}
       .with("field", "status");
 }
 

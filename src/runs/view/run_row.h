@@ -23,7 +23,7 @@ struct RunRow {
   TimeMs listed_at = {};
   std::optional<TimeMs> started_at = std::nullopt;
   std::optional<TimeMs> ended_at = std::nullopt;
-  std::string waits_at = {};  // the step it waits at for somebody
+  std::string waits_at = {};  // the step at which it waits for an operator
   std::string error = {};     // of a failed run, one line
   std::string parent = {};
   std::string replayed_from = {};
@@ -36,22 +36,22 @@ struct RunRow {
 void fill_in(RunRow& row, const RunProjection& run);
 void write_json(JsonWriter& json, const RunRow& row);
 
-// invalid_argument when it is no status of a run; the message names them all.
+// invalid_argument when it is not a status of a run; the message lists them all.
 Result<void> check_run_status(std::string_view status);
 
-// Which runs a list shows. Everything that is given must be so.
+// Which runs a list shows. A run must match everything that is set.
 struct RunFilter {
   std::string workflow = {};
   std::set<std::string> statuses = {};
   std::optional<TimeMs> started_from = std::nullopt;  // at or after
   std::optional<TimeMs> started_before = std::nullopt;
   std::map<std::string, std::string> attributes = {};  // name to canonical JSON
-  bool archived = false;                               // also those that are put away
+  bool archived = false;                               // also archived runs
 
-  // Words of statuses, and attributes as a JSON object; empty: any. invalid_argument.
+  // Statuses, and attributes as a JSON object; empty: any. invalid_argument.
   Result<void> ask_for(std::span<const std::string> wanted_statuses, std::string_view wanted);
   [[nodiscard]] bool matches(const RunRow& row) const;
-  // The same text for the same question: a cursor belongs to it.
+  // The same text for the same filter: a cursor is valid for one filter only.
   [[nodiscard]] std::string text() const;
 };
 

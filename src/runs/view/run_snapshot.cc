@@ -225,7 +225,7 @@ class Snapshot {
     json_.end_array();
   }
 
-  // How urgent an open step is. Only shown: nothing happens when it is over.
+  // How urgent an open step is. It is only shown; nothing happens when it passes.
   void write_deadline(const PlannedRunnable& runnable) {
     const auto known = deadline_of(runnable.plan);
     if (!known.has_value()) {

@@ -27,7 +27,7 @@ std::string_view open_status(const Attempt* attempt, TimeMs now) {
 
 using ByStep = std::map<SharedText, std::vector<const Attempt*>>;
 
-// The status of a runnable that is over, whichever way.
+// The status of a runnable that has ended in any way.
 std::string_view closed_status(const PlannedRunnable& latest) {
   if (latest.withdrawn) {
     return "withdrawn";
@@ -35,7 +35,7 @@ std::string_view closed_status(const PlannedRunnable& latest) {
   return transition_of(latest.transition).on == RouteOn::ok ? "completed" : "failed";
 }
 
-// Of a runnable that no queue knows: the engine is at it, or waits for somebody.
+// Of a runnable that no queue knows: the engine executes it, or it waits for an operator.
 std::string_view engine_status(const RunProjection& run, const PlannedRunnable& latest) {
   return run.boundaries().contains(latest.plan.step) ? "paused" : "running";
 }

@@ -22,9 +22,9 @@ std::vector<StepState> step_states(const RunSource& source);
 std::vector<StepState> step_states(const RunSource& source,
                                    const std::vector<KnownAttempt>& attempts);
 
-// The step whose failure ended the run, if the error says so.
+// The step whose failure ended the run, if the error names it.
 std::string failed_step(const RunProjection& run);
-// How a step is that was never begun.
+// The status of a step that was never planned.
 std::string_view status_of_unplanned(const RunProjection& run);
 
 }  // namespace holdfast

@@ -44,7 +44,7 @@ struct TimelineBar {
   std::optional<TimeMs> started_at = std::nullopt;  // claimed, or the wait began
   std::optional<TimeMs> ended_at = std::nullopt;
   // completed, failed, running, waiting (for a worker), scheduled (for later), paused (for
-  // somebody), withdrawn, expired (the lease of a lost worker), abandoned
+  // an operator), withdrawn, expired (the lease of a lost worker), abandoned
   std::string status;
   std::string owner = {};  // who held the claim
 };
@@ -75,9 +75,9 @@ class TimelineBuilder {
   TimelineBuilder& operator=(const TimelineBuilder&) = delete;
   ~TimelineBuilder();
 
-  // What is no fact about the run is left out.
+  // Entries that are not facts about the run are left out.
   void add(const EntryView& entry, Position position);
-  // What add has made of the newest entries since it was last asked: for those who follow a run.
+  // The events that add has made since the last call, for readers that follow a run.
   std::vector<TimelineEvent> take_events();
   // Everything so far; the bars alone.
   [[nodiscard]] Timeline timeline(TimeMs now) const;

@@ -50,7 +50,7 @@ TimelineBar bar_of(const Work& work) {
   return bar;
 }
 
-// What nobody has claimed, or the engine does.
+// Work that no worker has claimed, or that the engine does.
 TimelineBar whole_bar(const Work& work, TimeMs now) {
   TimelineBar bar = bar_of(work);
   if (work.ended.has_value()) {
@@ -68,7 +68,7 @@ TimelineBar whole_bar(const Work& work, TimeMs now) {
   return bar;
 }
 
-// One for each claim. What a lost worker left becomes visible again when its lease is over.
+// One for each claim. The attempt of a lost worker becomes visible again when its lease expires.
 void add_held_bars(std::vector<TimelineBar>& bars, const Work& work, TimeMs now) {
   TimeMs visible_at = work.visible_at;
   for (std::size_t i = 0; i < work.holdings.size(); ++i) {
@@ -212,7 +212,7 @@ class RunFactTaker {
   void operator()(const StepsAdopted& /*fact*/) const {}
 
  private:
-  // The step whose failure ended the run, if the error says so. The error of an item names the
+  // The step whose failure ended the run, if the error names it. The error of an item names the
   // item.
   [[nodiscard]] std::string failed_step(const Payload& error) const {
     const ErrorOrigin origin = error_origin(error);
@@ -326,7 +326,7 @@ Work* TimelineBars::newest(std::string_view step) {
 }
 
 void TimelineBars::pause(const SharedText& step, Work* work, TimeMs at) {
-  // A step of a worker may go on to wait for somebody when its result is part of the run.
+  // A step of a worker may wait for an operator once its result is part of the run.
   if (work == nullptr || work->by != Work::By::engine || work->ended.has_value()) {
     const SharedText key = work == nullptr ? SharedText() : work->runnable_key;
     const std::uint32_t attempt = work == nullptr ? 1 : work->attempt;

@@ -1,6 +1,6 @@
 // TimelineBars: how long each piece of work of a run took: what the facts of the run and of its
 // queues say, runnable by runnable. A fact that breaks a rule of its queue (a claim that is lost
-// or taken, an attempt that is over) moves no bar.
+// or taken, an attempt that has ended) moves no bar.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ struct Work {
     worker,
     engine,
     timer,    // a step that is nothing but a wait
-    timeout,  // ends another wait, or the run: it is no work and has no bar
+    timeout,  // ends another wait, or the run: it is not work and has no bar
   };
   SharedText runnable_key;
   SharedText step;
@@ -40,7 +40,7 @@ struct Work {
   TimeMs visible_at = {};
   std::vector<Holding> holdings = {};
   std::optional<TimeMs> began = std::nullopt;  // of what the engine does
-  bool paused = false;                         // it waits for somebody
+  bool paused = false;                         // it waits for an operator
   std::string says = {};                       // of a log step
   std::string awaits = {};                     // the names of events
   std::optional<TimeMs> ended = std::nullopt;

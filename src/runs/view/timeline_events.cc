@@ -46,7 +46,7 @@ Payload without_correlation(const Payload& timeout) {
   return to_json(read.value()).value();
 }
 
-// What proves something, or lets others send events in the name of somebody, is left out.
+// Secrets, and keys with which others could send events in the name of the sender, are left out.
 template <typename Fact>
 void hide(Fact& fact) {
   if constexpr (requires { fact.run_id; }) {

@@ -124,13 +124,13 @@ TEST_F(TimelineFacts, what_breaks_a_rule_of_the_queue_moves_no_bar) {
   queue(scheduled("k", 1));
   queue(claimed("k", 10, "c1"));
   queue(claimed("k", 999, "c2"));  // it is taken
-  queue(completed("k", "c2"));     // by nobody who holds it
+  queue(completed("k", "c2"));     // by an owner that does not hold it
   EXPECT_EQ(only_bar(9), "running");
   at_ = 20;
   queue(heartbeat("k", 99, "c1"));  // too late
   queue(completed("k", "c1"));
   EXPECT_EQ(only_bar(30), "expired");
-  EXPECT_EQ(builder_.take_events().size(), 6U) << "but each is told";
+  EXPECT_EQ(builder_.take_events().size(), 6U) << "but each has an event";
 }
 
 TEST_F(TimelineFacts, a_failure_alone_schedules_the_next_attempt) {
@@ -175,7 +175,7 @@ TEST_F(TimelineFacts, a_migration_moves_the_wait_to_the_step_of_the_new_definiti
   EXPECT_EQ(bars[1].status, "paused");
 }
 
-TEST_F(TimelineFacts, what_is_no_fact_of_the_run_is_left_out) {
+TEST_F(TimelineFacts, entries_that_are_not_facts_of_the_run_are_left_out) {
   EntryView broken;
   broken.thread = "run:00000000-0000-0000-0000-000000000001";
   broken.kind = "run_started";

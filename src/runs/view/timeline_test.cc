@@ -272,7 +272,7 @@ TEST(Timeline, a_run_that_continues_says_as_which) {
   EXPECT_EQ(timeline.events.back().summary, "run continued");
 }
 
-TEST(Timeline, going_back_shows_what_failed_and_what_is_undone) {
+TEST(Timeline, compensating_shows_what_failed_and_what_is_undone) {
   RunStory story(R"([{"name":"book","compensate":"unbook"},{"name":"pay","after":["book"]}])");
   story.start();
   story.complete("book");
@@ -332,7 +332,7 @@ TEST(Timeline, an_input_that_resembles_a_log_line_is_none) {
   EXPECT_TRUE(log_lines(story).empty());
 }
 
-TEST(Timeline, those_who_follow_get_each_event_once) {
+TEST(Timeline, a_reader_that_follows_gets_each_event_once) {
   RunStory story(kRetried);
   story.start();
   TimelineBuilder builder(run_no(1));

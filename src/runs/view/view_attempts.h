@@ -18,8 +18,8 @@ struct KnownAttempt {
 // As they were scheduled, queue by queue.
 std::vector<KnownAttempt> attempts_of(const RunSource& source);
 
-// Of attempts that have not ended: somebody holds it; somebody held it for too long; anybody may
-// take it; nobody may take it yet.
+// Of attempts that have not ended: a worker holds it; its lease has expired; a worker may claim it;
+// no worker may claim it yet.
 bool is_held(const Attempt& attempt, TimeMs now);
 bool is_expired(const Attempt& attempt, TimeMs now);
 bool is_visible(const Attempt& attempt, TimeMs now);

@@ -54,7 +54,7 @@ bool is_harmful(std::string_view character) {
          (byte(1) == 0x81U && byte(2) >= 0xa6U && byte(2) <= 0xa9U);
 }
 
-// The first character of a text that has one; a byte that is no part of any is one by itself.
+// The first character of a text that has one; a byte that is not part of any counts as one.
 struct FirstCharacter {
   std::size_t bytes;  // it takes in the text
   std::string_view shown;
@@ -173,7 +173,7 @@ std::string error_text(const Payload& error) {
   };
   std::string message = text("message");
   const std::string code = text("code");
-  // What a process said last tells more than that it failed.
+  // The last line that a process wrote is more helpful than the fact that it failed.
   const auto details = object.member("details");
   const auto said = details.has_value() ? ObjectView(*details).member("stderr") : std::nullopt;
   if (const std::string line = last_line(said); !line.empty()) {

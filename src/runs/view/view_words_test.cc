@@ -73,7 +73,7 @@ TEST(ErrorText, says_what_a_process_said_last) {
   }
 }
 
-TEST(ErrorText, is_the_text_itself_when_it_is_no_object) {
+TEST(ErrorText, is_the_text_itself_when_it_is_not_an_object) {
   EXPECT_EQ(error_text(json(R"("broken")")), R"("broken")");
   EXPECT_EQ(error_text(json("[1,2]")), "[1,2]");
   EXPECT_EQ(error_text(json("null")), "null");
@@ -107,7 +107,7 @@ TEST(OneLine, has_nothing_that_a_terminal_could_take_for_more_than_a_character) 
     EXPECT_EQ(one_line("a" + std::string(turn) + "b"), "a b");
     EXPECT_EQ(harmless("a" + std::string(turn) + "b"), "a b");
   }
-  EXPECT_EQ(one_line("a\xff\xc3"), "a  ") << "what is no UTF-8";
+  EXPECT_EQ(one_line("a\xff\xc3"), "a  ") << "invalid UTF-8";
   for (const std::string_view fine : {"", "a b", "\u00a0", "\u00a9", "\u2010", "\u2027", "\u202f",
                                       "\u2065", "\u206a", "Käse 日本 🙂"}) {
     EXPECT_EQ(one_line(fine), fine);
@@ -115,7 +115,7 @@ TEST(OneLine, has_nothing_that_a_terminal_could_take_for_more_than_a_character) 
   }
 }
 
-TEST(OneLine, is_cut_between_characters_and_says_so) {
+TEST(OneLine, is_cut_between_characters_and_ends_with_dots) {
   EXPECT_EQ(one_line("abcd", 4), "abcd");
   EXPECT_EQ(one_line("abcde", 4), "abcd...");
   EXPECT_EQ(one_line("abc日", 5), "abc...");
@@ -149,7 +149,7 @@ TEST(StepOfKey, finds_the_step_in_every_kind_of_key) {
 
 TEST(StepOfKey, is_the_whole_key_when_it_is_none_of_ours) {
   for (const std::string_view key :
-       {"", "charge", "charge:1", "a key of somebody else that is as long as ours:1",
+       {"", "charge", "charge:1", "a key of another program as long as one of ours:1",
         "0198a000-0000-7000-8000-000000000001",
         "0198a000-0000-7000-8000-000000000001:", "0198a000-0000-7000-8000-000000000001:charge",
         "0198a000-0000-7000-8000-000000000001:charge:x"}) {
