@@ -27,7 +27,7 @@ Result<RunListQuery> list_query(const ListRequest& request, TimeMs now) {
     HOLDFAST_TRY(query.filter.started_before, time_argument("until", request.until, now));
   }
   HOLDFAST_TRY(const std::string attributes, attributes_argument(request.attributes));
-  HOLDFAST_CHECK(query.filter.ask_for(request.statuses, attributes));
+  HOLDFAST_CHECK(query.filter.select(request.statuses, attributes));
   return query;
 }
 

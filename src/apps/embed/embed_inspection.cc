@@ -26,7 +26,7 @@ Result<RunListQuery> query_of(const ListOptions& options) {
   if (!options.attributes.empty()) {
     HOLDFAST_TRY(attributes, object_of("attributes", options.attributes));
   }
-  HOLDFAST_CHECK(query.filter.ask_for(options.statuses, attributes.view()));
+  HOLDFAST_CHECK(query.filter.select(options.statuses, attributes.view()));
   return query;
 }
 

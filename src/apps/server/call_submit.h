@@ -27,7 +27,7 @@ void read_in_store(const CallPtr& call, const TurnFunction<T>& query,
   read(call, [call, query, then]() -> Result<void> {
     std::optional<T> found;
     Inspector inspector(call->service.loop.journal(), call->service.clock);
-    HOLDFAST_CHECK(inspector.ask([&](Turn& turn) -> Result<void> {
+    HOLDFAST_CHECK(inspector.query([&](Turn& turn) -> Result<void> {
       HOLDFAST_TRY(found, query(turn));
       return {};
     }));

@@ -53,7 +53,7 @@ Result<RunFilter> filter_of(const RunFilterRequest& request, const Caller& calle
     return Error{ErrorCode::invalid_argument, "attributes must name at least one attribute"}.with(
         "field", "attributes");
   }
-  HOLDFAST_CHECK(filter.ask_for(request.statuses, request.attributes.view()));
+  HOLDFAST_CHECK(filter.select(request.statuses, request.attributes.view()));
   return filter;
 }
 

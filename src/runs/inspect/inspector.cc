@@ -124,11 +124,11 @@ Result<std::unique_ptr<Inspector::Past>> Inspector::read_state(const At& at) {
   return past;
 }
 
-Result<void> Inspector::ask(const std::function<Result<void>(Turn&)>& query) {
+Result<void> Inspector::query(const std::function<Result<void>(Turn&)>& read) {
   HOLDFAST_TRY(const auto past, read_state({}));
   GroupFacts unwritten;
   Turn turn(past->state, past->definitions, past->moment.now, unwritten);
-  return query(turn);
+  return read(turn);
 }
 
 Result<StoreStatus> Inspector::status(const At& at) {

@@ -51,8 +51,8 @@ class Inspector {
   Result<StoreStatus> status(const At& at = {});
   Result<Diagnosis> doctor(const At& at = {});
 
-  // A query on the stored state. It does not go through the loop.
-  Result<void> ask(const std::function<Result<void>(Turn&)>& query);
+  // Calls `read` with the stored state. It does not go through the loop.
+  Result<void> query(const std::function<Result<void>(Turn&)>& read);
 
   // What workflows new runs follow; every definition a workflow ever had, newest first.
   Result<std::vector<KnownWorkflow>> workflows();

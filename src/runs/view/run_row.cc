@@ -82,8 +82,8 @@ Result<void> check_run_status(std::string_view status) {
       .with("field", "status");
 }
 
-Result<void> RunFilter::ask_for(std::span<const std::string> wanted_statuses,
-                                std::string_view wanted) {
+Result<void> RunFilter::select(std::span<const std::string> wanted_statuses,
+                               std::string_view wanted) {
   for (const std::string& status : wanted_statuses) {
     HOLDFAST_CHECK(check_run_status(status));
     statuses.insert(status);

@@ -49,7 +49,7 @@ struct RunFilter {
   bool archived = false;                               // also archived runs
 
   // Statuses, and attributes as a JSON object; empty: any. invalid_argument.
-  Result<void> ask_for(std::span<const std::string> wanted_statuses, std::string_view wanted);
+  Result<void> select(std::span<const std::string> wanted_statuses, std::string_view wanted);
   [[nodiscard]] bool matches(const RunRow& row) const;
   // The same text for the same filter: a cursor is valid for one filter only.
   [[nodiscard]] std::string text() const;

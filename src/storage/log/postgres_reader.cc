@@ -66,7 +66,7 @@ Result<void> PostgresReader::connect() {
   return {};
 }
 
-Result<PgRows> PostgresReader::ask(const PgStatement& statement, const PgParams& params) {
+Result<PgRows> PostgresReader::query(const PgStatement& statement, const PgParams& params) {
   const std::scoped_lock lock(mutex_);
   for (int attempt = 1;; ++attempt) {
     if (connection_ == nullptr || connection_->lost()) {

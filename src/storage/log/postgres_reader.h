@@ -21,7 +21,7 @@ class PostgresReader {
       : url_(url), session_(session), sql_(sql) {}
 
   // unavailable when the server cannot be reached.
-  Result<PgRows> ask(const PgStatement& statement, const PgParams& params = {});
+  Result<PgRows> query(const PgStatement& statement, const PgParams& params = {});
   // If there is a connection; failures are ignored.
   void try_to_run(const std::string& sql);
   // A batch that was read or written: later connections must know it.

@@ -197,7 +197,7 @@ Error PostgresStore::not_committed() const {
 }
 
 Result<StoreState> PostgresStore::state() {
-  HOLDFAST_TRY(const PgRows rows, reader_.ask(sql_.state));
+  HOLDFAST_TRY(const PgRows rows, reader_.query(sql_.state));
   HOLDFAST_TRY(const StoreState found, postgres_state(rows, url_));
   reader_.saw(found.head, found.head_chain);
   return found;
@@ -318,7 +318,7 @@ Error PostgresStore::abandon(Error error) {
 Result<std::vector<Row>> PostgresStore::read(Position from, ReadLimit limit) {
   PgParams params;
   params.number(from.value).number(limit.max_rows).number(limit.max_bytes);
-  HOLDFAST_TRY(const PgRows found, reader_.ask(sql_.read, params));
+  HOLDFAST_TRY(const PgRows found, reader_.query(sql_.read, params));
   std::vector<Row> rows(found.size());
   for (std::size_t at = 0; at < rows.size(); ++at) {
     Row& row = rows[at];
@@ -338,7 +338,7 @@ Result<std::vector<Row>> PostgresStore::read(Position from, ReadLimit limit) {
 
 Result<std::optional<Digest>> PostgresStore::chain_at(Position position) {
   PgParams params;
-  HOLDFAST_TRY(const PgRows rows, reader_.ask(sql_.chain_at, params.number(position.value)));
+  HOLDFAST_TRY(const PgRows rows, reader_.query(sql_.chain_at, params.number(position.value)));
   if (rows.size() == 0) {
     return std::optional<Digest>();
   }
@@ -439,7 +439,7 @@ Result<std::vector<std::optional<std::string>>> PostgresStore::get(
     std::span<const std::string> keys) {
   const std::vector<std::string_view> wanted(keys.begin(), keys.end());
   PgParams params;
-  HOLDFAST_TRY(const PgRows rows, reader_.ask(sql_.get, params.list(wanted)));
+  HOLDFAST_TRY(const PgRows rows, reader_.query(sql_.get, params.list(wanted)));
   std::unordered_map<std::string_view, std::string_view> found;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     found.emplace(rows.bytes(row, 0), rows.bytes(row, 1));
@@ -464,7 +464,7 @@ Result<std::vector<SidePair>> PostgresStore::scan(const SideScan& scan) {
   const PgStatement& statement = range.high.has_value()
                                      ? (up ? sql_.scan_up_below : sql_.scan_down_below)
                                      : (up ? sql_.scan_up : sql_.scan_down);
-  HOLDFAST_TRY(const PgRows rows, reader_.ask(statement, params));
+  HOLDFAST_TRY(const PgRows rows, reader_.query(statement, params));
   std::vector<SidePair> pairs(rows.size());
   for (std::size_t at = 0; at < pairs.size(); ++at) {
     pairs[at].key = rows.bytes(at, 0);
@@ -479,7 +479,7 @@ Result<void> PostgresStore::wait_for_change(Position known_head,
     if (interrupted_) {
       return true;
     }
-    HOLDFAST_TRY(const PgRows rows, reader_.ask(sql_.head));
+    HOLDFAST_TRY(const PgRows rows, reader_.query(sql_.head));
     return rows.size() != 1 || rows.number(0, 0) > known_head.value;
   };
   return listener_->wait(moved, std::chrono::steady_clock::now() + timeout);
@@ -509,7 +509,7 @@ Result<void> PostgresStore::reclaim() {
 }
 
 Result<std::uint64_t> PostgresStore::size_bytes() {
-  auto rows = reader_.ask(sql_.size);
+  auto rows = reader_.query(sql_.size);
   if (!rows.ok()) {
     // undefined_function, feature_not_supported: a server that does not measure.
     const std::string_view state = rows.error().field("sqlstate");
