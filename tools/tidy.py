@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Checks what no compiler checks: layers, purity, ownership of libraries, sizes, plain English.
 
-usage: tidy.py [--words] [ROOT]
-  --words  reject the words of tools/dialect.py in every folder, not only in those listed as plain
+usage: tidy.py [ROOT]
 
 Prints one line per problem, `file:line: message`, and exits with 1 if there is any.
 tools/tidy_test.py proves that each check fires.
@@ -433,11 +432,10 @@ def check_error_pages(tree):
         yield f"docs/errors/{page}.md", 1, f"unknown error code {page}; remove the page"
 
 
-def check_words(tree, everywhere=False):
+def check_words(tree):
     for file in tree.files:
-        if everywhere or dialect.is_plain(file.name):
-            for line, message in dialect.findings(file.name, file.text):
-                yield file.name, line, message
+        for line, message in dialect.findings(file.name, file.text):
+            yield file.name, line, message
 
 
 CHECKS = [check_modules, check_unreachable, check_names, check_includes, check_public_headers,
@@ -452,16 +450,9 @@ def problems(root):
             yield f"{name}:{line}: {message}"
 
 
-def words_everywhere(root):
-    for name, line, message in check_words(Tree(root), everywhere=True):
-        yield f"{name}:{line}: {message}"
-
-
 def main():
-    arguments = [argument for argument in sys.argv[1:] if argument != "--words"]
-    check = words_everywhere if "--words" in sys.argv else problems
-    root = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).parent.parent
-    found = sorted(set(check(root.resolve())))
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent
+    found = sorted(set(problems(root.resolve())))
     for problem in found:
         print(problem)
     print(f"tidy: {len(found)} problems" if found else "tidy: all well")

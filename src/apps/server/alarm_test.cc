@@ -13,63 +13,63 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-bool comes(std::promise<void>& promise) {
+bool is_set(std::promise<void>& promise) {
   return promise.get_future().wait_for(seconds(20)) == std::future_status::ready;
 }
 
-TEST(Alarm, rings_in_the_order_of_the_times_and_not_before_them) {
+TEST(Alarm, calls_are_made_in_order_and_not_before_their_time) {
   Alarm alarm;
-  std::vector<int> rung;
+  std::vector<int> calls;
   std::promise<void> all;
   const auto begin = std::chrono::steady_clock::now();
   milliseconds first_after{0};
   alarm.after(milliseconds(60), [&] {
-    rung.push_back(3);
+    calls.push_back(3);
     all.set_value();
   });
-  alarm.after(milliseconds(40), [&] { rung.push_back(2); });
+  alarm.after(milliseconds(40), [&] { calls.push_back(2); });
   alarm.after(milliseconds(20), [&] {
-    rung.push_back(1);
+    calls.push_back(1);
     first_after =
         std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
   });
-  ASSERT_TRUE(comes(all));
-  EXPECT_EQ(rung, (std::vector<int>{1, 2, 3}));
+  ASSERT_TRUE(is_set(all));
+  EXPECT_EQ(calls, (std::vector<int>{1, 2, 3}));
   EXPECT_GE(first_after.count(), 20);
 }
 
-TEST(Alarm, an_earlier_one_wakes_whoever_sleeps_for_a_later_one) {
+TEST(Alarm, an_earlier_call_wakes_the_thread_that_sleeps_until_a_later_one) {
   Alarm alarm;
-  alarm.after(hours(1), [] { ADD_FAILURE() << "an hour has not gone by"; });
-  // Often enough that it sleeps when it is asked.
+  alarm.after(hours(1), [] { ADD_FAILURE() << "an hour has not passed"; });
+  // Enough rounds that the thread is asleep in some of them.
   for (int round = 0; round < 50; ++round) {
     std::promise<void> soon;
     alarm.after(milliseconds(2), [&] { soon.set_value(); });
-    ASSERT_TRUE(comes(soon)) << round;
+    ASSERT_TRUE(is_set(soon)) << round;
   }
 }
 
-TEST(Alarm, that_was_cancelled_never_rings) {
+TEST(Alarm, a_cancelled_call_is_never_made) {
   Alarm alarm;
-  std::atomic<int> rung = 0;
-  const auto ticket = alarm.after(milliseconds(10), [&] { ++rung; });
+  std::atomic<int> calls = 0;
+  const auto ticket = alarm.after(milliseconds(10), [&] { ++calls; });
   ASSERT_TRUE(alarm.cancel(ticket));
   EXPECT_FALSE(alarm.cancel(ticket)) << "only once";
   std::promise<void> later;
   alarm.after(milliseconds(30), [&] { later.set_value(); });
-  ASSERT_TRUE(comes(later));
-  EXPECT_EQ(rung, 0);
+  ASSERT_TRUE(is_set(later));
+  EXPECT_EQ(calls, 0);
 }
 
-TEST(Alarm, that_has_rung_cannot_be_cancelled) {
+TEST(Alarm, a_call_that_was_made_cannot_be_cancelled) {
   Alarm alarm;
-  std::promise<void> rang;
-  const auto ticket = alarm.after(milliseconds(0), [&] { rang.set_value(); });
-  ASSERT_TRUE(comes(rang));
+  std::promise<void> called;
+  const auto ticket = alarm.after(milliseconds(0), [&] { called.set_value(); });
+  ASSERT_TRUE(is_set(called));
   EXPECT_FALSE(alarm.cancel(ticket));
 }
 
-TEST(Alarm, can_be_set_and_cancelled_while_it_rings) {
+TEST(Alarm, a_call_can_schedule_and_cancel_others) {
   Alarm alarm;
   std::promise<void> second;
   const auto victim = alarm.after(hours(1), [] {});
@@ -78,21 +78,21 @@ TEST(Alarm, can_be_set_and_cancelled_while_it_rings) {
     cancelled = alarm.cancel(victim);
     alarm.after(milliseconds(1), [&] { second.set_value(); });
   });
-  EXPECT_TRUE(comes(second));
+  EXPECT_TRUE(is_set(second));
   EXPECT_TRUE(cancelled);
 }
 
-TEST(Alarm, that_was_stopped_never_rings_again) {
-  std::atomic<int> rung = 0;
+TEST(Alarm, a_stopped_alarm_makes_no_calls) {
+  std::atomic<int> calls = 0;
   {
     Alarm alarm;
-    alarm.after(hours(1), [&] { ++rung; });
+    alarm.after(hours(1), [&] { ++calls; });
     alarm.stop();
-    const auto ticket = alarm.after(milliseconds(0), [&] { ++rung; });
+    const auto ticket = alarm.after(milliseconds(0), [&] { ++calls; });
     static_cast<void>(ticket);
     alarm.stop();
   }
-  EXPECT_EQ(rung, 0);
+  EXPECT_EQ(calls, 0);
 }
 
 }  // namespace

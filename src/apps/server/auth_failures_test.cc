@@ -34,7 +34,7 @@ class AuthFailuresTest : public testing::Test {
 };
 
 TEST_F(AuthFailuresTest,
-       first_failures_are_answered_at_once_and_later_ones_wait_longer_and_longer) {
+       first_failures_get_a_response_at_once_and_later_ones_after_growing_delays) {
   milliseconds before{0};
   for (int i = 0; i < 30; ++i) {
     const auto verdict = failures_.failed(at("192.0.2.1:1000"));
@@ -47,7 +47,7 @@ TEST_F(AuthFailuresTest,
   EXPECT_EQ(before, seconds(2));
 }
 
-TEST_F(AuthFailuresTest, beyond_the_limit_the_answer_says_when_to_come_again) {
+TEST_F(AuthFailuresTest, beyond_the_limit_the_response_has_a_retry_time) {
   EXPECT_EQ(refused(failures_, at("192.0.2.1:1")), 30U);
   const auto verdict = failures_.failed(at("192.0.2.1:2"));
   EXPECT_EQ(verdict.retry_after_s, 2U) << "30 a minute";
@@ -61,7 +61,7 @@ TEST_F(AuthFailuresTest, beyond_the_limit_the_answer_says_when_to_come_again) {
   EXPECT_EQ(refused(failures_, at("192.0.2.1:4")), 30U);
 }
 
-TEST_F(AuthFailuresTest, addresses_are_counted_each_for_itself_and_ipv6_by_its_first_64_bits) {
+TEST_F(AuthFailuresTest, addresses_are_counted_separately_and_ipv6_by_its_first_64_bits) {
   EXPECT_EQ(refused(failures_, at("192.0.2.1:1")), 30U);
   EXPECT_EQ(refused(failures_, at("192.0.2.2:1")), 30U);
   EXPECT_EQ(refused(failures_, at("[::ffff:192.0.2.1]:1")), 0U) << "the same as 192.0.2.1";
@@ -75,7 +75,7 @@ TEST_F(AuthFailuresTest, addresses_are_counted_each_for_itself_and_ipv6_by_its_f
   EXPECT_EQ(refused(failures_, user), 30U);
 }
 
-TEST_F(AuthFailuresTest, one_line_an_interval_stands_for_all_failures_of_an_address) {
+TEST_F(AuthFailuresTest, failures_of_an_address_are_logged_as_one_line_per_interval) {
   const auto first = failures_.failed(at("192.0.2.1:1")).lines;
   ASSERT_EQ(first.size(), 1U);
   EXPECT_EQ(first[0].address, "192.0.2.1");
@@ -99,8 +99,7 @@ TEST_F(AuthFailuresTest, one_line_an_interval_stands_for_all_failures_of_an_addr
                                                                    {"2001:db8::/64", 1}}));
 }
 
-TEST_F(AuthFailuresTest,
-       more_addresses_than_there_are_places_take_no_more_memory_and_lose_no_count) {
+TEST_F(AuthFailuresTest, more_addresses_than_the_limit_use_no_more_memory_and_lose_no_count) {
   std::uint64_t logged = 0;
   std::uint64_t all = 0;
   for (int i = 0; i < 20'000; ++i) {
@@ -121,7 +120,7 @@ TEST_F(AuthFailuresTest,
   EXPECT_EQ(logged, all);
 }
 
-TEST_F(AuthFailuresTest, without_a_limit_they_are_still_logged_once_an_interval) {
+TEST_F(AuthFailuresTest, without_a_limit_failures_are_still_logged_once_per_interval) {
   AuthFailures open{clock_, {.per_minute = 0}};
   std::size_t lines = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -133,7 +132,7 @@ TEST_F(AuthFailuresTest, without_a_limit_they_are_still_logged_once_an_interval)
   EXPECT_EQ(lines, 1U);
 }
 
-TEST_F(AuthFailuresTest, a_clock_that_is_set_back_locks_nobody_out) {
+TEST_F(AuthFailuresTest, a_clock_that_is_set_back_does_not_lock_an_address_out) {
   EXPECT_EQ(refused(failures_, at("192.0.2.1:1")), 30U);
   clock_.advance_ms(-86'400'000);
   EXPECT_NE(failures_.failed(at("192.0.2.1:1")).retry_after_s, 0U);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr TimeMs kNow{1'700'000'000'000};
 
-class Door : public testing::Test {
+class AuthenticatorTest : public testing::Test {
  protected:
   void add_token(const std::string& id, const CreateToken& command) {
     tokens_.evolve(nullptr, kNow, must(decide_create(tokens_, command, id, id + "-secret", kNow)));
@@ -19,7 +19,7 @@ class Door : public testing::Test {
     tokens_.evolve(nullptr, kNow, must(decide_revoke(tokens_, id, "ann")).value());
   }
   Result<Caller> authenticate(const net::Request& request) {
-    return keeper_.authenticate(request, tokens_);
+    return authenticator_.authenticate(request, tokens_);
   }
 
   static CreateToken named(std::string name, Role role) {
@@ -28,7 +28,7 @@ class Door : public testing::Test {
     command.role = role;
     return command;
   }
-  static net::Request from_elsewhere(std::vector<net::Header> headers = {}) {
+  static net::Request remote_request(std::vector<net::Header> headers = {}) {
     net::Request request;
     request.method = "GET";
     request.path = "/v1/runs";
@@ -36,20 +36,20 @@ class Door : public testing::Test {
     request.peer.address = "10.0.0.7:4000";
     return request;
   }
-  static net::Request from_here(std::vector<net::Header> headers = {}) {
-    net::Request request = from_elsewhere(std::move(headers));
+  static net::Request local_request(std::vector<net::Header> headers = {}) {
+    net::Request request = remote_request(std::move(headers));
     request.peer.address = "127.0.0.1:4000";
     request.peer.loopback = true;
     return request;
   }
-  static net::Request at_socket(unsigned uid) {
-    net::Request request = from_here();
+  static net::Request socket_request(unsigned uid) {
+    net::Request request = local_request();
     request.peer.address = "unix";
     request.peer.uid = uid;
     return request;
   }
   static net::Request with(const std::string& authorization) {
-    return from_elsewhere({{"Authorization", authorization}});
+    return remote_request({{"Authorization", authorization}});
   }
   static std::string bearer(const std::string& id) {
     return "Bearer " + bearer_text(id, id + "-secret");
@@ -57,10 +57,10 @@ class Door : public testing::Test {
 
   ManualClock clock_{kNow};
   Tokens tokens_;
-  Authenticator keeper_{clock_, 0};
+  Authenticator authenticator_{clock_, 0};
 };
 
-TEST_F(Door, a_token_tells_who_calls_and_what_that_allows) {
+TEST_F(AuthenticatorTest, a_token_identifies_the_caller_and_its_permissions) {
   CreateToken command = named("ci", Role::client);
   command.workflows = {"order", "refund"};
   add_token("t1", command);
@@ -75,7 +75,7 @@ TEST_F(Door, a_token_tells_who_calls_and_what_that_allows) {
   EXPECT_FALSE(caller.may_see(""));
 }
 
-TEST_F(Door, a_token_of_a_worker_brings_its_queues) {
+TEST_F(AuthenticatorTest, a_worker_token_limits_the_caller_to_its_queues) {
   CreateToken command = named("box", Role::worker);
   command.queues = {"gpu"};
   add_token("t1", command);
@@ -84,7 +84,7 @@ TEST_F(Door, a_token_of_a_worker_brings_its_queues) {
   EXPECT_TRUE(caller.may_see("anything"));
 }
 
-TEST_F(Door, what_does_not_fit_is_refused_without_saying_why) {
+TEST_F(AuthenticatorTest, every_invalid_token_gets_the_same_error) {
   CreateToken short_lived = named("brief", Role::admin);
   short_lived.expires_at = TimeMs{kNow.value + 1000};
   add_token("t1", named("ops", Role::admin));
@@ -93,98 +93,99 @@ TEST_F(Door, what_does_not_fit_is_refused_without_saying_why) {
   revoke("t2");
   EXPECT_TRUE(authenticate(with(bearer("t3"))).ok());
   clock_.advance_ms(1000);
-  const std::string said = authenticate(with("Bearer hf_t9_nothing")).error().text();
+  const std::string same_text = authenticate(with("Bearer hf_t9_nothing")).error().text();
   for (const std::string& wrong :
        {std::string("Bearer hf_t1_wrong"), std::string("Bearer hf_t1_"), bearer("t2"), bearer("t3"),
         bearer("t9"), std::string("Bearer "), std::string("Basic b3BzOnNlY3JldA=="),
         bearer_text("t1", "t1-secret"), std::string("nonsense")}) {
     const auto refused = authenticate(with(wrong));
     ASSERT_EQ(code_of(refused), "unauthenticated") << wrong;
-    EXPECT_EQ(refused.error().text(), said) << wrong;
+    EXPECT_EQ(refused.error().text(), same_text) << wrong;
     EXPECT_EQ(refused.error().text().find("secret"), std::string::npos);
   }
   EXPECT_TRUE(authenticate(with(bearer("t1"))).ok());
 }
 
-TEST_F(Door, a_wrong_token_is_not_forgiven_because_of_where_it_comes_from) {
-  net::Request here = from_here({{"Authorization", "Bearer hf_t9_x"}});
-  EXPECT_EQ(code_of(authenticate(here)), "unauthenticated");
-  here.peer.uid = geteuid();
-  EXPECT_EQ(code_of(authenticate(here)), "unauthenticated");
+TEST_F(AuthenticatorTest, an_invalid_token_is_refused_also_from_loopback_and_the_socket) {
+  net::Request request = local_request({{"Authorization", "Bearer hf_t9_x"}});
+  EXPECT_EQ(code_of(authenticate(request)), "unauthenticated");
+  request.peer.uid = geteuid();
+  EXPECT_EQ(code_of(authenticate(request)), "unauthenticated");
 }
 
-TEST_F(Door, the_user_of_the_server_is_admin_at_the_socket_with_or_without_tokens) {
+TEST_F(AuthenticatorTest, the_user_of_the_server_is_admin_on_the_socket_with_or_without_tokens) {
   for (int round = 0; round < 2; ++round) {
-    const Caller caller = must(authenticate(at_socket(geteuid())));
+    const Caller caller = must(authenticate(socket_request(geteuid())));
     EXPECT_EQ(caller.kind, Caller::Kind::socket_owner);
     EXPECT_EQ(caller.role, Role::admin);
     EXPECT_FALSE(caller.name.empty());
-    EXPECT_TRUE(authenticate(at_socket(0)).ok()) << "root may do everything anyway";
+    EXPECT_TRUE(authenticate(socket_request(0)).ok()) << "root has every permission";
     add_token("t" + std::to_string(round), named("ops" + std::to_string(round), Role::admin));
   }
 }
 
-TEST_F(Door, other_users_at_the_socket_need_a_token) {
+TEST_F(AuthenticatorTest, other_users_on_the_socket_need_a_token) {
   const unsigned other = geteuid() + 4711;
-  EXPECT_EQ(code_of(authenticate(at_socket(other))), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(socket_request(other))), "unauthenticated");
   add_token("t1", named("ops", Role::viewer));
-  net::Request request = at_socket(other);
+  net::Request request = socket_request(other);
   request.headers.push_back({"Authorization", bearer("t1")});
   EXPECT_EQ(must(authenticate(request)).role, Role::viewer);
 }
 
-TEST_F(Door, without_tokens_this_machine_is_let_in_and_no_other) {
-  const Caller caller = must(authenticate(from_here()));
+TEST_F(AuthenticatorTest, without_tokens_only_the_same_machine_is_admitted) {
+  const Caller caller = must(authenticate(local_request()));
   EXPECT_EQ(caller.kind, Caller::Kind::same_machine);
   EXPECT_EQ(caller.role, Role::admin);
   EXPECT_EQ(caller.name, "");
-  EXPECT_EQ(code_of(authenticate(from_elsewhere())), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(remote_request())), "unauthenticated");
 }
 
-TEST_F(Door, from_the_first_token_on_everybody_needs_one_also_when_it_is_revoked) {
+TEST_F(AuthenticatorTest,
+       once_a_token_was_created_every_caller_needs_one_even_after_its_revocation) {
   add_token("t1", named("ops", Role::admin));
-  EXPECT_EQ(code_of(authenticate(from_here())), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(local_request())), "unauthenticated");
   revoke("t1");
-  EXPECT_EQ(code_of(authenticate(from_here())), "unauthenticated");
+  EXPECT_EQ(code_of(authenticate(local_request())), "unauthenticated");
 }
 
-TEST_F(Door, without_tokens_the_host_must_be_this_machine) {
+TEST_F(AuthenticatorTest, without_tokens_the_host_header_must_name_this_machine) {
   for (const char* host : {"localhost", "localhost:8080", "127.0.0.1", "127.0.0.1:8080", "[::1]",
                            "[::1]:8080", "holdfast.localhost:1"}) {
-    EXPECT_TRUE(authenticate(from_here({{"Host", host}})).ok()) << host;
+    EXPECT_TRUE(authenticate(local_request({{"Host", host}})).ok()) << host;
   }
   for (const char* host : {"evil.example", "evil.example:8080", "localhost.evil.example",
                            "127.0.0.1.evil.example", "[::1", "10.0.0.1", "notlocalhost"}) {
-    EXPECT_EQ(code_of(authenticate(from_here({{"Host", host}}))), "permission_denied") << host;
+    EXPECT_EQ(code_of(authenticate(local_request({{"Host", host}}))), "permission_denied") << host;
   }
 }
 
-TEST_F(Door, without_tokens_pages_of_other_sites_are_refused) {
+TEST_F(AuthenticatorTest, without_tokens_pages_of_other_sites_are_refused) {
   for (const char* origin :
        {"http://localhost:3000", "http://127.0.0.1", "https://[::1]:8443", "http://a.localhost"}) {
-    EXPECT_TRUE(authenticate(from_here({{"Host", "localhost"}, {"Origin", origin}})).ok())
+    EXPECT_TRUE(authenticate(local_request({{"Host", "localhost"}, {"Origin", origin}})).ok())
         << origin;
   }
   for (const char* origin :
        {"http://evil.example", "null", "http://localhost.evil.example", "localhost", "http://"}) {
-    EXPECT_EQ(code_of(authenticate(from_here({{"Host", "localhost"}, {"Origin", origin}}))),
+    EXPECT_EQ(code_of(authenticate(local_request({{"Host", "localhost"}, {"Origin", origin}}))),
               "permission_denied")
         << origin;
   }
 }
 
-TEST_F(Door, a_token_is_good_under_any_name_of_the_server) {
+TEST_F(AuthenticatorTest, a_token_is_valid_for_any_host_and_origin) {
   add_token("t1", named("ops", Role::admin));
-  EXPECT_TRUE(authenticate(from_elsewhere({{"Authorization", bearer("t1")},
+  EXPECT_TRUE(authenticate(remote_request({{"Authorization", bearer("t1")},
                                            {"Host", "holdfast.example"},
                                            {"Origin", "https://dashboard.example"}}))
                   .ok());
 }
 
-class Rate : public Door {
+class TokenRateTest : public AuthenticatorTest {
  protected:
-  // How many of so many requests are let in.
-  int let_in(const std::string& id, int requests) {
+  // The number of requests that are admitted.
+  int admitted(const std::string& id, int requests) {
     int count = 0;
     for (int i = 0; i < requests; ++i) {
       const auto caller = limited_.authenticate(with(bearer(id)), tokens_);
@@ -197,45 +198,45 @@ class Rate : public Door {
   Authenticator limited_{clock_, 10};
 };
 
-TEST_F(Rate, of_a_token_is_limited_to_a_seconds_worth_and_fills_with_time) {
+TEST_F(TokenRateTest, a_token_has_a_budget_of_one_second_that_refills_with_time) {
   add_token("t1", named("ci", Role::client));
-  EXPECT_EQ(let_in("t1", 25), 10);
+  EXPECT_EQ(admitted("t1", 25), 10);
   clock_.advance_ms(99);
-  EXPECT_EQ(let_in("t1", 5), 0);
+  EXPECT_EQ(admitted("t1", 5), 0);
   clock_.advance_ms(1);
-  EXPECT_EQ(let_in("t1", 5), 1) << "ten a second are one in 100 ms";
+  EXPECT_EQ(admitted("t1", 5), 1) << "ten per second is one per 100 ms";
   clock_.advance_ms(550);
-  EXPECT_EQ(let_in("t1", 20), 5);
+  EXPECT_EQ(admitted("t1", 20), 5);
   clock_.advance_ms(60'000);
-  EXPECT_EQ(let_in("t1", 25), 10) << "it does not fill beyond a second";
+  EXPECT_EQ(admitted("t1", 25), 10) << "the budget never exceeds one second";
 }
 
-TEST_F(Rate, of_one_token_does_not_count_for_another) {
+TEST_F(TokenRateTest, each_token_has_its_own_budget) {
   add_token("t1", named("ci", Role::client));
   add_token("t2", named("box", Role::worker));
-  EXPECT_EQ(let_in("t1", 12), 10);
-  EXPECT_EQ(let_in("t2", 12), 10);
+  EXPECT_EQ(admitted("t1", 12), 10);
+  EXPECT_EQ(admitted("t2", 12), 10);
 }
 
-TEST_F(Rate, is_not_used_up_by_whoever_does_not_know_the_secret) {
+TEST_F(TokenRateTest, requests_with_a_wrong_secret_do_not_use_the_budget) {
   add_token("t1", named("ci", Role::client));
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(code_of(limited_.authenticate(with("Bearer hf_t1_guess"), tokens_)),
               "unauthenticated");
   }
-  EXPECT_EQ(let_in("t1", 12), 10);
+  EXPECT_EQ(admitted("t1", 12), 10);
 }
 
-TEST_F(Rate, survives_a_clock_that_goes_back) {
+TEST_F(TokenRateTest, the_budget_refills_after_the_clock_was_set_back) {
   add_token("t1", named("ci", Role::client));
-  EXPECT_EQ(let_in("t1", 12), 10);
+  EXPECT_EQ(admitted("t1", 12), 10);
   clock_.advance_ms(-3'600'000);
-  EXPECT_EQ(let_in("t1", 2), 0);
+  EXPECT_EQ(admitted("t1", 2), 0);
   clock_.advance_ms(1000);
-  EXPECT_EQ(let_in("t1", 12), 10) << "it is not locked out until the clock is where it was";
+  EXPECT_EQ(admitted("t1", 12), 10) << "the token does not wait for the clock to catch up";
 }
 
-TEST(Caller, of_a_token_is_named_whatever_the_request_says) {
+TEST(Caller, the_name_of_a_token_is_always_recorded) {
   Caller caller;
   caller.kind = Caller::Kind::token;
   caller.name = "ci";
@@ -244,7 +245,7 @@ TEST(Caller, of_a_token_is_named_whatever_the_request_says) {
   EXPECT_EQ(caller.actor("ann"), "ann via ci");
 }
 
-TEST(Caller, who_cannot_be_told_apart_is_who_the_request_says) {
+TEST(Caller, without_a_token_the_actor_of_the_request_is_recorded) {
   Caller owner;
   owner.kind = Caller::Kind::socket_owner;
   owner.name = "root";

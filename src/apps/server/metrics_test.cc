@@ -58,7 +58,7 @@ Sample read_sample(const std::string& line) {
   return sample;
 }
 
-// Whoever scrapes it reads it so: HELP, TYPE, then the samples of that family and no others.
+// As Prometheus reads it: HELP, TYPE, then the samples of that family and no others.
 Families parse(const std::string& text) {
   Families families;
   std::string current;
@@ -70,7 +70,7 @@ Families parse(const std::string& text) {
     std::string word;
     if (line.starts_with("# HELP ")) {
       words >> hash >> word >> current;
-      EXPECT_FALSE(families.contains(current)) << current << " comes twice";
+      EXPECT_FALSE(families.contains(current)) << current << " is repeated";
       families[current].help = line.substr(8 + current.size());
     } else if (line.starts_with("# TYPE ")) {
       std::string name;
@@ -154,7 +154,7 @@ TEST(Metrics, every_family_has_help_and_a_type_that_fits_its_name) {
   }
 }
 
-TEST(Metrics, commits_are_counted_with_what_is_in_them) {
+TEST(Metrics, commits_are_counted_with_their_contents) {
   Metrics metrics;
   CommitReport report;
   report.entries = 7;
@@ -187,7 +187,7 @@ TEST(Metrics, commits_are_counted_with_what_is_in_them) {
   EXPECT_EQ(commands.sum, 6);
 }
 
-TEST(Metrics, a_value_on_a_bound_belongs_below_it_and_the_largest_to_infinity) {
+TEST(Metrics, a_value_on_a_bound_counts_below_it_and_the_largest_in_infinity) {
   Metrics metrics;
   for (const std::uint64_t micros : {100U, 101U, 10'000'000U, 10'000'001U, 0U}) {
     CommitReport report;
@@ -223,7 +223,7 @@ TEST(Metrics, requests_are_counted_by_operation_and_status) {
   expect_sound(shape_of(seconds, "start_run"));
 }
 
-TEST(Metrics, what_stands_in_labels_is_escaped) {
+TEST(Metrics, label_values_are_escaped) {
   MetricsText text;
   text.family("holdfast_queue_waiting", MetricsText::Kind::gauge, "Attempts.");
   const std::string hostile = "a\"b\\c\nd} 7\n# HELP x";
@@ -239,7 +239,7 @@ TEST(Metrics, what_stands_in_labels_is_escaped) {
   EXPECT_EQ(family.samples.at(1).value, 3);
 }
 
-TEST(Metrics, counts_of_many_threads_are_all_there) {
+TEST(Metrics, counts_from_many_threads_add_up) {
   Metrics metrics;
   std::vector<std::thread> threads;
   constexpr int kThreads = 4;

@@ -92,7 +92,7 @@ class PollTest : public testing::Test {
   std::shared_ptr<const Definition> one_ = definition_of(kOneStep);
 };
 
-TEST_F(PollTest, is_woken_by_a_start) {
+TEST_F(PollTest, a_start_wakes_a_poll) {
   const auto loop = open();
   Submitted submitted = submit(*loop, request("r1"));
   settle(*loop);
@@ -115,7 +115,7 @@ TEST_F(PollTest, a_poll_receives_what_is_ready_up_to_its_maximum) {
   EXPECT_THAT(found(*loop, request("r2", 3)), SizeIs(2));
 }
 
-TEST_F(PollTest, that_was_answered_claims_nothing_afterwards) {
+TEST_F(PollTest, a_poll_with_a_response_claims_nothing_afterwards) {
   const auto loop = open();
   Submitted submitted = submit(*loop, request("r1", 4));
   start(*loop, 1, one_);
@@ -131,7 +131,7 @@ TEST_F(PollTest, that_was_answered_claims_nothing_afterwards) {
   EXPECT_EQ(given[0].run_id, run_no(2));
 }
 
-TEST_F(PollTest, that_is_ended_is_answered_with_what_there_is) {
+TEST_F(PollTest, an_ended_poll_returns_what_it_has) {
   const auto loop = open();
   Submitted submitted = submit(*loop, request("r1", 2));
   settle(*loop);
@@ -143,7 +143,7 @@ TEST_F(PollTest, that_is_ended_is_answered_with_what_there_is) {
   EXPECT_THAT(found(*loop, request("r1", 2)), IsEmpty()) << "an ended poll claims nothing";
 }
 
-TEST_F(PollTest, that_ends_while_work_comes_loses_none_of_it) {
+TEST_F(PollTest, a_poll_that_ends_while_work_arrives_loses_none_of_it) {
   const auto loop = open();
   constexpr int kRounds = 200;
   for (int i = 1; i <= kRounds; ++i) {
@@ -156,7 +156,7 @@ TEST_F(PollTest, that_ends_while_work_comes_loses_none_of_it) {
   }
 }
 
-TEST_F(PollTest, tells_when_it_is_over) {
+TEST_F(PollTest, a_poll_notifies_when_it_has_ended) {
   const auto loop = open();
   Submitted submitted = submit(*loop, request("r1"));
   std::promise<void> before;
@@ -168,7 +168,7 @@ TEST_F(PollTest, tells_when_it_is_over) {
   EXPECT_TRUE(at_once);
 }
 
-TEST_F(PollTest, is_answered_when_the_loop_is_closed) {
+TEST_F(PollTest, a_poll_gets_a_response_when_the_loop_is_closed) {
   const auto loop = open();
   Submitted submitted = submit(*loop, request("r1", 3));
   settle(*loop);
@@ -180,7 +180,7 @@ TEST_F(PollTest, is_answered_when_the_loop_is_closed) {
   EXPECT_EQ(code_of(late.answer.get()), "engine_stopped");
 }
 
-TEST_F(PollTest, what_it_was_given_is_found_again_after_a_restart) {
+TEST_F(PollTest, claims_of_a_poll_are_found_again_after_a_restart) {
   std::set<std::string> given;
   {
     const auto loop = open();
@@ -213,7 +213,7 @@ TEST_F(PollTest, only_the_same_request_finds_its_claims) {
   EXPECT_THAT(found(*loop, guessed), IsEmpty()) << "another secret";
 }
 
-TEST_F(PollTest, claims_are_derived_from_all_that_names_them) {
+TEST_F(PollTest, claim_ids_depend_on_every_part_of_the_request) {
   std::set<std::string> ids;
   std::set<std::string> tokens;
   int count = 0;
@@ -299,9 +299,9 @@ TEST_F(PollTest, all_polls_end_together_and_later_ones_must_not_wait) {
   EXPECT_THAT(late.given(), IsEmpty());
 }
 
-TEST_F(PollTest, who_can_do_the_same_shares_its_skills) {
+TEST_F(PollTest, workers_with_the_same_queues_and_handlers_share_their_skills) {
   const auto one = polls_.skills({"q"}, {"a", "b"});
-  EXPECT_EQ(polls_.skills({"q"}, {"b", "a"}), one) << "in whatever order handlers are named";
+  EXPECT_EQ(polls_.skills({"q"}, {"b", "a"}), one) << "in any order of the handlers";
   EXPECT_NE(polls_.skills({"q"}, {"a"}), one);
   EXPECT_NE(polls_.skills({"q", "a"}, {"b"}), one) << "queues are not handlers";
   EXPECT_NE(polls_.skills({}, {"q", "a", "b"}), one);

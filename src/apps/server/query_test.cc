@@ -17,7 +17,7 @@ std::string field_of(const Result<T>& result) {
   return result.ok() ? "nothing wrong" : std::string(result.error().field("field"));
 }
 
-TEST(Query, what_is_not_there_is_empty) {
+TEST(Query, absent_parameters_are_empty) {
   Query nothing = query("");
   EXPECT_EQ(nothing.text("workflow"), "");
   EXPECT_TRUE(nothing.list("workflow").empty());
@@ -26,69 +26,69 @@ TEST(Query, what_is_not_there_is_empty) {
   EXPECT_TRUE(nothing.finish().ok());
 }
 
-TEST(Query, members_are_decoded_and_lists_keep_their_order) {
-  Query asked = query("status=failed&name=a%26b+c%3D&status=running");
-  EXPECT_EQ(asked.list("status"), (std::vector<std::string>{"failed", "running"}));
-  EXPECT_EQ(asked.text("status"), "failed");
-  EXPECT_EQ(asked.text("name"), "a&b c=");
-  EXPECT_TRUE(asked.finish().ok());
+TEST(Query, parameters_are_decoded_and_lists_keep_their_order) {
+  Query parsed = query("status=failed&name=a%26b+c%3D&status=running");
+  EXPECT_EQ(parsed.list("status"), (std::vector<std::string>{"failed", "running"}));
+  EXPECT_EQ(parsed.text("status"), "failed");
+  EXPECT_EQ(parsed.text("name"), "a&b c=");
+  EXPECT_TRUE(parsed.finish().ok());
 }
 
-TEST(Query, that_is_not_well_formed_is_refused) {
+TEST(Query, a_malformed_query_is_refused) {
   for (const std::string_view bad : {"a=%", "a=%2", "a=%zz", "%e=1"}) {
     EXPECT_EQ(code_of(Query::parse(bad)), "invalid_argument") << bad;
   }
 }
 
-TEST(Query, a_parameter_without_a_value_is_not_taken_for_none) {
+TEST(Query, a_parameter_without_a_value_is_refused) {
   for (const std::string_view bad : {"workflow=", "workflow", "limit=5&workflow="}) {
     EXPECT_EQ(code_of(Query::parse(bad)), "invalid_argument") << bad;
     EXPECT_EQ(field_of(Query::parse(bad)), "workflow") << bad;
   }
 }
 
-TEST(Query, a_parameter_that_counts_once_is_not_given_twice) {
-  Query asked = query("workflow=a&status=failed&status=running&workflow=b");
-  static_cast<void>(asked.list("status"));
-  static_cast<void>(asked.text("workflow"));
-  EXPECT_EQ(field_of(asked.finish()), "workflow");
+TEST(Query, a_repeated_parameter_is_refused_where_one_value_is_expected) {
+  Query parsed = query("workflow=a&status=failed&status=running&workflow=b");
+  static_cast<void>(parsed.list("status"));
+  static_cast<void>(parsed.text("workflow"));
+  EXPECT_EQ(field_of(parsed.finish()), "workflow");
 }
 
-TEST(Query, a_member_that_nobody_asked_for_is_named) {
-  Query asked = query("workflow=order&statuss=failed");
-  EXPECT_EQ(asked.text("workflow"), "order");
-  EXPECT_EQ(code_of(asked.finish()), "invalid_argument");
-  EXPECT_EQ(field_of(asked.finish()), "statuss");
-  EXPECT_EQ(asked.text("statuss"), "failed");
-  EXPECT_TRUE(asked.finish().ok()) << "now somebody did";
+TEST(Query, an_unknown_parameter_is_named) {
+  Query parsed = query("workflow=order&statuss=failed");
+  EXPECT_EQ(parsed.text("workflow"), "order");
+  EXPECT_EQ(code_of(parsed.finish()), "invalid_argument");
+  EXPECT_EQ(field_of(parsed.finish()), "statuss");
+  EXPECT_EQ(parsed.text("statuss"), "failed");
+  EXPECT_TRUE(parsed.finish().ok()) << "reading the parameter makes it known";
 }
 
-TEST(Query, each_way_to_ask_makes_a_name_known) {
-  Query asked = query("a=1&b=1&c=1&d=1&width=80&colour=always");
-  static_cast<void>(asked.text("a"));
-  static_cast<void>(asked.list("b"));
-  static_cast<void>(asked.flag("c"));
-  EXPECT_EQ(field_of(asked.finish()), "d");
-  static_cast<void>(asked.number("d", 5));
-  EXPECT_TRUE(asked.finish().ok()) << "width and colour may be said everywhere";
+TEST(Query, every_kind_of_read_makes_a_name_known) {
+  Query parsed = query("a=1&b=1&c=1&d=1&width=80&colour=always");
+  static_cast<void>(parsed.text("a"));
+  static_cast<void>(parsed.list("b"));
+  static_cast<void>(parsed.flag("c"));
+  EXPECT_EQ(field_of(parsed.finish()), "d");
+  static_cast<void>(parsed.number("d", 5));
+  EXPECT_TRUE(parsed.finish().ok()) << "every operation accepts width and colour";
 }
 
-TEST(Query, a_flag_is_true_or_false_and_nothing_else) {
-  Query asked = query("a=1&b=true&c=0&d=false&f=yes&g=TRUE");
-  EXPECT_TRUE(must(asked.flag("a")));
-  EXPECT_TRUE(must(asked.flag("b")));
-  EXPECT_FALSE(must(asked.flag("c")));
-  EXPECT_FALSE(must(asked.flag("d")));
-  EXPECT_EQ(field_of(asked.flag("f")), "f");
-  EXPECT_EQ(field_of(asked.flag("g")), "g");
+TEST(Query, a_flag_is_true_or_false) {
+  Query parsed = query("a=1&b=true&c=0&d=false&f=yes&g=TRUE");
+  EXPECT_TRUE(must(parsed.flag("a")));
+  EXPECT_TRUE(must(parsed.flag("b")));
+  EXPECT_FALSE(must(parsed.flag("c")));
+  EXPECT_FALSE(must(parsed.flag("d")));
+  EXPECT_EQ(field_of(parsed.flag("f")), "f");
+  EXPECT_EQ(field_of(parsed.flag("g")), "g");
 }
 
-TEST(Query, a_number_is_whole_and_within_its_limit) {
-  Query asked = query("a=0&b=100&c=101&d=-1&e=1x&f=1.5&g=99999999999999999999&h=+1");
-  EXPECT_EQ(must(asked.number("a", 100)), 0U);
-  EXPECT_EQ(must(asked.number("b", 100)), 100U);
+TEST(Query, a_number_is_a_decimal_within_its_limit) {
+  Query parsed = query("a=0&b=100&c=101&d=-1&e=1x&f=1.5&g=99999999999999999999&h=+1");
+  EXPECT_EQ(must(parsed.number("a", 100)), 0U);
+  EXPECT_EQ(must(parsed.number("b", 100)), 100U);
   for (const std::string_view name : {"c", "d", "e", "f", "g", "h"}) {
-    EXPECT_EQ(field_of(asked.number(name, 100)), name);
+    EXPECT_EQ(field_of(parsed.number(name, 100)), name);
   }
 }
 
@@ -97,7 +97,7 @@ Result<GraphRequest> read_graph(std::string_view query) {
   return parsed.read<GraphRequest>({{"run", "r1"}});
 }
 
-TEST(Query, members_of_a_request_come_from_the_path_and_the_query) {
+TEST(Query, a_request_is_read_from_the_path_and_the_query) {
   const GraphRequest request = must(read_graph("at=10m&history=1&form=dot&width=80"));
   EXPECT_EQ(request.run, "r1");
   EXPECT_EQ(request.at, "10m");

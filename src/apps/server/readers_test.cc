@@ -10,7 +10,7 @@
 namespace holdfast {
 namespace {
 
-// Work that lasts until it is let go.
+// Work that blocks until the gate is opened.
 class Gate {
  public:
   std::function<void()> work() {
@@ -33,7 +33,7 @@ class Gate {
   std::promise<void> open_;
 };
 
-TEST(Readers, do_everything_they_took) {
+TEST(Readers, execute_all_accepted_work) {
   std::atomic<int> done = 0;
   {
     Readers readers(3, 1000);
@@ -41,10 +41,10 @@ TEST(Readers, do_everything_they_took) {
       must(readers.run([&] { ++done; }));
     }
   }
-  EXPECT_EQ(done, 500) << "also what was in line when they were stopped";
+  EXPECT_EQ(done, 500) << "including the work that was queued at the stop";
 }
 
-TEST(Readers, send_away_who_comes_when_the_line_is_full) {
+TEST(Readers, refuse_work_when_the_queue_is_full) {
   Readers readers(1, 2);
   Gate gate;
   std::atomic<int> done = 0;
@@ -57,10 +57,10 @@ TEST(Readers, send_away_who_comes_when_the_line_is_full) {
   EXPECT_EQ(third.error().what_next(), WhatNext::retry);
   gate.open();
   readers.stop();
-  EXPECT_EQ(done, 2) << "what was refused is not done";
+  EXPECT_EQ(done, 2) << "refused work is not executed";
 }
 
-TEST(Readers, work_beside_each_other) {
+TEST(Readers, execute_work_concurrently) {
   Readers readers(2, 10);
   Gate slow;
   must(readers.run(slow.work()));
@@ -71,7 +71,7 @@ TEST(Readers, work_beside_each_other) {
   slow.open();
 }
 
-TEST(Readers, that_were_stopped_take_nothing_more) {
+TEST(Readers, refuse_work_after_a_stop) {
   Readers readers(1, 10);
   readers.stop();
   EXPECT_EQ(code_of(readers.run([] { ADD_FAILURE(); })), "busy");

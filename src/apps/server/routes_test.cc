@@ -35,18 +35,18 @@ std::size_t arguments_of(const Route& route) {
   return static_cast<std::size_t>(std::count(route.path.begin(), route.path.end(), '{'));
 }
 
-TEST(Routes, have_ids_and_places_of_their_own) {
+TEST(Routes, ids_and_targets_are_unique) {
   std::set<std::string_view> ids;
-  std::set<std::pair<std::string_view, std::string_view>> places;
+  std::set<std::pair<std::string_view, std::string_view>> targets;
   for (const Route& route : routes()) {
     EXPECT_TRUE(ids.insert(route.id).second) << route.id;
-    EXPECT_TRUE(places.emplace(route.method, route.path).second) << route.path;
+    EXPECT_TRUE(targets.emplace(route.method, route.path).second) << route.path;
     EXPECT_NE(route.run, nullptr) << route.id;
     EXPECT_TRUE(route.path.starts_with('/')) << route.path;
   }
 }
 
-TEST(Routes, each_is_found_at_its_place_with_its_arguments) {
+TEST(Routes, each_route_is_found_with_its_arguments) {
   for (const Route& route : routes()) {
     const Match match = must(find_route(route.method, filled(route.path, "x1")));
     EXPECT_EQ(match.route->id, route.id);
@@ -54,7 +54,7 @@ TEST(Routes, each_is_found_at_its_place_with_its_arguments) {
   }
 }
 
-TEST(Routes, that_are_got_can_be_asked_for_their_head) {
+TEST(Routes, every_get_route_accepts_head) {
   for (const Route& route : routes()) {
     if (route.method == "GET") {
       EXPECT_EQ(must(find_route("HEAD", filled(route.path, "x1"))).route->id, route.id);
@@ -62,7 +62,7 @@ TEST(Routes, that_are_got_can_be_asked_for_their_head) {
   }
 }
 
-TEST(Routes, arguments_come_decoded) {
+TEST(Routes, arguments_are_decoded) {
   const Match one = must(find_route("GET", "/v1/workflows/a%20b%2Fc%25"));
   EXPECT_EQ(one.route->id, "get_workflow");
   EXPECT_THAT(one.arguments, ElementsAre("a b/c%"));
@@ -71,12 +71,12 @@ TEST(Routes, arguments_come_decoded) {
   EXPECT_THAT(two.arguments, ElementsAre("a+b", "\xC3\xBC")) << "a plus is a plus in a path";
 }
 
-TEST(Routes, what_is_spelt_out_wins_over_an_argument_for_its_method) {
+TEST(Routes, a_literal_segment_precedes_an_argument_for_its_method) {
   EXPECT_EQ(must(find_route("POST", "/v1/runs/batch")).route->id, "start_runs");
   EXPECT_EQ(must(find_route("POST", "/v1/runs/bulk")).route->id, "bulk_runs");
 }
 
-TEST(Routes, there_is_nothing_anywhere_else) {
+TEST(Routes, any_other_path_is_not_found) {
   for (const char* path :
        {"", "/", "/v1", "/v2/runs", "/v1/run", "/v1/runs/", "/v1/runs/x/", "/v1/runs//cancel",
         "/v1/runs/x/nothing", "/v1/runs/x/cancel/now", "//v1/runs", "/healthz/", "/healthz/x",
@@ -92,16 +92,16 @@ std::string allowed(std::string_view method, std::string_view path) {
   return match.ok() ? "everything" : std::string(match.error().field("allowed"));
 }
 
-TEST(Routes, another_method_is_told_which_there_are) {
+TEST(Routes, another_method_gets_the_list_of_allowed_ones) {
   EXPECT_EQ(allowed("DELETE", "/v1/runs"), "POST, GET");
   EXPECT_EQ(allowed("GET", "/v1/runs/x/cancel"), "POST");
   EXPECT_EQ(allowed("HEAD", "/v1/runs/x/cancel"), "POST");
   EXPECT_EQ(allowed("POST", "/healthz"), "GET");
   EXPECT_EQ(allowed("GET", "/v1/tokens/t1"), "DELETE");
-  EXPECT_EQ(allowed("get", "/healthz"), "GET") << "methods are spelt in capitals";
+  EXPECT_EQ(allowed("get", "/healthz"), "GET") << "methods are in upper case";
 }
 
-TEST(Routes, only_what_shows_nothing_is_open_to_all) {
+TEST(Routes, only_routes_without_data_are_open) {
   std::vector<std::string_view> open;
   for (const Route& route : routes()) {
     if (route.access == Route::Access::open) {
@@ -111,7 +111,7 @@ TEST(Routes, only_what_shows_nothing_is_open_to_all) {
   EXPECT_THAT(open, ElementsAre("get_health", "get_readiness", "get_openapi"));
 }
 
-TEST(Routes, that_change_something_need_more_than_to_look) {
+TEST(Routes, routes_that_change_something_need_more_than_look) {
   for (const Route& route : routes()) {
     if (route.method != "GET") {
       EXPECT_NE(route.permission, Permission::look) << route.id;
@@ -145,7 +145,7 @@ std::set<std::string> described() {
   return all;
 }
 
-TEST(Routes, are_those_that_the_description_has) {
+TEST(Routes, routes_are_those_of_the_openapi_document) {
   std::set<std::string> ours;
   for (const Route& route : routes()) {
     ours.insert(std::string(route.method) + " " + std::string(route.path) + " " +

@@ -14,7 +14,7 @@ namespace {
 // 2023-11-14T22:13:20Z
 constexpr TimeMs kNow{1'700'000'000'000};
 
-class Lines : public testing::Test {
+class ServerLogTest : public testing::Test {
  protected:
   std::vector<std::string> lines_;
   ManualClock clock_{kNow};
@@ -24,14 +24,14 @@ class Lines : public testing::Test {
   }
 };
 
-TEST_F(Lines, for_people_are_words) {
+TEST_F(ServerLogTest, text_lines_are_words) {
   ServerLog log = this->log(LogForm::text);
   log.write(LogLevel::info, "listening", {{"at", "http://127.0.0.1:8080"}, {"threads", "2"}});
   EXPECT_EQ(lines_.at(0),
             "2023-11-14T22:13:20.000Z info listening at=http://127.0.0.1:8080 threads=2\n");
 }
 
-TEST_F(Lines, for_people_quote_what_is_not_one_word) {
+TEST_F(ServerLogTest, text_lines_quote_values_that_are_not_one_word) {
   ServerLog log = this->log(LogForm::text);
   log.write(
       LogLevel::error, "no",
@@ -41,7 +41,7 @@ TEST_F(Lines, for_people_quote_what_is_not_one_word) {
             "d=\"q\\\"q\" e=\"l\\nl\" f=ok\n");
 }
 
-TEST_F(Lines, for_machines_are_one_valid_object_each) {
+TEST_F(ServerLogTest, json_lines_are_one_valid_object_each) {
   ServerLog log = this->log(LogForm::json);
   const std::string hostile = "\"\\\n\r\t\x01 \xC3\xBC</script>";
   log.write(LogLevel::warning, hostile, {{"why", hostile}, {"status", "500"}});
@@ -56,7 +56,7 @@ TEST_F(Lines, for_machines_are_one_valid_object_each) {
   EXPECT_EQ(object.find("status")->string(), "500");
 }
 
-TEST_F(Lines, stay_one_line_whatever_is_in_a_value) {
+TEST_F(ServerLogTest, a_line_stays_one_line_with_any_value) {
   for (const LogForm form : {LogForm::text, LogForm::json}) {
     lines_.clear();
     ServerLog log = this->log(form);
@@ -68,7 +68,7 @@ TEST_F(Lines, stay_one_line_whatever_is_in_a_value) {
   }
 }
 
-TEST_F(Lines, below_the_level_are_not_told) {
+TEST_F(ServerLogTest, lines_below_the_level_are_not_written) {
   ServerLog log = this->log(LogForm::text, LogLevel::warning);
   EXPECT_FALSE(log.enabled(LogLevel::info));
   EXPECT_TRUE(log.enabled(LogLevel::warning));
@@ -79,7 +79,7 @@ TEST_F(Lines, below_the_level_are_not_told) {
   EXPECT_EQ(lines_.size(), 2U);
 }
 
-TEST_F(Lines, of_many_threads_come_whole) {
+TEST_F(ServerLogTest, lines_of_many_threads_are_not_mixed) {
   ServerLog log = this->log(LogForm::text);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

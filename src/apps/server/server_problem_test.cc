@@ -26,7 +26,7 @@ std::string header(const net::Response& response, std::string_view name) {
   return "";
 }
 
-TEST(Problem, says_what_and_where_and_whether_to_try_again) {
+TEST(Problem, has_the_error_its_fields_and_whether_to_retry) {
   const Json problem =
       document(Error{ErrorCode::run_not_found, "there is no run r1"}.with("run_id", "r1"));
   EXPECT_EQ(text(problem, "type"), "urn:holdfast:error:run_not_found");
@@ -46,17 +46,17 @@ TEST(Problem, retry_is_true_only_when_nothing_was_done) {
       const Error error = Error{info.code, "why"}.with(next);
       const Json problem = document(error);
       const net::Response response = problem_response(error);
-      const std::string told = text(problem, "what_next");
-      EXPECT_EQ(problem.find("retry")->boolean(), told == "retry") << info.name;
-      EXPECT_TRUE(header(response, "Retry-After").empty() || told == "retry") << info.name;
-      EXPECT_EQ(next == WhatNext::in_doubt, told == "in_doubt") << info.name;
+      const std::string what_next = text(problem, "what_next");
+      EXPECT_EQ(problem.find("retry")->boolean(), what_next == "retry") << info.name;
+      EXPECT_TRUE(header(response, "Retry-After").empty() || what_next == "retry") << info.name;
+      EXPECT_EQ(next == WhatNext::in_doubt, what_next == "in_doubt") << info.name;
     }
   }
   EXPECT_EQ(text(document(Error{ErrorCode::io_error, "x"}), "what_next"), "in_doubt");
   EXPECT_EQ(text(document(Error{ErrorCode::disk_full, "x"}), "what_next"), "in_doubt");
 }
 
-TEST(Problem, a_stopped_engine_has_done_nothing_and_another_server_may_do_it) {
+TEST(Problem, a_request_to_a_stopped_engine_can_be_sent_to_another_server) {
   for (const ErrorCode code : {ErrorCode::engine_stopped, ErrorCode::log_stopped}) {
     const net::Response response = problem_response(Error{code, "sqlite:/secret"});
     const Json problem = must(Json::parse(response.body));
@@ -67,7 +67,7 @@ TEST(Problem, a_stopped_engine_has_done_nothing_and_another_server_may_do_it) {
   }
 }
 
-TEST(Problem, failures_of_the_store_do_not_say_where_it_is) {
+TEST(Problem, failures_of_the_store_do_not_reveal_its_location) {
   for (const ErrorInfo& info : error_table()) {
     if (info.http_status < 500) {
       continue;
@@ -86,13 +86,13 @@ TEST(Problem, failures_of_the_store_do_not_say_where_it_is) {
   EXPECT_EQ(text(document(meant), "detail"), "too many reads");
 }
 
-TEST(Problem, says_when_to_come_again) {
+TEST(Problem, has_the_retry_time) {
   const Error error = Error{ErrorCode::rate_limited, "slow down"}.with("retry_after_s", 17);
   EXPECT_EQ(header(problem_response(error), "Retry-After"), "17");
   EXPECT_FALSE(document(error).find("retry_after_s").has_value());
 }
 
-TEST(Problem, fields_cannot_stand_for_what_the_document_says_itself) {
+TEST(Problem, fields_cannot_replace_members_of_the_document) {
   const Json problem = document(Error{ErrorCode::invalid_argument, "no"}
                                     .with("status", "200")
                                     .with("code", "fine")
@@ -105,24 +105,24 @@ TEST(Problem, fields_cannot_stand_for_what_the_document_says_itself) {
   EXPECT_EQ(problem.size(), 8U);
 }
 
-TEST(Problem, faults_come_as_a_list_and_all_else_as_text) {
+TEST(Problem, faults_are_a_list_and_other_fields_are_text) {
   const Json problem = document(Error{ErrorCode::invalid_argument, "no"}
                                     .with("faults", R"([{"line":3}])")
                                     .with("other", R"([{"line":3}])"));
   EXPECT_EQ(problem.find("faults")->item(0).find("line")->integer(), 3);
   EXPECT_EQ(text(problem, "other"), R"([{"line":3}])");
   const Json broken = document(Error{ErrorCode::invalid_argument, "no"}.with("faults", "[{"));
-  EXPECT_EQ(text(broken, "faults"), "[{") << "what is no JSON does not spoil the document";
+  EXPECT_EQ(text(broken, "faults"), "[{") << "a value that is not JSON stays text";
 }
 
-TEST(Problem, what_must_be_escaped_is_escaped) {
+TEST(Problem, special_characters_are_escaped) {
   const Json problem =
       document(Error{ErrorCode::invalid_argument, "a \"b\"\n\\"}.with("field", "x\"\t"));
   EXPECT_NE(text(problem, "detail").find("a \"b\"\n\\"), std::string::npos);
   EXPECT_EQ(text(problem, "field"), "x\"\t");
 }
 
-TEST(Problem, of_every_code_has_its_status_in_the_document_and_before_it) {
+TEST(Problem, every_code_has_its_status_in_the_document_and_the_response) {
   for (const ErrorCode code :
        {ErrorCode::invalid_argument, ErrorCode::run_not_found, ErrorCode::permission_denied,
         ErrorCode::unauthenticated, ErrorCode::rate_limited, ErrorCode::busy}) {
@@ -134,13 +134,13 @@ TEST(Problem, of_every_code_has_its_status_in_the_document_and_before_it) {
   }
 }
 
-TEST(Problem, another_status_is_in_both_places) {
+TEST(Problem, another_status_is_in_the_document_and_the_response) {
   const net::Response response = problem_response(Error{ErrorCode::invalid_argument, "no"}, 405);
   EXPECT_EQ(response.status, 405);
   EXPECT_EQ(must(Json::parse(response.body)).find("status")->integer(), 405);
 }
 
-TEST(Problem, tells_how_to_come_in_and_when_to_come_again) {
+TEST(Problem, has_the_authentication_scheme_and_the_retry_time_as_headers) {
   EXPECT_EQ(header(problem_response(Error{ErrorCode::unauthenticated, "no"}), "WWW-Authenticate"),
             "Bearer");
   EXPECT_EQ(header(problem_response(Error{ErrorCode::rate_limited, "no"}), "Retry-After"), "1");

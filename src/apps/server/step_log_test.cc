@@ -73,7 +73,7 @@ TEST_F(StepLogTest, long_messages_are_cut_between_characters) {
   EXPECT_THAT(lines[0], HasSubstr("\"" + std::string(9, 'x') + "…\""));
 }
 
-TEST_F(StepLogTest, lines_that_come_too_fast_are_left_out_and_counted) {
+TEST_F(StepLogTest, lines_beyond_the_rate_are_omitted_and_counted) {
   const std::vector<LogLine> many(100, line(R"({"level":"info","message":"x"})"));
   const auto lines = logged({many, many}, {.per_second = 10, .burst = 50});
   std::size_t written = 0;
@@ -87,7 +87,7 @@ TEST_F(StepLogTest, lines_that_come_too_fast_are_left_out_and_counted) {
   EXPECT_EQ(left_out, 150U);
 }
 
-TEST_F(StepLogTest, a_log_that_takes_nothing_holds_up_nobody) {
+TEST_F(StepLogTest, a_log_that_blocks_does_not_block_the_engine) {
   std::atomic<bool> stuck = true;
   std::atomic<std::size_t> written = 0;
   ServerLog log(clock_, LogLevel::info, LogForm::text, [&](std::string_view) {
@@ -102,7 +102,7 @@ TEST_F(StepLogTest, a_log_that_takes_nothing_holds_up_nobody) {
     stuck = false;
     stuck.notify_all();
   }
-  EXPECT_GT(written, 10U) << "what may wait, and that others were left out";
+  EXPECT_GT(written, 10U) << "the lines that may wait, and the count of the omitted ones";
   EXPECT_LE(written, 12U);
 }
 

@@ -5,7 +5,7 @@
 namespace holdfast {
 namespace {
 
-TEST(EmbedJson, members_come_as_the_type_they_have) {
+TEST(EmbedJson, members_are_read_with_their_type) {
   constexpr std::string_view kOrder =
       R"({"id":"a\"1","total":12,"price":1.5,"paid":true,"items":[1, {"x":null}]})";
   EXPECT_EQ(json_text(kOrder, "id"), "a\"1");
@@ -17,7 +17,7 @@ TEST(EmbedJson, members_come_as_the_type_they_have) {
   EXPECT_EQ(json_value(kOrder, "id"), R"("a\"1")");
 }
 
-TEST(EmbedJson, what_is_not_there_or_of_another_type_is_empty) {
+TEST(EmbedJson, an_absent_member_or_one_of_another_type_is_empty) {
   EXPECT_EQ(json_text(R"({"total":12})", "total"), std::nullopt);
   EXPECT_EQ(json_text(R"({"total":12})", "other"), std::nullopt);
   EXPECT_EQ(json_integer(R"({"total":"12"})", "total"), std::nullopt);
@@ -26,7 +26,7 @@ TEST(EmbedJson, what_is_not_there_or_of_another_type_is_empty) {
   EXPECT_EQ(json_value(R"({"total":1})", "other"), std::nullopt);
 }
 
-TEST(EmbedJson, a_text_that_is_no_object_has_no_members) {
+TEST(EmbedJson, a_text_that_is_not_an_object_has_no_members) {
   for (const std::string_view text : {"", "[1]", "7", "{", R"({"a":1}x)"}) {
     EXPECT_EQ(json_integer(text, "a"), std::nullopt) << text;
     EXPECT_EQ(json_text(text, "a"), std::nullopt) << text;
@@ -39,7 +39,7 @@ TEST(EmbedJson, a_quoted_text_reads_back) {
   EXPECT_EQ(json_text("{\"a\":" + json_quote(text) + "}", "a"), text);
 }
 
-TEST(EmbedJson, an_object_is_put_together_member_by_member) {
+TEST(EmbedJson, an_object_is_built_member_by_member) {
   EXPECT_EQ(JsonObject().text(), "{}");
   EXPECT_EQ(JsonObject()
                 .add("name", "a\"b")

@@ -58,8 +58,8 @@ std::map<std::string, SharedText> texts_of(const std::map<std::string, std::stri
   return {texts.begin(), texts.end()};
 }
 
-// What is no JSON is in the spec as a text that is not compact: the check of specs finds that, and
-// still finds everything else.
+// Invalid JSON is stored in the spec as a text that is not compact, so that the check of specs
+// reports it together with every other fault.
 Payload payload_of(std::string_view json) {
   if (json.empty()) {
     return {};
@@ -312,7 +312,7 @@ std::string JsonValue::number(double value) {
 std::string JsonValue::quote(std::string_view value) {
   std::string quoted;
   append_json_string(quoted, value);
-  // Bytes that are no UTF-8 are lost in what was written.
+  // Bytes that are not UTF-8 are lost in the quoted text.
   return json_string_value(quoted) == value ? quoted : std::string(kUnwritable);
 }
 
