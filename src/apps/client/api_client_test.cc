@@ -162,7 +162,7 @@ TEST(ApiClient, what_may_have_been_carried_out_is_repeated_only_when_that_is_saf
   Answers refused(
       {problem("503 Service Unavailable", R"({"code":"busy","retry":true,"what_next":"retry"})"),
        net::http_text("{}")});
-  EXPECT_TRUE(refused.api().call(post(false)).ok()) << "it says that nothing was done";
+  EXPECT_TRUE(refused.api().call(post(false)).ok()) << "the server states that nothing was done";
 }
 
 TEST(ApiClient, what_to_do_next_is_what_the_answer_says) {

@@ -141,7 +141,7 @@ std::vector<std::string> live_lines(const LivePicture& picture, const Style& sty
   std::size_t folded = 0;
   if (nodes.size() > max_rows) {
     const std::size_t before = nodes.size();
-    // Steps that have ended are left out first, then those that have not begun.
+    // Steps that have ended are omitted first, then those that have not begun.
     std::size_t too_many = nodes.size() - (max_rows - 1);
     for (const bool ended : {true, false}) {
       nodes.erase(std::remove_if(nodes.begin(), nodes.end(),

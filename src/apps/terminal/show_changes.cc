@@ -28,7 +28,7 @@ Look look_of(JsonChange::Kind kind) {
 
 constexpr std::string_view kArrow = " -> ";
 
-// Two values in the columns there are: what one does not need is for the other.
+// Both values share the columns: a short value leaves its unused columns to the other.
 std::string before_and_after(const JsonChange& change, std::size_t columns) {
   columns -= std::min(columns, kArrow.size());
   const std::string before = short_text(change.before, columns);

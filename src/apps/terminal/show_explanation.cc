@@ -96,7 +96,7 @@ std::string show_explanation(const Explanation& why, const Style& style) {
   std::string out =
       paragraph(sentence(fmt::format("run {}{} {}", why.run_id, workflow, why.summary)), {"", "  "},
                 Ink::bold, style);
-  // One cause that says what the sentence says need not be said again.
+  // A single cause that repeats the sentence is not shown again.
   const bool alone = why.causes.size() == 1 && why.causes.front().causes.empty() &&
                      why.causes.front().omitted == 0 &&
                      why.summary.ends_with(why.causes.front().summary);

@@ -118,7 +118,7 @@ class GraphTree {
     }
   }
 
-  // How another place says that a step follows; empty when the step itself may stand there.
+  // The reference to a step that is drawn elsewhere; empty when the step itself is drawn here.
   std::string reference_to(const GraphEdge& edge) const {
     if (is_outcome(edge.to)) {
       return edge.to;

@@ -26,7 +26,7 @@ void Table::add(std::vector<Cell> cells) {
 
 void Table::add_below(std::string line) { rows_.back().below.push_back(std::move(line)); }
 
-// 0: the column is left out.
+// 0: the column is omitted.
 std::vector<std::size_t> Table::widths(std::size_t available) const {
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (std::size_t i = 0; i < columns_.size(); ++i) {

@@ -14,8 +14,8 @@ class Table {
     enum class Align : std::uint8_t { left, right };
     std::string title;
     Align align = Align::left;
-    // When the rows are too wide: the column may be cut down to so many (0: never), and may be
-    // left out when that is not enough. The last that may gives way first.
+    // When the rows are too wide, the column may shrink to this width (0: it never shrinks) and
+    // may be omitted if that is not enough. The last such column shrinks first.
     std::size_t at_least = 0;
     bool may_go = false;
   };
@@ -31,7 +31,7 @@ class Table {
   // A line of its own under the newest row, as it is.
   void add_below(std::string line);
 
-  // Columns in which nothing stands are left out.
+  // Empty columns are omitted.
   [[nodiscard]] std::string text(const Style& style, std::size_t indent = 0) const;
 
  private:
