@@ -1,8 +1,8 @@
 // The operations of the HTTP API: the one list of the commands and queries on runs. Each names its
 // method, path and access, and the types of its request and response; the server routes by this
 // list, the client and the CLI call by it, and schema/openapi.json and the tables of
-// docs/http-api.md are generated from it (tools/generate_schema.cc). The texts about it are in
-// operations.json, beside this file.
+// docs/http-api.md are generated from it (tools/generate_schema/generate_schema.cc). The texts
+// about it are in operations.json, beside this file.
 //
 // To add an operation: its types, an entry here and in kOperations, its text in operations.json,
 // and its implementation in apps/server.

@@ -1,4 +1,4 @@
-// The causes of one run at one moment; see explain.h, which puts them together.
+// The causes of one run at one moment; see explanation.h, which puts them together.
 #pragma once
 
 #include <map>
