@@ -46,7 +46,7 @@ mkdir -p "$tree"
 # Unchanged files keep their times, so that little is rebuilt.
 rm -rf "$tree.new"
 mkdir -p "$tree.new"
-cp -r --preserve=timestamps CMakeLists.txt cmake src include schema fuzz tests "$tree.new/"
+cp -r --preserve=timestamps CMakeLists.txt cmake src include schema fuzz tests tools "$tree.new/"
 python3 tools/plant_bugs.py "$tree.new/src"
 if command -v rsync > /dev/null; then
   rsync -rc --delete "$tree.new/" "$tree/"
