@@ -156,7 +156,7 @@ BUGS = [
         ("runs/engine/live_checkpoint.cc",
          "  position_ = Position{stored.position};\n",
          "  position_ = Position{stored.position};\n"
-         "  if (planted && position_ < journal_->log().head().position) {\n"
+         "  if (planted && position_ < journal_.log().head().position) {\n"
          "    position_ = position_.next();\n  }\n")]),
     ("checkpoint_forgets_live", "a checkpoint does not know which runs are live", [
         ("runs/engine/live_checkpoint.cc",
