@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <mutex>
+
 #include "apps/client/client_api.h"
 #include "apps/client/client_problem.h"
 #include "holdfast/client.h"
@@ -28,22 +30,33 @@ class Answers {
   }
   [[nodiscard]] std::string url() const { return server_.url(); }
 
+  std::vector<net::SeenRequest> seen() {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
   std::vector<milliseconds> pauses;
-  std::vector<net::SeenRequest> seen;
 
  private:
   void serve(net::ScriptedPeer& peer) {
     while (const auto request = peer.read()) {
-      const std::string text = texts_[std::min(seen.size(), texts_.size() - 1)];
-      seen.push_back(*request);
+      const std::string text = record(*request);
       if (text.empty() || !peer.write(text)) {
         return;
       }
     }
   }
 
+  std::string record(const net::SeenRequest& request) {
+    const std::lock_guard lock(mutex_);
+    seen_.push_back(request);
+    return texts_[std::min(seen_.size(), texts_.size()) - 1];
+  }
+
   SeededRandom random_{7};
   std::vector<std::string> texts_;
+  std::mutex mutex_;
+  std::vector<net::SeenRequest> seen_;  // by the threads of the server
   net::ScriptedServer server_;
 };
 
@@ -115,7 +128,7 @@ TEST(ApiClient, an_unknown_code_is_replaced_by_one_for_the_status) {
 TEST(ApiClient, a_redirect_is_an_error_and_not_followed) {
   Answers answers({net::http_text("", "302 Found", "Location: http://127.0.0.1:1/\r\n")});
   EXPECT_FALSE(answers.api().call(post()).ok());
-  EXPECT_EQ(answers.seen.size(), 1U);
+  EXPECT_EQ(answers.seen().size(), 1U);
 }
 
 TEST(ApiClient, a_temporary_refusal_is_retried_after_the_requested_time) {
@@ -133,18 +146,18 @@ TEST(ApiClient, a_temporary_refusal_is_retried_after_the_requested_time) {
 TEST(ApiClient, what_is_permanent_is_not_tried_again) {
   Answers answers({problem("409 Conflict", R"({"code":"run_exists","detail":"d"})")});
   EXPECT_FALSE(answers.api().call(post()).ok());
-  EXPECT_EQ(answers.seen.size(), 1U);
+  EXPECT_EQ(answers.seen().size(), 1U);
 }
 
 TEST(ApiClient, what_may_have_been_carried_out_is_repeated_only_when_that_is_safe) {
   Answers safe({"", "", net::http_text("{}")});
   EXPECT_TRUE(safe.api().call(post(true)).ok());
-  EXPECT_EQ(safe.seen.size(), 3U);
+  EXPECT_EQ(safe.seen().size(), 3U);
 
   Answers unsafe({"", net::http_text("{}")});
   const auto result = unsafe.api().call(post(false));
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(unsafe.seen.size(), 1U);
+  EXPECT_EQ(unsafe.seen().size(), 1U);
   EXPECT_EQ(result.error().code(), ErrorCode::unavailable);
   EXPECT_EQ(result.error().what_next(), WhatNext::in_doubt);
 
@@ -156,7 +169,7 @@ TEST(ApiClient, what_may_have_been_carried_out_is_repeated_only_when_that_is_saf
                 net::http_text("{}")});
   const auto open = late.api().call(post(false));
   ASSERT_FALSE(open.ok());
-  EXPECT_EQ(late.seen.size(), 1U);
+  EXPECT_EQ(late.seen().size(), 1U);
   EXPECT_EQ(open.error().what_next(), WhatNext::in_doubt);
 
   Answers refused(
@@ -231,7 +244,7 @@ TEST(ApiClient, a_worker_waits_for_its_server_without_limit_and_reports_now_and_
   const auto found = answers.api().call_when_available(
       get_server(), {}, [&](const Error& why) { reasons.push_back(why.text()); });
   ASSERT_TRUE(found.ok()) << found.error().text();
-  EXPECT_EQ(answers.seen.size(), texts.size());
+  EXPECT_EQ(answers.seen().size(), texts.size());
   milliseconds waited{0};
   for (const milliseconds pause : answers.pauses) {
     waited += pause;
@@ -247,7 +260,7 @@ TEST(ApiClient, a_worker_does_not_wait_for_a_server_that_refuses_it) {
     Answers answers({text});
     const auto refused = answers.api().call_when_available(
         get_server(), {}, [](const Error& why) { ADD_FAILURE() << why.text(); });
-    EXPECT_EQ(answers.seen.size(), 1U);
+    EXPECT_EQ(answers.seen().size(), 1U);
     return refused.ok() ? std::string("ok") : std::string(error_info(refused.error().code()).name);
   };
   EXPECT_EQ(fails_with(problem("401 No", R"({"code":"unauthenticated"})")), "unauthenticated");
@@ -305,11 +318,11 @@ TEST(ApiClient, a_start_without_id_or_key_makes_an_id_so_that_it_can_be_repeated
   const auto started = client.value().start("order", R"({ "total": 1 })");
   ASSERT_TRUE(started.ok()) << started.error().text();
   EXPECT_FALSE(started.value().existed) << "it was this call that came twice";
-  ASSERT_EQ(answers.seen.size(), 3U);
-  EXPECT_EQ(answers.seen[1].body, answers.seen[2].body);
+  ASSERT_EQ(answers.seen().size(), 3U);
+  EXPECT_EQ(answers.seen()[1].body, answers.seen()[2].body);
   EXPECT_TRUE(
-      answers.seen[1].body.starts_with(R"({"workflow":"order","input":{"total":1},"run_id":")"))
-      << answers.seen[1].body;
+      answers.seen()[1].body.starts_with(R"({"workflow":"order","input":{"total":1},"run_id":")"))
+      << answers.seen()[1].body;
 }
 
 TEST(ApiClient, commands_carry_a_key_and_their_arguments) {
@@ -319,12 +332,13 @@ TEST(ApiClient, commands_carry_a_key_and_their_arguments) {
   ASSERT_TRUE(client.value().cancel("a b", {.comment = "c", .mode = CancelMode::stop}).ok());
   ASSERT_TRUE(client.value().signal("x", "paid", "{\"a\":1}", {.idempotency_key = "k"}).ok());
   ASSERT_TRUE(client.value().approve("x", {.step = "s", .actor = "ann"}).ok());
-  ASSERT_EQ(answers.seen.size(), 4U);
-  EXPECT_EQ(answers.seen[1].target, "/v1/runs/a%20b/cancel");
+  ASSERT_EQ(answers.seen().size(), 4U);
+  EXPECT_EQ(answers.seen()[1].target, "/v1/runs/a%20b/cancel");
   EXPECT_TRUE(
-      answers.seen[1].body.starts_with(R"({"mode":"stop","comment":"c","idempotency_key":")"));
-  EXPECT_EQ(answers.seen[2].body, R"({"event":"paid","data":{"a":1},"idempotency_key":"k"})");
-  EXPECT_TRUE(answers.seen[3].body.starts_with(R"({"step":"s","actor":"ann","idempotency_key":")"));
+      answers.seen()[1].body.starts_with(R"({"mode":"stop","comment":"c","idempotency_key":")"));
+  EXPECT_EQ(answers.seen()[2].body, R"({"event":"paid","data":{"a":1},"idempotency_key":"k"})");
+  EXPECT_TRUE(
+      answers.seen()[3].body.starts_with(R"({"step":"s","actor":"ann","idempotency_key":")"));
   EXPECT_EQ(client.value().signal("x", "paid", "[1]").error().code(), ErrorCode::invalid_argument);
   EXPECT_EQ(client.value().signal("x", "paid", "{").error().code(), ErrorCode::invalid_json);
   EXPECT_EQ(client.value().signal("x", "paid", R"({"a":1,"a":2})").error().code(),
@@ -352,7 +366,7 @@ TEST(ApiClient, lists_and_snapshots_become_views) {
   ASSERT_TRUE(page.ok()) << page.error().text();
   EXPECT_EQ(page.value().next, "n");
   EXPECT_EQ(page.value().runs.at(0).error, "e");
-  EXPECT_EQ(answers.seen[1].target,
+  EXPECT_EQ(answers.seen()[1].target,
             "/v1/runs?status=failed&status=cancelled&since=1970-01-01T00%3A00%3A01.000Z"
             "&attribute=customer%3Dann&attribute=total%3D12&attribute=code%3D%2212%22"
             "&limit=50");
