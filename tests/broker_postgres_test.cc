@@ -31,7 +31,8 @@ INSTANTIATE_TEST_SUITE_P(Stores, BrokerPostgres, ::testing::Values(StoreKind::po
 
 TEST_P(BrokerPostgres, G_07_two_brokers_accept_each_id_once) {
   const auto second_store = open_store();
-  Broker second(*second_store, *limiter_, clock_, random_);
+  SeededRandom second_random(19);  // one for each broker: it has no lock
+  Broker second(*second_store, *limiter_, clock_, second_random);
   constexpr int kThreads = 8;
   constexpr int kMessages = 30;
   std::atomic<int> created{0};
@@ -75,7 +76,8 @@ TEST_P(BrokerPostgres, TX_05_the_waiter_behind_a_refused_claim_gets_its_own_resu
     return {};
   };
   const auto slow_store = open_store(options);
-  Broker slow(*slow_store, *limiter_, clock_, random_);
+  SeededRandom slow_random(19);
+  Broker slow(*slow_store, *limiter_, clock_, slow_random);
   ThreadGroup holder;
   must(holder.start([&] {
     EXPECT_EQ(outcome_of(slow.accept("token-ann",
