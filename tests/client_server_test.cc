@@ -206,7 +206,7 @@ TEST_F(ClientServer, a_cancelled_run_stops_its_handler) {
 TEST_F(ClientServer, every_function_of_a_moved_from_client_returns_an_error) {
   Client client = connect();
   const Client taken = std::move(client);
-  Calls calls = common_calls(client);  // NOLINT(bugprone-use-after-move)
+  GoneCalls calls = common_calls(client);  // NOLINT(bugprone-use-after-move)
   calls["server_json"] = [&] { return code_of(client.server_json()); };
   expect_all(calls, "invalid_argument");
 }

@@ -7,18 +7,12 @@
 #include <vector>
 
 #include "runs/dispatch/dispatch_projection.h"
+#include "tests/support/run_values.h"
 
 namespace holdfast {
 
 inline TimeMs ms(std::int64_t value) { return TimeMs{value}; }
-inline Payload json(std::string_view text) { return Payload::trusted(text); }
 inline Digest token(std::string_view secret) { return sha256(secret); }
-
-inline RunId run_no(int number) {
-  RunId run;
-  run.uuid.bytes.back() = static_cast<std::byte>(number);
-  return run;
-}
 
 inline AttemptScheduled scheduled(std::string_view key, std::int64_t visible_at = 100) {
   AttemptScheduled fact;

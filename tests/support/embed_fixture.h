@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "holdfast/holdfast.h"
+#include "tests/support/must.h"
 
 namespace holdfast {
 
@@ -20,22 +21,7 @@ using std::chrono::milliseconds;
 inline constexpr milliseconds kLong{60'000};  // a deadline, not a delay
 
 inline Engine open_engine(const std::string& url = "memory:", const EngineOptions& options = {}) {
-  auto engine = Engine::open(url, options);
-  EXPECT_TRUE(engine.ok()) << engine.error().text();
-  return std::move(engine).value();
-}
-
-template <typename T>
-T must(Result<T> result) {
-  EXPECT_TRUE(result.ok()) << result.error().text();
-  return std::move(result).value();
-}
-
-inline void must(const Result<void>& result) { EXPECT_TRUE(result.ok()) << result.error().text(); }
-
-template <typename T>
-std::string_view code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : error_info(result.error().code()).name;
+  return must(Engine::open(url, options));
 }
 
 inline StepResult nothing(StepContext& /*context*/, std::string_view /*input*/) {

@@ -14,6 +14,7 @@
 
 #include "runs/engine/engine_core.h"
 #include "tests/support/hooked_store.h"
+#include "tests/support/run_values.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {
@@ -22,18 +23,6 @@ inline constexpr TimeMs kStart{1'700'000'000'000};
 
 inline TimeMs after(TimeMs from, std::int64_t by_ms) { return TimeMs{from.value + by_ms}; }
 
-inline RunId run_no(int number) {
-  RunId run;
-  run.uuid.bytes[14] = static_cast<std::byte>(number / 256);
-  run.uuid.bytes[15] = static_cast<std::byte>(number % 256);
-  return run;
-}
-
-inline std::shared_ptr<const Definition> definition_of(std::string_view steps,
-                                                       std::string_view workflow = "order") {
-  return must(Definition::parse(R"({"workflow":")" + std::string(workflow) +
-                                R"(","version":"1","steps":)" + std::string(steps) + "}"));
-}
 inline constexpr std::string_view kOneStep = R"([{"name":"a"}])";
 inline constexpr std::string_view kTwoSteps = R"([{"name":"a"},{"name":"b","after":["a"]}])";
 
@@ -79,7 +68,7 @@ struct Answer {
   std::optional<Result<T>> result;
 
   [[nodiscard]] std::string code() const {
-    return result.has_value() ? code_of(*result) : "none yet";
+    return result.has_value() ? std::string(code_of(*result)) : "none yet";
   }
 };
 
@@ -90,7 +79,7 @@ struct TestWorker {
   std::vector<std::string> lost;  // error codes
 
   [[nodiscard]] std::string code() const {
-    return given.has_value() ? code_of(*given) : "none yet";
+    return given.has_value() ? std::string(code_of(*given)) : "none yet";
   }
   [[nodiscard]] const Assignment& assignment() const { return given->value(); }
 };

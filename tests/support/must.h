@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <ostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "holdfast/result.h"
@@ -27,9 +30,32 @@ inline void must(const Result<void>& result) {
   }
 }
 
+// The code of a result, which tests compare with an ErrorCode or with its name; "ok" for a value.
+class ResultCode {
+ public:
+  explicit ResultCode(std::optional<ErrorCode> code) : code_(code) {}
+
+  [[nodiscard]] std::string_view name() const {
+    return code_.has_value() ? error_info(*code_).name : "ok";
+  }
+  operator std::string() const { return std::string(name()); }  // NOLINT: tests collect names
+
+  friend bool operator==(const ResultCode& left, const ResultCode& right) = default;
+  friend bool operator==(const ResultCode& left, ErrorCode right) { return left.code_ == right; }
+  friend bool operator==(const ResultCode& left, std::string_view right) {
+    return left.name() == right;
+  }
+  friend std::ostream& operator<<(std::ostream& out, const ResultCode& code) {
+    return out << code.name();
+  }
+
+ private:
+  std::optional<ErrorCode> code_;
+};
+
 template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(error_info(result.error().code()).name);
+ResultCode code_of(const Result<T>& result) {
+  return ResultCode(result.ok() ? std::nullopt : std::optional(result.error().code()));
 }
 
 }  // namespace holdfast

@@ -17,31 +17,13 @@
 
 #include "runs/run/run_decide.h"
 #include "runs/run/run_planning.h"
+#include "tests/support/run_values.h"
 
 namespace holdfast {
 
-inline Payload json(std::string_view text) { return Payload::trusted(text); }
 inline void PrintTo(const Payload& payload, std::ostream* out) { *out << payload.view(); }
 inline void PrintTo(const SharedText& text, std::ostream* out) { *out << text.view(); }
 inline void PrintTo(RunStatus status, std::ostream* out) { *out << to_text(status); }
-
-inline RunId run_no(int number) {
-  RunId run;
-  run.uuid.bytes.back() = static_cast<std::byte>(number);
-  return run;
-}
-
-inline std::shared_ptr<const Definition> parsed(const std::string& spec) {
-  auto definition = Definition::parse(spec);
-  EXPECT_TRUE(definition.ok()) << definition.error().text();
-  return std::move(definition).value();
-}
-
-inline std::shared_ptr<const Definition> definition_of(std::string_view steps,
-                                                       std::string_view workflow = "order") {
-  return parsed(R"({"workflow":")" + std::string(workflow) + R"(","version":"1","steps":)" +
-                std::string(steps) + "}");
-}
 
 // With transitions and further members of the spec, such as R"("timeout":"1m")".
 inline std::shared_ptr<const Definition> flow(std::string_view steps, std::string_view transitions,
@@ -99,15 +81,6 @@ inline std::vector<std::string> planned_steps(const RunFacts& facts) {
   return steps;
 }
 using Steps = std::vector<std::string>;
-
-template <typename T>
-ErrorCode code_of(const Result<T>& result) {
-  if (result.ok()) {
-    ADD_FAILURE() << "the command was accepted";
-    return ErrorCode::io_error;
-  }
-  return result.error().code();
-}
 
 // What a run derives from its facts and does not store.
 inline std::string derived(const RunProjection& run, const Definition& definition) {

@@ -42,7 +42,8 @@ class StoreOutage : public CoreTest {
     }
     core.core.store_returned(found.value(), clock_.now());
     core.settle();
-    return found.value().open.has_value() ? code_of(*found.value().open) : "nothing open";
+    return found.value().open.has_value() ? std::string(code_of(*found.value().open))
+                                          : "nothing open";
   }
 };
 

@@ -22,7 +22,7 @@ class DecideEvents : public ::testing::Test {
   }
   RunFacts send(const SendEvent& command) { return test_.put(sending(command)); }
   template <typename Change>
-  ErrorCode code_with(Change change) {
+  ResultCode code_with(Change change) {
     SendEvent command = paid("other");
     change(command);
     return code_of(test_.dry_run(sending(command)));
