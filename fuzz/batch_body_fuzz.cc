@@ -4,10 +4,8 @@
 #include "runs/engine/live_state.h"
 #include "storage/journal/journal_directory.h"
 
+namespace holdfast::fuzz::batch_body_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 constexpr std::size_t kMaxBatches = 16;
 constexpr MemoryLimits kLimits{.cached_bytes = 10'000};
@@ -100,3 +98,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(batch_body, check)
+
+}  // namespace holdfast::fuzz::batch_body_fuzz

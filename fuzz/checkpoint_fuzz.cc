@@ -4,10 +4,8 @@
 #include "runs/engine/live_state.h"
 #include "runs/run/run_projection.h"
 
+namespace holdfast::fuzz::checkpoint_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 constexpr MemoryLimits kLimits{.cached_bytes = 10'000};
 
@@ -115,3 +113,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(checkpoint, check)
+
+}  // namespace holdfast::fuzz::checkpoint_fuzz

@@ -2,10 +2,8 @@
 #include "apps/cli/cli_parse.h"
 #include "fuzz/target.h"
 
+namespace holdfast::fuzz::command_line_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 constexpr std::size_t kMaxArguments = 40;
 
@@ -33,3 +31,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(command_line, check)
+
+}  // namespace holdfast::fuzz::command_line_fuzz

@@ -8,10 +8,8 @@
 #include "runs/language/data/calendar.h"
 #include "runs/language/data/cron_expression.h"
 
+namespace holdfast::fuzz::cron_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 constexpr std::int64_t kMinuteMs = 60'000;
 constexpr std::int64_t kDayMs = 24 * 60 * kMinuteMs;
@@ -170,3 +168,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(cron, check)
+
+}  // namespace holdfast::fuzz::cron_fuzz

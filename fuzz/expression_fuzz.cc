@@ -8,10 +8,8 @@
 #include "runs/language/data/json_text.h"
 #include "runs/language/data/mapping.h"
 
+namespace holdfast::fuzz::expression_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 Json json_of(const std::string& text) { return Json::parse(text).value(); }
 
@@ -115,3 +113,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(expression, check)
+
+}  // namespace holdfast::fuzz::expression_fuzz

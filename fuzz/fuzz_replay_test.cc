@@ -11,7 +11,7 @@
 
 #include "fuzz/target.h"
 
-namespace holdfast {
+namespace holdfast::fuzz_replay_test {
 
 namespace {
 
@@ -84,4 +84,4 @@ TEST(FuzzReplay, every_input_keeps_the_laws_of_its_target) {
 
 }  // namespace
 
-}  // namespace holdfast
+}  // namespace holdfast::fuzz_replay_test

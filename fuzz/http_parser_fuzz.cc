@@ -7,10 +7,9 @@
 #include "net/http_parser.h"
 #include "net/http_writer.h"
 
+namespace holdfast::fuzz::http_parser_fuzz {
 namespace {
 
-using namespace holdfast;
-using fuzz::require;
 using net::RequestParser;
 
 // Small, so that inputs reach them.
@@ -128,3 +127,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(http_parser, check)
+
+}  // namespace holdfast::fuzz::http_parser_fuzz

@@ -6,10 +6,8 @@
 #include "runs/run/run_projection.h"
 #include "storage/entry/entry.h"
 
+namespace holdfast::fuzz::journal_entry_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 // The reader of the facts of one kind of thread.
 template <typename Read>
@@ -69,3 +67,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(journal_entry, check)
+
+}  // namespace holdfast::fuzz::journal_entry_fuzz

@@ -9,10 +9,8 @@
 #include "runs/language/data/canonical_json.h"
 #include "runs/language/data/json_text.h"
 
+namespace holdfast::fuzz::json_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 std::string written(std::string_view text) { return json_text(Json::parse(text).value()); }
 
@@ -119,3 +117,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(json, check)
+
+}  // namespace holdfast::fuzz::json_fuzz

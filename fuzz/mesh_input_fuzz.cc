@@ -10,10 +10,8 @@
 #include "mesh/ops/signature.h"
 #include "mesh/roster/replica.h"
 
+namespace holdfast::fuzz::mesh_input_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 bool same_bytes(std::span<const std::byte> left, std::span<const std::byte> right) {
   return std::equal(left.begin(), left.end(), right.begin(), right.end());
@@ -108,3 +106,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(mesh_input, check)
+
+}  // namespace holdfast::fuzz::mesh_input_fuzz

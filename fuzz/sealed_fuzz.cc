@@ -9,10 +9,8 @@
 #include "storage/journal/journal_keys.h"
 #include "storage/journal/journal_segment.h"
 
+namespace holdfast::fuzz::sealed_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 constexpr std::size_t kCheckAt = 2;
 constexpr std::size_t kCheckSize = 16;
@@ -129,3 +127,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(sealed, check)
+
+}  // namespace holdfast::fuzz::sealed_fuzz

@@ -10,10 +10,8 @@
 #include "runs/steps/step_url.h"
 #include "storage/log/store_url.h"
 
+namespace holdfast::fuzz::store_url_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 constexpr std::string_view kSecret = "kEepThiSsEcreT";
 
@@ -161,3 +159,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(store_url, check)
+
+}  // namespace holdfast::fuzz::store_url_fuzz

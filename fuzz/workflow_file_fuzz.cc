@@ -9,10 +9,8 @@
 #include "runs/language/yaml/check_workflow.h"
 #include "runs/language/yaml/document.h"
 
+namespace holdfast::fuzz::workflow_file_fuzz {
 namespace {
-
-using namespace holdfast;
-using fuzz::require;
 
 std::size_t count_lines(std::string_view text) {
   return 1 + static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n') +
@@ -119,3 +117,5 @@ void check(std::string_view input) {
 }  // namespace
 
 HOLDFAST_FUZZ_TARGET(workflow_file, check)
+
+}  // namespace holdfast::fuzz::workflow_file_fuzz

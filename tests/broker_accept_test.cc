@@ -7,7 +7,7 @@
 #include "base/threads.h"
 #include "tests/support/broker_fixture.h"
 
-namespace holdfast::delivery {
+namespace holdfast::delivery::broker_accept_test {
 namespace {
 
 class BrokerAccept : public BrokerFixture {};
@@ -510,4 +510,4 @@ TEST_P(BrokerAccept, dedupe_rows_are_looked_up_by_their_sender_only) {
 }
 
 }  // namespace
-}  // namespace holdfast::delivery
+}  // namespace holdfast::delivery::broker_accept_test

@@ -6,7 +6,7 @@
 #include "storage/sqlite/sqlite_db.h"
 #include "tests/support/broker_fixture.h"
 
-namespace holdfast::delivery {
+namespace holdfast::delivery::broker_jobs_test {
 namespace {
 
 class BrokerJobs : public BrokerFixture {
@@ -280,4 +280,4 @@ TEST(SqliteBroker, H_20_commits_are_synced) {
 }
 
 }  // namespace
-}  // namespace holdfast::delivery
+}  // namespace holdfast::delivery::broker_jobs_test

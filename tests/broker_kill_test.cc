@@ -12,7 +12,7 @@
 #include "delivery/broker/orphan_check.h"
 #include "tests/support/broker_fixture.h"
 
-namespace holdfast::delivery {
+namespace holdfast::delivery::broker_kill_test {
 namespace {
 
 constexpr int kMessages = 8;
@@ -127,4 +127,4 @@ TEST_P(BrokerKill, TX_02_G_06_killed_at_every_point_each_message_is_whole_or_abs
 }
 
 }  // namespace
-}  // namespace holdfast::delivery
+}  // namespace holdfast::delivery::broker_kill_test

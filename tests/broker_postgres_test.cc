@@ -8,7 +8,7 @@
 #include "base/threads.h"
 #include "tests/support/broker_fixture.h"
 
-namespace holdfast::delivery {
+namespace holdfast::delivery::broker_postgres_test {
 namespace {
 
 class BrokerPostgres : public BrokerFixture {
@@ -126,4 +126,4 @@ TEST_P(BrokerPostgres, brokers_that_start_together_create_the_tables_once) {
 }
 
 }  // namespace
-}  // namespace holdfast::delivery
+}  // namespace holdfast::delivery::broker_postgres_test

@@ -10,7 +10,7 @@
 #include "tests/support/gone_calls.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::client_server_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -212,4 +212,4 @@ TEST_F(ClientServer, every_function_of_a_moved_from_client_returns_an_error) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::client_server_test

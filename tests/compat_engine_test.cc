@@ -18,7 +18,7 @@
 #include "tests/support/journal_files.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::compat_engine_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -366,12 +366,12 @@ void write_files(const std::string& folder) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::compat_engine_test
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (argc == 3 && std::strcmp(argv[1], "--write") == 0) {
-    holdfast::write_files(argv[2]);
+    holdfast::compat_engine_test::write_files(argv[2]);
     return testing::Test::HasFailure() ? 1 : 0;
   }
   return RUN_ALL_TESTS();

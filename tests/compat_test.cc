@@ -10,7 +10,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::compat_test {
 namespace {
 
 const std::string kFolder = HOLDFAST_COMPAT_FOLDER;
@@ -65,4 +65,4 @@ TEST_F(Format1, an_imported_export_has_the_same_chain) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::compat_test

@@ -8,7 +8,7 @@
 #include "tests/support/embed_fixture.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::embed_inspect_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -244,4 +244,4 @@ TEST_F(EmbedInspect, after_close_every_query_returns_engine_stopped) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::embed_inspect_test

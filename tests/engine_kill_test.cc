@@ -6,7 +6,7 @@
 #include "storage/journal/journal_keys.h"
 #include "tests/support/engine_crash.h"
 
-namespace holdfast {
+namespace holdfast::engine_kill_test {
 namespace {
 
 int kills() { return std::getenv("HOLDFAST_LONG") != nullptr ? 500 : 50; }
@@ -65,4 +65,4 @@ TEST(EngineKill, workers_on_postgres_lose_nothing_and_apply_nothing_twice) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_kill_test

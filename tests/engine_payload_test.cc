@@ -12,7 +12,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::engine_payload_test {
 namespace {
 
 Payload payload_of(std::size_t bytes, char filler = 'x') {
@@ -232,4 +232,4 @@ TEST_F(PayloadMemory, sixty_four_megabytes_of_live_payloads_take_less_than_twent
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_payload_test

@@ -7,7 +7,7 @@
 #include "runs/engine/worker_pool.h"
 #include "tests/support/engine_crash.h"
 
-namespace holdfast {
+namespace holdfast::engine_processes_test {
 namespace {
 
 using std::chrono::seconds;
@@ -127,4 +127,4 @@ TEST(EngineProcesses, two_loops_of_one_process_share_a_journal) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_processes_test

@@ -7,7 +7,7 @@
 #include "runs/view/run_snapshot.h"
 #include "tests/support/workflow_author.h"
 
-namespace holdfast {
+namespace holdfast::inspection_prop_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 60;
@@ -251,4 +251,4 @@ TEST(Inspection, gives_advice_that_moves_the_run) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::inspection_prop_test

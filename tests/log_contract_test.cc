@@ -6,7 +6,7 @@
 #include "tests/support/store_harness.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::log_contract_test {
 namespace {
 
 [[maybe_unused]] const bool kAdded =
@@ -116,4 +116,4 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(&make_sqlite_har
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreContract, testing::Values(&make_postgres_harness));
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::log_contract_test

@@ -20,7 +20,7 @@
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast::postgres_test {
+namespace holdfast::postgres_test::postgres_fault_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -417,4 +417,4 @@ TEST_F(PostgresFault, waiting_ends_when_the_server_stops_and_works_after_a_resta
 }
 
 }  // namespace
-}  // namespace holdfast::postgres_test
+}  // namespace holdfast::postgres_test::postgres_fault_test

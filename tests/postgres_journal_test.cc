@@ -10,7 +10,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::postgres_journal_test {
 namespace {
 
 class PostgresJournal : public testing::Test {
@@ -91,4 +91,4 @@ TEST_F(PostgresJournal, a_copy_to_postgres_and_back_is_the_same_journal) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::postgres_journal_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/postgres_fixture.h"
 
-namespace holdfast::postgres_test {
+namespace holdfast::postgres_test::postgres_store_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -306,4 +306,4 @@ TEST_F(PostgresStore, server_without_notifications_supports_a_log) {
 }
 
 }  // namespace
-}  // namespace holdfast::postgres_test
+}  // namespace holdfast::postgres_test::postgres_store_test

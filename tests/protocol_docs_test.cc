@@ -17,7 +17,7 @@
 #include "runs/run/run_rules.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::protocol_docs_test {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -265,4 +265,4 @@ TEST(ProtocolDocument, every_word_a_fact_may_use_is_named) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::protocol_docs_test

@@ -11,7 +11,7 @@
 #include "tests/support/engine_support.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::protocol_engine_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -482,4 +482,4 @@ TEST_F(ProtocolEngine, any_store_that_detects_conflicts_supports_the_protocol) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::protocol_engine_test

@@ -12,7 +12,7 @@
 #include "runs/run/run_rules.h"
 #include "tests/support/run_fact_samples.h"
 
-namespace holdfast {
+namespace holdfast::protocol_table_test {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -349,4 +349,4 @@ TEST(ProtocolTable, the_document_shows_the_table_of_a_run) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::protocol_table_test

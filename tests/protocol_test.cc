@@ -9,7 +9,7 @@
 #include "tests/support/run_fact_samples.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::protocol_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -461,4 +461,4 @@ TEST_F(ProtocolRun, conflicting_malformed_and_late_child_links_are_anomalies) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::protocol_test

@@ -9,7 +9,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::server_late_answer_test {
 namespace {
 
 using net::Answer;
@@ -104,4 +104,4 @@ TEST_F(LateResponse, of_a_command_names_its_run) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::server_late_answer_test

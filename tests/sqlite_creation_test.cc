@@ -12,7 +12,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::sqlite_creation_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -234,4 +234,4 @@ TEST(SqliteCreation, a_link_works_before_and_after_the_store_exists) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::sqlite_creation_test

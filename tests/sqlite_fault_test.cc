@@ -15,7 +15,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::sqlite_fault_test {
 namespace {
 
 bool long_run() { return std::getenv("HOLDFAST_LONG") != nullptr; }
@@ -386,4 +386,4 @@ TEST_F(DamagedFile, a_flipped_bit_never_changes_what_is_read) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::sqlite_fault_test

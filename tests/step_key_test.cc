@@ -8,7 +8,7 @@
 #include "tests/support/feature_fixture.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::step_key_test {
 namespace {
 
 using ::testing::Each;
@@ -91,4 +91,4 @@ TEST_F(StepKey, that_the_workflow_sets_itself_is_sent_unchanged) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::step_key_test

@@ -5,7 +5,7 @@
 #include "runs/service/run_commands.h"
 #include "tests/support/core_fixture.h"
 
-namespace holdfast {
+namespace holdfast::trace_test {
 namespace {
 
 constexpr std::string_view kTrace =
@@ -173,4 +173,4 @@ TEST_F(Trace, is_stored_with_the_run_in_the_journal) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::trace_test

@@ -8,7 +8,7 @@
 #include "holdfast/workflow.h"
 #include "runs/language/definition/definition.h"
 
-namespace holdfast {
+namespace holdfast::workflow_builder_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -575,4 +575,4 @@ TEST(WorkflowBuilder, unfinished_parts_are_faults) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::workflow_builder_test

@@ -25,7 +25,7 @@
 #include "runs/language/definition/fault_codes.h"
 #include "runs/language/yaml/check_workflow.h"
 
-namespace holdfast {
+namespace holdfast::workflow_docs_test {
 namespace {
 
 using std::chrono_literals::operator""ms;
@@ -495,4 +495,4 @@ TEST(WorkflowDocs, every_fault_code_is_listed_with_its_line) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::workflow_docs_test

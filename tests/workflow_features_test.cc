@@ -4,7 +4,7 @@
 
 #include "tests/support/feature_fixture.h"
 
-namespace holdfast {
+namespace holdfast::workflow_features_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -387,4 +387,4 @@ steps: [{name: a, log: {message: "order {order.id} of {who}", level: warning}}]
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::workflow_features_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/workflow_author.h"
 
-namespace holdfast {
+namespace holdfast::workflow_prop_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 400;
@@ -82,4 +82,4 @@ TEST(RandomWorkflows, end_the_same_way_after_a_restart) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::workflow_prop_test

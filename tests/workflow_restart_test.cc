@@ -4,7 +4,7 @@
 
 #include "tests/support/workflow_world.h"
 
-namespace holdfast {
+namespace holdfast::workflow_restart_test {
 namespace {
 
 struct Story {
@@ -260,4 +260,4 @@ INSTANTIATE_TEST_SUITE_P(Workflows, Restart,
                          [](const auto& story) { return story.param().name; });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::workflow_restart_test

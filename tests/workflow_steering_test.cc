@@ -4,7 +4,7 @@
 
 #include "tests/support/feature_fixture.h"
 
-namespace holdfast {
+namespace holdfast::workflow_steering_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -331,4 +331,4 @@ TEST_F(Compensation, a_run_whose_output_cannot_be_built_is_compensated_too) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::workflow_steering_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::tokens_test {
 namespace {
 
 constexpr TimeMs kNow{1000};
@@ -115,4 +115,4 @@ TEST(Roles, table_is_as_documented) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::tokens_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace holdfast {
+namespace holdfast::blake3_test {
 namespace {
 
 // The input of the official test vectors: byte i is i mod 251.
@@ -57,4 +57,4 @@ TEST(Blake3, every_byte_of_a_deep_tree_counts) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::blake3_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::clock_test {
 namespace {
 
 TEST(FormatTime, is_utc_with_milliseconds) {
@@ -31,4 +31,4 @@ TEST(SystemClock, shows_the_time_of_this_century) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::clock_test

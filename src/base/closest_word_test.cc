@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace holdfast {
+namespace holdfast::closest_word_test {
 namespace {
 
 const std::vector<std::string_view> kWords{"after", "name", "handler", "queue"};
@@ -29,4 +29,4 @@ TEST(ClosestWord, prefers_the_smallest_difference) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::closest_word_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::encoding_test {
 namespace {
 
 std::string text_of(const std::vector<std::byte>& bytes) {
@@ -83,4 +83,4 @@ TEST(Base64url, padding_stray_bits_and_foreign_characters_are_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::encoding_test

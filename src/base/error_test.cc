@@ -8,7 +8,7 @@
 
 #include "holdfast/result.h"
 
-namespace holdfast {
+namespace holdfast::error_test {
 namespace {
 
 TEST(ErrorTable, names_and_numbers_are_unique) {
@@ -112,4 +112,4 @@ TEST(ResultDeathTest, access_to_the_absent_part_stops_the_process) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::error_test

@@ -6,10 +6,16 @@
 
 namespace holdfast {
 
+namespace fields_test {
 enum class Colour : std::uint8_t { red, dark_green };
-template <>
-inline constexpr std::string_view kEnumNames<Colour>[] = {"red", "dark_green"};
+}  // namespace fields_test
 
+template <>
+inline constexpr std::string_view kEnumNames<fields_test::Colour>[] = {"red", "dark_green"};
+
+}  // namespace holdfast
+
+namespace holdfast::fields_test {
 namespace {
 
 struct Wheel {
@@ -127,4 +133,4 @@ TEST(Undo, durable_changes_are_not_reverted) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::fields_test

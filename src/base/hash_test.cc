@@ -8,7 +8,7 @@
 
 #include "base/encoding.h"
 
-namespace holdfast {
+namespace holdfast::hash_test {
 namespace {
 
 std::string hex_of(std::string_view text) { return to_hex(sha256(text)); }
@@ -57,4 +57,4 @@ TEST(EqualSecrets, compares_length_and_content) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::hash_test

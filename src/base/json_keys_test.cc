@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::json_keys_test {
 namespace {
 
 std::string repeated(std::string_view text) {
@@ -44,4 +44,4 @@ TEST(JsonKeys, the_error_names_the_key) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::json_keys_test

@@ -6,7 +6,7 @@
 
 #include "base/json_value.h"
 
-namespace holdfast {
+namespace holdfast::json_slice_test {
 namespace {
 
 std::vector<std::string> slices(std::string_view text) {
@@ -55,4 +55,4 @@ TEST(JsonSlice, strings_are_unescaped) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::json_slice_test

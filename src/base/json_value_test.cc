@@ -7,7 +7,7 @@
 
 #include "base/json_writer.h"
 
-namespace holdfast {
+namespace holdfast::json_value_test {
 namespace {
 
 std::string compact(std::string_view text) {
@@ -211,4 +211,4 @@ TEST(JsonWriterDeathTest, a_wrong_order_of_calls_stops_the_process) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::json_value_test

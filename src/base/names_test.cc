@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace holdfast {
+namespace holdfast::names_test {
 namespace {
 
 TEST(Names, letters_digits_and_three_marks_make_a_name) {
@@ -26,4 +26,4 @@ TEST(Names, any_other_text_is_rejected_and_named) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::names_test

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 
-namespace holdfast {
+namespace holdfast::packed_test {
 namespace {
 
 const std::string kText = R"([{"thread":"run:1","seq":1,"kind":"run_started","data":{}}])";
@@ -84,4 +84,4 @@ TEST(Packed, layout_is_the_documented_one) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::packed_test

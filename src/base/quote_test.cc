@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::quote_test {
 namespace {
 
 TEST(Quote, leaves_readable_text_as_it_is) {
@@ -41,4 +41,4 @@ TEST(Quote, cuts_long_text_at_a_whole_character) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::quote_test

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::random_test {
 namespace {
 
 TEST(SeededRandom, the_same_seed_gives_the_same_bytes) {
@@ -85,4 +85,4 @@ TEST(SystemRandom, does_not_repeat_itself) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::random_test

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace holdfast {
+namespace holdfast::text_test {
 namespace {
 
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
@@ -88,4 +88,4 @@ TEST(HumanBytes, uses_the_unit_that_fits) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::text_test

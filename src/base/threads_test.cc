@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-namespace holdfast {
+namespace holdfast::threads_test {
 namespace {
 
 // While it exists no thread can be started: no address space can hold such a stack.
@@ -66,4 +66,4 @@ TEST(ThreadGroup, a_thread_that_cannot_be_started_is_an_error_and_no_body_runs) 
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::threads_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace holdfast {
+namespace holdfast::uuid_test {
 namespace {
 
 constexpr TimeMs kTime{0x018f'1234'5678};
@@ -62,4 +62,4 @@ TEST(Uuid, text_that_is_not_a_uuid_is_refused_and_named) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::uuid_test

@@ -9,7 +9,7 @@
 
 #include "net/scripted_server.h"
 
-namespace holdfast::net {
+namespace holdfast::net::http_client_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -396,4 +396,4 @@ TEST(HttpClient, a_download_that_is_truncated_or_refused_is_not_complete) {
 }
 
 }  // namespace
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_client_test

@@ -11,11 +11,8 @@
 #include "net/http_client.h"
 #include "net/scripted_server.h"
 
-namespace holdfast::net {
+namespace holdfast::net::http_client_tls_test {
 namespace {
-
-// The server of these tests writes to clients that may have closed; the client raises no SIGPIPE.
-[[maybe_unused]] const auto kNoBrokenPipes = signal(SIGPIPE, SIG_IGN);
 
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
@@ -78,6 +75,8 @@ class TlsServer {
       : context_(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free),
         server_([](ScriptedPeer& peer) { answer_all(peer); }, "", 0,
                 [this](int socket) { return wrap(socket); }) {
+    // The server writes to clients that may have closed; the client raises no SIGPIPE.
+    signal(SIGPIPE, SIG_IGN);
     const Key key = new_key();
     const Certificate made = certify(key.get(), authority.key.get(), authority.certificate.get(),
                                      names, -7200, valid_to_s);
@@ -190,4 +189,4 @@ TEST(HttpClientTls, a_file_without_certificates_is_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_client_tls_test

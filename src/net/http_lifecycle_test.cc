@@ -11,7 +11,7 @@
 #include "net/http_server.h"
 #include "net/test_client.h"
 
-namespace holdfast::net {
+namespace holdfast::net::http_lifecycle_test {
 
 namespace {
 
@@ -302,4 +302,4 @@ TEST(HttpLifecycle, an_idle_server_uses_no_time) {
 
 }  // namespace
 
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_lifecycle_test

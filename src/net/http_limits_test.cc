@@ -12,7 +12,7 @@
 #include "net/http_server.h"
 #include "net/test_client.h"
 
-namespace holdfast::net {
+namespace holdfast::net::http_limits_test {
 
 namespace {
 
@@ -320,4 +320,4 @@ TEST(HttpLimits, many_idle_connections_do_not_disturb_the_one_that_is_served) {
 
 }  // namespace
 
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_limits_test

@@ -4,7 +4,7 @@
 
 #include "net/scripted_server.h"
 
-namespace holdfast::net {
+namespace holdfast::net::http_load_test {
 namespace {
 
 void answer_all(ScriptedPeer& peer) {
@@ -53,4 +53,4 @@ TEST(HttpLoad, a_call_without_a_response_ends_the_run) {
 }
 
 }  // namespace
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_load_test

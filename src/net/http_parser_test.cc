@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace holdfast::net {
+namespace holdfast::net::http_parser_test {
 
 namespace {
 
@@ -295,4 +295,4 @@ TEST(HttpParser, waits_for_an_incomplete_request) {
 
 }  // namespace
 
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_parser_test

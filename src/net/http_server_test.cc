@@ -10,7 +10,7 @@
 
 #include "net/test_client.h"
 
-namespace holdfast::net {
+namespace holdfast::net::http_server_test {
 
 namespace {
 
@@ -288,4 +288,4 @@ TEST(HttpServer, malformed_requests_are_answered_and_the_connection_ends) {
 
 }  // namespace
 
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_server_test

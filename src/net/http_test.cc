@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast::net {
+namespace holdfast::net::http_test {
 
 namespace {
 
@@ -55,4 +55,4 @@ TEST(Http, members_of_a_query_keep_their_order) {
 
 }  // namespace
 
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_test

@@ -15,7 +15,7 @@
 #include "net/http_server.h"
 #include "net/test_client.h"
 
-namespace holdfast::net {
+namespace holdfast::net::http_tls_test {
 
 namespace {
 
@@ -237,4 +237,4 @@ TEST_F(HttpTls, unusable_files_are_named) {
 
 }  // namespace
 
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_tls_test

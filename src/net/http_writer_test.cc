@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast::net {
+namespace holdfast::net::http_writer_test {
 
 namespace {
 
@@ -49,4 +49,4 @@ TEST(HttpWriter, problems_follow_rfc_9457) {
 
 }  // namespace
 
-}  // namespace holdfast::net
+}  // namespace holdfast::net::http_writer_test

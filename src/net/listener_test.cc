@@ -12,7 +12,7 @@
 #include "net/http_server.h"
 #include "net/test_client.h"
 
-namespace holdfast::net {
+namespace holdfast::net::listener_test {
 
 namespace {
 
@@ -135,4 +135,4 @@ TEST_F(ListenerTest, the_socket_file_of_a_successor_is_not_removed) {
 
 }  // namespace
 
-}  // namespace holdfast::net
+}  // namespace holdfast::net::listener_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace holdfast::net {
+namespace holdfast::net::net_timers_test {
 
 namespace {
 
@@ -69,4 +69,4 @@ TEST(Timers, the_earliest_comes_first_after_any_move) {
 
 }  // namespace
 
-}  // namespace holdfast::net
+}  // namespace holdfast::net::net_timers_test

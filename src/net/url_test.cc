@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast::net {
+namespace holdfast::net::url_test {
 namespace {
 
 TEST(Url, has_a_scheme_a_host_a_port_and_a_path) {
@@ -60,4 +60,4 @@ TEST(Url, is_refused_without_showing_a_password) {
 }
 
 }  // namespace
-}  // namespace holdfast::net
+}  // namespace holdfast::net::url_test

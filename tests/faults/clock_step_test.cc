@@ -9,7 +9,7 @@
 #include "runs/engine/engine_loop.h"
 #include "tests/faults/ledger_site.h"
 
-namespace holdfast {
+namespace holdfast::clock_step_test {
 namespace {
 
 // The offset that workers add to the time, shared through a file.
@@ -126,4 +126,4 @@ TEST(ClockSteps, forward_past_the_end_of_a_wait_end_it_soon) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::clock_step_test

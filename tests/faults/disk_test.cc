@@ -13,7 +13,7 @@
 #include "tests/support/fault_vfs.h"
 #include "tests/support/small_disk.h"
 
-namespace holdfast {
+namespace holdfast::disk_test {
 namespace {
 
 using testing::HasSubstr;
@@ -257,4 +257,4 @@ INSTANTIATE_TEST_SUITE_P(SyncError, EngineOnBadDisk, testing::Values(DiskFault::
 INSTANTIATE_TEST_SUITE_P(DiskFull, EngineOnBadDisk, testing::Values(DiskFault::disk_full));
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::disk_test

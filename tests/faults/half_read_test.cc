@@ -6,7 +6,7 @@
 #include "storage/log/pass_through_store.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::half_read_test {
 namespace {
 
 // Returns one batch at a time; fails from the n-th read on.
@@ -85,4 +85,4 @@ TEST(HalfRead, of_foreign_batches_stops_the_engine_with_the_reason) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::half_read_test

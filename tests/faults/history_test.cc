@@ -10,7 +10,7 @@
 #include "tests/faults/run_model.h"
 #include "tests/support/engine_crash.h"
 
-namespace holdfast {
+namespace holdfast::history_test {
 namespace {
 
 // A history lasts at least this long and has at least this size.
@@ -146,4 +146,4 @@ TEST(History, of_attempts_on_postgres_is_linearizable) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::history_test

@@ -6,7 +6,7 @@
 
 #include "tests/faults/ledger_site.h"
 
-namespace holdfast {
+namespace holdfast::kill_loop_test {
 namespace {
 
 bool long_run() { return std::getenv("HOLDFAST_LONG") != nullptr; }
@@ -100,4 +100,4 @@ TEST(KillLoop, workers_on_postgres_keep_what_they_acknowledged_when_the_server_i
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::kill_loop_test

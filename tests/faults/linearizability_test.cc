@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace holdfast {
+namespace holdfast::linearizability_test {
 namespace {
 
 using testing::HasSubstr;
@@ -279,4 +279,4 @@ TEST(Linearizability, many_concurrent_operations_are_checked_quickly) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::linearizability_test

@@ -13,7 +13,7 @@
 
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::soak_test {
 namespace {
 
 // Sanitizers do not release freed memory, so with them the memory is not checked.
@@ -120,4 +120,4 @@ TEST(Soak, many_runs_need_no_more_memory_than_few_and_little_space_each) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::soak_test

@@ -10,7 +10,7 @@
 
 #include "apps/cli/option_groups.h"
 
-namespace holdfast::cli {
+namespace holdfast::cli::cli_parse_test {
 namespace {
 
 Result<CommandLine> parse(std::vector<std::string> words) {
@@ -202,4 +202,4 @@ TEST(Parse, a_usage_error_names_the_help_to_read) {
 }
 
 }  // namespace
-}  // namespace holdfast::cli
+}  // namespace holdfast::cli::cli_parse_test

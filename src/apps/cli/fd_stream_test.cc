@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string>
 
-namespace holdfast::cli {
+namespace holdfast::cli::fd_stream_test {
 namespace {
 
 TEST(FdStream, writes_everything_in_order) {
@@ -58,4 +58,4 @@ TEST(FdStream, keeps_the_reason_of_a_failed_write) {
 }
 
 }  // namespace
-}  // namespace holdfast::cli
+}  // namespace holdfast::cli::fd_stream_test

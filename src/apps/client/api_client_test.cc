@@ -7,7 +7,7 @@
 #include "holdfast/client.h"
 #include "net/scripted_server.h"
 
-namespace holdfast::client {
+namespace holdfast::client::api_client_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -380,4 +380,4 @@ TEST(ApiClient, lists_and_snapshots_become_views) {
 }
 
 }  // namespace
-}  // namespace holdfast::client
+}  // namespace holdfast::client::api_client_test

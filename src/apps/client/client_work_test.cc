@@ -8,7 +8,7 @@
 #include "holdfast/client.h"
 #include "holdfast/json.h"
 
-namespace holdfast {
+namespace holdfast::client_work_test {
 namespace {
 
 using client::FakeWork;
@@ -452,4 +452,4 @@ TEST(ClientWork, a_child_is_started_under_the_claim_of_its_parent) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::client_work_test

@@ -2,7 +2,7 @@
 
 #include "apps/client/handlers_file.h"
 
-namespace holdfast::client {
+namespace holdfast::client::handlers_file_client_test {
 namespace {
 
 TEST(HandlersFile, handlers_are_what_steps_have) {
@@ -55,4 +55,4 @@ TEST(HandlersFile, a_text_that_is_not_yaml_or_has_no_handlers_is_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast::client
+}  // namespace holdfast::client::handlers_file_client_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast::client {
+namespace holdfast::client::operation_call_test {
 namespace {
 
 TEST(OperationCall, parameters_of_the_path_are_filled_in_and_encoded) {
@@ -47,4 +47,4 @@ TEST(OperationCall, a_command_has_its_body) {
 }
 
 }  // namespace
-}  // namespace holdfast::client
+}  // namespace holdfast::client::operation_call_test

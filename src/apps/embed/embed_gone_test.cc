@@ -1,7 +1,7 @@
 // An engine that was closed or moved from: every function reports that.
 #include "tests/support/gone_calls.h"
 
-namespace holdfast {
+namespace holdfast::embed_gone_test {
 namespace {
 
 GoneCalls calls_of(Engine& engine) {
@@ -37,4 +37,4 @@ TEST(EmbedGone, a_moved_from_engine_can_be_assigned_again) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::embed_gone_test

@@ -7,7 +7,7 @@
 #include "tests/support/embed_fixture.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::embed_step_test {
 namespace {
 
 // Steps
@@ -408,4 +408,4 @@ TEST(EmbedExecute, other_queues_than_the_default_must_be_named) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::embed_step_test

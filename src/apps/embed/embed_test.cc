@@ -10,7 +10,7 @@
 #include "tests/support/embed_fixture.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::embed_test {
 namespace {
 
 // Opening
@@ -585,4 +585,4 @@ TEST(EmbedClose, runs_continue_in_the_next_engine) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::embed_test

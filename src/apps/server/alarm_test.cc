@@ -6,7 +6,7 @@
 #include <future>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::alarm_test {
 namespace {
 
 using std::chrono::hours;
@@ -96,4 +96,4 @@ TEST(Alarm, a_stopped_alarm_makes_no_calls) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::alarm_test

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace holdfast {
+namespace holdfast::auth_failures_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -141,4 +141,4 @@ TEST_F(AuthFailuresTest, a_clock_that_is_set_back_does_not_lock_an_address_out) 
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::auth_failures_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::authenticator_test {
 namespace {
 
 constexpr TimeMs kNow{1'700'000'000'000};
@@ -256,4 +256,4 @@ TEST(Caller, without_a_token_the_actor_of_the_request_is_recorded) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::authenticator_test

@@ -8,7 +8,7 @@
 #include "runs/run/run_fact.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::event_feed_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -436,4 +436,4 @@ TEST_F(EventFeedTest, a_read_error_ends_the_stream_and_is_logged) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::event_feed_test

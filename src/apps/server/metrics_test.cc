@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-namespace holdfast {
+namespace holdfast::metrics_test {
 namespace {
 
 struct Sample {
@@ -263,4 +263,4 @@ TEST(Metrics, counts_from_many_threads_add_up) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::metrics_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/engine_support.h"
 
-namespace holdfast {
+namespace holdfast::polls_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -308,4 +308,4 @@ TEST_F(PollTest, workers_with_the_same_queues_and_handlers_share_their_skills) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::polls_test

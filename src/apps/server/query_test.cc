@@ -7,7 +7,7 @@
 #include "runs/api/query_requests.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::query_test {
 namespace {
 
 Query query(std::string_view text) { return must(Query::parse(text)); }
@@ -134,4 +134,4 @@ TEST(Query, numbers_of_a_request_have_a_limit) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::query_test

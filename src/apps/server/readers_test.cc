@@ -7,7 +7,7 @@
 
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::readers_test {
 namespace {
 
 // Work that blocks until the gate is opened.
@@ -79,4 +79,4 @@ TEST(Readers, refuse_work_after_a_stop) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::readers_test

@@ -10,7 +10,7 @@
 #include "base/json_value.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::routes_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -155,4 +155,4 @@ TEST(Routes, routes_are_those_of_the_openapi_document) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::routes_test

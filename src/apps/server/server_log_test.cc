@@ -8,7 +8,7 @@
 #include "base/json_value.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::server_log_test {
 namespace {
 
 // 2023-11-14T22:13:20Z
@@ -96,4 +96,4 @@ TEST_F(ServerLogTest, lines_of_many_threads_are_not_mixed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::server_log_test

@@ -7,7 +7,7 @@
 #include "base/json_value.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::server_problem_test {
 namespace {
 
 Json document(const Error& error, int status = 0) {
@@ -149,4 +149,4 @@ TEST(Problem, has_the_authentication_scheme_and_the_retry_time_as_headers) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::server_problem_test

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-namespace holdfast {
+namespace holdfast::step_log_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -107,4 +107,4 @@ TEST_F(StepLogTest, a_log_that_blocks_does_not_block_the_engine) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::step_log_test

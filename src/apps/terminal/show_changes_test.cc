@@ -2,7 +2,7 @@
 
 #include "apps/terminal/show.h"
 
-namespace holdfast {
+namespace holdfast::show_changes_test {
 namespace {
 
 using Kind = JsonChange::Kind;
@@ -47,4 +47,4 @@ TEST(ShowChanges, values_are_cut_to_fit_and_a_short_one_leaves_its_columns_to_th
 TEST(ShowChanges, no_difference_is_said) { EXPECT_EQ(show_changes({}, {}), "No differences.\n"); }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_changes_test

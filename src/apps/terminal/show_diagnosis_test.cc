@@ -3,7 +3,7 @@
 #include "apps/terminal/marked.h"
 #include "apps/terminal/show.h"
 
-namespace holdfast {
+namespace holdfast::show_diagnosis_test {
 namespace {
 
 constexpr const char* kRun = "01982b7e-5c00-7000-8000-000000000001";
@@ -74,4 +74,4 @@ TEST(ShowDiagnosis, verdicts_have_colours) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_diagnosis_test

@@ -3,7 +3,7 @@
 #include "apps/terminal/marked.h"
 #include "apps/terminal/show.h"
 
-namespace holdfast {
+namespace holdfast::show_event_test {
 namespace {
 
 constexpr TimeMs kStart{1'800'000'000'123};
@@ -61,4 +61,4 @@ TEST(ShowEvent, colours_for_what_went_well_and_what_did_not) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_event_test

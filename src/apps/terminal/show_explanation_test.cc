@@ -4,7 +4,7 @@
 #include "apps/terminal/next_actions.h"
 #include "apps/terminal/show.h"
 
-namespace holdfast {
+namespace holdfast::show_explanation_test {
 namespace {
 
 constexpr TimeMs kNow{1'800'000'000'000};
@@ -218,4 +218,4 @@ TEST(NextActions, many_are_counted) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_explanation_test

@@ -4,7 +4,7 @@
 #include "apps/terminal/show.h"
 #include "tests/support/run_story.h"
 
-namespace holdfast {
+namespace holdfast::show_graph_test {
 namespace {
 
 RunGraph graph_of(const RunStory& story) {
@@ -210,4 +210,4 @@ TEST(ShowGraph, no_steps_is_said) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_graph_test

@@ -3,7 +3,7 @@
 #include "apps/terminal/marked.h"
 #include "apps/terminal/show.h"
 
-namespace holdfast {
+namespace holdfast::show_list_test {
 namespace {
 
 constexpr TimeMs kNow{1'800'000'000'000};
@@ -88,4 +88,4 @@ TEST(ShowList, no_runs_is_a_place_to_start) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_list_test

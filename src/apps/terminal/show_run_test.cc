@@ -3,7 +3,7 @@
 #include "runs/view/view_words.h"
 #include "tests/support/run_story.h"
 
-namespace holdfast {
+namespace holdfast::show_run_test {
 namespace {
 
 // What the explanation says does not matter here.
@@ -245,4 +245,4 @@ TEST(ShowRun, only_ids_and_commands_exceed_the_width) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_run_test

@@ -3,7 +3,7 @@
 #include "apps/terminal/marked.h"
 #include "apps/terminal/show.h"
 
-namespace holdfast {
+namespace holdfast::show_status_test {
 namespace {
 
 constexpr TimeMs kNow{1'800'000'000'000};
@@ -105,4 +105,4 @@ As of 2027-01-15T08:00:00.000Z, position 12,345
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_status_test

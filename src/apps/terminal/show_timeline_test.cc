@@ -3,7 +3,7 @@
 #include "apps/terminal/marked.h"
 #include "apps/terminal/show.h"
 
-namespace holdfast {
+namespace holdfast::show_timeline_test {
 namespace {
 
 constexpr TimeMs kStart{1'800'000'000'000};
@@ -177,4 +177,4 @@ sleeping or waiting for something else
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_timeline_test

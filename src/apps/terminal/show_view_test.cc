@@ -5,7 +5,7 @@
 
 #include "tests/support/core_fixture.h"
 
-namespace holdfast {
+namespace holdfast::show_view_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -128,4 +128,4 @@ TEST_F(ShowViewTest, errors_are_those_of_the_inspector) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::show_view_test

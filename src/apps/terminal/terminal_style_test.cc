@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::terminal_style_test {
 namespace {
 
 TEST(Style, paints_only_when_it_has_colour) {
@@ -54,4 +54,4 @@ TEST(Style, what_is_too_short_is_filled_up) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::terminal_style_test

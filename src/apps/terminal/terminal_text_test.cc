@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::terminal_text_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -88,4 +88,4 @@ TEST(Text, a_title_says_what_it_is_about) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::terminal_text_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::text_table_test {
 namespace {
 
 using Align = Table::Column::Align;
@@ -57,4 +57,4 @@ TEST(Table, without_titles_there_is_no_line_of_them) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::text_table_test

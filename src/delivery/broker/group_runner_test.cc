@@ -11,7 +11,7 @@
 #include "delivery/broker/sql_session.h"
 #include "tests/support/must.h"
 
-namespace holdfast::delivery {
+namespace holdfast::delivery::group_runner_test {
 namespace {
 
 TEST(GroupRunner, calls_that_arrive_during_a_group_share_the_next_one) {
@@ -115,4 +115,4 @@ TEST(SqlTexts, parameters_and_the_schema_are_written_for_each_database) {
 }
 
 }  // namespace
-}  // namespace holdfast::delivery
+}  // namespace holdfast::delivery::group_runner_test

@@ -10,7 +10,7 @@
 #include "tests/support/must.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast::delivery {
+namespace holdfast::delivery::mapped_limiter_test {
 namespace {
 
 using State = BudgetAnswer::State;
@@ -137,4 +137,4 @@ TEST_F(Limiter, a_file_of_another_size_or_kind_starts_empty) {
 }
 
 }  // namespace
-}  // namespace holdfast::delivery
+}  // namespace holdfast::delivery::mapped_limiter_test

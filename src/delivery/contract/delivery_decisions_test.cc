@@ -14,7 +14,7 @@
 #include "delivery/contract/outbox_decision.h"
 #include "delivery/contract/rejection.h"
 
-namespace holdfast::delivery {
+namespace holdfast::delivery::delivery_decisions_test {
 namespace {
 
 // Every value of an enumeration with `count` of them, and no value.
@@ -344,4 +344,4 @@ TEST(BrokerAnswers, every_rejection_of_a_broker_has_the_class_of_its_status) {
 }
 
 }  // namespace
-}  // namespace holdfast::delivery
+}  // namespace holdfast::delivery::delivery_decisions_test

@@ -17,7 +17,7 @@
 #include "delivery/contract/rejection.h"
 #include "tests/support/must.h"
 
-namespace holdfast::delivery {
+namespace holdfast::delivery::fingerprint_test {
 namespace {
 
 template <typename T>
@@ -326,4 +326,4 @@ TEST(Requests, H_07_the_fingerprint_of_the_wire_covers_the_sealed_bytes) {
 }
 
 }  // namespace
-}  // namespace holdfast::delivery
+}  // namespace holdfast::delivery::fingerprint_test

@@ -9,7 +9,7 @@
 #include "delivery/contract/max_age.h"
 #include "tests/support/must.h"
 
-namespace holdfast::delivery {
+namespace holdfast::delivery::negotiation_test {
 namespace {
 
 DedupeWindow days(std::uint32_t count) { return {DedupeMode::retention_scoped, count}; }
@@ -215,4 +215,4 @@ TEST(Negotiation, requests_and_responses_survive_the_wire) {
 }
 
 }  // namespace
-}  // namespace holdfast::delivery
+}  // namespace holdfast::delivery::negotiation_test

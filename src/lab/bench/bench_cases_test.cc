@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::bench_cases_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -57,4 +57,4 @@ TEST(BenchCases, an_unknown_name_is_refused_before_anything_is_measured) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench_cases_test

@@ -6,7 +6,7 @@
 
 #include "base/json_value.h"
 
-namespace holdfast {
+namespace holdfast::bench_report_test {
 namespace {
 
 TEST(BenchReport, a_line_has_the_common_format) {
@@ -63,4 +63,4 @@ TEST(Median, is_the_middle_value) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench_report_test

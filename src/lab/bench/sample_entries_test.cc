@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace holdfast {
+namespace holdfast::sample_entries_test {
 namespace {
 
 constexpr TimeMs kStart{1'767'225'600'000};
@@ -46,4 +46,4 @@ TEST(SampleEntries, a_body_can_be_decoded) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::sample_entries_test

@@ -7,7 +7,7 @@
 #include "storage/journal/journal_history.h"
 #include "tests/support/workflow_author.h"
 
-namespace holdfast::sim {
+namespace holdfast::sim::oracle_test {
 namespace {
 
 using Batches = std::vector<std::vector<StoredFact>>;
@@ -581,4 +581,4 @@ TEST(Oracle, finds_missing_and_repeated_facts) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::oracle_test

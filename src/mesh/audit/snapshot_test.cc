@@ -5,7 +5,7 @@
 
 #include "tests/support/mesh_samples.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::snapshot_test {
 namespace {
 
 InferenceSnapshot sample() {
@@ -109,4 +109,4 @@ TEST(Snapshot, its_times_are_of_the_author_and_before_the_operation) {  // 140
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::snapshot_test

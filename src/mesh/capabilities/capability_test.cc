@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::capability_test {
 namespace {
 
 constexpr Pair kJobClaim{Resource::job, Action::claim};
@@ -149,4 +149,4 @@ TEST(Caveats, lists_admit_what_they_name_and_an_empty_list_admits_nothing) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::capability_test

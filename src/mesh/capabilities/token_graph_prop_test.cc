@@ -6,7 +6,7 @@
 
 #include "tests/support/mesh_tokens.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::token_graph_prop_test {
 namespace {
 
 constexpr unsigned kNodes = 4;
@@ -116,4 +116,4 @@ TEST(TokenGraphLaw, a_valid_child_never_admits_more_than_all_its_parents) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::token_graph_prop_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/mesh_tokens.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::token_graph_test {
 namespace {
 
 using Structure = TokenGraph::Structure;
@@ -261,4 +261,4 @@ TEST_F(TokenGraphTest, audit_is_in_force_by_a_root_token_or_a_caveat) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::token_graph_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/mesh_tokens.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::token_test {
 namespace {
 
 // A token with this payload, signed by the user.
@@ -124,4 +124,4 @@ TEST(TokenTimes, both_ends_are_inclusive_in_milliseconds) {  // 97
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::token_test

@@ -4,7 +4,7 @@
 
 #include "mesh/clock/hybrid_time.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::hybrid_time_prop_test {
 namespace {
 
 constexpr NodeId kNode{7};
@@ -80,4 +80,4 @@ TEST(HybridTimeLaw, a_restart_from_the_persisted_state_reissues_nothing) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::hybrid_time_prop_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::hybrid_time_test {
 namespace {
 
 constexpr NodeId kNode{7};
@@ -129,4 +129,4 @@ TEST(Timestamps, order_by_wall_then_counter_then_node) {  // 26
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::hybrid_time_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/mesh_samples.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::frontier_test {
 namespace {
 
 TEST(Frontier, has_the_golden_bytes) {  // 9
@@ -38,4 +38,4 @@ TEST(Frontier, keeps_the_newest_timestamp_of_each_author) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::frontier_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/mesh_samples.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::node_key_test {
 namespace {
 
 constexpr std::string_view kDid = "did:key:z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw";
@@ -88,4 +88,4 @@ TEST(NodeKey, a_signature_with_a_larger_s_is_refused) {  // 15
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::node_key_test

@@ -5,7 +5,7 @@
 #include "mesh/ops/operation.h"
 #include "tests/support/mesh_samples.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::operation_codec_test {
 namespace {
 
 struct KindVector {
@@ -149,4 +149,4 @@ TEST(GoldenVectors, a_sanitised_payload_is_wrapped_with_its_rules_and_delegation
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::operation_codec_test

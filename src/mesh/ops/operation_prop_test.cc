@@ -5,7 +5,7 @@
 #include "mesh/ops/operation.h"
 #include "tests/support/mesh_samples.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::operation_prop_test {
 namespace {
 
 Operation any_operation() {
@@ -60,4 +60,4 @@ TEST(OperationLaw, accepted_bytes_are_the_only_ones_of_their_operation) {  // 6
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::operation_prop_test

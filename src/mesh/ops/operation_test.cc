@@ -7,7 +7,7 @@
 #include "mesh/ops/sanitise.h"
 #include "tests/support/mesh_samples.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::operation_test {
 namespace {
 
 constexpr std::string_view kHead = "018bcfe5680000010203040506070809";
@@ -245,4 +245,4 @@ TEST(OpIds, start_with_the_wall_time) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::operation_test

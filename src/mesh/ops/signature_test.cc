@@ -5,7 +5,7 @@
 
 #include "tests/support/mesh_samples.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::signature_test {
 namespace {
 
 Operation signed_claim() {
@@ -85,4 +85,4 @@ TEST(Signature, is_required) {  // 14
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::signature_test

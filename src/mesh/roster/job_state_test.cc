@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::job_state_test {
 namespace {
 
 constexpr NodeId kHolder{1};
@@ -168,4 +168,4 @@ TEST(JobTable, pending_clears_the_claim_and_completed_keeps_the_claimer) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::job_state_test

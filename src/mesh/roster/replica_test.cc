@@ -4,7 +4,7 @@
 
 #include "tests/support/mesh_fixture.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::replica_test {
 namespace {
 
 constexpr std::uint64_t kNowMs = 1'000'000;
@@ -155,4 +155,4 @@ TEST_F(ReplicaTest, a_flood_of_unknown_authors_is_bounded_and_reported) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::replica_test

@@ -2,7 +2,7 @@
 #include "mesh/roster/audit_trace.h"
 #include "tests/support/mesh_fixture.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::roster_audit_test {
 namespace {
 
 class RosterAuditTest : public MeshTest {
@@ -146,4 +146,4 @@ TEST_F(RosterAuditTest, eviction_keeps_the_operation_and_the_trace_reports_it) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::roster_audit_test

@@ -2,7 +2,7 @@
 // those of docs/mesh-tests.md.
 #include "tests/support/mesh_fixture.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::roster_authority_test {
 namespace {
 
 class RosterAuthorityTest : public MeshTest {
@@ -202,4 +202,4 @@ TEST_F(RosterAuthorityTest, an_unreadable_token_is_rejected) {  // 109
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::roster_authority_test

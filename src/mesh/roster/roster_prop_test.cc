@@ -10,7 +10,7 @@
 #include "tests/support/mesh_histories.h"
 #include "tests/support/mesh_oracle.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::roster_prop_test {
 namespace {
 
 using History = std::vector<VerifiedOperation>;
@@ -192,4 +192,4 @@ TEST(Convergence, a_rebuild_at_once_and_repeats_give_the_same_state) {  // 29, 3
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::roster_prop_test

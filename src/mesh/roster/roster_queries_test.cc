@@ -2,7 +2,7 @@
 #include "mesh/roster/explain_job.h"
 #include "tests/support/mesh_fixture.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::roster_queries_test {
 namespace {
 
 class RosterQueriesTest : public MeshTest {
@@ -135,4 +135,4 @@ TEST_F(RosterQueriesTest, an_explanation_names_what_is_missing) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::roster_queries_test

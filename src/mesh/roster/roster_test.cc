@@ -4,7 +4,7 @@
 
 #include "tests/support/mesh_fixture.h"
 
-namespace holdfast::mesh {
+namespace holdfast::mesh::roster_test {
 namespace {
 
 class RosterTest : public MeshTest {};
@@ -358,4 +358,4 @@ TEST_F(RosterTest, an_artifact_is_evicted_by_its_creator_or_an_owner_once) {
 }
 
 }  // namespace
-}  // namespace holdfast::mesh
+}  // namespace holdfast::mesh::roster_test

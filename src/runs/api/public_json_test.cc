@@ -2,7 +2,7 @@
 
 #include "holdfast/json.h"
 
-namespace holdfast {
+namespace holdfast::public_json_test {
 namespace {
 
 TEST(EmbedJson, members_are_read_with_their_type) {
@@ -54,4 +54,4 @@ TEST(EmbedJson, an_object_is_built_member_by_member) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::public_json_test

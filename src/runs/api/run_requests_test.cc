@@ -6,7 +6,7 @@
 
 #include "runs/api/operations.h"
 
-namespace holdfast {
+namespace holdfast::run_requests_test {
 namespace {
 
 TEST(RunRequests, a_request_without_a_required_field_is_an_invalid_argument) {
@@ -43,4 +43,4 @@ TEST(Operations, are_found_by_the_request_type_of_a_query) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_requests_test

@@ -6,7 +6,7 @@
 #include "base/shared_text.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::strict_reader_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -168,4 +168,4 @@ TEST(StrictReader, optional_members_must_not_be_empty) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::strict_reader_test

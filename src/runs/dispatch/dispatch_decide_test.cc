@@ -5,7 +5,7 @@
 #include "tests/support/dispatch_fact_samples.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::dispatch_decide_test {
 namespace {
 
 // What was decided, as one word: "fact", "nothing new" or the code of the refusal.
@@ -253,4 +253,4 @@ TEST_F(Decide, a_wakeup_is_for_a_known_attempt_of_a_living_run) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::dispatch_decide_test

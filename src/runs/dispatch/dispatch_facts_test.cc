@@ -6,7 +6,7 @@
 #include "tests/support/dispatch_fact_samples.h"
 #include "tests/support/test_entries.h"
 
-namespace holdfast {
+namespace holdfast::dispatch_facts_test {
 namespace {
 
 constexpr TimeMs kAt{1'700'000'000'000};
@@ -239,4 +239,4 @@ TEST(DispatchFacts, texts_keep_their_characters) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::dispatch_facts_test

@@ -5,7 +5,7 @@
 #include "tests/support/dispatch_fact_samples.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::dispatch_projection_test {
 namespace {
 
 using Keys = std::vector<std::string>;
@@ -487,4 +487,4 @@ TEST_F(Stored, changed_bytes_never_do_more_than_give_another_state) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::dispatch_projection_test

@@ -7,7 +7,7 @@
 #include "tests/support/dispatch_fact_samples.h"
 #include "tests/support/test_entries.h"
 
-namespace holdfast {
+namespace holdfast::dispatch_prop_test {
 namespace {
 
 constexpr int kRuns = 2;
@@ -556,4 +556,4 @@ TEST(DispatchLaw, nothing_changes_before_the_next_change) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::dispatch_prop_test

@@ -7,7 +7,7 @@
 #include "tests/support/dispatch_fact_samples.h"
 #include "tests/support/test_entries.h"
 
-namespace holdfast {
+namespace holdfast::dispatch_rules_test {
 namespace {
 
 using Reasons = std::vector<std::string>;
@@ -441,4 +441,4 @@ TEST_F(DispatchFold, an_entry_that_is_not_a_fact_is_malformed_and_changes_nothin
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::dispatch_rules_test

@@ -7,7 +7,7 @@
 #include "tests/support/dispatch_fact_samples.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::dispatch_waiting_prop_test {
 namespace {
 
 constexpr int kRuns = 3;
@@ -292,4 +292,4 @@ TEST_F(Progress, is_what_the_command_to_keep_a_claim_says) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::dispatch_waiting_prop_test

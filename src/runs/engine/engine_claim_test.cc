@@ -4,7 +4,7 @@
 
 #include "tests/support/core_fixture.h"
 
-namespace holdfast {
+namespace holdfast::engine_claim_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -281,4 +281,4 @@ TEST_F(ClaimTest, a_report_lists_new_attempts_that_were_not_claimed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_claim_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/core_fixture.h"
 
-namespace holdfast {
+namespace holdfast::engine_core_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -459,4 +459,4 @@ TEST_F(CoreTest, runs_that_left_the_cache_are_loaded_again) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_core_test

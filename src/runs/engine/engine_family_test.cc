@@ -7,7 +7,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/journal_audit.h"
 
-namespace holdfast {
+namespace holdfast::engine_family_test {
 namespace {
 
 using ::testing::AllOf;
@@ -587,4 +587,4 @@ TEST_F(Family, a_parent_with_an_unknown_definition_does_not_prevent_its_child_fr
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_family_test

@@ -9,7 +9,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/journal_audit.h"
 
-namespace holdfast {
+namespace holdfast::engine_key_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -288,4 +288,4 @@ TEST_F(OlderKey, is_kept_when_the_older_version_died_before_it_planned_the_retry
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_key_test

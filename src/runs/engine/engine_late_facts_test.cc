@@ -4,7 +4,7 @@
 
 #include "tests/support/recovery_fixture.h"
 
-namespace holdfast {
+namespace holdfast::engine_late_facts_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -192,4 +192,4 @@ TEST_F(Recovery, malformed_facts_do_not_stop_the_engine) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_late_facts_test

@@ -13,7 +13,7 @@
 #include "tests/support/engine_support.h"
 #include "tests/support/journal_audit.h"
 
-namespace holdfast {
+namespace holdfast::engine_loop_test {
 namespace {
 
 using std::chrono::seconds;
@@ -420,4 +420,4 @@ TEST_F(LoopTest, an_idle_loop_detects_writes_of_another_loop) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_loop_test

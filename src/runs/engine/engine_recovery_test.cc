@@ -6,7 +6,7 @@
 
 #include "tests/support/recovery_fixture.h"
 
-namespace holdfast {
+namespace holdfast::engine_recovery_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -416,4 +416,4 @@ TEST_F(Recovery, a_history_cut_at_any_point_is_finished) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_recovery_test

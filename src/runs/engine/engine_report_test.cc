@@ -7,7 +7,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/journal_audit.h"
 
-namespace holdfast {
+namespace holdfast::engine_report_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -397,4 +397,4 @@ TEST_F(RunEnds, lost_to_a_conflict_are_reported_once) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_report_test

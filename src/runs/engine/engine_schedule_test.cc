@@ -8,7 +8,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/journal_audit.h"
 
-namespace holdfast {
+namespace holdfast::engine_schedule_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -270,4 +270,4 @@ TEST_F(PausedSchedule, that_another_engine_paused_first_is_paused_once) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_schedule_test

@@ -11,7 +11,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/journal_audit.h"
 
-namespace holdfast {
+namespace holdfast::engine_store_outage_test {
 namespace {
 
 using std::chrono::seconds;
@@ -367,4 +367,4 @@ TEST_F(LoopOutage, a_history_that_lost_acknowledged_batches_stops_it) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_store_outage_test

@@ -7,7 +7,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/journal_audit.h"
 
-namespace holdfast {
+namespace holdfast::engine_time_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -546,4 +546,4 @@ TEST_F(CronTrigger, of_a_newer_version_keeps_the_run_of_the_older_and_does_not_s
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_time_test

@@ -11,7 +11,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::engine_tokens_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -260,4 +260,4 @@ TEST_F(TokensOfACore, revoked_twice_are_revoked_once) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_tokens_test

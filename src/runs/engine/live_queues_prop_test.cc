@@ -9,7 +9,7 @@
 #include "runs/engine/live_queues.h"
 #include "tests/support/engine_support.h"
 
-namespace holdfast {
+namespace holdfast::live_queues_prop_test {
 namespace {
 
 constexpr int kQueues = 5;
@@ -243,4 +243,4 @@ TEST(LiveQueuesProperty, the_indexes_find_what_a_visit_to_every_queue_finds) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::live_queues_prop_test

@@ -7,7 +7,7 @@
 #include "tests/support/dispatch_fact_samples.h"
 #include "tests/support/test_entries.h"
 
-namespace holdfast {
+namespace holdfast::ids_test {
 namespace {
 
 TEST(Ids, a_run_id_is_a_uuid_in_either_case) {
@@ -58,4 +58,4 @@ TEST(Ids, each_run_has_a_thread_and_all_share_a_catalog) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::ids_test

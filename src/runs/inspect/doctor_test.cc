@@ -7,7 +7,7 @@
 #include "runs/inspect/inspector.h"
 #include "tests/support/recovery_fixture.h"
 
-namespace holdfast {
+namespace holdfast::doctor_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -313,4 +313,4 @@ TEST_F(DoctorTest, the_json_report_has_every_check) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::doctor_test

@@ -7,7 +7,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/explain_support.h"
 
-namespace holdfast {
+namespace holdfast::explain_chain_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -240,4 +240,4 @@ TEST_F(Chain, an_item_that_is_a_child_run_is_explained_by_it) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explain_chain_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/core_fixture.h"
 
-namespace holdfast {
+namespace holdfast::inspector_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -186,4 +186,4 @@ TEST_F(InspectorTest, queries_write_nothing) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::inspector_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/engine_support.h"
 
-namespace holdfast {
+namespace holdfast::moment_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -199,4 +199,4 @@ TEST_F(Moments, every_time_among_many_commits_is_found) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::moment_test

@@ -7,7 +7,7 @@
 #include "runs/language/data/canonical_json.h"
 #include "tests/support/core_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_list_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -380,4 +380,4 @@ TEST_F(FindRunByPart, the_latest_run_is_the_newest_at_that_position) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_list_test

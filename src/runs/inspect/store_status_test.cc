@@ -8,7 +8,7 @@
 #include "runs/inspect/inspector.h"
 #include "tests/support/recovery_fixture.h"
 
-namespace holdfast {
+namespace holdfast::store_status_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -283,4 +283,4 @@ TEST_F(Status, the_json_status_has_totals_and_every_terminal_status) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::store_status_test

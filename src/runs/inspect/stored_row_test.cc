@@ -13,7 +13,7 @@
 #include "tests/support/core_fixture.h"
 #include "tests/support/workflow_author.h"
 
-namespace holdfast {
+namespace holdfast::stored_row_test {
 namespace {
 
 using ::testing::AllOf;
@@ -489,4 +489,4 @@ TEST_F(ChangingRun, an_engine_that_is_closed_stores_the_last_row) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::stored_row_test

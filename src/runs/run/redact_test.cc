@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::redact_test {
 namespace {
 
 std::string redacted(std::string_view text) {
@@ -41,4 +41,4 @@ TEST(Redact, what_has_no_secrets_is_the_same_payload) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::redact_test

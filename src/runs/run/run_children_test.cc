@@ -1,7 +1,7 @@
 // Steps that are runs of their own.
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_children_test {
 namespace {
 
 std::shared_ptr<const Definition> parcel(std::string_view contract = R"({"kg":"integer"})") {
@@ -200,4 +200,4 @@ TEST(Children, a_compensating_run_does_not_wait_for_the_child) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_children_test

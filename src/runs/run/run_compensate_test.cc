@@ -1,7 +1,7 @@
 // Compensation of a run.
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_compensate_test {
 namespace {
 
 // book, pay and pack can be undone; ship fails.
@@ -322,4 +322,4 @@ TEST(EachBack, items_that_are_under_way_are_finished_and_undone) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_compensate_test

@@ -1,7 +1,7 @@
 #include "runs/dispatch/dispatch_rules.h"
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_decide_apply_test {
 namespace {
 
 TEST(DecideApply, a_join_is_planned_with_its_last_dependency) {
@@ -211,4 +211,4 @@ TEST(DecideAfterFailure, an_attempt_the_run_does_not_know_is_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_decide_apply_test

@@ -1,6 +1,6 @@
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_decide_attributes_test {
 namespace {
 
 class DecideAttributes : public ::testing::Test {
@@ -82,4 +82,4 @@ TEST_F(DecideAttributes, a_run_is_archived_and_unarchived_after_its_end) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_decide_attributes_test

@@ -1,6 +1,6 @@
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_decide_child_test {
 namespace {
 
 class DecideChild : public ::testing::Test {
@@ -116,4 +116,4 @@ TEST_F(DecideChild, secrets_in_the_metadata_are_not_stored) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_decide_child_test

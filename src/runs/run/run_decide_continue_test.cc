@@ -1,6 +1,6 @@
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_decide_continue_test {
 namespace {
 
 class DecideContinue : public ::testing::Test {
@@ -96,4 +96,4 @@ TEST_F(DecideContinue, a_command_that_makes_no_sense_is_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_decide_continue_test

@@ -1,6 +1,6 @@
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_decide_events_test {
 namespace {
 
 class DecideEvents : public ::testing::Test {
@@ -127,4 +127,4 @@ TEST_F(DecideEvents, a_run_that_waits_for_an_event_cannot_be_resumed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_decide_events_test

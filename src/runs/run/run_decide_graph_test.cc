@@ -1,6 +1,6 @@
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_decide_graph_test {
 namespace {
 
 GraphAddition node(std::string_view id, std::string_view input = "") {
@@ -181,4 +181,4 @@ TEST_F(DecideGraph, a_mutation_has_a_limit) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_decide_graph_test

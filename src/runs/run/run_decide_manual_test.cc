@@ -1,6 +1,6 @@
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_decide_manual_test {
 namespace {
 
 TestRun::Decision cancelling(const TestRun& test, const CommandSource& source = {}) {
@@ -132,4 +132,4 @@ TEST_F(DecideResolve, a_running_run_waits_for_no_decision) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_decide_manual_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_decide_prop_test {
 namespace {
 
 // The whole range from the first case on.
@@ -402,4 +402,4 @@ RC_GTEST_PROP(DecideProp, a_compensating_run_ends, ()) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_decide_prop_test

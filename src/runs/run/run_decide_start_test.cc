@@ -1,6 +1,6 @@
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_decide_start_test {
 namespace {
 
 TestRun::Decision starting(const TestRun& test, const StartRun& command) {
@@ -117,4 +117,4 @@ TEST(DecideStart, a_replay_names_the_run_it_repeats) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_decide_start_test

@@ -1,7 +1,7 @@
 // Steps that are carried out for each item of a list.
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_each_test {
 namespace {
 
 constexpr std::string_view kMail =
@@ -296,4 +296,4 @@ TEST_F(EachChild, a_child_that_was_withdrawn_before_it_began_never_begins) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_each_test

@@ -3,7 +3,7 @@
 #include "tests/support/run_fact_samples.h"
 #include "tests/support/test_entries.h"
 
-namespace holdfast {
+namespace holdfast::run_facts_test {
 namespace {
 
 constexpr TimeMs kAt{1'700'000'000'000};
@@ -158,4 +158,4 @@ TEST(RunFacts, the_facts_by_which_runs_are_found_read_back_too) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_facts_test

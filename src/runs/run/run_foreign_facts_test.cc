@@ -2,7 +2,7 @@
 // sense, and never stops the program.
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_foreign_facts_test {
 namespace {
 
 // Stores a fact that no decision of ours would make.
@@ -200,4 +200,4 @@ TEST_F(ForeignWait, at_a_paused_step_is_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_foreign_facts_test

@@ -5,7 +5,7 @@
 #include "tests/support/run_fact_samples.h"
 #include "tests/support/test_entries.h"
 
-namespace holdfast {
+namespace holdfast::run_listing_test {
 namespace {
 
 void fold(RunListing& listing, std::string_view kind, std::string_view data,
@@ -119,4 +119,4 @@ TEST(RunListing, bytes_that_are_not_a_listing_are_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_listing_test

@@ -6,7 +6,7 @@
 #include "tests/support/run_fact_samples.h"
 #include "tests/support/test_entries.h"
 
-namespace holdfast {
+namespace holdfast::run_projection_test {
 namespace {
 
 using Facts = std::vector<RunFact>;
@@ -535,4 +535,4 @@ TEST(RunProjection, every_change_can_be_taken_back) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_projection_test

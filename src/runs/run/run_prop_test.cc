@@ -7,7 +7,7 @@
 #include "tests/support/must.h"
 #include "tests/support/run_fact_samples.h"
 
-namespace holdfast {
+namespace holdfast::run_prop_test {
 namespace {
 
 enum class Act : std::uint8_t {
@@ -551,4 +551,4 @@ TEST(RunLaws, folding_what_was_written_is_evolving) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_prop_test

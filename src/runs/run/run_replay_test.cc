@@ -1,7 +1,7 @@
 // Repeating a run, whole or from the middle.
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_replay_test {
 namespace {
 
 Result<StartRun> plan(const TestRun& source, std::string_view from = "",
@@ -273,4 +273,4 @@ TEST(ReplayRefusals, only_a_step_the_run_came_to_can_be_the_first) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_replay_test

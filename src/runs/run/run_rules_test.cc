@@ -5,7 +5,7 @@
 #include "tests/support/must.h"
 #include "tests/support/run_fact_samples.h"
 
-namespace holdfast {
+namespace holdfast::run_rules_test {
 namespace {
 
 using Facts = std::vector<RunFact>;
@@ -429,4 +429,4 @@ TEST(RunRules, an_anomaly_says_what_it_is_about) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_rules_test

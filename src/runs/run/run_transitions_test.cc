@@ -1,7 +1,7 @@
 // How a run moves along transitions, and what its steps see.
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_transitions_test {
 namespace {
 
 constexpr std::string_view kSteps = R"([{"name":"check"},{"name":"small"},{"name":"big"}])";
@@ -387,4 +387,4 @@ TEST(Retries, a_code_has_its_own_rule) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_transitions_test

@@ -1,7 +1,7 @@
 // Where a run waits: for a time, for a person, for an event; and how long a run may take.
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_waits_test {
 namespace {
 
 std::string wait_then_act(std::string_view wait) {
@@ -359,4 +359,4 @@ TEST_F(RunTimeout, it_does_not_hold_up_the_end_of_the_run) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_waits_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::search_attributes_test {
 namespace {
 
 Result<SearchAttributes> changed(std::string_view changes, const SearchAttributes& current = {}) {
@@ -87,4 +87,4 @@ TEST(SearchAttributes, changes_are_an_object) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::search_attributes_test

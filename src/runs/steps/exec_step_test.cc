@@ -18,7 +18,7 @@
 
 #include "base/owned_fd.h"
 
-namespace holdfast {
+namespace holdfast::exec_step_test {
 namespace {
 
 constexpr int kLongestWaitMs = 10'000;
@@ -369,4 +369,4 @@ TEST(ExecStep, nothing_is_left_open_however_it_ends) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::exec_step_test

@@ -13,7 +13,7 @@
 #include "net/scripted_server.h"
 #include "runs/steps/http_response.h"
 
-namespace holdfast {
+namespace holdfast::http_step_test {
 namespace {
 
 using net::http_answer;
@@ -447,4 +447,4 @@ TEST(HttpStep, many_threads_may_call_at_once_and_nothing_is_left_open) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::http_step_test

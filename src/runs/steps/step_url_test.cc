@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::step_url_test {
 namespace {
 
 std::string filled(std::string_view url, std::string_view input,
@@ -102,4 +102,4 @@ TEST(StepUrl, query_comes_from_fields) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::step_url_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/explain_story.h"
 
-namespace holdfast {
+namespace holdfast::explanation_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -340,4 +340,4 @@ TEST(Explain, as_json_it_has_the_tree_and_what_it_rests_on) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explanation_test

@@ -4,7 +4,7 @@
 #include "runs/view/explanation.h"
 #include "tests/support/explain_story.h"
 
-namespace holdfast {
+namespace holdfast::explanation_tree_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -459,4 +459,4 @@ TEST(ExplainOrder, of_equals_the_oldest_plan_is_the_reason) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::explanation_tree_test

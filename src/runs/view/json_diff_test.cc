@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::json_diff_test {
 namespace {
 
 std::string diff(std::string_view before, std::string_view after) {
@@ -95,4 +95,4 @@ TEST(JsonDiff, of_members_that_are_there_twice_the_last_counts) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::json_diff_test

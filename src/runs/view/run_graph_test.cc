@@ -2,7 +2,7 @@
 
 #include "tests/support/run_story.h"
 
-namespace holdfast {
+namespace holdfast::run_graph_test {
 namespace {
 
 RunGraph graph_of(const RunStory& story) {
@@ -444,4 +444,4 @@ TEST(RunGraph, awkward_names_cannot_break_a_drawing) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_graph_test

@@ -5,7 +5,7 @@
 #include "runs/language/data/canonical_json.h"
 #include "tests/support/run_fixture.h"
 
-namespace holdfast {
+namespace holdfast::run_row_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -144,4 +144,4 @@ TEST(RunRow, says_what_a_run_is_and_not_what_it_holds) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::run_row_test

@@ -7,7 +7,7 @@
 #include "runs/view/timeline.h"
 #include "tests/support/run_fact_samples.h"
 
-namespace holdfast {
+namespace holdfast::timeline_facts_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -191,4 +191,4 @@ TEST_F(TimelineFacts, entries_that_are_not_facts_of_the_run_are_left_out) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::timeline_facts_test

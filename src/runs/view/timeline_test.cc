@@ -5,7 +5,7 @@
 
 #include "tests/support/run_story.h"
 
-namespace holdfast {
+namespace holdfast::timeline_test {
 namespace {
 
 using ::testing::AllOf;
@@ -366,4 +366,4 @@ TEST(Timeline, facts_of_other_runs_are_left_out) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::timeline_test

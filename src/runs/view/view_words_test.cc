@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::view_words_test {
 namespace {
 
 Payload json(std::string_view text) { return Payload::trusted(text); }
@@ -172,4 +172,4 @@ TEST(Words, one_thing_and_several_are_counted_in_their_own_words) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::view_words_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/test_entries.h"
 
-namespace holdfast {
+namespace holdfast::entry_test {
 namespace {
 
 std::string encode(std::string_view thread_name, std::uint64_t seq, const NewEntry& entry) {
@@ -98,4 +98,4 @@ TEST(Entry, new_entries_are_checked) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::entry_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::thread_id_test {
 namespace {
 
 TEST(ThreadId, names_of_all_modules_are_accepted) {
@@ -34,4 +34,4 @@ TEST(ThreadId, the_refusal_shows_what_a_name_looks_like) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::thread_id_test

@@ -12,7 +12,7 @@
 #include "storage/log/pass_through_store.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::journal_concurrency_test {
 namespace {
 
 // Forwards every call to a memory store; holds appends back until the gate is opened, and fails
@@ -277,4 +277,4 @@ TEST_F(JournalConcurrency, contended_expected_revisions_let_exactly_one_win) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_concurrency_test

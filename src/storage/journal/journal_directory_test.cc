@@ -4,7 +4,7 @@
 
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::journal_directory_test {
 namespace {
 
 std::string body_of(std::string_view thread_name, std::uint64_t seq) {
@@ -105,4 +105,4 @@ TEST(Directory, a_batch_of_this_process_is_added_as_if_it_had_been_folded) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_directory_test

@@ -12,7 +12,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::journal_prop_test {
 namespace {
 
 enum class Act : std::uint8_t {
@@ -227,4 +227,4 @@ TEST(JournalLaw, every_thread_loads_as_it_was_appended_in_sqlite) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_prop_test

@@ -5,7 +5,7 @@
 #include "storage/journal/journal_verify.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::journal_seal_test {
 namespace {
 
 class SealTest : public testing::Test {
@@ -216,4 +216,4 @@ TEST_F(SealTest, a_segment_swapped_for_an_older_version_of_itself_breaks_the_cha
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_seal_test

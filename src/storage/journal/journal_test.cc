@@ -6,7 +6,7 @@
 #include "storage/journal/journal_keys.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::journal_test {
 namespace {
 
 class JournalTest : public testing::Test {
@@ -299,4 +299,4 @@ TEST_F(JournalTest, a_read_only_journal_refuses_appends_and_stays_readable) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_test

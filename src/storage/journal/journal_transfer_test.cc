@@ -9,7 +9,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::journal_transfer_test {
 namespace {
 
 class TransferTest : public testing::Test {
@@ -175,4 +175,4 @@ TEST_F(TransferTest, a_bad_export_is_refused_with_its_line_and_nothing_is_writte
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_transfer_test

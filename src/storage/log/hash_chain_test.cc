@@ -4,7 +4,7 @@
 
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::hash_chain_test {
 namespace {
 
 // Golden values: a change here is a change of the stored format.
@@ -25,4 +25,4 @@ TEST(Chain, every_part_counts) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::hash_chain_test

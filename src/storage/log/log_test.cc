@@ -7,7 +7,7 @@
 #include "storage/log/pass_through_store.h"
 #include "tests/support/test_log.h"
 
-namespace holdfast {
+namespace holdfast::log_test {
 namespace {
 
 // Acts between reading the state and returning it, as another thread might.
@@ -60,4 +60,4 @@ TEST_F(LogTest, a_log_that_was_cut_or_replaced_while_open_is_damage) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::log_test

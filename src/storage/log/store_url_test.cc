@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::store_url_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST(StoreUrl, bad_parameters_are_refused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::store_url_test

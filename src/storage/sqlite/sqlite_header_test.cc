@@ -6,7 +6,7 @@
 
 #include "tests/support/temp_dir.h"
 
-namespace holdfast {
+namespace holdfast::sqlite_header_test {
 namespace {
 
 // A process that opens a store rolls back what a killed creator left, which cuts the file to
@@ -26,4 +26,4 @@ TEST(SqliteHeader, a_file_that_is_missing_is_an_error) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::sqlite_header_test

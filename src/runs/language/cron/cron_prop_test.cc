@@ -11,7 +11,7 @@
 
 #include "runs/language/cron/cron.h"
 
-namespace holdfast {
+namespace holdfast::cron_prop_test {
 namespace {
 
 constexpr std::int64_t kMinuteMs = 60'000;
@@ -125,4 +125,4 @@ TEST(CronLaws, next_and_previous_are_each_others_reverse) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cron_prop_test

@@ -10,7 +10,7 @@
 
 #include "runs/language/data/iso8601.h"
 
-namespace holdfast {
+namespace holdfast::cron_test {
 namespace {
 
 CronClock clock_of(std::string_view expression, std::string_view timezone) {
@@ -372,4 +372,4 @@ TEST(Timezones, are_known_by_their_names_and_by_older_ones) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cron_test

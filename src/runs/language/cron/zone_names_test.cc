@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::zone_names_test {
 namespace {
 
 TEST(ZoneNames, only_names_of_the_database_have_a_file) {
@@ -33,4 +33,4 @@ TEST(ZoneNames, the_error_has_the_name_as_a_field) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::zone_names_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::calendar_test {
 namespace {
 
 TEST(Calendar, every_day_of_eight_centuries_follows_the_one_before) {
@@ -40,4 +40,4 @@ TEST(Calendar, leap_years_are_every_fourth_but_for_most_centuries) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::calendar_test

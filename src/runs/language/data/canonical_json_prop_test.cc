@@ -16,7 +16,7 @@
 #include "runs/language/data/canonical_json.h"
 #include "runs/language/data/json_text.h"
 
-namespace holdfast {
+namespace holdfast::canonical_json_prop_test {
 namespace {
 
 // A value before it is written, so that it can be written in more than one way.
@@ -154,4 +154,4 @@ TEST(JsonTextLaws, a_value_is_the_same_after_writing_it) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::canonical_json_prop_test

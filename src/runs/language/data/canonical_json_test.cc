@@ -7,7 +7,7 @@
 
 #include "base/json_value.h"
 
-namespace holdfast {
+namespace holdfast::canonical_json_test {
 namespace {
 
 TEST(CanonicalJson, members_are_sorted_and_whitespace_is_removed) {
@@ -99,4 +99,4 @@ TEST(CanonicalJsonDeathTest, invalid_json_is_a_programmer_error) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::canonical_json_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::condition_expression_test {
 namespace {
 
 bool matches(std::string_view condition, std::string_view data) {
@@ -234,4 +234,4 @@ TEST(Condition, nests_at_most_16_deep) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::condition_expression_test

@@ -4,7 +4,7 @@
 
 #include "base/json_slice.h"
 
-namespace holdfast {
+namespace holdfast::contract_test {
 namespace {
 
 using Kind = ContractFault::Kind;
@@ -216,4 +216,4 @@ TEST(Contract, now_and_today_are_those_of_the_start_of_a_run) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::contract_test

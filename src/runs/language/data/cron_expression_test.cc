@@ -5,7 +5,7 @@
 
 #include "runs/language/data/calendar.h"
 
-namespace holdfast {
+namespace holdfast::cron_expression_test {
 namespace {
 
 CronExpression cron(std::string_view text) {
@@ -235,4 +235,4 @@ TEST(CronExpression, refuses_dates_that_never_occur) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cron_expression_test

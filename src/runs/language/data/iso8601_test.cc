@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::iso8601_test {
 namespace {
 
 std::string again(std::string_view text) {
@@ -75,4 +75,4 @@ TEST(Iso8601, refuses_texts_that_are_not_times) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::iso8601_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::json_text_test {
 namespace {
 
 std::string again(std::string_view text) { return json_text(Json::parse(text).value()); }
@@ -27,4 +27,4 @@ TEST(JsonText, a_number_too_large_to_read_stays_one) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::json_text_test

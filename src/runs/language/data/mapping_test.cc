@@ -4,7 +4,7 @@
 
 #include "base/json_slice.h"
 
-namespace holdfast {
+namespace holdfast::mapping_test {
 namespace {
 
 std::variant<Payload, MissingPath> apply(std::string_view mapping, std::string_view data) {
@@ -139,4 +139,4 @@ TEST(FillIn, inserted_values_are_not_expanded_again) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::mapping_test

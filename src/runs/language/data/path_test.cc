@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::path_test {
 namespace {
 
 using Parts = std::vector<std::string>;
@@ -135,4 +135,4 @@ TEST(FoundParts, counts_the_existing_parts_of_a_path) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::path_test

@@ -7,7 +7,7 @@
 #include "runs/language/definition/definition.h"
 #include "runs/language/definition/fault_codes.h"
 
-namespace holdfast {
+namespace holdfast::definition_fault_test {
 namespace {
 
 using Code = FaultCode;
@@ -486,4 +486,4 @@ TEST(DefinitionFault, faults_beyond_the_limit_are_counted) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::definition_fault_test

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::definition_test {
 namespace {
 
 using DefinitionPtr = std::shared_ptr<const Definition>;
@@ -363,4 +363,4 @@ TEST(RetryPolicy, delays_never_overflow) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::definition_test

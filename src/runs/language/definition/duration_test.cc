@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::duration_test {
 namespace {
 
 TEST(Duration, numbers_with_units) {
@@ -30,4 +30,4 @@ TEST(Duration, a_duration_that_overflows_is_too_long) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::duration_test

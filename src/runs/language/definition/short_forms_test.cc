@@ -5,7 +5,7 @@
 #include "runs/language/definition/definition.h"
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::short_forms_test {
 namespace {
 
 std::string spec_of(const std::string& step_fields, const std::string& fields = "") {
@@ -130,4 +130,4 @@ TEST(ShortForms, the_canonical_text_keeps_every_field) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::short_forms_test

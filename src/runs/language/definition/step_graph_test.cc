@@ -4,7 +4,7 @@
 
 #include "tests/support/must.h"
 
-namespace holdfast {
+namespace holdfast::step_graph_test {
 namespace {
 
 using DefinitionPtr = std::shared_ptr<const Definition>;
@@ -134,4 +134,4 @@ TEST(StepGraph, without_transitions_every_step_without_after_is_a_root) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::step_graph_test

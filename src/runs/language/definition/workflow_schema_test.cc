@@ -8,7 +8,7 @@
 
 #include "runs/language/definition/language_fields.h"
 
-namespace holdfast {
+namespace holdfast::workflow_schema_test {
 namespace {
 
 // After a change of the language: ninja -C build/release workflow_schema
@@ -26,4 +26,4 @@ TEST(WorkflowSchema, a_duration_is_found_by_both_of_its_names) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::workflow_schema_test

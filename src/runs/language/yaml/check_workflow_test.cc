@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::check_workflow_test {
 namespace {
 
 // code@line:column of each fault
@@ -121,4 +121,4 @@ TEST(CheckWorkflow, the_error_of_loading_has_a_line_for_each_fault) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::check_workflow_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::document_test {
 namespace {
 
 std::string json_of(std::string_view text) {
@@ -172,4 +172,4 @@ TEST(YamlDocument, aliases_that_grow_without_limit_are_refused_at_once) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::document_test

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::scalar_test {
 namespace {
 
 std::string read(std::string_view tag, std::string_view text) {
@@ -92,4 +92,4 @@ TEST(Scalar, tags_of_the_core_schema_are_respected) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::scalar_test

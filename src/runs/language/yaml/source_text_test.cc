@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace holdfast {
+namespace holdfast::source_text_test {
 namespace {
 
 SourceText source(std::string_view text) {
@@ -69,4 +69,4 @@ TEST(SourceText, the_error_has_fields_for_programs) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::source_text_test
