@@ -171,7 +171,7 @@ class Tree:
             return None
         uses, keyword = [], None
         for word in found[1].split():
-            if word in ("SOURCES", "USES", "LIBRARIES", "TESTS"):
+            if re.fullmatch(r"(TEST_)?[A-Z]+|UNITY_FILES", word):
                 keyword = word
             elif keyword == "USES":
                 uses.append(word)
@@ -403,6 +403,23 @@ def check_tests(tree):
                 yield file.name, line, f"{found[0]} in a test: tests neither skip nor sleep"
 
 
+NAMESPACE = re.compile(r"^namespace(?: ([\w:]+))? \{", re.MULTILINE)
+
+
+def check_test_namespaces(tree):
+    """Tests and fuzz targets are compiled together, so their names must not collide."""
+    for file in tree.code:
+        if not file.name.startswith("examples/") and file.path.name.endswith(
+                ("_test.cc", "_fuzz.cc")):
+            stem, inside = file.path.stem, ""
+            for line, found in file.find(NAMESPACE):
+                if found[1] is None and inside.rpartition("::")[2] != stem:
+                    yield (file.name, line,
+                           "these files are compiled together: put "
+                           f'"namespace holdfast::{stem} {{" around the unnamed namespace')
+                inside = found[1] or inside
+
+
 ERROR_CODE = re.compile(r"\bX\((\w+),\s*(\d+),\s*(\d+),\s*(\d+),\s*(\w+),")
 
 
@@ -440,7 +457,7 @@ def check_words(tree):
 
 CHECKS = [check_modules, check_unreachable, check_names, check_includes, check_public_headers,
           check_libraries, check_purity, check_unordered, check_text, check_headers, check_sizes,
-          check_tests, check_error_pages, check_words]
+          check_tests, check_test_namespaces, check_error_pages, check_words]
 
 
 def problems(root):

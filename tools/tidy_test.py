@@ -323,6 +323,15 @@ class TidyTest(unittest.TestCase):
             self.expect_code("src/storage/sqlite/log_test.cc", "\n" + code + "\n", 2,
                              "skip nor sleep")
 
+    def test_names_of_a_test_file_outside_its_namespace(self):
+        for before in ["", "namespace holdfast {\n", "namespace holdfast::sub_test {\n"]:
+            self.expect_code("tests/add_test.cc", before + "namespace {\n}\n",
+                             before.count("\n") + 1, "namespace holdfast::add_test {")
+        good = "namespace holdfast::net::add_test {\nnamespace {\n}\n}\n"
+        self.assertEqual(self.problems_with({"src/base/add_test.cc": good,
+                                             "tests/add_test.cc": None}), [])
+        self.assertEqual(self.problems_with({"examples/one_test.cc": "namespace {\n}\n"}), [])
+
     def test_an_error_code_without_page(self):
         self.expect({"docs/errors/conflict.md": None}, "include/holdfast/error_codes.h:5",
                     "conflict.md")
