@@ -4,9 +4,9 @@
 
 #include "apps/server/server.h"
 #include "base/json_value.h"
-#include "net/test_client.h"
 #include "storage/sqlite/sqlite_db.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/test_client.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast::server_late_answer_test {

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "net/scripted_server.h"
 #include "tests/support/feature_fixture.h"
+#include "tests/support/scripted_server.h"
 #include "tests/support/temp_dir.h"
 
 namespace holdfast::step_key_test {

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <future>
 
-#include "net/scripted_server.h"
+#include "tests/support/scripted_server.h"
 
 namespace holdfast::net::http_client_test {
 namespace {

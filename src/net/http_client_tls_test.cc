@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "net/http_client.h"
-#include "net/scripted_server.h"
+#include "tests/support/scripted_server.h"
 
 namespace holdfast::net::http_client_tls_test {
 namespace {

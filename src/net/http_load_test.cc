@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/scripted_server.h"
+#include "tests/support/scripted_server.h"
 
 namespace holdfast::net::http_load_test {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/test_client.h"
+#include "tests/support/test_client.h"
 
 namespace holdfast::net::http_server_test {
 

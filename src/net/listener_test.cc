@@ -10,7 +10,7 @@
 #include <string>
 
 #include "net/http_server.h"
-#include "net/test_client.h"
+#include "tests/support/test_client.h"
 
 namespace holdfast::net::listener_test {
 

@@ -5,7 +5,7 @@
 #include "apps/client/client_api.h"
 #include "apps/client/client_problem.h"
 #include "holdfast/client.h"
-#include "net/scripted_server.h"
+#include "tests/support/scripted_server.h"
 
 namespace holdfast::client::api_client_test {
 namespace {

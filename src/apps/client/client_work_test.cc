@@ -4,9 +4,9 @@
 #include <atomic>
 #include <future>
 
-#include "apps/client/fake_work.h"
 #include "holdfast/client.h"
 #include "holdfast/json.h"
+#include "tests/support/fake_work.h"
 
 namespace holdfast::client_work_test {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "apps/terminal/marked.h"
 #include "apps/terminal/next_actions.h"
 #include "apps/terminal/show.h"
+#include "tests/support/marked.h"
 
 namespace holdfast::show_explanation_test {
 namespace {

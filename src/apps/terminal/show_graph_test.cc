@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "apps/terminal/marked.h"
 #include "apps/terminal/show.h"
+#include "tests/support/marked.h"
 #include "tests/support/run_story.h"
 
 namespace holdfast::show_graph_test {

@@ -1,6 +1,6 @@
-#include "apps/terminal/marked.h"
 #include "apps/terminal/show.h"
 #include "runs/view/view_words.h"
+#include "tests/support/marked.h"
 #include "tests/support/run_story.h"
 
 namespace holdfast::show_run_test {

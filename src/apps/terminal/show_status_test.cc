@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "apps/terminal/marked.h"
 #include "apps/terminal/show.h"
+#include "tests/support/marked.h"
 
 namespace holdfast::show_status_test {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/owned_fd.h"
 #include "net/http_text.h"
-#include "net/scripted_server.h"
 #include "runs/steps/http_response.h"
+#include "tests/support/scripted_server.h"
 
 namespace holdfast::http_step_test {
 namespace {

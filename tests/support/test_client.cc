@@ -1,4 +1,4 @@
-#include "net/test_client.h"
+#include "tests/support/test_client.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "apps/client/fake_work.h"
+#include "tests/support/fake_work.h"
 
 #include <algorithm>
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "net/scripted_server.h"
+#include "tests/support/scripted_server.h"
 
 namespace holdfast::client {
 
