@@ -8,7 +8,7 @@ namespace holdfast::client {
 
 namespace {
 
-// The members that are read, as the server writes them.
+// The public structs, with the members as the server writes them.
 struct RunRef {
   std::string run_id;
 
@@ -21,38 +21,28 @@ struct DefinitionForm {
   static void visit(auto& self, auto& v) { v.optional("version", self.version); }
 };
 
-struct StepForm {
-  std::string name;
-  std::string status;
-  std::uint32_t attempts = 0;
-  Payload result;
-  Payload error;
+struct StepForm : StepView {
+  Payload result_json;
+  Payload error_json;
 
   static void visit(auto& self, auto& v) {
     v.required("name", self.name);
     v.required("status", self.status);
     v.optional("attempts", self.attempts);
-    v.optional("result", self.result);
-    v.optional("error", self.error);
+    v.optional("result", self.result_json);
+    v.optional("error", self.error_json);
   }
 };
 
-struct SnapshotForm {
-  std::string run_id;
-  std::string status;
-  bool terminal = false;
-  std::string workflow;
-  std::string queue;
-  std::int64_t started_at = 0;
-  std::int64_t ended_at = 0;
+struct SnapshotForm : RunView {
   DefinitionForm definition;
-  Payload input;
-  Payload context;
-  Payload result;
-  Payload error;
+  Payload input_json;
+  Payload context_json;
+  Payload result_json;
+  Payload error_json;
   RunRef parent;
-  std::vector<RunRef> children;
-  std::vector<StepForm> steps;
+  std::vector<RunRef> child_runs;
+  std::vector<StepForm> step_forms;
 
   static void visit(auto& self, auto& v) {
     v.required("run_id", self.run_id);
@@ -60,40 +50,29 @@ struct SnapshotForm {
     v.optional("terminal", self.terminal);
     v.optional("workflow", self.workflow);
     v.optional("queue", self.queue);
-    v.optional("started_at", self.started_at);
-    v.optional("ended_at", self.ended_at);
+    v.optional("started_at", self.started_at_ms);
+    v.optional("ended_at", self.ended_at_ms);
     v.optional("definition", self.definition);
-    v.optional("input", self.input);
-    v.optional("context", self.context);
-    v.optional("result", self.result);
-    v.optional("error", self.error);
+    v.optional("input", self.input_json);
+    v.optional("context", self.context_json);
+    v.optional("result", self.result_json);
+    v.optional("error", self.error_json);
     v.optional("parent", self.parent);
-    v.optional("children", self.children);
-    v.optional("steps", self.steps);
+    v.optional("children", self.child_runs);
+    v.optional("steps", self.step_forms);
   }
 };
 
-struct ActionForm {
-  std::string action;
-  std::string summary;
-  std::string command;
-  std::int64_t at = 0;
-
+struct ActionForm : NextStep {
   static void visit(auto& self, auto& v) {
     v.required("action", self.action);
     v.optional("summary", self.summary);
     v.optional("command", self.command);
-    v.optional("at", self.at);
+    v.optional("at", self.at_ms);
   }
 };
 
-struct ExplanationForm {
-  std::string run_id;
-  std::string status;
-  bool terminal = false;
-  std::string reason;
-  std::string step;
-  std::string summary;
+struct ExplanationForm : RunExplanation {
   std::vector<ActionForm> next_actions;
 
   static void visit(auto& self, auto& v) {
@@ -107,31 +86,19 @@ struct ExplanationForm {
   }
 };
 
-struct RowForm {
-  std::string run_id;
-  std::string workflow;
-  std::string queue;
-  std::string status;
-  bool terminal = false;
-  std::int64_t listed_at = 0;
-  std::int64_t started_at = 0;
-  std::int64_t ended_at = 0;
-  std::string waits_at;
-  std::string error;
-  std::string parent;
-
+struct RowForm : RunSummary {
   static void visit(auto& self, auto& v) {
     v.required("run_id", self.run_id);
     v.optional("workflow", self.workflow);
     v.optional("queue", self.queue);
     v.optional("status", self.status);
     v.optional("terminal", self.terminal);
-    v.optional("listed_at", self.listed_at);
-    v.optional("started_at", self.started_at);
-    v.optional("ended_at", self.ended_at);
+    v.optional("listed_at", self.listed_at_ms);
+    v.optional("started_at", self.started_at_ms);
+    v.optional("ended_at", self.ended_at_ms);
     v.optional("waits_at", self.waits_at);
     v.optional("error", self.error);
-    v.optional("parent_run_id", self.parent);
+    v.optional("parent_run_id", self.parent_run_id);
   }
 };
 
@@ -156,61 +123,38 @@ Result<StartedRun> read_started(std::string_view json) {
 
 Result<RunView> read_snapshot(std::string json) {
   HOLDFAST_TRY(const SnapshotForm form, read_response<SnapshotForm>(json));
-  RunView view;
-  view.run_id = form.run_id;
-  view.workflow = form.workflow;
+  RunView view = form;
   view.version = form.definition.version;
-  view.queue = form.queue;
-  view.status = form.status;
-  view.terminal = form.terminal;
-  view.started_at_ms = form.started_at;
-  view.ended_at_ms = form.ended_at;
-  view.input = text_of(form.input);
-  view.context = text_of(form.context);
-  view.error = text_of(form.error);
+  view.input = text_of(form.input_json);
+  view.context = text_of(form.context_json);
+  view.error = text_of(form.error_json);
   if (form.status == "completed") {
-    view.result = form.result.empty() ? view.context : text_of(form.result);
+    view.result = form.result_json.empty() ? view.context : text_of(form.result_json);
   }
   view.parent_run_id = form.parent.run_id;
-  for (const RunRef& child : form.children) {
+  for (const RunRef& child : form.child_runs) {
     view.children.push_back(child.run_id);
   }
-  for (const StepForm& step : form.steps) {
-    view.steps.push_back(
-        {step.name, step.status, step.attempts, text_of(step.result), text_of(step.error)});
+  for (const StepForm& step : form.step_forms) {
+    StepView& shown = view.steps.emplace_back(step);
+    shown.result = text_of(step.result_json);
+    shown.error = text_of(step.error_json);
   }
   view.json = std::move(json);
   return view;
 }
 
 Result<RunExplanation> read_explanation(std::string json) {
-  HOLDFAST_TRY(ExplanationForm form, read_response<ExplanationForm>(json));
-  RunExplanation explanation;
-  explanation.run_id = std::move(form.run_id);
-  explanation.status = std::move(form.status);
-  explanation.terminal = form.terminal;
-  explanation.reason = std::move(form.reason);
-  explanation.step = std::move(form.step);
-  explanation.summary = std::move(form.summary);
-  for (ActionForm& next : form.next_actions) {
-    explanation.next_steps.push_back(
-        {std::move(next.action), std::move(next.summary), std::move(next.command), next.at});
-  }
+  HOLDFAST_TRY(const ExplanationForm form, read_response<ExplanationForm>(json));
+  RunExplanation explanation = form;
+  explanation.next_steps.assign(form.next_actions.begin(), form.next_actions.end());
   explanation.json = std::move(json);
   return explanation;
 }
 
 Result<RunPage> read_page(std::string json) {
   HOLDFAST_TRY(PageForm form, read_response<PageForm>(json));
-  RunPage page;
-  for (RowForm& row : form.runs) {
-    page.runs.push_back({row.run_id, row.workflow, row.queue, row.status, row.terminal,
-                         row.listed_at, row.started_at, row.ended_at, row.waits_at, row.error,
-                         row.parent});
-  }
-  page.next = std::move(form.next);
-  page.json = std::move(json);
-  return page;
+  return RunPage{{form.runs.begin(), form.runs.end()}, std::move(form.next), std::move(json)};
 }
 
 }  // namespace holdfast::client
