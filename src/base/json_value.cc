@@ -207,4 +207,14 @@ std::optional<Json> Json::find(std::string_view name) const {
   return value != nullptr ? std::optional(Json(document_, Node::from(*value))) : std::nullopt;
 }
 
+std::string_view Json::text(std::string_view name) const {
+  const auto member = find(name);
+  return member.has_value() ? member->string().value_or("") : std::string_view();
+}
+
+std::optional<std::int64_t> Json::integer(std::string_view name) const {
+  const auto member = find(name);
+  return member.has_value() ? member->integer() : std::nullopt;
+}
+
 }  // namespace holdfast

@@ -61,6 +61,10 @@ class Json {
   [[nodiscard]] std::pair<std::string_view, Json> member(std::size_t index) const;
   // The member of that name; empty when this is not an object or has no such member.
   [[nodiscard]] std::optional<Json> find(std::string_view name) const;
+  // The text or number of that member; empty when there is none. The text lives as long as the
+  // document.
+  [[nodiscard]] std::string_view text(std::string_view name) const;
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const;
 
  private:
   struct Node;

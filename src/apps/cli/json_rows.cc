@@ -27,8 +27,7 @@ std::string JsonRow::text(std::string_view name) const {
 }
 
 std::int64_t JsonRow::number(std::string_view name) const {
-  const auto found = json_.find(name);
-  return found.has_value() ? found->integer().value_or(0) : 0;
+  return json_.integer(name).value_or(0);
 }
 
 bool JsonRow::truth(std::string_view name) const {
@@ -37,8 +36,7 @@ bool JsonRow::truth(std::string_view name) const {
 }
 
 std::optional<TimeMs> JsonRow::moment(std::string_view name) const {
-  const auto found = json_.find(name);
-  const auto ms = found.has_value() ? found->integer() : std::nullopt;
+  const auto ms = json_.integer(name);
   return ms.has_value() ? std::optional(TimeMs{*ms}) : std::nullopt;
 }
 
@@ -53,8 +51,7 @@ std::string JsonRow::age(std::string_view name, TimeMs now) const {
 }
 
 std::string JsonRow::duration(std::string_view name) const {
-  const auto found = json_.find(name);
-  const auto ms = found.has_value() ? found->integer() : std::nullopt;
+  const auto ms = json_.integer(name);
   return ms.has_value() ? duration_text(*ms) : std::string();
 }
 

@@ -30,10 +30,10 @@ class JsonRow {
   [[nodiscard]] std::string duration(std::string_view name) const;
   // "a, b"
   [[nodiscard]] std::string names(std::string_view name) const;
-
- private:
+  // Milliseconds since 1970; empty when there are none.
   [[nodiscard]] std::optional<TimeMs> moment(std::string_view name) const;
 
+ private:
   Json json_;
 };
 

@@ -38,6 +38,16 @@ bool is_noise(const TimelineEvent& event) {
   return kNoise.contains(event.type);
 }
 
+void print_commands(const std::vector<NextAction>& actions, const Style& style, Context& context) {
+  for (const NextAction& next : actions) {
+    if (!next.command.empty()) {
+      print_line(context, fmt::format("  {}: {}{}", harmless(next.summary), harmless(next.command),
+                                      style.command_suffix));
+    }
+  }
+  context.out.flush();
+}
+
 Result<Position> before_run(Journal& journal, const RunId& run) {
   HOLDFAST_TRY(const Position head, journal.catch_up());
   HOLDFAST_TRY(const auto entries, journal.load(run_thread(run), {}, 1));
@@ -108,13 +118,7 @@ void RunWatch::draw(const Explanation& why) {
     return;
   }
   shown_cause_ = why.summary;
-  for (const NextAction& next : why.next_actions) {
-    if (!next.command.empty()) {
-      print_line(context_, fmt::format("  {}: {}{}", harmless(next.summary), harmless(next.command),
-                                       style_.command_suffix));
-    }
-  }
-  context_.out.flush();
+  print_commands(why.next_actions, style_, context_);
 }
 
 // Limits redraws: the run may be large and its steps short.

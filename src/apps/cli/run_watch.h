@@ -19,6 +19,8 @@ inline constexpr std::size_t kLongLine = 2000;  // lines in files are not cut
 // Events that progress lines leave out.
 bool is_noise(const TimelineEvent& event);
 
+// The commands that would advance a run, one per line.
+void print_commands(const std::vector<NextAction>& actions, const Style& style, Context& context);
 // The newest position before the first entry of the run.
 Result<Position> before_run(Journal& journal, const RunId& run);
 

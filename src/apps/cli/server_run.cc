@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "apps/cli/explanation_reader.h"
 #include "apps/cli/interrupt.h"
+#include "apps/cli/json_rows.h"
 #include "apps/cli/run_watch.h"
 #include "apps/cli/server_backend.h"
 #include "apps/client/client_api.h"
+#include "apps/client/client_views.h"
 #include "apps/client/operation_call.h"
+#include "apps/client/work_messages.h"
 #include "apps/terminal/show.h"
-#include "base/json_slice.h"
-#include "base/text.h"
 #include "runs/view/view_words.h"
 
 namespace holdfast::cli {
@@ -29,98 +29,75 @@ constexpr milliseconds kLongQuietToBlock{2'000};
 constexpr milliseconds kPatience{60'000};
 constexpr milliseconds kBetweenTries{500};
 
+// An event of docs/http-api.md; without a kind when it is not a fact.
 struct FactEvent {
   std::string thread;
   std::string kind;
-  std::string data;
-  EntryView entry = {};
-  Position position = {};
+  Payload data;
+  std::uint64_t position = 0;
+  std::uint64_t seq = 0;
+  TimeMs at;
+
+  static void visit(auto& self, auto& v) {
+    v.optional("thread", self.thread);
+    v.optional("kind", self.kind);
+    v.optional("data", self.data);
+    v.optional("position", self.position);
+    v.optional("seq", self.seq);
+    v.optional("at", self.at);
+  }
 };
 
-std::string text_of(std::string_view slice) {
-  return json_string_value(slice).value_or(std::string());
+// Of an explanation, the members that following a run needs. What is not there is empty.
+std::vector<NextAction> actions_of(const Json& json) {
+  std::vector<NextAction> actions;
+  for (const Json& item : rows_of(json, "next_actions")) {
+    actions.push_back({std::string(item.text("action")), std::string(item.text("summary")),
+                       std::string(item.text("command")), JsonRow(item).moment("at")});
+  }
+  return actions;
 }
 
-// An event of docs/http-api.md; without a kind when it is not a fact.
-FactEvent fact_of(std::string_view json) {
-  FactEvent fact;
-  JsonSlicer slicer(json);
-  while (const auto member = slicer.next()) {
-    const std::uint64_t number = parse_decimal(member->value).value_or(0);
-    if (member->name == "thread") {
-      fact.thread = text_of(member->value);
-    } else if (member->name == "kind") {
-      fact.kind = text_of(member->value);
-    } else if (member->name == "data") {
-      fact.data = member->value;
-    } else if (member->name == "position") {
-      fact.position = Position{number};
-    } else if (member->name == "seq") {
-      fact.entry.seq = Revision{number};
-    } else if (member->name == "at") {
-      fact.entry.at = TimeMs{static_cast<std::int64_t>(number)};
-    }
+std::vector<Cause> causes_of(const Json& json) {
+  std::vector<Cause> causes;
+  for (const Json& item : rows_of(json, "causes")) {
+    Cause& cause = causes.emplace_back();
+    // A reason that only a newer server knows needs no decision.
+    cause.reason = enum_from<Reason>(item.text("reason")).value_or(Reason::idle);
+    cause.waits_for = item.text("waits_for");
+    cause.step = item.text("step");
+    cause.summary = item.text("summary");
+    cause.until = JsonRow(item).moment("until");
+    cause.next_actions = actions_of(item);
+    cause.causes = causes_of(item);
   }
-  fact.entry.thread = fact.thread;
-  fact.entry.kind = fact.kind;
-  fact.entry.data = fact.data;
-  return fact;
+  return causes;
 }
 
-std::string member_text(const Json& json, std::string_view name) {
-  const auto found = json.find(name);
-  return std::string(found.has_value() ? found->string().value_or("") : "");
-}
-
-std::int64_t member_number(const Json& json, std::string_view name) {
-  const auto found = json.find(name);
-  return found.has_value() ? found->integer().value_or(0) : 0;
-}
-
-// The members of the snapshot that the outcome shows.
-Result<RunView> view_of_snapshot(const std::string& snapshot) {
-  HOLDFAST_TRY(const Json json, Json::parse(snapshot));
-  RunView view;
-  view.json = snapshot;
-  while (view.json.ends_with('\n')) {
-    view.json.pop_back();
-  }
-  view.run_id = member_text(json, "run_id");
-  view.status = member_text(json, "status");
-  const auto terminal = json.find("terminal");
-  view.terminal = terminal.has_value() && terminal->boolean().value_or(false);
-  view.started_at_ms = member_number(json, "started_at");
-  view.ended_at_ms = member_number(json, "ended_at");
-  std::string context;
-  JsonSlicer slicer(view.json);
-  while (const auto member = slicer.next()) {
-    if (member->name == "result") {
-      view.result = member->value;
-    } else if (member->name == "error") {
-      view.error = member->value;
-    } else if (member->name == "context") {
-      context = member->value;
-    }
-  }
-  if (view.result.empty() && view.status == "completed") {
-    view.result = context;
-  }
-  return view;
+Result<Explanation> read_explanation(std::string_view text) {
+  HOLDFAST_TRY(const Json json, Json::parse(text));
+  Explanation why;
+  why.summary = json.text("summary");
+  why.next_actions = actions_of(json);
+  why.causes = causes_of(json);
+  const auto as_of = json.find("as_of");
+  why.now = as_of.has_value() ? JsonRow(*as_of).moment("time").value_or(TimeMs{}) : TimeMs{};
+  return why;
 }
 
 // The head of the journal of the server.
-Result<std::int64_t> position_of(ServerBackend& backend) {
+Result<std::uint64_t> position_of(ServerBackend& backend) {
   HOLDFAST_TRY(const std::string body, backend.calls().get(client::path_of(operation::kGetServer)));
-  HOLDFAST_TRY(const Json json, Json::parse(body));
-  return member_number(json, "position");
+  HOLDFAST_TRY(const auto server, client::read_response<ServerResponse>(body));
+  return server.position;
 }
 
 // Follows one run of a server by its events.
 class Following {
  public:
-  // after: a position before the run.
-  Following(ServerBackend& backend, const StartedRun& started, std::int64_t after,
-            const RunOptions& options, Context& context)
+  // after: a position before the run. definitions: those that the run may follow.
+  Following(ServerBackend& backend, const StartedRun& started, std::uint64_t after,
+            const Definitions& definitions, const RunOptions& options, Context& context)
       : backend_(backend),
         run_(started.run_id),
         after_(after),
@@ -128,24 +105,18 @@ class Following {
         quiet_(options.quiet || context.json()),
         context_(context),
         style_(backend.style()),
-        events_(parse_run_id(started.run_id).value()) {
+        events_(parse_run_id(started.run_id).value(), [definitions](const SharedText& wanted) {
+          const auto found =
+              std::find_if(definitions.begin(), definitions.end(),
+                           [&](const auto& known) { return known->fingerprint() == wanted; });
+          return found == definitions.end() ? nullptr : *found;
+        }) {
     style_.width = kLongLine;
     if (!quiet_) {
       print_line(context_, fmt::format("run {}{}", run_,
                                        started.existed ? " (started earlier, continuing)" : ""));
       context_.out.flush();
     }
-  }
-
-  // The definitions that the run may follow. Call it before run().
-  void know(const Definitions& definitions) {
-    const auto find = [definitions](const SharedText& fingerprint) {
-      const auto found =
-          std::find_if(definitions.begin(), definitions.end(),
-                       [&](const auto& known) { return known->fingerprint() == fingerprint; });
-      return found == definitions.end() ? nullptr : *found;
-    };
-    events_ = TimelineBuilder(parse_run_id(run_).value(), find);
   }
 
   Result<FollowEnd> run(const Interrupt& interrupt) {
@@ -184,9 +155,10 @@ class Following {
   Result<RunView> view(const Interrupt& interrupt) const {
     milliseconds lost{0};
     for (;;) {
-      const auto snapshot = backend_.json(ShowRequest{{run_}});
+      auto snapshot = backend_.json(ShowRequest{{run_}});
       if (snapshot.ok()) {
-        return view_of_snapshot(snapshot.value());
+        snapshot.value().pop_back();  // the line break
+        return client::read_snapshot(std::move(snapshot).value());
       }
       if (interrupt.came() || !client::Api::is_temporary(snapshot.error())) {
         return snapshot.error();
@@ -203,7 +175,8 @@ class Following {
         {path, last_id_, silence},
         [&](const net::ServerEvent& event) {
           last_id_ = event.id;
-          take(fact_of(event.data));
+          const auto fact = from_json<FactEvent>(event.data);
+          take(fact.ok() ? fact.value() : FactEvent{});
           return !ended_;
         },
         interrupt.token());
@@ -213,7 +186,9 @@ class Following {
     if (fact.kind.empty()) {
       return;
     }
-    events_.add(fact.entry, fact.position);
+    events_.add(
+        EntryView{fact.thread, Revision{fact.seq}, fact.kind, fact.at, fact.data.view(), {}},
+        Position{fact.position});
     for (const TimelineEvent& event : events_.take_events()) {
       if (event.type == "run_started") {
         started_at_ = event.at;
@@ -244,13 +219,7 @@ class Following {
     }
     if (!quiet_ && needs_intervention(why.causes) && why.summary != shown_cause_) {
       shown_cause_ = why.summary;
-      for (const NextAction& next : why.next_actions) {
-        if (!next.command.empty()) {
-          print_line(context_, fmt::format("  {}: {}{}", harmless(next.summary),
-                                           harmless(next.command), style_.command_suffix));
-        }
-      }
-      context_.out.flush();
+      print_commands(why.next_actions, style_, context_);
     }
     return until_blocked_ && waits_for_others(why.causes, why.now);
   }
@@ -269,7 +238,7 @@ class Following {
 
   ServerBackend& backend_;
   std::string run_;
-  std::int64_t after_;
+  std::uint64_t after_;
   bool until_blocked_;
   bool quiet_;
   Context& context_;
@@ -289,7 +258,7 @@ Result<void> run_on_server(const RunFile& file, const RunOptions& options,
   for (const auto& definition : file.definitions) {
     HOLDFAST_CHECK(backend->register_workflow(*definition));
   }
-  HOLDFAST_TRY(const std::int64_t before, position_of(*backend));
+  HOLDFAST_TRY(const std::uint64_t before, position_of(*backend));
   HOLDFAST_TRY(const StartedRun started, backend->start(file.start));
   if (started.existed) {
     HOLDFAST_TRY(const std::string snapshot, backend->json(ShowRequest{{started.run_id}}));
@@ -301,8 +270,8 @@ Result<void> run_on_server(const RunFile& file, const RunOptions& options,
                  "\nthe run continues on the server; only this command stops following it\n");
     }
   });
-  Following following(*backend, started, started.existed ? 0 : before, options, context);
-  following.know(file.definitions);
+  Following following(*backend, started, started.existed ? 0 : before, file.definitions, options,
+                      context);
   HOLDFAST_TRY(const FollowEnd end, following.run(interrupt));
   HOLDFAST_TRY(const RunView view, following.view(interrupt));
   report_outcome(end, view, {backend->style(), "the workers of the server continue it"}, context);

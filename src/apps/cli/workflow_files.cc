@@ -45,8 +45,7 @@ Result<void> check_start(const Definition& definition, const std::string& run_id
 std::string other_definition_warning(std::string_view snapshot, const Definition& given) {
   const auto json = Json::parse(snapshot);
   const auto definition = json.ok() ? json.value().find("definition") : std::nullopt;
-  const auto member = definition.has_value() ? definition->find("fingerprint") : std::nullopt;
-  const std::string_view first = member.has_value() ? member->string().value_or("") : "";
+  const std::string_view first = definition.has_value() ? definition->text("fingerprint") : "";
   if (first.empty() || first == given.fingerprint().view()) {
     return "";
   }

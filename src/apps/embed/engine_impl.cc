@@ -30,8 +30,7 @@ class LogObserver final : public CommitObserver {
     for (const LogLine& line : report.lines) {
       const auto json = Json::parse(line.line.view());
       const auto text = [&](std::string_view name) {
-        const auto member = json.ok() ? json.value().find(name) : std::nullopt;
-        return std::string(member.has_value() ? member->string().value_or("") : "");
+        return std::string(json.ok() ? json.value().text(name) : "");
       };
       try {
         log_({to_string(line.run_id), line.workflow.str(), line.step.str(), text("level"),
