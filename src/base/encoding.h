@@ -1,7 +1,9 @@
 // Bytes as text: lower-case hex, and base64url without padding (RFC 4648 section 5).
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +24,18 @@ Result<std::vector<std::byte>> from_base64url(std::string_view text);
 
 inline std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
+}
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+// False, and nothing is copied, when the text has another length.
+template <std::size_t N>
+bool copy_exactly(std::string_view text, std::array<std::byte, N>& out) {
+  if (text.size() != N) {
+    return false;
+  }
+  std::memcpy(out.data(), text.data(), N);
+  return true;
 }
 
 }  // namespace holdfast

@@ -82,5 +82,14 @@ TEST(Base64url, padding_stray_bits_and_foreign_characters_are_refused) {
   }
 }
 
+TEST(Encoding, bytes_are_copied_only_from_a_text_of_their_length) {
+  std::array<std::byte, 3> bytes{};
+  EXPECT_FALSE(copy_exactly("ab", bytes));
+  EXPECT_FALSE(copy_exactly("abcd", bytes));
+  EXPECT_EQ(as_text(bytes), std::string_view("\0\0\0", 3));
+  EXPECT_TRUE(copy_exactly("abc", bytes));
+  EXPECT_EQ(as_text(bytes), "abc");
+}
+
 }  // namespace
 }  // namespace holdfast::encoding_test

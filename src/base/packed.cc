@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/encoding.h"
 #include "base/hash.h"
 #include "holdfast/assert.h"
 
@@ -33,8 +34,7 @@ Error damaged(std::string_view what) {
 }
 
 std::string check_of(std::string_view bytes) {
-  const Digest digest = sha256(bytes.substr(kCheckedFrom));
-  return {reinterpret_cast<const char*>(digest.data()), kCheckSize};
+  return std::string(as_text(sha256(bytes.substr(kCheckedFrom))).substr(0, kCheckSize));
 }
 
 struct ContextDeleter {

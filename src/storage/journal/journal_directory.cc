@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/encoding.h"
 #include "holdfast/assert.h"
 #include "storage/entry/entry.h"
 
@@ -168,7 +169,7 @@ void Directory::forget_below(Position start) {
 std::string Directory::encode() const {
   std::string out;
   put_number(out, at_.value);
-  out.append(reinterpret_cast<const char*>(chain_.data()), chain_.size());
+  out += as_text(chain_);
   put_number(out, threads_.size());
   for (const auto& [thread, state] : threads_) {
     put_number(out, thread.size());
@@ -191,9 +192,7 @@ Result<Directory> Directory::decode(std::string_view bytes) {
   Cursor cursor(bytes);
   Directory directory;
   directory.at_ = Position{cursor.number()};
-  const std::string_view chain = cursor.take(directory.chain_.size());
-  std::transform(chain.begin(), chain.end(), directory.chain_.begin(),
-                 [](char c) { return static_cast<std::byte>(c); });
+  copy_exactly(cursor.take(directory.chain_.size()), directory.chain_);
   const std::uint64_t threads = cursor.number();
   if (!cursor.good() || threads > cursor.left()) {
     return damaged;

@@ -1,5 +1,7 @@
 #include "storage/log/postgres_reader.h"
 
+#include "base/encoding.h"
+
 namespace holdfast {
 
 void PostgresReader::saw(Position position, const Digest& chain) {
@@ -38,7 +40,7 @@ Result<void> PostgresReader::check_history(PgConnection& connection) {
     PgParams params;
     HOLDFAST_TRY(const PgRows found,
                  connection.query(sql_.chain_at, params.number(seen->position.value)));
-    const bool there = found.size() == 1 && take_bytes(found.bytes(0, 0), chain);
+    const bool there = found.size() == 1 && copy_exactly(found.bytes(0, 0), chain);
     chain = there ? chain : Digest{};
   }
   // A batch that was trimmed since then did exist: a trim only moves forward.

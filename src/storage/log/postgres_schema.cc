@@ -217,9 +217,9 @@ PostgresSql::PostgresSql(const std::string& schema) {
 
 Result<StoreState> postgres_state(const PgRows& rows, const PostgresUrl& url) {
   StoreState state;
-  const bool whole = rows.size() == 1 && take_bytes(rows.bytes(0, 0), state.log_id.bytes) &&
-                     take_bytes(rows.bytes(0, 2), state.anchor) &&
-                     take_bytes(rows.bytes(0, 4), state.head_chain);
+  const bool whole = rows.size() == 1 && copy_exactly(rows.bytes(0, 0), state.log_id.bytes) &&
+                     copy_exactly(rows.bytes(0, 2), state.anchor) &&
+                     copy_exactly(rows.bytes(0, 4), state.head_chain);
   if (whole) {
     state.start.value = rows.number(0, 1);
     state.head.value = rows.number(0, 3);

@@ -1,8 +1,6 @@
 // The tables of a log in PostgreSQL: their SQL, how they are recognised and how they are made.
 #pragma once
 
-#include <array>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -36,16 +34,6 @@ struct PostgresSql {
   PgStatement scan_down_below;
   PgStatement size;
 };
-
-// Bytes of a fixed length; false when they have another one.
-template <std::size_t N>
-bool take_bytes(std::string_view bytes, std::array<std::byte, N>& out) {
-  if (bytes.size() != N) {
-    return false;
-  }
-  std::memcpy(out.data(), bytes.data(), N);
-  return true;
-}
 
 // The answer to the statements state and confirm. corrupt_log when the row is damaged.
 Result<StoreState> postgres_state(const PgRows& rows, const PostgresUrl& url);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -324,8 +323,8 @@ Result<std::vector<Row>> PostgresStore::read(Position from, ReadLimit limit) {
     Row& row = rows[at];
     row.position.value = found.number(at, 0);
     row.body = found.bytes(at, 1);
-    if (!take_bytes(found.bytes(at, 2), row.body_hash) ||
-        !take_bytes(found.bytes(at, 3), row.chain)) {
+    if (!copy_exactly(found.bytes(at, 2), row.body_hash) ||
+        !copy_exactly(found.bytes(at, 3), row.chain)) {
       // Zeros match nothing: verification finds the row damaged.
       row.body_hash = Digest{};
     }
@@ -343,7 +342,7 @@ Result<std::optional<Digest>> PostgresStore::chain_at(Position position) {
     return std::optional<Digest>();
   }
   Digest chain{};
-  if (!take_bytes(rows.bytes(0, 0), chain)) {
+  if (!copy_exactly(rows.bytes(0, 0), chain)) {
     return corrupt(position, "chain_mismatch", "a chain value is damaged");
   }
   return std::optional(chain);

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <span>
 
+#include "base/encoding.h"
 #include "storage/sqlite/sqlite_db.h"
 #include "storage/sqlite/sqlite_header.h"
 #include "storage/sqlite/sqlite_path.h"
@@ -90,16 +90,12 @@ Result<void> check_length(const std::string& path, const SqliteHeader& header, s
   return {};
 }
 
-std::string_view view_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 Result<void> fill_new_log(SqliteDb& db, const StoreOrigin& origin) {
   HOLDFAST_CHECK(db.exec(kSchema));
   HOLDFAST_TRY(auto insert, db.prepare("INSERT INTO log_state VALUES (1, ?1, ?2, ?3, ?4, ?3)"));
-  insert.bind_blob(1, view_of(origin.log_id.bytes))
+  insert.bind_blob(1, as_text(origin.log_id.bytes))
       .bind(2, static_cast<std::int64_t>(origin.start.value))
-      .bind_blob(3, view_of(origin.anchor))
+      .bind_blob(3, as_text(origin.anchor))
       .bind(4, static_cast<std::int64_t>(origin.start.value) - 1);
   HOLDFAST_CHECK(insert.run());
   HOLDFAST_CHECK(db.exec(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str()));

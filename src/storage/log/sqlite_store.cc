@@ -8,6 +8,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/encoding.h"
 #include "storage/log/side_range.h"
 #include "storage/log/sqlite_log_file.h"
 #include "storage/log/store_folder.h"
@@ -18,20 +19,6 @@
 namespace holdfast {
 
 namespace {
-
-std::string_view view_of(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
-template <std::size_t N>
-bool copy_exactly(std::string_view bytes, std::array<std::byte, N>& out) {
-  if (bytes.size() != N) {
-    return false;
-  }
-  std::transform(bytes.begin(), bytes.end(), out.begin(),
-                 [](char c) { return static_cast<std::byte>(c); });
-  return true;
-}
 
 Position position_column(const SqliteStatement& statement, int index) {
   return Position{static_cast<std::uint64_t>(statement.column_integer(index))};
@@ -222,7 +209,7 @@ Result<void> SqliteStore::transaction(Changes changes) {
 }
 
 Result<void> SqliteStore::append_row(const RowView& row) {
-  writer_->move_head.bind(1, integer(row.position)).bind_blob(2, view_of(row.chain));
+  writer_->move_head.bind(1, integer(row.position)).bind_blob(2, as_text(row.chain));
   HOLDFAST_CHECK(writer_->move_head.run());
   if (writer_->db->changes() == 0) {
     return Error{ErrorCode::conflict,
@@ -230,8 +217,8 @@ Result<void> SqliteStore::append_row(const RowView& row) {
   }
   writer_->insert.bind(1, integer(row.position))
       .bind_text(2, row.body)
-      .bind_blob(3, view_of(row.body_hash))
-      .bind_blob(4, view_of(row.chain));
+      .bind_blob(3, as_text(row.body_hash))
+      .bind_blob(4, as_text(row.chain));
   return writer_->insert.run();
 }
 
@@ -287,7 +274,7 @@ Result<std::optional<Digest>> SqliteStore::chain_at(Position position) {
 Result<void> SqliteStore::apply_trim(const Trim& trim) {
   writer_->move_start.bind(1, integer(trim.expected_start))
       .bind(2, integer(trim.start))
-      .bind_blob(3, view_of(trim.anchor));
+      .bind_blob(3, as_text(trim.anchor));
   HOLDFAST_CHECK(writer_->move_start.run());
   if (writer_->db->changes() == 0) {
     return Error{ErrorCode::conflict, "the log was trimmed by another process"};

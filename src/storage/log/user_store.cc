@@ -1,9 +1,9 @@
 #include "storage/log/user_store.h"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "storage/log/hash_chain.h"
 
@@ -14,16 +14,6 @@ namespace {
 // Sorts before every key of a journal, so that only the first page of a scan can contain it.
 const std::string kAnchorKey = "!anchor";
 constexpr int kMaxStateReads = 20;
-
-template <std::size_t N>
-void take(std::string_view bytes, std::array<std::byte, N>& out) {
-  HOLDFAST_ASSERT(bytes.size() >= N);
-  std::memcpy(out.data(), bytes.data(), N);
-}
-
-std::string_view bytes_of(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
 
 Error damaged(const std::string& name, std::string_view what) {
   return Error{ErrorCode::corrupt_log, name + ": " + std::string(what)}
@@ -73,8 +63,9 @@ Row row_of(LogRecord&& record) {
   Row row{Position{record.position}, {}, {}, {}};
   // Hashes of a record that is too short stay zero: the log above finds the mismatch.
   if (record.bytes.size() >= row.body_hash.size() + row.chain.size()) {
-    take(record.bytes, row.body_hash);
-    take(std::string_view(record.bytes).substr(row.body_hash.size()), row.chain);
+    const std::string_view bytes = record.bytes;
+    copy_exactly(bytes.substr(0, row.body_hash.size()), row.body_hash);
+    copy_exactly(bytes.substr(row.body_hash.size(), row.chain.size()), row.chain);
     record.bytes.erase(0, row.body_hash.size() + row.chain.size());
   }
   row.body = std::move(record.bytes);
@@ -97,7 +88,7 @@ Result<std::optional<Digest>> UserStore::anchor_of(const LogState& state) {
   if (!values.front()->starts_with(start)) {
     return std::optional<Digest>();
   }
-  take(std::string_view(*values.front()).substr(start.size()), anchor);
+  copy_exactly(std::string_view(*values.front()).substr(start.size()), anchor);
   return std::optional(anchor);
 }
 
@@ -149,8 +140,8 @@ Result<StoreState> UserStore::state() {
 Result<void> UserStore::append(const RowView& row) {
   std::string bytes;
   bytes.reserve(row.body_hash.size() + row.chain.size() + row.body.size());
-  bytes += bytes_of(row.body_hash);
-  bytes += bytes_of(row.chain);
+  bytes += as_text(row.body_hash);
+  bytes += as_text(row.chain);
   bytes += row.body;
   HOLDFAST_CHECK(log_->append(row.position.value, bytes));
   const std::scoped_lock lock(mutex_);
@@ -187,7 +178,7 @@ Result<void> UserStore::update(const SideUpdate& update) {
     const Trim& trim = *update.trim;
     change.trim = LogTrim{trim.expected_start.value, trim.start.value};
     change.puts.push_back(
-        LogPair{kAnchorKey, sortable_hex(trim.start.value) + std::string(bytes_of(trim.anchor))});
+        LogPair{kAnchorKey, sortable_hex(trim.start.value) + std::string(as_text(trim.anchor))});
   }
   return log_->update(change);
 }
