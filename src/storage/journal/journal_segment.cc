@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "base/encoding.h"
-#include "base/json_writer.h"
+#include "base/fields.h"
 #include "base/packed.h"
 #include "base/text.h"
+#include "holdfast/assert.h"
 #include "storage/journal/journal_keys.h"
 #include "storage/log/hash_chain.h"
 
@@ -70,23 +70,6 @@ Result<Entry> parse_line(std::string_view key, std::string_view line) {
   return entry;
 }
 
-std::optional<Digest> digest_member(const Json& json, std::string_view name) {
-  const auto member = json.find(name);
-  const auto text = member.has_value() ? member->string() : std::nullopt;
-  const auto bytes = from_hex(text.value_or("x"));
-  Digest digest;
-  if (!bytes.ok() || bytes.value().size() != digest.size()) {
-    return std::nullopt;
-  }
-  std::copy(bytes.value().begin(), bytes.value().end(), digest.begin());
-  return digest;
-}
-
-std::optional<std::uint64_t> number_member(const Json& json, std::string_view name) {
-  const auto member = json.find(name);
-  return member.has_value() ? member->unsigned_integer() : std::nullopt;
-}
-
 }  // namespace
 
 void append_segment_line(std::string& text, Position position, std::uint32_t index,
@@ -130,19 +113,9 @@ Result<std::vector<Entry>> unpack_segment(std::string_view key, std::string_view
 }
 
 std::string pack_seal(const SealRecord& record) {
-  JsonWriter writer;
-  writer.begin_object()
-      .member("from", record.from.value)
-      .member("to", record.to.value)
-      .member("chain_before", to_hex(record.chain_before))
-      .member("chain_after", to_hex(record.chain_after))
-      .member("entries", record.entries);
-  writer.key("segments").begin_array();
-  for (const std::string& key : record.segment_keys) {
-    writer.string(key);
-  }
-  writer.end_array().end_object();
-  return pack(PackedType::seal, kSealVersion, std::move(writer).take());
+  const auto json = to_json(record);
+  HOLDFAST_ASSERT(json.ok());
+  return pack(PackedType::seal, kSealVersion, json.value().view());
 }
 
 Result<SealRecord> unpack_seal(std::string_view key, std::string_view bytes) {
@@ -150,21 +123,10 @@ Result<SealRecord> unpack_seal(std::string_view key, std::string_view bytes) {
   if (!unpacked.ok()) {
     return damaged(key, unpacked.error().message());
   }
-  HOLDFAST_TRY(const Json json, Json::parse(unpacked.value().text));
-  const auto from = number_member(json, "from");
-  const auto to = number_member(json, "to");
-  const auto entries = number_member(json, "entries");
-  const auto before = digest_member(json, "chain_before");
-  const auto after = digest_member(json, "chain_after");
-  const auto segments = json.find("segments");
-  if (!from.has_value() || !to.has_value() || !entries.has_value() || !before.has_value() ||
-      !after.has_value() || !segments.has_value() || key != seal_key(Position{*from}) ||
-      *to <= *from) {
+  auto record = from_json<SealRecord>(unpacked.value().text);
+  if (!record.ok() || key != seal_key(record.value().from) ||
+      record.value().to <= record.value().from) {
     return damaged(key, "it is not the record of a seal");
-  }
-  SealRecord record{Position{*from}, Position{*to}, *before, *after, *entries, {}};
-  for (std::size_t i = 0; i < segments->size(); ++i) {
-    record.segment_keys.emplace_back(segments->item(i).string().value_or(""));
   }
   return record;
 }

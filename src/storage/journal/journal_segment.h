@@ -18,10 +18,19 @@ namespace holdfast {
 struct SealRecord {
   Position from;  // first position that is covered
   Position to;    // first position that is not
-  Digest chain_before;
-  Digest chain_after;
+  Digest chain_before{};
+  Digest chain_after{};
   std::uint64_t entries = 0;
   std::vector<std::string> segment_keys;
+
+  static void visit(auto& self, auto& v) {
+    v.required("from", self.from.value);
+    v.required("to", self.to.value);
+    v.required("chain_before", self.chain_before);
+    v.required("chain_after", self.chain_after);
+    v.required("entries", self.entries);
+    v.required("segments", self.segment_keys);
+  }
 };
 
 void append_segment_line(std::string& text, Position position, std::uint32_t index,
