@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 
 #include "base/encoding.h"
 #include "storage/log/side_range.h"
 #include "storage/log/sqlite_log_file.h"
-#include "storage/log/store_folder.h"
 #include "storage/sqlite/sqlite_db.h"
 #include "storage/sqlite/sqlite_path.h"
 #include "storage/sqlite/sqlite_watch.h"
@@ -443,6 +443,32 @@ Result<std::unique_ptr<Store>> open_to_write(const std::string& path,
   HOLDFAST_TRY(auto writer, Writer::create(std::move(writer_db)));
   return std::unique_ptr<Store>(
       std::make_unique<SqliteStore>(path, std::move(writer), std::move(reader)));
+}
+
+// Whether a file exists at the path or can be created there. The message says what to do.
+Result<void> check_folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    return {};
+  }
+  const auto refused = [&](ErrorCode code, const std::string& why) {
+    return Error{code, "cannot create " + path + ": " + why}.with("path", path);
+  };
+  if (std::filesystem::is_directory(folder, error)) {
+    return euidaccess(folder.c_str(), W_OK | X_OK) == 0
+               ? Result<void>()
+               : refused(ErrorCode::permission_denied,
+                         "the folder " + folder + " is not writable; choose another folder");
+  }
+  if (std::filesystem::exists(folder, error)) {
+    return refused(ErrorCode::invalid_argument,
+                   folder + " is not a folder; choose a path inside a folder");
+  }
+  return refused(ErrorCode::not_found, "the folder " + folder +
+                                           " does not exist; create it (mkdir -p " + folder +
+                                           "), or choose another folder");
 }
 
 // What the file is when no process is creating it. A journal that is not there is not_found.
