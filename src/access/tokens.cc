@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "base/encoding.h"
+#include "base/json_writer.h"
 #include "base/names.h"
-#include "base/text.h"
 
 namespace holdfast {
 
@@ -86,6 +87,10 @@ void Tokens::restore(std::vector<Token> tokens) {
   ++changes_;
 }
 
+TokenParts::TokenParts(const RandomBytes& random)
+    : id(to_hex(std::span(random).first<kIdBytes>())),
+      secret(to_base64url(std::span(random).last<kSecretBytes>())) {}
+
 Result<TokenCreated> decide_create(const Tokens& tokens, const CreateToken& command,
                                    std::string_view token_id, std::string_view secret, TimeMs now) {
   if (command.name.empty() || command.name.size() > kMaxName) {
@@ -155,11 +160,7 @@ std::optional<Bearer> parse_bearer(std::string_view text) {
 
 bool fits(const Token& token, std::string_view secret) {
   const Digest shown = sha256(secret);
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    difference |= static_cast<unsigned>(shown[i] ^ token.created.secret_hash[i]);
-  }
-  return difference == 0;
+  return equal_secrets(as_text(shown), as_text(token.created.secret_hash));
 }
 
 JsonText to_json(const Token& token, TimeMs now) {
@@ -177,6 +178,16 @@ JsonText to_json(const Token& token, TimeMs now) {
     json.member("revoked_at", token.revoked_at->value);
   }
   json.member("valid", token.valid(now)).end_object();
+  return std::move(json).take_text();
+}
+
+JsonText to_json(const Tokens& tokens, TimeMs now) {
+  JsonWriter json;
+  json.begin_object().key("tokens").begin_array();
+  for (const auto& [id, token] : tokens.all()) {
+    json.raw(to_json(token, now));
+  }
+  json.end_array().end_object();
   return std::move(json).take_text();
 }
 

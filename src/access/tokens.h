@@ -4,6 +4,7 @@
 // the SHA-256 is stored. It is shown once, when it is made.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -107,7 +108,19 @@ struct CreateToken {
   std::optional<TimeMs> expires_at;
   std::string actor;
 };
-// id and secret: random bytes that become text. invalid_argument names the field.
+// The public and the secret part of a new token, made of random bytes.
+struct TokenParts {
+  static constexpr std::size_t kIdBytes = 12;
+  static constexpr std::size_t kSecretBytes = 32;
+  using RandomBytes = std::array<std::byte, kIdBytes + kSecretBytes>;
+
+  explicit TokenParts(const RandomBytes& random);
+
+  std::string id;
+  std::string secret;
+};
+
+// invalid_argument names the field.
 Result<TokenCreated> decide_create(const Tokens& tokens, const CreateToken& command,
                                    std::string_view token_id, std::string_view secret, TimeMs now);
 // No value: it was revoked before. not_found.
@@ -126,5 +139,7 @@ bool fits(const Token& token, std::string_view secret);
 
 // For lists: everything but the hash.
 JsonText to_json(const Token& token, TimeMs now);
+// {"tokens":[…]}
+JsonText to_json(const Tokens& tokens, TimeMs now);
 
 }  // namespace holdfast

@@ -45,6 +45,16 @@ TEST(Tokens, text_of_a_token_parses_to_its_parts_also_with_underscores_in_the_se
   }
 }
 
+TEST(Tokens, id_and_secret_are_made_of_different_random_bytes) {
+  TokenParts::RandomBytes random{};
+  random[11] = std::byte{0xab};  // the last of the id
+  random[12] = std::byte{0xff};  // the first of the secret
+  const TokenParts parts(random);
+  EXPECT_EQ(parts.id, "0000000000000000000000ab");
+  EXPECT_EQ(parts.secret.size(), 43U);
+  EXPECT_TRUE(parts.secret.starts_with("_wA")) << parts.secret;
+}
+
 TEST(Tokens, revoked_and_expired_tokens_are_not_valid) {
   Tokens tokens;
   CreateToken command = named("ops", Role::operator_);

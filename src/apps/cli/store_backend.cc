@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "apps/cli/argument_values.h"
-#include "base/encoding.h"
 #include "storage/journal/journal_transfer.h"
 #include "storage/journal/open_journal.h"
 
@@ -29,13 +26,6 @@ Result<RunListQuery> list_query(const ListRequest& request, TimeMs now) {
   HOLDFAST_TRY(const std::string attributes, attributes_argument(request.attributes));
   HOLDFAST_CHECK(query.filter.select(request.statuses, attributes));
   return query;
-}
-
-template <std::size_t Bytes>
-std::array<std::byte, Bytes> random_bytes(Random& random) {
-  std::array<std::byte, Bytes> bytes{};
-  random.fill(bytes);
-  return bytes;
 }
 
 // The token as lists show it, with its secret.
@@ -81,13 +71,7 @@ class StoreQueries {
     for (const auto& entry : entries) {
       tokens.fold(entry);
     }
-    JsonWriter json;
-    json.begin_object().key("tokens").begin_array();
-    for (const auto& [id, token] : tokens.all()) {
-      json.raw(to_json(token, backend_.context_.clock.now()));
-    }
-    json.end_array().end_object();
-    return std::move(json).take();
+    return std::string(to_json(tokens, backend_.context_.clock.now()).view());
   }
   // What only a server knows.
   Result<std::string> operator()(const QueuesRequest&) {
@@ -243,20 +227,20 @@ Result<std::unique_ptr<Loop>> StoreBackend::open_loop(OpenMode mode) {
 }
 
 Result<std::string> StoreBackend::run(const CreateToken& command) {
-  constexpr std::size_t kIdBytes = 12;
-  constexpr std::size_t kSecretBytes = 32;
-  const std::string id = to_hex(random_bytes<kIdBytes>(context_.random));
-  const std::string secret = to_base64url(random_bytes<kSecretBytes>(context_.random));
+  TokenParts::RandomBytes random;
+  context_.random.fill(random);
+  const TokenParts parts(random);
   HOLDFAST_TRY(const auto loop, open_loop(OpenMode::create));
   HOLDFAST_TRY(const TokenCreated created,
                loop->execute<TokenCreated>([&](Turn& turn) -> Result<TokenCreated> {
-                 HOLDFAST_TRY(TokenCreated fact, decide_create(turn.state().registry().tokens(),
-                                                               command, id, secret, turn.now()));
+                 HOLDFAST_TRY(TokenCreated fact,
+                              decide_create(turn.state().registry().tokens(), command, parts.id,
+                                            parts.secret, turn.now()));
                  HOLDFAST_CHECK(turn.emit(fact));
                  return fact;
                }));
   const TimeMs now = context_.clock.now();
-  return created_json(Token{created, now}, now, bearer_text(id, secret));
+  return created_json(Token{created, now}, now, bearer_text(parts.id, parts.secret));
 }
 
 Result<std::string> StoreBackend::run(const RevokeToken& command) {

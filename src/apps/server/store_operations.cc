@@ -1,15 +1,10 @@
 // The store as a whole: queues, workers, pending approvals, tokens, backups.
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <set>
 
 #include "apps/server/backup_stream.h"
 #include "apps/server/queue_view.h"
 #include "apps/server/server_call.h"
 #include "apps/server/server_operations.h"
-#include "base/encoding.h"
 #include "runs/run/redact.h"
 #include "storage/journal/journal_transfer.h"
 
@@ -77,20 +72,6 @@ Result<ApprovalsResponse> approvals_of(Service& service, const Caller& caller,
   return response;
 }
 
-std::string random_bytes(Random& random, std::size_t count) {
-  std::vector<std::byte> bytes(count);
-  random.fill(bytes);
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  }
-  return text;
-}
-
 }  // namespace
 
 void list_queues(const CallPtr& call) { answer_queues(call, ""); }
@@ -139,18 +120,10 @@ void list_tokens(const CallPtr& call) {
     return;
   }
   const auto tokens = call->service.loop.tokens();
-  JsonWriter json;
-  json.begin_object().key("tokens").begin_array();
-  for (const auto& [id, token] : tokens->all()) {
-    json.raw(to_json(token, call->service.clock.now()));
-  }
-  json.end_array().end_object();
-  call->answer_json(std::move(json).take());
+  call->answer_json(to_json(*tokens, call->service.clock.now()).view());
 }
 
 void create_token(const CallPtr& call) {
-  constexpr std::size_t kIdBytes = 6;
-  constexpr std::size_t kSecretBytes = 32;
   const auto body = read_body<CreateTokenRequest>(*call);
   if (!body.ok()) {
     return call->fail(body.error());
@@ -162,20 +135,22 @@ void create_token(const CallPtr& call) {
   command.workflows = body.value().workflows;
   command.expires_at = body.value().expires_at;
   command.actor = call->caller.actor("");
-  const std::string id = hex(random_bytes(call->service.random, kIdBytes));
-  const std::string drawn = random_bytes(call->service.random, kSecretBytes);
-  const std::string secret = to_base64url(std::as_bytes(std::span(drawn)));
+  TokenParts::RandomBytes random;
+  call->service.random.fill(random);
+  const TokenParts parts(random);
   submit<Token>(
       call,
-      [command, id, secret](Turn& turn) -> Result<Token> {
-        HOLDFAST_TRY(const TokenCreated fact, decide_create(turn.state().registry().tokens(),
-                                                            command, id, secret, turn.now()));
+      [command, parts](Turn& turn) -> Result<Token> {
+        HOLDFAST_TRY(const TokenCreated fact,
+                     decide_create(turn.state().registry().tokens(), command, parts.id,
+                                   parts.secret, turn.now()));
         HOLDFAST_CHECK(turn.emit(fact));
         return Token{fact, turn.now()};
       },
-      [call, id, secret](const Token& token) {
+      [call, parts](const Token& token) {
         const Payload created(to_json(token, call->service.clock.now()));
-        call->answer_json(response_json(CreateTokenResponse{id, bearer_text(id, secret), created}),
+        call->answer_json(response_json(CreateTokenResponse{
+                              parts.id, bearer_text(parts.id, parts.secret), created}),
                           201);
       });
 }
