@@ -1,7 +1,6 @@
 // The store as a whole: queues, workers, pending approvals, tokens, backups.
 #include <algorithm>
 
-#include "apps/server/backup_stream.h"
 #include "apps/server/queue_view.h"
 #include "apps/server/server_call.h"
 #include "apps/server/server_operations.h"
@@ -33,6 +32,58 @@ void answer_queues(const CallPtr& call, const std::string& only) {
         call->answer_json(queue_text(queues.front(), workers, now));
       });
 }
+
+// Streams a backup. A chunk is read when the previous one is sent, so a slow client occupies no
+// thread.
+class BackupStream : public std::enable_shared_from_this<BackupStream> {
+ public:
+  BackupStream(CallPtr call, JournalExport whole)
+      : call_(std::move(call)), export_(std::move(whole)) {}
+
+  void begin() {
+    net::Response head;
+    head.content_type = "application/jsonl";
+    head.headers.push_back(
+        {"Content-Disposition", "attachment; filename=\"holdfast-backup.jsonl\""});
+    stream_ = call_->exchange->stream(std::move(head));
+    send_next();
+  }
+
+ private:
+  // An interrupted backup lacks its last line, so it cannot be mistaken for a complete one.
+  void send_next() {
+    const Result<void> taken = call_->service.readers.run([self = shared_from_this()] {
+      auto chunk = self->export_.next();
+      if (!chunk.ok()) {
+        self->call_->service.log.write(LogLevel::error, "backup failed",
+                                       {{"why", chunk.error().text()}});
+      }
+      if (!chunk.ok() || chunk.value().empty()) {
+        self->end();
+        return;
+      }
+      self->stream_->write(std::move(chunk).value(), [self](bool alive) {
+        if (alive) {
+          self->send_next();
+        } else {
+          self->end();
+        }
+      });
+    });
+    if (!taken.ok()) {
+      end();
+    }
+  }
+
+  void end() {
+    call_->note(200);
+    stream_->finish();
+  }
+
+  const CallPtr call_;
+  JournalExport export_;
+  std::shared_ptr<net::Stream> stream_;
+};
 
 struct OpenWait {
   RunId run;
@@ -175,9 +226,14 @@ void revoke_token(const CallPtr& call) {
 }
 
 void get_backup(const CallPtr& call) {
-  if (has_plain_query(call)) {
-    stream_backup(call);
+  if (!has_plain_query(call)) {
+    return;
   }
+  read(call, [call]() -> Result<void> {
+    HOLDFAST_TRY(JournalExport whole, JournalExport::begin(call->service.loop.journal().log()));
+    std::make_shared<BackupStream>(call, std::move(whole))->begin();
+    return {};
+  });
 }
 
 }  // namespace holdfast
