@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "net/http_text.h"
 
 namespace holdfast {
 
@@ -33,15 +34,8 @@ std::string_view host_of(std::string_view authority) {
   return authority.substr(0, authority.find(':'));
 }
 
-std::string lower(std::string_view text) {
-  std::string small(text);
-  std::transform(small.begin(), small.end(), small.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return small;
-}
-
 bool names_this_machine(std::string_view authority) {
-  const std::string host = lower(authority);
+  const std::string host = net::lowered(authority);
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]" ||
          host.ends_with(".localhost");
 }
@@ -112,7 +106,7 @@ Result<Caller> Authenticator::authenticate(const net::Request& request, const To
 }
 
 Result<Caller> Authenticator::by_token(std::string_view header, const Tokens& tokens) {
-  const auto bearer = lower(header.substr(0, kBearer.size())) == kBearer
+  const auto bearer = net::lowered(header.substr(0, kBearer.size())) == kBearer
                           ? parse_bearer(header.substr(kBearer.size()))
                           : std::nullopt;
   const Token* token = bearer.has_value() ? tokens.find(bearer->token_id) : nullptr;

@@ -79,33 +79,17 @@ void write_blocked(JsonWriter& json, const QueueView& queue, const HandlerView& 
 
 void write_queue(JsonWriter& json, const QueueView& queue, const std::vector<KnownWorker>& workers,
                  TimeMs now) {
-  std::size_t visible = 0;
-  std::size_t expired = 0;
-  std::size_t later = 0;
-  std::optional<TimeMs> oldest;
-  std::optional<TimeMs> next;
-  const auto earlier = [](std::optional<TimeMs>& found, const std::optional<TimeMs>& other) {
-    if (other.has_value()) {
-      found = std::min(found.value_or(*other), *other);
-    }
-  };
-  for (const HandlerView& waiting : queue.handlers) {
-    visible += waiting.visible;
-    expired += waiting.expired;
-    later += waiting.later;
-    earlier(oldest, waiting.oldest_at);
-    earlier(next, waiting.next_at);
-  }
+  const HandlerView total = queue.total();
   const auto count = [](std::size_t number) { return static_cast<std::uint64_t>(number); };
-  json.begin_object().member("name", queue.name).member("visible", count(visible));
-  json.member("scheduled", count(later)).member("claimed", count(queue.claimed));
-  json.member("expired", count(expired)).member("sleeping", count(queue.sleeping));
+  json.begin_object().member("name", queue.name).member("visible", count(total.visible));
+  json.member("scheduled", count(total.later)).member("claimed", count(queue.claimed));
+  json.member("expired", count(total.expired)).member("sleeping", count(queue.sleeping));
   json.member("anomalies", count(queue.anomalies));
-  if (oldest.has_value()) {
-    json.member("oldest_age_ms", std::max<std::int64_t>(0, now.value - oldest->value));
+  if (total.oldest_at.has_value()) {
+    json.member("oldest_age_ms", std::max<std::int64_t>(0, now.value - total.oldest_at->value));
   }
-  if (next.has_value()) {
-    json.member("next_visible_at", next->value);
+  if (total.next_at.has_value()) {
+    json.member("next_visible_at", total.next_at->value);
   }
   json.key("waiting").begin_array();
   for (const HandlerView& waiting : queue.handlers) {
@@ -142,6 +126,23 @@ void write_lease(JsonWriter& json, const LeaseView& lease) {
 }
 
 }  // namespace
+
+HandlerView QueueView::total() const {
+  HandlerView total;
+  const auto earlier = [](std::optional<TimeMs>& found, const std::optional<TimeMs>& other) {
+    if (other.has_value()) {
+      found = std::min(found.value_or(*other), *other);
+    }
+  };
+  for (const HandlerView& waiting : handlers) {
+    total.visible += waiting.visible;
+    total.expired += waiting.expired;
+    total.later += waiting.later;
+    earlier(total.oldest_at, waiting.oldest_at);
+    earlier(total.next_at, waiting.next_at);
+  }
+  return total;
+}
 
 std::vector<QueueView> queue_views(Turn& turn, const std::string& only) {
   std::vector<QueueView> views;

@@ -25,6 +25,9 @@ struct QueueView {
   std::size_t claimed = 0;
   std::size_t sleeping = 0;  // timers
   std::size_t anomalies = 0;
+
+  // Of all handlers.
+  [[nodiscard]] HandlerView total() const;
 };
 
 // All, or the one of that name.

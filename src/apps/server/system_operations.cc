@@ -15,42 +15,23 @@ namespace {
 using Kind = MetricsText::Kind;
 
 void write_queues(MetricsText& text, const std::vector<QueueView>& queues, TimeMs now) {
-  struct Sum {
-    std::size_t visible = 0;
-    std::size_t later = 0;
-    std::size_t expired = 0;
-    std::optional<TimeMs> oldest = std::nullopt;
-  };
-  const auto sum_of = [](const QueueView& queue) {
-    Sum sum;
-    for (const HandlerView& waiting : queue.handlers) {
-      sum.visible += waiting.visible;
-      sum.later += waiting.later;
-      sum.expired += waiting.expired;
-      if (waiting.oldest_at.has_value()) {
-        sum.oldest = std::min(sum.oldest.value_or(*waiting.oldest_at), *waiting.oldest_at);
-      }
-    }
-    return sum;
-  };
   text.family("holdfast_queue_attempts", Kind::gauge, "Attempts in a queue, by state.");
   for (const QueueView& queue : queues) {
-    const Sum sum = sum_of(queue);
+    const HandlerView total = queue.total();
     const std::string label = metric_label("queue", queue.name);
     const auto write = [&](std::string_view state, std::size_t count) {
       text.value(label + "," + metric_label("state", state), static_cast<double>(count));
     };
-    write("visible", sum.visible - sum.expired);
-    write("scheduled", sum.later);
-    write("expired", sum.expired);
+    write("visible", total.visible - total.expired);
+    write("scheduled", total.later);
+    write("expired", total.expired);
     write("claimed", queue.claimed);
     write("sleeping", queue.sleeping);
   }
   text.family("holdfast_queue_oldest_age_seconds", Kind::gauge,
               "Age of the oldest visible attempt.");
   for (const QueueView& queue : queues) {
-    const Sum sum = sum_of(queue);
-    const std::int64_t age = sum.oldest.has_value() ? now.value - sum.oldest->value : 0;
+    const std::int64_t age = now.value - queue.total().oldest_at.value_or(now).value;
     text.value(metric_label("queue", queue.name),
                static_cast<double>(std::max<std::int64_t>(0, age)) / 1000);
   }
