@@ -11,20 +11,20 @@ namespace {
 
 // A view of a run.
 template <HasFields Request>
-void inspect_run(const CallPtr& call) {
-  with_query<Request>(call, [&](const Request& request) {
-    with_run(call, [call, request](const RunId& run) {
-      inspect(call, [run, request](RunQueries& queries) { return queries.of_run(run, request); });
-    });
+Result<void> inspect_run(const CallPtr& call) {
+  HOLDFAST_TRY(const Request request, read_query<Request>(*call));
+  with_run(call, [call, request](const RunId& run) {
+    inspect(call, [run, request](RunQueries& queries) { return queries.of_run(run, request); });
   });
+  return {};
 }
 
 // A view of the store.
 template <HasFields Request>
-void inspect_store(const CallPtr& call) {
-  with_query<Request>(call, [&](const Request& request) {
-    inspect(call, [request](RunQueries& queries) { return queries.of_store(request); });
-  });
+Result<void> inspect_store(const CallPtr& call) {
+  HOLDFAST_TRY(const Request request, read_query<Request>(*call));
+  inspect(call, [request](RunQueries& queries) { return queries.of_store(request); });
+  return {};
 }
 
 // customer=ann becomes {"customer":"ann"}. A value that is not JSON is a text, as on the command
@@ -80,8 +80,7 @@ Result<FactsResponse> facts_of(Service& service, const RunId& run, const FactsRe
   HOLDFAST_TRY(const Moment moment, Inspector(journal, service.clock).moment(at, run));
   HOLDFAST_TRY(const auto entries, journal.load(run_thread(run), from, limit + 1));
   if (entries.empty() && from == Revision{0}) {
-    return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}.with(
-        "run_id", to_string(run));
+    return run_not_found(run);
   }
   FactsResponse response;
   response.run_id = to_string(run);
@@ -101,44 +100,36 @@ Result<FactsResponse> facts_of(Service& service, const RunId& run, const FactsRe
 
 }  // namespace
 
-void list_runs_page(const CallPtr& call) {
-  const auto request = read_query<ListRequest>(*call);
-  const auto query =
-      request.ok() ? list_query(*call, request.value()) : Result<RunListQuery>(request.error());
-  if (!query.ok()) {
-    return call->fail(query.error());
-  }
-  inspect(call, [query = query.value(), at = request.value().at](RunQueries& queries) {
-    return queries.list(query, at);
-  });
+Result<void> list_runs_page(const CallPtr& call) {
+  HOLDFAST_TRY(const ListRequest request, read_query<ListRequest>(*call));
+  HOLDFAST_TRY(const RunListQuery query, list_query(*call, request));
+  inspect(call, [query, at = request.at](RunQueries& queries) { return queries.list(query, at); });
+  return {};
 }
 
-void show_run_now(const CallPtr& call) { inspect_run<ShowRequest>(call); }
-void explain_run_now(const CallPtr& call) { inspect_run<ExplainRequest>(call); }
-void graph_run(const CallPtr& call) { inspect_run<GraphRequest>(call); }
-void timeline_run(const CallPtr& call) { inspect_run<TimelineRequest>(call); }
-void diff_run(const CallPtr& call) { inspect_run<DiffRequest>(call); }
+Result<void> show_run_now(const CallPtr& call) { return inspect_run<ShowRequest>(call); }
+Result<void> explain_run_now(const CallPtr& call) { return inspect_run<ExplainRequest>(call); }
+Result<void> graph_run(const CallPtr& call) { return inspect_run<GraphRequest>(call); }
+Result<void> timeline_run(const CallPtr& call) { return inspect_run<TimelineRequest>(call); }
+Result<void> diff_run(const CallPtr& call) { return inspect_run<DiffRequest>(call); }
 
-void facts_of_run(const CallPtr& call) {
-  const auto request = read_query<FactsRequest>(*call);
-  if (!request.ok()) {
-    return call->fail(request.error());
+Result<void> facts_of_run(const CallPtr& call) {
+  HOLDFAST_TRY(const FactsRequest request, read_query<FactsRequest>(*call));
+  if (request.limit.value_or(1) == 0) {
+    return Error{ErrorCode::invalid_argument, "limit must be at least 1"}.with("field", "limit");
   }
-  if (request.value().limit.value_or(1) == 0) {
-    return call->fail(
-        Error{ErrorCode::invalid_argument, "limit must be at least 1"}.with("field", "limit"));
-  }
-  with_run(call, [call, request = request.value()](const RunId& run) {
+  with_run(call, [call, request](const RunId& run) {
     read(call, [call, run, request]() -> Result<void> {
       HOLDFAST_TRY(const FactsResponse facts, facts_of(call->service, run, request));
       call->answer_json(response_json(facts));
       return {};
     });
   });
+  return {};
 }
 
-void store_status_now(const CallPtr& call) { inspect_store<StatusRequest>(call); }
-void doctor_now(const CallPtr& call) { inspect_store<DoctorRequest>(call); }
-void list_workflows(const CallPtr& call) { inspect_store<WorkflowsRequest>(call); }
+Result<void> store_status_now(const CallPtr& call) { return inspect_store<StatusRequest>(call); }
+Result<void> doctor_now(const CallPtr& call) { return inspect_store<DoctorRequest>(call); }
+Result<void> list_workflows(const CallPtr& call) { return inspect_store<WorkflowsRequest>(call); }
 
 }  // namespace holdfast

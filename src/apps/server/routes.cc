@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "apps/server/server_operations.h"
+#include "apps/server/server_call.h"
 #include "net/http.h"
 
 namespace holdfast {
@@ -95,6 +95,15 @@ std::optional<std::vector<std::string>> match(std::string_view form, std::string
 }
 
 }  // namespace
+
+void OperationRunner::operator()(const CallPtr& call) const {
+  if (run_ != nullptr) {
+    return run_(call);
+  }
+  if (const Result<void> done = checked_(call); !done.ok()) {
+    call->fail(done.error());
+  }
+}
 
 std::span<const Route> routes() { return kRoutes; }
 

@@ -1,22 +1,32 @@
 // Routes: the operations of the API (runs/api/operations.h), each with its implementation.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/server/server_operations.h"
 #include "holdfast/result.h"
 #include "runs/api/operations.h"
 
 namespace holdfast {
 
-class Call;
+// The function of an operation (server_operations.h).
+class OperationRunner {
+ public:
+  constexpr OperationRunner(OperationFunction* run) : run_(run) {}
+  constexpr OperationRunner(CheckedOperation* run) : checked_(run) {}
+
+  void operator()(const CallPtr& call) const;
+
+ private:
+  OperationFunction* run_ = nullptr;
+  CheckedOperation* checked_ = nullptr;
+};
 
 struct Route : Operation {
-  void (*run)(const std::shared_ptr<Call>& call) = nullptr;
+  OperationRunner run;
 };
 
 std::span<const Route> routes();

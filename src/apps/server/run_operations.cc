@@ -93,8 +93,7 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
           }
           HOLDFAST_TRY(const bool exists, turn.state().runs().exists(run));
           if (!exists) {
-            return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}
-                .with("run_id", to_string(run));
+            return run_not_found(run);
           }
           return false;
         },
@@ -203,8 +202,7 @@ class OutcomeWait : public std::enable_shared_from_this<OutcomeWait> {
     HOLDFAST_CHECK(journal.catch_up());
     HOLDFAST_TRY(const auto entries, journal.load(run_thread(run_)));
     if (entries.empty()) {
-      return Error{ErrorCode::run_not_found, "run " + to_string(run_) + " does not exist"}.with(
-          "run_id", to_string(run_));
+      return run_not_found(run_);
     }
     RunProjection run(run_);
     for (const Entry& entry : entries) {
@@ -257,20 +255,16 @@ Result<StartRequest> start_request(const Call& call) {
 
 }  // namespace
 
-void start_run(const CallPtr& call) {
-  const auto wait = read_query<WaitRequest>(*call);
-  const auto request = wait.ok() ? start_request(*call) : Result<StartRequest>(wait.error());
-  auto start = request.ok() ? start_of(*call, request.value(), trace_of(call->request()))
-                            : Result<RunCommands::Start>(request.error());
-  if (!start.ok()) {
-    return call->fail(start.error());
+Result<void> start_run(const CallPtr& call) {
+  HOLDFAST_TRY(const WaitRequest parameters, read_query<WaitRequest>(*call));
+  HOLDFAST_TRY(const StartRequest request, start_request(*call));
+  HOLDFAST_TRY(auto start, start_of(*call, request, trace_of(call->request())));
+  call->identify("run_id", to_string(start.run_id));
+  if (!request.idempotency_key.empty()) {
+    call->identify("idempotency_key", request.idempotency_key);
   }
-  call->identify("run_id", to_string(start.value().run_id));
-  if (!request.value().idempotency_key.empty()) {
-    call->identify("idempotency_key", request.value().idempotency_key);
-  }
-  submit<Started>(call, std::move(start.value().decide),
-                  [call, wait = wait.value().wait](const Started& started) {
+  submit<Started>(call, std::move(start.decide),
+                  [call, wait = parameters.wait](const Started& started) {
                     if (wait.has_value()) {
                       std::make_shared<OutcomeWait>(call, started.run_id, started.existed)
                           ->begin(time_of(*wait));
@@ -278,21 +272,19 @@ void start_run(const CallPtr& call) {
                       call->answer_json(started_text(started), started.existed ? 200 : 201);
                     }
                   });
+  return {};
 }
 
-void start_runs(const CallPtr& call) {
-  const auto body = read_body<StartBatchRequest>(*call);
-  if (!body.ok()) {
-    return call->fail(body.error());
-  }
-  if (body.value().runs.size() > kMostStarts) {
-    return call->fail(Error{ErrorCode::invalid_argument, "a batch starts at most 1000 runs"}.with(
-        "field", "runs"));
+Result<void> start_runs(const CallPtr& call) {
+  HOLDFAST_TRY(const StartBatchRequest body, read_body<StartBatchRequest>(*call));
+  if (body.runs.size() > kMostStarts) {
+    return Error{ErrorCode::invalid_argument, "a batch starts at most 1000 runs"}.with("field",
+                                                                                       "runs");
   }
   using StartOutcomes = std::vector<Result<Started>>;
   auto starts = std::make_shared<std::vector<Result<RunCommands::Start>>>();
   const Payload trace = trace_of(call->request());
-  for (const Payload& start : body.value().runs) {
+  for (const Payload& start : body.runs) {
     auto request =
         start.is_object()
             ? read_object<StartRequest>(start.view())
@@ -330,16 +322,15 @@ void start_runs(const CallPtr& call) {
         }
         call->answer_json(response_json(response));
       });
+  return {};
 }
 
-void get_outcome(const CallPtr& call) {
-  const auto request = read_query<OutcomeRequest>(*call);
-  if (!request.ok()) {
-    return call->fail(request.error());
-  }
-  with_run(call, [call, wait = request.value().wait.value_or(0)](const RunId& run) {
+Result<void> get_outcome(const CallPtr& call) {
+  HOLDFAST_TRY(const OutcomeRequest request, read_query<OutcomeRequest>(*call));
+  with_run(call, [call, wait = request.wait.value_or(0)](const RunId& run) {
     std::make_shared<OutcomeWait>(call, run, std::nullopt)->begin(time_of(wait));
   });
+  return {};
 }
 
 }  // namespace holdfast

@@ -26,8 +26,7 @@ Result<std::string> workflow_of(Journal& journal, const RunId& run) {
       }
     }
   }
-  return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}.with(
-      "run_id", to_string(run));
+  return run_not_found(run);
 }
 
 }  // namespace
@@ -163,14 +162,6 @@ Result<JsonText> json_body(const Call& call) {
   return json;
 }
 
-bool has_plain_query(const CallPtr& call) {
-  const Result<void> known = call->query.finish();
-  if (!known.ok()) {
-    call->fail(known.error());
-  }
-  return known.ok();
-}
-
 void read(const CallPtr& call, std::function<Result<void>()> work) {
   const Result<void> taken = call->service.readers.run([call, work = std::move(work)] {
     const Result<void> done = work();
@@ -196,6 +187,11 @@ void inspect(const CallPtr& call, std::function<Result<View>(RunQueries&)> query
     call->answer_view(view, style);
     return {};
   });
+}
+
+Error run_not_found(const RunId& run) {
+  return Error{ErrorCode::run_not_found, "run " + to_string(run) + " does not exist"}.with(
+      "run_id", to_string(run));
 }
 
 Result<void> check_workflow(const Caller& caller, std::string_view workflow) {

@@ -79,22 +79,6 @@ Result<T> read_query(Call& call) {
   return call.query.read<T>(call.path_parameters());
 }
 
-// Calls `then` with the parameters; an error is the response to the call.
-template <HasFields T, typename Then>
-void with_query(const CallPtr& call, const Then& then) {
-  auto request = read_query<T>(*call);
-  request.ok() ? then(std::move(request).value()) : call->fail(request.error());
-}
-// As with_query, with the body.
-template <HasFields T, typename Then>
-void with_body(const CallPtr& call, const Then& then) {
-  auto request = read_body<T>(*call);
-  request.ok() ? then(std::move(request).value()) : call->fail(request.error());
-}
-
-// For operations without query parameters. False: the call was answered with an error.
-bool has_plain_query(const CallPtr& call);
-
 // Lets the loop decide; an error is the response to the call.
 template <typename T>
 void submit(const CallPtr& call, TurnFunction<T> decide, std::function<void(T)> then);
@@ -108,6 +92,7 @@ void inspect(const CallPtr& call, std::function<Result<View>(RunQueries&)> query
 
 // Calls `then` with the run that the first path parameter names, if the caller may see it.
 void with_run(const CallPtr& call, std::function<void(const RunId& run)> then);
+Error run_not_found(const RunId& run);
 // permission_denied when the caller is limited to other workflows.
 Result<void> check_workflow(const Caller& caller, std::string_view workflow);
 // Adds the check that the caller may see the workflow of the run.

@@ -11,10 +11,8 @@ namespace holdfast {
 
 namespace {
 
-void answer_queues(const CallPtr& call, const std::string& only) {
-  if (!has_plain_query(call)) {
-    return;
-  }
+Result<void> answer_queues(const CallPtr& call, const std::string& only) {
+  HOLDFAST_CHECK(call->query.finish());
   submit_or_read<std::vector<QueueView>>(
       call,
       [only](Turn& turn) -> Result<std::vector<QueueView>> { return queue_views(turn, only); },
@@ -31,6 +29,7 @@ void answer_queues(const CallPtr& call, const std::string& only) {
         }
         call->answer_json(queue_text(queues.front(), workers, now));
       });
+  return {};
 }
 
 // Streams a backup. A chunk is read when the previous one is sent, so a slow client occupies no
@@ -125,25 +124,22 @@ Result<ApprovalsResponse> approvals_of(Service& service, const Caller& caller,
 
 }  // namespace
 
-void list_queues(const CallPtr& call) { answer_queues(call, ""); }
-void get_queue(const CallPtr& call) { answer_queues(call, call->arguments.front()); }
+Result<void> list_queues(const CallPtr& call) { return answer_queues(call, ""); }
+Result<void> get_queue(const CallPtr& call) { return answer_queues(call, call->arguments.front()); }
 
-void list_workers(const CallPtr& call) {
-  if (!has_plain_query(call)) {
-    return;
-  }
+Result<void> list_workers(const CallPtr& call) {
+  HOLDFAST_CHECK(call->query.finish());
   submit_or_read<std::vector<LeaseView>>(
       call, [](Turn& turn) -> Result<std::vector<LeaseView>> { return lease_views(turn); },
       [call](const std::vector<LeaseView>& leases) {
         const TimeMs now = call->service.clock.now();
         call->answer_json(workers_text(call->service.workers.all(now), leases));
       });
+  return {};
 }
 
-void list_approvals(const CallPtr& call) {
-  if (!has_plain_query(call)) {
-    return;
-  }
+Result<void> list_approvals(const CallPtr& call) {
+  HOLDFAST_CHECK(call->query.finish());
   submit_or_read<std::vector<OpenWait>>(
       call,
       [](Turn& turn) -> Result<std::vector<OpenWait>> {
@@ -164,27 +160,24 @@ void list_approvals(const CallPtr& call) {
           return {};
         });
       });
+  return {};
 }
 
-void list_tokens(const CallPtr& call) {
-  if (!has_plain_query(call)) {
-    return;
-  }
+Result<void> list_tokens(const CallPtr& call) {
+  HOLDFAST_CHECK(call->query.finish());
   const auto tokens = call->service.loop.tokens();
   call->answer_json(to_json(*tokens, call->service.clock.now()).view());
+  return {};
 }
 
-void create_token(const CallPtr& call) {
-  const auto body = read_body<CreateTokenRequest>(*call);
-  if (!body.ok()) {
-    return call->fail(body.error());
-  }
+Result<void> create_token(const CallPtr& call) {
+  HOLDFAST_TRY(const CreateTokenRequest body, read_body<CreateTokenRequest>(*call));
   CreateToken command;
-  command.name = body.value().name;
-  command.role = body.value().role;
-  command.queues = body.value().queues;
-  command.workflows = body.value().workflows;
-  command.expires_at = body.value().expires_at;
+  command.name = body.name;
+  command.role = body.role;
+  command.queues = body.queues;
+  command.workflows = body.workflows;
+  command.expires_at = body.expires_at;
   command.actor = call->caller.actor("");
   TokenParts::RandomBytes random;
   call->service.random.fill(random);
@@ -204,12 +197,11 @@ void create_token(const CallPtr& call) {
                               parts.id, bearer_text(parts.id, parts.secret), created}),
                           201);
       });
+  return {};
 }
 
-void revoke_token(const CallPtr& call) {
-  if (!has_plain_query(call)) {
-    return;
-  }
+Result<void> revoke_token(const CallPtr& call) {
+  HOLDFAST_CHECK(call->query.finish());
   const std::string id = call->arguments.front();
   submit<Done>(
       call,
@@ -223,17 +215,17 @@ void revoke_token(const CallPtr& call) {
       [call](const Done&) {
         call->answer_json(response_json(RevokeTokenResponse{call->arguments.front()}));
       });
+  return {};
 }
 
-void get_backup(const CallPtr& call) {
-  if (!has_plain_query(call)) {
-    return;
-  }
+Result<void> get_backup(const CallPtr& call) {
+  HOLDFAST_CHECK(call->query.finish());
   read(call, [call]() -> Result<void> {
     HOLDFAST_TRY(JournalExport whole, JournalExport::begin(call->service.loop.journal().log()));
     std::make_shared<BackupStream>(call, std::move(whole))->begin();
     return {};
   });
+  return {};
 }
 
 }  // namespace holdfast

@@ -224,10 +224,8 @@ void get_readiness(const CallPtr& call) {
 
 void get_openapi(const CallPtr& call) { call->answer_json(kOpenapiDocument); }
 
-void get_metrics(const CallPtr& call) {
-  if (!has_plain_query(call)) {
-    return;
-  }
+Result<void> get_metrics(const CallPtr& call) {
+  HOLDFAST_CHECK(call->query.finish());
   Service& service = call->service;
   const auto answered = std::make_shared<std::atomic<bool>>(false);
   const auto answer = [call, answered] {
@@ -236,7 +234,8 @@ void get_metrics(const CallPtr& call) {
     }
   };
   if (service.loop.health().write_pending >= kLoopPatience) {
-    return answer();
+    answer();
+    return {};
   }
   const Alarm::Ticket patience = service.alarm.after(kLoopPatience, answer);
   service.loop.submit<Gauges>(read_gauges, [call, answer, patience](Result<Gauges> gauges) {
@@ -246,12 +245,11 @@ void get_metrics(const CallPtr& call) {
     }
     answer();
   });
+  return {};
 }
 
-void get_server(const CallPtr& call) {
-  if (!has_plain_query(call)) {
-    return;
-  }
+Result<void> get_server(const CallPtr& call) {
+  HOLDFAST_CHECK(call->query.finish());
   Service& service = call->service;
   ServerResponse response;
   response.version = service.version;
@@ -261,22 +259,18 @@ void get_server(const CallPtr& call) {
   response.draining = service.draining;
   response.you = {call->caller.name, call->caller.role};
   call->answer_json(response_json(response));
+  return {};
 }
 
-void stream_events(const CallPtr& call) {
-  const auto request = event_request(*call);
-  if (!request.ok()) {
-    return call->fail(request.error());
-  }
-  stream(call, request.value());
+Result<void> stream_events(const CallPtr& call) {
+  HOLDFAST_TRY(const EventRequest request, event_request(*call));
+  stream(call, request);
+  return {};
 }
 
-void stream_run_events(const CallPtr& call) {
-  auto request = event_request(*call);
-  if (!request.ok()) {
-    return call->fail(request.error());
-  }
-  with_run(call, [call, request = std::move(request).value()](const RunId& run) {
+Result<void> stream_run_events(const CallPtr& call) {
+  HOLDFAST_TRY(const EventRequest request, event_request(*call));
+  with_run(call, [call, request](const RunId& run) {
     read(call, [call, run, request]() -> Result<void> {
       HOLDFAST_TRY(const Revision revision, call->service.loop.journal().revision(run_thread(run)));
       if (revision == Revision{0}) {
@@ -289,6 +283,7 @@ void stream_run_events(const CallPtr& call) {
       return {};
     });
   });
+  return {};
 }
 
 }  // namespace holdfast

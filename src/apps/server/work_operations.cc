@@ -347,49 +347,36 @@ void report_and_claim(const CallPtr& call, const ReportWorkRequest& body, PollRe
 
 }  // namespace
 
-void claim_work(const CallPtr& call) {
-  const auto body = read_body<ClaimWorkRequest>(*call);
-  if (!body.ok()) {
-    return call->fail(body.error());
-  }
-  const Result<void> worker = check_worker(body.value().worker);
-  auto request = poll_request(*call, body.value().worker, body.value());
-  if (!worker.ok() || !request.ok()) {
-    return call->fail(worker.ok() ? request.error() : worker.error());
-  }
-  const auto patience = std::chrono::milliseconds(static_cast<std::int64_t>(std::min<std::uint64_t>(
-      body.value().wait_ms, static_cast<std::uint64_t>(kLongestWait.count()))));
-  const auto waiting = std::make_shared<Waiting>(call, std::move(request).value(), patience);
+Result<void> claim_work(const CallPtr& call) {
+  HOLDFAST_TRY(const ClaimWorkRequest body, read_body<ClaimWorkRequest>(*call));
+  HOLDFAST_CHECK(check_worker(body.worker));
+  HOLDFAST_TRY(PollRequest request, poll_request(*call, body.worker, body));
+  const auto patience = std::chrono::milliseconds(static_cast<std::int64_t>(
+      std::min<std::uint64_t>(body.wait_ms, static_cast<std::uint64_t>(kLongestWait.count()))));
+  const auto waiting = std::make_shared<Waiting>(call, std::move(request), patience);
   if (call->service.draining) {
-    return waiting->attempts_given(std::vector<Assignment>());
-  }
-  if (body.value().again) {
+    waiting->attempts_given(std::vector<Assignment>());
+  } else if (body.again) {
     claim_again(waiting);
   } else {
     wait_for_attempts(waiting);
   }
+  return {};
 }
 
-void report_work(const CallPtr& call) {
-  auto body = read_body<ReportWorkRequest>(*call);
-  if (!body.ok()) {
-    return call->fail(body.error());
+Result<void> report_work(const CallPtr& call) {
+  HOLDFAST_TRY(ReportWorkRequest body, read_body<ReportWorkRequest>(*call));
+  HOLDFAST_CHECK(check_worker(body.worker));
+  if (body.reports.size() > kMostAtOnce) {
+    return bad_field("reports", "a call reports at most 1000 attempts");
   }
-  if (const Result<void> worker = check_worker(body.value().worker); !worker.ok()) {
-    return call->fail(worker.error());
+  call->service.workers.seen(body.worker, call->service.clock.now());
+  if (body.claim.has_value() && !call->service.draining) {
+    HOLDFAST_TRY(PollRequest request, poll_request(*call, body.worker, *body.claim));
+    report_and_claim(call, body, std::move(request));
+    return {};
   }
-  if (body.value().reports.size() > kMostAtOnce) {
-    return call->fail(bad_field("reports", "a call reports at most 1000 attempts"));
-  }
-  call->service.workers.seen(body.value().worker, call->service.clock.now());
-  if (body.value().claim.has_value() && !call->service.draining) {
-    auto request = poll_request(*call, body.value().worker, *body.value().claim);
-    if (!request.ok()) {
-      return call->fail(request.error());
-    }
-    return report_and_claim(call, body.value(), std::move(request).value());
-  }
-  const auto reports = std::make_shared<const std::vector<Report>>(std::move(body.value().reports));
+  const auto reports = std::make_shared<const std::vector<Report>>(std::move(body.reports));
   submit<Judgements>(call, judgement_of(*reports), [call, reports](const Judgements& judged) {
     with_late_reports(call, reports, judged, [call, reports](const Judgements& corrected) {
       ReportResponse response;
@@ -398,22 +385,17 @@ void report_work(const CallPtr& call) {
       call->answer_json(response_json(response));
     });
   });
+  return {};
 }
 
-void heartbeat_work(const CallPtr& call) {
-  auto body = read_body<HeartbeatWorkRequest>(*call);
-  if (!body.ok()) {
-    return call->fail(body.error());
+Result<void> heartbeat_work(const CallPtr& call) {
+  HOLDFAST_TRY(HeartbeatWorkRequest body, read_body<HeartbeatWorkRequest>(*call));
+  HOLDFAST_CHECK(check_worker(body.worker));
+  if (body.claims.size() > kMostAtOnce) {
+    return bad_field("claims", "a call extends at most 1000 claims");
   }
-  if (const Result<void> worker = check_worker(body.value().worker); !worker.ok()) {
-    return call->fail(worker.error());
-  }
-  if (body.value().claims.size() > kMostAtOnce) {
-    return call->fail(bad_field("claims", "a call extends at most 1000 claims"));
-  }
-  call->service.workers.seen(body.value().worker, call->service.clock.now());
-  const auto claims =
-      std::make_shared<const std::vector<HeartbeatClaim>>(std::move(body.value().claims));
+  call->service.workers.seen(body.worker, call->service.clock.now());
+  const auto claims = std::make_shared<const std::vector<HeartbeatClaim>>(std::move(body.claims));
   submit<std::vector<HeartbeatResult>>(
       call,
       [claims](Turn& turn) -> Result<std::vector<HeartbeatResult>> {
@@ -438,17 +420,12 @@ void heartbeat_work(const CallPtr& call) {
         call->answer_json(
             response_json(HeartbeatResponse{std::move(results), call->service.draining}));
       });
+  return {};
 }
 
-void start_child_run(const CallPtr& call) {
-  const auto parsed = read_body<ChildRequest>(*call);
-  if (!parsed.ok()) {
-    return call->fail(parsed.error());
-  }
-  const ChildRequest& body = parsed.value();
-  if (const Result<void> worker = check_worker(body.worker); !worker.ok()) {
-    return call->fail(worker.error());
-  }
+Result<void> start_child_run(const CallPtr& call) {
+  HOLDFAST_TRY(const ChildRequest body, read_body<ChildRequest>(*call));
+  HOLDFAST_CHECK(check_worker(body.worker));
   StartChild command;
   command.child_key = body.key;
   command.queue = body.queue;
@@ -475,6 +452,7 @@ void start_child_run(const CallPtr& call) {
       [call](const Started& started) {
         call->answer_json(started_text(started), started.existed ? 200 : 201);
       });
+  return {};
 }
 
 }  // namespace holdfast

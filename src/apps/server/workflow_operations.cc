@@ -120,17 +120,14 @@ SchedulesResponse schedules_of(const std::vector<KnownSchedule>& known, TimeMs n
 }
 
 template <typename Fact>
-void change_schedule(const CallPtr& call) {
-  const auto body = read_body<ScheduleRequest>(*call);
-  const Result<void> allowed = check_workflow(call->caller, call->arguments[0]);
-  if (!body.ok() || !allowed.ok()) {
-    return call->fail(body.ok() ? allowed.error() : body.error());
-  }
+Result<void> change_schedule(const CallPtr& call) {
+  HOLDFAST_TRY(const ScheduleRequest body, read_body<ScheduleRequest>(*call));
+  HOLDFAST_CHECK(check_workflow(call->caller, call->arguments[0]));
   Fact fact;
   fact.workflow = call->arguments[0];
   fact.trigger = call->arguments[1];
-  fact.actor = call->caller.actor(body.value().actor);
-  fact.comment = body.value().comment;
+  fact.actor = call->caller.actor(body.actor);
+  fact.comment = body.comment;
   submit<ScheduleState>(
       call,
       [fact](Turn& turn) -> Result<ScheduleState> {
@@ -144,18 +141,16 @@ void change_schedule(const CallPtr& call) {
         call->answer_json(
             response_json(ScheduleResponse{call->arguments[0], call->arguments[1], state.paused}));
       });
+  return {};
 }
 
 }  // namespace
 
-void register_workflow(const CallPtr& call) {
-  const auto request = read_query<RegisterRequest>(*call);
-  const Result<void> type = check_type(call->request());
-  if (!request.ok() || !type.ok()) {
-    return call->fail(request.ok() ? type.error() : request.error());
-  }
+Result<void> register_workflow(const CallPtr& call) {
+  HOLDFAST_TRY(const RegisterRequest request, read_query<RegisterRequest>(*call));
+  HOLDFAST_CHECK(check_type(call->request()));
   // Parsing a large definition takes time, so a reader thread does it.
-  read(call, [call, dry_run = request.value().dry_run]() -> Result<void> {
+  read(call, [call, dry_run = request.dry_run]() -> Result<void> {
     HOLDFAST_TRY(const auto definition, load_workflow(call->request().body, "definition"));
     HOLDFAST_CHECK(check_workflow(call->caller, definition->workflow().view()));
     HOLDFAST_CHECK(check_children(call->caller, *definition));
@@ -185,97 +180,86 @@ void register_workflow(const CallPtr& call) {
     service.loop.submit(std::move(requests));
     return {};
   });
+  return {};
 }
 
 namespace {
 
 // A query about a workflow that the caller may see.
 template <HasFields Request>
-void inspect_workflow(const CallPtr& call) {
-  const auto request = read_query<Request>(*call);
-  if (!request.ok()) {
-    return call->fail(request.error());
-  }
-  inspect(call, [call, request = request.value()](RunQueries& queries) -> Result<View> {
+Result<void> inspect_workflow(const CallPtr& call) {
+  HOLDFAST_TRY(const Request request, read_query<Request>(*call));
+  inspect(call, [call, request](RunQueries& queries) -> Result<View> {
     const std::string& name = request.workflow;
     HOLDFAST_CHECK(check_workflow(call->caller, name.substr(0, name.find('@'))));
     return queries.of_store(request);
   });
+  return {};
 }
 
 }  // namespace
 
-void get_workflow(const CallPtr& call) { inspect_workflow<WorkflowRequest>(call); }
-void list_versions(const CallPtr& call) { inspect_workflow<VersionsRequest>(call); }
+Result<void> get_workflow(const CallPtr& call) { return inspect_workflow<WorkflowRequest>(call); }
+Result<void> list_versions(const CallPtr& call) { return inspect_workflow<VersionsRequest>(call); }
 
-void diff_workflow(const CallPtr& call) {
-  auto request = read_query<WorkflowDiffRequest>(*call);
-  if (!request.ok()) {
-    return call->fail(request.error());
-  }
-  const std::string& name = request.value().workflow;
-  for (std::string* version : {&request.value().from, &request.value().to}) {
+Result<void> diff_workflow(const CallPtr& call) {
+  HOLDFAST_TRY(WorkflowDiffRequest request, read_query<WorkflowDiffRequest>(*call));
+  const std::string& name = request.workflow;
+  for (std::string* version : {&request.from, &request.to}) {
     if (version->find('@') == std::string::npos) {
       *version = version->empty() ? name : name + "@" + *version;
     }
   }
-  inspect(call, [call, request = request.value()](RunQueries& queries) -> Result<View> {
+  inspect(call, [call, request](RunQueries& queries) -> Result<View> {
     for (const std::string& version : {request.from, request.to}) {
       HOLDFAST_CHECK(check_workflow(call->caller, version.substr(0, version.find('@'))));
     }
     return queries.of_store(request);
   });
+  return {};
 }
 
-void list_schedules(const CallPtr& call) {
+Result<void> list_schedules(const CallPtr& call) {
   constexpr std::uint64_t kUsual = 5;
-  const auto request = read_query<SchedulesRequest>(*call);
-  if (!request.ok()) {
-    return call->fail(request.error());
-  }
+  HOLDFAST_TRY(const SchedulesRequest request, read_query<SchedulesRequest>(*call));
   submit_or_read<std::vector<KnownSchedule>>(
       call, [caller = call->caller](Turn& turn) { return known_schedules(turn, caller); },
-      [call,
-       count = request.value().next.value_or(kUsual)](const std::vector<KnownSchedule>& found) {
+      [call, count = request.next.value_or(kUsual)](const std::vector<KnownSchedule>& found) {
         read(call, [call, count, found]() -> Result<void> {
           call->answer_json(response_json(schedules_of(found, call->service.clock.now(), count)));
           return {};
         });
       });
+  return {};
 }
 
-void pause_schedule(const CallPtr& call) { change_schedule<SchedulePaused>(call); }
-void resume_schedule(const CallPtr& call) { change_schedule<ScheduleResumed>(call); }
+Result<void> pause_schedule(const CallPtr& call) { return change_schedule<SchedulePaused>(call); }
+Result<void> resume_schedule(const CallPtr& call) { return change_schedule<ScheduleResumed>(call); }
 
-void trigger_schedule(const CallPtr& call) {
-  const auto body = read_body<TriggerRequest>(*call);
+Result<void> trigger_schedule(const CallPtr& call) {
+  HOLDFAST_TRY(const TriggerRequest body, read_body<TriggerRequest>(*call));
   const std::string workflow = call->arguments[0];
   const std::string trigger = call->arguments[1];
-  const Result<void> allowed = check_workflow(call->caller, workflow);
-  if (!body.ok() || !allowed.ok()) {
-    return call->fail(body.ok() ? allowed.error() : body.error());
-  }
+  HOLDFAST_CHECK(check_workflow(call->caller, workflow));
   StartRequest request;
   request.workflow = workflow;
-  request.input = body.value().input;
+  request.input = body.input;
   request.trigger = trigger;
-  request.idempotency_key = body.value().idempotency_key;
-  request.actor = call->caller.actor(body.value().actor);
-  request.comment = body.value().comment;
-  auto start = call->service.commands.start(request);
-  if (!start.ok()) {
-    return call->fail(start.error());
-  }
-  call->identify("run_id", to_string(start.value().run_id));
+  request.idempotency_key = body.idempotency_key;
+  request.actor = call->caller.actor(body.actor);
+  request.comment = body.comment;
+  HOLDFAST_TRY(auto start, call->service.commands.start(request));
+  call->identify("run_id", to_string(start.run_id));
   submit<Started>(
       call,
-      [workflow, trigger, start = std::move(start.value().decide)](Turn& turn) -> Result<Started> {
+      [workflow, trigger, start = std::move(start.decide)](Turn& turn) -> Result<Started> {
         HOLDFAST_CHECK(find_schedule(turn, workflow, trigger));
         return start(turn);
       },
       [call](const Started& started) {
         call->answer_json(started_text(started), started.existed ? 200 : 201);
       });
+  return {};
 }
 
 }  // namespace holdfast
