@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "holdfast/result.h"
-#include "net/event_reader.h"
 #include "net/url.h"
 
 namespace holdfast::net {
@@ -88,6 +87,13 @@ struct HttpOptions {
   // Responses must declare their length and must not be compressed, as those of holdfast servers.
   bool strict = true;
   HttpLimits limits = {};
+};
+
+// One event of a stream of server-sent events.
+struct ServerEvent {
+  std::string id = {};  // the last id that the stream has set
+  std::string event = "message";
+  std::string data = {};
 };
 
 class HttpClient {

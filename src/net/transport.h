@@ -1,14 +1,39 @@
 // Transport: the bytes of one connection, plain or TLS. Never blocks. One thread.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/owned_fd.h"
-#include "net/http_output.h"
 #include "net/tls.h"
 
 namespace holdfast::net {
+
+// The bytes still to be sent, in the parts in which they were added. Large parts are never copied
+// together.
+class Output {
+ public:
+  void add(std::string part) {
+    if (!part.empty()) {
+      parts_.push_back(std::move(part));
+    }
+  }
+  [[nodiscard]] bool empty() const { return parts_.empty(); }
+
+  // Fills the views with the beginning of the remaining bytes; returns how many were used.
+  std::size_t views(std::span<iovec> into);
+  // That many bytes were sent. Without remaining bytes it holds no memory.
+  void advance(std::size_t bytes);
+
+ private:
+  std::vector<std::string> parts_;
+  std::size_t first_ = 0;   // the parts before it were sent
+  std::size_t offset_ = 0;  // and that many bytes of it
+};
 
 class Transport {
  public:
