@@ -31,17 +31,9 @@ const ErrorInfo& error_info(ErrorCode code) {
 bool is_damage(ErrorCode code) { return error_info(code).exit_code == 3; }
 
 std::string_view to_string(WhatNext next) {
-  switch (next) {
-    case WhatNext::permanent:
-      return "permanent";
-    case WhatNext::retry:
-      return "retry";
-    case WhatNext::refresh:
-      return "refresh";
-    case WhatNext::in_doubt:
-      return "in_doubt";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 4> kNames{"permanent", "retry", "refresh",
+                                                          "in_doubt"};
+  return kNames[static_cast<std::size_t>(next)];
 }
 
 Error::Error(ErrorCode code, std::string message)

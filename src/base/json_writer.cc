@@ -75,34 +75,18 @@ void JsonWriter::before_value() {
   }
 }
 
-JsonWriter& JsonWriter::begin_object() {
+JsonWriter& JsonWriter::begin(char open) {
   before_value();
-  out_ += '{';
-  open_.push_back('{');
+  out_ += open;
+  open_.push_back(open);
   comma_ = false;
   return *this;
 }
 
-JsonWriter& JsonWriter::end_object() {
-  HOLDFAST_ASSERT(!open_.empty() && open_.back() == '{' && !after_key_);
+JsonWriter& JsonWriter::end(char open, char close) {
+  HOLDFAST_ASSERT(!open_.empty() && open_.back() == open && !after_key_);
   open_.pop_back();
-  out_ += '}';
-  comma_ = true;
-  return *this;
-}
-
-JsonWriter& JsonWriter::begin_array() {
-  before_value();
-  out_ += '[';
-  open_.push_back('[');
-  comma_ = false;
-  return *this;
-}
-
-JsonWriter& JsonWriter::end_array() {
-  HOLDFAST_ASSERT(!open_.empty() && open_.back() == '[');
-  open_.pop_back();
-  out_ += ']';
+  out_ += close;
   comma_ = true;
   return *this;
 }
@@ -126,50 +110,28 @@ JsonWriter& JsonWriter::string(std::string_view value) {
   return *this;
 }
 
-JsonWriter& JsonWriter::integer(std::int64_t value) {
+JsonWriter& JsonWriter::put(std::string_view json) {
   before_value();
-  fmt::format_to(std::back_inserter(out_), "{}", value);
+  out_ += json;
   comma_ = true;
   return *this;
 }
 
+JsonWriter& JsonWriter::integer(std::int64_t value) { return put(fmt::format_int(value).c_str()); }
+
 JsonWriter& JsonWriter::unsigned_integer(std::uint64_t value) {
-  before_value();
-  fmt::format_to(std::back_inserter(out_), "{}", value);
-  comma_ = true;
-  return *this;
+  return put(fmt::format_int(value).c_str());
 }
 
 JsonWriter& JsonWriter::number(double value) {
-  if (!std::isfinite(value)) {
-    return null();
-  }
-  before_value();
-  fmt::format_to(std::back_inserter(out_), "{}", value);
-  comma_ = true;
-  return *this;
+  return std::isfinite(value) ? put(fmt::format("{}", value)) : null();
 }
 
-JsonWriter& JsonWriter::boolean(bool value) {
-  before_value();
-  out_ += value ? "true" : "false";
-  comma_ = true;
-  return *this;
-}
+JsonWriter& JsonWriter::boolean(bool value) { return put(value ? "true" : "false"); }
 
-JsonWriter& JsonWriter::null() {
-  before_value();
-  out_ += "null";
-  comma_ = true;
-  return *this;
-}
+JsonWriter& JsonWriter::null() { return put("null"); }
 
-JsonWriter& JsonWriter::raw(const JsonText& value) {
-  before_value();
-  out_ += value.view();
-  comma_ = true;
-  return *this;
-}
+JsonWriter& JsonWriter::raw(const JsonText& value) { return put(value.view()); }
 
 JsonWriter& JsonWriter::member(std::string_view name, std::string_view value) {
   return key(name).string(value);

@@ -14,10 +14,10 @@ class JsonText;
 
 class JsonWriter {
  public:
-  JsonWriter& begin_object();
-  JsonWriter& end_object();
-  JsonWriter& begin_array();
-  JsonWriter& end_array();
+  JsonWriter& begin_object() { return begin('{'); }
+  JsonWriter& end_object() { return end('{', '}'); }
+  JsonWriter& begin_array() { return begin('['); }
+  JsonWriter& end_array() { return end('[', ']'); }
   JsonWriter& key(std::string_view name);
   JsonWriter& string(std::string_view value);
   JsonWriter& integer(std::int64_t value);
@@ -42,6 +42,10 @@ class JsonWriter {
 
  private:
   void before_value();
+  JsonWriter& begin(char open);
+  JsonWriter& end(char open, char close);
+  // A value that is JSON already.
+  JsonWriter& put(std::string_view json);
 
   std::string out_;
   std::vector<char> open_;

@@ -2,25 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-
 #include "base/text.h"
 
 namespace holdfast {
 
 namespace {
-
-std::uint32_t code_point(std::string_view sequence) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
-  if (sequence.size() == 1) {
-    return byte(0);
-  }
-  std::uint32_t point = byte(0) & (0x7FU >> sequence.size());
-  for (std::size_t i = 1; i < sequence.size(); ++i) {
-    point = (point << 6U) | (byte(i) & 0x3FU);
-  }
-  return point;
-}
 
 bool is_between(std::uint32_t point, std::uint32_t first, std::uint32_t last) {
   return point >= first && point <= last;

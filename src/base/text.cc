@@ -37,6 +37,18 @@ std::size_t utf8_sequence_length(std::string_view text) {
   return bad ? 0 : length;
 }
 
+std::uint32_t code_point(std::string_view sequence) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 1) {
+    return byte(0);
+  }
+  std::uint32_t point = byte(0) & (0x7FU >> sequence.size());
+  for (std::size_t i = 1; i < sequence.size(); ++i) {
+    point = (point << 6U) | (byte(i) & 0x3FU);
+  }
+  return point;
+}
+
 std::optional<std::uint64_t> parse_decimal(std::string_view text) {
   if (text.empty() || (text.size() > 1 && text[0] == '0')) {
     return std::nullopt;

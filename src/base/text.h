@@ -13,6 +13,9 @@ namespace holdfast {
 // empty.
 std::size_t utf8_sequence_length(std::string_view text);
 
+// The character that such a sequence encodes; of a single byte, its value.
+std::uint32_t code_point(std::string_view sequence);
+
 // Decimal digits only, no sign, no leading zero (except "0" itself), must fit.
 std::optional<std::uint64_t> parse_decimal(std::string_view text);
 

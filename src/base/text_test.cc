@@ -11,6 +11,14 @@ namespace {
 
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 
+TEST(Utf8, a_sequence_encodes_one_character) {
+  EXPECT_EQ(code_point("A"), 0x41U);
+  EXPECT_EQ(code_point("\xff"), 0xffU);
+  EXPECT_EQ(code_point("é"), 0xe9U);
+  EXPECT_EQ(code_point("€"), 0x20acU);
+  EXPECT_EQ(code_point("🙂"), 0x1f642U);
+}
+
 TEST(Utf8, length_of_the_first_sequence) {
   EXPECT_EQ(utf8_sequence_length("a"), 1U);
   EXPECT_EQ(utf8_sequence_length(std::string_view("\0", 1)), 1U);

@@ -18,6 +18,7 @@ constexpr std::array kReasons{
     Reason{200, "OK"},
     Reason{201, "Created"},
     Reason{204, "No Content"},
+    Reason{304, "Not Modified"},
     Reason{400, "Bad Request"},
     Reason{401, "Unauthorized"},
     Reason{403, "Forbidden"},

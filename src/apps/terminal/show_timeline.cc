@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -19,17 +20,8 @@ constexpr std::size_t kMaxItems = 40;
 enum class Part : std::uint8_t { nothing, waits, sleeps, runs };
 
 std::string_view block_of(Part part) {
-  switch (part) {
-    case Part::nothing:
-      return " ";
-    case Part::waits:
-      return "░";
-    case Part::sleeps:
-      return "▒";
-    case Part::runs:
-      return "█";
-  }
-  return " ";
+  static constexpr std::array<std::string_view, 4> kBlocks{" ", "░", "▒", "█"};
+  return kBlocks[static_cast<std::size_t>(part)];
 }
 
 Ink ink_of(Part part, std::string_view status) {

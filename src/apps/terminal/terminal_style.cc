@@ -35,16 +35,6 @@ bool is_in(const std::array<Range, Size>& ranges, std::uint32_t character) {
   });
 }
 
-std::uint32_t code_point(std::string_view sequence) {
-  const auto lead = static_cast<unsigned char>(sequence.front());
-  constexpr std::array<std::uint32_t, 5> kLeadBits = {0, 0x7f, 0x1f, 0x0f, 0x07};
-  std::uint32_t value = lead & kLeadBits[sequence.size()];
-  for (const char byte : sequence.substr(1)) {
-    value = value << 6U | (static_cast<unsigned char>(byte) & 0x3fU);
-  }
-  return value;
-}
-
 struct Character {
   std::size_t bytes;
   std::size_t columns;
@@ -60,29 +50,9 @@ Character first_character(std::string_view text) {
   return {length, is_in(kNoColumn, value) ? 0U : is_in(kTwoColumns, value) ? 2U : 1U};
 }
 
-std::string_view code_of(Ink ink) {
-  switch (ink) {
-    case Ink::plain:
-      return "0";
-    case Ink::bold:
-      return "1";
-    case Ink::dim:
-      return "2";
-    case Ink::red:
-      return "31";
-    case Ink::green:
-      return "32";
-    case Ink::yellow:
-      return "33";
-    case Ink::blue:
-      return "34";
-    case Ink::magenta:
-      return "35";
-    case Ink::cyan:
-      return "36";
-  }
-  return "0";
-}
+// The codes of ANSI, in the order of Ink.
+constexpr std::array<std::string_view, 9> kInkCodes{"0",  "1",  "2",  "31", "32",
+                                                    "33", "34", "35", "36"};
 
 struct StatusInk {
   std::string_view status;
@@ -108,7 +78,7 @@ constexpr std::array kStatusInks = {
 
 std::string Style::paint(Ink ink, std::string_view text) const {
   return colour && ink != Ink::plain && !text.empty()
-             ? fmt::format("\x1b[{}m{}\x1b[0m", code_of(ink), text)
+             ? fmt::format("\x1b[{}m{}\x1b[0m", kInkCodes[static_cast<std::size_t>(ink)], text)
              : std::string(text);
 }
 
