@@ -5,6 +5,7 @@
 
 #include "apps/cli/cli_terminal.h"
 #include "apps/cli/json_rows.h"
+#include "base/json_slice.h"
 
 namespace holdfast::cli {
 
@@ -53,6 +54,35 @@ Result<void> control_run(const BackendOptions& options, const RunControl& comman
   }
   context.out << done.value();
   return {};
+}
+
+Result<DefinitionPtr> find_definition(Backend& backend, const std::string& name) {
+  if (is_file(name)) {
+    return load_workflow_file(name);
+  }
+  const auto body = backend.json(WorkflowRequest{name});
+  if (!body.ok()) {
+    return workflow_error(body.error(), backend);
+  }
+  JsonSlicer slicer(body.value());
+  while (const auto member = slicer.next()) {
+    if (member->name == "definition") {
+      return Definition::parse(member->value);
+    }
+  }
+  return Error{ErrorCode::io_error,
+               "the response of the server has no definition; is it a holdfast server of this "
+               "version?"};
+}
+
+Error workflow_error(const Error& error, const Backend& backend) {
+  if (error.code() != ErrorCode::unknown_workflow) {
+    return error;
+  }
+  return Error{ErrorCode::unknown_workflow,
+               fmt::format("{}, and no such file exists; `holdfast workflow list{}` lists the "
+                           "registered workflows",
+                           error.message(), backend.suffix())};
 }
 
 void report_started(const StartedRun& started, bool other_definition, const Backend& backend,

@@ -4,12 +4,18 @@
 
 #include "apps/cli/backend.h"
 #include "apps/cli/command.h"
+#include "apps/cli/workflow_files.h"
 
 namespace holdfast::cli {
 
 Result<void> print_query(const BackendOptions& options, const Query& query, Context& context);
 Result<void> control_run(const BackendOptions& options, const RunControl& command,
                          Context& context);
+// A file, or the workflow of that name that the backend has registered: NAME, NAME@VERSION or
+// NAME@FINGERPRINT. Fails with unknown_workflow.
+Result<DefinitionPtr> find_definition(Backend& backend, const std::string& name);
+// unknown_workflow, with what to do next.
+Error workflow_error(const Error& error, const Backend& backend);
 // Prints the id of the run, and at a terminal how to proceed.
 void report_started(const StartedRun& started, bool other_definition, const Backend& backend,
                     Context& context);

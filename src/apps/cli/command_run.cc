@@ -13,7 +13,6 @@
 #include "apps/cli/run_outcome.h"
 #include "apps/cli/run_watch.h"
 #include "apps/cli/server_run.h"
-#include "apps/cli/worker_options.h"
 #include "base/threads.h"
 
 namespace holdfast::cli {

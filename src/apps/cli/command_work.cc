@@ -11,7 +11,6 @@
 #include "apps/cli/run_outcome.h"
 #include "apps/cli/run_watch.h"
 #include "apps/cli/server_worker.h"
-#include "apps/cli/worker_options.h"
 #include "base/threads.h"
 #include "runs/view/view_words.h"
 

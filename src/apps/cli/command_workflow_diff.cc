@@ -1,5 +1,4 @@
-#include "apps/cli/command.h"
-#include "apps/cli/registered_workflow.h"
+#include "apps/cli/backend_commands.h"
 
 namespace holdfast::cli {
 

@@ -1,6 +1,5 @@
 #include "apps/cli/backend_commands.h"
 #include "apps/cli/json_rows.h"
-#include "apps/cli/registered_workflow.h"
 
 namespace holdfast::cli {
 

@@ -1,5 +1,7 @@
 #include "apps/cli/option_groups.h"
 
+#include <fmt/format.h>
+
 namespace holdfast::cli {
 
 void add_server(Arguments& arguments, BackendOptions& backend) {
@@ -73,6 +75,21 @@ void add_start_options(Arguments& arguments, const StartOptionTargets& targets) 
                    "Idempotency key: at most one run of the workflow is started for each key");
   arguments.option("--trigger", "NAME", targets.trigger,
                    "Trigger of the workflow (default: the first)");
+}
+
+void add_threads(Arguments& arguments, std::optional<std::uint64_t>& threads) {
+  arguments.option("--threads", "N", threads, "Steps to execute at once (default: 4)");
+}
+
+Result<std::size_t> worker_threads(const std::optional<std::uint64_t>& option) {
+  constexpr std::uint64_t kMaximum = 10'000;
+  constexpr std::uint64_t kDefault = 4;
+  if (option == 0U || option > kMaximum) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("--threads needs a number from 1 to {}, not {}", kMaximum, *option)}
+        .with("field", "threads");
+  }
+  return static_cast<std::size_t>(option.value_or(kDefault));
 }
 
 }  // namespace holdfast::cli

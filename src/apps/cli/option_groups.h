@@ -1,10 +1,12 @@
 // Arguments and options that several commands share, with one help text each.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "apps/cli/arguments.h"
+#include "holdfast/result.h"
 
 namespace holdfast::cli {
 
@@ -37,6 +39,11 @@ void add_actor(Arguments& arguments, std::string& actor);
 void add_comment(Arguments& arguments, std::string& comment);
 // --key of commands that may be repeated.
 void add_key(Arguments& arguments, std::string& key);
+
+// --threads of commands that execute steps in a store.
+void add_threads(Arguments& arguments, std::optional<std::uint64_t>& threads);
+// The number given, or the default. Fails with invalid_argument.
+Result<std::size_t> worker_threads(const std::optional<std::uint64_t>& option);
 
 // --id, --key, --trigger, --input of commands that start a run.
 struct StartOptionTargets {

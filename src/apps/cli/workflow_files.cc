@@ -30,6 +30,13 @@ Result<Definitions> load_workflow_files(const std::vector<std::string>& files) {
   return definitions;
 }
 
+Result<void> register_all(Engine& engine, const Definitions& definitions) {
+  for (const auto& definition : definitions) {
+    HOLDFAST_CHECK(engine.register_workflow_json(definition->spec().view()));
+  }
+  return {};
+}
+
 Result<void> check_start(const Definition& definition, const std::string& run_id,
                          const std::string& trigger) {
   if (!run_id.empty()) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/engine.h"
 #include "holdfast/result.h"
 #include "runs/language/definition/definition.h"
 
@@ -17,6 +18,7 @@ bool is_file(const std::string& name);
 // "-" reads standard input. Fails as reading a file does, or with invalid_definition.
 Result<DefinitionPtr> load_workflow_file(const std::string& file);
 Result<Definitions> load_workflow_files(const std::vector<std::string>& files);
+Result<void> register_all(Engine& engine, const Definitions& definitions);
 
 // What can be checked of a start before a store is created for it. Fails with invalid_argument or
 // invalid_trigger.
