@@ -25,6 +25,10 @@ TEST(RunRequests, bodies_omit_what_is_not_set) {
   EXPECT_EQ(response_json(StartResponse{"r", false}), R"({"run_id":"r","existed":false})");
 }
 
+TEST(RunRequestsDeathTest, a_response_without_a_required_field_is_a_programmer_error) {
+  EXPECT_DEATH(response_json(StartResponse{"", false}), "assertion failed");
+}
+
 TEST(Operations, have_ids_and_targets_of_their_own) {
   std::set<std::string_view> ids;
   std::set<std::pair<std::string_view, std::string_view>> targets;
