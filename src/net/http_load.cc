@@ -3,7 +3,6 @@
 #include <curl/curl.h>
 #include <sys/epoll.h>
 
-#include <algorithm>
 #include <array>
 
 #include "holdfast/assert.h"

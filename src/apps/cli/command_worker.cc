@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 
 #include "apps/cli/argument_values.h"

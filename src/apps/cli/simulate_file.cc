@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "apps/cli/argument_values.h"
-#include "apps/cli/cli_store.h"
 #include "apps/cli/cli_terminal.h"
 #include "apps/cli/workflow_files.h"
 #include "base/text.h"

@@ -5,7 +5,6 @@
 
 #include "apps/client/client_session.h"
 #include "apps/client/client_views.h"
-#include "base/text.h"
 #include "runs/api/public_requests.h"
 #include "runs/api/workflow_builder.h"
 #include "runs/language/definition/definition.h"

@@ -1,6 +1,5 @@
 #include "apps/client/client_api.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 

@@ -11,7 +11,6 @@
 #include "base/encoding.h"
 #include "base/names.h"
 #include "base/uuid.h"
-#include "net/http.h"
 #include "runs/facts/ids.h"
 #include "runs/language/definition/definition.h"
 

@@ -1,7 +1,6 @@
 #include "apps/client/handlers_file.h"
 
 #include "base/names.h"
-#include "runs/facts/ids.h"
 #include "runs/language/definition/read_spec.h"
 #include "runs/language/yaml/check_workflow.h"
 #include "runs/language/yaml/document.h"

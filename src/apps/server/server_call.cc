@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "apps/server/server_problem.h"
-#include "base/text.h"
 #include "runs/run/run_fact.h"
 
 namespace holdfast {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
-#include "base/text.h"
 #include "runs/language/data/iso8601.h"
 
 namespace holdfast {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "runs/run/redact.h"
 
 namespace holdfast {

@@ -1,4 +1,3 @@
-#include "base/encoding.h"
 #include "storage/journal/journal_history.h"
 #include "storage/journal/journal_keys.h"
 #include "storage/journal/journal_transfer.h"

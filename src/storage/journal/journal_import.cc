@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "storage/entry/entry.h"
 #include "storage/journal/journal_transfer.h"
-#include "storage/journal/open_journal.h"
 #include "storage/log/hash_chain.h"
 #include "storage/log/open_store.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/packed.h"
 #include "storage/journal/journal.h"
 #include "storage/journal/journal_keys.h"
 #include "storage/journal/journal_segment.h"
