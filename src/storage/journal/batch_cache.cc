@@ -14,12 +14,8 @@ Result<BatchCache::Indexed> BatchCache::read(Log& log, Position position) {
     if (!view.has_value()) {
       return indexed;
     }
-    Entry entry;
-    static_cast<EntryView&>(entry) = *view;
-    entry.position = position;
-    entry.index = scanner.count() - 1;
-    entry.owner = indexed.body;
-    indexed.by_thread[view->thread].push_back(std::move(entry));
+    indexed.by_thread[view->thread].push_back(
+        Entry{*view, position, scanner.count() - 1, indexed.body});
   }
 }
 

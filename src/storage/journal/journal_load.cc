@@ -40,12 +40,7 @@ Result<void> pick_entries(std::string_view thread, Revision from, Revision to, B
     if (view->thread != thread || view->seq < from || to <= view->seq) {
       continue;
     }
-    Entry entry;
-    static_cast<EntryView&>(entry) = *view;
-    entry.position = batch.position;
-    entry.index = scanner.count() - 1;
-    entry.owner = owner;
-    out.push_back(std::move(entry));
+    out.push_back(Entry{*view, batch.position, scanner.count() - 1, owner});
   }
 }
 

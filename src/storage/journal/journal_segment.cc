@@ -63,11 +63,7 @@ Result<Entry> parse_line(std::string_view key, std::string_view line) {
   }
   HOLDFAST_TRY(const EntryView view,
                BodyScanner(Position{*position}, line.substr(second + 1)).only());
-  Entry entry;
-  static_cast<EntryView&>(entry) = view;
-  entry.position = Position{*position};
-  entry.index = static_cast<std::uint32_t>(*index);
-  return entry;
+  return Entry{view, Position{*position}, static_cast<std::uint32_t>(*index), nullptr};
 }
 
 }  // namespace
