@@ -11,6 +11,7 @@
 #include "base/json_keys.h"
 #include "base/json_value.h"
 #include "base/json_writer.h"
+#include "base/owned_fd.h"
 #include "runs/inspect/moment.h"
 
 namespace holdfast::cli {
@@ -18,23 +19,6 @@ namespace holdfast::cli {
 namespace {
 
 constexpr std::size_t kMaxArgumentBytes = 64U << 20U;
-
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& name)
-      : fd_(name == "-" ? STDIN_FILENO : ::open(name.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (fd_ > STDIN_FILENO) {
-      ::close(fd_);
-    }
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  [[nodiscard]] int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Error cannot_read(int failure) {
   const ErrorCode code = failure == ENOENT   ? ErrorCode::not_found
@@ -60,14 +44,15 @@ std::string shell_word(std::string_view text) {
 }
 
 Result<std::string> read_bytes(const std::string& file, std::size_t max_bytes) {
-  const OpenFile opened(file);
-  if (opened.fd() < 0) {
+  const OwnedFd opened(file == "-" ? ::dup(STDIN_FILENO)
+                                   : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened.is_open()) {
     return cannot_read(errno);
   }
   std::string text;
   std::array<char, 65536> piece;
   while (text.size() <= max_bytes) {
-    const ssize_t got = read(opened.fd(), piece.data(), piece.size());
+    const ssize_t got = read(opened.get(), piece.data(), piece.size());
     if (got < 0) {
       return cannot_read(errno);
     }

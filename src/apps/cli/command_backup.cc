@@ -5,7 +5,6 @@
 
 #include "apps/cli/backend_commands.h"
 #include "apps/cli/cli_terminal.h"
-#include "apps/cli/fd_stream.h"
 #include "apps/cli/new_file.h"
 #include "base/json_value.h"
 #include "base/text.h"
@@ -76,17 +75,10 @@ Result<BackupReport> read_back(const std::string& path) {
 
 Result<BackupReport> back_up(Backend& backend, const std::string& path) {
   HOLDFAST_TRY(const auto file, NewFile::create(path));
-  {
+  HOLDFAST_CHECK(file->write([&](std::ostream& stream) {
     ProgressBar bar("backing up", backend.backup_unit());
-    FdStream stream(file->descriptor());
-    const auto done = backend.backup(stream, bar.progress());
-    stream.flush();
-    if (stream.failure() != 0) {
-      return file->error(stream.failure());
-    }
-    HOLDFAST_CHECK(done);
-  }
-  HOLDFAST_CHECK(file->sync());
+    return backend.backup(stream, bar.progress());
+  }));
   HOLDFAST_TRY(BackupReport report, read_back(file->temporary()));
   HOLDFAST_CHECK(file->finish());
   return report;

@@ -2,7 +2,6 @@
 
 #include "apps/cli/cli_terminal.h"
 #include "apps/cli/command.h"
-#include "apps/cli/fd_stream.h"
 #include "apps/cli/new_file.h"
 #include "apps/cli/option_groups.h"
 #include "base/hash.h"
@@ -20,15 +19,12 @@ Result<TransferReport> export_with_bar(Log& log, std::ostream& out) {
 
 Result<TransferReport> export_to_file(Log& log, const std::string& path) {
   HOLDFAST_TRY(const auto file, NewFile::create(path));
-  FdStream stream(file->descriptor());
-  auto report = export_with_bar(log, stream);
-  if (stream.failure() != 0) {
-    return file->error(stream.failure());
-  }
-  if (report.ok()) {
-    HOLDFAST_CHECK(file->sync());
-    HOLDFAST_CHECK(file->finish());
-  }
+  TransferReport report;
+  HOLDFAST_CHECK(file->write([&](std::ostream& stream) -> Result<void> {
+    HOLDFAST_TRY(report, export_with_bar(log, stream));
+    return {};
+  }));
+  HOLDFAST_CHECK(file->finish());
   return report;
 }
 

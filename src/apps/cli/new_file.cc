@@ -9,7 +9,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <utility>
+
+#include "apps/cli/fd_stream.h"
 
 namespace holdfast::cli {
 
@@ -56,48 +57,45 @@ NewFile::NewFile(const std::string& path)
 
 Result<std::unique_ptr<NewFile>> NewFile::create(const std::string& path) {
   std::unique_ptr<NewFile> file(new NewFile(path));
-  file->fd_ = mkostemp(file->temporary_.data(), O_CLOEXEC);
-  if (file->fd_ < 0) {
+  file->fd_ = OwnedFd(mkostemp(file->temporary_.data(), O_CLOEXEC));
+  if (!file->fd_.is_open()) {
     return file_error(path, errno);
   }
   // mkostemp creates private files; this one gets the permissions of any new file.
   const mode_t mask = umask(0);
   umask(mask);
-  fchmod(file->fd_, 0666U & ~mask);
+  fchmod(file->fd_.get(), 0666U & ~mask);
   return file;
 }
 
 NewFile::~NewFile() {
-  if (fd_ >= 0) {
-    close(fd_);
+  if (fd_.is_open()) {
     unlink(temporary_.c_str());
   }
 }
 
 Error NewFile::error(int number) const { return file_error(path_, number); }
 
-Result<void> NewFile::sync() {
-  return fsync(fd_) == 0 ? Result<void>() : Result<void>(error(errno));
+Result<void> NewFile::write(const std::function<Result<void>(std::ostream&)>& write) {
+  FdStream stream(fd_.get());
+  const Result<void> written = write(stream);
+  stream.flush();
+  if (stream.failure() != 0) {
+    return error(stream.failure());
+  }
+  HOLDFAST_CHECK(written);
+  return fsync(fd_.get()) == 0 ? Result<void>() : Result<void>(error(errno));
 }
 
 Result<void> NewFile::finish() {
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return error(errno);
   }
-  close(std::exchange(fd_, -1));
-  return sync_directory();
-}
-
-Result<void> NewFile::sync_directory() const {
+  fd_.close();
   const auto parent = std::filesystem::path(path_).parent_path();
-  const int directory = open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY);
-  if (directory < 0) {
-    return error(errno);
-  }
-  const bool synced = fsync(directory) == 0;
-  const int number = errno;
-  close(directory);
-  return synced ? Result<void>() : Result<void>(error(number));
+  const OwnedFd directory(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY));
+  const bool synced = directory.is_open() && fsync(directory.get()) == 0;
+  return synced ? Result<void>() : Result<void>(error(errno));
 }
 
 }  // namespace holdfast::cli

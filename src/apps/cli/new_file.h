@@ -1,9 +1,12 @@
 // NewFile: a file that appears under its name only when it is complete and on disk.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 
+#include "base/owned_fd.h"
 #include "holdfast/result.h"
 
 namespace holdfast::cli {
@@ -21,23 +24,20 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  [[nodiscard]] int descriptor() const { return fd_; }
   [[nodiscard]] const std::string& temporary() const { return temporary_; }
-  [[nodiscard]] Error error(int number) const;
 
-  // Everything written is then on disk.
-  Result<void> sync();
-  // After sync(): gives the file its name.
+  // Everything written is then on disk. Fails as `write` does, or as a write of a file.
+  Result<void> write(const std::function<Result<void>(std::ostream&)>& write);
+  // After write(): gives the file its name.
   Result<void> finish();
 
  private:
   explicit NewFile(const std::string& path);
 
-  [[nodiscard]] Result<void> sync_directory() const;
-
+  [[nodiscard]] Error error(int number) const;
   std::string path_;
   std::string temporary_;
-  int fd_ = -1;
+  OwnedFd fd_;
 };
 
 }  // namespace holdfast::cli

@@ -15,34 +15,25 @@
 namespace holdfast {
 
 void announce_sqlite_commit(const std::string& path) {
-  const int descriptor = open((path + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor >= 0) {
-    close(descriptor);
-  }
+  const OwnedFd opened(open((path + "-wal").c_str(), O_RDONLY | O_CLOEXEC));
 }
 
 Result<std::unique_ptr<SqliteFileWatch>> SqliteFileWatch::create(const std::string& path) {
   const std::string folder = folder_of(path);
   const std::string name = path.substr(path.rfind('/') + 1);
-  const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  if (descriptor < 0) {
+  OwnedFd events(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (!events.is_open() || inotify_add_watch(events.get(), folder.c_str(), IN_CLOSE_NOWRITE) < 0) {
     return file_error(path, errno);
   }
-  std::unique_ptr<SqliteFileWatch> watch(new SqliteFileWatch(descriptor, name + "-wal"));
-  if (inotify_add_watch(descriptor, folder.c_str(), IN_CLOSE_NOWRITE) < 0) {
-    return file_error(path, errno);
-  }
-  return watch;
+  return std::unique_ptr<SqliteFileWatch>(new SqliteFileWatch(std::move(events), name + "-wal"));
 }
-
-SqliteFileWatch::~SqliteFileWatch() { close(fd_); }
 
 Result<void> SqliteFileWatch::wait(std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
-    pollfd watched{.fd = fd_, .events = POLLIN, .revents = 0};
+    pollfd watched{.fd = fd_.get(), .events = POLLIN, .revents = 0};
     const int ready = poll(&watched, 1, static_cast<int>(std::max<long>(left.count(), 0)));
     if (ready == 0 || (ready < 0 && errno == EINTR)) {
       return {};
@@ -53,7 +44,7 @@ Result<void> SqliteFileWatch::wait(std::chrono::milliseconds timeout) {
     alignas(inotify_event) std::array<char, 4096> events;
     bool ours = false;
     ssize_t got = 0;
-    while ((got = read(fd_, events.data(), events.size())) > 0) {
+    while ((got = read(fd_.get(), events.data(), events.size())) > 0) {
       for (ssize_t at = 0; at < got;) {
         const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
         const std::string_view file = event->len > 0 ? event->name : "";

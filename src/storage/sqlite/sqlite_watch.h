@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/owned_fd.h"
 #include "holdfast/result.h"
 
 namespace holdfast {
@@ -18,17 +19,15 @@ void announce_sqlite_commit(const std::string& path);
 class SqliteFileWatch {
  public:
   static Result<std::unique_ptr<SqliteFileWatch>> create(const std::string& path);
-  ~SqliteFileWatch();
-  SqliteFileWatch(const SqliteFileWatch&) = delete;
-  SqliteFileWatch& operator=(const SqliteFileWatch&) = delete;
 
   // Returns at a commit since the last call, or after the timeout.
   Result<void> wait(std::chrono::milliseconds timeout);
 
  private:
-  SqliteFileWatch(int descriptor, std::string name) : fd_(descriptor), name_(std::move(name)) {}
+  SqliteFileWatch(OwnedFd events, std::string name)
+      : fd_(std::move(events)), name_(std::move(name)) {}
 
-  int fd_;
+  OwnedFd fd_;
   std::string name_;
 };
 
