@@ -1,6 +1,10 @@
 // One list of fields per struct defines how its JSON form is read and written, and which fields are
 // required. A struct takes part with
 //
+//   HOLDFAST_FIELDS(required(run_id), optional(trace));
+//
+// or, where a field has another name than its member or a condition, with the function behind it:
+//
 //   template <typename Self, typename Visitor>
 //   static void visit(Self& self, Visitor& v) {
 //     v.required("run_id", self.run_id);
@@ -12,6 +16,8 @@
 // so that a newer version can add some. An optional field without a value is not written.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <map>
@@ -31,10 +37,35 @@
 
 namespace holdfast {
 
-// The spelling of each enumerator, in the order of their values; specialised per enum as
-//   template <> inline constexpr std::string_view kEnumNames<Colour>[] = {"red", "green"};
+// An enum whose enumerators are spelled as on the wire, each written once:
+//   HOLDFAST_ENUM(Colour, red, green);
+#define HOLDFAST_ENUM(Name, ...)                                                         \
+  enum class Name : std::uint8_t { __VA_ARGS__ };                                        \
+  constexpr auto enum_names_of(Name /*any*/) {                                           \
+    return ::holdfast::split_names<::holdfast::count_names(#__VA_ARGS__)>(#__VA_ARGS__); \
+  }                                                                                      \
+  static_assert(std::is_enum_v<Name>)
+
+// The names of a list with commas; there may be one behind the last name.
+constexpr std::size_t count_names(std::string_view list) {
+  const auto commas = static_cast<std::size_t>(std::count(list.begin(), list.end(), ','));
+  return commas + (list.ends_with(',') ? 0 : 1);
+}
+template <std::size_t N>
+constexpr std::array<std::string_view, N> split_names(std::string_view list) {
+  std::array<std::string_view, N> names{};
+  for (std::string_view& name : names) {
+    name = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.find_first_not_of(", ", name.size()), list.size()));
+  }
+  return names;
+}
+
+// The spelling of each enumerator, in the order of their values. An enum that HOLDFAST_ENUM cannot
+// declare has a specialisation:
+//   template <> inline constexpr std::string_view kEnumNames<A::Colour>[] = {"red", "green"};
 template <typename E>
-inline constexpr std::string_view kEnumNames[] = {""};  // NOLINT(modernize-avoid-c-arrays)
+inline constexpr auto kEnumNames = enum_names_of(E{});
 
 template <typename E>
 requires std::is_enum_v<E> std::string_view to_text(E value) {
@@ -50,6 +81,28 @@ requires std::is_enum_v<E> std::optional<E> enum_from(std::string_view text) {
   }
   return std::nullopt;
 }
+
+// Each argument is required(member) or optional(member); at most 100 of them.
+#define HOLDFAST_FIELDS(...)                              \
+  template <typename Self, typename Visitor>              \
+  static void visit(Self& self, Visitor& v) {             \
+    HOLDFAST_EXPAND_100(HOLDFAST_EACH_FIELD(__VA_ARGS__)) \
+  }                                                       \
+  static_assert(true) /* takes the semicolon */
+#define HOLDFAST_EACH_FIELD(field, ...) \
+  HOLDFAST_FIELD_##field __VA_OPT__(HOLDFAST_NEXT_FIELD HOLDFAST_NO_ARGUMENTS(__VA_ARGS__))
+#define HOLDFAST_FIELD_required(member) v.required(#member, self.member);
+#define HOLDFAST_FIELD_optional(member) v.optional(#member, self.member);
+// A macro is not expanded inside itself, so the next field needs another pass over the text.
+#define HOLDFAST_NEXT_FIELD() HOLDFAST_EACH_FIELD
+#define HOLDFAST_NO_ARGUMENTS ()
+#define HOLDFAST_EXPAND_100(...) \
+  HOLDFAST_EXPAND_25(HOLDFAST_EXPAND_25(HOLDFAST_EXPAND_25(HOLDFAST_EXPAND_25(__VA_ARGS__))))
+#define HOLDFAST_EXPAND_25(...) \
+  HOLDFAST_EXPAND_5(HOLDFAST_EXPAND_5(HOLDFAST_EXPAND_5(HOLDFAST_EXPAND_5(__VA_ARGS__))))
+#define HOLDFAST_EXPAND_5(...) \
+  HOLDFAST_EXPAND(HOLDFAST_EXPAND(HOLDFAST_EXPAND(HOLDFAST_EXPAND(HOLDFAST_EXPAND(__VA_ARGS__)))))
+#define HOLDFAST_EXPAND(...) __VA_ARGS__
 
 class FieldWriter;
 class FieldReader;

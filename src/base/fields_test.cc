@@ -7,23 +7,28 @@
 namespace holdfast {
 
 namespace fields_test {
-enum class Colour : std::uint8_t { red, dark_green };
+HOLDFAST_ENUM(Colour, red, dark_green);
+
+struct Car {
+  enum class Side : std::uint8_t { left, right };
+};
 }  // namespace fields_test
 
 template <>
-inline constexpr std::string_view kEnumNames<fields_test::Colour>[] = {"red", "dark_green"};
+inline constexpr std::string_view kEnumNames<fields_test::Car::Side>[] = {"left", "right"};
 
 }  // namespace holdfast
 
 namespace holdfast::fields_test {
 namespace {
 
+HOLDFAST_ENUM(Fuel,
+              diesel,  // with a comma behind the last one
+              petrol, );
+
 struct Wheel {
   std::uint32_t size = 0;
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("size", self.size);
-  }
+  HOLDFAST_FIELDS(required(size));
   friend bool operator==(const Wheel&, const Wheel&) = default;
 };
 
@@ -36,17 +41,8 @@ struct Car {
   std::map<std::string, std::uint64_t> seats;
   TimeMs built;
   bool sold = false;
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("name", self.name);
-    v.required("colour", self.colour);
-    v.required("wheels", self.wheels);
-    v.required("built", self.built);
-    v.optional("cargo", self.cargo);
-    v.optional("spare", self.spare);
-    v.optional("seats", self.seats);
-    v.optional("sold", self.sold);
-  }
+  HOLDFAST_FIELDS(required(name), required(colour), required(wheels), required(built),
+                  optional(cargo), optional(spare), optional(seats), optional(sold));
   friend bool operator==(const Car&, const Car&) = default;
 };
 
@@ -88,6 +84,15 @@ TEST(Fields, all_missing_and_all_ill_typed_fields_are_named) {
 
 TEST(Fields, unknown_members_are_ignored) {
   EXPECT_EQ(fault(R"({"name":"a","more":{"x":1},"colour":"red","wheels":[],"built":1})"), "");
+}
+
+TEST(Enum, names_are_those_of_the_enumerators) {
+  EXPECT_EQ(to_text(Colour::dark_green), "dark_green");
+  EXPECT_EQ(to_text(Fuel::petrol), "petrol");
+  EXPECT_EQ(to_text(Car::Side::right), "right");
+  EXPECT_EQ(std::size(kEnumNames<Fuel>), 2);
+  EXPECT_EQ(enum_from<Fuel>("diesel"), Fuel::diesel);
+  EXPECT_EQ(enum_from<Colour>("green"), std::nullopt);
 }
 
 TEST(SharedText, copies_share_one_block) {
