@@ -14,95 +14,32 @@
 
 namespace holdfast::sim {
 
-enum class Act : std::uint8_t {
-  // Commands of clients.
-  start,
-  start_again,
-  event,
-  resolve,
-  cancel,
-  replay,
-  attributes,
-  archive,
-  mutate_graph,
-  register_again,
-  // Maintenance of the store.
-  seal,
-  save_directory,
-  checkpoint,
-  // Faults.
-  crash,
-  crash_in_write,
-  split_write,
-  io_error,
-  disk_full,
-  busy,
-  conflict,
-  slow_disk,
-  stall,
-  clock_jump,
-  lose_checkpoint,
-  stale_checkpoint,
-  damage_checkpoint,
-  flip_bit,
-  tear_batch,
-  foreign_write,
-};
+HOLDFAST_ENUM(Act,
+              // Commands of clients.
+              start, start_again, event, resolve, cancel, replay, attributes, archive, mutate_graph,
+              register_again,
+              // Maintenance of the store.
+              seal, save_directory, checkpoint,
+              // Faults.
+              crash, crash_in_write, split_write, io_error, disk_full, busy, conflict, slow_disk,
+              stall, clock_jump, lose_checkpoint, stale_checkpoint, damage_checkpoint, flip_bit,
+              tear_batch, foreign_write);
 
 // The values of --faults; each consists of acts, or changes the behaviour of workers and clients.
-enum class Fault : std::uint8_t {
-  crash,       // processes die, between any two steps of the loop and during writes
-  split,       // processes die and leave part of a batch, as a store without atomic batches would
-  io,          // disk errors, full disks, busy and slow stores
-  conflict,    // another process writes first
-  stall,       // processes stop for longer than a lease
-  clock,       // clocks differ, drift and jump
-  checkpoint,  // checkpoints are missing, old or garbage
-  damage,      // bits flip, batches are truncated
-  worker,      // workers fail, stall, die, report twice, report late or present wrong tokens
-  stale,       // clients repeat commands, also for runs that have ended
-  foreign,     // facts from writers that ignore the rules
-};
-}  // namespace holdfast::sim
-
-namespace holdfast {
-template <>
-inline constexpr std::string_view kEnumNames<sim::Act>[] = {"start",
-                                                            "start_again",
-                                                            "event",
-                                                            "resolve",
-                                                            "cancel",
-                                                            "replay",
-                                                            "attributes",
-                                                            "archive",
-                                                            "mutate_graph",
-                                                            "register_again",
-                                                            "seal",
-                                                            "save_directory",
-                                                            "checkpoint",
-                                                            "crash",
-                                                            "crash_in_write",
-                                                            "split_write",
-                                                            "io_error",
-                                                            "disk_full",
-                                                            "busy",
-                                                            "conflict",
-                                                            "slow_disk",
-                                                            "stall",
-                                                            "clock_jump",
-                                                            "lose_checkpoint",
-                                                            "stale_checkpoint",
-                                                            "damage_checkpoint",
-                                                            "flip_bit",
-                                                            "tear_batch",
-                                                            "foreign_write"};
-template <>
-inline constexpr std::string_view kEnumNames<sim::Fault>[] = {
-    "crash",      "split",  "io",     "conflict", "stall",  "clock",
-    "checkpoint", "damage", "worker", "stale",    "foreign"};
-}  // namespace holdfast
-
-namespace holdfast::sim {
+HOLDFAST_ENUM(
+    Fault,
+    crash,       // processes die, between any two steps of the loop and during writes
+    split,       // processes die and leave part of a batch, as a store without atomic batches would
+    io,          // disk errors, full disks, busy and slow stores
+    conflict,    // another process writes first
+    stall,       // processes stop for longer than a lease
+    clock,       // clocks differ, drift and jump
+    checkpoint,  // checkpoints are missing, old or garbage
+    damage,      // bits flip, batches are truncated
+    worker,      // workers fail, stall, die, report twice, report late or present wrong tokens
+    stale,       // clients repeat commands, also for runs that have ended
+    foreign,     // facts from writers that ignore the rules
+);
 
 using Faults = std::set<Fault>;
 Faults all_faults();

@@ -12,29 +12,17 @@
 namespace holdfast::sim {
 
 // The fate of the next write.
-enum class WriteFate : std::uint8_t {
-  good,
-  lost,          // I/O error; the write is lost
-  landed,        // I/O error, but the write is durable
-  full,          // no space left
-  busy,          // another writer holds the store
-  conflict,      // a conflict is reported although there was no other writer
-  crash_lost,    // the process dies; the write is lost
-  crash_landed,  // the process dies; the write is durable
-  crash_split,   // the process dies; only the first entries are durable, as with a store without
-                 // atomic batches
-};
-
-}  // namespace holdfast::sim
-
-namespace holdfast {
-template <>
-inline constexpr std::string_view kEnumNames<sim::WriteFate>[] = {
-    "good",     "lost",       "landed",       "full",       "busy",
-    "conflict", "crash_lost", "crash_landed", "crash_split"};
-}  // namespace holdfast
-
-namespace holdfast::sim {
+HOLDFAST_ENUM(WriteFate, good,
+              lost,          // I/O error; the write is lost
+              landed,        // I/O error, but the write is durable
+              full,          // no space left
+              busy,          // another writer holds the store
+              conflict,      // a conflict is reported although there was no other writer
+              crash_lost,    // the process dies; the write is lost
+              crash_landed,  // the process dies; the write is durable
+              crash_split,  // the process dies; only the first entries are durable, as with a store
+                            // without atomic batches
+);
 
 class StoreEvents {
  public:

@@ -25,14 +25,8 @@ struct Deadline {
     return now < escalated_at ? "overdue" : "escalated";
   }
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("due_at", self.due_at);
-    v.required("due_soon_at", self.due_soon_at);
-    v.required("escalated_at", self.escalated_at);
-    v.optional("escalation", self.escalation);
-    v.optional("target", self.target);
-  }
+  HOLDFAST_FIELDS(required(due_at), required(due_soon_at), required(escalated_at),
+                  optional(escalation), optional(target));
 };
 
 // Of a plan; empty when its step has none.

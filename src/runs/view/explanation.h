@@ -14,35 +14,10 @@
 namespace holdfast {
 
 // In the order they count: the first that applies is the reason.
-enum class Reason : std::uint8_t {
-  terminal,
-  manual_intervention_required,
-  completed_result_pending_apply,
-  planned_dispatch_pending_schedule,
-  expired_claim,
-  attempt_visible,
-  deferred_continuation,
-  attempt_claimed,
-  attempt_scheduled_for_later,
-  waiting_for_child,
-  idle,
-  run_started,
-  waiting_for_dispatch,
-};
-template <>
-inline constexpr std::string_view kEnumNames<Reason>[] = {"terminal",
-                                                          "manual_intervention_required",
-                                                          "completed_result_pending_apply",
-                                                          "planned_dispatch_pending_schedule",
-                                                          "expired_claim",
-                                                          "attempt_visible",
-                                                          "deferred_continuation",
-                                                          "attempt_claimed",
-                                                          "attempt_scheduled_for_later",
-                                                          "waiting_for_child",
-                                                          "idle",
-                                                          "run_started",
-                                                          "waiting_for_dispatch"};
+HOLDFAST_ENUM(Reason, terminal, manual_intervention_required, completed_result_pending_apply,
+              planned_dispatch_pending_schedule, expired_claim, attempt_visible,
+              deferred_continuation, attempt_claimed, attempt_scheduled_for_later,
+              waiting_for_child, idle, run_started, waiting_for_dispatch);
 
 // What would move the run, or what to look at.
 struct NextAction {

@@ -14,22 +14,8 @@
 namespace holdfast {
 
 // What a node is: a step of some kind, or a compensation.
-enum class NodeKind : std::uint8_t {
-  handler,
-  log,
-  wait,
-  pause,
-  approval,
-  await_event,
-  http,
-  exec,
-  child,
-  compensation,
-};
-template <>
-inline constexpr std::string_view kEnumNames<NodeKind>[] = {
-    "handler",     "log",  "wait", "pause", "approval",
-    "await_event", "http", "exec", "child", "compensation"};
+HOLDFAST_ENUM(NodeKind, handler, log, wait, pause, approval, await_event, http, exec, child,
+              compensation);
 constexpr NodeKind node_kind(StepKind kind) { return static_cast<NodeKind>(kind); }
 static_assert(std::equal(std::begin(kEnumNames<StepKind>), std::end(kEnumNames<StepKind>),
                          std::begin(kEnumNames<NodeKind>)));

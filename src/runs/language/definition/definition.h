@@ -33,20 +33,7 @@ std::uint64_t retry_delay_ms(const RetryRule& rule, std::uint32_t attempt_number
 // The rule for a failure with this code.
 const RetryRule& rule_for(const RetryPolicy& policy, std::string_view code);
 
-enum class StepKind : std::uint8_t {
-  handler,
-  log,
-  wait,
-  pause,
-  approval,
-  await_event,
-  http,
-  exec,
-  child,
-};
-template <>
-inline constexpr std::string_view kEnumNames<StepKind>[] = {
-    "handler", "log", "wait", "pause", "approval", "await_event", "http", "exec", "child"};
+HOLDFAST_ENUM(StepKind, handler, log, wait, pause, approval, await_event, http, exec, child);
 
 StepKind kind_of(const StepSpec& step);
 

@@ -12,9 +12,7 @@ namespace holdfast {
 // A hundred years. No delay or lease is longer, so that adding one to a time never overflows.
 inline constexpr std::uint64_t kMaxDurationMs = 3'155'760'000'000;
 
-enum class Backoff : std::uint8_t { fixed, linear, exponential };
-template <>
-inline constexpr std::string_view kEnumNames<Backoff>[] = {"fixed", "linear", "exponential"};
+HOLDFAST_ENUM(Backoff, fixed, linear, exponential);
 
 // How often and when a step is tried again.
 struct RetryRule {
@@ -24,14 +22,8 @@ struct RetryRule {
   Backoff backoff = Backoff::fixed;
   std::uint32_t jitter_percent = 0;  // each delay is shorter by up to this part of it
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("max_attempts", self.max_attempts);
-    v.optional("delay_ms", self.delay_ms);
-    v.optional("max_delay_ms", self.max_delay_ms);
-    v.optional("backoff", self.backoff);
-    v.optional("jitter_percent", self.jitter_percent);
-  }
+  HOLDFAST_FIELDS(optional(max_attempts), optional(delay_ms), optional(max_delay_ms),
+                  optional(backoff), optional(jitter_percent));
   friend bool operator==(const RetryRule&, const RetryRule&) = default;
 };
 

@@ -15,19 +15,12 @@
 
 namespace holdfast {
 
-enum class TriggerType : std::uint8_t { manual, cron };
-template <>
-inline constexpr std::string_view kEnumNames<TriggerType>[] = {"manual", "cron"};
+HOLDFAST_ENUM(TriggerType, manual, cron);
 
-enum class CronIdempotency : std::uint8_t { return_existing_run, skip_duplicate, none };
-template <>
-inline constexpr std::string_view kEnumNames<CronIdempotency>[] = {"return_existing_run",
-                                                                   "skip_duplicate", "none"};
+HOLDFAST_ENUM(CronIdempotency, return_existing_run, skip_duplicate, none);
 
 // What to do about due times that passed while no engine was running.
-enum class CatchUp : std::uint8_t { skip, latest };
-template <>
-inline constexpr std::string_view kEnumNames<CatchUp>[] = {"skip", "latest"};
+HOLDFAST_ENUM(CatchUp, skip, latest);
 
 struct CronSpec {
   SharedText expression;
@@ -35,13 +28,8 @@ struct CronSpec {
   CronIdempotency idempotency = CronIdempotency::return_existing_run;
   CatchUp catch_up = CatchUp::skip;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("expression", self.expression);
-    v.required("timezone", self.timezone);
-    v.optional("idempotency", self.idempotency);
-    v.optional("catch_up", self.catch_up);
-  }
+  HOLDFAST_FIELDS(required(expression), required(timezone), optional(idempotency),
+                  optional(catch_up));
   friend bool operator==(const CronSpec&, const CronSpec&) = default;
 };
 
@@ -50,26 +38,17 @@ struct TriggerSpec {
   std::optional<CronSpec> cron;  // without: manual
   Payload payload;               // a contract (data/contract.h); empty: any object
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("name", self.name);
-    v.optional("cron", self.cron);
-    v.optional("payload", self.payload);
-  }
+  HOLDFAST_FIELDS(required(name), optional(cron), optional(payload));
   friend bool operator==(const TriggerSpec&, const TriggerSpec&) = default;
 };
 
-enum class StepOutcome : std::uint8_t { ok, error };
-template <>
-inline constexpr std::string_view kEnumNames<StepOutcome>[] = {"ok", "error"};
+HOLDFAST_ENUM(StepOutcome, ok, error);
 
 // Targets beside steps. No step has such a name.
 inline constexpr std::string_view kCompleteStep = "complete";  // this path ends
 inline constexpr std::string_view kFailStep = "fail";          // the run fails
 
-enum class RecoveryLabel : std::uint8_t { none, compensation, undo };
-template <>
-inline constexpr std::string_view kEnumNames<RecoveryLabel>[] = {"none", "compensation", "undo"};
+HOLDFAST_ENUM(RecoveryLabel, none, compensation, undo);
 
 struct TransitionSpec {
   SharedText from;
@@ -91,10 +70,7 @@ struct TransitionSpec {
   friend bool operator==(const TransitionSpec&, const TransitionSpec&) = default;
 };
 
-enum class Escalation : std::uint8_t { diagnostic, operator_action, workflow_step, host_callback };
-template <>
-inline constexpr std::string_view kEnumNames<Escalation>[] = {"diagnostic", "operator_action",
-                                                              "workflow_step", "host_callback"};
+HOLDFAST_ENUM(Escalation, diagnostic, operator_action, workflow_step, host_callback);
 
 // By when a step should be done. Shown by inspection, not enforced.
 struct DeadlineSpec {
@@ -104,14 +80,8 @@ struct DeadlineSpec {
   Escalation escalation = Escalation::diagnostic;
   SharedText target;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("within_ms", self.within_ms);
-    v.optional("due_soon_ms", self.due_soon_ms);
-    v.optional("escalate_after_ms", self.escalate_after_ms);
-    v.optional("escalation", self.escalation);
-    v.optional("target", self.target);
-  }
+  HOLDFAST_FIELDS(required(within_ms), optional(due_soon_ms), optional(escalate_after_ms),
+                  optional(escalation), optional(target));
   friend bool operator==(const DeadlineSpec&, const DeadlineSpec&) = default;
 };
 
@@ -133,9 +103,7 @@ struct CompensateSpec {
   friend bool operator==(const CompensateSpec&, const CompensateSpec&) = default;
 };
 
-enum class EachErrors : std::uint8_t { fail, collect };
-template <>
-inline constexpr std::string_view kEnumNames<EachErrors>[] = {"fail", "collect"};
+HOLDFAST_ENUM(EachErrors, fail, collect);
 
 // The step is carried out once for each item of a list.
 struct ForEachSpec {
@@ -144,13 +112,7 @@ struct ForEachSpec {
   std::uint32_t concurrency = 0;  // 0: all at once
   EachErrors on_error = EachErrors::fail;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("items", self.items);
-    v.optional("as", self.as);
-    v.optional("concurrency", self.concurrency);
-    v.optional("on_error", self.on_error);
-  }
+  HOLDFAST_FIELDS(required(items), optional(as), optional(concurrency), optional(on_error));
   friend bool operator==(const ForEachSpec&, const ForEachSpec&) = default;
 };
 
@@ -236,20 +198,9 @@ struct WorkflowSpec {
   Payload output;                // a mapping: the result of the run; empty: its context
   bool compensate_on_cancel = false;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("workflow", self.workflow);
-    v.optional("version", self.version);
-    v.required("steps", self.steps);
-    v.optional("description", self.description);
-    v.optional("triggers", self.triggers);
-    v.optional("entry", self.entry);
-    v.optional("transitions", self.transitions);
-    v.optional("timeout_ms", self.timeout_ms);
-    v.optional("max_visits", self.max_visits);
-    v.optional("output", self.output);
-    v.optional("compensate_on_cancel", self.compensate_on_cancel);
-  }
+  HOLDFAST_FIELDS(required(workflow), optional(version), required(steps), optional(description),
+                  optional(triggers), optional(entry), optional(transitions), optional(timeout_ms),
+                  optional(max_visits), optional(output), optional(compensate_on_cancel));
 };
 
 }  // namespace holdfast

@@ -11,19 +11,13 @@
 
 namespace holdfast {
 
-enum class LogLevel : std::uint8_t { debug, info, warning, error };
-template <>
-inline constexpr std::string_view kEnumNames<LogLevel>[] = {"debug", "info", "warning", "error"};
+HOLDFAST_ENUM(LogLevel, debug, info, warning, error);
 
 struct LogSpec {
   SharedText message;  // {path} in it is replaced by what the context has there
   LogLevel level = LogLevel::info;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("message", self.message);
-    v.required("level", self.level);
-  }
+  HOLDFAST_FIELDS(required(message), required(level));
   friend bool operator==(const LogSpec&, const LogSpec&) = default;
 };
 
@@ -32,21 +26,14 @@ struct WaitSpec {
   std::uint64_t for_ms = 0;
   Payload until;  // a JSON string: an ISO 8601 time, or a path to one (or to ms since 1970)
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("for_ms", self.for_ms);
-    v.optional("until", self.until);
-  }
+  HOLDFAST_FIELDS(optional(for_ms), optional(until));
   friend bool operator==(const WaitSpec&, const WaitSpec&) = default;
 };
 
 struct ManualSpec {
   SharedText reason;  // shown to the operator who decides
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("reason", self.reason);
-  }
+  HOLDFAST_FIELDS(optional(reason));
   friend bool operator==(const ManualSpec&, const ManualSpec&) = default;
 };
 
@@ -54,11 +41,7 @@ struct EventSpec {
   SharedText event;     // 1 to 255 bytes
   Payload correlation;  // a JSON string: a literal; {"path":...}: from the context; empty: none
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("event", self.event);
-    v.optional("correlation", self.correlation);
-  }
+  HOLDFAST_FIELDS(required(event), optional(correlation));
   friend bool operator==(const EventSpec&, const EventSpec&) = default;
 };
 
@@ -67,12 +50,7 @@ struct AwaitEventSpec {
   std::uint64_t timeout_ms = 0;   // 0: none
   SharedText on_timeout;          // a target; empty: the error routes of the step
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("any_of", self.any_of);
-    v.optional("timeout_ms", self.timeout_ms);
-    v.optional("on_timeout", self.on_timeout);
-  }
+  HOLDFAST_FIELDS(required(any_of), optional(timeout_ms), optional(on_timeout));
   friend bool operator==(const AwaitEventSpec&, const AwaitEventSpec&) = default;
 };
 
@@ -89,18 +67,9 @@ struct HttpSpec {
   bool keep_body = false;                             // of the response, up to 8192 bytes
   std::uint64_t timeout_ms = 0;                       // 0: 30 s
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("method", self.method);
-    v.required("url", self.url);
-    v.required("allowed_hosts", self.allowed_hosts);
-    v.optional("headers", self.headers);
-    v.optional("credential_refs", self.credential_refs);
-    v.optional("query", self.query);
-    v.optional("send_input", self.send_input);
-    v.optional("keep_body", self.keep_body);
-    v.optional("timeout_ms", self.timeout_ms);
-  }
+  HOLDFAST_FIELDS(required(method), required(url), required(allowed_hosts), optional(headers),
+                  optional(credential_refs), optional(query), optional(send_input),
+                  optional(keep_body), optional(timeout_ms));
   friend bool operator==(const HttpSpec&, const HttpSpec&) = default;
 };
 
@@ -110,18 +79,11 @@ struct ExecSpec {
   SharedText directory;             // empty: where the worker runs
   std::map<std::string, SharedText> environment;  // beside that of the worker
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("command", self.command);
-    v.optional("directory", self.directory);
-    v.optional("environment", self.environment);
-  }
+  HOLDFAST_FIELDS(required(command), optional(directory), optional(environment));
   friend bool operator==(const ExecSpec&, const ExecSpec&) = default;
 };
 
-enum class ParentClose : std::uint8_t { cancel, detach };
-template <>
-inline constexpr std::string_view kEnumNames<ParentClose>[] = {"cancel", "detach"};
+HOLDFAST_ENUM(ParentClose, cancel, detach);
 
 struct ChildSpec {
   SharedText workflow;
@@ -131,15 +93,8 @@ struct ChildSpec {
   bool detached = false;  // the step is done as soon as the child has started
   ParentClose on_parent_close = ParentClose::cancel;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("workflow", self.workflow);
-    v.optional("trigger", self.trigger);
-    v.optional("queue", self.queue);
-    v.optional("key", self.key);
-    v.optional("detached", self.detached);
-    v.required("on_parent_close", self.on_parent_close);
-  }
+  HOLDFAST_FIELDS(required(workflow), optional(trigger), optional(queue), optional(key),
+                  optional(detached), required(on_parent_close));
   friend bool operator==(const ChildSpec&, const ChildSpec&) = default;
 };
 
