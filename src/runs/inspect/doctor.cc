@@ -210,36 +210,18 @@ Result<Diagnosis> diagnose(LiveState& state, const Moment& moment) {
 
 JsonText to_json(const Diagnosis& diagnosis) {
   JsonWriter json;
-  json.begin_object();
-  json.member("schema_version", std::uint64_t{1});
-  json.member("verdict", to_text(diagnosis.verdict()));
-  json.member("live_runs", diagnosis.live_runs);
-  json.key("checks").begin_array();
-  for (const Check& check : diagnosis.checks) {
-    json.begin_object();
-    json.member("name", check.name);
-    json.member("question", check.question);
-    json.member("verdict", to_text(check.verdict()));
-    json.member("count", check.count);
-    json.key("findings").begin_array();
-    for (const Finding& finding : check.findings) {
-      json.begin_object();
-      for (const auto& [name, text] : {std::pair("run_id", &finding.run_id),
-                                       {"step", &finding.step},
-                                       {"summary", &finding.summary},
-                                       {"command", &finding.command}}) {
-        if (!text->empty()) {
-          json.member(name, *text);
-        }
-      }
-      json.end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array();
-  json.key("as_of").begin_object().member("position", diagnosis.moment.position.value);
-  json.member("time", diagnosis.moment.now.value).end_object().end_object();
-  return std::move(json).take_text();
+  json.begin_object().member("schema_version", std::uint64_t{1});
+  json.member("verdict", to_text(diagnosis.verdict())).member("live_runs", diagnosis.live_runs);
+  json.objects("checks", diagnosis.checks, [&](const Check& check) {
+    json.member("name", check.name).member("question", check.question);
+    json.member("verdict", to_text(check.verdict())).member("count", check.count);
+    json.objects("findings", check.findings, [&](const Finding& finding) {
+      json.optional("run_id", finding.run_id).optional("step", finding.step);
+      json.optional("summary", finding.summary).optional("command", finding.command);
+    });
+  });
+  write_moment(json, "as_of", diagnosis.moment);
+  return std::move(json.end_object()).take_text();
 }
 
 }  // namespace holdfast

@@ -38,12 +38,6 @@ class RunsThen {
   std::map<RunId, StoredRun> runs_;
 };
 
-void write_moment(JsonWriter& json, std::string_view name, const Moment& moment) {
-  json.key(name).begin_object();
-  json.member("position", moment.position.value).member("time", moment.now.value);
-  json.end_object();
-}
-
 }  // namespace
 
 struct Inspector::Past {

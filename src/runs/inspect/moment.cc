@@ -79,6 +79,11 @@ Result<Moment> at_revision(Journal& journal, Position head, const RunId& run,
 
 }  // namespace
 
+void write_moment(JsonWriter& json, std::string_view name, const Moment& moment) {
+  json.object(name,
+              [&] { json.member("position", moment.position.value).member("time", moment.now); });
+}
+
 Result<At> At::parse(std::string_view text) {
   At at;
   if (text.empty() || text == "now") {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "runs/facts/ids.h"
 #include "storage/journal/journal.h"
 
@@ -27,6 +28,8 @@ struct Moment {
   Position position;
   TimeMs now;
 };
+// A member of that name: {"position":7,"time":1763280000000}
+void write_moment(JsonWriter& json, std::string_view name, const Moment& moment);
 
 // run: the one whose revision is meant. invalid_argument when there is no such point.
 Result<Moment> find_moment(Journal& journal, const At& at, TimeMs now,

@@ -292,19 +292,15 @@ Result<RunRows> list_runs(Journal& journal, const RunListQuery& query, const Mom
 
 JsonText to_json(const RunRows& page, const Moment& moment) {
   JsonWriter json;
-  json.begin_object().key("runs").begin_array();
-  for (const RunRow& row : page.rows) {
-    write_json(json, row);
-  }
-  json.end_array();
+  json.begin_object();
+  json.list("runs", page.rows, [&](const RunRow& row) { write_json(json, row); });
   if (page.next.empty()) {
     json.key("next").null();
   } else {
     json.member("next", page.next);
   }
-  json.key("as_of").begin_object().member("position", moment.position.value);
-  json.member("time", moment.now.value).end_object().end_object();
-  return std::move(json).take_text();
+  write_moment(json, "as_of", moment);
+  return std::move(json.end_object()).take_text();
 }
 
 Result<RunId> find_run(Journal& journal, std::string_view part, const Moment& moment) {

@@ -13,13 +13,10 @@ bool is_filtered(const RunFilter& filter) {
 }
 
 void write_known(JsonWriter& json, std::string_view name, const std::vector<KnownWorkflow>& all) {
-  json.key(name).begin_array();
-  for (const KnownWorkflow& known : all) {
-    json.begin_object().member("workflow", known.workflow).member("version", known.version);
-    json.member("fingerprint", known.fingerprint);
-    json.member("registered_at", known.registered_at.value).end_object();
-  }
-  json.end_array();
+  json.objects(name, all, [&](const KnownWorkflow& known) {
+    json.member("workflow", known.workflow).member("version", known.version);
+    json.member("fingerprint", known.fingerprint).member("registered_at", known.registered_at);
+  });
 }
 
 struct ViewJson {

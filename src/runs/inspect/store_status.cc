@@ -1,6 +1,7 @@
 #include "runs/inspect/store_status.h"
 
 #include <algorithm>
+#include <span>
 
 #include "runs/view/view_attempts.h"
 
@@ -48,47 +49,34 @@ ClaimStatus claim_of(const Attempt& attempt) {
 
 void write_claims(JsonWriter& json, const std::vector<ClaimStatus>& claims) {
   constexpr std::size_t kMaxShown = 100;
-  json.key("claims").begin_array();
-  for (std::size_t i = 0; i < std::min(claims.size(), kMaxShown); ++i) {
-    const ClaimStatus& claim = claims[i];
-    json.begin_object().member("run_id", claim.run_id).member("step", claim.step);
-    json.member("owner", claim.owner).member("claimed_at", claim.claimed_at.value);
-    json.member("lease_until", claim.lease_until.value).end_object();
-  }
-  json.end_array();
-}
-
-void write_time(JsonWriter& json, std::string_view name, const std::optional<TimeMs>& time) {
-  if (time.has_value()) {
-    json.member(name, time->value);
-  }
+  const std::span shown(claims.data(), std::min(claims.size(), kMaxShown));
+  json.objects("claims", shown, [&](const ClaimStatus& claim) {
+    json.member("run_id", claim.run_id).member("step", claim.step);
+    json.member("owner", claim.owner).member("claimed_at", claim.claimed_at);
+    json.member("lease_until", claim.lease_until);
+  });
 }
 
 void write_counts(JsonWriter& json, std::string_view name,
                   const std::map<std::string, std::uint64_t>& counts) {
-  json.key(name).begin_object();
-  for (const auto& [what, number] : counts) {
-    json.member(what, number);
-  }
-  json.end_object();
+  json.object(name, [&] {
+    for (const auto& [what, number] : counts) {
+      json.member(what, number);
+    }
+  });
 }
 
 void write_queue(JsonWriter& json, const QueueStatus& queue) {
-  json.begin_object();
-  json.member("name", queue.name);
-  json.member("visible", queue.visible);
-  json.member("scheduled", queue.scheduled);
-  json.member("claimed", queue.claimed);
-  json.member("expired", queue.expired);
-  json.member("sleeping", queue.sleeping);
-  write_time(json, "oldest_visible_at", queue.oldest_visible_at);
-  write_time(json, "next_visible_at", queue.next_visible_at);
-  write_time(json, "oldest_claim_at", queue.oldest_claim_at);
+  json.member("name", queue.name).member("visible", queue.visible);
+  json.member("scheduled", queue.scheduled).member("claimed", queue.claimed);
+  json.member("expired", queue.expired).member("sleeping", queue.sleeping);
+  json.optional("oldest_visible_at", queue.oldest_visible_at);
+  json.optional("next_visible_at", queue.next_visible_at);
+  json.optional("oldest_claim_at", queue.oldest_claim_at);
   write_counts(json, "waiting_by_handler", queue.waiting_by_handler);
   write_counts(json, "claimed_by_owner", queue.claimed_by_owner);
   write_claims(json, queue.claims);
   json.member("anomalies", queue.anomalies);
-  json.end_object();
 }
 
 }  // namespace
@@ -139,37 +127,23 @@ JsonText to_json(const StoreStatus& status) {
     live += number;
   }
   JsonWriter json;
-  json.begin_object();
-  json.member("schema_version", std::uint64_t{1});
-  json.key("runs").begin_object();
-  json.member("total", live + status.ended.total());
-  json.member("live", live);
-  write_counts(json, "by_status", [&] {
+  json.begin_object().member("schema_version", std::uint64_t{1}).object("runs", [&] {
     auto counts = status.live;
     counts["completed"] = status.ended.completed;
     counts["failed"] = status.ended.failed;
     counts["cancelled"] = status.ended.cancelled;
     counts["continued"] = status.ended.continued;
-    return counts;
-  }());
-  json.end_object();
-  json.key("queues").begin_array();
-  for (const QueueStatus& queue : status.queues) {
-    write_queue(json, queue);
-  }
-  json.end_array();
+    json.member("total", live + status.ended.total()).member("live", live);
+    write_counts(json, "by_status", counts);
+  });
+  json.objects("queues", status.queues,
+               [&](const QueueStatus& queue) { write_queue(json, queue); });
   json.member("manual_interventions", status.manual_interventions);
   json.member("pending_dispatches", status.pending_dispatches);
   json.member("pending_results", status.pending_results);
-  json.member("anomalies", status.anomalies);
-  json.key("workflows").begin_array();
-  for (const std::string& workflow : status.workflows) {
-    json.string(workflow);
-  }
-  json.end_array();
-  json.key("as_of").begin_object().member("position", status.moment.position.value);
-  json.member("time", status.moment.now.value).end_object().end_object();
-  return std::move(json).take_text();
+  json.member("anomalies", status.anomalies).strings("workflows", status.workflows);
+  write_moment(json, "as_of", status.moment);
+  return std::move(json.end_object()).take_text();
 }
 
 }  // namespace holdfast

@@ -17,8 +17,9 @@ class Evidence {
       : source_(source), run_(*source.run), attempts_(attempts_of(source)) {}
 
   Payload write() && {
-    json_.begin_object();
-    write_revisions();
+    json_.begin_object().object("revisions", [&] {
+      json_.member("run", run_.revision().value).member("log_position", source_.position.value);
+    });
     write_runnables();
     write_attempts();
     write_timers();
@@ -30,11 +31,13 @@ class Evidence {
   }
 
  private:
-  void write_revisions() {
-    json_.key("revisions").begin_object();
-    json_.member("run", run_.revision().value);
-    json_.member("log_position", source_.position.value);
-    json_.end_object();
+  using Counts = std::map<std::string_view, std::uint64_t>;
+  void write_counts(std::string_view name, const Counts& counts) {
+    json_.object(name, [&] {
+      for (const auto& [what, count] : counts) {
+        json_.member(what, count);
+      }
+    });
   }
 
   void write_runnables() {
@@ -48,60 +51,44 @@ class Evidence {
   }
 
   void write_attempts() {
-    std::map<std::string, std::uint64_t> counts;
+    Counts counts;
     for (const KnownAttempt& known : attempts_) {
       if (!known.attempt->is_timer()) {
-        counts[std::string(to_text(known.attempt->status))] += 1;
+        counts[to_text(known.attempt->status)] += 1;
       }
     }
-    json_.key("attempts").begin_object();
-    for (const auto& [status, count] : counts) {
-      json_.member(status, count);
-    }
-    json_.end_object();
+    write_counts("attempts", counts);
   }
 
   void write_timers() {
-    json_.key("timers").begin_array();
-    for (const KnownAttempt& known : attempts_) {
+    json_.list("timers", attempts_, [&](const KnownAttempt& known) {
       const Attempt& timer = *known.attempt;
       if (timer.is_timer() && !timer.ended() && !timer.applied && !run_.is_terminal()) {
-        json_.begin_object();
-        json_.member("step", timer.step.view());
+        json_.begin_object().member("step", timer.step.view());
         json_.member("runnable_key", timer.runnable_key.view());
-        json_.member("at", timer.visible_at.value);
-        json_.end_object();
+        json_.member("at", timer.visible_at).end_object();
       }
-    }
-    json_.end_array();
+    });
   }
 
   // A command that came twice under its key is stored once; what is here really happened.
   void write_commands() {
-    std::map<std::string, std::uint64_t> counts;
+    Counts counts;
     for (const Receipt& receipt : run_.receipts()) {
-      counts[std::string(to_text(receipt.signal.signal_type))] += 1;
+      counts[to_text(receipt.signal.signal_type)] += 1;
     }
-    json_.key("commands").begin_object();
-    for (const auto& [type, count] : counts) {
-      json_.member(type, count);
-    }
-    json_.end_object();
+    write_counts("commands", counts);
   }
 
   void write_deadlines() {
-    json_.key("deadlines").begin_array();
-    for (const PlannedRunnable* planned : run_.runnables()) {
+    json_.list("deadlines", run_.runnables(), [&](const PlannedRunnable* planned) {
       const auto deadline = planned->applied ? std::nullopt : deadline_of(planned->plan);
       if (deadline.has_value()) {
-        json_.begin_object();
-        json_.member("step", planned->plan.step.view());
+        json_.begin_object().member("step", planned->plan.step.view());
         json_.member("status", deadline->status(source_.now));
-        json_.member("due_at", deadline->due_at.value);
-        json_.end_object();
+        json_.member("due_at", deadline->due_at).end_object();
       }
-    }
-    json_.end_array();
+    });
   }
 
   [[nodiscard]] std::uint64_t count_anomalies() const {
@@ -121,41 +108,18 @@ class Evidence {
 };
 
 void write_actions(JsonWriter& json, const std::vector<NextAction>& actions) {
-  json.key("next_actions").begin_array();
-  for (const NextAction& action : actions) {
-    json.begin_object();
-    json.member("action", action.action);
-    json.member("summary", action.summary);
-    if (!action.command.empty()) {
-      json.member("command", action.command);
-    }
-    if (action.at.has_value()) {
-      json.member("at", action.at->value);
-    }
-    json.end_object();
-  }
-  json.end_array();
+  json.objects("next_actions", actions, [&](const NextAction& action) {
+    json.member("action", action.action).member("summary", action.summary);
+    json.optional("command", action.command).optional("at", action.at);
+  });
 }
 
 void write_causes(JsonWriter& json, const std::vector<Cause>& causes) {
-  json.key("causes").begin_array();
-  for (const Cause& cause : causes) {
-    json.begin_object();
-    json.member("waits_for", cause.waits_for);
-    json.member("reason", to_text(cause.reason));
-    if (!cause.step.empty()) {
-      json.member("step", cause.step);
-    }
-    if (!cause.run_id.empty()) {
-      json.member("run_id", cause.run_id);
-    }
+  json.objects("causes", causes, [&](const Cause& cause) {
+    json.member("waits_for", cause.waits_for).member("reason", to_text(cause.reason));
+    json.optional("step", cause.step).optional("run_id", cause.run_id);
     json.member("summary", cause.summary);
-    if (cause.since.has_value()) {
-      json.member("since", cause.since->value);
-    }
-    if (cause.until.has_value()) {
-      json.member("until", cause.until->value);
-    }
+    json.optional("since", cause.since).optional("until", cause.until);
     write_actions(json, cause.next_actions);
     if (!cause.causes.empty()) {
       write_causes(json, cause.causes);
@@ -163,9 +127,7 @@ void write_causes(JsonWriter& json, const std::vector<Cause>& causes) {
     if (cause.omitted > 0) {
       json.member("omitted", cause.omitted);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace
@@ -203,28 +165,18 @@ const Cause* main_cause(const Explanation& explanation) {
 
 JsonText to_json(const Explanation& explanation) {
   JsonWriter json;
-  json.begin_object();
-  json.member("run_id", explanation.run_id);
-  json.member("workflow", explanation.workflow);
-  if (!explanation.version.empty()) {
-    json.member("version", explanation.version);
-  }
-  json.member("queue", explanation.queue);
-  json.member("status", explanation.status);
-  json.member("terminal", explanation.terminal);
-  json.member("reason", to_text(explanation.reason));
-  if (!explanation.step.empty()) {
-    json.member("step", explanation.step);
-  }
-  json.member("summary", explanation.summary);
+  json.begin_object().member("run_id", explanation.run_id);
+  json.member("workflow", explanation.workflow).optional("version", explanation.version);
+  json.member("queue", explanation.queue).member("status", explanation.status);
+  json.member("terminal", explanation.terminal).member("reason", to_text(explanation.reason));
+  json.optional("step", explanation.step).member("summary", explanation.summary);
   write_actions(json, explanation.next_actions);
   write_causes(json, explanation.causes);
   json.member("evidence", JsonText::trusted(std::string(explanation.evidence.view())));
-  json.key("as_of").begin_object();
-  json.member("position", explanation.position.value);
-  json.member("time", explanation.now.value);
-  json.end_object().end_object();
-  return std::move(json).take_text();
+  json.object("as_of", [&] {
+    json.member("position", explanation.position.value).member("time", explanation.now);
+  });
+  return std::move(json.end_object()).take_text();
 }
 
 }  // namespace holdfast

@@ -423,12 +423,6 @@ class GraphMaker {
   std::map<std::string, std::vector<const StepState*>, std::less<>> by_node_;
 };
 
-void text_member(JsonWriter& json, std::string_view name, std::string_view text) {
-  if (!text.empty()) {
-    json.member(name, text);
-  }
-}
-
 template <typename E>
 void word_member(JsonWriter& json, std::string_view name, const std::optional<E>& word) {
   if (word.has_value()) {
@@ -443,35 +437,32 @@ void redacted_member(JsonWriter& json, std::string_view name, const Payload& pay
 }
 
 void write(JsonWriter& json, const GraphNode& node, bool with_history) {
-  json.begin_object().member("id", node.id);
+  json.member("id", node.id);
   word_member(json, "kind", node.kind);
-  text_member(json, "action", handler_text(node.action));
+  json.optional("action", handler_text(node.action));
   json.member("status", node.status).member("current", node.current);
-  json.member("attempts", std::uint64_t{node.attempts});
-  json.member("visits", std::uint64_t{node.visits});
+  json.member("attempts", node.attempts).member("visits", node.visits);
   if (node.items.has_value()) {
-    json.key("items").begin_object();
-    json.member("total", node.items->total).member("done", node.items->done);
-    json.member("failed", node.items->failed).member("running", node.items->running);
-    json.end_object();
+    json.object("items", [&] {
+      json.member("total", node.items->total).member("done", node.items->done);
+      json.member("failed", node.items->failed).member("running", node.items->running);
+    });
   }
-  text_member(json, "deadline", node.deadline);
+  json.optional("deadline", node.deadline);
   if (with_history) {
     redacted_member(json, "input", node.input);
     redacted_member(json, "output", node.output);
     redacted_member(json, "error", node.error);
   }
-  json.end_object();
 }
 
 void write(JsonWriter& json, const GraphEdge& edge) {
-  json.begin_object().member("id", edge.id).member("from", edge.from).member("to", edge.to);
+  json.member("id", edge.id).member("from", edge.from).member("to", edge.to);
   json.member("type", edge.on.has_value() ? kTransition : kDependency);
   word_member(json, "on", edge.on);
   json.member("status", edge.status);
   redacted_member(json, "condition", edge.condition);
   word_member(json, "recovery", edge.recovery);
-  json.end_object();
 }
 
 }  // namespace
@@ -493,32 +484,19 @@ RunGraph definition_graph(const Definition& definition) {
 JsonText to_json(const RunGraph& graph, bool with_history) {
   JsonWriter json;
   json.begin_object();
-  text_member(json, "run_id", graph.run_id);
-  text_member(json, "workflow", graph.workflow);
-  text_member(json, "version", graph.version);
-  json.member("source", graph.source);
-  text_member(json, "status", graph.status);
-  json.member("terminal", graph.terminal).key("current").begin_array();
-  for (const std::string& id : graph.current) {
-    json.string(id);
-  }
-  json.end_array().key("nodes").begin_array();
-  for (const GraphNode& node : graph.nodes) {
-    write(json, node, with_history);
-  }
-  json.end_array().key("edges").begin_array();
-  for (const GraphEdge& edge : graph.edges) {
-    write(json, edge);
-  }
-  json.end_array().key("children").begin_array();
-  for (const ChildLink& child : graph.children) {
-    json.begin_object().member("run_id", child.run_id).member("workflow", child.workflow);
-    json.member("step", child.step).member("awaited", child.awaited).end_object();
-  }
-  json.end_array();
-  text_member(json, "continued_as", graph.continued_as);
-  json.end_object();
-  return std::move(json).take_text();
+  json.optional("run_id", graph.run_id).optional("workflow", graph.workflow);
+  json.optional("version", graph.version).member("source", graph.source);
+  json.optional("status", graph.status).member("terminal", graph.terminal);
+  json.strings("current", graph.current);
+  json.objects("nodes", graph.nodes,
+               [&](const GraphNode& node) { write(json, node, with_history); });
+  json.objects("edges", graph.edges, [&](const GraphEdge& edge) { write(json, edge); });
+  json.objects("children", graph.children, [&](const ChildLink& child) {
+    json.member("run_id", child.run_id).member("workflow", child.workflow);
+    json.member("step", child.step).member("awaited", child.awaited);
+  });
+  json.optional("continued_as", graph.continued_as);
+  return std::move(json.end_object()).take_text();
 }
 
 }  // namespace holdfast

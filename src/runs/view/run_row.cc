@@ -34,38 +34,19 @@ void fill_in(RunRow& row, const RunProjection& run) {
 }
 
 void write_json(JsonWriter& json, const RunRow& row) {
-  const auto text = [&](std::string_view name, const std::string& value) {
-    if (!value.empty()) {
-      json.member(name, value);
+  json.begin_object().member("run_id", row.run_id).member("workflow", row.workflow);
+  json.optional("version", row.version).optional("queue", row.queue);
+  json.member("status", row.status).member("terminal", row.terminal);
+  json.member("listed_at", row.listed_at).optional("started_at", row.started_at);
+  json.optional("ended_at", row.ended_at).optional("waits_at", row.waits_at);
+  json.optional("error", row.error).optional("parent_run_id", row.parent);
+  json.optional("replayed_from", row.replayed_from).member("archived", row.archived);
+  json.object("search_attributes", [&] {
+    for (const auto& [name, value] : row.attributes) {
+      json.member(name, JsonText::trusted(std::string(redact(name, value).view())));
     }
-  };
-  json.begin_object();
-  json.member("run_id", row.run_id);
-  json.member("workflow", row.workflow);
-  text("version", row.version);
-  text("queue", row.queue);
-  json.member("status", row.status);
-  json.member("terminal", row.terminal);
-  json.member("listed_at", row.listed_at.value);
-  if (row.started_at.has_value()) {
-    json.member("started_at", row.started_at->value);
-  }
-  if (row.ended_at.has_value()) {
-    json.member("ended_at", row.ended_at->value);
-  }
-  text("waits_at", row.waits_at);
-  text("error", row.error);
-  text("parent_run_id", row.parent);
-  text("replayed_from", row.replayed_from);
-  json.member("archived", row.archived);
-  json.key("search_attributes").begin_object();
-  for (const auto& [name, value] : row.attributes) {
-    json.member(name, JsonText::trusted(std::string(redact(name, value).view())));
-  }
-  json.end_object();
-  json.member("revision", row.revision);
-  json.member("anomalies", row.anomalies);
-  json.end_object();
+  });
+  json.member("revision", row.revision).member("anomalies", row.anomalies).end_object();
 }
 
 Result<void> check_run_status(std::string_view status) {
@@ -122,23 +103,14 @@ bool RunFilter::matches(const RunRow& row) const {
 std::string RunFilter::text() const {
   JsonWriter json;
   json.begin_object().member("workflow", workflow).member("archived", archived);
-  json.key("statuses").begin_array();
-  for (const std::string& status : statuses) {
-    json.string(status);
-  }
-  json.end_array();
-  if (started_from.has_value()) {
-    json.member("from", started_from->value);
-  }
-  if (started_before.has_value()) {
-    json.member("before", started_before->value);
-  }
-  json.key("attributes").begin_object();
-  for (const auto& [name, value] : attributes) {
-    json.member(name, value);
-  }
-  json.end_object().end_object();
-  return std::move(json).take();
+  json.list("statuses", statuses, [&](const std::string& status) { json.string(status); });
+  json.optional("from", started_from).optional("before", started_before);
+  json.object("attributes", [&] {
+    for (const auto& [name, value] : attributes) {
+      json.member(name, value);
+    }
+  });
+  return std::move(json.end_object()).take();
 }
 
 }  // namespace holdfast

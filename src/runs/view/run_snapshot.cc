@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 
 #include "base/encoding.h"
@@ -16,12 +17,6 @@ namespace {
 
 JsonText json_of(const Payload& payload) {
   return JsonText::trusted(payload.empty() ? "null" : std::string(redact(payload).view()));
-}
-
-void text_member(JsonWriter& json, std::string_view name, const SharedText& text) {
-  if (!text.empty()) {
-    json.member(name, text.view());
-  }
 }
 
 void payload_member(JsonWriter& json, std::string_view name, const Payload& payload) {
@@ -46,11 +41,10 @@ void digest_member(JsonWriter& json, std::string_view name, const SharedText& se
   if (secret.empty()) {
     return;
   }
-  json.key(name).begin_object();
-  json.member("algorithm", "sha256");
-  json.member("digest", to_hex(sha256(secret.view())));
-  json.member("bytes", std::uint64_t{secret.view().size()});
-  json.end_object();
+  json.object(name, [&] {
+    json.member("algorithm", "sha256").member("digest", to_hex(sha256(secret.view())));
+    json.member("bytes", std::uint64_t{secret.view().size()});
+  });
 }
 
 // A member of an object, as the slice it stands in.
@@ -87,13 +81,13 @@ class Snapshot {
     write_attempt_sets();
     write_commands();
     write_anomalies();
-    json_.key("revisions").begin_object();
-    json_.member("run", run_.revision().value);
-    json_.member("log_position", source_.position.value);
-    json_.end_object();
-    json_.key("as_of").begin_object().member("position", source_.position.value);
-    json_.member("time", source_.now.value).end_object().end_object();
-    return std::move(json_).take_text();
+    json_.object("revisions", [&] {
+      json_.member("run", run_.revision().value).member("log_position", source_.position.value);
+    });
+    json_.object("as_of", [&] {
+      json_.member("position", source_.position.value).member("time", source_.now);
+    });
+    return std::move(json_.end_object()).take_text();
   }
 
  private:
@@ -108,39 +102,37 @@ class Snapshot {
     const PinnedDefinition pinned = run_.pinned_definition();
     json_.member("workflow", started.workflow.view());
     json_.member("queue", started.queue.empty() ? kDefaultQueue : started.queue.view());
-    text_member(json_, "trigger", started.trigger);
-    json_.member("started_at", run_.started_at().value);
-    json_.key("definition").begin_object();
-    text_member(json_, "version", pinned.version);
-    text_member(json_, "fingerprint", pinned.fingerprint);
-    json_.member("known", run_.definition() != nullptr);
-    json_.end_object();
-    json_.member("input", json_of(started.input));
-    json_.member("context", json_of(run_.context()));
-    json_.key("search_attributes").begin_object();
-    for (const auto& [name, value] : run_.attributes()) {
-      json_.member(name, json_of(redact(name, value)));
-    }
-    json_.end_object();
+    json_.optional("trigger", started.trigger.view());
+    json_.member("started_at", run_.started_at());
+    json_.object("definition", [&] {
+      json_.optional("version", pinned.version.view());
+      json_.optional("fingerprint", pinned.fingerprint.view());
+      json_.member("known", run_.definition() != nullptr);
+    });
+    json_.member("input", json_of(started.input)).member("context", json_of(run_.context()));
+    json_.object("search_attributes", [&] {
+      for (const auto& [name, value] : run_.attributes()) {
+        json_.member(name, json_of(redact(name, value)));
+      }
+    });
   }
 
   void write_outcome() {
     if (run_.is_terminal()) {
-      json_.member("ended_at", run_.terminal_at().value);
+      json_.member("ended_at", run_.terminal_at());
       payload_member(json_, "error", run_.terminal()->error);
       payload_member(json_, "result", run_.terminal()->result);
     }
     if (run_.compensation().has_value()) {
-      json_.key("compensation").begin_object();
-      json_.member("outcome", to_text(run_.compensation()->outcome));
-      payload_member(json_, "error", run_.compensation()->error);
-      json_.end_object();
+      json_.object("compensation", [&] {
+        json_.member("outcome", to_text(run_.compensation()->outcome));
+        payload_member(json_, "error", run_.compensation()->error);
+      });
     }
     if (run_.archived().has_value()) {
-      json_.key("archived").begin_object();
-      json_.member("at", run_.archived_at().value);
-      json_.member("reason", run_.archived()->reason.view());
-      json_.end_object();
+      json_.object("archived", [&] {
+        json_.member("at", run_.archived_at()).member("reason", run_.archived()->reason.view());
+      });
     }
   }
 
@@ -157,72 +149,51 @@ class Snapshot {
     if (run_.continuation().has_value()) {
       json_.member("continued_as", to_string(run_.continuation()->successor_run_id));
     }
-    json_.key("children").begin_array();
-    for (const auto& [id, child] : run_.children()) {
-      json_.begin_object();
-      json_.member("run_id", to_string(id));
-      json_.member("workflow", child.child_workflow.view());
-      json_.member("key", child.child_key.view());
-      json_.member("step", child.origin.step.view());
-      json_.end_object();
-    }
-    json_.end_array();
+    json_.objects("children", run_.children(), [&](const auto& child) {
+      const ChildRunStarted& link = child.second;
+      json_.member("run_id", to_string(child.first));
+      json_.member("workflow", link.child_workflow.view()).member("key", link.child_key.view());
+      json_.member("step", link.origin.step.view());
+    });
   }
 
   void write_boundary(const ManualState& manual) {
-    json_.begin_object();
-    json_.member("step", manual.step.view());
-    json_.member("kind", to_text(manual.kind));
-    json_.member("paused_at", manual.paused_at.value);
-    text_member(json_, "reason", manual.reason);
+    json_.member("step", manual.step.view()).member("kind", to_text(manual.kind));
+    json_.member("paused_at", manual.paused_at);
+    json_.optional("reason", manual.reason.view());
     payload_member(json_, "metadata", manual.metadata);
     payload_member(json_, "deadline", manual.deadline);
-    json_.end_object();
   }
 
   void write_waits() {
     if (const auto manual = run_.manual_state()) {
-      json_.key("manual_state");
-      write_boundary(*manual);
-      json_.key("boundaries").begin_array();
-      for (const auto& [step, state] : run_.boundaries()) {
-        write_boundary(state);
-      }
-      json_.end_array();
+      json_.object("manual_state", [&] { write_boundary(*manual); });
+      json_.objects("boundaries", run_.boundaries(),
+                    [&](const auto& boundary) { write_boundary(boundary.second); });
     }
-    json_.key("event_waits").begin_array();
-    for (const auto& [id, wait] : run_.waits()) {
-      json_.begin_object();
-      json_.member("wait_id", id);
-      json_.member("step", wait.opened.step.view());
-      json_.member("event", wait.opened.event.view());
-      json_.member("status", to_text(wait.status));
-      json_.member("opened_at", wait.opened.opened_at.value);
+    json_.objects("event_waits", run_.waits(), [&](const auto& known) {
+      const EventWait& wait = known.second;
+      json_.member("wait_id", known.first).member("step", wait.opened.step.view());
+      json_.member("event", wait.opened.event.view()).member("status", to_text(wait.status));
+      json_.member("opened_at", wait.opened.opened_at);
       digest_member(json_, "correlation", wait.opened.correlation);
       digest_member(json_, "idempotency_key", wait.idempotency_key);
       if (wait.opened.timeout.has_value()) {
-        json_.member("due_at", wait.opened.timeout->due_at.value);
+        json_.member("due_at", wait.opened.timeout->due_at);
       }
-      json_.end_object();
-    }
-    json_.end_array();
+    });
     if (run_.graph().version > 0) {
       json_.member("graph_version", run_.graph().version);
     }
   }
 
   void write_steps() {
-    json_.key("steps").begin_array();
-    for (const StepState& state : step_states(source_, attempts_)) {
-      json_.begin_object();
-      json_.member("name", state.step.view());
-      json_.member("status", state.status);
-      json_.member("attempts", std::uint64_t{state.attempts});
+    json_.objects("steps", step_states(source_, attempts_), [&](const StepState& state) {
+      json_.member("name", state.step.view()).member("status", state.status);
+      json_.member("attempts", state.attempts);
       payload_member(json_, "result", state.result);
       payload_member(json_, "error", state.error);
-      json_.end_object();
-    }
-    json_.end_array();
+    });
   }
 
   // How urgent an open step is. It is only shown; nothing happens when it passes.
@@ -233,117 +204,102 @@ class Snapshot {
     }
     const Deadline& deadline = *known;
     const TimeMs at = runnable.applied ? runnable.applied_at : source_.now;
-    json_.key("deadline").begin_object();
-    json_.member("status", deadline.status(at));
-    json_.member("due_at", deadline.due_at.value);
-    json_.member("due_soon_at", deadline.due_soon_at.value);
-    json_.member("escalated_at", deadline.escalated_at.value);
-    json_.member("remaining_ms", deadline.due_at.value - at.value);
-    json_.member("overdue", at >= deadline.due_at);
-    text_member(json_, "escalation", deadline.escalation);
-    text_member(json_, "target", deadline.target);
-    json_.end_object();
+    json_.object("deadline", [&] {
+      json_.member("status", deadline.status(at)).member("due_at", deadline.due_at);
+      json_.member("due_soon_at", deadline.due_soon_at);
+      json_.member("escalated_at", deadline.escalated_at);
+      json_.member("remaining_ms", deadline.due_at.value - at.value);
+      json_.member("overdue", at >= deadline.due_at);
+      json_.optional("escalation", deadline.escalation.view());
+      json_.optional("target", deadline.target.view());
+    });
+  }
+
+  void write_plan(const PlannedRunnable& runnable) {
+    const Runnable& plan = runnable.plan;
+    json_.member("runnable_key", plan.runnable_key.view()).member("step", plan.step.view());
+    json_.member("attempt_number", plan.attempt_number).member("visible_at", plan.visible_at);
+    if (plan.deferred.has_value()) {
+      json_.member("deferred_from", plan.deferred->from_runnable_key.view());
+      json_.optional("deferred_because", plan.deferred->reason.view());
+    }
+    json_.optional("path", plan.path.view());
+    write_deadline(runnable);
+    payload_member(json_, "recovery", plan.recovery);
+  }
+
+  void write_applied(const PlannedRunnable& runnable) {
+    json_.member("runnable_key", runnable.plan.runnable_key.view());
+    json_.member("applied_at", runnable.applied_at);
+    payload_member(json_, "result", runnable.result);
+    json_.optional("output_key", runnable.output_key.view());
+    payload_member(json_, "transition", runnable.transition);
+    if (runnable.withdrawn) {
+      json_.member("withdrawn", true);
+    }
   }
 
   void write_plans() {
-    const auto runnables = run_.runnables();
-    json_.key("planned_runnables").begin_array();
-    for (const PlannedRunnable* runnable : runnables) {
-      json_.begin_object();
-      json_.member("runnable_key", runnable->plan.runnable_key.view());
-      json_.member("step", runnable->plan.step.view());
-      json_.member("attempt_number", std::uint64_t{runnable->plan.attempt_number});
-      json_.member("visible_at", runnable->plan.visible_at.value);
-      if (runnable->plan.deferred.has_value()) {
-        json_.member("deferred_from", runnable->plan.deferred->from_runnable_key.view());
-        text_member(json_, "deferred_because", runnable->plan.deferred->reason);
-      }
-      text_member(json_, "path", runnable->plan.path);
-      write_deadline(*runnable);
-      payload_member(json_, "recovery", runnable->plan.recovery);
-      json_.end_object();
-    }
-    json_.end_array();
-    json_.key("applied_runnables").begin_array();
-    for (const PlannedRunnable* runnable : runnables) {
-      if (runnable->applied) {
-        json_.begin_object();
-        json_.member("runnable_key", runnable->plan.runnable_key.view());
-        json_.member("applied_at", runnable->applied_at.value);
-        payload_member(json_, "result", runnable->result);
-        text_member(json_, "output_key", runnable->output_key);
-        payload_member(json_, "transition", runnable->transition);
-        if (runnable->withdrawn) {
-          json_.member("withdrawn", true);
-        }
-        json_.end_object();
-      }
-    }
-    json_.end_array();
+    auto runnables = run_.runnables();
+    json_.objects("planned_runnables", runnables,
+                  [&](const PlannedRunnable* runnable) { write_plan(*runnable); });
+    const auto open =
+        std::stable_partition(runnables.begin(), runnables.end(),
+                              [](const PlannedRunnable* runnable) { return runnable->applied; });
+    json_.objects("applied_runnables", std::span(runnables.begin(), open),
+                  [&](const PlannedRunnable* runnable) { write_applied(*runnable); });
     std::set<SharedText> known;
     for (const KnownAttempt& attempt : attempts_) {
       known.insert(attempt.attempt->runnable_key);
     }
-    json_.key("pending_dispatches").begin_array();
-    for (const PlannedRunnable* runnable : runnables) {
-      if (!runnable->applied && !runnable->plan.is_internal() && !run_.is_terminal() &&
-          !known.contains(runnable->plan.runnable_key)) {
-        json_.string(runnable->plan.runnable_key.view());
-      }
-    }
-    json_.end_array();
+    json_.list("pending_dispatches", std::span(open, runnables.end()),
+               [&](const PlannedRunnable* runnable) {
+                 if (!runnable->plan.is_internal() && !run_.is_terminal() &&
+                     !known.contains(runnable->plan.runnable_key)) {
+                   json_.string(runnable->plan.runnable_key.view());
+                 }
+               });
   }
 
   void write_attempts() {
-    json_.key("attempts").begin_array();
-    for (const KnownAttempt& known : attempts_) {
-      write_attempt(*known.attempt, known.queue);
-    }
-    json_.end_array();
+    json_.objects("attempts", attempts_,
+                  [&](const KnownAttempt& known) { write_attempt(*known.attempt, known.queue); });
   }
 
   void write_attempt(const Attempt& attempt, const SharedText& queue) {
-    json_.begin_object();
     json_.member("runnable_key", attempt.runnable_key.view());
     json_.member("idempotency_key", attempt.idempotency_key.view());
-    json_.member("step", attempt.step.view());
-    json_.member("handler", attempt.handler.view());
-    json_.member("queue", queue.view());
-    json_.member("attempt_number", std::uint64_t{attempt.attempt_number});
-    json_.member("status", to_text(attempt.status));
-    json_.member("scheduled_at", attempt.scheduled_at.value);
-    json_.member("visible_at", attempt.visible_at.value);
+    json_.member("step", attempt.step.view()).member("handler", attempt.handler.view());
+    json_.member("queue", queue.view()).member("attempt_number", attempt.attempt_number);
+    json_.member("status", to_text(attempt.status)).member("scheduled_at", attempt.scheduled_at);
+    json_.member("visible_at", attempt.visible_at);
     MemberWriter options{json_};
     ClaimOptions::visit(attempt.options, options);
     if (attempt.claim) {
-      json_.key("claim").begin_object();
-      json_.member("claim_id", attempt.claim->claim_id.view());
-      json_.member("owner_id", attempt.claim->owner_id.view());
-      json_.member("claimed_at", attempt.claim->claimed_at.value);
-      json_.member("lease_until", attempt.claim->lease_until.value);
-      payload_member(json_, "progress", attempt.claim->progress);
-      json_.end_object();
+      const Claim& claim = *attempt.claim;
+      json_.object("claim", [&] {
+        json_.member("claim_id", claim.claim_id.view()).member("owner_id", claim.owner_id.view());
+        json_.member("claimed_at", claim.claimed_at).member("lease_until", claim.lease_until);
+        payload_member(json_, "progress", claim.progress);
+      });
     }
     if (attempt.outcome) {
-      json_.member("ended_at", attempt.outcome->at.value);
+      json_.member("ended_at", attempt.outcome->at);
       payload_member(json_, "result", attempt.outcome->result);
       payload_member(json_, "error", attempt.outcome->error);
       payload_member(json_, "execution_opts", attempt.outcome->execution_opts);
       payload_member(json_, "details", attempt.outcome->details);
     }
     json_.member("applied", attempt.applied);
-    json_.end_object();
   }
 
   template <typename Test>
   void write_keys(std::string_view name, Test test) {
-    json_.key(name).begin_array();
-    for (const KnownAttempt& known : attempts_) {
+    json_.list(name, attempts_, [&](const KnownAttempt& known) {
       if (!run_.is_terminal() && test(*known.attempt)) {
         json_.string(known.attempt->runnable_key.view());
       }
-    }
-    json_.end_array();
+    });
   }
 
   void write_attempt_sets() {
@@ -358,36 +314,27 @@ class Snapshot {
         next = std::min(next.value_or(known.attempt->visible_at), known.attempt->visible_at);
       }
     }
-    if (next.has_value()) {
-      json_.member("next_visible_at", next->value);
-    }
+    json_.optional("next_visible_at", next);
   }
 
   void write_commands() {
-    json_.key("commands").begin_array();
-    for (const Receipt& receipt : run_.receipts()) {
-      json_.begin_object();
-      json_.member("signal_type", to_text(receipt.signal.signal_type));
-      json_.member("at", receipt.at.value);
-      text_member(json_, "source", receipt.signal.source);
-      text_member(json_, "actor", receipt.signal.actor);
-      text_member(json_, "comment", receipt.signal.comment);
+    json_.objects("commands", run_.receipts(), [&](const Receipt& receipt) {
+      json_.member("signal_type", to_text(receipt.signal.signal_type)).member("at", receipt.at);
+      json_.optional("source", receipt.signal.source.view());
+      json_.optional("actor", receipt.signal.actor.view());
+      json_.optional("comment", receipt.signal.comment.view());
       digest_member(json_, "idempotency_key", receipt.signal.idempotency_key);
-      json_.end_object();
-    }
-    json_.end_array();
+    });
   }
 
   void write_anomaly(std::string_view source, const Anomaly& anomaly) {
     json_.begin_object();
-    json_.member("source", source);
-    json_.member("reason", anomaly.reason.view());
-    json_.member("entry_type", anomaly.entry_type.view());
-    json_.member("at", anomaly.at.value);
-    text_member(json_, "step", anomaly.step);
-    text_member(json_, "runnable_key", anomaly.runnable_key);
-    text_member(json_, "claim_id", anomaly.claim_id);
-    text_member(json_, "detail", anomaly.detail);
+    json_.member("source", source).member("reason", anomaly.reason.view());
+    json_.member("entry_type", anomaly.entry_type.view()).member("at", anomaly.at);
+    json_.optional("step", anomaly.step.view());
+    json_.optional("runnable_key", anomaly.runnable_key.view());
+    json_.optional("claim_id", anomaly.claim_id.view());
+    json_.optional("detail", anomaly.detail.view());
     json_.end_object();
   }
 

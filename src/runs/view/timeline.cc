@@ -104,69 +104,44 @@ std::vector<TimelineBar> TimelineBuilder::bars(TimeMs now) const { return state_
 
 namespace {
 
-void text_member(JsonWriter& json, std::string_view name, std::string_view text) {
-  if (!text.empty()) {
-    json.member(name, text);
-  }
-}
-
-void time_member(JsonWriter& json, std::string_view name, const std::optional<TimeMs>& time) {
-  if (time.has_value()) {
-    json.member(name, time->value);
-  }
-}
-
 void write(JsonWriter& json, const TimelineEvent& event) {
-  json.begin_object().member("type", event.type).member("at", event.at.value);
+  json.member("type", event.type).member("at", event.at);
   json.member("position", event.position.value);
-  text_member(json, "step", event.step);
-  text_member(json, "runnable_key", event.runnable_key);
+  json.optional("step", event.step).optional("runnable_key", event.runnable_key);
   if (event.attempt > 0) {
-    json.member("attempt", std::uint64_t{event.attempt});
+    json.member("attempt", event.attempt);
   }
   json.member("summary", event.summary);
   if (!event.details.empty()) {
     json.member("details", JsonText::trusted(std::string(event.details.view())));
   }
-  json.end_object();
 }
 
 void write(JsonWriter& json, const TimelineBar& bar) {
-  json.begin_object().member("step", bar.step);
-  text_member(json, "runnable_key", bar.runnable_key);
-  json.member("attempt", std::uint64_t{bar.attempt});
-  json.member("scheduled_at", bar.scheduled_at.value).member("visible_at", bar.visible_at.value);
-  time_member(json, "started_at", bar.started_at);
-  time_member(json, "ended_at", bar.ended_at);
-  json.member("status", bar.status);
-  text_member(json, "owner", bar.owner);
-  json.end_object();
+  json.member("step", bar.step).optional("runnable_key", bar.runnable_key);
+  json.member("attempt", bar.attempt).member("scheduled_at", bar.scheduled_at);
+  json.member("visible_at", bar.visible_at).optional("started_at", bar.started_at);
+  json.optional("ended_at", bar.ended_at).member("status", bar.status);
+  json.optional("owner", bar.owner);
 }
 
 }  // namespace
 
 JsonText to_json(const TimelineEvent& event) {
   JsonWriter json;
-  write(json, event);
-  return std::move(json).take_text();
+  write(json.begin_object(), event);
+  return std::move(json.end_object()).take_text();
 }
 
 JsonText to_json(const Timeline& timeline) {
   JsonWriter json;
   json.begin_object().member("run_id", timeline.run_id);
-  text_member(json, "workflow", timeline.workflow);
-  json.member("status", timeline.status).member("started_at", timeline.started_at.value);
-  time_member(json, "ended_at", timeline.ended_at);
-  json.member("now", timeline.now.value).key("events").begin_array();
-  for (const TimelineEvent& event : timeline.events) {
-    write(json, event);
-  }
-  json.end_array().key("bars").begin_array();
-  for (const TimelineBar& bar : timeline.bars) {
-    write(json, bar);
-  }
-  json.end_array().end_object();
-  return std::move(json).take_text();
+  json.optional("workflow", timeline.workflow);
+  json.member("status", timeline.status).member("started_at", timeline.started_at);
+  json.optional("ended_at", timeline.ended_at).member("now", timeline.now);
+  json.objects("events", timeline.events, [&](const TimelineEvent& event) { write(json, event); });
+  json.objects("bars", timeline.bars, [&](const TimelineBar& bar) { write(json, bar); });
+  return std::move(json.end_object()).take_text();
 }
 
 }  // namespace holdfast
