@@ -8,10 +8,7 @@
 
 #include "apps/cli/cli_terminal.h"
 #include "apps/cli/command.h"
-#include "lab/bench/engine_bench.h"
-#include "lab/bench/journal_bench.h"
-#include "lab/bench/server_bench.h"
-#include "lab/bench/workflow_bench.h"
+#include "lab/bench/benchmarks.h"
 
 namespace holdfast::cli {
 

@@ -1,10 +1,9 @@
-#include "lab/bench/append_bench.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "lab/bench/bench_run.h"
 #include "lab/bench/postgres_probe.h"
 #include "lab/bench/raw_file.h"
 
@@ -23,11 +22,9 @@ struct GroupCase {
 };
 constexpr std::array<GroupCase, 4> kGroups{{{1, 120}, {16, 90}, {128, 50}, {1024, 16}}};
 
-std::size_t scaled(std::size_t count, BenchEffort effort) {
-  return effort == BenchEffort::quick ? std::max<std::size_t>(count / kQuickDivisor, 2) : count;
+std::size_t scaled(std::size_t count, const BenchmarkOptions& options) {
+  return options.quick() ? std::max<std::size_t>(count / kQuickDivisor, 2) : count;
 }
-
-int slices(BenchEffort effort) { return effort == BenchEffort::quick ? kQuickSlices : kSlices; }
 
 // What one slice writes to the disk.
 struct Traffic {
@@ -55,7 +52,7 @@ class Limit {
       }
       rates_.push_back(watch.rate(traffic.entries));
     } else if (const PostgresUrl* url = run_->store.postgres()) {
-      const std::uint64_t rows = scaled(kProbeRows, run_->effort);
+      const std::uint64_t rows = scaled(kProbeRows, run_->options);
       HOLDFAST_TRY(const double rate, postgres_single_row_inserts_per_second(*url, rows));
       rates_.push_back(rate);
     }
@@ -78,10 +75,10 @@ Result<void> bench_group(BenchRun& run, Journal& journal, const GroupCase& group
   run.note(fmt::format("appending in groups of {}", group.group));
   HOLDFAST_TRY(Limit limit, Limit::create(run));
   std::vector<double> rates;
-  for (int slice = 0; slice < slices(run.effort); ++slice) {
+  for (int slice = 0; slice < (run.options.quick() ? kQuickSlices : kSlices); ++slice) {
     std::vector<Commit> commits;
     Traffic traffic;
-    for (std::size_t i = 0; i < scaled(group.commits, run.effort); ++i) {
+    for (std::size_t i = 0; i < scaled(group.commits, run.options); ++i) {
       commits.push_back(run.samples.commit(group.group));
       traffic.bodies.push_back(sample_body(commits.back()));
       traffic.entries += group.group;

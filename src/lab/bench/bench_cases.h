@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "lab/bench/journal_bench.h"
+#include "lab/bench/benchmarks.h"
 
 namespace holdfast {
 

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
+#include <numeric>
 
 namespace holdfast {
 
@@ -77,8 +78,16 @@ BenchDefinition bench_definition(
   return Definition::create(spec);
 }
 
-BenchDefinition bench_chain(std::size_t steps) {
-  return bench_definition("chain", steps, [](std::size_t step) {
+BenchDefinition bench_diamond(std::string_view workflow, std::size_t width) {
+  return bench_definition(workflow, width + 2, [width](std::size_t step) {
+    std::vector<std::size_t> before(step == width + 1 ? width : std::min<std::size_t>(step, 1));
+    std::iota(before.begin(), before.end(), step == width + 1 ? 1U : 0U);
+    return before;
+  });
+}
+
+BenchDefinition bench_chain(std::size_t steps, std::string_view workflow) {
+  return bench_definition(workflow, steps, [](std::size_t step) {
     return step == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{step - 1};
   });
 }

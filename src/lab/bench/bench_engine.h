@@ -18,7 +18,9 @@ using BenchDefinition = Result<std::shared_ptr<const Definition>>;
 BenchDefinition bench_definition(
     std::string_view workflow, std::size_t steps,
     const std::function<std::vector<std::size_t>(std::size_t step)>& after);
-BenchDefinition bench_chain(std::size_t steps);
+BenchDefinition bench_chain(std::size_t steps, std::string_view workflow = "chain");
+// A step, so many steps that follow it, and one that joins them.
+BenchDefinition bench_diamond(std::string_view workflow, std::size_t width);
 
 // The bytes that are allocated now.
 std::uint64_t heap_bytes();

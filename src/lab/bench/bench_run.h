@@ -1,10 +1,10 @@
-// What the parts of one benchmark share.
+// What the parts of the journal benchmark share, and a clock for all benchmarks.
 #pragma once
 
 #include <chrono>
 #include <string_view>
 
-#include "lab/bench/journal_bench.h"
+#include "lab/bench/benchmarks.h"
 #include "lab/bench/sample_entries.h"
 
 namespace holdfast {
@@ -13,7 +13,7 @@ struct BenchRun {
   BenchContext& context;
   BenchStore& store;
   SampleEntries& samples;
-  BenchEffort effort;
+  const BenchmarkOptions& options;
 
   void note(std::string_view text) const {
     if (context.note) {
@@ -21,6 +21,13 @@ struct BenchRun {
     }
   }
 };
+
+// append_bench.cc: how fast entries become durable, by the number of entries in a commit.
+Result<void> bench_appends(BenchRun& run);
+// read_bench.cc: decodes entries in memory, without a store.
+Result<void> bench_decode(BenchRun& run);
+// Fills the journal up to that many entries, then measures opening, size and sealing.
+Result<void> bench_whole_journal(BenchRun& run, std::uint64_t entries);
 
 class Stopwatch {
  public:

@@ -1,5 +1,3 @@
-#include "lab/bench/engine_bench.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -8,7 +6,6 @@
 
 #include "lab/bench/bench_cases.h"
 #include "lab/bench/engine_run.h"
-#include "lab/bench/memory_bench.h"
 #include "lab/bench/raw_file.h"
 
 namespace holdfast {
@@ -121,18 +118,7 @@ Result<void> bench_single_chain(EngineRun& run) {
 Result<void> bench_fan_out(EngineRun& run) {
   constexpr std::size_t kWidth = 100;
   const std::uint64_t runs = run.quick() ? 3 : 50;
-  const auto after = [](std::size_t step) {
-    std::vector<std::size_t> steps;
-    if (step == kWidth + 1) {
-      for (std::size_t i = 1; i <= kWidth; ++i) {
-        steps.push_back(i);
-      }
-    } else if (step > 0) {
-      steps.push_back(0);
-    }
-    return steps;
-  };
-  HOLDFAST_TRY(const auto definition, bench_definition("fan_out", kWidth + 2, after));
+  HOLDFAST_TRY(const auto definition, bench_diamond("fan_out", kWidth));
   HOLDFAST_TRY(const auto engine, run.open());
   HOLDFAST_TRY(const double seconds, engine->execute({.definition = definition, .runs = runs}));
   run.context.report.add({.name = "fan_out_of_100_with_join",
@@ -158,7 +144,7 @@ Result<void> bench_pending(EngineRun& run) {
     HOLDFAST_TRY(const double seconds, engine.claim(static_cast<std::size_t>(commits), kClaims));
     return static_cast<double>(commits * static_cast<int>(kClaims)) / seconds;
   };
-  HOLDFAST_TRY(const auto engine, run.open_without_checkpoints());
+  HOLDFAST_TRY(const auto engine, run.open(without_checkpoints()));
   std::vector<double> few;
   std::vector<double> lots;
   for (int slice = 0; slice < 5; ++slice) {
@@ -298,7 +284,7 @@ Result<void> bench_long_run_in_memory(EngineRun& run) {
 }
 
 // The last three leave attempts behind that the workers of the others would execute.
-constexpr std::array<BenchCase<EngineRun>, 9> kCases{{
+constexpr std::array<BenchCase<EngineRun>, 9> kEngineCases{{
     {"one_step", "runs of one step, 256 at once", bench_one_step},
     {"chains", "chains of 10 steps, 64 at once", bench_chains},
     {"single_chain", "one chain at a time", bench_single_chain},
@@ -312,11 +298,11 @@ constexpr std::array<BenchCase<EngineRun>, 9> kCases{{
 
 }  // namespace
 
-Result<std::string> run_engine_bench(const EngineBenchOptions& options, BenchContext& context) {
+Result<std::string> run_engine_bench(const BenchmarkOptions& options, BenchContext& context) {
   HOLDFAST_TRY(const auto store,
                BenchStore::create(options.store, options.after, context.clock, context.random));
   EngineRun run{options, context, *store};
-  HOLDFAST_CHECK(run_cases(kCases, options.only, run));
+  HOLDFAST_CHECK(run_cases(kEngineCases, options.only, run));
   return store->left_behind();
 }
 

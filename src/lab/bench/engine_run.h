@@ -1,15 +1,14 @@
-// EngineRun: what the cases of the engine benchmark share.
+// EngineRun: what the cases of the benchmarks of the engine and of workflows share.
 #pragma once
 
 #include <memory>
 
 #include "lab/bench/bench_engine.h"
-#include "lab/bench/bench_store.h"
-#include "lab/bench/engine_bench.h"
 
 namespace holdfast {
 
-// No checkpoints and no sealing, because they happen at unpredictable times.
+// No checkpoints and no sealing: they happen at unpredictable times, and data being written to a
+// checkpoint would count as memory of the runs.
 inline LoopOptions without_checkpoints() {
   LoopOptions loop;
   loop.core.checkpoint_every = UINT64_MAX;
@@ -18,20 +17,21 @@ inline LoopOptions without_checkpoints() {
 }
 
 struct EngineRun {
-  const EngineBenchOptions& options;
+  const BenchmarkOptions& options;
   BenchContext& context;
   BenchStore& store;
 
-  [[nodiscard]] bool quick() const { return options.effort == BenchEffort::quick; }
-  Result<std::unique_ptr<BenchEngine>> open() {
+  [[nodiscard]] bool quick() const { return options.quick(); }
+  Result<std::unique_ptr<BenchEngine>> open(const LoopOptions& loop = {}) {
     HOLDFAST_TRY(auto journal, store.open());
-    return BenchEngine::open(std::move(journal), context);
-  }
-  // Data being written to a checkpoint would count as memory of the runs.
-  Result<std::unique_ptr<BenchEngine>> open_without_checkpoints() {
-    HOLDFAST_TRY(auto journal, store.open());
-    return BenchEngine::open(std::move(journal), context, without_checkpoints());
+    return BenchEngine::open(std::move(journal), context, loop);
   }
 };
+
+// memory_bench.cc: the cases that measure memory: sleeping runs, and how much the process grows
+// with live runs that have large inputs and results: while they are started and continued, after a
+// restart from a checkpoint, and after one without.
+Result<void> bench_sleeping(EngineRun& run);
+Result<void> bench_payloads(EngineRun& run);
 
 }  // namespace holdfast

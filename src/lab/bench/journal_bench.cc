@@ -1,7 +1,4 @@
-#include "lab/bench/journal_bench.h"
-
-#include "lab/bench/append_bench.h"
-#include "lab/bench/read_bench.h"
+#include "lab/bench/bench_run.h"
 
 namespace holdfast {
 
@@ -14,13 +11,12 @@ constexpr std::uint64_t kQuickEntries = 20'000;
 
 }  // namespace
 
-Result<std::string> run_journal_bench(const JournalBenchOptions& options, BenchContext& context) {
+Result<std::string> run_journal_bench(const BenchmarkOptions& options, BenchContext& context) {
   HOLDFAST_TRY(const auto store,
                BenchStore::create(options.store, options.after, context.clock, context.random));
   SampleEntries samples(kSeed, context.clock.now(), kThreads);
-  BenchRun run{context, *store, samples, options.effort};
-  const std::uint64_t by_effort =
-      options.effort == BenchEffort::quick ? kQuickEntries : kFullEntries;
+  BenchRun run{context, *store, samples, options};
+  const std::uint64_t by_effort = options.quick() ? kQuickEntries : kFullEntries;
   HOLDFAST_CHECK(bench_appends(run));
   HOLDFAST_CHECK(bench_decode(run));
   HOLDFAST_CHECK(bench_whole_journal(run, options.entries == 0 ? by_effort : options.entries));

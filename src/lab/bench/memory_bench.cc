@@ -1,6 +1,6 @@
-#include "lab/bench/memory_bench.h"
-
 #include <fmt/format.h>
+
+#include "lab/bench/engine_run.h"
 
 namespace holdfast {
 
@@ -85,7 +85,7 @@ Result<void> measure_payloads(EngineRun& run, const PayloadLoad& load) {
 Result<void> bench_sleeping(EngineRun& run) {
   const std::uint64_t runs = run.quick() ? 2'000 : 200'000;
   HOLDFAST_TRY(const auto definition, bench_chain(1));
-  HOLDFAST_TRY(const auto engine, run.open_without_checkpoints());
+  HOLDFAST_TRY(const auto engine, run.open(without_checkpoints()));
   // Sleeping runs are old: the engine has sealed their batches and freed what it can read again.
   HOLDFAST_CHECK(engine->start_pending(definition, runs));
   HOLDFAST_CHECK(engine->loop().journal().seal());

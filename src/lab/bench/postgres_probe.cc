@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <string>
 
+#include "lab/bench/bench_run.h"
 #include "storage/postgres/postgres_client.h"
 #include "storage/postgres/postgres_writer.h"
 
@@ -26,12 +26,11 @@ Result<double> time_inserts(PgConnection& connection, const std::string& table,
     return {};
   };
   HOLDFAST_CHECK(insert_row(0));  // prepares the statement
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   for (std::uint64_t number = 1; number <= count; ++number) {
     HOLDFAST_CHECK(insert_row(number));
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  return static_cast<double>(count) / took.count();
+  return watch.rate(count);
 }
 
 }  // namespace

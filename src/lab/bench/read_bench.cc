@@ -1,11 +1,10 @@
-#include "lab/bench/read_bench.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/text.h"
+#include "lab/bench/bench_run.h"
 #include "storage/journal/journal_history.h"
 #include "storage/journal/journal_keys.h"
 
@@ -128,8 +127,7 @@ Result<void> bench_decode(BenchRun& run) {
   constexpr std::size_t kQuickBatches = 50;
   std::vector<Batch> batches;
   std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < (run.effort == BenchEffort::quick ? kQuickBatches : kFullBatches);
-       ++i) {
+  for (std::size_t i = 0; i < (run.options.quick() ? kQuickBatches : kFullBatches); ++i) {
     batches.push_back(Batch{Position{i + 1}, sample_body(run.samples.commit(kGroup)), {}});
     bytes += batches.back().body.size();
   }

@@ -1,5 +1,3 @@
-#include "lab/bench/server_bench.h"
-
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -8,8 +6,8 @@
 #include <thread>
 
 #include "lab/bench/bench_cases.h"
-#include "lab/bench/bench_engine.h"
 #include "lab/bench/bench_server.h"
+#include "lab/bench/engine_run.h"
 #include "lab/bench/remote_load.h"
 
 namespace holdfast {
@@ -18,14 +16,11 @@ namespace {
 
 constexpr std::size_t kBatch = 100;
 
-struct ServerRun {
-  const ServerBenchOptions& options;
-  BenchContext& context;
-  BenchStore& store;  // of the embedded engine; the server's store is beside it
+// The store is that of the embedded engine; the server's store is beside it.
+struct ServerRun : EngineRun {
   std::unique_ptr<BenchServer> server = nullptr;
   std::unique_ptr<net::HttpLoad> load = nullptr;
 
-  [[nodiscard]] bool quick() const { return options.effort == BenchEffort::quick; }
   Result<void> register_workflow(const Definition& definition) {
     const std::size_t caller = load->add_caller();
     int status = 0;
@@ -39,9 +34,7 @@ struct ServerRun {
 };
 
 BenchDefinition chain_of(std::size_t steps) {
-  return bench_definition(fmt::format("chain{}", steps), steps, [](std::size_t step) {
-    return step == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{step - 1};
-  });
+  return bench_chain(steps, fmt::format("chain{}", steps));
 }
 
 // The same load with and without a server in between, alternating, because the speed of machines
@@ -50,8 +43,7 @@ Result<void> compare(ServerRun& run, std::string_view name, const RemoteLoad::Sh
   constexpr int kRounds = 3;
   HOLDFAST_TRY(const auto definition, chain_of(remote.steps));
   HOLDFAST_CHECK(run.register_workflow(*definition));
-  HOLDFAST_TRY(auto journal, run.store.open());
-  HOLDFAST_TRY(const auto engine, BenchEngine::open(std::move(journal), run.context));
+  HOLDFAST_TRY(const auto engine, run.open());
   std::vector<double> rates;
   std::vector<double> embedded;
   const auto steps = static_cast<double>(remote.runs * remote.steps);
@@ -293,11 +285,11 @@ void allow_many_files() {
 
 }  // namespace
 
-Result<std::string> run_server_bench(const ServerBenchOptions& options, BenchContext& context) {
+Result<std::string> run_server_bench(const BenchmarkOptions& options, BenchContext& context) {
   allow_many_files();
   HOLDFAST_TRY(const auto store,
                BenchStore::create("", AfterBench::remove, context.clock, context.random));
-  ServerRun run{options, context, *store};
+  ServerRun run{{options, context, *store}};
   HOLDFAST_TRY(run.server,
                BenchServer::start(options.program, "sqlite:" + *store->directory() + "/server.db"));
   HOLDFAST_TRY(run.load, net::HttpLoad::create(run.server->url()));

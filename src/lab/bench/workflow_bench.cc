@@ -1,12 +1,10 @@
-#include "lab/bench/workflow_bench.h"
-
 #include <fmt/format.h>
 
 #include <array>
 #include <thread>
 
 #include "lab/bench/bench_cases.h"
-#include "lab/bench/bench_engine.h"
+#include "lab/bench/engine_run.h"
 
 namespace holdfast {
 
@@ -14,18 +12,6 @@ namespace {
 
 constexpr int kSlices = 5;
 constexpr std::size_t kChain = 10;
-
-struct WorkflowRun {
-  const WorkflowBenchOptions& options;
-  BenchContext& context;
-  BenchStore& store;
-
-  [[nodiscard]] bool quick() const { return options.effort == BenchEffort::quick; }
-  Result<std::unique_ptr<BenchEngine>> open(const LoopOptions& loop = {}) {
-    HOLDFAST_TRY(auto journal, store.open());
-    return BenchEngine::open(std::move(journal), context, loop);
-  }
-};
 
 BenchDefinition parsed(const std::string& text) { return Definition::parse(text); }
 
@@ -37,7 +23,7 @@ std::string handler_steps(std::size_t count) {
   return steps;
 }
 
-Result<double> plain_chains(WorkflowRun& run, BenchEngine& engine) {
+Result<double> plain_chains(EngineRun& run, BenchEngine& engine) {
   const std::uint64_t runs = run.quick() ? 64 : 1'000;
   HOLDFAST_TRY(const auto definition, bench_chain(kChain));
   HOLDFAST_TRY(const double seconds,
@@ -46,7 +32,7 @@ Result<double> plain_chains(WorkflowRun& run, BenchEngine& engine) {
 }
 
 // Slices of plain chains alternate with slices of the case, because the speed of disks drifts.
-Result<void> compare(WorkflowRun& run, std::string_view name, BenchEngine& engine,
+Result<void> compare(EngineRun& run, std::string_view name, BenchEngine& engine,
                      const std::function<Result<double>()>& steps_per_second) {
   std::vector<double> rates;
   std::vector<double> plain;
@@ -63,7 +49,7 @@ Result<void> compare(WorkflowRun& run, std::string_view name, BenchEngine& engin
   return {};
 }
 
-Result<void> bench_conditions(WorkflowRun& run) {
+Result<void> bench_conditions(EngineRun& run) {
   std::string transitions;
   for (std::size_t i = 0; i < kChain; ++i) {
     const std::string to = i + 1 == kChain ? "complete" : fmt::format("s{}", i + 1);
@@ -85,7 +71,7 @@ Result<void> bench_conditions(WorkflowRun& run) {
   });
 }
 
-Result<void> bench_for_each(WorkflowRun& run) {
+Result<void> bench_for_each(EngineRun& run) {
   const std::uint64_t items = run.quick() ? 100 : 1'000;
   std::string list;
   for (std::uint64_t i = 0; i < items; ++i) {
@@ -107,19 +93,9 @@ Result<void> bench_for_each(WorkflowRun& run) {
   });
 }
 
-Result<void> bench_diamond(WorkflowRun& run) {
+Result<void> bench_joins(EngineRun& run) {
   constexpr std::size_t kWidth = 98;
-  const auto after = [](std::size_t step) {
-    std::vector<std::size_t> steps;
-    for (std::size_t i = 1; step == kWidth + 1 && i <= kWidth; ++i) {
-      steps.push_back(i);
-    }
-    if (step > 0 && step <= kWidth) {
-      steps.push_back(0);
-    }
-    return steps;
-  };
-  HOLDFAST_TRY(const auto definition, bench_definition("diamond", kWidth + 2, after));
+  HOLDFAST_TRY(const auto definition, bench_diamond("diamond", kWidth));
   const std::uint64_t runs = run.quick() ? 4 : 100;
   HOLDFAST_TRY(const auto engine, run.open());
   return compare(run, "diamond_of_100", *engine, [&]() -> Result<double> {
@@ -137,7 +113,7 @@ Payload until(TimeMs time) {
 }
 
 // Starts runs that sleep until a time after the last start; a slow machine gets more time.
-Result<TimeMs> start_sleepers(WorkflowRun& run, BenchEngine& engine,
+Result<TimeMs> start_sleepers(EngineRun& run, BenchEngine& engine,
                               const std::shared_ptr<const Definition>& definition,
                               std::uint64_t runs, std::int64_t ahead_ms) {
   constexpr int kTries = 6;
@@ -154,7 +130,7 @@ Result<TimeMs> start_sleepers(WorkflowRun& run, BenchEngine& engine,
 }
 
 // Each run wakes and executes one step, which counts as two steps.
-Result<void> bench_waking(WorkflowRun& run) {
+Result<void> bench_waking(EngineRun& run) {
   const std::uint64_t runs = run.quick() ? 500 : 10'000;
   HOLDFAST_TRY(const auto definition, sleeper());
   HOLDFAST_TRY(const auto engine, run.open());
@@ -168,15 +144,12 @@ Result<void> bench_waking(WorkflowRun& run) {
 }
 
 // Runs that sleep for a day: the memory they take, and that nothing is written meanwhile.
-Result<void> bench_asleep(WorkflowRun& run) {
+Result<void> bench_asleep(EngineRun& run) {
   const std::uint64_t by_effort = run.quick() ? 2'000 : 1'000'000;
   const std::uint64_t runs = run.options.sleeping == 0 ? by_effort : run.options.sleeping;
   const TimeMs tomorrow{run.context.clock.now().value + 86'400'000};
-  LoopOptions loop;
-  loop.core.checkpoint_every = UINT64_MAX;
-  loop.seal_every_bytes = 0;
   HOLDFAST_TRY(const auto definition, sleeper());
-  HOLDFAST_TRY(const auto engine, run.open(loop));
+  HOLDFAST_TRY(const auto engine, run.open(without_checkpoints()));
   const std::uint64_t before_them = run.quick() ? 2'000 : 60'000;
   HOLDFAST_CHECK(engine->start_pending(definition, before_them, until(tomorrow)));
   HOLDFAST_CHECK(engine->loop().journal().seal());
@@ -196,21 +169,21 @@ Result<void> bench_asleep(WorkflowRun& run) {
 }
 
 // The last one leaves runs behind.
-constexpr std::array<BenchCase<WorkflowRun>, 5> kCases{{
+constexpr std::array<BenchCase<EngineRun>, 5> kWorkflowCases{{
     {"conditions", "a chain of 10 with conditions", bench_conditions},
     {"for_each", "a list of 1,000 items", bench_for_each},
-    {"diamond", "a diamond of 100 steps", bench_diamond},
+    {"diamond", "a diamond of 100 steps", bench_joins},
     {"waking", "10,000 runs that wake at once", bench_waking},
     {"asleep", "very many runs asleep", bench_asleep},
 }};
 
 }  // namespace
 
-Result<std::string> run_workflow_bench(const WorkflowBenchOptions& options, BenchContext& context) {
+Result<std::string> run_workflow_bench(const BenchmarkOptions& options, BenchContext& context) {
   HOLDFAST_TRY(const auto store,
                BenchStore::create(options.store, options.after, context.clock, context.random));
-  WorkflowRun run{options, context, *store};
-  HOLDFAST_CHECK(run_cases(kCases, options.only, run));
+  EngineRun run{options, context, *store};
+  HOLDFAST_CHECK(run_cases(kWorkflowCases, options.only, run));
   return store->left_behind();
 }
 
