@@ -63,9 +63,7 @@ void read_compensate(const SpecLocation& location, std::string_view slice,
   }
   const SpecObject object(at, slice, kCompensateObject);
   object.read_all(compensate);
-  if (const auto retry = object.find("retry")) {
-    read_retry(object.at("retry"), *retry, compensate.retry);
-  }
+  object.read_part("retry", read_retry, compensate.retry);
   object.finish();
 }
 

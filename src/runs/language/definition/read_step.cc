@@ -57,23 +57,16 @@ class StepReader {
                                             : named.called("step " + quote(step_.name.view())));
   }
 
-  template <typename Read, typename T>
-  void read_part(std::string_view name, const Read& read, std::optional<T>& part) {
-    if (const auto slice = object_.find(name)) {
-      read(object_.at(name), *slice, part.emplace());
-    }
-  }
-
   void read_kind() {
     object_.read("handler", step_.handler);
-    read_part("log", read_log, step_.log);
-    read_part("wait", read_wait, step_.wait);
-    read_part("pause", read_manual, step_.pause);
-    read_part("approval", read_manual, step_.approval);
-    read_part("await_event", read_await_event, step_.await_event);
-    read_part("http", read_http, step_.http);
-    read_part("exec", read_exec, step_.exec);
-    read_part("child", read_child, step_.child);
+    object_.read_part("log", read_log, step_.log);
+    object_.read_part("wait", read_wait, step_.wait);
+    object_.read_part("pause", read_manual, step_.pause);
+    object_.read_part("approval", read_manual, step_.approval);
+    object_.read_part("await_event", read_await_event, step_.await_event);
+    object_.read_part("http", read_http, step_.http);
+    object_.read_part("exec", read_exec, step_.exec);
+    object_.read_part("child", read_child, step_.child);
     std::vector<std::string_view> kinds;
     for (const std::string_view kind : kEnumNames<StepKind>) {
       if (object_.has(kind)) {
@@ -90,24 +83,16 @@ class StepReader {
 
   void read_call() {
     object_.read("queue", step_.queue);
-    if (const auto retry = object_.find("retry")) {
-      read_retry(object_.at("retry"), *retry, step_.retry);
-    }
-    read_part("compensate", read_compensate, step_.compensate);
-    read_part("for_each", read_for_each, step_.for_each);
+    object_.read_part("retry", read_retry, step_.retry);
+    object_.read_part("compensate", read_compensate, step_.compensate);
+    object_.read_part("for_each", read_for_each, step_.for_each);
   }
 
   void read_data() {
-    if (const auto input = object_.find("input")) {
-      read_mapping(object_.at("input"), *input, step_.input);
-    }
+    object_.read_part("input", read_mapping, step_.input);
     object_.read("output", step_.output);
-    if (const auto schema = object_.find("input_schema")) {
-      read_contract(object_.at("input_schema"), *schema, step_.input_schema);
-    }
-    if (const auto schema = object_.find("output_schema")) {
-      read_contract(object_.at("output_schema"), *schema, step_.output_schema);
-    }
+    object_.read_part("input_schema", read_contract, step_.input_schema);
+    object_.read_part("output_schema", read_contract, step_.output_schema);
   }
 
   void read_recovery() {
@@ -134,7 +119,7 @@ class StepReader {
 
   void read_times() {
     read_policy(object_, step_.policy);
-    read_part("deadline", read_deadline, step_.deadline);
+    object_.read_part("deadline", read_deadline, step_.deadline);
   }
 
   void read_after(std::string_view slice) {

@@ -54,9 +54,7 @@ void read_event_fields(const SpecObject& object, EventSpec& event) {
   if (const auto name = object.need("event")) {
     read_text(object.at("event"), *name, event.event, kEventLimits);
   }
-  if (const auto correlation = object.find("correlation")) {
-    read_correlation(object.at("correlation"), *correlation, event.correlation);
-  }
+  object.read_part("correlation", read_correlation, event.correlation);
 }
 
 void read_event(const SpecLocation& location, std::string_view slice, EventSpec& event) {

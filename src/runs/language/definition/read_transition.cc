@@ -37,9 +37,7 @@ void read_transition(const SpecLocation& location, std::string_view slice,
                                                              quote(transition.to.view()))));
   }
   object.read("on", transition.on);
-  if (const auto when = object.find("when")) {
-    read_condition(object.at("when"), *when, transition.when);
-  }
+  object.read_part("when", read_condition, transition.when);
   read_recovery(object, transition);
   object.finish();
 }

@@ -102,9 +102,7 @@ void read_workflow(Faults& faults, std::string_view text, WorkflowSpec& spec) {
     return;
   }
   object.read_all(spec);
-  if (const auto output = object.find("output")) {
-    read_mapping(object.at("output"), *output, spec.output);
-  }
+  object.read_part("output", read_mapping, spec.output);
   read_triggers(object, spec);
   read_steps(object, spec);
   read_list(object, "transitions", kMaxTransitions, read_transition, spec.transitions);

@@ -64,6 +64,20 @@ class SpecObject {
     return slice.has_value();
   }
 
+  // Calls `read` with the location and the value of a field, if it is there.
+  template <typename Read, typename T>
+  void read_part(std::string_view field, const Read& read_value, T& part) const {
+    if (const auto slice = find(field)) {
+      read_value(at(field), *slice, part);
+    }
+  }
+  template <typename Read, typename T>
+  void read_part(std::string_view field, const Read& read_value, std::optional<T>& part) const {
+    if (const auto slice = find(field)) {
+      read_value(at(field), *slice, part.emplace());
+    }
+  }
+
   // The same for every field of a part that is declared with such a form.
   template <HasFields T>
   void read_all(T& part) const {
