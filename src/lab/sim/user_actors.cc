@@ -42,7 +42,7 @@ void UserActors::run_started(const RunRecord& run) {
         setting_.workflows.begin(), setting_.workflows.end(), [&](const auto& definition) {
           return definition->workflow().view() == run.workflow && awaits(*definition, source.event);
         });
-    if (source.since_start && wanted) {
+    if (source.since == EventSince::start && wanted) {
       send(run, source, source.correlation, "start-" + std::to_string(i));
     }
   }
@@ -74,7 +74,7 @@ void UserActors::run_waits(const RunRecord& run, const ExternalEventWaitOpened& 
     for (std::size_t i = 0; i < setting_.world.events.size(); ++i) {
       const EventSource& source = setting_.world.events[i];
       declared = declared || source.event == event;
-      if (source.event == event && !source.since_start) {
+      if (source.event == event && source.since == EventSince::wait) {
         send(run, source, correlation, at.wait_id.str() + "-" + std::to_string(i));
       }
     }

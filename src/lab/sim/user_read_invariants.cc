@@ -10,31 +10,27 @@ namespace holdfast::sim {
 
 namespace {
 
-const std::vector<std::string_view>& invariant_kinds() {
-  static const std::vector<std::string_view> all{"needs",  "at_most",    "at_least", "followed_by",
-                                                 "never",  "never_both", "ends",     "ends_within",
-                                                 "at_end", "compensated"};
-  return all;
+constexpr auto kKinds = kEnumNames<InvariantKind>;
+
+bool needs_step(InvariantKind kind) {
+  return kind == InvariantKind::needs || kind == InvariantKind::at_most ||
+         kind == InvariantKind::at_least || kind == InvariantKind::followed_by;
 }
 
-bool needs_step(std::string_view kind) {
-  return kind == "needs" || kind == "at_most" || kind == "at_least" || kind == "followed_by";
-}
-
-std::string joined(const std::vector<std::string>& names, std::string_view between) {
+template <typename Names>
+std::string joined(const Names& names, std::string_view between) {
   std::string all;
-  for (const std::string& name : names) {
-    all += (all.empty() ? "" : std::string(between)) + name;
+  for (const auto& name : names) {
+    all += all.empty() ? "" : between;
+    all += name;
   }
   return all;
 }
 
 std::string ends_text(const std::set<TerminalStatus>& ends) {
-  std::string all;
-  for (const TerminalStatus end : ends) {
-    all += (all.empty() ? "" : " or ") + std::string(to_text(end));
-  }
-  return all;
+  std::vector<std::string_view> names;
+  std::transform(ends.begin(), ends.end(), std::back_inserter(names), to_text<TerminalStatus>);
+  return joined(names, " or ");
 }
 
 // The name of an invariant that has none in the file.
@@ -80,23 +76,20 @@ void WorldReader::read_invariants(const FileValue& at, UserWorld& world) {
 }
 
 std::optional<Invariant> WorldReader::read_invariant(const FileValue& at) {
-  std::vector<std::string_view> members{"step", "name", "as", "if_run", "when", "workflow"};
-  members.insert(members.begin(), invariant_kinds().begin(), invariant_kinds().end());
+  std::vector<std::string_view> members{kKinds.begin(), kKinds.end()};
+  members.insert(members.end(), {"step", "name", "as", "if_run", "when", "workflow"});
   if (!object(at, members)) {
     return std::nullopt;
   }
   std::vector<std::string_view> given;
-  for (const std::string_view kind : invariant_kinds()) {
-    if (at.find(kind)) {
-      given.push_back(kind);
-    }
-  }
+  std::copy_if(kKinds.begin(), kKinds.end(), std::back_inserter(given),
+               [&](std::string_view kind) { return at.find(kind).has_value(); });
   if (given.size() != 1) {
-    fault(at, "an invariant is exactly one of " +
-                  joined({invariant_kinds().begin(), invariant_kinds().end()}, ", "));
+    fault(at, "an invariant is exactly one of " + joined(kKinds, ", "));
     return std::nullopt;
   }
   Invariant invariant;
+  invariant.kind = *enum_from<InvariantKind>(given.front());
   invariant.workflow = names_.workflows.front();
   if (const auto workflow = at.find("workflow")) {
     const std::string name = text(*workflow).value_or("");
@@ -104,31 +97,21 @@ std::optional<Invariant> WorldReader::read_invariant(const FileValue& at) {
       invariant.workflow = name;
     }
   }
-  if (const auto as = at.find("as")) {
-    const std::string word = text(*as).value_or("");
-    invariant.as = word == "executed" ? Invariant::As::executed : Invariant::As::applied;
-    if (word != "executed" && word != "applied") {
-      fault(*as,
+  take_word(at, "as", invariant.as,
             "must be applied (the result was applied to the run) or executed (a handler did it)");
-    }
-  }
   if (const auto ends = at.find("if_run")) {
     invariant.if_run = read_ends(*ends);
   }
-  if (const auto when = at.find("when")) {
-    invariant.when = condition(*when);
-  }
+  take(at, "when", invariant.when, &WorldReader::condition);
   const auto step = at.find("step");
-  if (step && needs_step(given.front())) {
-    std::vector<std::string> one;
-    read_steps(*step, invariant, one);
-    invariant.step = one.empty() ? "" : one.front();
-  } else if (step || needs_step(given.front())) {
+  if (step && needs_step(invariant.kind)) {
+    read_step(*step, invariant);
+  } else if (step || needs_step(invariant.kind)) {
     fault(step.value_or(at),
           std::string(given.front()) + (step ? " cannot be combined with step" : " needs a step"));
   }
   const FileValue kind = *at.find(given.front());
-  read_kind(kind, given.front(), invariant);
+  read_kind(kind, invariant);
   const auto name = at.find("name");
   const std::string written =
       kind.json.string().has_value() ? std::string(*kind.json.string()) : json_text(kind.json);
@@ -136,39 +119,42 @@ std::optional<Invariant> WorldReader::read_invariant(const FileValue& at) {
   return invariant;
 }
 
-void WorldReader::read_kind(const FileValue& at, std::string_view kind, Invariant& invariant) {
-  using Kind = Invariant::Kind;
-  if (kind == "needs" || kind == "followed_by" || kind == "never_both") {
-    invariant.kind = kind == "needs"         ? Kind::needs
-                     : kind == "followed_by" ? Kind::followed_by
-                                             : Kind::never_both;
-    read_steps(at, invariant, invariant.others);
-    if (invariant.kind == Kind::never_both && at.json.size() < 2) {
-      fault(at, "must be a list of at least two steps");
-    }
-  } else if (kind == "at_most" || kind == "at_least") {
-    invariant.kind = kind == "at_most" ? Kind::at_most : Kind::at_least;
-    invariant.times = count(at).value_or(1);
-  } else if (kind == "never") {
-    invariant.kind = Kind::never;
-    std::vector<std::string> one;
-    read_steps(at, invariant, one);
-    invariant.step = one.empty() ? "" : one.front();
-  } else if (kind == "ends") {
-    invariant.kind = Kind::ends;
-    invariant.ends = read_ends(at);
-  } else if (kind == "ends_within") {
-    invariant.kind = Kind::ends_within;
-    invariant.within_us = duration(at).value_or(0);
-  } else if (kind == "at_end") {
-    invariant.kind = Kind::at_end;
-    invariant.condition = condition(at);
-  } else {
-    invariant.kind = Kind::compensated;
-    if (!flag(at).value_or(true)) {
-      fault(at, "can only be true");
-    }
+void WorldReader::read_kind(const FileValue& at, Invariant& invariant) {
+  switch (invariant.kind) {
+    case InvariantKind::needs:
+    case InvariantKind::followed_by:
+    case InvariantKind::never_both:
+      read_steps(at, invariant, invariant.others);
+      if (invariant.kind == InvariantKind::never_both && at.json.size() < 2) {
+        fault(at, "must be a list of at least two steps");
+      }
+      return;
+    case InvariantKind::at_most:
+    case InvariantKind::at_least:
+      invariant.times = count(at).value_or(1);
+      return;
+    case InvariantKind::never:
+      read_step(at, invariant);
+      return;
+    case InvariantKind::ends:
+      invariant.ends = read_ends(at);
+      return;
+    case InvariantKind::ends_within:
+      invariant.within_us = duration(at).value_or(0);
+      return;
+    case InvariantKind::at_end:
+      invariant.condition = condition(at);
+      return;
+    case InvariantKind::compensated:
+      check_true(at);
+      return;
   }
+}
+
+void WorldReader::read_step(const FileValue& at, Invariant& invariant) {
+  std::vector<std::string> one;
+  read_steps(at, invariant, one);
+  invariant.step = one.empty() ? "" : one.front();
 }
 
 void WorldReader::read_steps(const FileValue& at, Invariant& invariant,

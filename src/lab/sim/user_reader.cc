@@ -148,7 +148,7 @@ bool WorldReader::known(const FileValue& at, std::string_view name,
   return false;
 }
 
-std::optional<std::uint64_t> WorldReader::count(const FileValue& at, std::uint64_t most) {
+std::optional<std::uint64_t> WorldReader::whole_number(const FileValue& at, std::uint64_t most) {
   const auto number = at.json.unsigned_integer();
   if (!number.has_value() || *number > most) {
     fault(at, "must be a whole number from 0 to " + std::to_string(most));
@@ -251,9 +251,7 @@ UserWorld WorldReader::read(const Json& json) {
   if (const auto at = whole.find("cancel")) {
     read_cancel(*at, world);
   }
-  if (const auto at = whole.find("may_wait")) {
-    world.may_wait = flag(*at).value_or(false);
-  }
+  take(whole, "may_wait", world.may_wait, &WorldReader::flag);
   if (const auto at = whole.find("invariants")) {
     read_invariants(*at, world);
   }
@@ -278,9 +276,7 @@ void WorldReader::read_runs(const FileValue& whole, UserWorld& world) {
         world.most_runs = *to;
       }
     }
-    if (const auto at = runs->find("within")) {
-      world.started_within_us = duration(*at).value_or(world.started_within_us);
-    }
+    take(*runs, "within", world.started_within_us, &WorldReader::duration);
     if (const auto at = runs->find("trigger")) {
       world.trigger = text(*at).value_or("");
       if (workflows_.front()->find_trigger(world.trigger) == nullptr) {
@@ -326,48 +322,55 @@ void WorldReader::check_input(const FileValue& at, const Payload& input, const U
   }
 }
 
-void WorldReader::read_stubs(const FileValue& at, const std::vector<std::string>& names,
-                             std::string_view what, std::map<std::string, Stub>& stubs) {
+// Calls `take_one` with the name and the value of each member whose name is known.
+template <typename Read>
+void WorldReader::read_named(const FileValue& at, const std::vector<std::string>& names,
+                             std::string_view what, const std::string& message,
+                             const Read& take_one) {
   if (!at.is(Json::Kind::object)) {
-    fault(at, "must be an object: the name of each handler or step, and its behaviour");
+    fault(at, message);
     return;
   }
   for (std::size_t i = 0; i < at.json.size(); ++i) {
     const std::string name(at.json.member(i).first);
     const FileValue own = *at.find(name);
     if (known(own, name, names, what)) {
-      stubs[name] = read_stub(own);
-      stubs[name].name = at.path.back() + "." + name;
+      take_one(name, own);
     }
   }
 }
 
+void WorldReader::read_stubs(const FileValue& at, const std::vector<std::string>& names,
+                             std::string_view what, std::map<std::string, Stub>& stubs) {
+  read_named(at, names, what,
+             "must be an object: the name of each handler or step, and its behaviour",
+             [&](const std::string& name, const FileValue& own) {
+               stubs[name] = read_stub(own);
+               stubs[name].name = at.path.back() + "." + name;
+             });
+}
+
 Stub WorldReader::read_stub(const FileValue& at) {
   Stub stub;
-  if (at.is(Json::Kind::array)) {
-    for (const FileValue& item : at.items()) {
+  const auto read_outcomes = [&](const FileValue& list) {
+    for (const FileValue& item : list.items()) {
       stub.outcomes.push_back(read_outcome(item, false));
     }
     return stub;
+  };
+  if (at.is(Json::Kind::array)) {
+    return read_outcomes(at);
   }
   if (at.is(Json::Kind::object)) {
-    if (const auto takes = at.find("takes")) {
-      const auto given = span(*takes);
-      stub.takes = given.value_or(kDefaultTakes);
-      stub.takes_given = given.has_value();
-    }
-    if (const auto idempotent = at.find("idempotent")) {
-      stub.idempotent = flag(*idempotent).value_or(false);
-    }
+    take(at, "takes", stub.takes, &WorldReader::span);
+    stub.takes_given = at.find("takes").has_value();
+    take(at, "idempotent", stub.idempotent, &WorldReader::flag);
     if (const auto outcomes = at.find("outcomes")) {
       object(at, {"takes", "idempotent", "outcomes"});
       if (!outcomes->is(Json::Kind::array) || outcomes->json.size() == 0) {
         fault(*outcomes, "must be a non-empty list of outcomes");
       }
-      for (const FileValue& item : outcomes->items()) {
-        stub.outcomes.push_back(read_outcome(item, false));
-      }
-      return stub;
+      return read_outcomes(*outcomes);
     }
     const bool has_outcome = at.find("ok") || at.find("error") || at.find("never");
     if (!has_outcome && object(at, {"takes", "idempotent", "outcomes", "ok", "error", "never"})) {
@@ -401,34 +404,24 @@ StubOutcome WorldReader::read_outcome(const FileValue& at, bool alone) {
   } else if (never) {
     outcome.kind = StubOutcome::Kind::never;
     outcome.done = false;
-    if (!flag(*never).value_or(true)) {
-      fault(*never, "can only be true");
-    }
+    check_true(*never);
   }
-  if (const auto weight = at.find("weight")) {
-    outcome.weight = count(*weight).value_or(1);
+  take(at, "weight", outcome.weight, &WorldReader::count);
+  if (!alone) {
+    take(at, "takes", outcome.takes, &WorldReader::span);
   }
-  if (const auto takes = at.find("takes"); takes && !alone) {
-    outcome.takes = span(*takes);
-  }
-  if (const auto done = at.find("done")) {
-    outcome.done = flag(*done).value_or(outcome.done);
-  }
+  take(at, "done", outcome.done, &WorldReader::flag);
   if (const auto opts = at.find("opts")) {
     outcome.opts = object_payload(*opts, "opts").value_or(Payload());
   }
-  if (const auto retryable = at.find("retryable")) {
-    outcome.retryable = flag(*retryable).value_or(false);
-  }
+  take(at, "retryable", outcome.retryable, &WorldReader::flag);
   if (const auto later = at.find("retry_after")) {
     if (const auto us = duration(*later)) {
       outcome.retry_after_ms = static_cast<std::uint64_t>(*us / kUsPerMs);
       outcome.retryable = true;
     }
   }
-  if (const auto when = at.find("when")) {
-    outcome.when = condition(*when);
-  }
+  take(at, "when", outcome.when, &WorldReader::condition);
   return outcome;
 }
 
@@ -441,28 +434,19 @@ void WorldReader::read_error(const FileValue& at, StubOutcome& outcome) {
     return;
   }
   object(at, {"code", "message"});
-  if (const auto code = at.find("code")) {
-    outcome.code = text(*code).value_or("");
-  } else {
+  if (!at.find("code")) {
     fault(at, "an error needs a code");
   }
-  if (const auto message = at.find("message")) {
-    outcome.message = text(*message).value_or("");
-  }
+  take(at, "code", outcome.code, &WorldReader::text);
+  take(at, "message", outcome.message, &WorldReader::text);
 }
 
 void WorldReader::read_decisions(const FileValue& at, UserWorld& world) {
-  if (!at.is(Json::Kind::object)) {
-    fault(at, "must be an object: the name of each step, and its decisions");
-    return;
-  }
-  for (std::size_t i = 0; i < at.json.size(); ++i) {
-    const std::string name(at.json.member(i).first);
-    const FileValue own = *at.find(name);
-    if (known(own, name, names_.decided, "approval or pause")) {
-      world.decisions[name] = read_decider(own, has(names_.approvals, name));
-    }
-  }
+  read_named(at, names_.decided, "approval or pause",
+             "must be an object: the name of each step, and its decisions",
+             [&](const std::string& name, const FileValue& own) {
+               world.decisions[name] = read_decider(own, has(names_.approvals, name));
+             });
 }
 
 // A word (approve), or weights and a delay.
@@ -486,9 +470,7 @@ Decider WorldReader::read_decider(const FileValue& at, bool approval) {
     decider.approve = weight(yes);
     decider.reject = approval ? weight("reject") : 0;
     decider.never = weight("never");
-    if (const auto after = at.find("after")) {
-      decider.after = span(*after).value_or(kDefaultDelay);
-    }
+    take(at, "after", decider.after, &WorldReader::span);
     if (!at.find(yes) && !at.find("reject") && !at.find("never")) {
       decider.approve = 1;
     }
@@ -525,24 +507,12 @@ void WorldReader::read_events(const FileValue& at, UserWorld& world) {
         source.payloads.push_back(object_payload(one, "a payload").value_or(Payload()));
       }
     }
-    if (const auto chance = item.find("chance")) {
-      source.chance = count(*chance, 100).value_or(100);
-    }
-    if (const auto after = item.find("after")) {
-      source.after = span(*after).value_or(kDefaultDelay);
-    }
-    if (const auto since = item.find("since")) {
-      const std::string word = text(*since).value_or("wait");
-      source.since_start = word == "start";
-      if (word != "start" && word != "wait") {
-        fault(*since,
+    take(item, "chance", source.chance, &WorldReader::percent);
+    take(item, "after", source.after, &WorldReader::span);
+    take_word(item, "since", source.since,
               "must be wait (counted from when the run waits for it) or start (from the start of "
               "the run)");
-      }
-    }
-    if (const auto correlation = item.find("correlation")) {
-      source.correlation = text(*correlation).value_or("");
-    }
+    take(item, "correlation", source.correlation, &WorldReader::text);
     world.events.push_back(std::move(source));
   }
 }
@@ -553,23 +523,9 @@ void WorldReader::read_cancel(const FileValue& at, UserWorld& world) {
   }
   Canceller cancel;
   cancel.chance = 10;
-  if (const auto chance = at.find("chance")) {
-    cancel.chance = count(*chance, 100).value_or(0);
-  }
-  if (const auto after = at.find("after")) {
-    cancel.after = span(*after).value_or(kDefaultDelay);
-  }
-  if (const auto how = at.find("how")) {
-    static const std::map<std::string, OnCancel> modes{{"as_defined", OnCancel::as_defined},
-                                                       {"compensate", OnCancel::compensate},
-                                                       {"stop", OnCancel::stop}};
-    const auto mode = modes.find(text(*how).value_or(""));
-    if (mode == modes.end()) {
-      fault(*how, "must be as_defined, compensate or stop");
-    } else {
-      cancel.how = mode->second;
-    }
-  }
+  take(at, "chance", cancel.chance, &WorldReader::percent);
+  take(at, "after", cancel.after, &WorldReader::span);
+  take_word(at, "how", cancel.how, "must be as_defined, compensate or stop");
   world.cancel = cancel;
 }
 

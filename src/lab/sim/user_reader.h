@@ -53,7 +53,10 @@ class WorldReader {
   // Checks that the name is one of `names`; what: "step".
   bool known(const FileValue& at, std::string_view name, const std::vector<std::string>& names,
              std::string_view what);
-  std::optional<std::uint64_t> count(const FileValue& at, std::uint64_t most = 1'000'000);
+  // Each of these reads one value; empty: it is a fault.
+  std::optional<std::uint64_t> whole_number(const FileValue& at, std::uint64_t most);
+  std::optional<std::uint64_t> count(const FileValue& at) { return whole_number(at, 1'000'000); }
+  std::optional<std::uint64_t> percent(const FileValue& at) { return whole_number(at, 100); }
   std::optional<bool> flag(const FileValue& at);
   std::optional<std::string> text(const FileValue& at);
   std::optional<Span> span(const FileValue& at);
@@ -61,10 +64,41 @@ class WorldReader {
   std::optional<Condition> condition(const FileValue& at);
   std::optional<Payload> object_payload(const FileValue& at, std::string_view what);
   std::vector<std::string> words(const FileValue& at);  // a text or a list of texts
+  // One of the names of an enum; otherwise `message` is the fault.
+  template <typename E>
+  void take_word(const FileValue& at, std::string_view name, E& target, std::string_view message) {
+    const auto found = at.find(name);
+    if (const auto word = found ? text(*found) : std::nullopt) {
+      const auto known = enum_from<E>(*word);
+      target = known.value_or(target);
+      if (!known.has_value()) {
+        fault(*found, std::string(message));
+      }
+    }
+  }
+  // Reads a member, if it is there.
+  template <typename T, typename Value>
+  void take(const FileValue& at, std::string_view name, T& target,
+            std::optional<Value> (WorldReader::*reader)(const FileValue&)) {
+    if (const auto found = at.find(name)) {
+      if (auto value = (this->*reader)(*found)) {
+        target = *std::move(value);
+      }
+    }
+  }
+  // A value that can only be true, if it is there.
+  void check_true(const FileValue& at) {
+    if (!flag(at).value_or(true)) {
+      fault(at, "can only be true");
+    }
+  }
 
   void read_runs(const FileValue& at, UserWorld& world);
   void read_input(const FileValue& at, UserWorld& world);
   void check_input(const FileValue& at, const Payload& input, const UserWorld& world);
+  template <typename Read>
+  void read_named(const FileValue& at, const std::vector<std::string>& names, std::string_view what,
+                  const std::string& message, const Read& take_one);
   void read_stubs(const FileValue& at, const std::vector<std::string>& names, std::string_view what,
                   std::map<std::string, Stub>& stubs);
   Stub read_stub(const FileValue& at);
@@ -76,7 +110,8 @@ class WorldReader {
   void read_cancel(const FileValue& at, UserWorld& world);
   void read_invariants(const FileValue& at, UserWorld& world);
   std::optional<Invariant> read_invariant(const FileValue& at);
-  void read_kind(const FileValue& at, std::string_view kind, Invariant& invariant);
+  void read_kind(const FileValue& at, Invariant& invariant);
+  void read_step(const FileValue& at, Invariant& invariant);
   void read_steps(const FileValue& at, Invariant& invariant, std::vector<std::string>& steps);
   std::set<TerminalStatus> read_ends(const FileValue& at);
 

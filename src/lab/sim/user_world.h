@@ -66,13 +66,16 @@ struct Decider {
   Span after = kDefaultDelay;
 };
 
+// What the delay of an event is counted from: when the run waits for it, or when the run starts.
+HOLDFAST_ENUM(EventSince, wait, start);
+
 struct EventSource {
   std::string event;
-  std::string correlation;  // for since_start; otherwise that of the wait
+  std::string correlation;  // since start; otherwise that of the wait
   std::vector<Payload> payloads;
   std::uint64_t chance = 100;
   Span after = kDefaultDelay;
-  bool since_start = false;  // otherwise counted from when the run waits for it
+  EventSince since = EventSince::wait;
 };
 
 struct Canceller {
@@ -81,21 +84,27 @@ struct Canceller {
   OnCancel how = OnCancel::as_defined;
 };
 
-// A condition that must hold for every run of a workflow.
-struct Invariant {
-  enum class Kind : std::uint8_t {
+HOLDFAST_ENUM(
+    InvariantKind,
     needs,        // a step only after one of the others
-    never_both,   // at most one of the others happens
     at_most,      // a step at most so many times
     at_least,     // a step at least so many times before the run ends
-    never,        // a step never happens
     followed_by,  // a step is followed by one of the others
+    never,        // a step never happens
+    never_both,   // at most one of the others happens
     ends,         // the run ends in one of these ways
     ends_within,  // the run ends within this time
     at_end,       // a condition on the context at the end
     compensated,  // every completed step of a failed run that has a compensation was compensated
-  } kind = Kind::never;
-  enum class As : std::uint8_t { applied, executed } as = As::applied;
+);
+HOLDFAST_ENUM(InvariantAs, applied, executed);
+
+// A condition that must hold for every run of a workflow.
+struct Invariant {
+  using Kind = InvariantKind;
+  using As = InvariantAs;
+  Kind kind = Kind::never;
+  As as = As::applied;
   std::string name;      // from the file, or generated
   std::string workflow;  // the workflow whose runs are checked
   std::string step;
@@ -133,9 +142,8 @@ struct WorldFault {
   SourceLocation location;
 };
 struct ReadWorld {
-  UserWorld world;
-  std::vector<WorldFault>
-      faults;  // in the order of their locations; if there are any, `world` must not be used
+  UserWorld world;                 // not to be used if there are faults
+  std::vector<WorldFault> faults;  // in the order of their locations
 };
 // Reports every fault; names are compared with those of the workflows.
 ReadWorld read_world(std::string_view text, const Workflows& workflows);

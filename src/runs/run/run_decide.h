@@ -116,7 +116,7 @@ Result<RunFacts> decide_after_failure(RunProjection& run, const Attempt& attempt
 // compensation_started, ...]. Empty when the run was cancelled before. `stop` also ends a run that
 // is compensating. invalid_transition when it ended otherwise, or compensates a failure;
 // run_not_found when it was never started.
-enum class OnCancel : std::uint8_t { as_defined, compensate, stop };
+HOLDFAST_ENUM(OnCancel, as_defined, compensate, stop);
 Result<RunFacts> decide_cancel(RunProjection& run, const CommandSource& source, OnCancel how,
                                const Surroundings& around, TimeMs now);
 
