@@ -1,9 +1,11 @@
 #include "lab/sim/sim_coverage.h"
 
 #include <set>
+#include <sstream>
 
 #include "lab/sim/sim_plan.h"
 #include "lab/sim/sim_store.h"
+#include "lab/sim/sim_workers.h"
 #include "runs/dispatch/dispatch_rules.h"
 #include "runs/run/run_rules.h"
 #include "runs/view/explanation.h"
@@ -22,42 +24,10 @@ void add_all(std::vector<std::string>& names, const std::string& prefix,
   }
 }
 
-void add_facts(std::vector<std::string>& names) {
-  for (const char* kind : {"run_queued",
-                           "attempt_scheduled",
-                           "attempt_claimed",
-                           "attempt_heartbeat",
-                           "attempt_completed",
-                           "attempt_failed",
-                           "live_wakeup_emitted",
-                           "run_signal_received",
-                           "run_started",
-                           "runnables_planned",
-                           "runnable_applied",
-                           "child_run_started",
-                           "manual_step_paused",
-                           "manual_step_resolved",
-                           "run_terminal",
-                           "dynamic_graph_mutated",
-                           "run_continuation_requested",
-                           "run_continued_from",
-                           "external_event_wait_opened",
-                           "external_event_buffered",
-                           "external_event_received",
-                           "external_event_wait_timeout_selected",
-                           "external_event_wait_resolved",
-                           "search_attributes_updated",
-                           "run_definition_migrated",
-                           "run_archived",
-                           "run_unarchived",
-                           "runnables_withdrawn",
-                           "compensation_started",
-                           "steps_adopted",
-                           "run_indexed",
-                           "run_cataloged",
-                           "definition_registered",
-                           "workflow_registered"}) {
-    names.push_back(std::string("fact:") + kind);
+void add_words(std::vector<std::string>& names, const std::string& prefix, const char* words) {
+  std::istringstream in(words);
+  for (std::string word; in >> word;) {
+    names.push_back(prefix + word);
   }
 }
 
@@ -65,7 +35,16 @@ void add_facts(std::vector<std::string>& names) {
 
 std::vector<std::string> required_coverage() {
   std::vector<std::string> names;
-  add_facts(names);
+  add_words(names, "fact:",
+            "run_queued attempt_scheduled attempt_claimed attempt_heartbeat attempt_completed "
+            "attempt_failed live_wakeup_emitted run_signal_received run_started runnables_planned "
+            "runnable_applied child_run_started manual_step_paused manual_step_resolved "
+            "run_terminal dynamic_graph_mutated run_continuation_requested run_continued_from "
+            "external_event_wait_opened external_event_buffered external_event_received "
+            "external_event_wait_timeout_selected external_event_wait_resolved "
+            "search_attributes_updated run_definition_migrated run_archived run_unarchived "
+            "runnables_withdrawn compensation_started steps_adopted run_indexed run_cataloged "
+            "definition_registered workflow_registered");
   add_all<Act>(names, "act:");
   add_all<WriteFate>(names, "write:", {WriteFate::good});
   add_all<DispatchReason>(names, "anomaly:dispatch:");
@@ -75,48 +54,17 @@ std::vector<std::string> required_coverage() {
   add_all<Reason>(
       names, "reason:",
       {Reason::terminal, Reason::idle, Reason::run_started, Reason::waiting_for_dispatch});
-  for (const char* what : {"recovery:unscheduled",
-                           "recovery:unapplied",
-                           "recovery:unprogressed",
-                           "recovery:children",
-                           "store_returned:landed",
-                           "store_returned:lost",
-                           "store_returned:nothing_open",
-                           "maintenance:checkpoint_saved",
-                           "maintenance:seal",
-                           "maintenance:save_directory",
-                           "check:restart",
-                           "check:past",
-                           "check:twice",
-                           "damage:reported",
-                           "damage:harmless",
-                           "side_write:crash_landed",
-                           "side_write:crash_lost",
-                           "side_write:lost",
-                           "refusal:stale_claim",
-                           "refusal:expired_claim",
-                           "refusal:conflicting_completion",
-                           "refusal:terminal_run",
-                           "refusal:run_not_found",
-                           "refusal:run_exists",
-                           "refusal:invalid_transition",
-                           "refusal:stale_manual_resolution",
-                           "refusal:idempotency_conflict",
-                           "refusal:invalid_graph_mutation",
-                           "refusal:invalid_argument",
-                           "refusal:unsafe_replay",
-                           "refusal:unknown_runnable_intent",
-                           "worker:good",
-                           "worker:stalls",
-                           "worker:dies",
-                           "worker:repeats",
-                           "worker:contradicts",
-                           "worker:reports_late",
-                           "worker:reports_at_expiry",
-                           "worker:forges",
-                           "worker:hangs"}) {
-    names.emplace_back(what);
-  }
+  add_words(names, "recovery:", "unscheduled unapplied unprogressed children");
+  add_words(names, "store_returned:", "landed lost nothing_open");
+  add_words(names, "maintenance:", "checkpoint_saved seal save_directory");
+  add_words(names, "check:", "restart past twice");
+  add_words(names, "damage:", "reported harmless");
+  add_words(names, "side_write:", "crash_landed crash_lost lost");
+  add_words(names, "refusal:",
+            "stale_claim expired_claim conflicting_completion terminal_run run_not_found "
+            "run_exists invalid_transition stale_manual_resolution idempotency_conflict "
+            "invalid_graph_mutation invalid_argument unsafe_replay unknown_runnable_intent");
+  add_all<Behaviour>(names, "worker:");
   return names;
 }
 

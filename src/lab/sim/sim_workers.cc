@@ -120,20 +120,14 @@ void Workers::request_claim(Process& process) {
   process.request_claim(request);
 }
 
-Workers::Behaviour Workers::behaviour(const Dice& dice) const {
+Behaviour Workers::behaviour(const Dice& dice) const {
   if (!simulation_.has(Fault::worker)) {
     return Behaviour::good;
   }
   // Half of the workers are good.
-  const std::uint64_t luck = dice.below(2 * kBehaviours, "habit");
-  return luck < kBehaviours ? static_cast<Behaviour>(luck) : Behaviour::good;
-}
-
-const char* Workers::name_of(Behaviour behaviour) {
-  static constexpr const char* kNames[kBehaviours] = {
-      "good",   "stalls", "dies", "repeats", "contradicts", "reports_late", "reports_at_expiry",
-      "forges", "hangs"};
-  return kNames[static_cast<std::size_t>(behaviour)];
+  constexpr std::size_t kAll = std::size(kEnumNames<Behaviour>);
+  const std::uint64_t luck = dice.below(2 * kAll, "habit");
+  return luck < kAll ? static_cast<Behaviour>(luck) : Behaviour::good;
 }
 
 bool Workers::has_timeout(const Assignment& assignment) const {
@@ -180,7 +174,7 @@ void Workers::assigned(Process& process, const Assignment& assignment, bool remo
     // The process checks the lease shortly after the report was submitted.
     takes = lease_us - static_cast<std::int64_t>(dice.below(3 * kMs, "early"));
   }
-  simulation_.count(std::string("worker:") + name_of(how));
+  simulation_.count("worker:" + std::string(to_text(how)));
   // A process keeps renewing the lease of its own stalled workers; without it the lease is not
   // renewed.
   if (how == Behaviour::reports_late || how == Behaviour::reports_at_expiry ||

@@ -13,6 +13,17 @@ namespace holdfast::sim {
 
 class Simulation;
 
+HOLDFAST_ENUM(Behaviour, good,
+              stalls,             // exceeds the lease, which is renewed meanwhile
+              dies,               // never reports
+              repeats,            // reports twice
+              contradicts,        // reports twice, with different results
+              reports_late,       // reports after the lease, which is not renewed
+              reports_at_expiry,  // reports at the moment the lease expires
+              forges,             // presents a wrong token, then the right one
+              hangs,              // never ends, if the step has a timeout
+);
+
 class Workers {
  public:
   explicit Workers(Simulation& simulation) : simulation_(simulation) {}
@@ -37,19 +48,6 @@ class Workers {
     HandlerAnswer answer = {};
   };
   using TaskPtr = std::shared_ptr<Task>;
-  enum class Behaviour : std::uint8_t {
-    good,
-    stalls,             // exceeds the lease, which is renewed meanwhile
-    dies,               // never reports
-    repeats,            // reports twice
-    contradicts,        // reports twice, with different results
-    reports_late,       // reports after the lease, which is not renewed
-    reports_at_expiry,  // reports at the moment the lease expires
-    forges,             // presents a wrong token, then the right one
-    hangs,              // never ends, if the step has a timeout
-  };
-  static constexpr std::size_t kBehaviours = 9;
-  static const char* name_of(Behaviour behaviour);
 
   void request_claim(Process& process);
   void assigned(Process& process, const Assignment& assignment, bool remote);

@@ -7,14 +7,6 @@ namespace holdfast::sim {
 
 namespace {
 
-std::string name_of(std::string_view kind, std::initializer_list<std::string_view> parts) {
-  std::string name = "flow:" + std::string(kind);
-  for (const std::string_view part : parts) {
-    name += "|" + std::string(part);
-  }
-  return name;
-}
-
 class FlowCoverage {
  public:
   FlowCoverage(const UserSetting& setting, const Coverage& coverage)
@@ -35,7 +27,7 @@ class FlowCoverage {
       for (const TerminalStatus end :
            {TerminalStatus::completed, TerminalStatus::failed, TerminalStatus::cancelled}) {
         if (end != TerminalStatus::cancelled || setting_.world.cancel.has_value()) {
-          add("end", std::string(to_text(end)), end_key(workflow_, end));
+          add("end", std::string(to_text(end)), {to_text(end)});
         }
       }
     }
@@ -48,27 +40,29 @@ class FlowCoverage {
   }
 
  private:
-  void add(const std::string& kind, const std::string& name, const std::string& key) {
-    parts_.push_back(CoveredPart{kind, prefix_ + name, coverage_.of(key)});
+  // key: the parts of its key behind the workflow.
+  void add(const std::string& kind, const std::string& name, std::vector<std::string_view> key) {
+    key.insert(key.begin(), workflow_);
+    parts_.push_back(CoveredPart{kind, prefix_ + name, coverage_.of(flow_key(kind, key))});
   }
 
   void add_step(const Step& step) {
     const std::string name = step.name.str();
-    add("step", name, step_key(workflow_, name));
+    add("step", name, {name});
     if (step.spec.compensate.has_value()) {
-      add("step", "compensate:" + name, step_key(workflow_, "compensate:" + name));
+      add("step", "compensate:" + name, {"compensate:" + name});
     }
     if (step.kind == StepKind::approval) {
-      add("decision", name + " approved", decision_key(workflow_, name, ManualAction::approved));
-      add("decision", name + " rejected", decision_key(workflow_, name, ManualAction::rejected));
+      for (const ManualAction action : {ManualAction::approved, ManualAction::rejected}) {
+        add("decision", name + " " + std::string(to_text(action)), {name, to_text(action)});
+      }
     }
     if (step.spec.await_event.has_value()) {
       for (const EventSpec& event : step.spec.await_event->any_of) {
-        add("event", name + " receives " + event.event.str(),
-            event_key(workflow_, name, event.event.view()));
+        add("event", name + " receives " + event.event.str(), {name, event.event.view()});
       }
       if (step.spec.await_event->timeout_ms > 0) {
-        add("timeout", name, timeout_key(workflow_, name));
+        add("timeout", name, {name});
       }
     }
   }
@@ -81,8 +75,7 @@ class FlowCoverage {
       add("transition",
           step.name.str() + " -> " + transition.to_name.str() + (on == "ok" ? "" : " on error") +
               when,
-          transition_key(workflow_, step.name.view(), on, transition.to_name.view(),
-                         transition.when_json.view()));
+          {step.name.view(), on, transition.to_name.view(), transition.when_json.view()});
     }
   }
 
@@ -93,7 +86,8 @@ class FlowCoverage {
       const std::string what = outcome.kind == StubOutcome::Kind::error   ? "error " + outcome.code
                                : outcome.kind == StubOutcome::Kind::never ? "never"
                                                                           : "ok";
-      parts_.push_back(CoveredPart{"outcome", name + " " + what, coverage_.of(outcome_key(name))});
+      parts_.push_back(
+          CoveredPart{"outcome", name + " " + what, coverage_.of(flow_key("outcome", {name}))});
     }
   }
 
@@ -106,26 +100,13 @@ class FlowCoverage {
 
 }  // namespace
 
-std::string step_key(std::string_view workflow, std::string_view step) {
-  return name_of("step", {workflow, step});
+std::string flow_key(std::string_view kind, const std::vector<std::string_view>& parts) {
+  std::string name = "flow:" + std::string(kind);
+  for (const std::string_view part : parts) {
+    name += "|" + std::string(part);
+  }
+  return name;
 }
-std::string transition_key(std::string_view workflow, std::string_view from, std::string_view on,
-                           std::string_view to, std::string_view when) {
-  return name_of("transition", {workflow, from, on, to, when});
-}
-std::string decision_key(std::string_view workflow, std::string_view step, ManualAction action) {
-  return name_of("decision", {workflow, step, to_text(action)});
-}
-std::string event_key(std::string_view workflow, std::string_view step, std::string_view event) {
-  return name_of("event", {workflow, step, event});
-}
-std::string timeout_key(std::string_view workflow, std::string_view step) {
-  return name_of("timeout", {workflow, step});
-}
-std::string end_key(std::string_view workflow, TerminalStatus end) {
-  return name_of("end", {workflow, to_text(end)});
-}
-std::string outcome_key(std::string_view name) { return name_of("outcome", {name}); }
 
 std::vector<CoveredPart> flow_coverage(const UserSetting& setting, const Coverage& coverage) {
   return FlowCoverage(setting, coverage).all();

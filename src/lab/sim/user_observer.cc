@@ -1,15 +1,14 @@
-#include "lab/sim/user_observer.h"
-
 #include <algorithm>
 
 #include "base/json_writer.h"
 #include "lab/sim/sim_request.h"
 #include "lab/sim/simulation.h"
 #include "lab/sim/user_actors.h"
-#include "lab/sim/user_story.h"
 #include "runs/dispatch/dispatch_facts.h"
 #include "runs/facts/execution_opts.h"
 #include "runs/run/activation.h"
+#include "runs/run/event_names.h"
+#include "runs/view/view_words.h"
 
 namespace holdfast::sim {
 
@@ -27,15 +26,36 @@ RunRecord::Done done_of(std::string_view activation, Invariant::As as) {
   return done;
 }
 
+std::string shown(const Payload& payload) { return one_line(payload.view(), 100); }
+
+std::string because(const Payload& error) { return error.empty() ? "" : ": " + error_text(error); }
+
+std::string attempt_text(const Assignment& attempt) {
+  return attempt.step.str() + (attempt.attempt_number > 1
+                                   ? " (attempt " + std::to_string(attempt.attempt_number) + ")"
+                                   : "");
+}
+
+// What a fault looks like in the terms of the workflow; empty: it appears by its effects.
+std::string fault_text(Act act) {
+  static const std::map<Act, std::string> texts{
+      {Act::stall, "a process stalls for a while"},
+      {Act::clock_jump, "the clock of a process jumps"},
+      {Act::slow_disk, "a disk becomes slow"},
+      {Act::io_error, "the store of a process is about to fail"},
+      {Act::disk_full, "the store of a process is about to fail"},
+      {Act::busy, "the store of a process is about to fail"},
+      {Act::start_again, "a client repeats the start of a run"}};
+  const auto text = texts.find(act);
+  return text == texts.end() ? "" : text->second;
+}
+
 class UserObserver final : public Observer {
  public:
   UserObserver(const UserSetting& setting, Simulation& simulation, const Dice& dice)
       : setting_(setting),
         simulation_(simulation),
         actors_(setting, simulation, dice),
-        story_([&simulation](const std::string& run, const std::string& line) {
-          simulation.add_story(run, line);
-        }),
         checker_(setting.workflows, setting.world,
                  [this](const Invariant& invariant, const RunRecord& run, const std::string& what) {
                    simulation_.report_invariant(invariant.name, run.label, what);
@@ -52,26 +72,38 @@ class UserObserver final : public Observer {
       return;
     }
     moved_us_ = simulation_.schedule().now_us();
-    std::visit([&](const auto& known) { take(known, entry.at); }, fact.value());
+    std::visit([&](const auto& known) { take(known); }, fact.value());
   }
 
   void execution_started(const Assignment& attempt, const HandlerAnswer& answer,
                          std::int64_t late_us) override {
     if (!answer.name.empty()) {
-      simulation_.count(outcome_key(answer.name));
+      count("outcome", {answer.name});
     }
     if (answer.never) {
       hangs_.insert(attempt.runnable_key.str());
     }
-    story_.execution_started(label(attempt.run_id), attempt,
-                             ++executions_[attempt.runnable_key.str()], answer.never, late_us);
+    std::string line = attempt_text(attempt) + ": a worker starts";
+    if (const int time = ++executions_[attempt.runnable_key.str()]; time > 1) {
+      line += ", for the " + std::to_string(time) +
+              (time == 2   ? "nd"
+               : time == 3 ? "rd"
+                           : "th") +
+              " time: the previous execution was not reported";
+    }
+    if (answer.never) {
+      line += ", and hangs";
+    } else if (late_us > 0) {
+      line += ", and stalls for " + duration_text(late_us / 1000);
+    }
+    add_story(attempt.run_id, line);
   }
 
   void executed(const Assignment& attempt, const HandlerAnswer& answer, Execution how,
                 bool done) override {
     RunRecord* run = find(attempt.run_id);
     const bool again = done && !done_keys_.insert(attempt.idempotency_key.str()).second;
-    story_.executed(label(attempt.run_id), attempt, answer, how, done);
+    add_story(attempt.run_id, attempt_text(attempt) + execution_text(answer, how, done));
     if (run == nullptr || !done || (again && is_idempotent(answer))) {
       return;
     }
@@ -80,16 +112,26 @@ class UserObserver final : public Observer {
   }
 
   void reported(const Assignment& attempt, const Reply& reply) override {
-    story_.reported(label(attempt.run_id), attempt, reply);
+    if (reply.in_doubt()) {
+      add_story(attempt.run_id, attempt_text(attempt) + ": the worker gets no reply to its report");
+    } else if (!reply.ok()) {
+      add_story(attempt.run_id, attempt_text(attempt) +
+                                    ": the report is too late and is refused (" + reply.code + ")");
+    }
   }
 
   void process_changed(const std::string& process, bool up, const std::string& why) override {
     if (simulation_.schedule().now_us() > 0) {
-      story_.process_changed(process, up, why);
+      const std::string name = "process " + process.substr(1);
+      simulation_.add_story("", name + (up ? " starts again" : " stops: " + one_line(why, 100)));
     }
   }
 
-  void fault_injected(const Item& item) override { story_.fault_injected(item.act); }
+  void fault_injected(const Item& item) override {
+    if (const std::string text = fault_text(item.act); !text.empty()) {
+      simulation_.add_story("", text);
+    }
+  }
 
   // Nothing but renewed leases, for longer than anything declared can take.
   [[nodiscard]] bool is_idle() const override {
@@ -108,6 +150,27 @@ class UserObserver final : public Observer {
   }
 
  private:
+  static std::string execution_text(const HandlerAnswer& answer, Execution how, bool done) {
+    if (how != Execution::reports) {
+      return std::string(": the worker dies") +
+             (how == Execution::dies ? "" : " with its process") + ", the effect " +
+             (done ? "happened" : "did not happen") + ", and it is not reported";
+    }
+    if (const auto* failure = std::get_if<Failure>(&answer.outcome)) {
+      return ": the handler returns " + error_text(failure->error) +
+             (done ? ", but the effect happened" : "");
+    }
+    return ": the handler returns ok " + shown(std::get<Completion>(answer.outcome).result) +
+           (done ? "" : ", but the effect did not happen");
+  }
+
+  // A line of the story, in the terms of the workflow.
+  void add_story(const RunId& run, std::string line) {
+    simulation_.add_story(label(run), std::move(line));
+  }
+  void count(std::string_view kind, const std::vector<std::string_view>& parts) {
+    simulation_.count(flow_key(kind, parts));
+  }
   RunRecord* find(const RunId& id) {
     const auto found = runs_.find(id);
     return found == runs_.end() ? nullptr : &found->second;
@@ -140,16 +203,20 @@ class UserObserver final : public Observer {
     }
     if (const auto* failed = std::get_if<AttemptFailed>(&fact.value())) {
       moved_us_ = simulation_.schedule().now_us();
-      story_.attempt_failed(label(failed->run_id), step_of(failed->run_id, failed->runnable_key),
-                            *failed, entry.at);
+      const auto& again = failed->retry_visible_at;
+      add_story(
+          failed->run_id,
+          step_of(failed->run_id, failed->runnable_key) + " fails: " + error_text(failed->error) +
+              (again.has_value() ? "; retry in " + duration_text(again->value - entry.at.value)
+                                 : "; no retry"));
     }
   }
 
   // Facts that are not part of the story.
   template <typename Fact>
-  void take(const Fact& /*fact*/, TimeMs /*at*/) {}
+  void take(const Fact& /*fact*/) {}
 
-  void take(const RunStarted& fact, TimeMs /*at*/) {
+  void take(const RunStarted& fact) {
     RunRecord run;
     run.id = fact.run_id;
     run.label = "run " + std::to_string(order_.size() + 1);
@@ -157,20 +224,20 @@ class UserObserver final : public Observer {
     run.started_us = simulation_.schedule().now_us();
     order_.push_back(fact.run_id);
     const auto [known, fresh] = runs_.emplace(fact.run_id, std::move(run));
-    story_.run_started(known->second.label, fact);
+    add_story(fact.run_id,
+              "starts: workflow " + fact.workflow.str() + ", input " + shown(fact.input));
     actors_.run_started(known->second);
   }
 
-  void take(const RunnablesPlanned& fact, TimeMs /*at*/) {
+  void take(const RunnablesPlanned& fact) {
     for (const Runnable& runnable : fact.runnables) {
       if (const RunRecord* run = find(fact.run_id); run != nullptr && !runnable.is_timer()) {
-        simulation_.count(
-            step_key(run->workflow, done_of(runnable.step.view(), Invariant::As::applied).step));
+        count("step", {run->workflow, done_of(runnable.step.view(), Invariant::As::applied).step});
       }
     }
   }
 
-  void take(const RunnableApplied& fact, TimeMs /*at*/) {
+  void take(const RunnableApplied& fact) {
     RunRecord* run = find(fact.run_id);
     const std::string step = step_of(fact.run_id, fact.runnable_key);
     if (run == nullptr || step.empty()) {
@@ -178,79 +245,99 @@ class UserObserver final : public Observer {
     }
     const TransitionTaken transition = transition_of(fact.transition);
     if (!transition.to.empty()) {
-      simulation_.count(transition_key(run->workflow, transition.from.view(),
-                                       to_text(transition.on), transition.to.view(),
-                                       transition.when.view()));
+      count("transition", {run->workflow, transition.from.view(), to_text(transition.on),
+                           transition.to.view(), transition.when.view()});
     }
     const bool deferred = execution_opts(fact.execution_opts).defer.has_value();
     const bool failed =
         transition.on == RouteOn::error || timed_out_.contains(fact.runnable_key.str());
-    RunnableApplied shown = fact;
-    if (decided_.contains(to_string(fact.run_id) + step)) {
-      shown.result = {};  // the decision is already in the story
+    const std::string next = transition.to.empty() ? "" : "; next: " + transition.to.str();
+    if (deferred) {
+      add_story(fact.run_id, step + " defers itself");
+    } else if (failed) {
+      add_story(fact.run_id, step + " failed" + (is_item(step) ? "" : next));
+    } else {
+      // A decision is already in the story.
+      const bool decided = decided_.contains(to_string(fact.run_id) + step);
+      add_story(fact.run_id, step + " is done" +
+                                 (decided || fact.result.empty() ? "" : ": " + shown(fact.result)) +
+                                 next);
     }
-    story_.applied(run->label, step, shown, transition, failed, deferred);
     if (!failed && !deferred) {
       run->history.push_back(done_of(step, Invariant::As::applied));
       checker_.done(*run);
     }
   }
 
-  void take(const ManualStepPaused& fact, TimeMs /*at*/) {
+  void take(const ManualStepPaused& fact) {
     if (const RunRecord* run = find(fact.run_id)) {
-      story_.pauses(run->label, fact);
+      add_story(fact.run_id,
+                "waits for " + std::string(to_text(fact.kind)) + " " + fact.step.str());
       actors_.run_pauses(*run, fact);
     }
   }
 
-  void take(const ManualStepResolved& fact, TimeMs /*at*/) {
+  void take(const ManualStepResolved& fact) {
     if (const RunRecord* run = find(fact.run_id)) {
       const std::string step(parse_activation(fact.step.view()).step);
-      simulation_.count(decision_key(run->workflow, step, fact.action));
+      count("decision", {run->workflow, step, to_text(fact.action)});
       decided_.insert(to_string(fact.run_id) + fact.step.str());
-      story_.resolved(run->label, fact);
+      add_story(fact.run_id, fact.step.str() + " is " + std::string(to_text(fact.action)));
     }
   }
 
-  void take(const ExternalEventWaitOpened& fact, TimeMs /*at*/) {
+  void take(const ExternalEventWaitOpened& fact) {
     if (const RunRecord* run = find(fact.run_id)) {
-      story_.waits(run->label, fact);
+      const std::string until =
+          fact.timeout.has_value()
+              ? ", at most " + duration_text(static_cast<std::int64_t>(fact.timeout->after))
+              : "";
+      std::string& names = awaited_[run->label + " " + fact.wait_id.str()];
+      names = event_names(fact);
+      add_story(fact.run_id, "waits at " + fact.step.str() + " for event " + names + until);
       actors_.run_waits(*run, fact);
     }
   }
 
-  void take(const ExternalEventWaitResolved& fact, TimeMs /*at*/) {
+  void take(const ExternalEventWaitResolved& fact) {
     if (const RunRecord* run = find(fact.run_id)) {
       const std::string step(parse_activation(fact.step.view()).step);
-      const bool late = fact.action == WaitAction::timed_out;
-      if (late) {
+      if (fact.action == WaitAction::timed_out) {
         timed_out_.insert(fact.wait_id.str());
+        count("timeout", {run->workflow, step});
+        add_story(fact.run_id, fact.step.str() + ": event " +
+                                   awaited_[run->label + " " + fact.wait_id.str()] +
+                                   " did not arrive in time");
+      } else {
+        count("event", {run->workflow, step, fact.event.view()});
+        add_story(fact.run_id, fact.step.str() + ": event " + fact.event.str() + " arrived");
       }
-      simulation_.count(late ? timeout_key(run->workflow, step)
-                             : event_key(run->workflow, step, fact.event.view()));
-      story_.wait_ended(run->label, fact);
     }
   }
 
-  void take(const ExternalEventBuffered& fact, TimeMs /*at*/) {
-    story_.buffered(label(fact.run_id), fact);
+  void take(const ExternalEventBuffered& fact) {
+    add_story(fact.run_id, "event " + fact.event.str() + " is buffered: no step waits for it yet");
   }
 
-  void take(const RunnablesWithdrawn& fact, TimeMs /*at*/) {
+  void take(const RunnablesWithdrawn& fact) {
     for (const SharedText& key : fact.runnable_keys) {
       if (const std::string step = step_of(fact.run_id, key); !step.empty()) {
-        story_.withdrawn(label(fact.run_id), step);
+        add_story(fact.run_id, step + " is withdrawn");
       }
     }
   }
 
-  void take(const ChildRunStarted& fact, TimeMs /*at*/) { story_.child(label(fact.run_id), fact); }
-
-  void take(const CompensationStarted& fact, TimeMs /*at*/) {
-    story_.compensates(label(fact.run_id), fact);
+  void take(const ChildRunStarted& fact) {
+    add_story(fact.run_id,
+              fact.origin.step.str() + " starts a child run of " + fact.child_workflow.str());
   }
 
-  void take(const RunTerminal& fact, TimeMs /*at*/) {
+  void take(const CompensationStarted& fact) {
+    add_story(fact.run_id, "compensates, and will end as " + std::string(to_text(fact.outcome)) +
+                               because(fact.error));
+  }
+
+  void take(const RunTerminal& fact) {
     RunRecord* run = find(fact.run_id);
     if (run == nullptr) {
       return;
@@ -258,8 +345,8 @@ class UserObserver final : public Observer {
     run->ended = fact.status;
     run->ended_us = simulation_.schedule().now_us();
     run->context = context_at_end(fact);
-    simulation_.count(end_key(run->workflow, fact.status));
-    story_.ends(run->label, fact);
+    count("end", {run->workflow, to_text(fact.status)});
+    add_story(fact.run_id, "ends as " + std::string(to_text(fact.status)) + because(fact.error));
     checker_.ended(*run);
   }
 
@@ -319,7 +406,6 @@ class UserObserver final : public Observer {
   const UserSetting& setting_;
   Simulation& simulation_;
   UserActors actors_;
-  UserStory story_;
   InvariantChecker checker_;
   std::int64_t quiet_us_;
   std::int64_t moved_us_ = 0;
@@ -328,8 +414,9 @@ class UserObserver final : public Observer {
   std::map<std::string, int> executions_;  // by runnable key
   std::set<std::string> done_keys_;        // of executions whose effect really happened
   std::set<std::string> hangs_;
-  std::set<std::string> decided_;    // run and step
-  std::set<std::string> timed_out_;  // waits
+  std::set<std::string> decided_;               // run and step
+  std::set<std::string> timed_out_;             // waits
+  std::map<std::string, std::string> awaited_;  // names of events, by run and wait
 };
 
 }  // namespace

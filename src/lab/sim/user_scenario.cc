@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "base/json_writer.h"
-#include "lab/sim/user_observer.h"
 #include "runs/run/activation.h"
 #include "runs/steps/exec_step.h"
 

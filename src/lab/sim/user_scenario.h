@@ -23,6 +23,10 @@ Result<Workflows> simulated(const Workflows& workflows);
 
 std::unique_ptr<Scenario> make_user_scenario(const std::shared_ptr<const UserSetting>& setting,
                                              std::uint64_t seed);
+// Makes the decisions and sends the events that the world file declares, writes the story of the
+// runs, counts coverage, and checks the invariants.
+std::unique_ptr<Observer> make_user_observer(const UserSetting& setting, Simulation& simulation,
+                                             const Dice& dice);
 // Runs as the world file declares, and faults spread over the time that they may take.
 Plan make_user_plan(const UserSetting& setting, std::uint64_t seed, const Faults& allowed);
 // All faults except those that test Holdfast itself.
@@ -38,14 +42,8 @@ struct CoveredPart {
 };
 std::vector<CoveredPart> flow_coverage(const UserSetting& setting, const Coverage& coverage);
 
-// The names of these parts in a Coverage.
-std::string step_key(std::string_view workflow, std::string_view step);
-std::string transition_key(std::string_view workflow, std::string_view from, std::string_view on,
-                           std::string_view to, std::string_view when);
-std::string decision_key(std::string_view workflow, std::string_view step, ManualAction action);
-std::string event_key(std::string_view workflow, std::string_view step, std::string_view event);
-std::string timeout_key(std::string_view workflow, std::string_view step);
-std::string end_key(std::string_view workflow, TerminalStatus end);
-std::string outcome_key(std::string_view name);
+// The name of a part in a Coverage: of an outcome its name; otherwise the workflow, then the step
+// (transition: from, on, to and the condition; end: how), then the decision or the event.
+std::string flow_key(std::string_view kind, const std::vector<std::string_view>& parts);
 
 }  // namespace holdfast::sim
