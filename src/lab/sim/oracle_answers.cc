@@ -35,33 +35,19 @@ class AnswerCheck {
     if (store_codes.contains(answer_.code)) {
       return;  // the store refused, not the rules
     }
-    switch (answer_.what) {
-      case Answer::What::start:
-        start();
-        return;
-      case Answer::What::claim:
-        claim();
-        return;
-      case Answer::What::heartbeat:
-      case Answer::What::complete:
-      case Answer::What::fail:
-        report();
-        return;
-      case Answer::What::event:
-        event();
-        return;
-      case Answer::What::resolve:
-        resolve();
-        return;
-      case Answer::What::cancel:
-        cancel();
-        return;
-      case Answer::What::replay:
-        replay();
-        return;
-      case Answer::What::registration:
-      case Answer::What::other:
-        return;
+    using What = Answer::What;
+    static const std::map<What, void (AnswerCheck::*)()> checks{
+        {What::start, &AnswerCheck::start},      {What::claim, &AnswerCheck::claim},
+        {What::heartbeat, &AnswerCheck::report}, {What::complete, &AnswerCheck::report},
+        {What::fail, &AnswerCheck::report},      {What::event, &AnswerCheck::event},
+        {What::resolve, &AnswerCheck::resolve},  {What::cancel, &AnswerCheck::cancel},
+        {What::replay, &AnswerCheck::replay}};
+    static const std::set<What> of_runs{What::event, What::resolve, What::cancel, What::replay};
+    const auto check = checks.find(answer_.what);
+    if (run_ == nullptr && of_runs.contains(answer_.what)) {
+      expect({"run_not_found"}, "answer", "the run does not exist");
+    } else if (check != checks.end()) {
+      (this->*check->second)();
     }
   }
 
@@ -259,10 +245,6 @@ class AnswerCheck {
 
   void event() {
     const std::string key = params_["key"].string();
-    if (run_ == nullptr) {
-      expect({"run_not_found"}, "answer", "the run does not exist");
-      return;
-    }
     const auto empty = [](const Value& text) { return text.string().empty(); };
     if (const auto known = run_->events.find(key); known != run_->events.end()) {
       const Value& before = known->second;
@@ -290,10 +272,6 @@ class AnswerCheck {
     const std::string& step = params_["step"].string();
     const std::string& action = params_["action"].string();
     const std::string& key = params_["key"].string();
-    if (run_ == nullptr) {
-      expect({"run_not_found"}, "answer", "the run does not exist");
-      return;
-    }
     const std::string type = action == "resumed"    ? "resume_run"
                              : action == "approved" ? "approve_run"
                                                     : "reject_run";
@@ -345,10 +323,6 @@ class AnswerCheck {
 
   void cancel() {
     const std::string& how = params_["how"].string();
-    if (run_ == nullptr) {
-      expect({"run_not_found"}, "answer", "the run does not exist");
-      return;
-    }
     const std::string ends = run_->has_ended()         ? run_->terminal["status"].string()
                              : run_->is_compensating() ? run_->compensation["outcome"].string()
                                                        : "";
@@ -367,10 +341,6 @@ class AnswerCheck {
   }
 
   void replay() {
-    if (run_ == nullptr) {
-      expect({"run_not_found"}, "answer", "the run does not exist");
-      return;
-    }
     const std::string& from = params_["from_step"].string();
     Codes codes;
     const std::string id = params_["new_run_id"].string();

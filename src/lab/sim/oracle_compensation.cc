@@ -78,14 +78,10 @@ void NextFacts::compensate() {
       }
       continue;
     }
-    Value result;
-    result.set("error", ending.error);
-    Value taken;
-    taken.set("from", runnable.step);
-    taken.set("on", "error");
-    taken.set("to", "compensation");
-    expected.members.set("result", result);
-    expected.members.set("transition", taken);
+    expected.members = Value::object(
+        {{"result", Value::object({{"error", ending.error}})},
+         {"transition",
+          Value::object({{"from", runnable.step}, {"on", "error"}, {"to", "compensation"}})}});
   }
   if (!unclaimed.empty()) {
     ExpectedFact& expected = add(ExpectedFact::Kind::withdraw, run_.id, "compensation");
@@ -113,21 +109,16 @@ void NextFacts::plan_compensation(const Runnable& origin) {
   const std::string name = "compensate:" + origin.step;
   ExpectedFact& expected = plan(run_.id + ":" + name + ":1", name, 1, "compensation");
   expected.because = "it is the newest completed step";
-  Value source;
-  source.set("run_id", run_.id);
+  Value source = Value::object({{"run_id", run_.id}});
   if (run_.compensation.has("error")) {
     source.set("failure", run_.compensation["error"]);
   }
-  Value step;
-  step.set("name", origin.step);
-  step.set("runnable_key", origin.key);
-  step.set("input", origin.plan["input"]);
-  step.set("output", origin.result);
-  step.set("applied_at", origin.applied_at);
-  Value input;
-  input.set("source", source);
-  input.set("step", step);
-  expected.members.set("input", input);
+  const Value step = Value::object({{"name", origin.step},
+                                    {"runnable_key", origin.key},
+                                    {"input", origin.plan["input"]},
+                                    {"output", origin.result},
+                                    {"applied_at", origin.applied_at}});
+  expected.members.set("input", Value::object({{"source", source}, {"step", step}}));
   expected.members.set("queue", spec.has("queue") ? spec["queue"] : origin.plan["queue"]);
   expected.members.set("handler", spec["handler"]);
   for (const char* option : kClaimOptions) {

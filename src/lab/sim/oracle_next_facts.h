@@ -50,7 +50,6 @@ class NextFacts {
   Ending ending_of_list(const Runnable& runnable) const;
   void retry(const Runnable& runnable);
   void defer(const Runnable& runnable);
-  const Runnable* last_on(const std::string& path) const;
 
   // oracle_begin.cc
   void begin(const Step& step, const std::string& path, std::int64_t visible_at,

@@ -13,10 +13,7 @@
 namespace holdfast::sim::model {
 
 Value error_of(const std::string& code, const std::string& step) {
-  Value error = Value::object();
-  error.set("code", code);
-  error.set("step", step);
-  return error;
+  return Value::object({{"code", code}, {"step", step}});
 }
 
 std::vector<ExpectedFact> expected_facts(const OracleModel& model, const Run& run,
@@ -204,16 +201,11 @@ void NextFacts::failed(const Runnable& runnable, const Step& step, const Value& 
     failed_item(runnable, error);
     return;
   }
-  Value result = Value::object();
-  result.set("error", error);
-  const EventWait* wait = nullptr;
-  if (const auto found = run_.waits.find(runnable.key); found != run_.waits.end()) {
-    wait = &found->second;
-  }
+  const auto wait = run_.waits.find(runnable.key);
   Value taken;
-  if (wait != nullptr && wait->timed_out && step.spec["await_event"].has("on_timeout")) {
-    taken.set("on", "timeout");
-    taken.set("to", step.spec["await_event"]["on_timeout"]);
+  if (wait != run_.waits.end() && wait->second.timed_out &&
+      step.spec["await_event"].has("on_timeout")) {
+    taken = Value::object({{"on", "timeout"}, {"to", step.spec["await_event"]["on_timeout"]}});
   } else {
     Value data = run_.context;
     data.set("error", error);
@@ -231,59 +223,34 @@ void NextFacts::failed(const Runnable& runnable, const Step& step, const Value& 
   taken.set("from", runnable.step);
   ExpectedFact& expected = apply(runnable, "error_route");
   expected.because = "the attempt failed";
-  expected.members.set("result", result);
+  expected.members.set("result", Value::object({{"error", error}}));
   expected.members.set("transition", taken);
 }
 
 // The error of a failed item is its result in the list; with on_error: fail the list fails with it.
 void NextFacts::failed_item(const Runnable& runnable, const Value& error) {
-  Value result = Value::object();
-  result.set("error", error);
-  Value taken;
-  taken.set("from", runnable.step);
-  taken.set("on", "error");
-  taken.set("to", runnable.name.list());
   ExpectedFact& expected = apply(runnable, "items");
   expected.because = "the attempt failed";
-  expected.members.set("result", result);
-  expected.members.set("transition", taken);
+  expected.members = Value::object(
+      {{"result", Value::object({{"error", error}})},
+       {"transition",
+        Value::object({{"from", runnable.step}, {"on", "error"}, {"to", runnable.name.list()}})}});
 }
 
-const Runnable* NextFacts::last_on(const std::string& path) const {
+namespace {
+
+// The newest runnable of a path.
+const Runnable* last_on(const Run& run, const std::string& path) {
   const Runnable* last = nullptr;
-  for (const std::string& key : run_.planned) {
-    const Runnable& runnable = *run_.find(key);
+  for (const std::string& key : run.planned) {
+    const Runnable& runnable = *run.find(key);
     if (runnable.path == path && !runnable.name.item.has_value() && !runnable.name.compensates &&
-        !runnable.is_timer() && run_.is_newest(runnable)) {
+        !runnable.is_timer() && run.is_newest(runnable)) {
       last = &runnable;
     }
   }
   return last;
 }
-
-bool has_path_ended(const Run& run, const std::string& step) {
-  const auto& adopted = run.adopted["done"].list();
-  if (std::find(adopted.begin(), adopted.end(), Value(step)) != adopted.end()) {
-    return true;
-  }
-  const Runnable* last = nullptr;
-  for (const std::string& key : run.planned) {
-    const Runnable& runnable = *run.find(key);
-    if (runnable.path == step && !runnable.name.item.has_value() && !runnable.name.compensates &&
-        !runnable.is_timer() && run.is_newest(runnable)) {
-      last = &runnable;
-    }
-  }
-  if (last == nullptr || !last->applied || last->withdrawn || last->is_deferred()) {
-    return false;
-  }
-  if (!last->transition.is_null()) {
-    return last->transition["to"].string() == "complete";
-  }
-  return run.definition->transitions_from(last->name.base, "ok").empty();
-}
-
-namespace {
 
 // A result can request that the next step starts later.
 std::int64_t not_before(const Runnable& runnable, std::int64_t now) {
@@ -293,9 +260,24 @@ std::int64_t not_before(const Runnable& runnable, std::int64_t now) {
 
 }  // namespace
 
+bool has_path_ended(const Run& run, const std::string& step) {
+  const auto& adopted = run.adopted["done"].list();
+  if (std::find(adopted.begin(), adopted.end(), Value(step)) != adopted.end()) {
+    return true;
+  }
+  const Runnable* last = last_on(run, step);
+  if (last == nullptr || !last->applied || last->withdrawn || last->is_deferred()) {
+    return false;
+  }
+  if (!last->transition.is_null()) {
+    return last->transition["to"].string() == "complete";
+  }
+  return run.definition->transitions_from(last->name.base, "ok").empty();
+}
+
 // The path continues with the step that its last transition leads to.
 void NextFacts::continue_path(const std::string& path) {
-  const Runnable* last = last_on(path);
+  const Runnable* last = last_on(run_, path);
   if (last == nullptr || !last->applied || last->withdrawn || last->is_deferred()) {
     return;
   }
@@ -328,7 +310,7 @@ void NextFacts::join(const Step& step) {
     if (!has_path_ended(run_, before)) {
       return;
     }
-    if (const Runnable* last = last_on(before)) {
+    if (const Runnable* last = last_on(run_, before)) {
       visible_at = not_before(*last, visible_at);
     }
   }
@@ -352,8 +334,7 @@ void NextFacts::complete() {
       return;
     }
   }
-  Value members;
-  members.set("status", "completed");
+  Value members = Value::object({{"status", "completed"}});
   if (definition_.spec.has("output")) {
     const Mapped mapped = map_values(definition_.spec["output"], run_.context);
     if (mapped.missing) {
@@ -441,10 +422,9 @@ Ending NextFacts::ending_of_wait(const Runnable& runnable, const Step& step) con
     ending.error = error_of("event_timeout", runnable.step);
     if (wait->second.received.has_value()) {
       const Value& fact = *wait->second.received;
-      Value both;
-      both.set("event", fact["event"]);
-      both.set("payload", fact["payload"]);
-      ending.result = step.spec["await_event"]["any_of"].list().size() > 1 ? both : fact["payload"];
+      ending.result = step.spec["await_event"]["any_of"].list().size() > 1
+                          ? Value::object({{"event", fact["event"]}, {"payload", fact["payload"]}})
+                          : fact["payload"];
     }
   }
   return ending;
@@ -459,8 +439,7 @@ Ending NextFacts::ending_of_child(const Runnable& runnable, const Step& step) co
     }
     if (!link.awaited) {
       ending.kind = Ending::Kind::done;
-      ending.result = Value::object();
-      ending.result->set("run_id", link.child);
+      ending.result = Value::object({{"run_id", link.child}});
       return ending;
     }
     const Run* child = nullptr;  // a continued child run lives on in its successor

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <map>
 
 namespace holdfast::sim::model {
 
@@ -73,26 +74,16 @@ bool holds_at(const Value& condition, const std::optional<Value>& found) {
 }
 
 bool has_type(const std::string& type, const Value& value) {
-  if (type == "any") {
-    return true;
-  }
-  if (type == "string") {
-    return value.is_string();
-  }
-  if (type == "integer") {
-    return value.is_integer();
-  }
-  if (type == "float") {
-    return value.is_number();
-  }
-  if (type == "boolean") {
-    return value.is_boolean();
-  }
-  if (type == "map") {
-    return value.is_object();
-  }
-  if (type == "list") {
-    return value.is_list();
+  static const std::map<std::string, bool (*)(const Value&)> types{
+      {"any", [](const Value&) { return true; }},
+      {"string", [](const Value& one) { return one.is_string(); }},
+      {"integer", [](const Value& one) { return one.is_integer(); }},
+      {"float", [](const Value& one) { return one.is_number(); }},
+      {"boolean", [](const Value& one) { return one.is_boolean(); }},
+      {"map", [](const Value& one) { return one.is_object(); }},
+      {"list", [](const Value& one) { return one.is_list(); }}};
+  if (const auto known = types.find(type); known != types.end()) {
+    return known->second(value);
   }
   const std::string& name = value.string();  // atom
   return !name.empty() && name.size() <= 255 &&

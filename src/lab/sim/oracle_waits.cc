@@ -27,13 +27,9 @@ void RunFact::child() {
   check(!model_.runs.contains(data_["child_run_id"].string()) ||
             !model_.runs[data_["child_run_id"].string()].is_started(),
         "child", "the child run has already started");
-  ChildLink link;
-  link.fact = data_;
-  link.child = data_["child_run_id"].string();
-  link.origin = origin;
-  link.awaited = data_["awaited"].boolean();
-  link.cancel = data_["on_parent_close"].string() == "cancel";
-  run_.children.push_back(link);
+  run_.children.push_back({data_, data_["child_run_id"].string(), origin,
+                           data_["awaited"].boolean(),
+                           data_["on_parent_close"].string() == "cancel"});
 }
 
 // Cancels the child runs that end with their parent, as their own definition specifies.
@@ -96,21 +92,16 @@ void RunFact::resolved() {
 void RunFact::wait_opened() {
   const std::string id = data_["wait_id"].string();
   if (const auto expected = match(ExpectedFact::Kind::open_wait, id, "event")) {
-    Value found;
-    Value events = Value(Value::List{});
-    Value first;
-    first.set("event", data_["event"]);
+    Value first = Value::object({{"event", data_["event"]}});
     if (data_.has("correlation")) {
       first.set("correlation", data_["correlation"]);
     }
-    events.push(first);
-    for (const Value& other : data_["others"].list()) {
-      events.push(other);
-    }
-    found.set("events", events);
-    found.set("step", data_["step"]);
-    found.set("due_at", data_["timeout"]["due_at"]);
-    found.set("target", data_["timeout"]["target"]);
+    Value::List events = data_["others"].list();
+    events.insert(events.begin(), first);
+    const Value found = Value::object({{"events", events},
+                                       {"step", data_["step"]},
+                                       {"due_at", data_["timeout"]["due_at"]},
+                                       {"target", data_["timeout"]["target"]}});
     compare(*expected, found, {"events", "step", "due_at", "target"});
   }
   EventWait wait;

@@ -27,7 +27,7 @@ class Value {
   Value(const char* value) : data_(std::string(value)) {}  // NOLINT(*-explicit-*)
   Value(List value) : data_(std::move(value)) {}           // NOLINT(*-explicit-*)
   Value(Object value) : data_(std::move(value)) {}         // NOLINT(*-explicit-*)
-  static Value object() { return Value(Object{}); }
+  static Value object(Object members = {}) { return Value(std::move(members)); }
 
   // Null if the text is not JSON.
   static Value parse(std::string_view text);
