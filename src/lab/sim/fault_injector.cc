@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "lab/sim/sim_foreign.h"
 #include "lab/sim/simulation.h"
 #include "runs/inspect/inspector.h"
 #include "storage/journal/journal_keys.h"
@@ -22,12 +21,6 @@ std::shared_ptr<MemoryDisk> copy_of(const MemoryDisk& disk) {
   return copy;
 }
 
-Result<std::unique_ptr<Journal>> open_copy(const std::shared_ptr<MemoryDisk>& disk) {
-  HOLDFAST_TRY(auto store, open_memory_store(disk, OpenMode::read, StoreOrigin{}));
-  HOLDFAST_TRY(auto log, Log::open(std::move(store)));
-  return Journal::open(std::move(log));
-}
-
 std::string checkpoint_name() { return checkpoint_key(live_checkpoint_name().text()); }
 
 void flip(std::string& bytes, const Dice& dice) {
@@ -39,7 +32,7 @@ void flip(std::string& bytes, const Dice& dice) {
 // Everything that can be read from a journal, as one text; or the first error.
 Result<std::string> everything(const std::shared_ptr<MemoryDisk>& disk,
                                const std::vector<RunId>& runs) {
-  HOLDFAST_TRY(const auto journal, open_copy(disk));
+  HOLDFAST_TRY(const auto journal, open_disk(disk, OpenMode::read));
   HOLDFAST_TRY(const VerifyReport report, verify_journal(journal->log()));
   std::string all = std::to_string(report.entries) + " ";
   for (const RunId& id : runs) {

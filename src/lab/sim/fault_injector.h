@@ -39,4 +39,8 @@ class FaultInjector {
   Simulation& simulation_;
 };
 
+// sim_foreign.cc: appends facts of writers that ignore the rules to threads on the disk of the
+// simulation: repeated, altered, misplaced or invented. False if no fact is stored yet.
+bool store_foreign_facts(Simulation& simulation, const Dice& dice);
+
 }  // namespace holdfast::sim

@@ -6,7 +6,6 @@
 #include "runs/inspect/inspector.h"
 #include "runs/view/run_snapshot.h"
 #include "storage/journal/journal_verify.h"
-#include "storage/log/memory_store.h"
 
 namespace holdfast::sim {
 
@@ -31,12 +30,6 @@ At at_position(Position position) {
 }
 
 std::string text(const JsonText& json) { return std::string(json.view()); }
-
-Result<std::unique_ptr<Journal>> open_journal_on(const std::shared_ptr<MemoryDisk>& disk) {
-  HOLDFAST_TRY(auto store, open_memory_store(disk, OpenMode::read, StoreOrigin{}));
-  HOLDFAST_TRY(auto log, Log::open(std::move(store)));
-  return Journal::open(std::move(log));
-}
 
 // The part of two texts around their first difference.
 std::string difference(const std::string& left, const std::string& right) {
@@ -185,7 +178,7 @@ void Checks::count_anomalies() {
 void Checks::check_end() {
   check_unanswered();
   count_anomalies();
-  const auto journal = open_journal_on(simulation_.shared_disk());
+  const auto journal = open_disk(simulation_.shared_disk(), OpenMode::read);
   if (!journal.ok()) {
     simulation_.report_violation("the journal cannot be opened: " + journal.error().text());
     return;

@@ -28,8 +28,7 @@ bool may_pass(const std::string& code) {
 }
 
 // A decision about one run and everything that follows from it, as the embedded engine makes it.
-Request::Decision run_decision(const RunId& id,
-                               std::function<Result<RunFacts>(RunProjection&, Turn&)> decide) {
+Request::Decision run_decision(const RunId& id, DecideRun decide) {
   return [id, decide = std::move(decide)](Turn& turn) -> Result<std::string> {
     HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
     if (run->definition() == nullptr) {
@@ -124,17 +123,20 @@ bool Clients::act(Act act, const Dice& dice) {
   static const std::map<Act, bool (Clients::*)(const Dice&)> acts{
       {Act::start, &Clients::start},
       {Act::start_again, &Clients::start_again},
-      {Act::event, &Clients::send_event},
-      {Act::resolve, &Clients::resolve},
       {Act::cancel, &Clients::cancel},
-      {Act::replay, &Clients::replay},
-      {Act::attributes, &Clients::set_attributes},
-      {Act::archive, &Clients::archive},
-      {Act::mutate_graph, &Clients::mutate_graph},
       {Act::register_again, &Clients::register_again},
   };
-  const auto known = acts.find(act);
-  return known != acts.end() && (this->*known->second)(dice);
+  static const std::map<Act, bool (Clients::*)(const RunProjection&, const Dice&)> acts_on_a_run{
+      {Act::event, &Clients::send_event}, {Act::resolve, &Clients::resolve},
+      {Act::replay, &Clients::replay},    {Act::attributes, &Clients::set_attributes},
+      {Act::archive, &Clients::archive},  {Act::mutate_graph, &Clients::mutate_graph},
+  };
+  if (const auto known = acts.find(act); known != acts.end()) {
+    return (this->*known->second)(dice);
+  }
+  const auto known = acts_on_a_run.find(act);
+  const RunProjection* run = known == acts_on_a_run.end() ? nullptr : some_run(dice);
+  return run != nullptr && (this->*known->second)(*run, dice);
 }
 
 bool Clients::register_again(const Dice& /*dice*/) {
@@ -226,14 +228,10 @@ Clients::ClientCommand Clients::event_command(const RunId& run, const std::strin
                        })};
 }
 
-bool Clients::send_event(const Dice& dice) {
-  const RunProjection* run = some_run(dice);
-  if (run == nullptr) {
-    return false;
-  }
+bool Clients::send_event(const RunProjection& run, const Dice& dice) {
   std::string event = dice.chance(50, "e") ? "e" : "f";
   std::string correlation;
-  for (const auto& [id, wait] : run->waits()) {
+  for (const auto& [id, wait] : run.waits()) {
     if (wait.status == WaitStatus::waiting && dice.chance(70, id)) {
       event = wait.opened.event.str();
       correlation = wait.opened.correlation.str();
@@ -243,7 +241,7 @@ bool Clients::send_event(const Dice& dice) {
   const std::string key = "k" + std::to_string(dice.below(6, "key"));
   const std::string payload =
       dice.chance(80, "payload") ? simulation_.scenario().event_payload(event, dice) : "{}";
-  submit(event_command(run->run_id(), event, correlation, payload, key), dice, 2);
+  submit(event_command(run.run_id(), event, correlation, payload, key), dice, 2);
   return true;
 }
 
@@ -269,14 +267,10 @@ Clients::ClientCommand Clients::resolve_command(const RunId& run, const std::str
                        })};
 }
 
-bool Clients::resolve(const Dice& dice) {
-  const RunProjection* run = some_run(dice);
-  if (run == nullptr) {
-    return false;
-  }
+bool Clients::resolve(const RunProjection& run, const Dice& dice) {
   std::string step = "s" + std::to_string(dice.below(8, "step"));
   ManualAction action = static_cast<ManualAction>(dice.below(3, "action"));
-  for (const auto& [name, state] : run->boundaries()) {
+  for (const auto& [name, state] : run.boundaries()) {
     if (state.kind != BoundaryKind::event_wait && dice.chance(70, name.view())) {
       const auto decided = simulation_.scenario().decide(state, dice, false);
       step = name.str();
@@ -285,7 +279,7 @@ bool Clients::resolve(const Dice& dice) {
   }
   const std::string key =
       dice.chance(50, "keyed") ? "r" + std::to_string(dice.below(4, "key")) : "";
-  submit(resolve_command(run->run_id(), step, action, key), dice, 2);
+  submit(resolve_command(run.run_id(), step, action, key), dice, 2);
   return true;
 }
 
@@ -295,10 +289,9 @@ Clients::ClientCommand Clients::cancel_command(const RunId& run, OnCancel how,
   source.actor = "ann";
   source.idempotency_key = key;
   JsonWriter json;
-  static constexpr const char* kHow[] = {"as_defined", "compensate", "stop"};
   json.begin_object()
       .member("run_id", to_string(run))
-      .member("how", kHow[static_cast<std::size_t>(how)])
+      .member("how", to_text(how))
       .member("key", key)
       .end_object();
   return ClientCommand{Answer::What::cancel, std::move(json).take(),
@@ -316,11 +309,7 @@ bool Clients::cancel(const Dice& dice) {
   return true;
 }
 
-bool Clients::replay(const Dice& dice) {
-  const RunProjection* run = some_run(dice);
-  if (run == nullptr) {
-    return false;
-  }
+bool Clients::replay(const RunProjection& run, const Dice& dice) {
   ReplayRun command;
   command.run_id = drawn_id(dice, "replay");
   command.allow_irreversible = dice.chance(40, "allow");
@@ -329,12 +318,12 @@ bool Clients::replay(const Dice& dice) {
   }
   JsonWriter json;
   json.begin_object()
-      .member("run_id", to_string(run->run_id()))
+      .member("run_id", to_string(run.run_id()))
       .member("new_run_id", to_string(command.run_id))
       .member("from_step", command.from_step.view())
       .member("allow_irreversible", command.allow_irreversible)
       .end_object();
-  const RunId source = run->run_id();
+  const RunId source = run.run_id();
   submit(ClientCommand{Answer::What::replay, std::move(json).take(),
                        [source, command](Turn& turn) -> Result<std::string> {
                          HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(source));
@@ -350,65 +339,56 @@ bool Clients::replay(const Dice& dice) {
   return true;
 }
 
-bool Clients::set_attributes(const Dice& dice) {
-  const RunProjection* run = some_run(dice);
-  if (run == nullptr) {
-    return false;
-  }
+// A command of which the oracle checks only the position.
+Clients::ClientCommand Clients::other_command(const RunId& run, const std::string& member,
+                                              DecideRun decide) {
+  return ClientCommand{Answer::What::other,
+                       R"({"run_id":")" + to_string(run) + "\"," + member + "}",
+                       run_decision(run, std::move(decide))};
+}
+
+bool Clients::set_attributes(const RunProjection& run, const Dice& dice) {
   const std::string key = "a" + std::to_string(dice.below(3, "key"));
   const std::string changes = R"({"customer":"c)" + std::to_string(dice.below(4, "value")) + "\"}";
-  const RunId id = run->run_id();
-  submit(ClientCommand{Answer::What::other,
-                       R"({"run_id":")" + to_string(id) + R"(","attributes":)" + changes + "}",
-                       run_decision(id,
-                                    [changes, key](RunProjection& known, Turn& turn) {
-                                      return decide_update_attributes(
-                                          known, Payload::trusted(changes), key, turn.now());
-                                    })},
+  submit(other_command(run.run_id(), R"("attributes":)" + changes,
+                       [changes, key](RunProjection& known, Turn& turn) {
+                         return decide_update_attributes(known, Payload::trusted(changes), key,
+                                                         turn.now());
+                       }),
          dice, 1);
   return true;
 }
 
-bool Clients::archive(const Dice& dice) {
-  const RunProjection* run = some_run(dice);
-  if (run == nullptr) {
-    return false;
-  }
-  const bool back = run->archived().has_value() && dice.chance(60, "back");
-  const RunId id = run->run_id();
-  submit(
-      ClientCommand{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","archive":true})",
-                    run_decision(id,
-                                 [back](RunProjection& known, Turn& turn) {
-                                   return back ? decide_unarchive(known, turn.now())
-                                               : decide_archive(known, "old", turn.now());
-                                 })},
-      dice, 1);
+bool Clients::archive(const RunProjection& run, const Dice& dice) {
+  const bool back = run.archived().has_value() && dice.chance(60, "back");
+  submit(other_command(run.run_id(), R"("archive":true)",
+                       [back](RunProjection& known, Turn& turn) {
+                         return back ? decide_unarchive(known, turn.now())
+                                     : decide_archive(known, "old", turn.now());
+                       }),
+         dice, 1);
   return true;
 }
 
-bool Clients::mutate_graph(const Dice& dice) {
-  const RunProjection* run = some_run(dice);
-  if (run == nullptr || run->runnables().empty()) {
+bool Clients::mutate_graph(const RunProjection& run, const Dice& dice) {
+  if (run.runnables().empty()) {
     return false;
   }
-  const auto runnables = run->runnables();
+  const auto runnables = run.runnables();
   const Runnable& origin = runnables[dice.below(runnables.size(), "origin")]->plan;
   MutateGraph command;
   command.mutation_id = "m" + std::to_string(dice.below(3, "mutation"));
-  command.expected_version = run->graph().version + (dice.chance(10, "wrong") ? 1 : 0);
+  command.expected_version = run.graph().version + (dice.chance(10, "wrong") ? 1 : 0);
   command.origin = Origin{origin.runnable_key, origin.step, origin.attempt_number};
   GraphAddition node;
   node.kind = GraphItem::node;
   node.id = "n" + std::to_string(dice.below(5, "node"));
   node.handler = "h";
   command.additions.push_back(node);
-  const RunId id = run->run_id();
-  submit(ClientCommand{Answer::What::other, R"({"run_id":")" + to_string(id) + R"(","graph":true})",
-                       run_decision(id,
-                                    [command](RunProjection& known, Turn& turn) {
-                                      return decide_mutate_graph(known, command, turn.now());
-                                    })},
+  submit(other_command(run.run_id(), R"("graph":true)",
+                       [command](RunProjection& known, Turn& turn) {
+                         return decide_mutate_graph(known, command, turn.now());
+                       }),
          dice, 0);
   return true;
 }

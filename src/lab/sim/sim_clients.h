@@ -18,6 +18,8 @@ namespace holdfast::sim {
 
 class Simulation;
 
+using DecideRun = std::function<Result<RunFacts>(RunProjection&, Turn&)>;
+
 class Clients {
  public:
   explicit Clients(Simulation& simulation) : simulation_(simulation) {}
@@ -48,15 +50,16 @@ class Clients {
 
   bool start(const Dice& dice);
   bool start_again(const Dice& dice);
-  bool send_event(const Dice& dice);
-  bool resolve(const Dice& dice);
+  bool send_event(const RunProjection& run, const Dice& dice);
+  bool resolve(const RunProjection& run, const Dice& dice);
   bool cancel(const Dice& dice);
-  bool replay(const Dice& dice);
-  bool set_attributes(const Dice& dice);
-  bool archive(const Dice& dice);
-  bool mutate_graph(const Dice& dice);
+  bool replay(const RunProjection& run, const Dice& dice);
+  bool set_attributes(const RunProjection& run, const Dice& dice);
+  bool archive(const RunProjection& run, const Dice& dice);
+  bool mutate_graph(const RunProjection& run, const Dice& dice);
   bool register_again(const Dice& dice);
 
+  static ClientCommand other_command(const RunId& run, const std::string& member, DecideRun decide);
   static ClientCommand start_command(const RunId& id, const StartRequest& start);
   ClientCommand event_command(const RunId& run, const std::string& event,
                               const std::string& correlation, const std::string& payload,

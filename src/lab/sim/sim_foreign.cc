@@ -1,7 +1,6 @@
-#include "lab/sim/sim_foreign.h"
-
 #include <optional>
 
+#include "lab/sim/fault_injector.h"
 #include "lab/sim/sim_value.h"
 #include "lab/sim/simulation.h"
 #include "storage/log/open_store.h"
@@ -248,10 +247,7 @@ std::optional<Stored> mistimed(const Simulation& simulation, const Dice& dice) {
 }
 
 Result<void> append(Simulation& simulation, const Stored& fact) {
-  HOLDFAST_TRY(auto store,
-               open_memory_store(simulation.shared_disk(), OpenMode::write, StoreOrigin{}));
-  HOLDFAST_TRY(auto log, Log::open(std::move(store)));
-  HOLDFAST_TRY(const auto journal, Journal::open(std::move(log)));
+  HOLDFAST_TRY(const auto journal, open_disk(simulation.shared_disk(), OpenMode::write));
   HOLDFAST_TRY(const ThreadId thread, ThreadId::parse(fact.thread));
   HOLDFAST_TRY(const JsonText data, JsonText::parse(fact.data.text()));
   HOLDFAST_CHECK(journal->append(thread, {NewEntry{fact.kind, fact.at, data}}));

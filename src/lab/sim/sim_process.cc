@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "lab/sim/simulation.h"
 #include "storage/log/open_store.h"
 
 namespace holdfast::sim {
@@ -106,13 +107,13 @@ void Process::open() {
     kill("cannot open the store: " + (opened.ok() ? "it died" : opened.error().text()));
     return;
   }
-  env_.events.note(name() + " comes up at " + std::to_string(core_->position().value));
-  env_.events.process_started(*this);
+  env_.simulation.note(name() + " comes up at " + std::to_string(core_->position().value));
+  env_.simulation.process_started(*this);
   wake();
 }
 
 void Process::kill(const std::string& why) {
-  env_.events.note(name() + " goes down: " + why);
+  env_.simulation.note(name() + " goes down: " + why);
   // The core holds some of the requests as well; its destructor must not answer them.
   const std::vector<RequestPtr> open = std::exchange(requests_, {});
   decided_.clear();
@@ -127,7 +128,7 @@ void Process::kill(const std::string& why) {
   for (const RequestPtr& request : open) {
     request->abandon();
   }
-  env_.events.process_stopped(*this, why);
+  env_.simulation.process_stopped(*this, why);
 }
 
 void Process::end_if_died() {
@@ -229,7 +230,7 @@ void Process::decide() {
   core_->decide(now());
   for (const auto& [what, there] : kinds) {
     if (there) {
-      env_.events.count(std::string("recovery:") + what);
+      env_.simulation.count(std::string("recovery:") + what);
     }
   }
 }
@@ -270,8 +271,8 @@ void Process::write(const Core::Write& what) {
 void Process::end_write(const Result<Committed>& outcome) {
   writing_ = false;
   if (!outcome.ok()) {
-    env_.events.note(name() + " write failed: " + outcome.error().text());
-    env_.events.count("write_error:" + std::string(error_info(outcome.error().code()).name));
+    env_.simulation.note(name() + " write failed: " + outcome.error().text());
+    env_.simulation.count("write_error:" + std::string(error_info(outcome.error().code()).name));
   }
   core_->end_write(outcome, now());
   if (!core_->has_open_write()) {
@@ -282,7 +283,7 @@ void Process::end_write(const Result<Committed>& outcome) {
   }
   execute_effects();
   plan_recovery();
-  env_.events.write_ended(*this);
+  env_.simulation.write_ended(*this);
   wake();
 }
 
@@ -310,15 +311,15 @@ void Process::recover() {
     return;
   }
   if (!found.ok() && may_return(found.error())) {
-    env_.events.note(name() + " cannot recover yet: " + found.error().text());
+    env_.simulation.note(name() + " cannot recover yet: " + found.error().text());
     plan_recovery();
     return;
   }
   if (found.ok()) {
     const auto& open = found.value().open;
     const char* const what = !open.has_value() ? "nothing_open" : open->ok() ? "landed" : "lost";
-    env_.events.note(name() + " has reconnected to its store: " + what);
-    env_.events.count(std::string("store_returned:") + what);
+    env_.simulation.note(name() + " has reconnected to its store: " + what);
+    env_.simulation.count(std::string("store_returned:") + what);
     core_->store_returned(found.value(), now());
   } else {
     core_->stop(found.error());
@@ -330,7 +331,7 @@ void Process::recover() {
     return;
   }
   execute_effects();
-  env_.events.write_ended(*this);
+  env_.simulation.write_ended(*this);
   wake();
 }
 
@@ -354,7 +355,8 @@ void Process::save_checkpoint() {
     return;
   }
   const Result<void> saved = Core::save(*journal_, *checkpoint);
-  env_.events.count(saved.ok() ? "maintenance:checkpoint_saved" : "maintenance:checkpoint_failed");
+  env_.simulation.count(saved.ok() ? "maintenance:checkpoint_saved"
+                                   : "maintenance:checkpoint_failed");
   if (dying_) {
     kill("it died while it saved a checkpoint");
   }
@@ -381,7 +383,7 @@ std::vector<RequestPtr> Process::requests_of_write() {
 WriteFate Process::fate_of_write(bool side) {
   const WriteFate fate = std::exchange(side ? next_side_write_ : next_write_, WriteFate::good);
   if (fate != WriteFate::good) {
-    env_.events.count((side ? "side_write:" : "write:") + std::string(to_text(fate)));
+    env_.simulation.count((side ? "side_write:" : "write:") + std::string(to_text(fate)));
   }
   return fate;
 }
@@ -400,7 +402,7 @@ std::size_t Process::split_after(std::string_view body) {
 
 void Process::landed(const RowView& row, bool whole) {
   groups_landed_ = groups_begun_;
-  env_.events.batch_landed(*this, row, whole);
+  env_.simulation.batch_landed(*this, row, whole);
 }
 
 // ------------------------------------------------------------------------------------------------
@@ -429,7 +431,7 @@ Result<void> Request::decide(Turn& turn) {
 
 void Request::settle(Result<void> outcome) {
   if (std::exchange(settled_, true)) {
-    process_.events().report_violation("a request was answered twice: " + answer_.params);
+    process_.simulation().report_violation("a request was answered twice: " + answer_.params);
     return;
   }
   const std::string code =
@@ -437,7 +439,7 @@ void Request::settle(Result<void> outcome) {
   // Errors of the store and of a stopping engine are not answers.
   const bool answered = decisions_ > 0 && code == answer_.code;
   if (answered && !checked_) {
-    process_.events().answered_without_write(process_, shared_from_this());
+    process_.simulation().answered_without_write(process_, shared_from_this());
   }
   const Reply reply = answered ? Reply{answer_.code, answer_.result} : Reply{};
   process_.send_later([self = shared_from_this(), reply] { self->deliver(reply); });

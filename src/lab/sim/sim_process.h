@@ -19,32 +19,13 @@
 
 namespace holdfast::sim {
 
-class Process;
-
-// What a process reports to the simulation.
-class ProcessEvents {
- public:
-  virtual ~ProcessEvents() = default;
-  // A batch is durable; whole: with everything that the process wanted to write.
-  virtual void batch_landed(Process& process, const RowView& row, bool whole) = 0;
-  // An answer was sent that needed no write.
-  virtual void answered_without_write(Process& process, const RequestPtr& request) = 0;
-  // The core knows that its write ended; if the process is quiet, everything it knows is durable.
-  virtual void write_ended(Process& process) = 0;
-  virtual void process_started(Process& process) = 0;
-  // The process died, or stopped because of an error.
-  virtual void process_stopped(Process& process, const std::string& why) = 0;
-  virtual void note(const std::string& line) = 0;
-  virtual void count(const std::string& what) = 0;
-  // A guarantee was violated.
-  virtual void report_violation(const std::string& what) = 0;
-};
+class Simulation;
 
 class Process final : private StoreEvents {
  public:
   struct Environment {
     Schedule& schedule;
-    ProcessEvents& events;
+    Simulation& simulation;
     std::shared_ptr<MemoryDisk> disk;
     Dice dice;
   };
@@ -82,7 +63,7 @@ class Process final : private StoreEvents {
   void decided(const RequestPtr& request) { decided_.push_back(request); }
   // The requests whose latest decision is in the group that is being written, in order.
   std::vector<RequestPtr> requests_of_write();
-  ProcessEvents& events() { return env_.events; }
+  Simulation& simulation() { return env_.simulation; }
   // The requests that were submitted before a time and have no answer yet.
   [[nodiscard]] std::vector<RequestPtr> unanswered(std::int64_t submitted_before_us) const;
 

@@ -113,6 +113,12 @@ class SimStore final : public PassThroughStore {
 
 }  // namespace
 
+Result<std::unique_ptr<Journal>> open_disk(const std::shared_ptr<MemoryDisk>& disk, OpenMode mode) {
+  HOLDFAST_TRY(auto store, open_memory_store(disk, mode, StoreOrigin{}));
+  HOLDFAST_TRY(auto log, Log::open(std::move(store)));
+  return Journal::open(std::move(log));
+}
+
 std::unique_ptr<Store> make_sim_store(std::unique_ptr<Store> disk, StoreEvents& events) {
   return std::make_unique<SimStore>(std::move(disk), events);
 }

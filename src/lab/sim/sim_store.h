@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/fields.h"
+#include "storage/journal/journal.h"
 #include "storage/log/memory_store.h"
 #include "storage/log/pass_through_store.h"
 
@@ -39,6 +40,9 @@ class StoreEvents {
   // The process has died: nothing that it does from now on is visible.
   virtual void died() = 0;
 };
+
+// The journal on a disk, without faults.
+Result<std::unique_ptr<Journal>> open_disk(const std::shared_ptr<MemoryDisk>& disk, OpenMode mode);
 
 // `events` must outlive the store.
 std::unique_ptr<Store> make_sim_store(std::unique_ptr<Store> disk, StoreEvents& events);

@@ -1,5 +1,5 @@
 // Trace: the events of one simulation, line by line. The same seed gives the same lines; one hash
-// over them makes that easy to compare.
+// over them makes that easy to compare. Violation: what a simulation can end with.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,16 @@
 #include <vector>
 
 namespace holdfast::sim {
+
+// A guarantee or an invariant that did not hold in a simulation.
+struct Violation {
+  std::uint64_t event = 0;  // number of the event in the trace
+  std::int64_t time_us = 0;
+  std::string what;
+  std::string invariant = {};  // name of the invariant; empty: a guarantee of Holdfast, named by
+                               // the first words of `what`
+  std::string run = {};        // label of the run, as the observer names it
+};
 
 class Trace {
  public:

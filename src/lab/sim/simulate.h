@@ -14,7 +14,6 @@
 #include "lab/sim/sim_plan.h"
 #include "lab/sim/sim_scenario.h"
 #include "lab/sim/sim_trace.h"
-#include "lab/sim/sim_violation.h"
 
 namespace holdfast::sim {
 

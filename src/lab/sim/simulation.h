@@ -17,7 +17,6 @@
 #include "lab/sim/sim_process.h"
 #include "lab/sim/sim_scenario.h"
 #include "lab/sim/sim_trace.h"
-#include "lab/sim/sim_violation.h"
 #include "runs/view/explanation.h"
 
 namespace holdfast::sim {
@@ -27,10 +26,10 @@ class Workers;
 class FaultInjector;
 class Checks;
 
-class Simulation final : private ProcessEvents {
+class Simulation {
  public:
   Simulation(const Plan& plan, const Scenario& scenario, Trace& trace, Coverage& coverage);
-  ~Simulation() override;
+  ~Simulation();
 
   // Plays the plan to its end, or to the first violation.
   std::optional<Violation> play();
@@ -65,9 +64,10 @@ class Simulation final : private ProcessEvents {
   [[nodiscard]] bool faults_ended() const { return faults_ended_; }
   void check_unanswered();
   [[nodiscard]] bool violated() const { return violation_.has_value(); }
-  void note(const std::string& line) override;
-  void count(const std::string& what) override { coverage_.add(what); }
-  void report_violation(const std::string& what) override;
+  void note(const std::string& line);
+  void count(const std::string& what) { coverage_.add(what); }
+  // A guarantee was violated.
+  void report_violation(const std::string& what);
   // A violation of an invariant of the observer, by name.
   void report_invariant(const std::string& invariant, const std::string& run,
                         const std::string& what);
@@ -82,13 +82,18 @@ class Simulation final : private ProcessEvents {
   // The ids of the runs that clients know, in the order in which they were started.
   [[nodiscard]] const std::vector<RunId>& runs() const { return runs_; }
 
- private:
-  void batch_landed(Process& process, const RowView& row, bool whole) override;
-  void answered_without_write(Process& process, const RequestPtr& request) override;
-  void write_ended(Process& process) override;
-  void process_started(Process& process) override;
-  void process_stopped(Process& process, const std::string& why) override;
+  // What processes report.
+  // A batch is durable; whole: with everything that the process wanted to write.
+  void batch_landed(Process& process, const RowView& row, bool whole);
+  // An answer was sent that needed no write.
+  void answered_without_write(Process& process, const RequestPtr& request);
+  // The core knows that its write ended; if the process is quiet, everything it knows is durable.
+  void write_ended(Process& process);
+  void process_started(Process& process);
+  // The process died, or stopped because of an error.
+  void process_stopped(Process& process, const std::string& why);
 
+ private:
   void act(const Item& item);
   bool play_until(std::int64_t end_us);
   void finish();
