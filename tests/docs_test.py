@@ -148,8 +148,8 @@ def source(name):
 def enum_names(header, enum):
     """Of HOLDFAST_ENUM(enum, a, b), or of a list of its own: kEnumNames<enum>[] = {"a", "b"}."""
     return set(re.findall(r"\w+", re.search(
-        rf"(?:HOLDFAST_ENUM\({enum},|kEnumNames<{enum}>\[\] = \{{)(.*?)[)}}]", source(header),
-        re.DOTALL)[1]))
+        rf"(?:HOLDFAST_ENUM\({enum},|kEnumNames<{enum}>\[\] = \{{)(.*?)[)}}]",
+        re.sub("//.*", "", source(header)), re.DOTALL)[1]))
 
 
 class Inspection(unittest.TestCase):

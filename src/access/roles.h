@@ -13,10 +13,7 @@ template <>
 inline constexpr std::string_view kEnumNames<Role>[] = {"viewer", "client", "worker", "operator",
                                                         "admin"};
 
-enum class Permission : std::uint8_t { look, start, steer, define, work, administer };
-template <>
-inline constexpr std::string_view kEnumNames<Permission>[] = {"look",   "start", "steer",
-                                                              "define", "work",  "administer"};
+HOLDFAST_ENUM(Permission, look, start, steer, define, work, administer);
 
 bool allows(Role role, Permission permission);
 

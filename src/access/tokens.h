@@ -31,17 +31,8 @@ struct TokenCreated {
   std::optional<TimeMs> expires_at;
   SharedText actor;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("token_id", self.token_id);
-    v.required("name", self.name);
-    v.required("role", self.role);
-    v.required("secret_hash", self.secret_hash);
-    v.optional("queues", self.queues);
-    v.optional("workflows", self.workflows);
-    v.optional("expires_at", self.expires_at);
-    v.optional("actor", self.actor);
-  }
+  HOLDFAST_FIELDS(required(token_id), required(name), required(role), required(secret_hash),
+                  optional(queues), optional(workflows), optional(expires_at), optional(actor));
   friend bool operator==(const TokenCreated&, const TokenCreated&) = default;
 };
 
@@ -50,11 +41,7 @@ struct TokenRevoked {
   SharedText token_id;
   SharedText actor;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("token_id", self.token_id);
-    v.optional("actor", self.actor);
-  }
+  HOLDFAST_FIELDS(required(token_id), optional(actor));
   friend bool operator==(const TokenRevoked&, const TokenRevoked&) = default;
 };
 
@@ -70,12 +57,7 @@ struct Token {
            (!created.expires_at.has_value() || now < *created.expires_at);
   }
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("created", self.created);
-    v.required("created_at", self.created_at);
-    v.optional("revoked_at", self.revoked_at);
-  }
+  HOLDFAST_FIELDS(required(created), required(created_at), optional(revoked_at));
 };
 
 // The fold. A fact that breaks a rule changes nothing: the first of an id wins.

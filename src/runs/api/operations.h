@@ -66,7 +66,7 @@ using ExplanationView = ViewOf<"Explanation">;
 struct WaitRequest {
   NumberUpTo<kLongestWaitMs> wait = {};  // milliseconds
 
-  static void visit(auto& self, auto& v) { v.optional("wait", self.wait); }
+  HOLDFAST_FIELDS(optional(wait));
 };
 
 // Request: of GET and DELETE, the parameters of the URL; of POST, the body. Parameters: of POST,

@@ -26,18 +26,13 @@ struct RunAtRequest {
   std::string run = {};
   std::string at = {};
 
-  static void visit(auto& self, auto& v) {
-    v.required("run", self.run);
-    v.optional("at", self.at);
-  }
+  HOLDFAST_FIELDS(required(run), optional(at));
 };
 
 struct ShowRequest : RunAtRequest {};
 struct ExplainRequest : RunAtRequest {};
 
-enum class GraphForm : std::uint8_t { tree, dot, mermaid };
-template <>
-inline constexpr std::string_view kEnumNames<GraphForm>[] = {"tree", "dot", "mermaid"};
+HOLDFAST_ENUM(GraphForm, tree, dot, mermaid);
 
 struct GraphRequest : RunAtRequest {
   bool history = false;  // as JSON: also the input and output of each step
@@ -75,26 +70,17 @@ struct DiffRequest {
   std::string from = {};
   std::string to = {};
 
-  static void visit(auto& self, auto& v) {
-    v.required("run", self.run);
-    v.optional("from", self.from);
-    v.optional("to", self.to);
-  }
+  HOLDFAST_FIELDS(required(run), optional(from), optional(to));
 };
 
 struct OutcomeRequest {
   std::string run = {};
   NumberUpTo<kLongestWaitMs> wait = {};  // milliseconds
 
-  static void visit(auto& self, auto& v) {
-    v.required("run", self.run);
-    v.optional("wait", self.wait);
-  }
+  HOLDFAST_FIELDS(required(run), optional(wait));
 };
 
-enum class RunOrder : std::uint8_t { newest, oldest };
-template <>
-inline constexpr std::string_view kEnumNames<RunOrder>[] = {"newest", "oldest"};
+HOLDFAST_ENUM(RunOrder, newest, oldest);
 
 struct ListRequest {
   std::string workflow = {};
@@ -142,7 +128,7 @@ struct EventsRequest {
 struct StoreAtRequest {
   std::string at = {};
 
-  static void visit(auto& self, auto& v) { v.optional("at", self.at); }
+  HOLDFAST_FIELDS(optional(at));
 };
 
 struct StatusRequest : StoreAtRequest {};
@@ -154,7 +140,7 @@ struct WorkflowsRequest : NoParameters {};
 struct WorkflowRequest {
   std::string workflow = {};
 
-  static void visit(auto& self, auto& v) { v.required("workflow", self.workflow); }
+  HOLDFAST_FIELDS(required(workflow));
 };
 
 struct VersionsRequest : WorkflowRequest {};
@@ -178,7 +164,7 @@ struct TokensRequest : NoParameters {};
 struct SchedulesRequest {
   NumberUpTo<100> next = {};  // upcoming times of each
 
-  static void visit(auto& self, auto& v) { v.optional("next", self.next); }
+  HOLDFAST_FIELDS(optional(next));
 };
 
 }  // namespace holdfast

@@ -29,17 +29,9 @@ struct StartRequest {
   std::string actor;
   std::string comment;
 
-  static void visit(auto& self, auto& v) {
-    v.required("workflow", self.workflow);
-    v.optional("input", self.input);
-    v.optional("run_id", self.run_id);
-    v.optional("idempotency_key", self.idempotency_key);
-    v.optional("queue", self.queue);
-    v.optional("trigger", self.trigger);
-    v.optional("search_attributes", self.search_attributes);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-  }
+  HOLDFAST_FIELDS(required(workflow), optional(input), optional(run_id), optional(idempotency_key),
+                  optional(queue), optional(trigger), optional(search_attributes), optional(actor),
+                  optional(comment));
 };
 
 // Of start, replay and child.
@@ -47,17 +39,14 @@ struct StartResponse {
   std::string run_id;
   bool existed = false;
 
-  static void visit(auto& self, auto& v) {
-    v.required("run_id", self.run_id);
-    v.required("existed", self.existed);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(existed));
 };
 
 // Each start is read on its own, so that an invalid one fails alone.
 struct StartBatchRequest {
   std::vector<Payload> runs;
 
-  static void visit(auto& self, auto& v) { v.required("runs", self.runs); }
+  HOLDFAST_FIELDS(required(runs));
 };
 
 // Of one start of a batch: the run, or why it was not started.
@@ -66,17 +55,13 @@ struct StartResult {
   std::optional<bool> existed;
   Payload problem;
 
-  static void visit(auto& self, auto& v) {
-    v.optional("run_id", self.run_id);
-    v.optional("existed", self.existed);
-    v.optional("problem", self.problem);
-  }
+  HOLDFAST_FIELDS(optional(run_id), optional(existed), optional(problem));
 };
 
 struct StartBatchResponse {
   std::vector<StartResult> results;
 
-  static void visit(auto& self, auto& v) { v.required("results", self.results); }
+  HOLDFAST_FIELDS(required(results));
 };
 
 struct CancelRequest {
@@ -85,12 +70,7 @@ struct CancelRequest {
   std::string comment;
   NonEmptyText idempotency_key;
 
-  static void visit(auto& self, auto& v) {
-    v.optional("mode", self.mode);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-    v.optional("idempotency_key", self.idempotency_key);
-  }
+  HOLDFAST_FIELDS(optional(mode), optional(actor), optional(comment), optional(idempotency_key));
 };
 
 struct SignalRequest {
@@ -100,13 +80,8 @@ struct SignalRequest {
   std::string actor;
   NonEmptyText idempotency_key;
 
-  static void visit(auto& self, auto& v) {
-    v.required("event", self.event);
-    v.optional("data", self.data);
-    v.optional("correlation", self.correlation);
-    v.optional("actor", self.actor);
-    v.optional("idempotency_key", self.idempotency_key);
-  }
+  HOLDFAST_FIELDS(required(event), optional(data), optional(correlation), optional(actor),
+                  optional(idempotency_key));
 };
 
 // Of resume, approve and reject.
@@ -117,13 +92,8 @@ struct DecisionRequest {
   ObjectPayload metadata;
   NonEmptyText idempotency_key;
 
-  static void visit(auto& self, auto& v) {
-    v.optional("step", self.step);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-    v.optional("metadata", self.metadata);
-    v.optional("idempotency_key", self.idempotency_key);
-  }
+  HOLDFAST_FIELDS(optional(step), optional(actor), optional(comment), optional(metadata),
+                  optional(idempotency_key));
 };
 
 struct ReplayRequest {
@@ -134,30 +104,21 @@ struct ReplayRequest {
   std::string actor;
   std::string comment;
 
-  static void visit(auto& self, auto& v) {
-    v.optional("from_step", self.from_step);
-    v.optional("input", self.input);
-    v.optional("allow_irreversible", self.allow_irreversible);
-    v.optional("run_id", self.run_id);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-  }
+  HOLDFAST_FIELDS(optional(from_step), optional(input), optional(allow_irreversible),
+                  optional(run_id), optional(actor), optional(comment));
 };
 
 struct AttributesRequest {
   ObjectPayload changes;
   NonEmptyText idempotency_key;
 
-  static void visit(auto& self, auto& v) {
-    v.required("changes", self.changes);
-    v.optional("idempotency_key", self.idempotency_key);
-  }
+  HOLDFAST_FIELDS(required(changes), optional(idempotency_key));
 };
 
 struct ArchiveRequest {
   std::string reason;
 
-  static void visit(auto& self, auto& v) { v.optional("reason", self.reason); }
+  HOLDFAST_FIELDS(optional(reason));
 };
 
 struct UnarchiveRequest {
@@ -175,10 +136,7 @@ struct ScheduleRequest {
   std::string actor;
   std::string comment;
 
-  static void visit(auto& self, auto& v) {
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-  }
+  HOLDFAST_FIELDS(optional(actor), optional(comment));
 };
 
 // Starts a run of a schedule now.
@@ -188,12 +146,7 @@ struct TriggerRequest {
   std::string comment;
   NonEmptyText idempotency_key;
 
-  static void visit(auto& self, auto& v) {
-    v.optional("input", self.input);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-    v.optional("idempotency_key", self.idempotency_key);
-  }
+  HOLDFAST_FIELDS(optional(input), optional(actor), optional(comment), optional(idempotency_key));
 };
 
 // The runs that a list or a bulk command selects.
@@ -210,18 +163,11 @@ struct RunFilterRequest {
            attributes.empty();
   }
 
-  static void visit(auto& self, auto& v) {
-    v.optional("workflow", self.workflow);
-    v.optional("statuses", self.statuses);
-    v.optional("since", self.since);
-    v.optional("until", self.until);
-    v.optional("attributes", self.attributes);
-  }
+  HOLDFAST_FIELDS(optional(workflow), optional(statuses), optional(since), optional(until),
+                  optional(attributes));
 };
 
-enum class BulkAction : std::uint8_t { cancel, retry };
-template <>
-inline constexpr std::string_view kEnumNames<BulkAction>[] = {"cancel", "retry"};
+HOLDFAST_ENUM(BulkAction, cancel, retry);
 
 struct BulkRequest {
   BulkAction action = BulkAction::cancel;
@@ -235,18 +181,9 @@ struct BulkRequest {
   std::string comment;
   NonEmptyText key = "retry";  // a retry under the same key finds the same new run
 
-  static void visit(auto& self, auto& v) {
-    v.required("action", self.action);
-    v.optional("filter", self.filter);
-    v.optional("all", self.all);
-    v.optional("dry_run", self.dry_run);
-    v.optional("limit", self.limit);
-    v.optional("mode", self.mode);
-    v.optional("allow_irreversible", self.allow_irreversible);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-    v.optional("key", self.key);
-  }
+  HOLDFAST_FIELDS(required(action), optional(filter), optional(all), optional(dry_run),
+                  optional(limit), optional(mode), optional(allow_irreversible), optional(actor),
+                  optional(comment), optional(key));
 };
 
 struct BulkResult {
@@ -254,11 +191,7 @@ struct BulkResult {
   Payload problem;         // of a run for which the command failed
   std::string new_run_id;  // of a retry
 
-  static void visit(auto& self, auto& v) {
-    v.required("run_id", self.run_id);
-    v.optional("problem", self.problem);
-    v.optional("new_run_id", self.new_run_id);
-  }
+  HOLDFAST_FIELDS(required(run_id), optional(problem), optional(new_run_id));
 };
 
 struct BulkResponse {
@@ -269,14 +202,8 @@ struct BulkResponse {
   std::vector<BulkResult> runs;
   bool more = false;  // runs beyond the limit match too
 
-  static void visit(auto& self, auto& v) {
-    v.required("action", self.action);
-    v.required("dry_run", self.dry_run);
-    v.required("matched", self.matched);
-    v.required("done", self.done);
-    v.required("runs", self.runs);
-    v.required("more", self.more);
-  }
+  HOLDFAST_FIELDS(required(action), required(dry_run), required(matched), required(done),
+                  required(runs), required(more));
 };
 
 // Of a start that waits, and of the outcome of a run.
@@ -289,15 +216,8 @@ struct OutcomeResponse {
   Payload result;
   Payload error;
 
-  static void visit(auto& self, auto& v) {
-    v.optional("existed", self.existed);
-    v.required("run_id", self.run_id);
-    v.optional("workflow", self.workflow);
-    v.required("status", self.status);
-    v.required("terminal", self.terminal);
-    v.optional("result", self.result);
-    v.optional("error", self.error);
-  }
+  HOLDFAST_FIELDS(optional(existed), required(run_id), optional(workflow), required(status),
+                  required(terminal), optional(result), optional(error));
 };
 
 // The body of a request. invalid_argument names the fields that are missing.

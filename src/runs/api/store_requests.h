@@ -20,7 +20,7 @@ using AnyText = std::optional<std::string>;
 struct RegisterRequest {
   bool dry_run = false;
 
-  static void visit(auto& self, auto& v) { v.optional("dry_run", self.dry_run); }
+  HOLDFAST_FIELDS(optional(dry_run));
 };
 
 struct RegisterResponse {
@@ -30,13 +30,8 @@ struct RegisterResponse {
   bool existed = false;  // it was the current definition before
   bool dry_run = false;
 
-  static void visit(auto& self, auto& v) {
-    v.required("workflow", self.workflow);
-    v.required("version", self.version);
-    v.required("fingerprint", self.fingerprint);
-    v.required("existed", self.existed);
-    v.required("dry_run", self.dry_run);
-  }
+  HOLDFAST_FIELDS(required(workflow), required(version), required(fingerprint), required(existed),
+                  required(dry_run));
 };
 
 struct Schedule {
@@ -49,22 +44,14 @@ struct Schedule {
   AnyText paused_by;
   std::vector<TimeMs> next;
 
-  static void visit(auto& self, auto& v) {
-    v.required("workflow", self.workflow);
-    v.required("trigger", self.trigger);
-    v.required("cron", self.cron);
-    v.required("timezone", self.timezone);
-    v.required("paused", self.paused);
-    v.optional("paused_at", self.paused_at);
-    v.optional("paused_by", self.paused_by);
-    v.required("next", self.next);
-  }
+  HOLDFAST_FIELDS(required(workflow), required(trigger), required(cron), required(timezone),
+                  required(paused), optional(paused_at), optional(paused_by), required(next));
 };
 
 struct SchedulesResponse {
   std::vector<Schedule> schedules;
 
-  static void visit(auto& self, auto& v) { v.required("schedules", self.schedules); }
+  HOLDFAST_FIELDS(required(schedules));
 };
 
 // Of pausing and resuming a schedule.
@@ -73,11 +60,7 @@ struct ScheduleResponse {
   std::string trigger;
   bool paused = false;
 
-  static void visit(auto& self, auto& v) {
-    v.required("workflow", self.workflow);
-    v.required("trigger", self.trigger);
-    v.required("paused", self.paused);
-  }
+  HOLDFAST_FIELDS(required(workflow), required(trigger), required(paused));
 };
 
 // A step that waits for a decision.
@@ -90,21 +73,14 @@ struct Approval {
   std::string reason;
   Payload details;
 
-  static void visit(auto& self, auto& v) {
-    v.required("run_id", self.run_id);
-    v.required("workflow", self.workflow);
-    v.required("step", self.step);
-    v.required("kind", self.kind);
-    v.required("since", self.since);
-    v.optional("reason", self.reason);
-    v.optional("details", self.details);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(workflow), required(step), required(kind),
+                  required(since), optional(reason), optional(details));
 };
 
 struct ApprovalsResponse {
   std::vector<Approval> approvals;
 
-  static void visit(auto& self, auto& v) { v.required("approvals", self.approvals); }
+  HOLDFAST_FIELDS(required(approvals));
 };
 
 struct StoredFact {
@@ -114,13 +90,7 @@ struct StoredFact {
   TimeMs at;
   Payload data;
 
-  static void visit(auto& self, auto& v) {
-    v.required("position", self.position);
-    v.required("seq", self.seq);
-    v.required("kind", self.kind);
-    v.required("at", self.at);
-    v.required("data", self.data);
-  }
+  HOLDFAST_FIELDS(required(position), required(seq), required(kind), required(at), required(data));
 };
 
 struct FactsResponse {
@@ -128,11 +98,7 @@ struct FactsResponse {
   std::vector<StoredFact> facts;
   std::optional<std::uint64_t> next;  // `from` of the next page
 
-  static void visit(auto& self, auto& v) {
-    v.required("run_id", self.run_id);
-    v.required("facts", self.facts);
-    v.optional("next", self.next);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(facts), optional(next));
 };
 
 struct CreateTokenRequest {
@@ -142,13 +108,8 @@ struct CreateTokenRequest {
   NonEmptyNames workflows;
   std::optional<TimeMs> expires_at;
 
-  static void visit(auto& self, auto& v) {
-    v.required("name", self.name);
-    v.required("role", self.role);
-    v.optional("queues", self.queues);
-    v.optional("workflows", self.workflows);
-    v.optional("expires_at", self.expires_at);
-  }
+  HOLDFAST_FIELDS(required(name), required(role), optional(queues), optional(workflows),
+                  optional(expires_at));
 };
 
 struct CreateTokenResponse {
@@ -156,37 +117,27 @@ struct CreateTokenResponse {
   std::string token;      // the only response that has it
   ObjectPayload created;  // as lists show it
 
-  static void visit(auto& self, auto& v) {
-    v.required("id", self.id);
-    v.required("token", self.token);
-    v.required("created", self.created);
-  }
+  HOLDFAST_FIELDS(required(id), required(token), required(created));
 };
 
 struct RevokeTokenResponse {
   std::string id;
   bool revoked = true;
 
-  static void visit(auto& self, auto& v) {
-    v.required("id", self.id);
-    v.required("revoked", self.revoked);
-  }
+  HOLDFAST_FIELDS(required(id), required(revoked));
 };
 
 struct HealthResponse {
   std::string status = "ok";
 
-  static void visit(auto& self, auto& v) { v.required("status", self.status); }
+  HOLDFAST_FIELDS(required(status));
 };
 
 struct ReadinessResponse {
   bool ready = true;
   std::string reason;
 
-  static void visit(auto& self, auto& v) {
-    v.required("ready", self.ready);
-    v.optional("reason", self.reason);
-  }
+  HOLDFAST_FIELDS(required(ready), optional(reason));
 };
 
 // The caller, as the server knows it.
@@ -194,10 +145,7 @@ struct CallerInfo {
   AnyText name;
   Role role = Role::viewer;
 
-  static void visit(auto& self, auto& v) {
-    v.required("name", self.name);
-    v.required("role", self.role);
-  }
+  HOLDFAST_FIELDS(required(name), required(role));
 };
 
 struct ServerResponse {
@@ -208,14 +156,8 @@ struct ServerResponse {
   bool draining = false;
   CallerInfo you;
 
-  static void visit(auto& self, auto& v) {
-    v.required("version", self.version);
-    v.required("store", self.store);
-    v.required("started_at", self.started_at);
-    v.required("position", self.position);
-    v.required("draining", self.draining);
-    v.required("you", self.you);
-  }
+  HOLDFAST_FIELDS(required(version), required(store), required(started_at), required(position),
+                  required(draining), required(you));
 };
 
 }  // namespace holdfast

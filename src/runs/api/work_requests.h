@@ -20,12 +20,7 @@ struct WorkerIdentity {
   std::string name;
   std::string version;
 
-  static void visit(auto& self, auto& v) {
-    v.required("id", self.id);
-    v.optional("secret", self.secret);
-    v.optional("name", self.name);
-    v.optional("version", self.version);
-  }
+  HOLDFAST_FIELDS(required(id), optional(secret), optional(name), optional(version));
 };
 
 // Requests attempts, alone or together with reports.
@@ -37,14 +32,8 @@ struct AttemptsRequest {
   std::uint64_t max = 1;
   std::uint64_t wait_ms = 0;
 
-  static void visit(auto& self, auto& v) {
-    v.required("request", self.request);
-    v.optional("again", self.again);
-    v.optional("queues", self.queues);
-    v.required("handlers", self.handlers);
-    v.optional("max", self.max);
-    v.optional("wait_ms", self.wait_ms);
-  }
+  HOLDFAST_FIELDS(required(request), optional(again), optional(queues), required(handlers),
+                  optional(max), optional(wait_ms));
 };
 
 struct ClaimWorkRequest : AttemptsRequest {
@@ -63,12 +52,7 @@ struct ClaimReference {
   SharedText claim_id;
   SharedText token;
 
-  static void visit(auto& self, auto& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnable_key", self.runnable_key);
-    v.required("claim_id", self.claim_id);
-    v.required("token", self.token);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(claim_id), required(token));
 };
 
 struct HeartbeatClaim : ClaimReference {
@@ -84,16 +68,10 @@ struct HeartbeatWorkRequest {
   WorkerIdentity worker;
   std::vector<HeartbeatClaim> claims;
 
-  static void visit(auto& self, auto& v) {
-    v.required("worker", self.worker);
-    v.required("claims", self.claims);
-  }
+  HOLDFAST_FIELDS(required(worker), required(claims));
 };
 
-enum class ReportedOutcome : std::uint8_t { ok, retry, fail, defer, continue_as_new };
-template <>
-inline constexpr std::string_view kEnumNames<ReportedOutcome>[] = {"ok", "retry", "fail", "defer",
-                                                                   "continue_as_new"};
+HOLDFAST_ENUM(ReportedOutcome, ok, retry, fail, defer, continue_as_new);
 
 struct Report : ClaimReference {
   ReportedOutcome outcome = ReportedOutcome::ok;
@@ -127,11 +105,7 @@ struct ReportWorkRequest {
   std::vector<Report> reports;
   std::optional<AttemptsRequest> claim;
 
-  static void visit(auto& self, auto& v) {
-    v.required("worker", self.worker);
-    v.required("reports", self.reports);
-    v.optional("claim", self.claim);
-  }
+  HOLDFAST_FIELDS(required(worker), required(reports), optional(claim));
 };
 
 struct ChildRequest {
@@ -145,17 +119,9 @@ struct ChildRequest {
   ObjectPayload metadata;
   bool cancel_with_parent = false;
 
-  static void visit(auto& self, auto& v) {
-    v.required("worker", self.worker);
-    v.required("parent", self.parent);
-    v.required("workflow", self.workflow);
-    v.required("key", self.key);
-    v.optional("input", self.input);
-    v.optional("queue", self.queue);
-    v.optional("trigger", self.trigger);
-    v.optional("metadata", self.metadata);
-    v.optional("cancel_with_parent", self.cancel_with_parent);
-  }
+  HOLDFAST_FIELDS(required(worker), required(parent), required(workflow), required(key),
+                  optional(input), optional(queue), optional(trigger), optional(metadata),
+                  optional(cancel_with_parent));
 };
 
 // An attempt that the worker holds the claim of.
@@ -208,21 +174,14 @@ struct ReportResult {
   bool counted = false;
   Payload problem;  // of a report that does not count
 
-  static void visit(auto& self, auto& v) {
-    v.required("claim_id", self.claim_id);
-    v.required("counted", self.counted);
-    v.optional("problem", self.problem);
-  }
+  HOLDFAST_FIELDS(required(claim_id), required(counted), optional(problem));
 };
 
 struct ClaimResponse {
   std::vector<ClaimedAttempt> attempts;
   bool draining = false;
 
-  static void visit(auto& self, auto& v) {
-    v.required("attempts", self.attempts);
-    v.required("draining", self.draining);
-  }
+  HOLDFAST_FIELDS(required(attempts), required(draining));
 };
 
 struct ReportResponse : ClaimResponse {
@@ -243,24 +202,15 @@ struct HeartbeatResult {
   std::optional<bool> cancelled;  // the run has ended
   Payload problem;
 
-  static void visit(auto& self, auto& v) {
-    v.required("claim_id", self.claim_id);
-    v.required("lost", self.lost);
-    v.optional("lease_until", self.lease_until);
-    v.optional("stop", self.stop);
-    v.optional("cancelled", self.cancelled);
-    v.optional("problem", self.problem);
-  }
+  HOLDFAST_FIELDS(required(claim_id), required(lost), optional(lease_until), optional(stop),
+                  optional(cancelled), optional(problem));
 };
 
 struct HeartbeatResponse {
   std::vector<HeartbeatResult> results;
   bool draining = false;
 
-  static void visit(auto& self, auto& v) {
-    v.required("results", self.results);
-    v.required("draining", self.draining);
-  }
+  HOLDFAST_FIELDS(required(results), required(draining));
 };
 
 }  // namespace holdfast

@@ -9,10 +9,7 @@
 
 namespace holdfast {
 
-enum class AttemptStatus : std::uint8_t { available, retry_scheduled, claimed, completed, failed };
-template <>
-inline constexpr std::string_view kEnumNames<AttemptStatus>[] = {"available", "retry_scheduled",
-                                                                 "claimed", "completed", "failed"};
+HOLDFAST_ENUM(AttemptStatus, available, retry_scheduled, claimed, completed, failed);
 
 // What is kept of a payload that is too large for memory: its digest, and the entry of the dispatch
 // thread that holds it.
@@ -22,11 +19,7 @@ struct StoredPayload {
 
   [[nodiscard]] bool is(const Payload& payload) const { return sha256(payload.view()) == digest; }
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("digest", self.digest);
-    v.required("seq", self.seq);
-  }
+  HOLDFAST_FIELDS(required(digest), required(seq));
   friend bool operator==(const StoredPayload&, const StoredPayload&) = default;
 };
 
@@ -67,15 +60,8 @@ struct Outcome {
     return stored ? stored->is(other) : error == other;
   }
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("at", self.at);
-    v.optional("result", self.result);
-    v.optional("error", self.error);
-    v.optional("execution_opts", self.execution_opts);
-    v.optional("details", self.details);
-    v.optional("stored", self.stored);
-  }
+  HOLDFAST_FIELDS(required(at), optional(result), optional(error), optional(execution_opts),
+                  optional(details), optional(stored));
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 

@@ -19,11 +19,7 @@ struct RunQueued {
   RunId run_id;
   SharedText queue;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("queue", self.queue);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(queue));
   friend bool operator==(const RunQueued&, const RunQueued&) = default;
 };
 
@@ -78,17 +74,9 @@ struct AttemptClaimed {
   TimeMs lease_until;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnable_key", self.runnable_key);
-    v.required("claim_id", self.claim_id);
-    v.required("claim_token_hash", self.claim_token_hash);
-    v.required("owner_id", self.owner_id);
-    v.required("queue", self.queue);
-    v.required("lease_until", self.lease_until);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(claim_id),
+                  required(claim_token_hash), required(owner_id), required(queue),
+                  required(lease_until), optional(trace));
   friend bool operator==(const AttemptClaimed&, const AttemptClaimed&) = default;
 };
 
@@ -103,17 +91,9 @@ struct AttemptHeartbeat {
   Payload progress;  // reported by the worker; empty: unchanged
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnable_key", self.runnable_key);
-    v.required("claim_id", self.claim_id);
-    v.required("claim_token_hash", self.claim_token_hash);
-    v.required("queue", self.queue);
-    v.required("lease_until", self.lease_until);
-    v.optional("progress", self.progress);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(claim_id),
+                  required(claim_token_hash), required(queue), required(lease_until),
+                  optional(progress), optional(trace));
   friend bool operator==(const AttemptHeartbeat&, const AttemptHeartbeat&) = default;
 };
 
@@ -129,18 +109,9 @@ struct AttemptCompleted {
   Payload details;         // for operators: the stderr output of the step, for example
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnable_key", self.runnable_key);
-    v.required("claim_id", self.claim_id);
-    v.required("claim_token_hash", self.claim_token_hash);
-    v.required("queue", self.queue);
-    v.required("result", self.result);
-    v.optional("execution_opts", self.execution_opts);
-    v.optional("details", self.details);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(claim_id),
+                  required(claim_token_hash), required(queue), required(result),
+                  optional(execution_opts), optional(details), optional(trace));
   friend bool operator==(const AttemptCompleted&, const AttemptCompleted&) = default;
 };
 
@@ -162,21 +133,11 @@ struct AttemptFailed {
   Payload retry_trace;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnable_key", self.runnable_key);
-    v.required("claim_id", self.claim_id);
-    v.required("claim_token_hash", self.claim_token_hash);
-    v.required("queue", self.queue);
-    v.required("error", self.error);
-    v.optional("retry_runnable_key", self.retry_runnable_key);
-    v.optional("retry_idempotency_key", self.retry_idempotency_key);
-    v.optional("retry_visible_at", self.retry_visible_at);
-    v.optional("retry_deadline", self.retry_deadline);
-    v.optional("retry_trace", self.retry_trace);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(claim_id),
+                  required(claim_token_hash), required(queue), required(error),
+                  optional(retry_runnable_key), optional(retry_idempotency_key),
+                  optional(retry_visible_at), optional(retry_deadline), optional(retry_trace),
+                  optional(trace));
   friend bool operator==(const AttemptFailed&, const AttemptFailed&) = default;
 };
 
@@ -187,12 +148,7 @@ struct LiveWakeupEmitted {
   SharedText runnable_key;
   SharedText queue;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnable_key", self.runnable_key);
-    v.required("queue", self.queue);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(queue));
   friend bool operator==(const LiveWakeupEmitted&, const LiveWakeupEmitted&) = default;
 };
 

@@ -13,12 +13,7 @@ struct RunRecord {
   bool queued = false;
   bool terminal = false;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.optional("queued", self.queued);
-    v.optional("terminal", self.terminal);
-  }
+  HOLDFAST_FIELDS(required(run_id), optional(queued), optional(terminal));
 };
 
 struct Stored {
@@ -28,14 +23,8 @@ struct Stored {
   std::vector<Attempt> attempts;
   std::vector<Anomaly> anomalies;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("queue", self.queue);
-    v.required("next_order", self.next_order);
-    v.required("runs", self.runs);
-    v.required("attempts", self.attempts);
-    v.required("anomalies", self.anomalies);
-  }
+  HOLDFAST_FIELDS(required(queue), required(next_order), required(runs), required(attempts),
+                  required(anomalies));
 };
 
 bool claimed_before(const std::pair<const SharedText, Attempt>& left,

@@ -10,26 +10,9 @@ namespace holdfast {
 
 class DispatchProjection;
 
-enum class DispatchReason : std::uint8_t {
-  malformed_entry,
-  terminal_run,
-  conflicting_runnable_intent,
-  unknown_runnable_intent,
-  terminal_attempt,
-  active_claim,
-  attempt_not_visible,
-  stale_claim,
-  expired_claim,
-  conflicting_completion,
-  result_not_completed,
-};
-template <>
-inline constexpr std::string_view kEnumNames<DispatchReason>[] = {
-    "malformed_entry",         "terminal_run",         "conflicting_runnable_intent",
-    "unknown_runnable_intent", "terminal_attempt",     "active_claim",
-    "attempt_not_visible",     "stale_claim",          "expired_claim",
-    "conflicting_completion",  "result_not_completed",
-};
+HOLDFAST_ENUM(DispatchReason, malformed_entry, terminal_run, conflicting_runnable_intent,
+              unknown_runnable_intent, terminal_attempt, active_claim, attempt_not_visible,
+              stale_claim, expired_claim, conflicting_completion, result_not_completed);
 
 struct Verdict {
   enum class Kind : std::uint8_t { accept, repeat, refuse };

@@ -12,19 +12,12 @@ struct ParentRef {
   RunId run_id;
   SharedText runnable_key;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnable_key", self.runnable_key);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key));
 };
 struct ParentContext {
   std::optional<ParentRef> parent;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("parent", self.parent);
-  }
+  HOLDFAST_FIELDS(optional(parent));
 };
 
 std::optional<ParentRef> parent_ref(const RunProjection& run) {

@@ -15,12 +15,7 @@ struct OpenRunnable {
   RunId run_id;
   SharedText queue;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("runnable_key", self.runnable_key);
-    v.optional("run_id", self.run_id);
-    v.optional("queue", self.queue);
-  }
+  HOLDFAST_FIELDS(required(runnable_key), optional(run_id), optional(queue));
 };
 
 struct ManualWait {
@@ -28,12 +23,7 @@ struct ManualWait {
   SharedText step;
   TimeMs at;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("step", self.step);
-    v.required("at", self.at);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(step), required(at));
 };
 
 struct Stored {
@@ -53,24 +43,10 @@ struct Stored {
   std::vector<ManualWait> manual_waits;
   EndedCounts ended;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("position", self.position);
-    v.required("chain", self.chain);
-    v.required("queues", self.queues);
-    v.optional("queue_revisions", self.queue_revisions);
-    v.required("live", self.live);
-    v.required("definitions", self.definitions);
-    v.required("unscheduled", self.unscheduled);
-    v.required("unapplied", self.unapplied);
-    v.required("unprogressed", self.unprogressed);
-    v.required("children", self.children);
-    v.optional("workflows", self.workflows);
-    v.optional("schedules", self.schedules);
-    v.optional("tokens", self.tokens);
-    v.optional("manual_waits", self.manual_waits);
-    v.required("ended", self.ended);
-  }
+  HOLDFAST_FIELDS(required(position), required(chain), required(queues), optional(queue_revisions),
+                  required(live), required(definitions), required(unscheduled), required(unapplied),
+                  required(unprogressed), required(children), optional(workflows),
+                  optional(schedules), optional(tokens), optional(manual_waits), required(ended));
 };
 
 }  // namespace

@@ -29,13 +29,7 @@ struct EndedCounts {
   [[nodiscard]] std::uint64_t total() const { return completed + failed + cancelled + continued; }
   std::uint64_t& of(TerminalStatus status);
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("completed", self.completed);
-    v.required("failed", self.failed);
-    v.required("cancelled", self.cancelled);
-    v.required("continued", self.continued);
-  }
+  HOLDFAST_FIELDS(required(completed), required(failed), required(cancelled), required(continued));
 };
 
 class LiveRuns {

@@ -16,11 +16,7 @@ struct RegisteredWorkflow {
   SharedText fingerprint;
   TimeMs at;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("fingerprint", self.fingerprint);
-    v.required("at", self.at);
-  }
+  HOLDFAST_FIELDS(required(fingerprint), required(at));
 };
 
 // Whether a cron trigger starts runs, as the last operator to change it set it.
@@ -29,12 +25,7 @@ struct ScheduleState {
   TimeMs at;
   SharedText actor;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("paused", self.paused);
-    v.required("at", self.at);
-    v.optional("actor", self.actor);
-  }
+  HOLDFAST_FIELDS(optional(paused), required(at), optional(actor));
 };
 // The name of a trigger among the triggers of all workflows.
 SharedText schedule_name(std::string_view workflow, std::string_view trigger);

@@ -23,21 +23,10 @@ struct Anomaly {
   SharedText mutation_id;
   SharedText detail;  // for operators: what exactly was wrong
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("reason", self.reason);
-    v.required("entry_type", self.entry_type);
-    v.required("at", self.at);
-    v.optional("run_id", self.run_id);
-    v.optional("step", self.step);
-    v.optional("runnable_key", self.runnable_key);
-    v.optional("idempotency_key", self.idempotency_key);
-    v.optional("claim_id", self.claim_id);
-    v.optional("claim_token_hash", self.claim_token_hash);
-    v.optional("child_run_id", self.child_run_id);
-    v.optional("mutation_id", self.mutation_id);
-    v.optional("detail", self.detail);
-  }
+  HOLDFAST_FIELDS(required(reason), required(entry_type), required(at), optional(run_id),
+                  optional(step), optional(runnable_key), optional(idempotency_key),
+                  optional(claim_id), optional(claim_token_hash), optional(child_run_id),
+                  optional(mutation_id), optional(detail));
   friend bool operator==(const Anomaly&, const Anomaly&) = default;
 };
 

@@ -17,11 +17,7 @@ struct Deferral {
   SharedText reason;
   std::uint64_t schedule_in_ms = 0;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("reason", self.reason);
-    v.optional("schedule_in_ms", self.schedule_in_ms);
-  }
+  HOLDFAST_FIELDS(optional(reason), optional(schedule_in_ms));
 };
 
 // The run ends here and continues as a new run.
@@ -29,11 +25,7 @@ struct ContinueAsNew {
   SharedText key;
   Payload input;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("key", self.key);
-    v.required("input", self.input);
-  }
+  HOLDFAST_FIELDS(required(key), required(input));
 };
 
 struct ExecutionOpts {
@@ -41,12 +33,7 @@ struct ExecutionOpts {
   std::optional<Deferral> defer;
   std::optional<ContinueAsNew> continue_as_new;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("schedule_in_ms", self.schedule_in_ms);
-    v.optional("defer", self.defer);
-    v.optional("continue_as_new", self.continue_as_new);
-  }
+  HOLDFAST_FIELDS(optional(schedule_in_ms), optional(defer), optional(continue_as_new));
 };
 
 // The completion is durable and must be processed, so options that cannot be read are ignored, and

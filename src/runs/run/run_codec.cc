@@ -11,11 +11,7 @@ struct ContextItem {
   std::string name;  // as it is written inside the quotes
   Payload value;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("name", self.name);
-    v.required("value", self.value);
-  }
+  HOLDFAST_FIELDS(optional(name), required(value));
 };
 
 // Revision and anomalies stand last: what comes before them is what valid facts have made.

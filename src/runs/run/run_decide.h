@@ -46,10 +46,7 @@ struct CommandSource {
 };
 
 // How a run is started. All but a caller are recorded as the source of the command.
-enum class StartedBy : std::uint8_t { caller, schedule, parent_run, continuation, replay };
-template <>
-inline constexpr std::string_view kEnumNames<StartedBy>[] = {"caller", "schedule", "parent_run",
-                                                             "continuation", "replay"};
+HOLDFAST_ENUM(StartedBy, caller, schedule, parent_run, continuation, replay);
 
 struct StartRun {
   RunId run_id;

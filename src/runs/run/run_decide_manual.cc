@@ -29,10 +29,7 @@ bool is_resolution(SignalType type) {
 struct ResolvedStep {
   SharedText step;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("step", self.step);
-  }
+  HOLDFAST_FIELDS(required(step));
 };
 
 Payload naming(const SharedText& step) { return to_json(ResolvedStep{step}).value(); }

@@ -40,10 +40,7 @@ Payload request_payload(const StartRun& command) {
 struct ReceiptPayload {
   SharedText input_digest;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("input_digest", self.input_digest);
-  }
+  HOLDFAST_FIELDS(optional(input_digest));
 };
 
 bool same_input(const RunProjection& run, const StartRun& command) {

@@ -18,16 +18,8 @@ struct WaitTimeout {
   std::uint64_t after = 0;  // milliseconds
   TimeMs due_at;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("wait_id", self.wait_id);
-    v.required("timeout_runnable_key", self.timeout_runnable_key);
-    v.required("event", self.event);
-    v.optional("correlation", self.correlation);
-    v.required("target", self.target);
-    v.required("after", self.after);
-    v.required("due_at", self.due_at);
-  }
+  HOLDFAST_FIELDS(required(wait_id), required(timeout_runnable_key), required(event),
+                  optional(correlation), required(target), required(after), required(due_at));
   friend bool operator==(const WaitTimeout&, const WaitTimeout&) = default;
 };
 
@@ -35,11 +27,7 @@ struct AwaitedEvent {
   SharedText event;
   SharedText correlation;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("event", self.event);
-    v.optional("correlation", self.correlation);
-  }
+  HOLDFAST_FIELDS(required(event), optional(correlation));
   friend bool operator==(const AwaitedEvent&, const AwaitedEvent&) = default;
 };
 
@@ -61,19 +49,9 @@ struct ExternalEventWaitOpened {
   Payload result;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("wait_id", self.wait_id);
-    v.required("step", self.step);
-    v.required("event", self.event);
-    v.optional("correlation", self.correlation);
-    v.optional("others", self.others);
-    v.required("opened_at", self.opened_at);
-    v.optional("timeout", self.timeout);
-    v.optional("result", self.result);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(wait_id), required(step), required(event),
+                  optional(correlation), optional(others), required(opened_at), optional(timeout),
+                  optional(result), optional(trace));
   friend bool operator==(const ExternalEventWaitOpened&, const ExternalEventWaitOpened&) = default;
 };
 
@@ -87,15 +65,8 @@ struct ExternalEventBuffered {
   SharedText idempotency_key;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("event", self.event);
-    v.optional("correlation", self.correlation);
-    v.required("payload", self.payload);
-    v.required("idempotency_key", self.idempotency_key);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(event), optional(correlation), required(payload),
+                  required(idempotency_key), optional(trace));
   friend bool operator==(const ExternalEventBuffered&, const ExternalEventBuffered&) = default;
 };
 
@@ -109,16 +80,8 @@ struct ExternalEventReceived {
   SharedText idempotency_key;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("wait_id", self.wait_id);
-    v.required("event", self.event);
-    v.optional("correlation", self.correlation);
-    v.required("payload", self.payload);
-    v.required("idempotency_key", self.idempotency_key);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(wait_id), required(event), optional(correlation),
+                  required(payload), required(idempotency_key), optional(trace));
   friend bool operator==(const ExternalEventReceived&, const ExternalEventReceived&) = default;
 };
 
@@ -134,25 +97,14 @@ struct ExternalEventWaitTimeoutSelected {
   TimeMs selected_at;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("wait_id", self.wait_id);
-    v.required("timeout_runnable_key", self.timeout_runnable_key);
-    v.required("step", self.step);
-    v.required("event", self.event);
-    v.optional("correlation", self.correlation);
-    v.required("target", self.target);
-    v.required("selected_at", self.selected_at);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(wait_id), required(timeout_runnable_key),
+                  required(step), required(event), optional(correlation), required(target),
+                  required(selected_at), optional(trace));
   friend bool operator==(const ExternalEventWaitTimeoutSelected&,
                          const ExternalEventWaitTimeoutSelected&) = default;
 };
 
-enum class WaitAction : std::uint8_t { received, timed_out };
-template <>
-inline constexpr std::string_view kEnumNames<WaitAction>[] = {"received", "timed_out"};
+HOLDFAST_ENUM(WaitAction, received, timed_out);
 
 struct ExternalEventWaitResolved {
   static constexpr std::string_view kKind = "external_event_wait_resolved";
@@ -167,19 +119,9 @@ struct ExternalEventWaitResolved {
   SharedText timeout_target;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("wait_id", self.wait_id);
-    v.required("step", self.step);
-    v.required("event", self.event);
-    v.optional("correlation", self.correlation);
-    v.required("action", self.action);
-    v.required("result", self.result);
-    v.optional("transition", self.transition);
-    v.optional("timeout_target", self.timeout_target);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(wait_id), required(step), required(event),
+                  optional(correlation), required(action), required(result), optional(transition),
+                  optional(timeout_target), optional(trace));
   friend bool operator==(const ExternalEventWaitResolved&,
                          const ExternalEventWaitResolved&) = default;
 };

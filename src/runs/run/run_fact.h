@@ -30,12 +30,7 @@ struct RunIndexed {
   SharedText workflow;
   SharedText queue;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("workflow", self.workflow);
-    v.required("queue", self.queue);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(workflow), required(queue));
   friend bool operator==(const RunIndexed&, const RunIndexed&) = default;
 };
 
@@ -46,12 +41,7 @@ struct RunCataloged {
   SharedText workflow;
   SharedText queue;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("workflow", self.workflow);
-    v.required("queue", self.queue);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(workflow), required(queue));
   friend bool operator==(const RunCataloged&, const RunCataloged&) = default;
 };
 
@@ -63,13 +53,7 @@ struct DefinitionRegistered {
   SharedText version;
   Payload spec;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("workflow", self.workflow);
-    v.required("fingerprint", self.fingerprint);
-    v.optional("version", self.version);
-    v.required("spec", self.spec);
-  }
+  HOLDFAST_FIELDS(required(workflow), required(fingerprint), optional(version), required(spec));
   friend bool operator==(const DefinitionRegistered&, const DefinitionRegistered&) = default;
 };
 
@@ -81,13 +65,7 @@ struct WorkflowRegistered {
   SharedText version;
   SharedText actor = {};
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("workflow", self.workflow);
-    v.required("fingerprint", self.fingerprint);
-    v.optional("version", self.version);
-    v.optional("actor", self.actor);
-  }
+  HOLDFAST_FIELDS(required(workflow), required(fingerprint), optional(version), optional(actor));
   friend bool operator==(const WorkflowRegistered&, const WorkflowRegistered&) = default;
 };
 
@@ -99,13 +77,7 @@ struct ScheduleChange {
   SharedText actor = {};
   SharedText comment = {};
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("workflow", self.workflow);
-    v.required("trigger", self.trigger);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-  }
+  HOLDFAST_FIELDS(required(workflow), required(trigger), optional(actor), optional(comment));
   friend bool operator==(const ScheduleChange&, const ScheduleChange&) = default;
 };
 struct SchedulePaused : ScheduleChange {

@@ -15,21 +15,8 @@
 
 namespace holdfast {
 
-enum class SignalType : std::uint8_t {
-  start_run,
-  start_cron,
-  replay_run,
-  cancel_run,
-  resume_run,
-  approve_run,
-  reject_run,
-  signal_run,
-  migrate_run,
-};
-template <>
-inline constexpr std::string_view kEnumNames<SignalType>[] = {
-    "start_run",   "start_cron", "replay_run", "cancel_run", "resume_run",
-    "approve_run", "reject_run", "signal_run", "migrate_run"};
+HOLDFAST_ENUM(SignalType, start_run, start_cron, replay_run, cancel_run, resume_run, approve_run,
+              reject_run, signal_run, migrate_run);
 
 // The receipt of a command: written before, and together with, the facts it causes.
 struct RunSignalReceived {
@@ -45,19 +32,9 @@ struct RunSignalReceived {
   SharedText comment;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("signal_type", self.signal_type);
-    v.required("payload", self.payload);
-    v.required("metadata", self.metadata);
-    v.optional("source", self.source);
-    v.optional("signal_id", self.signal_id);
-    v.optional("idempotency_key", self.idempotency_key);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(signal_type), required(payload), required(metadata),
+                  optional(source), optional(signal_id), optional(idempotency_key), optional(actor),
+                  optional(comment), optional(trace));
   friend bool operator==(const RunSignalReceived&, const RunSignalReceived&) = default;
 };
 
@@ -77,22 +54,11 @@ struct RunStarted {
   Payload search_attributes;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("workflow", self.workflow);
-    v.optional("queue", self.queue);
-    v.optional("trigger", self.trigger);
-    v.optional("input", self.input);
-    v.optional("context", self.context);
-    v.optional("replayed_from_run_id", self.replayed_from_run_id);
-    v.optional("definition_version", self.definition_version);
-    v.optional("definition_fingerprint", self.definition_fingerprint);
-    v.optional("definition_source", self.definition_source);
-    v.optional("definition_spec", self.definition_spec);
-    v.optional("search_attributes", self.search_attributes);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(workflow), optional(queue), optional(trigger),
+                  optional(input), optional(context), optional(replayed_from_run_id),
+                  optional(definition_version), optional(definition_fingerprint),
+                  optional(definition_source), optional(definition_spec),
+                  optional(search_attributes), optional(trace));
   friend bool operator==(const RunStarted&, const RunStarted&) = default;
 };
 
@@ -102,12 +68,7 @@ struct Deferred {
   SharedText from_runnable_key;
   TimeMs deferred_at;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("reason", self.reason);
-    v.required("from_runnable_key", self.from_runnable_key);
-    v.required("deferred_at", self.deferred_at);
-  }
+  HOLDFAST_FIELDS(optional(reason), required(from_runnable_key), required(deferred_at));
   friend bool operator==(const Deferred&, const Deferred&) = default;
 };
 
@@ -117,12 +78,7 @@ struct GraphIntent {
   SharedText node_id;
   SharedText intent_fingerprint;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("mutation_id", self.mutation_id);
-    v.required("node_id", self.node_id);
-    v.required("intent_fingerprint", self.intent_fingerprint);
-  }
+  HOLDFAST_FIELDS(required(mutation_id), required(node_id), required(intent_fingerprint));
   friend bool operator==(const GraphIntent&, const GraphIntent&) = default;
 };
 
@@ -191,18 +147,12 @@ struct RunnablesPlanned {
   RunId run_id;
   std::vector<Runnable> runnables;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnables", self.runnables);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnables));
   friend bool operator==(const RunnablesPlanned&, const RunnablesPlanned&) = default;
 };
 
 // How a step ended whose transition was taken.
-enum class RouteOn : std::uint8_t { ok, error, timeout };
-template <>
-inline constexpr std::string_view kEnumNames<RouteOn>[] = {"ok", "error", "timeout"};
+HOLDFAST_ENUM(RouteOn, ok, error, timeout);
 
 // The transition that was taken. Recorded, so that no condition is ever evaluated again.
 struct TransitionTaken {
@@ -212,14 +162,7 @@ struct TransitionTaken {
   Payload when;
   std::optional<RecoveryLabel> recovery;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("from", self.from);
-    v.required("on", self.on);
-    v.required("to", self.to);
-    v.optional("when", self.when);
-    v.optional("recovery", self.recovery);
-  }
+  HOLDFAST_FIELDS(required(from), required(on), required(to), optional(when), optional(recovery));
   friend bool operator==(const TransitionTaken&, const TransitionTaken&) = default;
 };
 
@@ -239,17 +182,9 @@ struct RunnableApplied {
   Payload execution_opts;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnable_key", self.runnable_key);
-    v.optional("result", self.result);
-    v.optional("output_key", self.output_key);
-    v.optional("transition", self.transition);
-    v.optional("applied_at", self.applied_at);
-    v.optional("execution_opts", self.execution_opts);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), optional(result), optional(output_key),
+                  optional(transition), optional(applied_at), optional(execution_opts),
+                  optional(trace));
   friend bool operator==(const RunnableApplied&, const RunnableApplied&) = default;
 };
 
@@ -259,12 +194,7 @@ struct Origin {
   SharedText step;
   std::uint32_t attempt = 0;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("runnable_key", self.runnable_key);
-    v.required("step", self.step);
-    v.required("attempt", self.attempt);
-  }
+  HOLDFAST_FIELDS(required(runnable_key), required(step), required(attempt));
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
@@ -286,29 +216,15 @@ struct ChildRunStarted {
   std::optional<TimeMs> started_at;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("child_run_id", self.child_run_id);
-    v.required("child_workflow", self.child_workflow);
-    v.required("child_trigger", self.child_trigger);
-    v.required("child_key", self.child_key);
-    v.required("origin", self.origin);
-    v.optional("input", self.input);
-    v.optional("child_definition_fingerprint", self.child_definition_fingerprint);
-    v.optional("child_queue", self.child_queue);
-    v.optional("awaited", self.awaited);
-    v.optional("on_parent_close", self.on_parent_close);
-    v.optional("metadata", self.metadata);
-    v.optional("started_at", self.started_at);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(child_run_id), required(child_workflow),
+                  required(child_trigger), required(child_key), required(origin), optional(input),
+                  optional(child_definition_fingerprint), optional(child_queue), optional(awaited),
+                  optional(on_parent_close), optional(metadata), optional(started_at),
+                  optional(trace));
   friend bool operator==(const ChildRunStarted&, const ChildRunStarted&) = default;
 };
 
-enum class ManualKind : std::uint8_t { pause, approval };
-template <>
-inline constexpr std::string_view kEnumNames<ManualKind>[] = {"pause", "approval"};
+HOLDFAST_ENUM(ManualKind, pause, approval);
 
 struct ManualStepPaused {
   static constexpr std::string_view kKind = "manual_step_paused";
@@ -321,23 +237,12 @@ struct ManualStepPaused {
   Payload deadline;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("step", self.step);
-    v.required("kind", self.kind);
-    v.optional("metadata", self.metadata);
-    v.optional("paused_at", self.paused_at);
-    v.optional("reason", self.reason);
-    v.optional("deadline", self.deadline);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(step), required(kind), optional(metadata),
+                  optional(paused_at), optional(reason), optional(deadline), optional(trace));
   friend bool operator==(const ManualStepPaused&, const ManualStepPaused&) = default;
 };
 
-enum class ManualAction : std::uint8_t { resumed, approved, rejected };
-template <>
-inline constexpr std::string_view kEnumNames<ManualAction>[] = {"resumed", "approved", "rejected"};
+HOLDFAST_ENUM(ManualAction, resumed, approved, rejected);
 
 struct ManualStepResolved {
   static constexpr std::string_view kKind = "manual_step_resolved";
@@ -348,22 +253,12 @@ struct ManualStepResolved {
   Payload metadata;
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("step", self.step);
-    v.required("action", self.action);
-    v.optional("result", self.result);
-    v.optional("metadata", self.metadata);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(step), required(action), optional(result),
+                  optional(metadata), optional(trace));
   friend bool operator==(const ManualStepResolved&, const ManualStepResolved&) = default;
 };
 
-enum class TerminalStatus : std::uint8_t { completed, failed, cancelled, continued };
-template <>
-inline constexpr std::string_view kEnumNames<TerminalStatus>[] = {"completed", "failed",
-                                                                  "cancelled", "continued"};
+HOLDFAST_ENUM(TerminalStatus, completed, failed, cancelled, continued);
 
 struct RunTerminal {
   static constexpr std::string_view kKind = "run_terminal";
@@ -373,14 +268,8 @@ struct RunTerminal {
   Payload result;  // by the output mapping of the definition; empty: the context
   Payload trace;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("status", self.status);
-    v.optional("error", self.error);
-    v.optional("result", self.result);
-    v.optional("trace", self.trace);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(status), optional(error), optional(result),
+                  optional(trace));
   friend bool operator==(const RunTerminal&, const RunTerminal&) = default;
 };
 

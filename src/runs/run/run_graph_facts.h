@@ -5,9 +5,7 @@
 
 namespace holdfast {
 
-enum class GraphItem : std::uint8_t { node, edge };
-template <>
-inline constexpr std::string_view kEnumNames<GraphItem>[] = {"node", "edge"};
+HOLDFAST_ENUM(GraphItem, node, edge);
 
 // A node has a handler and an input, an edge its two ends.
 struct GraphAddition {
@@ -19,16 +17,8 @@ struct GraphAddition {
   SharedText from;
   SharedText to;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("kind", self.kind);
-    v.required("id", self.id);
-    v.optional("handler", self.handler);
-    v.optional("input", self.input);
-    v.optional("queue", self.queue);
-    v.optional("from", self.from);
-    v.optional("to", self.to);
-  }
+  HOLDFAST_FIELDS(required(kind), required(id), optional(handler), optional(input), optional(queue),
+                  optional(from), optional(to));
   friend bool operator==(const GraphAddition&, const GraphAddition&) = default;
 };
 
@@ -36,11 +26,7 @@ struct GraphRemoval {
   GraphItem kind = GraphItem::node;
   SharedText id;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("kind", self.kind);
-    v.required("id", self.id);
-  }
+  HOLDFAST_FIELDS(required(kind), required(id));
   friend bool operator==(const GraphRemoval&, const GraphRemoval&) = default;
 };
 
@@ -55,17 +41,9 @@ struct DynamicGraphMutated {
   std::vector<GraphRemoval> removals;
   std::map<std::string, SharedText> runnable_intent_fingerprints;  // by node
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("mutation_id", self.mutation_id);
-    v.required("expected_version", self.expected_version);
-    v.required("result_version", self.result_version);
-    v.required("origin", self.origin);
-    v.optional("additions", self.additions);
-    v.optional("removals", self.removals);
-    v.optional("runnable_intent_fingerprints", self.runnable_intent_fingerprints);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(mutation_id), required(expected_version),
+                  required(result_version), required(origin), optional(additions),
+                  optional(removals), optional(runnable_intent_fingerprints));
   friend bool operator==(const DynamicGraphMutated&, const DynamicGraphMutated&) = default;
 };
 

@@ -18,18 +18,9 @@ struct RunContinuationRequested {
   SharedText definition_fingerprint;
   SharedText definition_version;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("successor_run_id", self.successor_run_id);
-    v.required("continuation_key", self.continuation_key);
-    v.required("workflow", self.workflow);
-    v.required("trigger", self.trigger);
-    v.required("input", self.input);
-    v.required("definition", self.definition);
-    v.required("definition_fingerprint", self.definition_fingerprint);
-    v.optional("definition_version", self.definition_version);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(successor_run_id), required(continuation_key),
+                  required(workflow), required(trigger), required(input), required(definition),
+                  required(definition_fingerprint), optional(definition_version));
   friend bool operator==(const RunContinuationRequested&,
                          const RunContinuationRequested&) = default;
 };
@@ -40,12 +31,7 @@ struct RunContinuedFrom {
   RunId predecessor_run_id;
   SharedText continuation_key;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("predecessor_run_id", self.predecessor_run_id);
-    v.required("continuation_key", self.continuation_key);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(predecessor_run_id), required(continuation_key));
   friend bool operator==(const RunContinuedFrom&, const RunContinuedFrom&) = default;
 };
 
@@ -56,13 +42,8 @@ struct SearchAttributesUpdated {
   SharedText fingerprint;
   SharedText idempotency_key;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("changes", self.changes);
-    v.required("fingerprint", self.fingerprint);
-    v.required("idempotency_key", self.idempotency_key);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(changes), required(fingerprint),
+                  required(idempotency_key));
   friend bool operator==(const SearchAttributesUpdated&, const SearchAttributesUpdated&) = default;
 };
 
@@ -79,19 +60,10 @@ struct RunDefinitionMigrated {
   SharedText source_manual_step;
   SharedText target_manual_step;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("migration_key", self.migration_key);
-    v.required("source_version", self.source_version);
-    v.required("source_fingerprint", self.source_fingerprint);
-    v.required("target_version", self.target_version);
-    v.required("target_fingerprint", self.target_fingerprint);
-    v.required("context", self.context);
-    v.required("manual_state", self.manual_state);
-    v.optional("source_manual_step", self.source_manual_step);
-    v.optional("target_manual_step", self.target_manual_step);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(migration_key), required(source_version),
+                  required(source_fingerprint), required(target_version),
+                  required(target_fingerprint), required(context), required(manual_state),
+                  optional(source_manual_step), optional(target_manual_step));
   friend bool operator==(const RunDefinitionMigrated&, const RunDefinitionMigrated&) = default;
 };
 
@@ -102,12 +74,7 @@ struct RunnablesWithdrawn {
   std::vector<SharedText> runnable_keys;
   SharedText reason;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("runnable_keys", self.runnable_keys);
-    v.optional("reason", self.reason);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(runnable_keys), optional(reason));
   friend bool operator==(const RunnablesWithdrawn&, const RunnablesWithdrawn&) = default;
 };
 
@@ -119,12 +86,7 @@ struct CompensationStarted {
   TerminalStatus outcome = TerminalStatus::failed;
   Payload error;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("outcome", self.outcome);
-    v.optional("error", self.error);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(outcome), optional(error));
   friend bool operator==(const CompensationStarted&, const CompensationStarted&) = default;
 };
 
@@ -138,15 +100,8 @@ struct StepsAdopted {
   std::vector<SharedText> done;  // steps that count as done
   Payload context;               // what they gave
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("source_run_id", self.source_run_id);
-    v.required("from_step", self.from_step);
-    v.optional("path", self.path);
-    v.optional("done", self.done);
-    v.required("context", self.context);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(source_run_id), required(from_step), optional(path),
+                  optional(done), required(context));
   friend bool operator==(const StepsAdopted&, const StepsAdopted&) = default;
 };
 
@@ -155,11 +110,7 @@ struct RunArchived {
   RunId run_id;
   SharedText reason;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("reason", self.reason);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(reason));
   friend bool operator==(const RunArchived&, const RunArchived&) = default;
 };
 
@@ -167,10 +118,7 @@ struct RunUnarchived {
   static constexpr std::string_view kKind = "run_unarchived";
   RunId run_id;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-  }
+  HOLDFAST_FIELDS(required(run_id));
   friend bool operator==(const RunUnarchived&, const RunUnarchived&) = default;
 };
 

@@ -9,12 +9,7 @@ struct StoredListing {
   std::vector<ListedRun> runs;
   std::vector<Anomaly> anomalies;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("workflow", self.workflow);
-    v.required("runs", self.runs);
-    v.required("anomalies", self.anomalies);
-  }
+  HOLDFAST_FIELDS(optional(workflow), required(runs), required(anomalies));
 };
 
 template <typename Fact>

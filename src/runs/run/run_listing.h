@@ -17,13 +17,7 @@ struct ListedRun {
   SharedText queue;
   TimeMs at;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("run_id", self.run_id);
-    v.required("workflow", self.workflow);
-    v.required("queue", self.queue);
-    v.required("at", self.at);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(workflow), required(queue), required(at));
   friend bool operator==(const ListedRun&, const ListedRun&) = default;
 };
 

@@ -55,19 +55,9 @@ struct PlannedRunnable {
   Payload transition;
   Payload execution_opts;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("plan", self.plan);
-    v.required("order", self.order);
-    v.optional("applied", self.applied);
-    v.optional("withdrawn", self.withdrawn);
-    v.optional("applied_order", self.applied_order);
-    v.required("applied_at", self.applied_at);
-    v.optional("result", self.result);
-    v.optional("output_key", self.output_key);
-    v.optional("transition", self.transition);
-    v.optional("execution_opts", self.execution_opts);
-  }
+  HOLDFAST_FIELDS(required(plan), required(order), optional(applied), optional(withdrawn),
+                  optional(applied_order), required(applied_at), optional(result),
+                  optional(output_key), optional(transition), optional(execution_opts));
 };
 
 // The progress of a step with for_each.
@@ -77,9 +67,7 @@ struct EachProgress {
   std::uint64_t done = 0;               // items that need nothing more
 };
 
-enum class BoundaryKind : std::uint8_t { pause, approval, event_wait };
-template <>
-inline constexpr std::string_view kEnumNames<BoundaryKind>[] = {"pause", "approval", "event_wait"};
+HOLDFAST_ENUM(BoundaryKind, pause, approval, event_wait);
 
 constexpr BoundaryKind boundary_kind(ManualKind kind) {
   return kind == ManualKind::pause ? BoundaryKind::pause : BoundaryKind::approval;
@@ -94,33 +82,13 @@ struct ManualState {
   Payload metadata;
   Payload deadline;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("step", self.step);
-    v.required("kind", self.kind);
-    v.required("paused_at", self.paused_at);
-    v.optional("reason", self.reason);
-    v.optional("metadata", self.metadata);
-    v.optional("deadline", self.deadline);
-  }
+  HOLDFAST_FIELDS(required(step), required(kind), required(paused_at), optional(reason),
+                  optional(metadata), optional(deadline));
   friend bool operator==(const ManualState&, const ManualState&) = default;
 };
 
-enum class WaitStatus : std::uint8_t {
-  waiting,
-  received,
-  timeout_selected,
-  resolved,
-  timed_out,
-  completed,
-  failed,
-  cancelled,
-  continued,
-};
-template <>
-inline constexpr std::string_view kEnumNames<WaitStatus>[] = {
-    "waiting",   "received", "timeout_selected", "resolved", "timed_out",
-    "completed", "failed",   "cancelled",        "continued"};
+HOLDFAST_ENUM(WaitStatus, waiting, received, timeout_selected, resolved, timed_out, completed,
+              failed, cancelled, continued);
 
 struct EventWait {
   ExternalEventWaitOpened opened;
@@ -129,14 +97,8 @@ struct EventWait {
   SharedText idempotency_key;  // of that event
   Payload result;              // what it was resolved with
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("opened", self.opened);
-    v.required("status", self.status);
-    v.optional("payload", self.payload);
-    v.optional("idempotency_key", self.idempotency_key);
-    v.optional("result", self.result);
-  }
+  HOLDFAST_FIELDS(required(opened), required(status), optional(payload), optional(idempotency_key),
+                  optional(result));
 };
 
 // The graph as mutations have changed it. Removed ids stay reserved for ever.
@@ -145,12 +107,7 @@ struct GraphState {
   std::map<std::string, GraphAddition> active;
   std::map<std::string, GraphRemoval> tombstones;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("version", self.version);
-    v.optional("active", self.active);
-    v.optional("tombstones", self.tombstones);
-  }
+  HOLDFAST_FIELDS(required(version), optional(active), optional(tombstones));
 };
 
 // Which definition a run follows.
@@ -158,11 +115,7 @@ struct PinnedDefinition {
   SharedText version;
   SharedText fingerprint;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("version", self.version);
-    v.optional("fingerprint", self.fingerprint);
-  }
+  HOLDFAST_FIELDS(optional(version), optional(fingerprint));
   friend bool operator==(const PinnedDefinition&, const PinnedDefinition&) = default;
 };
 
@@ -185,35 +138,18 @@ struct OptionalRunState {
   std::optional<CompensationStarted> compensation;
   std::optional<StepsAdopted> adopted;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.optional("waits", self.waits);
-    v.optional("mutations", self.mutations);
-    v.required("graph", self.graph);
-    v.optional("continuation", self.continuation);
-    v.optional("continued_from", self.continued_from);
-    v.optional("migrations", self.migrations);
-    v.optional("migrated_to", self.migrated_to);
-    v.optional("attribute_updates", self.attribute_updates);
-    v.optional("attributes", self.attributes);
-    v.optional("archived", self.archived);
-    v.required("archived_at", self.archived_at);
-    v.optional("buffered", self.buffered);
-    v.optional("received_keys", self.received_keys);
-    v.optional("compensation", self.compensation);
-    v.optional("adopted", self.adopted);
-  }
+  HOLDFAST_FIELDS(optional(waits), optional(mutations), required(graph), optional(continuation),
+                  optional(continued_from), optional(migrations), optional(migrated_to),
+                  optional(attribute_updates), optional(attributes), optional(archived),
+                  required(archived_at), optional(buffered), optional(received_keys),
+                  optional(compensation), optional(adopted));
 };
 
 struct Receipt {
   RunSignalReceived signal;
   TimeMs at;
 
-  template <typename Self, typename Visitor>
-  static void visit(Self& self, Visitor& v) {
-    v.required("signal", self.signal);
-    v.required("at", self.at);
-  }
+  HOLDFAST_FIELDS(required(signal), required(at));
 };
 
 class RunProjection {

@@ -6,49 +6,13 @@
 
 namespace holdfast {
 
-enum class RunReason : std::uint8_t {
-  malformed_entry,
-  terminal_run,
-  conflicting_terminal,
-  unknown_runnable_intent,
-  conflicting_child_run,
-  conflicting_continuation,
-  malformed_graph_operations,
-  conflicting_graph_mutation,
-  discontinuous_graph_version,
-  runnable_intent_fingerprint_mismatch,
-  active_manual_step,
-  stale_manual_resolution,
-  conflicting_definition_migration,
-  stale_definition_migration,
-  idempotency_conflict,
-  invalid_archive_transition,
-  conflicting_run_start,
-  stale_event_wait,
-  conflicting_compensation,
-};
-template <>
-inline constexpr std::string_view kEnumNames<RunReason>[] = {
-    "malformed_entry",
-    "terminal_run",
-    "conflicting_terminal",
-    "unknown_runnable_intent",
-    "conflicting_child_run",
-    "conflicting_continuation",
-    "malformed_graph_operations",
-    "conflicting_graph_mutation",
-    "discontinuous_graph_version",
-    "runnable_intent_fingerprint_mismatch",
-    "active_manual_step",
-    "stale_manual_resolution",
-    "conflicting_definition_migration",
-    "stale_definition_migration",
-    "idempotency_conflict",
-    "invalid_archive_transition",
-    "conflicting_run_start",
-    "stale_event_wait",
-    "conflicting_compensation",
-};
+HOLDFAST_ENUM(RunReason, malformed_entry, terminal_run, conflicting_terminal,
+              unknown_runnable_intent, conflicting_child_run, conflicting_continuation,
+              malformed_graph_operations, conflicting_graph_mutation, discontinuous_graph_version,
+              runnable_intent_fingerprint_mismatch, active_manual_step, stale_manual_resolution,
+              conflicting_definition_migration, stale_definition_migration, idempotency_conflict,
+              invalid_archive_transition, conflicting_run_start, stale_event_wait,
+              conflicting_compensation);
 
 struct RunVerdict {
   enum class Kind : std::uint8_t { accept, repeat, refuse };

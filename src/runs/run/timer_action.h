@@ -12,9 +12,7 @@
 namespace holdfast {
 
 // Begin the runnable, or end it because its time has passed.
-enum class TimerPurpose : std::uint8_t { begin, expire };
-template <>
-inline constexpr std::string_view kEnumNames<TimerPurpose>[] = {"begin", "expire"};
+HOLDFAST_ENUM(TimerPurpose, begin, expire);
 
 struct TimerAction {
   TimerPurpose purpose = TimerPurpose::begin;
