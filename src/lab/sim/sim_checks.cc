@@ -22,12 +22,7 @@ RunSource source_of(LiveState& state, const RunProjection& run, TimeMs now) {
   return source;
 }
 
-At at_position(Position position) {
-  At at;
-  at.kind = At::Kind::position;
-  at.number = position.value;
-  return at;
-}
+At at_position(Position position) { return At{At::Kind::position, position.value}; }
 
 std::string text(const JsonText& json) { return std::string(json.view()); }
 

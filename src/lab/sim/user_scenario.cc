@@ -3,26 +3,15 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/json_writer.h"
 #include "runs/run/activation.h"
-#include "runs/steps/exec_step.h"
+#include "runs/steps/built_in.h"
+#include "runs/steps/step_outcome.h"
 
 namespace holdfast::sim {
 
 namespace {
 
 constexpr std::int64_t kMillisecond = 1000;
-
-Payload error_json(std::string_view code, std::string_view message, bool retryable,
-                   const JsonText* details) {
-  JsonWriter json;
-  json.begin_object().member("code", code);
-  json.member("message", message).member("retryable", retryable);
-  if (details != nullptr) {
-    json.member("details", *details);
-  }
-  return std::move(json.end_object()).take_text();
-}
 
 const StubOutcome& plain_ok() {
   static const StubOutcome ok;
@@ -127,9 +116,9 @@ class UserScenario final : public Scenario {
     answer.done = outcome.done;
     answer.never = outcome.kind == StubOutcome::Kind::never;
     if (outcome.kind == StubOutcome::Kind::error) {
-      answer.outcome =
-          Failure{error_json(outcome.code, outcome.message, outcome.retryable, nullptr),
-                  outcome.retryable, outcome.retry_after_ms};
+      Failure failure = step_failure(outcome.code, outcome.message, outcome.retryable);
+      failure.retry_after_ms = outcome.retry_after_ms;
+      answer.outcome = failure;
     } else {
       Completion done;
       done.result = outcome.result;
@@ -147,30 +136,19 @@ class UserScenario final : public Scenario {
                      [&](const auto& known) { return known->workflow() == attempt.workflow; });
     const Step& step = (*definition)->steps()[*(*definition)->find(attempt.step.view())];
     const auto begin = std::chrono::steady_clock::now();
-    const StepOutput output =
-        run_exec(*step.spec.exec, attempt.input.view(),
-                 {{"HOLDFAST_RUN_ID", to_string(attempt.run_id)},
-                  {"HOLDFAST_WORKFLOW", attempt.workflow.str()},
-                  {"HOLDFAST_STEP", attempt.step.str()},
-                  {"HOLDFAST_ATTEMPT", std::to_string(attempt.attempt_number)},
-                  {"HOLDFAST_IDEMPOTENCY_KEY", attempt.idempotency_key.str()}},
-                 {});
+    StepInfo info;
+    info.run_id = to_string(attempt.run_id);
+    info.workflow = attempt.workflow.str();
+    info.step = attempt.step.str();
+    info.attempt = attempt.attempt_number;
+    info.idempotency_key = attempt.idempotency_key.str();
+    answer.outcome = execute(*step.spec.exec, {std::move(info), attempt.input.view(), {}}, {});
     const auto took = std::chrono::steady_clock::now() - begin;
     answer.takes_us =
         stub != nullptr && stub->takes_given
             ? stub->takes.draw(dice_.about(attempt.runnable_key.view()), "takes")
             : std::chrono::duration_cast<std::chrono::milliseconds>(took).count() * kMillisecond;
-    answer.done = output.ok;
-    if (output.ok) {
-      Completion done;
-      done.result = output.result;
-      done.details = output.details;
-      answer.outcome = done;
-    } else {
-      answer.outcome =
-          Failure{error_json(output.code, output.message, output.retryable, &output.details),
-                  output.retryable, output.retry_after_ms};
-    }
+    answer.done = std::holds_alternative<Completion>(answer.outcome);
     return answer;
   }
 

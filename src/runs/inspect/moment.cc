@@ -85,31 +85,22 @@ void write_moment(JsonWriter& json, std::string_view name, const Moment& moment)
 }
 
 Result<At> At::parse(std::string_view text) {
-  At at;
   if (text.empty() || text == "now") {
-    return at;
+    return At{};
   }
   if (const auto position = parse_decimal(text)) {
-    at.kind = Kind::position;
-    at.number = *position;
-    return at;
+    return At{Kind::position, *position};
   }
   if (text.starts_with('r')) {
     if (const auto revision = parse_decimal(text.substr(1))) {
-      at.kind = Kind::run_revision;
-      at.number = *revision;
-      return at;
+      return At{Kind::run_revision, *revision};
     }
   }
   if (const auto time = parse_iso8601(text)) {
-    at.kind = Kind::time;
-    at.time = *time;
-    return at;
+    return At{Kind::time, 0, *time};
   }
   if (const auto ago = parse_duration(text); ago.has_value() && *ago <= kMaxAgeMs) {
-    at.kind = Kind::ago;
-    at.number = *ago;
-    return at;
+    return At{Kind::ago, *ago};
   }
   return bad_moment(
       fmt::format("'{}' is not a point in time: use a log position (123), a revision of the run "

@@ -3,20 +3,12 @@
 #include <algorithm>
 
 #include "base/json_slice.h"
-#include "base/json_writer.h"
 #include "runs/steps/exec_step.h"
+#include "runs/steps/step_outcome.h"
 
 namespace holdfast {
 
 namespace {
-
-// The stored error, with details for operators.
-Payload failure_json(const StepOutput& output) {
-  JsonWriter json;
-  json.begin_object().member("code", output.code).member("message", output.message);
-  json.member("retryable", output.retryable).member("details", output.details).end_object();
-  return std::move(json).take_text();
-}
 
 AttemptOutcome outcome_of(const StepOutput& output) {
   if (output.ok) {
@@ -25,7 +17,9 @@ AttemptOutcome outcome_of(const StepOutput& output) {
     completion.details = output.details;
     return completion;
   }
-  return Failure{failure_json(output), output.retryable, output.retry_after_ms};
+  Failure failure = step_failure(output.code, output.message, output.retryable, output.details);
+  failure.retry_after_ms = output.retry_after_ms;
+  return failure;
 }
 
 std::string trace_member(const Payload& trace, std::string_view name) {
@@ -45,12 +39,9 @@ bool is_printable(std::string_view text) {
 }  // namespace
 
 Failure without_definition(std::string_view step) {
-  JsonWriter json;
-  json.begin_object().member("code", "unknown_workflow");
-  json.member("message",
-              "the definition of step \"" + std::string(step) + "\" is not known to this worker");
-  json.member("retryable", true).end_object();
-  return Failure{Payload(std::move(json).take_text()), true, std::nullopt};
+  return step_failure(
+      "unknown_workflow",
+      "the definition of step \"" + std::string(step) + "\" is not known to this worker", true);
 }
 
 std::string traceparent_of(const Payload& trace) {
