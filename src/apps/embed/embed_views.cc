@@ -40,7 +40,7 @@ RunView view_of(const RunSource& source) {
     view.children.push_back(to_string(id));
   }
   for (const StepState& state : step_states(source)) {
-    view.steps.push_back({state.step.str(), std::string(state.status), state.attempts,
+    view.steps.push_back({state.step.str(), std::string(to_text(state.status)), state.attempts,
                           text_of(state.result), text_of(state.error)});
   }
   view.json = std::string(run_snapshot(source).view());

@@ -530,21 +530,20 @@ std::string CauseFinder::previous_error(const Attempt& attempt) const {
 
 void CauseFinder::add_deadline(Cause& cause, const PlannedRunnable& planned) const {
   const auto deadline = deadline_of(planned.plan);
-  const std::string_view status =
-      deadline.has_value() ? deadline->status(source_.now) : std::string_view("on_time");
-  if (status == "due_soon") {
+  const Urgency status = deadline.has_value() ? deadline->status(source_.now) : Urgency::on_time;
+  if (status == Urgency::due_soon) {
     cause.next_actions.push_back(
         {"inspect_deadline_policy",
          fmt::format("step {} is due at {}", planned.plan.step.view(), since(deadline->due_at)),
          "holdfast show " + id()});
-  } else if (status != "on_time") {
+  } else if (status != Urgency::on_time) {
     const std::string whom = deadline->escalation.empty()
                                  ? std::string()
                                  : fmt::format(": {}", one_line(deadline->escalation.view()));
     cause.next_actions.push_back(
         {"apply_host_escalation_policy",
          fmt::format("step {} was due at {} and is {}{}", planned.plan.step.view(),
-                     since(deadline->due_at), status, whom),
+                     since(deadline->due_at), to_text(status), whom),
          "holdfast show " + id()});
   }
 }

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 
 #include "runs/run/run_projection.h"
 
 namespace holdfast {
+
+HOLDFAST_ENUM(Urgency, on_time, due_soon, overdue, escalated);
 
 struct Deadline {
   TimeMs due_at;
@@ -15,14 +16,14 @@ struct Deadline {
   SharedText escalation;
   SharedText target;
 
-  [[nodiscard]] std::string_view status(TimeMs now) const {
+  [[nodiscard]] Urgency status(TimeMs now) const {
     if (now < due_soon_at) {
-      return "on_time";
+      return Urgency::on_time;
     }
     if (now < due_at) {
-      return "due_soon";
+      return Urgency::due_soon;
     }
-    return now < escalated_at ? "overdue" : "escalated";
+    return now < escalated_at ? Urgency::overdue : Urgency::escalated;
   }
 
   HOLDFAST_FIELDS(required(due_at), required(due_soon_at), required(escalated_at),

@@ -85,7 +85,7 @@ class Evidence {
       const auto deadline = planned->applied ? std::nullopt : deadline_of(planned->plan);
       if (deadline.has_value()) {
         json_.begin_object().member("step", planned->plan.step.view());
-        json_.member("status", deadline->status(source_.now));
+        json_.member("status", to_text(deadline->status(source_.now)));
         json_.member("due_at", deadline->due_at).end_object();
       }
     });

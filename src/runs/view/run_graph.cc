@@ -249,7 +249,8 @@ class GraphMaker {
     const auto activations = by_node_.find(node.id);
     const PlannedRunnable* planned = activations == by_node_.end() ? nullptr : newest(node.id);
     if (planned == nullptr) {
-      node.status = is_adopted(node.id) ? "completed" : status_of_unplanned(run_);
+      node.status =
+          to_text(is_adopted(node.id) ? StepStatus::completed : status_of_unplanned(run_));
       return node;
     }
     const StepState& state = *find(planned->plan.step.view());
@@ -262,11 +263,11 @@ class GraphMaker {
     }
     node.input = planned->plan.input;
     node.output = state.result;
-    node.error =
-        state.error.empty() && state.status == "failed" ? routed_error(*planned) : state.error;
+    node.error = state.error.empty() && state.status == StepStatus::failed ? routed_error(*planned)
+                                                                           : state.error;
     if (const auto deadline = deadline_of(planned->plan)) {
       const TimeMs open_at = run_.is_terminal() ? run_.terminal_at() : source_.now;
-      node.deadline = deadline->status(planned->applied ? planned->applied_at : open_at);
+      node.deadline = to_text(deadline->status(planned->applied ? planned->applied_at : open_at));
     }
     if (const EachProgress* each = run_.each(planned->plan.step.view())) {
       count_items(node, planned->plan.step.view(), *each);
@@ -280,17 +281,17 @@ class GraphMaker {
 
   std::string_view status_of(const StepState& state, const PlannedRunnable& planned) const {
     const bool failed_before = !state.error.empty();
-    if (state.status == "planned") {
+    if (state.status == StepStatus::planned) {
       return "pending";
     }
-    if (state.status == "ready") {
+    if (state.status == StepStatus::ready) {
       return failed_before ? "retrying" : "pending";
     }
-    if (state.status == "scheduled") {
+    if (state.status == StepStatus::scheduled) {
       return failed_before ? "retrying" : "deferred";
     }
     // What the engine is to begin later no queue knows.
-    if (state.status == "running" && planned.plan.is_internal() &&
+    if (state.status == StepStatus::running && planned.plan.is_internal() &&
         planned.plan.visible_at > source_.now) {
       return planned.plan.attempt_number > 1 ? "retrying" : "deferred";
     }
@@ -298,7 +299,8 @@ class GraphMaker {
     const auto& compensation = run_.compensation();
     const bool is_cause =
         failed_before && compensation.has_value() && compensation->error == state.error;
-    return state.status == "withdrawn" && is_cause ? "failed" : state.status;
+    return to_text(state.status == StepStatus::withdrawn && is_cause ? StepStatus::failed
+                                                                     : state.status);
   }
 
   void count_items(GraphNode& node, std::string_view visit, const EachProgress& each) const {
@@ -309,9 +311,9 @@ class GraphMaker {
       if (state == nullptr) {
         continue;
       }
-      counts.done += state->status == "completed" ? 1U : 0U;
-      counts.failed += state->status == "failed" ? 1U : 0U;
-      counts.running += state->status == "running" ? 1U : 0U;
+      counts.done += state->status == StepStatus::completed ? 1U : 0U;
+      counts.failed += state->status == StepStatus::failed ? 1U : 0U;
+      counts.running += state->status == StepStatus::running ? 1U : 0U;
       node.attempts = std::max(node.attempts, state->attempts);
     }
     node.items = counts;

@@ -189,7 +189,7 @@ class Snapshot {
 
   void write_steps() {
     json_.objects("steps", step_states(source_, attempts_), [&](const StepState& state) {
-      json_.member("name", state.step.view()).member("status", state.status);
+      json_.member("name", state.step.view()).member("status", to_text(state.status));
       json_.member("attempts", state.attempts);
       payload_member(json_, "result", state.result);
       payload_member(json_, "error", state.error);
@@ -205,7 +205,7 @@ class Snapshot {
     const Deadline& deadline = *known;
     const TimeMs at = runnable.applied ? runnable.applied_at : source_.now;
     json_.object("deadline", [&] {
-      json_.member("status", deadline.status(at)).member("due_at", deadline.due_at);
+      json_.member("status", to_text(deadline.status(at))).member("due_at", deadline.due_at);
       json_.member("due_soon_at", deadline.due_soon_at);
       json_.member("escalated_at", deadline.escalated_at);
       json_.member("remaining_ms", deadline.due_at.value - at.value);

@@ -12,32 +12,33 @@ namespace holdfast {
 
 namespace {
 
-std::string_view open_status(const Attempt* attempt, TimeMs now) {
+StepStatus open_status(const Attempt* attempt, TimeMs now) {
   if (attempt == nullptr) {
-    return "planned";
+    return StepStatus::planned;
   }
   if (attempt->ended()) {
-    return attempt->status == AttemptStatus::failed ? "failed" : "running";
+    return attempt->status == AttemptStatus::failed ? StepStatus::failed : StepStatus::running;
   }
   if (is_held(*attempt, now)) {
-    return "running";
+    return StepStatus::running;
   }
-  return is_scheduled(*attempt, now) ? "scheduled" : "ready";
+  return is_scheduled(*attempt, now) ? StepStatus::scheduled : StepStatus::ready;
 }
 
 using ByStep = std::map<SharedText, std::vector<const Attempt*>>;
 
 // The status of a runnable that has ended in any way.
-std::string_view closed_status(const PlannedRunnable& latest) {
+StepStatus closed_status(const PlannedRunnable& latest) {
   if (latest.withdrawn) {
-    return "withdrawn";
+    return StepStatus::withdrawn;
   }
-  return transition_of(latest.transition).on == RouteOn::ok ? "completed" : "failed";
+  return transition_of(latest.transition).on == RouteOn::ok ? StepStatus::completed
+                                                            : StepStatus::failed;
 }
 
 // Of a runnable that no queue knows: the engine executes it, or it waits for an operator.
-std::string_view engine_status(const RunProjection& run, const PlannedRunnable& latest) {
-  return run.boundaries().contains(latest.plan.step) ? "paused" : "running";
+StepStatus engine_status(const RunProjection& run, const PlannedRunnable& latest) {
+  return run.boundaries().contains(latest.plan.step) ? StepStatus::paused : StepStatus::running;
 }
 
 StepState step_state(const RunSource& source, const ByStep& attempts, const SharedText& step) {
@@ -63,7 +64,7 @@ StepState step_state(const RunSource& source, const ByStep& attempts, const Shar
   const bool put_off = execution_opts(latest->execution_opts).defer.has_value();
   if (latest->applied && !put_off) {
     state.status = closed_status(*latest);
-    if (state.status == "completed") {
+    if (state.status == StepStatus::completed) {
       state.result = latest->result;
       state.error = Payload();
     }
@@ -71,9 +72,9 @@ StepState step_state(const RunSource& source, const ByStep& attempts, const Shar
   }
   state.status = latest->plan.is_internal() ? engine_status(*source.run, *latest)
                                             : open_status(current, source.now);
-  if (source.run->is_terminal() && state.status != "failed") {
+  if (source.run->is_terminal() && state.status != StepStatus::failed) {
     const bool ended_it = failed_step(*source.run) == step.view();
-    state.status = ended_it ? "failed" : "abandoned";
+    state.status = ended_it ? StepStatus::failed : StepStatus::abandoned;
     state.error = ended_it ? source.run->terminal()->error : state.error;
   }
   return state;
@@ -85,11 +86,11 @@ std::string failed_step(const RunProjection& run) {
   return error_origin(run.terminal()->error).step.value_or("");
 }
 
-std::string_view status_of_unplanned(const RunProjection& run) {
+StepStatus status_of_unplanned(const RunProjection& run) {
   if (!run.is_terminal()) {
-    return "waiting";
+    return StepStatus::waiting;
   }
-  return run.status() == RunStatus::completed ? "skipped" : "abandoned";
+  return run.status() == RunStatus::completed ? StepStatus::skipped : StepStatus::abandoned;
 }
 
 std::vector<StepState> step_states(const RunSource& source) {

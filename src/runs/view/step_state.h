@@ -1,17 +1,20 @@
 // StepState: how far each step of a run is.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "runs/view/view_attempts.h"
 
 namespace holdfast {
 
+// See StepView in holdfast/run.h.
+HOLDFAST_ENUM(StepStatus, waiting, planned, ready, scheduled, running, paused, completed, failed,
+              skipped, withdrawn, abandoned);
+
 // Views are good as long as the source.
 struct StepState {
   SharedText step = {};
-  std::string_view status = {};  // see StepView in holdfast/run.h
+  StepStatus status = StepStatus::waiting;
   std::uint32_t attempts = 0;
   Payload result = {};  // of a completed step
   Payload error = {};   // of the newest failed attempt
@@ -25,6 +28,6 @@ std::vector<StepState> step_states(const RunSource& source,
 // The step whose failure ended the run, if the error names it.
 std::string failed_step(const RunProjection& run);
 // The status of a step that was never planned.
-std::string_view status_of_unplanned(const RunProjection& run);
+StepStatus status_of_unplanned(const RunProjection& run);
 
 }  // namespace holdfast
