@@ -9,13 +9,13 @@ namespace holdfast {
 namespace fields_test {
 HOLDFAST_ENUM(Colour, red, dark_green);
 
-struct Car {
+struct Page {
   enum class Side : std::uint8_t { left, right };
 };
 }  // namespace fields_test
 
 template <>
-inline constexpr std::string_view kEnumNames<fields_test::Car::Side>[] = {"left", "right"};
+inline constexpr std::string_view kEnumNames<fields_test::Page::Side>[] = {"left", "right"};
 
 }  // namespace holdfast
 
@@ -89,7 +89,7 @@ TEST(Fields, unknown_members_are_ignored) {
 TEST(Enum, names_are_those_of_the_enumerators) {
   EXPECT_EQ(to_text(Colour::dark_green), "dark_green");
   EXPECT_EQ(to_text(Fuel::petrol), "petrol");
-  EXPECT_EQ(to_text(Car::Side::right), "right");
+  EXPECT_EQ(to_text(Page::Side::right), "right");
   EXPECT_EQ(std::size(kEnumNames<Fuel>), 2);
   EXPECT_EQ(enum_from<Fuel>("diesel"), Fuel::diesel);
   EXPECT_EQ(enum_from<Colour>("green"), std::nullopt);
