@@ -223,6 +223,7 @@ TEST(ProtocolDocument, every_part_of_a_fact_has_the_listed_fields) {
   expect_fields<Deferred>("Deferred");
   expect_fields<GraphIntent>("GraphIntent");
   expect_fields<Origin>("Origin");
+  expect_fields<GraphOrigin>("GraphOrigin");
   expect_fields<GraphAddition>("GraphAddition");
   expect_fields<GraphRemoval>("GraphRemoval");
   expect_fields<WaitTimeout>("WaitTimeout");

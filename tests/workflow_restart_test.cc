@@ -231,6 +231,50 @@ Story deferred() {
   return {"deferred", script, R"(completed {} a b)"};
 }
 
+// plan adds two steps and one after them, which adds another when it is done.
+Story growing() {
+  WorldScript script;
+  script.definitions = {flow(R"("steps":[{"name":"plan"},{"name":"end","after":["plan"]}])")};
+  script.handler = [](const Assignment& attempt) -> WorldOutcome {
+    const std::string_view step = attempt.step.view();
+    if (step == "plan") {
+      return says("{}", R"({"graph":{"expected_version":0,"additions":[
+          {"kind":"node","id":"one","handler":"h","retry":{"max_attempts":2,"delay_ms":40}},
+          {"kind":"node","id":"two","handler":"h","input":{"x":1}},
+          {"kind":"node","id":"both","handler":"h"},
+          {"kind":"edge","id":"e1","from":"one","to":"both"},
+          {"kind":"edge","id":"e2","from":"two","to":"both"}]}})");
+    }
+    if (step == "one" && attempt.attempt_number == 1) {
+      return breaks("flaky");
+    }
+    if (step == "both") {
+      return says(R"({"both":true})", R"({"graph":{"mutation_id":"last","additions":[
+          {"kind":"node","id":"last","handler":"h"}]}})");
+    }
+    return says(R"({")" + std::string(step) + R"(":true})");
+  };
+  return {"growing", script,
+          R"(completed {"both":true,"end":true,"last":true,"one":true,"two":true} both end )"
+          R"(last one plan two)"};
+}
+
+// Steps that lead in a circle fail the step that adds them, and nothing of them is left.
+Story growing_in_a_circle() {
+  WorldScript script;
+  script.definitions = {flow(R"("steps":[{"name":"plan"},{"name":"apologise"}],
+      "transitions":[{"from":"plan","on":"error","to":"apologise",
+                      "when":{"path":"error.reason","equals":"cycle"}}])")};
+  script.handler = [](const Assignment& attempt) -> WorldOutcome {
+    return attempt.step.view() == "plan" ? says("{}", R"({"graph":{"additions":[
+        {"kind":"node","id":"a","handler":"h"},{"kind":"node","id":"b","handler":"h"},
+        {"kind":"edge","id":"e1","from":"a","to":"b"},
+        {"kind":"edge","id":"e2","from":"b","to":"a"}]}})")
+                                         : says(R"({"error":"sorry"})");
+  };
+  return {"growing_in_a_circle", script, R"(completed {"error":"sorry"} apologise plan)"};
+}
+
 class Restart : public testing::TestWithParam<Story (*)()> {};
 
 TEST_P(Restart, after_any_commit_gives_the_same_outcome) {
@@ -256,7 +300,8 @@ INSTANTIATE_TEST_SUITE_P(Workflows, Restart,
                          testing::Values(chain_with_retries, diamond, conditional_routes,
                                          loop_until_done, error_route, for_each_in_order,
                                          for_each_collects, approvals_side_by_side, rejected,
-                                         events_and_timeouts, children, saga, continued, deferred),
+                                         events_and_timeouts, children, saga, continued, deferred,
+                                         growing, growing_in_a_circle),
                          [](const auto& story) { return story.param().name; });
 
 }  // namespace

@@ -125,7 +125,7 @@ inline DynamicGraphMutated mutated(std::string_view id, std::uint64_t version,
   fact.mutation_id = id;
   fact.expected_version = version;
   fact.result_version = version + 1;
-  fact.origin = origin();
+  fact.origin = GraphOrigin{origin().runnable_key, origin().step, origin().attempt, {}, {}};
   fact.additions = std::move(additions);
   fact.removals = std::move(removals);
   return fact;
@@ -304,6 +304,7 @@ inline std::vector<RunFact> full_lifecycle_facts() {
   GraphAddition full_node = node("n");
   full_node.input = json("{}");
   full_node.queue = "slow";
+  full_node.retry = RetryPolicy{{3, 50}, {}};
   DynamicGraphMutated mutation =
       mutated("m", 0, {full_node, edge("e", "a", "n")}, {{GraphItem::edge, "old"}});
   mutation.runnable_intent_fingerprints = {{"n", "f"}};

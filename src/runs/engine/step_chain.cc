@@ -112,7 +112,7 @@ Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Complet
   HOLDFAST_TRY(DispatchProjection * queue, queue_with(turn, proof));
   if (const auto run = turn.state().runs().get(proof.run_id); run.ok()) {
     if (const auto fault =
-            output_fault(*run.value(), proof.runnable_key.view(), completion.result)) {
+            completion_fault(*run.value(), *queue->find(proof.runnable_key.view()), completion)) {
       return fail_attempt(turn, proof, Failure{*fault, false, std::nullopt});
     }
   }

@@ -32,8 +32,10 @@ struct ExecutionOpts {
   std::uint64_t schedule_in_ms = 0;  // the next steps become visible that much later
   std::optional<Deferral> defer;
   std::optional<ContinueAsNew> continue_as_new;
+  Payload graph;  // a GraphChange; not read here: one that cannot be read fails the step
 
-  HOLDFAST_FIELDS(optional(schedule_in_ms), optional(defer), optional(continue_as_new));
+  HOLDFAST_FIELDS(optional(schedule_in_ms), optional(defer), optional(continue_as_new),
+                  optional(graph));
 };
 
 // The completion is durable and must be processed, so options that cannot be read are ignored, and

@@ -145,7 +145,7 @@ void RunDraft::done(const PlannedRunnable& planned, const StepEnd& end) {
   }
   if (!index.has_value() || is_item(name)) {
     add(std::move(applied));
-    return index.has_value() ? item_done(without_item(name)) : node_done(planned);
+    return index.has_value() ? item_done(without_item(name)) : plan_nodes();
   }
   const Step& step = definition().steps()[*index];
   applied.output_key = output_key_of(step);
@@ -223,6 +223,7 @@ void RunDraft::follow(const Target& to, const SharedText& path, TimeMs visible_a
                       const Payload& error) {
   switch (to.kind) {
     case Target::Kind::step:
+      plan_nodes();
       tasks_.push_back({Task::Kind::begin, to.step, path, visible_at});
       return;
     case Target::Kind::complete:
@@ -252,16 +253,20 @@ void RunDraft::end_path(const SharedText& step, TimeMs visible_at) {
                           ? visible_at
                           : std::max(visible_at, delayed->second)});
   }
-  if (!run_.graph().active.empty()) {
-    for (Runnable& node : ready_nodes(run_, now_)) {
-      plan(std::move(node));
-    }
-  }
+  plan_nodes();
 }
 
-void RunDraft::node_done(const PlannedRunnable& /*planned*/) {
+void RunDraft::plan_nodes() {
+  if (run_.graph().active.empty() || has_stopped()) {
+    return;
+  }
   for (Runnable& node : ready_nodes(run_, now_)) {
-    plan(std::move(node));
+    const auto is_it = [&](const Runnable& planned) {
+      return planned.runnable_key == node.runnable_key;
+    };
+    if (std::none_of(planned_.runnables.begin(), planned_.runnables.end(), is_it)) {
+      plan(std::move(node));
+    }
   }
 }
 

@@ -76,7 +76,8 @@ Result<RunFacts> decide_start(RunProjection& run, const StartRun& command,
 // execution_opts.schedule_in_ms delays what follows; execution_opts.defer {reason,
 // schedule_in_ms} plans the same step again (key <key>:deferred, then <key>:deferred:2, ...; same
 // attempt number), which sees its result; execution_opts.continue_as_new {key, input} ends the
-// run as decide_continue does.
+// run as decide_continue does; execution_opts.graph, a GraphChange, changes the graph of the run
+// ([dynamic_graph_mutated] comes first), and the step fails when that is not allowed.
 // Empty when it was applied before. terminal_run, unknown_runnable_intent, result_not_completed,
 // wrong_run. The run must have its definition attached.
 Result<RunFacts> decide_apply(RunProjection& run, const Attempt& attempt,
@@ -229,22 +230,27 @@ struct ReplayRun {
 Result<StartRun> plan_replay(const RunProjection& source, const ReplayRun& command);
 
 // Adds nodes to the graph of a run and edges between them, or takes them away again:
-// [dynamic_graph_mutated, runnables_planned for nodes without open predecessors]. A node is
-// carried out like a step, with its own input, or with the context when it has none. An edge
-// leads from a step or node to a node that is not planned yet. The run ends when its steps and
-// all nodes are done. Empty when the same mutation was made before.
+// [run_signal_received when a caller requests it, dynamic_graph_mutated, runnables_planned for
+// nodes without open predecessors]. A node is carried out like a step, with its own input, or with
+// the context when it has none, and its result joins the context. An edge leads from a step or node
+// to a node that is not planned yet. The run ends when its steps and all nodes are done. All
+// operations are checked together before anything is recorded.
+// Empty when the same mutation was made before: same id and operations.
 // invalid_graph_mutation: the fields "field" and "reason" say which operation is not allowed and
 // why. terminal_run, run_not_found.
 inline constexpr std::size_t kMaxGraphOperations = 256;  // in one mutation
 inline constexpr std::size_t kMaxGraphItems = 4096;      // active nodes and edges of a run
-struct MutateGraph {
-  SharedText mutation_id;
-  std::uint64_t expected_version = 0;
-  Origin origin;  // a runnable of the run, applied or not
-  std::vector<GraphAddition> additions;
-  std::vector<GraphRemoval> removals;
+struct MutateGraph : GraphChange {
+  std::optional<Origin> origin;  // a runnable of the run, applied or not; empty: the caller
+  CommandSource source;          // of a caller
 };
 Result<RunFacts> decide_mutate_graph(RunProjection& run, const MutateGraph& command, TimeMs now);
+
+// Empty when the run takes the completion as it is; otherwise the error of the failure: the result
+// does not fit the output contract of its step, or requests a mutation that is not allowed. Of an
+// attempt that failed so, the error that is recorded.
+std::optional<Payload> completion_fault(const RunProjection& run, const Attempt& attempt,
+                                        const Completion& completion);
 
 // The attempt that a planned runnable schedules in its queue.
 AttemptScheduled intent_of(const Runnable& runnable, const SharedText& workflow);

@@ -19,6 +19,36 @@ Runnable retried(const Runnable& failed, const PlannedRetry& retry) {
   return again;
 }
 
+// A step that is attempted again changes nothing yet, and a run that compensates nothing any more.
+bool changes_graph(const RunProjection& run, const Runnable& plan, const ExecutionOpts& opts) {
+  return !opts.graph.empty() && !opts.defer.has_value() && !opts.continue_as_new.has_value() &&
+         !is_compensation(plan.step.view()) && !run.is_compensating();
+}
+
+// Of an attempt that failed because of its mutation, the error that is recorded.
+std::optional<Payload> recorded_graph_fault(const Attempt& attempt) {
+  const bool failed =
+      attempt.status == AttemptStatus::failed && attempt.outcome &&
+      error_code_of(attempt.outcome->error) == error_info(ErrorCode::invalid_graph_mutation).name;
+  return failed ? std::optional(attempt.outcome->error) : std::nullopt;
+}
+
+std::optional<Payload> graph_fault(const RunProjection& run, const Attempt& attempt,
+                                   const Completion& completion) {
+  const ExecutionOpts opts = execution_opts(completion.execution_opts);
+  const PlannedRunnable* planned = run.find(attempt.runnable_key.view());
+  if (planned == nullptr || run.definition() == nullptr ||
+      !changes_graph(run, planned->plan, opts)) {
+    return std::nullopt;
+  }
+  if (attempt.ended() || planned->applied || run.is_terminal()) {
+    return recorded_graph_fault(attempt);
+  }
+  const auto mutation = plan_step_mutation(run, planned->plan, opts.graph);
+  return mutation.ok() ? std::nullopt
+                       : std::optional(mutation_error(mutation.error(), attempt.step.view()));
+}
+
 }  // namespace
 
 Result<RunFacts> decide_apply(RunProjection& run, const Attempt& attempt,
@@ -33,7 +63,21 @@ Result<RunFacts> decide_apply(RunProjection& run, const Attempt& attempt,
                            now);
   }
   RunDraft draft(run, around, now);
+  const bool changes = changes_graph(run, planned->plan, opts);
+  if (changes) {
+    auto mutation = plan_step_mutation(run, planned->plan, opts.graph);
+    if (!mutation.ok()) {
+      draft.failed(*planned, mutation_error(mutation.error(), planned->plan.step.view()));
+      return draft.finish();
+    }
+    if (mutation.value().has_value()) {
+      draft.add(*std::move(mutation).value());
+    }
+  }
   draft.done(*planned, {attempt.outcome->result, attempt.outcome->execution_opts});
+  if (changes) {
+    draft.plan_nodes();
+  }
   return draft.finish();
 }
 
@@ -56,6 +100,12 @@ std::optional<Payload> output_fault(const RunProjection& run, std::string_view r
   return misfit.none() ? std::nullopt
                        : std::optional(misfit_error("invalid_output", "the result", misfit,
                                                     step.name.view()));
+}
+
+std::optional<Payload> completion_fault(const RunProjection& run, const Attempt& attempt,
+                                        const Completion& completion) {
+  auto fault = output_fault(run, attempt.runnable_key.view(), completion.result);
+  return fault.has_value() ? fault : graph_fault(run, attempt, completion);
 }
 
 std::optional<PlannedRetry> plan_retry(const RunProjection& run, const Attempt& attempt,

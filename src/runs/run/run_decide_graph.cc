@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/hash.h"
@@ -12,6 +13,10 @@ namespace {
 
 using Items = std::map<std::string, GraphAddition>;
 
+constexpr std::size_t kMaxMutationIdBytes = 255;
+constexpr std::string_view kCaller = "caller";
+constexpr std::string_view kReservedHandlers = "__";  // of the engine
+
 bool is_node(const GraphAddition& item) { return item.kind == GraphItem::node; }
 
 // The intent of a node, independent of when it is planned.
@@ -19,7 +24,11 @@ SharedText intent_fingerprint(const GraphAddition& node) {
   JsonWriter writer;
   writer.begin_object().member("handler", node.handler.view()).member("id", node.id.view());
   writer.member("input", JsonText::trusted(std::string(or_empty(node.input).view())));
-  writer.member("queue", node.queue.view()).end_object();
+  writer.member("queue", node.queue.view());
+  if (node.retry.has_value()) {
+    writer.member("retry", to_json(*node.retry).value());
+  }
+  writer.end_object();
   return to_hex(sha256(std::move(writer).take()));
 }
 
@@ -40,6 +49,24 @@ SharedText mutation_of(const RunProjection& run, const GraphAddition& node) {
     }
   }
   return {};
+}
+
+bool is_valid(const RetryRule& rule) {
+  return rule.max_attempts >= 1 && rule.jitter_percent <= 100 && rule.delay_ms <= kMaxDurationMs &&
+         rule.max_delay_ms <= kMaxDurationMs;
+}
+
+bool is_valid(const RetryPolicy& policy) {
+  return is_valid(policy.rule) &&
+         std::all_of(policy.codes.begin(), policy.codes.end(), [](const CodeRetry& other) {
+           return !other.code.empty() && is_valid(other.rule);
+         });
+}
+
+// Independent of the caller, and of the version that the graph has by now.
+bool is_same(const DynamicGraphMutated& known, const MutateGraph& command) {
+  return known.additions == command.additions && known.removals == command.removals &&
+         command.expected_version.value_or(known.expected_version) == known.expected_version;
 }
 
 // The nodes that are not planned and wait for nothing.
@@ -91,9 +118,16 @@ class Mutation {
     DynamicGraphMutated fact;
     fact.run_id = run_.run_id();
     fact.mutation_id = command_.mutation_id;
-    fact.expected_version = command_.expected_version;
-    fact.result_version = command_.expected_version + 1;
-    fact.origin = command_.origin;
+    fact.expected_version = run_.graph().version;
+    fact.result_version = fact.expected_version + 1;
+    if (command_.origin.has_value()) {
+      fact.origin.runnable_key = command_.origin->runnable_key;
+      fact.origin.step = command_.origin->step;
+      fact.origin.attempt = command_.origin->attempt;
+    } else {
+      fact.origin.source = command_.source.source.empty() ? kCaller : command_.source.source;
+      fact.origin.actor = command_.source.actor;
+    }
     fact.additions = command_.additions;
     fact.removals = command_.removals;
     for (const GraphAddition& addition : command_.additions) {
@@ -114,27 +148,37 @@ class Mutation {
   }
 
   Result<void> check_head() const {
-    if (command_.mutation_id.empty()) {
-      return refused("mutation_id", "missing", "a mutation has an id");
+    const std::size_t id_bytes = command_.mutation_id.view().size();
+    if (id_bytes == 0 || id_bytes > kMaxMutationIdBytes) {
+      return refused("mutation_id", "invalid",
+                     fmt::format("a mutation id has 1 to {} bytes", kMaxMutationIdBytes));
     }
     const std::uint64_t version = run_.graph().version;
-    if (command_.expected_version != version) {
-      return refused(
-          "expected_version", "stale",
-          fmt::format("the graph has version {}, not {}", version, command_.expected_version));
+    if (command_.expected_version.value_or(version) != version) {
+      return refused("expected_version", "stale",
+                     fmt::format("the graph has version {}, not {}; read it again and decide anew",
+                                 version, *command_.expected_version));
     }
-    const PlannedRunnable* origin = run_.find(command_.origin.runnable_key.view());
-    if (origin == nullptr || origin->plan.step != command_.origin.step ||
-        origin->plan.attempt_number != command_.origin.attempt) {
-      return refused("origin", "unknown",
-                     fmt::format("{} is not attempt {} at step {} of the run",
-                                 command_.origin.runnable_key.view(), command_.origin.attempt,
-                                 command_.origin.step.view()));
-    }
+    HOLDFAST_CHECK(check_origin());
     const std::size_t count = command_.additions.size() + command_.removals.size();
     if (count == 0 || count > kMaxGraphOperations) {
       return refused("limits", "operations",
                      fmt::format("a mutation has 1 to {} operations", kMaxGraphOperations));
+    }
+    return {};
+  }
+
+  Result<void> check_origin() const {
+    if (!command_.origin.has_value()) {
+      return {};
+    }
+    const Origin& named = *command_.origin;
+    const PlannedRunnable* origin = run_.find(named.runnable_key.view());
+    if (origin == nullptr || origin->plan.step != named.step ||
+        origin->plan.attempt_number != named.attempt) {
+      return refused("origin", "unknown",
+                     fmt::format("{} is not attempt {} at step {} of the run",
+                                 named.runnable_key.view(), named.attempt, named.step.view()));
     }
     return {};
   }
@@ -190,6 +234,17 @@ class Mutation {
     if (!node.queue.empty() && !check_name("queue", node.queue.view()).ok()) {
       return refused("additions", "queue",
                      fmt::format("the queue of node {} has no valid name", node.id.view()));
+    }
+    if (node.handler.view().starts_with(kReservedHandlers)) {
+      return refused("additions", "handler",
+                     fmt::format("node {}: handlers that begin with \"{}\" are reserved",
+                                 node.id.view(), kReservedHandlers));
+    }
+    if (node.retry.has_value() && !is_valid(*node.retry)) {
+      return refused("additions", "retry",
+                     fmt::format("the retry policy of node {} is not valid: max_attempts is at "
+                                 "least 1, jitter_percent at most 100, a delay at most {} ms",
+                                 node.id.view(), kMaxDurationMs));
     }
     return {};
   }
@@ -282,18 +337,16 @@ bool are_nodes_done(const RunProjection& run) {
   return true;
 }
 
-Result<RunFacts> decide_mutate_graph(RunProjection& run, const MutateGraph& command, TimeMs now) {
-  HOLDFAST_CHECK(check_started(run));
+Result<std::optional<DynamicGraphMutated>> plan_mutation(const RunProjection& run,
+                                                         const MutateGraph& command) {
   HOLDFAST_ASSERT(run.definition() != nullptr);
-  Mutation mutation(run, command);
-  DynamicGraphMutated fact = mutation.fact();
   const auto known = run.graph_mutations().find(command.mutation_id.str());
   if (known != run.graph_mutations().end()) {
-    if (known->second == fact) {
-      return RunFacts();
+    if (is_same(known->second, command)) {
+      return std::optional<DynamicGraphMutated>();
     }
     return refusal(run, ErrorCode::invalid_graph_mutation,
-                   fmt::format("mutation {} was made before and was another one",
+                   fmt::format("mutation {} was made before with other operations",
                                command.mutation_id.view()))
         .with("mutation_id", command.mutation_id.view())
         .with("field", "mutation_id")
@@ -303,12 +356,55 @@ Result<RunFacts> decide_mutate_graph(RunProjection& run, const MutateGraph& comm
     return refusal(run, ErrorCode::terminal_run, fmt::format("it is {}", to_text(run.status())))
         .with("mutation_id", command.mutation_id.view());
   }
+  Mutation mutation(run, command);
   HOLDFAST_CHECK(mutation.check());
-  RunDraft draft(run, nothing_around(), now);
-  draft.add(std::move(fact));
-  for (Runnable& node : ready_nodes(run, now)) {
-    draft.plan(std::move(node));
+  return std::optional(mutation.fact());
+}
+
+Result<std::optional<DynamicGraphMutated>> plan_step_mutation(const RunProjection& run,
+                                                              const Runnable& plan,
+                                                              const Payload& graph) {
+  auto change = from_json<GraphChange>(graph.view());
+  if (!change.ok()) {
+    return refusal(run, ErrorCode::invalid_graph_mutation,
+                   fmt::format("the mutation of step {} cannot be read: {}", plan.step.view(),
+                               change.error().text()))
+        .with("field", "graph")
+        .with("reason", "invalid");
   }
+  MutateGraph command;
+  static_cast<GraphChange&>(command) = std::move(change).value();
+  if (command.mutation_id.empty()) {
+    command.mutation_id = plan.idempotency_key;
+  }
+  command.origin = Origin{plan.runnable_key, plan.step, plan.attempt_number};
+  return plan_mutation(run, command);
+}
+
+Payload mutation_error(const Error& refused, std::string_view step) {
+  JsonWriter writer;
+  writer.begin_object().member("code", error_info(refused.code()).name);
+  writer.member("message", refused.message()).member("step", step);
+  writer.member("field", refused.field("field")).member("reason", refused.field("reason"));
+  writer.member("retryable", false).end_object();
+  return std::move(writer).take_text();
+}
+
+Result<RunFacts> decide_mutate_graph(RunProjection& run, const MutateGraph& command, TimeMs now) {
+  HOLDFAST_CHECK(check_started(run));
+  HOLDFAST_TRY(auto mutation, plan_mutation(run, command));
+  if (!mutation.has_value()) {
+    return RunFacts();
+  }
+  RunDraft draft(run, nothing_around(), now);
+  if (!command.origin.has_value()) {
+    JsonWriter named;
+    named.begin_object().member("mutation_id", command.mutation_id.view()).end_object();
+    draft.add(receipt(run.run_id(), SignalType::mutate_graph, command.source,
+                      std::move(named).take_text()));
+  }
+  draft.add(*std::move(mutation));
+  draft.plan_nodes();
   return draft.finish();
 }
 

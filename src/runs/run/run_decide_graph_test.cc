@@ -124,10 +124,110 @@ TEST_F(DecideGraph, a_mutation_of_another_version_is_refused) {
 
 TEST_F(DecideGraph, the_origin_is_a_runnable_of_the_run) {
   MutateGraph command = mutation({node("a")});
-  command.origin.attempt = 2;
+  command.origin->attempt = 2;
   EXPECT_EQ(decide(command).error().field("field"), "origin");
-  command.origin.runnable_key = "other";
+  command.origin->runnable_key = "other";
   EXPECT_EQ(decide(command).error().field("field"), "origin");
+}
+
+TEST_F(DecideGraph, a_caller_is_recorded_with_a_receipt) {
+  MutateGraph command = mutation({node("a")});
+  command.origin.reset();
+  command.source.source = "cli";
+  command.source.actor = "ann";
+  const RunFacts facts = test_.put(changing(command));
+  EXPECT_EQ(kinds(facts),
+            Kinds({"run_signal_received", "dynamic_graph_mutated", "runnables_planned"}));
+  EXPECT_EQ(the<RunSignalReceived>(facts).signal_type, SignalType::mutate_graph);
+  EXPECT_EQ(the<RunSignalReceived>(facts).payload, json(R"({"mutation_id":"m0"})"));
+  EXPECT_EQ(the<DynamicGraphMutated>(facts).origin, (GraphOrigin{{}, {}, 0, "cli", "ann"}));
+}
+
+TEST_F(DecideGraph, without_a_version_it_fits_any_and_is_the_same_again) {
+  mutate({node("a")});
+  MutateGraph command = mutation({node("b")});
+  command.mutation_id = "late";
+  command.expected_version.reset();
+  const RunFacts facts = test_.put(changing(command));
+  EXPECT_EQ(the<DynamicGraphMutated>(facts).expected_version, 1U);
+  mutate({node("c")});
+  command.origin.reset();
+  EXPECT_TRUE(test_.put(changing(command)).empty());
+  command.expected_version = 0;
+  EXPECT_EQ(decide(command).error().field("reason"), "conflict");
+}
+
+TEST_F(DecideGraph, a_node_is_retried_by_its_own_policy) {
+  GraphAddition node_a = node("a");
+  node_a.retry = RetryPolicy{{2, 50}, {}};
+  mutate({node_a});
+  const RunFacts again = test_.fail("a");
+  EXPECT_EQ(planned_steps(again), Steps({"a"}));
+  EXPECT_EQ(the<RunnablesPlanned>(again).runnables.front().attempt_number, 2U);
+  EXPECT_EQ(kinds(test_.fail("a")), Kinds({"run_terminal"}));
+}
+
+TEST(DecideGraphRoutes, a_step_inside_a_path_releases_its_nodes_at_once) {
+  TestRun test(parsed(R"({"workflow":"order","steps":[{"name":"one"},{"name":"two"},)"
+                      R"({"name":"three"}],"transitions":[{"from":"one","to":"two"},)"
+                      R"({"from":"two","to":"three"}]})"));
+  test.start();
+  test.apply("one");
+  MutateGraph command;
+  command.mutation_id = "m";
+  command.additions = {node("a"), edge("two", "a")};
+  test.put([&](RunProjection& run) { return decide_mutate_graph(run, command, test.now); });
+  EXPECT_EQ(planned_steps(test.apply("two")), Steps({"a", "three"}));
+}
+
+// What a step that completes with this change leaves behind.
+class StepMutation : public DecideGraph {
+ protected:
+  static std::string opts(std::string_view graph) {
+    return R"({"graph":)" + std::string(graph) + "}";
+  }
+};
+
+constexpr std::string_view kTwoNodes =
+    R"({"additions":[{"kind":"node","id":"a","handler":"work","input":{"x":1}},)"
+    R"({"kind":"node","id":"b","handler":"work"},)"
+    R"({"kind":"edge","id":"e","from":"a","to":"b"}]})";
+
+TEST_F(StepMutation, changes_the_graph_in_the_commit_that_applies_the_result) {
+  const RunFacts facts = test_.apply("ask", "{}", opts(kTwoNodes));
+  EXPECT_EQ(kinds(facts),
+            Kinds({"dynamic_graph_mutated", "runnable_applied", "runnables_planned"}));
+  EXPECT_EQ(planned_steps(facts), Steps({"a", "act"}));
+  const auto mutated = the<DynamicGraphMutated>(facts);
+  EXPECT_EQ(mutated.origin.step, SharedText("ask"));
+  EXPECT_EQ(mutated.origin.attempt, 1U);
+  EXPECT_EQ(mutated.mutation_id, test_.plan_of("ask").idempotency_key);
+  test_.apply("act");
+  EXPECT_EQ(planned_steps(test_.apply("a")), Steps({"b"}));
+  test_.apply("b");
+  EXPECT_EQ(test_.run->status(), RunStatus::completed);
+}
+
+TEST_F(StepMutation, that_is_not_allowed_fails_the_step_and_changes_nothing) {
+  for (const std::string_view graph :
+       {R"({"additions":[{"kind":"node","id":"act","handler":"work"}]})", R"({"additions":[]})",
+        R"({"expected_version":3,"additions":[{"kind":"node","id":"a","handler":"work"}]})",
+        R"({"additions":[{"kind":"node","id":"a","handler":"work"},)"
+        R"({"kind":"edge","id":"e","from":"a","to":"a"}]})",
+        R"([1])"}) {
+    TestRun test(kLine);
+    test.start();
+    EXPECT_EQ(kinds(test.apply("ask", "{}", opts(graph))), Kinds({"run_terminal"})) << graph;
+    EXPECT_EQ(test.run->status(), RunStatus::failed);
+    EXPECT_EQ(test.run->graph().version, 0U);
+    EXPECT_NE(test.run->terminal()->error.view().find("invalid_graph_mutation"),
+              std::string_view::npos);
+  }
+}
+
+TEST_F(StepMutation, of_a_step_that_defers_itself_is_ignored) {
+  const RunFacts facts = test_.apply("ask", "{}", R"({"defer":{},"graph":{"additions":[]}})");
+  EXPECT_EQ(kinds(facts), Kinds({"runnable_applied", "runnables_planned"}));
 }
 
 TEST_F(DecideGraph, blocked_nodes_can_be_removed_and_their_names_stay_taken) {
@@ -165,9 +265,14 @@ TEST_F(DecideGraph, operations_that_are_not_allowed_are_named) {
   GraphAddition idle = node("b");
   idle.handler = {};
   EXPECT_EQ(refused({idle}), "handler");
+  idle.handler = "__timer__";
+  EXPECT_EQ(refused({idle}), "handler");
   idle = node("b");
   idle.queue = "a b";
   EXPECT_EQ(refused({idle}), "queue");
+  idle = node("b");
+  idle.retry = RetryPolicy{{0, 0}, {}};
+  EXPECT_EQ(refused({idle}), "retry");
 }
 
 TEST_F(DecideGraph, a_mutation_has_a_limit) {

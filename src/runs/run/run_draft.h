@@ -64,6 +64,8 @@ class RunDraft {
   void failed(const PlannedRunnable& planned, const Payload& error);
   // The same for one that is applied already, but was waited at.
   void continue_after(const PlannedRunnable& planned);
+  // Plans the nodes of a changed graph that wait for nothing more.
+  void plan_nodes();
   // Carries out what the engine does by itself for a planned runnable whose time has come.
   void carry_out(const PlannedRunnable& planned);
   // The wait of an await_event step has ended.
@@ -106,7 +108,6 @@ class RunDraft {
                   const SharedText& to_name, const Payload& error);
   void end_path(const SharedText& step, TimeMs visible_at);
   void put_off(const PlannedRunnable& planned, const Payload& result, const Deferral& why);
-  void node_done(const PlannedRunnable& planned);
   void complete_if_done();
   void close_failed(const PlannedRunnable& planned, const Payload& error,
                     const TransitionTaken& taken);

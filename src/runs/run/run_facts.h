@@ -16,7 +16,7 @@
 namespace holdfast {
 
 HOLDFAST_ENUM(SignalType, start_run, start_cron, replay_run, cancel_run, resume_run, approve_run,
-              reject_run, signal_run, migrate_run);
+              reject_run, signal_run, migrate_run, mutate_graph);
 
 // The receipt of a command: written before, and together with, the facts it causes.
 struct RunSignalReceived {

@@ -35,7 +35,8 @@ void foreign_node(TestRun& test) {
   DynamicGraphMutated mutation;
   mutation.mutation_id = "odd";
   mutation.result_version = 1;
-  mutation.origin = test.origin("gate");
+  const Origin gate = test.origin("gate");
+  mutation.origin = GraphOrigin{gate.runnable_key, gate.step, gate.attempt, {}, {}};
   GraphAddition node;
   node.id = "odd";
   node.handler = "work";

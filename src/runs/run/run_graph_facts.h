@@ -1,33 +1,24 @@
 // The facts of a run thread that change its step graph. See run_facts.h.
 #pragma once
 
+#include "runs/facts/graph_change.h"
 #include "runs/run/run_facts.h"
 
 namespace holdfast {
 
-HOLDFAST_ENUM(GraphItem, node, edge);
+// Who changed a graph: a step of the run, or the caller of a command.
+struct GraphOrigin {
+  SharedText runnable_key;  // of a step, with the next two
+  SharedText step;
+  std::uint32_t attempt = 0;
+  SharedText source;  // of a command
+  SharedText actor;
 
-// A node has a handler and an input, an edge its two ends.
-struct GraphAddition {
-  GraphItem kind = GraphItem::node;
-  SharedText id;
-  SharedText handler;
-  Payload input;
-  SharedText queue;
-  SharedText from;
-  SharedText to;
+  [[nodiscard]] bool is_step() const { return !runnable_key.empty(); }
 
-  HOLDFAST_FIELDS(required(kind), required(id), optional(handler), optional(input), optional(queue),
-                  optional(from), optional(to));
-  friend bool operator==(const GraphAddition&, const GraphAddition&) = default;
-};
-
-struct GraphRemoval {
-  GraphItem kind = GraphItem::node;
-  SharedText id;
-
-  HOLDFAST_FIELDS(required(kind), required(id));
-  friend bool operator==(const GraphRemoval&, const GraphRemoval&) = default;
+  HOLDFAST_FIELDS(optional(runnable_key), optional(step), optional(attempt), optional(source),
+                  optional(actor));
+  friend bool operator==(const GraphOrigin&, const GraphOrigin&) = default;
 };
 
 struct DynamicGraphMutated {
@@ -36,7 +27,7 @@ struct DynamicGraphMutated {
   SharedText mutation_id;
   std::uint64_t expected_version = 0;
   std::uint64_t result_version = 0;
-  Origin origin;
+  GraphOrigin origin;
   std::vector<GraphAddition> additions;
   std::vector<GraphRemoval> removals;
   std::map<std::string, SharedText> runnable_intent_fingerprints;  // by node

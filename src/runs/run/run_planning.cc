@@ -163,6 +163,11 @@ std::string error_code_of(const Payload& error) {
 const RetryPolicy& policy_of(const RunProjection& run, const Runnable& plan) {
   static const RetryPolicy once;
   HOLDFAST_ASSERT(run.definition() != nullptr);
+  if (plan.graph_mutation.has_value()) {
+    const auto node = run.graph().active.find(plan.graph_mutation->node_id.str());
+    const bool retried = node != run.graph().active.end() && node->second.retry.has_value();
+    return retried ? *node->second.retry : once;
+  }
   const auto index = run.definition()->find(parse_activation(plan.step.view()).step);
   if (!index.has_value()) {
     return once;

@@ -76,6 +76,15 @@ bool is_done(const RunProjection& run, std::string_view step);
 // are done.
 std::vector<Runnable> ready_nodes(const RunProjection& run, TimeMs now);
 bool are_nodes_done(const RunProjection& run);
+// The fact of a mutation; empty when it was made before. Errors of decide_mutate_graph.
+Result<std::optional<DynamicGraphMutated>> plan_mutation(const RunProjection& run,
+                                                         const MutateGraph& command);
+// The same for a mutation that the result of a step requests.
+Result<std::optional<DynamicGraphMutated>> plan_step_mutation(const RunProjection& run,
+                                                              const Runnable& plan,
+                                                              const Payload& graph);
+// The failure of a step whose mutation is refused.
+Payload mutation_error(const Error& refused, std::string_view step);
 
 // The input of a run as its trigger wants it, with defaults. invalid_payload names every field;
 // invalid_trigger when there is none of that name.

@@ -127,6 +127,13 @@ std::string_view fault_of(const RunDefinitionMigrated& fact) {
   return fit ? "" : "the manual state is not a pause or an approval";
 }
 
+std::string_view fault_of(const DynamicGraphMutated& fact) {
+  const bool by_step = fact.origin.is_step() && !fact.origin.step.empty() &&
+                       fact.origin.attempt > 0 && fact.origin.source.empty();
+  const bool by_command = !fact.origin.is_step() && !fact.origin.source.empty();
+  return by_step || by_command ? "" : "the origin is neither a step nor a command";
+}
+
 bool is_whole(const GraphAddition& item) {
   switch (item.kind) {
     case GraphItem::node:
