@@ -201,6 +201,10 @@ class GraphTree {
     if (!node.deadline.empty() && node.deadline != "on_time") {
       append(line.notes, node.deadline);
     }
+    if (node.added_by.has_value()) {
+      const std::string& step = node.added_by->step;
+      append(line.notes, fmt::format("added by {}", step.empty() ? node.added_by->actor : step));
+    }
     return line;
   }
 

@@ -10,6 +10,7 @@
 #include "runs/run/event_names.h"
 #include "runs/run/redact.h"
 #include "runs/view/deadline.h"
+#include "runs/view/run_graph.h"
 #include "runs/view/step_state.h"
 #include "runs/view/view_words.h"
 
@@ -273,8 +274,23 @@ Result<Cause> CauseFinder::of_runnable(const PlannedRunnable& planned) {
     cause.next_actions.push_back(engine_action("schedule_pending_dispatch", "schedules it"));
   }
   cause.step = plan.step.str();
+  add_mutation(cause, plan);
   add_deadline(cause, planned);
   return cause;
+}
+
+// A step that the definition does not have says where it comes from.
+void CauseFinder::add_mutation(Cause& cause, const Runnable& plan) const {
+  const auto mutation = plan.graph_mutation.has_value()
+                            ? run_.graph_mutations().find(plan.graph_mutation->mutation_id.str())
+                            : run_.graph_mutations().end();
+  if (mutation == run_.graph_mutations().end()) {
+    return;
+  }
+  const AddedBy by = added_by(mutation->second);
+  const std::string who = by.step.empty() ? one_line(by.actor) : "step " + by.step;
+  cause.summary += fmt::format("; step {} was added by {} (mutation {})", plan.step.view(), who,
+                               one_line(by.mutation_id));
 }
 
 Cause CauseFinder::of_boundary(const ManualState& boundary, const PlannedRunnable& planned) const {

@@ -31,6 +31,7 @@ class CauseFinder {
   Cause of_attempt(const PlannedRunnable& planned, const Attempt& attempt) const;
   Cause of_scheduled(const PlannedRunnable& planned, const Attempt& attempt) const;
   Cause of_timer(const PlannedRunnable& planned, TimeMs due) const;
+  void add_mutation(Cause& cause, const Runnable& plan) const;
   void add_deadline(Cause& cause, const PlannedRunnable& planned) const;
   [[nodiscard]] std::string previous_error(const Attempt& attempt) const;
   [[nodiscard]] std::string id() const { return to_string(run_.run_id()); }

@@ -46,6 +46,15 @@ TEST(ExplainItems, the_step_says_how_many_are_done_and_what_the_rest_waits_for) 
   EXPECT_EQ(why.causes.at(0).omitted, 0U);
 }
 
+TEST(ExplainAdded, a_step_that_was_added_says_who_added_it) {
+  ExplainedStory story(R"([{"name":"plan"}])");
+  story.start();
+  story.complete("plan", "{}",
+                 R"({"graph":{"mutation_id":"m","additions":[)"
+                 R"({"kind":"node","id":"one","handler":"h"}]}})");
+  EXPECT_THAT(story.why().summary, HasSubstr("; step one was added by step plan (mutation m)"));
+}
+
 TEST(ExplainItems, items_that_are_not_planned_wait_for_an_engine) {
   ExplainedStory story(for_each_of(3));
   story.start();

@@ -134,6 +134,8 @@ class GraphMaker {
       graph.workflow = run_.started()->workflow.str();
     }
     graph.version = run_.pinned_definition().version.str();
+    graph.graph_version = run_.graph().version;
+    added_ = additions_of(run_);
     graph.source = definition_ == nullptr ? "facts" : "definition";
     graph.status = to_text(run_.status());
     graph.terminal = run_.is_terminal();
@@ -169,6 +171,7 @@ class GraphMaker {
         node.id = id;
         node.kind = NodeKind::handler;
         node.action = added.handler.str();
+        node.added_by = added_by_of(id);
         graph.nodes.push_back(in_run(std::move(node)));
       }
     }
@@ -178,6 +181,11 @@ class GraphMaker {
         graph.nodes.push_back(in_run(node_of_facts(name, *run_.latest(state.step.view()))));
       }
     }
+  }
+
+  [[nodiscard]] std::optional<AddedBy> added_by_of(const std::string& id) const {
+    const auto found = added_.find(id);
+    return found == added_.end() ? std::nullopt : std::optional(found->second);
   }
 
   // What the plan of a step that no definition names says of it.
@@ -339,6 +347,7 @@ class GraphMaker {
     for (const auto& [id, added] : run_.graph().active) {
       if (added.kind == GraphItem::edge) {
         graph.edges.push_back(dependency_of(added.from.view(), added.to.view()));
+        graph.edges.back().added_by = added_by_of(id);
       }
     }
     for (GraphEdge& edge : graph.edges) {
@@ -423,6 +432,7 @@ class GraphMaker {
   std::vector<StepState> states_;
   std::map<std::string_view, const StepState*> by_activation_;
   std::map<std::string, std::vector<const StepState*>, std::less<>> by_node_;
+  std::map<std::string, AddedBy> added_;
 };
 
 template <typename E>
@@ -435,6 +445,15 @@ void word_member(JsonWriter& json, std::string_view name, const std::optional<E>
 void redacted_member(JsonWriter& json, std::string_view name, const Payload& payload) {
   if (!payload.empty()) {
     json.member(name, JsonText::trusted(std::string(redact(payload).view())));
+  }
+}
+
+void write(JsonWriter& json, const std::optional<AddedBy>& added_by) {
+  if (added_by.has_value()) {
+    json.object("added_by", [&] {
+      json.member("mutation_id", added_by->mutation_id).member("version", added_by->version);
+      json.optional("step", added_by->step).optional("actor", added_by->actor);
+    });
   }
 }
 
@@ -451,6 +470,7 @@ void write(JsonWriter& json, const GraphNode& node, bool with_history) {
     });
   }
   json.optional("deadline", node.deadline);
+  write(json, node.added_by);
   if (with_history) {
     redacted_member(json, "input", node.input);
     redacted_member(json, "output", node.output);
@@ -465,9 +485,30 @@ void write(JsonWriter& json, const GraphEdge& edge) {
   json.member("status", edge.status);
   redacted_member(json, "condition", edge.condition);
   word_member(json, "recovery", edge.recovery);
+  write(json, edge.added_by);
 }
 
 }  // namespace
+
+AddedBy added_by(const DynamicGraphMutated& mutation) {
+  AddedBy by;
+  by.mutation_id = mutation.mutation_id.str();
+  by.version = mutation.result_version;
+  by.step = mutation.origin.step.str();
+  by.actor =
+      mutation.origin.actor.empty() ? mutation.origin.source.str() : mutation.origin.actor.str();
+  return by;
+}
+
+std::map<std::string, AddedBy> additions_of(const RunProjection& run) {
+  std::map<std::string, AddedBy> added;
+  for (const auto& [mutation_id, mutation] : run.graph_mutations()) {
+    for (const GraphAddition& addition : mutation.additions) {
+      added.emplace(addition.id.str(), added_by(mutation));
+    }
+  }
+  return added;
+}
 
 RunGraph run_graph(const RunSource& source) { return GraphMaker(source).make(); }
 
@@ -487,7 +528,11 @@ JsonText to_json(const RunGraph& graph, bool with_history) {
   JsonWriter json;
   json.begin_object();
   json.optional("run_id", graph.run_id).optional("workflow", graph.workflow);
-  json.optional("version", graph.version).member("source", graph.source);
+  json.optional("version", graph.version);
+  if (graph.graph_version > 0) {
+    json.member("graph_version", graph.graph_version);
+  }
+  json.member("source", graph.source);
   json.optional("status", graph.status).member("terminal", graph.terminal);
   json.strings("current", graph.current);
   json.objects("nodes", graph.nodes,

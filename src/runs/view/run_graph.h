@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,14 @@ struct ItemCounts {
   std::uint64_t running = 0;
 };
 
+// The mutation that added a node or an edge while the run was running.
+struct AddedBy {
+  std::string mutation_id;
+  std::uint64_t version = 0;  // of the graph since then
+  std::string step;           // whose result made it; empty: a command did
+  std::string actor;          // of the command, or where it came from
+};
+
 // A step with all its visits and items; what it shows is the newest visit. Compensations are nodes
 // of their own: compensate:charge.
 struct GraphNode {
@@ -42,6 +51,7 @@ struct GraphNode {
   std::uint32_t visits = 0;    // how often it was begun
   std::optional<ItemCounts> items = std::nullopt;
   std::string deadline = {};  // on_time, due_soon, overdue, escalated; empty: none
+  std::optional<AddedBy> added_by = std::nullopt;  // empty: the definition has it
   // Only with history:
   Payload input = {};
   Payload output = {};
@@ -61,6 +71,7 @@ struct GraphEdge {
   std::string status;
   Payload condition = {};  // as it is recorded; empty: none
   std::optional<RecoveryLabel> recovery = std::nullopt;
+  std::optional<AddedBy> added_by = std::nullopt;  // empty: the definition has it
 };
 
 struct ChildLink {
@@ -74,7 +85,8 @@ struct RunGraph {
   std::string run_id;
   std::string workflow;
   std::string version;
-  std::string source;  // definition, or facts when the definition is not known
+  std::uint64_t graph_version = 0;  // how often mutations have changed it
+  std::string source;               // definition, or facts when the definition is not known
   std::string status;
   bool terminal = false;
   std::vector<std::string> current;  // ids of the nodes the run is at
@@ -84,6 +96,9 @@ struct RunGraph {
   std::string continued_as = {};
 };
 
+AddedBy added_by(const DynamicGraphMutated& mutation);
+// Of each id, the mutation that added it.
+std::map<std::string, AddedBy> additions_of(const RunProjection& run);
 RunGraph run_graph(const RunSource& source);
 // Of a workflow that nothing has run: all nodes wait.
 RunGraph definition_graph(const Definition& definition);

@@ -345,6 +345,41 @@ RunGraph drawn() {
   return graph_of(story);
 }
 
+TEST(RunGraph, added_steps_and_edges_say_where_they_come_from) {
+  RunStory story(R"([{"name":"plan"}])");
+  story.start();
+  story.complete("plan", "{}",
+                 R"({"graph":{"mutation_id":"m","additions":[)"
+                 R"({"kind":"node","id":"one","handler":"h"},)"
+                 R"({"kind":"node","id":"two","handler":"h"},)"
+                 R"({"kind":"edge","id":"e","from":"one","to":"two"}]}})");
+  MutateGraph more;
+  more.mutation_id = "n";
+  more.additions.resize(1);
+  more.additions[0].id = "three";
+  more.additions[0].handler = "h";
+  more.source.source = "cli";
+  more.source.actor = "ann";
+  story.note(story.test.put(
+      [&](RunProjection& run) { return decide_mutate_graph(run, more, story.test.now); }));
+  const RunGraph graph = graph_of(story);
+  EXPECT_EQ(graph.graph_version, 2U);
+  std::map<std::string, std::string> origins;
+  for (const GraphNode& node : graph.nodes) {
+    origins[node.id] =
+        !node.added_by.has_value()
+            ? ""
+            : node.added_by->mutation_id + " " + node.added_by->step + " " + node.added_by->actor;
+  }
+  EXPECT_EQ(origins,
+            (std::map<std::string, std::string>{
+                {"one", "m plan "}, {"plan", ""}, {"three", "n  ann"}, {"two", "m plan "}}));
+  ASSERT_EQ(graph.edges.size(), 1U);
+  EXPECT_EQ(graph.edges[0].added_by->version, 1U);
+  EXPECT_NE(text_of(story).find(R"("added_by":{"mutation_id":"n","version":2,"actor":"ann"})"),
+            std::string::npos);
+}
+
 TEST(RunGraph, graphviz_can_draw_it) {
   EXPECT_EQ(to_dot(drawn()),
             R"~(digraph "order" {)~"

@@ -1,6 +1,7 @@
 #include "runs/view/run_snapshot.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include "runs/language/data/path.h"
 #include "runs/run/redact.h"
 #include "runs/view/deadline.h"
+#include "runs/view/run_graph.h"
 #include "runs/view/step_state.h"
 
 namespace holdfast {
@@ -184,7 +186,31 @@ class Snapshot {
     });
     if (run_.graph().version > 0) {
       json_.member("graph_version", run_.graph().version);
+      write_mutations();
     }
+  }
+
+  // Oldest first.
+  void write_mutations() {
+    std::map<std::uint64_t, const DynamicGraphMutated*> by_version;
+    for (const auto& [id, mutation] : run_.graph_mutations()) {
+      by_version.emplace(mutation.result_version, &mutation);
+    }
+    json_.key("graph_mutations").begin_array();
+    for (const auto& [version, mutation] : by_version) {
+      const AddedBy by = added_by(*mutation);
+      json_.begin_object().member("mutation_id", by.mutation_id).member("version", version);
+      if (!by.step.empty()) {
+        json_.member("step", by.step);
+      }
+      if (!by.actor.empty()) {
+        json_.member("actor", by.actor);
+      }
+      json_.member("added", std::uint64_t{mutation->additions.size()});
+      json_.member("removed", std::uint64_t{mutation->removals.size()});
+      json_.end_object();
+    }
+    json_.end_array();
   }
 
   void write_steps() {

@@ -220,10 +220,15 @@ class RunDescriber : public Describer {
     add("run_terminal", fmt::format("run {}", to_text(fact.status)) + because(fact.error), fact);
   }
   void operator()(const DynamicGraphMutated& fact) const {
-    add_at("graph_mutated", fact.origin.step,
-           fmt::format("graph changed: {} added, {} removed", fact.additions.size(),
-                       fact.removals.size()),
-           fact);
+    std::string what = fmt::format(
+        "graph changed to version {} by mutation {}: {} added, {} removed", fact.result_version,
+        one_line(fact.mutation_id.view()), fact.additions.size(), fact.removals.size());
+    if (fact.origin.is_step()) {
+      add_at("graph_mutated", fact.origin.step, what, fact);
+      return;
+    }
+    const SharedText& by = fact.origin.actor.empty() ? fact.origin.source : fact.origin.actor;
+    add("graph_mutated", std::move(what) + ", requested by " + one_line(by.view()), fact);
   }
   void operator()(const RunContinuationRequested& fact) const {
     add("run_continued_to", "run continues as " + to_string(fact.successor_run_id), fact);
