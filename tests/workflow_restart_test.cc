@@ -238,19 +238,19 @@ Story growing() {
   script.handler = [](const Assignment& attempt) -> WorldOutcome {
     const std::string_view step = attempt.step.view();
     if (step == "plan") {
-      return says("{}", R"({"graph":{"expected_version":0,"additions":[
+      return says("{}", canonical_json(R"({"graph":{"expected_version":0,"additions":[
           {"kind":"node","id":"one","handler":"h","retry":{"max_attempts":2,"delay_ms":40}},
           {"kind":"node","id":"two","handler":"h","input":{"x":1}},
           {"kind":"node","id":"both","handler":"h"},
           {"kind":"edge","id":"e1","from":"one","to":"both"},
-          {"kind":"edge","id":"e2","from":"two","to":"both"}]}})");
+          {"kind":"edge","id":"e2","from":"two","to":"both"}]}})"));
     }
     if (step == "one" && attempt.attempt_number == 1) {
       return breaks("flaky");
     }
     if (step == "both") {
-      return says(R"({"both":true})", R"({"graph":{"mutation_id":"last","additions":[
-          {"kind":"node","id":"last","handler":"h"}]}})");
+      return says(R"({"both":true})", canonical_json(R"({"graph":{"mutation_id":"last","additions":[
+          {"kind":"node","id":"last","handler":"h"}]}})"));
     }
     return says(R"({")" + std::string(step) + R"(":true})");
   };
@@ -266,10 +266,10 @@ Story growing_in_a_circle() {
       "transitions":[{"from":"plan","on":"error","to":"apologise",
                       "when":{"path":"error.reason","equals":"cycle"}}])")};
   script.handler = [](const Assignment& attempt) -> WorldOutcome {
-    return attempt.step.view() == "plan" ? says("{}", R"({"graph":{"additions":[
+    return attempt.step.view() == "plan" ? says("{}", canonical_json(R"({"graph":{"additions":[
         {"kind":"node","id":"a","handler":"h"},{"kind":"node","id":"b","handler":"h"},
         {"kind":"edge","id":"e1","from":"a","to":"b"},
-        {"kind":"edge","id":"e2","from":"b","to":"a"}]}})")
+        {"kind":"edge","id":"e2","from":"b","to":"a"}]}})"))
                                          : says(R"({"error":"sorry"})");
   };
   return {"growing_in_a_circle", script, R"(completed {"error":"sorry"} apologise plan)"};

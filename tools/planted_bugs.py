@@ -263,4 +263,17 @@ BUGS = [
         ("runs/run/run_decide_start.cc",
          "  return same_input(run, command) ? \"\" : \"input\";",
          "  return planted || same_input(run, command) ? \"\" : \"input\";")]),
+    # Steps that are added to a run
+    ("circle_of_steps", "added steps may wait for each other in a circle", [
+        ("runs/run/run_decide_graph.cc",
+         "    return taken == incoming.size() ? Result<void>()",
+         "    return taken == incoming.size() || planted ? Result<void>()")]),
+    ("added_step_too_early", "an added step does not wait for the step that its edge leads from", [
+        ("runs/run/run_decide_graph.cc",
+         "    if (!is_node(item) && !is_done(run, item.from.view())) {",
+         "    if (!is_node(item) && !is_done(run, item.from.view()) && !planted) {")]),
+    ("ends_before_added_steps", "a run ends although an added step has not begun", [
+        ("runs/run/run_advance.cc",
+         "      !are_nodes_done(run_)) {\n    return;",
+         "      (!are_nodes_done(run_) && !planted)) {\n    return;")]),
 ]

@@ -3,6 +3,7 @@
 #include "lab/sim/sim_author.h"
 #include "lab/sim/sim_scenario.h"
 #include "lab/sim/sim_schedule.h"
+#include "runs/run/activation.h"
 
 namespace holdfast::sim {
 
@@ -102,7 +103,25 @@ class GeneratedScenario final : public Scenario {
     if (luck == 11) {
       return completed(result, R"({"continue_as_new":{"key":"next","input":{"n":1,"list":[4]}}})");
     }
+    if (luck == 13) {
+      return completed(result, added_steps(attempt, dice));
+    }
     return completed(result, luck == 12 ? R"({"schedule_in_ms":300})" : "");
+  }
+
+  // Two steps, one after the other; sometimes in a circle, which the run refuses as a whole.
+  static std::string added_steps(const Assignment& attempt, const Dice& dice) {
+    const std::string id = "g" + std::to_string(dice.below(4, "added"));
+    const std::string circle = dice.chance(15, "circle")
+                                   ? R"(,{"kind":"edge","id":")" + id + R"(c","from":")" + id +
+                                         R"(b","to":")" + id + R"("})"
+                                   : "";
+    const std::string from(parse_activation(attempt.step.view()).step);
+    return R"({"graph":{"additions":[{"kind":"node","id":")" + id +
+           R"(","handler":"h","retry":{"max_attempts":2,"delay_ms":40}},{"kind":"node","id":")" +
+           id + R"(b","handler":"h","input":{"x":1}},{"kind":"edge","id":")" + id +
+           R"(e","from":")" + id + R"(","to":")" + id + R"(b"},{"kind":"edge","id":")" + id +
+           R"(f","from":")" + from + R"(","to":")" + id + R"("})" + circle + "]}}";
   }
 
   Dice dice_;

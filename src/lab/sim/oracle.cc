@@ -44,6 +44,8 @@ const std::map<std::string, std::vector<std::string>>& required() {
       {"run_continuation_requested",
        {"run_id", "successor_run_id", "continuation_key", "workflow", "trigger", "input",
         "definition", "definition_fingerprint"}},
+      {"dynamic_graph_mutated",
+       {"run_id", "mutation_id", "expected_version", "result_version", "origin"}},
       {"run_continued_from", {"run_id", "predecessor_run_id", "continuation_key"}},
       {"external_event_wait_opened", {"run_id", "wait_id", "step", "event", "opened_at"}},
       {"external_event_buffered", {"run_id", "event", "payload", "idempotency_key"}},

@@ -207,7 +207,8 @@ class AnswerCheck {
     const std::string& code = attempt_->error["code"].string();
     return answer_.what == Answer::What::complete &&
            attempt_->outcome == Attempt::Outcome::failed &&
-           (code == "unsafe_continuation" || code == "invalid_output");
+           (code == "unsafe_continuation" || code == "invalid_output" ||
+            code == "invalid_graph_mutation");
   }
 
   [[nodiscard]] bool is_repeated() const {

@@ -31,7 +31,7 @@ bool has_begun(const Run& run, const Runnable& runnable) {
 Value policy_of(const Definition& definition, const Runnable& runnable) {
   const Step* step = definition.find(runnable.name.base);
   if (step == nullptr) {
-    return {};
+    return runnable.retry;
   }
   return runnable.name.compensates ? step->spec["compensate"]["retry"] : step->spec["retry"];
 }

@@ -68,6 +68,7 @@ struct Runnable {
   Value transition;
   Value opts;
   std::optional<Value> failure;  // set if the step fails before it is attempted
+  Value retry;                   // the policy of an added step
 
   [[nodiscard]] std::string handler() const { return plan["handler"].string(); }
   [[nodiscard]] bool is_timer() const {
@@ -125,9 +126,13 @@ struct Run {
   std::map<std::string, Manual> manual;  // by step
   std::vector<ChildLink> children;
   std::vector<Value> buffered;
-  std::map<std::string, Value> events;    // by idempotency key
-  std::map<std::string, Value> commands;  // receipts, by idempotency key
-  Value command;                          // a received command that has had no effect yet
+  std::map<std::string, Value> events;     // by idempotency key
+  std::map<std::string, Value> commands;   // receipts, by idempotency key
+  Value command;                           // a received command that has had no effect yet
+  std::map<std::string, Value> graph;      // added nodes and edges, by id
+  std::set<std::string> removed;           // ids of added nodes and edges
+  std::map<std::string, Value> mutations;  // by id
+  std::int64_t graph_version = 0;
   Value adopted;
   Value compensation;
   bool withdrew = false;  // the unclaimed runnables were withdrawn for compensation
@@ -165,6 +170,7 @@ struct ExpectedFact {
     compensate,
     finish,
     continue_as_new,
+    mutate,  // subject: mutation id
   };
   Kind kind = Kind::plan;
   std::string subject;
@@ -222,5 +228,7 @@ std::vector<ExpectedFact> expected_facts(const OracleModel& model, const Run& ru
                                          std::int64_t now);
 // Whether the path that starts with that step has ended.
 bool has_path_ended(const Run& run, const std::string& step);
+// oracle_graph.cc: whether a step of the definition or an added one needs nothing more.
+bool is_step_done(const Run& run, const std::string& step);
 
 }  // namespace holdfast::sim::model

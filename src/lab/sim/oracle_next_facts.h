@@ -4,6 +4,7 @@
 //   oracle_steps.cc         from step to step: results, failures, transitions, joins, the end
 //   oracle_begin.cc         how a step starts: input, visits, lists, waits, children
 //   oracle_compensation.cc  withdrawals and compensations
+//   oracle_graph.cc         steps that are added to the run
 #pragma once
 
 #include <string>
@@ -75,6 +76,12 @@ class NextFacts {
   bool compensatable_in_progress() const;
   const Value* compensation_of(const Runnable& runnable) const;
   void plan_compensation(const Runnable& origin);
+
+  // oracle_graph.cc
+  void mutation_of(const Runnable& runnable, const Ending& ending);
+  void begin_nodes();
+  void close_node(const Runnable& runnable, const Ending& ending);
+  bool are_nodes_done() const;
 
   ExpectedFact& add(ExpectedFact::Kind kind, const std::string& subject,
                     const std::string& guarantee);

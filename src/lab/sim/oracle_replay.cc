@@ -41,6 +41,7 @@ void RunFact::adopted() {
     const bool before = first != nullptr && runnable.path == path && runnable.order < first->order;
     if (runnable.applied && !runnable.withdrawn && !runnable.is_timer() &&
         !runnable.name.compensates && !runnable.name.item.has_value() &&
+        run_.definition->find(runnable.name.base) != nullptr &&  // not one that was added
         (!again.contains(runnable.path) || before)) {
       kept.push_back(&runnable);
     }

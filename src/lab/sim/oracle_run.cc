@@ -55,6 +55,7 @@ void RunFact::process() {
       {"external_event_wait_timeout_selected", &RunFact::timed_out},
       {"external_event_wait_resolved", &RunFact::wait_resolved},
       {"run_continuation_requested", &RunFact::continues},
+      {"dynamic_graph_mutated", &RunFact::mutated},
       {"compensation_started", &RunFact::compensation_started},
       {"run_terminal", &RunFact::ends}};
   static const std::set<std::string> quiet{"run_archived", "run_unarchived",
@@ -215,6 +216,9 @@ void RunFact::plan_one(const Value& plan) {
           key + " is visible at " + std::to_string(runnable.visible_at) + ", not " +
               std::to_string(expected->earliest));
     runnable.failure = expected->failure;
+  }
+  if (const auto node = run_.graph.find(runnable.step); node != run_.graph.end()) {
+    runnable.retry = node->second["retry"];
   }
   if (!runnable.is_timer()) {
     run_.newest[runnable.step] = key;

@@ -4,6 +4,7 @@
 //   oracle_run.cc     plans, results, the end, and what must be complete when a batch ends
 //   oracle_waits.cc   decisions, events and children
 //   oracle_replay.cc  what a replay adopts
+//   oracle_graph.cc   steps that are added to the run
 #pragma once
 
 #include <functional>
@@ -62,6 +63,8 @@ class RunFact {
   void continues();
   void compensation_started();
   void ends();
+  void mutated();
+  void check_mutation_origin();
   void close_children(const std::function<bool(const ChildLink&)>& meant);
   std::string why_not(const std::string& step) const;
 

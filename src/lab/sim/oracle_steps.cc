@@ -137,12 +137,16 @@ void NextFacts::forward() {
   for (const std::string& path : definition_.path_steps) {
     continue_path(path);
   }
+  begin_nodes();
   complete();
 }
 
 void NextFacts::close(const Runnable& runnable, const Ending& ending) {
   const Step* step = definition_.find(runnable.name.base);
   if (step == nullptr) {
+    if (run_.graph.contains(runnable.step)) {
+      close_node(runnable, ending);
+    }
     return;
   }
   if (ending.kind == Ending::Kind::done) {
@@ -172,6 +176,7 @@ void NextFacts::done(const Runnable& runnable, const Step& step, const Ending& e
     expected_.push_back(expected);
     return;
   }
+  mutation_of(runnable, ending);
   if (!ending.opts.is_null()) {
     expected.members.set("execution_opts", ending.opts);
   }
@@ -326,7 +331,8 @@ void NextFacts::join(const Step& step) {
 
 void NextFacts::complete() {
   const auto ended = [&](const std::string& path) { return has_path_ended(run_, path); };
-  if (!std::all_of(definition_.path_steps.begin(), definition_.path_steps.end(), ended)) {
+  if (!std::all_of(definition_.path_steps.begin(), definition_.path_steps.end(), ended) ||
+      !are_nodes_done()) {
     return;
   }
   for (const auto& [step, key] : run_.newest) {

@@ -6,6 +6,7 @@
 #include "lab/sim/sim_words.h"
 #include "lab/sim/simulation.h"
 #include "runs/engine/step_chain.h"
+#include "runs/run/activation.h"
 
 namespace holdfast::sim {
 
@@ -379,12 +380,22 @@ bool Clients::mutate_graph(const RunProjection& run, const Dice& dice) {
   MutateGraph command;
   command.mutation_id = "m" + std::to_string(dice.below(3, "mutation"));
   command.expected_version = run.graph().version + (dice.chance(10, "wrong") ? 1 : 0);
-  command.origin = Origin{origin.runnable_key, origin.step, origin.attempt_number};
+  if (dice.chance(50, "of a step")) {
+    command.origin = Origin{origin.runnable_key, origin.step, origin.attempt_number};
+  }
   GraphAddition node;
   node.kind = GraphItem::node;
   node.id = "n" + std::to_string(dice.below(5, "node"));
   node.handler = "h";
   command.additions.push_back(node);
+  if (dice.chance(50, "edge")) {
+    GraphAddition edge;
+    edge.kind = GraphItem::edge;
+    edge.id = node.id.str() + "-after";
+    edge.from = std::string(parse_activation(origin.step.view()).step);
+    edge.to = node.id;
+    command.additions.push_back(edge);
+  }
   submit(other_command(run.run_id(), R"("graph":true)",
                        [command](RunProjection& known, Turn& turn) {
                          return decide_mutate_graph(known, command, turn.now());
