@@ -167,6 +167,9 @@ struct TestRun {
     for (const RunFact& fact : decided.value()) {
       store(fact);
     }
+    if (stored->definition() != run->definition()) {
+      stored->attach(run->definition());  // it has migrated
+    }
     EXPECT_EQ(run->encode(), stored->encode());
     EXPECT_EQ(derived(*run, *definition), derived(*stored, *definition));
     check_bytes();
@@ -328,7 +331,7 @@ struct TestRun {
   void check_bytes() const {
     const auto read = RunProjection::decode(run->encode());
     ASSERT_TRUE(read.ok()) << read.error().text();
-    read.value()->attach(definition);
+    read.value()->attach(run->definition());
     EXPECT_EQ(read.value()->encode(), run->encode());
     EXPECT_EQ(derived(*read.value(), *definition), derived(*run, *definition));
   }

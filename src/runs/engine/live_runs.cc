@@ -55,15 +55,22 @@ Result<std::unique_ptr<RunProjection>> LiveRuns::load(const RunId& id) {
 
 // A run whose definition is unknown here is returned without it.
 Result<void> LiveRuns::attach_definition(RunProjection& projection) {
-  const auto& started = projection.started();
-  if (projection.definition() != nullptr || !started.has_value() ||
-      started->definition_fingerprint.empty()) {
+  const bool attached = projection.definition() != nullptr;
+  if (attached && projection.migrations().empty()) {
     return {};
   }
-  auto definition = definitions_.pinned(started->definition_fingerprint);
+  const SharedText pinned = projection.pinned_definition().fingerprint;
+  if (pinned.empty() || (attached && projection.definition()->fingerprint() == pinned)) {
+    return {};
+  }
+  auto definition = definitions_.pinned(pinned);
   if (definition.ok()) {
     projection.attach(std::move(definition).value());
     return {};
+  }
+  // What it followed before another process migrated it.
+  if (attached) {
+    projection.attach(nullptr);
   }
   return definition.error().code() == ErrorCode::unknown_workflow
              ? Result<void>()

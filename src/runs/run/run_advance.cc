@@ -110,15 +110,29 @@ void RunDraft::begin_adopted() {
   const StepsAdopted& adopted = *run_.adopted_steps();
   const auto from = definition().find(adopted.from_step.view());
   tasks_.push_back({Task::Kind::begin, *from, adopted.path, now_});
-  const auto path = adopted.path.empty() ? from : definition().find(adopted.path.view());
+  begin_ready();
+  begin_run_timer();
+}
+
+void RunDraft::begin_ready() {
+  std::optional<StepIndex> adopted_path;
+  if (const auto& adopted = run_.adopted_steps()) {
+    adopted_path =
+        definition().find((adopted->path.empty() ? adopted->from_step : adopted->path).view());
+  }
   const StepProgress& progress = run_.progress();
   for (StepIndex index = 0; index < definition().steps().size(); ++index) {
-    if (definition().steps()[index].begins_path && !progress.done[index] &&
-        progress.unmet[index] == 0 && index != *path) {
-      tasks_.push_back({Task::Kind::begin, index, {}, now_});
+    const Step& step = definition().steps()[index];
+    if (step.begins_path && !progress.done[index] && progress.unmet[index] == 0 &&
+        index != adopted_path && run_.latest(step.name.view()) == nullptr) {
+      const auto delayed = progress.not_before.find(index);
+      tasks_.push_back(
+          {Task::Kind::begin,
+           index,
+           {},
+           delayed == progress.not_before.end() ? now_ : std::max(now_, delayed->second)});
     }
   }
-  begin_run_timer();
 }
 
 void RunDraft::done(const PlannedRunnable& planned, const StepEnd& end) {

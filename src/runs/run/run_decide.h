@@ -217,14 +217,16 @@ StartRun start_of_successor(const RunContinuationRequested& request, const RunSt
 
 // The command that repeats a run: whole, or from a step on, with what the steps before it gave. It
 // is for the same window of a schedule, without the idempotency of that, and has no parent.
-// run_not_found, invalid_transition (nothing of it can be repeated from that step),
-// invalid_argument (no such step); unsafe_replay names the steps that would be repeated although
-// they are irreversible or cannot be compensated, unless that is allowed.
+// run_not_found, invalid_transition (nothing of it can be repeated from that step, or what came
+// before it does not fit the other definition), invalid_argument (no such step); unsafe_replay
+// names the steps that would be repeated although they are irreversible or cannot be compensated,
+// unless that is allowed.
 struct ReplayRun {
   RunId run_id;          // of the new run
   SharedText from_step;  // empty: from the beginning
   Payload input;         // empty: the input of the source
   bool allow_irreversible = false;
+  std::shared_ptr<const Definition> definition;  // nullptr: that of the source
   CommandSource source;
 };
 Result<StartRun> plan_replay(const RunProjection& source, const ReplayRun& command);

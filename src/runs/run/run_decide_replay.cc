@@ -157,14 +157,49 @@ Result<const PlannedRunnable*> first_of(const RunProjection& source, const Share
   return first == nullptr ? latest : first;
 }
 
+// What a replay takes over must be done on its definition too, and be all that its step waits for.
+Result<void> check_fit(const RunProjection& source, const Definition& target,
+                       const StepsAdopted& adopted) {
+  const auto misfit = [&](std::string_view step, std::string_view what) {
+    return refusal(source, ErrorCode::invalid_transition,
+                   fmt::format("on that definition step {} {}", step, what))
+        .with("step", step);
+  };
+  StepProgress progress(target);
+  for (const SharedText& done : adopted.done) {
+    const auto index = target.find(done.view());
+    if (!index.has_value() || !target.steps()[*index].begins_path) {
+      return misfit(done.view(), "is missing or begins no path");
+    }
+    progress.adopt(target, done.view());
+  }
+  for (const SharedText& name : {adopted.from_step, adopted.path}) {
+    const auto index = name.empty() ? std::nullopt : target.find(name.view());
+    if (!name.empty() && !index.has_value()) {
+      return misfit(name.view(), "is missing");
+    }
+    if (index.has_value() && progress.unmet[*index] > 0) {
+      return misfit(name.view(), "waits for a step that is not done");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<StartRun> plan_replay(const RunProjection& source, const ReplayRun& command) {
   HOLDFAST_CHECK(check_started(source));
   HOLDFAST_ASSERT(source.definition() != nullptr);
+  if (command.definition != nullptr &&
+      command.definition->workflow() != source.started()->workflow) {
+    return refusal(source, ErrorCode::invalid_argument,
+                   fmt::format("the definition is of workflow {}",
+                               command.definition->workflow().view()))
+        .with("field", "definition");
+  }
   StartRun start;
   start.run_id = command.run_id;
-  start.definition = source.definition();
+  start.definition = command.definition == nullptr ? source.definition() : command.definition;
   start.queue = source.started()->queue;
   start.trigger = source.started()->trigger;
   start.input = command.input.empty() ? source.started()->input : command.input;
@@ -201,6 +236,9 @@ Result<StartRun> plan_replay(const RunProjection& source, const ReplayRun& comma
     }
   }
   adopted.context = kept_context(std::move(kept));
+  if (command.definition != nullptr) {
+    HOLDFAST_CHECK(check_fit(source, *command.definition, adopted));
+  }
   start.adopted = std::move(adopted);
   return start;
 }

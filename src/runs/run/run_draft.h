@@ -57,6 +57,8 @@ class RunDraft {
   void begin_run();
   // The same for a run that has adopted steps of another: it begins in the middle.
   void begin_adopted();
+  // Every step that waits for nothing and has not begun.
+  void begin_ready();
   // Begins a step on the path of another; path: the step that began it.
   void begin(StepIndex step, const SharedText& path, TimeMs visible_at);
   // A runnable ended well, or badly and there is no retry.

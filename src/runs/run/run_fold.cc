@@ -242,11 +242,14 @@ class RunFold::Visitor {
     state.attributes = with_changes(state.attributes, fact.changes).value();
   }
 
-  // From here on the run has exactly the context the migration gave it.
   void operator()(const RunDefinitionMigrated& fact) const {
     OptionalRunState& state = edit_optional_state();
     state.migrations.emplace(fact.migration_key.str(), fact);
     state.migrated_to = PinnedDefinition{fact.target_version, fact.target_fingerprint};
+    if (fact.manual_state.empty()) {
+      return;
+    }
+    // From here on the run has exactly the context the migration gave it.
     end_all_boundaries();
     open_boundary(from_json<ManualState>(fact.manual_state.view()).value());
     // Moved, not copied: earlier steps of the undo log point into it.

@@ -47,6 +47,9 @@ struct SearchAttributesUpdated {
   friend bool operator==(const SearchAttributesUpdated&, const SearchAttributesUpdated&) = default;
 };
 
+// The run follows another definition from here on. With manual_state and context it was moved by
+// hand at the boundary it waits at, and has exactly that context; without them nothing else
+// changes.
 struct RunDefinitionMigrated {
   static constexpr std::string_view kKind = "run_definition_migrated";
   RunId run_id;
@@ -60,9 +63,9 @@ struct RunDefinitionMigrated {
   SharedText source_manual_step;
   SharedText target_manual_step;
 
-  HOLDFAST_FIELDS(required(run_id), required(migration_key), required(source_version),
-                  required(source_fingerprint), required(target_version),
-                  required(target_fingerprint), required(context), required(manual_state),
+  HOLDFAST_FIELDS(required(run_id), required(migration_key), optional(source_version),
+                  required(source_fingerprint), optional(target_version),
+                  required(target_fingerprint), optional(context), optional(manual_state),
                   optional(source_manual_step), optional(target_manual_step));
   friend bool operator==(const RunDefinitionMigrated&, const RunDefinitionMigrated&) = default;
 };

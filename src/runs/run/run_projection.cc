@@ -64,7 +64,18 @@ RunProjection::RunProjection(const RunId& run_id) : run_id_(run_id) {}
 void RunProjection::attach(std::shared_ptr<const Definition> definition) {
   definition_ = std::move(definition);
   ++attachments_;
+  if (definition_ == nullptr) {
+    progress_.reset();
+    return;
+  }
   RunFold::rebuild_progress(*this);
+}
+
+void RunProjection::follow(std::shared_ptr<const Definition> definition) {
+  if (undo_ != nullptr) {
+    undo_->add([this, old = definition_] { attach(old); });
+  }
+  attach(std::move(definition));
 }
 
 void RunProjection::evolve(TimeMs at, const RunFact& fact) {

@@ -159,8 +159,11 @@ class RunProjection {
   RunProjection& operator=(const RunProjection&) = delete;
 
   void set_undo(UndoLog* undo) { undo_ = undo; }
-  // The definition the run is pinned to. Final: cannot be undone, changes no fact.
+  // The definition the run is pinned to; nullptr: it is not known. Final: cannot be undone, changes
+  // no fact.
   void attach(std::shared_ptr<const Definition> definition);
+  // The same for a definition that the run has just migrated to; undone with the migration.
+  void follow(std::shared_ptr<const Definition> definition);
 
   void evolve(TimeMs at, const RunFact& fact);
   // A stored entry of the thread. An entry that is not a fact becomes a malformed_entry anomaly.

@@ -56,6 +56,41 @@ TEST(Replay, the_input_can_be_another) {
   EXPECT_EQ(test.input("ask"), json(R"({"order":8})"));
 }
 
+TEST(Replay, the_definition_can_be_another) {
+  TestRun source(kLine);
+  source.start();
+  source.apply("ask", R"({"said":1})");
+  ReplayRun command;
+  command.run_id = run_no(2);
+  command.definition = definition_of(
+      R"([{"name":"ask"},{"name":"act","after":["ask"]},{"name":"more","after":["ask"]}])");
+  TestRun whole(command.definition, 2);
+  EXPECT_EQ(planned_steps(whole.start(plan_replay(*source.run, command).value())), Steps({"ask"}));
+  command.from_step = "act";
+  TestRun rest(command.definition, 2);
+  EXPECT_EQ(planned_steps(rest.start(plan_replay(*source.run, command).value())),
+            Steps({"act", "more"}));
+}
+
+TEST(Replay, of_steps_that_another_definition_does_not_have_is_refused) {
+  TestRun source(kLine);
+  source.start();
+  source.apply("ask");
+  const auto code = [&](std::shared_ptr<const Definition> target) {
+    ReplayRun command;
+    command.run_id = run_no(2);
+    command.from_step = "act";
+    command.definition = std::move(target);
+    return code_of(plan_replay(*source.run, command));
+  };
+  EXPECT_EQ(code(definition_of(R"([{"name":"act"}])")), ErrorCode::invalid_transition);
+  EXPECT_EQ(code(definition_of(R"([{"name":"ask"}])")), ErrorCode::invalid_transition);
+  EXPECT_EQ(
+      code(definition_of(R"([{"name":"ask"},{"name":"new"},{"name":"act","after":["new"]}])")),
+      ErrorCode::invalid_transition);
+  EXPECT_EQ(code(definition_of(kLine, "other")), ErrorCode::invalid_argument);
+}
+
 TEST(Replay, of_a_child_is_not_a_child) {
   TestRun source(kLine);
   StartRun first = source.start_command();

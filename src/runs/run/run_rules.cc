@@ -119,6 +119,9 @@ std::string_view fault_of(const SearchAttributesUpdated& fact) {
 }
 
 std::string_view fault_of(const RunDefinitionMigrated& fact) {
+  if (fact.context.empty() && fact.manual_state.empty()) {
+    return {};
+  }
   if (!fact.context.is_object()) {
     return "the context is not an object";
   }
@@ -345,10 +348,11 @@ class Judge {
       return once(known, fact, Reason::conflicting_definition_migration);
     }
     const PinnedDefinition source{fact.source_version, fact.source_fingerprint};
-    const bool current =
-        source == run_.pinned_definition() && run_.boundaries().size() == 1 &&
-        is_pause(&run_.boundaries().begin()->second) &&
-        (fact.source_manual_step.empty() || boundary(fact.source_manual_step) != nullptr);
+    const bool at_boundary =
+        fact.manual_state.empty() ||
+        (run_.boundaries().size() == 1 && is_pause(&run_.boundaries().begin()->second) &&
+         (fact.source_manual_step.empty() || boundary(fact.source_manual_step) != nullptr));
+    const bool current = source == run_.pinned_definition() && at_boundary;
     return current ? RunVerdict::accept() : RunVerdict::refuse(Reason::stale_definition_migration);
   }
 
