@@ -16,19 +16,27 @@ NO_RUN = "00000000-0000-7000-8000-000000000000"
 # Members of requests that their examples do not have.
 NOTED = {"actor": "ann", "comment": "hello"}
 DECISION = NOTED | {"metadata": {"a": 1}, "idempotency_key": "k"}
+RULE = {"max_attempts": 2, "delay_ms": 1, "max_delay_ms": 2, "backoff": "fixed",
+        "jitter_percent": 1}
 MORE = {
     "start_run": NOTED | {"queue": "q", "trigger": "manual", "search_attributes": {"a": 1}},
     "bulk_runs": NOTED | {"limit": 5, "mode": "stop", "allow_irreversible": True, "key": "k"},
     "cancel_run": {"idempotency_key": "k"},
     "signal_run": {"actor": "ann", "idempotency_key": "k"},
     "resume_run": DECISION, "approve_run": DECISION, "reject_run": DECISION,
-    "replay_run": NOTED | {"input": {"n": 1}, "allow_irreversible": True, "run_id": NO_RUN},
+    "replay_run": NOTED | {"input": {"n": 1}, "allow_irreversible": True, "run_id": NO_RUN,
+                           "definition": "newest"},
+    "migrate_run": NOTED,
+    "mutate_graph": NOTED | {
+        "additions": [{"kind": "node", "id": "a", "handler": "h", "input": {}, "queue": "q",
+                       "from": "b", "to": "c", "retry": RULE | {"codes": [{"code": "c"} | RULE]}}],
+        "removals": [{"kind": "edge", "id": "e"}]},
     "trigger_schedule": NOTED | {"input": {"n": 1}, "idempotency_key": "k"},
     "claim_work": {"again": False, "wait_ms": 0},
     "report_work": {"reports": [
         {"run_id": NO_RUN, "runnable_key": "a", "claim_id": "b", "token": "c", "outcome": "retry",
          "result": {}, "code": "busy", "message": "later", "reason": "early", "key": "k",
-         "input": {}, "details": {}, "schedule_in_ms": 1, "retry_after_ms": 1}]},
+         "input": {}, "details": {}, "graph": {}, "schedule_in_ms": 1, "retry_after_ms": 1}]},
     "start_child": {"queue": "q", "trigger": "t", "metadata": {"a": 1},
                     "cancel_with_parent": True},
     "create_token": {"expires_at": 4102444800000},

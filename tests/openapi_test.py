@@ -267,6 +267,7 @@ class OpenapiTest(cli.CliTest):
         self.assertEqual(self.good("get_run", run=again)["replayed_from"], rejected)
         paused = self.start("review")
         self.assertTrue(self.good("resume_run", run=paused, body={"actor": "ann"})["terminal"])
+        self.growing(self.start("review"))
         waits = self.start("invoice", {"number": "n-1"})
         self.good("get_run", run=waits)
         self.refused(400, "invalid_argument", "signal_run", valid=False, run=waits, body={})
@@ -277,6 +278,27 @@ class OpenapiTest(cli.CliTest):
         self.refused(404, "run_not_found", "cancel_run", run=NO_RUN, body={})
         self.assertTrue(self.good("cancel_run", run=again, body={
             "mode": "stop", "actor": "ann", "comment": "no"})["terminal"])
+
+    def growing(self, run):
+        more = {"mutation_id": "m", "expected_version": 0, "actor": "ann", "additions": [
+            {"kind": "node", "id": "extra", "handler": "unserved", "input": {"x": 1}},
+            {"kind": "node", "id": "late", "handler": "unserved", "retry": {"max_attempts": 2}},
+            {"kind": "edge", "id": "e", "from": "extra", "to": "late"}]}
+        self.good("mutate_graph", run=run, body=more)
+        self.assertIn("has mutation m", self.text("mutate_graph", run=run, body=more))
+        self.refused(409, "invalid_graph_mutation", "mutate_graph", run=run,
+                     body=more | {"additions": []})
+        gone = {"mutation_id": "n", "removals": [{"kind": "edge", "id": "e"},
+                                                 {"kind": "node", "id": "late"}]}
+        self.good("mutate_graph", run=run, body=gone)
+        graph = self.good("get_graph", run=run)
+        self.assertEqual(graph["graph_version"], 2)
+        self.assertIn("m", [node["added_by"]["mutation_id"] for node in graph["nodes"]
+                            if "added_by" in node])
+        self.assertEqual(len(self.good("get_run", run=run)["graph_mutations"]), 2)
+        self.good("migrate_run", run=run, body={"to": "newest", "actor": "ann"})
+        self.refused(404, "unknown_workflow", "migrate_run", run=run, body={"to": "f"})
+        self.good("cancel_run", run=run, body={})
 
     def claimed(self, handlers, count=1):
         """Claims this many attempts with a new worker; returns the worker and the attempts."""

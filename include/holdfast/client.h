@@ -97,6 +97,9 @@ class Client {
   Result<void> reject(std::string_view run_id, const DecisionOptions& options);
   Result<void> signal(std::string_view run_id, std::string_view event,
                       std::string_view payload = "{}", const SignalOptions& options = {});
+  Result<void> mutate_graph(std::string_view run_id, const GraphMutation& mutation,
+                            const MutationOptions& options = {});
+  Result<void> migrate(std::string_view run_id, const MigrateOptions& options = {});
   Result<StartedRun> replay(std::string_view run_id, const ReplayOptions& options = {});
   Result<void> set_search_attributes(std::string_view run_id, std::string_view changes,
                                      std::string_view idempotency_key = "");

@@ -143,9 +143,21 @@ class Engine {
   // invalid_argument.
   Result<void> signal(std::string_view run_id, std::string_view event,
                       std::string_view payload = "{}", const SignalOptions& options = {});
-  // Repeats a run as a new run on the same definition: completely, or from a step on with the
-  // results of the steps before it. run_not_found; unsafe_replay when irreversible steps would be
-  // repeated; invalid_transition, invalid_argument, invalid_payload.
+  // Adds steps and edges to a run that has not ended, or removes added ones that have not begun.
+  // Idempotent by the id of the mutation, which must not be empty. invalid_graph_mutation names the
+  // operation that is not allowed and why; its field "reason" is "stale" when the graph has another
+  // version, and "conflict" when the id was used for another mutation. terminal_run, run_not_found,
+  // invalid_argument, invalid_json.
+  Result<void> mutate_graph(std::string_view run_id, const GraphMutation& mutation,
+                            const MutationOptions& options = {});
+  // Continues a run that has not ended on another definition of its workflow. Idempotent.
+  // invalid_transition when the run could not have come to where it is on that definition: its
+  // field "problems" says why. unknown_workflow when there is no such definition. terminal_run,
+  // run_not_found.
+  Result<void> migrate(std::string_view run_id, const MigrateOptions& options = {});
+  // Repeats a run as a new run on the same definition, or on another one: completely, or from a
+  // step on with the results of the steps before it. run_not_found; unsafe_replay when irreversible
+  // steps would be repeated; invalid_transition, invalid_argument, invalid_payload.
   Result<StartedRun> replay(std::string_view run_id, const ReplayOptions& options = {});
   // Ends a run that has no open step and starts its successor with this input. The same key finds
   // the same successor. unsafe_continuation, conflicting_continuation, terminal_run.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,53 @@ struct ReplayOptions {
   std::string input = {};           // a JSON object; empty: the input of the original run
   bool allow_irreversible = false;  // steps marked irreversible may be executed again
   std::string run_id = {};          // the id of the new run; empty: generated
+  std::string definition = {};      // newest, or a fingerprint; empty: that of the original run
+  std::string actor = {};
+  std::string comment = {};
+};
+
+struct MigrateOptions {
+  std::string to = "newest";  // the definition that new runs use, or a fingerprint
+  std::string actor = {};
+  std::string comment = {};
+};
+
+// Steps and edges that are added to the graph of a run while it runs. docs/guide/growing-runs.md
+struct AddedStep {
+  std::string id;          // a name that no other step of the run has, or had
+  std::string handler;     // executes it
+  std::string input = {};  // a JSON object; empty: the context of the run when the step begins
+  std::string queue = {};  // empty: the queue of the run
+  // How often it is attempted in all, and the delay between two attempts.
+  std::uint32_t max_attempts = 1;
+  std::uint64_t retry_delay_ms = 0;
+};
+
+// `to`, an added step that has not begun, begins after `from`, any step, is done.
+struct AddedEdge {
+  std::string from;
+  std::string to;
+  std::string id = {};  // empty: FROM.TO
+};
+
+// All of it takes effect, or nothing.
+struct GraphMutation {
+  // The same mutation again, with the same id, has no further effect; other content under the id is
+  // a conflict. Of the result of a step it may be empty: then each visit and item makes one.
+  std::string id = {};
+  std::optional<std::uint64_t> expected_version = {};  // of the graph; empty: any
+  std::vector<AddedStep> steps = {};
+  std::vector<AddedEdge> edges = {};
+  // Ids. A step can be removed until it begins; the id stays taken.
+  std::vector<std::string> removed_steps = {};
+  std::vector<std::string> removed_edges = {};
+
+  [[nodiscard]] bool empty() const {
+    return steps.empty() && edges.empty() && removed_steps.empty() && removed_edges.empty();
+  }
+};
+
+struct MutationOptions {
   std::string actor = {};
   std::string comment = {};
 };

@@ -106,6 +106,9 @@ class StepContext {
 // Options of a result.
 struct StepOptions {
   std::chrono::milliseconds schedule_in{0};  // delays the following steps
+  // Adds steps and edges to the run in the commit that completes the step. The step fails with
+  // invalid_graph_mutation when they do not fit the graph.
+  GraphMutation graph = {};
 };
 
 class StepResult {
@@ -115,7 +118,9 @@ class StepResult {
   // The step is completed. The members of an object are merged into the context of the run, which
   // later steps receive as input. A text that is not JSON fails the step.
   static StepResult ok(std::string json = "{}", StepOptions options = {}) {
-    return {Kind::ok, {}, std::move(json), options.schedule_in};
+    StepResult result{Kind::ok, {}, std::move(json), options.schedule_in};
+    result.graph_ = std::move(options.graph);
+    return result;
   }
   // The attempt failed; the retry policy of the step decides whether and when it is repeated.
   static StepResult retry(std::string code, std::string message) {
@@ -146,6 +151,7 @@ class StepResult {
   // The result, the reason or the message.
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::chrono::milliseconds delay() const { return delay_; }
+  [[nodiscard]] const GraphMutation& graph() const { return graph_; }
 
  private:
   StepResult(Kind kind, std::string code, std::string text, std::chrono::milliseconds delay)
@@ -155,6 +161,7 @@ class StepResult {
   std::string code_;
   std::string text_;
   std::chrono::milliseconds delay_;
+  GraphMutation graph_;
 };
 
 // input: a JSON object: the input of the run and the results of earlier steps. Several threads may

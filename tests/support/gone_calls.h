@@ -30,6 +30,8 @@ GoneCalls common_calls(Side& side) {
       {"approve", [&] { return code_of(side.approve(kUnknownRun, {.actor = "ann"})); }},
       {"reject", [&] { return code_of(side.reject(kUnknownRun, {.actor = "ann"})); }},
       {"signal", [&] { return code_of(side.signal(kUnknownRun, "paid")); }},
+      {"mutate_graph", [&] { return code_of(side.mutate_graph(kUnknownRun, {.id = "m"})); }},
+      {"migrate", [&] { return code_of(side.migrate(kUnknownRun)); }},
       {"replay", [&] { return code_of(side.replay(kUnknownRun)); }},
       {"set_search_attributes",
        [&] { return code_of(side.set_search_attributes(kUnknownRun, "{}")); }},

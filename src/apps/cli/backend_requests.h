@@ -40,7 +40,18 @@ struct DecideRun {
   DecisionOptions options = {};
 };
 
-using RunControl = std::variant<CancelRun, SignalRun, DecideRun>;
+struct MutateRun {
+  std::string run = {};
+  GraphMutation mutation = {};
+  MutationOptions options = {};
+};
+
+struct MigrateRun {
+  std::string run = {};
+  MigrateOptions options = {};
+};
+
+using RunControl = std::variant<CancelRun, SignalRun, DecideRun, MutateRun, MigrateRun>;
 
 // Commands that make a run
 
@@ -73,6 +84,11 @@ struct ChangeSchedule {
   std::string comment = {};
 };
 
-using AdminCommand = std::variant<CreateToken, RevokeToken, ChangeSchedule>;
+struct RegisterWorkflow {
+  std::shared_ptr<const Definition> definition;
+  bool dry_run = false;
+};
+
+using AdminCommand = std::variant<CreateToken, RevokeToken, ChangeSchedule, RegisterWorkflow>;
 
 }  // namespace holdfast::cli

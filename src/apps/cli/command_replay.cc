@@ -19,6 +19,8 @@ struct ReplayCommand {
     add_json(arguments, "--input", options.input, "Input of the new run", "the same input");
     arguments.flag("--allow-irreversible", options.allow_irreversible,
                    "Also repeat steps that cannot be compensated");
+    arguments.option("--definition", "NAME", options.definition,
+                     "newest, or the fingerprint of a definition (default: that of the run)");
     arguments.option("--id", "UUID", options.run_id, "Id of the new run (default: a new one)");
     add_actor(arguments, options.actor);
     add_comment(arguments, options.comment);
@@ -51,6 +53,7 @@ compensated are repeated only with --allow-irreversible.
 Examples:
   holdfast replay latest
   holdfast replay 9f3c21 --from-step ship
-  holdfast replay 9f3c21 --input '{"total":13}')");
+  holdfast replay 9f3c21 --input '{"total":13}'
+  holdfast replay 9f3c21 --definition newest)");
 
 }  // namespace holdfast::cli

@@ -19,10 +19,13 @@ extern const Command kSignalCommand;
 extern const Command kResumeCommand;
 extern const Command kApproveCommand;
 extern const Command kRejectCommand;
+extern const Command kMutateCommand;
+extern const Command kMigrateCommand;
 extern const Command kReplayCommand;
 extern const Command kWorkflowCheckCommand;
 extern const Command kWorkflowSchemaCommand;
 extern const Command kWorkflowListCommand;
+extern const Command kWorkflowRegisterCommand;
 extern const Command kWorkflowShowCommand;
 extern const Command kWorkflowDiffCommand;
 extern const Command kSimulateCommand;
@@ -59,10 +62,10 @@ const std::vector<CommandGroup>& command_groups() {
         &kDiffCommand, &kStatusCommand, &kDoctorCommand}},
       {"Control runs",
        {&kCancelCommand, &kSignalCommand, &kResumeCommand, &kApproveCommand, &kRejectCommand,
-        &kReplayCommand}},
+        &kMutateCommand, &kMigrateCommand, &kReplayCommand}},
       {"Workflows",
-       {&kWorkflowCheckCommand, &kWorkflowSchemaCommand, &kWorkflowListCommand,
-        &kWorkflowShowCommand, &kWorkflowDiffCommand, &kSimulateCommand}},
+       {&kWorkflowCheckCommand, &kWorkflowSchemaCommand, &kWorkflowRegisterCommand,
+        &kWorkflowListCommand, &kWorkflowShowCommand, &kWorkflowDiffCommand, &kSimulateCommand}},
       {"Servers",
        {&kServerCommand, &kWorkerCommand, &kTokenCreateCommand, &kTokenListCommand,
         &kTokenRevokeCommand, &kQueuesCommand, &kWorkersCommand, &kSchedulesCommand,
@@ -84,6 +87,7 @@ const std::vector<CommandFamily>& command_families() {
        R"(Examples:
   holdfast workflow check orders.yaml
   holdfast workflow schema > workflow.schema.json
+  holdfast workflow register orders.yaml --dry-run
   holdfast workflow list
   holdfast workflow diff order order.yaml)"},
       {"token", "Create, list and revoke the tokens that authenticate programs to a server.",

@@ -62,6 +62,14 @@ struct CommandRequest {
     }
     return post(operation::kResumeRun, {command.run}, request, repeat);
   }
+  Result<ServerRequest> operator()(const MutateRun& command) const {
+    HOLDFAST_TRY(const MutateRequest request, mutate_request(command.mutation, command.options));
+    return post(operation::kMutateGraph, {command.run}, request, Repeat::yes);
+  }
+  Result<ServerRequest> operator()(const MigrateRun& command) const {
+    return post(operation::kMigrateRun, {command.run}, migrate_request(command.options),
+                Repeat::yes);
+  }
   Result<ServerRequest> operator()(const StartRun& command) const {
     HOLDFAST_TRY(const StartRequest request,
                  start_request(command.workflow, command.input, command.options));
@@ -81,6 +89,12 @@ struct CommandRequest {
   Result<ServerRequest> operator()(const RevokeToken& command) const {
     return ServerRequest{operation::kRevokeToken.method,
                          path_of(operation::kRevokeToken, {command.id}), "", Form::json, true};
+  }
+  Result<ServerRequest> operator()(const RegisterWorkflow& command) const {
+    return ServerRequest{
+        operation::kRegisterWorkflow.method,
+        path_of(operation::kRegisterWorkflow, {}) + (command.dry_run ? "?dry_run=true" : ""),
+        std::string(command.definition->spec().view()), Form::json, true};
   }
   Result<ServerRequest> operator()(const ChangeSchedule& command) const {
     const std::initializer_list<std::string_view> path{command.workflow, command.trigger};

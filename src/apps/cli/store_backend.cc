@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "apps/cli/argument_values.h"
+#include "runs/service/migration_report.h"
 #include "storage/journal/journal_transfer.h"
 #include "storage/journal/open_journal.h"
 
@@ -129,6 +130,12 @@ struct RunController {
   Result<void> operator()(const SignalRun& command) const {
     return engine.signal(run_id, command.event, command.data, command.options);
   }
+  Result<void> operator()(const MutateRun& command) const {
+    return engine.mutate_graph(run_id, command.mutation, command.options);
+  }
+  Result<void> operator()(const MigrateRun& command) const {
+    return engine.migrate(run_id, command.options);
+  }
   Result<void> operator()(const DecideRun& command) const {
     switch (command.decision) {
       case DecideRun::Decision::approve:
@@ -146,6 +153,10 @@ struct RunController {
 struct ActionText {
   std::string operator()(const CancelRun&) const { return std::string(kCancelResult); }
   std::string operator()(const SignalRun& command) const { return event_result(command.event); }
+  std::string operator()(const MutateRun& command) const {
+    return mutation_result(command.mutation.id);
+  }
+  std::string operator()(const MigrateRun&) const { return std::string(kMigrationResult); }
   std::string operator()(const DecideRun& command) const {
     switch (command.decision) {
       case DecideRun::Decision::approve:
@@ -258,6 +269,32 @@ Result<std::string> StoreBackend::run(const RevokeToken& command) {
 
 Result<std::string> StoreBackend::run(const ChangeSchedule&) {
   return needs_server("`holdfast start` starts a run in a store");
+}
+
+Result<std::string> StoreBackend::run(const RegisterWorkflow& command) {
+  RegisterResponse response = registration(*command.definition);
+  response.dry_run = command.dry_run;
+  if (command.dry_run) {
+    HOLDFAST_TRY(StoreReader* const opened, reader());
+    Inspector inspector(opened->journal(), context_.clock);
+    HOLDFAST_CHECK(inspector.query([&](Turn& turn) -> Result<void> {
+      HOLDFAST_TRY(MigrationReport report, migration_report(turn, *command.definition));
+      response.runs = std::move(report.runs);
+      response.more = report.more;
+      return {};
+    }));
+    return response_json(response);
+  }
+  HOLDFAST_TRY(const auto loop, open_loop(OpenMode::create));
+  HOLDFAST_TRY(const bool existed, loop->execute<bool>([&](Turn& turn) -> Result<bool> {
+    const Definition& definition = *command.definition;
+    const bool known =
+        turn.state().registry().current(definition.workflow()) == definition.fingerprint();
+    HOLDFAST_CHECK(turn.emit_registration(definition));
+    return known;
+  }));
+  response.existed = existed;
+  return response_json(response);
 }
 
 Error StoreBackend::needs_server(std::string_view alternative) const {

@@ -163,6 +163,18 @@ Result<void> Client::signal(std::string_view run_id, std::string_view event,
   return done(impl->command(operation::kSignalRun, run_id, request));
 }
 
+Result<void> Client::mutate_graph(std::string_view run_id, const GraphMutation& mutation,
+                                  const MutationOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const MutateRequest request, mutate_request(mutation, options));
+  return done(impl->command(operation::kMutateGraph, run_id, request));
+}
+
+Result<void> Client::migrate(std::string_view run_id, const MigrateOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return done(impl->command(operation::kMigrateRun, run_id, migrate_request(options)));
+}
+
 Result<StartedRun> Client::replay(std::string_view run_id, const ReplayOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(ReplayRequest request, replay_request(options));

@@ -22,6 +22,7 @@ void set_outcome(Report& report, const Completion& completion) {
   }
   report.result = completion.result;
   report.schedule_in_ms = opts.schedule_in_ms;
+  report.graph = opts.graph;
   report.details = completion.details;
 }
 
@@ -73,7 +74,7 @@ Report report_of(const ClaimedAttempt& attempt, const AttemptOutcome& outcome) {
 
 std::size_t bytes_of(const Report& report) {
   return kUsualBytes + report.result.view().size() + report.input.view().size() +
-         report.details.view().size() + report.message.size();
+         report.details.view().size() + report.graph.view().size() + report.message.size();
 }
 
 }  // namespace holdfast::client

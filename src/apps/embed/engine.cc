@@ -113,6 +113,19 @@ Result<void> Engine::signal(std::string_view run_id, std::string_view event,
   return impl->signal(run, event, payload, options);
 }
 
+Result<void> Engine::mutate_graph(std::string_view run_id, const GraphMutation& mutation,
+                                  const MutationOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl->mutate_graph(run, mutation, options);
+}
+
+Result<void> Engine::migrate(std::string_view run_id, const MigrateOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl->migrate(run, options);
+}
+
 Result<StartedRun> Engine::replay(std::string_view run_id, const ReplayOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));

@@ -37,6 +37,16 @@ Result<void> Engine::Impl::signal(const RunId& run, std::string_view event,
   return execute(commands_.signal(run, request));
 }
 
+Result<void> Engine::Impl::mutate_graph(const RunId& run, const GraphMutation& mutation,
+                                        const MutationOptions& options) {
+  HOLDFAST_TRY(const MutateRequest request, mutate_request(mutation, options));
+  return execute(commands_.mutate_graph(run, request));
+}
+
+Result<void> Engine::Impl::migrate(const RunId& run, const MigrateOptions& options) {
+  return execute(commands_.migrate(run, migrate_request(options)));
+}
+
 Result<StartedRun> Engine::Impl::replay(const RunId& run, const ReplayOptions& options) {
   HOLDFAST_TRY(const ReplayRequest request, replay_request(options));
   HOLDFAST_TRY(auto replay, commands_.replay(run, request));

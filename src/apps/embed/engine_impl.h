@@ -32,6 +32,9 @@ class Engine::Impl {
   Result<void> resolve(const RunId& run, ManualAction action, const DecisionOptions& options);
   Result<void> signal(const RunId& run, std::string_view event, std::string_view payload,
                       const SignalOptions& options);
+  Result<void> mutate_graph(const RunId& run, const GraphMutation& mutation,
+                            const MutationOptions& options);
+  Result<void> migrate(const RunId& run, const MigrateOptions& options);
   Result<StartedRun> replay(const RunId& run, const ReplayOptions& options);
   Result<StartedRun> continue_as_new(const RunId& run, std::string_view input,
                                      std::string_view key);

@@ -98,6 +98,19 @@ void resume_run(const CallPtr& call) { resolve(call, ManualAction::resumed, "is 
 void approve_run(const CallPtr& call) { resolve(call, ManualAction::approved, "is approved"); }
 void reject_run(const CallPtr& call) { resolve(call, ManualAction::rejected, "is rejected"); }
 
+void mutate_graph(const CallPtr& call) {
+  with_request<MutateRequest>(call, [call](const RunId& run, const MutateRequest& request) {
+    control(call, run, mutation_result(request.mutation_id),
+            call->service.commands.mutate_graph(run, request));
+  });
+}
+
+void migrate_run(const CallPtr& call) {
+  with_request<MigrateRequest>(call, [call](const RunId& run, const MigrateRequest& request) {
+    control(call, run, std::string(kMigrationResult), call->service.commands.migrate(run, request));
+  });
+}
+
 void replay_run(const CallPtr& call) {
   with_request<ReplayRequest>(call, [call](const RunId& run, const ReplayRequest& request) {
     auto replay = call->service.commands.replay(run, request);

@@ -37,6 +37,8 @@ constexpr std::array kRoutes{
     Route{operation::kResumeRun, resume_run},
     Route{operation::kApproveRun, approve_run},
     Route{operation::kRejectRun, reject_run},
+    Route{operation::kMutateGraph, mutate_graph},
+    Route{operation::kMigrateRun, migrate_run},
     Route{operation::kReplayRun, replay_run},
     Route{operation::kSetAttributes, set_attributes},
     Route{operation::kArchiveRun, archive_run},

@@ -19,9 +19,7 @@ AttemptOutcome completion_of(const Report& report) {
   Completion completion;
   completion.result = report.result.empty() ? Payload::trusted("{}") : report.result;
   completion.details = report.details;
-  if (report.schedule_in_ms > 0) {
-    completion.execution_opts = schedule_in(report.schedule_in_ms);
-  }
+  completion.execution_opts = completion_opts(report.schedule_in_ms, report.graph);
   return completion;
 }
 

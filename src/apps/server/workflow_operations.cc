@@ -4,6 +4,7 @@
 #include "apps/server/work_responses.h"
 #include "runs/language/cron/cron.h"
 #include "runs/language/yaml/check_workflow.h"
+#include "runs/service/migration_report.h"
 
 namespace holdfast {
 
@@ -13,9 +14,17 @@ struct Registered {
   bool existed = false;  // it was the current definition before
 };
 
-RegisterResponse registered(const Definition& definition, bool existed, bool dry_run) {
-  return {definition.workflow().str(), definition.version().str(), definition.fingerprint().str(),
-          existed, dry_run};
+// Which runs in progress could migrate to the definition.
+void preview(const CallPtr& call, const std::shared_ptr<const Definition>& definition) {
+  submit_or_read<MigrationReport>(
+      call, [definition](Turn& turn) { return migration_report(turn, *definition); },
+      [call, definition](const MigrationReport& report) {
+        RegisterResponse response = registration(*definition);
+        response.dry_run = true;
+        response.runs = report.runs;
+        response.more = report.more;
+        call->answer_json(response_json(response));
+      });
 }
 
 Result<void> check_type(const net::Request& request) {
@@ -155,7 +164,7 @@ Result<void> register_workflow(const CallPtr& call) {
     HOLDFAST_CHECK(check_workflow(call->caller, definition->workflow().view()));
     HOLDFAST_CHECK(check_children(call->caller, *definition));
     if (dry_run) {
-      call->answer_json(response_json(registered(*definition, false, true)));
+      preview(call, definition);
       return {};
     }
     Service& service = call->service;
@@ -170,9 +179,9 @@ Result<void> register_workflow(const CallPtr& call) {
         },
         [call, definition](const Result<Registered>& done) {
           if (done.ok()) {
-            const bool existed = done.value().existed;
-            call->answer_json(response_json(registered(*definition, existed, false)),
-                              existed ? 200 : 201);
+            RegisterResponse response = registration(*definition);
+            response.existed = done.value().existed;
+            call->answer_json(response_json(response), response.existed ? 200 : 201);
           } else {
             call->fail(done.error());
           }

@@ -117,6 +117,9 @@ Result<std::string> show_command_result(Inspector& inspector, const RunId& run,
 std::string event_result(std::string_view event) {
   return fmt::format("received event {}", harmless(event));
 }
+std::string mutation_result(std::string_view mutation_id) {
+  return fmt::format("has mutation {}", harmless(mutation_id));
+}
 std::string approval_result(std::string_view actor) {
   return fmt::format("is approved by {}", harmless(actor));
 }

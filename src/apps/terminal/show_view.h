@@ -27,7 +27,9 @@ Result<std::string> show_command_result(Inspector& inspector, const RunId& run,
 // What commands did, for show_command_result.
 inline constexpr std::string_view kCancelResult = "received the cancel command";
 inline constexpr std::string_view kResumeResult = "is resumed";
+inline constexpr std::string_view kMigrationResult = "follows the other definition";
 std::string event_result(std::string_view event);
+std::string mutation_result(std::string_view mutation_id);
 std::string approval_result(std::string_view actor);
 std::string rejection_result(std::string_view actor);
 

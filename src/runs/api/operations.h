@@ -188,6 +188,9 @@ inline constexpr auto kResumeRun = control<DecisionRequest>("resume_run", "/v1/r
 inline constexpr auto kApproveRun =
     control<DecisionRequest>("approve_run", "/v1/runs/{run}/approve");
 inline constexpr auto kRejectRun = control<DecisionRequest>("reject_run", "/v1/runs/{run}/reject");
+inline constexpr auto kMutateGraph = control<MutateRequest>("mutate_graph", "/v1/runs/{run}/graph");
+inline constexpr auto kMigrateRun =
+    control<MigrateRequest>("migrate_run", "/v1/runs/{run}/migrate");
 inline constexpr auto kReplayRun =
     post<ReplayRequest, StartResponse>("replay_run", "/v1/runs/{run}/replay", Permission::steer,
                                        Success::ok_or_created, {.conflict = true});
@@ -258,23 +261,24 @@ inline constexpr auto kGetBackup = with(
 
 // All of them, in the order of the document.
 inline constexpr std::tuple kOperations{
-    operation::kGetHealth,       operation::kGetReadiness,    operation::kGetOpenapi,
-    operation::kGetMetrics,      operation::kGetServer,       operation::kRegisterWorkflow,
-    operation::kListWorkflows,   operation::kGetWorkflow,     operation::kListVersions,
-    operation::kDiffWorkflow,    operation::kStartRun,        operation::kListRuns,
-    operation::kStartRuns,       operation::kBulkRuns,        operation::kGetRun,
-    operation::kExplainRun,      operation::kGetGraph,        operation::kGetTimeline,
-    operation::kDiffRun,         operation::kGetFacts,        operation::kGetOutcome,
-    operation::kStreamRunEvents, operation::kCancelRun,       operation::kSignalRun,
-    operation::kResumeRun,       operation::kApproveRun,      operation::kRejectRun,
-    operation::kReplayRun,       operation::kSetAttributes,   operation::kArchiveRun,
-    operation::kUnarchiveRun,    operation::kGetStatus,       operation::kGetDoctor,
-    operation::kListQueues,      operation::kGetQueue,        operation::kListWorkers,
-    operation::kListApprovals,   operation::kListSchedules,   operation::kPauseSchedule,
-    operation::kResumeSchedule,  operation::kTriggerSchedule, operation::kStreamEvents,
-    operation::kClaimWork,       operation::kHeartbeatWork,   operation::kReportWork,
-    operation::kStartChild,      operation::kListTokens,      operation::kCreateToken,
-    operation::kRevokeToken,     operation::kGetBackup,
+    operation::kGetHealth,       operation::kGetReadiness,  operation::kGetOpenapi,
+    operation::kGetMetrics,      operation::kGetServer,     operation::kRegisterWorkflow,
+    operation::kListWorkflows,   operation::kGetWorkflow,   operation::kListVersions,
+    operation::kDiffWorkflow,    operation::kStartRun,      operation::kListRuns,
+    operation::kStartRuns,       operation::kBulkRuns,      operation::kGetRun,
+    operation::kExplainRun,      operation::kGetGraph,      operation::kGetTimeline,
+    operation::kDiffRun,         operation::kGetFacts,      operation::kGetOutcome,
+    operation::kStreamRunEvents, operation::kCancelRun,     operation::kSignalRun,
+    operation::kResumeRun,       operation::kApproveRun,    operation::kRejectRun,
+    operation::kMutateGraph,     operation::kMigrateRun,    operation::kReplayRun,
+    operation::kSetAttributes,   operation::kArchiveRun,    operation::kUnarchiveRun,
+    operation::kGetStatus,       operation::kGetDoctor,     operation::kListQueues,
+    operation::kGetQueue,        operation::kListWorkers,   operation::kListApprovals,
+    operation::kListSchedules,   operation::kPauseSchedule, operation::kResumeSchedule,
+    operation::kTriggerSchedule, operation::kStreamEvents,  operation::kClaimWork,
+    operation::kHeartbeatWork,   operation::kReportWork,    operation::kStartChild,
+    operation::kListTokens,      operation::kCreateToken,   operation::kRevokeToken,
+    operation::kGetBackup,
 };
 
 // The operation of a query: request types of queries belong to one operation each.

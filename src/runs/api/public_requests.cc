@@ -15,6 +15,29 @@ Result<ObjectPayload> optional_object(std::string_view field, std::string_view t
   return ObjectPayload(object);
 }
 
+Result<GraphAddition> addition_of(const AddedStep& step) {
+  GraphAddition node;
+  node.id = step.id;
+  node.handler = step.handler;
+  node.queue = step.queue;
+  HOLDFAST_TRY(node.input, optional_object("input", step.input));
+  if (step.max_attempts != 1) {
+    node.retry.emplace();
+    node.retry->rule.max_attempts = step.max_attempts;
+    node.retry->rule.delay_ms = step.retry_delay_ms;
+  }
+  return node;
+}
+
+GraphAddition addition_of(const AddedEdge& edge) {
+  GraphAddition addition;
+  addition.kind = GraphItem::edge;
+  addition.id = edge.id.empty() ? edge.from + "." + edge.to : edge.id;
+  addition.from = edge.from;
+  addition.to = edge.to;
+  return addition;
+}
+
 }  // namespace
 
 Result<StartRequest> start_request(std::string_view workflow, std::string_view input,
@@ -58,8 +81,46 @@ Result<SignalRequest> signal_request(std::string_view event, std::string_view pa
   return request;
 }
 
+Result<GraphChange> graph_change(const GraphMutation& mutation) {
+  GraphChange change;
+  change.mutation_id = mutation.id;
+  change.expected_version = mutation.expected_version;
+  for (const AddedStep& step : mutation.steps) {
+    HOLDFAST_TRY(GraphAddition node, addition_of(step));
+    change.additions.push_back(std::move(node));
+  }
+  for (const AddedEdge& edge : mutation.edges) {
+    change.additions.push_back(addition_of(edge));
+  }
+  for (const std::string& id : mutation.removed_edges) {
+    change.removals.push_back({GraphItem::edge, SharedText(id)});
+  }
+  for (const std::string& id : mutation.removed_steps) {
+    change.removals.push_back({GraphItem::node, SharedText(id)});
+  }
+  return change;
+}
+
+Result<MutateRequest> mutate_request(const GraphMutation& mutation,
+                                     const MutationOptions& options) {
+  HOLDFAST_TRY(GraphChange change, graph_change(mutation));
+  MutateRequest request;
+  request.mutation_id = mutation.id;
+  request.expected_version = change.expected_version;
+  request.additions = std::move(change.additions);
+  request.removals = std::move(change.removals);
+  request.actor = options.actor;
+  request.comment = options.comment;
+  return request;
+}
+
+MigrateRequest migrate_request(const MigrateOptions& options) {
+  return {options.to, options.actor, options.comment};
+}
+
 Result<ReplayRequest> replay_request(const ReplayOptions& options) {
   ReplayRequest request;
+  request.definition = options.definition;
   request.from_step = options.from_step;
   HOLDFAST_TRY(request.input, optional_object("input", options.input));
   request.allow_irreversible = options.allow_irreversible;

@@ -15,6 +15,10 @@ CancelRequest cancel_request(const CancelOptions& options);
 Result<DecisionRequest> decision_request(const DecisionOptions& options);
 Result<SignalRequest> signal_request(std::string_view event, std::string_view payload,
                                      const SignalOptions& options);
+// The operations of a mutation, and the defaults of what is empty.
+Result<GraphChange> graph_change(const GraphMutation& mutation);
+Result<MutateRequest> mutate_request(const GraphMutation& mutation, const MutationOptions& options);
+MigrateRequest migrate_request(const MigrateOptions& options);
 Result<ReplayRequest> replay_request(const ReplayOptions& options);
 Result<ContinueRequest> continue_request(std::string_view input, std::string_view key);
 Result<AttributesRequest> attributes_request(std::string_view changes,

@@ -12,6 +12,7 @@
 #include "holdfast/assert.h"
 #include "holdfast/run.h"
 #include "runs/api/strict_reader.h"
+#include "runs/facts/graph_change.h"
 
 namespace holdfast {
 
@@ -101,11 +102,34 @@ struct ReplayRequest {
   ObjectPayload input;
   bool allow_irreversible = false;
   NonEmptyText run_id;
+  NonEmptyText definition;  // newest, or a fingerprint
   std::string actor;
   std::string comment;
 
   HOLDFAST_FIELDS(optional(from_step), optional(input), optional(allow_irreversible),
-                  optional(run_id), optional(actor), optional(comment));
+                  optional(run_id), optional(definition), optional(actor), optional(comment));
+};
+
+// Another definition for a run that has not ended.
+struct MigrateRequest {
+  NonEmptyText to = "newest";  // or a fingerprint
+  std::string actor;
+  std::string comment;
+
+  HOLDFAST_FIELDS(optional(to), optional(actor), optional(comment));
+};
+
+// Steps and edges to add to a run, or to remove.
+struct MutateRequest {
+  std::string mutation_id;
+  std::optional<std::uint64_t> expected_version;  // empty: any
+  std::vector<GraphAddition> additions;
+  std::vector<GraphRemoval> removals;
+  std::string actor;
+  std::string comment;
+
+  HOLDFAST_FIELDS(required(mutation_id), optional(expected_version), optional(additions),
+                  optional(removals), optional(actor), optional(comment));
 };
 
 struct AttributesRequest {

@@ -23,15 +23,36 @@ struct RegisterRequest {
   HOLDFAST_FIELDS(optional(dry_run));
 };
 
+// Why a run cannot continue on a definition.
+struct MigrationReason {
+  std::string blocker;
+  std::string step;  // empty: the whole run
+  std::string message;
+
+  HOLDFAST_FIELDS(required(blocker), optional(step), required(message));
+};
+
+// Whether a run that has not ended could continue on a definition.
+struct MigrationCheck {
+  std::string run_id;
+  std::string status;
+  bool can_migrate = false;
+  std::vector<MigrationReason> problems;
+
+  HOLDFAST_FIELDS(required(run_id), required(status), required(can_migrate), required(problems));
+};
+
 struct RegisterResponse {
   std::string workflow;
   AnyText version;
   std::string fingerprint;
   bool existed = false;  // it was the current definition before
   bool dry_run = false;
+  std::vector<MigrationCheck> runs;  // of a dry run
+  bool more = false;                 // there are more runs than those
 
   HOLDFAST_FIELDS(required(workflow), required(version), required(fingerprint), required(existed),
-                  required(dry_run));
+                  required(dry_run), optional(runs), optional(more));
 };
 
 struct Schedule {

@@ -82,6 +82,7 @@ struct Report : ClaimReference {
   std::string key;
   Payload input;
   Payload details;
+  ObjectPayload graph;  // a GraphChange; the step fails when it is not one
   std::uint64_t schedule_in_ms = 0;
   std::optional<std::uint64_t> retry_after_ms;
 
@@ -95,6 +96,7 @@ struct Report : ClaimReference {
     v.optional("key", self.key);
     v.optional("input", self.input);
     v.optional("details", self.details);
+    v.optional("graph", self.graph);
     v.optional("schedule_in_ms", self.schedule_in_ms);
     v.optional("retry_after_ms", self.retry_after_ms);
   }

@@ -1,5 +1,7 @@
 #include "runs/service/run_commands.h"
 
+#include "runs/run/run_migration.h"
+
 namespace holdfast {
 
 namespace {
@@ -57,6 +59,22 @@ Result<std::optional<Started>> find_by_key(Turn& turn, const StartRun& command) 
         .with("run_id", to_string(command.run_id));
   }
   return std::optional(Started{command.run_id, true});
+}
+
+// newest: what new runs of the workflow use; otherwise what the fingerprint names.
+Result<std::shared_ptr<const Definition>> named_definition(Turn& turn, std::string_view workflow,
+                                                           const std::string& name) {
+  if (name == "newest") {
+    return current_definition(turn, workflow);
+  }
+  auto definition = turn.definitions().pinned(SharedText(name));
+  if (!definition.ok() && definition.error().code() == ErrorCode::unknown_workflow) {
+    return Error{ErrorCode::unknown_workflow, "no definition has the fingerprint \"" + name +
+                                                  "\"; use newest, or one that the "
+                                                  "versions of the workflow list"}
+        .with("fingerprint", name);
+  }
+  return definition;
 }
 
 Payload object_or_empty(const ObjectPayload& object) {
@@ -149,6 +167,36 @@ TurnFunction<Done> RunCommands::signal(const RunId& run, const SignalRequest& re
   });
 }
 
+TurnFunction<Done> RunCommands::mutate_graph(const RunId& run, const MutateRequest& request) {
+  MutateGraph command;
+  command.mutation_id = request.mutation_id;
+  command.expected_version = request.expected_version;
+  command.additions = request.additions;
+  command.removals = request.removals;
+  command.source.source = source_;
+  command.source.actor = request.actor;
+  command.source.comment = request.comment;
+  return decision_on(run, [command](RunProjection& known, Turn& turn) {
+    return decide_mutate_graph(known, command, turn.now());
+  });
+}
+
+TurnFunction<Done> RunCommands::migrate(const RunId& run, const MigrateRequest& request) {
+  CommandSource source;
+  source.source = source_;
+  source.actor = request.actor;
+  source.comment = request.comment;
+  return decision_on(
+      run,
+      [source, to = std::string(request.to)](RunProjection& known, Turn& turn) -> Result<RunFacts> {
+        const std::string workflow =
+            known.started().has_value() ? known.started()->workflow.str() : "";
+        HOLDFAST_TRY(const auto target, named_definition(turn, workflow, to));
+        HOLDFAST_CHECK(turn.emit_definition(*target));
+        return decide_migrate(known, {target, source}, EngineSurroundings(turn), turn.now());
+      });
+}
+
 Result<RunCommands::Start> RunCommands::replay(const RunId& run, const ReplayRequest& request) {
   ReplayRun command;
   command.from_step = request.from_step;
@@ -163,11 +211,18 @@ Result<RunCommands::Start> RunCommands::replay(const RunId& run, const ReplayReq
     HOLDFAST_TRY(command.run_id, parse_run_id(request.run_id));
     origin = IdOrigin::given;
   }
-  return Start{command.run_id, [run, command, origin](Turn& turn) -> Result<Started> {
-                 HOLDFAST_TRY(const RunProjection* source, known_run(turn, run));
-                 HOLDFAST_TRY(const StartRun start, plan_replay(*source, command));
-                 return start_run(turn, start, origin);
-               }};
+  return Start{
+      command.run_id,
+      [run, command, origin,
+       definition = std::string(request.definition)](Turn& turn) mutable -> Result<Started> {
+        HOLDFAST_TRY(const RunProjection* source, known_run(turn, run));
+        if (!definition.empty() && source->started().has_value()) {
+          HOLDFAST_TRY(command.definition,
+                       named_definition(turn, source->started()->workflow.view(), definition));
+        }
+        HOLDFAST_TRY(const StartRun start, plan_replay(*source, command));
+        return start_run(turn, start, origin);
+      }};
 }
 
 TurnFunction<Done> RunCommands::continue_as_new(const RunId& run, const ContinueRequest& request) {

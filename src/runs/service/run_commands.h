@@ -33,6 +33,8 @@ class RunCommands {
   TurnFunction<Done> cancel(const RunId& run, const CancelRequest& request);
   TurnFunction<Done> resolve(const RunId& run, ManualAction action, const DecisionRequest& request);
   TurnFunction<Done> signal(const RunId& run, const SignalRequest& request);
+  TurnFunction<Done> mutate_graph(const RunId& run, const MutateRequest& request);
+  TurnFunction<Done> migrate(const RunId& run, const MigrateRequest& request);
   Result<Start> replay(const RunId& run, const ReplayRequest& request);
   static TurnFunction<Done> continue_as_new(const RunId& run, const ContinueRequest& request);
   TurnFunction<Done> set_attributes(const RunId& run, const AttributesRequest& request);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "runs/api/public_requests.h"
 #include "runs/facts/execution_opts.h"
 
 namespace holdfast {
@@ -29,9 +30,17 @@ AttemptOutcome completion_of(const StepResult& result) {
   }
   Completion completion;
   completion.result = json.value();
-  if (result.delay().count() > 0) {
-    completion.execution_opts = schedule_in(milliseconds(result.delay()));
+  Payload graph;
+  if (!result.graph().empty()) {
+    const auto change = graph_change(result.graph());
+    const auto text = change.ok() ? to_json(change.value()) : change.error();
+    if (!text.ok()) {
+      return step_failure("invalid_graph_mutation",
+                          "the steps to add cannot be stored: " + text.error().text(), false);
+    }
+    graph = text.value();
   }
+  completion.execution_opts = completion_opts(milliseconds(result.delay()), graph);
   return completion;
 }
 
@@ -82,9 +91,19 @@ Completion step_continuation(std::string_view key, const Payload& input) {
   return completion;
 }
 
-Payload schedule_in(std::uint64_t delay_ms) {
+Payload completion_opts(std::uint64_t schedule_in_ms, const Payload& graph) {
+  if (schedule_in_ms == 0 && graph.empty()) {
+    return Payload();
+  }
   JsonWriter opts;
-  opts.begin_object().member("schedule_in_ms", delay_ms).end_object();
+  opts.begin_object();
+  if (schedule_in_ms > 0) {
+    opts.member("schedule_in_ms", schedule_in_ms);
+  }
+  if (!graph.empty()) {
+    opts.member("graph", JsonText::trusted(std::string(graph.view())));
+  }
+  opts.end_object();
   return std::move(opts).take_text();
 }
 

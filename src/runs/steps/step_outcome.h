@@ -15,8 +15,8 @@ Failure step_failure(std::string_view code, std::string_view message, bool retry
 Completion step_deferral(std::string_view reason, std::uint64_t schedule_in_ms);
 // The run ends and continues as a new run. input: an object.
 Completion step_continuation(std::string_view key, const Payload& input);
-// Delays the following steps.
-Payload schedule_in(std::uint64_t delay_ms);
+// Delays the following steps, and changes the graph of the run. Empty when there is neither.
+Payload completion_opts(std::uint64_t schedule_in_ms, const Payload& graph);
 
 // A result that is not JSON becomes the failure invalid_result, one that is too large
 // result_too_large.
