@@ -145,6 +145,21 @@ class Definitions(Documented):
                 self.assertTrue((document.parent / target).exists(), f"{document}: {target}")
 
 
+class NewVersion(Example):
+    def test_a_run_in_progress_migrates_and_a_replay_uses_the_newest_version(self):
+        output = self.follow(self.copy("new-version"))
+        refused = output["holdfast workflow register order_3.yaml --dry-run"]
+        self.assertIn("[step_removed]", refused)
+        self.assertIn("0 of 1 run in progress could migrate", refused)
+        safe = output["holdfast workflow register order_2.yaml --dry-run"]
+        self.assertIn("1 of 1 run in progress could migrate", safe)
+        self.assertEqual([run["status"] for run in self.runs()], ["completed", "completed"])
+        for run in self.runs():
+            shown = self.shown(run["run_id"])
+            self.assertEqual(shown["definition"]["version"], "2")
+            self.assertIn("insure", [step["name"] for step in shown["steps"]])
+
+
 class NightlyReport(Example):
     def test_the_report_is_started_manually_and_a_failed_shop_is_retried(self):
         output = self.follow(self.copy("nightly-report"))
