@@ -409,6 +409,18 @@ std::optional<TimeMs> Core::next_timer(TimeMs now) const {
   return next;
 }
 
+TimesAhead Core::times_ahead(const Skills& skills, TimeMs now) const {
+  if (stopped_.has_value() || outage_.has_value()) {
+    return {};
+  }
+  auto work = state_->queues().next_claimable_at(skills.queues, skills.handlers, now);
+  const auto timer = state_->queues().next_time();
+  if (timer.has_value() && (!work.has_value() || *timer < *work)) {
+    work = timer;
+  }
+  return {work, schedules_.next()};
+}
+
 void Core::request_rows() {
   rows_.request();
   make_due_rows();

@@ -84,6 +84,12 @@ struct CommitReport {
   std::uint64_t write_us = 0;  // how long it took to make it durable; the loop measures it
 };
 
+// When time alone brings something to do; empty: never.
+struct TimesAhead {
+  std::optional<TimeMs> work;      // of a run: a timer, a retry, a timeout, the end of a lease
+  std::optional<TimeMs> schedule;  // a cron trigger
+};
+
 // A claim this process holds and keeps alive.
 struct HeldClaim {
   ClaimProof proof;
@@ -142,6 +148,8 @@ class Core {
   [[nodiscard]] bool has_changed_rows() const { return rows_.has_changed(); }
   // The next moment at which decide has something to do by itself.
   [[nodiscard]] std::optional<TimeMs> next_timer(TimeMs now) const;
+  // The same for workers with these skills, whether or not they wait; without heartbeats.
+  [[nodiscard]] TimesAhead times_ahead(const Skills& skills, TimeMs now) const;
   // A caller waits for something that another process may write.
   [[nodiscard]] bool has_waiters() const { return has_claim_request() || watchers_ > 0; }
   void add_watcher() { ++watchers_; }

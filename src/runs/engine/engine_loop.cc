@@ -48,9 +48,11 @@ Result<std::unique_ptr<Loop>> Loop::open(std::unique_ptr<Journal> journal, Clock
   loop->tokens_ = std::make_shared<const Tokens>(loop->core_.state().registry().tokens());
   loop->reached_ = loop->core_.position();
   loop->reported_position_ = loop->reached_;
-  std::vector<std::function<void()>> bodies{[raw = loop.get()] { raw->run_loop(); },
-                                            [raw = loop.get()] { raw->run_watch(); },
-                                            [raw = loop.get()] { raw->run_keeper(); }};
+  std::vector<std::function<void()>> bodies;
+  if (options.drive == LoopOptions::Drive::threads) {
+    bodies = {[raw = loop.get()] { raw->run_loop(); }, [raw = loop.get()] { raw->run_watch(); },
+              [raw = loop.get()] { raw->run_keeper(); }};
+  }
   if (loop->journal_->can_recover()) {
     bodies.emplace_back([raw = loop.get()] { raw->run_recovery(); });
   }

@@ -66,6 +66,10 @@ struct LoopHealth {
 
 struct LoopOptions {
   CoreOptions core;
+  // Who keeps timers, reads what other processes write, and stores checkpoints. callers: only
+  // threads that call the loop; nothing happens between two calls. For tests in virtual time.
+  enum class Drive : std::uint8_t { threads, callers };
+  Drive drive = Drive::threads;
   DispatchNotifier* notifier = nullptr;  // must outlive the engine
   CommitObserver* observer = nullptr;    // likewise
   // What claims call this process, for people; something random is added. Only read by open.
@@ -159,6 +163,10 @@ class Loop {
   LoopHealth health();
   // Why the engine stopped; empty while it runs.
   std::optional<Error> failure();
+
+  // Carries out everything that is due now. Returns when more will be due by time alone, also for
+  // workers with these skills. Drive::callers only.
+  TimesAhead settle(const Skills& skills);
 
   // No new work; what is under way is ended; a checkpoint is left for the next start. Requests
   // that come later get engine_stopped.
