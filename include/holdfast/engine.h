@@ -68,6 +68,10 @@ struct EngineOptions {
   std::function<void(const LogMessage&)> log = nullptr;
   // Returns the secret of a credential that http steps refer to; empty when it is unknown.
   std::function<std::optional<std::string>(std::string_view name)> credential = nullptr;
+  // The time by which the engine stores facts, keeps timers and ends leases; empty: that of the
+  // system. Called from any thread. The engine notices within a second that this time has jumped.
+  // holdfast/testing.h has an engine with a virtual clock that notices at once.
+  std::function<std::chrono::system_clock::time_point()> clock = nullptr;
 };
 
 struct EngineStats {
@@ -215,6 +219,7 @@ class Engine {
   void close();
 
  private:
+  friend struct EngineAccess;  // the test kit
   class Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   // engine_stopped when it is closed or moved-from.

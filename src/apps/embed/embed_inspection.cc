@@ -36,7 +36,7 @@ Result<Inspector> Engine::Impl::inspector() {
   if (const auto why = loop_->failure()) {
     return *why;
   }
-  return Inspector(loop_->journal(), clock_);
+  return Inspector(loop_->journal(), *clock_);
 }
 
 template <typename View>

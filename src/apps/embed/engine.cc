@@ -35,6 +35,20 @@ Result<Engine> Engine::open(std::unique_ptr<LogStore> log, const EngineOptions& 
   return Engine(std::move(impl));
 }
 
+Result<Engine> EngineAccess::open(EngineParts parts, const EngineOptions& options) {
+  HOLDFAST_TRY(auto impl, Engine::Impl::open(std::move(parts), options));
+  return Engine(std::move(impl));
+}
+
+TimesAhead EngineAccess::settle(Engine& engine) {
+  const auto impl = engine.live();
+  if (!impl.ok()) {
+    return {};
+  }
+  const auto able = impl.value()->worker_skills();
+  return able.ok() ? impl.value()->loop().settle(*able.value().skills) : TimesAhead{};
+}
+
 Result<void> Engine::register_workflow(const Workflow& workflow) {
   HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const auto definition, Definition::create(spec_of(workflow)));

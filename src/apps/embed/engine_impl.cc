@@ -89,6 +89,27 @@ Result<void> check_timezones(const Definition& definition) {
   return faults.empty() ? Result<void>() : invalid_definition(faults);
 }
 
+// The clock of the program.
+class ProgramClock final : public Clock {
+ public:
+  explicit ProgramClock(std::function<std::chrono::system_clock::time_point()> now)
+      : now_(std::move(now)) {}
+  TimeMs now() override {
+    const auto since_epoch = now_().time_since_epoch();
+    return TimeMs{std::chrono::floor<std::chrono::milliseconds>(since_epoch).count()};
+  }
+
+ private:
+  std::function<std::chrono::system_clock::time_point()> now_;
+};
+
+std::unique_ptr<Clock> clock_of(const EngineOptions& options) {
+  if (options.clock) {
+    return std::make_unique<ProgramClock>(options.clock);
+  }
+  return std::make_unique<SystemClock>();
+}
+
 // How long a call waits for an unavailable store before it fails with unavailable.
 constexpr std::int64_t kStorePatienceMs = 30'000;
 
@@ -137,9 +158,11 @@ Result<void> check_queues(const EngineOptions& options) {
 
 }  // namespace
 
-Engine::Impl::Impl(const EngineOptions& options)
-    : all_queues_(options.all_queues),
-      commands_(clock_, random_, SharedText(options.source)),
+Engine::Impl::Impl(const EngineOptions& options, std::unique_ptr<Random> random)
+    : clock_(clock_of(options)),
+      random_(std::move(random)),
+      all_queues_(options.all_queues),
+      commands_(*clock_, *random_, SharedText(options.source)),
       queues_(options.queues.begin(), options.queues.end()),
       handlers_(std::make_shared<const HandlerTable>()) {
   queues_.insert(SharedText(kDefaultQueue));
@@ -147,11 +170,11 @@ Engine::Impl::Impl(const EngineOptions& options)
 
 Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::string_view url,
                                                          const EngineOptions& options) {
-  std::unique_ptr<Impl> impl(new Impl(options));
+  std::unique_ptr<Impl> impl(new Impl(options, std::make_unique<SystemRandom>()));
   const OpenMode mode = options.create ? OpenMode::create : OpenMode::write;
   HOLDFAST_CHECK(check_queues(options));
-  HOLDFAST_TRY(auto journal, open_journal(url, mode, impl->clock_, impl->random_));
-  HOLDFAST_CHECK(impl->run_on(std::move(journal), options));
+  HOLDFAST_TRY(auto journal, open_journal(url, mode, *impl->clock_, *impl->random_));
+  HOLDFAST_CHECK(impl->run_on(std::move(journal), options, LoopOptions{}));
   return impl;
 }
 
@@ -160,18 +183,37 @@ Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(std::unique_ptr<LogStor
   if (log == nullptr) {
     return Error{ErrorCode::invalid_argument, "the engine needs a log, not a null pointer"};
   }
-  std::unique_ptr<Impl> impl(new Impl(options));
+  std::unique_ptr<Impl> impl(new Impl(options, std::make_unique<SystemRandom>()));
   HOLDFAST_CHECK(check_queues(options));
   HOLDFAST_TRY(auto opened, Log::open(adapt_log_store(std::move(log))));
   HOLDFAST_TRY(auto journal, Journal::open(std::move(opened)));
-  HOLDFAST_CHECK(impl->run_on(std::move(journal), options));
+  HOLDFAST_CHECK(impl->run_on(std::move(journal), options, LoopOptions{}));
   return impl;
 }
 
-Result<void> Engine::Impl::run_on(std::unique_ptr<Journal> journal, const EngineOptions& options) {
+Result<std::unique_ptr<Engine::Impl>> Engine::Impl::open(EngineParts parts,
+                                                         const EngineOptions& options) {
+  HOLDFAST_ASSERT(parts.store != nullptr);
+  std::unique_ptr<Impl> impl(new Impl(options, std::make_unique<SeededRandom>(parts.seed)));
+  HOLDFAST_CHECK(check_queues(options));
+  HOLDFAST_TRY(auto opened, Log::open(std::move(parts.store)));
+  HOLDFAST_TRY(auto journal, Journal::open(std::move(opened)));
   LoopOptions loop;
+  loop.drive = LoopOptions::Drive::callers;
+  loop.owner = "test";
+  HOLDFAST_CHECK(impl->run_on(std::move(journal), options, loop));
+  if (parts.find_stub) {
+    impl->stub_built_in(parts.find_stub);
+  }
+  return impl;
+}
+
+Result<void> Engine::Impl::run_on(std::unique_ptr<Journal> journal, const EngineOptions& options,
+                                  LoopOptions loop) {
   const std::string owner = process_name();
-  loop.owner = owner;
+  if (loop.drive == LoopOptions::Drive::threads) {
+    loop.owner = owner;
+  }
   loop.core.store_patience_ms = kStorePatienceMs;
   if (options.notify) {
     notifier_ = std::make_unique<ProgramNotifier>(options.notify);
@@ -184,7 +226,7 @@ Result<void> Engine::Impl::run_on(std::unique_ptr<Journal> journal, const Engine
   }
   handlers_ = std::make_shared<const HandlerTable>(built_in_handlers(options.credential));
   set_skills();
-  HOLDFAST_TRY(loop_, Loop::open(std::move(journal), clock_, random_, loop));
+  HOLDFAST_TRY(loop_, Loop::open(std::move(journal), *clock_, *random_, loop));
   return {};
 }
 
@@ -219,6 +261,20 @@ Result<void> Engine::Impl::add_handler(std::string_view name, StepHandler handle
   handlers_ = std::make_shared<const HandlerTable>(std::move(table));
   set_skills();
   return {};
+}
+
+void Engine::Impl::stub_built_in(
+    const std::function<StepHandler(std::string_view step)>& find_stub) {
+  const std::scoped_lock lock(mutex_);
+  HandlerTable table;
+  for (const auto& [name, handler] : *handlers_) {
+    table[name] = [this, find_stub, built_in = handler](const Assignment& assignment,
+                                                        const std::stop_token& stop) {
+      const StepHandler stub = find_stub(info_of(assignment).step);
+      return stub ? call(stub, assignment, stop) : built_in(assignment, stop);
+    };
+  }
+  handlers_ = std::make_shared<const HandlerTable>(std::move(table));
 }
 
 void Engine::Impl::set_skills() {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "apps/embed/engine_parts.h"
 #include "apps/embed/step_runner.h"
 #include "holdfast/engine.h"
 #include "runs/engine/engine_loop.h"
@@ -21,6 +22,7 @@ class Engine::Impl {
   static Result<std::unique_ptr<Impl>> open(std::string_view url, const EngineOptions& options);
   static Result<std::unique_ptr<Impl>> open(std::unique_ptr<LogStore> log,
                                             const EngineOptions& options);
+  static Result<std::unique_ptr<Impl>> open(EngineParts parts, const EngineOptions& options);
 
   Result<void> add_definition(const std::shared_ptr<const Definition>& definition);
   Result<void> add_handler(std::string_view name, StepHandler handler);
@@ -55,8 +57,11 @@ class Engine::Impl {
   Loop& loop() { return *loop_; }
 
  private:
-  explicit Impl(const EngineOptions& options);
-  Result<void> run_on(std::unique_ptr<Journal> journal, const EngineOptions& options);
+  Impl(const EngineOptions& options, std::unique_ptr<Random> random);
+  Result<void> run_on(std::unique_ptr<Journal> journal, const EngineOptions& options,
+                      LoopOptions loop);
+  // http and exec steps for which a stub exists call it.
+  void stub_built_in(const std::function<StepHandler(std::string_view step)>& find_stub);
 
   AttemptOutcome call(const StepHandler& handler, const Assignment& assignment,
                       const std::stop_token& stop);
@@ -70,8 +75,8 @@ class Engine::Impl {
   Result<void> execute(TurnFunction<Done> command);
   Result<StartedRun> execute_start(TurnFunction<Started> command);
 
-  SystemClock clock_;
-  SystemRandom random_;
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<Random> random_;
   std::unique_ptr<DispatchNotifier> notifier_;  // these outlive the loop
   std::unique_ptr<CommitObserver> observer_;
   std::unique_ptr<Loop> loop_;
