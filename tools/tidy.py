@@ -52,7 +52,8 @@ PUBLIC = "holdfast"
 SHARED_HEADERS = {f"holdfast/{name}.h"
                   for name in ("assert", "error", "error_codes", "log", "result")}
 PUBLIC_TYPES_MODULE = "runs/api"
-PUBLIC_MODULES = {"holdfast/engine.h": "apps/embed", "holdfast/client.h": "apps/client"}
+PUBLIC_MODULES = {"holdfast/engine.h": "apps/embed", "holdfast/client.h": "apps/client",
+                  "holdfast/testing.h": "apps/testkit"}
 
 # Modules that must not reach others, not even through the modules they use.
 UNREACHABLE = {
