@@ -387,6 +387,17 @@ class Embedded(Example):
         output = call(self.build(source) / "app", cwd=self.folder)
         self.assertIn(f"`{output.strip()}`", (GUIDE / "embedding.md").read_text(encoding="utf-8"))
 
+    def test_the_unit_test_of_the_guide_passes(self):
+        source = self.folder / "testing"
+        source.mkdir()
+        text = {language: text for language, text, _ in blocks(GUIDE / "testing.md")}
+        (source / "main.cc").write_text(text["cpp"], encoding="utf-8")
+        (source / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES CXX)\n" + text["cmake"],
+            encoding="utf-8")
+        output = call(self.build(source) / "app", cwd=self.folder)
+        self.assertIn(f"`{output.strip()}`", (GUIDE / "testing.md").read_text(encoding="utf-8"))
+
 
 class Guide(Documented):
     def test_a_first_workflow_retries_and_a_killed_run(self):
@@ -427,7 +438,8 @@ class Guide(Documented):
         pages = {page.name for page in GUIDE.glob("*.md")}
         # servers.md by runs_server_test.py
         self.assertEqual(pages, {"README.md", "people-and-events.md", "many-at-once.md",
-                                 "inspecting.md", "embedding.md", "servers.md"})
+                                 "inspecting.md", "embedding.md", "testing.md",
+                                 "servers.md"})
 
 
 if __name__ == "__main__":

@@ -68,6 +68,12 @@ class Package(unittest.TestCase):
         self.assertIn("All/DurableLogContract.", tested)
         self.assertRegex(tested, r"\[  PASSED  \] 19 tests")
 
+    def test_a_project_tests_its_workflow_with_the_test_kit(self):
+        folder = self.build(ROOT / "examples/order-tests")
+        tested = run("ctest", "--test-dir", folder, "--output-on-failure")
+        self.assertIn("100% tests passed, 0 tests failed out of 1", tested)
+        self.assertEqual(run(folder / "order_flow_test"), "all tests passed\n")
+
     def test_the_program_and_its_schemas_are_installed(self):
         program = self.prefix / "bin/holdfast"
         self.assertIn("holdfast ", run(program, "--version"))
