@@ -31,6 +31,10 @@ struct CodeRetryOptions {
   friend bool operator==(const CodeRetryOptions&, const CodeRetryOptions&) = default;
 };
 
+// What happens to a step whose last attempt has failed. park: the run waits with the error until
+// the step is retried or discarded (holdfast/engine.h).
+enum class RetryThen : std::uint8_t { fail, park };
+
 // How often a failed step is attempted. One attempt means no retry.
 struct RetryOptions {
   std::uint32_t max_attempts = 1;
@@ -39,6 +43,7 @@ struct RetryOptions {
   RetryBackoff backoff = RetryBackoff::fixed;
   std::uint32_t jitter_percent = 0;  // each delay is reduced by up to this percentage
   std::vector<CodeRetryOptions> codes = {};
+  RetryThen then = RetryThen::fail;
   friend bool operator==(const RetryOptions&, const RetryOptions&) = default;
 };
 

@@ -125,6 +125,7 @@ RetryPolicy retry_of(const RetryOptions& retry) {
     rule.jitter_percent = code.jitter_percent.value_or(retry.jitter_percent);
     policy.codes.push_back({code.code, rule});
   }
+  policy.then = same<AfterRetries>(retry.then);
   return policy;
 }
 

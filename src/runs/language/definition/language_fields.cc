@@ -207,6 +207,8 @@ constexpr LanguageField kRetryFields[] = {
         R"("additionalProperties":{"$ref":"#/$defs/retry_rule"}},{"description":"Complete rules, )"
         R"(each with its code.","type":"array","items":{"$ref":"#/$defs/code_rule"}},)"
         R"({"type":"null"}])"),
+    choice_field<AfterRetries>("then", "When no attempt is left: the step fails, or it is parked.")
+        .usually("fail"),
 };
 constexpr LanguageField kCodeRuleFields[] = {
     text_field("code", "The code of the failure.", kCodeLimits).required(),

@@ -44,6 +44,7 @@ void read_code_list(const SpecLocation& location, std::string_view slice, RetryP
 void read_retry(const SpecLocation& location, std::string_view slice, RetryPolicy& policy) {
   const SpecObject object(location.with(FaultCode::invalid_step_retry_opts), slice, kRetryObject);
   object.read_all(policy);
+  object.read("then", policy.then);
   if (const auto codes = object.find("codes")) {
     if (codes->starts_with('[')) {
       read_code_list(object.at("codes"), *codes, policy);

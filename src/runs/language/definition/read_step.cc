@@ -84,6 +84,10 @@ class StepReader {
   void read_call() {
     object_.read("queue", step_.queue);
     object_.read_part("retry", read_retry, step_.retry);
+    if (step_.child.has_value() && step_.retry.then == AfterRetries::park) {
+      object_.at("retry").at("then").fault(
+          "cannot be park for a child step: let the steps of the child park");
+    }
     object_.read_part("compensate", read_compensate, step_.compensate);
     object_.read_part("for_each", read_for_each, step_.for_each);
   }

@@ -40,14 +40,24 @@ struct CodeRetry {
   friend bool operator==(const CodeRetry&, const CodeRetry&) = default;
 };
 
+// What happens to a step whose last attempt has failed: it fails, or it waits for an operator.
+enum class AfterRetries : std::uint8_t { fail, park };
+template <>
+inline constexpr std::string_view kEnumNames<AfterRetries>[] = {"fail", "park"};
+
 struct RetryPolicy {
   RetryRule rule;
   std::vector<CodeRetry> codes;
+  AfterRetries then = AfterRetries::fail;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     RetryRule::visit(self.rule, v);
     v.optional("codes", self.codes);
+    // The default is not written: definitions without it keep their fingerprint.
+    if (self.then != AfterRetries::fail) {
+      v.required("then", self.then);
+    }
   }
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
