@@ -87,6 +87,15 @@ inline ManualStepPaused paused(std::string_view step, ManualKind kind = ManualKi
   return fact;
 }
 
+// By the first attempt at the step.
+inline ManualStepPaused parked(std::string_view step) {
+  ManualStepPaused fact = paused(step, ManualKind::parked);
+  fact.runnable_key = std::string(step) + "#1";
+  fact.queue = "default";
+  fact.error = json(R"({"code":"declined"})");
+  return fact;
+}
+
 inline ManualStepResolved resolved(std::string_view step, std::string_view result = "{}") {
   auto fact = of_run<ManualStepResolved>();
   fact.step = step;

@@ -101,10 +101,10 @@ std::optional<PlannedRetry> plan_retry(const RunProjection& run, const Attempt& 
                                        const Failure& failure, TimeMs now);
 
 // The run's part of a failed attempt: [runnables_planned for the retry]; or, when there is none,
-// [runnable_applied with the error route that was taken, what follows]; or, when there is no route
-// either, [compensation_started, ...] or [run_terminal(failed)]. `retry` must be what the
-// attempt_failed fact says.
-// Empty when the run has already continued or ended. unknown_runnable_intent, wrong_run.
+// [manual_step_paused] of a step that is parked; or [runnable_applied with the error route that was
+// taken, what follows]; or, when there is no route either, [compensation_started, ...] or
+// [run_terminal(failed)]. `retry` must be what the attempt_failed fact says. Empty when the run has
+// already continued or ended. unknown_runnable_intent, wrong_run.
 Result<RunFacts> decide_after_failure(RunProjection& run, const Attempt& attempt,
                                       const Payload& error,
                                       const std::optional<PlannedRetry>& retry,
@@ -128,12 +128,19 @@ Result<RunFacts> decide_timer(RunProjection& run, std::string_view runnable_key,
 // fits a pause, approved and rejected an approval; rejected is the failure of the step. An
 // approval adds {decision, actor, decided_at, comment, metadata} to the context, under the
 // output of the step or its name.
-// Empty when the same resolution is recorded. invalid_transition, stale_manual_resolution,
-// terminal_run, idempotency_conflict; invalid_argument when an approval names no actor.
+// retried and discarded fit a parked step: [run_signal_received, manual_step_resolved,
+// runnables_planned for the next attempt], with its number of attempts beginning anew, under the
+// same idempotency key; or [run_signal_received, manual_step_resolved, what follows the failure].
+// Empty when the same resolution is recorded. invalid_transition, stale_manual_resolution (also
+// when the step is not parked by the attempt that is named), terminal_run, idempotency_conflict;
+// invalid_argument when an approval names no actor or the input is not an object; invalid_payload
+// when it does not fit the step.
 struct ResolveStep {
   ManualAction action = ManualAction::resumed;
   SharedText step;  // empty: the only one the run waits at
   CommandSource source;
+  SharedText runnable_key = {};  // of a parked step, the attempt that failed; empty: any
+  Payload input = {};            // of a step that is retried; empty: the same as before
 };
 Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
                                 const Surroundings& around, TimeMs now);

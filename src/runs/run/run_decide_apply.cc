@@ -134,14 +134,17 @@ Result<RunFacts> decide_after_failure(RunProjection& run, const Attempt& attempt
   if (planned == nullptr) {
     return refusal(run, attempt, ErrorCode::unknown_runnable_intent, "the run never planned it");
   }
-  const bool has_continued =
-      run.is_terminal() || planned->applied || run.latest(planned->plan.step.view()) != planned;
+  const bool has_continued = run.is_terminal() || planned->applied ||
+                             run.latest(planned->plan.step.view()) != planned ||
+                             run.parked(planned->plan.step) != nullptr;
   if (has_continued) {
     return RunFacts();
   }
   RunDraft draft(run, around, now);
   if (retry.has_value()) {
     draft.plan(retried(planned->plan, *retry));
+  } else if (parks(run, planned->plan)) {
+    draft.park(*planned, error);
   } else {
     draft.failed(*planned, error);
   }

@@ -17,26 +17,52 @@ SignalType signal_of(ManualAction action) {
       return SignalType::approve_run;
     case ManualAction::rejected:
       return SignalType::reject_run;
+    case ManualAction::retried:
+      return SignalType::retry_step;
+    case ManualAction::discarded:
+      return SignalType::discard_step;
   }
   return SignalType::resume_run;
 }
 
 bool is_resolution(SignalType type) {
   return type == SignalType::resume_run || type == SignalType::approve_run ||
-         type == SignalType::reject_run;
+         type == SignalType::reject_run || type == SignalType::retry_step ||
+         type == SignalType::discard_step;
 }
 
 struct ResolvedStep {
   SharedText step;
+  SharedText runnable_key = {};  // of a parked step
+  Payload input = {};            // of a retry with another input
 
-  HOLDFAST_FIELDS(required(step));
+  HOLDFAST_FIELDS(required(step), optional(runnable_key), optional(input));
 };
 
-Payload naming(const SharedText& step) { return to_json(ResolvedStep{step}).value(); }
+Payload naming(const ResolveStep& command, const ManualState& state) {
+  return to_json(ResolvedStep{state.step, state.runnable_key, command.input}).value();
+}
 
-bool is_about(const RunSignalReceived& signal, const SharedText& step) {
-  const auto about = from_json<ResolvedStep>(signal.payload.view());
-  return step.empty() || (about.ok() && about.value().step == step);
+// Whether the receipt is of what the command names. What it leaves open fits everything.
+bool is_about(const RunSignalReceived& signal, const ResolveStep& command) {
+  const auto read = from_json<ResolvedStep>(signal.payload.view());
+  const ResolvedStep about = read.ok() ? read.value() : ResolvedStep{};
+  return (command.step.empty() || about.step == command.step) &&
+         (command.runnable_key.empty() || about.runnable_key == command.runnable_key);
+}
+
+bool has_same_input(const RunSignalReceived& signal, const ResolveStep& command) {
+  const auto read = from_json<ResolvedStep>(signal.payload.view());
+  return !read.ok() || read.value().input == command.input;
+}
+
+// A step may be parked again after it was retried: then the command is about the newer failure.
+bool is_parked_now(const RunProjection& run, const ResolveStep& command) {
+  return std::any_of(run.boundaries().begin(), run.boundaries().end(), [&](const auto& at) {
+    return at.second.kind == BoundaryKind::parked &&
+           (command.step.empty() || command.step == at.first) &&
+           (command.runnable_key.empty() || command.runnable_key == at.second.runnable_key);
+  });
 }
 
 // Whether a resolution like this one is recorded. A command that names no step means the newest.
@@ -47,14 +73,17 @@ Result<bool> is_recorded(const RunProjection& run, const ResolveStep& command) {
     const RunSignalReceived& signal = at->signal;
     const bool same = signal.signal_type == signal_of(command.action);
     if (!key.empty() && signal.idempotency_key == key) {
-      if (same && is_about(signal, command.step)) {
+      if (same && is_about(signal, command) && has_same_input(signal, command)) {
         return true;
       }
       return refusal(run, ErrorCode::idempotency_conflict,
                      fmt::format("the key \"{}\" was used for another command", key.view()))
           .with("idempotency_key", key.view());
     }
-    if (key.empty() && is_resolution(signal.signal_type) && is_about(signal, command.step)) {
+    if (key.empty() && is_resolution(signal.signal_type) && is_about(signal, command)) {
+      if (boundary_for(command.action) == BoundaryKind::parked) {
+        return same && !is_parked_now(run, command);
+      }
       // While the run waits again, only a command that names the step can mean an older one.
       return same && (!command.step.empty() || run.boundaries().empty());
     }
@@ -62,10 +91,16 @@ Result<bool> is_recorded(const RunProjection& run, const ResolveStep& command) {
   return false;
 }
 
-bool fits(ManualAction action, const ManualState& state) {
-  const ManualKind kind =
-      action == ManualAction::resumed ? ManualKind::pause : ManualKind::approval;
-  return state.kind == boundary_kind(kind);
+bool fits(const ResolveStep& command, const ManualState& state) {
+  return state.kind == boundary_for(command.action) &&
+         (command.runnable_key.empty() || command.runnable_key == state.runnable_key);
+}
+
+std::string what_it_waits_for(const ManualState& state) {
+  return state.kind == BoundaryKind::parked
+             ? fmt::format("step \"{}\" is parked by {}", state.step.view(),
+                           state.runnable_key.view())
+             : fmt::format("step \"{}\" waits for {}", state.step.view(), to_text(state.kind));
 }
 
 // Where the run waits for this command.
@@ -77,7 +112,7 @@ Result<const ManualState*> find_boundary(const RunProjection& run, const Resolve
   const ManualState* fitting = nullptr;
   std::string others;
   for (const auto& [step, state] : run.boundaries()) {
-    if ((command.step.empty() || command.step == step) && fits(command.action, state)) {
+    if ((command.step.empty() || command.step == step) && fits(command, state)) {
       if (fitting != nullptr) {
         return refusal(run, ErrorCode::invalid_argument,
                        fmt::format("it waits at steps \"{}\" and \"{}\"; name the step",
@@ -86,25 +121,27 @@ Result<const ManualState*> find_boundary(const RunProjection& run, const Resolve
       }
       fitting = &state;
     } else {
-      others += fmt::format("{}step \"{}\" waits for {}", others.empty() ? "" : ", ", step.view(),
-                            to_text(state.kind));
+      others += (others.empty() ? "" : ", ") + what_it_waits_for(state);
     }
   }
   if (fitting != nullptr) {
     return fitting;
   }
-  const bool elsewhere = !command.step.empty() && !run.boundaries().contains(command.step) &&
-                         !run.boundaries().empty();
-  return refusal(run,
-                 elsewhere ? ErrorCode::stale_manual_resolution : ErrorCode::invalid_transition,
-                 others.empty()
-                     ? fmt::format("it is {} and not waiting for a decision", to_text(run.status()))
-                     : fmt::format("nothing can be {}: {}", to_text(command.action), others))
+  const bool elsewhere = (!command.step.empty() && !run.boundaries().contains(command.step) &&
+                          !run.boundaries().empty()) ||
+                         !command.runnable_key.empty();
+  return refusal(
+             run, elsewhere ? ErrorCode::stale_manual_resolution : ErrorCode::invalid_transition,
+             others.empty() ? fmt::format("it is {} and not waiting for {}", to_text(run.status()),
+                                          boundary_for(command.action) == BoundaryKind::parked
+                                              ? "an operator: no step is parked"
+                                              : "a decision")
+                            : fmt::format("nothing can be {}: {}", to_text(command.action), others))
       .with("step", command.step.view());
 }
 
 Result<void> check_actor(const RunProjection& run, const ResolveStep& command) {
-  if (command.action != ManualAction::resumed && command.source.actor.empty()) {
+  if (boundary_for(command.action) == BoundaryKind::approval && command.source.actor.empty()) {
     return refusal(run, ErrorCode::invalid_argument, "a decision needs an actor")
         .with("field", "actor");
   }
@@ -132,7 +169,7 @@ Payload decision(const ResolveStep& command, std::string_view key, TimeMs now) {
 // A decision is known by the output of its step, or by the name of the step.
 Payload result_of(const RunProjection& run, const ResolveStep& command, const ManualState& state,
                   TimeMs now) {
-  if (command.action == ManualAction::resumed) {
+  if (boundary_for(command.action) != BoundaryKind::approval) {
     return Payload::trusted("{}");
   }
   const auto index = run.definition()->find(state.step.view());
@@ -216,8 +253,13 @@ Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
   HOLDFAST_TRY(const ManualState* const boundary, find_boundary(run, command));
   HOLDFAST_CHECK(check_actor(run, command));
   const ManualState state = *boundary;
+  const PlannedRunnable* planned = run.latest(state.step.view());
+  if (planned != nullptr) {
+    HOLDFAST_CHECK(check_retry_input(run, planned->plan, command.input));
+  }
   RunDraft draft(run, around, now);
-  draft.add(receipt(run.run_id(), signal_of(command.action), command.source, naming(state.step)));
+  draft.add(
+      receipt(run.run_id(), signal_of(command.action), command.source, naming(command, state)));
   ManualStepResolved resolved;
   resolved.run_id = run.run_id();
   resolved.step = state.step;
@@ -226,8 +268,14 @@ Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
   resolved.metadata = audit(command, now);
   const Payload result = resolved.result;
   draft.add(std::move(resolved));
-  const PlannedRunnable* planned = run.latest(state.step.view());
-  if (command.action == ManualAction::rejected) {
+  if (state.kind == BoundaryKind::parked) {
+    HOLDFAST_ASSERT(planned != nullptr && !planned->applied);  // R11
+    if (command.action == ManualAction::retried) {
+      draft.plan(retried_by_operator(planned->plan, command.input, now));
+    } else {
+      draft.failed(*planned, state.error);
+    }
+  } else if (command.action == ManualAction::rejected) {
     const Payload error = rejection(command, state.step);
     if (planned == nullptr || planned->applied) {
       draft.fail_run(error);

@@ -64,6 +64,8 @@ class RunDraft {
   // A runnable ended well, or badly and there is no retry.
   void done(const PlannedRunnable& planned, const StepEnd& end);
   void failed(const PlannedRunnable& planned, const Payload& error);
+  // The last attempt failed: the run waits with the error until an operator decides.
+  void park(const PlannedRunnable& planned, const Payload& error);
   // The same for one that is applied already, but was waited at.
   void continue_after(const PlannedRunnable& planned);
   // Plans the nodes of a changed graph that wait for nothing more.

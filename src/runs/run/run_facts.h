@@ -16,7 +16,7 @@
 namespace holdfast {
 
 HOLDFAST_ENUM(SignalType, start_run, start_cron, replay_run, cancel_run, resume_run, approve_run,
-              reject_run, signal_run, migrate_run, mutate_graph);
+              reject_run, signal_run, migrate_run, mutate_graph, retry_step, discard_step);
 
 // The receipt of a command: written before, and together with, the facts it causes.
 struct RunSignalReceived {
@@ -95,6 +95,7 @@ struct Runnable {
   SharedText runnable_key;
   SharedText idempotency_key;
   std::uint32_t attempt_number = 0;
+  std::uint32_t earlier_attempts = 0;  // before an operator retried it: they no longer count
   SharedText queue;
   SharedText step;
   Payload input;
@@ -126,6 +127,7 @@ struct Runnable {
     v.required("step", self.step);
     v.required("input", self.input);
     v.optional("recovery", self.recovery);
+    v.optional("earlier_attempts", self.earlier_attempts);
     v.required("visible_at", self.visible_at);
     v.optional("handler", self.handler);
     StepPolicy::visit(self.policy, v);
@@ -224,7 +226,8 @@ struct ChildRunStarted {
   friend bool operator==(const ChildRunStarted&, const ChildRunStarted&) = default;
 };
 
-HOLDFAST_ENUM(ManualKind, pause, approval);
+// parked: the last attempt of the step has failed, and its policy says that the run waits.
+HOLDFAST_ENUM(ManualKind, pause, approval, parked);
 
 struct ManualStepPaused {
   static constexpr std::string_view kKind = "manual_step_paused";
@@ -235,14 +238,19 @@ struct ManualStepPaused {
   std::optional<TimeMs> paused_at;
   SharedText reason;
   Payload deadline;
+  SharedText runnable_key;  // of a parked step, the attempt that failed
+  SharedText queue;         // of that attempt
+  Payload error;            // likewise
   Payload trace;
 
   HOLDFAST_FIELDS(required(run_id), required(step), required(kind), optional(metadata),
-                  optional(paused_at), optional(reason), optional(deadline), optional(trace));
+                  optional(paused_at), optional(reason), optional(deadline), optional(runnable_key),
+                  optional(queue), optional(error), optional(trace));
   friend bool operator==(const ManualStepPaused&, const ManualStepPaused&) = default;
 };
 
-HOLDFAST_ENUM(ManualAction, resumed, approved, rejected);
+// retried and discarded: of parked steps.
+HOLDFAST_ENUM(ManualAction, resumed, approved, rejected, retried, discarded);
 
 struct ManualStepResolved {
   static constexpr std::string_view kKind = "manual_step_resolved";

@@ -88,6 +88,9 @@ class RunFold::Visitor {
     PlannedRunnable& planned = run_.runnables_.find(fact.runnable_key)->second;
     note_progress_undo(planned.plan);
     close(planned);
+    if (run_.latest(planned.plan.step.view()) == &planned) {
+      unpark(planned.plan.step);
+    }
     planned.applied_at = fact.applied_at.value_or(at_);
     planned.result = fact.result;
     planned.output_key = fact.output_key;
@@ -127,7 +130,8 @@ class RunFold::Visitor {
 
   void operator()(const ManualStepPaused& fact) const {
     open_boundary(ManualState{fact.step, boundary_kind(fact.kind), fact.paused_at.value_or(at_),
-                              fact.reason, fact.metadata, fact.deadline});
+                              fact.reason, fact.metadata, fact.deadline, fact.runnable_key,
+                              fact.error});
   }
 
   void operator()(const ManualStepResolved& fact) const {
@@ -318,6 +322,13 @@ class RunFold::Visitor {
     }
   }
 
+  // Another writer gave the step a result or a newer plan: nothing is left to decide.
+  void unpark(const SharedText& step) const {
+    if (run_.parked(step) != nullptr) {
+      end_boundary(step);
+    }
+  }
+
   // Nothing more is expected of the runnable.
   void close(PlannedRunnable& planned) const {
     if (undo_ != nullptr) {
@@ -377,6 +388,7 @@ class RunFold::Visitor {
 
   // The runnable is the newest of its step from here on.
   void track(const PlannedRunnable& planned) const {
+    unpark(planned.plan.step);
     const auto known = run_.latest_.find(planned.plan.step);
     if (known == run_.latest_.end() || known->second->applied) {
       save(undo_, run_.open_count_);

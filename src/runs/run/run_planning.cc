@@ -206,6 +206,12 @@ std::uint64_t jittered(std::uint64_t delay_ms, std::uint32_t percent, std::strin
   return delay_ms - (most == 0 ? 0 : draw % (most + 1));
 }
 
+// Those since an operator retried it.
+std::uint32_t attempts_made(const Runnable& plan) {
+  return plan.attempt_number > plan.earlier_attempts ? plan.attempt_number - plan.earlier_attempts
+                                                     : 1;
+}
+
 }  // namespace
 
 std::optional<TimeMs> retry_at(const RunProjection& run, const Runnable& plan,
@@ -215,11 +221,11 @@ std::optional<TimeMs> retry_at(const RunProjection& run, const Runnable& plan,
   const RetryRule& rule = rule_for(policy, code);
   const bool is_stopped = run.is_compensating() && !is_compensation(plan.step.view());
   if (plan.is_timer() || run.is_terminal() || is_stopped || !may_retry(policy, failure, code) ||
-      plan.attempt_number >= rule.max_attempts) {
+      attempts_made(plan) >= rule.max_attempts) {
     return std::nullopt;
   }
   const std::uint64_t delay_ms = failure.retry_after_ms.value_or(jittered(
-      retry_delay_ms(rule, plan.attempt_number), rule.jitter_percent, plan.runnable_key.view()));
+      retry_delay_ms(rule, attempts_made(plan)), rule.jitter_percent, plan.runnable_key.view()));
   return later(now, delay_ms);
 }
 

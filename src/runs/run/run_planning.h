@@ -66,6 +66,14 @@ std::string error_code_of(const Payload& error);
 
 // The policy a runnable is retried by.
 const RetryPolicy& policy_of(const RunProjection& run, const Runnable& plan);
+// The run waits for an operator when the last attempt has failed. Not what no longer matters: steps
+// of a run that compensates, and items of a list that has failed.
+bool parks(const RunProjection& run, const Runnable& plan);
+// The attempt after a parked one, as an operator requests it. Its number of attempts begins anew.
+Runnable retried_by_operator(const Runnable& parked, const Payload& input, TimeMs now);
+// invalid_argument unless the input is an object, invalid_payload unless it fits the step.
+Result<void> check_retry_input(const RunProjection& run, const Runnable& parked,
+                               const Payload& input);
 // When the attempt after this one may begin; empty: no more attempts.
 std::optional<TimeMs> retry_at(const RunProjection& run, const Runnable& plan,
                                const Failure& failure, TimeMs now);

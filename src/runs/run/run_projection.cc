@@ -132,7 +132,10 @@ RunStatus RunProjection::status() const {
   }
   // A step that waits may be applied already, so as to say that nothing has to be executed.
   if (!manual_.empty() && waits_only()) {
-    return RunStatus::paused;
+    const bool parked = std::any_of(manual_.begin(), manual_.end(), [](const auto& at) {
+      return at.second.kind == BoundaryKind::parked;
+    });
+    return parked ? RunStatus::parked : RunStatus::paused;
   }
   if (runnables_.empty()) {
     return RunStatus::started;
@@ -155,6 +158,12 @@ std::optional<ManualState> RunProjection::manual_state() const {
     first = first == nullptr || state.paused_at < first->paused_at ? &state : first;
   }
   return first == nullptr ? std::nullopt : std::optional(*first);
+}
+
+const ManualState* RunProjection::parked(const SharedText& step) const {
+  const auto found = manual_.find(step);
+  return found == manual_.end() || found->second.kind != BoundaryKind::parked ? nullptr
+                                                                              : &found->second;
 }
 
 std::uint32_t RunProjection::visits(std::string_view step) const {

@@ -32,6 +32,7 @@ enum class RunStatus : std::uint8_t {
   running,
   idle,
   paused,        // every open step waits for a decision or an event
+  parked,        // the same, and one of them was parked
   compensating,  // it compensates before it ends
   completed,
   failed,
@@ -40,7 +41,7 @@ enum class RunStatus : std::uint8_t {
 };
 template <>
 inline constexpr std::string_view kEnumNames<RunStatus>[] = {
-    "new",          "started",   "running", "idle",      "paused",
+    "new",          "started",   "running", "idle",      "paused",   "parked",
     "compensating", "completed", "failed",  "cancelled", "continued"};
 
 struct PlannedRunnable {
@@ -67,13 +68,36 @@ struct EachProgress {
   std::uint64_t done = 0;               // items that need nothing more
 };
 
-HOLDFAST_ENUM(BoundaryKind, pause, approval, event_wait);
+HOLDFAST_ENUM(BoundaryKind, pause, approval, event_wait, parked);
 
 constexpr BoundaryKind boundary_kind(ManualKind kind) {
-  return kind == ManualKind::pause ? BoundaryKind::pause : BoundaryKind::approval;
+  switch (kind) {
+    case ManualKind::pause:
+      return BoundaryKind::pause;
+    case ManualKind::approval:
+      return BoundaryKind::approval;
+    case ManualKind::parked:
+      break;
+  }
+  return BoundaryKind::parked;
 }
 
-// Where the run waits: at a manual step for an operator, or for an event.
+// Where a decision fits.
+constexpr BoundaryKind boundary_for(ManualAction action) {
+  switch (action) {
+    case ManualAction::resumed:
+      return BoundaryKind::pause;
+    case ManualAction::approved:
+    case ManualAction::rejected:
+      return BoundaryKind::approval;
+    case ManualAction::retried:
+    case ManualAction::discarded:
+      break;
+  }
+  return BoundaryKind::parked;
+}
+
+// Where the run waits: at a manual or parked step for an operator, or for an event.
 struct ManualState {
   SharedText step;
   BoundaryKind kind = BoundaryKind::pause;
@@ -81,9 +105,12 @@ struct ManualState {
   SharedText reason;
   Payload metadata;
   Payload deadline;
+  // Of a parked step: the attempt that failed, and its error.
+  SharedText runnable_key = {};
+  Payload error = {};
 
   HOLDFAST_FIELDS(required(step), required(kind), required(paused_at), optional(reason),
-                  optional(metadata), optional(deadline));
+                  optional(metadata), optional(deadline), optional(runnable_key), optional(error));
   friend bool operator==(const ManualState&, const ManualState&) = default;
 };
 
@@ -182,6 +209,8 @@ class RunProjection {
   [[nodiscard]] const std::map<SharedText, ManualState>& boundaries() const { return manual_; }
   // The one it has waited at longest.
   [[nodiscard]] std::optional<ManualState> manual_state() const;
+  // Where the step is parked; nullptr when it is not.
+  [[nodiscard]] const ManualState* parked(const SharedText& step) const;
   [[nodiscard]] const std::vector<Receipt>& receipts() const { return receipts_; }
   [[nodiscard]] const std::map<RunId, ChildRunStarted>& children() const { return children_; }
   [[nodiscard]] const auto& waits() const { return optional_state().waits; }  // by wait_id

@@ -99,6 +99,13 @@ std::string_view fault_of(const RunnablesPlanned& fact) {
   return {};
 }
 
+std::string_view fault_of(const ManualStepPaused& fact) {
+  const bool whole = !fact.runnable_key.empty() && !fact.queue.empty() && !fact.error.empty();
+  return whole || fact.kind != ManualKind::parked
+             ? ""
+             : "a parked step has an attempt, a queue and an error";
+}
+
 std::string_view fault_of(const ExternalEventWaitOpened& fact) {
   const bool fit = !fact.timeout.has_value() ||
                    (fact.timeout->wait_id == fact.wait_id && fact.timeout->event == fact.event &&
@@ -237,20 +244,26 @@ class Judge {
   RunVerdict operator()(const ManualStepPaused& fact) const {
     const ManualState* active = boundary(fact.step);
     if (active == nullptr) {
-      return RunVerdict::accept();
+      return fact.kind != ManualKind::parked || is_open(fact.step, fact.runnable_key)
+                 ? RunVerdict::accept()
+                 : RunVerdict::refuse(Reason::unknown_runnable_intent);
     }
     const ManualState same{fact.step,
                            boundary_kind(fact.kind),
                            fact.paused_at.value_or(active->paused_at),
                            fact.reason,
                            fact.metadata,
-                           fact.deadline};
+                           fact.deadline,
+                           fact.runnable_key,
+                           fact.error};
     return *active == same ? RunVerdict::repeat() : RunVerdict::refuse(Reason::active_manual_step);
   }
 
   RunVerdict operator()(const ManualStepResolved& fact) const {
-    return is_pause(boundary(fact.step)) ? RunVerdict::accept()
-                                         : RunVerdict::refuse(Reason::stale_manual_resolution);
+    const ManualState* active = boundary(fact.step);
+    const bool fits = is_pause(active) && (active->kind == BoundaryKind::parked) ==
+                                              (boundary_for(fact.action) == BoundaryKind::parked);
+    return fits ? RunVerdict::accept() : RunVerdict::refuse(Reason::stale_manual_resolution);
   }
 
   RunVerdict operator()(const RunTerminal& fact) const {
@@ -348,11 +361,7 @@ class Judge {
       return once(known, fact, Reason::conflicting_definition_migration);
     }
     const PinnedDefinition source{fact.source_version, fact.source_fingerprint};
-    const bool at_boundary =
-        fact.manual_state.empty() ||
-        (run_.boundaries().size() == 1 && is_pause(&run_.boundaries().begin()->second) &&
-         (fact.source_manual_step.empty() || boundary(fact.source_manual_step) != nullptr));
-    const bool current = source == run_.pinned_definition() && at_boundary;
+    const bool current = source == run_.pinned_definition() && is_boundary_of(fact);
     return current ? RunVerdict::accept() : RunVerdict::refuse(Reason::stale_definition_migration);
   }
 
@@ -397,6 +406,24 @@ class Judge {
   }
   [[nodiscard]] const EventWait* wait(const SharedText& id) const {
     return find_in(run_.waits(), id.str());
+  }
+  // The key is that of the newest plan of the step, which has no result yet.
+  [[nodiscard]] bool is_open(const SharedText& step, const SharedText& runnable_key) const {
+    const PlannedRunnable* planned = run_.find(runnable_key.view());
+    return planned != nullptr && !planned->applied && run_.latest(step.view()) == planned;
+  }
+  // The run waits where the migration found it, and can wait where it moves to.
+  [[nodiscard]] bool is_boundary_of(const RunDefinitionMigrated& fact) const {
+    if (fact.manual_state.empty()) {
+      return true;
+    }
+    const auto target = from_json<ManualState>(fact.manual_state.view());
+    const bool can_wait =
+        target.ok() && (target.value().kind != BoundaryKind::parked ||
+                        is_open(target.value().step, target.value().runnable_key));
+    return can_wait && run_.boundaries().size() == 1 &&
+           is_pause(&run_.boundaries().begin()->second) &&
+           (fact.source_manual_step.empty() || boundary(fact.source_manual_step) != nullptr);
   }
   static RunVerdict reached(WaitStatus status, WaitStatus before, bool repeated) {
     if (status == before) {

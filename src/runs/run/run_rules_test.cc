@@ -139,6 +139,44 @@ TEST(RunRules, only_a_step_that_waits_for_a_decision_is_resolved) {
   EXPECT_EQ(verdict_on(begun({wait_opened()}), resolved("a")), "stale_manual_resolution");
 }
 
+ManualStepResolved resolved_as(ManualAction action) {
+  return changed(resolved("a"), [&](auto& fact) { fact.action = action; });
+}
+
+TEST(RunRules, a_step_is_parked_by_its_newest_plan_while_that_is_open) {
+  EXPECT_EQ(verdict_on(begun(), parked("a")), "accept");
+  EXPECT_EQ(verdict_on(begun({parked("a")}), parked("a")), "repeat");
+  EXPECT_EQ(verdict_on(begun({paused("a")}), parked("a")), "active_manual_step");
+  EXPECT_EQ(verdict_on(begun(), parked("c")), "unknown_runnable_intent");
+  EXPECT_EQ(verdict_on(begun({applied_run("a#1")}), parked("a")), "unknown_runnable_intent");
+  EXPECT_EQ(verdict_on(begun({planned({runnable("a", 2)})}), parked("a")),
+            "unknown_runnable_intent");
+  const auto without = [](auto change) {
+    return verdict_on(begun(), changed(parked("a"), change));
+  };
+  EXPECT_EQ(without([](auto& fact) { fact.runnable_key = {}; }), "malformed_entry");
+  EXPECT_EQ(without([](auto& fact) { fact.queue = {}; }), "malformed_entry");
+  EXPECT_EQ(without([](auto& fact) { fact.error = {}; }), "malformed_entry");
+}
+
+TEST(RunRules, a_parked_step_is_retried_or_discarded_and_no_other_step_is) {
+  for (const ManualAction action : {ManualAction::retried, ManualAction::discarded}) {
+    EXPECT_EQ(verdict_on(begun({parked("a")}), resolved_as(action)), "accept");
+    EXPECT_EQ(verdict_on(begun({paused("a")}), resolved_as(action)), "stale_manual_resolution");
+  }
+  for (const ManualAction action :
+       {ManualAction::resumed, ManualAction::approved, ManualAction::rejected}) {
+    EXPECT_EQ(verdict_on(begun({parked("a")}), resolved_as(action)), "stale_manual_resolution");
+  }
+}
+
+TEST(RunRules, a_result_or_a_newer_plan_of_a_parked_step_ends_the_wait) {
+  for (const RunFact& fact : {RunFact(applied_run("a#1")), RunFact(planned({runnable("a", 2)}))}) {
+    EXPECT_EQ(verdict_on(begun({parked("a"), fact}), resolved_as(ManualAction::retried)),
+              "stale_manual_resolution");
+  }
+}
+
 TEST(RunRules, a_run_ends_once) {
   const Facts ended = begun({terminal(TerminalStatus::failed, R"({"code":"x"})")});
   EXPECT_EQ(verdict_on(begun(), terminal()), "accept");
