@@ -19,7 +19,8 @@ Ink ink_of(const TimelineEvent& event) {
   if (event.type == "attempt_completed") {
     return Ink::green;
   }
-  if (event.type == "manual_step_paused" || event.type == "event_wait_opened") {
+  if (event.type == "manual_step_paused" || event.type == "step_parked" ||
+      event.type == "event_wait_opened") {
     return Ink::yellow;
   }
   return event.type == "run_started" || event.type == "run_terminal" ? Ink::bold : Ink::plain;

@@ -28,6 +28,8 @@ Result<std::string> show_command_result(Inspector& inspector, const RunId& run,
 inline constexpr std::string_view kCancelResult = "received the cancel command";
 inline constexpr std::string_view kResumeResult = "is resumed";
 inline constexpr std::string_view kMigrationResult = "follows the other definition";
+inline constexpr std::string_view kRetryResult = "attempts the parked step again";
+inline constexpr std::string_view kDiscardResult = "has given up the parked step";
 std::string event_result(std::string_view event);
 std::string mutation_result(std::string_view mutation_id);
 std::string approval_result(std::string_view actor);

@@ -64,6 +64,7 @@ constexpr std::array kStatusInks = {
     StatusInk{"FAULT", Ink::red},         StatusInk{"expired", Ink::red},
     StatusInk{"overdue", Ink::red},       StatusInk{"escalated", Ink::red},
     StatusInk{"paused", Ink::yellow},     StatusInk{"retrying", Ink::yellow},
+    StatusInk{"parked", Ink::red},        StatusInk{"retried", Ink::yellow},
     StatusInk{"due_soon", Ink::yellow},   StatusInk{"warning", Ink::yellow},
     StatusInk{"running", Ink::blue},      StatusInk{"started", Ink::blue},
     StatusInk{"new", Ink::blue},          StatusInk{"compensating", Ink::magenta},

@@ -88,6 +88,10 @@ class LiveState::TakeRunFact : public RunEffects {
     }
   }
   void manual_wait_opened(const ManualStepPaused& fact) {
+    if (fact.kind == ManualKind::parked) {
+      pending_.settle(state_.undo_, fact.runnable_key);
+      return;
+    }
     state_.runs_.open_manual_wait(fact.run_id, fact.step, at_);
   }
   void manual_wait_closed(const ManualStepResolved& fact) {

@@ -311,6 +311,17 @@ Cause CauseFinder::of_boundary(const ManualState& boundary, const PlannedRunnabl
     return cause;
   }
   cause.waits_for = std::string(to_text(boundary.kind));
+  if (boundary.kind == BoundaryKind::parked) {
+    cause.summary = fmt::format("has parked step {} since {}, because attempt {} failed: {}", step,
+                                since(boundary.paused_at), planned.plan.attempt_number,
+                                error_text(boundary.error));
+    cause.next_actions.push_back({"retry_parked_step", "after fixing the cause, retry the step",
+                                  fmt::format("holdfast retry {} --step {}", id(), step)});
+    cause.next_actions.push_back(
+        {"discard_parked_step", "or give up: the step fails, and the run continues as it defines",
+         fmt::format("holdfast dead-letters discard {} --step {}", id(), step)});
+    return cause;
+  }
   if (boundary.kind == BoundaryKind::approval) {
     cause.summary =
         fmt::format("waits for approval {}, open since {}{}", step, since(boundary.paused_at), why);

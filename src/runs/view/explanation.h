@@ -29,8 +29,9 @@ struct NextAction {
 
 struct Cause {
   Reason reason = Reason::idle;
-  // approval, pause, event, engine, worker, retry, timer, deferral, claim, lease, child, items,
-  // definition, writer; of a run that has ended: completion, failure, cancellation, successor
+  // approval, pause, parked, event, engine, worker, retry, timer, deferral, claim, lease, child,
+  // items, definition, writer; of a run that has ended: completion, failure, cancellation,
+  // successor
   std::string waits_for;
   std::string step = {};
   std::string run_id = {};  // of another run: a child, a successor

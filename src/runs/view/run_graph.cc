@@ -88,6 +88,8 @@ NodeKind node_kind(BoundaryKind kind) {
       return NodeKind::pause;
     case BoundaryKind::approval:
       return NodeKind::approval;
+    case BoundaryKind::parked:
+      return NodeKind::handler;
     case BoundaryKind::event_wait:
       break;
   }

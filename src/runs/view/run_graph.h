@@ -44,7 +44,7 @@ struct GraphNode {
   std::optional<NodeKind> kind = std::nullopt;  // empty: not known
   std::string action;  // the handler; of a child step the workflow; empty: the engine does it
   // waiting, pending (planned, ready), deferred (scheduled for later), running, retrying (a later
-  // attempt is due), paused, completed, failed, skipped, withdrawn, abandoned
+  // attempt is due), paused, parked, completed, failed, skipped, withdrawn, abandoned
   std::string status;
   bool current = false;        // the run is at it
   std::uint32_t attempts = 0;  // of items: the most that one needed

@@ -22,12 +22,13 @@ struct Look {
   std::string_view fill;
   std::string_view line;
 };
-constexpr std::array<Look, 11> kLooks{{{"waiting", "#f5f5f5", "#9e9e9e"},
+constexpr std::array<Look, 12> kLooks{{{"waiting", "#f5f5f5", "#9e9e9e"},
                                        {"pending", "#e8eaf6", "#5c6bc0"},
                                        {"deferred", "#ede7f6", "#7e57c2"},
                                        {"running", "#bbdefb", "#1976d2"},
                                        {"retrying", "#ffe0b2", "#f57c00"},
                                        {"paused", "#fff9c4", "#fbc02d"},
+                                       {"parked", "#ffccbc", "#e64a19"},
                                        {"completed", "#c8e6c9", "#388e3c"},
                                        {"failed", "#ffcdd2", "#d32f2f"},
                                        {"skipped", "#f5f5f5", "#bdbdbd"},

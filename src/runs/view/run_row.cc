@@ -28,6 +28,7 @@ void fill_in(RunRow& row, const RunProjection& run) {
     row.error = run.terminal()->error.empty() ? "" : error_text(run.terminal()->error);
   } else if (const auto manual = run.manual_state()) {
     row.waits_at = manual->step.str();
+    row.error = manual->error.empty() ? "" : error_text(manual->error);
   }
   const RunId parent = parent_of(run);
   row.parent = parent.empty() ? "" : to_string(parent);

@@ -24,7 +24,7 @@ struct RunRow {
   std::optional<TimeMs> started_at = std::nullopt;
   std::optional<TimeMs> ended_at = std::nullopt;
   std::string waits_at = {};  // the step at which it waits for an operator
-  std::string error = {};     // of a failed run, one line
+  std::string error = {};     // of a failed run or the parked step, one line
   std::string parent = {};
   std::string replayed_from = {};
   std::map<std::string, Payload> attributes = {};

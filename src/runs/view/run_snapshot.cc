@@ -165,6 +165,8 @@ class Snapshot {
     json_.optional("reason", manual.reason.view());
     payload_member(json_, "metadata", manual.metadata);
     payload_member(json_, "deadline", manual.deadline);
+    json_.optional("runnable_key", manual.runnable_key.view());
+    payload_member(json_, "error", manual.error);
   }
 
   void write_waits() {

@@ -41,6 +41,15 @@ StepStatus engine_status(const RunProjection& run, const PlannedRunnable& latest
   return run.boundaries().contains(latest.plan.step) ? StepStatus::paused : StepStatus::running;
 }
 
+StepStatus status_of_open(const RunSource& source, const PlannedRunnable& latest,
+                          const Attempt* attempt) {
+  if (source.run->parked(latest.plan.step) != nullptr) {
+    return StepStatus::parked;
+  }
+  return latest.plan.is_internal() ? engine_status(*source.run, latest)
+                                   : open_status(attempt, source.now);
+}
+
 StepState step_state(const RunSource& source, const ByStep& attempts, const SharedText& step) {
   StepState state;
   state.step = step;
@@ -70,8 +79,7 @@ StepState step_state(const RunSource& source, const ByStep& attempts, const Shar
     }
     return state;
   }
-  state.status = latest->plan.is_internal() ? engine_status(*source.run, *latest)
-                                            : open_status(current, source.now);
+  state.status = status_of_open(source, *latest, current);
   if (source.run->is_terminal() && state.status != StepStatus::failed) {
     const bool ended_it = failed_step(*source.run) == step.view();
     state.status = ended_it ? StepStatus::failed : StepStatus::abandoned;

@@ -8,8 +8,8 @@
 namespace holdfast {
 
 // See StepView in holdfast/run.h.
-HOLDFAST_ENUM(StepStatus, waiting, planned, ready, scheduled, running, paused, completed, failed,
-              skipped, withdrawn, abandoned);
+HOLDFAST_ENUM(StepStatus, waiting, planned, ready, scheduled, running, paused, parked, completed,
+              failed, skipped, withdrawn, abandoned);
 
 // Views are good as long as the source.
 struct StepState {

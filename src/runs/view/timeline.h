@@ -18,7 +18,8 @@ namespace holdfast {
 struct TimelineEvent {
   // command_received, run_started, step_planned, timer_planned, attempt_scheduled,
   // attempt_claimed, lease_extended, attempt_completed, attempt_failed, runnable_applied,
-  // step_withdrawn, manual_step_paused, manual_step_resolved, event_wait_opened, event_buffered,
+  // step_withdrawn, manual_step_paused, step_parked, manual_step_resolved, event_wait_opened,
+  // event_buffered,
   // event_received, event_wait_timed_out, event_wait_resolved, child_run_started,
   // compensation_started, steps_adopted, graph_mutated, search_attributes_updated,
   // definition_migrated, run_continued_from, run_continued_to, run_queued, run_archived,
@@ -44,7 +45,8 @@ struct TimelineBar {
   std::optional<TimeMs> started_at = std::nullopt;  // claimed, or the wait began
   std::optional<TimeMs> ended_at = std::nullopt;
   // completed, failed, running, waiting (for a worker), scheduled (for later), paused (for
-  // an operator), withdrawn, expired (the lease of a lost worker), abandoned
+  // an operator), parked (after its last attempt failed), retried (it was parked), withdrawn,
+  // expired (the lease of a lost worker), abandoned
   std::string status;
   std::string owner = {};  // who held the claim
 };

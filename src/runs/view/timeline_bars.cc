@@ -37,6 +37,20 @@ std::string_view outcome_of(const Payload& transition) {
   return transition_of(transition).on == RouteOn::ok ? "completed" : "failed";
 }
 
+std::string_view outcome_of(ManualAction action) {
+  switch (action) {
+    case ManualAction::resumed:
+    case ManualAction::approved:
+      return "completed";
+    case ManualAction::retried:
+      return "retried";
+    case ManualAction::rejected:
+    case ManualAction::discarded:
+      break;
+  }
+  return "failed";
+}
+
 TimelineBar bar_of(const Work& work) {
   TimelineBar bar;
   bar.step = work.step.str();
@@ -59,8 +73,8 @@ TimelineBar whole_bar(const Work& work, TimeMs now) {
   const bool later = work.visible_at > now;
   if (work.by == Work::By::worker) {
     bar.status = later ? "scheduled" : "waiting";
-  } else if (work.paused) {
-    bar.status = "paused";
+  } else if (!work.waits_as.empty()) {
+    bar.status = work.waits_as;
   } else {
     bar.status =
         work.by == Work::By::timer || (later && !work.began.has_value()) ? "scheduled" : "running";
@@ -162,9 +176,12 @@ class RunFactTaker {
   }
   void operator()(const ManualStepPaused& fact) const {
     bars_.pause(fact.step, bars_.newest(fact.step.view()), fact.paused_at.value_or(at_));
+    if (fact.kind == ManualKind::parked) {
+      bars_.works_[bars_.pauses_.at(fact.step)].waits_as = "parked";
+    }
   }
   void operator()(const ManualStepResolved& fact) const {
-    bars_.resolve(fact.step, at_, fact.action == ManualAction::rejected ? "failed" : "completed");
+    bars_.resolve(fact.step, at_, outcome_of(fact.action));
   }
   void operator()(const ExternalEventWaitOpened& fact) const {
     Work* const work = bars_.edit(fact.wait_id.view());
@@ -339,7 +356,7 @@ void TimelineBars::pause(const SharedText& step, Work* work, TimeMs at) {
     work->visible_at = at;
   }
   work->began = at;
-  work->paused = true;
+  work->waits_as = "paused";
   pauses_[step] = static_cast<std::size_t>(work - works_.data());
 }
 

@@ -40,7 +40,7 @@ struct Work {
   TimeMs visible_at = {};
   std::vector<Holding> holdings = {};
   std::optional<TimeMs> began = std::nullopt;  // of what the engine does
-  bool paused = false;                         // it waits for an operator
+  std::string_view waits_as = {};              // paused or parked: it waits for an operator
   std::string says = {};                       // of a log step
   std::string awaits = {};                     // the names of events
   std::optional<TimeMs> ended = std::nullopt;

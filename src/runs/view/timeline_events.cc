@@ -205,6 +205,10 @@ class RunDescriber : public Describer {
     event.attempt = fact.origin.attempt;
   }
   void operator()(const ManualStepPaused& fact) const {
+    if (fact.kind == ManualKind::parked) {
+      add_at("step_parked", fact.step, "parked" + because(fact.error), fact);
+      return;
+    }
     const bool approval = fact.kind == ManualKind::approval;
     add_at("manual_step_paused", fact.step,
            (approval ? "waits for approval" : "paused") + because(fact.reason.view()), fact);
