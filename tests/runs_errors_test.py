@@ -141,6 +141,12 @@ class ExitCodes(ErrorsTest):
                 said = self.ends(6, "run", file, "--until-blocked", "--json", "--input", given)
                 self.assertFalse(json.loads(said)["terminal"])
 
+    def test_6_a_parked_step_waits_for_a_decision(self):
+        self.write("parked.yaml", "workflow: parked\nsteps:\n"
+                   "  - {name: no, exec: ['false'], retry: {max_attempts: 1, then: park}}\n")
+        said = self.ends(6, "run", "parked.yaml", "--until-blocked")
+        self.assertIn("holdfast retry", said)
+
     def test_6_a_short_wait_is_waited_for(self):
         self.write("soon.yaml", "workflow: soon\nsteps:\n  - {name: nap, wait: 50ms}\n")
         self.ok("run", "soon.yaml", "--until-blocked")

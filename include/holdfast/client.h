@@ -95,6 +95,8 @@ class Client {
   Result<void> resume(std::string_view run_id, const DecisionOptions& options = {});
   Result<void> approve(std::string_view run_id, const DecisionOptions& options);
   Result<void> reject(std::string_view run_id, const DecisionOptions& options);
+  Result<void> retry(std::string_view run_id, const RetryStepOptions& options = {});
+  Result<void> discard(std::string_view run_id, const DiscardStepOptions& options = {});
   Result<void> signal(std::string_view run_id, std::string_view event,
                       std::string_view payload = "{}", const SignalOptions& options = {});
   Result<void> mutate_graph(std::string_view run_id, const GraphMutation& mutation,

@@ -142,6 +142,13 @@ class Engine {
   Result<void> resume(std::string_view run_id, const DecisionOptions& options = {});
   Result<void> approve(std::string_view run_id, const DecisionOptions& options);
   Result<void> reject(std::string_view run_id, const DecisionOptions& options);
+  // Decides a parked step. retry: it is attempted again, as often as its policy says, under the
+  // same idempotency key, with the same or another input. discard: it fails, and the run continues
+  // as after any failure. Idempotent. run_not_found, terminal_run, invalid_transition (no step is
+  // parked), stale_manual_resolution (not by this attempt), idempotency_conflict, invalid_argument,
+  // invalid_payload.
+  Result<void> retry(std::string_view run_id, const RetryStepOptions& options = {});
+  Result<void> discard(std::string_view run_id, const DiscardStepOptions& options = {});
   // Sends an event to an await_event step. An event that no step waits for yet is stored. payload:
   // a JSON object of at most 1 MiB. run_not_found, terminal_run, idempotency_conflict,
   // invalid_argument.

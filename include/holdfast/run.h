@@ -50,6 +50,23 @@ struct DecisionOptions {
   std::string idempotency_key = {};
 };
 
+// For a parked step: its last attempt failed, and its retry policy says "then: park".
+struct RetryStepOptions {
+  std::string step = {};          // empty: the only step that is parked
+  std::string input = {};         // a JSON object; empty: the same input as before
+  std::string runnable_key = {};  // the attempt that failed; empty: whichever it was
+  std::string actor = {};
+  std::string comment = {};
+  std::string idempotency_key = {};
+};
+struct DiscardStepOptions {
+  std::string step = {};          // empty: the only step that is parked
+  std::string runnable_key = {};  // the attempt that failed; empty: whichever it was
+  std::string actor = {};
+  std::string comment = {};
+  std::string idempotency_key = {};
+};
+
 struct SignalOptions {
   std::string correlation = {};      // must equal the correlation of the waiting step
   std::string idempotency_key = {};  // an event with the same key is received once
@@ -115,8 +132,9 @@ struct MutationOptions {
 struct StepView {
   std::string name;
   // waiting (for other steps), planned, scheduled (for later), ready, running, paused (waits for a
-  // decision), completed, failed (also when an error route was taken), withdrawn; skipped when the
-  // run completed without it, abandoned when the run ended otherwise.
+  // decision), parked (no attempt is left, waits to be retried or discarded), completed, failed
+  // (also when an error route was taken), withdrawn; skipped when the run completed without it,
+  // abandoned when the run ended otherwise.
   std::string status;
   std::uint32_t attempts = 0;
   std::string result = {};  // of a completed step

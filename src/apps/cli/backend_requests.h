@@ -51,7 +51,18 @@ struct MigrateRun {
   MigrateOptions options = {};
 };
 
-using RunControl = std::variant<CancelRun, SignalRun, DecideRun, MutateRun, MigrateRun>;
+struct RetryRun {
+  std::string run = {};
+  RetryStepOptions options = {};
+};
+
+struct DiscardRun {
+  std::string run = {};
+  DiscardStepOptions options = {};
+};
+
+using RunControl =
+    std::variant<CancelRun, SignalRun, DecideRun, MutateRun, MigrateRun, RetryRun, DiscardRun>;
 
 // Commands that make a run
 

@@ -21,6 +21,8 @@ extern const Command kApproveCommand;
 extern const Command kRejectCommand;
 extern const Command kMutateCommand;
 extern const Command kMigrateCommand;
+extern const Command kRetryCommand;
+extern const Command kDeadLettersDiscardCommand;
 extern const Command kReplayCommand;
 extern const Command kWorkflowCheckCommand;
 extern const Command kWorkflowSchemaCommand;
@@ -62,7 +64,8 @@ const std::vector<CommandGroup>& command_groups() {
         &kDiffCommand, &kStatusCommand, &kDoctorCommand}},
       {"Control runs",
        {&kCancelCommand, &kSignalCommand, &kResumeCommand, &kApproveCommand, &kRejectCommand,
-        &kMutateCommand, &kMigrateCommand, &kReplayCommand}},
+        &kRetryCommand, &kDeadLettersDiscardCommand, &kMutateCommand, &kMigrateCommand,
+        &kReplayCommand}},
       {"Workflows",
        {&kWorkflowCheckCommand, &kWorkflowSchemaCommand, &kWorkflowRegisterCommand,
         &kWorkflowListCommand, &kWorkflowShowCommand, &kWorkflowDiffCommand, &kSimulateCommand}},
@@ -90,6 +93,12 @@ const std::vector<CommandFamily>& command_families() {
   holdfast workflow register orders.yaml --dry-run
   holdfast workflow list
   holdfast workflow diff order order.yaml)"},
+      {"dead-letters", "Decide steps whose last attempt has failed.",
+       R"(A step with `retry: {then: park}` waits with its error instead of failing. `holdfast
+retry` attempts it again; it is discarded here.
+
+Examples:
+  holdfast dead-letters discard latest --actor ann --comment 'paid in cash')"},
       {"token", "Create, list and revoke the tokens that authenticate programs to a server.",
        R"(Examples:
   holdfast token create --role worker --name billing --queue billing

@@ -79,8 +79,8 @@ const Cause* waits_for_handler(const std::vector<Cause>& causes) {
 }
 
 bool waits_for_others(const std::vector<Cause>& causes, TimeMs now) {
-  static const std::set<std::string, std::less<>> kOthers{"approval", "pause", "event",
-                                                          "definition", "writer"};
+  static const std::set<std::string, std::less<>> kOthers{"approval", "pause",      "parked",
+                                                          "event",    "definition", "writer"};
   for (const Cause& cause : causes) {
     const bool later =
         cause.until.has_value() && cause.until->value - now.value > kSoonMs &&

@@ -70,6 +70,15 @@ struct CommandRequest {
     return post(operation::kMigrateRun, {command.run}, migrate_request(command.options),
                 Repeat::yes);
   }
+  Result<ServerRequest> operator()(const RetryRun& command) const {
+    HOLDFAST_TRY(const RetryRequest request, retry_request(command.options));
+    return post(operation::kRetryRun, {command.run}, request,
+                repeat_if(!request.idempotency_key.empty()));
+  }
+  Result<ServerRequest> operator()(const DiscardRun& command) const {
+    return post(operation::kDiscardRun, {command.run}, discard_request(command.options),
+                repeat_if(!command.options.idempotency_key.empty()));
+  }
   Result<ServerRequest> operator()(const StartRun& command) const {
     HOLDFAST_TRY(const StartRequest request,
                  start_request(command.workflow, command.input, command.options));

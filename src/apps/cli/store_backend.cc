@@ -147,6 +147,12 @@ struct RunController {
     }
     return engine.resume(run_id, command.options);
   }
+  Result<void> operator()(const RetryRun& command) const {
+    return engine.retry(run_id, command.options);
+  }
+  Result<void> operator()(const DiscardRun& command) const {
+    return engine.discard(run_id, command.options);
+  }
 };
 
 // What was done, to follow "run ID ".
@@ -168,6 +174,8 @@ struct ActionText {
     }
     return std::string(kResumeResult);
   }
+  std::string operator()(const RetryRun&) const { return std::string(kRetryResult); }
+  std::string operator()(const DiscardRun&) const { return std::string(kDiscardResult); }
 };
 
 }  // namespace

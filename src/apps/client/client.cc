@@ -155,6 +155,20 @@ Result<void> Client::reject(std::string_view run_id, const DecisionOptions& opti
   return resolve(*impl, operation::kRejectRun, run_id, options);
 }
 
+Result<void> Client::retry(std::string_view run_id, const RetryStepOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(RetryRequest request, retry_request(options));
+  request.idempotency_key = impl->key_or_new(options.idempotency_key);
+  return done(impl->command(operation::kRetryRun, run_id, request));
+}
+
+Result<void> Client::discard(std::string_view run_id, const DiscardStepOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  DiscardRequest request = discard_request(options);
+  request.idempotency_key = impl->key_or_new(options.idempotency_key);
+  return done(impl->command(operation::kDiscardRun, run_id, request));
+}
+
 Result<void> Client::signal(std::string_view run_id, std::string_view event,
                             std::string_view payload, const SignalOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());

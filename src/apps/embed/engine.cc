@@ -120,6 +120,18 @@ Result<void> Engine::reject(std::string_view run_id, const DecisionOptions& opti
   return impl->resolve(run, ManualAction::rejected, options);
 }
 
+Result<void> Engine::retry(std::string_view run_id, const RetryStepOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl->retry(run, options);
+}
+
+Result<void> Engine::discard(std::string_view run_id, const DiscardStepOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const RunId run, parse_run_id(run_id));
+  return impl->discard(run, options);
+}
+
 Result<void> Engine::signal(std::string_view run_id, std::string_view event,
                             std::string_view payload, const SignalOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());

@@ -31,6 +31,15 @@ Result<void> Engine::Impl::resolve(const RunId& run, ManualAction action,
   return execute(commands_.resolve(run, action, request));
 }
 
+Result<void> Engine::Impl::retry(const RunId& run, const RetryStepOptions& options) {
+  HOLDFAST_TRY(const RetryRequest request, retry_request(options));
+  return execute(commands_.retry(run, request));
+}
+
+Result<void> Engine::Impl::discard(const RunId& run, const DiscardStepOptions& options) {
+  return execute(commands_.discard(run, discard_request(options)));
+}
+
 Result<void> Engine::Impl::signal(const RunId& run, std::string_view event,
                                   std::string_view payload, const SignalOptions& options) {
   HOLDFAST_TRY(const SignalRequest request, signal_request(event, payload, options));

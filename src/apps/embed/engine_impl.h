@@ -32,6 +32,8 @@ class Engine::Impl {
                            const StartOptions& options);
   Result<void> cancel(const RunId& run, const CancelOptions& options);
   Result<void> resolve(const RunId& run, ManualAction action, const DecisionOptions& options);
+  Result<void> retry(const RunId& run, const RetryStepOptions& options);
+  Result<void> discard(const RunId& run, const DiscardStepOptions& options);
   Result<void> signal(const RunId& run, std::string_view event, std::string_view payload,
                       const SignalOptions& options);
   Result<void> mutate_graph(const RunId& run, const GraphMutation& mutation,

@@ -111,6 +111,18 @@ void migrate_run(const CallPtr& call) {
   });
 }
 
+void retry_run(const CallPtr& call) {
+  with_request<RetryRequest>(call, [call](const RunId& run, const RetryRequest& request) {
+    control(call, run, std::string(kRetryResult), call->service.commands.retry(run, request));
+  });
+}
+
+void discard_run(const CallPtr& call) {
+  with_request<DiscardRequest>(call, [call](const RunId& run, const DiscardRequest& request) {
+    control(call, run, std::string(kDiscardResult), call->service.commands.discard(run, request));
+  });
+}
+
 void replay_run(const CallPtr& call) {
   with_request<ReplayRequest>(call, [call](const RunId& run, const ReplayRequest& request) {
     auto replay = call->service.commands.replay(run, request);

@@ -39,6 +39,8 @@ constexpr std::array kRoutes{
     Route{operation::kRejectRun, reject_run},
     Route{operation::kMutateGraph, mutate_graph},
     Route{operation::kMigrateRun, migrate_run},
+    Route{operation::kRetryRun, retry_run},
+    Route{operation::kDiscardRun, discard_run},
     Route{operation::kReplayRun, replay_run},
     Route{operation::kSetAttributes, set_attributes},
     Route{operation::kArchiveRun, archive_run},

@@ -23,7 +23,8 @@ extern CheckedOperation start_run, start_runs, get_outcome;
 
 // control_operations.cc
 extern OperationFunction cancel_run, signal_run, resume_run, approve_run, reject_run, mutate_graph,
-    migrate_run, replay_run, set_attributes, archive_run, unarchive_run, bulk_runs;
+    migrate_run, retry_run, discard_run, replay_run, set_attributes, archive_run, unarchive_run,
+    bulk_runs;
 
 // inspect_operations.cc
 extern CheckedOperation list_runs_page, show_run_now, explain_run_now, graph_run, timeline_run,

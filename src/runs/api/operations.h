@@ -191,6 +191,9 @@ inline constexpr auto kRejectRun = control<DecisionRequest>("reject_run", "/v1/r
 inline constexpr auto kMutateGraph = control<MutateRequest>("mutate_graph", "/v1/runs/{run}/graph");
 inline constexpr auto kMigrateRun =
     control<MigrateRequest>("migrate_run", "/v1/runs/{run}/migrate");
+inline constexpr auto kRetryRun = control<RetryRequest>("retry_run", "/v1/runs/{run}/retry");
+inline constexpr auto kDiscardRun =
+    control<DiscardRequest>("discard_run", "/v1/runs/{run}/discard");
 inline constexpr auto kReplayRun =
     post<ReplayRequest, StartResponse>("replay_run", "/v1/runs/{run}/replay", Permission::steer,
                                        Success::ok_or_created, {.conflict = true});
@@ -271,6 +274,7 @@ inline constexpr std::tuple kOperations{
     operation::kStreamRunEvents, operation::kCancelRun,     operation::kSignalRun,
     operation::kResumeRun,       operation::kApproveRun,    operation::kRejectRun,
     operation::kMutateGraph,     operation::kMigrateRun,    operation::kReplayRun,
+    operation::kRetryRun,        operation::kDiscardRun,    operation::kReplayRun,
     operation::kSetAttributes,   operation::kArchiveRun,    operation::kUnarchiveRun,
     operation::kGetStatus,       operation::kGetDoctor,     operation::kListQueues,
     operation::kGetQueue,        operation::kListWorkers,   operation::kListApprovals,

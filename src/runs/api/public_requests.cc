@@ -70,6 +70,22 @@ Result<DecisionRequest> decision_request(const DecisionOptions& options) {
   return request;
 }
 
+Result<RetryRequest> retry_request(const RetryStepOptions& options) {
+  RetryRequest request;
+  request.step = options.step;
+  HOLDFAST_TRY(request.input, optional_object("input", options.input));
+  request.runnable_key = options.runnable_key;
+  request.actor = options.actor;
+  request.comment = options.comment;
+  request.idempotency_key = options.idempotency_key;
+  return request;
+}
+
+DiscardRequest discard_request(const DiscardStepOptions& options) {
+  return {options.step, options.runnable_key, options.actor, options.comment,
+          options.idempotency_key};
+}
+
 Result<SignalRequest> signal_request(std::string_view event, std::string_view payload,
                                      const SignalOptions& options) {
   SignalRequest request;

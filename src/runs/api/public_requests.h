@@ -13,6 +13,8 @@ Result<StartRequest> start_request(std::string_view workflow, std::string_view i
                                    const StartOptions& options);
 CancelRequest cancel_request(const CancelOptions& options);
 Result<DecisionRequest> decision_request(const DecisionOptions& options);
+Result<RetryRequest> retry_request(const RetryStepOptions& options);
+DiscardRequest discard_request(const DiscardStepOptions& options);
 Result<SignalRequest> signal_request(std::string_view event, std::string_view payload,
                                      const SignalOptions& options);
 // The operations of a mutation, and the defaults of what is empty.

@@ -97,6 +97,42 @@ struct DecisionRequest {
                   optional(idempotency_key));
 };
 
+// Attempts a parked step again.
+struct RetryRequest {
+  NonEmptyText step;
+  ObjectPayload input;  // empty: the same as before
+  NonEmptyText runnable_key;
+  std::string actor;
+  std::string comment;
+  NonEmptyText idempotency_key;
+
+  static void visit(auto& self, auto& v) {
+    v.optional("step", self.step);
+    v.optional("input", self.input);
+    v.optional("runnable_key", self.runnable_key);
+    v.optional("actor", self.actor);
+    v.optional("comment", self.comment);
+    v.optional("idempotency_key", self.idempotency_key);
+  }
+};
+
+// Fails a parked step.
+struct DiscardRequest {
+  NonEmptyText step;
+  NonEmptyText runnable_key;
+  std::string actor;
+  std::string comment;
+  NonEmptyText idempotency_key;
+
+  static void visit(auto& self, auto& v) {
+    v.optional("step", self.step);
+    v.optional("runnable_key", self.runnable_key);
+    v.optional("actor", self.actor);
+    v.optional("comment", self.comment);
+    v.optional("idempotency_key", self.idempotency_key);
+  }
+};
+
 struct ReplayRequest {
   NonEmptyText from_step;
   ObjectPayload input;

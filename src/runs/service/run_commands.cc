@@ -154,6 +154,40 @@ TurnFunction<Done> RunCommands::resolve(const RunId& run, ManualAction action,
   });
 }
 
+namespace {
+
+TurnFunction<Done> resolution_of(const RunId& run, const ResolveStep& command) {
+  return decision_on(run, [command](RunProjection& known, Turn& turn) {
+    return decide_resolve(known, command, EngineSurroundings(turn), turn.now());
+  });
+}
+
+// What the commands on parked steps have in common.
+template <typename Request>
+ResolveStep parked_step(ManualAction action, const Request& request, const SharedText& source) {
+  ResolveStep command;
+  command.action = action;
+  command.step = request.step;
+  command.runnable_key = request.runnable_key;
+  command.source.source = source;
+  command.source.actor = request.actor;
+  command.source.comment = request.comment;
+  command.source.idempotency_key = request.idempotency_key;
+  return command;
+}
+
+}  // namespace
+
+TurnFunction<Done> RunCommands::retry(const RunId& run, const RetryRequest& request) {
+  ResolveStep command = parked_step(ManualAction::retried, request, source_);
+  command.input = request.input;
+  return resolution_of(run, command);
+}
+
+TurnFunction<Done> RunCommands::discard(const RunId& run, const DiscardRequest& request) {
+  return resolution_of(run, parked_step(ManualAction::discarded, request, source_));
+}
+
 TurnFunction<Done> RunCommands::signal(const RunId& run, const SignalRequest& request) {
   SendEvent command;
   command.event = request.event;

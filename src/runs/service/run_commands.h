@@ -32,6 +32,8 @@ class RunCommands {
   Result<Start> start(const StartRequest& request, const Payload& trace = {});
   TurnFunction<Done> cancel(const RunId& run, const CancelRequest& request);
   TurnFunction<Done> resolve(const RunId& run, ManualAction action, const DecisionRequest& request);
+  TurnFunction<Done> retry(const RunId& run, const RetryRequest& request);
+  TurnFunction<Done> discard(const RunId& run, const DiscardRequest& request);
   TurnFunction<Done> signal(const RunId& run, const SignalRequest& request);
   TurnFunction<Done> mutate_graph(const RunId& run, const MutateRequest& request);
   TurnFunction<Done> migrate(const RunId& run, const MigrateRequest& request);
