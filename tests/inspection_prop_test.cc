@@ -150,9 +150,23 @@ std::string without_evidence(const Explanation& why) {
   return json.substr(0, json.find(R"(,"evidence":)"));
 }
 
-// holdfast VERB RUN ...
+// What an advised command decides about a step; empty if the verb is unknown.
+std::optional<ManualAction> decision_of(const std::string& verb) {
+  static const std::map<std::string, ManualAction> actions{{"approve", ManualAction::approved},
+                                                           {"reject", ManualAction::rejected},
+                                                           {"resume", ManualAction::resumed},
+                                                           {"retry", ManualAction::retried},
+                                                           {"discard", ManualAction::discarded}};
+  const auto at = actions.find(verb);
+  return at == actions.end() ? std::nullopt : std::optional(at->second);
+}
+
+// holdfast VERB RUN ..., holdfast dead-letters VERB RUN ...
 void type(WorkflowWorld& world, const NextAction& advice) {
-  const std::vector<std::string> words = sim::words_of(advice.command);
+  std::vector<std::string> words = sim::words_of(advice.command);
+  if (words.size() > 1 && words[1] == "dead-letters") {
+    words.erase(words.begin() + 1);
+  }
   ASSERT_GE(words.size(), 3U) << advice.command;
   const RunId run = must(parse_run_id(words[2]));
   if (words[1] == "signal") {
@@ -164,10 +178,10 @@ void type(WorkflowWorld& world, const NextAction& advice) {
     });
     return;
   }
+  const std::optional<ManualAction> action = decision_of(words[1]);
+  ASSERT_TRUE(action.has_value()) << advice.command;
   ResolveStep resolve;
-  resolve.action = words[1] == "approve"  ? ManualAction::approved
-                   : words[1] == "reject" ? ManualAction::rejected
-                                          : ManualAction::resumed;
+  resolve.action = *action;
   resolve.step = sim::after_option(words, "--step");
   resolve.source.actor = sim::after_option(words, "--actor").empty() ? "bob" : "ann";
   world.submit(run, [&](RunProjection& known, Turn& turn) {
@@ -245,7 +259,8 @@ TEST(Inspection, gives_advice_that_moves_the_run) {
   }
   for (const char* action :
        {"resolve_manual_step", "deliver_external_event", "inspect_event_wait_timeout",
-        "wait_for_worker_claim", "wait_for_attempt_completion", "wait_until_attempt_visible"}) {
+        "wait_for_worker_claim", "wait_for_attempt_completion", "wait_until_attempt_visible",
+        "retry_parked_step", "discard_parked_step"}) {
     EXPECT_GT(followed[action], 0U) << action << " was never advised";
   }
 }

@@ -44,12 +44,15 @@ inline WorldScript script_of(std::uint64_t seed, const std::string& definition) 
   script.input = R"({"n":1,"list":[1,2,3]})";
   script.handler = [seed](const Assignment& attempt) { return answer(seed, attempt); };
   script.decide = [seed](const ManualState& at) -> std::optional<ManualAction> {
-    const std::uint64_t luck = draw(seed, "decide " + at.step.str(), 10);
+    const std::uint64_t luck = draw(seed, "decide " + at.step.str() + at.runnable_key.str(), 10);
     if (luck == 0) {
       return std::nullopt;
     }
     if (at.kind == BoundaryKind::pause) {
       return ManualAction::resumed;
+    }
+    if (at.kind == BoundaryKind::parked) {
+      return luck < 4 ? ManualAction::discarded : ManualAction::retried;
     }
     return luck < 4 ? ManualAction::rejected : ManualAction::approved;
   };

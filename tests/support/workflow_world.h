@@ -41,7 +41,9 @@ struct WorldScript {
   // The decision at a pause or an approval; empty: none is ever made.
   std::function<std::optional<ManualAction>(const ManualState&)> decide =
       [](const ManualState& at) {
-        return at.kind == BoundaryKind::pause ? ManualAction::resumed : ManualAction::approved;
+        return at.kind == BoundaryKind::pause    ? ManualAction::resumed
+               : at.kind == BoundaryKind::parked ? ManualAction::retried
+                                                 : ManualAction::approved;
       };
   // The event that arrives for a wait; empty: none ever does.
   std::function<std::optional<SharedText>(const EventWait&)> send = [](const EventWait& wait) {

@@ -67,6 +67,9 @@ class GeneratedScenario final : public Scenario {
     if (at.kind == BoundaryKind::pause) {
       return ManualAction::resumed;
     }
+    if (at.kind == BoundaryKind::parked) {
+      return dice.chance(30, "discards") ? ManualAction::discarded : ManualAction::retried;
+    }
     return dice.chance(30, "rejects") ? ManualAction::rejected : ManualAction::approved;
   }
 

@@ -79,10 +79,11 @@ void defined(OracleModel& model, const StoredFact& fact, const Value& data) {
   const std::string fingerprint = data["fingerprint"].string();
   if (fact.kind == "workflow_registered") {
     const auto known = model.definitions.find(fingerprint);
-    model.check(
-        known != model.definitions.end() && known->second.workflow == data["workflow"].string(),
-        "definition", "no definition of this workflow has that fingerprint");
-    model.workflows[data["workflow"].string()] = fingerprint;
+    if (model.check(
+            known != model.definitions.end() && known->second.workflow == data["workflow"].string(),
+            "definition", "no definition of this workflow has that fingerprint")) {
+      model.workflows[data["workflow"].string()] = fingerprint;
+    }
     return;
   }
   model.check(!model.definitions.contains(fingerprint), "definition",

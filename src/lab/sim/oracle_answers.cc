@@ -273,13 +273,12 @@ class AnswerCheck {
     const std::string& step = params_["step"].string();
     const std::string& action = params_["action"].string();
     const std::string& key = params_["key"].string();
-    const std::string type = action == "resumed"    ? "resume_run"
-                             : action == "approved" ? "approve_run"
-                                                    : "reject_run";
+    const std::string type = command_of(action);
     if (const auto known = run_->commands.find(key);
         !key.empty() && known != run_->commands.end()) {
       const bool same = known->second["signal_type"].string() == type &&
-                        (step.empty() || known->second["payload"]["step"].string() == step);
+                        (step.empty() || known->second["payload"]["step"].string() == step) &&
+                        known->second["payload"]["input"] == params_["input"];
       expect(same ? Codes{"ok"} : Codes{"idempotency_conflict"}, "repeat",
              same ? "the same decision was made before" : "the key was used for another command");
       return;
@@ -307,13 +306,15 @@ class AnswerCheck {
     }
     if (expect(codes, "answer", "that follows from where the run waits") && ok()) {
       const std::string id = run_->id;
-      durable("the decision about " + step,
-              [=](const OracleModel& model) { return !model.runs.at(id).manual.at(step).open; });
+      durable("the decision about " + step, [=](const OracleModel& model) {
+        const Run& run = model.runs.at(id);
+        return run.resolved.contains(step) || !run.manual.at(step).open;
+      });
     }
   }
 
   static bool fits(const std::string& kind, const std::string& action) {
-    return (kind == "pause") == (action == "resumed");
+    return kind_for(action) == kind;
   }
   [[nodiscard]] bool waits_elsewhere(const std::string& step) const {
     const auto manual = [&](const auto& known) { return known.second.open && known.first != step; };

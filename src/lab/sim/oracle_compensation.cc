@@ -60,6 +60,9 @@ void NextFacts::compensate() {
     }
     open = true;
     retry(runnable);
+    if (park(runnable)) {
+      continue;
+    }
     const Ending ending = ending_of_attempt(runnable);
     if (ending.kind == Ending::Kind::none) {
       continue;

@@ -244,9 +244,9 @@ class AttemptFact {
     }
     const Value& error = attempt_->error;
     const std::string& code = error["code"].string();
-    const RetryRule rule = retry_rule(policy_of(*run_->definition, *planned), code,
-                                      planned->plan["attempt_number"].integer());
-    const bool more = planned->plan["attempt_number"].integer() < rule.max_attempts &&
+    const RetryRule rule =
+        retry_rule(policy_of(*run_->definition, *planned), code, attempts_made(planned->plan));
+    const bool more = attempts_made(planned->plan) < rule.max_attempts &&
                       (!run_->is_compensating() || planned->name.compensates);
     const bool again = !attempt_->retry_key.empty();
     check(!again || more, "retry", "the last attempt is retried");

@@ -100,6 +100,9 @@ struct Manual {
   bool open = true;
   std::string action;
   Value result;
+  std::string key = {};  // of a parked step: the attempt that failed
+  Value input = {};      // of a retry; null: as before
+  std::int64_t resolved_at = 0;
 };
 
 struct ChildLink {
@@ -124,6 +127,7 @@ struct Run {
   std::map<std::string, std::string> newest;  // step to key, without timers
   std::map<std::string, EventWait> waits;
   std::map<std::string, Manual> manual;  // by step
+  std::set<std::string> resolved;        // steps at which a decision was made
   std::vector<ChildLink> children;
   std::vector<Value> buffered;
   std::map<std::string, Value> events;     // by idempotency key
@@ -222,6 +226,10 @@ struct OracleModel {
   // oracle_answers.cc
   void check_answer(const Answer& answer);
 };
+
+// oracle_waits.cc: the command that makes a decision, and the kind of step that it is about.
+std::string command_of(const std::string& action);
+std::string kind_for(const std::string& action);
 
 // oracle_steps.cc: the facts that must follow from the known state of a run.
 std::vector<ExpectedFact> expected_facts(const OracleModel& model, const Run& run,

@@ -50,6 +50,10 @@ class NextFacts {
   Ending ending_of_child(const Runnable& runnable, const Step& step) const;
   Ending ending_of_list(const Runnable& runnable) const;
   void retry(const Runnable& runnable);
+  // The last attempt failed, and the step is parked, or was retried by an operator. False: there is
+  // nothing of that, or the step was discarded.
+  bool park(const Runnable& runnable);
+  bool parks(const Runnable& runnable) const;
   void defer(const Runnable& runnable);
 
   // oracle_begin.cc
@@ -98,6 +102,8 @@ class NextFacts {
   std::vector<ExpectedFact> expected_;
 };
 
+// The number of attempts that count for the policy: those since an operator retried the step.
+std::int64_t attempts_made(const Value& plan);
 // The retry policy of a runnable.
 Value policy_of(const Definition& definition, const Runnable& runnable);
 Value error_of(const std::string& code, const std::string& step);

@@ -201,8 +201,9 @@ void RunFact::plan_one(const Value& plan) {
   const std::string open = modelled() ? why_not(runnable.step) : "";
   check(open.empty(), "dependency", key + " is planned before " + open + " has ended");
   if (const auto expected = match(ExpectedFact::Kind::plan, key, "planned")) {
-    std::vector<std::string> names{"step",    "attempt_number", "idempotency_key",   "queue",
-                                   "handler", "path",           "event_wait_timeout"};
+    std::vector<std::string> names{
+        "step",    "attempt_number", "idempotency_key",    "queue",
+        "handler", "path",           "event_wait_timeout", "earlier_attempts"};
     if (!expected->failure.has_value()) {
       names.emplace_back("input");
       names.insert(names.end(), std::begin(kClaimOptions), std::end(kClaimOptions));
@@ -391,6 +392,7 @@ std::string Run::status() const {
   }
   bool open = false;
   bool all_paused = true;
+  bool parked = false;
   for (const auto& [step, key] : newest) {
     const Runnable& runnable = *find(key);
     if (!runnable.is_open()) {
@@ -402,8 +404,9 @@ std::string Run::status() const {
     const auto wait = waits.find(key);
     const bool at_wait = wait != waits.end() && wait->second.is_open();
     all_paused = all_paused && (at_manual || at_wait);
+    parked = parked || (at_manual && at->second.kind == "parked");
   }
-  return !open ? "idle" : all_paused ? "paused" : "running";
+  return !open ? "idle" : !all_paused ? "running" : parked ? "parked" : "paused";
 }
 
 void OracleModel::run_fact(const StoredFact& fact, const std::string& run_id, const Value& data) {

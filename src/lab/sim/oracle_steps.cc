@@ -123,6 +123,9 @@ void NextFacts::forward() {
     if (run_.is_newest(runnable) && runnable.is_open() && !runnable.is_timer()) {
       const Step* step = definition_.find(runnable.name.base);
       const Ending ending = ending_of(runnable);
+      if (park(runnable)) {
+        continue;
+      }
       if (ending.kind != Ending::Kind::none) {
         close(runnable, ending);
       } else if (step != nullptr && !runnable.name.compensates) {
@@ -481,10 +484,9 @@ Ending NextFacts::ending_of_child(const Runnable& runnable, const Step& step) co
 std::optional<RetryRule> NextFacts::may_retry(const Runnable& runnable, const Value& error,
                                               bool retryable) const {
   const Value policy = policy_of(definition_, runnable);
-  const RetryRule rule =
-      retry_rule(policy, error["code"].string(), runnable.plan["attempt_number"].integer());
+  const RetryRule rule = retry_rule(policy, error["code"].string(), attempts_made(runnable.plan));
   const bool exception = error["code"].string() == "step_exception" && rule.named;
-  const bool more = runnable.plan["attempt_number"].integer() < rule.max_attempts;
+  const bool more = attempts_made(runnable.plan) < rule.max_attempts;
   return more && (retryable || exception) ? std::optional(rule) : std::nullopt;
 }
 

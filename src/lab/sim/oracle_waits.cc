@@ -52,13 +52,31 @@ void RunFact::close_children(const std::function<bool(const ChildLink&)>& meant)
   }
 }
 
+std::string command_of(const std::string& action) {
+  static const std::map<std::string, std::string> commands{{"resumed", "resume_run"},
+                                                           {"approved", "approve_run"},
+                                                           {"rejected", "reject_run"},
+                                                           {"retried", "retry_step"},
+                                                           {"discarded", "discard_step"}};
+  const auto found = commands.find(action);
+  return found == commands.end() ? "" : found->second;
+}
+
+std::string kind_for(const std::string& action) {
+  if (action == "retried" || action == "discarded") {
+    return "parked";
+  }
+  return action == "resumed" ? "pause" : "approval";
+}
+
 void RunFact::paused() {
   const std::string step = data_["step"].string();
   if (const auto expected = match(ExpectedFact::Kind::pause, step, "manual")) {
-    compare(*expected, data_, {"kind", "reason"});
+    compare(*expected, data_, {"kind", "reason", "runnable_key", "queue", "error"});
   }
   Manual manual;
   manual.kind = data_["kind"].string();
+  manual.key = data_["runnable_key"].string();
   run_.manual[step] = manual;
 }
 
@@ -70,11 +88,11 @@ void RunFact::resolved() {
   }
   Manual& manual = found->second;
   const std::string& action = data_["action"].string();
-  expect_command({action == "resumed"    ? "resume_run"
-                  : action == "approved" ? "approve_run"
-                                         : "reject_run"});
-  check((manual.kind == "pause") == (action == "resumed"), "manual",
-        manual.kind + " step cannot be " + action);
+  manual.input = run_.command["payload"]["input"];
+  expect_command({command_of(action)});
+  check(kind_for(action) == manual.kind, "manual", manual.kind + " step cannot be " + action);
+  manual.resolved_at = at_;
+  run_.resolved.insert(found->first);
   manual.open = false;
   manual.action = action;
   manual.result = data_["result"];

@@ -75,20 +75,24 @@ class Author {
                std::string(pick(3) == 0 ? "true}" : "false}");
       case 7:
         return R"(,"for_each":{"items":"list","concurrency":2,"on_error":")" +
-               std::string(pick(2) == 0 ? "fail" : "collect") + R"("},"retry":{"max_attempts":2})";
+               std::string(pick(2) == 0 ? "fail" : "collect") + R"("},"retry":{"max_attempts":2)" +
+               then() + "}";
       case 8:
-        return R"(,"compensate":"undo","output":"o)" + std::to_string(i) + "\"";
+        return R"(,"compensate":{"handler":"undo","retry":{"max_attempts":2)" + then() +
+               R"(}},"output":"o)" + std::to_string(i) + "\"";
       case 9:
         return R"(,"timeout":{"start_to_close":"1m","schedule_to_start":"2m"})";
       case 10:
         return R"(,"input":{"n":"n","maybe":"missing"})";
       default:
-        return R"(,"retry":{"max_attempts":3,"delay_ms":100,"jitter_percent":50})" +
+        return R"(,"retry":{"max_attempts":3,"delay_ms":100,"jitter_percent":50)" + then() + "}" +
                std::string(pick(3) == 0   ? R"(,"compensate":"undo")"
                            : pick(3) == 0 ? R"(,"irreversible":true)"
                                           : "");
     }
   }
+
+  std::string then() { return pick(3) == 0 ? R"(,"then":"park")" : ""; }
 
   void add(const std::string& transition) {
     transitions_ += (transitions_.empty() ? "" : ",") + transition;

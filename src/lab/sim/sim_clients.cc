@@ -91,7 +91,10 @@ void Clients::send_event(const RunId& run, const SendEvent& event, const Dice& d
 
 void Clients::resolve(const RunId& run, const std::string& step, ManualAction action,
                       const Dice& dice) {
-  submit_until_answered(resolve_command(run, step, action, "decision-" + step), dice);
+  // A parked step may be parked again: each decision has its own key.
+  const bool parked = action == ManualAction::retried || action == ManualAction::discarded;
+  const std::string key = "decision-" + step + (parked ? "-" + std::to_string(++draws_) : "");
+  submit_until_answered(resolve_command(run, step, action, key), dice);
 }
 
 void Clients::cancel(const RunId& run, OnCancel how, const Dice& dice) {
@@ -259,8 +262,12 @@ Clients::ClientCommand Clients::resolve_command(const RunId& run, const std::str
       .member("step", step)
       .member("action", to_text(action))
       .member("actor", "ann")
-      .member("key", key)
-      .end_object();
+      .member("key", key);
+  if (action == ManualAction::retried && step.size() % 2 == 0) {
+    command.input = Payload::trusted(R"({"n":2,"corrected":true})");
+    json.member("input", JsonText::trusted(std::string(command.input.view())));
+  }
+  json.end_object();
   return ClientCommand{Answer::What::resolve, std::move(json).take(),
                        run_decision(run, [command](RunProjection& known, Turn& turn) {
                          return decide_resolve(known, command, EngineSurroundings(turn),
@@ -270,7 +277,7 @@ Clients::ClientCommand Clients::resolve_command(const RunId& run, const std::str
 
 bool Clients::resolve(const RunProjection& run, const Dice& dice) {
   std::string step = "s" + std::to_string(dice.below(8, "step"));
-  ManualAction action = static_cast<ManualAction>(dice.below(3, "action"));
+  ManualAction action = static_cast<ManualAction>(dice.below(5, "action"));
   for (const auto& [name, state] : run.boundaries()) {
     if (state.kind != BoundaryKind::event_wait && dice.chance(70, name.view())) {
       const auto decided = simulation_.scenario().decide(state, dice, false);

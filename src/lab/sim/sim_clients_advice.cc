@@ -105,7 +105,9 @@ bool Clients::follow_advice(const RunId& run, const NextAction& advice) {
   if (words.size() < 3 || advice.at.has_value() || words[1] == "work" || words[1] == "show") {
     return false;
   }
-  const auto about = parse_run_id(words[2]);
+  // holdfast VERB RUN ..., holdfast dead-letters discard RUN ...
+  const std::size_t place = words[1] == "dead-letters" && words.size() > 3 ? 3 : 2;
+  const auto about = parse_run_id(words[place]);
   const RunId target = about.ok() ? about.value() : run;
   const Dice dice = simulation_.dice().about("follow", draws_);
   const std::string key = "help-" + std::to_string(draws_);
@@ -118,6 +120,13 @@ bool Clients::follow_advice(const RunId& run, const NextAction& advice) {
   }
   if (words[1] == "cancel") {
     submit(cancel_command(target, OnCancel::stop, ""), dice, 1);
+    return true;
+  }
+  if (words[1] == "retry" || words[1] == "dead-letters") {
+    const bool retries = words[1] == "retry";
+    submit(resolve_command(target, unquoted(after_option(words, "--step")),
+                           retries ? ManualAction::retried : ManualAction::discarded, key),
+           dice, 1);
     return true;
   }
   if (words[1] == "approve" || words[1] == "reject" || words[1] == "resume") {

@@ -90,19 +90,38 @@ void UserActors::run_waits(const RunRecord& run, const ExternalEventWaitOpened& 
   }
 }
 
+namespace {
+
+// approve stands for a retry of a parked step, reject for its end.
+ManualAction action_for(ManualKind kind, bool approves) {
+  switch (kind) {
+    case ManualKind::pause:
+      return approves ? ManualAction::resumed : ManualAction::rejected;
+    case ManualKind::approval:
+      return approves ? ManualAction::approved : ManualAction::rejected;
+    case ManualKind::parked:
+      break;
+  }
+  return approves ? ManualAction::retried : ManualAction::discarded;
+}
+
+}  // namespace
+
 void UserActors::run_pauses(const RunRecord& run, const ManualStepPaused& at) {
+  constexpr std::uint32_t kPatience = 3;  // retries of a parked step that nothing is declared for
   const std::string step(parse_activation(at.step.view()).step);
   const auto found = setting_.world.decisions.find(step);
   const Decider decider = found == setting_.world.decisions.end() ? Decider{} : found->second;
-  const Dice own = dice_.about(to_string(run.id)).about(at.step.view());
+  const Dice own =
+      dice_.about(to_string(run.id)).about(at.step.view()).about(at.runnable_key.view());
   const std::uint64_t luck =
       own.below(decider.approve + decider.reject + decider.never, "decision");
   if (luck >= decider.approve + decider.reject) {
     return;
   }
-  const ManualAction action = luck >= decider.approve        ? ManualAction::rejected
-                              : at.kind == ManualKind::pause ? ManualAction::resumed
-                                                             : ManualAction::approved;
+  const bool gives_up = found == setting_.world.decisions.end() && at.kind == ManualKind::parked &&
+                        ++parked_[{run.id, at.step}] > kPatience;
+  const ManualAction action = action_for(at.kind, luck < decider.approve && !gives_up);
   act_later(decider.after.draw(own, "after"), [this, run, own, action, name = at.step.str()] {
     simulation_.clients().resolve(run.id, name, action, own);
   });

@@ -1,7 +1,9 @@
 // UserActors: the operators and clients of a world file, who decide, send events and cancel.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "lab/sim/invariant_checker.h"
 #include "lab/sim/user_scenario.h"
@@ -28,6 +30,7 @@ class UserActors {
   Simulation& simulation_;
   Dice dice_;
   std::int64_t last_due_us_ = 0;
+  std::map<std::pair<RunId, SharedText>, std::uint32_t> parked_;  // how often a step was parked
 };
 
 }  // namespace holdfast::sim
