@@ -197,8 +197,8 @@ BUGS = [
          "                           : ContextView(run_, applied.output_key, end.result));")]),
     ("one_retry_too_many", "a step is tried once more than its policy says", [
         ("runs/run/run_planning.cc",
-         "      plan.attempt_number >= rule.max_attempts) {",
-         "      plan.attempt_number >= rule.max_attempts + (planted ? 1 : 0)) {")]),
+         "      attempts_made(plan) >= rule.max_attempts) {",
+         "      attempts_made(plan) >= rule.max_attempts + (planted ? 1 : 0)) {")]),
     ("key_per_attempt", "a retry or a deferral gets an idempotency key of its own", [
         ("runs/dispatch/dispatch_decide.cc",
          "      fact.retry_idempotency_key = attempt->idempotency_key;",
@@ -259,6 +259,24 @@ BUGS = [
         ("runs/run/run_advance.cc",
          "  if (timeout_ms == 0) {\n    return;",
          "  if (timeout_ms == 0 || planted) {\n    return;")]),
+    # Parked steps
+    ("not_parked", "a step fails although its policy says that it is parked", [
+        ("runs/run/run_park.cc",
+         "  if (policy_of(run, plan).then != AfterRetries::park ||",
+         "  if (planted || policy_of(run, plan).then != AfterRetries::park ||")]),
+    ("parked_key_changes", "the retry of a parked step has another idempotency key", [
+        ("runs/run/run_park.cc",
+         "  again.visible_at = now;\n",
+         "  again.visible_at = now;\n"
+         "  again.idempotency_key = planted ? again.runnable_key : again.idempotency_key;\n")]),
+    ("parked_attempts_count", "the retry of a parked step has no attempts of its own", [
+        ("runs/run/run_park.cc",
+         "  again.earlier_attempts = parked.attempt_number;",
+         "  again.earlier_attempts = planted ? 0 : parked.attempt_number;")]),
+    ("discarded_is_done", "a parked step that is discarded counts as completed", [
+        ("runs/run/run_decide_manual.cc",
+         "      draft.failed(*planned, state.error);\n",
+         "      planted ? draft.done(*planned, {}) : draft.failed(*planned, state.error);\n")]),
     ("other_run_same_id", "a start under a known id is answered with ok, whatever its content", [
         ("runs/run/run_decide_start.cc",
          "  return same_input(run, command) ? \"\" : \"input\";",
