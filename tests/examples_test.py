@@ -230,6 +230,24 @@ class DocumentReview(Example):
         self.assertNotIn("check@2", steps)
 
 
+class ParkedPayment(Example):
+    def test_a_parked_payment_is_retried_with_another_card_or_discarded(self):
+        output = self.follow(self.copy("parked-payment"))
+        explained = " ".join(output["holdfast explain latest"].split())
+        self.assertIn("has parked step charge", explained)
+        self.assertIn("holdfast retry", explained)
+        self.assertIn("parked", output["holdfast list --status parked"])
+        self.assertEqual(json.loads(output["cat receipt.json"])["payment"], {"charged": True})
+        (key,) = output["cat charged.txt"].split()
+        first, second = sorted(self.runs(), key=lambda run: run["listed_at"])
+        self.assertEqual(key, first["run_id"] + ":charge:1", "one key for all attempts")
+        self.assertEqual(self.attempts(first["run_id"])["charge"],
+                         ["failed", "failed", "retried", "completed"])
+        self.assertEqual((first["status"], second["status"]), ("completed", "completed"))
+        steps = {step["name"]: step["status"] for step in self.shown()["steps"]}
+        self.assertEqual((steps["charge"], steps["apologise"]), ("failed", "completed"))
+
+
 class MediaPipeline(Example):
     def test_fifty_clips_are_created_and_lost_ones_are_retried(self):
         self.follow(self.copy("media-pipeline"))

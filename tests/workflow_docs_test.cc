@@ -367,6 +367,13 @@ class Try {
       done = has("approve")  ? engine_->approve(run_, options)
              : has("reject") ? engine_->reject(run_, options)
                              : engine_->resume(run_, options);
+    } else if (has("retry") || has("discard")) {
+      const std::string step = word("retry") + word("discard");
+      reach_step(step, "parked");
+      done = has("retry")
+                 ? engine_->retry(run_,
+                                  {.step = step, .input = json_value(action, "input").value_or("")})
+                 : engine_->discard(run_, {.step = step});
     } else if (has("signal")) {
       done = engine_->signal(run_, word("signal"), json_value(action, "payload").value_or("{}"),
                              {.correlation = word("correlation")});
