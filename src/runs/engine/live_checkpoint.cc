@@ -26,6 +26,17 @@ struct ManualWait {
   HOLDFAST_FIELDS(required(run_id), required(step), required(at));
 };
 
+struct StoredParked {
+  RunId run_id;
+  SharedText step;
+  TimeMs at;
+  SharedText queue;
+  SharedText runnable_key;
+
+  HOLDFAST_FIELDS(required(run_id), required(step), required(at), required(queue),
+                  required(runnable_key));
+};
+
 struct Stored {
   std::uint64_t position = 0;
   Digest chain{};  // of the batch at that position
@@ -41,12 +52,14 @@ struct Stored {
   std::map<std::string, ScheduleState> schedules;
   std::vector<Token> tokens;
   std::vector<ManualWait> manual_waits;
+  std::vector<StoredParked> parked;
   EndedCounts ended;
 
   HOLDFAST_FIELDS(required(position), required(chain), required(queues), optional(queue_revisions),
                   required(live), required(definitions), required(unscheduled), required(unapplied),
                   required(unprogressed), required(children), optional(workflows),
-                  optional(schedules), optional(tokens), optional(manual_waits), required(ended));
+                  optional(schedules), optional(tokens), optional(manual_waits), optional(parked),
+                  required(ended));
 };
 
 }  // namespace
@@ -85,6 +98,9 @@ std::string LiveState::encode() {
   for (const auto& [wait, at] : runs_.manual_waits()) {
     stored.manual_waits.push_back({wait.first, wait.second, at});
   }
+  for (const auto& [step, key] : runs_.parked_steps()) {
+    stored.parked.push_back({step.run, step.step, step.at, step.queue, key});
+  }
   stored.ended = runs_.ended_counts();
   const auto text = to_json(stored);
   return text.ok() ? std::string(text.value().view()) : std::string();
@@ -119,6 +135,9 @@ Result<void> LiveState::decode(std::string_view bytes) {
     manual_waits.emplace(std::pair(wait.run_id, wait.step), wait.at);
   }
   runs_.restore(stored.live, stored.ended, std::move(manual_waits));
+  for (const StoredParked& parked : stored.parked) {
+    runs_.park({parked.queue, parked.at, parked.run_id, parked.step}, parked.runnable_key);
+  }
   for (const OpenRunnable& open : stored.unscheduled) {
     pending_recovery_.unscheduled.emplace(open.runnable_key, open.run_id);
   }

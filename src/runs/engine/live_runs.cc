@@ -189,6 +189,27 @@ void LiveRuns::end(const RunId& run, TerminalStatus status) {
     ++wait;
     erase(&undo_, manual_waits_, key);
   }
+  for (auto parked = parked_by_step_.lower_bound({run, SharedText()});
+       parked != parked_by_step_.end() && parked->first.first == run;
+       parked = parked_by_step_.lower_bound({run, SharedText()})) {
+    const SharedText step = parked->first.second;
+    unpark(run, step);
+  }
+}
+
+void LiveRuns::park(const ParkedStep& parked, const SharedText& runnable_key) {
+  unpark(parked.run, parked.step);
+  insert(&undo_, parked_, parked, runnable_key);
+  insert(&undo_, parked_by_step_, {parked.run, parked.step}, parked);
+}
+
+void LiveRuns::unpark(const RunId& run, const SharedText& step) {
+  const auto known = parked_by_step_.find({run, step});
+  if (known != parked_by_step_.end()) {
+    const ParkedStep parked = known->second;
+    erase(&undo_, parked_, parked);
+    erase(&undo_, parked_by_step_, {run, step});
+  }
 }
 
 void LiveRuns::open_manual_wait(const RunId& run, const SharedText& step, TimeMs at) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -37,6 +38,20 @@ class LiveRuns {
   // Steps that wait for an operator, and since when.
   using ManualWaits = std::map<std::pair<RunId, SharedText>, TimeMs>;
 
+  // Steps that are parked, by queue, oldest first, and the attempt that failed.
+  struct ParkedStep {
+    SharedText queue;
+    TimeMs at;
+    RunId run;
+    SharedText step;
+
+    friend bool operator<(const ParkedStep& left, const ParkedStep& right) {
+      return std::tie(left.queue, left.at, left.run, left.step) <
+             std::tie(right.queue, right.at, right.run, right.step);
+    }
+  };
+  using ParkedSteps = std::map<ParkedStep, SharedText>;
+
   // The cache keeps about cached_bytes of projections that nothing happens to. The journal, the
   // definitions and the log must outlive this.
   LiveRuns(Journal& journal, Definitions& definitions, UndoLog& undo, std::size_t cached_bytes)
@@ -50,6 +65,8 @@ class LiveRuns {
   [[nodiscard]] const EndedCounts& ended_counts() const { return ended_counts_; }
   // May name steps that wait no longer: the run itself is authoritative.
   [[nodiscard]] const ManualWaits& manual_waits() const { return manual_waits_; }
+  // Likewise.
+  [[nodiscard]] const ParkedSteps& parked_steps() const { return parked_; }
 
   // The run's projection, with its definition if that can be found; run_not_found. The pointer is
   // valid until the end of the turn.
@@ -83,6 +100,8 @@ class LiveRuns {
 
   // From a checkpoint.
   void restore(const std::vector<RunId>& live, const EndedCounts& ended, ManualWaits manual_waits);
+  void park(const ParkedStep& parked, const SharedText& runnable_key);
+  void unpark(const RunId& run, const SharedText& step);
 
  private:
   struct Cached {
@@ -105,6 +124,8 @@ class LiveRuns {
   std::unordered_set<RunId, RunIdHash> live_;
   EndedCounts ended_counts_;
   ManualWaits manual_waits_;
+  ParkedSteps parked_;
+  std::map<std::pair<RunId, SharedText>, ParkedStep> parked_by_step_;
   std::optional<Position> as_of_;
   std::unordered_map<RunId, Cached, RunIdHash> cache_;
   std::deque<RunId> cache_order_;

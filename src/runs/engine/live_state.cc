@@ -90,12 +90,14 @@ class LiveState::TakeRunFact : public RunEffects {
   void manual_wait_opened(const ManualStepPaused& fact) {
     if (fact.kind == ManualKind::parked) {
       pending_.settle(state_.undo_, fact.runnable_key);
+      state_.runs_.park({fact.queue, at_, fact.run_id, fact.step}, fact.runnable_key);
       return;
     }
     state_.runs_.open_manual_wait(fact.run_id, fact.step, at_);
   }
   void manual_wait_closed(const ManualStepResolved& fact) {
     state_.runs_.close_manual_wait(fact.run_id, fact.step);
+    state_.runs_.unpark(fact.run_id, fact.step);
   }
   void ended(const RunTerminal& fact) {
     state_.end_run(fact);
