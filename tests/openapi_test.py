@@ -51,6 +51,10 @@ steps:
   - {name: hotel, after: flight, for_each: {items: nights, as: night}, output: booked}
   - {name: nap, after: hotel, wait: 1d}
 """
+DELIVERY = """workflow: delivery
+steps:
+  - {name: deliver, retry: {then: park}}
+"""
 PRINT = """workflow: print
 steps:
   - {name: print, exec: [echo, hello], lease: 100ms}
@@ -150,9 +154,9 @@ class OpenapiTest(cli.CliTest):
     # --- all operations
 
     def test_every_operation_is_as_described(self):
-        for part in (self.workflows, self.runs, self.decisions, self.work, self.compensation,
-                     self.children, self.past, self.many, self.schedules, self.store,
-                     self.streams, self.tokens):
+        for part in (self.workflows, self.runs, self.decisions, self.work, self.parked,
+                     self.compensation, self.children, self.past, self.many, self.schedules,
+                     self.store, self.streams, self.tokens):
             with self.subTest(part.__name__):
                 part()
         self.assertEqual(set(self.document.operations) - self.called, set())
@@ -414,6 +418,38 @@ class OpenapiTest(cli.CliTest):
         self.refused(409, "stale_claim", "start_child", body=lost)
         self.good("report_work", body={"worker": worker.identity, "reports": [
             server.proof(attempt, outcome="ok")]})
+
+    def parked(self):
+        self.register(DELIVERY)
+        runs = [self.park() for _ in range(3)]
+        self.assertEqual(self.good("get_run", run=runs[0])["status"], "parked")
+        page = self.good("list_dead_letters", query={"queue": "default", "limit": 2})
+        self.assertEqual([one["run_id"] for one in page["dead_letters"]], runs[:2])
+        rest = self.good("list_dead_letters", query={"cursor": page["next"]})
+        self.assertEqual([one["run_id"] for one in rest["dead_letters"]], runs[2:])
+        self.assertEqual(self.good("list_dead_letters", query={"code": "other"}),
+                         {"dead_letters": []})
+        body = {"step": "deliver", "input": {"to": "ann"}, "actor": "ann", "comment": "moved",
+                "runnable_key": f"{runs[0]}:deliver:1", "idempotency_key": "r-1"}
+        self.assertFalse(self.good("retry_run", run=runs[0], body=body)["terminal"])
+        self.good("retry_run", run=runs[0], body=body)
+        self.refused(409, "stale_manual_resolution", "discard_run", run=runs[0],
+                     body={"runnable_key": f"{runs[0]}:deliver:1"})
+        self.assertTrue(self.good("discard_run", run=runs[1], body={"actor": "ann"})["terminal"])
+        bulk = {"action": "redrive", "filter": {"workflow": "delivery"}}
+        plan = self.good("bulk_dead_letters", body=bulk | {"dry_run": True})
+        self.assertEqual((plan["matched"], plan["done"], plan["more"]), (1, 0, False))
+        done = self.good("bulk_dead_letters", body=bulk | {"actor": "ann"})
+        self.assertEqual([one["run_id"] for one in done["dead_letters"]], runs[2:])
+        self.refused(400, "invalid_argument", "bulk_dead_letters", body={"action": "discard"})
+
+    def park(self):
+        """A run whose only step has failed for good."""
+        run = self.start("delivery")
+        worker, [attempt] = self.claimed(["deliver"])
+        self.good("report_work", body={"worker": worker.identity, "reports": [
+            server.proof(attempt, outcome="fail", code="declined", message="no address")]})
+        return run
 
     def past(self):
         run = self.start("leave", {"who": "Dan"})

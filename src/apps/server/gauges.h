@@ -18,6 +18,7 @@ struct Gauges {
   std::uint64_t position = 0;
   EndedCounts ended;
   std::uint64_t manual_waits = 0;
+  std::uint64_t parked_steps = 0;
   TimeMs at;
 };
 

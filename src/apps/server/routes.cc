@@ -51,6 +51,8 @@ constexpr std::array kRoutes{
     Route{operation::kGetQueue, get_queue},
     Route{operation::kListWorkers, list_workers},
     Route{operation::kListApprovals, list_approvals},
+    Route{operation::kListDeadLetters, list_dead_letters},
+    Route{operation::kBulkDeadLetters, bulk_dead_letters},
     Route{operation::kListSchedules, list_schedules},
     Route{operation::kPauseSchedule, pause_schedule},
     Route{operation::kResumeSchedule, resume_schedule},

@@ -38,6 +38,9 @@ extern CheckedOperation register_workflow, get_workflow, list_versions, diff_wor
 extern CheckedOperation list_queues, get_queue, list_workers, list_approvals, list_tokens,
     create_token, revoke_token, get_backup;
 
+// dead_letter_operations.cc
+extern CheckedOperation list_dead_letters, bulk_dead_letters;
+
 // system_operations.cc
 extern OperationFunction get_health, get_readiness, get_openapi;
 extern CheckedOperation get_metrics, get_server, stream_events, stream_run_events;

@@ -51,6 +51,8 @@ void write_gauges(MetricsText& text, const Gauges& gauges, TimeMs now) {
               static_cast<double>(gauges.live_runs));
   write_gauge(text, "holdfast_manual_waits", "Steps that wait for a decision.",
               static_cast<double>(gauges.manual_waits));
+  write_gauge(text, "holdfast_parked_steps", "Steps whose last attempt failed and that wait.",
+              static_cast<double>(gauges.parked_steps));
   write_gauge(text, "holdfast_log_position", "Position of the newest batch.",
               static_cast<double>(gauges.position));
   text.family("holdfast_runs_ended", Kind::gauge, "Ended runs of the store, by status.");
@@ -109,6 +111,7 @@ Result<Gauges> read_gauges(Turn& turn) {
   gauges.position = turn.state().position().value;
   gauges.ended = turn.state().runs().ended_counts();
   gauges.manual_waits = turn.state().runs().manual_waits().size();
+  gauges.parked_steps = turn.state().runs().parked_steps().size();
   gauges.at = turn.now();
   return gauges;
 }

@@ -218,6 +218,10 @@ inline constexpr auto kListWorkers =
     get<WorkersRequest, ViewOf<"WorkerList">>("list_workers", "/v1/workers", Scope::whole_store);
 inline constexpr auto kListApprovals =
     get<ApprovalsRequest, ApprovalsResponse>("list_approvals", "/v1/approvals");
+inline constexpr auto kListDeadLetters =
+    get<DeadLettersRequest, DeadLettersResponse>("list_dead_letters", "/v1/dead-letters");
+inline constexpr auto kBulkDeadLetters = post<DeadLetterBulkRequest, DeadLetterBulkResponse>(
+    "bulk_dead_letters", "/v1/dead-letters/bulk", Permission::steer);
 inline constexpr auto kListSchedules =
     get<SchedulesRequest, SchedulesResponse>("list_schedules", "/v1/schedules");
 inline constexpr auto kPauseSchedule = post<ScheduleRequest, ScheduleResponse>(
@@ -264,25 +268,25 @@ inline constexpr auto kGetBackup = with(
 
 // All of them, in the order of the document.
 inline constexpr std::tuple kOperations{
-    operation::kGetHealth,       operation::kGetReadiness,  operation::kGetOpenapi,
-    operation::kGetMetrics,      operation::kGetServer,     operation::kRegisterWorkflow,
-    operation::kListWorkflows,   operation::kGetWorkflow,   operation::kListVersions,
-    operation::kDiffWorkflow,    operation::kStartRun,      operation::kListRuns,
-    operation::kStartRuns,       operation::kBulkRuns,      operation::kGetRun,
-    operation::kExplainRun,      operation::kGetGraph,      operation::kGetTimeline,
-    operation::kDiffRun,         operation::kGetFacts,      operation::kGetOutcome,
-    operation::kStreamRunEvents, operation::kCancelRun,     operation::kSignalRun,
-    operation::kResumeRun,       operation::kApproveRun,    operation::kRejectRun,
-    operation::kMutateGraph,     operation::kMigrateRun,    operation::kReplayRun,
-    operation::kRetryRun,        operation::kDiscardRun,    operation::kReplayRun,
-    operation::kSetAttributes,   operation::kArchiveRun,    operation::kUnarchiveRun,
-    operation::kGetStatus,       operation::kGetDoctor,     operation::kListQueues,
-    operation::kGetQueue,        operation::kListWorkers,   operation::kListApprovals,
-    operation::kListSchedules,   operation::kPauseSchedule, operation::kResumeSchedule,
-    operation::kTriggerSchedule, operation::kStreamEvents,  operation::kClaimWork,
-    operation::kHeartbeatWork,   operation::kReportWork,    operation::kStartChild,
-    operation::kListTokens,      operation::kCreateToken,   operation::kRevokeToken,
-    operation::kGetBackup,
+    operation::kGetHealth,       operation::kGetReadiness,    operation::kGetOpenapi,
+    operation::kGetMetrics,      operation::kGetServer,       operation::kRegisterWorkflow,
+    operation::kListWorkflows,   operation::kGetWorkflow,     operation::kListVersions,
+    operation::kDiffWorkflow,    operation::kStartRun,        operation::kListRuns,
+    operation::kStartRuns,       operation::kBulkRuns,        operation::kGetRun,
+    operation::kExplainRun,      operation::kGetGraph,        operation::kGetTimeline,
+    operation::kDiffRun,         operation::kGetFacts,        operation::kGetOutcome,
+    operation::kStreamRunEvents, operation::kCancelRun,       operation::kSignalRun,
+    operation::kResumeRun,       operation::kApproveRun,      operation::kRejectRun,
+    operation::kMutateGraph,     operation::kMigrateRun,      operation::kRetryRun,
+    operation::kDiscardRun,      operation::kReplayRun,       operation::kSetAttributes,
+    operation::kArchiveRun,      operation::kUnarchiveRun,    operation::kGetStatus,
+    operation::kGetDoctor,       operation::kListQueues,      operation::kGetQueue,
+    operation::kListWorkers,     operation::kListApprovals,   operation::kListDeadLetters,
+    operation::kBulkDeadLetters, operation::kListSchedules,   operation::kPauseSchedule,
+    operation::kResumeSchedule,  operation::kTriggerSchedule, operation::kStreamEvents,
+    operation::kClaimWork,       operation::kHeartbeatWork,   operation::kReportWork,
+    operation::kStartChild,      operation::kListTokens,      operation::kCreateToken,
+    operation::kRevokeToken,     operation::kGetBackup,
 };
 
 // The operation of a query: request types of queries belong to one operation each.

@@ -159,6 +159,25 @@ struct WorkflowDiffRequest : WorkflowRequest {
 struct QueuesRequest : NoParameters {};
 struct WorkersRequest : NoParameters {};
 struct ApprovalsRequest : NoParameters {};
+
+// Steps that are parked: their last attempt has failed, and they wait for an operator.
+struct DeadLettersRequest {
+  NonEmptyText queue;
+  NonEmptyText workflow;
+  NonEmptyText step;  // of the definition: also its visits, items and compensation
+  NonEmptyText code;  // of the error
+  NumberUpTo<kMostPerPage> limit = {};
+  NonEmptyText cursor;
+
+  static void visit(auto& self, auto& v) {
+    v.optional("queue", self.queue);
+    v.optional("workflow", self.workflow);
+    v.optional("step", self.step);
+    v.optional("code", self.code);
+    v.optional("limit", self.limit);
+    v.optional("cursor", self.cursor);
+  }
+};
 struct TokensRequest : NoParameters {};
 
 struct SchedulesRequest {

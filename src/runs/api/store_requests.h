@@ -104,6 +104,118 @@ struct ApprovalsResponse {
   HOLDFAST_FIELDS(required(approvals));
 };
 
+// A step that is parked, with the attempt that failed.
+struct DeadLetter {
+  std::string run_id;
+  std::string workflow;
+  std::string step;
+  std::string queue;
+  std::string runnable_key;
+  std::string idempotency_key;
+  std::uint32_t attempts = 0;
+  TimeMs since;
+  Payload error;
+  Payload input;
+
+  static void visit(auto& self, auto& v) {
+    v.required("run_id", self.run_id);
+    v.required("workflow", self.workflow);
+    v.required("step", self.step);
+    v.required("queue", self.queue);
+    v.required("runnable_key", self.runnable_key);
+    v.required("idempotency_key", self.idempotency_key);
+    v.required("attempts", self.attempts);
+    v.required("since", self.since);
+    v.required("error", self.error);
+    v.optional("input", self.input);
+  }
+};
+
+struct DeadLettersResponse {
+  std::vector<DeadLetter> dead_letters;
+  std::string next;  // `cursor` of the next page
+
+  static void visit(auto& self, auto& v) {
+    v.required("dead_letters", self.dead_letters);
+    v.optional("next", self.next);
+  }
+};
+
+struct DeadLetterFilter {
+  NonEmptyText queue;
+  NonEmptyText workflow;
+  NonEmptyText step;
+  NonEmptyText code;
+
+  // It selects every dead letter.
+  [[nodiscard]] bool empty() const {
+    return queue.empty() && workflow.empty() && step.empty() && code.empty();
+  }
+
+  static void visit(auto& self, auto& v) {
+    v.optional("queue", self.queue);
+    v.optional("workflow", self.workflow);
+    v.optional("step", self.step);
+    v.optional("code", self.code);
+  }
+};
+
+enum class DeadLetterAction : std::uint8_t { redrive, discard };
+template <>
+inline constexpr std::string_view kEnumNames<DeadLetterAction>[] = {"redrive", "discard"};
+
+struct DeadLetterBulkRequest {
+  DeadLetterAction action = DeadLetterAction::redrive;
+  DeadLetterFilter filter;
+  bool all = false;  // an empty filter is intended
+  bool dry_run = false;
+  std::uint64_t limit = 100;
+  std::string actor;
+  std::string comment;
+
+  static void visit(auto& self, auto& v) {
+    v.required("action", self.action);
+    v.optional("filter", self.filter);
+    v.optional("all", self.all);
+    v.optional("dry_run", self.dry_run);
+    v.optional("limit", self.limit);
+    v.optional("actor", self.actor);
+    v.optional("comment", self.comment);
+  }
+};
+
+struct DeadLetterResult {
+  std::string run_id;
+  std::string step;
+  std::string runnable_key;
+  Payload problem;  // of a step for which the command failed
+
+  static void visit(auto& self, auto& v) {
+    v.required("run_id", self.run_id);
+    v.required("step", self.step);
+    v.required("runnable_key", self.runnable_key);
+    v.optional("problem", self.problem);
+  }
+};
+
+struct DeadLetterBulkResponse {
+  DeadLetterAction action = DeadLetterAction::redrive;
+  bool dry_run = false;
+  std::uint64_t matched = 0;
+  std::uint64_t done = 0;
+  std::vector<DeadLetterResult> dead_letters;
+  bool more = false;  // dead letters beyond the limit match too
+
+  static void visit(auto& self, auto& v) {
+    v.required("action", self.action);
+    v.required("dry_run", self.dry_run);
+    v.required("matched", self.matched);
+    v.required("done", self.done);
+    v.required("dead_letters", self.dead_letters);
+    v.required("more", self.more);
+  }
+};
+
 struct StoredFact {
   std::uint64_t position = 0;
   std::uint64_t seq = 0;
