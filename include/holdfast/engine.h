@@ -149,6 +149,11 @@ class Engine {
   // invalid_payload.
   Result<void> retry(std::string_view run_id, const RetryStepOptions& options = {});
   Result<void> discard(std::string_view run_id, const DiscardStepOptions& options = {});
+  // The parked steps of all runs, and retry or discard for all that match, in one commit.
+  // invalid_argument: the limit, the cursor, or a selection of everything without `all`.
+  Result<DeadLetterPage> dead_letters(const DeadLetterQuery& query = {});
+  Result<DeadLetterDecision> redrive_dead_letters(const DeadLetterSelection& selection);
+  Result<DeadLetterDecision> discard_dead_letters(const DeadLetterSelection& selection);
   // Sends an event to an await_event step. An event that no step waits for yet is stored. payload:
   // a JSON object of at most 1 MiB. run_not_found, terminal_run, idempotency_conflict,
   // invalid_argument.

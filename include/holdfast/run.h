@@ -67,6 +67,49 @@ struct DiscardStepOptions {
   std::string idempotency_key = {};
 };
 
+// Dead letters: the parked steps of all runs. What is set must match.
+struct DeadLetterQuery {
+  std::string queue = {};
+  std::string workflow = {};
+  std::string step = {};  // of the definition: also its visits, items and compensation
+  std::string code = {};  // of the error
+  std::uint64_t limit = 100;
+  std::string cursor = {};  // `next` of the page before
+};
+struct DeadLetterView {
+  std::string run_id;
+  std::string workflow;
+  std::string step;
+  std::string queue;
+  std::string runnable_key;  // the attempt that failed
+  std::string idempotency_key;
+  std::uint32_t attempts = 0;
+  std::int64_t since = 0;
+  std::string error;  // JSON
+  std::string input;  // JSON
+};
+struct DeadLetterPage {
+  std::vector<DeadLetterView> dead_letters;  // by queue, oldest first
+  std::string next;                          // empty: the last page
+};
+// For redriving and discarding many. Without a filter, `all` must be set.
+struct DeadLetterSelection {
+  std::string queue = {};
+  std::string workflow = {};
+  std::string step = {};
+  std::string code = {};
+  bool all = false;
+  bool dry_run = false;  // only reports what matches
+  std::uint64_t limit = 100;
+  std::string actor = {};
+  std::string comment = {};
+};
+struct DeadLetterDecision {
+  std::vector<DeadLetterView> matched;
+  std::uint64_t done = 0;
+  bool more = false;  // dead letters beyond the limit match too
+};
+
 struct SignalOptions {
   std::string correlation = {};      // must equal the correlation of the waiting step
   std::string idempotency_key = {};  // an event with the same key is received once

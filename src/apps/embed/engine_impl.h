@@ -13,6 +13,7 @@
 #include "holdfast/engine.h"
 #include "runs/engine/engine_loop.h"
 #include "runs/inspect/inspector.h"
+#include "runs/service/dead_letters.h"
 #include "runs/service/run_commands.h"
 
 namespace holdfast {
@@ -34,6 +35,8 @@ class Engine::Impl {
   Result<void> resolve(const RunId& run, ManualAction action, const DecisionOptions& options);
   Result<void> retry(const RunId& run, const RetryStepOptions& options);
   Result<void> discard(const RunId& run, const DiscardStepOptions& options);
+  Result<DeadLetterPage> dead_letters(const DeadLetterQuery& query);
+  Result<DeadLetterDecision> decide(DeadLetterAction action, const DeadLetterSelection& selection);
   Result<void> signal(const RunId& run, std::string_view event, std::string_view payload,
                       const SignalOptions& options);
   Result<void> mutate_graph(const RunId& run, const GraphMutation& mutation,
