@@ -10,6 +10,7 @@
 #include "access/tokens.h"
 #include "holdfast/run.h"
 #include "runs/api/query_requests.h"
+#include "runs/api/store_requests.h"
 #include "runs/language/definition/definition.h"
 
 namespace holdfast::cli {
@@ -17,7 +18,7 @@ namespace holdfast::cli {
 using Query = std::variant<ListRequest, ShowRequest, ExplainRequest, GraphRequest, TimelineRequest,
                            DiffRequest, StatusRequest, DoctorRequest, WorkflowsRequest,
                            WorkflowRequest, VersionsRequest, TokensRequest, QueuesRequest,
-                           WorkersRequest, SchedulesRequest, ApprovalsRequest>;
+                           WorkersRequest, SchedulesRequest, ApprovalsRequest, DeadLettersRequest>;
 
 // Commands on a run
 
@@ -100,6 +101,7 @@ struct RegisterWorkflow {
   bool dry_run = false;
 };
 
-using AdminCommand = std::variant<CreateToken, RevokeToken, ChangeSchedule, RegisterWorkflow>;
+using AdminCommand =
+    std::variant<CreateToken, RevokeToken, ChangeSchedule, RegisterWorkflow, DeadLetterBulkRequest>;
 
 }  // namespace holdfast::cli

@@ -1,4 +1,5 @@
 #include "apps/cli/backend_commands.h"
+#include "apps/cli/dead_letters_bulk.h"
 
 namespace holdfast::cli {
 
@@ -6,29 +7,48 @@ namespace {
 
 struct DeadLettersDiscardCommand {
   BackendOptions backend = {};
+  DeadLetterSelection selection = {};
   DiscardRun request = {};
 
   void declare(Arguments& arguments) {
     add_backend(arguments, backend);
-    add_run(arguments, request.run);
-    arguments.option("--step", "STEP", request.options.step,
-                     "Step that is parked; needed when several are");
+    arguments.optional("RUN", request.run,
+                       "the run: its id, the first or last characters of it, or latest (default: "
+                       "those that the options select)");
+    selection.declare(arguments);
     add_actor(arguments, request.options.actor);
     add_comment(arguments, request.options.comment);
-    add_key(arguments, request.options.idempotency_key);
   }
 
-  Result<void> run(Context& context) const { return control_run(backend, request, context); }
+  Result<void> run(Context& context) const {
+    if (request.run.empty()) {
+      DeadLetterBulkRequest command;
+      command.action = DeadLetterAction::discard;
+      command.actor = request.options.actor;
+      command.comment = request.options.comment;
+      return decide_dead_letters_of(backend, selection, command, context);
+    }
+    if (selection.selects_many()) {
+      return Error{ErrorCode::invalid_argument,
+                   "RUN and a selection exclude each other: of the options that select, only "
+                   "--step can be used with RUN"};
+    }
+    DiscardRun command = request;
+    command.options.step = selection.step;
+    return control_run(backend, command, context);
+  }
 };
 
 }  // namespace
 
 extern const Command kDeadLettersDiscardCommand = make_command<DeadLettersDiscardCommand>(
-    "dead-letters discard", "Discard a parked step: it fails.",
-    R"(The run continues as after any failure: with its error route, its compensation or its end.
+    "dead-letters discard", "Discard a parked step, or all that match: they fail.",
+    R"(Each run continues as after any failure: with its error route, its compensation or its
+end.
 
 Examples:
   holdfast dead-letters discard latest --actor ann --comment 'paid in cash'
-  holdfast dead-letters discard 9f3c21 --step charge)");
+  holdfast dead-letters discard 9f3c21 --step charge
+  holdfast dead-letters discard --workflow trial --dry-run)");
 
 }  // namespace holdfast::cli

@@ -22,6 +22,9 @@ extern const Command kRejectCommand;
 extern const Command kMutateCommand;
 extern const Command kMigrateCommand;
 extern const Command kRetryCommand;
+extern const Command kDeadLettersListCommand;
+extern const Command kDeadLettersShowCommand;
+extern const Command kDeadLettersRedriveCommand;
 extern const Command kDeadLettersDiscardCommand;
 extern const Command kReplayCommand;
 extern const Command kWorkflowCheckCommand;
@@ -64,7 +67,8 @@ const std::vector<CommandGroup>& command_groups() {
         &kDiffCommand, &kStatusCommand, &kDoctorCommand}},
       {"Control runs",
        {&kCancelCommand, &kSignalCommand, &kResumeCommand, &kApproveCommand, &kRejectCommand,
-        &kRetryCommand, &kDeadLettersDiscardCommand, &kMutateCommand, &kMigrateCommand,
+        &kRetryCommand, &kDeadLettersListCommand, &kDeadLettersShowCommand,
+        &kDeadLettersRedriveCommand, &kDeadLettersDiscardCommand, &kMutateCommand, &kMigrateCommand,
         &kReplayCommand}},
       {"Workflows",
        {&kWorkflowCheckCommand, &kWorkflowSchemaCommand, &kWorkflowRegisterCommand,
@@ -93,11 +97,14 @@ const std::vector<CommandFamily>& command_families() {
   holdfast workflow register orders.yaml --dry-run
   holdfast workflow list
   holdfast workflow diff order order.yaml)"},
-      {"dead-letters", "Decide steps whose last attempt has failed.",
-       R"(A step with `retry: {then: park}` waits with its error instead of failing. `holdfast
-retry` attempts it again; it is discarded here.
+      {"dead-letters", "List and decide steps whose last attempt has failed.",
+       R"(A step with `retry: {then: park}` waits with its error instead of failing, until it is
+redriven or discarded.
 
 Examples:
+  holdfast dead-letters list --queue billing
+  holdfast dead-letters show latest
+  holdfast dead-letters redrive --code bank_down --dry-run
   holdfast dead-letters discard latest --actor ann --comment 'paid in cash')"},
       {"token", "Create, list and revoke the tokens that authenticate programs to a server.",
        R"(Examples:

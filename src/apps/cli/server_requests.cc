@@ -105,6 +105,10 @@ struct CommandRequest {
         path_of(operation::kRegisterWorkflow, {}) + (command.dry_run ? "?dry_run=true" : ""),
         std::string(command.definition->spec().view()), Form::json, true};
   }
+  // A step that was decided is not selected again.
+  Result<ServerRequest> operator()(const DeadLetterBulkRequest& command) const {
+    return post(operation::kBulkDeadLetters, {}, command, repeat_if(command.dry_run));
+  }
   Result<ServerRequest> operator()(const ChangeSchedule& command) const {
     const std::initializer_list<std::string_view> path{command.workflow, command.trigger};
     if (command.action == "trigger") {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "apps/cli/argument_values.h"
+#include "apps/server/server_problem.h"
+#include "runs/service/dead_letters.h"
 #include "runs/service/migration_report.h"
 #include "storage/journal/journal_transfer.h"
 #include "storage/journal/open_journal.h"
@@ -85,6 +87,16 @@ class StoreQueries {
   Result<std::string> operator()(const ApprovalsRequest&) {
     return backend_.needs_server(
         "`holdfast list --status paused` lists the runs of a store that wait");
+  }
+  Result<std::string> operator()(const DeadLettersRequest& request) {
+    HOLDFAST_TRY(RunQueries found, queries());
+    std::string body;
+    HOLDFAST_CHECK(found.inspector().query([&](Turn& turn) -> Result<void> {
+      HOLDFAST_TRY(const auto page, read_dead_letters(request, kSeesAll)(turn));
+      body = response_json(page);
+      return {};
+    }));
+    return body;
   }
 
   bool fault = false;
@@ -303,6 +315,17 @@ Result<std::string> StoreBackend::run(const RegisterWorkflow& command) {
   }));
   response.existed = existed;
   return response_json(response);
+}
+
+Result<std::string> StoreBackend::run(const DeadLetterBulkRequest& command) {
+  HOLDFAST_CHECK(reader());  // its not_found error names the store
+  HOLDFAST_TRY(const auto loop, open_loop(OpenMode::write));
+  RunCommands commands(context_.clock, context_.random, "cli");
+  HOLDFAST_TRY(auto decide, decide_dead_letters(commands, command, kSeesAll));
+  HOLDFAST_TRY(const DeadLetterOutcomes decided,
+               loop->execute<DeadLetterOutcomes>(std::move(decide)));
+  return response_json(bulk_response(
+      command, decided, [](const Error& error) -> Payload { return problem_json(error); }));
 }
 
 Error StoreBackend::needs_server(std::string_view alternative) const {
