@@ -15,6 +15,7 @@
 
 #include "holdfast/result.h"
 #include "net/http_connection.h"
+#include "net/http_server.h"
 #include "net/mailbox.h"
 #include "net/net_timers.h"
 
