@@ -11,9 +11,7 @@ endif()
 
 find_program(HOLDFAST_CCACHE ccache)
 if(HOLDFAST_CCACHE)
-  # Without this it does not keep what was compiled with precompiled headers.
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-    CCACHE_SLOPPINESS=pch_defines,time_macros "${HOLDFAST_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${HOLDFAST_CCACHE}")
 endif()
 
 option(HOLDFAST_FUZZ "Build the fuzz targets (clang) instead of the tests" OFF)

@@ -25,7 +25,7 @@
 # off to work on a few files, and for tools that look at each file alone.
 option(HOLDFAST_UNITY "Compile the files of a module together" ON)
 set(HOLDFAST_UNITY_FILES 8)  # of a module that sets no other number
-set(HOLDFAST_UNITY_TESTS 8)  # of a test program
+set(HOLDFAST_UNITY_TESTS 12)  # of a test program
 
 # The target of a module: "runs/dispatch" is holdfast_runs_dispatch.
 function(holdfast_target out path)
@@ -82,42 +82,6 @@ endfunction()
 # without optimisation: that takes half the time, and _FORTIFY_SOURCE needs optimisation.
 set(HOLDFAST_TEST_OPTIONS -O0 -U_FORTIFY_SOURCE)
 
-# holdfast_test_headers(NAME HEADERS...): headers that many tests include, parsed once.
-function(holdfast_test_headers name)
-  # Compiled as the tests are, which are executables: -fPIE, not -fPIC.
-  add_library(${name} OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/cmake/test_headers.cc")
-  # Without ccache: a precompiled header remembers the times of its files, so that one of another
-  # checkout would not recognise "#pragma once".
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF
-    CXX_COMPILER_LAUNCHER "")
-  target_compile_options(${name} PRIVATE -fPIE ${HOLDFAST_TEST_OPTIONS})
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_link_libraries(${name} PRIVATE holdfast_options GTest::gtest GTest::gmock
-    Threads::Threads)
-  target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <chrono>
-    <deque> <functional> <map> <memory> <optional> <set> <sstream> <string> <string_view>
-    <unordered_map> <variant> <vector> ${ARGN})
-endfunction()
-holdfast_test_headers(holdfast_test_headers)
-holdfast_test_headers(holdfast_run_test_headers <runs/run/run_projection.h> <runs/run/run_decide.h>
-  <runs/dispatch/dispatch_projection.h> <storage/journal/journal.h>)
-holdfast_test_headers(holdfast_engine_test_headers <runs/run/run_decide.h>
-  <runs/engine/engine_loop.h> <runs/engine/worker_pool.h> <storage/journal/open_journal.h>)
-
-# The headers that fit a test which uses these modules.
-function(holdfast_headers_of out)
-  set(headers holdfast_test_headers)
-  foreach(used IN LISTS ARGN)
-    if(used MATCHES "^(runs/(engine|inspect|api)|apps/|lab/)")
-      set(headers holdfast_engine_test_headers)
-      break()
-    elseif(used MATCHES "^runs/(dispatch|run|view)$")
-      set(headers holdfast_run_test_headers)
-    endif()
-  endforeach()
-  set(${out} ${headers} PARENT_SCOPE)
-endfunction()
-
 # What all test programs have in common.
 function(holdfast_test_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBRARIES" ${ARGN})
@@ -137,8 +101,6 @@ function(holdfast_test_program name)
   target_include_directories(${name} SYSTEM PRIVATE "${HOLDFAST_RAPIDCHECK_INCLUDE}")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE "${HOLDFAST_RAPIDCHECK_LIBRARY}")
-  holdfast_headers_of(headers ${arg_USES})
-  target_precompile_headers(${name} REUSE_FROM ${headers})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
 endfunction()
 
