@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 
+#include "base/blocked_sigpipe.h"
 #include "base/text.h"
 #include "holdfast/assert.h"
 #include "net/http.h"
@@ -29,33 +29,6 @@ bool libcurl_is_ready() {
   static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
   return once == CURLE_OK;
 }
-
-// OpenSSL writes in a way that raises SIGPIPE. A library must not change how the process handles
-// the signal: this blocks it in the calling thread and removes the one that was raised.
-class BlockedSigpipe {
- public:
-  BlockedSigpipe() {
-    sigemptyset(&only_);
-    sigaddset(&only_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &only_, &before_);
-  }
-  ~BlockedSigpipe() {
-    const timespec no_wait{};
-    while (!was_pending_ && sigtimedwait(&only_, nullptr, &no_wait) == SIGPIPE) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  BlockedSigpipe(const BlockedSigpipe&) = delete;
-  BlockedSigpipe& operator=(const BlockedSigpipe&) = delete;
-
- private:
-  sigset_t only_ = {};
-  sigset_t before_ = {};
-  bool was_pending_ = false;
-};
 
 std::string base_of(const Url& url) {
   std::string base = url.kind == Url::Kind::unix_socket ? "http://localhost" : url.origin();
