@@ -3,16 +3,16 @@
 # embed: what programs need to embed Holdfast: the public headers, all modules in one static
 # library, and a package file, so that find_package(holdfast) gives holdfast::holdfast. With
 # COMPONENTS log_contract it also gives holdfast::log_contract: the tests that a log which a program
-# supplies must pass.
+# supplies must pass; with lease_backend_contract the same for lease backends.
 # program: the holdfast program, its manual page, completions, schemas and systemd unit.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # The archives of the modules, joined: programs link one file.
-set(modules base storage/entry storage/sqlite storage/postgres storage/log storage/journal net
-  access runs/language/data runs/language/definition runs/language/cron runs/language/yaml
-  runs/facts runs/dispatch runs/run runs/view runs/engine runs/inspect runs/api runs/steps
-  runs/service apps/embed apps/testkit apps/client)
+set(modules base storage/entry storage/sqlite storage/postgres storage/redis storage/log
+  storage/journal net access runs/language/data runs/language/definition runs/language/cron
+  runs/language/yaml runs/facts runs/lease_backends runs/dispatch runs/run runs/view runs/engine
+  runs/inspect runs/api runs/steps runs/service apps/embed apps/testkit apps/client)
 set(joined "${CMAKE_BINARY_DIR}/lib/libholdfast.a")
 set(script "CREATE ${joined}\n")
 set(archives)
@@ -39,6 +39,15 @@ target_link_libraries(holdfast_log_contract PUBLIC holdfast_options GTest::gtest
 set_target_properties(holdfast_log_contract PROPERTIES
   ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 
+# The contract suite for lease backends, likewise.
+add_library(holdfast_lease_backend_contract STATIC
+  "${PROJECT_SOURCE_DIR}/tests/support/lease_backend_contract.cc")
+target_include_directories(holdfast_lease_backend_contract PUBLIC "${PROJECT_SOURCE_DIR}")
+target_link_libraries(holdfast_lease_backend_contract PUBLIC holdfast_options GTest::gtest
+  holdfast_base)
+set_target_properties(holdfast_lease_backend_contract PROPERTIES
+  ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/holdfastConfig.cmake.in"
   "${CMAKE_BINARY_DIR}/lib/holdfastConfig.cmake"
@@ -51,6 +60,7 @@ write_basic_package_version_file("${CMAKE_BINARY_DIR}/lib/holdfastConfigVersion.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/holdfast"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT embed)
 install(FILES "${joined}" $<TARGET_FILE:holdfast_log_contract>
+  $<TARGET_FILE:holdfast_lease_backend_contract>
   DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT embed)
 install(FILES "${CMAKE_BINARY_DIR}/lib/holdfastConfig.cmake"
   "${CMAKE_BINARY_DIR}/lib/holdfastConfigVersion.cmake"

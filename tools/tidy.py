@@ -43,6 +43,7 @@ OWNERS = [
     ("absl/", {"runs/language/cron"}),
     ("yaml-cpp/", {"runs/language/yaml"}),
     ("sodium", {"mesh/ops"}),
+    ("hiredis", {"storage/redis"}),
     ("fmt/", EVERY_MODULE),
 ]
 TEST_LIBRARIES = ("gtest/", "gmock/", "rapidcheck")
@@ -50,7 +51,8 @@ TEST_LIBRARIES = ("gtest/", "gmock/", "rapidcheck")
 # The public headers: those without code of their own, and the modules that implement the others.
 PUBLIC = "holdfast"
 SHARED_HEADERS = {f"holdfast/{name}.h"
-                  for name in ("assert", "error", "error_codes", "log", "result")}
+                  for name in ("assert", "error", "error_codes", "lease_backend", "log",
+                               "result")}
 PUBLIC_TYPES_MODULE = "runs/api"
 PUBLIC_MODULES = {"holdfast/engine.h": "apps/embed", "holdfast/client.h": "apps/client",
                   "holdfast/testing.h": "apps/testkit"}
