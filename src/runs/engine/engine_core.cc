@@ -29,9 +29,15 @@ Core::Core(Journal& journal, Definitions& definitions, const CoreOptions& option
     : journal_(journal),
       definitions_(definitions),
       options_(options),
-      state_(std::make_unique<LiveState>(journal, definitions, options.memory)),
+      state_(new_state()),
       inputs_(std::make_shared<InputReader>(journal)),
       building_(std::make_unique<Group>()) {}
+
+std::unique_ptr<LiveState> Core::new_state() const {
+  auto state = std::make_unique<LiveState>(journal_, definitions_, options_.memory);
+  state->queues().set_carried({options_.carried_queues.begin(), options_.carried_queues.end()});
+  return state;
+}
 
 Result<void> Core::open() {
   HOLDFAST_CHECK(state_->restore());
@@ -43,7 +49,7 @@ Result<void> Core::open() {
 Result<void> Core::catch_up() {
   check_changes_ = false;
   if (rebuild_) {
-    state_ = std::make_unique<LiveState>(journal_, definitions_, options_.memory);
+    state_ = new_state();
     schedules_ = Schedules{};
     building_->begin = state_->undo().mark();
     HOLDFAST_CHECK(state_->restore());

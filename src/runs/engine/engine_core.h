@@ -47,6 +47,8 @@ struct CoreOptions {
   // While the store is unavailable: how long unwritten commands wait, and how many may wait.
   std::int64_t store_patience_ms = 5000;
   std::size_t max_waiting_commands = 10'000;
+  // Queues whose attempts another program carries to workers: LiveQueues::set_carried.
+  std::vector<SharedText> carried_queues = {};
   // Who the engine is when it claims something itself, each time with a new token.
   EngineApplicant applicant = [] {
     return Applicant{{"engine", sha256("engine"), "engine", {}}, "engine"};
@@ -232,6 +234,7 @@ class Core {
   [[nodiscard]] bool quiet() const {
     return writing_ == nullptr && building_->facts.commit.empty();
   }
+  [[nodiscard]] std::unique_ptr<LiveState> new_state() const;
   void make_checkpoint();
   void make_due_rows();
   Result<void> catch_up();

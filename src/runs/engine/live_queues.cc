@@ -34,7 +34,8 @@ void LiveQueues::watch(DispatchProjection& queue) {
 const QueueIndex& LiveQueues::index() const {
   for (DispatchProjection* queue : changed_) {
     queue->take_from_list();
-    index_.update(*queue);
+    const bool carried = !carried_.empty() && carried_.contains(queue->queue());
+    index_.update(*queue, carried ? QueueIndex::Ready::none : QueueIndex::Ready::all);
   }
   changed_.clear();
   return index_;

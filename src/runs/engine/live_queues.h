@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -52,9 +53,13 @@ class LiveQueues {
   }
   [[nodiscard]] std::size_t attempt_count() const { return index().attempt_count(); }
 
+  // Attempts of these queues are carried to workers by another program: a worker claims them only
+  // if it names the queue. To be called once, before there are queues.
+  void set_carried(std::set<SharedText> names) { carried_ = std::move(names); }
+
   // The queue with the attempt to claim next, of the first of these queues that has one; without
-  // names, the queue whose attempt has been visible longest. nullptr: there is none. Handlers as in
-  // DispatchProjection::next_claimable.
+  // names, the queue whose attempt has been visible longest, of those that are not carried.
+  // nullptr: there is none. Handlers as in DispatchProjection::next_claimable.
   DispatchProjection* find_claimable(const std::vector<SharedText>& names,
                                      const std::vector<SharedText>& handlers, TimeMs now);
   // When time may next change its answer; empty: never.
@@ -123,6 +128,7 @@ class LiveQueues {
   mutable std::vector<DispatchProjection*> changed_;     // queues that index_ does not know as is
   mutable QueueIndex index_;
   std::deque<LargePayload> large_;
+  std::set<SharedText> carried_;
 };
 
 }  // namespace holdfast

@@ -37,14 +37,15 @@ void QueueIndex::add_handlers(Known& known, DispatchProjection& queue) {
   });
 }
 
-void QueueIndex::update(DispatchProjection& queue) {
+void QueueIndex::update(DispatchProjection& queue, Ready ready) {
   Known& known = known_[&queue];
   if (known.ready.size() != queue.handler_count()) {
     add_handlers(known, queue);
   }
   auto handler = known.ready.begin();
-  queue.for_each_handler([&](const SharedText& /*name*/, std::optional<TimeMs> visible_at) {
-    move(*handler->times, handler->at, visible_at, queue);
+  queue.for_each_handler([&](const SharedText& name, std::optional<TimeMs> visible_at) {
+    const bool found = ready == Ready::all || name.view() == kTimerHandler;
+    move(*handler->times, handler->at, found ? visible_at : std::nullopt, queue);
     ++handler;
   });
   move(leases_, known.lease, queue.next_lease_end(), queue);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,9 +26,12 @@ class QueueIndex {
     DispatchProjection* queue = nullptr;
   };
 
+  // Which attempts of a queue first_ready finds: all, or none because another program carries them
+  // to workers.
+  enum class Ready : std::uint8_t { all, none };
   // Call it when attempts of the queue have changed, before anything else is called. The queue must
   // outlive this.
-  void update(DispatchProjection& queue);
+  void update(DispatchProjection& queue, Ready ready = Ready::all);
 
   // The first attempt that is or becomes visible, of one of the handlers (empty: all but timers).
   // Among several of the same time, that of the queue whose name is first.

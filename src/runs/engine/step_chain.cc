@@ -47,6 +47,11 @@ bool is_unknown_definition(const Result<void>& result) {
 
 }  // namespace
 
+bool is_of_store(const Error& error) {
+  const int exit_code = error_info(error.code()).exit_code;
+  return exit_code == 3 || exit_code == 5;
+}
+
 Result<Assignment> assignment_of(Turn& turn, const Attempt& attempt, const SharedText& queue) {
   Assignment given;
   given.run_id = attempt.run_id;
@@ -62,9 +67,11 @@ Result<Assignment> assignment_of(Turn& turn, const Attempt& attempt, const Share
     given.stored_input = *attempt.stored_input();
   }
   given.trace = attempt.extras ? attempt.extras->trace : Payload();
-  given.progress = attempt.claim->progress;
-  given.claim_id = attempt.claim->claim_id;
-  given.lease_until = attempt.claim->lease_until;
+  if (attempt.claim) {
+    given.progress = attempt.claim->progress;
+    given.claim_id = attempt.claim->claim_id;
+    given.lease_until = attempt.claim->lease_until;
+  }
   given.lease_ms = attempt.options.lease_ms == 0 ? kDefaultLeaseMs : attempt.options.lease_ms;
   // What the engine's own workers carry out is written in the definition.
   if (given.handler.view() == kHttpHandler || given.handler.view() == kExecHandler) {
@@ -183,12 +190,6 @@ Result<ClaimProof> claim_for_engine(Turn& turn, DispatchProjection& queue, const
   HOLDFAST_CHECK(turn.emit(queue.queue(), claim));
   return ClaimProof{attempt.run_id, attempt.runnable_key, engine.claimant.claim_id,
                     engine.claimant.token_hash};
-}
-
-// The store failed; the command itself was not refused.
-bool is_of_store(const Error& error) {
-  const int exit_code = error_info(error.code()).exit_code;
-  return exit_code == 3 || exit_code == 5;
 }
 
 Result<void> continue_at(Turn& turn, const Attempt& timer) {

@@ -29,8 +29,12 @@ Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Complet
 Result<void> fail_attempt(Turn& turn, const ClaimProof& proof, const Failure& failure);
 // The new end of the lease.
 Result<TimeMs> heartbeat(Turn& turn, const ClaimProof& proof, const Payload& progress = {});
-// The holder of this claim, as it would be given to it again; the token is not known here.
+// The attempt as its holder was given it, without the token, which is not known here; or as a
+// worker that claims it would be given it, without a claim.
 Result<Assignment> assignment_of(Turn& turn, const Attempt& attempt, const SharedText& queue);
+
+// The store failed; the command itself was not refused.
+bool is_of_store(const Error& error);
 
 // Starts a child of a run; both are one commit.
 Result<Started> start_child(Turn& turn, const RunId& parent, const StartChild& command);
