@@ -1,4 +1,4 @@
-// The responses to remote workers, and the outcomes of their reports.
+// The responses to remote workers.
 #pragma once
 
 #include <string>
@@ -9,11 +9,9 @@
 #include "runs/engine/claim_request.h"
 #include "runs/engine/consequences.h"
 #include "runs/engine/worker_pool.h"
+#include "runs/service/work_outcomes.h"
 
 namespace holdfast {
-
-// The outcome that the engine stores. A report that is not allowed becomes a failure of the step.
-AttemptOutcome outcome_of(const Report& report);
 
 std::vector<ClaimedAttempt> claimed_attempts(const std::vector<Assignment>& given);
 std::vector<ReportResult> report_results(const std::vector<Report>& reports,
