@@ -12,7 +12,8 @@ include(CMakePackageConfigHelpers)
 set(modules base storage/entry storage/sqlite storage/postgres storage/redis storage/log
   storage/journal net access runs/language/data runs/language/definition runs/language/cron
   runs/language/yaml runs/facts runs/lease_backends runs/dispatch runs/run runs/view runs/engine
-  runs/inspect runs/api runs/steps runs/service apps/embed apps/testkit apps/client)
+  runs/inspect runs/api runs/steps runs/service runs/lease_adapter apps/embed apps/testkit
+  apps/client)
 set(joined "${CMAKE_BINARY_DIR}/lib/libholdfast.a")
 set(script "CREATE ${joined}\n")
 set(archives)
