@@ -123,7 +123,8 @@ MOMENT = "src/runs/inspect/moment.cc"
 VIEWS = {
     "Snapshot": (["src/runs/view/run_snapshot.cc", "src/runs/language/definition/step_policy.h"],
                  {"start_to_close_ms", "schedule_to_start_ms"}),
-    "Explanation": (["src/runs/view/explanation.cc"], set()),
+    "Explanation": (["src/runs/view/explanation.cc", "src/runs/lease_adapter/lease_adapters.cc"],
+                    set()),
     "Graph": (["src/runs/view/run_graph.cc"], {"item"}),
     "Timeline": (["src/runs/view/timeline.cc"], set()),
     "List": (["src/runs/view/run_row.cc", "src/runs/inspect/run_list.cc", MOMENT],

@@ -89,6 +89,26 @@ class CauseTree {
   std::string out_;
 };
 
+// One line for each item that a backend carries, and one for a backend that cannot be reached.
+std::string show_backends(const Payload& backends, const Style& style) {
+  const auto array = Json::parse(backends.empty() ? "[]" : backends.view());
+  std::string out;
+  const auto add = [&](const Json& json) {
+    const auto summary = json.find("summary");
+    if (summary.has_value() && summary->string().has_value()) {
+      out += paragraph(harmless(*summary->string()), {"  ", "    "}, Ink::plain, style);
+    }
+  };
+  for (std::size_t i = 0; array.ok() && i < array.value().size(); ++i) {
+    add(array.value().item(i));
+    const auto items = array.value().item(i).find("items");
+    for (std::size_t k = 0; items.has_value() && k < items->size(); ++k) {
+      add(items->item(k));
+    }
+  }
+  return out.empty() ? "" : "\nBackends:\n" + out;
+}
+
 }  // namespace
 
 std::string show_explanation(const Explanation& why, const Style& style) {
@@ -106,6 +126,7 @@ std::string show_explanation(const Explanation& why, const Style& style) {
   if (!alone && !why.causes.empty()) {
     out += "\n" + CauseTree(why, style).text();
   }
+  out += show_backends(why.backends, style);
   const std::string next = show_next_actions(all_next_actions(why), why.now, style);
   return out + (next.empty() ? "" : "\n" + next);
 }

@@ -173,6 +173,9 @@ JsonText to_json(const Explanation& explanation) {
   write_actions(json, explanation.next_actions);
   write_causes(json, explanation.causes);
   json.member("evidence", JsonText::trusted(std::string(explanation.evidence.view())));
+  if (!explanation.backends.empty()) {
+    json.member("backends", JsonText::trusted(std::string(explanation.backends.view())));
+  }
   json.object("as_of", [&] {
     json.member("position", explanation.position.value).member("time", explanation.now);
   });

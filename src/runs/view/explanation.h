@@ -58,6 +58,9 @@ struct Explanation {
   Payload evidence;
   Position position = {};
   TimeMs now = {};
+  // Where the attempts are that lease backends carry: an array, or empty. The journal does not know
+  // it: only the process that is bound to the backends sets it.
+  Payload backends = {};
 };
 
 // Other runs as of the same moment; empty when there is none.
