@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "holdfast/lease_backend.h"
 #include "holdfast/log.h"
 #include "holdfast/result.h"
 #include "holdfast/run.h"
@@ -50,6 +51,12 @@ struct LogMessage {
   std::int64_t at_ms = 0;
 };
 
+// A queue and the lease backend that carries its steps to workers.
+struct BoundQueue {
+  std::string queue;
+  OpenLeaseBackend open;
+};
+
 struct EngineOptions {
   // Recorded as the origin of every command.
   std::string source = "embedded";
@@ -66,6 +73,9 @@ struct EngineOptions {
   // Receives the messages of log steps after they are durable, in order, from one thread at a time.
   // Must not block and must not call the engine.
   std::function<void(const LogMessage&)> log = nullptr;
+  // Queues whose steps workers of a lease backend execute (holdfast/lease_backend.h). The threads
+  // of this engine leave these steps alone. A backend need not be available.
+  std::vector<BoundQueue> backends = {};
   // Returns the secret of a credential that http steps refer to; empty when it is unknown.
   std::function<std::optional<std::string>(std::string_view name)> credential = nullptr;
   // The time by which the engine stores facts, keeps timers and ends leases; empty: that of the

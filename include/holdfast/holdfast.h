@@ -4,6 +4,7 @@
 #include "holdfast/client.h"
 #include "holdfast/engine.h"
 #include "holdfast/json.h"
+#include "holdfast/lease_backend.h"
 #include "holdfast/log.h"
 #include "holdfast/result.h"
 #include "holdfast/run.h"

@@ -82,11 +82,18 @@ Result<RunExplanation> Engine::Impl::explain(const RunId& run, std::string_view 
   if (point.kind == At::Kind::now) {
     HOLDFAST_TRY(auto live, view_live<Explanation>(run, explain_run));
     if (live.has_value()) {
-      return public_form(*live);
+      return with_backends(run, *std::move(live));
     }
   }
   HOLDFAST_TRY(Inspector inspector, this->inspector());
   HOLDFAST_TRY(const Explanation explanation, inspector.explain(run, point));
+  return public_form(explanation);
+}
+
+RunExplanation Engine::Impl::with_backends(const RunId& run, Explanation explanation) {
+  if (leases_ != nullptr) {
+    explanation.backends = leases_->describe(run);
+  }
   return public_form(explanation);
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/names.h"
 #include "runs/api/json_object.h"
@@ -225,8 +227,22 @@ Result<void> Engine::Impl::run_on(std::unique_ptr<Journal> journal, const Engine
     loop.observer = observer_.get();
   }
   handlers_ = std::make_shared<const HandlerTable>(built_in_handlers(options.credential));
+  std::vector<QueueBinding> bindings;
+  for (const BoundQueue& bound : options.backends) {
+    bindings.push_back({bound.queue, bound.open});
+  }
+  HOLDFAST_TRY(loop.core.carried_queues, bound_queues(bindings));
+  if (!bindings.empty()) {
+    bound_.insert(loop.core.carried_queues.begin(), loop.core.carried_queues.end());
+    lease_observer_ = std::make_unique<LeaseObserver>(observer_.get());
+    loop.observer = lease_observer_.get();
+  }
   set_skills();
   HOLDFAST_TRY(loop_, Loop::open(std::move(journal), *clock_, *random_, loop));
+  if (!bindings.empty()) {
+    HOLDFAST_TRY(leases_, LeaseAdapters::start(*loop_, bindings));
+    lease_observer_->attach(leases_.get());
+  }
   return {};
 }
 
@@ -280,7 +296,8 @@ void Engine::Impl::stub_built_in(
 void Engine::Impl::set_skills() {
   Skills skills;
   if (!all_queues_) {
-    skills.queues.assign(queues_.begin(), queues_.end());
+    std::set_difference(queues_.begin(), queues_.end(), bound_.begin(), bound_.end(),
+                        std::back_inserter(skills.queues));
   }
   for (const auto& [name, handler] : *handlers_) {
     skills.handlers.push_back(name);
@@ -373,6 +390,10 @@ void Engine::Impl::close() {
   {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
+  }
+  if (leases_ != nullptr) {
+    lease_observer_->attach(nullptr);
+    leases_->stop();
   }
   loop_->close();
 }

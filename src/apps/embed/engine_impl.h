@@ -13,6 +13,7 @@
 #include "holdfast/engine.h"
 #include "runs/engine/engine_loop.h"
 #include "runs/inspect/inspector.h"
+#include "runs/lease_adapter/lease_adapters.h"
 #include "runs/service/dead_letters.h"
 #include "runs/service/run_commands.h"
 
@@ -67,6 +68,8 @@ class Engine::Impl {
                       LoopOptions loop);
   // http and exec steps for which a stub exists call it.
   void stub_built_in(const std::function<StepHandler(std::string_view step)>& find_stub);
+  // Adds where the attempts of the run are, if backends carry any.
+  RunExplanation with_backends(const RunId& run, Explanation explanation);
 
   AttemptOutcome call(const StepHandler& handler, const Assignment& assignment,
                       const std::stop_token& stop);
@@ -84,7 +87,10 @@ class Engine::Impl {
   std::unique_ptr<Random> random_;
   std::unique_ptr<DispatchNotifier> notifier_;  // these outlive the loop
   std::unique_ptr<CommitObserver> observer_;
+  std::unique_ptr<LeaseObserver> lease_observer_;
   std::unique_ptr<Loop> loop_;
+  std::unique_ptr<LeaseAdapters> leases_;  // nullptr: no queue is bound
+  std::set<SharedText> bound_;             // queues that backends carry
   const bool all_queues_;
   RunCommands commands_;
 
