@@ -38,6 +38,7 @@ struct ServeOptions {
   std::string tls_cert = {};             // PEM files, both or none
   std::string tls_key = {};
   std::uint64_t work = 0;
+  std::vector<std::string> backends = {};  // QUEUE=URL
   std::string log = "text";
   std::string log_level = "info";
   std::uint64_t grace_s = 30;
@@ -168,6 +169,26 @@ void announce(const Server& server, const ServeOptions& options, ServerLog& log,
   }
 }
 
+// reports=redis://127.0.0.1
+Result<std::vector<QueueBinding>> bindings_of(const std::vector<std::string>& given) {
+  std::vector<QueueBinding> bindings;
+  for (const std::string& one : given) {
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos) {
+      return Error{ErrorCode::invalid_argument,
+                   "--backend needs QUEUE=URL, for example reports=redis://127.0.0.1:6379"}
+          .with("field", "backend");
+    }
+    auto open = open_lease_backend(std::string_view(one).substr(equals + 1));
+    if (!open.ok()) {
+      return Error(open.error()).in("--backend");
+    }
+    bindings.push_back({one.substr(0, equals), std::move(open).value()});
+  }
+  HOLDFAST_CHECK(bound_queues(bindings));
+  return bindings;
+}
+
 struct ServerCommand : ServeOptions {
   void declare(Arguments& arguments) {
     add_store_option(arguments, store);
@@ -185,6 +206,9 @@ struct ServerCommand : ServeOptions {
     arguments.restrict_to("--log-level", {"debug", "info", "warning", "error"});
     arguments.option("--work", "N", work,
                      "Threads that execute http and exec steps in this process (default: 0)");
+    arguments.option("--backend", "QUEUE=URL", backends,
+                     "Workers of this lease backend execute the steps of the queue; may be given "
+                     "several times");
     arguments.option("--grace", "SECONDS", grace_s,
                      "Time for requests in flight to finish at shutdown (default: 30)");
     arguments.option("--rate", "N", rate, "Requests per second and token (default: 0, no limit)");
@@ -222,6 +246,7 @@ struct ServerCommand : ServeOptions {
     server_options.max_auth_failures = max_auth_failures;
     server_options.worker_threads = static_cast<std::size_t>(work);
     server_options.version = HOLDFAST_VERSION;
+    HOLDFAST_TRY(server_options.backends, bindings_of(backends));
     StopEvent end;
     server_options.failed = [&](const Error& why) { end.set(why); };
     auto started = Server::start(server_options, context.clock, context.random, logger);
@@ -256,6 +281,10 @@ extern const Command kServerCommand = make_command<ServerCommand>(
 workers execute the steps: `holdfast worker`, programs with a client library, or this process
 (--work, for http and exec steps). Several servers may share a PostgreSQL store.
 
+With --backend, an external queue carries the steps of one queue to its workers: `holdfast worker
+--backend URL`, or any program that knows the queue. The server's own threads and workers that name
+no queue leave these steps alone. A lost backend loses nothing: the store keeps the steps.
+
 Authentication is off until the store has a token: until then, requests from this machine have
 full access and all others are rejected. `holdfast token create` creates the first token. To
 listen to other machines, use --tls-cert and --tls-key, or a TLS proxy.
@@ -268,6 +297,7 @@ Examples:
   holdfast server --store postgres://me@db.example/work --work 4
   holdfast server --listen 0.0.0.0:7717 --tls-cert server.pem --tls-key server.key
   holdfast server --socket /run/holdfast/socket --log json
+  holdfast server --backend reports=redis://127.0.0.1:6379
   curl http://127.0.0.1:7717/readyz
 
 Every command then takes --server http://127.0.0.1:7717, or HOLDFAST_SERVER.)");

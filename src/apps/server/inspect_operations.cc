@@ -98,6 +98,16 @@ Result<FactsResponse> facts_of(Service& service, const RunId& run, const FactsRe
   return response;
 }
 
+// Adds where the attempts of the run are now: the journal does not know it.
+Result<View> with_backends(const Call& call, const RunId& run, const ExplainRequest& request,
+                           Result<View> view) {
+  auto* const why = view.ok() ? std::get_if<Explanation>(&view.value()) : nullptr;
+  if (why != nullptr && request.at.empty() && call.service.leases != nullptr) {
+    why->backends = call.service.leases->describe(run);
+  }
+  return view;
+}
+
 }  // namespace
 
 Result<void> list_runs_page(const CallPtr& call) {
@@ -108,7 +118,15 @@ Result<void> list_runs_page(const CallPtr& call) {
 }
 
 Result<void> show_run_now(const CallPtr& call) { return inspect_run<ShowRequest>(call); }
-Result<void> explain_run_now(const CallPtr& call) { return inspect_run<ExplainRequest>(call); }
+Result<void> explain_run_now(const CallPtr& call) {
+  HOLDFAST_TRY(const ExplainRequest request, read_query<ExplainRequest>(*call));
+  with_run(call, [call, request](const RunId& run) {
+    inspect(call, [call, run, request](RunQueries& queries) {
+      return with_backends(*call, run, request, queries.of_run(run, request));
+    });
+  });
+  return {};
+}
 Result<void> graph_run(const CallPtr& call) { return inspect_run<GraphRequest>(call); }
 Result<void> timeline_run(const CallPtr& call) { return inspect_run<TimelineRequest>(call); }
 Result<void> diff_run(const CallPtr& call) { return inspect_run<DiffRequest>(call); }

@@ -211,6 +211,10 @@ class RunningServer final : public Server {
       in_time = http_->drain(grace);
     }
     worker_.reset();
+    lease_observer_.attach(nullptr);
+    if (service_ != nullptr && service_->leases != nullptr) {
+      service_->leases->stop();
+    }
     if (http_ != nullptr) {
       http_->stop();
     }
@@ -231,12 +235,15 @@ class RunningServer final : public Server {
     LoopOptions loop;
     const std::string owner = process_name();
     loop.owner = owner;
-    loop.observer = &observer_;
+    HOLDFAST_TRY(loop.core.carried_queues, bound_queues(options_.backends));
+    loop.observer =
+        options_.backends.empty() ? static_cast<CommitObserver*>(&observer_) : &lease_observer_;
     HOLDFAST_TRY(loop_, Loop::open(std::move(journal), clock_, random_, loop));
     HOLDFAST_CHECK(check_exposure(options_, *loop_->tokens()));
     HOLDFAST_TRY(const JournalStat stat, loop_->journal().stat());
     service_ = std::unique_ptr<Service>(new Service{
         .loop = *loop_,
+        .leases = nullptr,
         .clock = clock_,
         .random = random_,
         .log = log_,
@@ -266,6 +273,10 @@ class RunningServer final : public Server {
 
   Result<void> begin() {
     service_->http = [this] { return http_->counters(); };
+    if (!options_.backends.empty()) {
+      HOLDFAST_TRY(service_->leases, LeaseAdapters::start(*loop_, options_.backends));
+      lease_observer_.attach(service_->leases.get());
+    }
     if (options_.worker_threads > 0) {
       worker_ = std::make_unique<LocalWorker>();
       HOLDFAST_CHECK(worker_->start(*loop_, options_.worker_threads));
@@ -306,6 +317,7 @@ class RunningServer final : public Server {
   Metrics metrics_;
   StepLog step_log_;
   ServerObserver observer_;
+  LeaseObserver lease_observer_{&observer_};
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<Service> service_;
   std::atomic<Service*> ready_ = nullptr;

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "holdfast/result.h"
 #include "net/http_server.h"
+#include "runs/lease_adapter/lease_adapters.h"
 
 namespace holdfast {
 
@@ -24,6 +25,8 @@ struct ServerOptions {
   std::uint64_t max_auth_failures = 60;
   std::size_t readers = 2;         // threads that read the journal
   std::size_t worker_threads = 0;  // threads that execute http and exec steps in this process
+  // Queues whose attempts lease backends carry to workers.
+  std::vector<QueueBinding> backends = {};
   std::string version;
   // Called once, from a thread of the loop, when the store failed for good.
   std::function<void(const Error& why)> failed = nullptr;
@@ -32,9 +35,9 @@ struct ServerOptions {
 class Server {
  public:
   // Creates the store if it does not exist. While the store is unavailable, the server listens and
-  // answers unavailable. Errors of the store and of net::HttpServer::start; permission_denied when
-  // other machines could reach the server and the store has no tokens. clock, random and log must
-  // outlive it.
+  // answers unavailable. Backends need not be available. Errors of the store and of
+  // net::HttpServer::start; permission_denied when other machines could reach the server and the
+  // store has no tokens. clock, random and log must outlive it.
   static Result<std::unique_ptr<Server>> start(const ServerOptions& options, Clock& clock,
                                                Random& random, ServerLog& log);
   virtual ~Server() = default;

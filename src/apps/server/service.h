@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "apps/server/alarm.h"
@@ -19,6 +20,7 @@
 #include "net/http_server.h"
 #include "runs/api/query_requests.h"
 #include "runs/engine/engine_loop.h"
+#include "runs/lease_adapter/lease_adapters.h"
 #include "runs/service/run_commands.h"
 
 namespace holdfast {
@@ -27,6 +29,7 @@ inline constexpr std::chrono::milliseconds kLongestWait{kLongestWaitMs};
 
 struct Service {
   Loop& loop;
+  std::unique_ptr<LeaseAdapters> leases;  // nullptr: no queue is bound to a backend
   Clock& clock;
   Random& random;
   ServerLog& log;

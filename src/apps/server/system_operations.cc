@@ -144,6 +144,18 @@ std::string why_not_ready(Service& service) {
                                                      health.write_pending.count() / 1000);
 }
 
+// Without the text of the error, as above.
+std::vector<QueueBackendState> backend_states(const Service& service) {
+  std::vector<QueueBackendState> states;
+  if (service.leases != nullptr) {
+    for (const LeaseHealth& health : service.leases->health()) {
+      states.push_back(
+          {health.queue, !health.why.has_value(), health.unreachable_since, health.next_try_at});
+    }
+  }
+  return states;
+}
+
 struct EventRequest {
   EventFilter filter;
   EventCursor after;
@@ -220,9 +232,11 @@ void stream(const CallPtr& call, const EventRequest& request) {
 void get_health(const CallPtr& call) { call->answer_json(response_json(HealthResponse{})); }
 
 void get_readiness(const CallPtr& call) {
-  const std::string reason = why_not_ready(call->service);
-  call->answer_json(response_json(ReadinessResponse{reason.empty(), reason}),
-                    reason.empty() ? 200 : 503);
+  ReadinessResponse response;
+  response.reason = why_not_ready(call->service);
+  response.ready = response.reason.empty();
+  response.backends = backend_states(call->service);
+  call->answer_json(response_json(response), response.ready ? 200 : 503);
 }
 
 void get_openapi(const CallPtr& call) { call->answer_json(kOpenapiDocument); }

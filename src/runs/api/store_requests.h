@@ -117,28 +117,16 @@ struct DeadLetter {
   Payload error;
   Payload input;
 
-  static void visit(auto& self, auto& v) {
-    v.required("run_id", self.run_id);
-    v.required("workflow", self.workflow);
-    v.required("step", self.step);
-    v.required("queue", self.queue);
-    v.required("runnable_key", self.runnable_key);
-    v.required("idempotency_key", self.idempotency_key);
-    v.required("attempts", self.attempts);
-    v.required("since", self.since);
-    v.required("error", self.error);
-    v.optional("input", self.input);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(workflow), required(step), required(queue),
+                  required(runnable_key), required(idempotency_key), required(attempts),
+                  required(since), required(error), optional(input));
 };
 
 struct DeadLettersResponse {
   std::vector<DeadLetter> dead_letters;
   std::string next;  // `cursor` of the next page
 
-  static void visit(auto& self, auto& v) {
-    v.required("dead_letters", self.dead_letters);
-    v.optional("next", self.next);
-  }
+  HOLDFAST_FIELDS(required(dead_letters), optional(next));
 };
 
 struct DeadLetterFilter {
@@ -152,17 +140,10 @@ struct DeadLetterFilter {
     return queue.empty() && workflow.empty() && step.empty() && code.empty();
   }
 
-  static void visit(auto& self, auto& v) {
-    v.optional("queue", self.queue);
-    v.optional("workflow", self.workflow);
-    v.optional("step", self.step);
-    v.optional("code", self.code);
-  }
+  HOLDFAST_FIELDS(optional(queue), optional(workflow), optional(step), optional(code));
 };
 
-enum class DeadLetterAction : std::uint8_t { redrive, discard };
-template <>
-inline constexpr std::string_view kEnumNames<DeadLetterAction>[] = {"redrive", "discard"};
+HOLDFAST_ENUM(DeadLetterAction, redrive, discard);
 
 struct DeadLetterBulkRequest {
   DeadLetterAction action = DeadLetterAction::redrive;
@@ -173,15 +154,8 @@ struct DeadLetterBulkRequest {
   std::string actor;
   std::string comment;
 
-  static void visit(auto& self, auto& v) {
-    v.required("action", self.action);
-    v.optional("filter", self.filter);
-    v.optional("all", self.all);
-    v.optional("dry_run", self.dry_run);
-    v.optional("limit", self.limit);
-    v.optional("actor", self.actor);
-    v.optional("comment", self.comment);
-  }
+  HOLDFAST_FIELDS(required(action), optional(filter), optional(all), optional(dry_run),
+                  optional(limit), optional(actor), optional(comment));
 };
 
 struct DeadLetterResult {
@@ -190,12 +164,7 @@ struct DeadLetterResult {
   std::string runnable_key;
   Payload problem;  // of a step for which the command failed
 
-  static void visit(auto& self, auto& v) {
-    v.required("run_id", self.run_id);
-    v.required("step", self.step);
-    v.required("runnable_key", self.runnable_key);
-    v.optional("problem", self.problem);
-  }
+  HOLDFAST_FIELDS(required(run_id), required(step), required(runnable_key), optional(problem));
 };
 
 struct DeadLetterBulkResponse {
@@ -206,14 +175,8 @@ struct DeadLetterBulkResponse {
   std::vector<DeadLetterResult> dead_letters;
   bool more = false;  // dead letters beyond the limit match too
 
-  static void visit(auto& self, auto& v) {
-    v.required("action", self.action);
-    v.required("dry_run", self.dry_run);
-    v.required("matched", self.matched);
-    v.required("done", self.done);
-    v.required("dead_letters", self.dead_letters);
-    v.required("more", self.more);
-  }
+  HOLDFAST_FIELDS(required(action), required(dry_run), required(matched), required(done),
+                  required(dead_letters), required(more));
 };
 
 struct StoredFact {
@@ -266,11 +229,23 @@ struct HealthResponse {
   HOLDFAST_FIELDS(required(status));
 };
 
+// How a queue is carried to workers outside the server.
+struct QueueBackendState {
+  std::string queue;
+  bool reachable = true;
+  std::optional<TimeMs> unreachable_since;
+  std::optional<TimeMs> next_try_at;
+
+  HOLDFAST_FIELDS(required(queue), required(reachable), optional(unreachable_since),
+                  optional(next_try_at));
+};
+
 struct ReadinessResponse {
   bool ready = true;
   std::string reason;
+  std::vector<QueueBackendState> backends = {};
 
-  HOLDFAST_FIELDS(required(ready), optional(reason));
+  HOLDFAST_FIELDS(required(ready), optional(reason), optional(backends));
 };
 
 // The caller, as the server knows it.
