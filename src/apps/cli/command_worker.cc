@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <mutex>
 
@@ -7,6 +9,7 @@
 #include "apps/cli/command.h"
 #include "apps/cli/interrupt.h"
 #include "apps/cli/server_worker.h"
+#include "apps/client/backend_worker.h"
 #include "apps/client/client_session.h"
 #include "apps/client/handlers_file.h"
 #include "runs/steps/credentials.h"
@@ -40,7 +43,8 @@ Result<NamedServer> server_of(const BackendOptions& options) {
 // Logs to standard error, and counts.
 class WorkLog {
  public:
-  explicit WorkLog(bool quiet) : quiet_(quiet) {}
+  // partner: what the worker works for.
+  WorkLog(bool quiet, std::string_view partner) : quiet_(quiet), partner_(partner) {}
 
   void note(const WorkEvent& event) {
     switch (event.kind) {
@@ -53,10 +57,10 @@ class WorkLog {
                         event.step.step, event.step.run_id, event.message));
         return;
       case WorkEvent::Kind::unreachable:
-        log("the server is unreachable, retrying: " + event.message);
+        log(fmt::format("the {} is unreachable, retrying: {}", partner_, event.message));
         return;
       case WorkEvent::Kind::reachable:
-        log("the server is reachable again");
+        log(fmt::format("the {} is reachable again", partner_));
         return;
       case WorkEvent::Kind::draining:
         log("the server is shutting down; results of steps in progress are still reported");
@@ -88,6 +92,7 @@ class WorkLog {
   }
 
   bool quiet_;
+  std::string_view partner_;
   std::mutex mutex_;
 };
 
@@ -105,13 +110,15 @@ ClientOptions client_options(const ServerWorkerOptions& options, const NamedServ
   return client;
 }
 
+client::AttemptHandler handler_for(const client::HandlerSpec& spec) {
+  const auto* exec = std::get_if<ExecSpec>(&spec);
+  return exec != nullptr ? client::handler_of(*exec)
+                         : client::handler_of(std::get<HttpSpec>(spec), environment_credential);
+}
+
 Result<void> add_handlers(client::Session& session, const client::HandlerSpecs& specs) {
   for (const auto& [name, spec] : specs) {
-    const auto* exec = std::get_if<ExecSpec>(&spec);
-    HOLDFAST_CHECK(session.add_handler(
-        name, exec != nullptr
-                  ? client::handler_of(*exec)
-                  : client::handler_of(std::get<HttpSpec>(spec), environment_credential)));
+    HOLDFAST_CHECK(session.add_handler(name, handler_for(spec)));
   }
   return {};
 }
@@ -131,18 +138,68 @@ void print_counts(const WorkLog& log, bool quiet, Context& context) {
 
 }  // namespace
 
-Result<void> work_for_server(const NamedServer& server, const ServerWorkerOptions& options,
-                             Context& context) {
+namespace {
+
+Result<client::HandlerSpecs> checked_handlers(const ServerWorkerOptions& options) {
   if (options.threads == 0U) {
     return Error{ErrorCode::invalid_argument, "--threads needs a number of at least 1, not 0"}.with(
         "field", "threads");
   }
-  HOLDFAST_TRY(const client::HandlerSpecs specs, handlers_of(options.handlers));
+  HOLDFAST_TRY(client::HandlerSpecs specs, handlers_of(options.handlers));
   if (specs.empty() && options.only_handlers) {
     return Error{ErrorCode::invalid_argument, "--only-handlers needs --handlers FILE"}.with(
         "field", "handlers");
   }
-  WorkLog work_log(options.quiet || context.json());
+  return specs;
+}
+
+std::string machine_name() {
+  std::array<char, 65> host{};
+  const bool known = gethostname(host.data(), host.size() - 1) == 0 && host[0] != '\0';
+  return known ? host.data() : "worker";
+}
+
+// Executes steps that a lease backend carries. No server is called.
+Result<void> work_for_backend(const std::string& url, const ServerWorkerOptions& options,
+                              Context& context) {
+  if (options.queues.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "--backend needs --queue NAME: the queue that the server has bound to it"}
+        .with("field", "queue");
+  }
+  HOLDFAST_TRY(const OpenLeaseBackend open, open_lease_backend(url));
+  HOLDFAST_TRY(const client::HandlerSpecs specs, checked_handlers(options));
+  client::AttemptHandlers handlers;
+  if (!options.only_handlers) {
+    handlers[SharedText(kExecHandler)] = client::exec_handler();
+    handlers[SharedText(kHttpHandler)] = client::http_handler(environment_credential);
+  }
+  for (const auto& [name, spec] : specs) {
+    handlers[SharedText(name)] = handler_for(spec);
+  }
+  WorkLog work_log(options.quiet || context.json(), "backend");
+  Interrupt interrupt(
+      [&] { work_log.log("stopping after the steps in progress; Ctrl-C again exits at once"); });
+  client::BackendWorkPlan plan;
+  plan.threads = static_cast<std::size_t>(options.threads.value_or(kDefaultThreads));
+  plan.name = options.name.empty() ? machine_name() : options.name;
+  plan.queues = options.queues;
+  plan.observe = [&work_log](const WorkEvent& event) { work_log.note(event); };
+  client::BackendWorker worker(
+      open, std::make_shared<const client::AttemptHandlers>(std::move(handlers)), std::move(plan));
+  HOLDFAST_TRY(const std::unique_ptr<LeaseBackend> named, open());
+  work_log.log(fmt::format("working for {}; Ctrl-C stops", named->name()));
+  HOLDFAST_CHECK(worker.run(interrupt.token()));
+  print_counts(work_log, options.quiet, context);
+  return {};
+}
+
+}  // namespace
+
+Result<void> work_for_server(const NamedServer& server, const ServerWorkerOptions& options,
+                             Context& context) {
+  HOLDFAST_TRY(const client::HandlerSpecs specs, checked_handlers(options));
+  WorkLog work_log(options.quiet || context.json(), "server");
   client::Session session(client_options(options, server, work_log));
   Interrupt interrupt(
       [&] { work_log.log("stopping after the steps in progress; Ctrl-C again exits at once"); });
@@ -170,9 +227,13 @@ namespace {
 
 struct WorkerCommand : ServerWorkerOptions {
   BackendOptions backend = {};
+  std::string lease_backend = {};  // a URL; empty: a server
 
   void declare(Arguments& arguments) {
     add_server(arguments, backend);
+    arguments.option("--backend", "URL", lease_backend,
+                     "Execute the steps that this lease backend carries, without a server");
+    arguments.exclude("--backend", "--server");
     arguments.option("--handlers", "FILE", handlers,
                      "File that maps handlers to programs and URLs (default: none)");
     arguments.option("--queue", "NAME", queues,
@@ -187,6 +248,9 @@ struct WorkerCommand : ServerWorkerOptions {
   }
 
   Result<void> run(Context& context) const {
+    if (!lease_backend.empty()) {
+      return work_for_backend(lease_backend, *this, context);
+    }
     HOLDFAST_TRY(const NamedServer server, server_of(backend));
     return work_for_server(server, *this, context);
   }
@@ -207,11 +271,15 @@ steps:
     charge: {exec: [./charge.sh]}
     notify: {http: {url: "https://shop.example/notify", allowed_hosts: [shop.example]}}
 
+With --backend, the worker takes its steps from an external queue that a server is bound to
+(`holdfast server --backend QUEUE=URL`); --queue names the queue.
+
 The credential shop_key of an http step is read from HOLDFAST_CREDENTIAL_SHOP_KEY.
 
 Examples:
   holdfast worker --server http://127.0.0.1:7717
   holdfast worker --handlers handlers.yaml --queue reports --threads 4
-  HOLDFAST_TOKEN=hf_… holdfast worker --server https://work.example --only-handlers)");
+  HOLDFAST_TOKEN=hf_… holdfast worker --server https://work.example --only-handlers
+  holdfast worker --backend redis://127.0.0.1:6379 --queue reports)");
 
 }  // namespace holdfast::cli
