@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "access/roles.h"
+#include "access/http_operation.h"
 #include "runs/api/query_requests.h"
 #include "runs/api/run_requests.h"
 #include "runs/api/store_requests.h"
@@ -20,46 +20,6 @@
 
 namespace holdfast {
 
-struct Operation {
-  std::string_view id;
-  std::string_view method;
-  std::string_view path;  // /v1/runs/{run}/cancel
-  // Operations with `permission` are for callers whose role has it.
-  enum class Access : std::uint8_t { open, authenticated, permitted };
-  Access access = Access::permitted;
-  Permission permission = Permission::look;
-  // Callers that are limited to some workflows may use operations of scope `own` only.
-  enum class Scope : std::uint8_t { whole_store, own };
-  Scope scope = Scope::own;
-  // The statuses besides those that every operation has. A path with parameters implies 404.
-  enum class Success : std::uint8_t { ok, created, ok_or_created };
-  Success success = Success::ok;
-  struct Refusals {
-    bool not_found = false;
-    bool conflict = false;
-    bool too_large = false;
-  };
-  Refusals refusals = {};
-  // json_or_text: as the caller accepts; the query parameters of texts are those of Style.
-  enum class Content : std::uint8_t { json, json_or_text, text, events, lines };
-  Content content = Content::json;
-};
-
-// The schema of a view that is written without a field list: view_schemas.json and
-// inspect_schemas.json describe it.
-template <std::size_t kSize>
-struct SchemaName {
-  constexpr SchemaName(const char (&name)[kSize]) {  // NOLINT(modernize-avoid-c-arrays)
-    for (std::size_t i = 0; i < kSize; ++i) {
-      text[i] = name[i];
-    }
-  }
-  char text[kSize] = {};  // NOLINT(modernize-avoid-c-arrays)
-};
-template <SchemaName kName>
-struct ViewOf {
-  static constexpr std::string_view kSchema = kName.text;
-};
 using ExplanationView = ViewOf<"Explanation">;
 
 // Query parameters of operations that also have a body.
@@ -67,15 +27,6 @@ struct WaitRequest {
   NumberUpTo<kLongestWaitMs> wait = {};  // milliseconds
 
   HOLDFAST_FIELDS(optional(wait));
-};
-
-// Request: of GET and DELETE, the parameters of the URL; of POST, the body. Parameters: of POST,
-// those of the query.
-template <typename RequestType, typename ResponseType, typename ParameterType = NoParameters>
-struct OperationOf : Operation {
-  using Request = RequestType;
-  using Response = ResponseType;
-  using Parameters = ParameterType;
 };
 
 namespace operation {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "access/http_operation.h"
 #include "base/fields.h"
 #include "runs/api/strict_reader.h"
 
@@ -15,11 +16,6 @@ namespace holdfast {
 
 inline constexpr std::uint64_t kMostPerPage = 1000;
 inline constexpr std::uint64_t kLongestWaitMs = 60'000;
-
-// A query without parameters.
-struct NoParameters {
-  static void visit(auto& /*self*/, auto& /*v*/) {}
-};
 
 // A view of a run, now or at an earlier point.
 struct RunAtRequest {

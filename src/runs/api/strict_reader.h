@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "access/http_operation.h"
 #include "base/fields.h"
 #include "base/json_slice.h"
 
@@ -36,13 +37,6 @@ struct ObjectPayload : Payload {
   ObjectPayload(const Payload& value) : Payload(value) {}
 };
 bool read_value(std::string_view slice, ObjectPayload& value);
-
-// A number of at most kMost, or none.
-template <std::uint64_t kMost>
-struct NumberUpTo : std::optional<std::uint64_t> {
-  using std::optional<std::uint64_t>::optional;
-  static constexpr std::uint64_t kMax = kMost;
-};
 
 // The members of a struct, and how nested structs are checked.
 class KnownMembers {
