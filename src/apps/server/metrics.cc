@@ -54,6 +54,9 @@ void Histogram<N>::write(std::string& out, std::string_view name, std::string_vi
   out += fmt::format("{}_sum{} {}\n{}_count{} {}\n", name, around, sum, name, around, total);
 }
 
+template class Histogram<12>;
+template class Histogram<14>;
+
 Metrics::Operation::Operation() : us(kTimesUs) {}
 
 Metrics::Metrics() : sync_us_(kTimesUs), group_commands_(kSizes), group_facts_(kSizes) {}

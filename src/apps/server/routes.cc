@@ -3,7 +3,6 @@
 #include <array>
 
 #include "apps/server/server_call.h"
-#include "net/http.h"
 
 namespace holdfast {
 
@@ -70,36 +69,6 @@ constexpr std::array kRoutes{
 static_assert(kRoutes.size() == std::tuple_size_v<decltype(kOperations)>,
               "an operation has no implementation");
 
-// Removes and returns the part up to the next slash.
-std::string_view take_part(std::string_view& path) {
-  const std::size_t end = path.find('/');
-  const std::string_view part = path.substr(0, end);
-  path = end == std::string_view::npos ? std::string_view() : path.substr(end + 1);
-  return part;
-}
-
-// The path parameters, if the path has this form.
-std::optional<std::vector<std::string>> match(std::string_view form, std::string_view path) {
-  std::vector<std::string> arguments;
-  if (path.ends_with('/')) {
-    return std::nullopt;
-  }
-  while (!form.empty() && !path.empty()) {
-    const std::string_view expected = take_part(form);
-    const std::string_view given = take_part(path);
-    if (expected.starts_with('{')) {
-      auto decoded = net::url_decoded(given, net::UrlPart::path);
-      if (!decoded.has_value() || decoded->empty()) {
-        return std::nullopt;
-      }
-      arguments.push_back(*std::move(decoded));
-    } else if (expected != given) {
-      return std::nullopt;
-    }
-  }
-  return form.empty() && path.empty() ? std::optional(std::move(arguments)) : std::nullopt;
-}
-
 }  // namespace
 
 void OperationRunner::operator()(const CallPtr& call) const {
@@ -114,25 +83,7 @@ void OperationRunner::operator()(const CallPtr& call) const {
 std::span<const Route> routes() { return kRoutes; }
 
 Result<Match> find_route(std::string_view method, std::string_view path) {
-  std::string allowed;
-  const bool rooted = path.starts_with('/');
-  for (const Route& route : kRoutes) {
-    auto arguments = rooted ? match(route.path.substr(1), path.substr(1)) : std::nullopt;
-    if (!arguments.has_value()) {
-      continue;
-    }
-    if (route.method == method || (method == "HEAD" && route.method == "GET")) {
-      return Match{&route, *std::move(arguments)};
-    }
-    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
-  }
-  if (!allowed.empty()) {
-    return Error{ErrorCode::invalid_argument,
-                 std::string(method) + " is not allowed; use " + allowed}
-        .with("allowed", allowed);
-  }
-  return Error{ErrorCode::not_found,
-               "unknown path \"" + std::string(path) + "\"; see /openapi.json"};
+  return find_among(routes(), method, path);
 }
 
 }  // namespace holdfast

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
+#include "apps/server/path_match.h"
 #include "apps/server/server_operations.h"
 #include "holdfast/result.h"
 #include "runs/api/operations.h"
@@ -31,10 +30,7 @@ struct Route : Operation {
 
 std::span<const Route> routes();
 
-struct Match {
-  const Route* route = nullptr;
-  std::vector<std::string> arguments;
-};
+using Match = RouteMatch<Route>;
 // not_found; invalid_argument when the path has other methods, which the field "allowed" names.
 Result<Match> find_route(std::string_view method, std::string_view path);
 

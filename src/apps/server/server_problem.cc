@@ -54,7 +54,7 @@ Error public_error(const Error& error) {
   Error outside{shown.code, meant_for_clients.empty()
                                 ? std::string(shown.line) + "; " + std::string(advice_of(next))
                                 : std::string(meant_for_clients)};
-  for (const std::string_view name : {"run_id", "idempotency_key", "retry_after_s"}) {
+  for (const std::string_view name : {"run_id", "idempotency_key", "retry_after_s", "error"}) {
     if (!error.field(name).empty()) {
       static_cast<void>(std::move(outside).with(name, error.field(name)));
     }
