@@ -1,22 +1,32 @@
 #include "delivery/broker/broker_lookup.h"
 
+#include <fmt/format.h>
+
+#include "delivery/broker/accept_facts.h"
+#include "delivery/broker/workspace_row.h"
 #include "holdfast/assert.h"
 
 namespace holdfast::delivery {
 
 namespace {
 
-constexpr std::string_view kLookup =
-    "SELECT w.mesh_id, w.slug, w.body_form, w.dedupe_mode, w.dedupe_retention_days, "
-    "w.message_retention_days, w.rate_limit_per_window, w.window_seconds, w.max_inline_bytes, "
-    "m.member_id, m.mesh_id, m.pubkey, m.revoked_at, "
-    "d.broker_message_id, d.history_id, d.request_fingerprint, d.first_seen_at, "
-    "d.history_available "
-    "FROM (SELECT $1t AS slug, $2b AS token_hash, $3t AS client_message_id) i "
-    "LEFT JOIN @.mesh w ON w.slug = i.slug "
-    "LEFT JOIN @.member m ON m.token_hash = i.token_hash "
-    "LEFT JOIN @.client_message_dedupe d ON d.mesh_id = w.mesh_id AND m.mesh_id = w.mesh_id "
-    "AND d.sender_member_id = m.member_id AND d.client_message_id = i.client_message_id";
+// Columns: the workspace, then the member, then the dedupe row.
+constexpr std::size_t kMemberAt = kWorkspaceColumnCount;
+constexpr std::size_t kRecordAt = kMemberAt + 4;
+constexpr std::string_view kMemberColumns = "m.member_id, m.mesh_id, m.pubkey, m.revoked_at";
+
+const std::string& lookup_query() {
+  static const std::string text = fmt::format(
+      "SELECT {}, {}, d.broker_message_id, d.history_id, d.request_fingerprint, d.first_seen_at, "
+      "d.history_available "
+      "FROM (SELECT $1t AS slug, $2b AS token_hash, $3t AS client_message_id) i "
+      "LEFT JOIN @.mesh w ON w.slug = i.slug "
+      "LEFT JOIN @.member m ON m.token_hash = i.token_hash "
+      "LEFT JOIN @.client_message_dedupe d ON d.mesh_id = w.mesh_id AND m.mesh_id = w.mesh_id "
+      "AND d.sender_member_id = m.member_id AND d.client_message_id = i.client_message_id",
+      kWorkspaceColumns, kMemberColumns);
+  return text;
+}
 
 template <typename T>
 T number(const SqlCell& cell) {
@@ -24,16 +34,16 @@ T number(const SqlCell& cell) {
 }
 
 CallerState caller_state(const std::vector<SqlCell>& row) {
-  if (row[9].null) {
+  if (row[kMemberAt].null) {
     return CallerState::unauthenticated;
   }
   if (row[0].null) {
     return CallerState::no_workspace;
   }
-  if (row[10].bytes != row[0].bytes) {
+  if (row[kMemberAt + 1].bytes != row[0].bytes) {
     return CallerState::stranger;
   }
-  return row[12].null ? CallerState::member : CallerState::revoked;
+  return row[kMemberAt + 3].null ? CallerState::member : CallerState::revoked;
 }
 
 DedupeRecord record_at(const std::vector<SqlCell>& row, std::size_t first) {
@@ -47,21 +57,12 @@ LookupResult result_of(const std::vector<SqlCell>& row) {
   if (result.caller == CallerState::unauthenticated || result.caller == CallerState::no_workspace) {
     return result;
   }
-  result.workspace = {
-      .mesh_id = row[0].bytes,
-      .slug = row[1].bytes,
-      .body_form = enum_from<BodyForm>(row[2].bytes).value_or(BodyForm::plain),
-      .dedupe = {enum_from<DedupeMode>(row[3].bytes).value_or(DedupeMode::retention_scoped),
-                 number<std::uint32_t>(row[4])},
-      .message_retention_days = number<std::uint32_t>(row[5]),
-      .rate_limit_per_window = number<std::uint64_t>(row[6]),
-      .window_seconds = number<std::uint32_t>(row[7]),
-      .max_inline_bytes = number<std::uint64_t>(row[8])};
+  result.workspace = workspace_of(row);
   if (result.caller == CallerState::member) {
-    result.member_id = row[9].bytes;
-    result.pubkey = row[11].bytes;
-    if (!row[13].null) {
-      result.dedupe = record_at(row, 13);
+    result.member_id = row[kMemberAt].bytes;
+    result.pubkey = row[kMemberAt + 2].bytes;
+    if (row.size() > kRecordAt && !row[kRecordAt].null) {
+      result.dedupe = record_at(row, kRecordAt);
     }
   }
   return result;
@@ -75,7 +76,7 @@ Result<std::vector<LookupResult>> look_up(SqlSession& session, std::span<const L
   for (const LookupKey& key : keys) {
     params.push_back({key.slug, sql_bytes(key.token_hash), key.client_message_id});
   }
-  HOLDFAST_TRY(const std::vector<SqlRows> found, session.query_each(kLookup, params));
+  HOLDFAST_TRY(const std::vector<SqlRows> found, session.query_each(lookup_query(), params));
   std::vector<LookupResult> results;
   results.reserve(keys.size());
   for (const SqlRows& rows : found) {
@@ -83,6 +84,36 @@ Result<std::vector<LookupResult>> look_up(SqlSession& session, std::span<const L
     results.push_back(result_of(rows.front()));
   }
   return results;
+}
+
+Result<LookupResult> find_caller(SqlSession& session, const Digest& token_hash) {
+  static const std::string text = fmt::format(
+      "SELECT {}, {} FROM @.member m JOIN @.mesh w ON w.mesh_id = m.mesh_id "
+      "WHERE m.token_hash = $1b",
+      kWorkspaceColumns, kMemberColumns);
+  HOLDFAST_TRY(const SqlRows rows, session.query(text, {sql_bytes(token_hash)}));
+  return rows.empty() ? LookupResult{} : result_of(rows.front());
+}
+
+Result<std::optional<Rejection>> check_readable(SqlSession& session, const LookupResult& caller,
+                                                const Destination& destination) {
+  static const std::string text = fmt::format(
+      "SELECT {} FROM (SELECT $1t AS mesh_id, $2t AS destination_kind, $3t AS destination_ref, "
+      "$4t AS sender_member_id) i{}",
+      kDestinationColumns, kDestinationJoins);
+  if (destination.kind == DestinationKind::dm && destination.ref != caller.pubkey) {
+    return std::optional(Rejection::not_allowed);
+  }
+  HOLDFAST_TRY(const SqlRows rows,
+               session.query(text, {caller.workspace.mesh_id, to_text(destination.kind),
+                                    destination.ref, caller.member_id}));
+  HOLDFAST_ASSERT(rows.size() == 1);
+  const auto& row = rows.front();
+  if (row[0].integer == 0) {
+    return std::optional(Rejection::unknown_destination);
+  }
+  const bool closed = row[3].bytes == to_text(TopicAccess::closed) && row[4].bytes.empty();
+  return closed ? std::optional(Rejection::not_allowed) : std::nullopt;
 }
 
 Result<std::optional<DedupeRecord>> find_dedupe(SqlSession& session, std::string_view mesh_id,
@@ -105,9 +136,14 @@ Result<std::vector<HistoryEntry>> read_history(SqlSession& session, std::string_
       session.query("SELECT h.history_seq, h.history_id, h.broker_message_id, h.pruned_at, "
                     "COALESCE(t.sender_member_id, q.sender_member_id), "
                     "COALESCE(t.client_message_id, q.client_message_id), "
-                    "COALESCE(t.body, q.body) FROM @.message_history h "
+                    "COALESCE(t.body, q.body), h.created_at, "
+                    "COALESCE(t.priority, q.priority), COALESCE(t.reply_to_id, q.reply_to_id), "
+                    "COALESCE(t.meta, q.meta), m.pubkey, m.display_name "
+                    "FROM @.message_history h "
                     "LEFT JOIN @.topic_message t ON t.broker_message_id = h.broker_message_id "
                     "LEFT JOIN @.message_queue q ON q.broker_message_id = h.broker_message_id "
+                    "LEFT JOIN @.member m ON m.member_id = "
+                    "COALESCE(t.sender_member_id, q.sender_member_id) "
                     "WHERE h.mesh_id = $1t AND h.destination_kind = $2t "
                     "AND h.destination_ref = $3t AND h.history_seq > $4i "
                     "ORDER BY h.history_seq LIMIT $5i",
@@ -116,8 +152,19 @@ Result<std::vector<HistoryEntry>> read_history(SqlSession& session, std::string_
   std::vector<HistoryEntry> entries;
   entries.reserve(rows.size());
   for (const auto& row : rows) {
-    entries.push_back({number<std::uint64_t>(row[0]), row[1].bytes, row[2].bytes, !row[3].null,
-                       row[4].bytes, row[5].bytes, row[6].bytes});
+    entries.push_back({.history_seq = number<std::uint64_t>(row[0]),
+                       .history_id = row[1].bytes,
+                       .broker_message_id = row[2].bytes,
+                       .created_at = TimeMs{row[7].integer},
+                       .pruned = !row[3].null,
+                       .sender_member_id = row[4].bytes,
+                       .sender_pubkey = row[11].bytes,
+                       .sender_name = row[12].bytes,
+                       .client_message_id = row[5].bytes,
+                       .priority = enum_from<Priority>(row[8].bytes).value_or(Priority::next),
+                       .reply_to_id = row[9].bytes,
+                       .meta = row[10].bytes,
+                       .body = row[6].bytes});
   }
   return entries;
 }
@@ -126,7 +173,8 @@ Result<std::vector<MentionEntry>> read_mentions(SqlSession& session, std::string
                                                 std::string_view pubkey, std::string_view after_id,
                                                 std::uint32_t limit) {
   HOLDFAST_TRY(const SqlRows rows,
-               session.query("SELECT i.broker_message_id, i.history_seq FROM @.mention_index i "
+               session.query("SELECT i.broker_message_id, i.history_seq, h.destination_kind, "
+                             "h.destination_ref, h.created_at FROM @.mention_index i "
                              "JOIN @.message_history h ON h.broker_message_id = "
                              "i.broker_message_id AND h.pruned_at IS NULL "
                              "WHERE i.mesh_id = $1t AND i.mentioned_pubkey = $2t "
@@ -135,7 +183,11 @@ Result<std::vector<MentionEntry>> read_mentions(SqlSession& session, std::string
   std::vector<MentionEntry> entries;
   entries.reserve(rows.size());
   for (const auto& row : rows) {
-    entries.push_back({row[0].bytes, number<std::uint64_t>(row[1])});
+    entries.push_back(
+        {row[0].bytes,
+         number<std::uint64_t>(row[1]),
+         {enum_from<DestinationKind>(row[2].bytes).value_or(DestinationKind::topic), row[3].bytes},
+         TimeMs{row[4].integer}});
   }
   return entries;
 }

@@ -12,6 +12,7 @@
 #include "delivery/broker/broker_directory.h"
 #include "delivery/broker/broker_store.h"
 #include "delivery/broker/sql_session.h"
+#include "delivery/contract/rejection.h"
 #include "holdfast/result.h"
 
 namespace holdfast::delivery {
@@ -33,6 +34,15 @@ struct LookupResult {
 // One result for each key, in one round trip.
 Result<std::vector<LookupResult>> look_up(SqlSession& session, std::span<const LookupKey> keys);
 
+// The member that has the token, in its own workspace: unauthenticated, revoked or member. The
+// search is by the hash of the token, so that its time says nothing about a secret.
+Result<LookupResult> find_caller(SqlSession& session, const Digest& token_hash);
+
+// Whether a member may read the history of a destination: its own messages, queues, open topics,
+// and the closed topics it is subscribed to. No value: it may.
+Result<std::optional<Rejection>> check_readable(SqlSession& session, const LookupResult& caller,
+                                                const Destination& destination);
+
 // The caller's own ids only: the row of the member under this id.
 Result<std::optional<DedupeRecord>> find_dedupe(SqlSession& session, std::string_view mesh_id,
                                                 std::string_view member_id,
@@ -43,10 +53,16 @@ struct HistoryEntry {
   std::uint64_t history_seq = 0;
   std::string history_id;
   std::string broker_message_id;
+  TimeMs created_at;
   bool pruned = false;
   std::string sender_member_id;  // these only unless pruned
+  std::string sender_pubkey;
+  std::string sender_name;
   std::string client_message_id;
-  std::string body;
+  Priority priority = Priority::next;
+  std::string reply_to_id;
+  std::string meta;  // canonical JSON; empty: none
+  std::string body;  // the bytes that the fingerprint covers
 };
 
 // The entries after a sequence, without gaps.
@@ -57,6 +73,8 @@ Result<std::vector<HistoryEntry>> read_history(SqlSession& session, std::string_
 struct MentionEntry {
   std::string broker_message_id;
   std::uint64_t history_seq = 0;
+  Destination destination;
+  TimeMs created_at;
 };
 
 // Of messages that exist, in the order of their ids, after one of them (or all: empty).

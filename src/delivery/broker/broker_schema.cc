@@ -152,7 +152,18 @@ CREATE INDEX mention_index_mentioned
   ON @.mention_index(mesh_id, mentioned_pubkey, broker_message_id);
 )sql";
 
-constexpr auto kMigrations = std::to_array<Migration>({{1, kFirst}});
+constexpr std::string_view kInvitations = R"sql(
+CREATE TABLE @.invitation(
+  secret_hash #blob PRIMARY KEY CHECK (length(secret_hash) = 32),
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  created_at #int NOT NULL,
+  expires_at #int NOT NULL,
+  used_at #int,
+  member_id TEXT
+) #without_rowid;
+)sql";
+
+constexpr auto kMigrations = std::to_array<Migration>({{1, kFirst}, {2, kInvitations}});
 
 struct Word {
   std::string_view token;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "holdfast/assert.h"
+
 namespace holdfast::delivery {
 
 namespace {
@@ -118,6 +120,22 @@ std::uint64_t OrphanReport::total() const {
 }
 
 std::string orphan_name(std::size_t index) { return "O" + std::to_string(index + 1); }
+
+std::string_view orphan_meaning(std::size_t index) {
+  static constexpr std::array<std::string_view, kOrphanClasses> kMeanings{
+      "a dedupe row without its message, which was not pruned",
+      "a dedupe row without its history row, which was not pruned",
+      "a message without its dedupe row, although its dedupe window has not ended",
+      "a dedupe row and a message of one id that differ in broker id or destination",
+      "a history row without a message that is not marked as pruned, or a gap in a sequence",
+      "a delivery without its message",
+      "a message with fewer or more deliveries than it had recipients",
+      "a mention without its message",
+      "a stored fingerprint that is not that of the stored message",
+      "a dedupe row that is marked as pruned while its message exists"};
+  HOLDFAST_ASSERT(index < kMeanings.size());
+  return kMeanings[index];
+}
 
 Result<OrphanReport> check_orphans(BrokerStore& store, TimeMs now,
                                    const OrphanCheckOptions& options) {

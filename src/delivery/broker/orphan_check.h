@@ -36,6 +36,7 @@ struct OrphanReport {
 
 // "O1" to "O10", and what it means.
 std::string orphan_name(std::size_t index);
+std::string_view orphan_meaning(std::size_t index);
 
 struct OrphanCheckOptions {
   std::uint32_t fingerprints = 1000;  // how many messages O9 computes again
