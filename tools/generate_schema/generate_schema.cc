@@ -1,5 +1,6 @@
 // Generates schema/openapi.json and the tables of docs/http-api.md from the lists of the API
-// (runs/api/operations.h), and the texts beside it.
+// (runs/api/operations.h) and the texts beside it, and schema/broker_openapi.json from those of the
+// broker (delivery/api/broker_operations.h).
 //
 //   generate_schema SOURCE_DIR            writes the files
 //   generate_schema SOURCE_DIR --check    fails if a file differs
@@ -109,6 +110,7 @@ int update(const std::string& path, const std::string& text, bool check) {
 
 int run(const std::string& source, bool check) {
   const Document document = make_document(source);
+  const Document broker = make_broker_document(source);
   const std::string page = source + "/docs/http-api.md";
   const std::string tables = with_tables(document, read_file(page));
   for (const std::string& problem : problems()) {
@@ -118,6 +120,7 @@ int run(const std::string& source, bool check) {
     return 1;
   }
   return update(source + "/schema/openapi.json", document.json, check) |
+         update(source + "/schema/broker_openapi.json", broker.json, check) |
          update(page, tables, check);
 }
 

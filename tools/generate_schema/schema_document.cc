@@ -1,5 +1,7 @@
 #include "schema_document.h"
 
+#include "delivery/api/broker_operations.h"
+
 namespace holdfast::schema {
 
 namespace {
@@ -54,19 +56,25 @@ class ParameterVisitor {
   std::string_view path_;
 };
 
+// The files with the texts of one document.
+struct DocumentTexts {
+  std::string head;
+  std::string operations;
+  std::string schemas;
+  std::vector<std::string> views;
+};
+
 class DocumentWriter {
  public:
-  explicit DocumentWriter(const std::string& source)
-      : head_(read_json(source + "/src/runs/api/document.json")),
-        operations_text_(read_json(source + "/src/runs/api/operations.json")),
-        schema_texts_("schemas.json", read_json(source + "/src/runs/api/schemas.json")),
-        operation_texts_("operations.json", member(operations_text_, "operations")),
-        parameter_texts_("operations.json: parameters", member(operations_text_, "parameters")),
+  explicit DocumentWriter(const DocumentTexts& texts)
+      : head_(read_json(texts.head)),
+        operations_text_(read_json(texts.operations)),
+        schema_texts_(texts.schemas, read_json(texts.schemas)),
+        operation_texts_(texts.operations, member(operations_text_, "operations")),
+        parameter_texts_(texts.operations + ": parameters", member(operations_text_, "parameters")),
         schemas_(schema_texts_) {
-    for (const char* const file : {"/src/runs/view/view_schemas.json",
-                                   "/src/runs/inspect/inspect_schemas.json",
-                                   "/src/apps/server/server_schemas.json"}) {
-      for (auto& schema : members_of(read_json(source + file))) {
+    for (const std::string& file : texts.views) {
+      for (auto& schema : members_of(read_json(file))) {
         views_.push_back(std::move(schema));
       }
     }
@@ -82,11 +90,11 @@ class DocumentWriter {
     row.permission = access_of(operation);
     row.text = plain(member(text, "summary")) + ". " + plain(member(text, "description"));
 
-    Members made{{"operationId", quoted(operation.id)},
-                 {"tags", list_of({quoted(row.tag)})},
-                 {"summary", member(text, "summary")},
-                 {"description", quoted(plain(member(text, "description")) +
-                                        permission_text(operation))}};
+    Members made{
+        {"operationId", quoted(operation.id)},
+        {"tags", list_of({quoted(row.tag)})},
+        {"summary", member(text, "summary")},
+        {"description", quoted(plain(member(text, "description")) + permission_text(operation))}};
     if (operation.access == Operation::Access::open) {
       made.emplace_back("security", "[]");
     }
@@ -155,12 +163,14 @@ class DocumentWriter {
     return std::string(to_text(operation.permission));
   }
 
-  static std::string permission_text(const Operation& operation) {
+  [[nodiscard]] std::string permission_text(const Operation& operation) const {
     switch (operation.access) {
       case Operation::Access::open:
         return " No authentication is needed.";
-      case Operation::Access::authenticated:
-        return " Every authenticated caller may use it.";
+      case Operation::Access::authenticated: {
+        const std::string text = member(head_, "x-authenticated");
+        return text.empty() ? " Every authenticated caller may use it." : plain(text);
+      }
       case Operation::Access::permitted:
         break;
     }
@@ -327,19 +337,30 @@ class DocumentWriter {
     if (operation.success != Success::ok) {
       add("201");
     }
-    if (operation.access == Operation::Access::open) {
-      for (const auto& [status, about] : members_of(member(text, "responses"))) {
-        if (status != "200") {
-          add(status);
-        }
+    for (const auto& [status, about] : members_of(member(text, "responses"))) {
+      if (!member(object_of(made), status).empty()) {
+        continue;
       }
-    } else {
+      const bool own = operation.access == Operation::Access::open;
+      if (own && member(about, "problem").empty()) {
+        add(status);
+      } else {
+        made.emplace_back(status, problem_response(texts.get(status)));
+      }
+    }
+    if (operation.access != Operation::Access::open) {
       add_refusals(operation, made);
     }
     for (const std::string& unused : texts.unused()) {
       problems().push_back(unused);
     }
     return object_of(made);
+  }
+
+  static std::string problem_response(std::string_view about) {
+    const std::string media = object_of({{"schema", reference_to("Problem")}});
+    return object_of({{"description", member(about, "description")},
+                      {"content", object_of({{"application/problem+json", media}})}});
   }
 
   static void add_refusals(const Operation& operation, Members& made) {
@@ -392,8 +413,24 @@ class DocumentWriter {
 }  // namespace
 
 Document make_document(const std::string& source) {
-  DocumentWriter writer(source);
+  const std::string api = source + "/src/runs/api/";
+  DocumentWriter writer({api + "document.json",
+                         api + "operations.json",
+                         api + "schemas.json",
+                         {source + "/src/runs/view/view_schemas.json",
+                          source + "/src/runs/inspect/inspect_schemas.json",
+                          source + "/src/apps/server/server_schemas.json"}});
   std::apply([&](const auto&... each) { (writer.add(each), ...); }, kOperations);
+  return writer.finish();
+}
+
+Document make_broker_document(const std::string& source) {
+  const std::string api = source + "/src/delivery/api/";
+  DocumentWriter writer({api + "broker_document.json",
+                         api + "broker_operations.json",
+                         api + "broker_schemas.json",
+                         {source + "/src/apps/broker/broker_views.json"}});
+  std::apply([&](const auto&... each) { (writer.add(each), ...); }, delivery::kBrokerOperations);
   return writer.finish();
 }
 

@@ -1,4 +1,5 @@
-// schema/openapi.json: the operations of runs/api/operations.h as an OpenAPI 3.1 document.
+// The operations of a listener as an OpenAPI 3.1 document: schema/openapi.json from
+// runs/api/operations.h, schema/broker_openapi.json from delivery/api/broker_operations.h.
 #pragma once
 
 #include <string>
@@ -26,5 +27,6 @@ struct Document {
 
 // source: the root of the source tree.
 Document make_document(const std::string& source);
+Document make_broker_document(const std::string& source);
 
 }  // namespace holdfast::schema

@@ -20,7 +20,9 @@ std::string type_name() {
   const std::string_view function = __PRETTY_FUNCTION__;
   constexpr std::string_view kBefore = "T = holdfast::";
   const std::size_t begin = function.find(kBefore) + kBefore.size();
-  return std::string(function.substr(begin, function.find_first_of(";]", begin) - begin));
+  const std::string_view name = function.substr(begin, function.find_first_of(";]", begin) - begin);
+  const std::size_t nested = name.rfind("::");  // delivery::JoinRequest
+  return std::string(nested == std::string_view::npos ? name : name.substr(nested + 2));
 }
 
 template <typename T>
@@ -139,14 +141,15 @@ Members Schemas::schema_of(const T& value, Direction direction) {
     return {{"type", R"("integer")"}};
   } else if constexpr (std::is_unsigned_v<T>) {
     return {{"type", R"("integer")"}, {"minimum", "0"}};
+  } else if constexpr (std::same_as<T, Digest>) {
+    return {{"type", R"("string")"}, {"pattern", R"("^[0-9a-f]{64}$")"}};
   } else if constexpr (std::same_as<T, ObjectPayload>) {
     return {{"type", R"("object")"}, {"additionalProperties", "true"}};
   } else if constexpr (std::same_as<T, Payload>) {
     return {};
   } else if constexpr (std::same_as<T, NonEmptyNames>) {
-    return {{"type", R"("array")"},
-            {"items", R"({"type":"string","minLength":1})"},
-            {"minItems", "1"}};
+    return {
+        {"type", R"("array")"}, {"items", R"({"type":"string","minLength":1})"}, {"minItems", "1"}};
   } else if constexpr (IsText<T>) {
     Members schema{{"type", R"("string")"}};
     if (std::same_as<T, NonEmptyText>) {

@@ -1,0 +1,108 @@
+// BrokerCall: one request on its way through a broker, and the answer of its operation.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/broker/broker_service.h"
+#include "apps/server/query.h"
+#include "base/fields.h"
+#include "delivery/broker/broker_lookup.h"
+#include "net/http.h"
+#include "runs/api/strict_reader.h"
+
+namespace holdfast::delivery {
+
+struct BrokerReply {
+  int status = 200;
+  std::string body = {};
+  std::string content_type = "application/json";
+};
+
+struct BrokerCall {
+  BrokerService& service;
+  const net::Request& request;
+  std::vector<std::string> arguments;  // the parameters of the path, decoded
+  Query query;
+  LookupResult caller = {};  // of an operation for members
+
+  // Runs the work in a transaction, and gives what it leaves in its parameter.
+  template <typename T, typename Work>
+  Result<T> write(const Work& work) {
+    T value{};
+    HOLDFAST_CHECK(service.store.write([&](SqlSession& session) -> Result<void> {
+      value = T{};
+      return work(session, value);
+    }));
+    return value;
+  }
+  template <typename T, typename Work>
+  Result<T> read(const Work& work) {
+    T value{};
+    HOLDFAST_CHECK(service.store.read([&](SqlSession& session) -> Result<void> {
+      value = T{};
+      return work(session, value);
+    }));
+    return value;
+  }
+};
+
+// The token of the header Authorization. unauthenticated unless there is exactly one.
+Result<std::string_view> bearer_of(const net::Request& request);
+
+// The body as a JSON object; {} when it is empty. invalid_argument, invalid_json.
+Result<JsonText> body_object(const BrokerCall& call);
+
+// Reads the body strictly: unknown members, wrong types and null are errors.
+template <HasFields T>
+Result<T> read_body(BrokerCall& call) {
+  HOLDFAST_CHECK(call.query.finish());
+  HOLDFAST_TRY(const JsonText body, body_object(call));
+  return read_object<T>(body.view());
+}
+
+template <HasFields T>
+Result<BrokerReply> reply_with(const T& response, int status = 200) {
+  HOLDFAST_TRY(const JsonText json, to_json(response));
+  return BrokerReply{status, std::string(json.view()) + "\n"};
+}
+
+// The error as a problem document (RFC 9457); a rejection has its name in the member "error".
+net::Response broker_problem(const Error& error);
+
+// The operations, by subject.
+Result<BrokerReply> get_health(BrokerCall& call);
+Result<BrokerReply> get_readiness(BrokerCall& call);
+Result<BrokerReply> get_openapi(BrokerCall& call);
+Result<BrokerReply> get_metrics(BrokerCall& call);
+
+Result<BrokerReply> send_message(BrokerCall& call);
+Result<BrokerReply> get_dedupe(BrokerCall& call);
+Result<BrokerReply> get_features(BrokerCall& call);
+Result<BrokerReply> get_history(BrokerCall& call);
+Result<BrokerReply> get_mentions(BrokerCall& call);
+
+Result<BrokerReply> list_all_workspaces(BrokerCall& call);
+Result<BrokerReply> add_workspace(BrokerCall& call);
+Result<BrokerReply> get_workspace(BrokerCall& call);
+Result<BrokerReply> remove_workspace(BrokerCall& call);
+
+Result<BrokerReply> join_workspace(BrokerCall& call);
+Result<BrokerReply> list_all_members(BrokerCall& call);
+Result<BrokerReply> add_member(BrokerCall& call);
+Result<BrokerReply> end_member(BrokerCall& call);
+Result<BrokerReply> invite_member(BrokerCall& call);
+
+Result<BrokerReply> list_all_topics(BrokerCall& call);
+Result<BrokerReply> add_topic(BrokerCall& call);
+Result<BrokerReply> get_topic(BrokerCall& call);
+Result<BrokerReply> end_topic(BrokerCall& call);
+Result<BrokerReply> add_subscription(BrokerCall& call);
+Result<BrokerReply> end_subscription(BrokerCall& call);
+Result<BrokerReply> list_all_queues(BrokerCall& call);
+Result<BrokerReply> add_queue(BrokerCall& call);
+
+Result<BrokerReply> run_sweep(BrokerCall& call);
+Result<BrokerReply> run_orphan_check(BrokerCall& call);
+
+}  // namespace holdfast::delivery

@@ -1,0 +1,123 @@
+#include "apps/broker/broker_host.h"
+
+#include <fmt/format.h>
+
+#include "base/quote.h"
+#include "delivery/broker/mapped_limiter.h"
+#include "storage/postgres/postgres_url.h"
+
+namespace holdfast::delivery {
+
+namespace {
+
+constexpr std::size_t kMostWaiting = 1000;
+constexpr std::string_view kSqlite = "sqlite:";
+constexpr std::string_view kMemory = "memory";
+
+// What follows the scheme of a PostgreSQL URL; empty: it is not one.
+std::string_view postgres_rest(std::string_view url) {
+  for (const std::string_view scheme : {"postgres://", "postgresql://"}) {
+    if (url.starts_with(scheme)) {
+      return url.substr(scheme.size());
+    }
+  }
+  return {};
+}
+
+// Beside the file of the store, or in the current directory.
+Result<std::string> limiter_file(const BrokerHostOptions& options) {
+  const std::string_view limiter = options.limiter;
+  if (limiter != kMemory && !limiter.starts_with("memory:")) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("unknown limiter {}; use memory or memory:PATH", quote(limiter))}
+        .with("field", "limiter");
+  }
+  if (!postgres_rest(options.store).empty() && options.brokers == BrokerCount::several) {
+    return Error{ErrorCode::invalid_argument,
+                 "the limiter memory counts for one broker, and several may use a PostgreSQL "
+                 "database; --single states that this is the only one"}
+        .with("field", "limiter");
+  }
+  if (limiter != kMemory) {
+    return std::string(limiter.substr(kMemory.size() + 1));
+  }
+  return options.store.starts_with(kSqlite) ? options.store.substr(kSqlite.size()) + "-limits"
+                                            : std::string("broker-limits");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BrokerStore>> open_broker_store(const std::string& url) {
+  if (const std::string_view rest = postgres_rest(url); !rest.empty()) {
+    HOLDFAST_TRY(const PostgresUrl parsed, parse_postgres_url(rest));
+    return open_postgres_broker_store(parsed, {});
+  }
+  if (url.starts_with(kSqlite) && url.size() > kSqlite.size()) {
+    return open_sqlite_broker_store(url.substr(kSqlite.size()), {});
+  }
+  return Error{ErrorCode::invalid_url,
+               "the store of a broker is sqlite:PATH or postgres://USER@HOST/DATABASE"};
+}
+
+BrokerHost::BrokerHost(const BrokerHostOptions& options, Clock& clock, Random& random,
+                       ServerLog& log)
+    : clock_(clock),
+      random_(random),
+      log_(log),
+      accepts_(std::make_unique<Readers>(options.accept_threads, kMostWaiting)),
+      reads_(std::make_unique<Readers>(options.read_threads, kMostWaiting)) {}
+
+Result<std::unique_ptr<BrokerHost>> BrokerHost::start(const BrokerHostOptions& options,
+                                                      Clock& clock, Random& random,
+                                                      ServerLog& log) {
+  std::unique_ptr<BrokerHost> host(new BrokerHost(options, clock, random, log));
+  HOLDFAST_CHECK(host->open(options));
+  return host;
+}
+
+Result<void> BrokerHost::open(const BrokerHostOptions& options) {
+  HOLDFAST_CHECK(accepts_->started());
+  HOLDFAST_CHECK(reads_->started());
+  HOLDFAST_TRY(const std::string limits, limiter_file(options));
+  HOLDFAST_TRY(store_, open_broker_store(options.store));
+  HOLDFAST_TRY(limiter_, MappedLimiter::open(limits));
+  broker_ = std::make_unique<Broker>(*store_, *limiter_, clock_, random_);
+  service_ = std::unique_ptr<BrokerService>(new BrokerService{
+      .store = *store_,
+      .clock = clock_,
+      .random = random_,
+      .metrics = metrics_,
+      .broker = broker_.get(),
+      .admin_token_hash =
+          options.admin_token.empty() ? std::nullopt : std::optional(sha256(options.admin_token)),
+      .dedupe = options.dedupe});
+  jobs_ = std::make_unique<BrokerJobs>(*service_, log_, options.jobs);
+  return jobs_->start();
+}
+
+void BrokerHost::serve(const net::ExchangePtr& exchange) {
+  Readers& threads = is_message(exchange->request()) ? *accepts_ : *reads_;
+  const auto taken = threads.run([this, exchange] {
+    net::Response response = respond(*service_, exchange->request());
+    if (response.status >= 500) {
+      log_.write(LogLevel::warning, "a request failed",
+                 {{"method", exchange->request().method},
+                  {"path", exchange->request().path},
+                  {"status", std::to_string(response.status)}});
+    }
+    exchange->reply(std::move(response));
+  });
+  if (!taken.ok()) {
+    exchange->reply(busy_response());
+  }
+}
+
+void BrokerHost::stop() {
+  accepts_->stop();
+  reads_->stop();
+  if (jobs_ != nullptr) {
+    jobs_->stop();
+  }
+}
+
+}  // namespace holdfast::delivery

@@ -1,0 +1,75 @@
+// BrokerHost: a broker in this process: its store, limiter, jobs, and the threads that serve its
+// requests. It has no listener of its own: BrokerServer gives it one, `holdfast server` another.
+//
+// Threads wait for the store in place of the threads of connections. Messages have threads of
+// their own, so that a long read does not delay them; as many messages as there are threads share
+// one commit.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "apps/broker/broker_jobs.h"
+#include "apps/broker/broker_service.h"
+#include "apps/server/readers.h"
+#include "apps/server/server_log.h"
+#include "delivery/broker/broker.h"
+#include "delivery/broker/broker_store.h"
+#include "delivery/broker/rate_limiter.h"
+#include "net/http_server.h"
+
+namespace holdfast::delivery {
+
+// sqlite:PATH or postgres://…; creates it, or brings its tables up to date. invalid_url, and the
+// errors of the stores.
+Result<std::unique_ptr<BrokerStore>> open_broker_store(const std::string& url);
+
+// Whether other brokers may use the same store.
+enum class BrokerCount : std::uint8_t { single, several };
+
+struct BrokerHostOptions {
+  std::string store = "sqlite:broker.db";
+  // memory, or memory:PATH for the file that keeps the counters.
+  std::string limiter = "memory";
+  BrokerCount brokers = BrokerCount::several;
+  std::string admin_token = {};  // empty: none
+  DedupeAdvertising dedupe = DedupeAdvertising::advertised;
+  JobTimes jobs = {};
+  std::size_t accept_threads = 64;
+  std::size_t read_threads = 2;
+};
+
+class BrokerHost {
+ public:
+  // clock, random and log must outlive it. invalid_argument: a limiter that does not exist, or one
+  // of a single broker for a store of several.
+  static Result<std::unique_ptr<BrokerHost>> start(const BrokerHostOptions& options, Clock& clock,
+                                                   Random& random, ServerLog& log);
+  ~BrokerHost() { stop(); }
+  BrokerHost(const BrokerHost&) = delete;
+  BrokerHost& operator=(const BrokerHost&) = delete;
+
+  // Any thread; the response follows later.
+  void serve(const net::ExchangePtr& exchange);
+  // Requests that were taken are still answered.
+  void stop();
+
+ private:
+  BrokerHost(const BrokerHostOptions& options, Clock& clock, Random& random, ServerLog& log);
+  Result<void> open(const BrokerHostOptions& options);
+
+  Clock& clock_;
+  Random& random_;
+  ServerLog& log_;
+  BrokerMetrics metrics_;
+  std::unique_ptr<BrokerStore> store_;
+  std::unique_ptr<RateLimiter> limiter_;
+  std::unique_ptr<Broker> broker_;
+  std::unique_ptr<BrokerService> service_;
+  std::unique_ptr<BrokerJobs> jobs_;
+  std::unique_ptr<Readers> accepts_;
+  std::unique_ptr<Readers> reads_;
+};
+
+}  // namespace holdfast::delivery

@@ -1,0 +1,113 @@
+#include "apps/broker/broker_jobs.h"
+
+#include <algorithm>
+
+#include "delivery/broker/retention.h"
+
+namespace holdfast::delivery {
+
+namespace {
+
+constexpr std::uint32_t kBatchRows = 1000;
+
+// Repeats a job until a batch was not full.
+template <typename Batch>
+Result<std::uint64_t> all_batches(const Batch& batch) {
+  std::uint64_t removed = 0;
+  for (;;) {
+    HOLDFAST_TRY(const std::uint64_t rows, batch());
+    removed += rows;
+    if (rows < kBatchRows) {
+      return removed;
+    }
+  }
+}
+
+// The counts are of the last run, whatever its result.
+template <typename T>
+Result<T> counted(BrokerService& service, BrokerJob job, Result<T> result) {
+  service.metrics.job_ended(job, result.ok() ? Result<void>() : Result<void>(result.error()),
+                            service.clock.now());
+  return result;
+}
+
+Result<Swept> sweep_all(BrokerService& service) {
+  Swept swept;
+  const TimeMs now = service.clock.now();
+  HOLDFAST_TRY(swept.messages,
+               all_batches([&] { return prune_messages(service.store, now, kBatchRows); }));
+  HOLDFAST_TRY(swept.dedupe_rows,
+               all_batches([&] { return sweep_dedupe(service.store, now, kBatchRows); }));
+  return swept;
+}
+
+}  // namespace
+
+Result<Swept> sweep(BrokerService& service) {
+  return counted(service, BrokerJob::sweep, sweep_all(service));
+}
+
+Result<OrphanReport> check_store(BrokerService& service) {
+  auto report = counted(service, BrokerJob::orphan_check,
+                        check_orphans(service.store, service.clock.now(), {}));
+  if (report.ok()) {
+    service.metrics.orphans_found(report.value().total());
+  }
+  return report;
+}
+
+Result<void> BrokerJobs::start() {
+  return thread_.start([this] { run(); });
+}
+
+void BrokerJobs::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void BrokerJobs::run() {
+  using SteadyClock = std::chrono::steady_clock;
+  auto next_sweep = SteadyClock::now();
+  auto next_check = next_sweep + times_.check_every;
+  std::unique_lock lock(mutex_);
+  while (
+      !changed_.wait_until(lock, std::min(next_sweep, next_check), [this] { return stopping_; })) {
+    lock.unlock();
+    if (SteadyClock::now() >= next_sweep) {
+      run_sweep();
+      next_sweep = SteadyClock::now() + times_.sweep_every;
+    }
+    if (SteadyClock::now() >= next_check) {
+      run_check();
+      next_check = SteadyClock::now() + times_.check_every;
+    }
+    lock.lock();
+  }
+}
+
+void BrokerJobs::run_sweep() {
+  const auto swept = sweep(service_);
+  if (!swept.ok()) {
+    log_.write(LogLevel::error, "the sweep failed", {{"why", swept.error().text()}});
+  } else if (swept.value().dedupe_rows + swept.value().messages > 0) {
+    log_.write(LogLevel::info, "swept",
+               {{"messages", std::to_string(swept.value().messages)},
+                {"dedupe_rows", std::to_string(swept.value().dedupe_rows)}});
+  }
+}
+
+void BrokerJobs::run_check() {
+  const auto report = check_store(service_);
+  if (!report.ok()) {
+    log_.write(LogLevel::error, "the orphan check failed", {{"why", report.error().text()}});
+  } else if (report.value().total() > 0) {
+    log_.write(LogLevel::error, "the orphan check found rows; see `holdfast broker check`",
+               {{"rows", std::to_string(report.value().total())}});
+  }
+}
+
+}  // namespace holdfast::delivery

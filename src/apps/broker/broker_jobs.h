@@ -1,0 +1,58 @@
+// The jobs of a broker: the retention sweep and the orphan check, on a timer and on demand. A job
+// that fails is counted and logged, and runs again at its next time; nothing is repaired.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "apps/broker/broker_service.h"
+#include "apps/server/server_log.h"
+#include "base/threads.h"
+#include "delivery/broker/orphan_check.h"
+#include "holdfast/result.h"
+
+namespace holdfast::delivery {
+
+struct Swept {
+  std::uint64_t dedupe_rows = 0;
+  std::uint64_t messages = 0;
+};
+
+// Removes everything whose time has come, in bounded transactions. Both count themselves.
+Result<Swept> sweep(BrokerService& service);
+Result<OrphanReport> check_store(BrokerService& service);
+
+struct JobTimes {
+  std::chrono::seconds sweep_every{3600};
+  std::chrono::seconds check_every{24 * 3600};
+};
+
+class BrokerJobs {
+ public:
+  // All must outlive it.
+  BrokerJobs(BrokerService& service, ServerLog& log, JobTimes times)
+      : service_(service), log_(log), times_(times) {}
+  ~BrokerJobs() { stop(); }
+  BrokerJobs(const BrokerJobs&) = delete;
+  BrokerJobs& operator=(const BrokerJobs&) = delete;
+
+  // The first sweep runs at once.
+  Result<void> start();
+  void stop();
+
+ private:
+  void run();
+  void run_sweep();
+  void run_check();
+
+  BrokerService& service_;
+  ServerLog& log_;
+  const JobTimes times_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;  // guarded by mutex_
+  ThreadGroup thread_;
+};
+
+}  // namespace holdfast::delivery

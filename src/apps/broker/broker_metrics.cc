@@ -1,0 +1,126 @@
+#include "apps/broker/broker_metrics.h"
+
+#include <algorithm>
+
+#include "base/fields.h"
+
+namespace holdfast::delivery {
+
+namespace {
+
+using Kind = MetricsText::Kind;
+
+constexpr double kMicro = 1e-6;
+constexpr double kMilli = 1e-3;
+constexpr std::array<double, 14> kAcceptUs{100,     250,     500,    1'000,   2'500,
+                                           5'000,   10'000,  25'000, 50'000,  100'000,
+                                           250'000, 500'000, 1e6,    10 * 1e6};
+
+void write_counter(MetricsText& text, std::string_view name, std::string_view help,
+                   std::uint64_t value) {
+  text.family(name, Kind::counter, help);
+  text.value("", static_cast<double>(value));
+}
+
+void write_accepts(MetricsText& text, const BrokerCounters& counters) {
+  text.family("cm_broker_accept_total", Kind::counter, "Requests to accept a message, by result.");
+  const auto result = [&](std::string_view name, const std::atomic<std::uint64_t>& count) {
+    text.value(metric_label("result", name), static_cast<double>(count.load()));
+  };
+  result("created", counters.created);
+  result("duplicate", counters.duplicate);
+  result("conflict", counters.conflict);
+  result("b1", counters.b1_rejected);
+  result("b2", counters.b2_rejected);
+  result("error", counters.error);
+  write_counter(text, "cm_broker_b0_hit_total", "Requests whose id was known before any check.",
+                counters.b0_hit);
+  write_counter(text, "cm_broker_dedupe_fingerprint_mismatch_total",
+                "Ids that were sent again with other content.", counters.conflict);
+  write_counter(text, "cm_broker_rate_limit_rejection_total",
+                "Messages refused by the rate limiter.", counters.rate_limit_rejection);
+  write_counter(text, "cm_broker_limiter_errors_total",
+                "Messages refused because the rate limiter could not be reached.",
+                counters.limiter_error);
+  for (const std::string_view name : {"cm_broker_rate_limit_consumed_then_b2_rejected_total",
+                                      "cm_broker_rate_limit_consumed_then_rejected_total"}) {
+    write_counter(text, name, "Units of the limiter spent on messages that were then refused.",
+                  counters.consumed_then_b2_rejected);
+  }
+}
+
+void write_depth(MetricsText& text, const DeliveryDepth& depth, TimeMs now) {
+  text.family("cm_broker_delivery_depth", Kind::gauge, "Deliveries by channel and state.");
+  for (const DeliveryDepth::Count& count : depth.counts) {
+    text.value(metric_label("channel", count.channel) + "," + metric_label("state", count.state),
+               static_cast<double>(count.rows));
+  }
+  text.family("cm_broker_delivery_oldest_seconds", Kind::gauge,
+              "How long the oldest delivery that has not ended has waited.");
+  const std::int64_t waited_ms = depth.oldest_at.has_value()
+                                     ? std::max<std::int64_t>(now.value - depth.oldest_at->value, 0)
+                                     : 0;
+  text.value("", static_cast<double>(waited_ms) * kMilli);
+}
+
+}  // namespace
+
+BrokerMetrics::BrokerMetrics() : accept_us_(kAcceptUs) {}
+
+void BrokerMetrics::accept_took(std::chrono::steady_clock::duration time) {
+  accept_us_.add(std::chrono::duration<double, std::micro>(time).count());
+}
+
+void BrokerMetrics::job_ended(BrokerJob job, const Result<void>& result, TimeMs now) {
+  Job& counted = jobs_.at(static_cast<std::size_t>(job));
+  ++counted.runs;
+  if (result.ok()) {
+    counted.last_success_ms = now.value;
+  } else {
+    ++counted.failures;
+  }
+}
+
+void BrokerMetrics::write_jobs(MetricsText& text) const {
+  const auto each = [&](const auto& value_of) {
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      text.value(metric_label("job", to_text(static_cast<BrokerJob>(i))), value_of(jobs_.at(i)));
+    }
+  };
+  text.family("cm_broker_job_runs_total", Kind::counter, "Runs of a job, by job.");
+  each([](const Job& job) { return static_cast<double>(job.runs.load()); });
+  text.family("cm_broker_job_failures_total", Kind::counter, "Runs of a job that failed.");
+  each([](const Job& job) { return static_cast<double>(job.failures.load()); });
+  text.family("cm_broker_job_last_success_timestamp", Kind::gauge,
+              "When a job last succeeded, in seconds since 1970; 0: not yet.");
+  each([](const Job& job) { return static_cast<double>(job.last_success_ms.load()) * kMilli; });
+}
+
+std::string BrokerMetrics::text(const Broker* broker, const Result<DeliveryDepth>& depth,
+                                TimeMs now) const {
+  MetricsText text;
+  if (broker != nullptr) {
+    write_accepts(text, broker->counters());
+  }
+  text.family("cm_broker_accept_seconds", Kind::histogram,
+              "Time from a complete request to its durable outcome.");
+  accept_us_.write(text.out(), text.name(), "", kMicro);
+  write_counter(text, "cm_broker_dedupe_misconfig_total",
+                "Settings of workspaces that were refused.", misconfig_);
+  write_counter(text, "cm_broker_dedupe_orphan_check_total", "Runs of the orphan check.",
+                jobs_.at(static_cast<std::size_t>(BrokerJob::orphan_check)).runs);
+  for (const std::string_view name :
+       {"cm_broker_dedupe_orphan_found", "cm_broker_atomicity_violation_found"}) {
+    text.family(name, Kind::gauge, "Rows that the newest orphan check found; always 0.");
+    text.value("", static_cast<double>(orphans_.load()));
+  }
+  write_jobs(text);
+  text.family("cm_broker_store_readable", Kind::gauge, "1: the store answers.");
+  text.value("", depth.ok() ? 1 : 0);
+  if (depth.ok()) {
+    write_depth(text, depth.value(), now);
+  }
+  return std::move(text).take();
+}
+
+}  // namespace holdfast::delivery

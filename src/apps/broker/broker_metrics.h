@@ -1,0 +1,59 @@
+// BrokerMetrics: what a broker counts besides its messages, and all of it in the text format of
+// Prometheus. Counting is safe from any thread and never blocks.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "apps/server/metrics.h"
+#include "base/clock.h"
+#include "delivery/broker/broker.h"
+#include "delivery/broker/broker_listing.h"
+#include "holdfast/result.h"
+
+namespace holdfast::delivery {
+
+enum class BrokerJob : std::uint8_t { sweep, orphan_check };
+inline constexpr std::size_t kBrokerJobs = 2;
+
+class BrokerMetrics {
+ public:
+  BrokerMetrics();
+
+  void accept_took(std::chrono::steady_clock::duration time);
+  // A setting that would lose dedupe rows before their messages, or is otherwise not valid.
+  void count_misconfig() { ++misconfig_; }
+  void job_ended(BrokerJob job, const Result<void>& result, TimeMs now);
+  void orphans_found(std::uint64_t rows) { orphans_ = rows; }
+
+  // broker: may be null. depth: no value when the store cannot be read.
+  [[nodiscard]] std::string text(const Broker* broker, const Result<DeliveryDepth>& depth,
+                                 TimeMs now) const;
+
+ private:
+  using Count = std::atomic<std::uint64_t>;
+  struct Job {
+    Count runs = 0;
+    Count failures = 0;
+    std::atomic<std::int64_t> last_success_ms = 0;
+  };
+
+  void write_jobs(MetricsText& text) const;
+
+  Histogram<14> accept_us_;
+  Count misconfig_ = 0;
+  Count orphans_ = 0;
+  std::array<Job, kBrokerJobs> jobs_;
+};
+
+}  // namespace holdfast::delivery
+
+namespace holdfast {
+
+template <>
+inline constexpr std::string_view kEnumNames<delivery::BrokerJob>[] = {"sweep", "orphan_check"};
+
+}  // namespace holdfast

@@ -1,0 +1,237 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "apps/broker/broker_call.h"
+#include "apps/server/path_match.h"
+#include "apps/server/server_problem.h"
+#include "delivery/api/broker_operations.h"
+#include "delivery/contract/rejection.h"
+
+namespace holdfast::delivery {
+
+namespace {
+
+constexpr int kMethodNotAllowed = 405;
+constexpr int kFirstFailure = 500;
+constexpr std::int64_t kSecondMs = 1000;
+
+struct BrokerRoute : Operation {
+  Result<BrokerReply> (*run)(BrokerCall& call) = nullptr;
+};
+
+namespace op = broker_operation;
+
+constexpr std::array kBrokerRoutes{
+    BrokerRoute{op::kGetHealth, get_health},
+    BrokerRoute{op::kGetReadiness, get_readiness},
+    BrokerRoute{op::kGetOpenapi, get_openapi},
+    BrokerRoute{op::kGetMetrics, get_metrics},
+    BrokerRoute{op::kSendMessage, send_message},
+    BrokerRoute{op::kGetDedupe, get_dedupe},
+    BrokerRoute{op::kGetFeatures, get_features},
+    BrokerRoute{op::kGetHistory, get_history},
+    BrokerRoute{op::kGetMentions, get_mentions},
+    BrokerRoute{op::kJoin, join_workspace},
+    BrokerRoute{op::kListWorkspaces, list_all_workspaces},
+    BrokerRoute{op::kCreateWorkspace, add_workspace},
+    BrokerRoute{op::kGetWorkspace, get_workspace},
+    BrokerRoute{op::kDeleteWorkspace, remove_workspace},
+    BrokerRoute{op::kListMembers, list_all_members},
+    BrokerRoute{op::kCreateMember, add_member},
+    BrokerRoute{op::kRevokeMember, end_member},
+    BrokerRoute{op::kInviteMember, invite_member},
+    BrokerRoute{op::kListTopics, list_all_topics},
+    BrokerRoute{op::kCreateTopic, add_topic},
+    BrokerRoute{op::kGetTopic, get_topic},
+    BrokerRoute{op::kArchiveTopic, end_topic},
+    BrokerRoute{op::kSubscribe, add_subscription},
+    BrokerRoute{op::kUnsubscribe, end_subscription},
+    BrokerRoute{op::kListQueues, list_all_queues},
+    BrokerRoute{op::kCreateQueue, add_queue},
+    BrokerRoute{op::kSweep, run_sweep},
+    BrokerRoute{op::kCheckOrphans, run_orphan_check},
+};
+static_assert(kBrokerRoutes.size() == std::tuple_size_v<decltype(kBrokerOperations)>,
+              "an operation has no implementation");
+
+// Other names of operations. Those with /broker/ are for a process that has another service, too.
+constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"/health", "/healthz"},
+     {"/ready", "/readyz"},
+     {"/broker/metrics", "/metrics"},
+     {"/broker/openapi.json", "/openapi.json"}});
+
+std::string_view full_path(std::string_view path) {
+  for (const auto& [other, name] : kOtherNames) {
+    if (path == other) {
+      return name;
+    }
+  }
+  return path;
+}
+
+bool is_owner(const net::Request& request) {
+  return request.peer.uid.has_value() && *request.peer.uid == geteuid();
+}
+
+Error unknown_caller(std::string_view detail) {
+  return rejected(Rejection::unauthenticated, detail);
+}
+
+Result<LookupResult> caller_of(BrokerService& service, std::string_view token) {
+  LookupResult caller;
+  HOLDFAST_CHECK(service.store.read([&](SqlSession& session) -> Result<void> {
+    HOLDFAST_TRY(caller, find_caller(session, sha256(token)));
+    return {};
+  }));
+  return caller;
+}
+
+// The member that calls, in the workspace of its token.
+Result<LookupResult> authenticate_member(BrokerService& service, const net::Request& request) {
+  HOLDFAST_TRY(const std::string_view token, bearer_of(request));
+  HOLDFAST_TRY(LookupResult caller, caller_of(service, token));
+  if (caller.caller == CallerState::revoked) {
+    return rejected(Rejection::member_revoked);
+  }
+  if (caller.caller != CallerState::member) {
+    return unknown_caller("no member has this token");
+  }
+  return caller;
+}
+
+// Metrics may also be read by other programs of this machine.
+Result<void> authenticate_admin(BrokerService& service, const net::Request& request,
+                                const Operation& operation) {
+  const bool harmless = operation.id == op::kGetMetrics.id && request.peer.loopback;
+  if (is_owner(request) || (harmless && request.header("Authorization").empty())) {
+    return {};
+  }
+  HOLDFAST_TRY(const std::string_view token, bearer_of(request));
+  const std::string given = to_hex(sha256(token));
+  const std::string wanted = to_hex(service.admin_token_hash.value_or(Digest{}));
+  const bool fits = equal_secrets(given, wanted);
+  if (service.admin_token_hash.has_value() && fits) {
+    return {};
+  }
+  HOLDFAST_TRY(const LookupResult caller, caller_of(service, token));
+  if (caller.caller == CallerState::unauthenticated) {
+    return unknown_caller("this operation needs the token of the administrator");
+  }
+  return Error{ErrorCode::permission_denied,
+               "this operation is for the administrator of the broker, not for members"};
+}
+
+Result<BrokerReply> serve_route(BrokerService& service, const net::Request& request,
+                                const BrokerRoute& route, std::vector<std::string> arguments) {
+  HOLDFAST_TRY(Query query, Query::parse(request.query));
+  BrokerCall call{service, request, std::move(arguments), std::move(query)};
+  if (route.access == Operation::Access::permitted) {
+    HOLDFAST_CHECK(authenticate_admin(service, request, route));
+  } else if (route.access == Operation::Access::authenticated && route.id != op::kSendMessage.id) {
+    // The broker authenticates the sender of a message itself, together with other reads.
+    HOLDFAST_TRY(call.caller, authenticate_member(service, request));
+  }
+  return route.run(call);
+}
+
+}  // namespace
+
+Result<std::string_view> bearer_of(const net::Request& request) {
+  const auto is_authorization = [](const net::Header& header) {
+    constexpr std::string_view kName = "authorization";
+    return std::equal(header.name.begin(), header.name.end(), kName.begin(), kName.end(),
+                      [](char a, char b) { return (a | 0x20) == b; });
+  };
+  if (std::count_if(request.headers.begin(), request.headers.end(), is_authorization) != 1) {
+    return unknown_caller("send one header \"Authorization: Bearer TOKEN\"");
+  }
+  const std::string_view value = request.header("Authorization");
+  constexpr std::string_view kScheme = "Bearer ";
+  if (!value.starts_with(kScheme) || value.size() == kScheme.size()) {
+    return unknown_caller("the header Authorization must be \"Bearer TOKEN\"");
+  }
+  return value.substr(kScheme.size());
+}
+
+Result<JsonText> body_object(const BrokerCall& call) {
+  const std::string_view type = call.request.header("Content-Type");
+  if (!type.empty() && !type.starts_with("application/json")) {
+    return Error{ErrorCode::invalid_argument, "the body must be application/json"}.with(
+        "field", "Content-Type");
+  }
+  if (call.request.body.empty()) {
+    return JsonText();
+  }
+  HOLDFAST_TRY(JsonText json, JsonText::parse(call.request.body));
+  if (!json.is_object()) {
+    return Error{ErrorCode::invalid_argument, "the body must be a JSON object"};
+  }
+  return json;
+}
+
+net::Response broker_problem(const Error& error) {
+  const auto rejection = rejection_of(error);
+  if (!rejection.has_value()) {
+    return problem_response(error);
+  }
+  const RejectionInfo& info = rejection_info(*rejection);
+  // The text of a failure may name what is inside.
+  Error shown = info.http_status < kFirstFailure
+                    ? error
+                    : rejected(*rejection).with("detail", info.line).with(error.what_next());
+  if (const std::string_view wait_ms = error.field("retry_after_ms"); !wait_ms.empty()) {
+    const std::int64_t wait = std::stoll(std::string(wait_ms));
+    static_cast<void>(
+        std::move(shown).with("retry_after_s", std::to_string((wait + kSecondMs - 1) / kSecondMs)));
+  }
+  return problem_response(shown, info.http_status);
+}
+
+net::Response respond(BrokerService& service, const net::Request& request) {
+  if (request.body.size() > kMostBodyBytes) {
+    return broker_problem(rejected(Rejection::too_large, "the body has more than 1048576 bytes"));
+  }
+  const auto match = find_among(std::span<const BrokerRoute>(kBrokerRoutes), request.method,
+                                full_path(request.path));
+  if (!match.ok()) {
+    const std::string_view allowed = match.error().field("allowed");
+    net::Response response =
+        problem_response(match.error(), allowed.empty() ? 0 : kMethodNotAllowed);
+    if (!allowed.empty()) {
+      response.headers.push_back({"Allow", std::string(allowed)});
+    }
+    return response;
+  }
+  auto reply = serve_route(service, request, *match.value().route, match.value().arguments);
+  if (!reply.ok()) {
+    return broker_problem(reply.error());
+  }
+  net::Response response;
+  response.status = reply.value().status;
+  response.content_type = std::move(reply.value().content_type);
+  response.body = std::move(reply.value().body);
+  return response;
+}
+
+bool is_broker_path(std::string_view path) {
+  // Every listener has its own of these.
+  for (const auto& [other, name] : kOtherNames) {
+    if (path == name) {
+      return false;
+    }
+  }
+  return std::any_of(kBrokerRoutes.begin(), kBrokerRoutes.end(), [&](const BrokerRoute& route) {
+    return match_path(route.path, full_path(path)).has_value();
+  });
+}
+
+bool is_message(const net::Request& request) {
+  return request.method == op::kSendMessage.method && request.path == op::kSendMessage.path;
+}
+
+net::Response busy_response() { return broker_problem(rejected(Rejection::broker_busy)); }
+
+}  // namespace holdfast::delivery

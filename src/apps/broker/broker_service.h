@@ -1,0 +1,49 @@
+// BrokerService: what the operations of a broker share, and the path of a request through them:
+// route, authentication, operation, response.
+//
+// A request is served by one thread, which may wait for the store: never call respond() from a
+// thread of net::HttpServer. Requests that wait together share reads and transactions.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "apps/broker/broker_metrics.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "delivery/broker/broker.h"
+#include "delivery/broker/broker_store.h"
+#include "delivery/contract/features.h"
+#include "net/http.h"
+
+namespace holdfast::delivery {
+
+// The largest body of a request.
+inline constexpr std::size_t kMostBodyBytes = 1'048'576;
+
+struct BrokerService {
+  BrokerStore& store;
+  Clock& clock;
+  Random& random;  // suitable for secrets
+  BrokerMetrics& metrics;
+  // Null: messages are not accepted (a command that administers a store).
+  Broker* broker = nullptr;
+  // Of the administrator; none: only the owner of the process, through a unix socket.
+  std::optional<Digest> admin_token_hash = {};
+  DedupeAdvertising dedupe = DedupeAdvertising::advertised;
+};
+
+// Any thread.
+net::Response respond(BrokerService& service, const net::Request& request);
+
+// Whether a path, whatever the method, is one of a broker and not of every listener (/healthz,
+// /metrics, …).
+bool is_broker_path(std::string_view path);
+// Whether the request is one to accept a message.
+bool is_message(const net::Request& request);
+
+// The response to a request that no thread can serve now.
+net::Response busy_response();
+
+}  // namespace holdfast::delivery

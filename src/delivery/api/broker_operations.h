@@ -1,0 +1,136 @@
+// The operations of a broker: the one list from which it routes, which the command line calls, and
+// from which schema/broker_openapi.json is generated. Texts about them are in
+// broker_operations.json, beside this file.
+//
+// Operations of `Access::authenticated` are for members, with their own token; a member acts for
+// itself only. Operations with a permission are for the administrator of the broker.
+#pragma once
+
+#include <tuple>
+
+#include "access/http_operation.h"
+#include "delivery/api/broker_requests.h"
+#include "delivery/api/directory_requests.h"
+
+namespace holdfast::delivery {
+
+namespace broker_operation {
+
+using Access = Operation::Access;
+using Refusals = Operation::Refusals;
+using Success = Operation::Success;
+
+template <typename Response>
+constexpr auto open_to_all(std::string_view id, std::string_view path) {
+  return OperationOf<NoParameters, Response>{{id, "GET", path, Access::open}};
+}
+// For members.
+template <typename Request, typename Response>
+constexpr auto read(std::string_view id, std::string_view path, Refusals refusals = {}) {
+  return OperationOf<Request, Response>{{id, "GET", path, Access::authenticated, Permission::look,
+                                         Operation::Scope::own, Success::ok, refusals}};
+}
+// For the administrator.
+template <typename Request, typename Response>
+constexpr auto manage(std::string_view id, std::string_view method, std::string_view path,
+                      Success success = Success::ok, Refusals refusals = {}) {
+  return OperationOf<Request, Response>{{id, method, path, Access::permitted,
+                                         Permission::administer, Operation::Scope::whole_store,
+                                         success, refusals}};
+}
+
+inline constexpr auto kGetHealth = open_to_all<BrokerHealth>("get_health", "/healthz");
+inline constexpr auto kGetReadiness = open_to_all<BrokerReadiness>("get_readiness", "/readyz");
+inline constexpr auto kGetOpenapi = open_to_all<ViewOf<"Document">>("get_openapi", "/openapi.json");
+inline constexpr OperationOf<NoParameters, ViewOf<"Metrics">> kGetMetrics{
+    {"get_metrics",
+     "GET",
+     "/metrics",
+     Access::permitted,
+     Permission::administer,
+     Operation::Scope::whole_store,
+     Success::ok,
+     {},
+     Operation::Content::text}};
+
+inline constexpr OperationOf<MessageRequest, AcceptResponse> kSendMessage{
+    {"send_message",
+     "POST",
+     "/v1/messages",
+     Access::authenticated,
+     Permission::look,
+     Operation::Scope::own,
+     Success::ok_or_created,
+     {.not_found = true, .conflict = true, .too_large = true}}};
+inline constexpr auto kGetDedupe =
+    read<NoParameters, DedupeResponse>("get_dedupe", "/v1/dedupe/{client_message_id}");
+inline constexpr auto kGetFeatures =
+    read<FeaturesRequest, ViewOf<"Features">>("get_features", "/v1/features");
+inline constexpr auto kGetHistory =
+    read<HistoryRequest, HistoryResponse>("get_history", "/v1/history", {.not_found = true});
+inline constexpr auto kGetMentions =
+    read<MentionsRequest, MentionsResponse>("get_mentions", "/v1/mentions");
+inline constexpr OperationOf<JoinRequest, MemberCreated> kJoin{
+    {"join", "POST", "/v1/join", Access::open, Permission::look, Operation::Scope::own,
+     Success::created}};
+
+inline constexpr auto kListWorkspaces =
+    manage<NoParameters, WorkspaceList>("list_workspaces", "GET", "/v1/workspaces");
+inline constexpr auto kCreateWorkspace = manage<CreateWorkspaceRequest, WorkspaceView>(
+    "create_workspace", "POST", "/v1/workspaces", Success::created, {.conflict = true});
+inline constexpr auto kGetWorkspace =
+    manage<NoParameters, WorkspaceView>("get_workspace", "GET", "/v1/workspaces/{workspace}");
+inline constexpr auto kDeleteWorkspace = manage<NoParameters, DeletedResponse>(
+    "delete_workspace", "DELETE", "/v1/workspaces/{workspace}");
+inline constexpr auto kListMembers =
+    manage<NoParameters, MemberList>("list_members", "GET", "/v1/workspaces/{workspace}/members");
+inline constexpr auto kCreateMember = manage<CreateMemberRequest, MemberCreated>(
+    "create_member", "POST", "/v1/workspaces/{workspace}/members", Success::created,
+    {.conflict = true});
+inline constexpr auto kRevokeMember = manage<NoParameters, MemberView>(
+    "revoke_member", "DELETE", "/v1/workspaces/{workspace}/members/{member}");
+inline constexpr auto kInviteMember = manage<InviteRequest, InvitationCreated>(
+    "invite_member", "POST", "/v1/workspaces/{workspace}/invitations", Success::created);
+inline constexpr auto kListTopics =
+    manage<NoParameters, TopicList>("list_topics", "GET", "/v1/workspaces/{workspace}/topics");
+inline constexpr auto kCreateTopic = manage<CreateTopicRequest, TopicView>(
+    "create_topic", "POST", "/v1/workspaces/{workspace}/topics", Success::created,
+    {.conflict = true});
+inline constexpr auto kGetTopic = manage<NoParameters, TopicView>(
+    "get_topic", "GET", "/v1/workspaces/{workspace}/topics/{topic}");
+inline constexpr auto kArchiveTopic = manage<NoParameters, TopicView>(
+    "archive_topic", "DELETE", "/v1/workspaces/{workspace}/topics/{topic}");
+inline constexpr auto kSubscribe = manage<SubscribeRequest, TopicView>(
+    "subscribe", "POST", "/v1/workspaces/{workspace}/topics/{topic}/subscriptions");
+inline constexpr auto kUnsubscribe = manage<NoParameters, TopicView>(
+    "unsubscribe", "DELETE", "/v1/workspaces/{workspace}/topics/{topic}/subscriptions/{member}");
+inline constexpr auto kListQueues =
+    manage<NoParameters, QueueList>("list_queues", "GET", "/v1/workspaces/{workspace}/queues");
+inline constexpr auto kCreateQueue = manage<CreateQueueRequest, QueueView>(
+    "create_queue", "POST", "/v1/workspaces/{workspace}/queues", Success::created,
+    {.conflict = true});
+inline constexpr auto kSweep = manage<JobRequest, SweepResponse>("sweep", "POST", "/admin/sweep");
+inline constexpr auto kCheckOrphans =
+    manage<JobRequest, OrphanResponse>("check_orphans", "POST", "/admin/orphan-check");
+
+}  // namespace broker_operation
+
+// All of them, in the order of the document.
+inline constexpr std::tuple kBrokerOperations{
+    broker_operation::kGetHealth,      broker_operation::kGetReadiness,
+    broker_operation::kGetOpenapi,     broker_operation::kGetMetrics,
+    broker_operation::kSendMessage,    broker_operation::kGetDedupe,
+    broker_operation::kGetFeatures,    broker_operation::kGetHistory,
+    broker_operation::kGetMentions,    broker_operation::kJoin,
+    broker_operation::kListWorkspaces, broker_operation::kCreateWorkspace,
+    broker_operation::kGetWorkspace,   broker_operation::kDeleteWorkspace,
+    broker_operation::kListMembers,    broker_operation::kCreateMember,
+    broker_operation::kRevokeMember,   broker_operation::kInviteMember,
+    broker_operation::kListTopics,     broker_operation::kCreateTopic,
+    broker_operation::kGetTopic,       broker_operation::kArchiveTopic,
+    broker_operation::kSubscribe,      broker_operation::kUnsubscribe,
+    broker_operation::kListQueues,     broker_operation::kCreateQueue,
+    broker_operation::kSweep,          broker_operation::kCheckOrphans,
+};
+
+}  // namespace holdfast::delivery

@@ -1,0 +1,98 @@
+#include "delivery/api/broker_views.h"
+
+#include "base/encoding.h"
+#include "delivery/contract/envelope.h"
+
+namespace holdfast::delivery {
+
+AcceptResponse view_of(const AcceptReply& reply) {
+  return {reply.broker_message_id, reply.client_message_id, reply.history_id,  reply.duplicate,
+          reply.history_available, reply.first_seen_at,     reply.fanout_count};
+}
+
+DedupeResponse view_of(const DedupeRecord& record, const ClientMessageId& id) {
+  return {id.text(),
+          record.broker_message_id,
+          record.history_id,
+          fingerprint_prefix(record.fingerprint),
+          record.history_available,
+          record.first_seen_at};
+}
+
+HistoryMessage view_of(const HistoryEntry& entry, BodyForm form) {
+  HistoryMessage view;
+  view.history_seq = entry.history_seq;
+  view.history_id = entry.history_id;
+  view.broker_message_id = entry.broker_message_id;
+  view.created_at = entry.created_at;
+  view.pruned = entry.pruned;
+  if (entry.pruned) {
+    return view;
+  }
+  view.sender_pubkey = entry.sender_pubkey;
+  view.sender_name = entry.sender_name;
+  view.client_message_id = entry.client_message_id;
+  view.priority = entry.priority;
+  view.reply_to_id = entry.reply_to_id;
+  if (!entry.meta.empty()) {
+    view.meta = Payload(JsonText::trusted(entry.meta));
+  }
+  view.body = form == BodyForm::sealed ? to_base64url(as_bytes(entry.body)) : entry.body;
+  return view;
+}
+
+MentionView view_of(const MentionEntry& entry) {
+  return {entry.broker_message_id, entry.destination, entry.history_seq, entry.created_at};
+}
+
+WorkspaceView view_of(const WorkspaceEntry& entry) {
+  const Workspace& workspace = entry.workspace;
+  return {workspace.slug,
+          workspace.mesh_id,
+          workspace.body_form,
+          workspace.dedupe.mode,
+          workspace.dedupe.retention_days,
+          workspace.message_retention_days,
+          workspace.rate_limit_per_window,
+          workspace.window_seconds,
+          workspace.max_inline_bytes,
+          entry.created_at};
+}
+
+MemberView view_of(const MemberEntry& entry) {
+  return {entry.member_id, entry.display_name, entry.pubkey, entry.created_at, entry.revoked_at};
+}
+
+TopicView view_of(const TopicEntry& entry) {
+  return {entry.topic.name,
+          entry.topic.access,
+          entry.topic.sender_copy,
+          entry.messages,
+          entry.created_at,
+          entry.archived_at,
+          {}};
+}
+
+SubscriptionView view_of(const SubscriptionEntry& entry) {
+  return {entry.member, entry.pubkey, entry.role, entry.joined_at};
+}
+
+QueueView view_of(const QueueEntry& entry) {
+  return {entry.name, entry.messages, entry.created_at};
+}
+
+OrphanResponse view_of(const OrphanReport& report) {
+  OrphanResponse response;
+  response.total = report.total();
+  for (const auto& [mesh_id, counts] : report.found) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] > 0) {
+        response.found.push_back(
+            {mesh_id, orphan_name(i), std::string(orphan_meaning(i)), counts[i]});
+      }
+    }
+  }
+  return response;
+}
+
+}  // namespace holdfast::delivery

@@ -1,0 +1,35 @@
+// What is stored about workspaces, members, topics and messages, as a broker's responses show it.
+#pragma once
+
+#include "delivery/api/broker_requests.h"
+#include "delivery/api/directory_requests.h"
+#include "delivery/broker/broker.h"
+#include "delivery/broker/broker_listing.h"
+#include "delivery/broker/broker_lookup.h"
+#include "delivery/broker/orphan_check.h"
+
+namespace holdfast::delivery {
+
+AcceptResponse view_of(const AcceptReply& reply);
+DedupeResponse view_of(const DedupeRecord& record, const ClientMessageId& id);
+// The body of a sealed message is shown as base64url, that of a plain one as text.
+HistoryMessage view_of(const HistoryEntry& entry, BodyForm form);
+MentionView view_of(const MentionEntry& entry);
+WorkspaceView view_of(const WorkspaceEntry& entry);
+MemberView view_of(const MemberEntry& entry);
+TopicView view_of(const TopicEntry& entry);
+SubscriptionView view_of(const SubscriptionEntry& entry);
+QueueView view_of(const QueueEntry& entry);
+OrphanResponse view_of(const OrphanReport& report);
+
+template <typename Entry>
+auto views_of(const std::vector<Entry>& entries) {
+  std::vector<decltype(view_of(entries.front()))> views;
+  views.reserve(entries.size());
+  for (const Entry& entry : entries) {
+    views.push_back(view_of(entry));
+  }
+  return views;
+}
+
+}  // namespace holdfast::delivery
