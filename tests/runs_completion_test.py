@@ -47,11 +47,15 @@ class Proposals(Shell):
                         "diff", "status", "doctor", "cancel", "signal", "resume", "approve",
                         "reject", "replay", "workflow", "journal", "bench", "completion",
                         "server", "worker", "token", "backup", "restore", "queues", "workers",
-                        "schedules", "approvals"):
+                        "schedules", "approvals", "retry", "dead-letters", "mutate", "migrate",
+                        "broker"):
             self.assertIn(command, found)
-        self.assertEqual(self.proposals("re"), ["resume", "reject", "replay", "restore"])
+        self.assertEqual(self.proposals("re"), ["resume", "reject", "retry", "replay", "restore"])
         self.assertEqual(set(self.proposals("workflow", "s")), {"schema", "show"})
         self.assertIn("verify", self.proposals("journal", ""))
+        self.assertIn("redrive", self.proposals("dead-letters", ""))
+        self.assertIn("workspace", self.proposals("broker", ""))
+        self.assertEqual(self.proposals("broker", "topic", "sub"), ["subscribe"])
         self.assertEqual(self.proposals("nonsense", ""), [])
 
     def test_options(self):

@@ -96,7 +96,7 @@ class Parser {
   };
 
   void add(const Command& command, const char* group) {
-    const std::size_t space = command.name.find(' ');
+    const std::size_t space = command.name.rfind(' ');
     const bool nested = space != std::string_view::npos;
     CLI::App& parent = nested ? family(command.name.substr(0, space), group) : app_;
     const std::string name(nested ? command.name.substr(space + 1) : command.name);
@@ -112,19 +112,25 @@ class Parser {
   }
 
   CLI::App& family(std::string_view name, const char* group) {
-    const auto [entry, is_new] = families_.try_emplace(std::string(name));
-    if (!is_new) {
-      return *entry->second;
+    if (const auto known = families_.find(std::string(name)); known != families_.end()) {
+      return *known->second;
     }
     const auto& families = command_families();
     const auto family = std::find_if(families.begin(), families.end(),
                                      [&](const CommandFamily& one) { return one.name == name; });
     HOLDFAST_ASSERT(family != families.end());
-    CLI::App* const app = app_.add_subcommand(std::string(name), family->summary);
+    // "broker topic" is a family within "broker".
+    const std::size_t space = name.rfind(' ');
+    const bool nested = space != std::string_view::npos;
+    CLI::App& parent = nested ? this->family(name.substr(0, space), group) : app_;
+    CLI::App* const app =
+        parent.add_subcommand(std::string(nested ? name.substr(space + 1) : name), family->summary);
     app->footer(family->details);
-    app->group(group);
+    if (!nested) {
+      app->group(group);
+    }
     app->require_subcommand(0, 1);
-    entry->second = app;
+    families_[std::string(name)] = app;
     return *app;
   }
 

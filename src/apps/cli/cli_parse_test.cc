@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <iterator>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -131,12 +133,8 @@ TEST(Parse, every_command_has_json_examples_and_exit_codes) {
       return;
     }
     ++commands;
-    std::vector<std::string> words;
-    const std::size_t space = path.find(' ');
-    words.push_back(path.substr(0, space));
-    if (space != std::string::npos) {
-      words.push_back(path.substr(space + 1));
-    }
+    std::istringstream names(path);
+    std::vector<std::string> words{std::istream_iterator<std::string>(names), {}};
     words.emplace_back("--help");
     const std::string text = text_of(words);
     EXPECT_NE(text.find("--json"), std::string::npos) << text;

@@ -82,9 +82,9 @@ std::string bash_script() {
                          words_of(*command.shape), argument_kind(*command.shape));
   }
   std::string families;
-  for (const CommandShape& command : program.commands) {
-    if (!command.commands.empty()) {
-      families += (families.empty() ? "" : "|") + command.name;
+  for (const CommandPath& command : paths) {
+    if (!command.path.empty() && !command.shape->commands.empty()) {
+      families += (families.empty() ? "'" : "|'") + command.path + "'";
     }
   }
   return fmt::format(R"bash(# Completion of holdfast for bash; zsh takes it through bashcompinit.
@@ -105,12 +105,17 @@ _holdfast() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}}
   local command='' choices='' kind=none
   COMPREPLY=()
-  if ((COMP_CWORD > 1)); then
-    command=${{COMP_WORDS[1]}}
-    case $command in
-      {families}) if ((COMP_CWORD > 2)); then command+=" ${{COMP_WORDS[2]}}"; fi ;;
-    esac
-  fi
+  local depth
+  for ((depth = 1; depth < COMP_CWORD; depth++)); do
+    if ((depth > 1)); then
+      case $command in
+        {families}) ;;
+        *) break ;;
+      esac
+      command+=' '
+    fi
+    command+=${{COMP_WORDS[depth]}}
+  done
   case $previous in
 {values}  esac
   case $command in

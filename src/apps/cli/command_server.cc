@@ -1,16 +1,14 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
-#include <mutex>
 #include <optional>
 
 #include "apps/cli/cli_store.h"
 #include "apps/cli/command.h"
 #include "apps/cli/interrupt.h"
 #include "apps/cli/option_groups.h"
+#include "apps/cli/stop_event.h"
 #include "apps/server/server.h"
 
 namespace holdfast::cli {
@@ -20,16 +18,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr const char* kDefaultListen = "127.0.0.1:7717";
-
-void write_line(std::string_view line) {
-  while (!line.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-    if (written <= 0) {
-      return;
-    }
-    line.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
 
 struct ServeOptions {
   std::string store = {};
@@ -116,28 +104,6 @@ Error about_option(const Error& error, const NamedStore& store) {
   }
   return std::move(named).with(error.what_next());
 }
-
-// Waits for a signal, or for the failure of the store.
-class StopEvent {
- public:
-  void set(std::optional<Error> why = std::nullopt) {
-    const std::scoped_lock lock(mutex_);
-    set_ = true;
-    failure_ = std::move(why);
-    changed_.notify_all();
-  }
-  std::optional<Error> wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return set_; });
-    return failure_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool set_ = false;
-  std::optional<Error> failure_;
-};
 
 void announce(const Server& server, const ServeOptions& options, ServerLog& log, Context& context) {
   const bool open = !server.has_tokens();
@@ -237,7 +203,7 @@ struct ServerCommand : ServeOptions {
     const auto level = enum_from<LogLevel>(log_level);
     HOLDFAST_ASSERT(level.has_value());  // the option takes no other word
     ServerLog logger(context.clock, *level, log == "json" ? LogForm::json : LogForm::text,
-                     write_line);
+                     write_log_line);
     ServerOptions server_options;
     server_options.store = named.url;
     server_options.shown_store = shown_url(named.url);

@@ -43,6 +43,25 @@ extern const Command kQueuesCommand;
 extern const Command kWorkersCommand;
 extern const Command kSchedulesCommand;
 extern const Command kApprovalsCommand;
+extern const Command kBrokerServeCommand;
+extern const Command kBrokerWorkspaceCreateCommand;
+extern const Command kBrokerWorkspaceListCommand;
+extern const Command kBrokerWorkspaceShowCommand;
+extern const Command kBrokerWorkspaceDeleteCommand;
+extern const Command kBrokerMemberCreateCommand;
+extern const Command kBrokerMemberInviteCommand;
+extern const Command kBrokerMemberListCommand;
+extern const Command kBrokerMemberRevokeCommand;
+extern const Command kBrokerTopicCreateCommand;
+extern const Command kBrokerTopicListCommand;
+extern const Command kBrokerTopicShowCommand;
+extern const Command kBrokerTopicArchiveCommand;
+extern const Command kBrokerTopicSubscribeCommand;
+extern const Command kBrokerTopicUnsubscribeCommand;
+extern const Command kBrokerQueueCreateCommand;
+extern const Command kBrokerQueueListCommand;
+extern const Command kBrokerCheckCommand;
+extern const Command kBrokerSweepCommand;
 extern const Command kBackupCommand;
 extern const Command kRestoreCommand;
 extern const Command kJournalAppendCommand;
@@ -77,6 +96,14 @@ const std::vector<CommandGroup>& command_groups() {
        {&kServerCommand, &kWorkerCommand, &kTokenCreateCommand, &kTokenListCommand,
         &kTokenRevokeCommand, &kQueuesCommand, &kWorkersCommand, &kSchedulesCommand,
         &kApprovalsCommand}},
+      {"Messages",
+       {&kBrokerServeCommand, &kBrokerWorkspaceCreateCommand, &kBrokerWorkspaceListCommand,
+        &kBrokerWorkspaceShowCommand, &kBrokerWorkspaceDeleteCommand, &kBrokerMemberCreateCommand,
+        &kBrokerMemberInviteCommand, &kBrokerMemberListCommand, &kBrokerMemberRevokeCommand,
+        &kBrokerTopicCreateCommand, &kBrokerTopicListCommand, &kBrokerTopicShowCommand,
+        &kBrokerTopicArchiveCommand, &kBrokerTopicSubscribeCommand, &kBrokerTopicUnsubscribeCommand,
+        &kBrokerQueueCreateCommand, &kBrokerQueueListCommand, &kBrokerCheckCommand,
+        &kBrokerSweepCommand}},
       {"Stores",
        {&kBackupCommand, &kRestoreCommand, &kJournalAppendCommand, &kJournalStatCommand,
         &kJournalCatCommand, &kJournalVerifyCommand, &kJournalExportCommand, &kJournalImportCommand,
@@ -111,6 +138,32 @@ Examples:
   holdfast token create --role worker --name billing --queue billing
   holdfast token list
   holdfast token revoke 3f2a9c41d07b5e6688aa12cd)"},
+      {"broker", "Serve messages, each accepted exactly once, and administer workspaces.",
+       R"(A broker stores the messages between the members of a workspace.
+
+Examples:
+  holdfast broker workspace create team
+  holdfast broker member create team ann > ann.token
+  holdfast broker topic create team alerts
+  holdfast broker serve)"},
+      {"broker workspace", "Create, list, show and delete workspaces.",
+       R"(Examples:
+  holdfast broker workspace create team
+  holdfast broker workspace list)"},
+      {"broker member", "Create, invite, list and revoke the members of a workspace.",
+       R"(Examples:
+  holdfast broker member create team ann > ann.token
+  holdfast broker member invite team
+  holdfast broker member revoke team ann)"},
+      {"broker topic", "Create and archive topics; subscribe members to them.",
+       R"(Examples:
+  holdfast broker topic create team alerts
+  holdfast broker topic subscribe team alerts ben
+  holdfast broker topic show team alerts)"},
+      {"broker queue", "Create and list queues of messages.",
+       R"(Examples:
+  holdfast broker queue create team jobs
+  holdfast broker queue list team)"},
       {"journal", "Read, verify, export and copy journals.",
        R"(A journal is the log of a store: everything that a store knows is derived from it.
 

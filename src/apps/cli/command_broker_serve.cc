@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "apps/broker/broker_server.h"
+#include "apps/cli/broker_backend.h"
+#include "apps/cli/command.h"
+#include "apps/cli/interrupt.h"
+#include "apps/cli/stop_event.h"
+
+namespace holdfast::cli {
+
+namespace {
+
+using delivery::BrokerServer;
+using std::chrono::seconds;
+
+constexpr const char* kBrokerListen = "127.0.0.1:7718";
+
+struct BrokerServeCommand {
+  std::string store = {};
+  std::string limiter = "memory";
+  bool single = false;
+  std::vector<std::string> listen = {};
+  std::string socket = {};
+  std::string tls_cert = {};
+  std::string tls_key = {};
+  std::string admin_token_file = {};
+  bool withhold_dedupe = false;
+  std::uint64_t sweep_every_s = 3600;
+  std::uint64_t accept_threads = 64;
+  std::string log = "text";
+  std::string log_level = "info";
+  std::uint64_t grace_s = 30;
+
+  void declare(Arguments& arguments) {
+    add_broker_store(arguments, store);
+    arguments.option("--limiter", "LIMITER", limiter,
+                     "Rate limiter: memory, or memory:PATH for the file of its counters (default: "
+                     "memory, beside the store)");
+    arguments.flag("--single", single,
+                   "This is the only broker on a PostgreSQL store (the limiter memory needs it)");
+    arguments.option("--listen", "HOST:PORT", listen,
+                     "Address to listen on; may be given several times (default: 127.0.0.1:7718)");
+    arguments.option("--socket", "PATH", socket,
+                     "Also listen on a unix socket; its owner is an administrator");
+    arguments.option("--tls-cert", "FILE", tls_cert, "Certificate chain, PEM");
+    arguments.option("--tls-key", "FILE", tls_key, "Key of the certificate, PEM");
+    arguments.need("--tls-cert", "--tls-key");
+    arguments.need("--tls-key", "--tls-cert");
+    arguments.option("--admin-token-file", "FILE", admin_token_file,
+                     "File that holds the token of the administrator (default: none)");
+    arguments.flag("--withhold-dedupe", withhold_dedupe,
+                   "Do not offer dedupe: daemons then stop sending, and stored rows stay");
+    arguments.option("--sweep-every", "SECONDS", sweep_every_s,
+                     "Time between two retention sweeps (default: 3600)");
+    arguments.option("--accept-threads", "N", accept_threads,
+                     "Messages that are accepted at the same time, and share a commit (default: "
+                     "64)");
+    arguments.option("--log", "FORMAT", log, "Format of the log on standard error (default: text)");
+    arguments.restrict_to("--log", {"text", "json"});
+    arguments.option("--log-level", "LEVEL", log_level, "Least level to log (default: info)");
+    arguments.restrict_to("--log-level", {"debug", "info", "warning", "error"});
+    arguments.option("--grace", "SECONDS", grace_s,
+                     "Time for requests in flight to finish at shutdown (default: 30)");
+  }
+
+  [[nodiscard]] net::Options http_options() const {
+    net::Options http;
+    http.listen = listen;
+    if (!socket.empty()) {
+      http.listen.push_back("unix:" + socket);
+    }
+    if (http.listen.empty()) {
+      http.listen.emplace_back(kBrokerListen);
+    }
+    http.tls_certificate = tls_cert;
+    http.tls_key = tls_key;
+    return http;
+  }
+
+  [[nodiscard]] Result<delivery::BrokerHostOptions> host_options() const {
+    constexpr std::uint64_t kMostThreads = 1024;
+    if (accept_threads == 0 || accept_threads > kMostThreads || sweep_every_s == 0) {
+      return Error{ErrorCode::invalid_argument,
+                   "--accept-threads is 1 to 1024, --sweep-every at least 1"};
+    }
+    delivery::BrokerHostOptions options;
+    options.store = broker_store_of(store);
+    options.limiter = limiter;
+    options.brokers = single ? delivery::BrokerCount::single : delivery::BrokerCount::several;
+    options.dedupe = withhold_dedupe ? delivery::DedupeAdvertising::withheld
+                                     : delivery::DedupeAdvertising::advertised;
+    options.jobs.sweep_every = seconds(sweep_every_s);
+    options.accept_threads = static_cast<std::size_t>(accept_threads);
+    if (!admin_token_file.empty()) {
+      HOLDFAST_TRY(options.admin_token, read_token_file(admin_token_file));
+    }
+    return options;
+  }
+
+  static void announce(const BrokerServer& server, ServerLog& logger, Context& context) {
+    for (const std::string& url : server.urls()) {
+      logger.write(LogLevel::info, "listening", {{"url", url}});
+      if (context.json()) {
+        JsonWriter json;
+        json.begin_object().member("url", url).end_object();
+        print_json(context, std::move(json));
+      }
+    }
+    context.out.flush();
+  }
+
+  Result<void> run(Context& context) const {
+    const auto level = enum_from<LogLevel>(log_level);
+    HOLDFAST_ASSERT(level.has_value());  // the option takes no other word
+    ServerLog logger(context.clock, *level, log == "json" ? LogForm::json : LogForm::text,
+                     write_log_line);
+    HOLDFAST_TRY(const delivery::BrokerHostOptions options, host_options());
+    HOLDFAST_TRY(const auto server, BrokerServer::start(options, http_options(), context.clock,
+                                                        context.random, logger));
+    logger.write(LogLevel::info, "broker started",
+                 {{"store", shown_url(options.store)}, {"version", HOLDFAST_VERSION}});
+    StopEvent end;
+    // Before the broker is announced: the reader of the announcement may stop it at once.
+    Interrupt interrupt([&] { end.set(); });
+    announce(*server, logger, context);
+    static_cast<void>(end.wait());
+    logger.write(LogLevel::info, "stopping", {{"grace_s", std::to_string(grace_s)}});
+    const bool in_time = server->stop(seconds(grace_s));
+    logger.write(in_time ? LogLevel::info : LogLevel::warning,
+                 in_time ? "stopped" : "stopped; some requests did not finish in time");
+    return {};
+  }
+};
+
+}  // namespace
+
+extern const Command kBrokerServeCommand = make_command<BrokerServeCommand>(
+    "broker serve", "Serve a message broker over HTTP.",
+    R"(A broker accepts each message exactly once: a program sends it with an id of its own, and
+repeats it with the same id until it gets an answer. Workspaces, members, topics and queues are made
+with `holdfast broker workspace|member|topic|queue`, in the store while no broker runs on it, or
+through the broker with --broker and the token of the administrator.
+
+Members authenticate with their own token, and act for themselves only. Without
+--admin-token-file, only the owner of a unix socket (--socket) can administer a running broker.
+
+A SQLite store has one broker. On PostgreSQL, --single states that there is one.
+
+Ctrl-C or SIGTERM shuts the broker down: requests in flight have --grace seconds to finish.
+
+Examples:
+  holdfast broker serve
+  holdfast broker serve --store sqlite:/var/lib/holdfast/broker.db --admin-token-file admin.token
+  holdfast broker serve --store postgres://me@db.example/messages --single
+  curl http://127.0.0.1:7718/readyz)");
+
+}  // namespace holdfast::cli
