@@ -13,9 +13,18 @@ HOME = "tests/protocol_test.cc"
 PROTOCOL_FILES = [HOME, "tests/protocol_engine_test.cc"]
 
 
+PYTHON_TEST = re.compile(r"^class (\w+)|^    def test_(\w+)\(", re.MULTILINE)
+
+
 def tests_in(name):
-    """The tests of a source file, as Suite.test."""
+    """The tests of a source file, as Suite.test; those of Python without "test_"."""
     text = (ROOT / name).read_text(encoding="utf-8")
+    if str(name).endswith(".py"):
+        found, suite = set(), ""
+        for named_class, test in PYTHON_TEST.findall(text):
+            suite = named_class or suite
+            found |= {f"{suite}.{test}"} if test else set()
+        return found
     return {f"{suite}.{test}" for suite, test in TEST.findall(text)}
 
 
@@ -74,7 +83,8 @@ NUMBER = re.compile(r"(?:^|(?<=_))([A-Z]{1,3})_(\d\d)(?=_)")
 
 def delivery_tests():
     """{number: {(test, file)}} of the tests that carry numbers."""
-    files = [*ROOT.glob("src/delivery/**/*_test.cc"), *ROOT.glob("tests/broker_*_test.cc")]
+    files = [*ROOT.glob("src/delivery/**/*_test.cc"), *ROOT.glob("tests/broker_*_test.cc"),
+             *ROOT.glob("tests/broker_*_test.py")]
     found = {}
     for name in [str(file.relative_to(ROOT)) for file in files]:
         for test in tests_in(name):

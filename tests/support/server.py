@@ -121,6 +121,8 @@ class Client:
 class Server:
     """One process, which can be stopped, killed and restarted on the same address."""
 
+    command = ("server",)
+
     def __init__(self, program, store, *options, listen=True, log=os.devnull):
         self.program = os.path.abspath(program)
         self.store = store
@@ -131,7 +133,8 @@ class Server:
         self.urls = []
 
     def start(self, *more):
-        arguments = [self.program, "server", "--store", self.store, "--json", *self.options, *more]
+        arguments = [self.program, *self.command, "--store", self.store, "--json", *self.options,
+                     *more]
         if self.listen:
             arguments += ["--listen", self.listen]
         with open(self.log, "ab") as log:

@@ -72,7 +72,7 @@ class RunningBroker final : public BrokerBackend {
     http.method = call.method;
     http.target = call.path;
     if (call.method == "POST") {
-      http.body = call.body.empty() ? "{}" : call.body;
+      http.body = call.body;
       http.content_type = "application/json";
     }
     http.repeatable = call.method == "GET";

@@ -297,17 +297,19 @@ Result<OwnedFd> lock_file(const std::string& path) {
   return file;
 }
 
-Result<void> check_kind(const std::string& path) {
+enum class FileState : std::uint8_t { empty, broker };
+
+Result<FileState> check_kind(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0 || status.st_size == 0) {
-    return {};
+    return FileState::empty;
   }
   HOLDFAST_TRY(const SqliteHeader header,
                SqliteHeader::read(path, static_cast<std::uint64_t>(status.st_size)));
   if (!header.is_database() || header.application_id() != kApplicationId) {
     return Error{ErrorCode::not_a_journal, path + " is not a file of a Holdfast broker"};
   }
-  return {};
+  return FileState::broker;
 }
 
 Result<void> migrate(SqliteDb& db, const std::string& path) {
@@ -319,6 +321,9 @@ Result<void> migrate(SqliteDb& db, const std::string& path) {
                  fmt::format("{} has broker tables of version {}; this program knows versions up "
                              "to {}: use a newer holdfast",
                              path, version, newest_broker_schema())};
+  }
+  if (version == newest_broker_schema()) {
+    return db.exec("ROLLBACK");  // nothing is written to a store that is up to date
   }
   for (const Migration& migration : broker_migrations()) {
     if (migration.version > version) {
@@ -336,8 +341,12 @@ Result<void> migrate(SqliteDb& db, const std::string& path) {
 Result<std::unique_ptr<BrokerStore>> open_sqlite_broker_store(const std::string& path,
                                                               const BrokerStoreOptions& options) {
   HOLDFAST_TRY(OwnedFd lock, lock_file(path));
-  HOLDFAST_CHECK(check_kind(path));
+  HOLDFAST_TRY(const FileState state, check_kind(path));
   HOLDFAST_TRY(auto writer, SqliteDb::open(path, SqliteAccess::create, "", options.busy_timeout));
+  if (state == FileState::empty) {
+    // Before there is a write-ahead log: check_kind reads the file alone, also after a kill.
+    HOLDFAST_CHECK(writer->exec(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str()));
+  }
   HOLDFAST_TRY(const std::string mode, writer->query_text("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
     return Error{ErrorCode::io_error, "SQLite cannot use a write-ahead log on this file system"};
