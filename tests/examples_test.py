@@ -72,7 +72,7 @@ class Documented(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def follow(self, document):
-        """Saves the files and runs the commands of a document; line -> output."""
+        """Saves the files and runs the commands of a document; line -> its last output."""
         self.assertTrue(document.exists(), document)
         script = ""
         for language, text, name in blocks(document):
@@ -84,11 +84,13 @@ class Documented(unittest.TestCase):
                 self.assertNotEqual(language, "yaml", f"{document}: a block without a file name")
         self.assertNotEqual(script, "")
         output = {}
+        self.outputs = {}  # line -> output of each time it was run
         for line, code, text in run_lines(script, self.folder):
             documented = DOCUMENTED.search(line)
             self.assertEqual(code, int(documented[1]) if documented else 0,
                              f"{document}: {line}\n{text}")
             output[line.split("   #")[0]] = text
+            self.outputs.setdefault(line.split("   #")[0], []).append(text)
         return output
 
     def holdfast(self, *arguments):
@@ -432,9 +434,12 @@ class Guide(Documented):
     def test_people_and_events(self):
         output = self.follow(GUIDE / "people-and-events.md")
         self.assertEqual(json.loads(output["cat booked.json"])["decision"]["actor"], "bob")
-        explained = " ".join(output["holdfast explain latest"].split())
-        self.assertIn("May Ann be away for 5 days?", explained)
-        self.assertEqual(self.shown()["context"]["payment"], {"amount": 250})
+        leave, parked = (" ".join(text.split()) for text in self.outputs["holdfast explain latest"])
+        self.assertIn("May Ann be away for 5 days?", leave)
+        self.assertIn("has parked step deliver", parked)
+        (invoice,) = self.runs("--workflow", "invoice")
+        self.assertEqual(self.shown(invoice["run_id"])["context"]["payment"], {"amount": 250})
+        self.assertEqual(len(self.runs("--workflow", "deliver")), 3)
         self.assertEqual({run["status"] for run in self.runs()}, {"completed"})
 
     def test_many_at_once(self):
@@ -452,12 +457,20 @@ class Guide(Documented):
                 json.loads(text)
         self.assertEqual(self.shown()["context"]["bread"], 1)
 
+    def test_messages(self):
+        output = self.follow(GUIDE / "messages.md")
+        accepted = [text for line, text in output.items() if "--json @message.json" in line]
+        self.assertTrue(json.loads(accepted[0])["duplicate"], accepted)  # of the second request
+        (history,) = [text for line, text in output.items() if "/v1/history" in line]
+        self.assertEqual(history.count('"disk-1"'), 1, history)
+
     def test_every_page_is_tested(self):
         pages = {page.name for page in GUIDE.glob("*.md")}
-        # servers.md by runs_server_test.py
+        # servers.md by runs_server_test.py, backends.md by backend_test.py, growing-runs.md by the
+        # example new-version
         self.assertEqual(pages, {"README.md", "people-and-events.md", "many-at-once.md",
-                                 "inspecting.md", "embedding.md", "testing.md",
-                                 "servers.md"})
+                                 "inspecting.md", "embedding.md", "testing.md", "servers.md",
+                                 "backends.md", "growing-runs.md", "messages.md"})
 
 
 if __name__ == "__main__":
