@@ -56,12 +56,9 @@ constexpr std::array kBrokerRoutes{
 static_assert(kBrokerRoutes.size() == std::tuple_size_v<decltype(kBrokerOperations)>,
               "an operation has no implementation");
 
-// Other names of operations. Those with /broker/ are for a process that has another service, too.
+// Other names of operations.
 constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"/health", "/healthz"},
-     {"/ready", "/readyz"},
-     {"/broker/metrics", "/metrics"},
-     {"/broker/openapi.json", "/openapi.json"}});
+    {{"/health", "/healthz"}, {"/ready", "/readyz"}});
 
 std::string_view full_path(std::string_view path) {
   for (const auto& [other, name] : kOtherNames) {
@@ -214,18 +211,6 @@ net::Response respond(BrokerService& service, const net::Request& request) {
   response.content_type = std::move(reply.value().content_type);
   response.body = std::move(reply.value().body);
   return response;
-}
-
-bool is_broker_path(std::string_view path) {
-  // Every listener has its own of these.
-  for (const auto& [other, name] : kOtherNames) {
-    if (path == name) {
-      return false;
-    }
-  }
-  return std::any_of(kBrokerRoutes.begin(), kBrokerRoutes.end(), [&](const BrokerRoute& route) {
-    return match_path(route.path, full_path(path)).has_value();
-  });
 }
 
 bool is_message(const net::Request& request) {

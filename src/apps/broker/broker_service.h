@@ -37,9 +37,6 @@ struct BrokerService {
 // Any thread.
 net::Response respond(BrokerService& service, const net::Request& request);
 
-// Whether a path, whatever the method, is one of a broker and not of every listener (/healthz,
-// /metrics, …).
-bool is_broker_path(std::string_view path);
 // Whether the request is one to accept a message.
 bool is_message(const net::Request& request);
 
