@@ -72,6 +72,11 @@ std::map<SharedText, KnownItem> LeaseAdapter::items_of(const RunId& run) {
        item != known_.end() && item->first.view().starts_with(prefix); ++item) {
     found.insert(*item);
   }
+  for (const SharedText& key : outbox_.added) {
+    if (key.view().starts_with(prefix)) {
+      found.try_emplace(key);  // not sent yet
+    }
+  }
   return found;
 }
 
@@ -178,9 +183,9 @@ Result<void> LeaseAdapter::send_once(LeaseBackend& backend) {
   }
   const Result<void> sent = send_outbox(backend, outbox);
   if (!sent.ok()) {
-    // Removals are left to the next scan, new items too; the workers that gave items back are
-    // not waited for.
+    // Removals are left to the next scan; the workers that gave items back are not waited for.
     const Lock lock(mutex_);
+    outbox_.added.insert(outbox_.added.end(), outbox.added.begin(), outbox.added.end());
     outbox_.take_back.insert(outbox.take_back.begin(), outbox.take_back.end());
     return sent;
   }
