@@ -14,6 +14,12 @@ if(HOLDFAST_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${HOLDFAST_CCACHE}")
 endif()
 
+# gold, which is part of binutils, links in a third of the time that the default linker takes.
+find_program(HOLDFAST_GOLD ld.gold)
+if(HOLDFAST_GOLD)
+  add_link_options(-fuse-ld=gold)
+endif()
+
 option(HOLDFAST_FUZZ "Build the fuzz targets (clang) instead of the tests" OFF)
 set(HOLDFAST_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address, thread or fuzzer")
 set_property(CACHE HOLDFAST_SANITIZE PROPERTY STRINGS "" address thread fuzzer)
