@@ -366,37 +366,44 @@ FUNCTION_HEAD = re.compile(
 CONTAINER_HEAD = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b")
 
 
+BLOCK_TOKEN = re.compile(r"[{};]|[^{};]+")
+
+
 def functions(bare):
     """(first line, last line) of each function in bare code, wherever it is declared."""
     code = PREPROCESSOR.sub(lambda found: keep_lines(found[0]), bare)
     open_blocks = []  # "container", "function" or "other", outermost first
+    bodies = 0  # open blocks that are not containers
     head, head_at = "", None  # the text before the next block, and where it begins
-    for at, character in enumerate(code):
-        in_body = any(kind != "container" for kind, _ in open_blocks)
-        if character == "{":
+    for found in BLOCK_TOKEN.finditer(code):
+        token, at = found[0], found.start()
+        if token == "{":
             kind = "other"
-            if not in_body and FUNCTION_HEAD.search(head):
+            if not bodies and FUNCTION_HEAD.search(head):
                 kind = "function"
-            elif not in_body and CONTAINER_HEAD.search(head) and "=" not in head:
+            elif not bodies and CONTAINER_HEAD.search(head) and "=" not in head:
                 kind = "container"
             open_blocks.append((kind, at if head_at is None else head_at))
             if kind == "container":
                 head, head_at = "", None
-        elif character == "}" and open_blocks:
+            else:
+                bodies += 1
+        elif token == "}" and open_blocks:
             kind, begin = open_blocks.pop()
+            bodies -= kind != "container"
             if kind == "function":
                 yield line_of(code, begin), line_of(code, at)
             if kind != "other":
                 head, head_at = "", None
-            elif not any(outer != "container" for outer, _ in open_blocks):
+            elif not bodies:
                 head += "()"  # an initialiser: a_{1} reads as a_() in what follows
-        elif not in_body:
-            if character == ";":
+        elif not bodies:
+            if token == ";":
                 head, head_at = "", None
             else:
-                head += character
-                if head_at is None and not character.isspace():
-                    head_at = at
+                head += token
+                if head_at is None and not token.isspace():
+                    head_at = at + len(token) - len(token.lstrip())
 
 
 def check_tests(tree):
