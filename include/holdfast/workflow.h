@@ -43,11 +43,14 @@ struct CronTrigger {
   enum class Idempotency : std::uint8_t { return_existing_run, skip_duplicate, none };
   // What happens to times that passed while no engine was running.
   enum class CatchUp : std::uint8_t { skip, latest };
+  // Who starts the runs: the engine, or a scheduler that calls Engine::deliver_cron.
+  enum class Delivery : std::uint8_t { engine, external };
 
   std::string expression = {};  // "30 8 * * 1-5"
   std::string timezone = {};    // "Europe/Berlin"
   Idempotency idempotency = Idempotency::return_existing_run;
   CatchUp catch_up = CatchUp::skip;
+  Delivery delivery = Delivery::engine;
   DataFields payload = {};
 };
 

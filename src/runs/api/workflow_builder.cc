@@ -250,7 +250,7 @@ TriggerSpec trigger_of(const Workflow::Trigger& trigger) {
   if (trigger.cron.has_value()) {
     const CronTrigger& cron = *trigger.cron;
     spec.cron = CronSpec{cron.expression, cron.timezone, same<CronIdempotency>(cron.idempotency),
-                         same<CatchUp>(cron.catch_up)};
+                         same<CatchUp>(cron.catch_up), same<CronDelivery>(cron.delivery)};
   }
   return spec;
 }

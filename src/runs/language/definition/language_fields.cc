@@ -107,6 +107,10 @@ constexpr LanguageField kCronFields[] = {
     choice_field<CatchUp>("catch_up",
                           "What happens about times that passed while no engine was running.")
         .usually("skip"),
+    choice_field<CronDelivery>("delivery",
+                               "Who starts the runs: the engine, or a scheduler outside of it that "
+                               "delivers each window.")
+        .usually("engine"),
 };
 
 constexpr LanguageField kTransitionFields[] = {

@@ -36,6 +36,9 @@ void read_cron(const SpecLocation& location, std::string_view slice, CronSpec& c
   if (!cron.timezone.empty() && !looks_like_timezone(cron.timezone.view())) {
     object.at("timezone").fault("is not a time zone name such as Europe/Berlin or UTC");
   }
+  if (cron.delivery == CronDelivery::external && cron.catch_up != CatchUp::skip) {
+    object.at("catch_up").fault("has no effect with delivery: external; the scheduler catches up");
+  }
   object.finish();
 }
 

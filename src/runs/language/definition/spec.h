@@ -22,14 +22,18 @@ HOLDFAST_ENUM(CronIdempotency, return_existing_run, skip_duplicate, none);
 // What to do about due times that passed while no engine was running.
 HOLDFAST_ENUM(CatchUp, skip, latest);
 
+// Who starts the runs: the engine when they are due, or a scheduler outside of it.
+HOLDFAST_ENUM(CronDelivery, engine, external);
+
 struct CronSpec {
   SharedText expression;
   SharedText timezone;
   CronIdempotency idempotency = CronIdempotency::return_existing_run;
   CatchUp catch_up = CatchUp::skip;
+  CronDelivery delivery = CronDelivery::engine;
 
   HOLDFAST_FIELDS(required(expression), required(timezone), optional(idempotency),
-                  optional(catch_up));
+                  optional(catch_up), optional(delivery));
   friend bool operator==(const CronSpec&, const CronSpec&) = default;
 };
 
