@@ -1,51 +1,10 @@
 #include "runs/engine/schedules.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "base/encoding.h"
-#include "base/hash.h"
-#include "runs/language/data/iso8601.h"
+#include "runs/run/scheduled_start.h"
 
 namespace holdfast {
-
-namespace {
-
-// The time a run is for: from when it is due until the next one is.
-struct Window {
-  std::string start_at;
-  std::string end_at;
-};
-
-std::string signal_id(const SharedText& workflow, const SharedText& trigger, const Window& window) {
-  std::string parts;
-  for (const std::string_view part :
-       {workflow.view(), trigger.view(), std::string_view(window.start_at),
-        std::string_view(window.end_at)}) {
-    parts += fmt::format("{}{}:{}", parts.empty() ? "" : "|", part.size(), part);
-  }
-  const Digest digest = sha256(parts);
-  return "sha256:" + to_base64url({digest.data(), digest.size()});
-}
-
-JsonText schedule_context(const SharedText& workflow, const SharedText& trigger,
-                          const CronSpec& spec, const Window& window, const std::string& signal,
-                          TimeMs now) {
-  JsonWriter writer;
-  writer.begin_object().key("schedule").begin_object();
-  writer.member("workflow", workflow.view()).member("trigger_name", trigger.view());
-  writer.member("cron_expression", spec.expression.view());
-  writer.member("timezone", spec.timezone.view());
-  writer.member("received_at", iso8601_time(now)).member("signal_id", signal);
-  writer.member("idempotency", to_text(spec.idempotency)).member("idempotency_key", signal);
-  writer.key("intended_window").begin_object();
-  writer.member("start_at", window.start_at).member("end_at", window.end_at);
-  writer.end_object().end_object().end_object();
-  return std::move(writer).take_text();
-}
-
-}  // namespace
 
 void Schedules::refresh(LiveState& state, Definitions& definitions, TimeMs now) {
   if (seen_ == state.registry().changes()) {
@@ -63,12 +22,13 @@ void Schedules::refresh(LiveState& state, Definitions& definitions, TimeMs now) 
       const auto setting = state.registry().schedules().find(
           schedule_name(workflow.view(), trigger.spec.name.view()));
       const bool was_set = setting != state.registry().schedules().end();
-      if (!trigger.spec.cron.has_value() || (was_set && setting->second.paused)) {
+      if (!trigger.spec.cron.has_value() || trigger.spec.cron->delivery == CronDelivery::external ||
+          (was_set && setting->second.paused)) {
         continue;
       }
       const auto same = std::find_if(known.begin(), known.end(), [&](const Entry& entry) {
         return entry.definition->fingerprint() == registered.fingerprint &&
-               entry.trigger == trigger.spec.name;
+               entry.trigger.name == trigger.spec.name;
       });
       if (same != known.end()) {
         entries_.push_back(std::move(*same));
@@ -88,7 +48,7 @@ void Schedules::add(const std::shared_ptr<const Definition>& definition, const T
   if (!clock.ok()) {
     return;
   }
-  Entry entry{definition, trigger.name, *trigger.cron, std::move(clock).value(), std::nullopt};
+  Entry entry{definition, trigger, std::move(clock).value(), std::nullopt};
   entry.next = entry.clock.next(now);
   if (trigger.cron->catch_up == CatchUp::latest) {
     const auto missed = entry.clock.previous(now);
@@ -119,26 +79,19 @@ std::optional<Schedules::Due> Schedules::take_due(TimeMs now) {
   }
   const TimeMs start_at = *due->next;
   const auto end_at = due->clock.next(start_at);
-  const Window window{iso8601_time(start_at),
-                      end_at.has_value() ? iso8601_time(*end_at) : std::string("never")};
   // What was missed in between is not made up for: the next is the first that is still to come.
   due->next = end_at.has_value() && *end_at <= now ? due->clock.next(now) : end_at;
-  const SharedText& workflow = due->definition->workflow();
-  const std::string signal = signal_id(workflow, due->trigger, window);
-  StartRun command;
-  command.run_id = derive_run_id({"cron", workflow.view(), due->trigger.view(), signal});
-  command.definition = due->definition;
-  command.trigger = due->trigger;
-  command.context = schedule_context(workflow, due->trigger, due->spec, window, signal, now);
-  command.started_by = StartedBy::schedule;
-  command.source.signal_id = signal;
-  command.source.idempotency_key = signal;
-  return Due{std::move(command), start_at};
+  const ScheduledStart scheduled{due->definition,
+                                 due->trigger,
+                                 {{}, ScheduleWindow{start_at, end_at}},
+                                 StartedBy::schedule,
+                                 {}};
+  return Due{start_of_schedule(scheduled, now), start_at};
 }
 
 void Schedules::put_back(const Due& due) {
   for (Entry& entry : entries_) {
-    if (entry.definition == due.start.definition && entry.trigger == due.start.trigger &&
+    if (entry.definition == due.start.definition && entry.trigger.name == due.start.trigger &&
         (!entry.next.has_value() || due.at < *entry.next)) {
       entry.next = due.at;
     }

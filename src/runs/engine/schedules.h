@@ -32,8 +32,7 @@ class Schedules {
  private:
   struct Entry {
     std::shared_ptr<const Definition> definition;
-    SharedText trigger;
-    CronSpec spec;
+    TriggerSpec trigger;  // with cron
     CronClock clock;
     std::optional<TimeMs> next;
   };

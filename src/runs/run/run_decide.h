@@ -45,8 +45,9 @@ struct CommandSource {
   Payload trace;
 };
 
-// How a run is started. All but a caller are recorded as the source of the command.
-HOLDFAST_ENUM(StartedBy, caller, schedule, parent_run, continuation, replay);
+// How a run is started: a schedule is kept by the engine, a scheduler is outside of it. All but a
+// caller are recorded as the source of the command.
+HOLDFAST_ENUM(StartedBy, caller, schedule, scheduler, parent_run, continuation, replay);
 
 struct StartRun {
   RunId run_id;

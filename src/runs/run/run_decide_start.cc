@@ -94,6 +94,7 @@ Result<void> check_command(const RunProjection& run, const StartRun& command) {
 SignalType signal_of(StartedBy started_by) {
   switch (started_by) {
     case StartedBy::schedule:
+    case StartedBy::scheduler:
       return SignalType::start_cron;
     case StartedBy::replay:
       return SignalType::replay_run;
