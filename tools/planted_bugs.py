@@ -294,4 +294,26 @@ BUGS = [
         ("runs/run/run_advance.cc",
          "      !are_nodes_done(run_)) {\n    return;",
          "      (!are_nodes_done(run_) && !planted)) {\n    return;")]),
+    # Windows of schedules
+    ("window_has_two_runs", "a window that is delivered again starts another run", [
+        ("runs/run/scheduled_start.cc",
+         'derive_run_id({"cron", workflow, trigger, signal})',
+         'derive_run_id({"cron", workflow, trigger,\n'
+         '                                             planted ? iso8601_time(now) : signal})')]),
+    ("window_end_ignored", "the signal id of a window does not depend on its end", [
+        ("runs/run/scheduled_start.cc",
+         "std::string_view(start_at), std::string_view(end_at)}",
+         "std::string_view(start_at), std::string_view(planted ? start_at : end_at)}")]),
+    ("signal_of_another_window",
+     "a signal id that was delivered for another window is taken for the same delivery", [
+        ("runs/engine/schedule_delivery.cc",
+         "!is_for(*recorded, *delivered.window)",
+         "!planted && !is_for(*recorded, *delivered.window)")]),
+    ("redelivery_starts", "a delivery of a window that has a run is answered with started", [
+        ("runs/engine/schedule_delivery.cc",
+         "return Delivered{start.run_id, "
+         "skips ? DeliveryOutcome::skipped : DeliveryOutcome::existing};",
+         "return Delivered{start.run_id, planted ? DeliveryOutcome::started\n"
+         "                               : skips ? DeliveryOutcome::skipped\n"
+         "                                       : DeliveryOutcome::existing};")]),
 ]

@@ -34,6 +34,11 @@ class GeneratedScenario final : public Scenario {
     std::vector<std::string> texts = definitions_;
     texts.emplace_back(R"({"workflow":"inner","steps":[{"name":"i0"},
                            {"name":"i1","approval":true,"after":["i0"]}]})");
+    texts.emplace_back(R"({"workflow":"delivered","triggers":[{"name":"again",)"
+                       R"("cron":{"expression":"0 * * * *","timezone":"Etc/UTC",)"
+                       R"("delivery":"external"}},{"name":"once","cron":{"expression":"0 * * * *",)"
+                       R"("timezone":"Etc/UTC","delivery":"external",)"
+                       R"("idempotency":"skip_duplicate"}}],"steps":[{"name":"s0"}]})");
     if (dice_.chance(25, "cron")) {
       const std::string trigger =
           faults_ended ? R"("triggers":[{"name":"hand"}],)"
@@ -49,6 +54,25 @@ class GeneratedScenario final : public Scenario {
     request.workflow = "flow" + std::to_string(dice.below(definitions_.size(), "workflow"));
     request.input = R"({"n":)" + std::to_string(dice.below(5, "n")) + R"(,"list":[1,2,3]})";
     return request;
+  }
+
+  // Few windows, so that many are delivered more than once; some overlap.
+  [[nodiscard]] std::optional<DeliverWindow> delivery(const Dice& dice) const override {
+    if (!dice.chance(15, "delivery")) {
+      return std::nullopt;
+    }
+    constexpr std::int64_t kHour = 3'600'000;
+    DeliverWindow window;
+    window.workflow = "delivered";
+    window.trigger = dice.chance(50, "trigger") ? "again" : "once";
+    const TimeMs start_at{SimClock::kBegin +
+                          static_cast<std::int64_t>(dice.below(2, "at")) * kHour};
+    const auto hours = 1 + static_cast<std::int64_t>(dice.below(2, "hours"));
+    window.delivered.window = ScheduleWindow{start_at, TimeMs{start_at.value + hours * kHour}};
+    if (dice.chance(30, "named")) {
+      window.delivered.signal_id = "signal" + std::to_string(dice.below(2, "signal"));
+    }
+    return window;
   }
 
   [[nodiscard]] HandlerAnswer answer(const Assignment& attempt) const override {

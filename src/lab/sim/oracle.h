@@ -44,6 +44,7 @@ struct Answer {
     cancel,        // params: run_id, reason, key
     other,         // any other command: only its position is checked
     registration,  // params: definition (fingerprint)
+    delivery,      // params: workflow, trigger, signal_id (or empty), start_at, end_at
     replay,        // params: run_id (of the original), new_run_id, mode, key
   };
   What what = What::start;

@@ -41,7 +41,7 @@ class AnswerCheck {
         {What::heartbeat, &AnswerCheck::report}, {What::complete, &AnswerCheck::report},
         {What::fail, &AnswerCheck::report},      {What::event, &AnswerCheck::event},
         {What::resolve, &AnswerCheck::resolve},  {What::cancel, &AnswerCheck::cancel},
-        {What::replay, &AnswerCheck::replay}};
+        {What::replay, &AnswerCheck::replay},    {What::delivery, &AnswerCheck::delivery}};
     static const std::set<What> of_runs{What::event, What::resolve, What::cancel, What::replay};
     const auto check = checks.find(answer_.what);
     if (run_ == nullptr && of_runs.contains(answer_.what)) {
@@ -102,6 +102,38 @@ class AnswerCheck {
                        current->second != run_->started["definition_fingerprint"].string();
     expect(moved ? Codes{"ok", "run_exists"} : Codes{"ok"}, "repeat",
            "the run was started with the same workflow and input");
+  }
+
+  void delivery() {
+    const std::string workflow = params_["workflow"].string();
+    if (!model_.workflows.contains(workflow)) {
+      expect({"unknown_workflow"}, "answer", "the workflow is not known");
+      return;
+    }
+    const std::string trigger = params_["trigger"].string();
+    const std::string given = params_["signal_id"].string();
+    const std::string window = window_name(
+        workflow, trigger, given.empty() ? signal_of_window(workflow, trigger, params_) : given);
+    const auto known = model_.windows.find(window);
+    if (known == model_.windows.end()) {
+      expect({"ok"}, "delivery", "the window has no run yet");
+      model_.check(!ok() || result_["result"].string() == "started", "delivery",
+                   "the run of a window that has none was not started");
+      durable("the delivery of " + window,
+              [window, run = result_["run_id"].string(), wanted = ok()](const OracleModel& model) {
+                const auto found = model.windows.find(window);
+                return !wanted || (found != model.windows.end() && found->second.run == run);
+              });
+      return;
+    }
+    const bool same = known->second.time["start_at"] == params_["start_at"] &&
+                      known->second.time["end_at"] == params_["end_at"];
+    expect({same ? "ok" : "idempotency_conflict"}, "delivery",
+           same ? "the window was delivered before" : "the signal id is that of another window");
+    const std::string result = trigger == "once" ? "skipped" : "existing";
+    model_.check(!ok() || (result_["run_id"].string() == known->second.run &&
+                           result_["result"].string() == result),
+                 "delivery", "the window has run " + known->second.run);
   }
 
   // All executions of one visit or item of a step have one key, and no other work has it.

@@ -116,6 +116,7 @@ struct ChildLink {
 struct Run {
   std::string id;
   bool receipt = false;  // the start command was received
+  bool by_cron = false;  // by a schedule, of the engine or another scheduler
   Value started;         // the fact; null: not started
   std::string workflow;
   std::string queue;
@@ -201,6 +202,12 @@ struct OracleModel {
   // the reverse.
   std::map<std::string, std::string> key_of;
   std::map<std::string, std::string> work_of;
+  // The windows of schedules that have a run: by workflow, trigger and signal id.
+  struct Window {
+    std::string run;
+    Value time;  // start_at and end_at
+  };
+  std::map<std::string, Window> windows;
   std::uint64_t position = 0;
   std::uint64_t counter = 0;
   std::set<std::string> touched;  // runs with facts in the current batch
@@ -226,6 +233,13 @@ struct OracleModel {
   // oracle_answers.cc
   void check_answer(const Answer& answer);
 };
+
+// oracle_windows.cc: what names the run of a window of a schedule, and the signal id of one that
+// has none: a hash of all of it.
+std::string window_name(const std::string& workflow, const std::string& trigger,
+                        const std::string& signal_id);
+std::string signal_of_window(const std::string& workflow, const std::string& trigger,
+                             const Value& time);
 
 // oracle_waits.cc: the command that makes a decision, and the kind of step that it is about.
 std::string command_of(const std::string& action);

@@ -114,6 +114,7 @@ void RunFact::receipt() {
           "a run starts with its start command");
     check(!run_.receipt, "receipt", "the start command was already received");
     run_.receipt = true;
+    run_.by_cron = type == "start_cron";
     return;
   }
   check(run_.command.is_null(), "receipt", "the previous command had no effect");
@@ -145,6 +146,9 @@ void RunFact::started() {
   run_.workflow = data_["workflow"].string();
   run_.queue = data_.has("queue") ? data_["queue"].string() : "default";
   run_.context = data_["input"].is_object() ? data_["input"] : Value::object();
+  if (run_.by_cron) {
+    started_by_schedule();
+  }
   if (data_["context"].has("schedule")) {
     run_.context.set("schedule", data_["context"]["schedule"]);
   }

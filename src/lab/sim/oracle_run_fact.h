@@ -47,6 +47,7 @@ class RunFact {
   void expect_command(const std::set<std::string>& types);
 
   void started();
+  void started_by_schedule();
   void adopted();
   void planned();
   void plan_one(const Value& plan);

@@ -6,6 +6,7 @@
 #include "lab/sim/sim_words.h"
 #include "lab/sim/simulation.h"
 #include "runs/engine/step_chain.h"
+#include "runs/language/data/iso8601.h"
 #include "runs/run/activation.h"
 
 namespace holdfast::sim {
@@ -170,7 +171,36 @@ Clients::ClientCommand Clients::start_command(const RunId& id, const StartReques
   return command;
 }
 
+// Two schedulers deliver it, or one that has not heard the answer.
+void Clients::deliver(const DeliverWindow& window, const Dice& dice) {
+  const ScheduleWindow& time = *window.delivered.window;
+  JsonWriter json;
+  json.begin_object()
+      .member("workflow", window.workflow.view())
+      .member("trigger", window.trigger.view())
+      .member("signal_id", window.delivered.signal_id.view())
+      .member("start_at", iso8601_time(time.start_at))
+      .member("end_at", iso8601_time(*time.end_at))
+      .end_object();
+  ClientCommand command;
+  command.what = Answer::What::delivery;
+  command.params = std::move(json).take();
+  command.decision = [window](Turn& turn) -> Result<std::string> {
+    HOLDFAST_TRY(const Delivered delivered, deliver_window(turn, window));
+    return R"({"result":")" + std::string(to_text(delivered.outcome)) + R"(","run_id":")" +
+           to_string(delivered.run_id) + R"("})";
+  };
+  submit(command, dice, kFewTries);
+  if (dice.chance(60, "twice")) {
+    submit(command, dice.about("twice"), kFewTries);
+  }
+}
+
 bool Clients::start(const Dice& dice) {
+  if (const auto window = simulation_.scenario().delivery(dice)) {
+    deliver(*window, dice);
+    return true;
+  }
   starts_.emplace_back(drawn_id(dice, "run"), simulation_.scenario().start(dice));
   const ClientCommand command = start_command(starts_.back().first, starts_.back().second);
   simulation_.observer() == nullptr ? submit(command, dice, kFewTries)

@@ -48,6 +48,7 @@ class Clients {
   void submit(const ClientCommand& command, const Dice& dice, int tries);
   void submit_until_answered(const ClientCommand& command, const Dice& dice);
 
+  void deliver(const DeliverWindow& window, const Dice& dice);
   bool start(const Dice& dice);
   bool start_again(const Dice& dice);
   bool send_event(const RunProjection& run, const Dice& dice);

@@ -12,6 +12,7 @@
 
 #include "lab/sim/sim_dice.h"
 #include "runs/engine/claim_request.h"
+#include "runs/engine/schedule_delivery.h"
 #include "runs/run/run_decide.h"
 
 namespace holdfast::sim {
@@ -67,6 +68,8 @@ class Scenario {
   // Texts of definitions. faults_ended: only definitions that start no runs by themselves.
   [[nodiscard]] virtual std::vector<std::string> definitions(bool faults_ended) const = 0;
   [[nodiscard]] virtual StartRequest start(const Dice& dice) const = 0;
+  // A window that a scheduler delivers, instead of a start; empty: none.
+  [[nodiscard]] virtual std::optional<DeliverWindow> delivery(const Dice& dice) const;
   // The same attempt gets the same answer, whichever worker executes it and however often.
   [[nodiscard]] virtual HandlerAnswer answer(const Assignment& attempt) const = 0;
   // The decision of an operator; empty: not yet. faults_ended: operators no longer hesitate.
@@ -82,6 +85,10 @@ class Scenario {
 
 inline std::string Scenario::event_payload(std::string_view event, const Dice& /*dice*/) const {
   return R"({"said":")" + std::string(event) + R"("})";
+}
+
+inline std::optional<DeliverWindow> Scenario::delivery(const Dice& /*dice*/) const {
+  return std::nullopt;
 }
 
 inline std::unique_ptr<Observer> Scenario::observer(Simulation& /*world*/) const { return nullptr; }
