@@ -123,6 +123,29 @@ TEST_F(ClientServer, errors_are_those_of_an_engine) {
   EXPECT_EQ(client.inspect(run.value().run_id).value().status, "cancelled");
 }
 
+TEST_F(ClientServer, a_window_of_a_schedule_is_delivered_as_to_an_engine) {
+  Client client = connect();
+  const auto registered = client.register_workflow(
+      Workflow("report")
+          .cron("nightly", {.expression = "10 22 * * *",
+                            .timezone = "UTC",
+                            .idempotency = CronTrigger::Idempotency::skip_duplicate,
+                            .delivery = CronTrigger::Delivery::external})
+          .step("write"));
+  ASSERT_TRUE(registered.ok()) << registered.error().text();
+  const DeliverOptions options{.window = CronWindow{1'794'780'600'000, 1'794'867'000'000}};
+  const auto first = client.deliver_cron("report", "nightly", options);
+  ASSERT_TRUE(first.ok()) << first.error().text();
+  EXPECT_EQ(first.value().outcome, DeliveredRun::Outcome::started);
+  const auto again = client.deliver_cron("report", "nightly", options);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(again.value().outcome, DeliveredRun::Outcome::skipped);
+  EXPECT_EQ(again.value().run_id, first.value().run_id);
+  const auto none = client.deliver_cron("report", "daily", options);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code(), ErrorCode::invalid_trigger);
+}
+
 TEST_F(ClientServer, exec_steps_are_executed) {
   Client client = connect();
   ASSERT_TRUE(client

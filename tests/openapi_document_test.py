@@ -32,6 +32,7 @@ MORE = {
                        "from": "b", "to": "c", "retry": RULE | {"codes": [{"code": "c"} | RULE]}}],
         "removals": [{"kind": "edge", "id": "e"}]},
     "trigger_schedule": NOTED | {"input": {"n": 1}, "idempotency_key": "k"},
+    "deliver_schedule": NOTED | {"signal_id": "s"},
     "claim_work": {"again": False, "wait_ms": 0},
     "report_work": {"reports": [
         {"run_id": NO_RUN, "runnable_key": "a", "claim_id": "b", "token": "c", "outcome": "retry",

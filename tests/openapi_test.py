@@ -495,7 +495,28 @@ class OpenapiTest(cli.CliTest):
                          {"run_id": run, "existed": True})
         self.refused(404, "not_found", "pause_schedule", workflow="report", trigger="never",
                      body={})
+        self.deliver(place)
         self.refused(400, "invalid_argument", "list_schedules", valid=False, query={"next": 101})
+
+    def deliver(self, place):
+        body = {"actor": "k8s", "intended_window": {"start_at": "2026-11-16T02:30:00+01:00",
+                                                    "end_at": "2026-11-17T01:30:00Z"}}
+        first = self.good("deliver_schedule", 201, **place, body=body)
+        self.assertEqual(first["result"], "started")
+        body["intended_window"]["start_at"] = "2026-11-16T01:30:00Z"
+        self.assertEqual(self.good("deliver_schedule", **place, body=body),
+                         {"result": "existing", "run_id": first["run_id"]})
+        schedule = self.good("get_run", run=first["run_id"])["context"]["schedule"]
+        self.assertEqual(schedule["intended_window"], {"start_at": "2026-11-16T01:30:00.000Z",
+                                                       "end_at": "2026-11-17T01:30:00.000Z"})
+        self.refused(409, "idempotency_conflict", "deliver_schedule", **place,
+                     body=body | {"signal_id": schedule["signal_id"], "intended_window": {
+                         "start_at": "2026-11-16T01:30:00Z", "end_at": "2026-11-18T01:30:00Z"}})
+        self.refused(400, "invalid_argument", "deliver_schedule", **place, body={})
+        self.refused(400, "invalid_argument", "deliver_schedule", **place,
+                     body={"intended_window": {"start_at": "soon", "end_at": "later"}})
+        self.refused(400, "invalid_trigger", "deliver_schedule", workflow="report",
+                     trigger="never", body=body)
 
     def store(self):
         self.start("work")

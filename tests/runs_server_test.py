@@ -553,6 +553,10 @@ class Lists(cli.RunsTest):
         self.assertNotIn("paused", self.ok("schedules", env=env))
         run = self.ok("schedules", "trigger", "report", "nightly", env=env).strip()
         self.assertEqual(self.shown(run)["workflow"], "report")
+        window = ("schedules", "deliver", "report", "nightly", "--window", "2026-11-16..2026-11-17")
+        run = self.ok(*window, env=env).split()[0]
+        self.assertEqual(self.ok(*window, env=env), f"{run} existing\n")
+        self.assertEqual(self.ok_json(*window, env=env), {"result": "existing", "run_id": run})
         self.fails(2, "schedules", "pause", "report", env=env, says="WORKFLOW TRIGGER")
         self.fails(2, "schedules", "stop", "report", "nightly", env=env, says="stop")
         self.fails(2, "schedules", "pause", "report", "weekly", env=env, says="weekly")

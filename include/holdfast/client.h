@@ -91,6 +91,8 @@ class Client {
   // latest.
   Result<StartedRun> start(std::string_view workflow, std::string_view input = "{}",
                            const StartOptions& options = {});
+  Result<DeliveredRun> deliver_cron(std::string_view workflow, std::string_view trigger,
+                                    const DeliverOptions& options);
   Result<void> cancel(std::string_view run_id, const CancelOptions& options = {});
   Result<void> resume(std::string_view run_id, const DecisionOptions& options = {});
   Result<void> approve(std::string_view run_id, const DecisionOptions& options);

@@ -141,6 +141,12 @@ class Engine {
   // input.
   Result<StartedRun> start(std::string_view workflow, std::string_view input = "{}",
                            const StartOptions& options = {});
+  // Starts the run of a window of a cron trigger, on behalf of a scheduler such as cron or
+  // Kubernetes. The same window, and the same signal id, has one run, however often it is
+  // delivered. unknown_workflow; invalid_trigger when it is not a cron trigger;
+  // idempotency_conflict when the signal id was delivered for another window; invalid_argument.
+  Result<DeliveredRun> deliver_cron(std::string_view workflow, std::string_view trigger,
+                                    const DeliverOptions& options);
   // Cancels a run: no further step is executed, and the stop tokens of its handlers are stopped.
   // Idempotent. run_not_found; invalid_transition when the run ended otherwise.
   Result<void> cancel(std::string_view run_id, const CancelOptions& options = {});

@@ -27,6 +27,30 @@ struct StartedRun {
   bool existed = false;  // an earlier start with the same id or key created it
 };
 
+// The time a run of a schedule is for: from when it is due until the next time, in milliseconds
+// since 1970 (UTC).
+struct CronWindow {
+  std::int64_t start_at_ms = 0;
+  std::int64_t end_at_ms = 0;
+};
+
+// A window that a scheduler outside of the engine delivers. One of signal_id and window is needed,
+// unless the trigger has idempotency: none.
+struct DeliverOptions {
+  std::string signal_id = {};  // names the delivery; empty: derived from the window
+  std::optional<CronWindow> window = {};
+  std::string actor = {};
+  std::string comment = {};
+};
+
+struct DeliveredRun {
+  // existing, skipped (with idempotency: skip_duplicate): an earlier delivery started the run.
+  // paused: the schedule is paused, and the window has no run.
+  enum class Outcome : std::uint8_t { started, existing, skipped, paused };
+  Outcome outcome = Outcome::started;
+  std::string run_id = {};  // empty when paused
+};
+
 // What happens to completed steps when a run is cancelled.
 enum class CancelMode : std::uint8_t {
   as_defined,  // as compensate_on_cancel in the definition

@@ -25,6 +25,8 @@ GoneCalls common_calls(Side& side) {
       {"register_workflow_yaml", [&] { return code_of(side.register_workflow_yaml(kSpec)); }},
       {"register_handler", [&] { return code_of(side.register_handler("work", nothing)); }},
       {"start", [&] { return code_of(side.start("job")); }},
+      {"deliver_cron",
+       [&] { return code_of(side.deliver_cron("job", "nightly", {.signal_id = "n"})); }},
       {"cancel", [&] { return code_of(side.cancel(kUnknownRun)); }},
       {"resume", [&] { return code_of(side.resume(kUnknownRun)); }},
       {"approve", [&] { return code_of(side.approve(kUnknownRun, {.actor = "ann"})); }},

@@ -10,6 +10,7 @@
 #include "access/tokens.h"
 #include "holdfast/run.h"
 #include "runs/api/query_requests.h"
+#include "runs/api/run_requests.h"
 #include "runs/api/store_requests.h"
 #include "runs/language/definition/definition.h"
 
@@ -96,12 +97,18 @@ struct ChangeSchedule {
   std::string comment = {};
 };
 
+struct DeliverSchedule {
+  std::string workflow;
+  std::string trigger;
+  DeliverRequest request = {};
+};
+
 struct RegisterWorkflow {
   std::shared_ptr<const Definition> definition;
   bool dry_run = false;
 };
 
-using AdminCommand =
-    std::variant<CreateToken, RevokeToken, ChangeSchedule, RegisterWorkflow, DeadLetterBulkRequest>;
+using AdminCommand = std::variant<CreateToken, RevokeToken, ChangeSchedule, DeliverSchedule,
+                                  RegisterWorkflow, DeadLetterBulkRequest>;
 
 }  // namespace holdfast::cli

@@ -105,6 +105,11 @@ struct CommandRequest {
         path_of(operation::kRegisterWorkflow, {}) + (command.dry_run ? "?dry_run=true" : ""),
         std::string(command.definition->spec().view()), Form::json, true};
   }
+  Result<ServerRequest> operator()(const DeliverSchedule& command) const {
+    const DeliverRequest& request = command.request;
+    return post(operation::kDeliverSchedule, {command.workflow, command.trigger}, request,
+                repeat_if(!request.signal_id.empty() || request.intended_window.has_value()));
+  }
   // A step that was decided is not selected again.
   Result<ServerRequest> operator()(const DeadLetterBulkRequest& command) const {
     return post(operation::kBulkDeadLetters, {}, command, repeat_if(command.dry_run));

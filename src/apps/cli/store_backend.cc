@@ -291,6 +291,15 @@ Result<std::string> StoreBackend::run(const ChangeSchedule&) {
   return needs_server("`holdfast start` starts a run in a store");
 }
 
+Result<std::string> StoreBackend::run(const DeliverSchedule& command) {
+  HOLDFAST_CHECK(reader());  // its not_found error names the store
+  HOLDFAST_TRY(const auto loop, open_loop(OpenMode::write));
+  RunCommands commands(context_.clock, context_.random, "cli");
+  HOLDFAST_TRY(auto deliver, commands.deliver(command.workflow, command.trigger, command.request));
+  HOLDFAST_TRY(const Delivered delivered, loop->execute<Delivered>(std::move(deliver)));
+  return response_json(deliver_response(delivered));
+}
+
 Result<std::string> StoreBackend::run(const RegisterWorkflow& command) {
   RegisterResponse response = registration(*command.definition);
   response.dry_run = command.dry_run;

@@ -37,6 +37,7 @@ class StoreBackend final : public Backend {
   Result<std::string> run(const CreateToken& command);
   Result<std::string> run(const RevokeToken& command);
   Result<std::string> run(const ChangeSchedule& command);
+  Result<std::string> run(const DeliverSchedule& command);
   Result<std::string> run(const RegisterWorkflow& command);
   Result<std::string> run(const DeadLetterBulkRequest& command);
   [[nodiscard]] Error needs_server(std::string_view alternative) const;

@@ -121,6 +121,18 @@ Result<StartedRun> Client::start(std::string_view workflow, std::string_view inp
   return started;
 }
 
+Result<DeliveredRun> Client::deliver_cron(std::string_view workflow, std::string_view trigger,
+                                          const DeliverOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(std::string body, request_json(deliver_request(options)));
+  HOLDFAST_TRY(const std::string answer,
+               impl->call({operation::kDeliverSchedule.method,
+                           client::path_of(operation::kDeliverSchedule, {workflow, trigger}),
+                           std::move(body)}));
+  HOLDFAST_TRY(const DeliverResponse response, client::read_response<DeliverResponse>(answer));
+  return delivered_run(response);
+}
+
 Result<void> Client::cancel(std::string_view run_id, const CancelOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
   CancelRequest request = cancel_request(options);

@@ -96,6 +96,12 @@ Result<StartedRun> Engine::start(std::string_view workflow, std::string_view inp
   return impl->start(workflow, input, options);
 }
 
+Result<DeliveredRun> Engine::deliver_cron(std::string_view workflow, std::string_view trigger,
+                                          const DeliverOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->deliver_cron(workflow, trigger, options);
+}
+
 Result<void> Engine::cancel(std::string_view run_id, const CancelOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
   HOLDFAST_TRY(const RunId run, parse_run_id(run_id));

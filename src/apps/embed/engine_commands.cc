@@ -21,6 +21,13 @@ Result<StartedRun> Engine::Impl::start(std::string_view workflow, std::string_vi
   return execute_start(std::move(start.decide));
 }
 
+Result<DeliveredRun> Engine::Impl::deliver_cron(std::string_view workflow, std::string_view trigger,
+                                                const DeliverOptions& options) {
+  HOLDFAST_TRY(auto deliver, commands_.deliver(workflow, trigger, deliver_request(options)));
+  HOLDFAST_TRY(const Delivered delivered, loop_->execute<Delivered>(std::move(deliver)));
+  return delivered_run(deliver_response(delivered));
+}
+
 Result<void> Engine::Impl::cancel(const RunId& run, const CancelOptions& options) {
   return execute(commands_.cancel(run, cancel_request(options)));
 }

@@ -32,6 +32,8 @@ class Engine::Impl {
 
   Result<StartedRun> start(std::string_view workflow, std::string_view input,
                            const StartOptions& options);
+  Result<DeliveredRun> deliver_cron(std::string_view workflow, std::string_view trigger,
+                                    const DeliverOptions& options);
   Result<void> cancel(const RunId& run, const CancelOptions& options);
   Result<void> resolve(const RunId& run, ManualAction action, const DecisionOptions& options);
   Result<void> retry(const RunId& run, const RetryStepOptions& options);

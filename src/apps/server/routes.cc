@@ -56,6 +56,7 @@ constexpr std::array kRoutes{
     Route{operation::kPauseSchedule, pause_schedule},
     Route{operation::kResumeSchedule, resume_schedule},
     Route{operation::kTriggerSchedule, trigger_schedule},
+    Route{operation::kDeliverSchedule, deliver_schedule},
     Route{operation::kStreamEvents, stream_events},
     Route{operation::kClaimWork, claim_work},
     Route{operation::kHeartbeatWork, heartbeat_work},

@@ -32,7 +32,7 @@ extern CheckedOperation list_runs_page, show_run_now, explain_run_now, graph_run
 
 // workflow_operations.cc
 extern CheckedOperation register_workflow, get_workflow, list_versions, diff_workflow,
-    list_schedules, pause_schedule, resume_schedule, trigger_schedule;
+    list_schedules, pause_schedule, resume_schedule, trigger_schedule, deliver_schedule;
 
 // store_operations.cc
 extern CheckedOperation list_queues, get_queue, list_workers, list_approvals, list_tokens,

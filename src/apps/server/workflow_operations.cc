@@ -118,6 +118,7 @@ SchedulesResponse schedules_of(const std::vector<KnownSchedule>& known, TimeMs n
     schedule.trigger = one.spec.name.str();
     schedule.cron = cron.expression.str();
     schedule.timezone = cron.timezone.str();
+    schedule.external = cron.delivery == CronDelivery::external;
     schedule.paused = one.state.paused;
     if (one.state.paused) {
       schedule.paused_at = one.state.at;
@@ -268,6 +269,19 @@ Result<void> trigger_schedule(const CallPtr& call) {
       [call](const Started& started) {
         call->answer_json(started_text(started), started.existed ? 200 : 201);
       });
+  return {};
+}
+
+Result<void> deliver_schedule(const CallPtr& call) {
+  HOLDFAST_TRY(DeliverRequest body, read_body<DeliverRequest>(*call));
+  const std::string& workflow = call->arguments[0];
+  HOLDFAST_CHECK(check_workflow(call->caller, workflow));
+  body.actor = call->caller.actor(body.actor);
+  HOLDFAST_TRY(auto deliver, call->service.commands.deliver(workflow, call->arguments[1], body));
+  submit<Delivered>(call, std::move(deliver), [call](const Delivered& delivered) {
+    const bool started = delivered.outcome == DeliveryOutcome::started;
+    call->answer_json(response_json(deliver_response(delivered)), started ? 201 : 200);
+  });
   return {};
 }
 

@@ -182,6 +182,9 @@ inline constexpr auto kResumeSchedule = post<ScheduleRequest, ScheduleResponse>(
 inline constexpr auto kTriggerSchedule = post<TriggerRequest, StartResponse>(
     "trigger_schedule", "/v1/schedules/{workflow}/{trigger}/trigger", Permission::steer,
     Success::ok_or_created, {.conflict = true});
+inline constexpr auto kDeliverSchedule = post<DeliverRequest, DeliverResponse>(
+    "deliver_schedule", "/v1/schedules/{workflow}/{trigger}/deliver", Permission::start,
+    Success::ok_or_created, {.conflict = true});
 inline constexpr auto kStreamEvents =
     with(get<EventsRequest, ViewOf<"LiveEvent">>("stream_events", "/v1/events"), Content::events);
 
@@ -234,10 +237,10 @@ inline constexpr std::tuple kOperations{
     operation::kGetDoctor,       operation::kListQueues,      operation::kGetQueue,
     operation::kListWorkers,     operation::kListApprovals,   operation::kListDeadLetters,
     operation::kBulkDeadLetters, operation::kListSchedules,   operation::kPauseSchedule,
-    operation::kResumeSchedule,  operation::kTriggerSchedule, operation::kStreamEvents,
-    operation::kClaimWork,       operation::kHeartbeatWork,   operation::kReportWork,
-    operation::kStartChild,      operation::kListTokens,      operation::kCreateToken,
-    operation::kRevokeToken,     operation::kGetBackup,
+    operation::kResumeSchedule,  operation::kTriggerSchedule, operation::kDeliverSchedule,
+    operation::kStreamEvents,    operation::kClaimWork,       operation::kHeartbeatWork,
+    operation::kReportWork,      operation::kStartChild,      operation::kListTokens,
+    operation::kCreateToken,     operation::kRevokeToken,     operation::kGetBackup,
 };
 
 // The operation of a query: request types of queries belong to one operation each.

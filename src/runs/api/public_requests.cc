@@ -1,6 +1,7 @@
 #include "runs/api/public_requests.h"
 
 #include "runs/api/json_object.h"
+#include "runs/language/data/iso8601.h"
 
 namespace holdfast {
 
@@ -54,6 +55,22 @@ Result<StartRequest> start_request(std::string_view workflow, std::string_view i
   request.actor = options.actor;
   request.comment = options.comment;
   return request;
+}
+
+DeliverRequest deliver_request(const DeliverOptions& options) {
+  DeliverRequest request;
+  request.signal_id = options.signal_id;
+  if (options.window.has_value()) {
+    request.intended_window = {iso8601_time(TimeMs{options.window->start_at_ms}),
+                               iso8601_time(TimeMs{options.window->end_at_ms})};
+  }
+  request.actor = options.actor;
+  request.comment = options.comment;
+  return request;
+}
+
+DeliveredRun delivered_run(const DeliverResponse& response) {
+  return {response.result, response.run_id};
 }
 
 CancelRequest cancel_request(const CancelOptions& options) {

@@ -11,6 +11,8 @@ namespace holdfast {
 
 Result<StartRequest> start_request(std::string_view workflow, std::string_view input,
                                    const StartOptions& options);
+DeliverRequest deliver_request(const DeliverOptions& options);
+DeliveredRun delivered_run(const DeliverResponse& response);
 CancelRequest cancel_request(const CancelOptions& options);
 Result<DecisionRequest> decision_request(const DecisionOptions& options);
 Result<RetryRequest> retry_request(const RetryStepOptions& options);

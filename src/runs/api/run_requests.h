@@ -19,6 +19,10 @@ namespace holdfast {
 template <>
 inline constexpr std::string_view kEnumNames<CancelMode>[] = {"as_defined", "compensate", "stop"};
 
+template <>
+inline constexpr std::string_view kEnumNames<DeliveredRun::Outcome>[] = {"started", "existing",
+                                                                         "skipped", "paused"};
+
 struct StartRequest {
   std::string workflow;
   ObjectPayload input;  // empty: {}
@@ -207,6 +211,32 @@ struct TriggerRequest {
   NonEmptyText idempotency_key;
 
   HOLDFAST_FIELDS(optional(input), optional(actor), optional(comment), optional(idempotency_key));
+};
+
+// Times in ISO 8601.
+struct WindowRequest {
+  std::string start_at;
+  std::string end_at;
+
+  HOLDFAST_FIELDS(required(start_at), required(end_at));
+};
+
+// A window of a schedule that a scheduler outside of the engine delivers.
+struct DeliverRequest {
+  NonEmptyText signal_id;  // empty: derived from the window
+  std::optional<WindowRequest> intended_window;
+  std::string actor;
+  std::string comment;
+
+  HOLDFAST_FIELDS(optional(signal_id), optional(intended_window), optional(actor),
+                  optional(comment));
+};
+
+struct DeliverResponse {
+  DeliveredRun::Outcome result = DeliveredRun::Outcome::started;
+  std::string run_id;  // empty when the schedule is paused
+
+  HOLDFAST_FIELDS(required(result), optional(run_id));
 };
 
 // The runs that a list or a bulk command selects.

@@ -60,13 +60,15 @@ struct Schedule {
   std::string trigger;
   std::string cron;
   AnyText timezone;
+  bool external = false;  // a scheduler outside of the engine delivers its windows
   bool paused = false;
   std::optional<TimeMs> paused_at;
   AnyText paused_by;
   std::vector<TimeMs> next;
 
   HOLDFAST_FIELDS(required(workflow), required(trigger), required(cron), required(timezone),
-                  required(paused), optional(paused_at), optional(paused_by), required(next));
+                  required(external), required(paused), optional(paused_at), optional(paused_by),
+                  required(next));
 };
 
 struct SchedulesResponse {

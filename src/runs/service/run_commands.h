@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "runs/api/run_requests.h"
 #include "runs/engine/engine_command.h"
+#include "runs/engine/schedule_delivery.h"
 #include "runs/engine/step_chain.h"
 
 namespace holdfast {
@@ -30,6 +31,9 @@ class RunCommands {
     TurnFunction<Started> decide;
   };
   Result<Start> start(const StartRequest& request, const Payload& trace = {});
+  // invalid_argument when a time of the window is none.
+  Result<TurnFunction<Delivered>> deliver(std::string_view workflow, std::string_view trigger,
+                                          const DeliverRequest& request);
   TurnFunction<Done> cancel(const RunId& run, const CancelRequest& request);
   TurnFunction<Done> resolve(const RunId& run, ManualAction action, const DecisionRequest& request);
   TurnFunction<Done> retry(const RunId& run, const RetryRequest& request);
@@ -50,5 +54,7 @@ class RunCommands {
   Random& random_;
   SharedText source_;
 };
+
+DeliverResponse deliver_response(const Delivered& delivered);
 
 }  // namespace holdfast
