@@ -457,6 +457,20 @@ class Guide(Documented):
                 json.loads(text)
         self.assertEqual(self.shown()["context"]["bread"], 1)
 
+    def test_schedulers(self):
+        page = GUIDE / "schedulers.md"
+        self.follow(page)
+        (answers,) = [texts for line, texts in self.outputs.items() if "schedules deliver" in line]
+        (run, started), (same, existing) = [answer.split() for answer in answers]
+        self.assertEqual((started, existing, same), ("started", "existing", run))
+        self.assertEqual(self.shown(run)["context"]["report"], "written")
+        crontab = re.search(r"^5 0 \* \* \* (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        typed = (crontab[1].replace("\\%", "%") + "\n") * 2
+        (_, _, first), (_, _, second) = run_lines(typed, self.folder)
+        self.assertEqual(first.split()[1], "started")
+        # At midnight the two are of different windows.
+        self.assertEqual(second.split()[1] == "existing", second.split()[0] == first.split()[0])
+
     def test_messages(self):
         output = self.follow(GUIDE / "messages.md")
         accepted = [text for line, text in output.items() if "--json @message.json" in line]
@@ -470,7 +484,8 @@ class Guide(Documented):
         # example new-version
         self.assertEqual(pages, {"README.md", "people-and-events.md", "many-at-once.md",
                                  "inspecting.md", "embedding.md", "testing.md", "servers.md",
-                                 "backends.md", "growing-runs.md", "messages.md"})
+                                 "backends.md", "growing-runs.md", "messages.md",
+                                 "schedulers.md"})
 
 
 if __name__ == "__main__":
