@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "runs/engine/engine_core.h"
+#include "runs/facts/activation.h"
 #include "runs/language/data/canonical_json.h"
-#include "runs/run/activation.h"
 #include "tests/support/test_log.h"
 
 namespace holdfast {

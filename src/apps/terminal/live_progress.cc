@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/view/view_words.h"
 
 namespace holdfast {

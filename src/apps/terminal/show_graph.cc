@@ -7,7 +7,7 @@
 
 #include "apps/terminal/show.h"
 #include "apps/terminal/terminal_text.h"
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 
 namespace holdfast {
 

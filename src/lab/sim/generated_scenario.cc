@@ -3,7 +3,7 @@
 #include "lab/sim/sim_author.h"
 #include "lab/sim/sim_scenario.h"
 #include "lab/sim/sim_schedule.h"
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 
 namespace holdfast::sim {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/view/view_words.h"
 
 namespace holdfast::sim {

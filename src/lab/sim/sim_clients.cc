@@ -6,8 +6,8 @@
 #include "lab/sim/sim_words.h"
 #include "lab/sim/simulation.h"
 #include "runs/engine/step_chain.h"
+#include "runs/facts/activation.h"
 #include "runs/language/data/iso8601.h"
-#include "runs/run/activation.h"
 
 namespace holdfast::sim {
 

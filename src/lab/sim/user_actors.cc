@@ -4,7 +4,7 @@
 
 #include "lab/sim/sim_clients.h"
 #include "lab/sim/simulation.h"
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/view/view_words.h"
 
 namespace holdfast::sim {

@@ -5,8 +5,8 @@
 #include "lab/sim/simulation.h"
 #include "lab/sim/user_actors.h"
 #include "runs/dispatch/dispatch_facts.h"
+#include "runs/facts/activation.h"
 #include "runs/facts/execution_opts.h"
-#include "runs/run/activation.h"
 #include "runs/run/event_names.h"
 #include "runs/view/view_words.h"
 

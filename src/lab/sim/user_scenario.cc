@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/steps/built_in.h"
 #include "runs/steps/step_outcome.h"
 

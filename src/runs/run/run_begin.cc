@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/run/redact.h"
 #include "runs/run/run_draft.h"
 #include "runs/run/run_planning.h"

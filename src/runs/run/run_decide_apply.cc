@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/run/run_planning.h"
 
 namespace holdfast {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/run/context_text.h"
 #include "runs/run/run_planning.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/hash.h"
 #include "holdfast/assert.h"
+#include "runs/facts/activation.h"
 #include "runs/facts/execution_opts.h"
 #include "runs/language/data/canonical_json.h"
-#include "runs/run/activation.h"
 #include "runs/run/context_text.h"
 #include "runs/run/search_attributes.h"
 

@@ -2,7 +2,7 @@
 // the step is attempted again or fails.
 #include <fmt/format.h>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/run/run_draft.h"
 #include "runs/run/run_planning.h"
 

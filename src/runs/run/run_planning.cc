@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/hash.h"
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/run/redact.h"
 
 namespace holdfast {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "runs/facts/activation.h"
 #include "runs/facts/execution_opts.h"
-#include "runs/run/activation.h"
 #include "runs/run/run_projection.h"
 
 namespace holdfast {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/run/redact.h"
 #include "runs/run/run_planning.h"
 

@@ -1,6 +1,6 @@
 #include "runs/service/engine_handlers.h"
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/steps/built_in.h"
 
 namespace holdfast {

@@ -7,9 +7,9 @@
 #include <set>
 #include <string_view>
 
+#include "runs/facts/activation.h"
 #include "runs/facts/execution_opts.h"
 #include "runs/language/data/path.h"
-#include "runs/run/activation.h"
 #include "runs/run/error_origin.h"
 #include "runs/run/redact.h"
 #include "runs/view/deadline.h"

@@ -1,4 +1,4 @@
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 
 #include <fmt/format.h>
 
