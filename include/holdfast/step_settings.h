@@ -70,6 +70,13 @@ struct StepDeadline {
   friend bool operator==(const StepDeadline&, const StepDeadline&) = default;
 };
 
+// After consecutive failures of the step, in all runs, its attempts wait while one of them probes.
+struct StepCircuitBreaker {
+  std::uint32_t failures = 0;  // 0: no circuit breaker
+  std::chrono::milliseconds probe_after{30'000};
+  friend bool operator==(const StepCircuitBreaker&, const StepCircuitBreaker&) = default;
+};
+
 // Reverses a completed step when the run is compensated.
 struct Compensation {
   std::string handler = {};
@@ -111,6 +118,7 @@ struct StepSettings {
   DataFields output_schema = {};
   std::uint32_t max_visits = 0;  // 0: the workflow's
   ForEach for_each = ForEach();
+  StepCircuitBreaker circuit_breaker = StepCircuitBreaker();
 };
 
 struct LogStep {

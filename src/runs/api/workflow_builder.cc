@@ -144,6 +144,15 @@ ClaimOptions claim_options_of(const Settings& settings) {
   return {ms_of(settings.lease)};
 }
 
+CircuitBreaker circuit_of(const StepCircuitBreaker& circuit) {
+  if (circuit.failures == 0) {
+    return {};
+  }
+  // More than the maximum remains more, so that the definition is rejected.
+  const std::uint64_t after_ms = std::min<std::uint64_t>(ms_of(circuit.probe_after), UINT32_MAX);
+  return {circuit.failures, static_cast<std::uint32_t>(after_ms)};
+}
+
 std::optional<CompensateSpec> compensate_of(const Compensation& compensate) {
   if (compensate == Compensation{}) {
     return std::nullopt;
@@ -231,6 +240,7 @@ StepSpec step_of(const Workflow::Step& step) {
   spec.output = settings.output;
   spec.policy.timeout = {ms_of(settings.timeout.start_to_close),
                          ms_of(settings.timeout.schedule_to_start)};
+  spec.policy.circuit = circuit_of(settings.circuit_breaker);
   spec.deadline = deadline_of(settings.deadline);
   spec.irreversible = settings.irreversible;
   spec.compensatable = settings.compensatable;

@@ -160,6 +160,9 @@ constexpr LanguageField kStepFields[] = {
         .only(kCalls, "it has no attempts that could be retried"),
     part_field("timeout", "How long an attempt may take.", "timeout")
         .only(kCalls, "it has no attempts that could time out"),
+    part_field("circuit_breaker", "When its attempts wait because the step keeps failing.",
+               "circuit_breaker")
+        .only(kWorkers, "only steps that a worker executes have a circuit breaker"),
     part_field("deadline", "By when the step should be done; shown, not enforced.", "deadline"),
     part_field("input", "What the step gets of the data of the run. Default: all of it.", "mapping")
         .only(kCalls, "it has no input")
@@ -190,6 +193,15 @@ constexpr LanguageField kTimeoutFields[] = {
     duration_field("schedule_to_start", "How long an attempt may wait for a worker."),
     duration_field("heartbeat",
                    "How long a worker may go without a sign of life; the same as lease."),
+};
+
+constexpr LanguageField kCircuitBreakerFields[] = {
+    count_field("failures", "How many consecutive failures of the step, in all runs, open it.",
+                {.least = 1, .most = 1'000'000})
+        .required(),
+    duration_field("probe_after",
+                   "How long after the last failure one attempt probes; at most 30 days. "
+                   "Default: 30 s."),
 };
 
 constexpr LanguageField kRuleFields[] = {
@@ -403,6 +415,10 @@ const LanguageObject kTimeoutObject{
     .doc = "How long an attempt may take: a duration, or several of them.",
     .short_forms = R"({"$ref":"#/$defs/positive_duration"})",
     .own = kTimeoutFields};
+const LanguageObject kCircuitBreakerObject{
+    .name = "circuit_breaker",
+    .doc = "After consecutive failures, the attempts at the step wait while one of them probes.",
+    .own = kCircuitBreakerFields};
 const LanguageObject kRetryRuleObject{
     .name = "retry_rule",
     .doc = "How often and when it is tried again after this failure.",

@@ -132,6 +132,7 @@ void for_each_name(const LanguageField& field, const Each& each) {
 
 extern const LanguageObject kAwaitEventObject;
 extern const LanguageObject kChildObject;
+extern const LanguageObject kCircuitBreakerObject;
 extern const LanguageObject kCodeRuleObject;
 extern const LanguageObject kCompensateObject;
 extern const LanguageObject kCorrelationObject;

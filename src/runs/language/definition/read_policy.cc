@@ -19,10 +19,24 @@ void read_heartbeat(const SpecObject& step, const SpecObject& times, ClaimOption
   options.lease_ms = heartbeat_ms;
 }
 
+void read_circuit_breaker(const SpecLocation& location, std::string_view slice,
+                          CircuitBreaker& circuit) {
+  const SpecObject object(location, slice, kCircuitBreakerObject);
+  CircuitBreakerSpec spec;
+  object.read_all(spec);
+  if (spec.probe_after_ms > kMaxProbeAfterMs) {
+    object.at("probe_after").fault("must be at most 30 days");
+    return;
+  }
+  circuit = {spec.failures, static_cast<std::uint32_t>(spec.probe_after_ms)};
+  object.finish();
+}
+
 }  // namespace
 
 void read_policy(const SpecObject& step, StepPolicy& policy) {
   step.read_all(policy.claim);
+  step.read_part("circuit_breaker", read_circuit_breaker, policy.circuit);
   const auto timeout = step.find("timeout");
   if (!timeout.has_value()) {
     return;

@@ -107,6 +107,15 @@ struct CompensateSpec {
   friend bool operator==(const CompensateSpec&, const CompensateSpec&) = default;
 };
 
+// CircuitBreaker as a spec has it.
+struct CircuitBreakerSpec {
+  std::uint32_t failures = 0;
+  std::uint64_t probe_after_ms = kUsualProbeAfterMs;
+
+  HOLDFAST_FIELDS(required(failures), required(probe_after_ms));
+  friend bool operator==(const CircuitBreakerSpec&, const CircuitBreakerSpec&) = default;
+};
+
 HOLDFAST_ENUM(EachErrors, fail, collect);
 
 // The step is carried out once for each item of a list.
@@ -169,6 +178,11 @@ struct StepSpec {
     v.optional("output", self.output);
     if (!(self.policy.timeout == StepTimeouts{})) {
       v.required("timeout", self.policy.timeout);
+    }
+    if (self.policy.circuit.is_set()) {
+      const CircuitBreaker& circuit = self.policy.circuit;
+      CircuitBreakerSpec spec{circuit.failures, circuit.probe_after_ms};
+      v.required("circuit_breaker", spec);
     }
     v.optional("deadline", self.deadline);
     v.optional("irreversible", self.irreversible);

@@ -32,15 +32,34 @@ struct StepTimeouts {
   friend bool operator==(const StepTimeouts&, const StepTimeouts&) = default;
 };
 
+// After so many consecutive failures of the step, its attempts wait while one of them probes.
+// Small: every pending attempt has one.
+struct CircuitBreaker {
+  std::uint32_t failures = 0;        // 0: there is none
+  std::uint32_t probe_after_ms = 0;  // from the last failure to the next probe
+
+  [[nodiscard]] bool is_set() const { return failures > 0; }
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("circuit_failures", self.failures);
+    v.optional("circuit_probe_after_ms", self.probe_after_ms);
+  }
+  friend bool operator==(const CircuitBreaker&, const CircuitBreaker&) = default;
+};
+inline constexpr std::uint32_t kUsualProbeAfterMs = 30'000;
+inline constexpr std::uint64_t kMaxProbeAfterMs = 30ULL * 24 * 3600 * 1000;
+
 struct StepPolicy {
   ClaimOptions claim;
   StepTimeouts timeout;
+  CircuitBreaker circuit;
 
-  // As in facts. A spec has the timeouts in an object of their own.
+  // As in facts. A spec has the timeouts and the circuit breaker in objects of their own.
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
     ClaimOptions::visit(self.claim, v);
     StepTimeouts::visit(self.timeout, v);
+    CircuitBreaker::visit(self.circuit, v);
   }
   friend bool operator==(const StepPolicy&, const StepPolicy&) = default;
 };

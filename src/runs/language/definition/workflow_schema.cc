@@ -16,11 +16,13 @@ namespace {
 using Form = LanguageField::Form;
 
 constexpr const LanguageObject* kObjects[] = {
-    &kAwaitEventObject,  &kChildObject,      &kCodeRuleObject,  &kCompensateObject,
-    &kCorrelationObject, &kCronObject,       &kDeadlineObject,  &kEventObject,
-    &kExecObject,        &kForEachObject,    &kHttpObject,      &kLogObject,
-    &kManualObject,      &kRetryObject,      &kRetryRuleObject, &kStepObject,
-    &kTimeoutObject,     &kTransitionObject, &kTriggerObject,   &kWaitObject,
+    &kAwaitEventObject, &kChildObject,          &kCodeRuleObject,
+    &kCompensateObject, &kCircuitBreakerObject, &kCorrelationObject,
+    &kCronObject,       &kDeadlineObject,       &kEventObject,
+    &kExecObject,       &kForEachObject,        &kHttpObject,
+    &kLogObject,        &kManualObject,         &kRetryObject,
+    &kRetryRuleObject,  &kStepObject,           &kTimeoutObject,
+    &kTransitionObject, &kTriggerObject,        &kWaitObject,
 };
 
 std::string quoted(std::string_view text) {
