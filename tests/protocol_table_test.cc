@@ -82,6 +82,15 @@ const Table kQueueTable = {
      "expired_claim", "stale_claim", "stale_claim", "stale_claim", "stale_claim", "terminal_run"},
     {"live_wakeup_emitted", "unknown_runnable_intent", "accept", "accept", "accept", "accept",
      "accept", "accept", "accept", "accept", "terminal_run"},
+    {"circuit_opened", "unknown_runnable_intent", "malformed_entry", "malformed_entry",
+     "malformed_entry", "malformed_entry", "malformed_entry", "malformed_entry", "malformed_entry",
+     "malformed_entry", "terminal_run"},
+    {"circuit_probed", "unknown_runnable_intent", "malformed_entry", "malformed_entry",
+     "malformed_entry", "malformed_entry", "malformed_entry", "malformed_entry", "malformed_entry",
+     "malformed_entry", "terminal_run"},
+    {"circuit_closed", "unknown_runnable_intent", "malformed_entry", "malformed_entry",
+     "malformed_entry", "malformed_entry", "malformed_entry", "malformed_entry", "malformed_entry",
+     "malformed_entry", "terminal_run"},
     {"runnable_applied", "unknown_runnable_intent", "result_not_completed", "result_not_completed",
      "result_not_completed", "result_not_completed", "accept", "result_not_completed", "repeat",
      "repeat", "terminal_run"},
@@ -142,6 +151,16 @@ AttemptScheduled same_intent(const QueueState& state) {
   return fact;
 }
 
+CircuitOpened opened(std::string_view key) {
+  return {run_no(1), key, kDefaultQueue, "pay", "charge", 2, ms(1000), {}};
+}
+CircuitProbed probed(std::string_view key, std::string_view claim) {
+  return {run_no(1), key, claim, kDefaultQueue, "pay", "charge"};
+}
+CircuitClosed closed(std::string_view key) {
+  return {run_no(1), key, kDefaultQueue, "pay", "charge"};
+}
+
 std::string queue_verdict(const std::string& kind, const QueueState& state) {
   const TimeMs at = ms(state.at);
   const DispatchProjection& queue = *state.queue;
@@ -159,6 +178,9 @@ std::string queue_verdict(const std::string& kind, const QueueState& state) {
       completed(state.key),
       failed(state.key),
       wakeup(state.key),
+      opened(state.key),
+      probed(state.key, "c1"),
+      closed(state.key),
   };
   EXPECT_EQ(facts.size(), std::variant_size_v<DispatchFact>);
   for (std::size_t i = 0; i < facts.size(); ++i) {
@@ -198,6 +220,60 @@ TEST(ProtocolTable, the_table_of_a_queue_has_every_fact_and_every_status) {
 
 TEST(ProtocolTable, the_document_shows_the_table_of_a_queue) {
   expect_equal(documented("Decision table of a queue"), kQueueTable);
+}
+
+// --- The circuit breaker: it opens after two failures. ---
+
+const Table kCircuitTable = {
+    {"Fact", "closed, too few failures", "closed, enough failures", "open", "due", "probing",
+     "completed while open", "closed again"},
+    {"circuit_opened", "wrong_circuit_state", "accept", "repeat", "repeat", "wrong_circuit_state",
+     "wrong_circuit_state", "wrong_circuit_state"},
+    {"circuit_probed", "wrong_circuit_state", "wrong_circuit_state", "wrong_circuit_state",
+     "accept", "repeat", "wrong_circuit_state", "wrong_circuit_state"},
+    {"circuit_closed", "wrong_circuit_state", "wrong_circuit_state", "wrong_circuit_state",
+     "wrong_circuit_state", "wrong_circuit_state", "accept", "repeat"},
+};
+
+TEST(ProtocolTable, every_fact_of_a_circuit_breaker_has_one_verdict_in_every_state) {
+  DispatchProjection queue{SharedText(kDefaultQueue)};
+  Table found{{"Fact"}, {"circuit_opened"}, {"circuit_probed"}, {"circuit_closed"}};
+  const auto look = [&](const std::string& state, std::string_view failed_last,
+                        std::string_view tried, std::int64_t at) {
+    found[0].push_back(state);
+    found[1].push_back(text_of(judge(queue, ms(at), opened(failed_last))));
+    found[2].push_back(text_of(judge(queue, ms(at), probed(tried, "c1"))));
+    found[3].push_back(text_of(judge(queue, ms(at), closed(tried))));
+  };
+  const auto claim = [&](std::string_view key, std::int64_t at) {
+    AttemptScheduled intent = scheduled(key, 0);
+    intent.workflow = "pay";
+    intent.policy.circuit = {2, 1000};
+    queue.evolve(ms(0), intent);
+    queue.evolve(ms(at), claimed(key, 9000));
+  };
+  claim("k1", 1);
+  queue.evolve(ms(10), failed("k1"));
+  look("closed, too few failures", "k1", "k1", 10);
+  claim("k2", 10);
+  queue.evolve(ms(20), failed("k2"));
+  look("closed, enough failures", "k2", "k2", 20);
+  queue.evolve(ms(20), opened("k2"));
+  look("open", "k2", "k2", 999);
+  claim("k3", 1000);
+  look("due", "k2", "k3", 1000);
+  queue.evolve(ms(1000), probed("k3", "c1"));
+  look("probing", "k3", "k3", 1001);
+  queue.evolve(ms(1010), completed("k3"));
+  look("completed while open", "k3", "k3", 1010);
+  queue.evolve(ms(1010), closed("k3"));
+  look("closed again", "k3", "k3", 1010);
+  EXPECT_TRUE(queue.anomalies().empty());
+  expect_equal(found, kCircuitTable);
+}
+
+TEST(ProtocolTable, the_document_shows_the_table_of_a_circuit_breaker) {
+  expect_equal(documented("Circuit breakers"), kCircuitTable);
 }
 
 // --- The run: steps a and b are planned; it waits at step a. ---

@@ -99,6 +99,7 @@ struct Attempt {
   TimeMs visible_at;
   std::uint64_t order = 0;  // its position among all intents of the queue
   ClaimOptions options;
+  CircuitBreaker circuit;
   std::uint32_t attempt_number = 0;
   AttemptStatus status = AttemptStatus::available;
   bool wakeup_emitted = false;
@@ -115,7 +116,7 @@ struct Attempt {
   }
   // That of its intent; the timeouts are among the extras.
   [[nodiscard]] StepPolicy policy() const {
-    return {options, extras ? extras->timeout : StepTimeouts{}};
+    return {options, extras ? extras->timeout : StepTimeouts{}, circuit};
   }
   // Where the input is, when it is too large for memory.
   [[nodiscard]] const StoredPayload* stored_input() const {
@@ -144,6 +145,7 @@ struct Attempt {
     v.required("order", self.order);
     v.optional("workflow", self.workflow);
     ClaimOptions::visit(self.options, v);
+    CircuitBreaker::visit(self.circuit, v);
     v.optional("claim", self.claim);
     v.optional("outcome", self.outcome);
     v.optional("extras", self.extras);

@@ -32,6 +32,8 @@ ErrorCode code_of(DispatchReason reason) {
       return ErrorCode::conflicting_completion;
     case DispatchReason::result_not_completed:
       return ErrorCode::result_not_completed;
+    case DispatchReason::wrong_circuit_state:
+      return ErrorCode::invalid_transition;
   }
   return ErrorCode::invalid_argument;
 }

@@ -65,6 +65,15 @@ Result<std::optional<AttemptFailed>> decide_fail(const DispatchProjection& state
                                                  const ClaimProof& proof, const Payload& error,
                                                  const std::optional<Retry>& retry, TimeMs now);
 
+// After a fact about the attempt: what it means for the circuit breaker of its step type. No value:
+// nothing.
+std::optional<CircuitOpened> decide_circuit_opened(const DispatchProjection& state,
+                                                   std::string_view runnable_key, TimeMs now);
+std::optional<CircuitProbed> decide_circuit_probed(const DispatchProjection& state,
+                                                   std::string_view runnable_key, TimeMs now);
+std::optional<CircuitClosed> decide_circuit_closed(const DispatchProjection& state,
+                                                   std::string_view runnable_key, TimeMs now);
+
 Result<LiveWakeupEmitted> decide_wakeup(const DispatchProjection& state,
                                         std::string_view runnable_key, TimeMs now);
 

@@ -44,6 +44,9 @@ struct DispatchEffectVisitor {
     sink.failed(fact);
   }
   void operator()(const LiveWakeupEmitted& /*fact*/) const {}
+  void operator()(const CircuitOpened& /*fact*/) const {}
+  void operator()(const CircuitProbed& /*fact*/) const {}
+  void operator()(const CircuitClosed& /*fact*/) const {}
 };
 
 template <typename Sink>

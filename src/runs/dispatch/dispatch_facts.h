@@ -152,8 +152,59 @@ struct LiveWakeupEmitted {
   friend bool operator==(const LiveWakeupEmitted&, const LiveWakeupEmitted&) = default;
 };
 
-using DispatchFact = std::variant<RunQueued, AttemptScheduled, AttemptClaimed, AttemptHeartbeat,
-                                  AttemptCompleted, AttemptFailed, LiveWakeupEmitted>;
+// The next three are about the circuit breaker of a step type: the workflow and the step of the
+// attempt that they name, without visit and item, in this queue.
+
+// The attempt failed, and it was the last of too many consecutive failures, or a probe. No attempt
+// of the type is claimed before probe_at, and then one.
+struct CircuitOpened {
+  static constexpr std::string_view kKind = "circuit_opened";
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText queue;
+  SharedText workflow;
+  SharedText step;
+  std::uint64_t failures = 0;  // consecutive ones so far
+  TimeMs probe_at;
+  Payload error;  // of the attempt; empty: it is long
+
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(queue), optional(workflow),
+                  required(step), required(failures), required(probe_at), optional(error));
+  friend bool operator==(const CircuitOpened&, const CircuitOpened&) = default;
+};
+
+// The claim of the attempt is the probe of the type.
+struct CircuitProbed {
+  static constexpr std::string_view kKind = "circuit_probed";
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText probe_claim_id;
+  SharedText queue;
+  SharedText workflow;
+  SharedText step;
+
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(probe_claim_id),
+                  required(queue), optional(workflow), required(step));
+  friend bool operator==(const CircuitProbed&, const CircuitProbed&) = default;
+};
+
+// The attempt completed.
+struct CircuitClosed {
+  static constexpr std::string_view kKind = "circuit_closed";
+  RunId run_id;
+  SharedText runnable_key;
+  SharedText queue;
+  SharedText workflow;
+  SharedText step;
+
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(queue), optional(workflow),
+                  required(step));
+  friend bool operator==(const CircuitClosed&, const CircuitClosed&) = default;
+};
+
+using DispatchFact =
+    std::variant<RunQueued, AttemptScheduled, AttemptClaimed, AttemptHeartbeat, AttemptCompleted,
+                 AttemptFailed, LiveWakeupEmitted, CircuitOpened, CircuitProbed, CircuitClosed>;
 
 std::string_view kind_of(const DispatchFact& fact);
 

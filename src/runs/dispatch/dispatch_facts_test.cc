@@ -31,7 +31,16 @@ std::vector<DispatchFact> full_facts() {
   failure.retry_deadline = json("901");
   failure.retry_trace = json("[4]");
   failure.trace = json("[5]");
-  return {RunQueued{run_no(1), "default"}, intent, claim, beat, completion, failure, wakeup("k1")};
+  return {RunQueued{run_no(1), "default"},
+          intent,
+          claim,
+          beat,
+          completion,
+          failure,
+          wakeup("k1"),
+          CircuitOpened{run_no(1), "k1", "default", "order", "charge", 5, TimeMs{9}, json("[6]")},
+          CircuitProbed{run_no(1), "k1", "c1", "default", "order", "charge"},
+          CircuitClosed{run_no(1), "k1", "default", "order", "charge"}};
 }
 
 std::vector<std::string> required_fields(std::string_view kind) {
@@ -49,7 +58,10 @@ std::vector<std::string> required_fields(std::string_view kind) {
        {"run_id", "runnable_key", "claim_id", "claim_token_hash", "queue", "result"}},
       {"attempt_failed",
        {"run_id", "runnable_key", "claim_id", "claim_token_hash", "queue", "error"}},
-      {"live_wakeup_emitted", {"run_id", "runnable_key", "queue"}}};
+      {"live_wakeup_emitted", {"run_id", "runnable_key", "queue"}},
+      {"circuit_opened", {"run_id", "runnable_key", "queue", "step", "failures", "probe_at"}},
+      {"circuit_probed", {"run_id", "runnable_key", "probe_claim_id", "queue", "step"}},
+      {"circuit_closed", {"run_id", "runnable_key", "queue", "step"}}};
   return fields.at(kind);
 }
 

@@ -16,15 +16,28 @@ struct RunRecord {
   HOLDFAST_FIELDS(required(run_id), optional(queued), optional(terminal));
 };
 
+struct CircuitRecord {
+  StepType type;
+  Circuit circuit;
+
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.optional("workflow", self.type.workflow);
+    v.required("step", self.type.step);
+    Circuit::visit(self.circuit, v);
+  }
+};
+
 struct Stored {
   SharedText queue;
   std::uint64_t next_order = 0;
   std::vector<RunRecord> runs;
   std::vector<Attempt> attempts;
+  std::vector<CircuitRecord> circuits;
   std::vector<Anomaly> anomalies;
 
   HOLDFAST_FIELDS(required(queue), required(next_order), required(runs), required(attempts),
-                  required(anomalies));
+                  optional(circuits), required(anomalies));
 };
 
 bool claimed_before(const std::pair<const SharedText, Attempt>& left,
@@ -46,6 +59,18 @@ void append_list(std::string& out, std::string_view name, const std::vector<cons
     HOLDFAST_ASSERT(written.ok());
   }
   out += ']';
+}
+
+void count_waiting(const AttemptHeap& heap, TimeMs now, DispatchProjection::Waiting& waiting) {
+  heap.visit_until(
+      now,
+      [&](const Attempt& attempt) {
+        ++waiting.visible;
+        waiting.expired += attempt.status == AttemptStatus::claimed ? 1U : 0U;
+      },
+      [&](TimeMs at) { waiting.next_at = std::min(waiting.next_at.value_or(at), at); });
+  waiting.later = heap.size() - waiting.visible;
+  waiting.first = waiting.visible > 0 ? heap.top() : nullptr;
 }
 
 }  // namespace
@@ -79,21 +104,46 @@ std::vector<const Attempt*> DispatchProjection::held() const {
 std::map<SharedText, DispatchProjection::Waiting> DispatchProjection::waiting(TimeMs now) const {
   std::map<SharedText, Waiting> all;
   for (const auto& [handler, bucket] : buckets_) {
-    if (bucket.ready.empty()) {
-      continue;
+    if (!bucket.ready.empty()) {
+      count_waiting(bucket.ready, now, all[handler]);
     }
-    Waiting& waiting = all[handler];
-    bucket.ready.visit_until(
-        now,
-        [&](const Attempt& attempt) {
-          ++waiting.visible;
-          waiting.expired += attempt.status == AttemptStatus::claimed ? 1U : 0U;
-        },
-        [&](TimeMs at) { waiting.next_at = std::min(waiting.next_at.value_or(at), at); });
-    waiting.later = bucket.ready.size() - waiting.visible;
-    waiting.first = waiting.visible > 0 ? bucket.ready.top() : nullptr;
+    for (const auto& [type, heap] : bucket.guarded) {
+      if (heap.empty()) {
+        continue;
+      }
+      Waiting guarded;
+      count_waiting(heap, now, guarded);
+      const Circuit* circuit = find_circuit(type);
+      if (circuit != nullptr && circuit->is_open() && guarded.visible > 0) {
+        const auto from = passes_at(type, *heap.top());
+        const bool probe_due = from.has_value() && *from <= now;
+        guarded.held_back = guarded.visible - (probe_due ? 1U : 0U);
+        guarded.visible = probe_due ? 1 : 0;
+        guarded.expired = 0;
+        guarded.first = probe_due ? heap.top() : nullptr;
+        if (from.has_value() && !probe_due) {
+          guarded.next_at = std::min(guarded.next_at.value_or(*from), *from);
+        }
+      }
+      all[handler].add(guarded);
+    }
   }
   return all;
+}
+
+void DispatchProjection::Waiting::add(const Waiting& other) {
+  visible += other.visible;
+  expired += other.expired;
+  later += other.later;
+  held_back += other.held_back;
+  if (other.first != nullptr &&
+      (first == nullptr || std::pair(other.first->visible_at, other.first->order) <
+                               std::pair(first->visible_at, first->order))) {
+    first = other.first;
+  }
+  if (other.next_at.has_value()) {
+    next_at = std::min(next_at.value_or(*other.next_at), *other.next_at);
+  }
 }
 
 // Written straight from where it is: a queue can have very many attempts.
@@ -111,6 +161,15 @@ std::string DispatchProjection::encode() const {
   };
   append_list(out, "attempts", sorted(attempts_, scheduled_before),
               [](const auto& entry) -> const Attempt& { return entry.second; });
+  if (!circuits_.empty()) {
+    std::vector<const std::pair<const StepType, Circuit>*> circuits;
+    for (const auto& entry : circuits_) {
+      circuits.push_back(&entry);
+    }
+    append_list(out, "circuits", circuits, [](const auto& entry) {
+      return CircuitRecord{entry.first, entry.second};
+    });
+  }
   std::vector<const Anomaly*> anomalies;
   for (const Anomaly& anomaly : anomalies_) {
     anomalies.push_back(&anomaly);
@@ -142,6 +201,9 @@ Result<std::unique_ptr<DispatchProjection>> DispatchProjection::decode(std::stri
     projection->add_attempt(std::move(attempt));
   }
   projection->next_order_ = stored.next_order;
+  for (CircuitRecord& record : stored.circuits) {
+    projection->circuits_.insert_or_assign(std::move(record.type), std::move(record.circuit));
+  }
   projection->anomalies_ = std::move(stored.anomalies);
   return projection;
 }

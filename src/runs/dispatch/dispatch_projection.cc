@@ -43,7 +43,10 @@ SharedText malformed_detail(const Fact& fact, const SharedText& queue) {
       return "the fact names queue \"" + fact.queue.str() + "\"";
     }
   }
-  return "the lease ends before the claim starts";
+  if constexpr (requires { fact.lease_until; }) {
+    return "the lease ends before the claim starts";
+  }
+  return "the fact does not fit the step of its attempt";
 }
 
 }  // namespace
@@ -224,6 +227,7 @@ void DispatchProjection::apply(TimeMs at, const AttemptScheduled& fact) {
   attempt.scheduled_at = at;
   attempt.visible_at = fact.visible_at;
   attempt.options = fact.policy.claim;
+  attempt.circuit = fact.policy.circuit;
   const AttemptExtras extras{fact.event_wait_timeout, fact.deadline, fact.trace,
                              fact.policy.timeout};
   if (!(extras == AttemptExtras{})) {
@@ -259,6 +263,7 @@ void DispatchProjection::apply(TimeMs at, const AttemptCompleted& fact) {
     HOLDFAST_ASSERT(attempt.holds(fact.claim_id, fact.claim_token_hash));  // D7
     attempt.status = AttemptStatus::completed;
     attempt.outcome = Outcome{at, fact.result, {}, fact.execution_opts, fact.details};
+    count_success(attempt);
   });
 }
 
@@ -280,6 +285,7 @@ void DispatchProjection::apply(TimeMs at, const AttemptFailed& fact) {
     HOLDFAST_ASSERT(attempt.holds(fact.claim_id, fact.claim_token_hash));  // D7
     attempt.status = AttemptStatus::failed;
     attempt.outcome = Outcome{at, {}, fact.error, {}};
+    count_failure(attempt, fact.error);
   });
 }
 
@@ -373,9 +379,17 @@ void DispatchProjection::index(Attempt& attempt) {
     leases_.push(attempt);
     attempt.in_leases = true;
   } else {
-    buckets_[attempt.handler].ready.push(attempt);
+    heap_of(attempt).push(attempt);
     attempt.in_leases = false;
   }
+}
+
+AttemptHeap& DispatchProjection::heap_of(const Attempt& attempt) {
+  Bucket& bucket = buckets_[attempt.handler];
+  return attempt.circuit.is_set()
+             ? bucket.guarded.try_emplace(step_type_of(attempt), AttemptHeap::By::visible_at)
+                   .first->second
+             : bucket.ready;
 }
 
 void DispatchProjection::unindex(Attempt& attempt) {
@@ -389,7 +403,11 @@ void DispatchProjection::unindex(Attempt& attempt) {
   if (attempt.in_leases) {
     leases_.remove(attempt);
   } else {
-    buckets_.find(attempt.handler)->second.ready.remove(attempt);
+    AttemptHeap& heap = heap_of(attempt);
+    heap.remove(attempt);
+    if (attempt.circuit.is_set() && heap.empty()) {
+      buckets_.find(attempt.handler)->second.guarded.erase(step_type_of(attempt));
+    }
   }
 }
 
@@ -418,32 +436,60 @@ void DispatchProjection::advance(TimeMs now) {
     }
     note_change();
     leases_.remove(*attempt);
-    buckets_[attempt->handler].ready.push(*attempt);
+    heap_of(*attempt).push(*attempt);
     attempt->in_leases = false;
   }
   // The clock was set back: a claim that had expired holds again.
-  for (auto& [handler, bucket] : buckets_) {
-    for (Attempt* top = bucket.ready.top();
+  const auto hold_again = [&](AttemptHeap& heap) {
+    for (Attempt* top = heap.top();
          top != nullptr && top->status == AttemptStatus::claimed && top->claim->lease_until > now;
-         top = bucket.ready.top()) {
+         top = heap.top()) {
       note_change();
-      bucket.ready.remove(*top);
+      heap.remove(*top);
       leases_.push(*top);
       top->in_leases = true;
     }
+  };
+  for (auto& [handler, bucket] : buckets_) {
+    hold_again(bucket.ready);
+    for (auto& [type, heap] : bucket.guarded) {
+      hold_again(heap);
+    }
   }
+}
+
+template <typename Visit>
+void DispatchProjection::visit_first(const Bucket& bucket, Visit visit) const {
+  if (const Attempt* top = bucket.ready.top()) {
+    visit(*top, top->visible_at);
+  }
+  for (const auto& [type, heap] : bucket.guarded) {
+    const Attempt* top = heap.top();
+    const auto from = top == nullptr ? std::nullopt : passes_at(type, *top);
+    if (from.has_value()) {
+      visit(*top, *from);
+    }
+  }
+}
+
+std::optional<TimeMs> DispatchProjection::first_at(const Bucket& bucket) const {
+  std::optional<TimeMs> first;
+  visit_first(bucket, [&](const Attempt& /*top*/, TimeMs from) {
+    first = std::min(first.value_or(from), from);
+  });
+  return first;
 }
 
 const Attempt* DispatchProjection::next_claimable(std::span<const SharedText> handlers,
                                                   TimeMs now) const {
   const Attempt* best = nullptr;
   const auto consider = [&](const Bucket& bucket) {
-    const Attempt* top = bucket.ready.top();
-    if (top != nullptr && top->visible_at <= now &&
-        (best == nullptr ||
-         std::pair(top->visible_at, top->order) < std::pair(best->visible_at, best->order))) {
-      best = top;
-    }
+    visit_first(bucket, [&](const Attempt& top, TimeMs from) {
+      if (from <= now && (best == nullptr || std::pair(top.visible_at, top.order) <
+                                                 std::pair(best->visible_at, best->order))) {
+        best = &top;
+      }
+    });
   };
   if (handlers.empty()) {
     for (const auto& [handler, bucket] : buckets_) {
@@ -470,8 +516,9 @@ std::optional<TimeMs> DispatchProjection::next_change(std::span<const SharedText
     const bool wanted =
         handlers.empty() ? handler.view() != kTimerHandler
                          : std::find(handlers.begin(), handlers.end(), handler) != handlers.end();
-    if (wanted && !bucket.ready.empty()) {
-      consider(std::max(bucket.ready.top()->visible_at, now));
+    const auto first = wanted ? first_at(bucket) : std::nullopt;
+    if (first.has_value()) {
+      consider(std::max(*first, now));
     }
   }
   if (!leases_.empty()) {

@@ -18,6 +18,7 @@
 #include "base/undo.h"
 #include "runs/dispatch/attempt.h"
 #include "runs/dispatch/attempt_heap.h"
+#include "runs/dispatch/circuit.h"
 #include "runs/dispatch/dispatch_rules.h"
 #include "runs/facts/anomaly.h"
 
@@ -78,17 +79,28 @@ class DispatchProjection {
   [[nodiscard]] std::optional<TimeMs> next_change(std::span<const SharedText> handlers,
                                                   TimeMs now) const;
 
-  // When the first attempt of each handler is or becomes visible: visit(handler, time or nothing).
+  // When the first attempt of each handler can be claimed: visit(handler, time or nothing).
   template <typename Visit>
   void for_each_handler(Visit visit) const {
     for (const auto& [handler, bucket] : buckets_) {
-      visit(handler,
-            bucket.ready.empty() ? std::nullopt : std::optional(bucket.ready.top()->visible_at));
+      visit(handler, first_at(bucket));
     }
   }
   [[nodiscard]] std::size_t handler_count() const { return buckets_.size(); }
   // When the first lease ends that advance() has not made claimable.
   [[nodiscard]] std::optional<TimeMs> next_lease_end() const;
+
+  // The step type of the attempt has an open circuit breaker; nullptr: it has none, or it is
+  // closed.
+  [[nodiscard]] const Circuit* open_circuit(const Attempt& attempt) const;
+  [[nodiscard]] const Circuit* find_circuit(const StepType& type) const;
+  // Those with failures since the last success, open or not.
+  [[nodiscard]] const std::map<StepType, Circuit>& circuits() const { return circuits_; }
+  // The attempt that probes, while its lease holds by `at`; nullptr: none does.
+  [[nodiscard]] const Attempt* live_probe(const Circuit& circuit, TimeMs at) const;
+  // From when on a circuit breaker lets a worker claim the attempt; empty: now. While another one
+  // probes, the end of its lease.
+  [[nodiscard]] std::optional<TimeMs> held_back_until(const Attempt& attempt, TimeMs now) const;
 
   // The claimed attempts, in no order.
   [[nodiscard]] std::vector<const Attempt*> held() const;
@@ -97,8 +109,11 @@ class DispatchProjection {
     std::size_t visible = 0;
     std::size_t expired = 0;                       // of these: the lease of a worker expired
     std::size_t later = 0;                         // not visible yet
+    std::size_t held_back = 0;                     // visible, but not let through by a circuit
     const Attempt* first = nullptr;                // of the visible ones, in claim order
-    std::optional<TimeMs> next_at = std::nullopt;  // of the later ones
+    std::optional<TimeMs> next_at = std::nullopt;  // of the later ones; of a probe
+
+    void add(const Waiting& other);
   };
   [[nodiscard]] std::map<SharedText, Waiting> waiting(TimeMs now) const;
 
@@ -130,6 +145,9 @@ class DispatchProjection {
   void apply(TimeMs at, const AttemptCompleted& fact);
   void apply(TimeMs at, const AttemptFailed& fact);
   void apply(TimeMs at, const LiveWakeupEmitted& fact);
+  void apply(TimeMs at, const CircuitOpened& fact);
+  void apply(TimeMs at, const CircuitProbed& fact);
+  void apply(TimeMs at, const CircuitClosed& fact);
   void apply(TimeMs at, const ResultApplied& fact);
 
   // The record of the run, created if needed.
@@ -147,9 +165,26 @@ class DispatchProjection {
   void restore(const SharedText& runnable_key, const Attempt& old);
   void remove_attempt(const SharedText& runnable_key);
 
+  // The attempts of a handler. Those of step types with a circuit breaker are apart, so that a
+  // claim passes over a type at once, however many attempts wait.
   struct Bucket {
     AttemptHeap ready{AttemptHeap::By::visible_at};
+    std::map<StepType, AttemptHeap> guarded;
   };
+  AttemptHeap& heap_of(const Attempt& attempt);
+  // Calls visit(attempt, from) for the first attempt of each heap of the bucket, and when it can be
+  // claimed; not for one that must wait until its circuit breaker lets it through.
+  template <typename Visit>
+  void visit_first(const Bucket& bucket, Visit visit) const;
+  [[nodiscard]] std::optional<TimeMs> first_at(const Bucket& bucket) const;
+  // When the circuit lets the attempt through; empty: not while another one probes.
+  [[nodiscard]] std::optional<TimeMs> passes_at(const StepType& type, const Attempt& attempt) const;
+  // Changes what is known of the circuit of a type.
+  template <typename Change>
+  void edit_circuit(const StepType& type, Change change);
+  void set_circuit(const StepType& type, const std::optional<Circuit>& circuit);
+  void count_failure(const Attempt& attempt, const Payload& error);
+  void count_success(const Attempt& attempt);
   [[nodiscard]] bool claimable_run(const RunId& id) const;
   // Inserts an attempt into the heap for its state, or removes it from its heap.
   void index(Attempt& attempt);
@@ -167,6 +202,7 @@ class DispatchProjection {
   std::unordered_map<RunId, QueuedRun, RunIdHash> runs_;
   std::vector<Anomaly> anomalies_;
   std::map<SharedText, Bucket> buckets_;  // by handler
+  std::map<StepType, Circuit> circuits_;
   AttemptHeap leases_{AttemptHeap::By::lease_until};
   AttemptHeap timeouts_{AttemptHeap::By::timeout};
   std::vector<SharedText> put_off_;  // timeouts

@@ -18,7 +18,7 @@ bool alike(const Attempt& known, const AttemptScheduled& fact) {
          known.attempt_number == fact.attempt_number && known.step == fact.step &&
          known.visible_at == fact.visible_at &&
          extras.event_wait_timeout == fact.event_wait_timeout && extras.deadline == fact.deadline &&
-         extras.timeout == fact.policy.timeout;
+         extras.timeout == fact.policy.timeout && known.circuit == fact.policy.circuit;
 }
 
 bool same_intent(const Attempt& known, const AttemptScheduled& fact) {

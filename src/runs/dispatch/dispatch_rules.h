@@ -12,7 +12,8 @@ class DispatchProjection;
 
 HOLDFAST_ENUM(DispatchReason, malformed_entry, terminal_run, conflicting_runnable_intent,
               unknown_runnable_intent, terminal_attempt, active_claim, attempt_not_visible,
-              stale_claim, expired_claim, conflicting_completion, result_not_completed);
+              stale_claim, expired_claim, conflicting_completion, result_not_completed,
+              wrong_circuit_state);
 
 struct Verdict {
   enum class Kind : std::uint8_t { accept, repeat, refuse };
@@ -40,6 +41,9 @@ Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptHeartbeat
 Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptCompleted& fact);
 Verdict judge(const DispatchProjection& state, TimeMs at, const AttemptFailed& fact);
 Verdict judge(const DispatchProjection& state, TimeMs at, const LiveWakeupEmitted& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const CircuitOpened& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const CircuitProbed& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const CircuitClosed& fact);
 Verdict judge(const DispatchProjection& state, TimeMs at, const ResultApplied& fact);
 
 // The intent that a failure with a retry schedules.

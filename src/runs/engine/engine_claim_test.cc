@@ -280,5 +280,59 @@ TEST_F(ClaimTest, a_report_lists_new_attempts_that_were_not_claimed) {
   EXPECT_EQ(core.reports[0].wakeups[0].run_id, run_no(2));
 }
 
+// Two runs wait at the step; the failure of the first opens the circuit breaker.
+class CircuitTest : public ClaimTest {
+ protected:
+  TestCore& open_circuit() {
+    TestCore& core = open();
+    const auto guarded =
+        definition_of(R"([{"name":"a","circuit_breaker":{"failures":1,"probe_after_ms":5000}}])");
+    for (int run = 1; run <= 3; ++run) {
+      core.start(start_of(run, guarded));
+      core.settle();
+    }
+    const auto worker = core.worker();
+    core.settle();
+    core.fail(proof_of(worker->assignment()), failure());
+    core.settle();
+    return core;
+  }
+};
+
+TEST_F(CircuitTest, a_waiting_worker_is_woken_when_a_probe_is_due) {
+  TestCore& core = open_circuit();
+  const auto probe = core.worker();
+  const auto other = core.worker();
+  core.settle();
+  EXPECT_EQ(probe->calls, 0);
+  EXPECT_EQ(core.core.next_timer(clock_.now()), after(kStart, 5000));
+  clock_.advance_ms(4999);
+  EXPECT_FALSE(core.core.has_work(clock_.now()));
+  clock_.advance_ms(1);
+  EXPECT_TRUE(core.core.has_work(clock_.now()));
+  core.settle();
+  ASSERT_EQ(probe->code(), "ok");
+  EXPECT_EQ(other->calls, 0);
+  core.complete(proof_of(probe->assignment()), completion());
+  core.settle();
+  EXPECT_EQ(other->code(), "ok") << "the success closes the circuit breaker";
+}
+
+TEST_F(CircuitTest, every_process_knows_it) {
+  TestCore& core = open_circuit();
+  TestCore& late = open();
+  const auto worker = late.worker();
+  late.settle();
+  EXPECT_EQ(worker->calls, 0);
+  EXPECT_EQ(late.core.next_timer(clock_.now()), after(kStart, 5000));
+  clock_.advance_ms(5000);
+  late.settle();
+  ASSERT_EQ(worker->code(), "ok");
+  core.core.check_for_changes();
+  const auto second = core.worker();
+  core.settle();
+  EXPECT_EQ(second->calls, 0) << "another process has the probe";
+}
+
 }  // namespace
 }  // namespace holdfast::engine_claim_test

@@ -99,6 +99,13 @@ Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id) {
   return started;
 }
 
+Result<void> emit_claim(Turn& turn, const SharedText& queue, const AttemptClaimed& claim) {
+  HOLDFAST_CHECK(turn.emit(queue, claim));
+  const auto probed = decide_circuit_probed(turn.state().queues().get(queue),
+                                            claim.runnable_key.view(), turn.now());
+  return probed.has_value() ? turn.emit(queue, *probed) : Result<void>();
+}
+
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
                                              const Applicant& applicant) {
   DispatchProjection* queue =
@@ -108,7 +115,7 @@ Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
   }
   const auto claim = decide_claim_next(*queue, applicant.claimant, turn.now());
   HOLDFAST_ASSERT(claim.has_value());
-  HOLDFAST_CHECK(turn.emit(queue->queue(), *claim));
+  HOLDFAST_CHECK(emit_claim(turn, queue->queue(), *claim));
   HOLDFAST_TRY(Assignment given,
                assignment_of(turn, *queue->find(claim->runnable_key.view()), queue->queue()));
   given.token = applicant.token;
@@ -128,6 +135,9 @@ Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Complet
     return {};
   }
   HOLDFAST_CHECK(turn.emit(queue->queue(), *fact));
+  if (const auto closed = decide_circuit_closed(*queue, proof.runnable_key.view(), turn.now())) {
+    HOLDFAST_CHECK(turn.emit(queue->queue(), *closed));
+  }
   Result<void> applied = apply_outcome(turn, *queue->find(proof.runnable_key.view()));
   if (is_unknown_definition(applied)) {
     insert(&turn.state().undo(), turn.state().pending_recovery().unapplied, proof.runnable_key,
@@ -151,6 +161,9 @@ Result<void> fail_attempt(Turn& turn, const ClaimProof& proof, const Failure& fa
     return {};
   }
   HOLDFAST_CHECK(turn.emit(queue->queue(), *fact));
+  if (const auto opened = decide_circuit_opened(*queue, proof.runnable_key.view(), turn.now())) {
+    HOLDFAST_CHECK(turn.emit(queue->queue(), *opened));
+  }
   HOLDFAST_TRY(const RunFacts facts,
                decide_after_failure(*run, *queue->find(proof.runnable_key.view()), failure.error,
                                     planned, EngineSurroundings(turn), turn.now()));

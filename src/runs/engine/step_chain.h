@@ -23,6 +23,9 @@ Result<Started> start_run(Turn& turn, const StartRun& command, IdOrigin id);
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
                                              const Applicant& applicant);
 
+// A worker claims: the claim may be the probe of an open circuit breaker.
+Result<void> emit_claim(Turn& turn, const SharedText& queue, const AttemptClaimed& claim);
+
 // The refusals of decide_complete and decide_fail; terminal_run also for runs that have left
 // memory.
 Result<void> complete_attempt(Turn& turn, const ClaimProof& proof, const Completion& completion);

@@ -68,12 +68,18 @@ Result<Thread> read_thread(Journal& journal, const RunId& id, Position last) {
   return thread;
 }
 
+// A circuit breaker follows from the attempts of all runs, which are not read here.
+bool is_about_circuit(const DispatchFact& fact) {
+  return std::holds_alternative<CircuitOpened>(fact) ||
+         std::holds_alternative<CircuitProbed>(fact) || std::holds_alternative<CircuitClosed>(fact);
+}
+
 void fold_dispatch(StoredRun& stored, const EntryView& entry) {
   const auto fact = dispatch_fact(entry.kind, entry.data);
   const RunId& id = stored.run->run_id();
   const bool about_it =
       fact.ok() && std::visit([&](const auto& known) { return known.run_id == id; }, fact.value());
-  if (!about_it) {
+  if (!about_it || is_about_circuit(fact.value())) {
     return;
   }
   const SharedText name(entry.thread.substr(kDispatchPrefix.size()));

@@ -54,7 +54,11 @@ class SignalTurn {
 
   Result<SignalOutcome> decide() {
     const Attempt* attempt = find_alive(turn_, queue_, signal_.item_id);
-    const SignalVerdict verdict = judge_signal(attempt, signal_.kind, fence_, turn_.now());
+    SignalVerdict verdict = judge_signal(attempt, signal_.kind, fence_, turn_.now());
+    if (verdict.action == SignalAction::claim) {
+      const auto until = turn_.state().queues().get(queue_).held_back_until(*attempt, turn_.now());
+      verdict = until.has_value() ? SignalVerdict{SignalAction::wait, until} : verdict;
+    }
     outcome_.action = verdict.action;
     switch (verdict.action) {
       case SignalAction::claim:
@@ -124,7 +128,7 @@ class SignalTurn {
   Result<void> claim_as(const Claimant& claimant) {
     HOLDFAST_TRY(const AttemptClaimed fact, decide_claim(turn_.state().queues().get(queue_),
                                                          signal_.item_id, claimant, turn_.now()));
-    return turn_.emit(queue_, fact);
+    return emit_claim(turn_, queue_, fact);
   }
   Result<void> claim() {
     return claim_as({fence_.claim_id, fence_.token_hash, SharedText(signal_.worker), {}});

@@ -17,7 +17,8 @@ namespace holdfast {
 
 struct TimelineEvent {
   // command_received, run_started, step_planned, timer_planned, attempt_scheduled,
-  // attempt_claimed, lease_extended, attempt_completed, attempt_failed, runnable_applied,
+  // attempt_claimed, lease_extended, attempt_completed, attempt_failed, circuit_opened,
+  // circuit_probed, circuit_closed, runnable_applied,
   // step_withdrawn, manual_step_paused, step_parked, manual_step_resolved, event_wait_opened,
   // event_buffered,
   // event_received, event_wait_timed_out, event_wait_resolved, child_run_started,

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/run/error_origin.h"
 #include "runs/run/event_names.h"
 #include "runs/run/run_projection.h"
@@ -291,6 +291,9 @@ class DispatchFactTaker {
   }
   void operator()(const RunQueued& /*fact*/) const {}
   void operator()(const LiveWakeupEmitted& /*fact*/) const {}
+  void operator()(const CircuitOpened& /*fact*/) const {}
+  void operator()(const CircuitProbed& /*fact*/) const {}
+  void operator()(const CircuitClosed& /*fact*/) const {}
 
  private:
   // By that claim, now.

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "runs/facts/activation.h"
 #include "runs/facts/execution_opts.h"
 #include "runs/language/data/path.h"
 #include "runs/language/definition/spec.h"
-#include "runs/run/activation.h"
 #include "runs/run/event_names.h"
 #include "runs/run/redact.h"
 #include "runs/view/view_words.h"
@@ -397,6 +397,20 @@ class DispatchDescriber : public Describer {
   }
   // Only a hint to workers.
   void operator()(const LiveWakeupEmitted& /*fact*/) const {}
+  void operator()(const CircuitOpened& fact) const {
+    add_of("circuit_opened", fact.runnable_key,
+           fmt::format("circuit breaker of step {} opened after {} consecutive failures; probe{}",
+                       fact.step.view(), fact.failures, later(fact.probe_at)),
+           fact);
+  }
+  void operator()(const CircuitProbed& fact) const {
+    add_of("circuit_probed", fact.runnable_key,
+           attempt(fact) + " probes whether the step works again", fact);
+  }
+  void operator()(const CircuitClosed& fact) const {
+    add_of("circuit_closed", fact.runnable_key,
+           fmt::format("circuit breaker of step {} closed", fact.step.view()), fact);
+  }
 
  private:
   template <typename Fact>
