@@ -15,12 +15,14 @@ namespace {
 // Runs as of one moment, each read once.
 class RunsThen {
  public:
-  RunsThen(Journal& journal, const Moment& moment) : journal_(journal), moment_(moment) {}
+  using FindCircuit = decltype(RunSource::find_circuit);
+  RunsThen(Journal& journal, const Moment& moment, FindCircuit find_circuit)
+      : journal_(journal), moment_(moment), find_circuit_(std::move(find_circuit)) {}
 
   Result<std::optional<RunSource>> find(const RunId& id) {
     const auto known = runs_.find(id);
     if (known != runs_.end()) {
-      return std::optional(known->second.source(moment_.position, moment_.now));
+      return std::optional(source_of(known->second));
     }
     auto stored = read_stored_run(journal_, id, moment_.position);
     if (!stored.ok()) {
@@ -29,12 +31,19 @@ class RunsThen {
                  : Result<std::optional<RunSource>>(stored.error());
     }
     const auto kept = runs_.emplace(id, std::move(stored).value()).first;
-    return std::optional(kept->second.source(moment_.position, moment_.now));
+    return std::optional(source_of(kept->second));
   }
 
  private:
+  [[nodiscard]] RunSource source_of(const StoredRun& stored) const {
+    RunSource source = stored.source(moment_.position, moment_.now);
+    source.find_circuit = find_circuit_;
+    return source;
+  }
+
   Journal& journal_;
   Moment moment_;
+  FindCircuit find_circuit_;
   std::map<RunId, StoredRun> runs_;
 };
 
@@ -70,10 +79,29 @@ Result<JsonText> Inspector::snapshot(const RunId& run, const At& at) {
 
 Result<Explanation> Inspector::explain(const RunId& run, const At& at) {
   HOLDFAST_TRY(const Moment when, moment(at, run));
-  HOLDFAST_TRY(const StoredRun stored, read_stored_run(journal_, run, when.position));
-  RunsThen others(journal_, when);
-  return explain_run(stored.source(when.position, when.now),
-                     [&](const RunId& other) { return others.find(other); });
+  // Circuit breakers follow from the attempts of all runs: those are read if one may matter.
+  std::unique_ptr<Past> all;
+  std::optional<Error> failed;
+  const auto find_circuit = [&](const SharedText& name,
+                                const Attempt& attempt) -> std::optional<OpenCircuit> {
+    if (all == nullptr && !failed.has_value()) {
+      auto read = read_state(At{At::Kind::position, when.position.value});
+      if (read.ok()) {
+        all = std::move(read).value();
+      } else {
+        failed = read.error();
+      }
+    }
+    return all == nullptr ? std::nullopt
+                          : open_circuit_of(all->state.queues().get(name), attempt, when.now);
+  };
+  RunsThen runs(journal_, when, find_circuit);
+  HOLDFAST_TRY(const auto source, runs.find(run));
+  if (!source.has_value()) {
+    return read_stored_run(journal_, run, when.position).error();
+  }
+  auto explained = explain_run(*source, [&](const RunId& other) { return runs.find(other); });
+  return failed.has_value() ? Result<Explanation>(*failed) : std::move(explained);
 }
 
 Result<RunGraph> Inspector::graph(const RunId& run, const At& at) {

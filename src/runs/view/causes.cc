@@ -4,11 +4,12 @@
 
 #include <set>
 
+#include "runs/facts/activation.h"
 #include "runs/language/data/path.h"
-#include "runs/run/activation.h"
 #include "runs/run/error_origin.h"
 #include "runs/run/event_names.h"
 #include "runs/run/redact.h"
+#include "runs/view/circuit_cause.h"
 #include "runs/view/deadline.h"
 #include "runs/view/run_graph.h"
 #include "runs/view/step_state.h"
@@ -467,6 +468,14 @@ Cause CauseFinder::of_attempt(const PlannedRunnable& planned, const Attempt& att
     NextAction wait = time_action("wait_for_attempt_completion", attempt.claim->lease_until,
                                   "the worker reports, extends its lease or loses it");
     cause.next_actions.push_back(std::move(wait));
+    return cause;
+  }
+  if (const auto open = open_circuit_of(source_, attempt, queue)) {
+    cause = circuit_cause(attempt, queue, *open);
+    if (!open->until.has_value()) {
+      cause.next_actions.insert(cause.next_actions.begin(),
+                                worker_action(attempt, queue, "wait_for_worker_claim"));
+    }
     return cause;
   }
   if (is_expired(attempt, source_.now)) {

@@ -15,7 +15,7 @@ namespace holdfast {
 
 // In the order they count: the first that applies is the reason.
 HOLDFAST_ENUM(Reason, terminal, manual_intervention_required, completed_result_pending_apply,
-              planned_dispatch_pending_schedule, expired_claim, attempt_visible,
+              planned_dispatch_pending_schedule, expired_claim, attempt_visible, circuit_open,
               deferred_continuation, attempt_claimed, attempt_scheduled_for_later,
               waiting_for_child, idle, run_started, waiting_for_dispatch);
 
@@ -29,9 +29,9 @@ struct NextAction {
 
 struct Cause {
   Reason reason = Reason::idle;
-  // approval, pause, parked, event, engine, worker, retry, timer, deferral, claim, lease, child,
-  // items, definition, writer; of a run that has ended: completion, failure, cancellation,
-  // successor
+  // approval, pause, parked, event, engine, worker, circuit_breaker, retry, timer, deferral, claim,
+  // lease, child, items, definition, writer; of a run that has ended: completion, failure,
+  // cancellation, successor
   std::string waits_for;
   std::string step = {};
   std::string run_id = {};  // of another run: a child, a successor

@@ -31,6 +31,34 @@ std::vector<KnownAttempt> attempts_of(const RunSource& source) {
   return known;
 }
 
+std::optional<OpenCircuit> open_circuit_of(const DispatchProjection& queue, const Attempt& attempt,
+                                           TimeMs now) {
+  const Circuit* circuit = queue.open_circuit(attempt);
+  if (circuit == nullptr) {
+    return std::nullopt;
+  }
+  const Attempt* probe = queue.live_probe(*circuit, now);
+  return OpenCircuit{*circuit, queue.held_back_until(attempt, now),
+                     probe == nullptr ? RunId() : probe->run_id};
+}
+
+std::optional<OpenCircuit> open_circuit_of(const RunSource& source, const Attempt& attempt,
+                                           const SharedText& queue) {
+  if (!attempt.circuit.is_set() ||
+      !(is_visible(attempt, source.now) || is_expired(attempt, source.now))) {
+    return std::nullopt;
+  }
+  if (source.find_circuit != nullptr) {
+    return source.find_circuit(queue, attempt);
+  }
+  for (const DispatchProjection* known : source.queues) {
+    if (known->queue() == queue) {
+      return open_circuit_of(*known, attempt, source.now);
+    }
+  }
+  return std::nullopt;
+}
+
 bool is_held(const Attempt& attempt, TimeMs now) {
   return attempt.status == AttemptStatus::claimed && attempt.claim->lease_until > now;
 }

@@ -18,6 +18,10 @@ struct KnownAttempt {
 // As they were scheduled, queue by queue.
 std::vector<KnownAttempt> attempts_of(const RunSource& source);
 
+// The open circuit breaker without which a worker could claim the attempt.
+std::optional<OpenCircuit> open_circuit_of(const RunSource& source, const Attempt& attempt,
+                                           const SharedText& queue);
+
 // Of attempts that have not ended: a worker holds it; its lease has expired; a worker may claim it;
 // no worker may claim it yet.
 bool is_held(const Attempt& attempt, TimeMs now);
