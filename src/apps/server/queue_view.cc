@@ -20,6 +20,9 @@ QueueView view_of(const SharedText& name, DispatchProjection& queue, TimeMs now)
   view.name = name.str();
   view.claimed = queue.held().size();
   view.anomalies = queue.anomalies().size();
+  for (const auto& [type, circuit] : queue.circuits()) {
+    view.open_circuits += circuit.is_open() ? 1U : 0U;
+  }
   for (const auto& [handler, waiting] : queue.waiting(now)) {
     if (handler.view() == kTimerHandler) {
       view.sleeping = waiting.visible + waiting.later;
@@ -30,6 +33,7 @@ QueueView view_of(const SharedText& name, DispatchProjection& queue, TimeMs now)
     found.visible = waiting.visible;
     found.expired = waiting.expired;
     found.later = waiting.later;
+    found.held_back = waiting.held_back;
     found.next_at = waiting.next_at;
     if (waiting.first != nullptr) {
       found.oldest_at = waiting.first->visible_at;
@@ -69,6 +73,12 @@ void write_blocked(JsonWriter& json, const QueueView& queue, const HandlerView& 
     write("workers_busy", visible,
           able == 1 ? fmt::format("the only worker for handler {} is busy", waiting.handler)
                     : fmt::format("all {} workers for handler {} are busy", able, waiting.handler));
+  }
+  if (waiting.held_back > 0) {
+    write("circuit_open", waiting.held_back,
+          fmt::format("{} of handler {} {} behind an open circuit breaker",
+                      counted(waiting.held_back, "attempt"), waiting.handler,
+                      waiting.held_back == 1 ? "waits" : "wait"));
   }
   if (waiting.later > 0) {
     write("scheduled_later", waiting.later,
@@ -138,6 +148,7 @@ HandlerView QueueView::total() const {
     total.visible += waiting.visible;
     total.expired += waiting.expired;
     total.later += waiting.later;
+    total.held_back += waiting.held_back;
     earlier(total.oldest_at, waiting.oldest_at);
     earlier(total.next_at, waiting.next_at);
   }

@@ -15,6 +15,7 @@ struct HandlerView {
   std::size_t visible = 0;
   std::size_t expired = 0;  // of these: the lease of a worker expired
   std::size_t later = 0;
+  std::size_t held_back = 0;  // visible, but a circuit breaker lets no worker have them
   std::optional<TimeMs> oldest_at = std::nullopt;  // of the visible ones
   std::optional<TimeMs> next_at = std::nullopt;    // of the later ones
 };
@@ -25,6 +26,7 @@ struct QueueView {
   std::size_t claimed = 0;
   std::size_t sleeping = 0;  // timers
   std::size_t anomalies = 0;
+  std::size_t open_circuits = 0;  // circuit breakers
 
   // Of all handlers.
   [[nodiscard]] HandlerView total() const;

@@ -24,6 +24,7 @@ void write_queues(MetricsText& text, const std::vector<QueueView>& queues, TimeM
     };
     write("visible", total.visible - total.expired);
     write("scheduled", total.later);
+    write("held_back", total.held_back);
     write("expired", total.expired);
     write("claimed", queue.claimed);
     write("sleeping", queue.sleeping);
@@ -34,6 +35,10 @@ void write_queues(MetricsText& text, const std::vector<QueueView>& queues, TimeM
     const std::int64_t age = now.value - queue.total().oldest_at.value_or(now).value;
     text.value(metric_label("queue", queue.name),
                static_cast<double>(std::max<std::int64_t>(0, age)) / 1000);
+  }
+  text.family("holdfast_open_circuits", Kind::gauge, "Open circuit breakers, by queue.");
+  for (const QueueView& queue : queues) {
+    text.value(metric_label("queue", queue.name), static_cast<double>(queue.open_circuits));
   }
   text.family("holdfast_anomalies", Kind::gauge, "Facts that violated a rule, by queue.");
   for (const QueueView& queue : queues) {
