@@ -116,6 +116,9 @@ void NextFacts::fill_plan(ExpectedFact& expected, const Step& step, const Value&
     for (const char* limit : kTimeouts) {
       copy_if_there(expected.members, limit, step.spec["timeout"][limit]);
     }
+    const Value& circuit = step.spec["circuit_breaker"];
+    copy_if_there(expected.members, "circuit_failures", circuit["failures"]);
+    copy_if_there(expected.members, "circuit_probe_after_ms", circuit["probe_after_ms"]);
   }
   if (step.kind == StepKind::log) {
     Value line;

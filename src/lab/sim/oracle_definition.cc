@@ -46,9 +46,10 @@ std::string unknown_member(const Value& spec) {
                                               "output",
                                               "compensate_on_cancel"};
   static const std::set<std::string> step{
-      "name",       "handler",      "after",         "description",  "queue",         "retry",
-      "timeout",    "input",        "output",        "input_schema", "output_schema", "for_each",
-      "compensate", "irreversible", "compensatable", "deadline",     "max_visits"};
+      "name",          "handler",    "after",          "description",  "queue",
+      "retry",         "timeout",    "input",          "output",       "input_schema",
+      "output_schema", "for_each",   "compensate",     "irreversible", "compensatable",
+      "deadline",      "max_visits", "circuit_breaker"};
   for (const auto& [name, value] : spec.members()) {
     if (!workflow.contains(name)) {
       return name;

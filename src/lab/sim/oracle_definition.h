@@ -15,8 +15,9 @@
 namespace holdfast::sim::model {
 
 // The options of a step that its attempts carry: those its compensation has as well, and the
-// members of its timeout.
+// members of its timeout and of its circuit breaker.
 inline constexpr const char* kClaimOptions[] = {"lease_ms"};
+inline constexpr const char* kCircuitBreaker[] = {"circuit_failures", "circuit_probe_after_ms"};
 inline constexpr const char* kTimeouts[] = {"start_to_close_ms", "schedule_to_start_ms"};
 
 // "charge", "charge@2", "charge[7]", "compensate:charge@2[7]".

@@ -26,6 +26,7 @@ class AttemptFact {
   AttemptFact(OracleModel& model, const StoredFact& fact, const std::string& queue,
               const Value& data)
       : model_(model),
+        fact_(fact),
         at_(fact.at.value),
         queue_(queue),
         data_(data),
@@ -64,6 +65,8 @@ class AttemptFact {
       completed();
     } else if (kind_ == "attempt_failed") {
       failed();
+    } else if (kind_.starts_with("circuit_")) {
+      model_.circuit_fact(fact_, data_, *attempt_);
     }
   }
 
@@ -91,6 +94,7 @@ class AttemptFact {
       check_as_planned(planned->plan, kIntent);
       check_as_planned(planned->plan, kClaimOptions);
       check_as_planned(planned->plan, kTimeouts);
+      check_as_planned(planned->plan, kCircuitBreaker);
       check(planned->handler() != "__engine__", "scheduled", "the engine executes the step itself");
     }
     Attempt attempt;
@@ -120,6 +124,7 @@ class AttemptFact {
     check(model_.claim_ids.insert(id).second, "fence", "the claim id was already used");
     pass_over(id);
     attempt.claims.push_back({id, data_["claim_token_hash"].string(), at_, lease_until});
+    model_.circuit_claimed(attempt);
   }
 
   // Attempts are claimed in the order in which they became visible; with equal times, in the order
@@ -132,7 +137,7 @@ class AttemptFact {
       const bool claimable = other.queue == queue_ && other.outcome == Attempt::Outcome::none &&
                              !other.withdrawn && !other.is_held(at_) && at_ >= other.visible_at &&
                              run != model_.runs.end() && !run->second.has_ended() &&
-                             other.handler() != "__timer__";
+                             other.handler() != "__timer__" && !model_.is_held_back(other, at_);
       if (claimable && rank(other) < rank(*attempt_)) {
         model_.passed_over[claim_id][key] = other.handler();
       }
@@ -172,6 +177,7 @@ class AttemptFact {
     }
     attempt_->outcome = Attempt::Outcome::completed;
     attempt_->result = data_["result"];
+    model_.circuit_completed(*attempt_);
     attempt_->opts = data_["execution_opts"];
     const Step* step = run_->definition == nullptr || run_->find(key_) == nullptr
                            ? nullptr
@@ -189,6 +195,7 @@ class AttemptFact {
     attempt_->outcome = Attempt::Outcome::failed;
     attempt_->error = data_["error"];
     attempt_->retry_key = data_["retry_runnable_key"].string();
+    model_.circuit_failed(*attempt_);
     check_timeout();
     check_retry();
     if (attempt_->retry_key.empty()) {
@@ -281,6 +288,7 @@ class AttemptFact {
   }
 
   OracleModel& model_;
+  const StoredFact& fact_;
   std::int64_t at_;
   const std::string& queue_;
   const Value& data_;

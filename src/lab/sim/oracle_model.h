@@ -161,6 +161,15 @@ struct Run {
   [[nodiscard]] std::string status() const;
 };
 
+// The circuit breaker of a step type.
+struct Circuit {
+  std::int64_t failures = 0;  // consecutive
+  bool open = false;
+  std::int64_t probe_at = 0;
+  std::string probe;  // the attempt that probed last
+  std::string probe_claim;
+};
+
 // A fact that must follow, or may.
 struct ExpectedFact {
   enum class Kind : std::uint8_t {
@@ -224,6 +233,17 @@ struct OracleModel {
   std::string location;  // of the current fact, for violations
   void unmodelled(Run& run, const std::string& feature);
 
+  // oracle_circuit.cc
+  std::map<std::string, Circuit> circuits;  // by queue, workflow and step
+  std::map<std::string, std::string>
+      circuit_follows;  // by attempt: the kind of fact that must follow
+  [[nodiscard]] std::string circuit_of(const Attempt& attempt) const;
+  [[nodiscard]] bool is_held_back(const Attempt& attempt, std::int64_t at) const;
+  void circuit_claimed(const Attempt& attempt);
+  void circuit_completed(const Attempt& attempt);
+  void circuit_failed(const Attempt& attempt);
+  void circuit_fact(const StoredFact& fact, const Value& data, const Attempt& attempt);
+  void check_circuits(bool whole);
   // oracle_dispatch.cc
   void queue_fact(const StoredFact& fact, const std::string& queue, const Value& data);
   // oracle_run.cc

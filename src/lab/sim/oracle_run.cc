@@ -212,6 +212,7 @@ void RunFact::plan_one(const Value& plan) {
       names.emplace_back("input");
       names.insert(names.end(), std::begin(kClaimOptions), std::end(kClaimOptions));
       names.insert(names.end(), std::begin(kTimeouts), std::end(kTimeouts));
+      names.insert(names.end(), std::begin(kCircuitBreaker), std::end(kCircuitBreaker));
     }
     names.emplace_back("timer");
     compare(*expected, plan, names);
@@ -438,6 +439,7 @@ void OracleModel::check_batch(std::uint64_t batch, bool whole) {
     run.withdrew = run.is_compensating();
   }
   touched.clear();
+  check_circuits(whole);
   for (const auto& [what, holds] : acknowledged) {
     location = what;
     check(!whole || holds(*this), "durable", "was answered ok and is not durable");

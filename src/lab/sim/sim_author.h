@@ -81,11 +81,12 @@ class Author {
         return R"(,"compensate":{"handler":"undo","retry":{"max_attempts":2)" + then() +
                R"(}},"output":"o)" + std::to_string(i) + "\"";
       case 9:
-        return R"(,"timeout":{"start_to_close":"1m","schedule_to_start":"2m"})";
+        return R"(,"timeout":{"start_to_close":"1m","schedule_to_start":"2m"})" + circuit_breaker();
       case 10:
         return R"(,"input":{"n":"n","maybe":"missing"})";
       default:
         return R"(,"retry":{"max_attempts":3,"delay_ms":100,"jitter_percent":50)" + then() + "}" +
+               circuit_breaker() +
                std::string(pick(3) == 0   ? R"(,"compensate":"undo")"
                            : pick(3) == 0 ? R"(,"irreversible":true)"
                                           : "");
@@ -93,6 +94,12 @@ class Author {
   }
 
   std::string then() { return pick(3) == 0 ? R"(,"then":"park")" : ""; }
+
+  std::string circuit_breaker() {
+    return pick(3) == 0 ? R"(,"circuit_breaker":{"failures":)" + std::to_string(1 + pick(2)) +
+                              R"(,"probe_after":"5s"})"
+                        : "";
+  }
 
   void add(const std::string& transition) {
     transitions_ += (transitions_.empty() ? "" : ",") + transition;

@@ -34,7 +34,7 @@ std::int64_t longest_of(const Step& step, const UserWorld& world) {
   }
   const StepPolicy& policy = step.spec.policy;
   longest += of_ms(policy.timeout.start_to_close_ms) + of_ms(policy.timeout.schedule_to_start_ms) +
-             of_ms(policy.claim.lease_ms);
+             of_ms(policy.claim.lease_ms) + of_ms(policy.circuit.probe_after_ms);
   return std::min(longest, kMostDays);
 }
 
