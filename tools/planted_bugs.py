@@ -45,8 +45,8 @@ BUGS = [
          "      attempt->claim->lease_until.value - (planted ? 1000 : 0) > at.value) {")]),
     ("claim_too_early", "an attempt can be claimed before its time has come", [
         ("runs/dispatch/dispatch_projection.cc",
-         "    if (top != nullptr && top->visible_at <= now &&",
-         "    if (top != nullptr && (planted || top->visible_at <= now) &&"),
+         "      if (from <= now &&",
+         "      if ((planted || from <= now) &&"),
         ("runs/dispatch/dispatch_rules.cc",
          "  if (at < attempt->visible_at) {",
          "  if (at < attempt->visible_at && !planted) {")]),
@@ -260,6 +260,59 @@ BUGS = [
          "  if (timeout_ms == 0) {\n    return;",
          "  if (timeout_ms == 0 || planted) {\n    return;")]),
     # Parked steps
+    # Circuit breakers
+    ("circuit_never_opens", "a circuit breaker does not open", [
+        ("runs/engine/step_chain.cc",
+         "decide_circuit_opened(*queue, proof.runnable_key.view(), turn.now())) {",
+         "decide_circuit_opened(*queue, proof.runnable_key.view(), turn.now());\n"
+         "      opened.has_value() && !planted) {")]),
+    ("circuit_lets_through", "an open circuit breaker does not hold attempts back", [
+        ("runs/dispatch/dispatch_circuit.cc",
+         "  if (circuit == nullptr || !circuit->is_open()) {\n    return attempt.visible_at;",
+         "  if (circuit == nullptr || !circuit->is_open() || planted) {\n"
+         "    return attempt.visible_at;")]),
+    ("two_probes", "a second attempt probes while the first one does", [
+        ("runs/dispatch/dispatch_circuit.cc",
+         "  return live ? std::nullopt :",
+         "  return live && !planted ? std::nullopt :"),
+        ("runs/dispatch/dispatch_circuit.cc",
+         "  return live ? probe : nullptr;",
+         "  return live && !planted ? probe : nullptr;")]),
+    ("probe_too_early", "a probe is handed out as soon as the circuit breaker has opened", [
+        ("runs/dispatch/dispatch_circuit.cc",
+         "std::optional(std::max(attempt.visible_at, circuit->probe_at));",
+         "std::optional(\n"
+         "      std::max(attempt.visible_at, planted ? TimeMs{} : circuit->probe_at));"),
+        ("runs/dispatch/dispatch_circuit.cc",
+         "  const bool due = at >= circuit->probe_at &&",
+         "  const bool due = (planted || at >= circuit->probe_at) &&"),
+        ("runs/dispatch/dispatch_circuit.cc",
+         "    HOLDFAST_ASSERT(circuit.is_open() && circuit.probe_at <= at);  // D12",
+         "    HOLDFAST_ASSERT(planted || (circuit.is_open() && circuit.probe_at <= at));")]),
+    ("success_does_not_reset", "a success does not reset the consecutive failures", [
+        ("runs/dispatch/dispatch_circuit.cc",
+         "[](Circuit& circuit) { circuit.failures = 0; });",
+         "[](Circuit& circuit) { circuit.failures = planted ? circuit.failures : 0; });")]),
+    ("circuit_not_in_checkpoint", "circuit breakers are lost at a restart", [
+        ("runs/dispatch/dispatch_inspect.cc",
+         "  for (CircuitRecord& record : stored.circuits) {",
+         "  if (planted) {\n    stored.circuits.clear();\n  }\n"
+         "  for (CircuitRecord& record : stored.circuits) {")]),
+    ("lost_probe_blocks", "a probe whose lease has expired still counts as one", [
+        ("runs/dispatch/dispatch_circuit.cc",
+         "probe != nullptr && probe->in_leases && probe->heap_slot != UINT32_MAX &&",
+         "probe != nullptr && probe->claim &&\n"
+         "                    (planted || probe->in_leases) &&\n"
+         "                    (planted || probe->heap_slot != UINT32_MAX) &&")]),
+    ("circuit_never_closes", "the success of a probe does not close the circuit breaker", [
+        ("runs/engine/step_chain.cc",
+         "decide_circuit_closed(*queue, proof.runnable_key.view(), turn.now())) {",
+         "decide_circuit_closed(*queue, proof.runnable_key.view(), turn.now());\n"
+         "      closed.has_value() && !planted) {")]),
+    ("unclaimed_counts", "an attempt that no worker had counts for the circuit breaker", [
+        ("runs/dispatch/dispatch_circuit.cc",
+         "  if (attempt.circuit.is_set() && counts_for_circuit(error)) {",
+         "  if (attempt.circuit.is_set() && (planted || counts_for_circuit(error))) {")]),
     ("not_parked", "a step fails although its policy says that it is parked", [
         ("runs/run/run_park.cc",
          "  if (policy_of(run, plan).then != AfterRetries::park ||",
