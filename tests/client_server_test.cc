@@ -105,6 +105,45 @@ TEST_F(ClientServer, a_client_registers_starts_works_and_waits_like_an_engine) {
   EXPECT_EQ(page.value().runs.size(), 1U);
 }
 
+TEST_F(ClientServer, dead_letters_are_listed_and_decided_as_by_an_engine) {
+  Client client = connect();
+  ASSERT_TRUE(client.register_workflow(Workflow("order").step("charge")).ok());
+  std::atomic<bool> bank_is_up = false;
+  ASSERT_TRUE(client
+                  .register_handler("charge",
+                                    [&](StepContext&, std::string_view) {
+                                      return bank_is_up ? StepResult::ok()
+                                                        : StepResult::fail("bank_down", "");
+                                    })
+                  .ok());
+  const Working working(client);
+  std::vector<std::string> runs;
+  for (int i = 0; i < 2; ++i) {
+    runs.push_back(client.start("order").value().run_id);
+    EXPECT_EQ(client.wait(runs.back(), seconds(30)).value().status, "failed");
+  }
+  const auto page = client.dead_letters({.code = "bank_down", .reason = "exhausted"});
+  ASSERT_TRUE(page.ok()) << page.error().text();
+  ASSERT_EQ(page.value().dead_letters.size(), 2U);
+  EXPECT_EQ(page.value().dead_letters[0].run_id, runs[0]);
+  EXPECT_EQ(page.value().dead_letters[0].step, "charge");
+  EXPECT_GE(page.value().dead_letters[0].age_ms, 0);
+  bank_is_up = true;
+  std::string replay;
+  for (int i = 0; i < 2; ++i) {
+    const auto redriven = client.redrive_dead_letters({.run_id = runs[0]});
+    ASSERT_TRUE(redriven.ok()) << redriven.error().text();
+    ASSERT_EQ(redriven.value().matched.size(), 1U);
+    EXPECT_TRUE(replay.empty() || replay == redriven.value().matched[0].replay_run_id);
+    replay = redriven.value().matched[0].replay_run_id;
+  }
+  EXPECT_EQ(client.wait(replay, seconds(30)).value().status, "completed");
+  ASSERT_TRUE(client.discard_dead_letters({.all = true}).ok());
+  EXPECT_TRUE(client.dead_letters().value().dead_letters.empty());
+  EXPECT_EQ(client.redrive_dead_letters({}).error().code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(client.dead_letters({.limit = 0}).error().code(), ErrorCode::invalid_argument);
+}
+
 TEST_F(ClientServer, errors_are_those_of_an_engine) {
   Client client = connect();
   EXPECT_EQ(client.start("nothing").error().code(), ErrorCode::unknown_workflow);

@@ -342,6 +342,9 @@ const Table kRunTable = {
      "accept", "repeat", "terminal_run", "terminal_run", "terminal_run", "terminal_run"},
     {"steps_adopted", "malformed_entry", "accept", "accept", "accept", "accept", "accept", "accept",
      "accept", "terminal_run", "terminal_run", "terminal_run", "terminal_run"},
+    {"dead_letter_resolved", "malformed_entry", "stale_dead_letter", "stale_dead_letter",
+     "stale_dead_letter", "stale_dead_letter", "stale_dead_letter", "stale_dead_letter",
+     "stale_dead_letter", "stale_dead_letter", "accept", "stale_dead_letter", "stale_dead_letter"},
 };
 
 std::vector<RunFact> facts_before(const std::string& state) {
@@ -369,7 +372,11 @@ std::vector<RunFact> facts_before(const std::string& state) {
   } else if (state == "compensating") {
     facts.emplace_back(compensation_started());
   } else if (const auto ended = enum_from<TerminalStatus>(state)) {
-    facts.emplace_back(terminal(*ended));
+    RunTerminal end = terminal(*ended);
+    if (*ended == TerminalStatus::failed) {
+      end.exhausted = failed_by_attempt().exhausted;
+    }
+    facts.emplace_back(end);
   }
   return facts;
 }
@@ -397,7 +404,8 @@ std::vector<RunFact> facts_to_check() {
           withdrawn({"a#1"}),
           event_buffered(),
           compensation_started(),
-          steps_adopted()};
+          steps_adopted(),
+          letter_resolved()};
 }
 
 TEST(ProtocolTable, every_fact_of_a_run_has_one_verdict_in_every_status) {

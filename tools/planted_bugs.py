@@ -328,8 +328,8 @@ BUGS = [
          "  again.earlier_attempts = planted ? 0 : parked.attempt_number;")]),
     ("discarded_is_done", "a parked step that is discarded counts as completed", [
         ("runs/run/run_decide_manual.cc",
-         "      draft.failed(*planned, state.error);\n",
-         "      planted ? draft.done(*planned, {}) : draft.failed(*planned, state.error);\n")]),
+         "      draft.give_up(*planned, state.error);\n",
+         "      planted ? draft.done(*planned, {}) : draft.give_up(*planned, state.error);\n")]),
     ("other_run_same_id", "a start under a known id is answered with ok, whatever its content", [
         ("runs/run/run_decide_start.cc",
          "  return same_input(run, command) ? \"\" : \"input\";",

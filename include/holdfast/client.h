@@ -99,6 +99,10 @@ class Client {
   Result<void> reject(std::string_view run_id, const DecisionOptions& options);
   Result<void> retry(std::string_view run_id, const RetryStepOptions& options = {});
   Result<void> discard(std::string_view run_id, const DiscardStepOptions& options = {});
+  // As in Engine; run_id of a query or a selection is the whole id.
+  Result<DeadLetterPage> dead_letters(const DeadLetterQuery& query = {});
+  Result<DeadLetterDecision> redrive_dead_letters(const DeadLetterSelection& selection);
+  Result<DeadLetterDecision> discard_dead_letters(const DeadLetterSelection& selection);
   Result<void> signal(std::string_view run_id, std::string_view event,
                       std::string_view payload = "{}", const SignalOptions& options = {});
   Result<void> mutate_graph(std::string_view run_id, const GraphMutation& mutation,

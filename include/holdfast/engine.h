@@ -165,8 +165,13 @@ class Engine {
   // invalid_payload.
   Result<void> retry(std::string_view run_id, const RetryStepOptions& options = {});
   Result<void> discard(std::string_view run_id, const DiscardStepOptions& options = {});
-  // The parked steps of all runs, and retry or discard for all that match, in one commit.
-  // invalid_argument: the limit, the cursor, or a selection of everything without `all`.
+  // Dead letters: the parked steps of all runs, and the attempts that failed their run. What
+  // matches is redriven or discarded in one commit. Of a parked step, a redrive is a retry. The
+  // attempt of a run that has ended is repeated by a new run, from its step on; from the start if
+  // the run compensated. That run has an id of its own: a repeated redrive starts no second one. A
+  // discarded attempt leaves the list; discard() does the same. invalid_argument: the limit, the
+  // cursor, or a selection of everything without `all`. An outcome has an error of its own, such as
+  // unsafe_replay.
   Result<DeadLetterPage> dead_letters(const DeadLetterQuery& query = {});
   Result<DeadLetterDecision> redrive_dead_letters(const DeadLetterSelection& selection);
   Result<DeadLetterDecision> discard_dead_letters(const DeadLetterSelection& selection);

@@ -91,16 +91,20 @@ struct DiscardStepOptions {
   std::string idempotency_key = {};
 };
 
-// Dead letters: the parked steps of all runs. What is set must match.
+// Dead letters: attempts that failed and were the last ones of their steps. The step is parked, or
+// the run has failed ("exhausted"). What is set must match.
 struct DeadLetterQuery {
+  std::string run_id = {};
   std::string queue = {};
   std::string workflow = {};
-  std::string step = {};  // of the definition: also its visits, items and compensation
-  std::string code = {};  // of the error
+  std::string step = {};    // of the definition: also its visits, items and compensation
+  std::string code = {};    // of the error
+  std::string reason = {};  // parked or exhausted
   std::uint64_t limit = 100;
   std::string cursor = {};  // `next` of the page before
 };
 struct DeadLetterView {
+  std::string reason;  // parked or exhausted
   std::string run_id;
   std::string workflow;
   std::string step;
@@ -109,6 +113,7 @@ struct DeadLetterView {
   std::string idempotency_key;
   std::uint32_t attempts = 0;
   std::int64_t since = 0;
+  std::int64_t age_ms = 0;
   std::string error;  // JSON
   std::string input;  // JSON
 };
@@ -118,18 +123,27 @@ struct DeadLetterPage {
 };
 // For redriving and discarding many. Without a filter, `all` must be set.
 struct DeadLetterSelection {
+  std::string run_id = {};
   std::string queue = {};
   std::string workflow = {};
   std::string step = {};
   std::string code = {};
+  std::string reason = {};
   bool all = false;
   bool dry_run = false;  // only reports what matches
   std::uint64_t limit = 100;
   std::string actor = {};
   std::string comment = {};
 };
+struct DeadLetterOutcome {
+  std::string run_id;
+  std::string step;
+  std::string runnable_key;
+  std::string replay_run_id;  // of an exhausted attempt that was redriven: the new run
+  std::string error;          // why the command failed for this one; empty: it did not
+};
 struct DeadLetterDecision {
-  std::vector<DeadLetterView> matched;
+  std::vector<DeadLetterOutcome> matched;
   std::uint64_t done = 0;
   bool more = false;  // dead letters beyond the limit match too
 };

@@ -235,7 +235,7 @@ inline ExternalEventBuffered event_buffered(std::string_view key = "early") {
 }
 
 inline CompensationStarted compensation_started(TerminalStatus outcome = TerminalStatus::failed) {
-  return {run_no(1), outcome, json(R"({"code":"x"})")};
+  return {run_no(1), outcome, json(R"({"code":"x"})"), {}};
 }
 
 inline StepsAdopted steps_adopted(std::vector<SharedText> done = {"a"}) {
@@ -246,6 +246,17 @@ inline RunArchived archived(std::string_view reason = "old") {
   return {run_no(1), SharedText(reason)};
 }
 inline RunUnarchived unarchived() { return {run_no(1)}; }
+
+// Of a run that attempt a#1 failed.
+inline RunTerminal failed_by_attempt() {
+  RunTerminal fact = terminal(TerminalStatus::failed, R"({"code":"x"})");
+  fact.exhausted = ExhaustedAttempt{"a#1", "a", "default"};
+  return fact;
+}
+inline DeadLetterResolved letter_resolved(DeadLetterEnd action = DeadLetterEnd::redriven) {
+  return {run_no(1), "a#1", action, action == DeadLetterEnd::redriven ? run_no(5) : RunId{},
+          "cli",     "ann", "again"};
+}
 
 // Facts with every field set; together one of each kind, in the order of the variant.
 inline std::vector<RunFact> full_common_facts() {
@@ -306,6 +317,7 @@ inline std::vector<RunFact> full_boundary_facts() {
   RunTerminal end = terminal(TerminalStatus::failed, R"({"code":"x"})");
   end.result = json(R"({"r":1})");
   end.trace = json("[12]");
+  end.exhausted = failed_by_attempt().exhausted;
   return {child, pause, resolution, end};
 }
 
@@ -335,24 +347,15 @@ inline std::vector<RunFact> full_lifecycle_facts() {
   early.trace = json("[18]");
   StepsAdopted adopted = steps_adopted();
   adopted.path = "a";
+  CompensationStarted compensation = compensation_started();
+  compensation.exhausted = failed_by_attempt().exhausted;
   RunDefinitionMigrated migration = migrated();
   migration.source_manual_step = "a";
   migration.target_manual_step = "b";
-  return {mutation,
-          request,
-          continued_from(),
-          opened,
-          event,
-          selected,
-          closed,
-          attributes_updated(R"({"a":1})", "i"),
-          migration,
-          archived(),
-          unarchived(),
-          withdrawn({"a#1"}),
-          early,
-          compensation_started(),
-          adopted};
+  return {mutation,  request,      continued_from(), opened,
+          event,     selected,     closed,           attributes_updated(R"({"a":1})", "i"),
+          migration, archived(),   unarchived(),     withdrawn({"a#1"}),
+          early,     compensation, adopted,          letter_resolved()};
 }
 
 inline std::vector<RunFact> every_run_fact() {

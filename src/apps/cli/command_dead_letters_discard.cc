@@ -21,12 +21,14 @@ struct DeadLettersDiscardCommand {
   }
 
   Result<void> run(Context& context) const {
-    if (request.run.empty()) {
+    if (request.run.empty() || selection.dry_run) {
+      DeadLetterSelection selected = selection;
+      selected.run = request.run;
       DeadLetterBulkRequest command;
       command.action = DeadLetterAction::discard;
       command.actor = request.options.actor;
       command.comment = request.options.comment;
-      return decide_dead_letters_of(backend, selection, command, context);
+      return decide_dead_letters_of(backend, selected, command, context);
     }
     if (selection.selects_many()) {
       return Error{ErrorCode::invalid_argument,
@@ -42,9 +44,10 @@ struct DeadLettersDiscardCommand {
 }  // namespace
 
 extern const Command kDeadLettersDiscardCommand = make_command<DeadLettersDiscardCommand>(
-    "dead-letters discard", "Discard a parked step, or all that match: they fail.",
-    R"(Each run continues as after any failure: with its error route, its compensation or its
-end.
+    "dead-letters discard", "Discard a dead letter, or all that match.",
+    R"(A parked step fails, and its run continues as after any failure: with its error route, its
+compensation or its end. The last attempt of a run that has ended leaves the list; the run stays
+as it is.
 
 Examples:
   holdfast dead-letters discard latest --actor ann --comment 'paid in cash'

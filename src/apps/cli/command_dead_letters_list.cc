@@ -24,6 +24,7 @@ struct DeadLettersListCommand {
   std::string workflow = {};
   std::string step = {};
   std::string code = {};
+  std::string reason = {};
   std::string cursor = {};
   std::uint64_t limit = 100;
 
@@ -33,6 +34,8 @@ struct DeadLettersListCommand {
     arguments.option("--workflow", "NAME", workflow, "Only those of runs of this workflow");
     arguments.option("--step", "STEP", step, "Only those of this step");
     arguments.option("--code", "CODE", code, "Only those whose error has this code");
+    arguments.option("--reason", "REASON", reason,
+                     "parked: the step waits; exhausted: the run has failed with it");
     arguments.option("--limit", "N", limit, "Largest number to list (default: 100)");
     arguments.option("--cursor", "CURSOR", cursor, "Continue a list where the page before ended");
   }
@@ -43,6 +46,7 @@ struct DeadLettersListCommand {
     request.workflow = workflow;
     request.step = step;
     request.code = code;
+    request.reason = reason;
     request.cursor = cursor;
     request.limit = limit;
     return print_server_list(backend, request, "dead_letters", context,
@@ -51,15 +55,22 @@ struct DeadLettersListCommand {
 
   static void print(const ServerList& list, Context& context) {
     if (list.rows.empty()) {
-      print_line(context, "no dead letters: no step is parked");
+      print_line(context, "no dead letters");
       return;
     }
-    Table table({{"RUN"}, {"STEP", {}, 8}, {"QUEUE"}, {"ATTEMPTS"}, {"SINCE"}, {"ERROR", {}, 8}});
+    Table table({{"RUN"},
+                 {"STEP", {}, 8},
+                 {"QUEUE"},
+                 {"REASON"},
+                 {"ATTEMPTS"},
+                 {"SINCE"},
+                 {"ERROR", {}, 8}});
     for (const Json& item : list.rows) {
       const JsonRow row(item);
       table.add({{row.text("run_id")},
                  {row.text("step")},
                  {row.text("queue")},
+                 {row.text("reason")},
                  {row.text("attempts")},
                  {row.age("since", context.clock.now())},
                  {error_of(item), Ink::red}});
@@ -73,10 +84,13 @@ struct DeadLettersListCommand {
 }  // namespace
 
 extern const Command kDeadLettersListCommand = make_command<DeadLettersListCommand>(
-    "dead-letters list", "List the parked steps, by queue, oldest first.",
-    R"(Examples:
+    "dead-letters list", "List what failed for good, by queue, oldest first.",
+    R"(These are the parked steps, and the attempts that failed their run.
+
+Examples:
   holdfast dead-letters list
   holdfast dead-letters list --queue billing --code bank_down
+  holdfast dead-letters list --reason exhausted
   holdfast dead-letters list --json | jq -r '.dead_letters[].run_id')");
 
 }  // namespace holdfast::cli

@@ -4,7 +4,7 @@ namespace holdfast::cli {
 
 namespace {
 
-// What is parked is part of the run: its error, its input and the commands that decide it.
+// What failed is part of the run: its error, its input and the commands that decide it.
 struct DeadLettersShowCommand {
   BackendOptions backend = {};
   ExplainRequest request = {};
@@ -19,7 +19,7 @@ struct DeadLettersShowCommand {
 }  // namespace
 
 extern const Command kDeadLettersShowCommand = make_command<DeadLettersShowCommand>(
-    "dead-letters show", "Show why a run has a parked step, and what can be done.",
+    "dead-letters show", "Show why a run has a dead letter, and what can be done.",
     R"(The same as `holdfast explain`. `holdfast show` also prints the input of the step.
 
 Examples:

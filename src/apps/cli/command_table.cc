@@ -124,9 +124,9 @@ const std::vector<CommandFamily>& command_families() {
   holdfast workflow register orders.yaml --dry-run
   holdfast workflow list
   holdfast workflow diff order order.yaml)"},
-      {"dead-letters", "List and decide steps whose last attempt has failed.",
+      {"dead-letters", "List and decide attempts that were the last ones of their steps.",
        R"(A step with `retry: {then: park}` waits with its error instead of failing, until it is
-redriven or discarded.
+redriven or discarded. An attempt that failed its run is repeated by a new run.
 
 Examples:
   holdfast dead-letters list --queue billing

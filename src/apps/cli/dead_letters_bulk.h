@@ -5,12 +5,14 @@
 
 namespace holdfast::cli {
 
-// --queue, --workflow, --step, --code, --all, --dry-run, --limit
+// RUN, --queue, --workflow, --step, --code, --reason, --all, --dry-run, --limit
 struct DeadLetterSelection {
+  std::string run = {};  // an id or a part of it, or latest
   std::string queue = {};
   std::string workflow = {};
   std::string step = {};
   std::string code = {};
+  std::string reason = {};
   bool all = false;
   bool dry_run = false;
   std::uint64_t limit = 100;
@@ -18,7 +20,7 @@ struct DeadLetterSelection {
   void declare(Arguments& arguments);
   // Options that only a selection can have; a command about one run refuses them.
   [[nodiscard]] bool selects_many() const {
-    return !queue.empty() || !workflow.empty() || !code.empty() || all || dry_run;
+    return !queue.empty() || !workflow.empty() || !code.empty() || !reason.empty() || all;
   }
 };
 

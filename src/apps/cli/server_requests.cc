@@ -110,7 +110,7 @@ struct CommandRequest {
     return post(operation::kDeliverSchedule, {command.workflow, command.trigger}, request,
                 repeat_if(!request.signal_id.empty() || request.intended_window.has_value()));
   }
-  // A step that was decided is not selected again.
+  // What was decided is not selected again.
   Result<ServerRequest> operator()(const DeadLetterBulkRequest& command) const {
     return post(operation::kBulkDeadLetters, {}, command, repeat_if(command.dry_run));
   }

@@ -189,6 +189,23 @@ Result<void> Client::signal(std::string_view run_id, std::string_view event,
   return done(impl->command(operation::kSignalRun, run_id, request));
 }
 
+Result<DeadLetterPage> Client::dead_letters(const DeadLetterQuery& query) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(const DeadLettersRequest request, dead_letters_request(query));
+  HOLDFAST_TRY(const std::string json, impl->get(request));
+  return client::read_dead_letters_page(json);
+}
+
+Result<DeadLetterDecision> Client::redrive_dead_letters(const DeadLetterSelection& selection) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->decide(DeadLetterAction::redrive, selection);
+}
+
+Result<DeadLetterDecision> Client::discard_dead_letters(const DeadLetterSelection& selection) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->decide(DeadLetterAction::discard, selection);
+}
+
 Result<void> Client::mutate_graph(std::string_view run_id, const GraphMutation& mutation,
                                   const MutationOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());

@@ -11,6 +11,7 @@
 #include "base/encoding.h"
 #include "base/names.h"
 #include "base/uuid.h"
+#include "runs/api/public_requests.h"
 #include "runs/facts/ids.h"
 #include "runs/language/definition/definition.h"
 
@@ -125,6 +126,19 @@ Result<void> Session::check_run(std::string_view run_id) {
     return Error{ErrorCode::invalid_argument, "the run id is empty"}.with("field", "run_id");
   }
   return {};
+}
+
+Result<DeadLetterDecision> Session::decide(DeadLetterAction action,
+                                           const DeadLetterSelection& selection) {
+  HOLDFAST_TRY(const DeadLetterBulkRequest request, dead_letter_bulk_request(action, selection));
+  ApiCall bulk;
+  bulk.method = operation::kBulkDeadLetters.method;
+  bulk.path = path_of(operation::kBulkDeadLetters);
+  HOLDFAST_TRY(bulk.body, request_json(request));
+  bulk.repeatable = selection.dry_run || (!selection.run_id.empty() &&
+                                          request.filter.reason == DeadLetterReason::exhausted);
+  HOLDFAST_TRY(const std::string json, call(bulk));
+  return read_dead_letter_decision(json);
 }
 
 std::string Session::new_id() { return to_string(make_uuid(clock_.now(), random_)); }

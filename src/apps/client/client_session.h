@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "holdfast/client.h"
+#include "runs/api/store_requests.h"
 
 namespace holdfast {
 
@@ -59,6 +60,9 @@ class Session {
     HOLDFAST_TRY(std::string body, request_json(request));
     return call({operation.method, path_of(operation, {run_id}), std::move(body)});
   }
+  // Not repeated if it may have been executed: what was decided is not selected again. Unless it is
+  // about one run that has ended, or only a preview.
+  Result<DeadLetterDecision> decide(DeadLetterAction action, const DeadLetterSelection& selection);
   Result<std::string> call(const ApiCall& call) { return api_->call(call); }
   // The key, or a new one: a command has its effect once, however often it is sent.
   std::string key_or_new(std::string_view key) { return key.empty() ? new_id() : std::string(key); }

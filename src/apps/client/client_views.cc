@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "apps/client/work_messages.h"
+#include "runs/api/public_requests.h"
 
 namespace holdfast::client {
 
@@ -13,6 +14,16 @@ struct RunRef {
   std::string run_id;
 
   static void visit(auto& self, auto& v) { v.optional("run_id", self.run_id); }
+};
+
+struct ProblemForm {
+  std::string code;
+  std::string detail;
+
+  static void visit(auto& self, auto& v) {
+    v.optional("code", self.code);
+    v.optional("detail", self.detail);
+  }
 };
 
 struct DefinitionForm {
@@ -155,6 +166,33 @@ Result<RunExplanation> read_explanation(std::string json) {
 Result<RunPage> read_page(std::string json) {
   HOLDFAST_TRY(PageForm form, read_response<PageForm>(json));
   return RunPage{{form.runs.begin(), form.runs.end()}, std::move(form.next), std::move(json)};
+}
+
+Result<DeadLetterPage> read_dead_letters_page(std::string_view json) {
+  HOLDFAST_TRY(const DeadLettersResponse response, read_response<DeadLettersResponse>(json));
+  DeadLetterPage page;
+  page.next = response.next;
+  for (const DeadLetter& letter : response.dead_letters) {
+    page.dead_letters.push_back(dead_letter_view(letter));
+  }
+  return page;
+}
+
+Result<DeadLetterDecision> read_dead_letter_decision(std::string_view json) {
+  HOLDFAST_TRY(const DeadLetterBulkResponse response, read_response<DeadLetterBulkResponse>(json));
+  DeadLetterDecision decision;
+  decision.done = response.done;
+  decision.more = response.more;
+  for (const DeadLetterResult& result : response.dead_letters) {
+    DeadLetterOutcome outcome{
+        result.run_id, result.step, result.runnable_key, result.replay_run_id, {}};
+    if (!result.problem.empty()) {
+      HOLDFAST_TRY(const ProblemForm problem, read_response<ProblemForm>(result.problem.view()));
+      outcome.error = problem.code + ": " + problem.detail;
+    }
+    decision.matched.push_back(std::move(outcome));
+  }
+  return decision;
 }
 
 }  // namespace holdfast::client

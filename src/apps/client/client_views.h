@@ -15,5 +15,7 @@ Result<StartedRun> read_started(std::string_view json);
 Result<RunView> read_snapshot(std::string json);
 Result<RunExplanation> read_explanation(std::string json);
 Result<RunPage> read_page(std::string json);
+Result<DeadLetterPage> read_dead_letters_page(std::string_view json);
+Result<DeadLetterDecision> read_dead_letter_decision(std::string_view json);
 
 }  // namespace holdfast::client

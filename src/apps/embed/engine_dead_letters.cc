@@ -1,72 +1,39 @@
 // The dead letters of an embedded engine.
 #include "apps/embed/engine_impl.h"
+#include "runs/api/public_requests.h"
 
 namespace holdfast {
 
-namespace {
-
-DeadLetterView view_of(const DeadLetter& letter) {
-  DeadLetterView view;
-  view.run_id = letter.run_id;
-  view.workflow = letter.workflow;
-  view.step = letter.step;
-  view.queue = letter.queue;
-  view.runnable_key = letter.runnable_key;
-  view.idempotency_key = letter.idempotency_key;
-  view.attempts = letter.attempts;
-  view.since = letter.since.value;
-  view.error = letter.error.view();
-  view.input = letter.input.view();
-  return view;
-}
-
-}  // namespace
-
 Result<DeadLetterPage> Engine::Impl::dead_letters(const DeadLetterQuery& query) {
-  if (query.limit == 0 || query.limit > kMostPerPage) {
-    return Error{ErrorCode::invalid_argument, "limit must be a number from 1 to 1000"}.with(
-        "field", "limit");
-  }
-  DeadLettersRequest request;
-  request.queue = query.queue;
-  request.workflow = query.workflow;
-  request.step = query.step;
-  request.code = query.code;
-  request.limit = query.limit;
-  request.cursor = query.cursor;
+  HOLDFAST_TRY(const DeadLettersRequest request, dead_letters_request(query));
   HOLDFAST_TRY(const DeadLettersResponse page,
                loop_->execute<DeadLettersResponse>(read_dead_letters(request, kSeesAll)));
   DeadLetterPage found;
   found.next = page.next;
   for (const DeadLetter& letter : page.dead_letters) {
-    found.dead_letters.push_back(view_of(letter));
+    found.dead_letters.push_back(dead_letter_view(letter));
   }
   return found;
 }
 
 Result<DeadLetterDecision> Engine::Impl::decide(DeadLetterAction action,
                                                 const DeadLetterSelection& selection) {
-  DeadLetterBulkRequest request;
-  request.action = action;
-  request.filter.queue = selection.queue;
-  request.filter.workflow = selection.workflow;
-  request.filter.step = selection.step;
-  request.filter.code = selection.code;
-  request.all = selection.all;
-  request.dry_run = selection.dry_run;
-  request.limit = selection.limit;
-  request.actor = selection.actor;
-  request.comment = selection.comment;
+  HOLDFAST_TRY(const DeadLetterBulkRequest request, dead_letter_bulk_request(action, selection));
   HOLDFAST_TRY(auto decide, decide_dead_letters(commands_, request, kSeesAll));
   HOLDFAST_TRY(const DeadLetterOutcomes decided,
                loop_->execute<DeadLetterOutcomes>(std::move(decide)));
   DeadLetterDecision decision;
   decision.more = decided.more;
-  for (const DeadLetter& letter : decided.selected) {
-    decision.matched.push_back(view_of(letter));
-  }
-  for (const Result<void>& outcome : decided.outcomes) {
-    decision.done += outcome.ok() ? 1U : 0U;
+  for (std::size_t i = 0; i < decided.selected.size(); ++i) {
+    const DeadLetter& letter = decided.selected[i];
+    DeadLetterOutcome outcome{letter.run_id, letter.step, letter.runnable_key, {}, {}};
+    if (i < decided.outcomes.size() && decided.outcomes[i].ok()) {
+      ++decision.done;
+      outcome.replay_run_id = decided.outcomes[i].value();
+    } else if (i < decided.outcomes.size()) {
+      outcome.error = decided.outcomes[i].error().text();
+    }
+    decision.matched.push_back(std::move(outcome));
   }
   return decision;
 }

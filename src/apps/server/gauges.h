@@ -19,6 +19,7 @@ struct Gauges {
   EndedCounts ended;
   std::uint64_t manual_waits = 0;
   std::uint64_t parked_steps = 0;
+  std::uint64_t exhausted_attempts = 0;
   TimeMs at;
 };
 

@@ -58,6 +58,9 @@ void write_gauges(MetricsText& text, const Gauges& gauges, TimeMs now) {
               static_cast<double>(gauges.manual_waits));
   write_gauge(text, "holdfast_parked_steps", "Steps whose last attempt failed and that wait.",
               static_cast<double>(gauges.parked_steps));
+  write_gauge(text, "holdfast_exhausted_attempts",
+              "Attempts that failed their run and that nothing was decided about.",
+              static_cast<double>(gauges.exhausted_attempts));
   write_gauge(text, "holdfast_log_position", "Position of the newest batch.",
               static_cast<double>(gauges.position));
   text.family("holdfast_runs_ended", Kind::gauge, "Ended runs of the store, by status.");
@@ -116,7 +119,8 @@ Result<Gauges> read_gauges(Turn& turn) {
   gauges.position = turn.state().position().value;
   gauges.ended = turn.state().runs().ended_counts();
   gauges.manual_waits = turn.state().runs().manual_waits().size();
-  gauges.parked_steps = turn.state().runs().parked_steps().size();
+  gauges.parked_steps = turn.state().runs().parked_count();
+  gauges.exhausted_attempts = turn.state().runs().exhausted_count();
   gauges.at = turn.now();
   return gauges;
 }

@@ -29,7 +29,7 @@ inline constexpr std::string_view kCancelResult = "received the cancel command";
 inline constexpr std::string_view kResumeResult = "is resumed";
 inline constexpr std::string_view kMigrationResult = "follows the other definition";
 inline constexpr std::string_view kRetryResult = "attempts the parked step again";
-inline constexpr std::string_view kDiscardResult = "has given up the parked step";
+inline constexpr std::string_view kDiscardResult = "has given up the step that failed";
 std::string event_result(std::string_view event);
 std::string mutation_result(std::string_view mutation_id);
 std::string approval_result(std::string_view actor);

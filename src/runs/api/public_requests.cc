@@ -103,6 +103,71 @@ DiscardRequest discard_request(const DiscardStepOptions& options) {
           options.idempotency_key};
 }
 
+Result<std::optional<DeadLetterReason>> read_dead_letter_reason(std::string_view text) {
+  for (const DeadLetterReason reason : {DeadLetterReason::parked, DeadLetterReason::exhausted}) {
+    if (to_text(reason) == text) {
+      return std::optional(reason);
+    }
+  }
+  if (text.empty()) {
+    return std::optional<DeadLetterReason>();
+  }
+  return Error{ErrorCode::invalid_argument, "reason must be parked or exhausted"}.with("field",
+                                                                                       "reason");
+}
+
+Result<DeadLettersRequest> dead_letters_request(const DeadLetterQuery& query) {
+  if (query.limit == 0 || query.limit > kMostPerPage) {
+    return Error{ErrorCode::invalid_argument, "limit must be a number from 1 to 1000"}.with(
+        "field", "limit");
+  }
+  DeadLettersRequest request;
+  request.run_id = query.run_id;
+  request.queue = query.queue;
+  request.workflow = query.workflow;
+  request.step = query.step;
+  request.code = query.code;
+  request.reason = query.reason;
+  request.limit = query.limit;
+  request.cursor = query.cursor;
+  return request;
+}
+
+Result<DeadLetterBulkRequest> dead_letter_bulk_request(DeadLetterAction action,
+                                                       const DeadLetterSelection& selection) {
+  DeadLetterBulkRequest request;
+  request.action = action;
+  request.filter.run_id = selection.run_id;
+  request.filter.queue = selection.queue;
+  request.filter.workflow = selection.workflow;
+  request.filter.step = selection.step;
+  request.filter.code = selection.code;
+  HOLDFAST_TRY(request.filter.reason, read_dead_letter_reason(selection.reason));
+  request.all = selection.all;
+  request.dry_run = selection.dry_run;
+  request.limit = selection.limit;
+  request.actor = selection.actor;
+  request.comment = selection.comment;
+  return request;
+}
+
+DeadLetterView dead_letter_view(const DeadLetter& letter) {
+  DeadLetterView view;
+  view.reason = to_text(letter.reason);
+  view.run_id = letter.run_id;
+  view.workflow = letter.workflow;
+  view.step = letter.step;
+  view.queue = letter.queue;
+  view.runnable_key = letter.runnable_key;
+  view.idempotency_key = letter.idempotency_key;
+  view.attempts = letter.attempts;
+  view.since = letter.since.value;
+  view.age_ms = letter.age_ms;
+  view.error = letter.error.view();
+  view.input = letter.input.view();
+  return view;
+}
+
 Result<SignalRequest> signal_request(std::string_view event, std::string_view payload,
                                      const SignalOptions& options) {
   SignalRequest request;

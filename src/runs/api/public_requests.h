@@ -5,7 +5,9 @@
 
 #include <string_view>
 
+#include "runs/api/query_requests.h"
 #include "runs/api/run_requests.h"
+#include "runs/api/store_requests.h"
 
 namespace holdfast {
 
@@ -17,6 +19,12 @@ CancelRequest cancel_request(const CancelOptions& options);
 Result<DecisionRequest> decision_request(const DecisionOptions& options);
 Result<RetryRequest> retry_request(const RetryStepOptions& options);
 DiscardRequest discard_request(const DiscardStepOptions& options);
+Result<DeadLettersRequest> dead_letters_request(const DeadLetterQuery& query);
+Result<DeadLetterBulkRequest> dead_letter_bulk_request(DeadLetterAction action,
+                                                       const DeadLetterSelection& selection);
+DeadLetterView dead_letter_view(const DeadLetter& letter);
+// parked or exhausted; empty text: no reason.
+Result<std::optional<DeadLetterReason>> read_dead_letter_reason(std::string_view text);
 Result<SignalRequest> signal_request(std::string_view event, std::string_view payload,
                                      const SignalOptions& options);
 // The operations of a mutation, and the defaults of what is empty.

@@ -156,20 +156,24 @@ struct QueuesRequest : NoParameters {};
 struct WorkersRequest : NoParameters {};
 struct ApprovalsRequest : NoParameters {};
 
-// Steps that are parked: their last attempt has failed, and they wait for an operator.
+// Attempts that failed and were the last ones of their steps: see DeadLetter.
 struct DeadLettersRequest {
+  NonEmptyText run_id;
   NonEmptyText queue;
   NonEmptyText workflow;
-  NonEmptyText step;  // of the definition: also its visits, items and compensation
-  NonEmptyText code;  // of the error
+  NonEmptyText step;    // of the definition: also its visits, items and compensation
+  NonEmptyText code;    // of the error
+  NonEmptyText reason;  // parked or exhausted
   NumberUpTo<kMostPerPage> limit = {};
   NonEmptyText cursor;
 
   static void visit(auto& self, auto& v) {
+    v.optional("run_id", self.run_id);
     v.optional("queue", self.queue);
     v.optional("workflow", self.workflow);
     v.optional("step", self.step);
     v.optional("code", self.code);
+    v.optional("reason", self.reason);
     v.optional("limit", self.limit);
     v.optional("cursor", self.cursor);
   }

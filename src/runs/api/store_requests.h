@@ -106,8 +106,12 @@ struct ApprovalsResponse {
   HOLDFAST_FIELDS(required(approvals));
 };
 
-// A step that is parked, with the attempt that failed.
+// parked: the step waits for an operator. exhausted: the run has failed with it.
+HOLDFAST_ENUM(DeadLetterReason, parked, exhausted);
+
+// An attempt that failed and was the last one of its step.
 struct DeadLetter {
+  DeadLetterReason reason = DeadLetterReason::parked;
   std::string run_id;
   std::string workflow;
   std::string step;
@@ -116,12 +120,14 @@ struct DeadLetter {
   std::string idempotency_key;
   std::uint32_t attempts = 0;
   TimeMs since;
+  std::int64_t age_ms = 0;
   Payload error;
   Payload input;
 
-  HOLDFAST_FIELDS(required(run_id), required(workflow), required(step), required(queue),
-                  required(runnable_key), required(idempotency_key), required(attempts),
-                  required(since), required(error), optional(input));
+  HOLDFAST_FIELDS(required(reason), required(run_id), required(workflow), required(step),
+                  required(queue), required(runnable_key), required(idempotency_key),
+                  required(attempts), required(since), required(age_ms), required(error),
+                  optional(input));
 };
 
 struct DeadLettersResponse {
@@ -132,17 +138,21 @@ struct DeadLettersResponse {
 };
 
 struct DeadLetterFilter {
+  NonEmptyText run_id;
   NonEmptyText queue;
   NonEmptyText workflow;
   NonEmptyText step;
   NonEmptyText code;
+  std::optional<DeadLetterReason> reason;
 
   // It selects every dead letter.
   [[nodiscard]] bool empty() const {
-    return queue.empty() && workflow.empty() && step.empty() && code.empty();
+    return run_id.empty() && queue.empty() && workflow.empty() && step.empty() && code.empty() &&
+           !reason.has_value();
   }
 
-  HOLDFAST_FIELDS(optional(queue), optional(workflow), optional(step), optional(code));
+  HOLDFAST_FIELDS(optional(run_id), optional(queue), optional(workflow), optional(step),
+                  optional(code), optional(reason));
 };
 
 HOLDFAST_ENUM(DeadLetterAction, redrive, discard);
@@ -164,9 +174,11 @@ struct DeadLetterResult {
   std::string run_id;
   std::string step;
   std::string runnable_key;
-  Payload problem;  // of a step for which the command failed
+  std::string replay_run_id;  // of an exhausted attempt that was redriven: the new run
+  Payload problem;            // of a dead letter for which the command failed
 
-  HOLDFAST_FIELDS(required(run_id), required(step), required(runnable_key), optional(problem));
+  HOLDFAST_FIELDS(required(run_id), required(step), required(runnable_key), optional(replay_run_id),
+                  optional(problem));
 };
 
 struct DeadLetterBulkResponse {

@@ -26,15 +26,16 @@ struct ManualWait {
   HOLDFAST_FIELDS(required(run_id), required(step), required(at));
 };
 
-struct StoredParked {
+struct StoredLetter {
   RunId run_id;
   SharedText step;
   TimeMs at;
   SharedText queue;
   SharedText runnable_key;
+  bool exhausted = false;
 
   HOLDFAST_FIELDS(required(run_id), required(step), required(at), required(queue),
-                  required(runnable_key));
+                  required(runnable_key), optional(exhausted));
 };
 
 struct Stored {
@@ -52,13 +53,13 @@ struct Stored {
   std::map<std::string, ScheduleState> schedules;
   std::vector<Token> tokens;
   std::vector<ManualWait> manual_waits;
-  std::vector<StoredParked> parked;
+  std::vector<StoredLetter> letters;
   EndedCounts ended;
 
   HOLDFAST_FIELDS(required(position), required(chain), required(queues), optional(queue_revisions),
                   required(live), required(definitions), required(unscheduled), required(unapplied),
                   required(unprogressed), required(children), optional(workflows),
-                  optional(schedules), optional(tokens), optional(manual_waits), optional(parked),
+                  optional(schedules), optional(tokens), optional(manual_waits), optional(letters),
                   required(ended));
 };
 
@@ -98,8 +99,9 @@ std::string LiveState::encode() {
   for (const auto& [wait, at] : runs_.manual_waits()) {
     stored.manual_waits.push_back({wait.first, wait.second, at});
   }
-  for (const auto& [step, key] : runs_.parked_steps()) {
-    stored.parked.push_back({step.run, step.step, step.at, step.queue, key});
+  for (const auto& [place, letter] : runs_.dead_letters()) {
+    stored.letters.push_back(
+        {place.run, place.step, place.at, place.queue, letter.runnable_key, letter.exhausted});
   }
   stored.ended = runs_.ended_counts();
   const auto text = to_json(stored);
@@ -135,8 +137,9 @@ Result<void> LiveState::decode(std::string_view bytes) {
     manual_waits.emplace(std::pair(wait.run_id, wait.step), wait.at);
   }
   runs_.restore(stored.live, stored.ended, std::move(manual_waits));
-  for (const StoredParked& parked : stored.parked) {
-    runs_.park({parked.queue, parked.at, parked.run_id, parked.step}, parked.runnable_key);
+  for (const StoredLetter& letter : stored.letters) {
+    runs_.add_letter({letter.queue, letter.at, letter.run_id, letter.step},
+                     {letter.runnable_key, letter.exhausted});
   }
   for (const OpenRunnable& open : stored.unscheduled) {
     pending_recovery_.unscheduled.emplace(open.runnable_key, open.run_id);

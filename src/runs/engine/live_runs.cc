@@ -179,7 +179,8 @@ void LiveRuns::start(const RunId& run) {
   }
 }
 
-void LiveRuns::end(const RunId& run, TerminalStatus status) {
+void LiveRuns::end(const RunId& run, TerminalStatus status, TimeMs at,
+                   const std::optional<ExhaustedAttempt>& exhausted) {
   std::uint64_t& count = ended_counts_.of(status);
   save(&undo_, count);
   ++count;
@@ -189,26 +190,50 @@ void LiveRuns::end(const RunId& run, TerminalStatus status) {
     ++wait;
     erase(&undo_, manual_waits_, key);
   }
-  for (auto parked = parked_by_step_.lower_bound({run, SharedText()});
-       parked != parked_by_step_.end() && parked->first.first == run;
-       parked = parked_by_step_.lower_bound({run, SharedText()})) {
-    const SharedText step = parked->first.second;
-    unpark(run, step);
+  for (auto letter = letters_by_step_.lower_bound({run, SharedText()});
+       letter != letters_by_step_.end() && letter->first.first == run;
+       letter = letters_by_step_.lower_bound({run, SharedText()})) {
+    const SharedText step = letter->first.second;
+    remove_letter(run, step);
+  }
+  if (exhausted.has_value()) {
+    add_letter({exhausted->queue, at, run, exhausted->step}, {exhausted->runnable_key, true});
   }
 }
 
-void LiveRuns::park(const ParkedStep& parked, const SharedText& runnable_key) {
-  unpark(parked.run, parked.step);
-  insert(&undo_, parked_, parked, runnable_key);
-  insert(&undo_, parked_by_step_, {parked.run, parked.step}, parked);
+void LiveRuns::add_letter(const LetterPlace& place, const Letter& letter) {
+  remove_letter(place.run, place.step);
+  insert(&undo_, letters_, place, letter);
+  insert(&undo_, letters_by_step_, {place.run, place.step}, place);
+  if (letter.exhausted) {
+    save(&undo_, exhausted_count_);
+    ++exhausted_count_;
+  }
 }
 
-void LiveRuns::unpark(const RunId& run, const SharedText& step) {
-  const auto known = parked_by_step_.find({run, step});
-  if (known != parked_by_step_.end()) {
-    const ParkedStep parked = known->second;
-    erase(&undo_, parked_, parked);
-    erase(&undo_, parked_by_step_, {run, step});
+void LiveRuns::remove_letter(const RunId& run, const SharedText& step) {
+  const auto known = letters_by_step_.find({run, step});
+  if (known == letters_by_step_.end()) {
+    return;
+  }
+  const LetterPlace place = known->second;
+  if (letters_.at(place).exhausted) {
+    save(&undo_, exhausted_count_);
+    --exhausted_count_;
+  }
+  erase(&undo_, letters_, place);
+  erase(&undo_, letters_by_step_, {run, step});
+}
+
+void LiveRuns::remove_exhausted(const RunId& run, const SharedText& runnable_key) {
+  const auto known = letters_by_step_.lower_bound({run, SharedText()});
+  if (known == letters_by_step_.end() || known->first.first != run) {
+    return;
+  }
+  const Letter& letter = letters_.at(known->second);
+  if (letter.exhausted && letter.runnable_key == runnable_key) {
+    const SharedText step = known->first.second;
+    remove_letter(run, step);
   }
 }
 

@@ -38,19 +38,25 @@ class LiveRuns {
   // Steps that wait for an operator, and since when.
   using ManualWaits = std::map<std::pair<RunId, SharedText>, TimeMs>;
 
-  // Steps that are parked, by queue, oldest first, and the attempt that failed.
-  struct ParkedStep {
+  // Dead letters, by queue, oldest first: steps that are parked, and attempts that failed their
+  // run.
+  struct LetterPlace {
     SharedText queue;
     TimeMs at;
     RunId run;
     SharedText step;
 
-    friend bool operator<(const ParkedStep& left, const ParkedStep& right) {
+    friend bool operator<(const LetterPlace& left, const LetterPlace& right) {
       return std::tie(left.queue, left.at, left.run, left.step) <
              std::tie(right.queue, right.at, right.run, right.step);
     }
   };
-  using ParkedSteps = std::map<ParkedStep, SharedText>;
+  struct Letter {
+    SharedText runnable_key;  // the attempt that failed
+    bool exhausted = false;   // its run has ended; otherwise its step is parked
+  };
+  using Letters = std::map<LetterPlace, Letter>;
+  using LettersByStep = std::map<std::pair<RunId, SharedText>, LetterPlace>;
 
   // The cache keeps about cached_bytes of projections that nothing happens to. The journal, the
   // definitions and the log must outlive this.
@@ -66,7 +72,10 @@ class LiveRuns {
   // May name steps that wait no longer: the run itself is authoritative.
   [[nodiscard]] const ManualWaits& manual_waits() const { return manual_waits_; }
   // Likewise.
-  [[nodiscard]] const ParkedSteps& parked_steps() const { return parked_; }
+  [[nodiscard]] const Letters& dead_letters() const { return letters_; }
+  [[nodiscard]] const LettersByStep& dead_letters_by_step() const { return letters_by_step_; }
+  [[nodiscard]] std::uint64_t parked_count() const { return letters_.size() - exhausted_count_; }
+  [[nodiscard]] std::uint64_t exhausted_count() const { return exhausted_count_; }
 
   // The run's projection, with its definition if that can be found; run_not_found. The pointer is
   // valid until the end of the turn.
@@ -92,7 +101,9 @@ class LiveRuns {
   // The next entry of the run's thread, which is durable.
   void fold(const RunId& id, const EntryView& entry);
   void start(const RunId& run);
-  void end(const RunId& run, TerminalStatus status);
+  // exhausted: the attempt that failed it, which becomes a dead letter.
+  void end(const RunId& run, TerminalStatus status, TimeMs at,
+           const std::optional<ExhaustedAttempt>& exhausted);
   void open_manual_wait(const RunId& run, const SharedText& step, TimeMs at);
   void close_manual_wait(const RunId& run, const SharedText& step);
   // Drops everything about a run whose end is durable; trim() drops what is not durable yet.
@@ -100,8 +111,10 @@ class LiveRuns {
 
   // From a checkpoint.
   void restore(const std::vector<RunId>& live, const EndedCounts& ended, ManualWaits manual_waits);
-  void park(const ParkedStep& parked, const SharedText& runnable_key);
-  void unpark(const RunId& run, const SharedText& step);
+  void add_letter(const LetterPlace& place, const Letter& letter);
+  void remove_letter(const RunId& run, const SharedText& step);
+  // The one of a run that has ended, if it is that attempt.
+  void remove_exhausted(const RunId& run, const SharedText& runnable_key);
 
  private:
   struct Cached {
@@ -124,8 +137,9 @@ class LiveRuns {
   std::unordered_set<RunId, RunIdHash> live_;
   EndedCounts ended_counts_;
   ManualWaits manual_waits_;
-  ParkedSteps parked_;
-  std::map<std::pair<RunId, SharedText>, ParkedStep> parked_by_step_;
+  Letters letters_;
+  LettersByStep letters_by_step_;
+  std::uint64_t exhausted_count_ = 0;
   std::optional<Position> as_of_;
   std::unordered_map<RunId, Cached, RunIdHash> cache_;
   std::deque<RunId> cache_order_;

@@ -90,17 +90,20 @@ class LiveState::TakeRunFact : public RunEffects {
   void manual_wait_opened(const ManualStepPaused& fact) {
     if (fact.kind == ManualKind::parked) {
       pending_.settle(state_.undo_, fact.runnable_key);
-      state_.runs_.park({fact.queue, at_, fact.run_id, fact.step}, fact.runnable_key);
+      state_.runs_.add_letter({fact.queue, at_, fact.run_id, fact.step}, {fact.runnable_key});
       return;
     }
     state_.runs_.open_manual_wait(fact.run_id, fact.step, at_);
   }
   void manual_wait_closed(const ManualStepResolved& fact) {
     state_.runs_.close_manual_wait(fact.run_id, fact.step);
-    state_.runs_.unpark(fact.run_id, fact.step);
+    state_.runs_.remove_letter(fact.run_id, fact.step);
+  }
+  void dead_letter_resolved(const DeadLetterResolved& fact) {
+    state_.runs_.remove_exhausted(fact.run_id, fact.runnable_key);
   }
   void ended(const RunTerminal& fact) {
-    state_.end_run(fact);
+    state_.end_run(at_, fact);
     if (origin_ == Origin::stored) {
       state_.ended_.insert(fact.run_id);
     }
@@ -119,9 +122,9 @@ void LiveState::observe(TimeMs at, const RunFact& fact, Origin origin) {
 }
 
 // From now on nothing of the run can be claimed or reported, and nothing has to be scheduled.
-void LiveState::end_run(const RunTerminal& fact) {
+void LiveState::end_run(TimeMs at, const RunTerminal& fact) {
   const RunId& run = fact.run_id;
-  runs_.end(run, fact.status);
+  runs_.end(run, fact.status, at, fact.exhausted);
   pending_recovery_.end_run(undo_, run);
   queues_.for_each_of(run, [&](DispatchProjection& queue) {
     queue.end_run(run);
@@ -215,6 +218,11 @@ Result<void> LiveState::fold_run_entry(const RunId& run, const EntryView& entry,
   const auto fact = run_fact(entry.kind, entry.data);
   const bool about_this_run =
       fact.ok() && std::visit([&](const auto& known) { return known.run_id == run; }, fact.value());
+  // Of a run that has ended; the index knows whether it is about its dead letter.
+  if (about_this_run && std::holds_alternative<DeadLetterResolved>(fact.value())) {
+    observe(entry.at, fact.value(), Origin::stored);
+    return {};
+  }
   // A run begins with its first two entries; a later entry of a run that is not live is one of a
   // run that has ended.
   if (about_this_run && entry.seq > Revision{1}) {

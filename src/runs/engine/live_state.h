@@ -21,7 +21,7 @@ namespace holdfast {
 // The name of the checkpoint. It holds the state as of a position of the whole log, which it names
 // itself; it is not a thread of entries.
 ThreadId live_checkpoint_name();
-inline constexpr std::uint8_t kLiveCheckpointVersion = 4;
+inline constexpr std::uint8_t kLiveCheckpointVersion = 5;
 
 // How much memory live work may take, beside about 500 bytes for each run and attempt.
 struct MemoryLimits {
@@ -85,7 +85,7 @@ class LiveState {
   };
 
   void observe(TimeMs at, const RunFact& fact, Origin origin);
-  void end_run(const RunTerminal& fact);
+  void end_run(TimeMs at, const RunTerminal& fact);
   Result<void> fold_entry(const EntryView& entry, const EntryLocation& location);
   Result<void> fold_run_entry(const RunId& run, const EntryView& entry,
                               const EntryLocation& location);

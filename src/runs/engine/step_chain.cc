@@ -106,6 +106,23 @@ Result<void> emit_claim(Turn& turn, const SharedText& queue, const AttemptClaime
   return probed.has_value() ? turn.emit(queue, *probed) : Result<void>();
 }
 
+Result<Started> redrive_dead_letter(Turn& turn, const RunId& run,
+                                    const ResolveDeadLetter& command) {
+  HOLDFAST_TRY(RunProjection * source, run_with_definition(turn, run));
+  if (const auto& known = source->dead_letter();
+      known.has_value() && known->action == DeadLetterEnd::redriven) {
+    return Started{known->replay_run_id, true};
+  }
+  HOLDFAST_TRY(const StartRun start, plan_redrive(*source, command));
+  HOLDFAST_TRY(const Started started, start_run(turn, start, IdOrigin::given));
+  ResolveDeadLetter redriven = command;
+  redriven.action = DeadLetterEnd::redriven;
+  redriven.replay_run_id = started.run_id;
+  HOLDFAST_TRY(const RunFacts facts, decide_resolve_dead_letter(*source, redriven, turn.now()));
+  HOLDFAST_CHECK(emit_with_attempts(turn, run, facts));
+  return started;
+}
+
 Result<std::optional<Assignment>> claim_next(Turn& turn, const Skills& skills,
                                              const Applicant& applicant) {
   DispatchProjection* queue =

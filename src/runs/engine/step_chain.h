@@ -42,6 +42,10 @@ bool is_of_store(const Error& error);
 // Starts a child of a run; both are one commit.
 Result<Started> start_child(Turn& turn, const RunId& parent, const StartChild& command);
 
+// Starts the run that repeats the attempt that failed a run, and records that; once, however often
+// it is called. unknown_workflow, and the errors of plan_redrive.
+Result<Started> redrive_dead_letter(Turn& turn, const RunId& run, const ResolveDeadLetter& command);
+
 // Who the engine is when it claims something itself.
 using EngineApplicant = std::function<Applicant()>;
 // One timer that is due did what it is there for. False: none is due.

@@ -193,6 +193,19 @@ void RunDraft::continue_after(const PlannedRunnable& planned) {
 
 void RunDraft::failed(const PlannedRunnable& planned, const Payload& error) {
   const Runnable& plan = planned.plan;
+  if (!plan.is_internal() && !plan.is_timer() && plan.handler.view() != kTimerHandler) {
+    exhausted_ = ExhaustedAttempt{plan.runnable_key, plan.step, plan.queue};
+  }
+  fail_step(planned, error);
+  exhausted_.reset();
+}
+
+void RunDraft::give_up(const PlannedRunnable& planned, const Payload& error) {
+  fail_step(planned, error);
+}
+
+void RunDraft::fail_step(const PlannedRunnable& planned, const Payload& error) {
+  const Runnable& plan = planned.plan;
   const std::string_view name = plan.step.view();
   // A failure during compensation is recorded, and the compensation continues.
   if (is_compensation(name) || run_.is_compensating()) {
@@ -329,7 +342,9 @@ void RunDraft::fail_run(const Payload& error) {
     compensate(TerminalStatus::failed, error);
     return;
   }
-  add(terminal_fact(run_, TerminalStatus::failed, error));
+  RunTerminal terminal = terminal_fact(run_, TerminalStatus::failed, error);
+  terminal.exhausted = exhausted_;
+  add(std::move(terminal));
 }
 
 void RunDraft::complete_if_done() {

@@ -108,6 +108,7 @@ void RunDraft::compensate(TerminalStatus outcome, const Payload& error) {
   started.run_id = run_.run_id();
   started.outcome = outcome;
   started.error = error;
+  started.exhausted = exhausted_;
   add(std::move(started));
   RunnablesWithdrawn withdrawn;
   withdrawn.run_id = run_.run_id();
@@ -128,7 +129,9 @@ void RunDraft::start_compensation() {
     return;
   }
   const CompensationStarted started = *run_.compensation();
-  add(terminal_fact(run_, started.outcome, started.error));
+  RunTerminal terminal = terminal_fact(run_, started.outcome, started.error);
+  terminal.exhausted = started.exhausted;
+  add(std::move(terminal));
 }
 
 void RunDraft::plan_compensation(const PlannedRunnable& origin) {

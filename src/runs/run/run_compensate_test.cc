@@ -31,6 +31,8 @@ TEST(Compensate, what_is_done_is_undone_newest_first_and_the_error_comes_last) {
   EXPECT_EQ(kinds(test.apply("compensate:book")), Kinds({"runnable_applied", "run_terminal"}));
   EXPECT_EQ(test.run->status(), RunStatus::failed);
   EXPECT_EQ(test.run->terminal()->error, json(R"({"code":"declined"})"));
+  ASSERT_TRUE(test.run->terminal()->exhausted.has_value());
+  EXPECT_EQ(test.run->terminal()->exhausted->step, "ship");
 }
 
 TEST(Compensate, a_compensation_knows_what_it_undoes_and_why) {

@@ -205,6 +205,25 @@ Result<RunFacts> decide_update_attributes(RunProjection& run, const Payload& cha
 Result<RunFacts> decide_archive(RunProjection& run, const SharedText& reason, TimeMs now);
 Result<RunFacts> decide_unarchive(RunProjection& run, TimeMs now);
 
+// [dead_letter_resolved] of the attempt that failed the run. Empty when the same was decided
+// before. terminal_run when no attempt failed it; invalid_transition when it was another attempt,
+// when something else was decided, or before the run ended.
+struct ResolveDeadLetter {
+  DeadLetterEnd action = DeadLetterEnd::discarded;
+  SharedText step;          // with visit and item; empty: any
+  SharedText runnable_key;  // empty: any
+  RunId replay_run_id;      // of a redrive
+  CommandSource source;
+};
+Result<RunFacts> decide_resolve_dead_letter(RunProjection& run, const ResolveDeadLetter& command,
+                                            TimeMs now);
+// The run that a redrive of that attempt starts, each time.
+RunId redrive_run_id(const RunId& run, const SharedText& runnable_key);
+// The replay that a redrive starts: from the step of the attempt; from the start if the run
+// compensated, because then the results of the steps before it are undone, or if its definition
+// does not have the step. Errors of decide_resolve_dead_letter and plan_replay.
+Result<StartRun> plan_redrive(const RunProjection& source, const ResolveDeadLetter& command);
+
 // The predecessor's part of continuing as a new run: [run_continuation_requested,
 // run_terminal(continued)]. Steps that were never planned are given up. Empty when the same
 // continuation was requested before. unsafe_continuation when runnables are open, the run is paused

@@ -273,7 +273,7 @@ Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
     if (command.action == ManualAction::retried) {
       draft.plan(retried_by_operator(planned->plan, command.input, now));
     } else {
-      draft.failed(*planned, state.error);
+      draft.give_up(*planned, state.error);
     }
   } else if (command.action == ManualAction::rejected) {
     const Payload error = rejection(command, state.step);

@@ -64,6 +64,8 @@ class RunDraft {
   // A runnable ended well, or badly and there is no retry.
   void done(const PlannedRunnable& planned, const StepEnd& end);
   void failed(const PlannedRunnable& planned, const Payload& error);
+  // The same of a parked one that an operator has discarded: it is not a dead letter.
+  void give_up(const PlannedRunnable& planned, const Payload& error);
   // The last attempt failed: the run waits with the error until an operator decides.
   void park(const PlannedRunnable& planned, const Payload& error);
   // The same for one that is applied already, but was waited at.
@@ -111,6 +113,7 @@ class RunDraft {
   void take_route(const PlannedRunnable& planned, RouteOn on, const Target& to,
                   const SharedText& to_name, const Payload& error);
   void end_path(const SharedText& step, TimeMs visible_at);
+  void fail_step(const PlannedRunnable& planned, const Payload& error);
   void put_off(const PlannedRunnable& planned, const Payload& result, const Deferral& why);
   void complete_if_done();
   void close_failed(const PlannedRunnable& planned, const Payload& error,
@@ -152,8 +155,9 @@ class RunDraft {
   RunFacts facts_;
   RunnablesPlanned planned_;
   std::vector<Task> tasks_;
-  std::size_t next_task_ = 0;  // those before it are done
-  Payload context_;            // the whole, as long as nothing changes it
+  std::size_t next_task_ = 0;                  // those before it are done
+  Payload context_;                            // the whole, as long as nothing changes it
+  std::optional<ExhaustedAttempt> exhausted_;  // the attempt whose failure is being carried out
 };
 
 }  // namespace holdfast

@@ -149,7 +149,7 @@ void RunDraft::item_failed(const PlannedRunnable& planned, const Payload& error)
   if (!rest.runnable_keys.empty()) {
     add(std::move(rest));
   }
-  failed(*whole, with_item(error, *parse_activation(planned.plan.step.view()).item));
+  fail_step(*whole, with_item(error, *parse_activation(planned.plan.step.view()).item));
 }
 
 }  // namespace holdfast

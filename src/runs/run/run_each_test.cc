@@ -127,6 +127,8 @@ TEST(EachErrors, the_first_failure_withdraws_the_others_and_fails_the_step) {
   EXPECT_EQ(the<RunnablesWithdrawn>(facts).runnable_keys,
             std::vector<SharedText>{SharedText(test.key("mail[1]"))});
   EXPECT_EQ(test.run->terminal()->error, json(R"({"code":"declined","item":2})"));
+  ASSERT_TRUE(test.run->terminal()->exhausted.has_value());
+  EXPECT_EQ(test.run->terminal()->exhausted->step, "mail[2]") << "not the whole";
   EXPECT_TRUE(test.put(test.applying(late)).empty()) << "it does not count any more";
 }
 

@@ -27,6 +27,8 @@ struct RunEffects {
   void continuation_requested(const RunContinuationRequested& /*fact*/) {}
   // Nothing of the run can be claimed or reported any more.
   void ended(const RunTerminal& /*fact*/) {}
+  // Of a run that has ended.
+  void dead_letter_resolved(const DeadLetterResolved& /*fact*/) {}
 };
 
 template <typename Sink>
@@ -52,6 +54,7 @@ struct RunEffectVisitor {
   void operator()(const CompensationStarted& fact) const { sink.compensation_started(fact); }
   void operator()(const RunContinuationRequested& fact) const { sink.continuation_requested(fact); }
   void operator()(const RunTerminal& fact) const { sink.ended(fact); }
+  void operator()(const DeadLetterResolved& fact) const { sink.dead_letter_resolved(fact); }
   // These change the run alone.
   void operator()(const RunSignalReceived& /*fact*/) const {}
   void operator()(const DynamicGraphMutated& /*fact*/) const {}

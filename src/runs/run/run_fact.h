@@ -16,7 +16,8 @@ using RunFact =
                  RunContinuationRequested, RunContinuedFrom, ExternalEventWaitOpened,
                  ExternalEventReceived, ExternalEventWaitTimeoutSelected, ExternalEventWaitResolved,
                  SearchAttributesUpdated, RunDefinitionMigrated, RunArchived, RunUnarchived,
-                 RunnablesWithdrawn, ExternalEventBuffered, CompensationStarted, StepsAdopted>;
+                 RunnablesWithdrawn, ExternalEventBuffered, CompensationStarted, StepsAdopted,
+                 DeadLetterResolved>;
 
 std::string_view kind_of(const RunFact& fact);
 Result<NewEntry> to_entry(const RunFact& fact, TimeMs at);

@@ -268,6 +268,16 @@ struct ManualStepResolved {
 
 HOLDFAST_ENUM(TerminalStatus, completed, failed, cancelled, continued);
 
+// The attempt of a worker that failed the run: the last one of its step. It is a dead letter.
+struct ExhaustedAttempt {
+  SharedText runnable_key;
+  SharedText step;  // with visit and item
+  SharedText queue;
+
+  HOLDFAST_FIELDS(required(runnable_key), required(step), required(queue));
+  friend bool operator==(const ExhaustedAttempt&, const ExhaustedAttempt&) = default;
+};
+
 struct RunTerminal {
   static constexpr std::string_view kKind = "run_terminal";
   RunId run_id;
@@ -275,9 +285,10 @@ struct RunTerminal {
   Payload error;
   Payload result;  // by the output mapping of the definition; empty: the context
   Payload trace;
+  std::optional<ExhaustedAttempt> exhausted;  // empty: no attempt failed the run
 
   HOLDFAST_FIELDS(required(run_id), required(status), optional(error), optional(result),
-                  optional(trace));
+                  optional(trace), optional(exhausted));
   friend bool operator==(const RunTerminal&, const RunTerminal&) = default;
 };
 

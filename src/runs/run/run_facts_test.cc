@@ -38,7 +38,8 @@ const std::map<std::string_view, std::vector<std::string>>& required_fields() {
       {"runnables_withdrawn", {"run_id", "runnable_keys"}},
       {"external_event_buffered", {"run_id", "event", "payload", "idempotency_key"}},
       {"compensation_started", {"run_id", "outcome"}},
-      {"steps_adopted", {"run_id", "source_run_id", "from_step", "context"}}};
+      {"steps_adopted", {"run_id", "source_run_id", "from_step", "context"}},
+      {"dead_letter_resolved", {"run_id", "runnable_key", "action"}}};
   return fields;
 }
 

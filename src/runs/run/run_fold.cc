@@ -271,6 +271,10 @@ class RunFold::Visitor {
     state.archived = fact;
     state.archived_at = at_;
   }
+  void operator()(const DeadLetterResolved& fact) const {
+    HOLDFAST_ASSERT(run_.terminal_.has_value());
+    edit_optional_state().dead_letter = fact;
+  }
   void operator()(const RunUnarchived& /*fact*/) const {
     OptionalRunState& state = edit_optional_state();
     state.archived.reset();

@@ -88,8 +88,9 @@ struct CompensationStarted {
   RunId run_id;
   TerminalStatus outcome = TerminalStatus::failed;
   Payload error;
+  std::optional<ExhaustedAttempt> exhausted;  // as the end of the run will name it
 
-  HOLDFAST_FIELDS(required(run_id), required(outcome), optional(error));
+  HOLDFAST_FIELDS(required(run_id), required(outcome), optional(error), optional(exhausted));
   friend bool operator==(const CompensationStarted&, const CompensationStarted&) = default;
 };
 
@@ -106,6 +107,24 @@ struct StepsAdopted {
   HOLDFAST_FIELDS(required(run_id), required(source_run_id), required(from_step), optional(path),
                   optional(done), required(context));
   friend bool operator==(const StepsAdopted&, const StepsAdopted&) = default;
+};
+
+HOLDFAST_ENUM(DeadLetterEnd, redriven, discarded);
+
+// What an operator decided about the attempt that failed the run. The run stays as it ended.
+struct DeadLetterResolved {
+  static constexpr std::string_view kKind = "dead_letter_resolved";
+  RunId run_id;
+  SharedText runnable_key;  // the exhausted attempt, as run_terminal names it
+  DeadLetterEnd action = DeadLetterEnd::redriven;
+  RunId replay_run_id;  // of one that was redriven: the run that repeats the step
+  SharedText source;
+  SharedText actor;
+  SharedText comment;
+
+  HOLDFAST_FIELDS(required(run_id), required(runnable_key), required(action),
+                  optional(replay_run_id), optional(source), optional(actor), optional(comment));
+  friend bool operator==(const DeadLetterResolved&, const DeadLetterResolved&) = default;
 };
 
 struct RunArchived {

@@ -126,6 +126,7 @@ TEST(Park, a_discarded_step_fails_as_it_would_have_failed) {
   EXPECT_EQ(kinds(ended), Kinds({"run_signal_received", "manual_step_resolved", "run_terminal"}));
   EXPECT_EQ(the<RunSignalReceived>(ended).signal_type, SignalType::discard_step);
   EXPECT_EQ(plain.run->terminal()->error, json(R"({"code":"declined"})"));
+  EXPECT_FALSE(plain.run->terminal()->exhausted.has_value()) << "it was decided";
 
   TestRun routed(flow(R"([{"name":"charge","retry":{"then":"park"}},{"name":"sorry"}])",
                       R"([{"from":"charge","on":"error","to":"sorry"}])"));

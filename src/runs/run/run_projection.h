@@ -164,12 +164,13 @@ struct OptionalRunState {
   std::map<std::string, SharedText> received_keys;  // of all events: idempotency key to digest
   std::optional<CompensationStarted> compensation;
   std::optional<StepsAdopted> adopted;
+  std::optional<DeadLetterResolved> dead_letter;
 
   HOLDFAST_FIELDS(optional(waits), optional(mutations), required(graph), optional(continuation),
                   optional(continued_from), optional(migrations), optional(migrated_to),
                   optional(attribute_updates), optional(attributes), optional(archived),
                   required(archived_at), optional(buffered), optional(received_keys),
-                  optional(compensation), optional(adopted));
+                  optional(compensation), optional(adopted), optional(dead_letter));
 };
 
 struct Receipt {
@@ -230,6 +231,8 @@ class RunProjection {
   [[nodiscard]] TimeMs archived_at() const { return optional_state().archived_at; }
   [[nodiscard]] const auto& compensation() const { return optional_state().compensation; }
   [[nodiscard]] const auto& adopted_steps() const { return optional_state().adopted; }
+  // What was decided about the attempt that failed the run.
+  [[nodiscard]] const auto& dead_letter() const { return optional_state().dead_letter; }
   [[nodiscard]] const std::vector<Anomaly>& anomalies() const { return anomalies_; }
   // As the run started, or as the newest migration says.
   [[nodiscard]] PinnedDefinition pinned_definition() const;

@@ -106,6 +106,13 @@ std::string_view fault_of(const ManualStepPaused& fact) {
              : "a parked step has an attempt, a queue and an error";
 }
 
+std::string_view fault_of(const DeadLetterResolved& fact) {
+  const bool replayed = fact.replay_run_id != RunId{};
+  return replayed == (fact.action == DeadLetterEnd::redriven)
+             ? ""
+             : "a redrive, and nothing else, names the run that it started";
+}
+
 std::string_view fault_of(const ExternalEventWaitOpened& fact) {
   const bool fit = !fact.timeout.has_value() ||
                    (fact.timeout->wait_id == fact.wait_id && fact.timeout->event == fact.event &&
@@ -396,6 +403,14 @@ class Judge {
   RunVerdict operator()(const CompensationStarted& fact) const {
     return once(address(run_.compensation()), fact, Reason::conflicting_compensation);
   }
+  RunVerdict operator()(const DeadLetterResolved& fact) const {
+    if (const DeadLetterResolved* known = address(run_.dead_letter())) {
+      return once(known, fact, Reason::stale_dead_letter);
+    }
+    const bool fits = run_.is_terminal() && run_.terminal()->exhausted.has_value() &&
+                      run_.terminal()->exhausted->runnable_key == fact.runnable_key;
+    return fits ? RunVerdict::accept() : RunVerdict::refuse(Reason::stale_dead_letter);
+  }
   RunVerdict operator()(const StepsAdopted& fact) const {
     return once(address(run_.adopted_steps()), fact, Reason::conflicting_run_start);
   }
@@ -439,7 +454,8 @@ class Judge {
 template <typename Fact>
 constexpr bool kOutlivesRun =
     std::same_as<Fact, RunTerminal> || std::same_as<Fact, RunArchived> ||
-    std::same_as<Fact, RunUnarchived> || std::same_as<Fact, SearchAttributesUpdated>;
+    std::same_as<Fact, RunUnarchived> || std::same_as<Fact, SearchAttributesUpdated> ||
+    std::same_as<Fact, DeadLetterResolved>;
 // Facts that may come before the run has started.
 template <typename Fact>
 constexpr bool kPrecedesStart =

@@ -12,7 +12,7 @@ HOLDFAST_ENUM(RunReason, malformed_entry, terminal_run, conflicting_terminal,
               runnable_intent_fingerprint_mismatch, active_manual_step, stale_manual_resolution,
               conflicting_definition_migration, stale_definition_migration, idempotency_conflict,
               invalid_archive_transition, conflicting_run_start, stale_event_wait,
-              conflicting_compensation);
+              conflicting_compensation, stale_dead_letter);
 
 struct RunVerdict {
   enum class Kind : std::uint8_t { accept, repeat, refuse };

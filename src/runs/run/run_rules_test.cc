@@ -197,7 +197,8 @@ TEST(RunRules, after_the_end_nothing_else_happens) {
         {"run_terminal", "conflicting_terminal"},
         {"run_archived", "accept"},
         {"run_unarchived", "invalid_archive_transition"},
-        {"search_attributes_updated", "accept"}};
+        {"search_attributes_updated", "accept"},
+        {"dead_letter_resolved", "stale_dead_letter"}};
     const auto exception = exceptions.find(kind);
     EXPECT_EQ(verdict_on(begun({terminal()}), fact),
               exception == exceptions.end() ? "terminal_run" : exception->second)
@@ -417,6 +418,25 @@ TEST(RunRules, only_what_ended_is_archived_and_only_what_is_archived_comes_back)
   EXPECT_EQ(verdict_on(begun({terminal(), archived()}), archived()), bad);
   EXPECT_EQ(verdict_on(begun({terminal(), archived()}), unarchived()), "accept");
   EXPECT_EQ(verdict_on(begun({terminal(), archived(), unarchived()}), archived()), "accept");
+}
+
+TEST(RunRules, the_attempt_that_failed_a_run_is_decided_once) {
+  const std::string bad = "stale_dead_letter";
+  const Facts failed = begun({failed_by_attempt()});
+  const RunFact discarded = letter_resolved(DeadLetterEnd::discarded);
+  EXPECT_EQ(verdict_on(begun(), letter_resolved()), bad);
+  EXPECT_EQ(verdict_on(begun({terminal()}), letter_resolved()), bad);
+  EXPECT_EQ(verdict_on(failed, letter_resolved()), "accept");
+  EXPECT_EQ(verdict_on(failed, discarded), "accept");
+  EXPECT_EQ(
+      verdict_on(failed, changed(letter_resolved(), [](auto& fact) { fact.runnable_key = "b#1"; })),
+      bad);
+  EXPECT_EQ(verdict_on(failed, changed(letter_resolved(),
+                                       [](auto& fact) { fact.replay_run_id = RunId{}; })),
+            "malformed_entry");
+  const Facts redriven = begun({failed_by_attempt(), letter_resolved()});
+  EXPECT_EQ(verdict_on(redriven, letter_resolved()), "repeat");
+  EXPECT_EQ(verdict_on(redriven, discarded), bad);
 }
 
 TEST(RunRules, what_was_planned_can_be_withdrawn_until_it_is_applied) {

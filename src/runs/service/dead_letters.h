@@ -1,5 +1,6 @@
-// Dead letters: the parked steps of all runs, found by the index of the live state, by queue and
-// oldest first. A page looks at no more than kMostPerPage of them, whatever its filter is.
+// Dead letters: parked steps, and attempts that failed their run. They are found by the index of
+// the live state, by queue and oldest first. A page looks at no more than kMostPerPage of them,
+// whatever its filter is.
 //
 // The functions run inside a turn; the loop may call them again. `sees` says which workflows the
 // caller may know of. Secrets in errors and inputs are redacted.
@@ -25,7 +26,7 @@ TurnFunction<DeadLettersResponse> read_dead_letters(const DeadLettersRequest& re
 // What a bulk command selected and, beside each, how it ended; of a dry run, no outcomes.
 struct DeadLetterOutcomes {
   std::vector<DeadLetter> selected;
-  std::vector<Result<void>> outcomes;
+  std::vector<Result<std::string>> outcomes;  // the run that repeats it; empty: the same run
   bool more = false;
 };
 // Selects and decides in one commit. A step for which the command fails does not affect the others.

@@ -185,7 +185,21 @@ TurnFunction<Done> RunCommands::retry(const RunId& run, const RetryRequest& requ
 }
 
 TurnFunction<Done> RunCommands::discard(const RunId& run, const DiscardRequest& request) {
-  return resolution_of(run, parked_step(ManualAction::discarded, request, source_));
+  const ResolveStep parked = parked_step(ManualAction::discarded, request, source_);
+  ResolveDeadLetter ended{DeadLetterEnd::discarded, parked.step, parked.runnable_key, RunId{},
+                          parked.source};
+  return decision_on(run, [parked, ended](RunProjection& known, Turn& turn) {
+    const bool exhausted = known.is_terminal() && known.terminal()->exhausted.has_value();
+    return exhausted ? decide_resolve_dead_letter(known, ended, turn.now())
+                     : decide_resolve(known, parked, EngineSurroundings(turn), turn.now());
+  });
+}
+
+TurnFunction<Started> RunCommands::redrive(const RunId& run, const RetryRequest& request) {
+  const ResolveStep parked = parked_step(ManualAction::retried, request, source_);
+  const ResolveDeadLetter command{DeadLetterEnd::redriven, parked.step, parked.runnable_key,
+                                  RunId{}, parked.source};
+  return [run, command](Turn& turn) { return redrive_dead_letter(turn, run, command); };
 }
 
 TurnFunction<Done> RunCommands::signal(const RunId& run, const SignalRequest& request) {

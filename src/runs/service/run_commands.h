@@ -37,7 +37,11 @@ class RunCommands {
   TurnFunction<Done> cancel(const RunId& run, const CancelRequest& request);
   TurnFunction<Done> resolve(const RunId& run, ManualAction action, const DecisionRequest& request);
   TurnFunction<Done> retry(const RunId& run, const RetryRequest& request);
+  // A parked step, or the dead letter of a run that has ended.
   TurnFunction<Done> discard(const RunId& run, const DiscardRequest& request);
+  // The dead letter of a run that has ended: starts the run that repeats it, once. The input cannot
+  // be changed.
+  TurnFunction<Started> redrive(const RunId& run, const RetryRequest& request);
   TurnFunction<Done> signal(const RunId& run, const SignalRequest& request);
   TurnFunction<Done> mutate_graph(const RunId& run, const MutateRequest& request);
   TurnFunction<Done> migrate(const RunId& run, const MigrateRequest& request);

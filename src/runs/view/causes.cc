@@ -159,6 +159,7 @@ Cause CauseFinder::ended() const {
       }
       cause.next_actions.push_back(
           {"replay_run", "replay the whole run as a new run", "holdfast replay " + id()});
+      about_dead_letter(cause);
       return cause;
     case TerminalStatus::cancelled: {
       cause.waits_for = "cancellation";
@@ -186,6 +187,17 @@ Cause CauseFinder::ended() const {
   cause.next_actions.push_back({"inspect_continuation_successor", "inspect the run it continued as",
                                 "holdfast explain " + cause.run_id});
   return cause;
+}
+
+void CauseFinder::about_dead_letter(Cause& cause) const {
+  const auto& decided = run_.dead_letter();
+  if (!decided.has_value() && run_.terminal()->exhausted.has_value()) {
+    cause.next_actions.push_back({"redrive_dead_letter", "or repeat it once, as a dead letter",
+                                  "holdfast dead-letters redrive " + id()});
+  } else if (decided.has_value() && decided->action == DeadLetterEnd::redriven) {
+    cause.next_actions.push_back({"inspect_redriven_run", "inspect the run that repeats it",
+                                  "holdfast explain " + to_string(decided->replay_run_id)});
+  }
 }
 
 // The one the error names, though it may name none; else the newest that failed with this error.

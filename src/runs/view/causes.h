@@ -20,6 +20,7 @@ class CauseFinder {
  private:
   Cause ended() const;
   [[nodiscard]] std::string step_that_failed() const;
+  void about_dead_letter(Cause& cause) const;
   Cause nothing_open() const;
   Cause missing_definition() const;
   Result<Cause> of_runnable(const PlannedRunnable& planned);

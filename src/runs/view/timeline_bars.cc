@@ -224,6 +224,7 @@ class RunFactTaker {
   void operator()(const SearchAttributesUpdated& /*fact*/) const {}
   void operator()(const RunArchived& /*fact*/) const {}
   void operator()(const RunUnarchived& /*fact*/) const {}
+  void operator()(const DeadLetterResolved& /*fact*/) const {}
   void operator()(const ExternalEventBuffered& /*fact*/) const {}
   void operator()(const CompensationStarted& /*fact*/) const {}
   void operator()(const StepsAdopted& /*fact*/) const {}

@@ -289,6 +289,13 @@ class RunDescriber : public Describer {
   void operator()(const RunUnarchived& fact) const {
     add("run_unarchived", "run unarchived", fact);
   }
+  void operator()(const DeadLetterResolved& fact) const {
+    std::string text = fact.action == DeadLetterEnd::discarded
+                           ? std::string("dead letter discarded")
+                           : "dead letter redriven as run " + to_string(fact.replay_run_id);
+    text += fact.actor.empty() ? "" : " by " + one_line(fact.actor.view());
+    add("dead_letter_resolved", text + because(fact.comment.view()), fact);
+  }
   void operator()(const CompensationStarted& fact) const {
     add("compensation_started",
         fmt::format("run compensates, then ends {}", to_text(fact.outcome)) + because(fact.error),

@@ -59,7 +59,7 @@ TEST_F(TimelineFacts, every_fact_of_a_run_is_an_event_that_says_something) {
                                              "definition_migrated",  "run_archived",
                                              "run_unarchived",       "step_withdrawn",
                                              "event_buffered",       "compensation_started",
-                                             "steps_adopted"}));
+                                             "steps_adopted",        "dead_letter_resolved"}));
 }
 
 TEST_F(TimelineFacts, every_fact_of_a_queue_but_a_hint_is_an_event) {
