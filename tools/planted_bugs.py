@@ -330,6 +330,45 @@ BUGS = [
         ("runs/run/run_decide_manual.cc",
          "      draft.give_up(*planned, state.error);\n",
          "      planted ? draft.done(*planned, {}) : draft.give_up(*planned, state.error);\n")]),
+    # Dead letters of runs that have ended
+    ("discarded_is_exhausted", "a parked step that is discarded becomes a dead letter again", [
+        ("runs/run/run_advance.cc",
+         "void RunDraft::give_up(const PlannedRunnable& planned, const Payload& error) {\n"
+         "  fail_step(planned, error);\n",
+         "void RunDraft::give_up(const PlannedRunnable& planned, const Payload& error) {\n"
+         "  planted ? failed(planned, error) : fail_step(planned, error);\n")]),
+    ("exhausted_not_named", "the end of a run does not name the attempt that failed it", [
+        ("runs/run/run_advance.cc",
+         "  terminal.exhausted = exhausted_;\n",
+         "  if (!planted) {\n    terminal.exhausted = exhausted_;\n  }\n")]),
+    ("exhausted_not_listed", "an attempt that failed its run is not in the list", [
+        ("runs/engine/live_runs.cc",
+         "  if (exhausted.has_value()) {\n    add_letter",
+         "  if (exhausted.has_value() && !planted) {\n    add_letter")]),
+    ("compensated_not_listed", "the list lacks the attempt of a run that compensated", [
+        ("runs/run/run_compensate.cc",
+         "  terminal.exhausted = started.exhausted;\n",
+         "  if (!planted) {\n    terminal.exhausted = started.exhausted;\n  }\n")]),
+    ("resolved_stays_listed", "a dead letter that was decided stays in the list", [
+        ("runs/engine/live_state.cc",
+         "    state_.runs_.remove_exhausted(fact.run_id, fact.runnable_key);\n",
+         "    if (!planted) {\n"
+         "      state_.runs_.remove_exhausted(fact.run_id, fact.runnable_key);\n"
+         "    }\n")]),
+    ("redriven_twice", "a repeated redrive starts a second run", [
+        ("runs/engine/step_chain.cc",
+         "      known.has_value() && known->action == DeadLetterEnd::redriven) {\n",
+         "      known.has_value() && known->action == DeadLetterEnd::redriven && !planted) {\n"),
+        ("runs/run/run_decide_dead_letter.cc",
+         "  return derive_run_id({\"redrive\", to_string(run), runnable_key.view()});\n",
+         "  static int times = 0;\n"
+         "  return derive_run_id({\"redrive\", to_string(run), runnable_key.view(),\n"
+         "                        planted ? std::to_string(++times) : std::string()});\n")]),
+    ("redrive_not_recorded", "a redrive starts a run and records no decision", [
+        ("runs/engine/step_chain.cc",
+         "  redriven.replay_run_id = started.run_id;\n",
+         "  redriven.replay_run_id = started.run_id;\n"
+         "  if (planted) {\n    return started;\n  }\n")]),
     ("other_run_same_id", "a start under a known id is answered with ok, whatever its content", [
         ("runs/run/run_decide_start.cc",
          "  return same_input(run, command) ? \"\" : \"input\";",

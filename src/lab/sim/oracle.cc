@@ -61,6 +61,7 @@ const std::map<std::string, std::vector<std::string>>& required() {
       {"search_attributes_updated", {"run_id", "changes", "fingerprint", "idempotency_key"}},
       {"run_archived", {"run_id", "reason"}},
       {"run_unarchived", {"run_id"}},
+      {"dead_letter_resolved", {"run_id", "runnable_key", "action"}},
       {"run_indexed", {"run_id", "workflow", "queue"}},
       {"run_cataloged", {"run_id", "workflow", "queue"}},
       {"definition_registered", {"workflow", "fingerprint", "spec"}},
@@ -186,6 +187,21 @@ std::string Oracle::run(const std::string& run_id) const {
     shown.set("error", run.terminal["error"]);
   }
   return shown.text();
+}
+
+std::set<std::string> Oracle::dead_letters() const {
+  std::set<std::string> keys;
+  for (const auto& [id, run] : model_->runs) {
+    if (run.has_dead_letter()) {
+      keys.insert(run.terminal["exhausted"]["runnable_key"].string());
+    }
+    for (const auto& [step, manual] : run.manual) {
+      if (!run.has_ended() && manual.open && manual.kind == "parked") {
+        keys.insert(manual.key);
+      }
+    }
+  }
+  return keys;
 }
 
 std::vector<std::string> Oracle::live_runs() const {

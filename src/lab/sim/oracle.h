@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct Answer {
     registration,  // params: definition (fingerprint)
     delivery,      // params: workflow, trigger, signal_id (or empty), start_at, end_at
     replay,        // params: run_id (of the original), new_run_id, mode, key
+    redrive,       // params: run_id; result: run_id (of the run that repeats it)
+    discard,       // params: run_id; a dead letter of a run that has ended
   };
   What what = What::start;
   TimeMs at;           // by the clock of the process that decided
@@ -77,6 +80,8 @@ class Oracle {
   // The current state of a run, for comparison with the engine: {"status", "steps": {step: status},
   // "context", "error"} as JSON; empty for an unknown run.
   [[nodiscard]] std::string run(const std::string& run_id) const;
+  // The attempts that are dead letters, by their runnable keys.
+  [[nodiscard]] std::set<std::string> dead_letters() const;
   // The runs that have not ended.
   [[nodiscard]] std::vector<std::string> live_runs() const;
   // How often each guarantee was tested, by a short name ("fence", "lease", "join", ...). The

@@ -37,12 +37,14 @@ class AnswerCheck {
     }
     using What = Answer::What;
     static const std::map<What, void (AnswerCheck::*)()> checks{
-        {What::start, &AnswerCheck::start},      {What::claim, &AnswerCheck::claim},
-        {What::heartbeat, &AnswerCheck::report}, {What::complete, &AnswerCheck::report},
-        {What::fail, &AnswerCheck::report},      {What::event, &AnswerCheck::event},
-        {What::resolve, &AnswerCheck::resolve},  {What::cancel, &AnswerCheck::cancel},
-        {What::replay, &AnswerCheck::replay},    {What::delivery, &AnswerCheck::delivery}};
-    static const std::set<What> of_runs{What::event, What::resolve, What::cancel, What::replay};
+        {What::start, &AnswerCheck::start},         {What::claim, &AnswerCheck::claim},
+        {What::heartbeat, &AnswerCheck::report},    {What::complete, &AnswerCheck::report},
+        {What::fail, &AnswerCheck::report},         {What::event, &AnswerCheck::event},
+        {What::resolve, &AnswerCheck::resolve},     {What::cancel, &AnswerCheck::cancel},
+        {What::replay, &AnswerCheck::replay},       {What::redrive, &AnswerCheck::dead_letter},
+        {What::discard, &AnswerCheck::dead_letter}, {What::delivery, &AnswerCheck::delivery}};
+    static const std::set<What> of_runs{What::event,  What::resolve, What::cancel,
+                                        What::replay, What::redrive, What::discard};
     const auto check = checks.find(answer_.what);
     if (run_ == nullptr && of_runs.contains(answer_.what)) {
       expect({"run_not_found"}, "answer", "the run does not exist");
@@ -399,6 +401,32 @@ class AnswerCheck {
         return model.runs.contains(id) && model.runs.at(id).is_started();
       });
     }
+  }
+
+  void dead_letter() {
+    const std::string action = answer_.what == Answer::What::redrive ? "redriven" : "discarded";
+    const std::string id = params_["run_id"].string();
+    const Value& known = run_->dead_letter;
+    Codes codes{"invalid_transition"};
+    if (run_->has_ended() && !run_->terminal.has("exhausted")) {
+      codes = {"terminal_run"};
+    } else if (run_->has_ended() && (known.is_null() || known["action"].string() == action)) {
+      codes = {"ok"};
+      if (known.is_null() && action == "redriven" && run_->definition != nullptr &&
+          repeats_irreversible_step()) {
+        codes.insert("unsafe_replay");
+      }
+    }
+    if (!expect(codes, "dead_letter", "that follows from the end of the run") || !ok()) {
+      return;
+    }
+    const std::string replay = result_["run_id"].string();
+    model_.check(known.is_null() || known["replay_run_id"].string() == replay, "dead_letter",
+                 "a second redrive started run " + replay);
+    durable("the decision about the dead letter of " + id, [=](const OracleModel& model) {
+      const Value& decided = model.runs.at(id).dead_letter;
+      return decided["action"].string() == action && decided["replay_run_id"].string() == replay;
+    });
   }
 
   [[nodiscard]] bool repeats_irreversible_step() const {

@@ -105,6 +105,9 @@ void NextFacts::compensate() {
   if (run_.compensation.has("error")) {
     expected.members.set("error", run_.compensation["error"]);
   }
+  if (run_.compensation.has("exhausted")) {
+    expected.members.set("exhausted", run_.compensation["exhausted"]);
+  }
 }
 
 void NextFacts::plan_compensation(const Runnable& origin) {

@@ -169,7 +169,7 @@ void NextFacts::begin_nodes() {
 
 void NextFacts::close_node(const Runnable& runnable, const Ending& ending) {
   if (ending.kind == Ending::Kind::failed) {
-    fail_run(ending.error, "an added step failed");
+    fail_run(ending.error, "an added step failed", exhausted_by(runnable));
     return;
   }
   const bool continues = ending.opts.has("continue_as_new");

@@ -143,6 +143,7 @@ struct Run {
   bool withdrew = false;  // the unclaimed runnables were withdrawn for compensation
   Value continuation;
   Value terminal;
+  Value dead_letter;  // what was decided about the attempt that failed the run
   bool cancel_requested = false;
   std::string cancel_how;  // as_defined, compensate, stop; empty: unknown
   std::string unmodelled;  // the reason why only the general rules are checked
@@ -152,6 +153,7 @@ struct Run {
   bool cataloged = false;
 
   [[nodiscard]] bool is_started() const { return !started.is_null(); }
+  [[nodiscard]] bool has_dead_letter() const;
   [[nodiscard]] bool has_ended() const { return !terminal.is_null(); }
   [[nodiscard]] bool is_compensating() const { return !compensation.is_null() && !has_ended(); }
   [[nodiscard]] const Runnable* find(const std::string& key) const;

@@ -43,7 +43,10 @@ class NextFacts {
   void continue_path(const std::string& path);
   void join(const Step& step);
   void complete();
-  void fail_run(const Value& error, const std::string& because, bool must = true);
+  // exhausted: of the attempt that fails it; null: none does.
+  void fail_run(const Value& error, const std::string& because, const Value& exhausted = {},
+                bool must = true);
+  Value exhausted_by(const Runnable& failed) const;
   Ending ending_of(const Runnable& runnable) const;
   Ending ending_of_attempt(const Runnable& runnable) const;
   Ending ending_of_wait(const Runnable& runnable, const Step& step) const;

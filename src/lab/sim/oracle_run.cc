@@ -65,6 +65,10 @@ void RunFact::process() {
   if (quiet.contains(kind_)) {
     return;
   }
+  if (kind_ == "dead_letter_resolved") {
+    dead_letter();
+    return;
+  }
   check(!run_.has_ended(), "terminal_final", "the run has ended");
   check(run_.is_started() || kind_ == "run_signal_received" || kind_ == "run_started", "form",
         "the run has not started");
@@ -328,7 +332,8 @@ void RunFact::compensation_started() {
   check(run_.compensation.is_null(), "one_compensation", "the run is already compensating");
   const auto fits = [&](const ExpectedFact& expected) {
     return same_member("error", expected.members["error"], data_["error"]) &&
-           expected.members["outcome"] == data_["outcome"];
+           expected.members["outcome"] == data_["outcome"] &&
+           expected.members["exhausted"] == data_["exhausted"];
   };
   match(ExpectedFact::Kind::compensate, run_.id, "compensation", fits);
   run_.compensation = data_;
@@ -348,7 +353,8 @@ void RunFact::ends() {
   const auto fits = [&](const ExpectedFact& expected) {
     return expected.members["status"] == data_["status"] &&
            same_member("error", expected.members["error"], data_["error"]) &&
-           expected.members["result"] == data_["result"];
+           expected.members["result"] == data_["result"] &&
+           expected.members["exhausted"] == data_["exhausted"];
   };
   match(ExpectedFact::Kind::finish, run_.id, "end", fits);
   if (run_.has_ended()) {

@@ -64,6 +64,7 @@ class RunFact {
   void continues();
   void compensation_started();
   void ends();
+  void dead_letter();  // of a run that has ended
   void mutated();
   void check_mutation_origin();
   void close_children(const std::function<bool(const ChildLink&)>& meant);

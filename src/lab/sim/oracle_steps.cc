@@ -93,7 +93,7 @@ void NextFacts::timers() {
     }
     if (runnable.plan["timer"].has("code")) {
       if (!run_.is_compensating()) {
-        fail_run(runnable.plan["timer"], "the run timeout has expired", false);
+        fail_run(runnable.plan["timer"], "the run timeout has expired", {}, false);
       }
     } else if (runnable.plan.has("timer")) {
       apply(runnable, "timer").must = false;
@@ -225,7 +225,8 @@ void NextFacts::failed(const Runnable& runnable, const Step& step, const Value& 
     }
   }
   if (taken.is_null()) {
-    fail_run(error, runnable.step + " failed and no error transition matches");
+    fail_run(error, runnable.step + " failed and no error transition matches",
+             exhausted_by(runnable));
     return;
   }
   taken.set("from", runnable.step);
@@ -297,7 +298,7 @@ void NextFacts::continue_path(const std::string& path) {
     }
   } else if (to == "fail") {
     fail_run(on == "ok" ? error_of("failed_by_transition", last->step) : last->result["error"],
-             "a transition leads to fail");
+             "a transition leads to fail", on == "error" ? exhausted_by(*last) : Value());
   } else if (const Step* next = definition_.find(to)) {
     begin(*next, path, not_before(*last, now_), "a transition leads to it");
   }
@@ -359,7 +360,8 @@ void NextFacts::complete() {
 
 // A failing run compensates first, if a step that has a compensation is completed or may still
 // complete.
-void NextFacts::fail_run(const Value& error, const std::string& because, bool must) {
+void NextFacts::fail_run(const Value& error, const std::string& because, const Value& exhausted,
+                         bool must) {
   const bool compensates = next_to_compensate() != nullptr || compensatable_in_progress();
   ExpectedFact& expected =
       add(compensates ? ExpectedFact::Kind::compensate : ExpectedFact::Kind::finish, run_.id,
@@ -368,6 +370,9 @@ void NextFacts::fail_run(const Value& error, const std::string& because, bool mu
   expected.must = must;
   expected.members.set(compensates ? "outcome" : "status", "failed");
   expected.members.set("error", error);
+  if (!exhausted.is_null()) {
+    expected.members.set("exhausted", exhausted);
+  }
 }
 
 Ending NextFacts::ending_of(const Runnable& runnable) const {

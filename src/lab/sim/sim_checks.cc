@@ -1,6 +1,10 @@
 #include "lab/sim/sim_checks.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 
 #include "lab/sim/simulation.h"
 #include "runs/inspect/inspector.h"
@@ -37,7 +41,8 @@ std::string difference(const std::string& left, const std::string& right) {
 }
 
 // The live state, with or without the checkpoint.
-Result<std::string> state_of(Journal& journal, bool from_checkpoint) {
+Result<std::string> state_of(Journal& journal, bool from_checkpoint,
+                             std::set<std::string>* letters = nullptr) {
   Definitions definitions(journal);
   LiveState state(journal, definitions, {.cached_bytes = 100'000});
   if (from_checkpoint) {
@@ -45,6 +50,11 @@ Result<std::string> state_of(Journal& journal, bool from_checkpoint) {
   }
   HOLDFAST_TRY(const Position head, journal.catch_up());
   HOLDFAST_CHECK(state.read_up_to(head));
+  if (letters != nullptr) {
+    for (const auto& [place, letter] : state.runs().dead_letters()) {
+      letters->insert(letter.runnable_key.str());
+    }
+  }
   return state.encode();
 }
 
@@ -219,12 +229,19 @@ void Checks::compare_with_past(Journal& journal) {
 }
 
 void Checks::compare_with_rebuild(Journal& journal) {
-  const auto with = state_of(journal, true);
+  std::set<std::string> letters;
+  const auto with = state_of(journal, true, &letters);
   const auto without = state_of(journal, false);
   if (!with.ok() || !without.ok() || with.value() != without.value()) {
     simulation_.report_violation(
         "the state restored from the checkpoint differs from the rebuilt state: " +
         (with.ok() && without.ok() ? difference(with.value(), without.value()) : ""));
+  }
+  const std::set<std::string> expected = simulation_.oracle().dead_letters();
+  simulation_.count("check:dead_letters");
+  if (with.ok() && letters != expected) {
+    simulation_.report_violation(fmt::format("the dead letters are [{}], not [{}]",
+                                             fmt::join(letters, ", "), fmt::join(expected, ", ")));
   }
 }
 

@@ -347,7 +347,35 @@ bool Clients::cancel(const Dice& dice) {
   return true;
 }
 
+// Redrives the attempt that failed the run, or discards it; often twice, and the other way as well.
+bool Clients::decide_dead_letter(const RunProjection& run, const Dice& dice) {
+  const RunId source = run.run_id();
+  const bool redrives = dice.chance(70, "redrive");
+  JsonWriter json;
+  json.begin_object().member("run_id", to_string(source)).end_object();
+  ResolveDeadLetter command;
+  command.action = redrives ? DeadLetterEnd::redriven : DeadLetterEnd::discarded;
+  command.source.actor = "ann";
+  ClientCommand decided{
+      redrives ? Answer::What::redrive : Answer::What::discard, std::move(json).take(),
+      redrives ? Request::Decision([source, command](Turn& turn) -> Result<std::string> {
+        HOLDFAST_TRY(const Started started, redrive_dead_letter(turn, source, command));
+        return started_text(started);
+      })
+               : run_decision(source, [command](RunProjection& known, Turn& turn) {
+                   return decide_resolve_dead_letter(known, command, turn.now());
+                 })};
+  submit(decided, dice, 2);
+  if (dice.chance(50, "repeat")) {
+    submit(decided, dice.about("repeat"), 2);
+  }
+  return true;
+}
+
 bool Clients::replay(const RunProjection& run, const Dice& dice) {
+  if (run.is_terminal() && run.terminal()->exhausted.has_value() && dice.chance(70, "letter")) {
+    return decide_dead_letter(run, dice);
+  }
   ReplayRun command;
   command.run_id = drawn_id(dice, "replay");
   command.allow_irreversible = dice.chance(40, "allow");

@@ -55,6 +55,7 @@ class Clients {
   bool resolve(const RunProjection& run, const Dice& dice);
   bool cancel(const Dice& dice);
   bool replay(const RunProjection& run, const Dice& dice);
+  bool decide_dead_letter(const RunProjection& run, const Dice& dice);
   bool set_attributes(const RunProjection& run, const Dice& dice);
   bool archive(const RunProjection& run, const Dice& dice);
   bool mutate_graph(const RunProjection& run, const Dice& dice);

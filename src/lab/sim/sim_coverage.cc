@@ -44,7 +44,8 @@ std::vector<std::string> required_coverage() {
             "external_event_wait_opened external_event_buffered external_event_received "
             "external_event_wait_timeout_selected external_event_wait_resolved "
             "search_attributes_updated run_definition_migrated run_archived run_unarchived "
-            "runnables_withdrawn compensation_started steps_adopted run_indexed run_cataloged "
+            "runnables_withdrawn compensation_started steps_adopted dead_letter_resolved "
+            "run_indexed run_cataloged "
             "definition_registered workflow_registered");
   add_all<Act>(names, "act:");
   add_all<WriteFate>(names, "write:", {WriteFate::good});

@@ -108,6 +108,7 @@ constexpr Recipe kRecipes[] = {
     {"manual_step_resolved", false, R"({"action":"approved","result":{}})"},
     {"run_archived", false, R"({"reason":"old"})"},
     {"run_unarchived", false, "{}"},
+    {"dead_letter_resolved", false, R"({"action":"discarded"})"},
     {"search_attributes_updated", false, R"({"changes":{"a":1},"fingerprint":"x"})"},
     {"compensation_started", false, R"({"outcome":"failed"})"},
     {"compensation_started", false, R"({"outcome":"cancelled"})"},
