@@ -399,7 +399,7 @@ TEST_F(ProtocolRun, an_early_event_is_kept_until_a_wait_receives_it) {
 }
 
 TEST_F(ProtocolRun, a_run_compensates_once_with_one_outcome) {
-  CompensationStarted back{run_no(1), TerminalStatus::failed, json(R"({"code":"x"})")};
+  CompensationStarted back{run_no(1), TerminalStatus::failed, json(R"({"code":"x"})"), {}};
   expect_accepted(back);
   EXPECT_EQ(run_.status(), RunStatus::compensating);
   expect_repeat(back);

@@ -117,7 +117,7 @@ class EngineStory {
     story_wait(run, "a");
     run.now = after(run.now, 1000);
     story_time_out(run);
-    run.emit(RunFact(RunTerminal{run_no(4), TerminalStatus::completed, {}, {}, {}}));
+    run.emit(RunFact(RunTerminal{run_no(4), TerminalStatus::completed, {}, {}, {}, {}}));
   }
 
   // Left with a scheduled node.
@@ -237,8 +237,8 @@ class EngineStory {
     begin(run, start_of(13, run.definition));
     run.schedule("a");
     const Payload error = story_json(R"({"code":"declined"})");
-    run.emit(RunFact(CompensationStarted{run_no(13), TerminalStatus::failed, error}));
-    run.emit(RunFact(CompensationStarted{run_no(13), TerminalStatus::cancelled, {}}));
+    run.emit(RunFact(CompensationStarted{run_no(13), TerminalStatus::failed, error, {}}));
+    run.emit(RunFact(CompensationStarted{run_no(13), TerminalStatus::cancelled, {}, {}}));
   }
 
   // The start as an engine stores it, but in separate commits and without attempts.

@@ -278,7 +278,7 @@ inline std::vector<RunFact> full_common_facts() {
   Runnable plan = timer("a");
   plan.recovery = json(R"({"max_attempts":3})");
   plan.handler = "h";
-  plan.policy = {{500}, {600, 700}};
+  plan.policy = {{500}, {600, 700}, {3, 800}};
   plan.path = "first";
   plan.timer = json(R"({"code":"run_timeout"})");
   plan.deferred = Deferred{"later", "a#0", ms(1)};

@@ -1,7 +1,7 @@
 // Dead letters of runs that have ended: the attempt that failed the run is redriven or discarded.
 #include <fmt/format.h>
 
-#include "runs/run/activation.h"
+#include "runs/facts/activation.h"
 #include "runs/run/run_planning.h"
 
 namespace holdfast {
