@@ -268,6 +268,9 @@ TEST(ExplainEnd, a_failed_run_names_the_step_also_when_the_error_does_not) {
                       kRun + " --from-step bill",
                   "> replay_run: replay the whole run as a new run $ holdfast "
                   "replay " +
+                      kRun,
+                  "> redrive_dead_letter: or repeat it once, as a dead letter $ holdfast "
+                  "dead-letters redrive " +
                       kRun));
   ExplainedStory named(kLine);
   named.start();
@@ -404,6 +407,9 @@ struct Parallel {
         steps += R"(,"retry":{"max_attempts":2,"delay":"1h"})";
       } else if (*reason == Reason::waiting_for_child) {
         steps += R"(,"child":"parcel")";
+      } else if (*reason == Reason::circuit_open) {
+        steps += R"(,"retry":{"max_attempts":2,"delay":0},)"
+                 R"("circuit_breaker":{"failures":1,"probe_after":"1h"})";
       }
       steps += "}";
     }
@@ -424,6 +430,12 @@ struct Parallel {
       story.claim(step, "worker-1", 3'600'000);
     } else if (reason == Reason::attempt_scheduled_for_later) {
       story.fail(step);
+    } else if (reason == Reason::circuit_open) {
+      const std::string failed = story.test.key(step);
+      story.fail(step);
+      const auto opened = decide_circuit_opened(story.queue, failed, story.test.now);
+      ASSERT_TRUE(opened.has_value());
+      story.emit(*opened);
     } else if (reason == Reason::terminal) {
       story.note(story.test.cancel(OnCancel::stop));
     }

@@ -64,9 +64,13 @@ TEST_F(TimelineFacts, every_fact_of_a_run_is_an_event_that_says_something) {
 
 TEST_F(TimelineFacts, every_fact_of_a_queue_but_a_hint_is_an_event) {
   RunQueued queued{run_no(1), SharedText(kDefaultQueue)};
+  const CircuitOpened opened{run_no(1), "k", kDefaultQueue, "w", "a", 5, ms(900), {}};
+  const CircuitProbed probed{run_no(1), "k", "claim-1", kDefaultQueue, "w", "a"};
+  const CircuitClosed closed{run_no(1), "k", kDefaultQueue, "w", "a"};
   const std::vector<DispatchFact> facts = {
       queued,         scheduled("k"), claimed("k", 900), heartbeat("k", 950),
-      completed("k"), failed("k"),    wakeup("k")};
+      completed("k"), failed("k"),    wakeup("k"),       opened,
+      probed,         closed};
   ASSERT_EQ(facts.size(), std::variant_size_v<DispatchFact>);
   std::vector<std::string> types;
   for (const DispatchFact& fact : facts) {
@@ -78,7 +82,8 @@ TEST_F(TimelineFacts, every_fact_of_a_queue_but_a_hint_is_an_event) {
   }
   EXPECT_EQ(types,
             std::vector<std::string>({"run_queued", "attempt_scheduled", "attempt_claimed",
-                                      "lease_extended", "attempt_completed", "attempt_failed"}));
+                                      "lease_extended", "attempt_completed", "attempt_failed",
+                                      "circuit_opened", "circuit_probed", "circuit_closed"}));
 }
 
 TEST_F(TimelineFacts, nothing_that_proves_a_claim_or_names_an_event_is_shown) {

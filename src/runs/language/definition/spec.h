@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/fields.h"
@@ -32,8 +33,17 @@ struct CronSpec {
   CatchUp catch_up = CatchUp::skip;
   CronDelivery delivery = CronDelivery::engine;
 
-  HOLDFAST_FIELDS(required(expression), required(timezone), optional(idempotency),
-                  optional(catch_up), optional(delivery));
+  // The engine's own delivery is not written: definitions from before it keep their fingerprint.
+  template <typename Self, typename Visitor>
+  static void visit(Self& self, Visitor& v) {
+    v.required("expression", self.expression);
+    v.required("timezone", self.timezone);
+    v.optional("idempotency", self.idempotency);
+    v.optional("catch_up", self.catch_up);
+    if (!std::is_const_v<Self> || self.delivery != CronDelivery::engine) {
+      v.optional("delivery", self.delivery);
+    }
+  }
   friend bool operator==(const CronSpec&, const CronSpec&) = default;
 };
 
