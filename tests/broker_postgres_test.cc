@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/threads.h"
+#include "delivery/broker/postgres_commit_link.h"
 #include "tests/support/broker_fixture.h"
 
 namespace holdfast::delivery::broker_postgres_test {
@@ -108,6 +109,33 @@ TEST_P(BrokerPostgres, H_02_a_server_that_died_is_a_failure_of_the_store_and_not
   EXPECT_TRUE(eventually([&] { return send(request("m-2", "hello")).ok(); }));
   EXPECT_EQ(outcome_of(send(request("m-1", "hello"))), "duplicate");
   EXPECT_EQ(count("topic_message"), 2);
+}
+
+// Two processes would have a notifier each.
+TEST_P(BrokerPostgres, a_commit_of_one_broker_wakes_what_waits_at_another) {
+  CommitNotifier elsewhere;
+  const auto here = must(PostgresCommitLink::start(postgres_url(), store_->commits()));
+  const auto there = must(PostgresCommitLink::start(postgres_url(), elsewhere));
+  EXPECT_TRUE(eventually([&] { return store_->commits().count() > 0 && elsewhere.count() > 0; }))
+      << "both are connected";
+  const auto woken_by = [&](const std::string& id) {
+    const std::uint64_t seen = elsewhere.count();
+    must(send(request(id, "hello")));
+    return elsewhere.wait_beyond(
+               seen, std::chrono::steady_clock::now() + std::chrono::seconds(120)) > seen;
+  };
+  EXPECT_TRUE(woken_by("m-1"));
+  const std::uint64_t seen = elsewhere.count();
+  EXPECT_EQ(outcome_of(send(request("m-2", "hello", {DestinationKind::topic, "missing"}))),
+            "unknown_destination");
+  must(
+      cluster().run_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                        "WHERE query LIKE 'LISTEN%' OR query LIKE 'NOTIFY%'"));
+  EXPECT_GT(
+      elsewhere.wait_beyond(seen, std::chrono::steady_clock::now() + std::chrono::seconds(120)),
+      seen)
+      << "a new connection may have missed something";
+  EXPECT_TRUE(woken_by("m-3"));
 }
 
 TEST_P(BrokerPostgres, brokers_that_start_together_create_the_tables_once) {

@@ -80,6 +80,10 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
   HOLDFAST_CHECK(reads_->started());
   HOLDFAST_TRY(const std::string limits, limiter_file(options));
   HOLDFAST_TRY(store_, open_broker_store(options.store));
+  if (const std::string_view rest = postgres_rest(options.store); !rest.empty()) {
+    HOLDFAST_TRY(PostgresUrl url, parse_postgres_url(rest));
+    HOLDFAST_TRY(link_, PostgresCommitLink::start(std::move(url), store_->commits()));
+  }
   HOLDFAST_TRY(limiter_, MappedLimiter::open(limits));
   broker_ = std::make_unique<Broker>(*store_, *limiter_, clock_, random_);
   service_ = std::unique_ptr<BrokerService>(new BrokerService{

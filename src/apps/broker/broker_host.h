@@ -16,6 +16,7 @@
 #include "apps/server/server_log.h"
 #include "delivery/broker/broker.h"
 #include "delivery/broker/broker_store.h"
+#include "delivery/broker/postgres_commit_link.h"
 #include "delivery/broker/rate_limiter.h"
 #include "net/http_server.h"
 
@@ -64,6 +65,7 @@ class BrokerHost {
   ServerLog& log_;
   BrokerMetrics metrics_;
   std::unique_ptr<BrokerStore> store_;
+  std::unique_ptr<PostgresCommitLink> link_;  // of a store of several brokers
   std::unique_ptr<RateLimiter> limiter_;
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<BrokerService> service_;

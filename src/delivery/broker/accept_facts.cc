@@ -40,6 +40,10 @@ ClaimState claim_state(const AcceptRow& row, const std::optional<DedupeRecord>& 
   return record->fingerprint == row.message.fingerprint ? ClaimState::match : ClaimState::mismatch;
 }
 
+bool is_accepted(const AcceptOutcome& outcome) {
+  return std::holds_alternative<Accepted>(outcome.answer.answer);
+}
+
 DedupeRecord record_of(const AcceptRow& row) {
   return {row.broker_message_id, row.history_id, row.message.fingerprint, row.now,
           /*history_available=*/true};

@@ -39,6 +39,9 @@ DestinationState destination_state(DestinationKind kind, const DestinationFacts&
 // record: the row under the key after the claim; no value: it is not there.
 ClaimState claim_state(const AcceptRow& row, const std::optional<DedupeRecord>& record);
 
+// Whether the message has left rows.
+bool is_accepted(const AcceptOutcome& outcome);
+
 // The record that an accepted message leaves.
 DedupeRecord record_of(const AcceptRow& row);
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "delivery/broker/commit_notifier.h"
 #include "delivery/broker/sql_session.h"
 #include "delivery/contract/accept_decision.h"
 #include "delivery/contract/message_request.h"
@@ -89,6 +90,12 @@ class BrokerStore {
   virtual Result<void> write(const Work& work) = 0;
   // Runs the work on one consistent snapshot.
   virtual Result<void> read(const Work& work) = 0;
+
+  // Notified after each accept() that committed messages.
+  CommitNotifier& commits() { return commits_; }
+
+ private:
+  CommitNotifier commits_;
 };
 
 // Creates the file or brings its tables up to date. busy when another broker has it open,

@@ -52,10 +52,6 @@ class Columns {
   std::deque<std::string> owned_;  // does not move its elements
 };
 
-bool accepted(const AcceptOutcome& outcome) {
-  return std::holds_alternative<Accepted>(outcome.answer.answer);
-}
-
 std::vector<std::optional<DedupeRecord>> read_records(const PgRows& rows, std::size_t count) {
   std::vector<std::optional<DedupeRecord>> records(count);
   for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -89,7 +85,7 @@ Result<std::vector<AcceptOutcome>> decide_group(std::span<const AcceptRow> group
       return Error{ErrorCode::conflict, "a dedupe row was swept while it was claimed"};
     }
     AcceptOutcome outcome{std::get<AcceptAnswer>(decided), records[i].value_or(DedupeRecord{})};
-    if (accepted(outcome)) {
+    if (is_accepted(outcome)) {
       auto& last = last_seqs.try_emplace({group[i].mesh_id, to}, facts.last_seq).first->second;
       outcome.history_seq = ++last;
     }
@@ -118,7 +114,7 @@ void add_mentions(Columns& columns, std::deque<std::string>& keys, const AcceptR
 Columns new_heads(std::span<const AcceptRow> group, const std::vector<AcceptOutcome>& outcomes) {
   std::map<std::pair<std::string, Destination>, std::size_t> newest;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    if (accepted(outcomes[i])) {
+    if (is_accepted(outcomes[i])) {
       newest.insert_or_assign({group[i].mesh_id, group[i].message.envelope.destination}, i);
     }
   }
@@ -185,7 +181,7 @@ std::vector<PostgresAccept::Step> PostgresAccept::writing(
   for (std::size_t i = 0; i < group.size(); ++i) {
     const AcceptRow& row = group[i];
     const std::uint64_t seq = outcomes[i].history_seq;
-    if (!accepted(outcomes[i])) {
+    if (!is_accepted(outcomes[i])) {
       if (outcomes[i].record.broker_message_id == row.broker_message_id) {
         released.key(row).end_row();
       }
@@ -266,7 +262,7 @@ Result<std::vector<AcceptOutcome>> PostgresAccept::run(PgConnection& connection,
     }
   }
   for (std::size_t i = 0; i < group.size(); ++i) {
-    if (accepted(outcomes[i])) {
+    if (is_accepted(outcomes[i])) {
       outcomes[i].fanout_count = counts.at(group[i].broker_message_id);
     }
   }

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 
+#include "delivery/broker/accept_facts.h"
 #include "delivery/broker/broker_schema.h"
 #include "delivery/broker/broker_store.h"
 #include "delivery/broker/postgres_accept.h"
@@ -135,6 +137,9 @@ Result<std::vector<AcceptOutcome>> PostgresBrokerStore::accept_group(
     HOLDFAST_CHECK(connect(writer_));
     auto outcomes = accept_.run(*writer_.connection, group);
     if (outcomes.ok()) {
+      if (std::ranges::any_of(outcomes.value(), is_accepted)) {
+        commits().notify();
+      }
       return outcomes;
     }
     if (!writer_.connection->lost()) {

@@ -3,6 +3,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 
@@ -145,6 +146,12 @@ std::vector<Result<AcceptOutcome>> SqliteBrokerStore::accept(std::span<const Acc
   }
   done = finish(std::move(done));
   if (done.ok()) {
+    const auto committed = [](const Result<AcceptOutcome>& outcome) {
+      return outcome.ok() && is_accepted(outcome.value());
+    };
+    if (std::ranges::any_of(outcomes, committed)) {
+      commits().notify();
+    }
     done = fault(FaultPoint::after_commit);
   }
   if (!done.ok()) {
@@ -157,7 +164,7 @@ std::vector<Result<AcceptOutcome>> SqliteBrokerStore::accept(std::span<const Acc
 // given up the whole transaction (a full disk, an I/O error), there is no savepoint to return to,
 // and that is a failure of the group.
 Result<void> SqliteBrokerStore::end_savepoint(const Result<AcceptOutcome>& outcome) {
-  const bool keep = outcome.ok() && std::holds_alternative<Accepted>(outcome.value().answer.answer);
+  const bool keep = outcome.ok() && is_accepted(outcome.value());
   return writer_->exec(keep ? "RELEASE message" : "ROLLBACK TO message; RELEASE message");
 }
 
@@ -169,7 +176,7 @@ Result<AcceptOutcome> SqliteBrokerStore::accept_one(const AcceptRow& row) {
     const AcceptNext next = decide_accept(knowledge);
     if (const auto* answer = std::get_if<AcceptAnswer>(&next)) {
       AcceptOutcome outcome{*answer, record.value_or(DedupeRecord{})};
-      if (std::holds_alternative<Accepted>(answer->answer)) {
+      if (is_accepted(outcome)) {
         HOLDFAST_CHECK(write_effects(row, facts, outcome));
       }
       return outcome;

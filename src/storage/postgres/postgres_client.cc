@@ -393,17 +393,24 @@ PgReplies PgConnection::finish_pipeline() {
   return replies;
 }
 
+// Whether there was one.
+Result<bool> PgConnection::take_notifications(Senders senders) {
+  if (PQconsumeInput(handle_.get()) == 0) {
+    server_closed_ = true;
+    return lost_error();
+  }
+  bool notified = false;
+  while (PGnotify* const notification = PQnotifies(handle_.get())) {
+    notified =
+        notified || senders == Senders::all || notification->be_pid != PQbackendPID(handle_.get());
+    PQfreemem(notification);
+  }
+  return notified;
+}
+
 Result<bool> PgConnection::wait_for_notification(std::chrono::steady_clock::time_point deadline) {
   while (true) {
-    if (PQconsumeInput(handle_.get()) == 0) {
-      server_closed_ = true;
-      return lost_error();
-    }
-    bool notified = false;
-    while (PGnotify* const notification = PQnotifies(handle_.get())) {
-      PQfreemem(notification);
-      notified = true;
-    }
+    HOLDFAST_TRY(const bool notified, take_notifications(Senders::all));
     if (notified) {
       return true;
     }
@@ -416,6 +423,22 @@ Result<bool> PgConnection::wait_for_notification(std::chrono::steady_clock::time
     const auto timeout = std::min<std::int64_t>(left.count(), INT_MAX);
     if (poll(&socket, 1, static_cast<int>(timeout)) < 0 && errno != EINTR) {
       return Error{ErrorCode::io_error, shown_ + ": cannot wait: " + std::strerror(errno)};
+    }
+  }
+}
+
+Result<PgWake> PgConnection::wait_for_others(int interrupt) {
+  while (true) {
+    HOLDFAST_TRY(const bool notified, take_notifications(Senders::others));
+    if (notified) {
+      return PgWake::notified;
+    }
+    std::array<pollfd, 2> either{{{PQsocket(handle_.get()), POLLIN, 0}, {interrupt, POLLIN, 0}}};
+    if (poll(either.data(), either.size(), -1) < 0 && errno != EINTR) {
+      return Error{ErrorCode::io_error, shown_ + ": cannot wait: " + std::strerror(errno)};
+    }
+    if (either[1].revents != 0) {
+      return PgWake::interrupted;
     }
   }
 }

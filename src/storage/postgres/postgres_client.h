@@ -94,6 +94,8 @@ struct PgReplies {
   std::optional<Error> failure;
 };
 
+enum class PgWake : std::uint8_t { notified, interrupted };
+
 // What a session is for. With several hosts in the URL, one that writes goes to the primary.
 enum class PgSession : std::uint8_t { read, write };
 
@@ -120,6 +122,8 @@ class PgConnection {
 
   // Waits for a notification. false: the deadline has passed.
   Result<bool> wait_for_notification(std::chrono::steady_clock::time_point deadline);
+  // Waits for a notification of another session, or until the descriptor can be read.
+  Result<PgWake> wait_for_others(int interrupt);
 
   // The connection cannot be used any more.
   [[nodiscard]] bool lost() const;
@@ -137,6 +141,8 @@ class PgConnection {
 
   static void receive_notice(void* connection, const pg_result* notice);
   Result<PgRows> finish(pg_result* result);
+  enum class Senders : std::uint8_t { all, others };
+  Result<bool> take_notifications(Senders senders);
   Error failure(const pg_result* result);
   [[nodiscard]] Error lost_error() const;
 
