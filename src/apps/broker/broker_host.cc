@@ -4,6 +4,7 @@
 
 #include "base/quote.h"
 #include "delivery/broker/mapped_limiter.h"
+#include "delivery/broker/redis_limiter.h"
 #include "storage/postgres/postgres_url.h"
 
 namespace holdfast::delivery {
@@ -24,18 +25,21 @@ std::string_view postgres_rest(std::string_view url) {
   return {};
 }
 
+bool is_redis(std::string_view limiter) { return limiter.starts_with("redis"); }
+
 // Beside the file of the store, or in the current directory.
 Result<std::string> limiter_file(const BrokerHostOptions& options) {
   const std::string_view limiter = options.limiter;
   if (limiter != kMemory && !limiter.starts_with("memory:")) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("unknown limiter {}; use memory or memory:PATH", quote(limiter))}
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("unknown limiter {}; use memory, memory:PATH or redis://HOST", quote(limiter))}
         .with("field", "limiter");
   }
   if (!postgres_rest(options.store).empty() && options.brokers == BrokerCount::several) {
     return Error{ErrorCode::invalid_argument,
                  "the limiter memory counts for one broker, and several may use a PostgreSQL "
-                 "database; --single states that this is the only one"}
+                 "database: use --limiter redis://HOST, or --single if this is the only one"}
         .with("field", "limiter");
   }
   if (limiter != kMemory) {
@@ -43,6 +47,27 @@ Result<std::string> limiter_file(const BrokerHostOptions& options) {
   }
   return options.store.starts_with(kSqlite) ? options.store.substr(kSqlite.size()) + "-limits"
                                             : std::string("broker-limits");
+}
+
+// What would create a file comes after the store is open.
+Result<std::unique_ptr<RateLimiter>> open_limiter(const BrokerHostOptions& options) {
+  if (is_redis(options.limiter)) {
+    HOLDFAST_TRY(auto limiter, RedisLimiter::open(options.limiter));
+    return std::unique_ptr<RateLimiter>(std::move(limiter));
+  }
+  HOLDFAST_TRY(const std::string file, limiter_file(options));
+  HOLDFAST_TRY(auto limiter, MappedLimiter::open(file));
+  return std::unique_ptr<RateLimiter>(std::move(limiter));
+}
+
+// Before anything is opened.
+Result<void> check_limiter(const BrokerHostOptions& options) {
+  if (is_redis(options.limiter)) {
+    HOLDFAST_CHECK(RedisLimiter::open(options.limiter));
+  } else {
+    HOLDFAST_CHECK(limiter_file(options));
+  }
+  return {};
 }
 
 }  // namespace
@@ -78,13 +103,13 @@ Result<std::unique_ptr<BrokerHost>> BrokerHost::start(const BrokerHostOptions& o
 Result<void> BrokerHost::open(const BrokerHostOptions& options) {
   HOLDFAST_CHECK(accepts_->started());
   HOLDFAST_CHECK(reads_->started());
-  HOLDFAST_TRY(const std::string limits, limiter_file(options));
+  HOLDFAST_CHECK(check_limiter(options));
   HOLDFAST_TRY(store_, open_broker_store(options.store));
   if (const std::string_view rest = postgres_rest(options.store); !rest.empty()) {
     HOLDFAST_TRY(PostgresUrl url, parse_postgres_url(rest));
     HOLDFAST_TRY(link_, PostgresCommitLink::start(std::move(url), store_->commits()));
   }
-  HOLDFAST_TRY(limiter_, MappedLimiter::open(limits));
+  HOLDFAST_TRY(limiter_, open_limiter(options));
   broker_ = std::make_unique<Broker>(*store_, *limiter_, clock_, random_);
   service_ = std::unique_ptr<BrokerService>(new BrokerService{
       .store = *store_,

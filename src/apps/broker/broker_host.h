@@ -31,7 +31,7 @@ enum class BrokerCount : std::uint8_t { single, several };
 
 struct BrokerHostOptions {
   std::string store = "sqlite:broker.db";
-  // memory, or memory:PATH for the file that keeps the counters.
+  // memory, or memory:PATH for the file that keeps the counters; redis://… or redis+unix://….
   std::string limiter = "memory";
   BrokerCount brokers = BrokerCount::several;
   std::string admin_token = {};  // empty: none
@@ -44,7 +44,7 @@ struct BrokerHostOptions {
 class BrokerHost {
  public:
   // clock, random and log must outlive it. invalid_argument: a limiter that does not exist, or one
-  // of a single broker for a store of several.
+  // of a single broker for a store of several. invalid_url: a Redis URL that is not valid.
   static Result<std::unique_ptr<BrokerHost>> start(const BrokerHostOptions& options, Clock& clock,
                                                    Random& random, ServerLog& log);
   ~BrokerHost() { stop(); }

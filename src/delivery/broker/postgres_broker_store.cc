@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/retry_pause.h"
 #include "delivery/broker/accept_facts.h"
 #include "delivery/broker/broker_schema.h"
 #include "delivery/broker/broker_store.h"
@@ -21,6 +22,9 @@ std::string prefix_of(const PostgresUrl& url) { return "\"" + url.schema + "\"."
 // A connection that is made again after it was lost. Guarded by its mutex.
 struct Link {
   std::mutex mutex;
+  SystemRandom random;
+  RetryPause pause{random, std::chrono::milliseconds(50), std::chrono::milliseconds(1000)};
+  std::chrono::steady_clock::time_point pause_until = {};  // after a failed attempt
   std::unique_ptr<PgConnection> connection;
   std::unique_ptr<SqlSession> session;
 };
@@ -54,16 +58,23 @@ class PostgresBrokerStore final : public BrokerStore {
 
 // Lock and statement times end below the timeouts of clients, so that retries do not pile up.
 Result<void> PostgresBrokerStore::connect(Link& link) {
-  if (link.connection != nullptr && !link.connection->lost()) {
+  if (link.session != nullptr && !link.connection->lost()) {
     return {};
   }
+  if (std::chrono::steady_clock::now() < link.pause_until) {
+    return Error{ErrorCode::unavailable, url_.shown + " could not be reached a moment ago"};
+  }
   link.session.reset();
+  link.connection.reset();
+  link.pause_until = std::chrono::steady_clock::now() + link.pause.next();
   HOLDFAST_TRY(link.connection, PgConnection::connect(url_, PgSession::write));
   HOLDFAST_CHECK(prepare_postgres_writer(*link.connection, url_));
   HOLDFAST_CHECK(link.connection->run(
       fmt::format("SET lock_timeout = {0}; SET statement_timeout = {1}",
                   options_.busy_timeout.count(), 2 * options_.busy_timeout.count())));
   link.session = make_postgres_session(*link.connection, prefix_of(url_));
+  link.pause_until = {};
+  link.pause.reset();
   return {};
 }
 

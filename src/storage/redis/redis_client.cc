@@ -14,10 +14,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kConnectTime{3000};
-// Beside the time that a command may block.
-constexpr milliseconds kReplyTime{5000};
-
 timeval time_of(milliseconds time) {
   const auto count = time.count();
   return {static_cast<time_t>(count / 1000), static_cast<suseconds_t>(count % 1000 * 1000)};
@@ -72,7 +68,7 @@ Error redis_error(const std::string& server, const std::string& reply) {
   return Error{ErrorCode::io_error, server + ": " + reply};
 }
 
-RedisClient::RedisClient(RedisUrl url) : url_(std::move(url)) {}
+RedisClient::RedisClient(RedisUrl url, RedisTimes times) : url_(std::move(url)), times_(times) {}
 RedisClient::~RedisClient() = default;
 
 Error RedisClient::failed(const std::string& what) {
@@ -86,8 +82,8 @@ Result<void> RedisClient::connect() {
   }
   redisContext* const context =
       url_.socket.empty()
-          ? redisConnectWithTimeout(url_.host.c_str(), url_.port, time_of(kConnectTime))
-          : redisConnectUnixWithTimeout(url_.socket.c_str(), time_of(kConnectTime));
+          ? redisConnectWithTimeout(url_.host.c_str(), url_.port, time_of(times_.connect))
+          : redisConnectUnixWithTimeout(url_.socket.c_str(), time_of(times_.connect));
   if (context == nullptr) {
     return Error{ErrorCode::unavailable, url_.shown + " cannot be reached: no memory"};
   }
@@ -116,7 +112,7 @@ Result<std::vector<RedisReply>> RedisClient::exchange(const std::vector<RedisCom
                                                       milliseconds wait) {
   const BlockedSigpipe guard;
   redisContext* const context = connection_->context;
-  if (redisSetTimeout(context, time_of(wait + kReplyTime)) != REDIS_OK) {
+  if (redisSetTimeout(context, time_of(wait + times_.reply)) != REDIS_OK) {
     return failed("the timeout cannot be set");
   }
   for (const RedisCommand& command : commands) {

@@ -28,9 +28,15 @@ struct RedisReply {
 
 using RedisCommand = std::vector<std::string>;
 
+// How long a server may take, beside the time that a command itself may block.
+struct RedisTimes {
+  std::chrono::milliseconds connect{3000};
+  std::chrono::milliseconds reply{5000};
+};
+
 class RedisClient {
  public:
-  explicit RedisClient(RedisUrl url);
+  explicit RedisClient(RedisUrl url, RedisTimes times = {});
   ~RedisClient();
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
@@ -56,6 +62,7 @@ class RedisClient {
   Error failed(const std::string& what);
 
   RedisUrl url_;
+  RedisTimes times_;
   std::unique_ptr<Connection> connection_;
   std::uint64_t connections_ = 0;
 };
