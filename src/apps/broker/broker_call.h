@@ -82,6 +82,8 @@ Result<BrokerReply> get_features(BrokerCall& call);
 Result<BrokerReply> get_history(BrokerCall& call);
 Result<BrokerReply> get_mentions(BrokerCall& call);
 
+Result<BrokerReply> redact(BrokerCall& call);
+
 Result<BrokerReply> list_all_workspaces(BrokerCall& call);
 Result<BrokerReply> add_workspace(BrokerCall& call);
 Result<BrokerReply> get_workspace(BrokerCall& call);

@@ -50,6 +50,7 @@ constexpr std::array kBrokerRoutes{
     BrokerRoute{op::kUnsubscribe, end_subscription},
     BrokerRoute{op::kListQueues, list_all_queues},
     BrokerRoute{op::kCreateQueue, add_queue},
+    BrokerRoute{op::kRedactMessage, redact},
     BrokerRoute{op::kSweep, run_sweep},
     BrokerRoute{op::kCheckOrphans, run_orphan_check},
 };

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "apps/broker/broker_call.h"
+#include "apps/broker/directory_calls.h"
 #include "delivery/api/broker_views.h"
 #include "delivery/contract/features.h"
 #include "delivery/contract/message_request.h"
@@ -130,6 +131,21 @@ Result<BrokerReply> get_mentions(BrokerCall& call) {
     response.next_after = entries.back().broker_message_id;
   }
   return reply_with(response);
+}
+
+// For the administrator.
+Result<BrokerReply> redact(BrokerCall& call) {
+  HOLDFAST_CHECK(read_body<RedactRequest>(call));
+  HOLDFAST_TRY(const Ulid id, Ulid::parse(call.arguments.at(1)));
+  HOLDFAST_TRY(const auto redacted,
+               call.write<RedactedMessage>([&](SqlSession& session,
+                                               RedactedMessage& message) -> Result<void> {
+                 HOLDFAST_TRY(const auto entry, get_workspace_named(session, call.arguments.at(0)));
+                 HOLDFAST_TRY(message, redact_message(session, entry.workspace.mesh_id, id.text(),
+                                                      call.service.clock.now()));
+                 return {};
+               }));
+  return reply_with(view_of(redacted));
 }
 
 }  // namespace holdfast::delivery

@@ -109,6 +109,8 @@ inline constexpr auto kListQueues =
 inline constexpr auto kCreateQueue = manage<CreateQueueRequest, QueueView>(
     "create_queue", "POST", "/v1/workspaces/{workspace}/queues", Success::created,
     {.conflict = true});
+inline constexpr auto kRedactMessage = manage<RedactRequest, RedactedView>(
+    "redact_message", "POST", "/v1/workspaces/{workspace}/messages/{broker_message_id}/redaction");
 inline constexpr auto kSweep = manage<JobRequest, SweepResponse>("sweep", "POST", "/admin/sweep");
 inline constexpr auto kCheckOrphans =
     manage<JobRequest, OrphanResponse>("check_orphans", "POST", "/admin/orphan-check");
@@ -130,7 +132,8 @@ inline constexpr std::tuple kBrokerOperations{
     broker_operation::kGetTopic,       broker_operation::kArchiveTopic,
     broker_operation::kSubscribe,      broker_operation::kUnsubscribe,
     broker_operation::kListQueues,     broker_operation::kCreateQueue,
-    broker_operation::kSweep,          broker_operation::kCheckOrphans,
+    broker_operation::kRedactMessage,  broker_operation::kSweep,
+    broker_operation::kCheckOrphans,
 };
 
 }  // namespace holdfast::delivery

@@ -89,6 +89,7 @@ struct HistoryMessage {
   std::string broker_message_id = {};
   TimeMs created_at = {};
   bool pruned = false;
+  bool redacted = false;
   std::string sender_pubkey = {};
   std::string sender_name = {};
   std::string client_message_id = {};
@@ -103,6 +104,7 @@ struct HistoryMessage {
     v.required("broker_message_id", self.broker_message_id);
     v.required("created_at", self.created_at);
     v.required("pruned", self.pruned);
+    v.required("redacted", self.redacted);
     v.optional("sender_pubkey", self.sender_pubkey);
     v.optional("sender_name", self.sender_name);
     v.optional("client_message_id", self.client_message_id);
@@ -120,6 +122,26 @@ struct HistoryResponse {
   static void visit(auto& self, auto& v) {
     v.required("messages", self.messages);
     v.required("next_after", self.next_after);
+  }
+};
+
+struct RedactRequest {
+  static void visit(auto& /*self*/, auto& /*v*/) {}
+};
+
+struct RedactedView {
+  std::string broker_message_id = {};
+  std::string history_id = {};
+  Destination destination = {};
+  std::uint64_t history_seq = 0;
+  TimeMs redacted_at = {};
+
+  static void visit(auto& self, auto& v) {
+    v.required("broker_message_id", self.broker_message_id);
+    v.required("history_id", self.history_id);
+    v.required("destination", self.destination);
+    v.required("history_seq", self.history_seq);
+    v.required("redacted_at", self.redacted_at);
   }
 };
 

@@ -26,6 +26,7 @@ HistoryMessage view_of(const HistoryEntry& entry, BodyForm form) {
   view.broker_message_id = entry.broker_message_id;
   view.created_at = entry.created_at;
   view.pruned = entry.pruned;
+  view.redacted = entry.redacted;
   if (entry.pruned) {
     return view;
   }
@@ -34,11 +35,19 @@ HistoryMessage view_of(const HistoryEntry& entry, BodyForm form) {
   view.client_message_id = entry.client_message_id;
   view.priority = entry.priority;
   view.reply_to_id = entry.reply_to_id;
+  if (entry.redacted) {
+    return view;
+  }
   if (!entry.meta.empty()) {
     view.meta = Payload(JsonText::trusted(entry.meta));
   }
   view.body = form == BodyForm::sealed ? to_base64url(as_bytes(entry.body)) : entry.body;
   return view;
+}
+
+RedactedView view_of(const RedactedMessage& message) {
+  return {message.broker_message_id, message.history_id, message.destination, message.history_seq,
+          message.redacted_at};
 }
 
 MentionView view_of(const MentionEntry& entry) {

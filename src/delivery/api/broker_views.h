@@ -7,6 +7,7 @@
 #include "delivery/broker/broker_listing.h"
 #include "delivery/broker/broker_lookup.h"
 #include "delivery/broker/orphan_check.h"
+#include "delivery/broker/redaction.h"
 
 namespace holdfast::delivery {
 
@@ -15,6 +16,7 @@ DedupeResponse view_of(const DedupeRecord& record, const ClientMessageId& id);
 // The body of a sealed message is shown as base64url, that of a plain one as text.
 HistoryMessage view_of(const HistoryEntry& entry, BodyForm form);
 MentionView view_of(const MentionEntry& entry);
+RedactedView view_of(const RedactedMessage& message);
 WorkspaceView view_of(const WorkspaceEntry& entry);
 MemberView view_of(const MemberEntry& entry);
 TopicView view_of(const TopicEntry& entry);

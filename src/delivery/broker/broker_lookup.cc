@@ -12,16 +12,19 @@ namespace {
 
 // Columns: the workspace, then the member, then the dedupe row.
 constexpr std::size_t kMemberAt = kWorkspaceColumnCount;
-constexpr std::size_t kRecordAt = kMemberAt + 4;
-constexpr std::string_view kMemberColumns = "m.member_id, m.mesh_id, m.pubkey, m.revoked_at";
+constexpr std::size_t kTokenHashAt = kMemberAt + 4;
+constexpr std::size_t kRecordAt = kMemberAt + 5;
+constexpr std::string_view kMemberColumns =
+    "m.member_id, m.mesh_id, m.pubkey, m.revoked_at, m.token_hash";
+constexpr std::size_t kTokenKeyBytes = 8;  // as in the index
 
 const std::string& lookup_query() {
   static const std::string text = fmt::format(
       "SELECT {}, {}, d.broker_message_id, d.history_id, d.request_fingerprint, d.first_seen_at, "
       "d.history_available "
-      "FROM (SELECT $1t AS slug, $2b AS token_hash, $3t AS client_message_id) i "
+      "FROM (SELECT $1t AS slug, $2b AS token_key, $3t AS client_message_id) i "
       "LEFT JOIN @.mesh w ON w.slug = i.slug "
-      "LEFT JOIN @.member m ON m.token_hash = i.token_hash "
+      "LEFT JOIN @.member m ON substr(m.token_hash, 1, 8) = i.token_key "
       "LEFT JOIN @.client_message_dedupe d ON d.mesh_id = w.mesh_id AND m.mesh_id = w.mesh_id "
       "AND d.sender_member_id = m.member_id AND d.client_message_id = i.client_message_id",
       kWorkspaceColumns, kMemberColumns);
@@ -31,6 +34,10 @@ const std::string& lookup_query() {
 template <typename T>
 T number(const SqlCell& cell) {
   return static_cast<T>(cell.integer);
+}
+
+SqlBytes token_key(const Digest& token_hash) {
+  return {sql_bytes(token_hash).bytes.substr(0, kTokenKeyBytes)};
 }
 
 CallerState caller_state(const std::vector<SqlCell>& row) {
@@ -68,20 +75,30 @@ LookupResult result_of(const std::vector<SqlCell>& row) {
   return result;
 }
 
+// Of the members whose hashes begin alike, the one that has the token.
+LookupResult result_among(const SqlRows& rows, const Digest& token_hash) {
+  LookupResult result;
+  for (const auto& row : rows) {
+    if (equal_secrets(row[kTokenHashAt].bytes, sql_bytes(token_hash).bytes)) {
+      result = result_of(row);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<std::vector<LookupResult>> look_up(SqlSession& session, std::span<const LookupKey> keys) {
   std::vector<SqlParams> params;
   params.reserve(keys.size());
   for (const LookupKey& key : keys) {
-    params.push_back({key.slug, sql_bytes(key.token_hash), key.client_message_id});
+    params.push_back({key.slug, token_key(key.token_hash), key.client_message_id});
   }
   HOLDFAST_TRY(const std::vector<SqlRows> found, session.query_each(lookup_query(), params));
   std::vector<LookupResult> results;
   results.reserve(keys.size());
-  for (const SqlRows& rows : found) {
-    HOLDFAST_ASSERT(rows.size() == 1);
-    results.push_back(result_of(rows.front()));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    results.push_back(result_among(found[i], keys[i].token_hash));
   }
   return results;
 }
@@ -89,10 +106,10 @@ Result<std::vector<LookupResult>> look_up(SqlSession& session, std::span<const L
 Result<LookupResult> find_caller(SqlSession& session, const Digest& token_hash) {
   static const std::string text = fmt::format(
       "SELECT {}, {} FROM @.member m JOIN @.mesh w ON w.mesh_id = m.mesh_id "
-      "WHERE m.token_hash = $1b",
+      "WHERE substr(m.token_hash, 1, 8) = $1b",
       kWorkspaceColumns, kMemberColumns);
-  HOLDFAST_TRY(const SqlRows rows, session.query(text, {sql_bytes(token_hash)}));
-  return rows.empty() ? LookupResult{} : result_of(rows.front());
+  HOLDFAST_TRY(const SqlRows rows, session.query(text, {token_key(token_hash)}));
+  return result_among(rows, token_hash);
 }
 
 Result<std::optional<Rejection>> check_readable(SqlSession& session, const LookupResult& caller,
@@ -138,7 +155,7 @@ Result<std::vector<HistoryEntry>> read_history(SqlSession& session, std::string_
                     "COALESCE(t.client_message_id, q.client_message_id), "
                     "COALESCE(t.body, q.body), h.created_at, "
                     "COALESCE(t.priority, q.priority), COALESCE(t.reply_to_id, q.reply_to_id), "
-                    "COALESCE(t.meta, q.meta), m.pubkey, m.display_name "
+                    "COALESCE(t.meta, q.meta), m.pubkey, m.display_name, h.redacted_at "
                     "FROM @.message_history h "
                     "LEFT JOIN @.topic_message t ON t.broker_message_id = h.broker_message_id "
                     "LEFT JOIN @.message_queue q ON q.broker_message_id = h.broker_message_id "
@@ -157,6 +174,7 @@ Result<std::vector<HistoryEntry>> read_history(SqlSession& session, std::string_
                        .broker_message_id = row[2].bytes,
                        .created_at = TimeMs{row[7].integer},
                        .pruned = !row[3].null,
+                       .redacted = !row[13].null,
                        .sender_member_id = row[4].bytes,
                        .sender_pubkey = row[11].bytes,
                        .sender_name = row[12].bytes,

@@ -34,8 +34,10 @@ struct LookupResult {
 // One result for each key, in one round trip.
 Result<std::vector<LookupResult>> look_up(SqlSession& session, std::span<const LookupKey> keys);
 
-// The member that has the token, in its own workspace: unauthenticated, revoked or member. The
-// search is by the hash of the token, so that its time says nothing about a secret.
+// The member that has the token, in its own workspace: unauthenticated, revoked or member.
+//
+// Members are found by the first bytes of the hash of their token, which need not be secret; the
+// whole hash is compared in constant time.
 Result<LookupResult> find_caller(SqlSession& session, const Digest& token_hash);
 
 // Whether a member may read the history of a destination: its own messages, queues, open topics,
@@ -55,6 +57,7 @@ struct HistoryEntry {
   std::string broker_message_id;
   TimeMs created_at;
   bool pruned = false;
+  bool redacted = false;         // without meta and body
   std::string sender_member_id;  // these only unless pruned
   std::string sender_pubkey;
   std::string sender_name;

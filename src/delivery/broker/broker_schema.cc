@@ -163,7 +163,14 @@ CREATE TABLE @.invitation(
 ) #without_rowid;
 )sql";
 
-constexpr auto kMigrations = std::to_array<Migration>({{1, kFirst}, {2, kInvitations}});
+// Members are found by the beginning of the hash of their token; redaction marks history entries.
+constexpr std::string_view kTokenKeys = R"sql(
+CREATE INDEX member_token_key ON @.member(substr(token_hash, 1, 8));
+ALTER TABLE @.message_history ADD COLUMN redacted_at #int;
+)sql";
+
+constexpr auto kMigrations =
+    std::to_array<Migration>({{1, kFirst}, {2, kInvitations}, {3, kTokenKeys}});
 
 struct Word {
   std::string_view token;
