@@ -51,6 +51,8 @@ class BrokerHost {
   BrokerHost(const BrokerHost&) = delete;
   BrokerHost& operator=(const BrokerHost&) = delete;
 
+  // Its connections are part of the metrics until it is null again.
+  void set_listener(const net::HttpServer* listener) { service_->listener = listener; }
   // Any thread; the response follows later.
   void serve(const net::ExchangePtr& exchange);
   // Requests that were taken are still answered.

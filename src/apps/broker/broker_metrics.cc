@@ -55,12 +55,27 @@ void write_depth(MetricsText& text, const DeliveryDepth& depth, TimeMs now) {
     text.value(metric_label("channel", count.channel) + "," + metric_label("state", count.state),
                static_cast<double>(count.rows));
   }
+  std::uint64_t waiting = 0;
+  for (const DeliveryDepth::Count& count : depth.counts) {
+    waiting += count.state == "queued" || count.state == "leased" ? count.rows : 0;
+  }
+  text.family("broker_queue_depth", Kind::gauge, "Deliveries that have not ended.");
+  text.value("", static_cast<double>(waiting));
   text.family("cm_broker_delivery_oldest_seconds", Kind::gauge,
               "How long the oldest delivery that has not ended has waited.");
   const std::int64_t waited_ms = depth.oldest_at.has_value()
                                      ? std::max<std::int64_t>(now.value - depth.oldest_at->value, 0)
                                      : 0;
   text.value("", static_cast<double>(waited_ms) * kMilli);
+}
+
+void write_connections(MetricsText& text, const net::Counters& counters) {
+  write_counter(text, "broker_connections_total", "Connections that were accepted.",
+                counters.accepted);
+  write_counter(text, "broker_connections_rejected_total",
+                "Connections that were closed because there were too many.", counters.refused);
+  text.family("broker_connections_active", Kind::gauge, "Connections that are open.");
+  text.value("", static_cast<double>(counters.open));
 }
 
 }  // namespace
@@ -71,6 +86,16 @@ void BrokerMetrics::accept_took(std::chrono::steady_clock::duration time) {
   accept_us_.add(std::chrono::duration<double, std::micro>(time).count());
 }
 
+void BrokerMetrics::count_answer(const Result<AcceptReply>& reply, Priority priority) {
+  if (reply.ok()) {
+    if (!reply.value().duplicate) {
+      ++routed_.at(static_cast<std::size_t>(priority));
+    }
+  } else if (const auto rejection = rejection_of(reply.error()); rejection.has_value()) {
+    ++rejected_.at(static_cast<std::size_t>(*rejection));
+  }
+}
+
 void BrokerMetrics::job_ended(BrokerJob job, const Result<void>& result, TimeMs now) {
   Job& counted = jobs_.at(static_cast<std::size_t>(job));
   ++counted.runs;
@@ -78,6 +103,20 @@ void BrokerMetrics::job_ended(BrokerJob job, const Result<void>& result, TimeMs 
     counted.last_success_ms = now.value;
   } else {
     ++counted.failures;
+  }
+}
+
+void BrokerMetrics::write_answers(MetricsText& text) const {
+  text.family("broker_messages_routed_total", Kind::counter, "New messages, by priority.");
+  for (std::size_t i = 0; i < routed_.size(); ++i) {
+    text.value(metric_label("priority", to_text(static_cast<Priority>(i))),
+               static_cast<double>(routed_.at(i).load()));
+  }
+  text.family("broker_messages_rejected_total", Kind::counter,
+              "Messages that were not accepted, by the name of the rejection.");
+  for (std::size_t i = 0; i < rejected_.size(); ++i) {
+    text.value(metric_label("reason", rejection_info(static_cast<Rejection>(i)).name),
+               static_cast<double>(rejected_.at(i).load()));
   }
 }
 
@@ -96,11 +135,15 @@ void BrokerMetrics::write_jobs(MetricsText& text) const {
   each([](const Job& job) { return static_cast<double>(job.last_success_ms.load()) * kMilli; });
 }
 
-std::string BrokerMetrics::text(const Broker* broker, const Result<DeliveryDepth>& depth,
-                                TimeMs now) const {
+std::string BrokerMetrics::text(const Broker* broker, const net::HttpServer* listener,
+                                const Result<DeliveryDepth>& depth, TimeMs now) const {
   MetricsText text;
   if (broker != nullptr) {
     write_accepts(text, broker->counters());
+  }
+  write_answers(text);
+  if (listener != nullptr) {
+    write_connections(text, listener->counters());
   }
   text.family("cm_broker_accept_seconds", Kind::histogram,
               "Time from a complete request to its durable outcome.");
@@ -115,8 +158,12 @@ std::string BrokerMetrics::text(const Broker* broker, const Result<DeliveryDepth
     text.value("", static_cast<double>(orphans_.load()));
   }
   write_jobs(text);
-  text.family("cm_broker_store_readable", Kind::gauge, "1: the store answers.");
-  text.value("", depth.ok() ? 1 : 0);
+  write_counter(text, "broker_ttl_sweeps_total", "Runs of the retention sweep.",
+                jobs_.at(static_cast<std::size_t>(BrokerJob::sweep)).runs);
+  for (const std::string_view name : {"cm_broker_store_readable", "broker_db_healthy"}) {
+    text.family(name, Kind::gauge, "1: the store answers.");
+    text.value("", depth.ok() ? 1 : 0);
+  }
   if (depth.ok()) {
     write_depth(text, depth.value(), now);
   }

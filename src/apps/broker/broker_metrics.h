@@ -12,26 +12,35 @@
 #include "base/clock.h"
 #include "delivery/broker/broker.h"
 #include "delivery/broker/broker_listing.h"
+#include "delivery/contract/envelope.h"
+#include "delivery/contract/rejection.h"
 #include "holdfast/result.h"
+#include "net/http_server.h"
 
 namespace holdfast::delivery {
 
 enum class BrokerJob : std::uint8_t { sweep, orphan_check };
 inline constexpr std::size_t kBrokerJobs = 2;
+inline constexpr std::size_t kPriorities = 3;
+#define HOLDFAST_COUNT_REJECTION(...) +1
+inline constexpr std::size_t kRejections = 0 HOLDFAST_DELIVERY_REJECTIONS(HOLDFAST_COUNT_REJECTION);
+#undef HOLDFAST_COUNT_REJECTION
 
 class BrokerMetrics {
  public:
   BrokerMetrics();
 
   void accept_took(std::chrono::steady_clock::duration time);
+  // What the sender of a message got.
+  void count_answer(const Result<AcceptReply>& reply, Priority priority);
   // A setting that would lose dedupe rows before their messages, or is otherwise not valid.
   void count_misconfig() { ++misconfig_; }
   void job_ended(BrokerJob job, const Result<void>& result, TimeMs now);
   void orphans_found(std::uint64_t rows) { orphans_ = rows; }
 
-  // broker: may be null. depth: no value when the store cannot be read.
-  [[nodiscard]] std::string text(const Broker* broker, const Result<DeliveryDepth>& depth,
-                                 TimeMs now) const;
+  // Both may be null. depth: no value when the store cannot be read.
+  [[nodiscard]] std::string text(const Broker* broker, const net::HttpServer* listener,
+                                 const Result<DeliveryDepth>& depth, TimeMs now) const;
 
  private:
   using Count = std::atomic<std::uint64_t>;
@@ -41,9 +50,12 @@ class BrokerMetrics {
     std::atomic<std::int64_t> last_success_ms = 0;
   };
 
+  void write_answers(MetricsText& text) const;
   void write_jobs(MetricsText& text) const;
 
   Histogram<14> accept_us_;
+  std::array<Count, kPriorities> routed_{};
+  std::array<Count, kRejections> rejected_{};
   Count misconfig_ = 0;
   Count orphans_ = 0;
   std::array<Job, kBrokerJobs> jobs_;

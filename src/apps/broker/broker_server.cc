@@ -23,6 +23,7 @@ Result<std::unique_ptr<BrokerServer>> BrokerServer::start(const BrokerHostOption
   HOLDFAST_TRY(server->http_,
                net::HttpServer::start(
                    http, [host](const net::ExchangePtr& exchange) { host->serve(exchange); }));
+  host->set_listener(server->http_.get());
   return server;
 }
 
@@ -32,6 +33,7 @@ bool BrokerServer::stop(std::chrono::milliseconds grace) {
   }
   const bool in_time = http_->drain(grace);
   host_->stop();
+  host_->set_listener(nullptr);
   http_->stop();
   http_.reset();
   return in_time;

@@ -5,6 +5,7 @@
 // thread of net::HttpServer. Requests that wait together share reads and transactions.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string_view>
 
@@ -16,6 +17,7 @@
 #include "delivery/broker/broker_store.h"
 #include "delivery/contract/features.h"
 #include "net/http.h"
+#include "net/http_server.h"
 
 namespace holdfast::delivery {
 
@@ -32,6 +34,8 @@ struct BrokerService {
   // Of the administrator; none: only the owner of the process, through a unix socket.
   std::optional<Digest> admin_token_hash = {};
   DedupeAdvertising dedupe = DedupeAdvertising::advertised;
+  // Whose connections are counted; null: none.
+  std::atomic<const net::HttpServer*> listener{nullptr};
 };
 
 // Any thread.

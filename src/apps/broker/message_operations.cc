@@ -42,6 +42,7 @@ NegotiationResponse features_of(const BrokerService& service, const Workspace& w
 Result<BrokerReply> send_message(BrokerCall& call) {
   HOLDFAST_ASSERT(call.service.broker != nullptr);
   const auto begin = std::chrono::steady_clock::now();
+  Priority priority = Priority::next;
   const auto serve = [&]() -> Result<AcceptReply> {
     HOLDFAST_CHECK(call.query.finish());
     const std::string_view type = call.request.header("Content-Type");
@@ -49,11 +50,13 @@ Result<BrokerReply> send_message(BrokerCall& call) {
       return rejected(Rejection::invalid_request, "the body must be application/json");
     }
     HOLDFAST_TRY(const MessageRequest request, parse_message_request(call.request.body));
+    priority = request.priority.value_or(Priority::next);
     HOLDFAST_TRY(const std::string_view token, bearer_of(call.request));
     return call.service.broker->accept(token, request);
   };
   const auto reply = serve();
   call.service.metrics.accept_took(std::chrono::steady_clock::now() - begin);
+  call.service.metrics.count_answer(reply, priority);
   if (!reply.ok()) {
     return reply.error();
   }
