@@ -5,6 +5,7 @@
 #include "base/quote.h"
 #include "delivery/broker/mapped_limiter.h"
 #include "delivery/broker/redis_limiter.h"
+#include "delivery/broker/sqlite_broker_file.h"
 #include "storage/postgres/postgres_url.h"
 
 namespace holdfast::delivery {
@@ -82,6 +83,12 @@ Result<std::unique_ptr<BrokerStore>> open_broker_store(const std::string& url) {
   }
   return Error{ErrorCode::invalid_url,
                "the store of a broker is sqlite:PATH or postgres://USER@HOST/DATABASE"};
+}
+
+Result<std::unique_ptr<BrokerStore>> open_broker_snapshot(const std::string& url) {
+  return url.starts_with(kSqlite) && url.size() > kSqlite.size()
+             ? open_sqlite_broker_snapshot(url.substr(kSqlite.size()))
+             : open_broker_store(url);
 }
 
 BrokerHost::BrokerHost(const BrokerHostOptions& options, Clock& clock, Random& random,

@@ -26,6 +26,9 @@ namespace holdfast::delivery {
 // errors of the stores.
 Result<std::unique_ptr<BrokerStore>> open_broker_store(const std::string& url);
 
+// The store of the URL to read it, also while a broker uses it; it must exist.
+Result<std::unique_ptr<BrokerStore>> open_broker_snapshot(const std::string& url);
+
 // Whether other brokers may use the same store.
 enum class BrokerCount : std::uint8_t { single, several };
 

@@ -16,6 +16,8 @@ class SqliteSession final : public SqlSession {
  public:
   explicit SqliteSession(SqliteDb& db) : db_(db) {}
 
+  [[nodiscard]] SqlDialect dialect() const override { return SqlDialect::sqlite; }
+
   Result<std::vector<SqlRows>> query_each(std::string_view sql,
                                           std::span<const SqlParams> params) override {
     HOLDFAST_TRY(Prepared * prepared, prepare(sql));
@@ -97,6 +99,8 @@ class PostgresSession final : public SqlSession {
  public:
   PostgresSession(PgConnection& connection, std::string prefix)
       : connection_(connection), prefix_(std::move(prefix)) {}
+
+  [[nodiscard]] SqlDialect dialect() const override { return SqlDialect::postgres; }
 
   Result<std::vector<SqlRows>> query_each(std::string_view sql,
                                           std::span<const SqlParams> params) override {

@@ -42,9 +42,13 @@ struct SqlCell {
 };
 using SqlRows = std::vector<std::vector<SqlCell>>;
 
+enum class SqlDialect : std::uint8_t { sqlite, postgres };
+
 class SqlSession {
  public:
   virtual ~SqlSession() = default;
+
+  [[nodiscard]] virtual SqlDialect dialect() const = 0;
 
   // The rows of the statement once for each set of parameters: one round trip for all.
   virtual Result<std::vector<SqlRows>> query_each(std::string_view sql,
@@ -56,8 +60,6 @@ class SqlSession {
 
   Result<SqlRows> query(std::string_view sql, const SqlParams& params);
 };
-
-enum class SqlDialect : std::uint8_t { sqlite, postgres };
 
 // The text as the database reads it. prefix: what "@." stands for.
 std::string translate_sql(std::string_view sql, SqlDialect dialect, std::string_view prefix);

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,15 +11,14 @@
 #include "delivery/broker/accept_facts.h"
 #include "delivery/broker/broker_schema.h"
 #include "delivery/broker/broker_store.h"
+#include "delivery/broker/sqlite_broker_file.h"
 #include "storage/sqlite/sqlite_db.h"
-#include "storage/sqlite/sqlite_header.h"
 #include "storage/sqlite/sqlite_path.h"
 
 namespace holdfast::delivery {
 
 namespace {
 
-constexpr std::uint32_t kApplicationId = 0x484c424b;  // "HLBK"
 constexpr int kWalPages = 1000;
 
 constexpr std::string_view kClaim =
@@ -304,21 +302,6 @@ Result<OwnedFd> lock_file(const std::string& path) {
   return file;
 }
 
-enum class FileState : std::uint8_t { empty, broker };
-
-Result<FileState> check_kind(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0 || status.st_size == 0) {
-    return FileState::empty;
-  }
-  HOLDFAST_TRY(const SqliteHeader header,
-               SqliteHeader::read(path, static_cast<std::uint64_t>(status.st_size)));
-  if (!header.is_database() || header.application_id() != kApplicationId) {
-    return Error{ErrorCode::not_a_journal, path + " is not a file of a Holdfast broker"};
-  }
-  return FileState::broker;
-}
-
 Result<void> migrate(SqliteDb& db, const std::string& path) {
   HOLDFAST_CHECK(db.exec("BEGIN IMMEDIATE"));
   HOLDFAST_TRY(const std::string stored, db.query_text("PRAGMA user_version"));
@@ -338,7 +321,7 @@ Result<void> migrate(SqliteDb& db, const std::string& path) {
     }
   }
   HOLDFAST_CHECK(db.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; COMMIT",
-                                     kApplicationId, newest_broker_schema())
+                                     kBrokerApplicationId, newest_broker_schema())
                              .c_str()));
   return {};
 }
@@ -348,11 +331,12 @@ Result<void> migrate(SqliteDb& db, const std::string& path) {
 Result<std::unique_ptr<BrokerStore>> open_sqlite_broker_store(const std::string& path,
                                                               const BrokerStoreOptions& options) {
   HOLDFAST_TRY(OwnedFd lock, lock_file(path));
-  HOLDFAST_TRY(const FileState state, check_kind(path));
+  HOLDFAST_TRY(const BrokerFileState state, check_broker_file(path));
   HOLDFAST_TRY(auto writer, SqliteDb::open(path, SqliteAccess::create, "", options.busy_timeout));
-  if (state == FileState::empty) {
-    // Before there is a write-ahead log: check_kind reads the file alone, also after a kill.
-    HOLDFAST_CHECK(writer->exec(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str()));
+  if (state == BrokerFileState::empty) {
+    // Before there is a write-ahead log: check_broker_file reads the file alone, also after a kill.
+    HOLDFAST_CHECK(
+        writer->exec(fmt::format("PRAGMA application_id = {}", kBrokerApplicationId).c_str()));
   }
   HOLDFAST_TRY(const std::string mode, writer->query_text("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
