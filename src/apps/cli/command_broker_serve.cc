@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "apps/broker/broker_server.h"
 #include "apps/cli/broker_backend.h"
+#include "apps/cli/broker_serving.h"
 #include "apps/cli/command.h"
 #include "apps/cli/interrupt.h"
 #include "apps/cli/stop_event.h"
@@ -15,17 +15,12 @@ namespace {
 using delivery::BrokerServer;
 using std::chrono::seconds;
 
-constexpr const char* kBrokerListen = "127.0.0.1:7718";
-
 struct BrokerServeCommand {
   std::string store = {};
-  std::string limiter = "memory";
-  bool single = false;
-  std::vector<std::string> listen = {};
+  BrokerServing serving = {};
   std::string socket = {};
   std::string tls_cert = {};
   std::string tls_key = {};
-  std::string admin_token_file = {};
   bool withhold_dedupe = false;
   std::uint64_t sweep_every_s = 3600;
   std::uint64_t accept_threads = 64;
@@ -35,21 +30,13 @@ struct BrokerServeCommand {
 
   void declare(Arguments& arguments) {
     add_broker_store(arguments, store);
-    arguments.option("--limiter", "LIMITER", limiter,
-                     "Rate limiter: memory, or memory:PATH for the file of its counters (default: "
-                     "memory, beside the store)");
-    arguments.flag("--single", single,
-                   "This is the only broker on a PostgreSQL store (the limiter memory needs it)");
-    arguments.option("--listen", "HOST:PORT", listen,
-                     "Address to listen on; may be given several times (default: 127.0.0.1:7718)");
+    serving.declare(arguments, "--");
     arguments.option("--socket", "PATH", socket,
                      "Also listen on a unix socket; its owner is an administrator");
     arguments.option("--tls-cert", "FILE", tls_cert, "Certificate chain, PEM");
     arguments.option("--tls-key", "FILE", tls_key, "Key of the certificate, PEM");
     arguments.need("--tls-cert", "--tls-key");
     arguments.need("--tls-key", "--tls-cert");
-    arguments.option("--admin-token-file", "FILE", admin_token_file,
-                     "File that holds the token of the administrator (default: none)");
     arguments.flag("--withhold-dedupe", withhold_dedupe,
                    "Do not offer dedupe: daemons then stop sending, and stored rows stay");
     arguments.option("--sweep-every", "SECONDS", sweep_every_s,
@@ -67,12 +54,12 @@ struct BrokerServeCommand {
 
   [[nodiscard]] net::Options http_options() const {
     net::Options http;
-    http.listen = listen;
+    http.listen = serving.listen;
     if (!socket.empty()) {
       http.listen.push_back("unix:" + socket);
     }
     if (http.listen.empty()) {
-      http.listen.emplace_back(kBrokerListen);
+      http.listen = serving.addresses();
     }
     http.tls_certificate = tls_cert;
     http.tls_key = tls_key;
@@ -85,30 +72,12 @@ struct BrokerServeCommand {
       return Error{ErrorCode::invalid_argument,
                    "--accept-threads is 1 to 1024, --sweep-every at least 1"};
     }
-    delivery::BrokerHostOptions options;
-    options.store = broker_store_of(store);
-    options.limiter = limiter;
-    options.brokers = single ? delivery::BrokerCount::single : delivery::BrokerCount::several;
+    HOLDFAST_TRY(delivery::BrokerHostOptions options, serving.host_options(broker_store_of(store)));
     options.dedupe = withhold_dedupe ? delivery::DedupeAdvertising::withheld
                                      : delivery::DedupeAdvertising::advertised;
     options.jobs.sweep_every = seconds(sweep_every_s);
     options.accept_threads = static_cast<std::size_t>(accept_threads);
-    if (!admin_token_file.empty()) {
-      HOLDFAST_TRY(options.admin_token, read_token_file(admin_token_file));
-    }
     return options;
-  }
-
-  static void announce(const BrokerServer& server, ServerLog& logger, Context& context) {
-    for (const std::string& url : server.urls()) {
-      logger.write(LogLevel::info, "listening", {{"url", url}});
-      if (context.json()) {
-        JsonWriter json;
-        json.begin_object().member("url", url).end_object();
-        print_json(context, std::move(json));
-      }
-    }
-    context.out.flush();
   }
 
   Result<void> run(Context& context) const {
@@ -124,7 +93,7 @@ struct BrokerServeCommand {
     StopEvent end;
     // Before the broker is announced: the reader of the announcement may stop it at once.
     Interrupt interrupt([&] { end.set(); });
-    announce(*server, logger, context);
+    announce_broker(*server, "url", logger, context);
     static_cast<void>(end.wait());
     logger.write(LogLevel::info, "stopping", {{"grace_s", std::to_string(grace_s)}});
     const bool in_time = server->stop(seconds(grace_s));
@@ -146,14 +115,15 @@ through the broker with --broker and the token of the administrator.
 Members authenticate with their own token, and act for themselves only. Without
 --admin-token-file, only the owner of a unix socket (--socket) can administer a running broker.
 
-A SQLite store has one broker. On PostgreSQL, --single states that there is one.
+A SQLite store has one broker. Several may share a PostgreSQL store; they then need a rate limiter
+that they share too, in Redis (--limiter redis://HOST), or --single states that there is one.
 
 Ctrl-C or SIGTERM shuts the broker down: requests in flight have --grace seconds to finish.
 
 Examples:
   holdfast broker serve
   holdfast broker serve --store sqlite:/var/lib/holdfast/broker.db --admin-token-file admin.token
-  holdfast broker serve --store postgres://me@db.example/messages --single
+  holdfast broker serve --store postgres://me@db.example/messages --limiter redis://cache.example
   curl http://127.0.0.1:7718/readyz)");
 
 }  // namespace holdfast::cli

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
 
+#include "apps/cli/broker_serving.h"
 #include "apps/cli/cli_store.h"
 #include "apps/cli/command.h"
 #include "apps/cli/interrupt.h"
@@ -27,6 +29,8 @@ struct ServeOptions {
   std::string tls_key = {};
   std::uint64_t work = 0;
   std::vector<std::string> backends = {};  // QUEUE=URL
+  std::string broker = {};                 // the store of a message broker; empty: none
+  BrokerServing broker_serving = {};
   std::string log = "text";
   std::string log_level = "info";
   std::uint64_t grace_s = 30;
@@ -135,6 +139,23 @@ void announce(const Server& server, const ServeOptions& options, ServerLog& log,
   }
 }
 
+// A message broker in the same process, with a listener and a store of its own.
+Result<std::unique_ptr<delivery::BrokerServer>> start_broker(const ServeOptions& options,
+                                                             ServerLog& logger, Context& context) {
+  HOLDFAST_TRY(const delivery::BrokerHostOptions host,
+               options.broker_serving.host_options(options.broker));
+  net::Options http;
+  http.listen = options.broker_serving.addresses();
+  http.tls_certificate = options.tls_cert;
+  http.tls_key = options.tls_key;
+  auto started = delivery::BrokerServer::start(host, http, context.clock, context.random, logger);
+  if (!started.ok()) {
+    return Error(started.error()).in("--broker");
+  }
+  logger.write(LogLevel::info, "broker started", {{"store", shown_url(options.broker)}});
+  return started;
+}
+
 // reports=redis://127.0.0.1
 Result<std::vector<QueueBinding>> bindings_of(const std::vector<std::string>& given) {
   std::vector<QueueBinding> bindings;
@@ -175,6 +196,13 @@ struct ServerCommand : ServeOptions {
     arguments.option("--backend", "QUEUE=URL", backends,
                      "Workers of this lease backend execute the steps of the queue; may be given "
                      "several times");
+    arguments.option("--broker", "STORE", broker,
+                     "Also serve a message broker on this store, as `holdfast broker serve` does");
+    broker_serving.declare(arguments, "--broker-");
+    for (const char* const name :
+         {"--broker-limiter", "--broker-single", "--broker-listen", "--broker-admin-token-file"}) {
+      arguments.need(name, "--broker");
+    }
     arguments.option("--grace", "SECONDS", grace_s,
                      "Time for requests in flight to finish at shutdown (default: 30)");
     arguments.option("--rate", "N", rate, "Requests per second and token (default: 0, no limit)");
@@ -222,9 +250,16 @@ struct ServerCommand : ServeOptions {
     const std::unique_ptr<Server> server = std::move(started).value();
     logger.write(LogLevel::info, "started",
                  {{"store", server_options.shown_store}, {"version", server_options.version}});
+    std::unique_ptr<delivery::BrokerServer> message_broker;
+    if (!broker.empty()) {
+      HOLDFAST_TRY(message_broker, start_broker(*this, logger, context));
+    }
     // Before the server is announced: the reader of the announcement may stop it at once.
     Interrupt interrupt([&] { end.set(); });
     announce(*server, *this, logger, context);
+    if (message_broker != nullptr) {
+      announce_broker(*message_broker, "broker_url", logger, context);
+    }
     const std::optional<Error> failure = end.wait();
     if (failure.has_value()) {
       logger.write(LogLevel::error, "stopped because the store failed", {{"why", failure->text()}});
@@ -232,7 +267,12 @@ struct ServerCommand : ServeOptions {
       return *failure;
     }
     logger.write(LogLevel::info, "stopping", {{"grace_s", std::to_string(grace_s)}});
-    const bool in_time = server->stop(seconds(grace_s));
+    const auto stop_by = std::chrono::steady_clock::now() + seconds(grace_s);
+    const bool broker_in_time = message_broker == nullptr || message_broker->stop(seconds(grace_s));
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        stop_by - std::chrono::steady_clock::now());
+    const bool in_time =
+        server->stop(std::max(left, std::chrono::milliseconds(0))) && broker_in_time;
     logger.write(in_time ? LogLevel::info : LogLevel::warning,
                  in_time ? "stopped" : "stopped; some requests did not finish in time");
     return {};
@@ -251,6 +291,8 @@ With --backend, an external queue carries the steps of one queue to its workers:
 --backend URL`, or any program that knows the queue. The server's own threads and workers that name
 no queue leave these steps alone. A lost backend loses nothing: the store keeps the steps.
 
+With --broker, the process also serves a message broker, on an address and a store of its own.
+
 Authentication is off until the store has a token: until then, requests from this machine have
 full access and all others are rejected. `holdfast token create` creates the first token. To
 listen to other machines, use --tls-cert and --tls-key, or a TLS proxy.
@@ -264,6 +306,7 @@ Examples:
   holdfast server --listen 0.0.0.0:7717 --tls-cert server.pem --tls-key server.key
   holdfast server --socket /run/holdfast/socket --log json
   holdfast server --backend reports=redis://127.0.0.1:6379
+  holdfast server --broker sqlite:broker.db --broker-admin-token-file admin.token
   curl http://127.0.0.1:7717/readyz
 
 Every command then takes --server http://127.0.0.1:7717, or HOLDFAST_SERVER.)");

@@ -60,8 +60,11 @@ extern const Command kBrokerTopicSubscribeCommand;
 extern const Command kBrokerTopicUnsubscribeCommand;
 extern const Command kBrokerQueueCreateCommand;
 extern const Command kBrokerQueueListCommand;
+extern const Command kBrokerMessageRedactCommand;
 extern const Command kBrokerCheckCommand;
 extern const Command kBrokerSweepCommand;
+extern const Command kBrokerBackupCommand;
+extern const Command kBrokerRestoreCommand;
 extern const Command kBackupCommand;
 extern const Command kRestoreCommand;
 extern const Command kJournalAppendCommand;
@@ -96,14 +99,28 @@ const std::vector<CommandGroup>& command_groups() {
        {&kServerCommand, &kWorkerCommand, &kTokenCreateCommand, &kTokenListCommand,
         &kTokenRevokeCommand, &kQueuesCommand, &kWorkersCommand, &kSchedulesCommand,
         &kApprovalsCommand}},
-      {"Messages",
-       {&kBrokerServeCommand, &kBrokerWorkspaceCreateCommand, &kBrokerWorkspaceListCommand,
-        &kBrokerWorkspaceShowCommand, &kBrokerWorkspaceDeleteCommand, &kBrokerMemberCreateCommand,
-        &kBrokerMemberInviteCommand, &kBrokerMemberListCommand, &kBrokerMemberRevokeCommand,
-        &kBrokerTopicCreateCommand, &kBrokerTopicListCommand, &kBrokerTopicShowCommand,
-        &kBrokerTopicArchiveCommand, &kBrokerTopicSubscribeCommand, &kBrokerTopicUnsubscribeCommand,
-        &kBrokerQueueCreateCommand, &kBrokerQueueListCommand, &kBrokerCheckCommand,
-        &kBrokerSweepCommand}},
+      {"Messages", {&kBrokerServeCommand,
+                    &kBrokerWorkspaceCreateCommand,
+                    &kBrokerWorkspaceListCommand,
+                    &kBrokerWorkspaceShowCommand,
+                    &kBrokerWorkspaceDeleteCommand,
+                    &kBrokerMemberCreateCommand,
+                    &kBrokerMemberInviteCommand,
+                    &kBrokerMemberListCommand,
+                    &kBrokerMemberRevokeCommand,
+                    &kBrokerTopicCreateCommand,
+                    &kBrokerTopicListCommand,
+                    &kBrokerTopicShowCommand,
+                    &kBrokerTopicArchiveCommand,
+                    &kBrokerTopicSubscribeCommand,
+                    &kBrokerTopicUnsubscribeCommand,
+                    &kBrokerQueueCreateCommand,
+                    &kBrokerQueueListCommand,
+                    &kBrokerMessageRedactCommand,
+                    &kBrokerCheckCommand,
+                    &kBrokerSweepCommand,
+                    &kBrokerBackupCommand,
+                    &kBrokerRestoreCommand}},
       {"Stores",
        {&kBackupCommand, &kRestoreCommand, &kJournalAppendCommand, &kJournalStatCommand,
         &kJournalCatCommand, &kJournalVerifyCommand, &kJournalExportCommand, &kJournalImportCommand,
@@ -164,6 +181,9 @@ Examples:
        R"(Examples:
   holdfast broker queue create team jobs
   holdfast broker queue list team)"},
+      {"broker message", "Remove the content of messages.",
+       R"(Examples:
+  holdfast broker message redact team 01JD3ZK8Q6X4T2V9B7N5M1C0RA)"},
       {"journal", "Read, verify, export and copy journals.",
        R"(A journal is the log of a store: everything that a store knows is derived from it.
 

@@ -1,0 +1,53 @@
+#include "apps/cli/broker_serving.h"
+
+#include "apps/cli/broker_backend.h"
+
+namespace holdfast::cli {
+
+namespace {
+
+constexpr const char* kBrokerListen = "127.0.0.1:7718";
+
+}  // namespace
+
+void BrokerServing::declare(Arguments& arguments, const std::string& prefix) {
+  arguments.option((prefix + "limiter").c_str(), "LIMITER", limiter,
+                   "Rate limiter: memory, memory:PATH for the file of its counters, or "
+                   "redis://HOST:PORT/DB (default: memory, beside the store)");
+  arguments.flag((prefix + "single").c_str(), single,
+                 "This is the only broker on a PostgreSQL store (the limiter memory needs it)");
+  arguments.option((prefix + "listen").c_str(), "HOST:PORT", listen,
+                   "Address to listen on; may be given several times (default: 127.0.0.1:7718)");
+  arguments.option((prefix + "admin-token-file").c_str(), "FILE", admin_token_file,
+                   "File that holds the token of the administrator (default: none)");
+}
+
+std::vector<std::string> BrokerServing::addresses() const {
+  return listen.empty() ? std::vector<std::string>{kBrokerListen} : listen;
+}
+
+Result<delivery::BrokerHostOptions> BrokerServing::host_options(const std::string& store) const {
+  delivery::BrokerHostOptions options;
+  options.store = store;
+  options.limiter = limiter;
+  options.brokers = single ? delivery::BrokerCount::single : delivery::BrokerCount::several;
+  if (!admin_token_file.empty()) {
+    HOLDFAST_TRY(options.admin_token, read_token_file(admin_token_file));
+  }
+  return options;
+}
+
+void announce_broker(const delivery::BrokerServer& server, const char* member, ServerLog& logger,
+                     Context& context) {
+  for (const std::string& url : server.urls()) {
+    logger.write(LogLevel::info, "listening", {{member, url}});
+    if (context.json()) {
+      JsonWriter json;
+      json.begin_object().member(member, url).end_object();
+      print_json(context, std::move(json));
+    }
+  }
+  context.out.flush();
+}
+
+}  // namespace holdfast::cli
