@@ -7,7 +7,7 @@ Run as: python3 tests/broker_cli_test.py path/to/holdfast
 import os
 import re
 
-from support import broker, cli
+from support import broker, cli, server
 from support.broker import message
 
 
@@ -70,8 +70,9 @@ class OnAStore(cli.CliTest):
                    "http://127.0.0.1:1", says="--broker")
         self.fails(5, "broker", "workspace", "list", "--broker", "http://127.0.0.1:1",
                    says="broker serve")
-        self.fails(2, "broker", "serve", "--limiter", "redis://x", says="memory")
-        self.fails(2, "broker", "serve", "--store", "postgres://x@127.0.0.1/y", says="--single")
+        self.fails(2, "broker", "serve", "--limiter", "nonsense", says="redis://HOST")
+        self.fails(2, "broker", "serve", "--store", "postgres://x@127.0.0.1/y",
+                   says="--limiter redis://HOST, or --single")
         self.write("short.token", "short\n")
         self.fails(2, "broker", "serve", "--admin-token-file", "short.token", says="openssl")
 
@@ -92,6 +93,28 @@ class OnAStore(cli.CliTest):
         self.assertIn("broker topic subscribe", self.ok("help", "--man"))
 
 
+class InAServer(cli.CliTest):
+    def test_a_server_serves_a_broker_too(self):
+        self.ok("broker", "workspace", "create", "team")
+        token = self.ok("broker", "member", "create", "team", "ann").strip()
+        self.ok("broker", "queue", "create", "team", "jobs")
+        self.fails(2, "server", "--broker-listen", "127.0.0.1:0", says="--broker")
+        with server.running(cli.program(), self.url("runs.db"), "--broker",
+                            self.url("broker.db"), "--broker-listen", "127.0.0.1:0",
+                            log=self.path("log")) as both:
+            found = server.wait_until(
+                lambda: re.search(r"broker_url=\S*http://127\.0\.0\.1:(\d+)", both.logged()),
+                "the broker listens")
+            there = server.Client(("127.0.0.1", int(found[1])), token)
+            sent = there.post("/v1/messages", message("m-1", kind="queue", ref="jobs"))
+            self.assertEqual(sent.status, 201, sent)
+            self.assertEqual(both.client().get("/readyz").status, 200)
+            self.assertEqual(both.client().get("/v1/messages").status, 404)
+            self.fails(5, "broker", "check", says="in use by a broker")
+            self.assertEqual(both.stop(), 0)
+        self.assertEqual(self.ok_json("broker", "check"), {"total": 0, "found": []})
+
+
 class ThroughABroker(broker.BrokerTest):
     def test_commands_do_the_same_through_a_broker(self):
         remote = ("--broker", self.broker.url, "--token-file", self.path("admin.token"))
@@ -102,6 +125,12 @@ class ThroughABroker(broker.BrokerTest):
                                               message("m-1", mesh="far", ref="news"))
         self.assertEqual(sent.status, 201, sent)
         self.assertIn("no orphans", self.ok("broker", "check", *remote))
+        self.assertEqual(
+            self.ok("broker", "message", "redact", "far", sent.json()["broker_message_id"],
+                    *remote),
+            f"the content of message {sent.json()['broker_message_id']} is removed\n")
+        self.fails(2, "broker", "message", "redact", "far", "01JD3ZK8Q6X4T2V9B7N5M1C0RA", *remote,
+                   says="no message")
         link = self.ok("broker", "member", "invite", "far", *remote)
         self.assertTrue(link.startswith(self.broker.url + "/join#"))
         environment = {"HOLDFAST_BROKER": self.broker.url, "HOLDFAST_BROKER_TOKEN": broker.ADMIN}

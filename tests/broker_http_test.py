@@ -386,7 +386,76 @@ class Administration(broker.BrokerTest):
             self.assertEqual(answer.status, status, (path, body, answer))
 
 
+class Moderation(broker.BrokerTest):
+    def redact(self, message_id, workspace="team"):
+        return self.admin.post(f"/v1/workspaces/{workspace}/messages/{message_id}/redaction")
+
+    def dedupe_rows(self):
+        with contextlib.closing(sqlite3.connect(self.path("broker.db"))) as db:
+            return db.execute("SELECT * FROM client_message_dedupe ORDER BY 1, 2, 3").fetchall()
+
+    def test_BR_14_a_message_is_redacted_and_its_dedupe_row_is_not_touched(self):
+        request = message("m-1", body="a secret", meta={"of": "ann"}, mentions=["ben"])
+        first = self.send(request).json()
+        self.send(message("m-2"))
+        before = self.dedupe_rows()
+        redacted = self.redact(first["broker_message_id"])
+        self.assertEqual(redacted.status, 200, redacted)
+        self.assertEqual(redacted.json()["history_id"], first["history_id"])
+        self.assertEqual(self.redact(first["broker_message_id"]).json(), redacted.json())
+        self.assertEqual(self.dedupe_rows(), before)
+        again = self.send(request)
+        self.assertEqual(again.status, 200)
+        self.assertEqual(again.json(), first | {"duplicate": True, "fanout_count": 0})
+        self.rejected(self.send(message("m-1", body="")), 409, "idempotency_key_reused")
+        one, two = self.client("ben").good("GET", "/v1/history?ref=alerts")["messages"]
+        self.assertEqual((one["redacted"], one["history_seq"], one["sender_name"]),
+                         (True, 1, "ann"))
+        self.assertFalse({"body", "meta"} & set(one))
+        self.assertEqual((two["redacted"], two["body"]), (False, "hello"))
+        self.assertEqual(len(self.client("ben").good("GET", "/v1/mentions")["mentions"]), 1)
+        self.assertEqual(self.admin.good("POST", "/admin/orphan-check", {})["total"], 0)
+        self.broker.stop()
+        for content in cli.snapshot(self.directory).values():
+            self.assertNotIn(b"a secret", content or b"")
+
+    def test_BR_14_only_the_administrator_redacts_what_there_is(self):
+        sent = self.send(message("m-1")).json()["broker_message_id"]
+        path = f"/v1/workspaces/team/messages/{sent}/redaction"
+        self.assertEqual(self.client("ann").post(path).status, 403)
+        self.assertEqual(self.broker.client().post(path).status, 401)
+        self.assertEqual(self.redact(sent, "other").status, 404)
+        self.assertEqual(self.redact("01JD3ZK8Q6X4T2V9B7N5M1C0RA").status, 404)
+        self.assertEqual(self.redact("m-1").status, 400)
+
+
 class Metrics(broker.BrokerTest):
+    def test_OB_01_every_metric_has_its_name_and_labels(self):
+        self.send(message("m-1", priority="now"))
+        self.send(message("m-1", priority="now"))
+        self.send(message("m-2", ref="nothing"))
+        self.broker.client("hfm_unknown").post("/v1/messages", message("m-3"))
+        for name, labels, value in (
+                ("broker_messages_routed_total", '{priority="now"}', 1),
+                ("broker_messages_routed_total", '{priority="next"}', 0),
+                ("broker_messages_rejected_total", '{reason="unknown_destination"}', 1),
+                ("broker_messages_rejected_total", '{reason="unauthenticated"}', 1),
+                ("broker_messages_rejected_total", '{reason="rate_limited"}', 0),
+                ("broker_connections_rejected_total", "", 0), ("broker_queue_depth", "", 2),
+                ("broker_ttl_sweeps_total", "", 1), ("broker_db_healthy", "", 1)):
+            self.assertEqual(self.metric(name, labels), value, (name, labels))
+        self.assertGreaterEqual(self.metric("broker_connections_total"), 4)
+        self.assertGreaterEqual(self.metric("broker_connections_active"), 1)
+
+    def test_RL_10_no_table_of_the_store_counts_messages(self):
+        with contextlib.closing(sqlite3.connect(self.path("broker.db"))) as db:
+            columns = {f"{table}.{column}" for (table,) in db.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+                for (column,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+        self.assertEqual({name for name in columns if re.search("limit|count|window", name)},
+                         {"mesh.rate_limit_per_window", "mesh.window_seconds",
+                          "topic_message.fanout_count", "message_queue.fanout_count"})
+
     def test_OB_02_OB_03_delivery_gauges_equal_the_tables(self):
         for n in range(3):
             self.send(message(f"m-{n}"))
@@ -422,7 +491,7 @@ class Metrics(broker.BrokerTest):
             self.assertRegex(text, rf"(?m)^cm_broker_{name} ")
         self.assertNotIn("m-1", text)
         self.assertEqual(set(re.findall(r"(\w+)=\"", text)), {"result", "le", "job", "channel",
-                                                              "state"})
+                                                              "state", "priority", "reason"})
 
     def test_RT_06_jobs_show_when_they_last_succeeded(self):
         self.admin.good("POST", "/admin/sweep", {})
