@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "delivery/broker/accept_facts.h"
 #include "delivery/broker/postgres_accept_sql.h"
@@ -52,8 +53,10 @@ class Columns {
   std::deque<std::string> owned_;  // does not move its elements
 };
 
-std::vector<std::optional<DedupeRecord>> read_records(const PgRows& rows, std::size_t count) {
-  std::vector<std::optional<DedupeRecord>> records(count);
+using DedupeRecords = std::vector<std::optional<DedupeRecord>>;
+
+DedupeRecords read_records(const PgRows& rows, std::size_t count) {
+  DedupeRecords records(count);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     records.at(rows.number(row, 0) - 1) = DedupeRecord{
         std::string(rows.bytes(row, 1)), std::string(rows.bytes(row, 2)),
@@ -63,20 +66,52 @@ std::vector<std::optional<DedupeRecord>> read_records(const PgRows& rows, std::s
   return records;
 }
 
+// The records of a group all of whose claims were new.
+DedupeRecords new_records(std::span<const AcceptRow> group) {
+  DedupeRecords records;
+  for (const AcceptRow& row : group) {
+    records.emplace_back(record_of(row));
+  }
+  return records;
+}
+
+// What a group looks up about its destinations, each once: most messages share one.
+struct Lookups {
+  std::vector<const AcceptRow*> distinct = {};  // by destination and sender
+  std::vector<std::size_t> of_message = {};     // which of them
+
+  explicit Lookups(std::span<const AcceptRow> group) {
+    std::map<std::tuple<std::string_view, DestinationKind, std::string_view, std::string_view>,
+             std::size_t>
+        known;
+    for (const AcceptRow& row : group) {
+      const Destination& to = row.message.envelope.destination;
+      const auto [found, is_new] =
+          known.try_emplace({row.mesh_id, to.kind, to.ref, row.sender_member_id}, distinct.size());
+      if (is_new) {
+        distinct.push_back(&row);
+      }
+      of_message.push_back(found->second);
+    }
+  }
+};
+
+DestinationFacts facts_at(const PgRows& rows, std::size_t row) {
+  return {rows.number(row, 0) != 0, rows.number(row, 1), rows.number(row, 2) != 0,
+          std::string(rows.bytes(row, 3)), std::string(rows.bytes(row, 4))};
+}
+
 // Messages to the same destination get consecutive sequences, in the order of the group.
 Result<std::vector<AcceptOutcome>> decide_group(std::span<const AcceptRow> group,
-                                                const PgRows& record_rows,
+                                                const DedupeRecords& records,
+                                                const Lookups& lookups,
                                                 const PgRows& destination_rows) {
-  const auto records = read_records(record_rows, group.size());
-  HOLDFAST_ASSERT(destination_rows.size() == group.size());
+  HOLDFAST_ASSERT(destination_rows.size() == lookups.distinct.size());
   std::map<std::pair<std::string, Destination>, std::uint64_t> last_seqs;
   std::vector<AcceptOutcome> outcomes;
   for (std::size_t i = 0; i < group.size(); ++i) {
     const Destination& to = group[i].message.envelope.destination;
-    const DestinationFacts facts{destination_rows.number(i, 0) != 0, destination_rows.number(i, 1),
-                                 destination_rows.number(i, 2) != 0,
-                                 std::string(destination_rows.bytes(i, 3)),
-                                 std::string(destination_rows.bytes(i, 4))};
+    const DestinationFacts facts = facts_at(destination_rows, lookups.of_message[i]);
     AcceptKnowledge knowledge = group[i].knowledge;
     knowledge.claim = claim_state(group[i], records[i]);
     knowledge.destination = destination_state(to.kind, facts);
@@ -147,9 +182,8 @@ PostgresAccept::PostgresAccept(const std::string& s, std::function<Result<void>(
       fault_(std::move(fault)) {}
 
 std::vector<PostgresAccept::Step> PostgresAccept::examining(
-    std::span<const AcceptRow> group) const {
+    std::span<const AcceptRow> group, std::span<const AcceptRow* const> distinct) const {
   Columns claims;
-  Columns keys;
   Columns locks;
   Columns destinations;
   for (const AcceptRow& row : group) {
@@ -157,16 +191,27 @@ std::vector<PostgresAccept::Step> PostgresAccept::examining(
     claims.text(sql_bytes(row.message.fingerprint).bytes);
     claims.text(to_text(row.message.envelope.destination.kind));
     claims.text(row.message.envelope.destination.ref).time(row.now).time(row.expires_at).end_row();
-    keys.key(row).end_row();
-    locks.destination(row).end_row();
-    destinations.destination(row).text(row.sender_member_id).end_row();
+  }
+  for (const AcceptRow* const row : distinct) {
+    locks.destination(*row).end_row();
+    destinations.destination(*row).text(row->sender_member_id).end_row();
   }
   std::vector<Step> steps;
   steps.push_back({&begin_, {}, {}});
   steps.push_back({&claim_, claims.params(), FaultPoint::claimed});
-  steps.push_back({&records_, keys.params(), {}});
   steps.push_back({&lock_, locks.params(), {}});
   steps.push_back({&destinations_, destinations.params(), FaultPoint::destination_checked});
+  return steps;
+}
+
+std::vector<PostgresAccept::Step> PostgresAccept::reading_records(
+    std::span<const AcceptRow> group) const {
+  Columns keys;
+  for (const AcceptRow& row : group) {
+    keys.key(row).end_row();
+  }
+  std::vector<Step> steps;
+  steps.push_back({&records_, keys.params(), {}});
   return steps;
 }
 
@@ -243,8 +288,17 @@ Result<std::vector<PgRows>> PostgresAccept::send(PgConnection& connection,
 
 Result<std::vector<AcceptOutcome>> PostgresAccept::run(PgConnection& connection,
                                                        std::span<const AcceptRow> group) const {
-  HOLDFAST_TRY(const std::vector<PgRows> seen, send(connection, examining(group)));
-  HOLDFAST_TRY(std::vector<AcceptOutcome> outcomes, decide_group(group, seen[2], seen[4]));
+  const Lookups lookups(group);
+  HOLDFAST_TRY(const std::vector<PgRows> seen,
+               send(connection, examining(group, lookups.distinct)));
+  DedupeRecords records;
+  if (seen[1].affected() == group.size()) {
+    records = new_records(group);
+  } else {
+    HOLDFAST_TRY(const std::vector<PgRows> rows, send(connection, reading_records(group)));
+    records = read_records(rows.front(), group.size());
+  }
+  HOLDFAST_TRY(std::vector<AcceptOutcome> outcomes, decide_group(group, records, lookups, seen[3]));
   std::vector<Step> steps = writing(group, outcomes);
   std::vector<const PgStatement*> sent;
   for (const Step& step : steps) {

@@ -1,8 +1,11 @@
 // The accept transaction on PostgreSQL: a group of messages with statements over sets, in two
 // round trips.
 //
-//   1  BEGIN, claim the dedupe keys, read the rows under them, lock the destinations, read them
+//   1  BEGIN, claim the dedupe keys, lock the destinations, read them
 //   2  release the claims of refused messages, insert the rows of the accepted ones, COMMIT
+//
+// Where a key was taken, a third one in between reads the rows under the keys: a broker seldom
+// claims one that it has not just looked for in vain.
 //
 // Keys and destinations are taken in the same order by every broker, so that groups wait for each
 // other and seldom deadlock.
@@ -32,7 +35,9 @@ class PostgresAccept {
   struct Step;
 
   Result<std::vector<PgRows>> send(PgConnection& connection, std::vector<Step> steps) const;
-  [[nodiscard]] std::vector<Step> examining(std::span<const AcceptRow> group) const;
+  [[nodiscard]] std::vector<Step> examining(std::span<const AcceptRow> group,
+                                            std::span<const AcceptRow* const> distinct) const;
+  [[nodiscard]] std::vector<Step> reading_records(std::span<const AcceptRow> group) const;
   [[nodiscard]] std::vector<Step> writing(std::span<const AcceptRow> group,
                                           const std::vector<AcceptOutcome>& outcomes) const;
 

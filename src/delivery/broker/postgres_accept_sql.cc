@@ -47,13 +47,15 @@ std::string message_sql(const std::string& s, std::string_view table, std::strin
       "mesh_id, recipient_member_id, broker_message_id, channel, endpoint_id, history_seq, "
       "priority, state, attempts, next_attempt_at, created_at) SELECT i.mesh_id, m.member_id, "
       "i.broker_message_id, 'ws', '', i.history_seq, i.priority, 'queued', 0, i.created_at, "
-      "i.created_at FROM i {3} RETURNING broker_message_id) INSERT INTO {1}{2}("
+      "i.created_at FROM i {3} RETURNING broker_message_id), counted AS (SELECT broker_message_id, "
+      "count(*) AS copies FROM sent GROUP BY broker_message_id) INSERT INTO {1}{2}("
       "broker_message_id, mesh_id, destination_kind, destination_ref, sender_member_id, "
       "client_message_id, envelope_version, priority, reply_to_id, meta, body, created_at, "
-      "fanout_count) SELECT broker_message_id, mesh_id, destination_kind, destination_ref, "
-      "sender_member_id, client_message_id, envelope_version, priority, reply_to_id, meta, body, "
-      "created_at, (SELECT count(*) FROM sent WHERE sent.broker_message_id = "
-      "i.broker_message_id) FROM i RETURNING broker_message_id, fanout_count",
+      "fanout_count) SELECT i.broker_message_id, i.mesh_id, i.destination_kind, "
+      "i.destination_ref, i.sender_member_id, i.client_message_id, i.envelope_version, i.priority, "
+      "i.reply_to_id, i.meta, i.body, i.created_at, COALESCE(c.copies, 0) FROM i LEFT JOIN "
+      "counted c ON c.broker_message_id = i.broker_message_id "
+      "RETURNING broker_message_id, fanout_count",
       relation({"broker_message_id:t", "mesh_id:t", "destination_kind:t", "destination_ref:t",
                 "sender_member_id:t", "client_message_id:t", "envelope_version:i", "priority:t",
                 "reply_to_id:t", "meta:t", "body:b", "created_at:i", "history_seq:i"}),
