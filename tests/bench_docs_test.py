@@ -41,6 +41,7 @@ def quick_form(command, folder):
 
 def run(command):
     with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o711)  # PostgreSQL, which has an account of its own, passes through it
         done = subprocess.run(quick_form(command, folder), cwd=folder, check=False,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL,
                               env={**os.environ, "TMPDIR": folder}, timeout=300)

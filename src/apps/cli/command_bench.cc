@@ -136,6 +136,27 @@ struct BenchServerCommand : BenchOptions {
   }
 };
 
+struct BenchBrokerCommand : BenchOptions {
+  std::optional<std::uint64_t> rows = {};
+
+  void declare(Arguments& arguments) {
+    add_only(arguments);
+    arguments.option("--rows", "N", rows,
+                     "Dedupe rows in the case dedupe_lookup (default: 10000000)");
+    add_quick(arguments);
+  }
+
+  Result<void> run(Context& context) const {
+    return run_bench("broker", context, [&](BenchContext& bench_context) {
+      return run_broker_bench({.program = "/proc/self/exe",
+                               .only = only,
+                               .entries = rows.value_or(0),
+                               .effort = effort()},
+                              bench_context);
+    });
+  }
+};
+
 }  // namespace
 
 extern const Command kBenchJournalCommand = make_command<BenchJournalCommand>(
@@ -196,5 +217,26 @@ idle.
 Examples:
   holdfast bench server
   holdfast bench server --only latency)");
+
+extern const Command kBenchBrokerCommand = make_command<BenchBrokerCommand>(
+    "bench broker", "Measure a message broker beside others.",
+    R"(On SQLite and on PostgreSQL, with topics of 1, 10 and 100 subscribers. In the case accept
+value is what the store accepts, and limit how fast the same rows are inserted by one multi-row
+statement per table and group, without any check. In the cases peers and nats it is
+`holdfast broker serve` over HTTP, and limit is the other service with the same load and the same
+payloads: a Redis stream that syncs every write, a plain PostgreSQL table with a commit per
+message, and NATS JetStream, which acknowledges before fsync. Everything is measured in turns in
+one run; ratio is value / limit, so that for times (us) less is better. Prints a table on a
+terminal, otherwise JSON lines.
+
+Starts PostgreSQL, redis-server and nats-server on loopback with their data under $TMPDIR or
+/var/tmp, and ends them. With 10000000 rows, dedupe_lookup needs 10 GB there and some minutes.
+
+Cases: accept, http, peers, nats, duplicate, dedupe_lookup.
+
+Examples:
+  holdfast bench broker
+  holdfast bench broker --only accept
+  holdfast bench broker --only dedupe_lookup --rows 1000000)");
 
 }  // namespace holdfast::cli

@@ -80,6 +80,7 @@ extern const Command kBenchJournalCommand;
 extern const Command kBenchEngineCommand;
 extern const Command kBenchWorkflowCommand;
 extern const Command kBenchServerCommand;
+extern const Command kBenchBrokerCommand;
 
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
@@ -127,7 +128,7 @@ const std::vector<CommandGroup>& command_groups() {
         &kJournalCopyCommand, &kJournalSealCommand}},
       {"Tools",
        {&kCompletionCommand, &kBenchJournalCommand, &kBenchEngineCommand, &kBenchWorkflowCommand,
-        &kBenchServerCommand}},
+        &kBenchServerCommand, &kBenchBrokerCommand}},
   };
   return groups;
 }
@@ -196,6 +197,7 @@ Examples:
   holdfast bench journal --quick
   holdfast bench engine --quick
   holdfast bench workflow --quick
+  holdfast bench broker --quick
   holdfast bench engine --help)"},
   };
   return families;

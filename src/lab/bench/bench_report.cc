@@ -77,4 +77,11 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+double quantile(std::vector<double>& values, double share) {
+  HOLDFAST_ASSERT(!values.empty());
+  std::sort(values.begin(), values.end());
+  const auto last = static_cast<double>(values.size() - 1);
+  return values[static_cast<std::size_t>(share * last)];
+}
+
 }  // namespace holdfast

@@ -45,5 +45,8 @@ std::string bench_json(std::string_view bench, const BenchResult& result);
 
 // The middle value; of an even number of values the lower of the two. `values` must not be empty.
 double median(std::vector<double> values);
+// The value below which that share of the values lies: 0.99 of them, for example. Sorts `values`,
+// which must not be empty.
+double quantile(std::vector<double>& values, double share);
 
 }  // namespace holdfast

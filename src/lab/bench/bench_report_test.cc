@@ -62,5 +62,13 @@ TEST(Median, is_the_middle_value) {
   EXPECT_EQ(median({7}), 7);
 }
 
+TEST(BenchReport, a_quantile_is_one_of_the_values) {
+  std::vector<double> values{5, 1, 4, 2, 3};
+  EXPECT_EQ(quantile(values, 0.0), 1);
+  EXPECT_EQ(quantile(values, 0.5), 3);
+  EXPECT_EQ(quantile(values, 0.99), 4);
+  EXPECT_EQ(quantile(values, 1.0), 5);
+}
+
 }  // namespace
 }  // namespace holdfast::bench_report_test

@@ -40,7 +40,7 @@ std::string first_line(int fd) {
 }  // namespace
 
 Result<std::unique_ptr<BenchServer>> BenchServer::start(const std::string& program,
-                                                        const std::string& store_url) {
+                                                        const std::vector<std::string>& command) {
   std::array<int, 2> pipe{};
   if (pipe2(pipe.data(), O_CLOEXEC) != 0) {
     return Error{ErrorCode::io_error, "cannot create a pipe"};
@@ -48,12 +48,14 @@ Result<std::unique_ptr<BenchServer>> BenchServer::start(const std::string& progr
   posix_spawn_file_actions_t actions{};
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
-  std::array<std::string, 9> words{program,    "server",      "--json",      "--store", store_url,
-                                   "--listen", "127.0.0.1:0", "--log-level", "error"};
-  std::array<char*, 10> arguments{};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    arguments[i] = words[i].data();
+  std::vector<std::string> words{program};
+  words.insert(words.end(), command.begin(), command.end());
+  words.insert(words.end(), {"--json", "--listen", "127.0.0.1:0", "--log-level", "error"});
+  std::vector<char*> arguments;
+  for (std::string& word : words) {
+    arguments.push_back(word.data());
   }
+  arguments.push_back(nullptr);
   pid_t pid = 0;
   const int failed =
       posix_spawn(&pid, program.c_str(), &actions, nullptr, arguments.data(), environ);

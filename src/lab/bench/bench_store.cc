@@ -1,12 +1,10 @@
 #include "lab/bench/bench_store.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
+#include "lab/bench/bench_folder.h"
 #include "lab/bench/raw_file.h"
 #include "storage/journal/open_journal.h"
 #include "storage/log/open_store.h"
@@ -16,21 +14,6 @@ namespace holdfast {
 namespace {
 
 namespace fs = std::filesystem;
-
-// /tmp is often in memory, so its speed would mean nothing.
-std::string temporary_parent() {
-  const char* const chosen = getenv("TMPDIR");
-  return chosen != nullptr && *chosen != '\0' ? chosen : "/var/tmp";
-}
-
-Result<std::string> make_temporary_directory() {
-  std::string path = temporary_parent() + "/holdfast_bench_XXXXXX";
-  if (mkdtemp(path.data()) == nullptr) {
-    return Error{ErrorCode::permission_denied,
-                 fmt::format("cannot create directory {}: {}", path, std::strerror(errno))};
-  }
-  return path;
-}
 
 Error already_exists_error(std::string_view name) {
   return Error{ErrorCode::already_exists,

@@ -23,11 +23,11 @@ enum class BenchEffort : std::uint8_t {
 };
 
 struct BenchmarkOptions {
-  std::string program = {};  // of the server benchmark: the program that has the command `server`
+  std::string program = {};  // the program that has the commands `server` and `broker serve`
   std::string store = {};    // see BenchStore::create; the server has its own
   std::string only = {};     // the name of one case; empty: all
   // Counts that depend on effort unless they are set.
-  std::uint64_t entries = 0;   // in the journal that is opened and sealed
+  std::uint64_t entries = 0;   // in the journal that is opened and sealed; dedupe rows
   std::uint64_t pending = 0;   // attempts in the case `pending`
   std::uint64_t steps = 0;     // of the long run
   std::uint64_t sleeping = 0;  // runs in the case `asleep`
@@ -59,5 +59,8 @@ Result<std::string> run_engine_bench(const BenchmarkOptions& options, BenchConte
 Result<std::string> run_workflow_bench(const BenchmarkOptions& options, BenchContext& context);
 // A real server process and a load on loopback: remote workers compared with the embedded engine.
 Result<std::string> run_server_bench(const BenchmarkOptions& options, BenchContext& context);
+// How many messages a broker accepts: its store compared with the same rows inserted without a
+// check, and as a service beside Redis, a PostgreSQL table and NATS. It starts all of them.
+Result<std::string> run_broker_bench(const BenchmarkOptions& options, BenchContext& context);
 
 }  // namespace holdfast

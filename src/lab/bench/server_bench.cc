@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -106,12 +105,6 @@ Result<void> bench_chain_single(ServerRun& run) {
                   .at_once = 64,
                   .starters = 8,
                   .workers = 32});
-}
-
-double quantile(std::vector<double>& values, double which) {
-  std::sort(values.begin(), values.end());
-  const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(which * last)];
 }
 
 void report_latency(ServerRun& run, const std::string& name, std::vector<double>& us) {
@@ -290,8 +283,9 @@ Result<std::string> run_server_bench(const BenchmarkOptions& options, BenchConte
   HOLDFAST_TRY(const auto store,
                BenchStore::create("", AfterBench::remove, context.clock, context.random));
   ServerRun run{{options, context, *store}};
-  HOLDFAST_TRY(run.server,
-               BenchServer::start(options.program, "sqlite:" + *store->directory() + "/server.db"));
+  HOLDFAST_TRY(run.server, BenchServer::start(options.program,
+                                              {"server", "--store",
+                                               "sqlite:" + *store->directory() + "/server.db"}));
   HOLDFAST_TRY(run.load, net::HttpLoad::create(run.server->url()));
   HOLDFAST_CHECK(run_cases(kServerCases, options.only, run));
   return std::string();

@@ -1,0 +1,251 @@
+#include "lab/bench/wire_protocols.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::size_t kMore = 0;  // the answer is not complete
+
+Error refused(std::string_view service, std::string_view answer) {
+  constexpr std::size_t kShown = 300;
+  return Error{ErrorCode::unavailable,
+               fmt::format("{} refused a request: {}", service, answer.substr(0, kShown))};
+}
+
+class HttpMessages final : public WireProtocol {
+ public:
+  HttpMessages(std::string token, std::function<std::string(std::uint64_t)> body)
+      : head_(fmt::format("POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                          "Authorization: Bearer {}\r\nContent-Type: application/json\r\n"
+                          "Content-Length: ",
+                          token)),
+        body_(std::move(body)) {}
+
+  [[nodiscard]] std::string greeting(std::size_t /*client*/) const override { return {}; }
+  Result<std::size_t> greeted(std::string_view /*received*/) const override { return kMore; }
+
+  void write(std::size_t /*client*/, std::uint64_t number, std::string& out) const override {
+    const std::string body = body_(number);
+    out.append(head_).append(std::to_string(body.size())).append("\r\n\r\n").append(body);
+  }
+
+  Result<std::size_t> answered(std::string_view received) const override {
+    constexpr std::string_view kEnd = "\r\n\r\n";
+    constexpr std::string_view kLength = "\r\nContent-Length: ";
+    const std::size_t end = received.find(kEnd);
+    if (end == std::string_view::npos) {
+      return kMore;
+    }
+    if (!received.starts_with("HTTP/1.1 20")) {
+      return refused("the broker", received);
+    }
+    const std::size_t at = received.find(kLength);
+    if (at == std::string_view::npos) {
+      return refused("the broker", received);
+    }
+    std::string_view digits = received.substr(at + kLength.size());
+    digits = digits.substr(0, digits.find('\r'));
+    const std::size_t length = end + kEnd.size() + parse_decimal(digits).value_or(0);
+    return received.size() < length ? kMore : length;
+  }
+
+ private:
+  std::string head_;
+  std::function<std::string(std::uint64_t)> body_;
+};
+
+class RedisStream final : public WireProtocol {
+ public:
+  explicit RedisStream(const std::string& payload)
+      : request_(fmt::format("*5\r\n$4\r\nXADD\r\n$5\r\nbench\r\n$1\r\n*\r\n$4\r\nbody\r\n"
+                             "${}\r\n{}\r\n",
+                             payload.size(), payload)) {}
+
+  [[nodiscard]] std::string greeting(std::size_t /*client*/) const override {
+    return "*1\r\n$4\r\nPING\r\n";
+  }
+  Result<std::size_t> greeted(std::string_view received) const override {
+    return received == "+PONG\r\n" ? received.size() : kMore;
+  }
+  void write(std::size_t /*client*/, std::uint64_t /*number*/, std::string& out) const override {
+    out += request_;
+  }
+  // The id of the entry as a text with its length.
+  Result<std::size_t> answered(std::string_view received) const override {
+    const std::size_t line = received.find("\r\n");
+    if (line == std::string_view::npos) {
+      return kMore;
+    }
+    if (received[0] != '$') {
+      return refused("Redis", received);
+    }
+    const std::size_t length =
+        line + 2 + parse_decimal(received.substr(1, line - 1)).value_or(0) + 2;
+    return received.size() < length ? kMore : length;
+  }
+
+ private:
+  std::string request_;
+};
+
+void put_number(std::string& out, std::uint64_t value, int bytes) {
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
+    out.push_back(static_cast<char>((value >> static_cast<unsigned>(shift)) & 0xffU));
+  }
+}
+
+std::uint32_t number_at(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (const char byte : bytes.substr(at, 4)) {
+    value = (value << 8U) | static_cast<unsigned char>(byte);
+  }
+  return value;
+}
+
+// PostgreSQL's protocol, version 3: a letter, the length of the rest with itself, the rest.
+std::string postgres_message(char type, std::string_view content) {
+  std::string message(1, type);
+  put_number(message, content.size() + 4, 4);
+  message += content;
+  return message;
+}
+
+std::string text_z(std::string_view text) { return std::string(text) + '\0'; }
+
+class PostgresRows final : public WireProtocol {
+ public:
+  PostgresRows(const std::string& user, const std::string& database, const std::string& table,
+               const std::string& payload) {
+    std::string startup;
+    put_number(startup, 3U << 16U, 4);
+    startup += text_z("user") + text_z(user) + text_z("database") + text_z(database) + '\0';
+    put_number(greeting_, startup.size() + 4, 4);
+    greeting_ += startup;
+    std::string parse =
+        text_z("add") + text_z(fmt::format("INSERT INTO {}(body) VALUES ($1::bytea)", table));
+    put_number(parse, 0, 2);
+    greeting_ += postgres_message('P', parse) + postgres_message('S', {});
+    std::string bind = text_z("") + text_z("add");
+    put_number(bind, 1, 2);  // one format for all parameters:
+    put_number(bind, 1, 2);  // binary
+    put_number(bind, 1, 2);  // one parameter
+    put_number(bind, payload.size(), 4);
+    bind += payload;
+    put_number(bind, 0, 2);
+    std::string execute = text_z("");
+    put_number(execute, 0, 4);
+    request_ =
+        postgres_message('B', bind) + postgres_message('E', execute) + postgres_message('S', {});
+  }
+
+  [[nodiscard]] std::string greeting(std::size_t /*client*/) const override { return greeting_; }
+  Result<std::size_t> greeted(std::string_view received) const override {
+    return ready(received, 2);  // after the authentication, and after the statement
+  }
+  void write(std::size_t /*client*/, std::uint64_t /*number*/, std::string& out) const override {
+    out += request_;
+  }
+  Result<std::size_t> answered(std::string_view received) const override {
+    return ready(received, 1);
+  }
+
+ private:
+  // The length up to the message ReadyForQuery of that number.
+  static Result<std::size_t> ready(std::string_view received, int times) {
+    for (std::size_t at = 0; at + 5 <= received.size();) {
+      const std::size_t end = at + 1 + number_at(received, at + 1);
+      if (end > received.size()) {
+        break;
+      }
+      if (received[at] == 'E') {
+        return refused("PostgreSQL", received.substr(at + 5));
+      }
+      times -= received[at] == 'Z' ? 1 : 0;
+      at = end;
+      if (times == 0) {
+        return at;
+      }
+    }
+    return kMore;
+  }
+
+  std::string greeting_;
+  std::string request_;
+};
+
+class NatsStream final : public WireProtocol {
+ public:
+  NatsStream(std::string subject, std::string payload)
+      : subject_(std::move(subject)), payload_(std::move(payload)) {}
+
+  // The answer to the ping comes after everything that the server says by itself.
+  [[nodiscard]] std::string greeting(std::size_t client) const override {
+    return fmt::format(
+        "CONNECT {{\"verbose\":false,\"pedantic\":false,\"lang\":\"c\",\"version\":\"1\"}}\r\n"
+        "SUB _INBOX.{} 1\r\nPING\r\n",
+        client);
+  }
+  Result<std::size_t> greeted(std::string_view received) const override {
+    if (received.find("-ERR") != std::string_view::npos) {
+      return refused("NATS", received);
+    }
+    return received.ends_with("PONG\r\n") ? received.size() : kMore;
+  }
+  void write(std::size_t client, std::uint64_t /*number*/, std::string& out) const override {
+    fmt::format_to(std::back_inserter(out), "PUB {} _INBOX.{} {}\r\n{}\r\n", subject_, client,
+                   payload_.size(), payload_);
+  }
+  // MSG SUBJECT SUBSCRIPTION LENGTH, then that many bytes; a ping of the server may come before.
+  Result<std::size_t> answered(std::string_view received) const override {
+    constexpr std::string_view kPing = "PING\r\n";
+    const std::size_t begin = received.starts_with(kPing) ? kPing.size() : 0;
+    const std::size_t line = received.find("\r\n", begin);
+    if (line == std::string_view::npos) {
+      return kMore;
+    }
+    const std::string_view head = received.substr(begin, line - begin);
+    if (!head.starts_with("MSG ")) {
+      return refused("NATS", received);
+    }
+    const std::size_t size = parse_decimal(head.substr(head.rfind(' ') + 1)).value_or(0);
+    const std::size_t length = line + 2 + size + 2;
+    if (received.size() < length) {
+      return kMore;
+    }
+    const std::string_view answer = received.substr(line + 2, size);
+    return answer.find("\"error\"") == std::string_view::npos
+               ? Result<std::size_t>(length)
+               : Result<std::size_t>(refused("NATS", answer));
+  }
+
+ private:
+  std::string subject_;
+  std::string payload_;
+};
+
+}  // namespace
+
+std::unique_ptr<WireProtocol> http_messages(std::string token,
+                                            std::function<std::string(std::uint64_t)> body) {
+  return std::make_unique<HttpMessages>(std::move(token), std::move(body));
+}
+
+std::unique_ptr<WireProtocol> redis_stream(std::string payload) {
+  return std::make_unique<RedisStream>(std::move(payload));
+}
+
+std::unique_ptr<WireProtocol> postgres_rows(std::string user, std::string database,
+                                            std::string table, std::string payload) {
+  return std::make_unique<PostgresRows>(std::move(user), std::move(database), std::move(table),
+                                        std::move(payload));
+}
+
+std::unique_ptr<WireProtocol> nats_stream(std::string subject, std::string payload) {
+  return std::make_unique<NatsStream>(std::move(subject), std::move(payload));
+}
+
+}  // namespace holdfast
