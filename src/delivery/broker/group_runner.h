@@ -38,14 +38,14 @@ class GroupRunner {
     if (waiting_.size() >= limits_.max_waiting) {
       return Error{ErrorCode::busy, "too many requests wait for the store; try again later"};
     }
-    Call call{std::move(item), std::nullopt};
+    Call call;
+    call.item = std::move(item);
     waiting_.push_back(&call);
-    while (!call.reply.has_value()) {
-      if (running_) {
-        changed_.wait(lock);
-      } else {
-        run_group(lock);
-      }
+    if (running_) {
+      call.wake.wait(lock, [&] { return call.leads || call.reply.has_value(); });
+    }
+    if (!call.reply.has_value()) {
+      run_group(lock);
     }
     return *std::move(call.reply);
   }
@@ -57,37 +57,45 @@ class GroupRunner {
   }
 
  private:
+  // Each waits for a signal of its own: one for all would wake the next group too.
   struct Call {
-    Item item;
+    std::optional<Item> item;
     std::optional<Result<Reply>> reply;
+    std::condition_variable wake;
+    bool leads = false;  // it runs the next group
   };
 
+  // Called by the first of those that wait.
   void run_group(std::unique_lock<std::mutex>& lock) {
     running_ = true;
     std::vector<Call*> group;
     std::vector<Item> items;
     while (!waiting_.empty() && group.size() < limits_.max_group) {
       group.push_back(waiting_.front());
-      items.push_back(std::move(group.back()->item));
+      items.push_back(*std::move(group.back()->item));
       waiting_.pop_front();
     }
     lock.unlock();
     std::vector<Result<Reply>> replies = work_(std::move(items));
     lock.lock();
     HOLDFAST_ASSERT(replies.size() == group.size());
+    running_ = !waiting_.empty();
+    if (running_) {
+      waiting_.front()->leads = true;
+      waiting_.front()->wake.notify_one();
+    }
+    // With the lock: a call that has its reply returns, and its signal is gone.
     for (std::size_t i = 0; i < group.size(); ++i) {
       group[i]->reply.emplace(std::move(replies[i]));
+      group[i]->wake.notify_one();
     }
-    running_ = false;
-    changed_.notify_all();
   }
 
   Work work_;
   GroupLimits limits_;
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::deque<Call*> waiting_;  // guarded by mutex_
-  bool running_ = false;       // guarded by mutex_
+  bool running_ = false;       // guarded by mutex_; true while any call waits
 };
 
 }  // namespace holdfast::delivery
