@@ -73,13 +73,16 @@ Result<void> check_limiter(const BrokerHostOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<BrokerStore>> open_broker_store(const std::string& url) {
+Result<std::unique_ptr<BrokerStore>> open_broker_store(const std::string& url,
+                                                       const FaultHook& fault) {
+  BrokerStoreOptions options;
+  options.fault = fault;
   if (const std::string_view rest = postgres_rest(url); !rest.empty()) {
     HOLDFAST_TRY(const PostgresUrl parsed, parse_postgres_url(rest));
-    return open_postgres_broker_store(parsed, {});
+    return open_postgres_broker_store(parsed, options);
   }
   if (url.starts_with(kSqlite) && url.size() > kSqlite.size()) {
-    return open_sqlite_broker_store(url.substr(kSqlite.size()), {});
+    return open_sqlite_broker_store(url.substr(kSqlite.size()), options);
   }
   return Error{ErrorCode::invalid_url,
                "the store of a broker is sqlite:PATH or postgres://USER@HOST/DATABASE"};
@@ -111,7 +114,7 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
   HOLDFAST_CHECK(accepts_->started());
   HOLDFAST_CHECK(reads_->started());
   HOLDFAST_CHECK(check_limiter(options));
-  HOLDFAST_TRY(store_, open_broker_store(options.store));
+  HOLDFAST_TRY(store_, open_broker_store(options.store, options.fault));
   if (const std::string_view rest = postgres_rest(options.store); !rest.empty()) {
     HOLDFAST_TRY(PostgresUrl url, parse_postgres_url(rest));
     HOLDFAST_TRY(link_, PostgresCommitLink::start(std::move(url), store_->commits()));
@@ -142,6 +145,7 @@ void BrokerHost::serve(const net::ExchangePtr& exchange) {
                   {"status", std::to_string(response.status)}});
     }
     exchange->reply(std::move(response));
+    static_cast<void>(store_->reach(FaultPoint::replied));
   });
   if (!taken.ok()) {
     exchange->reply(busy_response());

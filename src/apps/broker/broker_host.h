@@ -24,7 +24,8 @@ namespace holdfast::delivery {
 
 // sqlite:PATH or postgres://…; creates it, or brings its tables up to date. invalid_url, and the
 // errors of the stores.
-Result<std::unique_ptr<BrokerStore>> open_broker_store(const std::string& url);
+Result<std::unique_ptr<BrokerStore>> open_broker_store(const std::string& url,
+                                                       const FaultHook& fault = {});
 
 // The store of the URL to read it, also while a broker uses it; it must exist.
 Result<std::unique_ptr<BrokerStore>> open_broker_snapshot(const std::string& url);
@@ -42,6 +43,7 @@ struct BrokerHostOptions {
   JobTimes jobs = {};
   std::size_t accept_threads = 64;
   std::size_t read_threads = 2;
+  FaultHook fault = {};  // empty outside tests
 };
 
 class BrokerHost {

@@ -138,7 +138,8 @@ Result<void> Broker::find_out(AcceptStep step, const MessageRequest& request, Ex
                         : examined.found.dedupe->fingerprint == examined.message->fingerprint
                             ? KnownState::match
                             : KnownState::mismatch;
-      return {};
+      return knowledge.known == KnownState::absent ? store_.reach(FaultPoint::dedupe_read)
+                                                   : Result<void>();
     case AcceptStep::check_size:
       knowledge.size =
           examined.message->envelope.body.size() <= examined.found.workspace.max_inline_bytes
@@ -154,7 +155,7 @@ Result<void> Broker::find_out(AcceptStep step, const MessageRequest& request, Ex
       return {};
     case AcceptStep::consume_budget:
       consume_budget(examined);
-      return {};
+      return store_.reach(FaultPoint::budget_consumed);
     case AcceptStep::claim:
       return commit(examined);
     case AcceptStep::check_destination:

@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -58,9 +59,11 @@ struct AcceptOutcome {
   std::uint64_t fanout_count = 0;  // likewise
 };
 
-// Where a test can make an accept fail or kill the process. After each, nothing of it may be
-// visible until the commit.
+// Where a test can make a broker fail or kill its process, in the order in which a message passes
+// them. From `claimed` on, nothing may be visible until the commit.
 enum class FaultPoint : std::uint8_t {
+  dedupe_read,      // B0 has found no row
+  budget_consumed,  // by the limiter
   claimed,
   destination_checked,
   message_inserted,
@@ -69,18 +72,23 @@ enum class FaultPoint : std::uint8_t {
   mentions_inserted,
   before_commit,
   after_commit,
+  replied,         // to the connection
+  rows_swept,      // inside the transaction of a sweep
+  message_pruned,  // inside the transaction, after each message
 };
+// Its error is one of the step.
+using FaultHook = std::function<Result<void>(FaultPoint)>;
 
 struct BrokerStoreOptions {
   std::chrono::milliseconds busy_timeout{5000};
-  // Called inside accept(); its error is one of the statement. Empty outside tests.
-  std::function<Result<void>(FaultPoint)> fault;
+  FaultHook fault;  // empty outside tests
 };
 
 class BrokerStore {
  public:
   using Work = std::function<Result<void>(SqlSession&)>;
 
+  explicit BrokerStore(FaultHook fault = {}) : fault_(std::move(fault)) {}
   virtual ~BrokerStore() = default;
 
   // One outcome for each row, in their order. No key (mesh, sender, client id) may appear twice.
@@ -94,8 +102,14 @@ class BrokerStore {
   // Notified after each accept() that committed messages.
   CommitNotifier& commits() { return commits_; }
 
+  // Called where a fault can be injected: does nothing outside tests.
+  [[nodiscard]] Result<void> reach(FaultPoint point) const {
+    return fault_ ? fault_(point) : Result<void>();
+  }
+
  private:
   CommitNotifier commits_;
+  FaultHook fault_;
 };
 
 // Creates the file or brings its tables up to date. busy when another broker has it open,

@@ -32,7 +32,8 @@ struct Link {
 class PostgresBrokerStore final : public BrokerStore {
  public:
   PostgresBrokerStore(PostgresUrl url, BrokerStoreOptions options)
-      : url_(std::move(url)),
+      : BrokerStore(options.fault),
+        url_(std::move(url)),
         options_(std::move(options)),
         accept_(prefix_of(url_), options_.fault) {}
 

@@ -55,7 +55,7 @@ Result<std::uint64_t> sweep_dedupe(BrokerStore& store, TimeMs now, std::uint32_t
                                  "@.client_message_dedupe WHERE expires_at IS NOT NULL "
                                  "AND expires_at < $1i ORDER BY expires_at LIMIT $2i)",
                                  {now.value, std::int64_t{limit}}));
-    return {};
+    return store.reach(FaultPoint::rows_swept);
   }));
   return deleted;
 }
@@ -69,6 +69,7 @@ Result<std::uint64_t> prune_messages(BrokerStore& store, TimeMs now, std::uint32
       HOLDFAST_TRY(const SqlRows rows, find_expired(session, table, now, left));
       for (const auto& row : rows) {
         HOLDFAST_CHECK(prune_one(session, table, row, now));
+        HOLDFAST_CHECK(store.reach(FaultPoint::message_pruned));
       }
       pruned += rows.size();
     }

@@ -26,14 +26,14 @@ class SqliteBrokerStore final : public BrokerStore {
  public:
   SqliteBrokerStore(OwnedFd lock, std::unique_ptr<SqliteDb> writer,
                     std::unique_ptr<SqliteAccept> accept, std::unique_ptr<SqliteDb> reader,
-                    BrokerStoreOptions options)
-      : lock_(std::move(lock)),
+                    const BrokerStoreOptions& options)
+      : BrokerStore(options.fault),
+        lock_(std::move(lock)),
         writer_(std::move(writer)),
         accept_(std::move(accept)),
         reader_(std::move(reader)),
         write_session_(make_sqlite_session(*writer_)),
-        read_session_(make_sqlite_session(*reader_)),
-        options_(std::move(options)) {}
+        read_session_(make_sqlite_session(*reader_)) {}
 
   std::vector<Result<AcceptOutcome>> accept(std::span<const AcceptRow> group) override;
 
@@ -54,9 +54,6 @@ class SqliteBrokerStore final : public BrokerStore {
  private:
   Result<void> finish(Result<void> done);
   Result<std::vector<Result<AcceptOutcome>>> accept_group(std::span<const AcceptRow> group);
-  Result<void> fault(FaultPoint point) {
-    return options_.fault ? options_.fault(point) : Result<void>();
-  }
 
   OwnedFd lock_;
   std::unique_ptr<SqliteDb> writer_;
@@ -64,7 +61,6 @@ class SqliteBrokerStore final : public BrokerStore {
   std::unique_ptr<SqliteDb> reader_;
   std::unique_ptr<SqlSession> write_session_;  // guarded by write_mutex_
   std::unique_ptr<SqlSession> read_session_;   // guarded by read_mutex_
-  BrokerStoreOptions options_;
   std::mutex write_mutex_;
   std::mutex read_mutex_;
 };
@@ -103,7 +99,7 @@ Result<std::vector<Result<AcceptOutcome>>> SqliteBrokerStore::accept_group(
 std::vector<Result<AcceptOutcome>> SqliteBrokerStore::accept(std::span<const AcceptRow> group) {
   const std::lock_guard lock(write_mutex_);
   auto outcomes = accept_group(group);
-  auto done = outcomes.ok() ? fault(FaultPoint::before_commit) : Result<void>(outcomes.error());
+  auto done = outcomes.ok() ? reach(FaultPoint::before_commit) : Result<void>(outcomes.error());
   done = finish(std::move(done));
   if (done.ok()) {
     const auto committed = [](const Result<AcceptOutcome>& outcome) {
@@ -112,7 +108,7 @@ std::vector<Result<AcceptOutcome>> SqliteBrokerStore::accept(std::span<const Acc
     if (std::ranges::any_of(outcomes.value(), committed)) {
       commits().notify();
     }
-    done = fault(FaultPoint::after_commit);
+    done = reach(FaultPoint::after_commit);
   }
   return done.ok() ? std::move(outcomes).value()
                    : std::vector<Result<AcceptOutcome>>(group.size(), done.error());
