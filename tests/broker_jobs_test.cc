@@ -94,6 +94,14 @@ TEST_P(BrokerJobs, OR_09_a_message_that_is_not_the_one_of_its_fingerprint) {
   EXPECT_EQ(planted("UPDATE @.topic_message SET priority = 'low'"), "O9=1 ");
 }
 
+TEST_P(BrokerJobs, OR_09_a_swept_id_that_is_used_again_is_not_compared_with_its_first_message) {
+  must(send(request("m-1", "a", {DestinationKind::topic, "alerts"})));
+  clock_.advance_ms(366 * kDayMs);
+  EXPECT_EQ(must(sweep_dedupe(*store_, clock_.now(), 10)), 1U);
+  must(send(request("m-1", "b", {DestinationKind::topic, "alerts"})));
+  EXPECT_EQ(orphans(), "");
+}
+
 TEST_P(BrokerJobs, OR_10_a_row_marked_as_pruned_whose_message_exists) {
   EXPECT_EQ(planted("UPDATE @.client_message_dedupe SET history_available = 0 "
                     "WHERE client_message_id = 'm-1'"),

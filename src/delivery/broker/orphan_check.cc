@@ -86,6 +86,7 @@ Result<void> check_fingerprints(SqlSession& session, std::string_view table, std
                                 "JOIN @.client_message_dedupe d ON d.mesh_id = m.mesh_id "
                                 "AND d.sender_member_id = m.sender_member_id "
                                 "AND d.client_message_id = m.client_message_id "
+                                "AND d.broker_message_id = m.broker_message_id "
                                 "JOIN @.message_history h "
                                 "ON h.broker_message_id = m.broker_message_id "
                                 "WHERE h.redacted_at IS NULL "
