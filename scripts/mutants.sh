@@ -7,9 +7,10 @@
 #   --list       print the bugs and exit
 #   --help       this text
 #
-# Copies the sources to build/mutants and builds them with the bugs of tools/planted_bugs.py, each
-# enabled by an environment variable; the product itself contains none of this. Prints a table and
-# exits with 1 if a bug was not found, or if the simulator fails without any bug.
+# Copies the sources to build/mutants and builds them with the bugs of tools/planted_bugs.py and
+# tools/planted_broker_bugs.py, each enabled by an environment variable; the product itself contains
+# none of this. Prints a table and exits with 1 if a bug was not found, or if the simulator fails
+# without any bug.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
@@ -60,10 +61,12 @@ cmake --build build/mutants/build --target holdfast
 program=build/mutants/build/bin/holdfast
 
 echo "== without any bug"
-"$program" simulate --seeds 100 > /dev/null || {
-  echo "mutants.sh: the simulator fails without a planted bug; run holdfast simulate" >&2
-  exit 1
-}
+for brokers in "" --broker; do
+  "$program" simulate $brokers --seeds 100 > /dev/null || {
+    echo "mutants.sh: the simulator fails without a planted bug; run holdfast simulate $brokers" >&2
+    exit 1
+  }
+done
 
 echo "== one bug at a time"
 exec python3 tools/hunt_bugs.py --program "$program" --seeds "$seeds" ${only:+--only "$only"}

@@ -14,14 +14,17 @@ import statistics
 import subprocess
 import sys
 
+from planted_broker_bugs import BROKER_BUGS
 from planted_bugs import BUGS
 
 LONGEST_SECONDS = 600
+OF_BROKERS = {name for name, _, _ in BROKER_BUGS}
 
 
 def hunt(program: str, name: str, seeds: int) -> tuple[int | None, str]:
     """After how many simulations it was found (0: by an assertion), and by which broken promise."""
     command = [program, "simulate", "--seeds", str(seeds), "--no-shrink", "--json"]
+    command += ["--broker"] if name in OF_BROKERS else []
     environment = dict(os.environ, HOLDFAST_PLANTED=name)
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True,
@@ -43,11 +46,11 @@ def main() -> int:
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     names = [name for name in given.only.split(",") if name]
-    unknown = set(names) - {name for name, _, _ in BUGS}
+    unknown = set(names) - {name for name, _, _ in BUGS + BROKER_BUGS}
     if unknown:
         print(f"hunt_bugs.py: no such bug: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
-    bugs = [(name, what) for name, what, _ in BUGS if not names or name in names]
+    bugs = [(name, what) for name, what, _ in BUGS + BROKER_BUGS if not names or name in names]
     found = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         hunts = [pool.submit(hunt, given.program, name, given.seeds) for name, _ in bugs]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants the bugs of planted_bugs.py into a copy of the sources.
+"""Plants the bugs of planted_bugs.py and planted_broker_bugs.py into a copy of the sources.
 
 usage: plant_bugs.py SOURCES   SOURCES is the src/ of the copy; it is changed in place
        plant_bugs.py --list    name and sentence of each bug, with a tab between them
@@ -8,6 +8,7 @@ usage: plant_bugs.py SOURCES   SOURCES is the src/ of the copy; it is changed in
 import pathlib
 import sys
 
+from planted_broker_bugs import BROKER_BUGS
 from planted_bugs import BUGS
 
 HEADER = """// Bugs that are there on purpose: these sources are only for scripts/mutants.sh.
@@ -44,7 +45,7 @@ def plant(sources: pathlib.Path) -> list[str]:
     faults = []
     texts = {}
     by_place = {}
-    for name, _, edits in BUGS:
+    for name, _, edits in BUGS + BROKER_BUGS:
         for file, old, new in edits:
             by_place.setdefault((file, old), []).append((name, new))
     for (file, old), changes in by_place.items():
@@ -88,7 +89,7 @@ def main() -> int:
         print(__doc__.strip(), file=sys.stderr)
         return 0 if len(sys.argv) == 2 else 2
     if sys.argv[1] == "--list":
-        for name, sentence, _ in BUGS:
+        for name, sentence, _ in BUGS + BROKER_BUGS:
             print(f"{name}\t{sentence}")
         return 0
     faults = plant(pathlib.Path(sys.argv[1]))

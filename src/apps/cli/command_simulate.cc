@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "apps/cli/command.h"
+#include "apps/cli/simulate_broker_run.h"
 #include "apps/cli/simulate_file.h"
 #include "base/text.h"
 #include "lab/sim/simulate.h"
@@ -174,6 +175,7 @@ struct SimulateCommand : SimulateArguments {
                      "A workflow that FILE starts as a child; may be given several times");
     arguments.flag("--real", real,
                    "Execute the programs of exec steps; everything else is simulated");
+    arguments.flag("--broker", broker, "Test message brokers instead of workflows (no FILE)");
     arguments.option("--seeds", "N", seeds, "Number of simulations (default: 200)");
     arguments.option("--seed", "N", seed, "First seed (default: 1); without --seeds, the only one");
     arguments.option("--seconds", "SECONDS", seconds, "Stop after this time (default: no limit)");
@@ -193,12 +195,18 @@ struct SimulateCommand : SimulateArguments {
 
   Result<void> run(Context& context) const {
     HOLDFAST_TRY(sim::SimulateOptions options, read(*this));
+    if (broker && !file.empty()) {
+      return Error{ErrorCode::invalid_argument, "--broker takes no workflow file"};
+    }
     if (!file.empty()) {
       return simulate_file(*this, std::move(options), context);
     }
     if (real || !with.empty() || !world.empty()) {
       return Error{ErrorCode::invalid_argument,
                    "--with, --world and --real need a workflow file: holdfast simulate FILE ..."};
+    }
+    if (broker) {
+      return simulate_broker(*this, options, context);
     }
     if (story) {
       context.exit_code = print_story_of(options.first_seed, options, context);
@@ -246,7 +254,8 @@ docs/simulate.md describes the file.
 The first seed that breaks an invariant is shrunk, and printed as events of your workflow with
 the command that repeats it. Steps, transitions, decisions and outcomes that no simulation
 covered are listed. Without FILE, workflows are generated and a model of Holdfast's guarantees
-checks everything.
+checks everything. With --broker, the same is done to message brokers: processes that die at any
+step of an accept or a sweep, and a network that loses, repeats and reorders requests.
 
 Examples:
   holdfast simulate order.yaml
@@ -255,6 +264,7 @@ Examples:
   holdfast simulate order.yaml --with shipping.yaml --world rough.sim.yaml --json
   holdfast simulate backup.yaml --real
   holdfast simulate --seconds 60 --coverage
+  holdfast simulate --broker --seeds 500
 
 Exit codes: 0 everything held; 1 an invariant or a guarantee was broken, or --coverage without
 FILE found something that never occurred; 2 a file or an option is invalid.)");

@@ -21,6 +21,7 @@ struct SimulateArguments {
   bool story = false;
   bool coverage = false;
   bool no_shrink = false;
+  bool broker = false;  // brokers in place of workflows
   // With a file.
   std::vector<std::string> with = {};  // workflows of child runs
   std::string world = {};              // empty: FILE with .sim.yaml, if it exists

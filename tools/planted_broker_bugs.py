@@ -1,0 +1,159 @@
+"""The bugs of message brokers that `scripts/mutants.sh` plants; `holdfast simulate --broker` must
+find each. The form is that of planted_bugs.py."""
+
+SQLITE = "delivery/broker/sqlite_broker_store.cc"
+LIMITER = "delivery/broker/mapped_limiter.cc"
+DECISION = "delivery/contract/accept_decision.cc"
+RETENTION = "delivery/broker/retention.cc"
+FACTS = "delivery/broker/accept_facts.cc"
+BROKER = "delivery/broker/broker.cc"
+
+BROKER_BUGS = [
+    # The transaction
+    ("dedupe_after_effects", "the dedupe row is written after the commit of everything else", [
+        (SQLITE,
+         "  done = finish(std::move(done));\n"
+         "  if (done.ok()) {\n"
+         "    done = reach(FaultPoint::after_commit);\n"
+         "  }\n",
+         "  for (std::size_t i = 0; planted && i < group.size(); ++i) {\n"
+         "    static_cast<void>(write_session_->execute(\n"
+         "        \"DELETE FROM @.client_message_dedupe WHERE broker_message_id = $1t\",\n"
+         "        {group[i].broker_message_id}));\n"
+         "  }\n"
+         "  done = finish(std::move(done));\n"
+         "  if (done.ok()) {\n"
+         "    done = reach(FaultPoint::after_commit);\n"
+         "  }\n"
+         "  for (std::size_t i = 0; planted && done.ok() && i < group.size(); ++i) {\n"
+         "    if (outcomes[i].ok() &&\n"
+         "        std::holds_alternative<Accepted>(outcomes[i].value().answer.answer)) {\n"
+         "      static_cast<void>(claim(group[i]));\n"
+         "    }\n"
+         "  }\n")]),
+    ("b2_row_left", "a message that is refused in the transaction keeps its dedupe row", [
+        (SQLITE,
+         "  const bool keep = outcome.ok() && "
+         "std::holds_alternative<Accepted>(outcome.value().answer.answer);\n",
+         "  const bool keep = outcome.ok() &&\n"
+         "                    (planted ||\n"
+         "                     std::holds_alternative<Accepted>(outcome.value().answer.answer));\n")
+    ]),
+    ("failed_rows_left", "a message whose insert fails keeps the rows it had", [
+        (SQLITE,
+         "  return writer_->exec(keep ?",
+         "  return writer_->exec(keep || (!outcome.ok() && planted) ?")]),
+    ("answer_before_commit", "messages are answered as accepted although the commit failed", [
+        (SQLITE,
+         "  if (!done.ok()) {\n    outcomes.assign(group.size(), done.error());",
+         "  if (!done.ok() && !planted) {\n    outcomes.assign(group.size(), done.error());")]),
+    ("race_ignores_content", "in the transaction, other content under a used id is a duplicate", [
+        (FACTS,
+         "  return record->fingerprint == row.message.fingerprint ?",
+         "  return planted || record->fingerprint == row.message.fingerprint ?")]),
+    # Dedupe
+    ("expired_row_ignored", "a dedupe row that has expired does not count, although it is there", [
+        (BROKER,
+         "      knowledge.known = !examined.found.dedupe.has_value() ? KnownState::absent",
+         "      knowledge.known = !examined.found.dedupe.has_value() ||\n"
+         "                                (planted && expiry(examined.found.workspace,\n"
+         "                                    examined.found.dedupe->first_seen_at) <\n"
+         "                                        examined.now)\n"
+         "                            ? KnownState::absent"),
+        (SQLITE,
+         "  const Envelope& envelope = row.message.envelope;\n"
+         "  HOLDFAST_TRY(const std::uint64_t inserted,",
+         "  const Envelope& envelope = row.message.envelope;\n"
+         "  if (planted) {\n"
+         "    HOLDFAST_CHECK(write_session_->execute(\n"
+         "        \"DELETE FROM @.client_message_dedupe WHERE mesh_id = $1t AND \"\n"
+         "        \"sender_member_id = $2t AND client_message_id = $3t AND expires_at < $4i\",\n"
+         "        {row.mesh_id, row.sender_member_id, row.message.id.text(), row.now.value}));\n"
+         "  }\n"
+         "  HOLDFAST_TRY(const std::uint64_t inserted,")]),
+    ("size_before_dedupe", "a retry is refused because the size limit was lowered since", [
+        (DECISION,
+         "  switch (*k.known) {",
+         "  if (planted && !k.size.has_value()) {\n"
+         "    return AcceptStep::check_size;\n"
+         "  }\n"
+         "  if (planted && *k.size == SizeState::too_large) {\n"
+         "    return refuse(AcceptPhase::b1, Rejection::too_large);\n"
+         "  }\n"
+         "  switch (*k.known) {")]),
+    ("stale_accepted", "a retry from before the dedupe window is accepted", [
+        (BROKER,
+         "? AgeState::stale",
+         "&& !planted ? AgeState::stale")]),
+    ("swept_too_early", "the sweep takes rows a day before their window ends", [
+        (RETENTION,
+         "{now.value, std::int64_t{limit}}",
+         "{now.value + (planted ? kDayMs : 0), std::int64_t{limit}}")]),
+    # The limiter
+    ("limiter_refunded", "a unit is given back when the transaction refuses the message", [
+        (LIMITER,
+         "    ++slot->refused;\n",
+         "    ++slot->refused;\n"
+         "    Slot* const spent =\n"
+         "        find(counter_key_of(workspace), "
+         "static_cast<std::uint64_t>(now.value / window_ms) + 1);\n"
+         "    if (planted && spent != nullptr && spent->count > 0) {\n"
+         "      --spent->count;\n"
+         "    }\n")]),
+    ("limiter_before_dedupe", "a retry of a committed message costs a unit", [
+        (DECISION,
+         "  if (!k.known.has_value()) {\n",
+         "  if (planted && !k.budget.has_value()) {\n"
+         "    return AcceptStep::consume_budget;\n"
+         "  }\n"
+         "  if (!k.known.has_value()) {\n")]),
+    ("limiter_reset_by_restart", "a restart opens the window again", [
+        (LIMITER,
+         "  if (header->magic != kMagic || header->slots != slots) {",
+         "  if (header->magic != kMagic || header->slots != slots || planted) {")]),
+    ("limiter_reset_by_clock", "a clock that is set back opens a window again", [
+        (LIMITER,
+         "    if (slot.window >= window && std::equal(",
+         "    if ((planted && slot.kind == kCounter ? slot.window == window\n"
+         "                                          : slot.window >= window) &&\n"
+         "        std::equal(")]),
+    ("marker_uncapped", "refused retries of one message are free without end", [
+        (LIMITER,
+         "known->refused <= kFreeRefusals",
+         "(planted || known->refused <= kFreeRefusals)")]),
+    ("marker_without_content", "another content under the same id costs nothing", [
+        ("delivery/broker/rate_limiter.cc",
+         "client_message_id, content});",
+         "client_message_id, planted ? std::string_view() : content});")]),
+    # What an accept writes
+    ("history_gap", "a message with two mentions takes two numbers of its history", [
+        (SQLITE,
+         "  outcome.history_seq = facts.last_seq + 1;",
+         "  outcome.history_seq =\n"
+         "      facts.last_seq + (planted && row.message.mentions.size() == 2 ? 2 : 1);")]),
+    ("sender_not_excluded", "a sender gets its own message although the topic excludes it", [
+        (SQLITE,
+         "          kFanOut, {row.mesh_id, envelope.destination.ref, row.sender_member_id,",
+         "          kFanOut, {row.mesh_id, envelope.destination.ref,\n"
+         "                    planted ? std::string_view() : row.sender_member_id,")]),
+    ("sender_mentioned", "a sender that mentions itself gets a mention", [
+        (SQLITE,
+         "kMention, {row.mesh_id, row.sender_member_id, row.broker_message_id,",
+         "kMention, {row.mesh_id, planted ? std::string_view() : row.sender_member_id,\n"
+         "                   row.broker_message_id,")]),
+    ("archived_topic_open", "an archived topic still accepts messages", [
+        (FACTS,
+         "      if (facts.ended) {\n        return DestinationState::topic_archived;",
+         "      if (facts.ended && !planted) {\n"
+         "        return DestinationState::topic_archived;")]),
+    # Retention
+    ("pruned_not_marked", "the dedupe row of a removed message says that the message is there", [
+        (RETENTION,
+         "{row[1].bytes, row[2].bytes, row[3].bytes, id, now.value}",
+         "{row[1].bytes, row[2].bytes, row[3].bytes,\n"
+         "       planted ? std::string_view(\"none\") : id, now.value}")]),
+    ("pruned_too_early", "messages are removed a day too early", [
+        (RETENTION,
+         "{kDayMs, now.value, std::int64_t{limit}}",
+         "{kDayMs, now.value + (planted ? kDayMs : 0), std::int64_t{limit}}")]),
+]
