@@ -42,7 +42,7 @@ OWNERS = [
     ("curl/", {"net"}),
     ("absl/", {"runs/language/cron"}),
     ("yaml-cpp/", {"runs/language/yaml"}),
-    ("sodium", {"mesh/ops"}),
+    ("sodium", {"mesh/ops", "apps/daemon"}),
     ("hiredis", {"storage/redis"}),
     ("fmt/", EVERY_MODULE),
 ]

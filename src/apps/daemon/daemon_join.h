@@ -1,0 +1,30 @@
+// How a daemon becomes a member of a workspace: with a link that can be used once. It makes a key
+// pair, registers the public key, and writes the settings.
+#pragma once
+
+#include <string>
+
+#include "apps/daemon/daemon_config.h"
+#include "apps/daemon/daemon_folder.h"
+#include "base/random.h"
+#include "holdfast/result.h"
+
+namespace holdfast::delivery {
+
+struct JoinOptions {
+  std::string link = {};  // URL/join#SECRET
+  std::string name = {};  // of the member
+  std::string tls_ca = {};
+};
+
+// already_exists: the folder belongs to a member. not_found: the invitation is not valid. The
+// folder must be locked by the caller.
+Result<DaemonConfig> join_workspace(const DaemonFolder& folder, const JoinOptions& options,
+                                    Random& random);
+
+// Removes the settings, the token and the key; the outbox stays. conflict: messages wait in it.
+enum class LeaveMode : std::uint8_t { careful, forced };
+Result<void> leave_workspace(const DaemonFolder& folder, LeaveMode mode, Clock& clock,
+                             Random& random);
+
+}  // namespace holdfast::delivery
