@@ -84,7 +84,8 @@ NUMBER = re.compile(r"(?:^|(?<=_))([A-Z]{1,3})_(\d\d)(?=_)")
 def delivery_tests():
     """{number: {(test, file)}} of the tests that carry numbers."""
     files = [*ROOT.glob("src/delivery/**/*_test.cc"), *ROOT.glob("tests/broker_*_test.cc"),
-             *ROOT.glob("tests/broker_*_test.py"), *ROOT.glob("tests/outbox_*_test.cc")]
+             *ROOT.glob("tests/broker_*_test.py"), *ROOT.glob("tests/outbox_*_test.cc"),
+             *ROOT.glob("tests/daemon_*_test.py")]
     found = {}
     for name in [str(file.relative_to(ROOT)) for file in files]:
         for test in tests_in(name):

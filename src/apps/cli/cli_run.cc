@@ -10,6 +10,7 @@
 
 #include "apps/cli/cli_parse.h"
 #include "apps/cli/fd_stream.h"
+#include "base/text.h"
 #include "runs/view/view_words.h"
 
 namespace holdfast::cli {
@@ -24,12 +25,18 @@ std::string line_of(std::string text) {
   return text;
 }
 
+// A command may have exit codes of its own.
+int exit_code_of(const Error& error) {
+  const auto own = parse_decimal(error.field(kExitCodeField));
+  return own.has_value() ? static_cast<int>(*own) : error_info(error.code()).exit_code;
+}
+
 int report(const Error& error, Form form, std::ostream& out) {
   if (form == Form::json) {
     out << R"({"error":)" << error.json() << "}\n";
   }
   warn(line_of(error.text()));
-  return error_info(error.code()).exit_code;
+  return exit_code_of(error);
 }
 
 // A usage error is found before the options are parsed.

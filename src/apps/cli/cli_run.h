@@ -6,11 +6,15 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/random.h"
 
 namespace holdfast::cli {
+
+// The field of an error that replaces the exit code of its code.
+inline constexpr std::string_view kExitCodeField = "exit_code";
 
 int run_cli(std::span<char*> arguments, Clock& clock, Random& random);
 

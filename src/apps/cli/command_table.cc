@@ -65,6 +65,20 @@ extern const Command kBrokerCheckCommand;
 extern const Command kBrokerSweepCommand;
 extern const Command kBrokerBackupCommand;
 extern const Command kBrokerRestoreCommand;
+extern const Command kDaemonUpCommand;
+extern const Command kDaemonDownCommand;
+extern const Command kDaemonStatusCommand;
+extern const Command kDaemonVersionCommand;
+extern const Command kDaemonJoinCommand;
+extern const Command kDaemonLeaveCommand;
+extern const Command kDaemonRotateTokenCommand;
+extern const Command kSendCommand;
+extern const Command kOutboxListCommand;
+extern const Command kOutboxInspectCommand;
+extern const Command kOutboxRequeueCommand;
+extern const Command kOutboxRequeueAllCommand;
+extern const Command kOutboxAbortCommand;
+extern const Command kOutboxCompactCommand;
 extern const Command kBackupCommand;
 extern const Command kRestoreCommand;
 extern const Command kJournalAppendCommand;
@@ -100,28 +114,40 @@ const std::vector<CommandGroup>& command_groups() {
        {&kServerCommand, &kWorkerCommand, &kTokenCreateCommand, &kTokenListCommand,
         &kTokenRevokeCommand, &kQueuesCommand, &kWorkersCommand, &kSchedulesCommand,
         &kApprovalsCommand}},
-      {"Messages", {&kBrokerServeCommand,
-                    &kBrokerWorkspaceCreateCommand,
-                    &kBrokerWorkspaceListCommand,
-                    &kBrokerWorkspaceShowCommand,
-                    &kBrokerWorkspaceDeleteCommand,
-                    &kBrokerMemberCreateCommand,
-                    &kBrokerMemberInviteCommand,
-                    &kBrokerMemberListCommand,
-                    &kBrokerMemberRevokeCommand,
-                    &kBrokerTopicCreateCommand,
-                    &kBrokerTopicListCommand,
-                    &kBrokerTopicShowCommand,
-                    &kBrokerTopicArchiveCommand,
-                    &kBrokerTopicSubscribeCommand,
-                    &kBrokerTopicUnsubscribeCommand,
-                    &kBrokerQueueCreateCommand,
-                    &kBrokerQueueListCommand,
-                    &kBrokerMessageRedactCommand,
-                    &kBrokerCheckCommand,
-                    &kBrokerSweepCommand,
-                    &kBrokerBackupCommand,
-                    &kBrokerRestoreCommand}},
+      {"Messages",
+       {&kBrokerServeCommand,
+        &kBrokerWorkspaceCreateCommand,
+        &kBrokerWorkspaceListCommand,
+        &kBrokerWorkspaceShowCommand,
+        &kBrokerWorkspaceDeleteCommand,
+        &kBrokerMemberCreateCommand,
+        &kBrokerMemberInviteCommand,
+        &kBrokerMemberListCommand,
+        &kBrokerMemberRevokeCommand,
+        &kBrokerTopicCreateCommand,
+        &kBrokerTopicListCommand,
+        &kBrokerTopicShowCommand,
+        &kBrokerTopicArchiveCommand,
+        &kBrokerTopicSubscribeCommand,
+        &kBrokerTopicUnsubscribeCommand,
+        &kBrokerQueueCreateCommand,
+        &kBrokerQueueListCommand,
+        &kBrokerCheckCommand,
+        &kBrokerSweepCommand,
+        &kDaemonUpCommand,
+        &kDaemonDownCommand,
+        &kDaemonStatusCommand,
+        &kDaemonVersionCommand,
+        &kDaemonJoinCommand,
+        &kDaemonLeaveCommand,
+        &kDaemonRotateTokenCommand,
+        &kSendCommand,
+        &kOutboxListCommand,
+        &kOutboxInspectCommand,
+        &kOutboxRequeueCommand,
+        &kOutboxRequeueAllCommand,
+        &kOutboxAbortCommand,
+        &kOutboxCompactCommand}},
       {"Stores",
        {&kBackupCommand, &kRestoreCommand, &kJournalAppendCommand, &kJournalStatCommand,
         &kJournalCatCommand, &kJournalVerifyCommand, &kJournalExportCommand, &kJournalImportCommand,
@@ -185,6 +211,10 @@ Examples:
       {"broker message", "Remove the content of messages.",
        R"(Examples:
   holdfast broker message redact team 01JD3ZK8Q6X4T2V9B7N5M1C0RA)"},
+      {"daemon", "Send the messages of this machine, also while no broker can be reached.",
+       "Examples:\n  holdfast daemon join 'http://127.0.0.1:7718/join#hfi_…' --name ann"},
+      {"outbox", "List the messages of the daemon; send them again, or retire them.",
+       "Examples:\n  holdfast outbox list --failed"},
       {"journal", "Read, verify, export and copy journals.",
        R"(A journal is the log of a store: everything that a store knows is derived from it.
 
