@@ -246,6 +246,7 @@ TEST(BrokerSchema, released_migrations_are_never_edited) {
       "cc5a906a38b0b85ee569bac4a32ce134d5ffcd11f1e0caffcc2f5265c72c2806",
       "3028887b57976e9125bbcfdf432aaa84ce4c246d12c4b0eb5676711827dcfd3e",
       "522f02a65134136039353dfed5d47ba89bdf97cc5822bdbb1e5972f83eee4f54",
+      "9058f69b632ac6139d92251d5a9d72f1a33e7faf3e6c8d7dea8949902041a766",
   };
   ASSERT_EQ(broker_migrations().size(), released.size());
   for (std::size_t i = 0; i < released.size(); ++i) {

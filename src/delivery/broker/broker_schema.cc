@@ -169,8 +169,18 @@ CREATE INDEX member_token_key ON @.member(substr(token_hash, 1, 8));
 ALTER TABLE @.message_history ADD COLUMN redacted_at #int;
 )sql";
 
+// In the order in which a recipient claims; of the leased ones alone, which are few; of one state.
+constexpr std::string_view kDeliveryIndexes = R"sql(
+CREATE INDEX delivery_queue_open
+  ON @.delivery_queue(recipient_member_id, priority DESC, history_seq, delivery_id)
+  WHERE state IN ('queued', 'leased');
+CREATE INDEX delivery_queue_leased ON @.delivery_queue(recipient_member_id, lease_until)
+  WHERE state = 'leased';
+CREATE INDEX delivery_queue_dead ON @.delivery_queue(mesh_id, delivery_id) WHERE state = 'dead';
+)sql";
+
 constexpr auto kMigrations =
-    std::to_array<Migration>({{1, kFirst}, {2, kInvitations}, {3, kTokenKeys}});
+    std::to_array<Migration>({{1, kFirst}, {2, kInvitations}, {3, kTokenKeys}, {4, kDeliveryIndexes}});
 
 struct Word {
   std::string_view token;

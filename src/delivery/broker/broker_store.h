@@ -96,6 +96,8 @@ class BrokerStore {
   // Runs the work in a transaction, which is committed if it succeeds. On PostgreSQL it may run
   // again after a deadlock.
   virtual Result<void> write(const Work& work) = 0;
+  // As write(), beside accepts and other writes where the database can: for deliveries.
+  virtual Result<void> deliver(const Work& work) = 0;
   // Runs the work on one consistent snapshot.
   virtual Result<void> read(const Work& work) = 0;
 

@@ -40,6 +40,7 @@ class PostgresBrokerStore final : public BrokerStore {
   Result<void> open();
   std::vector<Result<AcceptOutcome>> accept(std::span<const AcceptRow> group) override;
   Result<void> write(const Work& work) override { return transact(writer_, "BEGIN", work); }
+  Result<void> deliver(const Work& work) override { return transact(deliverer_, "BEGIN", work); }
   Result<void> read(const Work& work) override {
     return transact(reader_, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work);
   }
@@ -54,6 +55,7 @@ class PostgresBrokerStore final : public BrokerStore {
   const BrokerStoreOptions options_;
   const PostgresAccept accept_;
   Link writer_;
+  Link deliverer_;
   Link reader_;
 };
 

@@ -12,6 +12,8 @@ namespace holdfast::delivery {
 
 namespace {
 
+constexpr std::string_view kForUpdate = "#for_update";
+
 class SqliteSession final : public SqlSession {
  public:
   explicit SqliteSession(SqliteDb& db) : db_(db) {}
@@ -209,6 +211,10 @@ std::string translate_sql(std::string_view sql, SqlDialect dialect, std::string_
     if (sql.substr(at, 2) == "@.") {
       out += prefix;
       ++at;
+    } else if (sql.substr(at, kForUpdate.size()) == kForUpdate) {
+      // SQLite has one writer.
+      out += dialect == SqlDialect::sqlite ? std::string_view() : "FOR UPDATE";
+      at += kForUpdate.size() - 1;
     } else if (sql[at] == '$' && at + 1 < sql.size() && is_digit(sql[at + 1])) {
       out += dialect == SqlDialect::sqlite ? '?' : '$';
       while (is_digit(sql[at + 1])) {

@@ -3,7 +3,7 @@
 //
 // In the texts "@." stands for the schema, and a parameter has its number and type: $1t is a text,
 // $2i an integer, $3b bytes. There is no parameter for NULL; the texts use NULLIF. Integers are
-// not negative.
+// not negative. "#for_update" at the end of a query locks its rows where others may change them.
 //
 // One thread at a time. Errors are those of storage/sqlite and storage/postgres.
 #pragma once

@@ -30,6 +30,7 @@ class SqliteBrokerSnapshot final : public BrokerStore {
     return std::vector<Result<AcceptOutcome>>(group.size(), only_for_reading());
   }
   Result<void> write(const Work& /*work*/) override { return only_for_reading(); }
+  Result<void> deliver(const Work& /*work*/) override { return only_for_reading(); }
   Result<void> read(const Work& work) override {
     const std::lock_guard lock(mutex_);
     HOLDFAST_CHECK(db_->exec("BEGIN"));

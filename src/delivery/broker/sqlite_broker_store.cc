@@ -43,6 +43,8 @@ class SqliteBrokerStore final : public BrokerStore {
     return finish(work(*write_session_));
   }
 
+  Result<void> deliver(const Work& work) override { return write(work); }
+
   Result<void> read(const Work& work) override {
     const std::lock_guard lock(read_mutex_);
     HOLDFAST_CHECK(reader_->exec("BEGIN"));
