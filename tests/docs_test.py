@@ -122,7 +122,8 @@ class Snippets(unittest.TestCase):
 MOMENT = "src/runs/inspect/moment.cc"
 VIEWS = {
     "Snapshot": (["src/runs/view/run_snapshot.cc", "src/runs/language/definition/step_policy.h"],
-                 {"start_to_close_ms", "schedule_to_start_ms"}),
+                 {"start_to_close_ms", "schedule_to_start_ms", "circuit_failures",
+                  "circuit_probe_after_ms"}),
     "Explanation": (["src/runs/view/explanation.cc", "src/runs/lease_adapter/lease_adapters.cc"],
                     set()),
     "Graph": (["src/runs/view/run_graph.cc"], {"item"}),
@@ -144,6 +145,11 @@ MEMBER = re.compile(r"^\| (`[^|]*) \| (?:text|number|bool|list|object|time|id|JS
 
 def source(name):
     return (ROOT / name).read_text(encoding="utf-8")
+
+
+def causes():
+    return "".join(source(f"src/runs/view/{name}.cc")
+                   for name in ("causes", "circuit_cause", "dead_letter_cause"))
 
 
 def enum_names(header, enum):
@@ -188,13 +194,12 @@ class Inspection(unittest.TestCase):
 
     def test_next_actions(self):
         # Every string with an underscore is an action, except these.
-        others = {"event_wait"}
-        actions = set(re.findall(r'"([a-z]+(?:_[a-z]+)+)"',
-                                 source("src/runs/view/causes.cc"))) - others
+        others = {"event_wait", "circuit_breaker"}
+        actions = set(re.findall(r'"([a-z]+(?:_[a-z]+)+)"', causes())) - others
         self.assertEqual(self.words("Next actions"), actions)
 
     def test_what_causes_wait_for(self):
-        output = re.findall(r"waits_for =(.*?);", source("src/runs/view/causes.cc"), re.DOTALL)
+        output = re.findall(r"waits_for =(.*?);", causes(), re.DOTALL)
         words = {word for text in output for word in re.findall(r'"(\w+)"', text)}
         words |= enum_names("src/runs/run/run_facts.h", "ManualKind")
         self.assertEqual(self.words("What a cause waits for"), words)

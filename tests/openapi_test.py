@@ -423,7 +423,8 @@ class OpenapiTest(cli.CliTest):
         self.register(DELIVERY)
         runs = [self.park() for _ in range(3)]
         self.assertEqual(self.good("get_run", run=runs[0])["status"], "parked")
-        page = self.good("list_dead_letters", query={"queue": "default", "limit": 2})
+        page = self.good("list_dead_letters", query={
+            "queue": "default", "reason": "parked", "limit": 2})
         self.assertEqual([one["run_id"] for one in page["dead_letters"]], runs[:2])
         rest = self.good("list_dead_letters", query={"cursor": page["next"]})
         self.assertEqual([one["run_id"] for one in rest["dead_letters"]], runs[2:])
