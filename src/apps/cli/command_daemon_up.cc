@@ -34,7 +34,8 @@ void notify_ready() {
     return;
   }
   const OwnedFd ready(std::atoi(number));
-  static_cast<void>(::write(ready.get(), "r", 1));
+  const ssize_t written = ::write(ready.get(), "r", 1);
+  static_cast<void>(written);  // without it the end of the pipe reports a failed start
   ::unsetenv(kReadyVariable);
 }
 

@@ -8,6 +8,7 @@
 #include "apps/cli/daemon_backend.h"
 #include "apps/cli/json_rows.h"
 #include "apps/terminal/text_table.h"
+#include "net/http.h"
 
 namespace holdfast::cli {
 

@@ -11,6 +11,7 @@
 #include "apps/cli/daemon_backend.h"
 #include "apps/cli/json_rows.h"
 #include "delivery/contract/message_id.h"
+#include "net/http.h"
 
 namespace holdfast::cli {
 

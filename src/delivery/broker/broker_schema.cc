@@ -179,8 +179,8 @@ CREATE INDEX delivery_queue_leased ON @.delivery_queue(recipient_member_id, leas
 CREATE INDEX delivery_queue_dead ON @.delivery_queue(mesh_id, delivery_id) WHERE state = 'dead';
 )sql";
 
-constexpr auto kMigrations =
-    std::to_array<Migration>({{1, kFirst}, {2, kInvitations}, {3, kTokenKeys}, {4, kDeliveryIndexes}});
+constexpr auto kMigrations = std::to_array<Migration>(
+    {{1, kFirst}, {2, kInvitations}, {3, kTokenKeys}, {4, kDeliveryIndexes}});
 
 struct Word {
   std::string_view token;

@@ -1,6 +1,7 @@
 // Runs with several causes, and which of them counts; runs that are left behind; runs that ended.
 #include <gmock/gmock.h>
 
+#include "runs/dispatch/dispatch_decide.h"
 #include "runs/view/explanation.h"
 #include "tests/support/explain_story.h"
 
