@@ -102,6 +102,7 @@ class BrokerMachine::Store final : public delivery::BrokerStore {
     return std::move(request.outcomes);
   }
   Result<void> write(const Work& work) override { return machine_.database_->write(work); }
+  Result<void> deliver(const Work& work) override { return machine_.database_->deliver(work); }
   Result<void> read(const Work& work) override { return machine_.database_->read(work); }
 
  private:
