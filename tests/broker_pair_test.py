@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two brokers on one PostgreSQL database and one Redis: one limit, and a database that dies and
-returns. The numbers in the names are those of docs/delivery-tests.md.
+"""Two brokers on one PostgreSQL database and one Redis: one limit, waiting requests, and a
+database that dies and returns. The numbers in the names are those of docs/delivery-tests.md.
 
 Run as: python3 tests/broker_pair_test.py path/to/holdfast
 """
@@ -10,6 +10,7 @@ import http.client
 import re
 import signal
 import threading
+import time
 
 from support import broker, cli, postgres, redis, server
 from support.broker import message
@@ -113,6 +114,44 @@ class Pair(broker.BrokerTest):
         self.assertEqual(collections.Counter(one["client_message_id"] for one in listed),
                          collections.Counter(ids.keys()))
         self.assertEqual(self.admin.good("POST", "/admin/orphan-check", {})["total"], 0)
+
+    def test_a_request_that_waits_at_one_broker_is_woken_by_the_other(self):
+        here, there = self.clients("ben")
+        operator = self.second.client(broker.ADMIN)
+        found, ended = [], threading.Event()
+
+        def receive():
+            while not ended.is_set():
+                got = there.good("GET", "/v1/deliveries?wait=10&limit=1")
+                if got["deliveries"]:
+                    found.append(got)
+                    return
+
+        def received_after(wake):
+            """What a request that waits at the second broker gets after a call at the first."""
+            thread = threading.Thread(target=receive)
+            thread.start()
+            server.wait_until(lambda: "\ncm_broker_delivery_polls 1\n"
+                              in operator.get("/metrics").text, "the request waits")
+            wake()
+            thread.join(server.DEADLINE_S)
+            return found[-1]
+
+        def ack(got):
+            return here.good("POST", "/v1/deliveries/ack", {
+                "lease": got["lease"], "delivery_ids": [got["deliveries"][0]["delivery_id"]]})
+        self.addCleanup(ended.set)
+        # Without notifications each request would wait for its end: together, beyond the deadline.
+        rounds = 2 + int(server.DEADLINE_S / 20)
+        end = time.monotonic() + server.DEADLINE_S
+        for n in range(rounds):
+            held = received_after(lambda n=n: self.send(message(f"a-{n}")))
+            self.send(message(f"b-{n}"))
+            got = received_after(lambda held=held: ack(held))
+            self.assertEqual([one["deliveries"][0]["client_message_id"] for one in (held, got)],
+                             [f"a-{n}", f"b-{n}"])
+            self.assertEqual(ack(got)["fenced"], [])
+        self.assertLess(time.monotonic(), end, "requests were not woken")
 
     @staticmethod
     def unready(one):

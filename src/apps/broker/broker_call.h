@@ -1,6 +1,8 @@
 // BrokerCall: one request on its way through a broker, and the answer of its operation.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ struct BrokerReply {
   int status = 200;
   std::string body = {};
   std::string content_type = "application/json";
+  std::optional<DeliveryWait> wait = {};  // the caller may wait for another reply
 };
 
 struct BrokerCall {
@@ -83,6 +86,13 @@ Result<BrokerReply> get_history(BrokerCall& call);
 Result<BrokerReply> get_mentions(BrokerCall& call);
 
 Result<BrokerReply> redact(BrokerCall& call);
+
+Result<BrokerReply> claim_deliveries(BrokerCall& call);
+Result<BrokerReply> ack_deliveries(BrokerCall& call);
+Result<BrokerReply> list_dead_deliveries(BrokerCall& call);
+Result<BrokerReply> replay_deliveries(BrokerCall& call);
+Result<BrokerReply> list_all_deliveries(BrokerCall& call);
+Result<BrokerReply> replay_for_members(BrokerCall& call);
 
 Result<BrokerReply> list_all_workspaces(BrokerCall& call);
 Result<BrokerReply> add_workspace(BrokerCall& call);

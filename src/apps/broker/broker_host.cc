@@ -13,6 +13,8 @@ namespace holdfast::delivery {
 namespace {
 
 constexpr std::size_t kMostWaiting = 1000;
+// One message may wake the polls of all connections.
+constexpr std::size_t kMostReceivers = 20'000;
 constexpr std::string_view kSqlite = "sqlite:";
 constexpr std::string_view kMemory = "memory";
 
@@ -100,6 +102,7 @@ BrokerHost::BrokerHost(const BrokerHostOptions& options, Clock& clock, Random& r
       random_(random),
       log_(log),
       accepts_(std::make_unique<Readers>(options.accept_threads, kMostWaiting)),
+      receives_(std::make_unique<Readers>(options.delivery_threads, kMostReceivers)),
       reads_(std::make_unique<Readers>(options.read_threads, kMostWaiting)) {}
 
 Result<std::unique_ptr<BrokerHost>> BrokerHost::start(const BrokerHostOptions& options,
@@ -112,6 +115,7 @@ Result<std::unique_ptr<BrokerHost>> BrokerHost::start(const BrokerHostOptions& o
 
 Result<void> BrokerHost::open(const BrokerHostOptions& options) {
   HOLDFAST_CHECK(accepts_->started());
+  HOLDFAST_CHECK(receives_->started());
   HOLDFAST_CHECK(reads_->started());
   HOLDFAST_CHECK(check_limiter(options));
   HOLDFAST_TRY(store_, open_broker_store(options.store, options.fault));
@@ -121,6 +125,10 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
   }
   HOLDFAST_TRY(limiter_, open_limiter(options));
   broker_ = std::make_unique<Broker>(*store_, *limiter_, clock_, random_);
+  deliveries_ = std::make_unique<Deliveries>(*store_, clock_, random_, options.deliveries);
+  polls_ = std::make_unique<DeliveryPolls>(*store_, clock_,
+                                           [this](DeliveryPollPtr poll) { serve_poll(poll); });
+  watcher_.emplace(store_->commits(), [this](CommitOrigin) { polls_->changed(); });
   service_ = std::unique_ptr<BrokerService>(new BrokerService{
       .store = *store_,
       .clock = clock_,
@@ -129,21 +137,35 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
       .broker = broker_.get(),
       .admin_token_hash =
           options.admin_token.empty() ? std::nullopt : std::optional(sha256(options.admin_token)),
-      .dedupe = options.dedupe});
+      .dedupe = options.dedupe,
+      .deliveries = deliveries_.get(),
+      .polls = polls_.get()});
+  HOLDFAST_CHECK(polls_->start());
   jobs_ = std::make_unique<BrokerJobs>(*service_, log_, options.jobs);
   return jobs_->start();
 }
 
+void BrokerHost::log_failure(const net::Request& request, const net::Response& response) {
+  if (response.status >= 500) {
+    log_.write(LogLevel::warning, "a request failed",
+               {{"method", request.method},
+                {"path", request.path},
+                {"status", std::to_string(response.status)}});
+  }
+}
+
 void BrokerHost::serve(const net::ExchangePtr& exchange) {
-  Readers& threads = is_message(exchange->request()) ? *accepts_ : *reads_;
+  if (is_delivery(exchange->request())) {
+    serve_poll(std::make_shared<DeliveryPoll>(DeliveryPoll{.exchange = exchange}));
+  } else {
+    serve_on(is_message(exchange->request()) ? *accepts_ : *reads_, exchange);
+  }
+}
+
+void BrokerHost::serve_on(Readers& threads, const net::ExchangePtr& exchange) {
   const auto taken = threads.run([this, exchange] {
     net::Response response = respond(*service_, exchange->request());
-    if (response.status >= 500) {
-      log_.write(LogLevel::warning, "a request failed",
-                 {{"method", exchange->request().method},
-                  {"path", exchange->request().path},
-                  {"status", std::to_string(response.status)}});
-    }
+    log_failure(exchange->request(), response);
     exchange->reply(std::move(response));
     static_cast<void>(store_->reach(FaultPoint::replied));
   });
@@ -152,8 +174,40 @@ void BrokerHost::serve(const net::ExchangePtr& exchange) {
   }
 }
 
+// One that has waited is served again from the beginning: its token may have been revoked.
+void BrokerHost::serve_poll(const DeliveryPollPtr& poll) {
+  const auto taken = receives_->run([this, poll] {
+    const std::uint64_t seen = polls_->changes();
+    Served served = serve_request(*service_, poll->exchange->request());
+    if (served.wait.has_value()) {
+      if (!poll->held) {
+        poll->member_id = served.wait->member_id;
+        poll->deadline = std::chrono::steady_clock::now() + served.wait->time;
+      }
+      if (polls_->hold(poll, seen)) {
+        return;
+      }
+    }
+    log_failure(poll->exchange->request(), served.response);
+    poll->exchange->reply(std::move(served.response));
+  });
+  if (!taken.ok()) {
+    poll->exchange->reply(busy_response());
+  }
+}
+
+void BrokerHost::release_polls() {
+  if (polls_ != nullptr) {
+    polls_->release();
+  }
+}
+
 void BrokerHost::stop() {
+  if (polls_ != nullptr) {
+    polls_->stop();
+  }
   accepts_->stop();
+  receives_->stop();
   reads_->stop();
   if (jobs_ != nullptr) {
     jobs_->stop();

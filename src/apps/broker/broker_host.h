@@ -2,20 +2,23 @@
 // requests. It has no listener of its own: BrokerServer gives it one, `holdfast server` another.
 //
 // Threads wait for the store in place of the threads of connections. Messages have threads of
-// their own, so that a long read does not delay them; as many messages as there are threads share
-// one commit.
+// their own, and so have deliveries, so that a long read does not delay them; as many of them as
+// there are threads share one commit.
 #pragma once
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apps/broker/broker_jobs.h"
 #include "apps/broker/broker_service.h"
+#include "apps/broker/delivery_polls.h"
 #include "apps/server/readers.h"
 #include "apps/server/server_log.h"
 #include "delivery/broker/broker.h"
 #include "delivery/broker/broker_store.h"
+#include "delivery/broker/commit_notifier.h"
 #include "delivery/broker/postgres_commit_link.h"
 #include "delivery/broker/rate_limiter.h"
 #include "net/http_server.h"
@@ -41,7 +44,9 @@ struct BrokerHostOptions {
   std::string admin_token = {};  // empty: none
   DedupeAdvertising dedupe = DedupeAdvertising::advertised;
   JobTimes jobs = {};
+  DeliveryRules deliveries = {};
   std::size_t accept_threads = 64;
+  std::size_t delivery_threads = 32;
   std::size_t read_threads = 2;
   FaultHook fault = {};  // empty outside tests
 };
@@ -60,12 +65,17 @@ class BrokerHost {
   void set_listener(const net::HttpServer* listener) { service_->listener = listener; }
   // Any thread; the response follows later.
   void serve(const net::ExchangePtr& exchange);
+  // Requests that wait for deliveries are answered now, and later ones do not wait.
+  void release_polls();
   // Requests that were taken are still answered.
   void stop();
 
  private:
   BrokerHost(const BrokerHostOptions& options, Clock& clock, Random& random, ServerLog& log);
   Result<void> open(const BrokerHostOptions& options);
+  void log_failure(const net::Request& request, const net::Response& response);
+  void serve_poll(const DeliveryPollPtr& poll);
+  void serve_on(Readers& threads, const net::ExchangePtr& exchange);
 
   Clock& clock_;
   Random& random_;
@@ -75,9 +85,13 @@ class BrokerHost {
   std::unique_ptr<PostgresCommitLink> link_;  // of a store of several brokers
   std::unique_ptr<RateLimiter> limiter_;
   std::unique_ptr<Broker> broker_;
+  std::unique_ptr<Deliveries> deliveries_;
+  std::unique_ptr<DeliveryPolls> polls_;
+  std::optional<CommitWatcher> watcher_;  // wakes the polls; also for commits of other brokers
   std::unique_ptr<BrokerService> service_;
   std::unique_ptr<BrokerJobs> jobs_;
   std::unique_ptr<Readers> accepts_;
+  std::unique_ptr<Readers> receives_;  // deliveries
   std::unique_ptr<Readers> reads_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "delivery/broker/retention.h"
+#include "holdfast/assert.h"
 
 namespace holdfast::delivery {
 
@@ -34,6 +35,9 @@ Result<T> counted(BrokerService& service, BrokerJob job, Result<T> result) {
 Result<Swept> sweep_all(BrokerService& service) {
   Swept swept;
   const TimeMs now = service.clock.now();
+  if (service.deliveries != nullptr) {
+    HOLDFAST_TRY(swept.deliveries, service.deliveries->end_overdue());
+  }
   HOLDFAST_TRY(swept.messages,
                all_batches([&] { return prune_messages(service.store, now, kBatchRows); }));
   HOLDFAST_TRY(swept.dedupe_rows,
@@ -56,6 +60,15 @@ Result<OrphanReport> check_store(BrokerService& service) {
   return report;
 }
 
+Result<LeaseSweep> sweep_leases(BrokerService& service) {
+  HOLDFAST_ASSERT(service.deliveries != nullptr);
+  auto ended = counted(service, BrokerJob::lease_sweep, service.deliveries->end_leases());
+  if (ended.ok() && ended.value().released > 0) {
+    service.deliveries_changed();
+  }
+  return ended;
+}
+
 Result<void> BrokerJobs::start() {
   return thread_.start([this] { run(); });
 }
@@ -73,10 +86,15 @@ void BrokerJobs::run() {
   using SteadyClock = std::chrono::steady_clock;
   auto next_sweep = SteadyClock::now();
   auto next_check = next_sweep + times_.check_every;
+  auto next_leases = next_sweep + times_.leases_every;
   std::unique_lock lock(mutex_);
-  while (
-      !changed_.wait_until(lock, std::min(next_sweep, next_check), [this] { return stopping_; })) {
+  while (!changed_.wait_until(lock, std::min({next_sweep, next_check, next_leases}),
+                              [this] { return stopping_; })) {
     lock.unlock();
+    if (SteadyClock::now() >= next_leases) {
+      run_leases();
+      next_leases = SteadyClock::now() + times_.leases_every;
+    }
     if (SteadyClock::now() >= next_sweep) {
       run_sweep();
       next_sweep = SteadyClock::now() + times_.sweep_every;
@@ -93,10 +111,21 @@ void BrokerJobs::run_sweep() {
   const auto swept = sweep(service_);
   if (!swept.ok()) {
     log_.write(LogLevel::error, "the sweep failed", {{"why", swept.error().text()}});
-  } else if (swept.value().dedupe_rows + swept.value().messages > 0) {
+  } else if (swept.value().dedupe_rows + swept.value().messages + swept.value().deliveries > 0) {
     log_.write(LogLevel::info, "swept",
                {{"messages", std::to_string(swept.value().messages)},
+                {"deliveries", std::to_string(swept.value().deliveries)},
                 {"dedupe_rows", std::to_string(swept.value().dedupe_rows)}});
+  }
+}
+
+void BrokerJobs::run_leases() {
+  const auto ended = sweep_leases(service_);
+  if (!ended.ok()) {
+    log_.write(LogLevel::error, "leases could not be ended", {{"why", ended.error().text()}});
+  } else if (ended.value().dead > 0) {
+    log_.write(LogLevel::warning, "deliveries were given up after their last attempt",
+               {{"deliveries", std::to_string(ended.value().dead)}});
   }
 }
 

@@ -1,5 +1,6 @@
-// The jobs of a broker: the retention sweep and the orphan check, on a timer and on demand. A job
-// that fails is counted and logged, and runs again at its next time; nothing is repaired.
+// The jobs of a broker: the retention sweep, the orphan check, and the end of leases, on a timer;
+// the first two also on demand. A job that fails is counted and logged, and runs again at its next
+// time; nothing is repaired.
 #pragma once
 
 #include <chrono>
@@ -17,15 +18,19 @@ namespace holdfast::delivery {
 struct Swept {
   std::uint64_t dedupe_rows = 0;
   std::uint64_t messages = 0;
+  std::uint64_t deliveries = 0;  // that were given up
 };
 
 // Removes everything whose time has come, in bounded transactions. Both count themselves.
 Result<Swept> sweep(BrokerService& service);
 Result<OrphanReport> check_store(BrokerService& service);
+// Deliveries whose lease has ended are queued again, or dead.
+Result<LeaseSweep> sweep_leases(BrokerService& service);
 
 struct JobTimes {
   std::chrono::seconds sweep_every{3600};
   std::chrono::seconds check_every{24 * 3600};
+  std::chrono::seconds leases_every{15};
 };
 
 class BrokerJobs {
@@ -45,6 +50,7 @@ class BrokerJobs {
   void run();
   void run_sweep();
   void run_check();
+  void run_leases();
 
   BrokerService& service_;
   ServerLog& log_;

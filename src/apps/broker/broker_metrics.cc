@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/broker/delivery_polls.h"
 #include "base/fields.h"
 
 namespace holdfast::delivery {
@@ -47,6 +48,20 @@ void write_accepts(MetricsText& text, const BrokerCounters& counters) {
     write_counter(text, name, "Units of the limiter spent on messages that were then refused.",
                   counters.consumed_then_b2_rejected);
   }
+}
+
+void write_deliveries(MetricsText& text, const DeliveryCounters& counters) {
+  write_counter(text, "cm_broker_delivery_claimed_total", "Deliveries leased to a receiver.",
+                counters.claimed);
+  write_counter(text, "cm_broker_delivery_redelivered_total",
+                "Deliveries leased that had been leased before.", counters.redelivered);
+  write_counter(text, "cm_broker_delivery_acked_total", "Deliveries acknowledged.", counters.acked);
+  write_counter(text, "cm_broker_delivery_fenced_total",
+                "Acknowledgements without a lease: they changed nothing.", counters.fenced);
+  write_counter(text, "cm_broker_delivery_lease_ended_total",
+                "Leases that ended without an acknowledgement.", counters.leases_ended);
+  write_counter(text, "cm_broker_delivery_dead_total", "Deliveries that were given up.",
+                counters.dead);
 }
 
 void write_depth(MetricsText& text, const DeliveryDepth& depth, TimeMs now) {
@@ -135,15 +150,22 @@ void BrokerMetrics::write_jobs(MetricsText& text) const {
   each([](const Job& job) { return static_cast<double>(job.last_success_ms.load()) * kMilli; });
 }
 
-std::string BrokerMetrics::text(const Broker* broker, const net::HttpServer* listener,
-                                const Result<DeliveryDepth>& depth, TimeMs now) const {
+std::string BrokerMetrics::text(const MetricsSources& sources, const Result<DeliveryDepth>& depth,
+                                TimeMs now) const {
   MetricsText text;
-  if (broker != nullptr) {
-    write_accepts(text, broker->counters());
+  if (sources.broker != nullptr) {
+    write_accepts(text, sources.broker->counters());
   }
   write_answers(text);
-  if (listener != nullptr) {
-    write_connections(text, listener->counters());
+  if (sources.deliveries != nullptr) {
+    write_deliveries(text, sources.deliveries->counters());
+  }
+  if (sources.polls != nullptr) {
+    text.family("cm_broker_delivery_polls", Kind::gauge, "Requests that wait for deliveries.");
+    text.value("", static_cast<double>(sources.polls->waiting()));
+  }
+  if (sources.listener != nullptr) {
+    write_connections(text, sources.listener->counters());
   }
   text.family("cm_broker_accept_seconds", Kind::histogram,
               "Time from a complete request to its durable outcome.");

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "delivery/broker/broker.h"
 #include "delivery/broker/broker_listing.h"
+#include "delivery/broker/deliveries.h"
 #include "delivery/contract/envelope.h"
 #include "delivery/contract/rejection.h"
 #include "holdfast/result.h"
@@ -19,12 +20,22 @@
 
 namespace holdfast::delivery {
 
-enum class BrokerJob : std::uint8_t { sweep, orphan_check };
-inline constexpr std::size_t kBrokerJobs = 2;
+enum class BrokerJob : std::uint8_t { sweep, orphan_check, lease_sweep };
+inline constexpr std::size_t kBrokerJobs = 3;
 inline constexpr std::size_t kPriorities = 3;
 #define HOLDFAST_COUNT_REJECTION(...) +1
 inline constexpr std::size_t kRejections = 0 HOLDFAST_DELIVERY_REJECTIONS(HOLDFAST_COUNT_REJECTION);
 #undef HOLDFAST_COUNT_REJECTION
+
+class DeliveryPolls;
+
+// What counts for itself; null: there is none.
+struct MetricsSources {
+  const Broker* broker = nullptr;
+  const Deliveries* deliveries = nullptr;
+  const DeliveryPolls* polls = nullptr;
+  const net::HttpServer* listener = nullptr;
+};
 
 class BrokerMetrics {
  public:
@@ -38,9 +49,9 @@ class BrokerMetrics {
   void job_ended(BrokerJob job, const Result<void>& result, TimeMs now);
   void orphans_found(std::uint64_t rows) { orphans_ = rows; }
 
-  // Both may be null. depth: no value when the store cannot be read.
-  [[nodiscard]] std::string text(const Broker* broker, const net::HttpServer* listener,
-                                 const Result<DeliveryDepth>& depth, TimeMs now) const;
+  // depth: no value when the store cannot be read.
+  [[nodiscard]] std::string text(const MetricsSources& sources, const Result<DeliveryDepth>& depth,
+                                 TimeMs now) const;
 
  private:
   using Count = std::atomic<std::uint64_t>;
@@ -66,6 +77,7 @@ class BrokerMetrics {
 namespace holdfast {
 
 template <>
-inline constexpr std::string_view kEnumNames<delivery::BrokerJob>[] = {"sweep", "orphan_check"};
+inline constexpr std::string_view kEnumNames<delivery::BrokerJob>[] = {"sweep", "orphan_check",
+                                                                       "lease_sweep"};
 
 }  // namespace holdfast

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "apps/broker/broker_call.h"
+#include "apps/broker/delivery_polls.h"
 #include "apps/server/path_match.h"
 #include "apps/server/server_problem.h"
 #include "delivery/api/broker_operations.h"
@@ -33,6 +34,10 @@ constexpr std::array kBrokerRoutes{
     BrokerRoute{op::kGetFeatures, get_features},
     BrokerRoute{op::kGetHistory, get_history},
     BrokerRoute{op::kGetMentions, get_mentions},
+    BrokerRoute{op::kClaimDeliveries, claim_deliveries},
+    BrokerRoute{op::kAckDeliveries, ack_deliveries},
+    BrokerRoute{op::kListDeadDeliveries, list_dead_deliveries},
+    BrokerRoute{op::kReplayDeliveries, replay_deliveries},
     BrokerRoute{op::kJoin, join_workspace},
     BrokerRoute{op::kListWorkspaces, list_all_workspaces},
     BrokerRoute{op::kCreateWorkspace, add_workspace},
@@ -51,6 +56,8 @@ constexpr std::array kBrokerRoutes{
     BrokerRoute{op::kListQueues, list_all_queues},
     BrokerRoute{op::kCreateQueue, add_queue},
     BrokerRoute{op::kRedactMessage, redact},
+    BrokerRoute{op::kListDeliveries, list_all_deliveries},
+    BrokerRoute{op::kReplayForMembers, replay_for_members},
     BrokerRoute{op::kSweep, run_sweep},
     BrokerRoute{op::kCheckOrphans, run_orphan_check},
 };
@@ -188,9 +195,15 @@ net::Response broker_problem(const Error& error) {
   return problem_response(shown, info.http_status);
 }
 
+void BrokerService::deliveries_changed() const { store.commits().notify(); }
+
 net::Response respond(BrokerService& service, const net::Request& request) {
+  return serve_request(service, request).response;
+}
+
+Served serve_request(BrokerService& service, const net::Request& request) {
   if (request.body.size() > kMostBodyBytes) {
-    return broker_problem(rejected(Rejection::too_large, "the body has more than 1048576 bytes"));
+    return {broker_problem(rejected(Rejection::too_large, "the body has more than 1048576 bytes"))};
   }
   const auto match = find_among(std::span<const BrokerRoute>(kBrokerRoutes), request.method,
                                 full_path(request.path));
@@ -201,21 +214,28 @@ net::Response respond(BrokerService& service, const net::Request& request) {
     if (!allowed.empty()) {
       response.headers.push_back({"Allow", std::string(allowed)});
     }
-    return response;
+    return {std::move(response)};
   }
   auto reply = serve_route(service, request, *match.value().route, match.value().arguments);
   if (!reply.ok()) {
-    return broker_problem(reply.error());
+    return {broker_problem(reply.error())};
   }
-  net::Response response;
-  response.status = reply.value().status;
-  response.content_type = std::move(reply.value().content_type);
-  response.body = std::move(reply.value().body);
-  return response;
+  Served served;
+  served.response.status = reply.value().status;
+  served.response.content_type = std::move(reply.value().content_type);
+  served.response.body = std::move(reply.value().body);
+  served.wait = std::move(reply.value().wait);
+  return served;
 }
 
 bool is_message(const net::Request& request) {
   return request.method == op::kSendMessage.method && request.path == op::kSendMessage.path;
+}
+
+bool is_delivery(const net::Request& request) {
+  return request.path == op::kClaimDeliveries.path ||
+         (request.path.starts_with(op::kClaimDeliveries.path) &&
+          request.path[op::kClaimDeliveries.path.size()] == '/');
 }
 
 net::Response busy_response() { return broker_problem(rejected(Rejection::broker_busy)); }

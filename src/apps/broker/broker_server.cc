@@ -31,6 +31,7 @@ bool BrokerServer::stop(std::chrono::milliseconds grace) {
   if (http_ == nullptr) {
     return true;
   }
+  host_->release_polls();
   const bool in_time = http_->drain(grace);
   host_->stop();
   host_->set_listener(nullptr);

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "apps/broker/broker_metrics.h"
@@ -15,6 +17,7 @@
 #include "base/random.h"
 #include "delivery/broker/broker.h"
 #include "delivery/broker/broker_store.h"
+#include "delivery/broker/deliveries.h"
 #include "delivery/contract/features.h"
 #include "net/http.h"
 #include "net/http_server.h"
@@ -23,6 +26,8 @@ namespace holdfast::delivery {
 
 // The largest body of a request.
 inline constexpr std::size_t kMostBodyBytes = 1'048'576;
+
+class DeliveryPolls;
 
 struct BrokerService {
   BrokerStore& store;
@@ -34,15 +39,38 @@ struct BrokerService {
   // Of the administrator; none: only the owner of the process, through a unix socket.
   std::optional<Digest> admin_token_hash = {};
   DedupeAdvertising dedupe = DedupeAdvertising::advertised;
+  // Null where there is no broker.
+  Deliveries* deliveries = nullptr;
+  const DeliveryPolls* polls = nullptr;
   // Whose connections are counted; null: none.
   std::atomic<const net::HttpServer*> listener{nullptr};
+
+  // A member may have deliveries that it did not have before, without a new message. After the
+  // commit. Never blocks.
+  void deliveries_changed() const;
+};
+
+// A request for deliveries that found none, of a caller that waits for some.
+struct DeliveryWait {
+  std::string member_id;
+  std::chrono::seconds time{0};
+};
+
+struct Served {
+  net::Response response;
+  std::optional<DeliveryWait> wait = {};  // the response may be withheld as long
 };
 
 // Any thread.
+Served serve_request(BrokerService& service, const net::Request& request);
+// Without waiting.
 net::Response respond(BrokerService& service, const net::Request& request);
 
 // Whether the request is one to accept a message.
 bool is_message(const net::Request& request);
+
+// Whether the request is one for deliveries or about them, by a member.
+bool is_delivery(const net::Request& request);
 
 // The response to a request that no thread can serve now.
 net::Response busy_response();

@@ -48,7 +48,9 @@ Result<BrokerReply> get_metrics(BrokerCall& call) {
       });
   BrokerService& service = call.service;
   return BrokerReply{
-      200, service.metrics.text(service.broker, service.listener, depth, service.clock.now()),
+      200,
+      service.metrics.text({service.broker, service.deliveries, service.polls, service.listener},
+                           depth, service.clock.now()),
       "text/plain; version=0.0.4"};
 }
 

@@ -10,6 +10,7 @@
 
 #include "access/http_operation.h"
 #include "delivery/api/broker_requests.h"
+#include "delivery/api/delivery_requests.h"
 #include "delivery/api/directory_requests.h"
 
 namespace holdfast::delivery {
@@ -28,6 +29,12 @@ constexpr auto open_to_all(std::string_view id, std::string_view path) {
 template <typename Request, typename Response>
 constexpr auto read(std::string_view id, std::string_view path, Refusals refusals = {}) {
   return OperationOf<Request, Response>{{id, "GET", path, Access::authenticated, Permission::look,
+                                         Operation::Scope::own, Success::ok, refusals}};
+}
+// A change by a member.
+template <typename Request, typename Response>
+constexpr auto change(std::string_view id, std::string_view path, Refusals refusals = {}) {
+  return OperationOf<Request, Response>{{id, "POST", path, Access::authenticated, Permission::look,
                                          Operation::Scope::own, Success::ok, refusals}};
 }
 // For the administrator.
@@ -70,6 +77,14 @@ inline constexpr auto kGetHistory =
     read<HistoryRequest, HistoryResponse>("get_history", "/v1/history", {.not_found = true});
 inline constexpr auto kGetMentions =
     read<MentionsRequest, MentionsResponse>("get_mentions", "/v1/mentions");
+inline constexpr auto kClaimDeliveries =
+    read<ClaimDeliveriesRequest, DeliveriesResponse>("claim_deliveries", "/v1/deliveries");
+inline constexpr auto kAckDeliveries =
+    change<AckDeliveriesRequest, AckDeliveriesResponse>("ack_deliveries", "/v1/deliveries/ack");
+inline constexpr auto kListDeadDeliveries =
+    read<DeadDeliveriesRequest, DeliveryList>("list_dead_deliveries", "/v1/deliveries/dead");
+inline constexpr auto kReplayDeliveries =
+    change<ReplayRequest, ReplayResponse>("replay_deliveries", "/v1/deliveries/replay");
 inline constexpr OperationOf<JoinRequest, MemberCreated> kJoin{
     {"join", "POST", "/v1/join", Access::open, Permission::look, Operation::Scope::own,
      Success::created}};
@@ -111,6 +126,10 @@ inline constexpr auto kCreateQueue = manage<CreateQueueRequest, QueueView>(
     {.conflict = true});
 inline constexpr auto kRedactMessage = manage<RedactRequest, RedactedView>(
     "redact_message", "POST", "/v1/workspaces/{workspace}/messages/{broker_message_id}/redaction");
+inline constexpr auto kListDeliveries = manage<ListDeliveriesRequest, DeliveryList>(
+    "list_deliveries", "GET", "/v1/workspaces/{workspace}/deliveries");
+inline constexpr auto kReplayForMembers = manage<ReplayRequest, ReplayResponse>(
+    "replay_for_members", "POST", "/v1/workspaces/{workspace}/deliveries/replay");
 inline constexpr auto kSweep = manage<JobRequest, SweepResponse>("sweep", "POST", "/admin/sweep");
 inline constexpr auto kCheckOrphans =
     manage<JobRequest, OrphanResponse>("check_orphans", "POST", "/admin/orphan-check");
@@ -119,20 +138,23 @@ inline constexpr auto kCheckOrphans =
 
 // All of them, in the order of the document.
 inline constexpr std::tuple kBrokerOperations{
-    broker_operation::kGetHealth,      broker_operation::kGetReadiness,
-    broker_operation::kGetOpenapi,     broker_operation::kGetMetrics,
-    broker_operation::kSendMessage,    broker_operation::kGetDedupe,
-    broker_operation::kGetFeatures,    broker_operation::kGetHistory,
-    broker_operation::kGetMentions,    broker_operation::kJoin,
-    broker_operation::kListWorkspaces, broker_operation::kCreateWorkspace,
-    broker_operation::kGetWorkspace,   broker_operation::kDeleteWorkspace,
-    broker_operation::kListMembers,    broker_operation::kCreateMember,
-    broker_operation::kRevokeMember,   broker_operation::kInviteMember,
-    broker_operation::kListTopics,     broker_operation::kCreateTopic,
-    broker_operation::kGetTopic,       broker_operation::kArchiveTopic,
-    broker_operation::kSubscribe,      broker_operation::kUnsubscribe,
-    broker_operation::kListQueues,     broker_operation::kCreateQueue,
-    broker_operation::kRedactMessage,  broker_operation::kSweep,
+    broker_operation::kGetHealth,        broker_operation::kGetReadiness,
+    broker_operation::kGetOpenapi,       broker_operation::kGetMetrics,
+    broker_operation::kSendMessage,      broker_operation::kGetDedupe,
+    broker_operation::kGetFeatures,      broker_operation::kGetHistory,
+    broker_operation::kGetMentions,      broker_operation::kClaimDeliveries,
+    broker_operation::kAckDeliveries,    broker_operation::kListDeadDeliveries,
+    broker_operation::kReplayDeliveries, broker_operation::kJoin,
+    broker_operation::kListWorkspaces,   broker_operation::kCreateWorkspace,
+    broker_operation::kGetWorkspace,     broker_operation::kDeleteWorkspace,
+    broker_operation::kListMembers,      broker_operation::kCreateMember,
+    broker_operation::kRevokeMember,     broker_operation::kInviteMember,
+    broker_operation::kListTopics,       broker_operation::kCreateTopic,
+    broker_operation::kGetTopic,         broker_operation::kArchiveTopic,
+    broker_operation::kSubscribe,        broker_operation::kUnsubscribe,
+    broker_operation::kListQueues,       broker_operation::kCreateQueue,
+    broker_operation::kRedactMessage,    broker_operation::kListDeliveries,
+    broker_operation::kReplayForMembers, broker_operation::kSweep,
     broker_operation::kCheckOrphans,
 };
 

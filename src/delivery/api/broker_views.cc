@@ -19,6 +19,14 @@ DedupeResponse view_of(const DedupeRecord& record, const ClientMessageId& id) {
           record.first_seen_at};
 }
 
+namespace {
+
+std::string body_text(const std::string& body, BodyForm form) {
+  return form == BodyForm::sealed ? to_base64url(as_bytes(body)) : body;
+}
+
+}  // namespace
+
 HistoryMessage view_of(const HistoryEntry& entry, BodyForm form) {
   HistoryMessage view;
   view.history_seq = entry.history_seq;
@@ -41,13 +49,47 @@ HistoryMessage view_of(const HistoryEntry& entry, BodyForm form) {
   if (!entry.meta.empty()) {
     view.meta = Payload(JsonText::trusted(entry.meta));
   }
-  view.body = form == BodyForm::sealed ? to_base64url(as_bytes(entry.body)) : entry.body;
+  view.body = body_text(entry.body, form);
   return view;
 }
 
 RedactedView view_of(const RedactedMessage& message) {
   return {message.broker_message_id, message.history_id, message.destination, message.history_seq,
           message.redacted_at};
+}
+
+DeliveryView view_of(const Delivery& delivery, const Workspace& workspace) {
+  const Envelope& envelope = delivery.envelope;
+  DeliveryView view;
+  view.delivery_id = delivery.delivery_id;
+  view.attempt = delivery.attempt;
+  view.mesh = workspace.slug;
+  view.broker_message_id = delivery.broker_message_id;
+  view.client_message_id = delivery.client_message_id;
+  if (!delivery.redacted) {
+    view.request_fingerprint = fingerprint_of(envelope);
+  }
+  view.envelope_version = envelope.version;
+  view.destination = envelope.destination;
+  view.sender_pubkey = delivery.sender_pubkey;
+  view.sender_name = delivery.sender_name;
+  view.priority = envelope.priority;
+  view.reply_to_id = envelope.reply_to;
+  if (!envelope.meta.empty()) {
+    view.meta = Payload(JsonText::trusted(envelope.meta));
+  }
+  view.body = body_text(envelope.body, workspace.body_form);
+  view.redacted = delivery.redacted;
+  view.history_seq = delivery.history_seq;
+  view.created_at = delivery.created_at;
+  return view;
+}
+
+DeliveryListEntry view_of(const DeliveryEntry& entry) {
+  return {entry.delivery_id, entry.broker_message_id, entry.destination, entry.history_seq,
+          entry.sender_name, entry.recipient_name,    entry.priority,    entry.state,
+          entry.attempts,    entry.created_at,        entry.lease_until, entry.delivered_at,
+          entry.reason};
 }
 
 MentionView view_of(const MentionEntry& entry) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "delivery/api/broker_requests.h"
+#include "delivery/api/delivery_requests.h"
 #include "delivery/api/directory_requests.h"
 #include "delivery/broker/broker.h"
 #include "delivery/broker/broker_listing.h"
 #include "delivery/broker/broker_lookup.h"
+#include "delivery/broker/deliveries.h"
 #include "delivery/broker/orphan_check.h"
 #include "delivery/broker/redaction.h"
 
@@ -17,6 +19,8 @@ DedupeResponse view_of(const DedupeRecord& record, const ClientMessageId& id);
 HistoryMessage view_of(const HistoryEntry& entry, BodyForm form);
 MentionView view_of(const MentionEntry& entry);
 RedactedView view_of(const RedactedMessage& message);
+DeliveryView view_of(const Delivery& delivery, const Workspace& workspace);
+DeliveryListEntry view_of(const DeliveryEntry& entry);
 WorkspaceView view_of(const WorkspaceEntry& entry);
 MemberView view_of(const MemberEntry& entry);
 TopicView view_of(const TopicEntry& entry);

@@ -101,7 +101,8 @@ class BrokerStore {
   // Runs the work on one consistent snapshot.
   virtual Result<void> read(const Work& work) = 0;
 
-  // Notified after each accept() that committed messages.
+  // Notified after each accept() that committed messages, and by the caller of write() or deliver()
+  // when members may have deliveries that they did not have before.
   CommitNotifier& commits() { return commits_; }
 
   // Called where a fault can be injected: does nothing outside tests.

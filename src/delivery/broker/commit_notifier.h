@@ -1,6 +1,6 @@
 // CommitNotifier: wakes what waits for committed rows of a broker store. Each store has one; it is
-// notified after every group of accepted messages, and by PostgresCommitLink after those of other
-// brokers on the same database.
+// notified after every group of accepted messages, and when deliveries can be claimed again; by
+// PostgresCommitLink also for other brokers on the same database.
 //
 // A notification is only a hint: the tables are the truth. One may come without a row, one may
 // stand for several commits, and one of another broker may be lost with its connection. What waits

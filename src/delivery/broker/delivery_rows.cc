@@ -124,7 +124,9 @@ Result<std::vector<Delivery>> read_claimed(SqlSession& session, std::span<const 
       "COALESCE(dt.client_message_id, dq.client_message_id), "
       "COALESCE(dt.envelope_version, dq.envelope_version), "
       "COALESCE(dt.reply_to_id, dq.reply_to_id), COALESCE(dt.meta, dq.meta), "
-      "COALESCE(dt.body, dq.body), m.pubkey, m.display_name FROM @.delivery_queue d {} "
+      "COALESCE(dt.body, dq.body), m.pubkey, m.display_name, h.redacted_at "
+      "FROM @.delivery_queue d {} "
+      "LEFT JOIN @.message_history h ON h.broker_message_id = d.broker_message_id "
       "LEFT JOIN @.member m ON m.member_id = COALESCE(dt.sender_member_id, dq.sender_member_id) "
       "WHERE d.delivery_id = $1i AND COALESCE(dt.broker_message_id, dq.broker_message_id) "
       "IS NOT NULL",
@@ -148,6 +150,7 @@ Result<std::vector<Delivery>> read_claimed(SqlSession& session, std::span<const 
                             .sender_name = cells[13].bytes,
                             .history_seq = static_cast<std::uint64_t>(cells[1].integer),
                             .created_at = TimeMs{cells[2].integer},
+                            .redacted = !cells[14].null,
                             .envelope = {.version = static_cast<std::uint32_t>(cells[8].integer),
                                          .destination = destination_of(cells[5], cells[6]),
                                          .reply_to = cells[9].bytes,

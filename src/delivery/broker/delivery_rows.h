@@ -59,6 +59,7 @@ struct Delivery {
   std::string sender_name;
   std::uint64_t history_seq = 0;
   TimeMs created_at;
+  bool redacted = false;  // the envelope has neither meta nor body
   Envelope envelope;
 };
 
