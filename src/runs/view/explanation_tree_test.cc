@@ -409,7 +409,7 @@ struct Parallel {
       } else if (*reason == Reason::waiting_for_child) {
         steps += R"(,"child":"parcel")";
       } else if (*reason == Reason::circuit_open) {
-        steps += R"(,"retry":{"max_attempts":2,"delay":0},)"
+        steps += R"(,"retry":{"max_attempts":2,"delay":"0s"},)"
                  R"("circuit_breaker":{"failures":1,"probe_after":"1h"})";
       }
       steps += "}";
