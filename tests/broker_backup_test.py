@@ -111,7 +111,9 @@ class Backup(broker.BrokerTest):
         before = self.seen()
         self.backup()
         with contextlib.closing(sqlite3.connect(self.path("saved.db"))) as db, db:
-            db.execute("DROP INDEX member_token_key")
+            for index in ("member_token_key", "delivery_queue_open", "delivery_queue_leased",
+                          "delivery_queue_dead"):
+                db.execute(f"DROP INDEX {index}")
             db.execute("ALTER TABLE message_history DROP COLUMN redacted_at")
             db.execute("PRAGMA user_version = 2")
         old = cli.snapshot(self.directory)[self.path("saved.db")]
