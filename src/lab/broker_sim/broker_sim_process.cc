@@ -345,7 +345,9 @@ void BrokerMachine::commit(std::size_t index) {
   committing_ = index;
   faulted_whole_ = answer_lost_ = committed_ = false;
   claimed_ = 0;
+  group_size_ = group.size();
   failed_.clear();
+  failing_.reset();
   std::vector<Result<delivery::AcceptOutcome>> outcomes;
   bool died = false;
   try {
@@ -428,6 +430,10 @@ Result<void> BrokerMachine::reached(std::size_t index, FaultPoint point) {
 Result<void> BrokerMachine::reached_in_transaction(FaultPoint point) {
   committed_ = committed_ || point == FaultPoint::after_commit;
   claimed_ += point == FaultPoint::claimed ? 1U : 0U;
+  if (failing_ == std::pair(claimed_, point)) {
+    failing_.reset();
+    return Error{ErrorCode::io_error, "a planted failure"};
+  }
   const auto fault = std::find_if(armed_.begin(), armed_.end(), [&](const ArmedFault& armed) {
     return armed.process == committing_ && armed.point == point;
   });
@@ -441,7 +447,12 @@ Result<void> BrokerMachine::reached_in_transaction(FaultPoint point) {
     throw ProcessDied{};
   }
   if (point < FaultPoint::before_commit) {
+    const bool once_more = failed_.empty() && group_size_ > 1;
     failed_.insert(claimed_ - 1);
+    if (once_more) {
+      failing_ = {claimed_, point};
+      claimed_ = 0;
+    }
   }
   faulted_whole_ = faulted_whole_ || point == FaultPoint::before_commit;
   answer_lost_ = point == FaultPoint::after_commit;

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/broker/broker_service.h"
@@ -109,7 +111,11 @@ class BrokerMachine {
   // Of the transaction that runs: how many messages are claimed, which of them were made to fail,
   // whether all of it was made to fail, or only its answer.
   std::size_t claimed_ = 0;
+  std::size_t group_size_ = 0;
   std::set<std::size_t> failed_;
+  // A group with a message that failed is accepted once more, and that message fails again: after
+  // so many claims, at this point.
+  std::optional<std::pair<std::size_t, delivery::FaultPoint>> failing_;
   bool faulted_whole_ = false;
   bool answer_lost_ = false;  // after the commit
   bool committed_ = false;
