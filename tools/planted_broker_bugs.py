@@ -2,6 +2,7 @@
 find each. The form is that of planted_bugs.py."""
 
 SQLITE = "delivery/broker/sqlite_broker_store.cc"
+ACCEPT = "delivery/broker/sqlite_accept.cc"
 LIMITER = "delivery/broker/mapped_limiter.cc"
 DECISION = "delivery/contract/accept_decision.cc"
 RETENTION = "delivery/broker/retention.cc"
@@ -12,41 +13,46 @@ BROKER_BUGS = [
     # The transaction
     ("dedupe_after_effects", "the dedupe row is written after the commit of everything else", [
         (SQLITE,
-         "  done = finish(std::move(done));\n"
-         "  if (done.ok()) {\n"
-         "    done = reach(FaultPoint::after_commit);\n"
-         "  }\n",
+         "  done = finish(std::move(done));\n",
          "  for (std::size_t i = 0; planted && i < group.size(); ++i) {\n"
          "    static_cast<void>(write_session_->execute(\n"
          "        \"DELETE FROM @.client_message_dedupe WHERE broker_message_id = $1t\",\n"
          "        {group[i].broker_message_id}));\n"
          "  }\n"
-         "  done = finish(std::move(done));\n"
-         "  if (done.ok()) {\n"
+         "  done = finish(std::move(done));\n"),
+        (SQLITE,
+         "    done = reach(FaultPoint::after_commit);\n"
+         "  }\n",
          "    done = reach(FaultPoint::after_commit);\n"
          "  }\n"
          "  for (std::size_t i = 0; planted && done.ok() && i < group.size(); ++i) {\n"
-         "    if (outcomes[i].ok() &&\n"
-         "        std::holds_alternative<Accepted>(outcomes[i].value().answer.answer)) {\n"
-         "      static_cast<void>(claim(group[i]));\n"
+         "    const AcceptRow& row = group[i];\n"
+         "    const Destination& to = row.message.envelope.destination;\n"
+         "    if (outcomes.value()[i].ok() && is_accepted(outcomes.value()[i].value())) {\n"
+         "      static_cast<void>(write_session_->execute(\n"
+         "          \"INSERT INTO @.client_message_dedupe(mesh_id, sender_member_id, \"\n"
+         "          \"client_message_id, broker_message_id, history_id, request_fingerprint, \"\n"
+         "          \"destination_kind, destination_ref, first_seen_at, expires_at, \"\n"
+         "          \"history_available) VALUES ($1t, $2t, $3t, $4t, $5t, $6b, $7t, $8t, $9i, \"\n"
+         "          \"NULLIF($10i, 0), 1) ON CONFLICT DO NOTHING\",\n"
+         "          {row.mesh_id, row.sender_member_id, row.message.id.text(),\n"
+         "           row.broker_message_id, row.history_id, sql_bytes(row.message.fingerprint),\n"
+         "           to_text(to.kind), to.ref, row.now.value, row.expires_at.value}));\n"
          "    }\n"
          "  }\n")]),
     ("b2_row_left", "a message that is refused in the transaction keeps its dedupe row", [
-        (SQLITE,
-         "  const bool keep = outcome.ok() && "
-         "std::holds_alternative<Accepted>(outcome.value().answer.answer);\n",
-         "  const bool keep = outcome.ok() &&\n"
-         "                    (planted ||\n"
-         "                     std::holds_alternative<Accepted>(outcome.value().answer.answer));\n")
-    ]),
+        (ACCEPT,
+         "} else if (knowledge.claim == ClaimState::ours) {",
+         "} else if (knowledge.claim == ClaimState::ours && !planted) {")]),
+    # In a group of several; one message alone is rolled back with its transaction.
     ("failed_rows_left", "a message whose insert fails keeps the rows it had", [
-        (SQLITE,
-         "  return writer_->exec(keep ?",
-         "  return writer_->exec(keep || (!outcome.ok() && planted) ?")]),
+        (ACCEPT,
+         "db_.exec(outcomes.back().ok() ?",
+         "db_.exec(outcomes.back().ok() || planted ?")]),
     ("answer_before_commit", "messages are answered as accepted although the commit failed", [
         (SQLITE,
-         "  if (!done.ok()) {\n    outcomes.assign(group.size(), done.error());",
-         "  if (!done.ok() && !planted) {\n    outcomes.assign(group.size(), done.error());")]),
+         "  return done.ok() ? std::move(outcomes).value()",
+         "  return done.ok() || (planted && outcomes.ok()) ? std::move(outcomes).value()")]),
     ("race_ignores_content", "in the transaction, other content under a used id is a duplicate", [
         (FACTS,
          "  return record->fingerprint == row.message.fingerprint ?",
@@ -60,17 +66,17 @@ BROKER_BUGS = [
          "                                    examined.found.dedupe->first_seen_at) <\n"
          "                                        examined.now)\n"
          "                            ? KnownState::absent"),
-        (SQLITE,
-         "  const Envelope& envelope = row.message.envelope;\n"
-         "  HOLDFAST_TRY(const std::uint64_t inserted,",
-         "  const Envelope& envelope = row.message.envelope;\n"
+        (ACCEPT,
+         "  SqliteStatement& insert = statement(Sql::claim);\n",
          "  if (planted) {\n"
-         "    HOLDFAST_CHECK(write_session_->execute(\n"
-         "        \"DELETE FROM @.client_message_dedupe WHERE mesh_id = $1t AND \"\n"
-         "        \"sender_member_id = $2t AND client_message_id = $3t AND expires_at < $4i\",\n"
-         "        {row.mesh_id, row.sender_member_id, row.message.id.text(), row.now.value}));\n"
+         "    HOLDFAST_TRY(SqliteStatement expired,\n"
+         "                 db_.prepare(\"DELETE FROM client_message_dedupe WHERE mesh_id = ?1 \"\n"
+         "                             \"AND sender_member_id = ?2 AND client_message_id = ?3 \"\n"
+         "                             \"AND expires_at < ?4\"));\n"
+         "    Binding(expired).key(row).number(row.now.value);\n"
+         "    HOLDFAST_CHECK(expired.run());\n"
          "  }\n"
-         "  HOLDFAST_TRY(const std::uint64_t inserted,")]),
+         "  SqliteStatement& insert = statement(Sql::claim);\n")]),
     ("size_before_dedupe", "a retry is refused because the size limit was lowered since", [
         (DECISION,
          "  switch (*k.known) {",
@@ -127,20 +133,20 @@ BROKER_BUGS = [
          "client_message_id, planted ? std::string_view() : content});")]),
     # What an accept writes
     ("history_gap", "a message with two mentions takes two numbers of its history", [
-        (SQLITE,
-         "  outcome.history_seq = facts.last_seq + 1;",
+        (ACCEPT,
+         "  outcome.history_seq = head.last_seq + 1;",
          "  outcome.history_seq =\n"
-         "      facts.last_seq + (planted && row.message.mentions.size() == 2 ? 2 : 1);")]),
+         "      head.last_seq + (planted && row.message.mentions.size() == 2 ? 2 : 1);")]),
     ("sender_not_excluded", "a sender gets its own message although the topic excludes it", [
-        (SQLITE,
-         "          kFanOut, {row.mesh_id, envelope.destination.ref, row.sender_member_id,",
-         "          kFanOut, {row.mesh_id, envelope.destination.ref,\n"
-         "                    planted ? std::string_view() : row.sender_member_id,")]),
+        (ACCEPT,
+         "    values.text(row.sender_member_id);",
+         "    values.text(planted ? std::string_view(\"\") : row.sender_member_id);")]),
     ("sender_mentioned", "a sender that mentions itself gets a mention", [
-        (SQLITE,
-         "kMention, {row.mesh_id, row.sender_member_id, row.broker_message_id,",
-         "kMention, {row.mesh_id, planted ? std::string_view() : row.sender_member_id,\n"
-         "                   row.broker_message_id,")]),
+        (ACCEPT,
+         "        .text(row.sender_member_id)\n"
+         "        .text(row.broker_message_id)\n",
+         "        .text(planted ? std::string_view(\"\") : row.sender_member_id)\n"
+         "        .text(row.broker_message_id)\n")]),
     ("archived_topic_open", "an archived topic still accepts messages", [
         (FACTS,
          "      if (facts.ended) {\n        return DestinationState::topic_archived;",
