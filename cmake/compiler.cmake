@@ -14,15 +14,16 @@ if(HOLDFAST_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${HOLDFAST_CCACHE}")
 endif()
 
-# gold, which is part of binutils, links in a third of the time that the default linker takes.
-find_program(HOLDFAST_GOLD ld.gold)
-if(HOLDFAST_GOLD)
-  add_link_options(-fuse-ld=gold)
-endif()
-
 option(HOLDFAST_FUZZ "Build the fuzz targets (clang) instead of the tests" OFF)
 set(HOLDFAST_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, address, thread or fuzzer")
 set_property(CACHE HOLDFAST_SANITIZE PROPERTY STRINGS "" address thread fuzzer)
+
+# gold, which is part of binutils, links in a third of the time that the default linker takes. With
+# the AddressSanitizer of clang it warns about every symbol of the runtime.
+find_program(HOLDFAST_GOLD ld.gold)
+if(HOLDFAST_GOLD AND NOT HOLDFAST_SANITIZE MATCHES "address|fuzzer")
+  add_link_options(-fuse-ld=gold)
+endif()
 
 add_library(holdfast_options INTERFACE)
 target_compile_options(holdfast_options INTERFACE
@@ -59,4 +60,5 @@ endif()
 if(HOLDFAST_SANITIZE)
   target_compile_options(holdfast_options INTERFACE ${sanitize_flags})
   target_link_options(holdfast_options INTERFACE ${sanitize_flags})
+  target_compile_definitions(holdfast_options INTERFACE HOLDFAST_SANITIZED)
 endif()

@@ -17,7 +17,7 @@ namespace holdfast::soak_test {
 namespace {
 
 // Sanitizers do not release freed memory, so with them the memory is not checked.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef HOLDFAST_SANITIZED
 constexpr bool kCheckMemory = false;
 #else
 constexpr bool kCheckMemory = true;

@@ -77,9 +77,9 @@ std::string show_list(const RunRows& page, TimeMs now, const Style& style) {
                  {duration_text(row.ended_at.value_or(now).value - began.value)},
                  beside ? note : Table::Cell{}});
       if (!beside && !note.text.empty()) {
-        constexpr std::size_t kIndent = 2;
-        const std::size_t available = style.width - std::min(style.width, kIndent);
-        table.add_below(std::string(kIndent, ' ') +
+        constexpr std::size_t kNoteIndent = 2;
+        const std::size_t available = style.width - std::min(style.width, kNoteIndent);
+        table.add_below(std::string(kNoteIndent, ' ') +
                         style.paint(note.ink, cut(note.text, available)));
       }
     }

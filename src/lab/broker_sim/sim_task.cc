@@ -5,11 +5,7 @@
 
 #include "holdfast/assert.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HOLDFAST_SIM_THREADS 1
-#endif
-
-#ifdef HOLDFAST_SIM_THREADS
+#ifdef HOLDFAST_SANITIZED
 #include <semaphore>
 
 #include "base/threads.h"
@@ -19,7 +15,7 @@
 
 namespace holdfast::broker_sim {
 
-#ifdef HOLDFAST_SIM_THREADS
+#ifdef HOLDFAST_SANITIZED
 
 class SimTask::Stack {
  public:

@@ -108,7 +108,7 @@ ManualAction action_for(ManualKind kind, bool approves) {
 }  // namespace
 
 void UserActors::run_pauses(const RunRecord& run, const ManualStepPaused& at) {
-  constexpr std::uint32_t kPatience = 3;  // retries of a parked step that nothing is declared for
+  constexpr std::uint32_t kMaxRetries = 3;  // retries of a parked step that nothing is declared for
   const std::string step(parse_activation(at.step.view()).step);
   const auto found = setting_.world.decisions.find(step);
   const Decider decider = found == setting_.world.decisions.end() ? Decider{} : found->second;
@@ -120,7 +120,7 @@ void UserActors::run_pauses(const RunRecord& run, const ManualStepPaused& at) {
     return;
   }
   const bool gives_up = found == setting_.world.decisions.end() && at.kind == ManualKind::parked &&
-                        ++parked_[{run.id, at.step}] > kPatience;
+                        ++parked_[{run.id, at.step}] > kMaxRetries;
   const ManualAction action = action_for(at.kind, luck < decider.approve && !gives_up);
   act_later(decider.after.draw(own, "after"), [this, run, own, action, name = at.step.str()] {
     simulation_.clients().resolve(run.id, name, action, own);

@@ -27,7 +27,7 @@ void Schedules::refresh(LiveState& state, Definitions& definitions, TimeMs now) 
         continue;
       }
       const auto same = std::find_if(known.begin(), known.end(), [&](const Entry& entry) {
-        return entry.definition->fingerprint() == registered.fingerprint &&
+        return entry.definition->fingerprint() == definition.value()->fingerprint() &&
                entry.trigger.name == trigger.spec.name;
       });
       if (same != known.end()) {
