@@ -412,8 +412,9 @@ class Try {
       EXPECT_TRUE(fits(inputs, got)) << handler << " got " << got;
     }
     for (const auto& [step, status] : members_of(documented("steps"))) {
-      const auto found = std::find_if(view.steps.begin(), view.steps.end(),
-                                      [&](const StepView& known) { return known.name == step; });
+      const auto found =
+          std::find_if(view.steps.begin(), view.steps.end(),
+                       [&step = step](const StepView& known) { return known.name == step; });
       const std::string is = found == view.steps.end() ? "missing" : found->status;
       EXPECT_EQ(status, json_quote(is)) << step;
     }
