@@ -162,7 +162,7 @@ class PayloadMemory : public testing::Test {
   static constexpr std::uint64_t kRuns = 640;
   static constexpr std::size_t kBytes = 100'000;
   // Sanitizers do not release freed memory, so with them only the behaviour is checked.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef HOLDFAST_SANITIZED
   static constexpr std::uint64_t kMaxGrowth = 1ULL << 40U;
 #else
   static constexpr std::uint64_t kMaxGrowth = 24U << 20U;
