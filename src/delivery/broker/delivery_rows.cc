@@ -31,8 +31,12 @@ std::int64_t signed_of(std::uint64_t number) { return static_cast<std::int64_t>(
 
 // $1t member, $2t owner, $3i now, $4i end of the lease, $5i most attempts, $6i limit, $7i bytes,
 // $8i rows to look at.
-const std::string& claim_text() {
-  static const std::string text = fmt::format(
+std::string claim_statement() {
+  const std::string held_lane = fmt::format(kLaneOf, "h");
+  const std::string due_lane = fmt::format(kLaneOf, "d");
+  const std::string held_message = fmt::format(kMessageOf, "h");
+  const std::string due_message = fmt::format(kMessageOf, "d");
+  return fmt::format(
       "WITH busy AS MATERIALIZED (SELECT DISTINCT {h_lane} FROM @.delivery_queue h {h_message} "
       "WHERE h.recipient_member_id = $1t AND h.state = 'leased' AND h.lease_until > $3i "
       "AND h.lease_owner <> $2t AND h.channel = 'ws') "
@@ -51,10 +55,9 @@ const std::string& claim_text() {
       // Once more, for a row that was acknowledged while the statement waited for it.
       "AND (state = 'queued' OR (state = 'leased' AND lease_until <= $3i)) "
       "RETURNING delivery_id, attempts",
-      fmt::arg("h_lane", fmt::format(kLaneOf, "h")), fmt::arg("d_lane", fmt::format(kLaneOf, "d")),
-      fmt::arg("h_message", fmt::format(kMessageOf, "h")),
-      fmt::arg("d_message", fmt::format(kMessageOf, "d")), fmt::arg("order", kOrder));
-  return text;
+      fmt::arg("h_lane", held_lane), fmt::arg("d_lane", due_lane),
+      fmt::arg("h_message", held_message), fmt::arg("d_message", due_message),
+      fmt::arg("order", kOrder));
 }
 
 std::vector<SqlParams> ids_as_params(std::span<const std::uint64_t> ids, const SqlParams& rest) {
@@ -103,12 +106,13 @@ Result<std::vector<ClaimedRow>> claim_rows(SqlSession& session, const ClaimReque
   HOLDFAST_ASSERT(request.limit > 0 && !request.owner.empty());
   HOLDFAST_CHECK(session.query("SELECT member_id FROM @.member WHERE member_id = $1t #for_update",
                                {request.member_id}));
-  HOLDFAST_TRY(const SqlRows rows,
-               session.query(claim_text(),
-                             {request.member_id, request.owner, request.now.value,
-                              request.now.value + rules.lease_ms, std::int64_t{rules.most_attempts},
-                              std::int64_t{request.limit}, signed_of(request.most_bytes),
-                              std::int64_t{request.limit} + kLookAhead}));
+  static const std::string text = claim_statement();
+  HOLDFAST_TRY(
+      const SqlRows rows,
+      session.query(text, {request.member_id, request.owner, request.now.value,
+                           request.now.value + rules.lease_ms, std::int64_t{rules.most_attempts},
+                           std::int64_t{request.limit}, signed_of(request.most_bytes),
+                           std::int64_t{request.limit} + kLookAhead}));
   std::vector<ClaimedRow> claimed;
   claimed.reserve(rows.size());
   for (const auto& row : rows) {
