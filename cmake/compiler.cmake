@@ -46,7 +46,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
 endif()
 
 if(HOLDFAST_SANITIZE STREQUAL "address")
-  set(sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=all
+  # The check of vptr opens a pipe, so it reports correct calls in tests without descriptors.
+  set(sanitize_flags -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
 elseif(HOLDFAST_SANITIZE STREQUAL "thread")
   set(sanitize_flags -fsanitize=thread -fno-omit-frame-pointer)

@@ -60,6 +60,22 @@ std::string claim_statement() {
       fmt::arg("order", kOrder));
 }
 
+// A statement about the rows d of delivery_queue: the columns of their lane, and their messages.
+std::string with_lane_and_message(std::string_view statement) {
+  const std::string lane = fmt::format(kLaneOf, "d");
+  const std::string message = fmt::format(kMessageOf, "d");
+  return fmt::format(fmt::runtime(statement), lane, message);
+}
+
+// The update of rows whose lease has ended after fewer attempts than allowed, or not fewer.
+std::string ended_leases(std::string_view update, std::string_view attempts) {
+  return fmt::format(
+      "{} WHERE delivery_id IN (SELECT delivery_id FROM @.delivery_queue WHERE state = 'leased' "
+      "AND lease_until <= $1i AND attempts {} $2i LIMIT $3i) AND state = 'leased' "
+      "AND lease_until <= $1i",
+      update, attempts);
+}
+
 std::vector<SqlParams> ids_as_params(std::span<const std::uint64_t> ids, const SqlParams& rest) {
   std::vector<SqlParams> params;
   params.reserve(ids.size());
@@ -123,7 +139,7 @@ Result<std::vector<ClaimedRow>> claim_rows(SqlSession& session, const ClaimReque
 }
 
 Result<std::vector<Delivery>> read_claimed(SqlSession& session, std::span<const ClaimedRow> rows) {
-  static const std::string text = fmt::format(
+  static const std::string text = with_lane_and_message(
       "SELECT d.broker_message_id, d.history_seq, d.created_at, {}, "
       "COALESCE(dt.client_message_id, dq.client_message_id), "
       "COALESCE(dt.envelope_version, dq.envelope_version), "
@@ -133,8 +149,7 @@ Result<std::vector<Delivery>> read_claimed(SqlSession& session, std::span<const 
       "LEFT JOIN @.message_history h ON h.broker_message_id = d.broker_message_id "
       "LEFT JOIN @.member m ON m.member_id = COALESCE(dt.sender_member_id, dq.sender_member_id) "
       "WHERE d.delivery_id = $1i AND COALESCE(dt.broker_message_id, dq.broker_message_id) "
-      "IS NOT NULL",
-      fmt::format(kLaneOf, "d"), fmt::format(kMessageOf, "d"));
+      "IS NOT NULL");
   std::vector<Delivery> deliveries;
   if (rows.empty()) {
     return deliveries;
@@ -221,17 +236,12 @@ Result<bool> has_ended_leases(SqlSession& session, TimeMs now) {
 Result<LeaseSweep> end_leases(SqlSession& session, TimeMs now, const DeliveryRules& rules,
                               std::uint32_t limit) {
   LeaseSweep sweep;
-  constexpr std::string_view kEnded =
-      "WHERE delivery_id IN (SELECT delivery_id FROM @.delivery_queue WHERE state = 'leased' "
-      "AND lease_until <= $1i AND attempts {} $2i LIMIT $3i) AND state = 'leased' "
-      "AND lease_until <= $1i";
-  static const std::string to_dead = fmt::format(
+  static const std::string to_dead = ended_leases(
       "UPDATE @.delivery_queue SET state = 'dead', lease_owner = NULL, lease_until = NULL, "
-      "last_error = $4t {}",
-      fmt::format(kEnded, ">="));
-  static const std::string to_queued = fmt::format(
-      "UPDATE @.delivery_queue SET state = 'queued', lease_owner = NULL, lease_until = NULL {}",
-      fmt::format(kEnded, "<"));
+      "last_error = $4t",
+      ">=");
+  static const std::string to_queued = ended_leases(
+      "UPDATE @.delivery_queue SET state = 'queued', lease_owner = NULL, lease_until = NULL", "<");
   const std::int64_t most = rules.most_attempts;
   HOLDFAST_TRY(sweep.dead, session.execute(to_dead, {now.value, most, std::int64_t{limit},
                                                      kNoAcknowledgement}));
@@ -268,7 +278,7 @@ Result<std::uint64_t> end_overdue(SqlSession& session, std::span<const std::uint
 
 Result<std::vector<DeliveryEntry>> list_deliveries(SqlSession& session,
                                                    const DeliveryFilter& filter) {
-  static const std::string text = fmt::format(
+  static const std::string text = with_lane_and_message(
       "SELECT d.delivery_id, d.broker_message_id, d.history_seq, d.state, d.attempts, "
       "d.created_at, d.lease_until, d.delivered_at, COALESCE(d.last_error, ''), {}, "
       "COALESCE(s.display_name, ''), COALESCE(r.display_name, '') FROM @.delivery_queue d {} "
@@ -276,8 +286,7 @@ Result<std::vector<DeliveryEntry>> list_deliveries(SqlSession& session,
       "LEFT JOIN @.member r ON r.member_id = d.recipient_member_id "
       "WHERE d.mesh_id = $1t AND ($2t = '' OR d.recipient_member_id = $2t) "
       "AND COALESCE(dt.broker_message_id, dq.broker_message_id) IS NOT NULL "
-      "AND d.delivery_id > $3i",
-      fmt::format(kLaneOf, "d"), fmt::format(kMessageOf, "d"));
+      "AND d.delivery_id > $3i");
   // The state stands in the text: dead rows have an index of their own.
   const std::string state =
       filter.state.has_value() ? fmt::format(" AND d.state = '{}'", to_text(*filter.state)) : "";
