@@ -22,10 +22,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <utility>
+
+#include "base/read_file.h"
 
 namespace holdfast {
 
@@ -149,8 +150,8 @@ std::optional<int> free_port() {
 
 // The parent of a process, from "pid (name) state ppid ..."; the name may hold anything.
 std::optional<pid_t> parent_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  const std::string stat((std::istreambuf_iterator<char>(file)), {});
+  const auto read = read_file("/proc/" + std::to_string(process) + "/stat", 4096);
+  const std::string stat = read.ok() ? read.value() : "";  // the process has ended
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos || name_end + 4 >= stat.size()) {
     return std::nullopt;
@@ -312,8 +313,8 @@ Result<void> PostgresCluster::wait_until_ready() {
 }
 
 std::string PostgresCluster::log_tail() const {
-  std::ifstream file(directory_ + "/server.log");
-  const std::string log((std::istreambuf_iterator<char>(file)), {});
+  const auto read = read_file(directory_ + "/server.log", 1U << 24U);
+  const std::string log = read.ok() ? read.value() : read.error().text();
   return log.substr(log.size() - std::min<std::size_t>(log.size(), 2000));
 }
 

@@ -1,17 +1,11 @@
 #include "apps/cli/argument_values.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
 
 #include "base/json_keys.h"
 #include "base/json_value.h"
 #include "base/json_writer.h"
-#include "base/owned_fd.h"
+#include "base/read_file.h"
 #include "runs/inspect/moment.h"
 
 namespace holdfast::cli {
@@ -19,13 +13,6 @@ namespace holdfast::cli {
 namespace {
 
 constexpr std::size_t kMaxArgumentBytes = 64U << 20U;
-
-Error cannot_read(int failure) {
-  const ErrorCode code = failure == ENOENT   ? ErrorCode::not_found
-                         : failure == EACCES ? ErrorCode::permission_denied
-                                             : ErrorCode::invalid_argument;
-  return Error{code, fmt::format("cannot be read: {}", std::strerror(failure))};
-}
 
 }  // namespace
 
@@ -43,30 +30,9 @@ std::string shell_word(std::string_view text) {
   return word + "'";
 }
 
-Result<std::string> read_bytes(const std::string& file, std::size_t max_bytes) {
-  const OwnedFd opened(file == "-" ? ::dup(STDIN_FILENO)
-                                   : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!opened.is_open()) {
-    return cannot_read(errno);
-  }
-  std::string text;
-  std::array<char, 65536> piece;
-  while (text.size() <= max_bytes) {
-    const ssize_t got = read(opened.get(), piece.data(), piece.size());
-    if (got < 0) {
-      return cannot_read(errno);
-    }
-    if (got == 0) {
-      break;
-    }
-    text.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  return text;
-}
-
 Result<std::string> read_file_argument(const std::string& file) {
   const std::string_view name = file == "-" ? "standard input" : std::string_view(file);
-  auto text = read_bytes(file, kMaxArgumentBytes);
+  auto text = read_file(file, kMaxArgumentBytes);
   if (!text.ok()) {
     return Error{text.error().code(), fmt::format("{} {}", name, text.error().message())}.with(
         "path", file);

@@ -1,7 +1,6 @@
 // Values of arguments: JSON, files, times, and words of a shell.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +19,6 @@ Result<TimeMs> time_argument(std::string_view field, const std::string& text, Ti
 // The whole file, or standard input (-). Fails with not_found, permission_denied, invalid_argument
 // or too_large.
 Result<std::string> read_file_argument(const std::string& file);
-// The bytes of a file, or of standard input (-); when there are more than max_bytes, some more than
-// that. Fails with not_found, permission_denied or invalid_argument; the message does not name the
-// file.
-Result<std::string> read_bytes(const std::string& file, std::size_t max_bytes);
 
 // A word of a shell command, quoted if necessary.
 std::string shell_word(std::string_view text);

@@ -3,6 +3,7 @@
 #include "apps/cli/argument_values.h"
 #include "apps/cli/command.h"
 #include "apps/cli/option_groups.h"
+#include "base/read_file.h"
 #include "storage/journal/open_journal.h"
 
 namespace holdfast::cli {
@@ -32,7 +33,7 @@ struct JournalAppendCommand {
     std::string text = data;
     if (text == "-") {
       // More than an entry may have, so that the journal reports its limit.
-      auto input = read_bytes("-", 2 * kMaxDataBytes);
+      auto input = read_file("-", 2 * kMaxDataBytes);
       if (!input.ok()) {
         return std::move(input).error().in("standard input");
       }

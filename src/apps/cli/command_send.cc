@@ -2,8 +2,6 @@
 #include <poll.h>
 
 #include <array>
-#include <iostream>
-#include <iterator>
 
 #include "apps/cli/argument_values.h"
 #include "apps/cli/cli_store.h"
@@ -83,10 +81,8 @@ struct SendCommand {
 
   Result<DaemonBackend::Call> request(Context& context) const {
     std::string message = text;
-    if (text == "-") {
-      message.assign(std::istreambuf_iterator<char>(std::cin), {});
-    } else if (text.starts_with('@')) {
-      HOLDFAST_TRY(message, read_file_argument(text.substr(1)));
+    if (text == "-" || text.starts_with('@')) {
+      HOLDFAST_TRY(message, read_file_argument(text == "-" ? text : text.substr(1)));
     }
     HOLDFAST_TRY(const std::string own, own_id(context));
     JsonWriter json;

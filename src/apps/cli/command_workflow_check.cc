@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "apps/cli/argument_values.h"
 #include "apps/cli/cli_terminal.h"
 #include "apps/cli/command.h"
 #include "base/quote.h"
+#include "base/read_file.h"
 #include "runs/language/yaml/check_workflow.h"
 #include "runs/view/view_words.h"
 
@@ -29,7 +29,7 @@ struct CheckedFile {
 
 CheckedFile check_file(const std::string& file) {
   // One byte more than allowed is enough to report that the file is too large.
-  const auto text = read_bytes(file, kMaxSourceBytes);
+  const auto text = read_file(file, kMaxSourceBytes);
   return text.ok() ? CheckedFile{file, std::nullopt, check_workflow(text.value())}
                    : CheckedFile{file, text.error(), {}};
 }

@@ -1,8 +1,5 @@
 #include "holdfast/client.h"
 
-#include <filesystem>
-#include <fstream>
-
 #include "apps/client/client_session.h"
 #include "apps/client/client_views.h"
 #include "runs/api/public_requests.h"
@@ -80,16 +77,7 @@ Result<void> Client::register_workflow_yaml(std::string_view text, std::string_v
 }
 
 Result<void> Client::register_workflow_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code error;
-  if (!file && !std::filesystem::exists(path, error)) {
-    return Error{ErrorCode::not_found, "the file " + path + " does not exist"}.with("path", path);
-  }
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (!file || file.bad()) {
-    return Error{ErrorCode::permission_denied, "the file " + path + " cannot be read"}.with("path",
-                                                                                            path);
-  }
+  HOLDFAST_TRY(const std::string text, read_workflow_file(path));
   return register_workflow_yaml(text, path);
 }
 

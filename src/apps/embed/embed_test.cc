@@ -21,6 +21,18 @@ TEST(EmbedOpen, an_invalid_url_is_refused) {
   EXPECT_EQ(code_of(Engine::open("redis://localhost")), "invalid_url");
 }
 
+TEST(EmbedOpen, a_workflow_file_that_cannot_be_read_is_an_error) {
+  const TempDir folder;
+  auto engine = open_engine("memory:");
+  const auto directory = engine.register_workflow_file(folder.path());
+  ASSERT_FALSE(directory.ok());
+  EXPECT_EQ(directory.error().code(), ErrorCode::invalid_argument);
+  EXPECT_NE(directory.error().message().find("Is a directory"), std::string::npos);
+  const auto missing = engine.register_workflow_file(folder.file("order.yaml"));
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().code(), ErrorCode::not_found);
+}
+
 TEST(EmbedOpen, a_missing_store_is_created_only_on_request) {
   const TempDir folder;
   const std::string url = "sqlite:" + folder.file("work.db");

@@ -1,8 +1,5 @@
 #include "holdfast/engine.h"
 
-#include <filesystem>
-#include <fstream>
-
 #include "apps/embed/engine_impl.h"
 #include "apps/embed/run_wait.h"
 #include "runs/api/workflow_builder.h"
@@ -72,16 +69,7 @@ Result<void> Engine::register_workflow_yaml(std::string_view text, std::string_v
 }
 
 Result<void> Engine::register_workflow_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code error;
-  if (!file && !std::filesystem::exists(path, error)) {
-    return Error{ErrorCode::not_found, "file \"" + path + "\" does not exist"}.with("path", path);
-  }
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (!file || file.bad()) {
-    return Error{ErrorCode::permission_denied, "cannot read file \"" + path + "\""}.with("path",
-                                                                                         path);
-  }
+  HOLDFAST_TRY(const std::string text, read_workflow_file(path));
   return register_workflow_yaml(text, path);
 }
 

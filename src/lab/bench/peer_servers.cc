@@ -10,10 +10,9 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 
+#include "base/read_file.h"
 #include "lab/bench/bench_run.h"
 
 namespace holdfast {
@@ -26,8 +25,8 @@ constexpr double kStartSeconds = 60;
 
 std::string log_tail(const std::string& log) {
   constexpr std::size_t kShown = 1000;
-  std::ifstream file(log);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto read = read_file(log, 1U << 24U);
+  const std::string text = read.ok() ? read.value() : read.error().text();
   return text.substr(text.size() - std::min(text.size(), kShown));
 }
 
@@ -102,9 +101,8 @@ Result<PeerServer> start_postgres(const std::string& folder) {
                           account, log));
   server.process->end_with(SIGINT);  // ends sessions instead of waiting for them
   HOLDFAST_CHECK(wait_until(server, log, [&] {
-    std::ifstream file(data + "/data/postmaster.pid");
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    return text.find("\nready") != std::string::npos;
+    const auto state = read_file(data + "/data/postmaster.pid", 4096);
+    return state.ok() && state.value().find("\nready") != std::string::npos;
   }));
   return server;
 }

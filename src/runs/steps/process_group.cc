@@ -7,27 +7,27 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <system_error>
+
+#include "base/read_file.h"
 
 namespace holdfast {
 namespace {
 
 constexpr int kLongestWaitMs = 500;
+constexpr std::size_t kLongestStat = 4096;
 
 // Reads /proc/PID/stat: "PID (name) STATE PARENT GROUP ...", where the name may contain any
 // character.
 bool runs_in_group(const std::filesystem::path& process, pid_t group) {
-  std::ifstream file(process / "stat");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  const std::size_t name_end = text.rfind(')');
+  const auto text = read_file((process / "stat").string(), kLongestStat);
+  const std::size_t name_end = text.ok() ? text.value().rfind(')') : std::string::npos;
   if (name_end == std::string::npos) {
     return false;  // the process has ended
   }
-  std::istringstream rest(text.substr(name_end + 1));
+  std::istringstream rest(text.value().substr(name_end + 1));
   char state = 0;
   pid_t parent = 0;
   pid_t its_group = 0;

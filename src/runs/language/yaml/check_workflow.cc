@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/quote.h"
+#include "base/read_file.h"
 #include "base/text.h"
 #include "runs/language/cron/cron.h"
 #include "runs/language/cron/zone_names.h"
@@ -130,6 +131,16 @@ Error invalid_file(std::vector<LocatedFault> faults, std::string_view file) {
   json.end_array();
   return Error{ErrorCode::invalid_definition, std::move(lines)}.with("errors",
                                                                      std::move(json).take());
+}
+
+Result<std::string> read_workflow_file(const std::string& path) {
+  auto text = read_file(path, kMaxSourceBytes);
+  if (!text.ok()) {
+    return Error{text.error().code(),
+                 fmt::format("file {} {}", quote(path), text.error().message())}
+        .with("path", path);
+  }
+  return text;
 }
 
 Result<std::shared_ptr<const Definition>> load_workflow(std::string_view text,

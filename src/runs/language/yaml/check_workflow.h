@@ -38,6 +38,10 @@ LocatedFault unreadable_fault(const Error& error);
 // (code)), by their locations, and whose field "errors" is a list of what write_fault writes.
 Error invalid_file(std::vector<LocatedFault> faults, std::string_view file);
 
+// The text of a workflow file; of one that is too large, enough for load_workflow to refuse it.
+// Fails with not_found, permission_denied or invalid_argument.
+Result<std::string> read_workflow_file(const std::string& path);
+
 // The definition, or invalid_file.
 Result<std::shared_ptr<const Definition>> load_workflow(std::string_view text,
                                                         std::string_view file);
