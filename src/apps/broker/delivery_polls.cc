@@ -159,7 +159,10 @@ void DeliveryPolls::run() {
       check_members(lock);
       continue;
     }
-    serve_all(lock, take_ended(std::chrono::steady_clock::now()));
+    if (auto ended = take_ended(std::chrono::steady_clock::now()); !ended.empty()) {
+      serve_all(lock, std::move(ended));
+      continue;  // without the lock, a notification may have come
+    }
     wake_.wait_until(lock, next_deadline());
   }
 }

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <utility>
 
 #include "delivery/broker/broker_store.h"
 #include "tests/support/must.h"
@@ -38,6 +39,9 @@ class Polls : public ::testing::Test {
           "65536, 1)");
     }));
     polls_ = std::make_unique<DeliveryPolls>(*store_, clock_, [this](const DeliveryPollPtr& poll) {
+      if (when_serving_) {
+        std::exchange(when_serving_, nullptr)();
+      }
       const std::lock_guard lock(mutex_);
       served_.push_back(poll->member_id);
       changed_.notify_all();
@@ -82,7 +86,8 @@ class Polls : public ::testing::Test {
   std::unique_ptr<BrokerStore> store_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::string> served_;  // guarded by mutex_
+  std::vector<std::string> served_;     // guarded by mutex_
+  std::function<void()> when_serving_;  // once; set before anything is held
   std::unique_ptr<DeliveryPolls> polls_;
 };
 
@@ -114,6 +119,20 @@ TEST_F(Polls, a_poll_is_served_a_last_time_when_its_wait_ends) {
     EXPECT_EQ(next_served(), "ben");
   }
   EXPECT_FALSE(hold(short_wait)) << "it has ended";
+}
+
+TEST_F(Polls, what_is_committed_while_another_poll_is_served_is_not_missed) {
+  deliver_to("ann");
+  when_serving_ = [this] { polls_->changed(); };
+  EXPECT_TRUE(hold(poll("ann")));
+  const auto ends_soon = poll("ben");
+  auto wait = std::chrono::milliseconds(1);  // longer until it has not ended already
+  do {
+    wait *= 2;
+    ends_soon->deadline = steady_clock::now() + wait;
+  } while (!hold(ends_soon));
+  EXPECT_EQ(next_served(), "ben");
+  EXPECT_EQ(next_served(), "ann");
 }
 
 TEST_F(Polls, a_peer_that_is_gone_is_not_served) {
