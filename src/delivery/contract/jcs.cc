@@ -21,6 +21,7 @@ namespace holdfast::delivery {
 namespace {
 
 constexpr double kMaxInteger = 9007199254740991.0;  // 2^53 - 1
+constexpr double kFirstWithExponent = 1e21;
 
 Error invalid(std::string message) { return Error{ErrorCode::invalid_json, std::move(message)}; }
 
@@ -79,7 +80,9 @@ Result<void> append_number(std::string& out, std::string_view text) {
   if (read.ec != std::errc() || !std::isfinite(value)) {
     return invalid(fmt::format("{} does not fit a double", quote(text)));
   }
-  const bool integer = text.find_first_of(".eE") == std::string_view::npos;
+  // With an exponent too: below 1e21 it would be written as an integer, which is refused.
+  const bool integer =
+      text.find_first_of(".eE") == std::string_view::npos || std::abs(value) < kFirstWithExponent;
   if (integer && std::abs(value) > kMaxInteger) {
     return invalid(
         fmt::format("the integer {} is beyond 2^53 - 1; write it as a string", quote(text)));

@@ -4,8 +4,9 @@
 // are made with it, so the form of a value never changes.
 //
 // It refuses what implementations read differently (I-JSON, RFC 7493): a name that appears twice
-// in an object, half of a surrogate pair, an integer beyond 2^53 - 1, a number that no double can
-// hold, and more than kMaxJcsDepth levels.
+// in an object, half of a surrogate pair, an integer beyond 2^53 - 1 (in any form, below 1e21), a
+// number that no double can hold, and more than kMaxJcsDepth levels. The canonical form of a
+// canonical form is itself.
 #pragma once
 
 #include <cstddef>
