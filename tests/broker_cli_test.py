@@ -136,7 +136,7 @@ class ThroughABroker(broker.BrokerTest):
         environment = {"HOLDFAST_BROKER": self.broker.url, "HOLDFAST_BROKER_TOKEN": broker.ADMIN}
         self.assertIn("far", self.ok("broker", "workspace", "list", env=environment))
         self.fails(2, "broker", "workspace", "list", "--broker", self.broker.url,
-                   says="Authorization")
+                   says="--token-file")
         self.fails(5, "broker", "workspace", "create", "far", "--store", self.store(),
                    says="--broker")
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/quote.h"
 #include "delivery/broker/mapped_limiter.h"
 #include "delivery/broker/redis_limiter.h"
@@ -145,13 +147,28 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
   return jobs_->start();
 }
 
-void BrokerHost::log_failure(const net::Request& request, const net::Response& response) {
-  if (response.status >= 500) {
-    log_.write(LogLevel::warning, "a request failed",
-               {{"method", request.method},
-                {"path", request.path},
-                {"status", std::to_string(response.status)}});
+// One line a second: when a store is full or away, every repeat of every message fails.
+void BrokerHost::log_failure(const net::Request& request, const Served& served) {
+  if (served.failure.empty()) {
+    return;
   }
+  std::uint64_t more = 0;
+  {
+    const std::lock_guard lock(failures_mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_failure_line_) {
+      ++failures_not_logged_;
+      return;
+    }
+    next_failure_line_ = now + std::chrono::seconds(1);
+    more = std::exchange(failures_not_logged_, 0);
+  }
+  log_.write(LogLevel::warning, "a request failed",
+             {{"method", request.method},
+              {"path", request.path},
+              {"status", std::to_string(served.response.status)},
+              {"why", served.failure},
+              {"others_before", std::to_string(more)}});
 }
 
 void BrokerHost::serve(const net::ExchangePtr& exchange) {
@@ -164,9 +181,9 @@ void BrokerHost::serve(const net::ExchangePtr& exchange) {
 
 void BrokerHost::serve_on(Readers& threads, const net::ExchangePtr& exchange) {
   const auto taken = threads.run([this, exchange] {
-    net::Response response = respond(*service_, exchange->request());
-    log_failure(exchange->request(), response);
-    exchange->reply(std::move(response));
+    Served served = serve_request(*service_, exchange->request());
+    log_failure(exchange->request(), served);
+    exchange->reply(std::move(served.response));
     static_cast<void>(store_->reach(FaultPoint::replied));
   });
   if (!taken.ok()) {
@@ -188,7 +205,7 @@ void BrokerHost::serve_poll(const DeliveryPollPtr& poll) {
         return;
       }
     }
-    log_failure(poll->exchange->request(), served.response);
+    log_failure(poll->exchange->request(), served);
     poll->exchange->reply(std::move(served.response));
   });
   if (!taken.ok()) {

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -73,13 +74,16 @@ class BrokerHost {
  private:
   BrokerHost(const BrokerHostOptions& options, Clock& clock, Random& random, ServerLog& log);
   Result<void> open(const BrokerHostOptions& options);
-  void log_failure(const net::Request& request, const net::Response& response);
+  void log_failure(const net::Request& request, const Served& served);
   void serve_poll(const DeliveryPollPtr& poll);
   void serve_on(Readers& threads, const net::ExchangePtr& exchange);
 
   Clock& clock_;
   Random& random_;
   ServerLog& log_;
+  std::mutex failures_mutex_;
+  std::chrono::steady_clock::time_point next_failure_line_ = {};  // guarded by failures_mutex_
+  std::uint64_t failures_not_logged_ = 0;                         // guarded by failures_mutex_
   BrokerMetrics metrics_;
   std::unique_ptr<BrokerStore> store_;
   std::unique_ptr<PostgresCommitLink> link_;  // of a store of several brokers

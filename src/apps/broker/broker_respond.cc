@@ -81,6 +81,12 @@ bool is_owner(const net::Request& request) {
   return request.peer.uid.has_value() && *request.peer.uid == geteuid();
 }
 
+// Names of headers and of schemes are the same in either case.
+bool is_word(std::string_view text, std::string_view lower_case) {
+  return std::equal(text.begin(), text.end(), lower_case.begin(), lower_case.end(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+}
+
 Error unknown_caller(std::string_view detail) {
   return rejected(Rejection::unauthenticated, detail);
 }
@@ -146,16 +152,14 @@ Result<BrokerReply> serve_route(BrokerService& service, const net::Request& requ
 
 Result<std::string_view> bearer_of(const net::Request& request) {
   const auto is_authorization = [](const net::Header& header) {
-    constexpr std::string_view kName = "authorization";
-    return std::equal(header.name.begin(), header.name.end(), kName.begin(), kName.end(),
-                      [](char a, char b) { return (a | 0x20) == b; });
+    return is_word(header.name, "authorization");
   };
   if (std::count_if(request.headers.begin(), request.headers.end(), is_authorization) != 1) {
     return unknown_caller("send one header \"Authorization: Bearer TOKEN\"");
   }
   const std::string_view value = request.header("Authorization");
   constexpr std::string_view kScheme = "Bearer ";
-  if (!value.starts_with(kScheme) || value.size() == kScheme.size()) {
+  if (!is_word(value.substr(0, kScheme.size()), "bearer ") || value.size() == kScheme.size()) {
     return unknown_caller("the header Authorization must be \"Bearer TOKEN\"");
   }
   return value.substr(kScheme.size());
@@ -217,10 +221,14 @@ Served serve_request(BrokerService& service, const net::Request& request) {
     return {std::move(response)};
   }
   auto reply = serve_route(service, request, *match.value().route, match.value().arguments);
-  if (!reply.ok()) {
-    return {broker_problem(reply.error())};
-  }
   Served served;
+  if (!reply.ok()) {
+    served.response = broker_problem(reply.error());
+    if (served.response.status >= kFirstFailure) {
+      served.failure = reply.error().text();
+    }
+    return served;
+  }
   served.response.status = reply.value().status;
   served.response.content_type = std::move(reply.value().content_type);
   served.response.body = std::move(reply.value().body);

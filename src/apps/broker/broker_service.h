@@ -58,6 +58,7 @@ struct DeliveryWait {
 
 struct Served {
   net::Response response;
+  std::string failure = {};               // of the broker, for its log; empty: none
   std::optional<DeliveryWait> wait = {};  // the response may be withheld as long
 };
 

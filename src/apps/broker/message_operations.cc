@@ -4,6 +4,7 @@
 #include "apps/broker/broker_call.h"
 #include "apps/broker/directory_calls.h"
 #include "delivery/api/broker_views.h"
+#include "delivery/broker/refusal_detail.h"
 #include "delivery/contract/features.h"
 #include "delivery/contract/message_request.h"
 #include "delivery/contract/rejection.h"
@@ -97,7 +98,7 @@ Result<BrokerReply> get_history(BrokerCall& call) {
                                                std::vector<HistoryEntry>& found) -> Result<void> {
         HOLDFAST_TRY(const auto refused, check_readable(session, call.caller, destination));
         if (refused.has_value()) {
-          return rejected(*refused);
+          return rejected(*refused, destination_detail(*refused, destination));
         }
         HOLDFAST_TRY(found, read_history(session, workspace.mesh_id, destination, after, limit));
         return {};

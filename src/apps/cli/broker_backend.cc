@@ -82,7 +82,13 @@ class RunningBroker final : public BrokerBackend {
                      "`holdfast broker serve` starts a broker; name another with --broker or "
                      "HOLDFAST_BROKER");
     }
-    return accepted_body(std::move(outcome));
+    auto body = accepted_body(std::move(outcome));
+    if (!body.ok() && body.error().code() == ErrorCode::unauthenticated) {
+      return advised(std::move(body).error(),
+                     "name the token of the administrator with --token-file or "
+                     "HOLDFAST_BROKER_TOKEN");
+    }
+    return body;
   }
   [[nodiscard]] std::string url() const override { return url_; }
 

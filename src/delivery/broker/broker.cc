@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/names.h"
+#include "delivery/broker/refusal_detail.h"
 #include "holdfast/assert.h"
 
 namespace holdfast::delivery {
@@ -229,9 +230,15 @@ Result<AcceptReply> Broker::answer(const Examined& examined, const AcceptAnswer&
 }
 
 Error Broker::refuse(const Examined& examined, AcceptPhase phase, Rejection rejection) {
+  Error error = rejected(
+      rejection,
+      refusal_detail(rejection,
+                     {.slug = examined.key.slug,
+                      .workspace = examined.found.workspace,
+                      .message = examined.message.has_value() ? &*examined.message : nullptr}));
   if (rejection == Rejection::idempotency_key_reused) {
     ++counters_.conflict;
-    return rejected(rejection)
+    return std::move(error)
         .with("conflict", "request_fingerprint_mismatch")
         .with("client_message_id", examined.message->id.text())
         .with("broker_fingerprint_prefix", fingerprint_prefix(examined.record().fingerprint));
@@ -242,7 +249,7 @@ Error Broker::refuse(const Examined& examined, AcceptPhase phase, Rejection reje
       ++counters_.consumed_then_b2_rejected;
       limiter_.note_refused(examined.limited(), examined.marker(), examined.now);
     }
-    return rejected(rejection);
+    return error;
   }
   ++counters_.b1_rejected;
   if (examined.invalid.has_value()) {
@@ -251,10 +258,10 @@ Error Broker::refuse(const Examined& examined, AcceptPhase phase, Rejection reje
   if (rejection == Rejection::rate_limited) {
     const std::lock_guard lock(id_mutex_);
     const std::uint64_t jitter_ms = random_.below(kMaxJitterMs);
-    return rejected(rejection).with(
+    return std::move(error).with(
         "retry_after_ms", static_cast<std::uint64_t>(examined.budget.retry_after_ms) + jitter_ms);
   }
-  return rejected(rejection);
+  return error;
 }
 
 }  // namespace holdfast::delivery

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/closest_word.h"
 #include "base/encoding.h"
@@ -53,7 +55,32 @@ Result<void> check_known_members(std::string_view object) {
   return {};
 }
 
-Error invalid(const Error& error) { return rejected(Rejection::invalid_request, error.message()); }
+// What each field holds.
+constexpr auto kForms = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"mesh", "the name of a workspace"},
+     {"client_message_id", "a text"},
+     {"request_fingerprint", "64 lower-case hex digits"},
+     {"envelope_version", "a number"},
+     {"destination", R"({"kind": "topic", "dm" or "queue", "ref": a text})"},
+     {"priority", R"("now", "next" or "low")"},
+     {"meta", "an object"},
+     {"body", "a text"},
+     {"mentions", "a list of texts"},
+     {"reply_to_id", "a text"},
+     {"first_sent_at", "milliseconds since 1970"},
+     {"attempt", "a number"}});
+
+// A field with a wrong value is reported with what it holds.
+Error invalid(const Error& error) {
+  const std::string_view fields = error.field("fields");
+  for (const auto& [name, form] : kForms) {
+    if (error.code() == ErrorCode::invalid_argument && fields == name) {
+      return rejected(Rejection::invalid_request,
+                      fmt::format("the field {} must be {}", quote(name), form));
+    }
+  }
+  return rejected(Rejection::invalid_request, error.message());
+}
 
 Result<void> check_version(std::string_view object) {
   JsonSlicer slicer(object);
@@ -97,6 +124,9 @@ Result<std::string> decoded_body(const std::string& body, BodyForm form) {
 }  // namespace
 
 Result<MessageRequest> parse_message_request(std::string_view json) {
+  if (json.empty()) {
+    return rejected(Rejection::invalid_request, "the body is empty; send a message as JSON");
+  }
   const auto compact = JsonText::parse(json);
   if (!compact.ok()) {
     return invalid(compact.error());

@@ -22,7 +22,7 @@ namespace holdfast::delivery {
   X(unauthenticated, 401, unauthenticated, "the caller is not authenticated")                     \
   X(not_a_member, 403, permission_denied, "the caller is not a member of the workspace")          \
   X(member_revoked, 403, permission_denied, "the membership of the caller was revoked")           \
-  X(not_allowed, 403, permission_denied, "the member may not send to the destination")            \
+  X(not_allowed, 403, permission_denied, "the destination is not open to the member")             \
   X(unknown_workspace, 404, not_found, "no such workspace")                                       \
   X(unknown_destination, 404, not_found, "no such topic, member or queue")                        \
   X(idempotency_key_reused, 409, idempotency_conflict,                                            \
