@@ -55,7 +55,8 @@ TEST_P(BrokerAccept, BR_11_a_duplicate_gets_the_same_ids_each_time) {
   EXPECT_EQ(all_tables(), before);
 }
 
-TEST_P(BrokerAccept, BR_12_other_content_under_a_consumed_id_is_a_conflict_with_the_stored_prefix) {
+TEST_P(BrokerAccept,
+       BR_12_H_41_other_content_under_a_consumed_id_is_a_conflict_with_the_stored_prefix) {
   must(send(request("m-1", "hello")));
   const std::string before = all_tables();
   const auto conflict = send(request("m-1", "other"));
@@ -142,6 +143,85 @@ TEST_P(BrokerAccept, BR_03_BR_06_R_13_a_rejection_inside_the_transaction_leaves_
   EXPECT_EQ(sent(to_topic("alerts")), "created");
 }
 
+// Existence is judged in the transaction, not when the message is read.
+TEST_P(BrokerAccept, H_34_a_destination_that_ends_before_the_transaction_refuses) {
+  BrokerStoreOptions options;
+  bool ended = false;
+  options.fault = [&](FaultPoint point) -> Result<void> {
+    if (point == FaultPoint::budget_consumed && !ended) {
+      ended = true;
+      write([&](SqlSession& s) { return archive_topic(s, team_.mesh_id, "alerts", clock_.now()); });
+    }
+    return {};
+  };
+  open(options);
+  EXPECT_EQ(outcome_of(send(request("m-1", "hello"))), "destination_closed");
+  EXPECT_EQ(count("client_message_dedupe"), 0);
+  EXPECT_EQ(count("message_history"), 0);
+  EXPECT_EQ(outcome_of(send(request("m-1", "hello", to_topic("empty")))), "created");
+}
+
+TEST_P(BrokerAccept, R_30_a_consumed_id_is_answered_also_when_its_destination_has_ended) {
+  const Destination to_ben{DestinationKind::dm, ben_.pubkey};
+  must(send(request("m-1", "hello")));
+  must(send(request("m-2", "hello", to_ben)));
+  write([&](SqlSession& s) -> Result<void> {
+    HOLDFAST_CHECK(archive_topic(s, team_.mesh_id, "alerts", clock_.now()));
+    return revoke_member(s, ben_.member_id, clock_.now());
+  });
+  EXPECT_EQ(outcome_of(send(request("m-1", "hello"))), "duplicate");
+  EXPECT_EQ(outcome_of(send(request("m-2", "hello", to_ben))), "duplicate");
+  EXPECT_EQ(outcome_of(send(request("m-1", "hello", to_topic("missing")))),
+            "idempotency_key_reused");
+  EXPECT_EQ(outcome_of(send(request("m-3", "hello"))), "destination_closed");
+}
+
+TEST_P(BrokerAccept, H_29_a_topic_has_at_most_ten_thousand_subscriptions_and_all_get_a_message) {
+  const std::string numbers =
+      GetParam() == StoreKind::sqlite
+          ? "(WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 9999) "
+            "SELECT n FROM r) x"
+          : "generate_series(1, 9999) AS x(n)";
+  execute("INSERT INTO @.topic_subscription(mesh_id, topic, member_id, role, joined_at) SELECT '" +
+          team_.mesh_id + "', 'empty', 'member-' || CAST(x.n AS TEXT), 'writer', 1 FROM " +
+          numbers);
+  const auto join = [&](const Member& member, SubscriptionRole role) {
+    return code_of(store_->write([&](SqlSession& s) {
+      return subscribe(s, {team_.mesh_id, "empty", member.member_id, role}, clock_.now());
+    }));
+  };
+  EXPECT_EQ(join(ann_, SubscriptionRole::writer), "ok");
+  EXPECT_EQ(join(ben_, SubscriptionRole::writer), "too_large");
+  EXPECT_EQ(join(ann_, SubscriptionRole::writer), "ok") << "she is subscribed already";
+  EXPECT_EQ(must(send(request("m-1", "hello", to_topic("empty")))).fanout_count, 10'000U);
+  EXPECT_EQ(count("delivery_queue"), 10'000);
+}
+
+TEST_P(BrokerAccept, G_09_what_waits_is_woken_after_the_commit_and_only_then) {
+  std::vector<std::int64_t> visible;
+  CommitWatcher watcher(store_->commits(),
+                        [&](CommitOrigin) { visible.push_back(count("delivery_queue")); });
+  must(send(request("m-1", "hello")));
+  EXPECT_EQ(outcome_of(send(request("m-2", "hello", to_topic("missing")))), "unknown_destination");
+  EXPECT_EQ(outcome_of(send(request("m-1", "hello"))), "duplicate");
+  must(send(request("m-3", "hello", {DestinationKind::dm, ben_.pubkey})));
+  EXPECT_EQ(visible, (std::vector<std::int64_t>{2, 3}))
+      << "each notification follows a commit that can be read";
+}
+
+TEST_P(BrokerAccept, G_09_a_message_whose_commit_fails_wakes_nothing) {
+  BrokerStoreOptions options;
+  options.fault = [](FaultPoint point) -> Result<void> {
+    return point == FaultPoint::before_commit ? Result<void>(Error{ErrorCode::io_error, "planted"})
+                                              : Result<void>();
+  };
+  open(options);
+  int woken = 0;
+  CommitWatcher watcher(store_->commits(), [&](CommitOrigin) { ++woken; });
+  EXPECT_EQ(code_of(send(request("m-1", "hello"))), "io_error");
+  EXPECT_EQ(woken, 0);
+}
+
 TEST_P(BrokerAccept, BR_04_RL_12_a_unit_stays_spent_when_the_transaction_refuses) {
   execute("UPDATE @.mesh SET rate_limit_per_window = 2");
   EXPECT_EQ(outcome_of(send(request("m-1", "hello", to_topic("missing")))), "unknown_destination");
@@ -209,7 +289,7 @@ TEST_P(BrokerAccept, TX_08_R_12_deliveries_are_the_subscriptions_at_the_commit) 
   EXPECT_EQ(must(send(request("m-5", "a"))).fanout_count, 2U) << "a revoked member has none";
 }
 
-TEST_P(BrokerAccept, TX_11_R_25_dm_and_queue_follow_the_same_contract) {
+TEST_P(BrokerAccept, TX_11_R_25_H_28_dm_and_queue_follow_the_same_contract) {
   const Destination to_ben{DestinationKind::dm, ben_.pubkey};
   EXPECT_EQ(must(send(request("m-1", "a", to_ben))).fanout_count, 1U);
   EXPECT_EQ(must(send(request("m-2", "a", kQueue))).fanout_count, 0U);

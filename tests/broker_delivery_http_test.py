@@ -81,7 +81,7 @@ class Receive(DeliveryTest):
                          (False, "", fingerprint("topic", "alerts", "")))
         self.assertEqual(self.ack("ben", received)["fenced"], [])
 
-    def test_a_waiting_request_gets_what_is_sent(self):
+    def test_R_04_a_waiting_request_gets_what_is_sent(self):
         found = []
         waiting = threading.Thread(target=lambda: found.append(self.receive("ben", wait=10)))
         waiting.start()

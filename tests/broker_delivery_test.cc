@@ -1,6 +1,8 @@
 // What follows an accept: deliveries are claimed under a lease, acknowledged, redelivered, given
 // up and replayed. The numbers in the names are those of docs/delivery-tests.md.
 #include <algorithm>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "delivery/broker/deliveries.h"
@@ -269,7 +271,7 @@ TEST_P(BrokerDelivery, FO_08_after_the_last_attempt_it_is_dead_listed_and_replay
   EXPECT_EQ(again.deliveries.at(0).attempt, 1U);
 }
 
-TEST_P(BrokerDelivery, FO_08_beyond_its_time_it_is_dead_unless_it_is_held) {
+TEST_P(BrokerDelivery, FO_08_H_24_beyond_its_time_it_is_dead_unless_it_is_held) {
   post("m-1");
   post("dm-1", {DestinationKind::dm, ben_.pubkey});
   clock_.advance_ms(rules_.ttl_ms);
@@ -282,6 +284,68 @@ TEST_P(BrokerDelivery, FO_08_beyond_its_time_it_is_dead_unless_it_is_held) {
   EXPECT_EQ(must(deliveries_->end_overdue()), 1U);
   EXPECT_EQ(in_state("dead"), 3);
   EXPECT_EQ(must(check_orphans(*store_, clock_.now(), {})).total(), 0U);
+}
+
+// Receivers that claim and do not acknowledge, acknowledge too late, in part or not at all, with
+// restarts in between: every recipient at the commit has acknowledged the message, or its
+// delivery is dead and listed.
+TEST_P(BrokerDelivery, G_08_every_recipient_at_the_commit_gets_the_message_or_a_dead_delivery) {
+  constexpr int kMessages = 30;
+  SeededRandom random(5);
+  std::map<std::string, std::set<std::string>> received;  // by member
+  const std::vector<const Member*> members{&ann_, &ben_, &cat_};
+  for (int i = 0; i < kMessages; ++i) {
+    const bool direct = i % 3 == 0;
+    post("m-" + std::to_string(i),
+         direct ? Destination{DestinationKind::dm, cat_.pubkey} : kAlerts);
+  }
+  for (int step = 0; step < 400 && in_state("queued") + in_state("leased") > 0; ++step) {
+    const Member& member = *members[random.below(members.size())];
+    ClaimedDeliveries claimed = claim(member, static_cast<std::uint32_t>(1 + random.below(8)));
+    for (const Delivery& delivery : claimed.deliveries) {
+      EXPECT_LE(delivery.attempt, rules_.most_attempts);
+      received[member.display_name].insert(delivery.client_message_id);
+    }
+    switch (random.below(4)) {
+      case 0:
+        clock_.advance_ms(rules_.lease_ms + 1);
+        must(deliveries_->end_leases());
+        break;
+      case 1:
+        restart();
+        break;
+      default:
+        claimed.deliveries.resize(random.below(claimed.deliveries.size() + 1));
+        ack(member, claimed);
+    }
+  }
+  clock_.advance_ms(rules_.ttl_ms + rules_.lease_ms + 1);
+  must(deliveries_->end_leases());
+  must(deliveries_->end_overdue());
+  EXPECT_EQ(in_state("queued") + in_state("leased"), 0);
+  for (const auto& row : query("SELECT r.display_name, d.state, COALESCE(t.client_message_id, "
+                               "q.client_message_id) FROM @.delivery_queue d JOIN @.member r "
+                               "ON r.member_id = d.recipient_member_id LEFT JOIN @.topic_message t "
+                               "ON t.broker_message_id = d.broker_message_id "
+                               "LEFT JOIN @.message_queue q "
+                               "ON q.broker_message_id = d.broker_message_id")) {
+    EXPECT_TRUE(row[1].bytes == "dead" || received[row[0].bytes].contains(row[2].bytes))
+        << row[0].bytes << " " << row[1].bytes << " " << row[2].bytes;
+  }
+  EXPECT_EQ(count("delivery_queue"), kMessages / 3 + 2 * (kMessages - kMessages / 3))
+      << "no delivery disappears";
+  const auto dead = must([&]() -> Result<std::vector<DeliveryEntry>> {
+    std::vector<DeliveryEntry> listed;
+    HOLDFAST_CHECK(store_->read([&](SqlSession& s) -> Result<void> {
+      HOLDFAST_TRY(listed,
+                   list_deliveries(
+                       s, {.mesh_id = team_.mesh_id, .state = DeliveryState::dead, .limit = 1000}));
+      return {};
+    }));
+    return listed;
+  }());
+  EXPECT_EQ(static_cast<std::int64_t>(dead.size()), in_state("dead"));
+  EXPECT_GT(in_state("delivered"), 0);
 }
 
 TEST_P(BrokerDelivery, FO_10_what_was_rolled_back_is_never_delivered) {

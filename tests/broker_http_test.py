@@ -5,8 +5,10 @@ administration, metrics and shutdown.
 Run as: python3 tests/broker_http_test.py path/to/holdfast
 """
 
+import base64
 import concurrent.futures
 import contextlib
+import hashlib
 import json
 import re
 import signal
@@ -46,7 +48,7 @@ class Accept(broker.BrokerTest):
                          message("m-1")["request_fingerprint"][:16])
         self.assertEqual(problem["what_next"], "permanent")
 
-    def test_every_rejection_before_and_inside_the_transaction_frees_the_id(self):
+    def test_R_07_R_23_every_rejection_before_and_inside_the_transaction_frees_the_id(self):
         """Name, status, request, sender; each is refused, changes nothing, and m-1 works after."""
         key = self.members["ann"]["pubkey"]
         gone = self.add_member("team", "gone")
@@ -86,6 +88,32 @@ class Accept(broker.BrokerTest):
         self.assertEqual(self.send(message("m-1")).status, 201)
         self.assertEqual(self.admin.good("POST", "/admin/orphan-check", {})["total"], 0)
 
+    def test_a_refusal_says_what_was_wrong_and_what_to_do(self):
+        self.assertEqual(self.send(message("m-0")).status, 201)
+        good = message("m-1")
+        for request, words in (
+                (message("m-1", ref="nothing"), ('topic "nothing"', "broker topic create")),
+                (message("m-1", kind="queue", ref="none"), ('queue "none"', "queue create")),
+                (message("m-1", kind="dm", ref="ab" * 32), ("member", "ab" * 32)),
+                (message("m-1", ref="inner"), ('"inner" is closed', "topic subscribe")),
+                (message("m-1", body="x" * 65537), ("65537 bytes", "65536")),
+                (message("m-1", mesh="nowhere"), ('"nowhere"',)),
+                (message("m-1", mesh="other"), ('"other"', "another workspace")),
+                (message("m-1", first_sent_at=1), ("365 days", "new id")),
+                (message("m-0", body="x"), ('"m-0"', "new id")),
+                (good | {"priority": "urgent"}, ('"priority"', '"now", "next" or "low"')),
+                (good | {"destination": {"kind": "fax", "ref": "x"}}, ('"destination"', "topic")),
+                (good | {"request_fingerprint": "A" * 64}, ("64 lower-case hex digits",)),
+                (good | {"first_sent_at": "now"}, ("milliseconds since 1970",)),
+                (good | {"meta": [1]}, ("meta", "object"))):
+            detail = self.send(request).json()["detail"]
+            for word in words:
+                self.assertIn(word, detail)
+        empty = self.client("ann").call("POST", "/v1/messages", b"")
+        self.assertIn("the body is empty", empty.json()["detail"])
+        read = self.client("ann").get("/v1/history?ref=inner").json()["detail"]
+        self.assertNotIn("send", read)
+
     def test_malformed_requests_are_refused_by_name(self):
         client = self.client("ann")
         deep = b'{"meta":' + b'{"a":' * 200 + b"1" + b"}" * 200 + b"}"
@@ -120,7 +148,7 @@ class Accept(broker.BrokerTest):
         self.assertEqual(client.post("/v1/messages?mesh=team", good).status, 400)
         self.assertEqual(self.metric("cm_broker_accept_total", '{result="created"}'), 0)
 
-    def test_a_body_above_the_limit_of_the_transport_is_413(self):
+    def test_R_29_a_body_above_the_limit_of_the_transport_is_413(self):
         answer = self.client("ann").call("POST", "/v1/messages", b"x" * (1048576 + 1),
                                          headers={"Content-Type": "application/json"})
         self.assertEqual((answer.status, answer.code), (413, "too_large"))
@@ -211,6 +239,8 @@ class Outsiders(broker.BrokerTest):
 
     def test_a_malformed_or_doubled_authorization_is_refused(self):
         token = self.members["ann"]["token"]
+        self.assertEqual(self.broker.client().get("/v1/features", headers={
+            "Authorization": "bearer " + token}).status, 200, "schemes have no case")
         for value in (token, "Basic " + token, "Bearer", "Bearer ", "bearer" + token):
             answer = self.broker.client().post("/v1/messages", message("m-1"),
                                                headers={"Authorization": value})
@@ -257,7 +287,7 @@ class Outsiders(broker.BrokerTest):
 
 
 class Reads(broker.BrokerTest):
-    def test_history_pages_without_gaps_or_repeats(self):
+    def test_HI_02_H_32_history_pages_without_gaps_or_repeats(self):
         for n in range(5):
             self.send(message(f"m-{n}", body=f"text {n}", meta={"n": n}, priority="now"))
         client, after, seen = self.client("ben"), 0, []
@@ -265,12 +295,48 @@ class Reads(broker.BrokerTest):
                 "ref": "alerts", "after": after, "limit": 2})["messages"]:
             seen += page
             after = page[-1]["history_seq"]
+            self.broker.kill()
+            self.broker.start()
         self.assertEqual([one["body"] for one in seen], [f"text {n}" for n in range(5)])
         self.assertEqual([one["meta"] for one in seen], [{"n": n} for n in range(5)])
         self.assertEqual({one["priority"] for one in seen}, {"now"})
         for query in ("ref=alerts&after=x", "ref=alerts&limit=1001", "", "ref=alerts&kind=nothing",
                       "ref=alerts&colour=1&x=2"):
             self.assertEqual(client.get("/v1/history?" + query).status, 400, query)
+
+    def test_HI_03_what_was_pruned_is_announced_and_keeps_its_number(self):
+        for n in range(4):
+            self.send(message(f"m-{n}", kind="queue", ref="jobs"))
+        with contextlib.closing(sqlite3.connect(self.path("broker.db"))) as db, db:
+            db.execute("UPDATE message_history SET created_at = 1 WHERE history_seq < 3")
+        self.assertEqual(self.admin.good("POST", "/admin/sweep", {})["messages"], 2)
+        read = self.client("cat").good("GET", "/v1/history?kind=queue&ref=jobs")
+        self.assertEqual([(one["history_seq"], one["pruned"], one.get("client_message_id"))
+                          for one in read["messages"]],
+                         [(1, True, None), (2, True, None), (3, False, "m-2"), (4, False, "m-3")])
+        self.assertEqual(read["next_after"], 4)
+        self.assertEqual(self.admin.good("POST", "/admin/orphan-check", {})["total"], 0)
+
+    def test_R_03_R_21_H_07_sealed_bodies_are_covered_and_returned_as_they_came(self):
+        self.admin.good("POST", "/v1/workspaces", {"name": "vault", "body_form": "sealed"})
+        eve = self.broker.client(self.add_member("vault", "eve")["token"])
+        self.admin.good("POST", "/v1/workspaces/vault/queues", {"name": "jobs"})
+        sealed = bytes(range(256))
+        text = base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+        fields = [b"1", b"queue", b"jobs", b"", b"next", b"", hashlib.sha256(sealed).hexdigest()
+                  .encode()]
+        request = message("m-1", body=text, kind="queue", ref="jobs", mesh="vault") | {
+            "request_fingerprint": hashlib.sha256(b"\0".join(fields)).hexdigest()}
+        self.assertEqual(eve.post("/v1/messages", request).status, 201)
+        self.assertEqual(eve.post("/v1/messages", request).status, 200)
+        (one,) = eve.good("GET", "/v1/history?kind=queue&ref=jobs")["messages"]
+        self.assertEqual(one["body"], text)
+        for body in (text + "=", "+/+/", "a", "h\u00e9"):
+            problem = self.rejected(eve.post("/v1/messages", request | {"body": body}), 400,
+                                    "invalid_request")
+            self.assertIn("base64url", problem["detail"])
+        of_the_text = message("m-2", body=text, kind="queue", ref="jobs", mesh="vault")
+        self.rejected(eve.post("/v1/messages", of_the_text), 422, "canonical_form_drift")
 
     def test_mentions_are_those_of_the_caller(self):
         made = self.send(message("m-1", mentions=["BEN", "stranger", "ann"])).json()
@@ -284,7 +350,25 @@ class Reads(broker.BrokerTest):
                          [])
         self.assertEqual(self.client("ben").get("/v1/mentions?after=x").status, 400)
 
-    def test_features_offer_dedupe_with_its_window(self):
+    def test_NG_02_NG_03_what_is_offered_is_valid_in_every_kind_of_workspace(self):
+        for name, settings, window in (
+                ("least", {"dedupe_retention_days": 7, "message_retention_days": 7,
+                           "max_inline_bytes": 1024}, {"dedupe_retention_days": 7}),
+                ("ever", {"dedupe_mode": "permanent"}, {})):
+            self.admin.good("POST", "/v1/workspaces", {"name": name, **settings})
+            client = self.broker.client(self.add_member(name, "eve")["token"])
+            offered = client.good("GET", "/v1/features?require=client_message_id_dedupe"
+                                         "&require=max_payload")
+            self.assertEqual(offered.get("missing_required", []), [])
+            self.assertEqual(offered["supported"]["client_message_id_dedupe"],
+                             {"version": 2, "request_fingerprint": True,
+                              "mode": settings.get("dedupe_mode", "retention_scoped"), **window})
+            limits = offered["supported"]["max_payload"]
+            self.assertEqual((limits["version"], limits["inline_bytes"]),
+                             (1, settings.get("max_inline_bytes", 65536)))
+            self.assertGreaterEqual(limits["blob_bytes"], 1024)
+
+    def test_NG_01_features_offer_dedupe_with_its_window_and_name_what_is_missing(self):
         got = self.client("ann").good("GET", "/v1/features?require=client_message_id_dedupe"
                                              "&require=time_travel")
         self.assertEqual(got["missing_required"], ["time_travel"])
@@ -473,7 +557,7 @@ class Metrics(broker.BrokerTest):
         self.assertGreaterEqual(oldest, (newest - first) / 1000)
         self.assertLess(oldest, server.DEADLINE_S)
 
-    def test_R_14_counters_have_their_names_and_no_id_is_a_label(self):
+    def test_R_14_H_42_H_43_counters_have_their_names_and_no_id_is_a_label(self):
         self.send(message("m-1"))
         self.send(message("m-1"))
         self.send(message("m-1", body="other"))

@@ -1,5 +1,7 @@
 // Retention, the orphan check, and what the stores do beside accepting. The numbers in the names
 // are those of docs/delivery-tests.md.
+#include <functional>
+
 #include "delivery/broker/broker_schema.h"
 #include "delivery/broker/orphan_check.h"
 #include "delivery/broker/retention.h"
@@ -72,6 +74,21 @@ TEST_P(BrokerJobs, OR_05_a_gap_in_a_history) {
             "O5=3 ");
 }
 
+TEST_P(BrokerJobs, OR_05_a_history_number_beyond_the_last_one_and_one_left_out) {
+  must(send(request("m-0", "a", {DestinationKind::topic, "alerts"})));
+  EXPECT_EQ(planted("UPDATE @.message_history SET history_seq = 3 WHERE destination_kind = "
+                    "'topic' AND history_seq = 2"),
+            "O5=1 ")
+      << "there are as many numbers as there should be";
+}
+
+TEST_P(BrokerJobs, OR_06_a_delivery_of_a_message_without_its_dedupe_row) {
+  EXPECT_EQ(planted("DELETE FROM @.client_message_dedupe WHERE client_message_id = 'm-1'"),
+            "O3=1 ");
+  clock_.advance_ms(60'001);
+  EXPECT_EQ(orphans(), "O3=1 O6=2 ");
+}
+
 TEST_P(BrokerJobs, OR_06_a_delivery_without_its_message) {
   EXPECT_EQ(planted("UPDATE @.delivery_queue SET broker_message_id = 'gone' WHERE "
                     "broker_message_id IN (SELECT broker_message_id FROM @.message_queue)"),
@@ -119,7 +136,96 @@ TEST_P(BrokerJobs, OR_11_OR_12_a_healthy_store_has_none_and_the_check_writes_not
   EXPECT_EQ(all_tables(), before);
 }
 
-TEST_P(BrokerJobs, RT_01_the_sweep_deletes_expired_rows_only_in_bounded_batches) {
+// What is pruned and swept meanwhile is still there for the check, and afterwards it is marked.
+TEST_P(BrokerJobs, H_26_the_check_sees_one_snapshot_and_explains_what_was_pruned) {
+  execute("UPDATE @.mesh SET message_retention_days = 30");
+  must(send(request("m-1", "a", {DestinationKind::queue, "jobs"})));
+  clock_.advance_ms(366 * kDayMs);
+  must(store_->scan([&](SqlSession& s) -> Result<void> {
+    const auto messages = [&] {
+      return must(s.query("SELECT count(*) FROM @.message_queue", {}))[0][0].integer;
+    };
+    const auto ids = [&] {
+      return must(s.query("SELECT count(*) FROM @.client_message_dedupe", {}))[0][0].integer;
+    };
+    EXPECT_EQ(messages(), 1);
+    execute("UPDATE @.message_history SET pruned_at = 1");
+    execute("DELETE FROM @.message_queue");
+    EXPECT_EQ(must(sweep_dedupe(*store_, clock_.now(), 10)), 1U);
+    EXPECT_EQ(messages(), 1);
+    EXPECT_EQ(ids(), 1);
+    return {};
+  }));
+  EXPECT_EQ(count("message_queue"), 0);
+  EXPECT_EQ(orphans(), "");
+}
+
+// A scan has as long as it needs: accepts do not wait for it, and neither does the sweep.
+TEST_P(BrokerJobs, a_long_scan_delays_no_accept) {
+  must(store_->scan([&](SqlSession&) -> Result<void> {
+    EXPECT_EQ(outcome_of(send(request("m-1", "a"))), "created");
+    EXPECT_EQ(outcome_of(send(request("m-1", "a"))), "duplicate");
+    EXPECT_EQ(must(sweep_dedupe(*store_, clock_.now(), 10)), 0U);
+    return {};
+  }));
+}
+
+// Something happens between the search of a job and its transaction.
+class InterruptedStore final : public BrokerStore {
+ public:
+  InterruptedStore(BrokerStore& inner, std::function<void()> after_scan)
+      : inner_(inner), after_scan_(std::move(after_scan)) {}
+  std::vector<Result<AcceptOutcome>> accept(std::span<const AcceptRow> group) override {
+    return inner_.accept(group);
+  }
+  Result<void> write(const Work& work) override { return inner_.write(work); }
+  Result<void> deliver(const Work& work) override { return inner_.deliver(work); }
+  Result<void> read(const Work& work) override { return inner_.read(work); }
+  Result<void> scan(const Work& work) override {
+    auto done = inner_.scan(work);
+    after_scan_();
+    return done;
+  }
+
+ private:
+  BrokerStore& inner_;
+  std::function<void()> after_scan_;
+};
+
+TEST_P(BrokerJobs, a_message_whose_delivery_is_replayed_meanwhile_is_not_pruned) {
+  execute("UPDATE @.mesh SET message_retention_days = 30");
+  must(send(request("m-1", "a")));
+  must(send(request("m-2", "a", {DestinationKind::queue, "jobs"})));
+  execute("UPDATE @.delivery_queue SET state = 'dead'");
+  clock_.advance_ms(31 * kDayMs);
+  InterruptedStore store(*store_, [&] { execute("UPDATE @.delivery_queue SET state = 'queued'"); });
+  EXPECT_EQ(must(prune_messages(store, clock_.now(), 10)).messages, 1U);
+  EXPECT_EQ(count("topic_message"), 1);
+  EXPECT_EQ(count("message_queue"), 0);
+  EXPECT_EQ(orphans(), "");
+}
+
+TEST_P(BrokerJobs, messages_are_pruned_from_place_to_place) {
+  execute("UPDATE @.mesh SET message_retention_days = 30");
+  for (int i = 0; i < 5; ++i) {
+    must(send(request("q-" + std::to_string(i), "a", {DestinationKind::queue, "jobs"})));
+    must(send(request("t-" + std::to_string(i), "a", {DestinationKind::topic, "empty"})));
+  }
+  clock_.advance_ms(31 * kDayMs);
+  std::uint64_t pruned = 0;
+  int calls = 0;
+  for (std::optional<HistoryPlace> after = HistoryPlace{}; after.has_value(); ++calls) {
+    const Pruned batch = must(prune_messages(*store_, clock_.now(), 3, *after));
+    pruned += batch.messages;
+    after = batch.last;
+  }
+  EXPECT_EQ(pruned, 10U);
+  EXPECT_EQ(calls, 4);
+  EXPECT_EQ(count("message_history WHERE pruned_at IS NULL"), 0);
+  EXPECT_EQ(orphans(), "");
+}
+
+TEST_P(BrokerJobs, RT_01_H_04_the_sweep_deletes_expired_rows_only_in_bounded_batches) {
   send_some();
   clock_.advance_ms(300 * kDayMs);
   must(send(request("young", "a")));
@@ -148,12 +254,12 @@ TEST_P(BrokerJobs, RT_03_BR_10_R_32_a_pruned_message_is_marked_and_its_id_still_
   send_some();
   clock_.advance_ms(31 * kDayMs);
   must(send(request("young", "a")));
-  EXPECT_EQ(must(prune_messages(*store_, clock_.now(), 10)), 1U)
+  EXPECT_EQ(must(prune_messages(*store_, clock_.now(), 10)).messages, 1U)
       << "a message with a delivery that has not ended is kept";
   execute("UPDATE @.delivery_queue SET state = 'delivered'");
-  EXPECT_EQ(must(prune_messages(*store_, clock_.now(), 1)), 1U) << "bounded";
-  EXPECT_EQ(must(prune_messages(*store_, clock_.now(), 10)), 1U);
-  EXPECT_EQ(must(prune_messages(*store_, clock_.now(), 10)), 0U);
+  EXPECT_EQ(must(prune_messages(*store_, clock_.now(), 1)).messages, 1U) << "bounded";
+  EXPECT_EQ(must(prune_messages(*store_, clock_.now(), 10)).messages, 1U);
+  EXPECT_EQ(must(prune_messages(*store_, clock_.now(), 10)).messages, 0U);
   EXPECT_EQ(count("message_queue"), 0);
   EXPECT_EQ(count("topic_message"), 1);
   EXPECT_EQ(count("mention_index"), 0);

@@ -98,6 +98,96 @@ TEST_P(BrokerPostgres, TX_05_the_waiter_behind_a_refused_claim_gets_its_own_resu
   EXPECT_EQ(count("topic_message"), 1);
 }
 
+// The row of another broker is in the way of the claim, and gone when it is read.
+TEST_P(BrokerPostgres, TX_06_a_row_that_is_swept_between_claim_and_read_is_claimed_again) {
+  enum class Stage { before, accepted_elsewhere, swept };
+  Stage stage = Stage::before;
+  BrokerStoreOptions options;
+  options.fault = [&](FaultPoint point) -> Result<void> {
+    if (point == FaultPoint::budget_consumed && stage == Stage::before) {
+      stage = Stage::accepted_elsewhere;
+      EXPECT_EQ(outcome_of(send(request("m-1", "hello"))), "created");
+    } else if (point == FaultPoint::claimed && stage == Stage::accepted_elsewhere) {
+      stage = Stage::swept;
+      execute("DELETE FROM @.client_message_dedupe");
+    }
+    return {};
+  };
+  const auto slow_store = open_store(options);
+  SeededRandom slow_random(19);
+  Broker slow(*slow_store, *limiter_, clock_, slow_random);
+  EXPECT_EQ(outcome_of(slow.accept("token-ann", request("m-1", "hello"))), "created");
+  EXPECT_EQ(stage, Stage::swept);
+  EXPECT_EQ(count("client_message_dedupe"), 1);
+  EXPECT_EQ(count("topic_message"), 2) << "the first outlived its row";
+}
+
+TEST_P(BrokerPostgres, H_35_a_lock_that_is_not_released_is_a_failure_for_all_within_one_wait) {
+  BrokerStoreOptions options;
+  options.busy_timeout = std::chrono::milliseconds(200);
+  open(options);
+  const std::string schema = postgres_url().schema;
+  std::atomic<bool> holds{false};
+  std::atomic<bool> done{false};
+  ThreadGroup holder;
+  must(holder.start([&] {
+    const auto other = open_store();
+    must(other->write([&](SqlSession& s) -> Result<void> {
+      HOLDFAST_CHECK(s.execute("UPDATE @.destination SET last_seq = last_seq", {}));
+      holds = true;
+      EXPECT_TRUE(eventually([&] { return done.load(); }));
+      return {};
+    }));
+  }));
+  EXPECT_TRUE(eventually([&] { return holds.load(); }));
+  constexpr int kMessages = 40;
+  std::vector<std::function<void()>> bodies;
+  for (int i = 0; i < kMessages; ++i) {
+    bodies.emplace_back([&, i] {
+      const auto failed = send(request("m-" + std::to_string(i), "hello"));
+      EXPECT_EQ(outcome_of(failed), "busy");
+      EXPECT_EQ(failed.ok() ? 0 : error_info(failed.error().code()).http_status, 503);
+    });
+  }
+  const auto began = std::chrono::steady_clock::now();
+  ThreadGroup senders;
+  must(senders.start(bodies));
+  senders.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kMessages * options.busy_timeout / 2)
+      << "they do not wait one after the other";
+  done = true;
+  holder.join();
+  EXPECT_EQ(outcome_of(send(request("m-0", "hello"))), "created");
+}
+
+TEST_P(BrokerPostgres, H_35_a_broker_that_stops_inside_its_transaction_loses_it) {
+  std::atomic<bool> claimed{false};
+  std::atomic<bool> accepted{false};
+  BrokerStoreOptions options;
+  options.busy_timeout = std::chrono::milliseconds(500);
+  options.fault = [&](FaultPoint point) -> Result<void> {
+    if (point == FaultPoint::destination_checked && !claimed.exchange(true)) {
+      EXPECT_TRUE(eventually([&] { return accepted.load(); }));
+    }
+    return {};
+  };
+  const auto stopped_store = open_store(options);
+  SeededRandom stopped_random(19);
+  Broker stopped(*stopped_store, *limiter_, clock_, stopped_random);
+  ThreadGroup holder;
+  must(holder.start([&] {
+    const auto lost = stopped.accept("token-ann", request("m-1", "hello"));
+    EXPECT_FALSE(lost.ok());
+    EXPECT_FALSE(rejection_of(lost.error()).has_value()) << "not the fault of the message";
+  }));
+  EXPECT_TRUE(eventually([&] { return claimed.load(); }));
+  EXPECT_TRUE(eventually([&] { return outcome_of(send(request("m-1", "hello"))) == "created"; }));
+  accepted = true;
+  holder.join();
+  EXPECT_EQ(outcome_of(stopped.accept("token-ann", request("m-1", "hello"))), "duplicate");
+  EXPECT_EQ(count("topic_message"), 1);
+}
+
 TEST_P(BrokerPostgres, H_02_a_server_that_died_is_a_failure_of_the_store_and_not_of_the_message) {
   must(send(request("m-1", "hello")));
   cluster().kill_9();

@@ -155,11 +155,11 @@ BROKER_BUGS = [
     # Retention
     ("pruned_not_marked", "the dedupe row of a removed message says that the message is there", [
         (RETENTION,
-         "{row[1].bytes, row[2].bytes, row[3].bytes, id, now.value}",
-         "{row[1].bytes, row[2].bytes, row[3].bytes,\n"
+         "{place.mesh_id, row[0].bytes, row[1].bytes, id, now.value}",
+         "{place.mesh_id, row[0].bytes, row[1].bytes,\n"
          "       planted ? std::string_view(\"none\") : id, now.value}")]),
     ("pruned_too_early", "messages are removed a day too early", [
         (RETENTION,
-         "{kDayMs, now.value, std::int64_t{limit}}",
-         "{kDayMs, now.value + (planted ? kDayMs : 0), std::int64_t{limit}}")]),
+         "{kDayMs, now.value, std::int64_t{limit}, after.mesh_id,",
+         "{kDayMs, now.value + (planted ? kDayMs : 0), std::int64_t{limit}, after.mesh_id,")]),
 ]

@@ -48,6 +48,16 @@ struct BrokerCall {
     }));
     return value;
   }
+  // As read(), for what looks at many rows.
+  template <typename T, typename Work>
+  Result<T> scan(const Work& work) {
+    T value{};
+    HOLDFAST_CHECK(service.store.scan([&](SqlSession& session) -> Result<void> {
+      value = T{};
+      return work(session, value);
+    }));
+    return value;
+  }
 };
 
 // The token of the header Authorization. unauthenticated unless there is exactly one.

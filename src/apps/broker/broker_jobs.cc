@@ -11,12 +11,20 @@ namespace {
 
 constexpr std::uint32_t kBatchRows = 1000;
 
-// Repeats a job until a batch was not full.
-template <typename Batch>
-Result<std::uint64_t> all_batches(const Batch& batch) {
+Result<std::uint64_t> prune_all(BrokerStore& store, TimeMs now) {
+  std::uint64_t messages = 0;
+  for (std::optional<HistoryPlace> after = HistoryPlace{}; after.has_value();) {
+    HOLDFAST_TRY(Pruned batch, prune_messages(store, now, kBatchRows, *after));
+    messages += batch.messages;
+    after = std::move(batch.last);
+  }
+  return messages;
+}
+
+Result<std::uint64_t> sweep_all_dedupe(BrokerStore& store, TimeMs now) {
   std::uint64_t removed = 0;
   for (;;) {
-    HOLDFAST_TRY(const std::uint64_t rows, batch());
+    HOLDFAST_TRY(const std::uint64_t rows, sweep_dedupe(store, now, kBatchRows));
     removed += rows;
     if (rows < kBatchRows) {
       return removed;
@@ -38,10 +46,8 @@ Result<Swept> sweep_all(BrokerService& service) {
   if (service.deliveries != nullptr) {
     HOLDFAST_TRY(swept.deliveries, service.deliveries->end_overdue());
   }
-  HOLDFAST_TRY(swept.messages,
-               all_batches([&] { return prune_messages(service.store, now, kBatchRows); }));
-  HOLDFAST_TRY(swept.dedupe_rows,
-               all_batches([&] { return sweep_dedupe(service.store, now, kBatchRows); }));
+  HOLDFAST_TRY(swept.messages, prune_all(service.store, now));
+  HOLDFAST_TRY(swept.dedupe_rows, sweep_all_dedupe(service.store, now));
   return swept;
 }
 

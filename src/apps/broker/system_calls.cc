@@ -42,7 +42,7 @@ Result<BrokerReply> get_openapi(BrokerCall& call) {
 Result<BrokerReply> get_metrics(BrokerCall& call) {
   HOLDFAST_CHECK(call.query.finish());
   const auto depth =
-      call.read<DeliveryDepth>([](SqlSession& session, DeliveryDepth& counted) -> Result<void> {
+      call.scan<DeliveryDepth>([](SqlSession& session, DeliveryDepth& counted) -> Result<void> {
         HOLDFAST_TRY(counted, count_deliveries(session));
         return {};
       });

@@ -23,6 +23,21 @@ Result<void> lock_destination(SqlSession& session, std::string_view mesh_id, Des
   return {};
 }
 
+// A message to a topic writes one row for each subscription, in its transaction.
+Result<void> check_subscription_count(SqlSession& session, const Subscription& subscription) {
+  HOLDFAST_TRY(const SqlRows rows,
+               session.query("SELECT count(*) FROM @.topic_subscription WHERE mesh_id = $1t "
+                             "AND topic = $2t AND member_id <> $3t",
+                             {subscription.mesh_id, subscription.topic, subscription.member_id}));
+  if (rows[0][0].integer >= kMostSubscriptions) {
+    return Error{ErrorCode::too_large,
+                 fmt::format("the topic {} has {} subscriptions, and no topic has more; use "
+                             "several topics",
+                             quote(subscription.topic), kMostSubscriptions)};
+  }
+  return {};
+}
+
 Result<void> add_destination(SqlSession& session, std::string_view mesh_id, DestinationKind kind,
                              std::string_view ref) {
   HOLDFAST_TRY(const std::uint64_t added,
@@ -169,6 +184,7 @@ Result<void> create_queue(SqlSession& session, std::string_view mesh_id, std::st
 Result<void> subscribe(SqlSession& session, const Subscription& subscription, TimeMs now) {
   HOLDFAST_CHECK(
       lock_destination(session, subscription.mesh_id, DestinationKind::topic, subscription.topic));
+  HOLDFAST_CHECK(check_subscription_count(session, subscription));
   HOLDFAST_TRY(const std::uint64_t changed,
                session.execute("INSERT INTO @.topic_subscription(mesh_id, topic, member_id, role, "
                                "joined_at) SELECT t.mesh_id, t.name, m.member_id, $4t, $5i "

@@ -77,8 +77,12 @@ struct Subscription {
   SubscriptionRole role = SubscriptionRole::writer;
 };
 
+// Of one topic: a message to it writes as many rows in its transaction.
+inline constexpr std::int64_t kMostSubscriptions = 10'000;
+
 // Again with another role changes the role. not_found when the topic does not exist or is
-// archived, or the member is not a member of the workspace or was revoked.
+// archived, or the member is not a member of the workspace or was revoked; too_large when the
+// topic has as many as it may have.
 Result<void> subscribe(SqlSession& session, const Subscription& subscription, TimeMs now);
 Result<void> unsubscribe(SqlSession& session, const Subscription& subscription);
 

@@ -98,8 +98,10 @@ class BrokerStore {
   virtual Result<void> write(const Work& work) = 0;
   // As write(), beside accepts and other writes where the database can: for deliveries.
   virtual Result<void> deliver(const Work& work) = 0;
-  // Runs the work on one consistent snapshot.
+  // Runs the work on one consistent snapshot. For what ends soon: accepts read too.
   virtual Result<void> read(const Work& work) = 0;
+  // As read(), beside all other work and without a limit of time: for what looks at many rows.
+  virtual Result<void> scan(const Work& work) = 0;
 
   // Notified after each accept() that committed messages, and by the caller of write() or deliver()
   // when members may have deliveries that they did not have before.

@@ -133,7 +133,7 @@ Result<std::uint64_t> Deliveries::end_overdue() {
   std::uint64_t dead = 0;
   for (;;) {
     std::vector<std::uint64_t> overdue;
-    HOLDFAST_CHECK(store_.read([&](SqlSession& session) -> Result<void> {
+    HOLDFAST_CHECK(store_.scan([&](SqlSession& session) -> Result<void> {
       HOLDFAST_TRY(overdue, find_overdue(session, now, rules_, kJobRows));
       return {};
     }));

@@ -48,15 +48,21 @@ constexpr auto kChecks = std::to_array<std::string_view>({
     "SELECT h.mesh_id AS mesh_id, count(*) AS wrong FROM @.message_history h "
     "LEFT JOIN {0} m ON m.broker_message_id = h.broker_message_id "
     "WHERE m.broker_message_id IS NULL AND h.pruned_at IS NULL AND $1i > 0 GROUP BY h.mesh_id "
-    "UNION ALL SELECT d.mesh_id, abs(d.last_seq - count(h.history_seq)) FROM @.destination d "
-    "LEFT JOIN @.message_history h ON h.mesh_id = d.mesh_id "
+    "UNION ALL SELECT d.mesh_id, abs(d.last_seq - count(h.history_seq)) "
+    "+ CASE WHEN COALESCE(max(h.history_seq), 0) > d.last_seq THEN 1 ELSE 0 END "
+    "FROM @.destination d LEFT JOIN @.message_history h ON h.mesh_id = d.mesh_id "
     "AND h.destination_kind = d.destination_kind AND h.destination_ref = d.destination_ref "
     "GROUP BY d.mesh_id, d.destination_kind, d.destination_ref, d.last_seq "
-    "HAVING count(h.history_seq) <> d.last_seq) x GROUP BY x.mesh_id",
-    // O6
-    "SELECT d.mesh_id, count(*) FROM @.delivery_queue d "
+    "HAVING count(h.history_seq) <> d.last_seq OR max(h.history_seq) > d.last_seq) x "
+    "GROUP BY x.mesh_id",
+    // O6; a minute after the accept, whatever the order of the statements in it.
+    "SELECT d.mesh_id, count(*) FROM @.delivery_queue d JOIN @.mesh w ON w.mesh_id = d.mesh_id "
     "LEFT JOIN {0} m ON m.broker_message_id = d.broker_message_id "
-    "WHERE m.broker_message_id IS NULL AND $1i > 0 GROUP BY d.mesh_id",
+    "LEFT JOIN @.client_message_dedupe c ON c.mesh_id = m.mesh_id "
+    "AND c.sender_member_id = m.sender_member_id AND c.client_message_id = m.client_message_id "
+    "WHERE m.broker_message_id IS NULL OR (c.mesh_id IS NULL AND m.client_message_id IS NOT NULL "
+    "AND d.created_at + 60000 < $1i AND (w.dedupe_mode = 'permanent' "
+    "OR m.created_at + w.dedupe_retention_days * 86400000 > $1i)) GROUP BY d.mesh_id",
     // O7
     "SELECT m.mesh_id, count(*) FROM {0} m WHERE $1i > 0 AND m.fanout_count <> "
     "(SELECT count(*) FROM @.delivery_queue d WHERE d.broker_message_id = m.broker_message_id "
@@ -132,7 +138,7 @@ std::string_view orphan_meaning(std::size_t index) {
       "a message without its dedupe row, although its dedupe window has not ended",
       "a dedupe row and a message of one id that differ in broker id or destination",
       "a history row without a message that is not marked as pruned, or a gap in a sequence",
-      "a delivery without its message",
+      "a delivery without its message, or of a message without its dedupe row",
       "a message with fewer or more deliveries than it had recipients",
       "a mention without its message",
       "a stored fingerprint that is not that of the stored message",
@@ -144,7 +150,7 @@ std::string_view orphan_meaning(std::size_t index) {
 Result<OrphanReport> check_orphans(BrokerStore& store, TimeMs now,
                                    const OrphanCheckOptions& options) {
   OrphanReport report;
-  HOLDFAST_CHECK(store.read([&](SqlSession& session) -> Result<void> {
+  HOLDFAST_CHECK(store.scan([&](SqlSession& session) -> Result<void> {
     report.found.clear();
     for (std::size_t i = 0; i < kChecks.size(); ++i) {
       if (i == kFingerprintCheck) {

@@ -6,7 +6,7 @@
 //   O3   a message without a dedupe row, although its dedupe window has not ended
 //   O4   a dedupe row and a message of one id that differ in broker id or destination
 //   O5   a history row without a message that is not marked as pruned, or a gap in a sequence
-//   O6   a delivery without its message
+//   O6   a delivery without its message, or of a message without its dedupe row
 //   O7   a message with fewer or more deliveries than it had recipients
 //   O8   a mention without its message
 //   O9   a stored fingerprint that is not that of the stored message (of the newest ones)

@@ -16,6 +16,7 @@ namespace holdfast::delivery {
 namespace {
 
 constexpr int kAttempts = 5;  // at a group that met a deadlock
+constexpr std::string_view kSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 std::string prefix_of(const PostgresUrl& url) { return "\"" + url.schema + "\"."; }
 
@@ -41,9 +42,8 @@ class PostgresBrokerStore final : public BrokerStore {
   std::vector<Result<AcceptOutcome>> accept(std::span<const AcceptRow> group) override;
   Result<void> write(const Work& work) override { return transact(writer_, "BEGIN", work); }
   Result<void> deliver(const Work& work) override { return transact(deliverer_, "BEGIN", work); }
-  Result<void> read(const Work& work) override {
-    return transact(reader_, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work);
-  }
+  Result<void> read(const Work& work) override { return transact(reader_, kSnapshot, work); }
+  Result<void> scan(const Work& work) override { return transact(scanner_, kSnapshot, work); }
 
  private:
   Result<void> connect(Link& link);
@@ -57,9 +57,11 @@ class PostgresBrokerStore final : public BrokerStore {
   Link writer_;
   Link deliverer_;
   Link reader_;
+  Link scanner_;
 };
 
-// Lock and statement times end below the timeouts of clients, so that retries do not pile up.
+// Lock and statement times end below the timeouts of clients, so that retries do not pile up. A
+// broker that stops inside a transaction loses it, and so its locks. Scans take as long as they do.
 Result<void> PostgresBrokerStore::connect(Link& link) {
   if (link.session != nullptr && !link.connection->lost()) {
     return {};
@@ -72,9 +74,12 @@ Result<void> PostgresBrokerStore::connect(Link& link) {
   link.pause_until = std::chrono::steady_clock::now() + link.pause.next();
   HOLDFAST_TRY(link.connection, PgConnection::connect(url_, PgSession::write));
   HOLDFAST_CHECK(prepare_postgres_writer(*link.connection, url_));
-  HOLDFAST_CHECK(link.connection->run(
-      fmt::format("SET lock_timeout = {0}; SET statement_timeout = {1}",
-                  options_.busy_timeout.count(), 2 * options_.busy_timeout.count())));
+  if (&link != &scanner_) {
+    HOLDFAST_CHECK(link.connection->run(
+        fmt::format("SET lock_timeout = {0}; SET statement_timeout = {1}; "
+                    "SET idle_in_transaction_session_timeout = {1}",
+                    options_.busy_timeout.count(), 2 * options_.busy_timeout.count())));
+  }
   link.session = make_postgres_session(*link.connection, prefix_of(url_));
   link.pause_until = {};
   link.pause.reset();
@@ -166,7 +171,8 @@ Result<std::vector<AcceptOutcome>> PostgresBrokerStore::accept_group(
 }
 
 // A statement over a set fails as a whole. So that one message does not fail its neighbours, each
-// is then tried alone. A lost connection is not the fault of a message, and the outcome is unknown.
+// is then tried alone. A lost connection is not the fault of a message, and the outcome is unknown;
+// neither is a lock that was not released in time, for which each of them would wait again.
 std::vector<Result<AcceptOutcome>> PostgresBrokerStore::accept(std::span<const AcceptRow> group) {
   const std::lock_guard lock(writer_.mutex);
   auto all = accept_group(group);
@@ -178,7 +184,7 @@ std::vector<Result<AcceptOutcome>> PostgresBrokerStore::accept(std::span<const A
     return outcomes;
   }
   const bool lost = writer_.connection == nullptr || writer_.connection->lost();
-  if (lost || group.size() == 1) {
+  if (lost || all.error().code() == ErrorCode::busy || group.size() == 1) {
     outcomes.assign(group.size(), all.error());
     return outcomes;
   }

@@ -38,6 +38,7 @@ class SqliteBrokerSnapshot final : public BrokerStore {
     static_cast<void>(db_->exec("ROLLBACK"));
     return done;
   }
+  Result<void> scan(const Work& work) override { return read(work); }
 
  private:
   std::mutex mutex_;

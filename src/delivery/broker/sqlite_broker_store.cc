@@ -22,18 +22,42 @@ namespace {
 
 constexpr int kWalPages = 1000;
 
+// A connection that only reads.
+class Reader {
+ public:
+  static Result<Reader> open(const std::string& path, std::chrono::milliseconds busy_timeout) {
+    HOLDFAST_TRY(auto db, SqliteDb::open(path, SqliteAccess::read_write, "", busy_timeout));
+    HOLDFAST_CHECK(db->exec("PRAGMA query_only = ON"));
+    return Reader(std::move(db));
+  }
+
+  Result<void> run(const BrokerStore::Work& work) {
+    HOLDFAST_CHECK(db_->exec("BEGIN"));
+    auto done = work(*session_);
+    static_cast<void>(db_->exec("ROLLBACK"));
+    return done;
+  }
+
+ private:
+  explicit Reader(std::unique_ptr<SqliteDb> db)
+      : db_(std::move(db)), session_(make_sqlite_session(*db_)) {}
+
+  std::unique_ptr<SqliteDb> db_;
+  std::unique_ptr<SqlSession> session_;
+};
+
 class SqliteBrokerStore final : public BrokerStore {
  public:
   SqliteBrokerStore(OwnedFd lock, std::unique_ptr<SqliteDb> writer,
-                    std::unique_ptr<SqliteAccept> accept, std::unique_ptr<SqliteDb> reader,
+                    std::unique_ptr<SqliteAccept> accept, Reader reader, Reader scanner,
                     const BrokerStoreOptions& options)
       : BrokerStore(options.fault),
         lock_(std::move(lock)),
         writer_(std::move(writer)),
         accept_(std::move(accept)),
-        reader_(std::move(reader)),
         write_session_(make_sqlite_session(*writer_)),
-        read_session_(make_sqlite_session(*reader_)) {}
+        reader_(std::move(reader)),
+        scanner_(std::move(scanner)) {}
 
   std::vector<Result<AcceptOutcome>> accept(std::span<const AcceptRow> group) override;
 
@@ -47,10 +71,12 @@ class SqliteBrokerStore final : public BrokerStore {
 
   Result<void> read(const Work& work) override {
     const std::lock_guard lock(read_mutex_);
-    HOLDFAST_CHECK(reader_->exec("BEGIN"));
-    auto done = work(*read_session_);
-    static_cast<void>(reader_->exec("ROLLBACK"));
-    return done;
+    return reader_.run(work);
+  }
+
+  Result<void> scan(const Work& work) override {
+    const std::lock_guard lock(scan_mutex_);
+    return scanner_.run(work);
   }
 
  private:
@@ -59,12 +85,13 @@ class SqliteBrokerStore final : public BrokerStore {
 
   OwnedFd lock_;
   std::unique_ptr<SqliteDb> writer_;
-  std::unique_ptr<SqliteAccept> accept_;  // guarded by write_mutex_
-  std::unique_ptr<SqliteDb> reader_;
+  std::unique_ptr<SqliteAccept> accept_;       // guarded by write_mutex_
   std::unique_ptr<SqlSession> write_session_;  // guarded by write_mutex_
-  std::unique_ptr<SqlSession> read_session_;   // guarded by read_mutex_
+  Reader reader_;                              // guarded by read_mutex_
+  Reader scanner_;                             // guarded by scan_mutex_
   std::mutex write_mutex_;
   std::mutex read_mutex_;
+  std::mutex scan_mutex_;
 };
 
 Result<void> SqliteBrokerStore::finish(Result<void> done) {
@@ -174,11 +201,11 @@ Result<std::unique_ptr<BrokerStore>> open_sqlite_broker_store(const std::string&
   HOLDFAST_CHECK(writer->exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"));
   HOLDFAST_CHECK(migrate(*writer, path));
   HOLDFAST_TRY(auto accept, SqliteAccept::prepare(*writer, options.fault));
-  HOLDFAST_TRY(auto reader,
-               SqliteDb::open(path, SqliteAccess::read_write, "", options.busy_timeout));
-  HOLDFAST_CHECK(reader->exec("PRAGMA query_only = ON"));
-  return std::unique_ptr<BrokerStore>(std::make_unique<SqliteBrokerStore>(
-      std::move(lock), std::move(writer), std::move(accept), std::move(reader), options));
+  HOLDFAST_TRY(auto reader, Reader::open(path, options.busy_timeout));
+  HOLDFAST_TRY(auto scanner, Reader::open(path, options.busy_timeout));
+  return std::unique_ptr<BrokerStore>(
+      std::make_unique<SqliteBrokerStore>(std::move(lock), std::move(writer), std::move(accept),
+                                          std::move(reader), std::move(scanner), options));
 }
 
 }  // namespace holdfast::delivery

@@ -274,7 +274,7 @@ Result<std::unique_ptr<BrokerStore>> open_backup(const std::string& file,
 
 Result<CopyReport> copy_store(BrokerStore& from, BrokerStore& to) {
   CopyReport report;
-  HOLDFAST_CHECK(from.read([&](SqlSession& source) {
+  HOLDFAST_CHECK(from.scan([&](SqlSession& source) {
     return to.write([&](SqlSession& target) -> Result<void> {
       HOLDFAST_TRY(report, copy_tables(source, target));
       return {};

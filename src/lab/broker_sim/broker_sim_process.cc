@@ -104,6 +104,7 @@ class BrokerMachine::Store final : public delivery::BrokerStore {
   Result<void> write(const Work& work) override { return machine_.database_->write(work); }
   Result<void> deliver(const Work& work) override { return machine_.database_->deliver(work); }
   Result<void> read(const Work& work) override { return machine_.database_->read(work); }
+  Result<void> scan(const Work& work) override { return machine_.database_->scan(work); }
 
  private:
   BrokerMachine& machine_;
@@ -515,15 +516,14 @@ void BrokerMachine::sweep(std::size_t index, std::uint32_t limit) {
 void BrokerMachine::prune(std::size_t index, std::uint32_t limit) {
   const TimeMs at{now(index)};
   run_job(index, [&]() -> Result<std::uint64_t> {
-    auto taken = delivery::prune_messages(*processes_[index]->store, at, limit);
-    if (taken.ok()) {
-      world_.coverage.add("job:pruned", taken.value());
-      world_.oracle.pruned(at.value, limit,
-                           stored("SELECT broker_message_id FROM @.topic_message UNION ALL "
-                                  "SELECT broker_message_id FROM @.message_queue"),
-                           taken.value());
-    }
-    return taken;
+    HOLDFAST_TRY(const delivery::Pruned pruned,
+                 delivery::prune_messages(*processes_[index]->store, at, limit));
+    world_.coverage.add("job:pruned", pruned.messages);
+    world_.oracle.pruned(at.value, limit,
+                         stored("SELECT broker_message_id FROM @.topic_message UNION ALL "
+                                "SELECT broker_message_id FROM @.message_queue"),
+                         pruned.messages);
+    return pruned.messages;
   });
 }
 
