@@ -292,6 +292,9 @@ TEST_P(BrokerFaults, answers_are_linearizable_per_id_and_whole_after_kills_at_ev
   const int kills = wanted_kills();
   for (int round = 0; round < kills && !HasFatalFailure(); ++round) {
     kill_once(round, random);
+    if ((round + 1) % 500 == 0) {
+      std::cout << round + 1 << " kills" << std::endl;
+    }
   }
   finished_ = true;
   clients.join();

@@ -15,6 +15,8 @@
 namespace holdfast {
 namespace {
 
+constexpr int kStarts = 10;
+
 struct VictimArguments {
   std::string store;
   std::string limiter;
@@ -43,7 +45,13 @@ int be_a_victim(const VictimArguments& given) {
   };
   net::Options http;
   http.listen = {"unix:" + given.socket};
-  const auto server = must(delivery::BrokerServer::start(options, http, clock, random, log));
+  auto started = delivery::BrokerServer::start(options, http, clock, random, log);
+  // On a busy machine a database may not answer in time; a supervisor would start a broker again.
+  for (int i = 1; i < kStarts && !started.ok() && started.error().code() == ErrorCode::unavailable;
+       ++i) {
+    started = delivery::BrokerServer::start(options, http, clock, random, log);
+  }
+  const auto server = must(std::move(started));
   say("listening");
   int number = 0;
   sigwait(&term, &number);
