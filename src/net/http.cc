@@ -30,6 +30,7 @@ constexpr std::array kReasons{
     Reason{414, "URI Too Long"},
     Reason{417, "Expectation Failed"},
     Reason{422, "Unprocessable Content"},
+    Reason{426, "Upgrade Required"},
     Reason{429, "Too Many Requests"},
     Reason{431, "Request Header Fields Too Large"},
     Reason{500, "Internal Server Error"},

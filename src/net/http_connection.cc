@@ -83,13 +83,15 @@ void Connection::run() {
 }
 
 Connection::Next Connection::step(int& reads_left) {
-  if (!output_.empty() && flush() == Next::wait) {
+  // The frames of a WebSocket are also read while the peer does not read.
+  if (!output_.empty() && flush() == Next::wait && phase_ != Phase::upgraded) {
     return Next::wait;
   }
   switch (phase_) {
     case Phase::handshake:
       return shake_hands();
     case Phase::reading:
+    case Phase::upgraded:
       return read(reads_left);
     case Phase::answering:
       notice_absence();
@@ -115,16 +117,24 @@ Connection::Next Connection::step(int& reads_left) {
 
 Connection::Next Connection::flush() {
   const IoResult result = transport_.write(output_);
+  if (web_socket_ != nullptr) {
+    web_socket_->sent(result.bytes);
+  }
   if (result.io == Io::failed || result.io == Io::closed) {
     close();
     return Next::wait;
   }
   if (output_.empty()) {
     send_blocked_ = false;
+    if (phase_ == Phase::upgraded) {
+      wait_for_frames();
+      web_socket_->drained();
+    }
     return Next::proceed;
   }
   // The time counts from the last byte that was sent.
-  const bool sends = phase_ == Phase::sending || phase_ == Phase::streaming;
+  const bool sends =
+      phase_ == Phase::sending || phase_ == Phase::streaming || phase_ == Phase::upgraded;
   if (sends && (result.bytes > 0 || !send_blocked_)) {
     set_timer(reactor_.limits().send);
   }
@@ -179,6 +189,10 @@ Connection::Next Connection::read(int& reads_left) {
 }
 
 void Connection::feed(std::string_view bytes) {
+  if (phase_ == Phase::upgraded) {
+    take_frames(bytes);
+    return;
+  }
   if (parser_ == nullptr) {
     parser_ = std::make_unique<RequestParser>(
         ParserLimits{reactor_.limits().header_bytes, reactor_.limits().body_bytes});
@@ -380,6 +394,9 @@ void Connection::on_time() {
       presence_.reset();
       run();
       return;
+    case Phase::upgraded:
+      on_web_socket_time();
+      return;
     case Phase::streaming:
     case Phase::sending:
     case Phase::lingering:
@@ -391,6 +408,7 @@ void Connection::on_time() {
 }
 
 void Connection::drain() {
+  close_web_socket(ws_code::kGoingAway, "the server is shutting down");
   if (phase_ == Phase::handshake || (phase_ == Phase::reading && parser_ == nullptr)) {
     close();
   } else if (phase_ == Phase::reading) {
@@ -418,6 +436,7 @@ void Connection::close() {
   }
   leave();
   presence_.reset();
+  web_socket_.reset();
   if (piece_sent_ != nullptr) {
     std::exchange(piece_sent_, nullptr)(false);
   }

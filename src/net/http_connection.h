@@ -3,15 +3,17 @@
 //
 //   handshake -> reading -> answering -> sending -> reading | lingering -> closed
 //                               \-> streaming -> sending
+//                               \-> upgraded -> sending
 //
 // An idle connection holds no buffers: they are allocated with the first byte of a request and
-// freed after the last byte of its response.
+// freed after the last byte of its response; the buffers of an upgraded one, after each message.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "net/http_exchange.h"
 #include "net/http_parser.h"
@@ -19,6 +21,7 @@
 #include "net/mailbox.h"
 #include "net/net_timers.h"
 #include "net/transport.h"
+#include "net/ws_session.h"
 
 namespace holdfast::net {
 
@@ -38,6 +41,11 @@ class Connection final : public Timed {
   void write_piece(std::string piece, std::function<void(bool)> sent);
   void finish_stream();
 
+  void upgrade(Upgrade upgrade);
+  // Nothing, unless it is a WebSocket.
+  void send_frame(std::string frame);
+  void close_web_socket(std::uint16_t code, std::string_view reason);
+
   // Accepts no more requests; a pending response is still sent.
   void drain();
   void close();
@@ -51,6 +59,7 @@ class Connection final : public Timed {
     reading,    // a request, or waiting for one
     answering,  // the handler has the request
     streaming,  // the response is sent in pieces
+    upgraded,   // a WebSocket
     sending,    // the rest of the response
     lingering,  // everything was sent; waits until the peer closes
     closed,
@@ -75,6 +84,12 @@ class Connection final : public Timed {
   void leave();
   [[nodiscard]] AnswerForm answer_form(BodyEnd end);
   void set_timer(std::chrono::milliseconds from_now);
+  void take_frames(std::string_view bytes);
+  void add_frames(std::string frames);
+  void close_overflowing();
+  void end_web_socket(std::uint16_t code);
+  void wait_for_frames();
+  void on_web_socket_time();
 
   Reactor& reactor_;
   ConnectionId id_;
@@ -85,6 +100,7 @@ class Connection final : public Timed {
   Output output_;
   std::shared_ptr<Presence> presence_;  // while a response is pending
   std::function<void(bool)> piece_sent_;
+  std::unique_ptr<WsSession> web_socket_;  // while it is upgraded
 
   Phase phase_ = Phase::handshake;
   bool counted_;              // as an open connection

@@ -4,6 +4,7 @@
 
 #include "holdfast/assert.h"
 #include "net/http_writer.h"
+#include "net/ws_session.h"
 
 namespace holdfast::net {
 
@@ -88,6 +89,15 @@ std::shared_ptr<Stream> ServerExchange::stream(Response head) {
   HOLDFAST_ASSERT(!answered_.exchange(true));
   address_.mailbox->post(OpenStream{address_.id, std::move(head)});
   return std::make_shared<ServerStream>(address_);
+}
+
+std::shared_ptr<WebSocket> ServerExchange::upgrade(std::shared_ptr<WebSocketHandler> handler) {
+  HOLDFAST_ASSERT(!answered_.exchange(true));
+  address_.presence->settle();
+  auto buffered = std::make_shared<WsBuffered>();
+  address_.mailbox->post(Upgrade{address_.id, std::string(request_.header("Sec-WebSocket-Key")),
+                                 std::move(handler), buffered});
+  return std::make_shared<ServerWebSocket>(address_.mailbox, address_.id, std::move(buffered));
 }
 
 void ServerExchange::when_gone(std::function<void()> gone) {

@@ -50,6 +50,7 @@ class ServerExchange final : public Exchange {
   [[nodiscard]] const Request& request() const override { return request_; }
   void reply(Response response) override;
   std::shared_ptr<Stream> stream(Response head) override;
+  std::shared_ptr<WebSocket> upgrade(std::shared_ptr<WebSocketHandler> handler) override;
   void when_gone(std::function<void()> gone) override;
   void identify(std::string_view name, std::string_view value) override;
 

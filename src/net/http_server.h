@@ -3,7 +3,8 @@
 // malformed, too large or too slow (RFC 9457) and closes the connection; the handler never sees
 // them.
 //
-// A connection handles one request at a time; pipelined requests wait in the socket.
+// A connection handles one request at a time; pipelined requests wait in the socket. A handler may
+// turn a connection into a WebSocket.
 #pragma once
 
 #include <chrono>
@@ -15,6 +16,7 @@
 
 #include "holdfast/result.h"
 #include "net/http.h"
+#include "net/web_socket.h"
 
 namespace holdfast::net {
 
@@ -48,6 +50,9 @@ class Exchange {
   // Call exactly one of these, once.
   virtual void reply(Response response) = 0;
   virtual std::shared_ptr<Stream> stream(Response head) = 0;
+  // The connection becomes a WebSocket. The request must have passed check_ws_request(). The
+  // handler is kept until its on_closed() was called.
+  virtual std::shared_ptr<WebSocket> upgrade(std::shared_ptr<WebSocketHandler> handler) = 0;
   // A thread of the server calls `gone` once if the peer disconnects before the response, or before
   // the stream is finished, or if the response is too late (Limits::answer). It must not block. Set
   // it once; it is called immediately if the peer is gone already. A peer that only closed its
@@ -69,6 +74,7 @@ struct Limits {
   // From the last byte of a request to its response: 503, in doubt unless the method is GET or
   // HEAD. Does not apply to streams.
   std::chrono::milliseconds answer{120'000};
+  WebSocketLimits web_socket = {};
 };
 
 struct Options {

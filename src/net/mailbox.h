@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -13,10 +14,12 @@
 
 #include "base/owned_fd.h"
 #include "net/http.h"
+#include "net/web_socket.h"
 
 namespace holdfast::net {
 
 class TlsContext;
+struct WsBuffered;
 
 using ConnectionId = std::uint64_t;
 
@@ -44,14 +47,30 @@ struct WritePiece {
 struct FinishStream {
   ConnectionId id;
 };
+// The connection becomes a WebSocket.
+struct Upgrade {
+  ConnectionId id;
+  std::string key;  // of the handshake
+  std::shared_ptr<WebSocketHandler> handler;
+  std::shared_ptr<WsBuffered> buffered;
+};
+struct SendFrame {
+  ConnectionId id;
+  std::string frame;
+};
+struct CloseWebSocket {
+  ConnectionId id;
+  std::uint16_t code;
+  std::string reason;
+};
 struct Call {
   std::function<void()> function;
 };
 struct Drain {};
 struct Stop {};
 
-using Mail =
-    std::variant<Adopt, GiveReply, OpenStream, WritePiece, FinishStream, Call, Drain, Stop>;
+using Mail = std::variant<Adopt, GiveReply, OpenStream, WritePiece, FinishStream, Upgrade,
+                          SendFrame, CloseWebSocket, Call, Drain, Stop>;
 
 class Mailbox {
  public:

@@ -11,6 +11,7 @@
 
 #include "holdfast/assert.h"
 #include "net/acceptor.h"
+#include "net/ws_frames.h"
 
 namespace holdfast::net {
 
@@ -199,6 +200,26 @@ void Reactor::handle(WritePiece& mail) {
 void Reactor::handle(FinishStream& mail) {
   if (Connection* const connection = find(mail.id)) {
     connection->finish_stream();
+  }
+}
+
+void Reactor::handle(Upgrade& mail) {
+  if (Connection* const connection = find(mail.id)) {
+    connection->upgrade(std::move(mail));
+  } else {
+    mail.handler->on_closed(ws_code::kLost);
+  }
+}
+
+void Reactor::handle(SendFrame& mail) {
+  if (Connection* const connection = find(mail.id)) {
+    connection->send_frame(std::move(mail.frame));
+  }
+}
+
+void Reactor::handle(CloseWebSocket& mail) {
+  if (Connection* const connection = find(mail.id)) {
+    connection->close_web_socket(mail.code, mail.reason);
   }
 }
 

@@ -107,6 +107,9 @@ class Reactor {
   void handle(OpenStream& mail);
   void handle(WritePiece& mail);
   void handle(FinishStream& mail);
+  void handle(Upgrade& mail);
+  void handle(SendFrame& mail);
+  void handle(CloseWebSocket& mail);
   void handle(Call& mail);
   void handle(Drain& mail);
   void handle(Stop& mail);

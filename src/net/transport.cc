@@ -81,6 +81,15 @@ void Output::advance(std::size_t bytes) {
   }
 }
 
+void Output::drop_unsent() {
+  if (offset_ > 0) {
+    parts_.resize(first_ + 1);
+  } else {
+    parts_ = std::vector<std::string>();
+    first_ = 0;
+  }
+}
+
 Transport::Transport(OwnedFd socket, const TlsContext* tls) : socket_(std::move(socket)) {
   if (tls != nullptr) {
     tls_ = TlsSession::create(*tls, socket_.get());

@@ -23,6 +23,8 @@ class Output {
     }
   }
   [[nodiscard]] bool empty() const { return parts_.empty(); }
+  // Drops the parts of which nothing was sent yet.
+  void drop_unsent();
 
   // Fills the views with the beginning of the remaining bytes; returns how many were used.
   std::size_t views(std::span<iovec> into);

@@ -20,6 +20,10 @@ class FakeExchange final : public net::Exchange {
   [[nodiscard]] const net::Request& request() const override { return request_; }
   void reply(net::Response /*response*/) override {}
   std::shared_ptr<net::Stream> stream(net::Response /*head*/) override { return nullptr; }
+  std::shared_ptr<net::WebSocket> upgrade(
+      std::shared_ptr<net::WebSocketHandler> /*handler*/) override {
+    return nullptr;
+  }
   void when_gone(std::function<void()> gone) override { gone_ = std::move(gone); }
   void identify(std::string_view /*name*/, std::string_view /*value*/) override {}
 
