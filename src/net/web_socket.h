@@ -50,7 +50,7 @@ class WebSocketHandler {
   // The system has taken everything that was sent.
   virtual void on_drained() = 0;
   // Once; nothing follows. The code is that of the close frame that ended it, sent by either side;
-  // ws_code::kLost if there was none. Not called when the server is stopped.
+  // ws_code::kLost if there was none. It may be missing when the server is stopped.
   virtual void on_closed(std::uint16_t code) = 0;
 };
 
