@@ -372,7 +372,8 @@ class Reads(broker.BrokerTest):
         got = self.client("ann").good("GET", "/v1/features?require=client_message_id_dedupe"
                                              "&require=time_travel")
         self.assertEqual(got["missing_required"], ["time_travel"])
-        self.assertEqual(set(got["supported"]), {"client_message_id_dedupe", "max_payload"})
+        self.assertEqual(set(got["supported"]), {"client_message_id_dedupe", "max_payload",
+                                                 "concurrent_connection_policy"})
         offered = got["supported"]["client_message_id_dedupe"]
         self.assertEqual((offered["version"], offered["mode"], offered["dedupe_retention_days"],
                           offered["request_fingerprint"]), (2, "retention_scoped", 365, True))
@@ -526,6 +527,10 @@ class Metrics(broker.BrokerTest):
                 ("broker_messages_rejected_total", '{reason="unauthenticated"}', 1),
                 ("broker_messages_rejected_total", '{reason="rate_limited"}', 0),
                 ("broker_connections_rejected_total", "", 0), ("broker_queue_depth", "", 2),
+                ("cm_broker_push_connections", "", 0), ("cm_broker_push_opened_total", "", 0),
+                ("cm_broker_push_refused_total", "", 0), ("cm_broker_push_slow_total", "", 0),
+                ("cm_broker_push_concurrent_total", "", 0),
+                ("cm_broker_push_deliveries_total", "", 0),
                 ("broker_ttl_sweeps_total", "", 1), ("broker_db_healthy", "", 1)):
             self.assertEqual(self.metric(name, labels), value, (name, labels))
         self.assertGreaterEqual(self.metric("broker_connections_total"), 4)

@@ -475,6 +475,8 @@ class Guide(Documented):
         output = self.follow(GUIDE / "messages.md")
         accepted = [text for line, text in output.items() if "--json @message.json" in line]
         self.assertTrue(json.loads(accepted[0])["duplicate"], accepted)  # of the second request
+        (pushed,) = [text for line, text in output.items() if "message receive" in line]
+        self.assertEqual(pushed.strip(), "ann topic:alerts disk-2: disk is empty")
         (history,) = [text for line, text in output.items() if "/v1/history" in line]
         self.assertEqual(history.count('"disk-1"'), 1, history)
 

@@ -85,7 +85,8 @@ def delivery_tests():
     """{number: {(test, file)}} of the tests that carry numbers."""
     files = [*ROOT.glob("src/delivery/**/*_test.cc"), *ROOT.glob("tests/broker_*_test.cc"),
              *ROOT.glob("tests/broker_*_test.py"), *ROOT.glob("tests/outbox_*_test.cc"),
-             *ROOT.glob("tests/daemon_*_test.py")]
+             *ROOT.glob("tests/daemon_*_test.py"), *ROOT.glob("src/apps/broker/*_test.cc"),
+             *ROOT.glob("tests/faults/broker_*_test.py")]
     found = {}
     for name in [str(file.relative_to(ROOT)) for file in files]:
         for test in tests_in(name):

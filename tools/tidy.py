@@ -42,7 +42,7 @@ OWNERS = [
     ("curl/", {"net"}),
     ("absl/", {"runs/language/cron"}),
     ("yaml-cpp/", {"runs/language/yaml"}),
-    ("sodium", {"mesh/ops", "apps/daemon"}),
+    ("sodium", {"mesh/ops", "apps/broker", "apps/daemon"}),
     ("hiredis", {"storage/redis"}),
     ("fmt/", EVERY_MODULE),
 ]

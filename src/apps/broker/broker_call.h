@@ -83,6 +83,13 @@ Result<BrokerReply> reply_with(const T& response, int status = 200) {
 // The error as a problem document (RFC 9457); a rejection has its name in the member "error".
 net::Response broker_problem(const Error& error);
 
+// What the broker supports in a workspace, and which of the required features it does not.
+NegotiationResponse features_of(const BrokerService& service, const Workspace& workspace,
+                                const std::vector<std::string>& required);
+
+// 1 to 1000 numbers, each at least 1. invalid_argument.
+Result<void> check_delivery_ids(const std::vector<std::uint64_t>& ids);
+
 // The operations, by subject.
 Result<BrokerReply> get_health(BrokerCall& call);
 Result<BrokerReply> get_readiness(BrokerCall& call);
@@ -103,6 +110,9 @@ Result<BrokerReply> list_dead_deliveries(BrokerCall& call);
 Result<BrokerReply> replay_deliveries(BrokerCall& call);
 Result<BrokerReply> list_all_deliveries(BrokerCall& call);
 Result<BrokerReply> replay_for_members(BrokerCall& call);
+
+Result<BrokerReply> get_peers(BrokerCall& call);
+Result<BrokerReply> set_profile(BrokerCall& call);
 
 Result<BrokerReply> list_all_workspaces(BrokerCall& call);
 Result<BrokerReply> add_workspace(BrokerCall& call);

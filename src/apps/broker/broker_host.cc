@@ -142,6 +142,12 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
       .dedupe = options.dedupe,
       .deliveries = deliveries_.get(),
       .polls = polls_.get()});
+  push_ = std::make_unique<PushHub>(
+      *service_, log_, options.push,
+      [this](std::function<void()> work) { return receives_->run(std::move(work)); });
+  service_->push = push_.get();
+  push_watcher_.emplace(store_->commits(), [this](CommitOrigin) { push_->commits_changed(); });
+  HOLDFAST_CHECK(push_->start());
   HOLDFAST_CHECK(polls_->start());
   jobs_ = std::make_unique<BrokerJobs>(*service_, log_, options.jobs);
   return jobs_->start();
@@ -172,7 +178,9 @@ void BrokerHost::log_failure(const net::Request& request, const Served& served) 
 }
 
 void BrokerHost::serve(const net::ExchangePtr& exchange) {
-  if (is_delivery(exchange->request())) {
+  if (exchange->request().path == kPushPath) {
+    push_->open(exchange);
+  } else if (is_delivery(exchange->request())) {
     serve_poll(std::make_shared<DeliveryPoll>(DeliveryPoll{.exchange = exchange}));
   } else {
     serve_on(is_message(exchange->request()) ? *accepts_ : *reads_, exchange);
@@ -225,6 +233,9 @@ void BrokerHost::stop() {
   }
   accepts_->stop();
   receives_->stop();
+  if (push_ != nullptr) {
+    push_->stop();
+  }
   reads_->stop();
   if (jobs_ != nullptr) {
     jobs_->stop();

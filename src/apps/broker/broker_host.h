@@ -15,6 +15,7 @@
 #include "apps/broker/broker_jobs.h"
 #include "apps/broker/broker_service.h"
 #include "apps/broker/delivery_polls.h"
+#include "apps/broker/push_hub.h"
 #include "apps/server/readers.h"
 #include "apps/server/server_log.h"
 #include "delivery/broker/broker.h"
@@ -46,6 +47,7 @@ struct BrokerHostOptions {
   DedupeAdvertising dedupe = DedupeAdvertising::advertised;
   JobTimes jobs = {};
   DeliveryRules deliveries = {};
+  PushOptions push = {};
   std::size_t accept_threads = 64;
   std::size_t delivery_threads = 32;
   std::size_t read_threads = 2;
@@ -93,6 +95,8 @@ class BrokerHost {
   std::unique_ptr<DeliveryPolls> polls_;
   std::optional<CommitWatcher> watcher_;  // wakes the polls; also for commits of other brokers
   std::unique_ptr<BrokerService> service_;
+  std::unique_ptr<PushHub> push_;
+  std::optional<CommitWatcher> push_watcher_;
   std::unique_ptr<BrokerJobs> jobs_;
   std::unique_ptr<Readers> accepts_;
   std::unique_ptr<Readers> receives_;  // deliveries

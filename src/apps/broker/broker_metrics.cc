@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apps/broker/delivery_polls.h"
+#include "apps/broker/push_hub.h"
 #include "base/fields.h"
 
 namespace holdfast::delivery {
@@ -84,6 +85,23 @@ void write_depth(MetricsText& text, const DeliveryDepth& depth, TimeMs now) {
   text.value("", static_cast<double>(waited_ms) * kMilli);
 }
 
+void write_pushes(MetricsText& text, const PushHub& push) {
+  const PushCounters& counters = push.counters();
+  text.family("cm_broker_push_connections", Kind::gauge, "WebSockets of members.");
+  text.value("", static_cast<double>(push.connections()));
+  write_counter(text, "cm_broker_push_opened_total", "WebSockets that were opened.",
+                counters.opened);
+  write_counter(text, "cm_broker_push_refused_total",
+                "WebSockets that were not opened, or ended without a valid hello.",
+                counters.refused);
+  write_counter(text, "cm_broker_push_concurrent_total",
+                "WebSockets of a member that had another one.", counters.concurrent);
+  write_counter(text, "cm_broker_push_slow_total",
+                "WebSockets closed because the member did not read.", counters.slow);
+  write_counter(text, "cm_broker_push_deliveries_total", "Deliveries pushed to a WebSocket.",
+                counters.pushed);
+}
+
 void write_connections(MetricsText& text, const net::Counters& counters) {
   write_counter(text, "broker_connections_total", "Connections that were accepted.",
                 counters.accepted);
@@ -163,6 +181,9 @@ std::string BrokerMetrics::text(const MetricsSources& sources, const Result<Deli
   if (sources.polls != nullptr) {
     text.family("cm_broker_delivery_polls", Kind::gauge, "Requests that wait for deliveries.");
     text.value("", static_cast<double>(sources.polls->waiting()));
+  }
+  if (sources.push != nullptr) {
+    write_pushes(text, *sources.push);
   }
   if (sources.listener != nullptr) {
     write_connections(text, sources.listener->counters());

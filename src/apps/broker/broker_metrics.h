@@ -28,12 +28,14 @@ inline constexpr std::size_t kRejections = 0 HOLDFAST_DELIVERY_REJECTIONS(HOLDFA
 #undef HOLDFAST_COUNT_REJECTION
 
 class DeliveryPolls;
+class PushHub;
 
 // What counts for itself; null: there is none.
 struct MetricsSources {
   const Broker* broker = nullptr;
   const Deliveries* deliveries = nullptr;
   const DeliveryPolls* polls = nullptr;
+  const PushHub* push = nullptr;
   const net::HttpServer* listener = nullptr;
 };
 

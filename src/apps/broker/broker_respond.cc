@@ -5,6 +5,7 @@
 
 #include "apps/broker/broker_call.h"
 #include "apps/broker/delivery_polls.h"
+#include "apps/broker/push_hub.h"
 #include "apps/server/path_match.h"
 #include "apps/server/server_problem.h"
 #include "delivery/api/broker_operations.h"
@@ -38,6 +39,8 @@ constexpr std::array kBrokerRoutes{
     BrokerRoute{op::kAckDeliveries, ack_deliveries},
     BrokerRoute{op::kListDeadDeliveries, list_dead_deliveries},
     BrokerRoute{op::kReplayDeliveries, replay_deliveries},
+    BrokerRoute{op::kGetPeers, get_peers},
+    BrokerRoute{op::kSetProfile, set_profile},
     BrokerRoute{op::kJoin, join_workspace},
     BrokerRoute{op::kListWorkspaces, list_all_workspaces},
     BrokerRoute{op::kCreateWorkspace, add_workspace},
@@ -199,7 +202,14 @@ net::Response broker_problem(const Error& error) {
   return problem_response(shown, info.http_status);
 }
 
-void BrokerService::deliveries_changed() const { store.commits().notify(); }
+void BrokerService::deliveries_changed(const std::string& member_id) const {
+  store.commits().notify();
+  if (push != nullptr && member_id.empty()) {
+    push->check_all();
+  } else if (push != nullptr) {
+    push->check_member(member_id);
+  }
+}
 
 net::Response respond(BrokerService& service, const net::Request& request) {
   return serve_request(service, request).response;

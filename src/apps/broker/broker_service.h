@@ -28,6 +28,7 @@ namespace holdfast::delivery {
 inline constexpr std::size_t kMostBodyBytes = 1'048'576;
 
 class DeliveryPolls;
+class PushHub;
 
 struct BrokerService {
   BrokerStore& store;
@@ -42,12 +43,13 @@ struct BrokerService {
   // Null where there is no broker.
   Deliveries* deliveries = nullptr;
   const DeliveryPolls* polls = nullptr;
+  PushHub* push = nullptr;
   // Whose connections are counted; null: none.
   std::atomic<const net::HttpServer*> listener{nullptr};
 
-  // A member may have deliveries that it did not have before, without a new message. After the
-  // commit. Never blocks.
-  void deliveries_changed() const;
+  // A member, or any of them, may have deliveries that it did not have before, without a new
+  // message. After the commit. Never blocks.
+  void deliveries_changed(const std::string& member_id = {}) const;
 };
 
 // A request for deliveries that found none, of a caller that waits for some.

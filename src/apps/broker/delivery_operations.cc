@@ -3,22 +3,13 @@
 
 #include "apps/broker/delivery_polls.h"
 #include "apps/broker/directory_calls.h"
+#include "apps/broker/push_hub.h"
 #include "delivery/api/broker_views.h"
 #include "holdfast/assert.h"
 
 namespace holdfast::delivery {
 
 namespace {
-
-Result<void> check_ids(const std::vector<std::uint64_t>& ids) {
-  const bool valid = !ids.empty() && ids.size() <= kMostEntries &&
-                     std::all_of(ids.begin(), ids.end(),
-                                 [](std::uint64_t id) { return id > 0 && id <= kLastSequence; });
-  return valid ? Result<void>()
-               : Error{ErrorCode::invalid_argument,
-                       "delivery_ids has 1 to 1000 numbers, each at least 1"}
-                     .with("field", "delivery_ids");
-}
 
 Result<BrokerReply> reply_with_list(BrokerCall& call, const DeliveryFilter& filter) {
   HOLDFAST_TRY(const auto entries,
@@ -33,7 +24,7 @@ Result<BrokerReply> reply_with_list(BrokerCall& call, const DeliveryFilter& filt
 
 Result<std::uint64_t> replay(BrokerCall& call, const std::string& mesh_id,
                              const std::string& member_id, const ReplayRequest& request) {
-  HOLDFAST_CHECK(check_ids(request.delivery_ids));
+  HOLDFAST_CHECK(check_delivery_ids(request.delivery_ids));
   const TimeMs now = call.service.clock.now();
   HOLDFAST_TRY(
       const auto replayed,
@@ -49,6 +40,16 @@ Result<std::uint64_t> replay(BrokerCall& call, const std::string& mesh_id,
 
 }  // namespace
 
+Result<void> check_delivery_ids(const std::vector<std::uint64_t>& ids) {
+  const bool valid = !ids.empty() && ids.size() <= kMostEntries &&
+                     std::all_of(ids.begin(), ids.end(),
+                                 [](std::uint64_t id) { return id > 0 && id <= kLastSequence; });
+  return valid ? Result<void>()
+               : Error{ErrorCode::invalid_argument,
+                       "delivery_ids has 1 to 1000 numbers, each at least 1"}
+                     .with("field", "delivery_ids");
+}
+
 Result<BrokerReply> claim_deliveries(BrokerCall& call) {
   HOLDFAST_ASSERT(call.service.deliveries != nullptr);
   HOLDFAST_TRY(const auto request, call.query.read<ClaimDeliveriesRequest>());
@@ -56,7 +57,11 @@ Result<BrokerReply> claim_deliveries(BrokerCall& call) {
   if (limit == 0) {
     return Error{ErrorCode::invalid_argument, "limit is at least 1"}.with("field", "limit");
   }
-  HOLDFAST_TRY(const auto claimed, call.service.deliveries->claim({call.caller.member_id, limit}));
+  if (call.service.push != nullptr) {
+    call.service.push->heard(call.caller);
+  }
+  HOLDFAST_TRY(const auto claimed, call.service.deliveries->claim(
+                                       {.member_id = call.caller.member_id, .limit = limit}));
   DeliveriesResponse response;
   if (!claimed.deliveries.empty()) {
     response.lease = claimed.owner;
@@ -75,12 +80,12 @@ Result<BrokerReply> claim_deliveries(BrokerCall& call) {
 Result<BrokerReply> ack_deliveries(BrokerCall& call) {
   HOLDFAST_ASSERT(call.service.deliveries != nullptr);
   HOLDFAST_TRY(const auto request, read_body<AckDeliveriesRequest>(call));
-  HOLDFAST_CHECK(check_ids(request.delivery_ids));
+  HOLDFAST_CHECK(check_delivery_ids(request.delivery_ids));
   HOLDFAST_TRY(const auto outcome,
                call.service.deliveries->acknowledge(
                    {call.caller.member_id, request.lease, request.delivery_ids}));
   if (!outcome.acked.empty()) {
-    call.service.deliveries_changed();  // of lanes that were blocked
+    call.service.deliveries_changed(call.caller.member_id);  // of lanes that were blocked
   }
   return reply_with(AckDeliveriesResponse{outcome.acked, outcome.fenced});
 }

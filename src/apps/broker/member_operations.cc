@@ -1,6 +1,7 @@
 #include <array>
 
 #include "apps/broker/directory_calls.h"
+#include "apps/broker/push_hub.h"
 #include "base/encoding.h"
 #include "delivery/api/broker_views.h"
 #include "delivery/broker/invitation.h"
@@ -68,6 +69,9 @@ Result<BrokerReply> end_member(BrokerCall& call) {
     HOLDFAST_TRY(member, get_member_named(session, mesh_id, call.arguments.at(1)));
     return {};
   }));
+  if (call.service.push != nullptr) {
+    call.service.push->member_revoked(ended.member_id);
+  }
   return reply_with(view_of(ended));
 }
 

@@ -3,6 +3,7 @@
 
 #include "apps/broker/broker_call.h"
 #include "apps/broker/directory_calls.h"
+#include "apps/broker/push_hub.h"
 #include "delivery/api/broker_views.h"
 #include "delivery/broker/refusal_detail.h"
 #include "delivery/contract/features.h"
@@ -19,26 +20,30 @@ constexpr std::size_t kPageBytes = 4U << 20U;  // of bodies: a page ends after s
 
 // What this broker implements; the contract knows more.
 bool is_offered(std::string_view feature) {
-  return feature == kDedupeFeature || feature == kMaxPayloadFeature;
+  return feature == kDedupeFeature || feature == kMaxPayloadFeature ||
+         feature == kConnectionPolicyFeature;
 }
 
+}  // namespace
+
 NegotiationResponse features_of(const BrokerService& service, const Workspace& workspace,
-                                const FeaturesRequest& request) {
+                                const std::vector<std::string>& required) {
   BrokerFeatures features;
   features.dedupe = service.dedupe;
   features.window = workspace.dedupe;
   features.inline_bytes = workspace.max_inline_bytes;
+  if (service.push != nullptr) {
+    features.connection_policy = service.push->options().policy;
+  }
   NegotiationResponse response = answer_negotiation({}, features);
   std::erase_if(response.supported, [](const auto& feature) { return !is_offered(feature.first); });
-  for (const std::string& name : request.require) {
+  for (const std::string& name : required) {
     if (!response.supported.contains(name)) {
       response.missing_required.push_back(name);
     }
   }
   return response;
 }
-
-}  // namespace
 
 Result<BrokerReply> send_message(BrokerCall& call) {
   HOLDFAST_ASSERT(call.service.broker != nullptr);
@@ -82,7 +87,7 @@ Result<BrokerReply> get_dedupe(BrokerCall& call) {
 
 Result<BrokerReply> get_features(BrokerCall& call) {
   HOLDFAST_TRY(const FeaturesRequest request, call.query.read<FeaturesRequest>());
-  return reply_with(features_of(call.service, call.caller.workspace, request));
+  return reply_with(features_of(call.service, call.caller.workspace, request.require));
 }
 
 Result<BrokerReply> get_history(BrokerCall& call) {

@@ -1,6 +1,7 @@
 #include "apps/cli/broker_serving.h"
 
 #include "apps/cli/broker_backend.h"
+#include "holdfast/assert.h"
 
 namespace holdfast::cli {
 
@@ -20,6 +21,14 @@ void BrokerServing::declare(Arguments& arguments, const std::string& prefix) {
                    "Address to listen on; may be given several times (default: 127.0.0.1:7718)");
   arguments.option((prefix + "admin-token-file").c_str(), "FILE", admin_token_file,
                    "File that holds the token of the administrator (default: none)");
+  arguments.option((prefix + "connections").c_str(), "POLICY", connections,
+                   "When a member connects a second time to receive: prefer_newest, prefer_oldest "
+                   "or allow_concurrent (default: prefer_newest)");
+  arguments.restrict_to((prefix + "connections").c_str(),
+                        {"prefer_newest", "prefer_oldest", "allow_concurrent"});
+  arguments.option((prefix + "origin").c_str(), "ORIGIN", origins,
+                   "Origin of web pages that may receive, such as https://app.example; may be "
+                   "given several times (default: none)");
 }
 
 std::vector<std::string> BrokerServing::addresses() const {
@@ -31,6 +40,10 @@ Result<delivery::BrokerHostOptions> BrokerServing::host_options(const std::strin
   options.store = store;
   options.limiter = limiter;
   options.brokers = single ? delivery::BrokerCount::single : delivery::BrokerCount::several;
+  const auto policy = enum_from<delivery::ConnectionPolicy>(connections);
+  HOLDFAST_ASSERT(policy.has_value());  // the option takes no other word
+  options.push.policy = *policy;
+  options.push.origins = origins;
   if (!admin_token_file.empty()) {
     HOLDFAST_TRY(options.admin_token, read_token_file(admin_token_file));
   }

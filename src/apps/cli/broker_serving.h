@@ -17,6 +17,8 @@ struct BrokerServing {
   bool single = false;
   std::vector<std::string> listen = {};  // empty: the default address
   std::string admin_token_file = {};
+  std::string connections = "prefer_newest";
+  std::vector<std::string> origins = {};
 
   // With names that begin with `prefix`: "--" or "--broker-".
   void declare(Arguments& arguments, const std::string& prefix);

@@ -60,6 +60,7 @@ extern const Command kBrokerTopicSubscribeCommand;
 extern const Command kBrokerTopicUnsubscribeCommand;
 extern const Command kBrokerQueueCreateCommand;
 extern const Command kBrokerQueueListCommand;
+extern const Command kBrokerMessageReceiveCommand;
 extern const Command kBrokerMessageRedactCommand;
 extern const Command kBrokerCheckCommand;
 extern const Command kBrokerSweepCommand;
@@ -131,6 +132,7 @@ const std::vector<CommandGroup>& command_groups() {
                     &kBrokerTopicUnsubscribeCommand,
                     &kBrokerQueueCreateCommand,
                     &kBrokerQueueListCommand,
+                    &kBrokerMessageReceiveCommand,
                     &kBrokerMessageRedactCommand,
                     &kBrokerCheckCommand,
                     &kBrokerSweepCommand,
@@ -199,8 +201,8 @@ Examples:
   holdfast broker topic show team alerts)"},
       {"broker queue", "Create and list queues of messages.",
        "Examples:\n  holdfast broker queue create team jobs\n  holdfast broker queue list team"},
-      {"broker message", "Remove the content of messages.",
-       "Examples:\n  holdfast broker message redact team 01JD3ZK8Q6X4T2V9B7N5M1C0RA"},
+      {"broker message", "Receive messages; remove the content of messages.",
+       "Examples:\n  holdfast broker message receive team --token-file ben.token"},
       {"daemon", "Send the messages of this machine, also while no broker can be reached.",
        "Examples:\n  holdfast daemon join 'http://127.0.0.1:7718/join#hfi_…' --name ann"},
       {"outbox", "List the messages of the daemon; send them again, or retire them.",

@@ -85,6 +85,9 @@ inline constexpr auto kListDeadDeliveries =
     read<DeadDeliveriesRequest, DeliveryList>("list_dead_deliveries", "/v1/deliveries/dead");
 inline constexpr auto kReplayDeliveries =
     change<ReplayRequest, ReplayResponse>("replay_deliveries", "/v1/deliveries/replay");
+inline constexpr auto kGetPeers = read<NoParameters, PeersResponse>("get_peers", "/v1/peers");
+inline constexpr auto kSetProfile =
+    change<ProfileRequest, ProfileView>("set_profile", "/v1/profile");
 inline constexpr OperationOf<JoinRequest, MemberCreated> kJoin{
     {"join", "POST", "/v1/join", Access::open, Permission::look, Operation::Scope::own,
      Success::created}};
@@ -144,7 +147,8 @@ inline constexpr std::tuple kBrokerOperations{
     broker_operation::kGetFeatures,      broker_operation::kGetHistory,
     broker_operation::kGetMentions,      broker_operation::kClaimDeliveries,
     broker_operation::kAckDeliveries,    broker_operation::kListDeadDeliveries,
-    broker_operation::kReplayDeliveries, broker_operation::kJoin,
+    broker_operation::kReplayDeliveries, broker_operation::kGetPeers,
+    broker_operation::kSetProfile,       broker_operation::kJoin,
     broker_operation::kListWorkspaces,   broker_operation::kCreateWorkspace,
     broker_operation::kGetWorkspace,     broker_operation::kDeleteWorkspace,
     broker_operation::kListMembers,      broker_operation::kCreateMember,

@@ -103,6 +103,56 @@ struct AckDeliveriesResponse {
   }
 };
 
+// A member that is connected, or that was heard of within the presence lease.
+struct PeerView {
+  std::string pubkey = {};
+  std::string name = {};
+  std::string status = {};
+  std::string summary = {};
+  std::uint64_t connections = 0;
+  TimeMs since = {};
+
+  static void visit(auto& self, auto& v) {
+    v.required("pubkey", self.pubkey);
+    v.required("name", self.name);
+    v.optional("status", self.status);
+    v.optional("summary", self.summary);
+    v.required("connections", self.connections);
+    v.required("since", self.since);
+  }
+};
+
+struct PeersResponse {
+  std::vector<PeerView> peers = {};
+
+  static void visit(auto& self, auto& v) { v.required("peers", self.peers); }
+};
+
+// What is not given keeps its value.
+struct ProfileRequest {
+  std::optional<std::string> status = {};
+  std::optional<std::string> summary = {};
+  std::optional<bool> visible = {};
+
+  static void visit(auto& self, auto& v) {
+    v.optional("status", self.status);
+    v.optional("summary", self.summary);
+    v.optional("visible", self.visible);
+  }
+};
+
+struct ProfileView {
+  std::string status = {};
+  std::string summary = {};
+  bool visible = true;
+
+  static void visit(auto& self, auto& v) {
+    v.optional("status", self.status);
+    v.optional("summary", self.summary);
+    v.required("visible", self.visible);
+  }
+};
+
 struct DeadDeliveriesRequest {
   NumberUpTo<kLastSequence> after = {};
   NumberUpTo<kMostEntries> limit = {};

@@ -112,6 +112,16 @@ Result<LookupResult> find_caller(SqlSession& session, const Digest& token_hash) 
   return result_among(rows, token_hash);
 }
 
+Result<LookupResult> find_member_by_key(SqlSession& session, std::string_view slug,
+                                        std::string_view pubkey) {
+  static const std::string text = fmt::format(
+      "SELECT {}, {} FROM @.mesh w JOIN @.member m ON m.mesh_id = w.mesh_id "
+      "WHERE w.slug = $1t AND m.pubkey = $2t",
+      kWorkspaceColumns, kMemberColumns);
+  HOLDFAST_TRY(const SqlRows rows, session.query(text, {slug, pubkey}));
+  return rows.empty() ? LookupResult() : result_of(rows.front());
+}
+
 Result<std::optional<Rejection>> check_readable(SqlSession& session, const LookupResult& caller,
                                                 const Destination& destination) {
   static const std::string text = fmt::format(

@@ -40,6 +40,10 @@ Result<std::vector<LookupResult>> look_up(SqlSession& session, std::span<const L
 // whole hash is compared in constant time.
 Result<LookupResult> find_caller(SqlSession& session, const Digest& token_hash);
 
+// The member with a public key, which the caller has proved to be its own: as find_caller().
+Result<LookupResult> find_member_by_key(SqlSession& session, std::string_view slug,
+                                        std::string_view pubkey);
+
 // Whether a member may read the history of a destination: its own messages, queues, open topics,
 // and the closed topics it is subscribed to. No value: it may.
 Result<std::optional<Rejection>> check_readable(SqlSession& session, const LookupResult& caller,

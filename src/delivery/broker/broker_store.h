@@ -72,9 +72,12 @@ enum class FaultPoint : std::uint8_t {
   mentions_inserted,
   before_commit,
   after_commit,
-  replied,         // to the connection
-  rows_swept,      // inside the transaction of a sweep
-  message_pruned,  // inside the transaction, after each message
+  replied,             // to the connection
+  rows_swept,          // inside the transaction of a sweep
+  message_pruned,      // inside the transaction, after each message
+  deliveries_claimed,  // committed, and not pushed yet
+  deliveries_pushed,
+  deliveries_acked,  // committed, and not answered yet
 };
 // Its error is one of the step.
 using FaultHook = std::function<Result<void>(FaultPoint)>;

@@ -5,11 +5,12 @@
 #include <numeric>
 #include <utility>
 
+#include "delivery/broker/push_rows.h"
+
 namespace holdfast::delivery {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = 4U << 20U;  // of bodies in one claim
 constexpr std::uint32_t kJobRows = 1000;
 constexpr std::size_t kGroup = 64;
 
@@ -80,7 +81,7 @@ Result<ClaimedDeliveries> Deliveries::claim(const Claim& claim) {
   request.now = clock_.now();
   request.owner = claim.owner.empty() ? next_owner(request.now) : claim.owner;
   request.limit = claim.limit;
-  request.most_bytes = kMostBytes;
+  request.most_bytes = claim.most_bytes;
   ClaimedDeliveries claimed{request.owner, TimeMs{request.now.value + rules_.lease_ms}, {}};
   HOLDFAST_TRY(const Rows rows, claims_.run(std::move(request)));
   if (rows.empty()) {
@@ -101,6 +102,17 @@ Result<AckOutcome> Deliveries::acknowledge(const AckRequest& request) {
   counters_.acked += outcome.acked.size();
   counters_.fenced += outcome.fenced.size();
   return outcome;
+}
+
+Result<void> Deliveries::release(const std::string& member_id, const std::string& owner) {
+  const TimeMs now = clock_.now();
+  std::uint64_t ended = 0;
+  HOLDFAST_CHECK(store_.deliver([&](SqlSession& session) -> Result<void> {
+    HOLDFAST_TRY(ended, end_owned_leases(session, member_id, owner, now));
+    return {};
+  }));
+  counters_.leases_ended += ended;
+  return {};
 }
 
 Result<LeaseSweep> Deliveries::end_leases() {

@@ -46,10 +46,16 @@ class Deliveries {
   struct Claim {
     std::string member_id;
     std::uint32_t limit = 0;
-    std::string owner = {};  // empty: a lease of its own
+    std::string owner = {};                // empty: a lease of its own
+    std::uint64_t most_bytes = 4U << 20U;  // of bodies
   };
   Result<ClaimedDeliveries> claim(const Claim& claim);
   Result<AckOutcome> acknowledge(const AckRequest& request);
+  // For an owner of several claims.
+  std::string new_owner() { return next_owner(clock_.now()); }
+  // What the owner holds can be claimed by others at once. Nothing is written when it holds
+  // nothing.
+  Result<void> release(const std::string& member_id, const std::string& owner);
 
   // The jobs; see delivery_rows.h. Nothing is written when nothing has ended.
   Result<LeaseSweep> end_leases();

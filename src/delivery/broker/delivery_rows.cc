@@ -120,8 +120,12 @@ Priority priority_of(const SqlCell& cell) {
 Result<std::vector<ClaimedRow>> claim_rows(SqlSession& session, const ClaimRequest& request,
                                            const DeliveryRules& rules) {
   HOLDFAST_ASSERT(request.limit > 0 && !request.owner.empty());
-  HOLDFAST_CHECK(session.query("SELECT member_id FROM @.member WHERE member_id = $1t #for_update",
-                               {request.member_id}));
+  HOLDFAST_TRY(const SqlRows member,
+               session.query("SELECT revoked_at FROM @.member WHERE member_id = $1t #for_update",
+                             {request.member_id}));
+  if (member.empty() || !member[0][0].null) {
+    return std::vector<ClaimedRow>();
+  }
   static const std::string text = claim_statement();
   HOLDFAST_TRY(
       const SqlRows rows,

@@ -45,7 +45,8 @@ struct ClaimedRow {
   std::uint32_t attempt = 0;  // 1 for the first
 };
 
-// Leases rows of the recipient and counts the attempt. Claims for one member take turns.
+// Leases rows of the recipient and counts the attempt. Claims for one member take turns; a revoked
+// member gets none.
 Result<std::vector<ClaimedRow>> claim_rows(SqlSession& session, const ClaimRequest& request,
                                            const DeliveryRules& rules);
 
