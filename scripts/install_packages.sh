@@ -28,8 +28,9 @@ if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
 fi
 
 missing=()
-while read -r package role _; do
+while read -r package role command _; do
   if [[ " $roles " == *" ${role:-build} "* ]] &&
+    { [[ -z $command ]] || ! command -v "$command" > /dev/null; } &&
     [[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null)" != installed ]]; then
     missing+=("$package")
   fi
