@@ -82,8 +82,9 @@ class Cluster:
         self.data = os.path.join(self.folder, "data")
         self.port = free_port()
         self.process = None
+        # --no-sync: a crash of the machine ends the test too.
         made = run(os.path.join(binaries(), "initdb"), "-D", self.data, "-U", "postgres",
-                   "--auth=trust", "--encoding=UTF8", "--locale=C", cwd="/")
+                   "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", cwd="/")
         if made.returncode != 0:
             raise AssertionError(f"initdb: {made.stderr}")
 
