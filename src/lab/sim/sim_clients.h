@@ -12,6 +12,7 @@
 #include "lab/sim/sim_plan.h"
 #include "lab/sim/sim_process.h"
 #include "lab/sim/sim_scenario.h"
+#include "runs/inspect/inspector.h"
 #include "runs/view/explanation.h"
 
 namespace holdfast::sim {
@@ -71,12 +72,20 @@ class Clients {
   ClientCommand cancel_command(const RunId& run, OnCancel how, const std::string& key);
 
   const RunProjection* some_run(const Dice& dice) const;
+  Inspector& inspector(Process& process);
+  void compare_with_anew(Process& process, const RunId& run, const Explanation& why);
   void follow_explanation(const RunId& run);
   bool follow_advice(const RunId& run, const NextAction& advice);
 
   Simulation& simulation_;
   std::vector<std::pair<RunId, StartRequest>> starts_;
   std::map<RunId, std::string> explained_;  // the explanation on which each run was last advised
+  // What each process has read, until it ends.
+  struct Reader {
+    std::uint64_t incarnation;
+    Inspector inspector;
+  };
+  std::map<std::uint32_t, Reader> readers_;
   // How often the advice was followed since then, and since when.
   std::map<RunId, std::pair<int, std::int64_t>> followed_;
   std::uint64_t draws_ = 0;

@@ -17,6 +17,8 @@ constexpr std::int64_t kLongestPause = 6LL * 3600 * kSecond;
 // A disk may still be slow, or another event may have to happen first.
 constexpr std::int64_t kPatience = 600 * kSecond;
 constexpr int kTries = 6;
+// One of so many explanations is compared with one for which everything is read again.
+constexpr std::uint64_t kReadAnew = 8;
 
 std::string unquoted(std::string word) {
   std::erase_if(word, [](char letter) { return letter == '\'' || letter == '"'; });
@@ -56,19 +58,42 @@ void Clients::follow_all_advice() {
   simulation_.schedule().after(pause_us_, [this] { follow_all_advice(); });
 }
 
+Inspector& Clients::inspector(Process& process) {
+  const auto known = readers_.find(process.number());
+  if (known != readers_.end() && known->second.incarnation == process.incarnation()) {
+    return known->second.inspector;
+  }
+  readers_.erase(process.number());
+  Reader reader{process.incarnation(), Inspector(process.journal(), process.clock())};
+  return readers_.emplace(process.number(), std::move(reader)).first->second.inspector;
+}
+
+void Clients::compare_with_anew(Process& process, const RunId& run, const Explanation& why) {
+  const auto anew = Inspector(process.journal(), process.clock()).explain(run);
+  simulation_.count("check:explained_anew");
+  if (!anew.ok() || to_json(anew.value()).view() != to_json(why).view()) {
+    simulation_.report_violation(
+        "run " + to_string(run) + " is explained as " + std::string(to_json(why).view()) +
+        ", and from its beginning as " +
+        (anew.ok() ? std::string(to_json(anew.value()).view()) : anew.error().text()));
+  }
+}
+
 void Clients::follow_explanation(const RunId& run) {
   Process* process = simulation_.some_process(simulation_.dice().about("help", ++draws_));
   if (process == nullptr) {
     return;
   }
-  Inspector inspector(process->journal(), process->clock());
-  const auto why = inspector.explain(run);
+  const auto why = inspector(*process).explain(run);
   if (!why.ok()) {
     simulation_.report_violation("run " + to_string(run) +
                                  " cannot be explained: " + why.error().text());
     return;
   }
   const Explanation& now = why.value();
+  if (draws_ % kReadAnew == 0) {
+    compare_with_anew(*process, run, now);
+  }
   if (now.terminal) {
     return;
   }

@@ -61,7 +61,7 @@ std::vector<std::string> required_coverage() {
   add_words(names, "recovery:", "unscheduled unapplied unprogressed children");
   add_words(names, "store_returned:", "landed lost nothing_open");
   add_words(names, "maintenance:", "checkpoint_saved seal save_directory");
-  add_words(names, "check:", "restart past twice");
+  add_words(names, "check:", "restart past twice explained_anew");
   add_words(names, "damage:", "reported harmless");
   add_words(names, "side_write:", "crash_landed crash_lost lost");
   add_words(names, "refusal:",

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "base/names.h"
 #include "runs/engine/turn.h"
 #include "runs/view/run_snapshot.h"
@@ -12,40 +10,22 @@ namespace holdfast {
 
 namespace {
 
-// Runs as of one moment, each read once.
-class RunsThen {
- public:
-  using FindCircuit = decltype(RunSource::find_circuit);
-  RunsThen(Journal& journal, const Moment& moment, FindCircuit find_circuit)
-      : journal_(journal), moment_(moment), find_circuit_(std::move(find_circuit)) {}
+using FindCircuit = decltype(RunSource::find_circuit);
 
-  Result<std::optional<RunSource>> find(const RunId& id) {
-    const auto known = runs_.find(id);
-    if (known != runs_.end()) {
-      return std::optional(source_of(known->second));
-    }
-    auto stored = read_stored_run(journal_, id, moment_.position);
-    if (!stored.ok()) {
-      return stored.error().code() == ErrorCode::run_not_found
-                 ? Result<std::optional<RunSource>>(std::nullopt)
-                 : Result<std::optional<RunSource>>(stored.error());
-    }
-    const auto kept = runs_.emplace(id, std::move(stored).value()).first;
-    return std::optional(source_of(kept->second));
+// A run as of a moment; empty when there was none by then.
+Result<std::optional<RunSource>> find_source(StoredRuns& runs, const RunId& id,
+                                             const Moment& moment,
+                                             const FindCircuit& find_circuit) {
+  const auto stored = runs.read(id, moment.position);
+  if (!stored.ok()) {
+    return stored.error().code() == ErrorCode::run_not_found
+               ? Result<std::optional<RunSource>>(std::nullopt)
+               : Result<std::optional<RunSource>>(stored.error());
   }
-
- private:
-  [[nodiscard]] RunSource source_of(const StoredRun& stored) const {
-    RunSource source = stored.source(moment_.position, moment_.now);
-    source.find_circuit = find_circuit_;
-    return source;
-  }
-
-  Journal& journal_;
-  Moment moment_;
-  FindCircuit find_circuit_;
-  std::map<RunId, StoredRun> runs_;
-};
+  RunSource source = stored.value()->source(moment.position, moment.now);
+  source.find_circuit = find_circuit;
+  return std::optional(std::move(source));
+}
 
 }  // namespace
 
@@ -68,8 +48,8 @@ Result<RunId> Inspector::find(std::string_view part) {
 }
 
 Result<JsonText> Inspector::snapshot_at(const RunId& run, const Moment& when) {
-  HOLDFAST_TRY(const StoredRun stored, read_stored_run(journal_, run, when.position));
-  return run_snapshot(stored.source(when.position, when.now));
+  HOLDFAST_TRY(const StoredRun* stored, runs_.read(run, when.position));
+  return run_snapshot(stored->source(when.position, when.now));
 }
 
 Result<JsonText> Inspector::snapshot(const RunId& run, const At& at) {
@@ -95,19 +75,19 @@ Result<Explanation> Inspector::explain(const RunId& run, const At& at) {
     return all == nullptr ? std::nullopt
                           : open_circuit_of(all->state.queues().get(name), attempt, when.now);
   };
-  RunsThen runs(journal_, when, find_circuit);
-  HOLDFAST_TRY(const auto source, runs.find(run));
+  HOLDFAST_TRY(const auto source, find_source(runs_, run, when, find_circuit));
   if (!source.has_value()) {
-    return read_stored_run(journal_, run, when.position).error();
+    return runs_.read(run, when.position).error();
   }
-  auto explained = explain_run(*source, [&](const RunId& other) { return runs.find(other); });
+  auto explained = explain_run(
+      *source, [&](const RunId& other) { return find_source(runs_, other, when, find_circuit); });
   return failed.has_value() ? Result<Explanation>(*failed) : std::move(explained);
 }
 
 Result<RunGraph> Inspector::graph(const RunId& run, const At& at) {
   HOLDFAST_TRY(const Moment when, moment(at, run));
-  HOLDFAST_TRY(const StoredRun stored, read_stored_run(journal_, run, when.position));
-  return run_graph(stored.source(when.position, when.now));
+  HOLDFAST_TRY(const StoredRun* stored, runs_.read(run, when.position));
+  return run_graph(stored->source(when.position, when.now));
 }
 
 Result<Timeline> Inspector::timeline(const RunId& run, const At& at) {

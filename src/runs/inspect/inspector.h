@@ -1,6 +1,6 @@
 // Inspector: answers every question about a journal, as it is or as it was, by reading alone. It
 // touches nothing of the loop, so any thread may use its own, also on a journal that is opened
-// only to be read.
+// only to be read. It keeps the runs it has read, so that reading one again is cheap.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ struct KnownWorkflow {
 class Inspector {
  public:
   // Both must outlive it.
-  Inspector(Journal& journal, Clock& clock) : journal_(journal), clock_(clock) {}
+  Inspector(Journal& journal, Clock& clock) : journal_(journal), clock_(clock), runs_(journal) {}
 
   // Runs; run_not_found, and invalid_argument when there is no such point.
   Result<JsonText> snapshot(const RunId& run, const At& at = {});
@@ -72,6 +72,7 @@ class Inspector {
 
   Journal& journal_;
   Clock& clock_;
+  StoredRuns runs_;
 };
 
 JsonText to_json(const Inspector::Difference& difference);

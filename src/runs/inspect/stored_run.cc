@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "runs/engine/definitions.h"
 #include "runs/run/run_effects.h"
 #include "storage/journal/journal_history.h"
 
@@ -26,12 +25,11 @@ struct Thread {
   Span span;
 };
 
-Result<void> attach_definition(Journal& journal, RunProjection& run) {
+Result<void> attach_definition(Definitions& definitions, RunProjection& run) {
   const SharedText fingerprint = run.pinned_definition().fingerprint;
   if (fingerprint.empty()) {
     return {};
   }
-  Definitions definitions(journal);
   auto definition = definitions.pinned(fingerprint);
   if (definition.ok()) {
     run.attach(std::move(definition).value());
@@ -42,7 +40,8 @@ Result<void> attach_definition(Journal& journal, RunProjection& run) {
              : Result<void>(std::move(definition).error());
 }
 
-Result<Thread> read_thread(Journal& journal, const RunId& id, Position last) {
+Result<Thread> read_thread(Journal& journal, Definitions& definitions, const RunId& id,
+                           Position last) {
   HOLDFAST_TRY(const auto entries, journal.load(run_thread(id)));
   if (entries.empty() || entries.front().position > last) {
     return Error{ErrorCode::run_not_found,
@@ -64,7 +63,7 @@ Result<Thread> read_thread(Journal& journal, const RunId& id, Position last) {
       thread.span.last = entry.position;
     }
   }
-  HOLDFAST_CHECK(attach_definition(journal, run));
+  HOLDFAST_CHECK(attach_definition(definitions, run));
   return thread;
 }
 
@@ -174,8 +173,11 @@ RunSource StoredRun::source(Position position, TimeMs now) const {
   return source;
 }
 
-Result<StoredRun> read_stored_run(Journal& journal, const RunId& id, Position last) {
-  HOLDFAST_TRY(Thread thread, read_thread(journal, id, last));
+namespace {
+
+Result<StoredRun> read_run(Journal& journal, Definitions& definitions, const RunId& id,
+                           Position last) {
+  HOLDFAST_TRY(Thread thread, read_thread(journal, definitions, id, last));
   const std::string name = "run:" + to_string(id);
   HOLDFAST_CHECK(scan_span(journal, id, thread.span, [&](const EntryView& entry, Position) {
     if (entry.thread == name) {
@@ -187,9 +189,55 @@ Result<StoredRun> read_stored_run(Journal& journal, const RunId& id, Position la
   return std::move(thread.stored);
 }
 
+}  // namespace
+
+Result<StoredRun> read_stored_run(Journal& journal, const RunId& id, Position last) {
+  Definitions definitions(journal);
+  return read_run(journal, definitions, id, last);
+}
+
+Result<const StoredRun*> StoredRuns::read_anew(const RunId& id, Position last) {
+  known_.erase(id);
+  HOLDFAST_TRY(StoredRun stored, read_run(journal_, definitions_, id, last));
+  const auto known = known_.emplace(id, Known{std::move(stored), last}).first;
+  return &known->second.stored;
+}
+
+// The definition is attached after the facts, as when all of them are read.
+Result<void> StoredRuns::catch_up(const RunId& id, Known& known, Position last) {
+  RunProjection& run = *known.stored.run;
+  run.attach(nullptr);
+  HOLDFAST_CHECK(scan_span(journal_, id, {known.last.next(), last},
+                           [&](const EntryView& entry, Position) { known.stored.take(entry); }));
+  known.last = last;
+  return attach_definition(definitions_, run);
+}
+
+Result<const StoredRun*> StoredRuns::read(const RunId& id, Position last) {
+  const auto found = known_.find(id);
+  if (found == known_.end() || found->second.last > last) {
+    return read_anew(id, last);
+  }
+  Known& known = found->second;
+  if (known.last < last) {
+    if (!known.stored.run->is_terminal()) {
+      if (auto caught_up = catch_up(id, known, last); !caught_up.ok()) {
+        known_.erase(found);
+        return std::move(caught_up).error();
+      }
+    }
+    // What queues say after the end of a run is not part of it.
+    if (known.stored.run->is_terminal()) {
+      return read_anew(id, last);
+    }
+  }
+  return &known.stored;
+}
+
 Result<void> read_run_entries(Journal& journal, const RunId& id, Position last,
                               const TakeEntry& take) {
-  HOLDFAST_TRY(const Thread thread, read_thread(journal, id, last));
+  Definitions definitions(journal);
+  HOLDFAST_TRY(const Thread thread, read_thread(journal, definitions, id, last));
   HOLDFAST_CHECK(scan_span(journal, id, thread.span, take));
   HOLDFAST_TRY(const auto entries, journal.load(run_thread(id)));
   for (const Entry& entry : entries) {
@@ -234,7 +282,8 @@ Result<bool> RunFollower::catch_up() {
     }
   }
   if (came && stored_.run->definition() == nullptr && stored_.run->started().has_value()) {
-    HOLDFAST_CHECK(attach_definition(journal_, *stored_.run));
+    Definitions definitions(journal_);
+    HOLDFAST_CHECK(attach_definition(definitions, *stored_.run));
   }
   return came;
 }

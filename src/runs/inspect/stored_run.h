@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runs/dispatch/dispatch_projection.h"
+#include "runs/engine/definitions.h"
 #include "runs/view/run_source.h"
 #include "runs/view/timeline.h"
 #include "storage/journal/journal.h"
@@ -31,6 +32,29 @@ struct StoredRun {
 
 // With everything the queues said about it up to its end.
 Result<StoredRun> read_stored_run(Journal& journal, const RunId& id, Position last);
+// Runs that are read again while the journal grows.
+class StoredRuns {
+ public:
+  // The journal must outlive this.
+  explicit StoredRuns(Journal& journal) : journal_(journal), definitions_(journal) {}
+
+  // As read_stored_run, but of a live run that was read before only what came since then is read.
+  // Good until the next call about the same run.
+  Result<const StoredRun*> read(const RunId& id, Position last);
+
+ private:
+  struct Known {
+    StoredRun stored;
+    Position last;
+  };
+  Result<const StoredRun*> read_anew(const RunId& id, Position last);
+  Result<void> catch_up(const RunId& id, Known& known, Position last);
+
+  Journal& journal_;
+  Definitions definitions_;
+  std::map<RunId, Known> known_;
+};
+
 // Every entry about the run up to its end, and those of its own thread after that, in the order
 // of the log.
 using TakeEntry = std::function<void(const EntryView& entry, Position position)>;
