@@ -201,6 +201,20 @@ TEST_P(BrokerPostgres, H_02_a_server_that_died_is_a_failure_of_the_store_and_not
   EXPECT_EQ(count("topic_message"), 2);
 }
 
+TEST_P(BrokerPostgres, connections_that_were_lost_while_they_were_not_used_are_made_again) {
+  const auto nothing = [](SqlSession&) -> Result<void> { return {}; };
+  const auto use_all = [&] {
+    EXPECT_EQ(code_of(store_->read(nothing)), "ok");
+    EXPECT_EQ(code_of(store_->scan(nothing)), "ok");
+    EXPECT_EQ(code_of(store_->write(nothing)), "ok");
+    EXPECT_EQ(code_of(store_->deliver(nothing)), "ok");
+  };
+  use_all();
+  cluster().kill_9();
+  must(cluster().start());
+  use_all();
+}
+
 // Two processes would have a notifier each.
 TEST_P(BrokerPostgres, a_commit_of_one_broker_wakes_what_waits_at_another) {
   CommitNotifier elsewhere;

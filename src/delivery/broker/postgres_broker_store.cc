@@ -132,7 +132,11 @@ Result<void> PostgresBrokerStore::transact(Link& link, std::string_view begin, c
   const std::lock_guard lock(link.mutex);
   for (int attempt = 1;; ++attempt) {
     HOLDFAST_CHECK(connect(link));
-    HOLDFAST_CHECK(link.session->run(begin));
+    const auto begun = link.session->run(begin);
+    if (!begun.ok() && link.connection->lost() && attempt == 1) {
+      continue;  // lost while it was not used: nothing was done
+    }
+    HOLDFAST_CHECK(begun);
     auto done = work(*link.session);
     if (done.ok()) {
       done = link.session->run("COMMIT");
