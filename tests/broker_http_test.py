@@ -161,6 +161,19 @@ class Accept(broker.BrokerTest):
         self.assertEqual([one["history_seq"] for one in history["messages"]],
                          list(range(1, 201)))
 
+    def test_a_page_has_at_least_one_entry(self):
+        lists = (("ann", "/v1/history?ref=alerts&"), ("ann", "/v1/mentions?"),
+                 ("ann", "/v1/deliveries?"), ("ann", "/v1/deliveries/dead?"),
+                 (None, "/v1/workspaces/team/deliveries?"))
+        for caller, path in lists:
+            client = self.admin if caller is None else self.client(caller)
+            for limit in ("0", "1001"):
+                answer = client.get(f"{path}limit={limit}")
+                self.assertEqual((answer.status, answer.code, answer.json().get("field")),
+                                 (400, "invalid_argument", "limit"), path)
+                self.assertIn("from 1 to 1000", answer.json()["detail"])
+            client.good("GET", f"{path}limit=1")
+
     def test_health_answers_while_messages_wait_for_the_store(self):
         """The store is locked by another process: only its requests wait."""
         lock = sqlite3.connect(self.path("broker.db"), isolation_level=None)

@@ -43,12 +43,18 @@ struct NoParameters {
   static void visit(auto& /*self*/, auto& /*v*/) {}
 };
 
-// A number of at most kMost, or none.
-template <std::uint64_t kMost>
-struct NumberUpTo : std::optional<std::uint64_t> {
+// A number from kLeast to kMost, or none.
+template <std::uint64_t kLeast, std::uint64_t kMost>
+struct NumberFromTo : std::optional<std::uint64_t> {
   using std::optional<std::uint64_t>::optional;
+  static constexpr std::uint64_t kMin = kLeast;
   static constexpr std::uint64_t kMax = kMost;
 };
+template <std::uint64_t kMost>
+using NumberUpTo = NumberFromTo<0, kMost>;
+// How many entries of a list a page has.
+template <std::uint64_t kMost>
+using PageLimit = NumberFromTo<1, kMost>;
 
 // The schema of a view that is written without a field list: a file with the schemas of views
 // describes it.

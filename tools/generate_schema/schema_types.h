@@ -122,6 +122,7 @@ Members Schemas::schema_of(const T& value, Direction direction) {
   if constexpr (requires { value.has_value(); }) {
     Members schema = schema_of(typename T::value_type{}, direction);
     if constexpr (requires { T::kMax; }) {
+      set(schema, "minimum", std::to_string(T::kMin));
       set(schema, "maximum", std::to_string(T::kMax));
     }
     return schema;

@@ -54,9 +54,6 @@ Result<BrokerReply> claim_deliveries(BrokerCall& call) {
   HOLDFAST_ASSERT(call.service.deliveries != nullptr);
   HOLDFAST_TRY(const auto request, call.query.read<ClaimDeliveriesRequest>());
   const auto limit = static_cast<std::uint32_t>(request.limit.value_or(kUsualEntries));
-  if (limit == 0) {
-    return Error{ErrorCode::invalid_argument, "limit is at least 1"}.with("field", "limit");
-  }
   if (call.service.push != nullptr) {
     call.service.push->heard(call.caller);
   }

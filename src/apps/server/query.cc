@@ -1,5 +1,7 @@
 #include "apps/server/query.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 namespace holdfast {
@@ -58,16 +60,19 @@ Result<bool> Query::flag(std::string_view name) {
   return bad_member(name, std::string(name) + " must be true or false, not \"" + value + "\"");
 }
 
-Result<std::optional<std::uint64_t>> Query::number(std::string_view name, std::uint64_t most) {
+Result<std::optional<std::uint64_t>> Query::number(std::string_view name, std::uint64_t least,
+                                                   std::uint64_t most) {
   const std::string value = text(name);
   if (value.empty()) {
     return std::optional<std::uint64_t>();
   }
   std::uint64_t number = 0;
   const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (failed != std::errc() || end != value.data() + value.size() || number > most) {
-    return bad_member(name, std::string(name) + " must be a number up to " + std::to_string(most) +
-                                ", not \"" + value + "\"");
+  if (failed != std::errc() || end != value.data() + value.size() || number < least ||
+      number > most) {
+    return bad_member(
+        name, fmt::format("{} must be a number {} {}, not \"{}\"", name,
+                          least == 0 ? "up to" : fmt::format("from {} to", least), most, value));
   }
   return std::optional(number);
 }

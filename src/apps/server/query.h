@@ -25,8 +25,9 @@ class Query {
   std::vector<std::string> list(std::string_view name);
   // 1, true, 0 or false; otherwise invalid_argument.
   Result<bool> flag(std::string_view name);
-  // invalid_argument unless it is a number of at most `most`.
-  Result<std::optional<std::uint64_t>> number(std::string_view name, std::uint64_t most);
+  // invalid_argument unless it is a number from `least` to `most`.
+  Result<std::optional<std::uint64_t>> number(std::string_view name, std::uint64_t least,
+                                              std::uint64_t most);
   // invalid_argument names a parameter that is unknown, or repeated where one value is expected.
   Result<void> finish() const;
 
@@ -65,11 +66,11 @@ class QueryReader {
   Result<void> read(std::string_view name, std::string& value);
   Result<void> read(std::string_view name, std::vector<std::string>& value);
   Result<void> read(std::string_view name, bool& value);
-  template <std::uint64_t kMost>
-  Result<void> read(std::string_view name, NumberUpTo<kMost>& value) {
-    HOLDFAST_TRY(const auto number, query_.number(name, kMost));
+  template <std::uint64_t kLeast, std::uint64_t kMost>
+  Result<void> read(std::string_view name, NumberFromTo<kLeast, kMost>& value) {
+    HOLDFAST_TRY(const auto number, query_.number(name, kLeast, kMost));
     if (number.has_value()) {
-      value = NumberUpTo<kMost>(*number);
+      value = NumberFromTo<kLeast, kMost>(*number);
     }
     return {};
   }

@@ -22,7 +22,7 @@ TEST(Query, absent_parameters_are_empty) {
   EXPECT_EQ(nothing.text("workflow"), "");
   EXPECT_TRUE(nothing.list("workflow").empty());
   EXPECT_FALSE(must(nothing.flag("all")));
-  EXPECT_FALSE(must(nothing.number("limit", 10)).has_value());
+  EXPECT_FALSE(must(nothing.number("limit", 0, 10)).has_value());
   EXPECT_TRUE(nothing.finish().ok());
 }
 
@@ -69,7 +69,7 @@ TEST(Query, every_kind_of_read_makes_a_name_known) {
   static_cast<void>(parsed.list("b"));
   static_cast<void>(parsed.flag("c"));
   EXPECT_EQ(field_of(parsed.finish()), "d");
-  static_cast<void>(parsed.number("d", 5));
+  static_cast<void>(parsed.number("d", 0, 5));
   EXPECT_TRUE(parsed.finish().ok()) << "every operation accepts width and colour";
 }
 
@@ -83,13 +83,15 @@ TEST(Query, a_flag_is_true_or_false) {
   EXPECT_EQ(field_of(parsed.flag("g")), "g");
 }
 
-TEST(Query, a_number_is_a_decimal_within_its_limit) {
+TEST(Query, a_number_is_a_decimal_within_its_limits) {
   Query parsed = query("a=0&b=100&c=101&d=-1&e=1x&f=1.5&g=99999999999999999999&h=+1");
-  EXPECT_EQ(must(parsed.number("a", 100)), 0U);
-  EXPECT_EQ(must(parsed.number("b", 100)), 100U);
+  EXPECT_EQ(must(parsed.number("a", 0, 100)), 0U);
+  EXPECT_EQ(must(parsed.number("b", 0, 100)), 100U);
   for (const std::string_view name : {"c", "d", "e", "f", "g", "h"}) {
-    EXPECT_EQ(field_of(parsed.number(name, 100)), name);
+    EXPECT_EQ(field_of(parsed.number(name, 0, 100)), name);
   }
+  EXPECT_EQ(must(parsed.number("b", 100, 100)), 100U);
+  EXPECT_EQ(field_of(parsed.number("a", 1, 100)), "a");
 }
 
 Result<GraphRequest> read_graph(std::string_view query) {

@@ -58,7 +58,7 @@ Result<Style> Call::style() {
   constexpr std::uint64_t kWidest = 1000;
   constexpr std::uint64_t kNarrowest = 40;
   Style style;
-  HOLDFAST_TRY(const auto width, query.number("width", kWidest));
+  HOLDFAST_TRY(const auto width, query.number("width", 0, kWidest));
   if (width.has_value()) {
     style.width = static_cast<std::size_t>(std::max(kNarrowest, *width));
   }

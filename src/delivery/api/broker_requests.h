@@ -73,7 +73,7 @@ struct HistoryRequest {
   DestinationKind kind = DestinationKind::topic;
   std::string ref = {};
   NumberUpTo<kLastSequence> after = {};
-  NumberUpTo<kMostEntries> limit = {};
+  PageLimit<kMostEntries> limit = {};
 
   static void visit(auto& self, auto& v) {
     v.optional("kind", self.kind);
@@ -147,7 +147,7 @@ struct RedactedView {
 
 struct MentionsRequest {
   std::string after = {};
-  NumberUpTo<kMostEntries> limit = {};
+  PageLimit<kMostEntries> limit = {};
 
   static void visit(auto& self, auto& v) {
     v.optional("after", self.after);

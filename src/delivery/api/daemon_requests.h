@@ -85,7 +85,7 @@ struct OutboxListRequest {
   NumberUpTo<INT64_MAX> since = {};
   NumberUpTo<INT64_MAX> before = {};
   std::string before_id = {};
-  NumberUpTo<kMostOutboxRows> limit = {};
+  PageLimit<kMostOutboxRows> limit = {};
 
   static void visit(auto& self, auto& v) {
     v.optional("status", self.status);

@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kMostWaitSeconds = 10;
 
 struct ClaimDeliveriesRequest {
   NumberUpTo<kMostWaitSeconds> wait = {};
-  NumberUpTo<kMostEntries> limit = {};
+  PageLimit<kMostEntries> limit = {};
 
   static void visit(auto& self, auto& v) {
     v.optional("wait", self.wait);
@@ -155,7 +155,7 @@ struct ProfileView {
 
 struct DeadDeliveriesRequest {
   NumberUpTo<kLastSequence> after = {};
-  NumberUpTo<kMostEntries> limit = {};
+  PageLimit<kMostEntries> limit = {};
 
   static void visit(auto& self, auto& v) {
     v.optional("after", self.after);
@@ -169,7 +169,7 @@ struct ListDeliveriesRequest {
   DeliveryChoice state = DeliveryChoice::all;
   std::string member = {};
   NumberUpTo<kLastSequence> after = {};
-  NumberUpTo<kMostEntries> limit = {};
+  PageLimit<kMostEntries> limit = {};
 
   static void visit(auto& self, auto& v) {
     v.optional("state", self.state);

@@ -52,7 +52,7 @@ struct TimelineRequest : RunAtRequest {
 
 struct FactsRequest : RunAtRequest {
   NumberUpTo<UINT32_MAX> from = {};  // a revision
-  NumberUpTo<kMostPerPage> limit = {};
+  PageLimit<kMostPerPage> limit = {};
 
   static void visit(auto& self, auto& v) {
     RunAtRequest::visit(self, v);
@@ -84,7 +84,7 @@ struct ListRequest {
   std::string since = {};
   std::string until = {};
   std::vector<std::string> attributes = {};  // NAME=VALUE
-  NumberUpTo<kMostPerPage> limit = {};
+  PageLimit<kMostPerPage> limit = {};
   std::string cursor = {};
   RunOrder order = RunOrder::newest;
   bool archived = false;
@@ -164,7 +164,7 @@ struct DeadLettersRequest {
   NonEmptyText step;    // of the definition: also its visits, items and compensation
   NonEmptyText code;    // of the error
   NonEmptyText reason;  // parked or exhausted
-  NumberUpTo<kMostPerPage> limit = {};
+  PageLimit<kMostPerPage> limit = {};
   NonEmptyText cursor;
 
   static void visit(auto& self, auto& v) {
