@@ -22,6 +22,8 @@ struct DispatchEffects {
   void heartbeat(const AttemptHeartbeat& /*fact*/) {}
   void completed(const AttemptCompleted& /*fact*/) {}
   void failed(const AttemptFailed& /*fact*/) {}
+  // Attempts that waited behind a circuit breaker can be claimed.
+  void circuit_closed() {}
 };
 
 template <typename Sink>
@@ -46,7 +48,7 @@ struct DispatchEffectVisitor {
   void operator()(const LiveWakeupEmitted& /*fact*/) const {}
   void operator()(const CircuitOpened& /*fact*/) const {}
   void operator()(const CircuitProbed& /*fact*/) const {}
-  void operator()(const CircuitClosed& /*fact*/) const {}
+  void operator()(const CircuitClosed& /*fact*/) const { sink.circuit_closed(); }
 };
 
 template <typename Sink>

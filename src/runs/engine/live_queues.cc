@@ -96,10 +96,13 @@ DispatchProjection* LiveQueues::find_claimable(const std::vector<SharedText>& na
                                                const std::vector<SharedText>& handlers,
                                                TimeMs now) {
   for (const SharedText& name : names) {
-    DispatchProjection& queue = get(name);
-    queue.advance(now);
-    if (queue.next_claimable(handlers, now) != nullptr) {
-      return &queue;
+    const auto known = queues_.find(name);
+    if (known == queues_.end()) {
+      continue;
+    }
+    known->second->advance(now);
+    if (known->second->next_claimable(handlers, now) != nullptr) {
+      return known->second.get();
     }
   }
   if (!names.empty()) {

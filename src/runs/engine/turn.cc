@@ -83,6 +83,7 @@ class Turn::NoteDispatchFact : public DispatchEffects {
     ++counts_.failed;
     counts_.retried += fact.retry_runnable_key.empty() ? 0U : 1U;
   }
+  void circuit_closed() { ++counts_.circuits_closed; }
 
  private:
   Turn& turn_;

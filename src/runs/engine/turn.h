@@ -39,6 +39,7 @@ struct FactCounts {
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t retried = 0;  // of the failed ones
+  std::uint64_t circuits_closed = 0;
 };
 
 // What is written as one batch.

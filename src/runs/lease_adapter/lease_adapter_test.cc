@@ -284,6 +284,37 @@ TEST_F(LeaseAdapterTest, a_report_after_the_lease_counts_if_no_other_worker_has_
   EXPECT_EQ(count("attempt_completed"), 1U);
 }
 
+TEST_F(LeaseAdapterTest, items_behind_a_circuit_breaker_come_back_when_its_probe_succeeds) {
+  open();
+  // The lease of the probe is longer than this test waits.
+  constexpr std::string_view kGuarded =
+      R"([{"name":"a","lease_ms":120000,"circuit_breaker":{"failures":1,"probe_after":"200ms"}}])";
+  start(1, kGuarded);
+  end(take_granted(), SignalKind::fail, R"({"code":"down"})");
+  EXPECT_TRUE(eventually([&] { return count("circuit_opened") == 1; }));
+  start(2, kGuarded);
+  start(3, kGuarded);
+  const LeaseClaim probe = take_granted("probe");
+  EXPECT_EQ(count("circuit_probed"), 1U);
+  // Both items are refused to other workers, and taken back until the lease of the probe ends.
+  EXPECT_TRUE(eventually([&] {
+    const auto taken =
+        worker_->claim(kDefaultQueue, "w", "c" + std::to_string(++claims_), "t", milliseconds(0));
+    return adapters_->health().front().tick->delayed == 2 && taken.ok();
+  }));
+  end(probe, SignalKind::complete);
+  EXPECT_TRUE(eventually([&] { return count("circuit_closed") == 1; }));
+  end(take_granted(), SignalKind::complete);
+  EXPECT_TRUE(eventually([&] { return has_ended(2) && has_ended(3); }));
+}
+
+TEST_F(LeaseAdapterTest, a_queue_in_which_nothing_was_scheduled_stays_unknown) {
+  open();
+  EXPECT_TRUE(eventually([&] { return adapters_->health().front().tick.has_value(); }));
+  EXPECT_TRUE(must(loop_->execute<bool>(
+      [](Turn& turn) -> Result<bool> { return turn.state().queues().all().empty(); })));
+}
+
 TEST_F(LeaseAdapterTest, the_items_of_an_ended_run_are_removed) {
   open();
   start(1);

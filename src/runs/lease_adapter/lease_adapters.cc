@@ -124,18 +124,21 @@ void LeaseAdapters::stop() {
 }
 
 void LeaseAdapters::committed(const CommitReport& report) {
-  if (report.wakeups.empty()) {
+  if (report.wakeups.empty() && report.counts.circuits_closed == 0) {
     return;
   }
   for (const auto& adapter : adapters_) {
+    if (report.counts.circuits_closed > 0) {
+      adapter->exchange().request_scan();
+    }
     std::vector<SharedText> keys;
     for (const Wakeup& wakeup : report.wakeups) {
-      if (wakeup.queue == adapter->queue()) {
+      if (wakeup.queue == adapter->exchange().queue()) {
         keys.push_back(wakeup.runnable_key);
       }
     }
     if (!keys.empty()) {
-      adapter->wake(keys);
+      adapter->exchange().wake(keys);
     }
   }
 }
@@ -143,7 +146,7 @@ void LeaseAdapters::committed(const CommitReport& report) {
 std::vector<LeaseHealth> LeaseAdapters::health() {
   std::vector<LeaseHealth> all;
   for (const auto& adapter : adapters_) {
-    all.push_back(adapter->health());
+    all.push_back(adapter->exchange().health());
   }
   return all;
 }
@@ -153,10 +156,10 @@ Payload LeaseAdapters::describe(const RunId& run) {
   json.begin_array();
   bool any = false;
   for (const auto& adapter : adapters_) {
-    const auto items = adapter->items_of(run);
+    const auto items = adapter->exchange().items_of(run);
     if (!items.empty()) {
       any = true;
-      json.raw(to_json(adapter->health(), items, adapter->now()));
+      json.raw(to_json(adapter->exchange().health(), items, adapter->now()));
     }
   }
   json.end_array();

@@ -22,19 +22,28 @@ bool is_alive(const DispatchProjection& queue, const Attempt& attempt) {
          (run == nullptr || !run->terminal);
 }
 
-LiveItem item_of(const Attempt& attempt) {
+LiveItem item_of(const DispatchProjection& queue, const Attempt& attempt, TimeMs now) {
   LiveItem item{attempt.runnable_key, attempt.visible_at};
   if (attempt.status == AttemptStatus::claimed) {
     item.lease_until = attempt.claim->lease_until;
+  } else {
+    item.held_back = queue.held_back_until(attempt, now).has_value();
   }
   return item;
 }
 
+// nullptr: nothing was ever scheduled there. To look must not create it.
+const DispatchProjection* find_queue(Turn& turn, const SharedText& name) {
+  const auto& all = turn.state().queues().all();
+  const auto known = all.find(name);
+  return known == all.end() ? nullptr : known->second.get();
+}
+
 // The attempt, unless it or its run has ended.
 const Attempt* find_alive(Turn& turn, const SharedText& queue, std::string_view key) {
-  DispatchProjection& projection = turn.state().queues().get(queue);
-  const Attempt* attempt = projection.find(key);
-  return attempt != nullptr && is_alive(projection, *attempt) ? attempt : nullptr;
+  const DispatchProjection* projection = find_queue(turn, queue);
+  const Attempt* attempt = projection == nullptr ? nullptr : projection->find(key);
+  return attempt != nullptr && is_alive(*projection, *attempt) ? attempt : nullptr;
 }
 
 std::uint64_t lease_of(const Attempt& attempt) {
@@ -58,6 +67,7 @@ class SignalTurn {
     if (verdict.action == SignalAction::claim) {
       const auto until = turn_.state().queues().get(queue_).held_back_until(*attempt, turn_.now());
       verdict = until.has_value() ? SignalVerdict{SignalAction::wait, until} : verdict;
+      outcome_.held_back = until.has_value();
     }
     outcome_.action = verdict.action;
     switch (verdict.action) {
@@ -202,10 +212,13 @@ SignalOutcome refused_outcome(const LeaseSignal& signal) {
 
 std::vector<LiveItem> live_items(Turn& turn, const SharedText& queue) {
   std::vector<LiveItem> items;
-  const DispatchProjection& projection = turn.state().queues().get(queue);
-  for (const Attempt* attempt : projection.attempts()) {
-    if (is_alive(projection, *attempt)) {
-      items.push_back(item_of(*attempt));
+  const DispatchProjection* projection = find_queue(turn, queue);
+  if (projection == nullptr) {
+    return items;
+  }
+  for (const Attempt* attempt : projection->attempts()) {
+    if (is_alive(*projection, *attempt)) {
+      items.push_back(item_of(*projection, *attempt, turn.now()));
     }
   }
   return items;
@@ -216,7 +229,7 @@ std::vector<LiveItem> live_items(Turn& turn, const SharedText& queue,
   std::vector<LiveItem> items;
   for (const SharedText& key : keys) {
     if (const Attempt* attempt = find_alive(turn, queue, key.view())) {
-      items.push_back(item_of(*attempt));
+      items.push_back(item_of(*find_queue(turn, queue), *attempt, turn.now()));
     }
   }
   return items;

@@ -30,6 +30,7 @@ struct SignalOutcome {
   std::optional<LeaseAnswer> answer = std::nullopt;
   bool remove = false;                              // the attempt has ended
   std::optional<TimeMs> visible_at = std::nullopt;  // take the item back; visible from then on
+  bool held_back = false;                           // because of an open circuit breaker
 };
 
 // One outcome for each signal, in the same order. Errors are those of the store.

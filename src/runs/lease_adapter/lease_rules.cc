@@ -67,6 +67,11 @@ void plan_put(const LiveItem& item, const KnownItem* known, TimeMs now, ItemPlan
     plan.puts.push_back({item.key, EnqueueMode::redeliver, item.claimable_at()});
     return;
   }
+  // The breaker has closed, or its probe is due: earlier than the time it was taken back for.
+  if (known != nullptr && known->held_back && !item.held_back && !item.lease_until.has_value()) {
+    plan.puts.push_back({item.key, EnqueueMode::replace, item.claimable_at()});
+    return;
+  }
   const bool confirmed = known != nullptr && known->ensured_at.has_value();
   const bool overdue =
       confirmed && item.claimable_at() <= now &&

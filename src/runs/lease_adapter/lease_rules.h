@@ -55,6 +55,7 @@ struct LiveItem {
   SharedText key;
   TimeMs visible_at;
   std::optional<TimeMs> lease_until = std::nullopt;  // claimed
+  bool held_back = false;                            // it waits behind an open circuit breaker
 
   // From when on a worker may claim it.
   [[nodiscard]] TimeMs claimable_at() const {
@@ -69,6 +70,7 @@ struct KnownItem {
   std::optional<TimeMs> delivered_at = std::nullopt;
   std::string delivered_to = {};
   bool dead_letter = false;
+  bool held_back = false;  // it was taken back because of an open circuit breaker
 };
 using KnownItems = std::map<SharedText, KnownItem, std::less<>>;
 
@@ -77,6 +79,7 @@ struct ItemPlan {
     SharedText key;
     EnqueueMode mode = EnqueueMode::ensure;
     TimeMs visible_at;
+    bool held_back = false;  // because of an open circuit breaker
     friend bool operator==(const Put&, const Put&) = default;
   };
   std::vector<Put> puts;

@@ -150,6 +150,19 @@ TEST(LeasePlan, an_expired_claim_is_taken_back_once) {
               ElementsAre(ItemPlan::Put{"a", EnqueueMode::redeliver, at(5)}));
 }
 
+TEST(LeasePlan, an_item_that_a_circuit_breaker_held_back_returns_when_it_lets_it_through) {
+  KnownItems known;
+  known["a"] = ensured(at(-10));
+  known["a"].held_back = true;
+  LiveItem item = waiting("a", at(-20));
+  item.held_back = true;
+  EXPECT_THAT(plan_items(std::vector<LiveItem>{item}, known, kNow).puts, IsEmpty());
+  item.held_back = false;
+  EXPECT_THAT(plan_items(std::vector<LiveItem>{item}, known, kNow).puts,
+              ElementsAre(ItemPlan::Put{"a", EnqueueMode::replace, at(-20)}));
+  EXPECT_THAT(plan_items(std::vector<LiveItem>{claimed("a", at(5))}, known, kNow).puts, IsEmpty());
+}
+
 TEST(LeasePlan, a_held_attempt_is_kept_for_the_end_of_its_lease) {
   const std::vector<LiveItem> live{claimed("a", at(70)), claimed("b", at(30))};
   KnownItems known;

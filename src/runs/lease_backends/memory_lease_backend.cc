@@ -44,7 +44,7 @@ void MemoryLeases::take_back(Queue& queue, Item& item) {
 }
 
 void MemoryLeases::expire(Queue& queue) {
-  const Instant now = std::chrono::steady_clock::now();
+  const Instant now = now_();
   const milliseconds limit(static_cast<std::int64_t>(options_.redeliver_ms));
   for (auto& [id, item] : queue.items) {
     if (item.state == Item::State::delivered && now - item.last_seen >= limit) {
@@ -63,7 +63,7 @@ std::optional<Delivery> MemoryLeases::next_delivery(Queue& queue) {
     Item& item = found->second;
     item.state = Item::State::delivered;
     item.receipt = std::to_string(++next_);
-    item.last_seen = std::chrono::steady_clock::now();
+    item.last_seen = now_();
     return Delivery{item.item, item.receipt};
   }
   return std::nullopt;
@@ -120,13 +120,13 @@ class MemoryLeaseBackend final : public LeaseBackend {
   Result<std::vector<LeaseSignal>> receive(std::string_view queue, std::size_t most,
                                            milliseconds wait) override {
     std::unique_lock lock(shared_->mutex_);
-    const auto end = std::chrono::steady_clock::now() + wait;
+    const auto end = shared_->now_() + wait;
     for (;;) {
       if (!shared_->reachable_) {
         return unavailable();
       }
       std::vector<LeaseSignal> found = take_signals(shared_->queue(queue), most);
-      if (!found.empty() || std::chrono::steady_clock::now() >= end) {
+      if (!found.empty() || shared_->now_() >= end) {
         return found;
       }
       shared_->changed_.wait_until(lock, end);
@@ -157,7 +157,7 @@ class MemoryLeaseBackend final : public LeaseBackend {
                                         std::string_view claim_id, std::string_view token,
                                         milliseconds wait) override {
     std::unique_lock lock(shared_->mutex_);
-    const auto end = std::chrono::steady_clock::now() + wait;
+    const auto end = shared_->now_() + wait;
     for (;;) {
       if (!shared_->reachable_) {
         return unavailable();
@@ -173,7 +173,7 @@ class MemoryLeaseBackend final : public LeaseBackend {
         shared_->add_signal(known, std::move(signal));
         return delivery;
       }
-      if (std::chrono::steady_clock::now() >= end) {
+      if (shared_->now_() >= end) {
         return std::optional<Delivery>();
       }
       shared_->changed_.wait_until(lock, end);
@@ -182,13 +182,13 @@ class MemoryLeaseBackend final : public LeaseBackend {
   Result<std::optional<LeaseAnswer>> await_answer(std::string_view queue, const LeaseClaim& claim,
                                                   milliseconds wait) override {
     std::unique_lock lock(shared_->mutex_);
-    const auto end = std::chrono::steady_clock::now() + wait;
+    const auto end = shared_->now_() + wait;
     for (;;) {
       if (!shared_->reachable_) {
         return unavailable();
       }
       auto found = take_answer(shared_->queue(queue), claim.claim_id);
-      if (found.has_value() || std::chrono::steady_clock::now() >= end) {
+      if (found.has_value() || shared_->now_() >= end) {
         return found;
       }
       shared_->changed_.wait_until(lock, end);
@@ -199,7 +199,7 @@ class MemoryLeaseBackend final : public LeaseBackend {
     return with(queue, [&](Queue& known) -> Result<std::optional<LeaseAnswer>> {
       const auto found = known.items.find(claim.item_id);
       if (found != known.items.end() && found->second.receipt == claim.receipt) {
-        found->second.last_seen = std::chrono::steady_clock::now();
+        found->second.last_seen = shared_->now_();
       }
       shared_->add_signal(known, signal_of(claim, SignalKind::heartbeat, progress, 0));
       return take_answer(known, claim.claim_id);

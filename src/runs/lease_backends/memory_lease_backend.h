@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,7 +20,12 @@ namespace holdfast {
 
 class MemoryLeases {
  public:
-  explicit MemoryLeases(const LeaseBackendOptions& options) : options_(options) {}
+  using Instant = std::chrono::steady_clock::time_point;
+
+  // now: for tests in virtual time, which must not wait.
+  explicit MemoryLeases(const LeaseBackendOptions& options,
+                        std::function<Instant()> now = std::chrono::steady_clock::now)
+      : options_(options), now_(std::move(now)) {}
 
   static std::unique_ptr<LeaseBackend> open(const std::shared_ptr<MemoryLeases>& leases);
 
@@ -31,7 +37,6 @@ class MemoryLeases {
 
  private:
   friend class MemoryLeaseBackend;
-  using Instant = std::chrono::steady_clock::time_point;
 
   struct Item {
     WorkItem item;
@@ -58,6 +63,7 @@ class MemoryLeases {
   std::optional<Delivery> next_delivery(Queue& queue);
 
   const LeaseBackendOptions options_;
+  const std::function<Instant()> now_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   bool reachable_ = true;
