@@ -321,6 +321,7 @@ class SimulateTest(unittest.TestCase):
         for args in (["nowhere.yaml"], ["bad.yaml"], ["flow.yaml", "--world", "nowhere.yaml"],
                      ["flow.yaml", "--world", "torn.sim.yaml"], ["flow.yaml", "--faults", "rain"],
                      ["flow.yaml", "--faults", "crash,foreign"],
+                     ["flow.yaml", "--faults", "backend"],
                      ["flow.yaml", "--story"], ["flow.yaml", "--only", "x"], ["--real"]):
             with self.subTest(args):
                 done = self.simulate(*args)

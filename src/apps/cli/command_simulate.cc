@@ -181,8 +181,8 @@ struct SimulateCommand : SimulateArguments {
     arguments.option("--seconds", "SECONDS", seconds, "Stop after this time (default: no limit)");
     arguments.option("--faults", "LIST", faults,
                      "all, none, or some of crash, split, io, conflict, stall, clock, checkpoint, "
-                     "damage, worker, stale, foreign (default: all; with FILE without damage and "
-                     "foreign, which test Holdfast itself)");
+                     "damage, worker, stale, foreign, backend (default: all; with FILE without "
+                     "damage, foreign and backend, which test Holdfast itself)");
     arguments.option("--only", "ITEMS", only, "Simulate only these items: 3,7,12");
     arguments.flag("--story", story, "Print every event (with --seed)");
     arguments.flag("--trace", trace, "With FILE and --story: print what the processes did instead");

@@ -280,6 +280,11 @@ Result<void> simulate_file(const SimulateArguments& given, sim::SimulateOptions 
                  "the fault foreign tests Holdfast itself with facts that no workflow produces; "
                  "use it without FILE"};
   }
+  if (options.faults.contains(sim::Fault::backend)) {
+    return Error{ErrorCode::invalid_argument,
+                 "no queue of a FILE is bound to a lease backend; use the fault backend without "
+                 "FILE"};
+  }
   options.scenario = [setting](std::uint64_t seed) {
     return sim::make_user_scenario(setting, seed);
   };

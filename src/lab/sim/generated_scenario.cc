@@ -3,6 +3,7 @@
 #include "lab/sim/sim_author.h"
 #include "lab/sim/sim_scenario.h"
 #include "lab/sim/sim_schedule.h"
+#include "lab/sim/sim_versions.h"
 #include "runs/facts/activation.h"
 
 namespace holdfast::sim {
@@ -38,8 +39,10 @@ class GeneratedScenario final : public Scenario {
                        R"("cron":{"expression":"0 * * * *","timezone":"Etc/UTC",)"
                        R"("delivery":"external"}},{"name":"once","cron":{"expression":"0 * * * *",)"
                        R"("timezone":"Etc/UTC","delivery":"external",)"
-                       R"("idempotency":"skip_duplicate"}}],"steps":[{"name":"s0"}]})");
-    if (dice_.chance(25, "cron")) {
+                       R"("idempotency":"skip_duplicate"}},{"name":"each","cron":{)"
+                       R"("expression":"0 * * * *","timezone":"Etc/UTC","delivery":"external",)"
+                       R"("idempotency":"none"}}],"steps":[{"name":"s0"}]})");
+    if (has_ticking()) {
       const std::string trigger =
           faults_ended ? R"("triggers":[{"name":"hand"}],)"
                        : R"("triggers":[{"name":"tick",)"
@@ -49,12 +52,36 @@ class GeneratedScenario final : public Scenario {
     return texts;
   }
 
+  [[nodiscard]] std::optional<std::string> other_definition(const Dice& dice) const override {
+    const std::string& text = definitions_[dice.below(definitions_.size(), "workflow")];
+    constexpr std::uint64_t kTries = 8;
+    for (std::uint64_t tries = 0; tries < kTries; ++tries) {
+      std::string other = other_version(text, dice.about("version", tries));
+      if (Definition::parse(other).ok()) {
+        return other;
+      }
+    }
+    return std::nullopt;
+  }
+
   [[nodiscard]] StartRequest start(const Dice& dice) const override {
     StartRequest request;
     request.workflow = "flow" + std::to_string(dice.below(definitions_.size(), "workflow"));
     request.input = R"({"n":)" + std::to_string(dice.below(5, "n")) + R"(,"list":[1,2,3]})";
     return request;
   }
+
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> schedules() const override {
+    std::vector<std::pair<std::string, std::string>> known{
+        {"delivered", "again"}, {"delivered", "once"}, {"delivered", "each"}};
+    if (has_ticking()) {
+      known.emplace_back("ticking", "tick");
+    }
+    return known;
+  }
+
+  // Lease adapters keep polling: a run that does not end must not cost months.
+  [[nodiscard]] std::int64_t longest_end_us() const override { return 24LL * 3600 * kSecond; }
 
   // Few windows, so that many are delivered more than once; some overlap.
   [[nodiscard]] std::optional<DeliverWindow> delivery(const Dice& dice) const override {
@@ -64,7 +91,8 @@ class GeneratedScenario final : public Scenario {
     constexpr std::int64_t kHour = 3'600'000;
     DeliverWindow window;
     window.workflow = "delivered";
-    window.trigger = dice.chance(50, "trigger") ? "again" : "once";
+    static constexpr std::array<const char*, 3> kTriggers{"again", "once", "each"};
+    window.trigger = kTriggers[dice.below(kTriggers.size(), "trigger")];
     const TimeMs start_at{SimClock::kBegin +
                           static_cast<std::int64_t>(dice.below(2, "at")) * kHour};
     const auto hours = 1 + static_cast<std::int64_t>(dice.below(2, "hours"));
@@ -98,6 +126,8 @@ class GeneratedScenario final : public Scenario {
   }
 
  private:
+  [[nodiscard]] bool has_ticking() const { return dice_.chance(25, "cron"); }
+
   void add_workflow(const std::string& name, std::uint64_t which) {
     // Some of the generated definitions are invalid.
     for (std::uint64_t tries = 0;; ++tries) {

@@ -44,6 +44,8 @@ const std::map<std::string, std::vector<std::string>>& required() {
       {"manual_step_paused", {"run_id", "step", "kind"}},
       {"manual_step_resolved", {"run_id", "step", "action"}},
       {"run_terminal", {"run_id", "status"}},
+      {"run_definition_migrated",
+       {"run_id", "migration_key", "source_fingerprint", "target_fingerprint"}},
       {"run_continuation_requested",
        {"run_id", "successor_run_id", "continuation_key", "workflow", "trigger", "input",
         "definition", "definition_fingerprint"}},
@@ -65,7 +67,9 @@ const std::map<std::string, std::vector<std::string>>& required() {
       {"run_indexed", {"run_id", "workflow", "queue"}},
       {"run_cataloged", {"run_id", "workflow", "queue"}},
       {"definition_registered", {"workflow", "fingerprint", "spec"}},
-      {"workflow_registered", {"workflow", "fingerprint"}}};
+      {"workflow_registered", {"workflow", "fingerprint"}},
+      {"schedule_paused", {"workflow", "trigger"}},
+      {"schedule_resumed", {"workflow", "trigger"}}};
   return table;
 }
 
@@ -80,6 +84,10 @@ void listed(OracleModel& model, const StoredFact& fact, const Value& data) {
 }
 
 void defined(OracleModel& model, const StoredFact& fact, const Value& data) {
+  if (fact.kind.starts_with("schedule_")) {
+    schedule_fact(model, fact, data);
+    return;
+  }
   const std::string fingerprint = data["fingerprint"].string();
   if (fact.kind == "workflow_registered") {
     const auto known = model.definitions.find(fingerprint);

@@ -46,7 +46,10 @@ struct Answer {
     other,         // any other command: only its position is checked
     registration,  // params: definition (fingerprint)
     delivery,      // params: workflow, trigger, signal_id (or empty), start_at, end_at
-    replay,        // params: run_id (of the original), new_run_id, mode, key
+    schedule,      // params: workflow, trigger, paused
+    replay,        // params: run_id (of the original), new_run_id, from_step, allow_irreversible,
+                   // definition (as `to` of migrate; empty: that of the original)
+    migrate,       // params: run_id, to (a fingerprint, or newest)
     redrive,       // params: run_id; result: run_id (of the run that repeats it)
     discard,       // params: run_id; a dead letter of a run that has ended
   };
@@ -73,6 +76,14 @@ class Oracle {
   // All facts of the batch were passed: facts that belong together must be complete. whole: false
   // if the writer died in the middle; then later writers must complete the batch.
   void batch_ends(std::uint64_t position, bool whole = true);
+
+  // About a queue that a lease backend carries: its name; a worker gives its claim back; a claim is
+  // granted; a report (complete, fail, retry) is acknowledged.
+  void carry(const std::string& queue);
+  void given_back(const std::string& claim_id, std::int64_t delay_ms);
+  void lease_granted(const std::string& claim_id);
+  void lease_report_acknowledged(const std::string& key, const std::string& claim_id,
+                                 const std::string& token_hash);
 
   // The violations found since the last call.
   std::vector<std::string> take_violations();

@@ -42,9 +42,10 @@ class AnswerCheck {
         {What::fail, &AnswerCheck::report},         {What::event, &AnswerCheck::event},
         {What::resolve, &AnswerCheck::resolve},     {What::cancel, &AnswerCheck::cancel},
         {What::replay, &AnswerCheck::replay},       {What::redrive, &AnswerCheck::dead_letter},
-        {What::discard, &AnswerCheck::dead_letter}, {What::delivery, &AnswerCheck::delivery}};
-    static const std::set<What> of_runs{What::event,  What::resolve, What::cancel,
-                                        What::replay, What::redrive, What::discard};
+        {What::discard, &AnswerCheck::dead_letter}, {What::delivery, &AnswerCheck::delivery},
+        {What::migrate, &AnswerCheck::migrate},     {What::schedule, &AnswerCheck::schedule}};
+    static const std::set<What> of_runs{What::event,   What::resolve, What::cancel, What::replay,
+                                        What::redrive, What::discard, What::migrate};
     const auto check = checks.find(answer_.what);
     if (run_ == nullptr && of_runs.contains(answer_.what)) {
       expect({"run_not_found"}, "answer", "the run does not exist");
@@ -113,12 +114,21 @@ class AnswerCheck {
       return;
     }
     const std::string trigger = params_["trigger"].string();
+    const bool paused = model_.paused.contains(workflow + "/" + trigger);
+    if (trigger == "each") {  // the trigger of the scenario that does not count deliveries
+      uncounted_delivery(paused);
+      return;
+    }
     const std::string given = params_["signal_id"].string();
     const std::string window = window_name(
         workflow, trigger, given.empty() ? signal_of_window(workflow, trigger, params_) : given);
     const auto known = model_.windows.find(window);
     if (known == model_.windows.end()) {
       expect({"ok"}, "delivery", "the window has no run yet");
+      if (paused) {
+        no_run("the schedule is paused");
+        return;
+      }
       model_.check(!ok() || result_["result"].string() == "started", "delivery",
                    "the run of a window that has none was not started");
       durable("the delivery of " + window,
@@ -136,6 +146,39 @@ class AnswerCheck {
     model_.check(!ok() || (result_["run_id"].string() == known->second.run &&
                            result_["result"].string() == result),
                  "delivery", "the window has run " + known->second.run);
+  }
+
+  void no_run(const std::string& because) {
+    model_.check(!ok() || (result_["result"].string() == "paused" &&
+                           !model_.runs.contains(result_["run_id"].string())),
+                 "paused", "a delivery was answered " + answer_.result + ", but " + because);
+  }
+
+  // Each starts a run of its own.
+  void uncounted_delivery(bool paused) {
+    expect({"ok"}, "delivery", "every delivery starts a run");
+    if (paused) {
+      no_run("the schedule is paused");
+      return;
+    }
+    const std::string run = result_["run_id"].string();
+    model_.check(!ok() || (result_["result"].string() == "started" && !model_.runs.contains(run)),
+                 "delivery", "a delivery that is not counted started no run of its own");
+    durable("the delivery that started " + run, [run, wanted = ok()](const OracleModel& model) {
+      const auto found = model.runs.find(run);
+      return !wanted || (found != model.runs.end() && found->second.is_started());
+    });
+  }
+
+  void schedule() {
+    const std::string name = params_["workflow"].string() + "/" + params_["trigger"].string();
+    const bool paused = params_["paused"].boolean();
+    if (ok()) {
+      durable("the pause of " + name, [name, paused](const OracleModel& model) {
+        // A later command of the same batch may have reversed it.
+        return model.paused.contains(name) == paused || model.changed_schedules.contains(name);
+      });
+    }
   }
 
   // All executions of one visit or item of a step have one key, and no other work has it.
@@ -376,12 +419,50 @@ class AnswerCheck {
     }
   }
 
+  // The definition that a command names; empty: there is none of that name.
+  [[nodiscard]] std::string named(const std::string& name) const {
+    const auto newest = model_.workflows.find(run_->workflow);
+    const std::string fingerprint = name != "newest"                   ? name
+                                    : newest == model_.workflows.end() ? ""
+                                                                       : newest->second;
+    return model_.definitions.contains(fingerprint) ? fingerprint : "";
+  }
+
+  void migrate() {
+    const std::string target = named(params_["to"].string());
+    if (target.empty()) {
+      // A process may know one by its fingerprint whose registration was lost.
+      model_.check(!ok() || params_["to"].string() != "newest", "migration",
+                   "the workflow has no definition");
+    } else if (target == run_->fingerprint) {
+      expect({"ok"}, "repeat", "the run follows the definition already");
+    } else if (run_->has_ended()) {
+      expect({"terminal_run"}, "answer_late", "the run has ended");
+    } else if (run_->unmodelled.empty()) {
+      const std::string problem = why_not_migrate(*run_, model_.definitions.at(target));
+      if (expect({problem.empty() ? "ok" : "invalid_transition"}, "migration",
+                 problem.empty() ? "the run could have come to where it is there" : problem) &&
+          ok()) {
+        durable("the migration", [id = run_->id, target](const OracleModel& model) {
+          return model.runs.at(id).followed.contains(target);
+        });
+      }
+    }
+  }
+
   void replay() {
     const std::string& from = params_["from_step"].string();
     Codes codes;
     const std::string id = params_["new_run_id"].string();
     const auto known = model_.runs.find(id);
     const bool there = known != model_.runs.end() && known->second.is_started();
+    const std::string on = named(params_["definition"].string());
+    if (on.empty() && !params_["definition"].string().empty()) {
+      if (ok() && !there) {
+        model_.replayed_on[id] = params_["definition"].string();
+      }
+      return;  // as in migrate()
+    }
     const Step* step = run_->definition == nullptr ? nullptr : run_->definition->find(from);
     if (!from.empty() && run_->definition != nullptr && step == nullptr) {
       codes = {"invalid_argument"};
@@ -395,6 +476,15 @@ class AnswerCheck {
       if (!params_["allow_irreversible"].boolean() && repeats_irreversible_step()) {
         codes = from.empty() ? Codes{"unsafe_replay"} : Codes{"ok", "unsafe_replay"};
       }
+      if (!on.empty() && !from.empty() && run_->definition != nullptr &&
+          !fits_replay(*run_, model_.definitions.at(on), from)) {
+        codes.erase("ok");
+        codes.erase("run_exists");
+        codes.insert("invalid_transition");
+      }
+    }
+    if (ok() && !on.empty() && !there) {
+      model_.replayed_on[id] = on;
     }
     if (expect(codes, "replay", "that follows from the steps the run has executed") && ok()) {
       durable("the replay " + id, [=](const OracleModel& model) {

@@ -120,7 +120,10 @@ struct Run {
   Value started;         // the fact; null: not started
   std::string workflow;
   std::string queue;
-  const Definition* definition = nullptr;
+  const Definition* definition = nullptr;  // that the run follows now
+  std::string fingerprint;                 // its name
+  std::set<std::string> followed;          // the names of all that it has followed
+  std::set<std::string> migrations;        // keys
   Value context = Value::object();
   std::int64_t started_at = 0;
   std::map<std::string, Runnable> runnables;
@@ -219,6 +222,9 @@ struct OracleModel {
     Value time;  // start_at and end_at
   };
   std::map<std::string, Window> windows;
+  std::set<std::string> paused;                    // schedules: workflow, "/", trigger
+  std::set<std::string> changed_schedules;         // in the current batch
+  std::map<std::string, std::string> replayed_on;  // by new run: a definition that was named
   std::uint64_t position = 0;
   std::uint64_t counter = 0;
   std::set<std::string> touched;  // runs with facts in the current batch
@@ -246,6 +252,12 @@ struct OracleModel {
   void circuit_failed(const Attempt& attempt);
   void circuit_fact(const StoredFact& fact, const Value& data, const Attempt& attempt);
   void check_circuits(bool whole);
+  // oracle_leases.cc
+  std::set<std::string> carried;                   // queues
+  std::map<std::string, std::int64_t> given_back;  // by claim id: after how long
+  void lease_granted(const std::string& claim_id);
+  void lease_report_acknowledged(const std::string& key, const std::string& claim_id,
+                                 const std::string& token_hash);
   // oracle_dispatch.cc
   void queue_fact(const StoredFact& fact, const std::string& queue, const Value& data);
   // oracle_run.cc
@@ -256,7 +268,9 @@ struct OracleModel {
   void check_answer(const Answer& answer);
 };
 
-// oracle_windows.cc: what names the run of a window of a schedule, and the signal id of one that
+// oracle_windows.cc: a schedule was paused or resumed.
+void schedule_fact(OracleModel& model, const StoredFact& fact, const Value& data);
+// What names the run of a window of a schedule, and the signal id of one that
 // has none: a hash of all of it.
 std::string window_name(const std::string& workflow, const std::string& trigger,
                         const std::string& signal_id);
@@ -266,6 +280,13 @@ std::string signal_of_window(const std::string& workflow, const std::string& tri
 // oracle_waits.cc: the command that makes a decision, and the kind of step that it is about.
 std::string command_of(const std::string& action);
 std::string kind_for(const std::string& action);
+
+// oracle_migration.cc: why the run cannot continue on the definition; empty: it can.
+std::string why_not_migrate(const Run& run, const Definition& target);
+// Whether a run can be repeated there from a step that it came to.
+bool fits_replay(const Run& source, const Definition& target, const std::string& from);
+// oracle_replay.cc: the steps whose paths a replay from a step of that path does not repeat.
+std::set<std::string> done_before(const Run& source, const std::string& path);
 
 // oracle_steps.cc: the facts that must follow from the known state of a run.
 std::vector<ExpectedFact> expected_facts(const OracleModel& model, const Run& run,

@@ -55,6 +55,7 @@ void RunFact::process() {
       {"external_event_wait_timeout_selected", &RunFact::timed_out},
       {"external_event_wait_resolved", &RunFact::wait_resolved},
       {"run_continuation_requested", &RunFact::continues},
+      {"run_definition_migrated", &RunFact::migrated},
       {"dynamic_graph_mutated", &RunFact::mutated},
       {"compensation_started", &RunFact::compensation_started},
       {"run_terminal", &RunFact::ends}};
@@ -162,12 +163,17 @@ void RunFact::started() {
     return;
   }
   run_.definition = &definition->second;
+  run_.fingerprint = definition->first;
+  run_.followed.insert(definition->first);
   check(definition->second.workflow == run_.workflow, "definition",
         "the definition is of another workflow");
   if (const auto source = model_.runs.find(data_["replayed_from_run_id"].string());
       data_.has("replayed_from_run_id")) {
-    check(source != model_.runs.end() && source->second.definition == run_.definition, "replay",
-          "the definition is not that of the original run");
+    const auto named = model_.replayed_on.find(run_.id);
+    check(source != model_.runs.end() &&
+              run_.fingerprint ==
+                  (named == model_.replayed_on.end() ? source->second.fingerprint : named->second),
+          "replay", "the definition is not that of the original run, or that was named");
   }
   if (!definition->second.unknown.empty()) {
     model_.unmodelled(run_, definition->second.unknown);
@@ -451,6 +457,7 @@ void OracleModel::check_batch(std::uint64_t batch, bool whole) {
     check(!whole || holds(*this), "durable", "was answered ok and is not durable");
   }
   acknowledged.clear();
+  changed_schedules.clear();
   position = batch;
 }
 

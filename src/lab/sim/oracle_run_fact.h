@@ -5,6 +5,7 @@
 //   oracle_waits.cc   decisions, events and children
 //   oracle_replay.cc  what a replay adopts
 //   oracle_graph.cc   steps that are added to the run
+//   oracle_migration.cc  continuing on another definition
 #pragma once
 
 #include <functional>
@@ -62,6 +63,7 @@ class RunFact {
   void timed_out();
   void wait_resolved();
   void continues();
+  void migrated();
   void compensation_started();
   void ends();
   void dead_letter();  // of a run that has ended

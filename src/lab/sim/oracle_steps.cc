@@ -508,6 +508,7 @@ void NextFacts::retry(const Runnable& runnable) {
       expected.members.set(name, value);
     }
   }
+  expected.members.set("queue", runnable.plan["queue"]);
   const Attempt* next = attempt(made->retry_key);
   expected.earliest = expected.latest = next == nullptr ? now_ : next->visible_at;
 }
@@ -533,6 +534,7 @@ void NextFacts::defer(const Runnable& runnable) {
       expected.members.set(name, value);
     }
   }
+  expected.members.set("queue", runnable.plan["queue"]);
   const Step* step = definition_.find(runnable.name.base);
   if (step != nullptr && !step->spec.has("input") && !runnable.name.item.has_value()) {
     expected.members.set("input", run_.context);

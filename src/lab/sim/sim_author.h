@@ -79,14 +79,15 @@ class Author {
                then() + "}";
       case 8:
         return R"(,"compensate":{"handler":"undo","retry":{"max_attempts":2)" + then() +
-               R"(}},"output":"o)" + std::to_string(i) + "\"";
+               R"(}},"output":"o)" + std::to_string(i) + "\"" + queue();
       case 9:
-        return R"(,"timeout":{"start_to_close":"1m","schedule_to_start":"2m"})" + circuit_breaker();
+        return R"(,"timeout":{"start_to_close":"1m","schedule_to_start":")" +
+               std::string(pick(2) == 0 ? "2m" : "2s") + R"("})" + circuit_breaker() + queue();
       case 10:
-        return R"(,"input":{"n":"n","maybe":"missing"})";
+        return R"(,"input":{"n":"n","maybe":"missing"})" + queue();
       default:
         return R"(,"retry":{"max_attempts":3,"delay_ms":100,"jitter_percent":50)" + then() + "}" +
-               circuit_breaker() +
+               circuit_breaker() + queue() +
                std::string(pick(3) == 0   ? R"(,"compensate":"undo")"
                            : pick(3) == 0 ? R"(,"irreversible":true)"
                                           : "");
@@ -100,6 +101,8 @@ class Author {
                               R"(,"probe_after":"5s"})"
                         : "";
   }
+
+  std::string queue() { return pick(2) == 0 ? R"(,"queue":"carried")" : ""; }
 
   void add(const std::string& transition) {
     transitions_ += (transitions_.empty() ? "" : ",") + transition;

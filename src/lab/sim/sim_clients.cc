@@ -29,7 +29,13 @@ bool may_pass(const std::string& code) {
   return passing.contains(code);
 }
 
-// A decision about one run and everything that follows from it, as the embedded engine makes it.
+std::string started_text(const Started& started) {
+  return R"({"run_id":")" + to_string(started.run_id) + R"(","existed":)" +
+         (started.existed ? "true}" : "false}");
+}
+
+}  // namespace
+
 Request::Decision run_decision(const RunId& id, DecideRun decide) {
   return [id, decide = std::move(decide)](Turn& turn) -> Result<std::string> {
     HOLDFAST_TRY(RunProjection * run, turn.state().runs().get(id));
@@ -41,13 +47,6 @@ Request::Decision run_decision(const RunId& id, DecideRun decide) {
     return std::string("{}");
   };
 }
-
-std::string started_text(const Started& started) {
-  return R"({"run_id":")" + to_string(started.run_id) + R"(","existed":)" +
-         (started.existed ? "true}" : "false}");
-}
-
-}  // namespace
 
 // A client whose command is in doubt submits it again, usually to another process.
 void Clients::submit(const ClientCommand& command, const Dice& dice, int tries) {
@@ -111,17 +110,27 @@ void Clients::register_workflows(bool faults_ended) {
                                    definition.error().text());
       return;
     }
-    ClientCommand command;
-    command.what = Answer::What::registration;
-    command.params = R"({"definition":")" + definition.value()->fingerprint().str() + "\"}";
-    command.decision = [known = definition.value()](Turn& turn) -> Result<std::string> {
-      turn.definitions().keep(known);
-      HOLDFAST_CHECK(turn.emit_registration(*known));
-      return std::string("{}");
-    };
-    command.registration = registrations_;
-    submit(command, simulation_.dice().about("register", ++draws_), 50);
+    auto& versions = versions_[definition.value()->workflow().str()];
+    if (versions.empty()) {
+      versions.push_back(definition.value()->fingerprint().str());
+    }
+    submit(registration_command(definition.value()), simulation_.dice().about("register", ++draws_),
+           50);
   }
+}
+
+Clients::ClientCommand Clients::registration_command(
+    std::shared_ptr<const Definition> definition) const {
+  ClientCommand command;
+  command.what = Answer::What::registration;
+  command.params = R"({"definition":")" + definition->fingerprint().str() + "\"}";
+  command.decision = [known = std::move(definition)](Turn& turn) -> Result<std::string> {
+    turn.definitions().keep(known);
+    HOLDFAST_CHECK(turn.emit_registration(*known));
+    return std::string("{}");
+  };
+  command.registration = registrations_;
+  return command;
 }
 
 bool Clients::act(Act act, const Dice& dice) {
@@ -130,11 +139,14 @@ bool Clients::act(Act act, const Dice& dice) {
       {Act::start_again, &Clients::start_again},
       {Act::cancel, &Clients::cancel},
       {Act::register_again, &Clients::register_again},
+      {Act::register_newer, &Clients::register_newer},
+      {Act::pause_schedule, &Clients::pause_schedule},
   };
   static const std::map<Act, bool (Clients::*)(const RunProjection&, const Dice&)> acts_on_a_run{
       {Act::event, &Clients::send_event}, {Act::resolve, &Clients::resolve},
       {Act::replay, &Clients::replay},    {Act::attributes, &Clients::set_attributes},
       {Act::archive, &Clients::archive},  {Act::mutate_graph, &Clients::mutate_graph},
+      {Act::migrate, &Clients::migrate},
   };
   if (const auto known = acts.find(act); known != acts.end()) {
     return (this->*known->second)(dice);
@@ -185,8 +197,11 @@ void Clients::deliver(const DeliverWindow& window, const Dice& dice) {
   ClientCommand command;
   command.what = Answer::What::delivery;
   command.params = std::move(json).take();
-  command.decision = [window](Turn& turn) -> Result<std::string> {
-    HOLDFAST_TRY(const Delivered delivered, deliver_window(turn, window));
+  command.decision = [window, dice, calls = std::make_shared<std::uint64_t>(0)](
+                         Turn& turn) -> Result<std::string> {
+    DeliverWindow call = window;
+    call.fresh = drawn_id(dice.about("call", ++*calls), "run");
+    HOLDFAST_TRY(const Delivered delivered, deliver_window(turn, call));
     return R"({"result":")" + std::string(to_text(delivered.outcome)) + R"(","run_id":")" +
            to_string(delivered.run_id) + R"("})";
   };
@@ -194,6 +209,32 @@ void Clients::deliver(const DeliverWindow& window, const Dice& dice) {
   if (dice.chance(60, "twice")) {
     submit(command, dice.about("twice"), kFewTries);
   }
+}
+
+// A schedule of the engine or of another scheduler is paused, or resumed again.
+bool Clients::pause_schedule(const Dice& dice) {
+  const auto schedules = simulation_.scenario().schedules();
+  if (schedules.empty()) {
+    return false;
+  }
+  const auto& [workflow, trigger] = schedules[dice.below(schedules.size(), "schedule")];
+  const ScheduleChange change{SharedText(workflow), SharedText(trigger), "ann", {}};
+  const bool pauses = dice.chance(60, "pauses");
+  JsonWriter json;
+  json.begin_object()
+      .member("workflow", workflow)
+      .member("trigger", trigger)
+      .member("paused", pauses)
+      .end_object();
+  ClientCommand command;
+  command.what = Answer::What::schedule;
+  command.params = std::move(json).take();
+  command.decision = [change, pauses](Turn& turn) -> Result<std::string> {
+    HOLDFAST_CHECK(pauses ? turn.emit(SchedulePaused{change}) : turn.emit(ScheduleResumed{change}));
+    return std::string("{}");
+  };
+  submit(command, dice, 2);
+  return true;
 }
 
 bool Clients::start(const Dice& dice) {
@@ -382,19 +423,27 @@ bool Clients::replay(const RunProjection& run, const Dice& dice) {
   if (dice.chance(50, "from")) {
     command.from_step = "s" + std::to_string(dice.below(5, "step"));
   }
+  const std::string on = dice.chance(40, "on another definition") && run.started().has_value()
+                             ? some_definition(run.started()->workflow.view(), dice)
+                             : "";
   JsonWriter json;
   json.begin_object()
       .member("run_id", to_string(run.run_id()))
       .member("new_run_id", to_string(command.run_id))
       .member("from_step", command.from_step.view())
+      .member("definition", on)
       .member("allow_irreversible", command.allow_irreversible)
       .end_object();
   const RunId source = run.run_id();
   submit(ClientCommand{Answer::What::replay, std::move(json).take(),
-                       [source, command](Turn& turn) -> Result<std::string> {
+                       [source, command, on](Turn& turn) mutable -> Result<std::string> {
                          HOLDFAST_TRY(const RunProjection* known, turn.state().runs().get(source));
                          if (known->definition() == nullptr) {
                            return Error{ErrorCode::unknown_workflow, "the definition is unknown"};
+                         }
+                         if (!on.empty()) {
+                           HOLDFAST_TRY(command.definition,
+                                        named_definition(turn, known->started()->workflow, on));
                          }
                          HOLDFAST_TRY(const StartRun start, plan_replay(*known, command));
                          HOLDFAST_TRY(const Started started,

@@ -21,6 +21,12 @@ class Simulation;
 
 using DecideRun = std::function<Result<RunFacts>(RunProjection&, Turn&)>;
 
+// A decision about one run and everything that follows from it, as the embedded engine makes it.
+Request::Decision run_decision(const RunId& id, DecideRun decide);
+// A fingerprint, or "newest".
+Result<std::shared_ptr<const Definition>> named_definition(Turn& turn, const SharedText& workflow,
+                                                           const std::string& name);
+
 class Clients {
  public:
   explicit Clients(Simulation& simulation) : simulation_(simulation) {}
@@ -61,8 +67,14 @@ class Clients {
   bool archive(const RunProjection& run, const Dice& dice);
   bool mutate_graph(const RunProjection& run, const Dice& dice);
   bool register_again(const Dice& dice);
+  bool register_newer(const Dice& dice);
+  bool migrate(const RunProjection& run, const Dice& dice);
+  bool pause_schedule(const Dice& dice);
 
   static ClientCommand other_command(const RunId& run, const std::string& member, DecideRun decide);
+  ClientCommand registration_command(std::shared_ptr<const Definition> definition) const;
+  // Names a definition of the workflow.
+  std::string some_definition(std::string_view workflow, const Dice& dice) const;
   static ClientCommand start_command(const RunId& id, const StartRequest& start);
   ClientCommand event_command(const RunId& run, const std::string& event,
                               const std::string& correlation, const std::string& payload,
@@ -79,6 +91,7 @@ class Clients {
 
   Simulation& simulation_;
   std::vector<std::pair<RunId, StartRequest>> starts_;
+  std::map<std::string, std::vector<std::string>> versions_;  // fingerprints, by workflow
   std::map<RunId, std::string> explained_;  // the explanation on which each run was last advised
   // What each process has read, until it ends.
   struct Reader {

@@ -23,15 +23,17 @@ const std::map<Fault, std::vector<Act>>& acts_of_faults() {
       {Fault::damage, {Act::flip_bit, Act::tear_batch}},
       {Fault::stale, {Act::start_again}},
       {Fault::foreign, {Act::foreign_write}},
+      {Fault::backend, {Act::backend_outage, Act::backend_loss}},
   };
   return acts;
 }
 
 Act client_act(const Dice& dice) {
-  static constexpr Act kActs[] = {Act::event,   Act::event,        Act::event,
-                                  Act::resolve, Act::resolve,      Act::cancel,
-                                  Act::replay,  Act::attributes,   Act::archive,
-                                  Act::start,   Act::mutate_graph, Act::register_again};
+  static constexpr Act kActs[] = {
+      Act::event,          Act::event,   Act::event,        Act::resolve,
+      Act::resolve,        Act::cancel,  Act::replay,       Act::attributes,
+      Act::archive,        Act::start,   Act::mutate_graph, Act::register_again,
+      Act::register_newer, Act::migrate, Act::migrate,      Act::pause_schedule};
   return kActs[dice.below(std::size(kActs), "client act")];
 }
 
@@ -65,7 +67,7 @@ Result<Faults> parse_faults(std::string_view text) {
       return Error{ErrorCode::invalid_argument,
                    "unknown fault \"" + std::string(word) +
                        "\"; use all, none, or some of crash, split, io, conflict, stall, clock, "
-                       "checkpoint, damage, worker, stale and foreign"};
+                       "checkpoint, damage, worker, stale, foreign and backend"};
     }
     faults.insert(static_cast<Fault>(name - std::begin(names)));
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -80,6 +82,7 @@ Plan make_plan(std::uint64_t seed, const Faults& allowed) {
   plan.processes = 1 + static_cast<std::uint32_t>(dice.below(3, "processes"));
   plan.workers = 1 + static_cast<std::uint32_t>(dice.below(4, "workers"));
   plan.horizon_us = static_cast<std::int64_t>(5 + dice.below(120, "horizon")) * kSecond;
+  plan.carried = dice.chance(50, "carried");
   for (const Fault fault : allowed) {
     // Foreign facts disable the oracle, so they are rare.
     const std::uint64_t percent = fault == Fault::foreign ? 10 : 35;

@@ -17,13 +17,13 @@ namespace holdfast::sim {
 HOLDFAST_ENUM(Act,
               // Commands of clients.
               start, start_again, event, resolve, cancel, replay, attributes, archive, mutate_graph,
-              register_again,
+              register_again, register_newer, migrate, pause_schedule,
               // Maintenance of the store.
               seal, save_directory, checkpoint,
               // Faults.
               crash, crash_in_write, split_write, io_error, disk_full, busy, conflict, slow_disk,
               stall, clock_jump, lose_checkpoint, stale_checkpoint, damage_checkpoint, flip_bit,
-              tear_batch, foreign_write);
+              tear_batch, foreign_write, backend_outage, backend_loss);
 
 // The values of --faults; each consists of acts, or changes the behaviour of workers and clients.
 HOLDFAST_ENUM(
@@ -39,6 +39,7 @@ HOLDFAST_ENUM(
     worker,      // workers fail, stall, die, report twice, report late or present wrong tokens
     stale,       // clients repeat commands, also for runs that have ended
     foreign,     // facts from writers that ignore the rules
+    backend,     // a lease backend cannot be reached, loses everything, loses and repeats messages
 );
 
 using Faults = std::set<Fault>;
@@ -57,6 +58,7 @@ struct Plan {
   Faults faults;  // the kinds of faults that may occur
   std::uint32_t processes = 1;
   std::uint32_t workers = 2;    // per process
+  bool carried = false;         // a lease backend carries one of the queues
   std::int64_t horizon_us = 0;  // when the faults end
   std::vector<Item> items;      // by time
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "lab/sim/sim_leases.h"
 #include "lab/sim/simulation.h"
 #include "storage/log/open_store.h"
 
@@ -88,13 +89,18 @@ Result<void> Process::try_open() {
   if (dice_.chance(50, "cache", incarnation_)) {
     options.memory.cached_bytes = 8192;
   }
-  options.applicant = [this] {
-    const std::string claim = to_string(make_uuid(clock_.now(), random_));
-    const std::string token = to_string(make_uuid(clock_.now(), random_));
-    return Applicant{{SharedText(claim), sha256(token), SharedText(name()), {}}, SharedText(token)};
-  };
+  options.applicant = [this] { return applicant(); };
+  if (env_.simulation.plan().carried) {
+    options.carried_queues = {SharedText(kCarriedQueue)};
+  }
   core_ = std::make_unique<Core>(*journal_, *definitions_, options);
   return core_->open();
+}
+
+Applicant Process::applicant() {
+  const std::string claim = to_string(make_uuid(clock_.now(), random_));
+  const std::string token = to_string(make_uuid(clock_.now(), random_));
+  return {{SharedText(claim), sha256(token), SharedText(name()), {}}, SharedText(token)};
 }
 
 void Process::open() {
@@ -291,7 +297,7 @@ void Process::end_write(const Result<Committed>& outcome) {
 void Process::forget_write() {
   in_write_.clear();
   groups_landed_ = groups_begun_;
-  core_->take_reports();
+  env_.simulation.committed(*this, core_->take_reports());
 }
 
 void Process::plan_recovery() {

@@ -47,6 +47,8 @@ class Process final : private StoreEvents {
   SimClock& clock() { return clock_; }
   TimeMs now() { return clock_.now(); }
   Random& random() { return random_; }
+  // Who the engine is when it claims something itself.
+  Applicant applicant();
   // Nothing is being written or waits to be written.
   [[nodiscard]] bool quiet() const {
     return up() && !writing_ && !core_->can_write() && !core_->outage().has_value();

@@ -67,7 +67,11 @@ class Scenario {
   virtual ~Scenario() = default;
   // Texts of definitions. faults_ended: only definitions that start no runs by themselves.
   [[nodiscard]] virtual std::vector<std::string> definitions(bool faults_ended) const = 0;
+  // Another definition of one of them; empty: there is none.
+  [[nodiscard]] virtual std::optional<std::string> other_definition(const Dice& dice) const;
   [[nodiscard]] virtual StartRequest start(const Dice& dice) const = 0;
+  // Workflows and their cron triggers.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> schedules() const;
   // A window that a scheduler delivers, instead of a start; empty: none.
   [[nodiscard]] virtual std::optional<DeliverWindow> delivery(const Dice& dice) const;
   // The same attempt gets the same answer, whichever worker executes it and however often.
@@ -85,6 +89,12 @@ class Scenario {
 
 inline std::string Scenario::event_payload(std::string_view event, const Dice& /*dice*/) const {
   return R"({"said":")" + std::string(event) + R"("})";
+}
+
+inline std::vector<std::pair<std::string, std::string>> Scenario::schedules() const { return {}; }
+
+inline std::optional<std::string> Scenario::other_definition(const Dice& /*dice*/) const {
+  return std::nullopt;
 }
 
 inline std::optional<DeliverWindow> Scenario::delivery(const Dice& /*dice*/) const {

@@ -5,6 +5,7 @@
 #include "lab/sim/fault_injector.h"
 #include "lab/sim/sim_checks.h"
 #include "lab/sim/sim_clients.h"
+#include "lab/sim/sim_leases.h"
 #include "lab/sim/sim_workers.h"
 #include "runs/inspect/inspector.h"
 
@@ -37,6 +38,7 @@ Simulation::Simulation(const Plan& plan, const Scenario& scenario, Trace& trace,
       workers_(std::make_unique<Workers>(*this)),
       clients_(std::make_unique<Clients>(*this)),
       fault_injector_(std::make_unique<FaultInjector>(*this)),
+      leases_(std::make_unique<Leases>(*this)),
       checks_(std::make_unique<Checks>(*this)),
       observer_(scenario.observer(*this)) {
   for (std::uint32_t i = 0; i < plan.processes; ++i) {
@@ -96,6 +98,9 @@ std::optional<Violation> Simulation::play() {
     process->open();
   }
   clients_->register_workflows(false);
+  if (plan_.carried) {
+    oracle_.carry(std::string(kCarriedQueue));
+  }
   for (const Item& item : plan_.items) {
     schedule_.after(item.at_us, [this, item] {
       if (!faults_ended_) {
@@ -128,7 +133,8 @@ void Simulation::act(const Item& item) {
   if (observer_ != nullptr) {
     observer_->fault_injected(item);
   }
-  if (clients_->act(item.act, dice) || fault_injector_->act(item.act, dice)) {
+  if (clients_->act(item.act, dice) || leases_->act(item.act, dice) ||
+      fault_injector_->act(item.act, dice)) {
     coverage_.add("act:" + std::string(to_text(item.act)));
   }
 }
@@ -139,6 +145,7 @@ void Simulation::finish() {
   note("faults end");
   faults_ended_ = true;
   fault_injector_->end();
+  leases_->end_faults();
   for (const auto& process : processes_) {
     process->clock().set(0, 0);
     if (!process->up()) {
@@ -309,6 +316,31 @@ void Simulation::claimed(Process& process, const Assignment& assignment, std::st
   collect_violations();
 }
 
+void Simulation::lease_answered(const LeaseAnswer& answer) {
+  const bool granted = answer.verdict == LeaseAnswer::Verdict::granted;
+  coverage_.add(granted                                           ? "lease:granted"
+                : answer.verdict == LeaseAnswer::Verdict::refused ? "lease:refused"
+                : answer.verdict == LeaseAnswer::Verdict::lost    ? "lease:lost"
+                                                                  : "lease:stop");
+  if (granted && !oracle_disabled_) {
+    oracle_.lease_granted(answer.claim_id);
+    collect_violations();
+  }
+}
+
+void Simulation::acknowledged(const LeaseSignal& signal) {
+  const bool report = signal.kind == SignalKind::complete || signal.kind == SignalKind::fail ||
+                      signal.kind == SignalKind::retry;
+  if (signal.kind == SignalKind::dead_letter) {
+    coverage_.add("lease:dead_letter");
+  }
+  if (report && !oracle_disabled_) {
+    oracle_.lease_report_acknowledged(signal.item_id, signal.claim_id,
+                                      to_hex(sha256(signal.token)));
+    collect_violations();
+  }
+}
+
 void Simulation::check_unanswered() { checks_->check_unanswered(); }
 
 void Simulation::write_ended(Process& process) { checks_->write_ended(process); }
@@ -319,6 +351,11 @@ void Simulation::process_started(Process& process) {
     observer_->process_changed(process.name(), true, "");
   }
   workers_->start_workers(process);
+  leases_->process_started(process);
+}
+
+void Simulation::committed(Process& process, const std::vector<CommitReport>& reports) {
+  leases_->committed(process, reports);
 }
 
 void Simulation::process_stopped(Process& process, const std::string& why) {
@@ -326,6 +363,7 @@ void Simulation::process_stopped(Process& process, const std::string& why) {
     observer_->process_changed(process.name(), false, why);
   }
   workers_->process_stopped(process);
+  leases_->process_stopped(process);
   if (violated()) {
     return;
   }

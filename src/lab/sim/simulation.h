@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/lease_backend.h"
 #include "lab/sim/oracle.h"
 #include "lab/sim/sim_audit.h"
 #include "lab/sim/sim_coverage.h"
@@ -24,6 +25,7 @@ namespace holdfast::sim {
 class Clients;
 class Workers;
 class FaultInjector;
+class Leases;
 class Checks;
 
 class Simulation {
@@ -75,6 +77,9 @@ class Simulation {
   [[nodiscard]] Result<Explanation> explain(const RunId& run);
   // An attempt was assigned to a worker.
   void claimed(Process& process, const Assignment& assignment, std::string text);
+  // The adapter of a lease backend has answered a worker, or acknowledged a signal.
+  void lease_answered(const LeaseAnswer& answer);
+  void acknowledged(const LeaseSignal& signal);
   // Adds the facts of a batch that no process of this simulation wrote.
   void add_foreign_batch(const RowView& row);
   // The number of batches that were stored.
@@ -89,6 +94,7 @@ class Simulation {
   void answered_without_write(Process& process, const RequestPtr& request);
   // The core knows that its write ended; if the process is quiet, everything it knows is durable.
   void write_ended(Process& process);
+  void committed(Process& process, const std::vector<CommitReport>& reports);
   void process_started(Process& process);
   // The process died, or stopped because of an error.
   void process_stopped(Process& process, const std::string& why);
@@ -122,6 +128,7 @@ class Simulation {
   std::unique_ptr<Workers> workers_;
   std::unique_ptr<Clients> clients_;
   std::unique_ptr<FaultInjector> fault_injector_;
+  std::unique_ptr<Leases> leases_;
   std::unique_ptr<Checks> checks_;
   std::unique_ptr<Observer> observer_;
 };

@@ -84,6 +84,7 @@ Faults user_faults() {
   Faults faults = all_faults();
   faults.erase(Fault::foreign);
   faults.erase(Fault::damage);
+  faults.erase(Fault::backend);  // all queues are served by workers of the engine
   return faults;
 }
 
