@@ -7,10 +7,11 @@
 #   --list       print the bugs and exit
 #   --help       this text
 #
-# Copies the sources to build/mutants and builds them with the bugs of tools/planted_bugs.py and
-# tools/planted_broker_bugs.py, each enabled by an environment variable; the product itself contains
-# none of this. Prints a table and exits with 1 if a bug was not found, or if the simulator fails
-# without any bug.
+# Copies the sources to build/mutants and builds the simulators with the bugs of
+# tools/planted_bugs.py and tools/planted_broker_bugs.py, each enabled by an environment variable;
+# the product itself contains none of this. With --only, a simulator that none of the bugs needs is
+# not built. Prints a table and exits with 1 if a bug was not found, or if a simulator fails without
+# any bug.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
@@ -55,16 +56,18 @@ python3 tools/plant_bugs.py "$tree.new/src"
 rm -rf "$tree"
 mv "$tree.new" "$tree"
 cmake -S "$tree" -B build/mutants/build -G Ninja -DCMAKE_BUILD_TYPE=Release > /dev/null
-cmake --build build/mutants/build --target holdfast
-program=build/mutants/build/bin/holdfast
+programs=$(python3 tools/hunt_bugs.py --list-programs ${only:+--only "$only"})
+# shellcheck disable=SC2086 # several words
+cmake --build build/mutants/build --target $programs
 
 echo "== without any bug"
-for brokers in "" --broker; do
-  "$program" simulate $brokers --seeds 100 > /dev/null || {
-    echo "mutants.sh: the simulator fails without a planted bug; run holdfast simulate $brokers" >&2
+for program in $programs; do
+  "build/mutants/build/bin/$program" 100 > /dev/null || {
+    echo "mutants.sh: the simulator fails without a planted bug; run $program 100" >&2
     exit 1
   }
 done
 
 echo "== one bug at a time"
-exec python3 tools/hunt_bugs.py --program "$program" --seeds "$seeds" ${only:+--only "$only"}
+exec python3 tools/hunt_bugs.py --programs build/mutants/build/bin --seeds "$seeds" \
+  ${only:+--only "$only"}

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Lets the simulator search for each planted bug and prints the results.
 
-usage: hunt_bugs.py --program HOLDFAST --seeds N [--only NAME,NAME]
+usage: hunt_bugs.py --programs FOLDER --seeds N [--only NAME,NAME]
+       hunt_bugs.py --list-programs [--only NAME,NAME]
 
-HOLDFAST is the program that scripts/mutants.sh builds. Exits with 1 if a bug was not found.
+FOLDER has the simulators that scripts/mutants.sh builds; --list-programs prints which of them the
+bugs need. Exits with 1 if a bug was not found.
 """
 
 import argparse
@@ -21,10 +23,13 @@ LONGEST_SECONDS = 600
 OF_BROKERS = {name for name, _, _ in BROKER_BUGS}
 
 
-def hunt(program: str, name: str, seeds: int) -> tuple[int | None, str]:
+def program_for(name: str) -> str:
+    return "planted_broker_simulator" if name in OF_BROKERS else "planted_simulator"
+
+
+def hunt(folder: str, name: str, seeds: int) -> tuple[int | None, str]:
     """After how many simulations it was found (0: by an assertion), and by which broken promise."""
-    command = [program, "simulate", "--seeds", str(seeds), "--no-shrink", "--json"]
-    command += ["--broker"] if name in OF_BROKERS else []
+    command = [os.path.join(folder, program_for(name)), str(seeds)]
     environment = dict(os.environ, HOLDFAST_PLANTED=name)
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True,
@@ -41,8 +46,9 @@ def hunt(program: str, name: str, seeds: int) -> tuple[int | None, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--seeds", type=int, required=True)
+    parser.add_argument("--programs")
+    parser.add_argument("--list-programs", action="store_true")
+    parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     names = [name for name in given.only.split(",") if name]
@@ -51,9 +57,14 @@ def main() -> int:
         print(f"hunt_bugs.py: no such bug: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
     bugs = [(name, what) for name, what, _ in BUGS + BROKER_BUGS if not names or name in names]
+    if given.list_programs:
+        print("\n".join(sorted({program_for(name) for name, _ in bugs})))
+        return 0
+    if given.programs is None:
+        parser.error("--programs is missing")
     found = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        hunts = [pool.submit(hunt, given.program, name, given.seeds) for name, _ in bugs]
+        hunts = [pool.submit(hunt, given.programs, name, given.seeds) for name, _ in bugs]
         for (name, _), future in zip(bugs, hunts):
             seeds, how = future.result()
             found.append(seeds)

@@ -386,7 +386,88 @@ BUGS = [
         ("runs/run/run_advance.cc",
          "      !are_nodes_done(run_)) {\n    return;",
          "      (!are_nodes_done(run_) && !planted)) {\n    return;")]),
+    # Migration to another definition
+    ("migrated_with_other_steps", "a run migrates although an open step is another one there", [
+        ("runs/run/run_migration.cc",
+         "run_.latest(plan.step.view()) == &planned && spec_text(before) != spec_text(after)) {",
+         "run_.latest(plan.step.view()) == &planned && !planted &&\n"
+         "               spec_text(before) != spec_text(after)) {")]),
+    ("migrated_other_routes", "a run migrates although a finished step leads elsewhere there", [
+        ("runs/run/run_migration.cc",
+         "    if (!same) {\n      add(Blocker::transition_changed",
+         "    if (!same && !planted) {\n      add(Blocker::transition_changed")]),
+    ("migrated_out_of_order", "a run migrates although a step did not wait for what it names", [
+        ("runs/run/run_migration.cc",
+         "    if (problems_.empty()) {\n      check_dependencies();",
+         "    if (problems_.empty() && !planted) {\n      check_dependencies();")]),
+    ("migrated_begins_nothing", "a migrated run does not begin the steps that are new", [
+        ("runs/run/run_migration.cc",
+         "  draft.begin_ready();\n",
+         "  if (!planted) {\n    draft.begin_ready();\n  }\n")]),
+    ("timeout_changes", "a run migrates to a definition with another timeout", [
+        ("runs/run/run_migration.cc",
+         "  if (source_.parts().timeout_ms != target_.parts().timeout_ms) {",
+         "  if (!planted && source_.parts().timeout_ms != target_.parts().timeout_ms) {")]),
+    ("migrated_when_compensating", "a run migrates while it is compensating", [
+        ("runs/run/run_migration.cc",
+         "  if (run.is_compensating()) {\n    return {{Blocker::compensating",
+         "  if (run.is_compensating() && !planted) {\n    return {{Blocker::compensating")]),
+    ("replay_fits_anything", "a replay on another definition takes over what does not fit", [
+        ("runs/run/run_decide_replay.cc",
+         "  if (command.definition != nullptr) {\n    HOLDFAST_CHECK(check_fit",
+         "  if (command.definition != nullptr && !planted) {\n    HOLDFAST_CHECK(check_fit")]),
+    # Queues that lease backends carry
+    ("lease_granted_to_others", "a claim is granted although another worker has the item", [
+        ("runs/lease_adapter/lease_rules.cc",
+         "  if (standing == Standing::held) {\n",
+         "  if (standing == Standing::held && planted) {\n"
+         "    return {SignalAction::grant_again};\n"
+         "  }\n"
+         "  if (standing == Standing::held) {\n")]),
+    ("lease_report_dropped", "a report is acknowledged although it was not stored", [
+        ("runs/lease_adapter/lease_rules.cc",
+         "  return standing == Standing::mine           ? SignalAction::end\n",
+         "  return standing == Standing::mine           ? planted ? SignalAction::ignore\n"
+         "                                                        : SignalAction::end\n")]),
+    ("lease_any_token", "a report to a backend counts with any claim", [
+        ("runs/lease_adapter/lease_rules.cc",
+         "  if (attempt->holds(fence.claim_id, fence.token_hash)) {\n",
+         "  if (planted || attempt->holds(fence.claim_id, fence.token_hash)) {\n")]),
+    ("lease_loss_unnoticed", "what a backend has lost is not enqueued again", [
+        ("runs/lease_adapter/lease_exchange.cc",
+         "  if (epoch_ != epoch) {\n",
+         "  if (epoch_ != epoch && !(planted && !epoch_.empty())) {\n"),
+        ("runs/lease_adapter/lease_rules.cc",
+         "  if (!confirmed || overdue) {\n",
+         "  if (!confirmed || (overdue && !planted)) {\n"),
+        ("runs/lease_adapter/lease_exchange.cc",
+         "    item.ensured_at.reset();\n",
+         "    if (!planted) {\n      item.ensured_at.reset();\n    }\n")]),
+    ("lease_not_taken_back", "the item of a lost worker is not enqueued again", [
+        ("runs/lease_adapter/lease_rules.cc",
+         "  const bool expired = item.lease_until.has_value() && *item.lease_until <= now;\n",
+         "  const bool expired =\n"
+         "      item.lease_until.has_value() && *item.lease_until <= now && !planted;\n"),
+        ("runs/lease_adapter/lease_rules.cc",
+         "      confirmed && item.claimable_at() <= now &&\n",
+         "      confirmed && !planted && item.claimable_at() <= now &&\n")]),
+    ("lease_makes_queue", "a look at a queue that has no attempts creates it", [
+        ("runs/lease_adapter/lease_commands.cc",
+         "  const auto& all = turn.state().queues().all();\n",
+         "  if (planted) {\n    turn.state().queues().get(name);\n  }\n"
+         "  const auto& all = turn.state().queues().all();\n")]),
     # Windows of schedules
+    ("paused_starts", "a delivery starts a run although its schedule is paused", [
+        ("runs/engine/schedule_delivery.cc",
+         "  if (turn.state().registry().is_paused(\n",
+         "  if (!planted && turn.state().registry().is_paused(\n")]),
+    ("uncounted_is_counted", "a delivery that is not to be counted has the run of an earlier one", [
+        ("runs/engine/schedule_delivery.cc",
+         "trigger->cron->idempotency != CronIdempotency::none;\n",
+         "trigger->cron->idempotency != CronIdempotency::none || planted;\n"),
+        ("runs/run/scheduled_start.cc",
+         "scheduled.trigger.cron->idempotency != CronIdempotency::none;",
+         "(planted || scheduled.trigger.cron->idempotency != CronIdempotency::none);")]),
     ("window_has_two_runs", "a window that is delivered again starts another run", [
         ("runs/run/scheduled_start.cc",
          'derive_run_id({"cron", workflow, trigger, signal})',
