@@ -1,6 +1,7 @@
 #include <array>
 
 #include "lab/sim/sim_author.h"
+#include "lab/sim/sim_leases.h"
 #include "lab/sim/sim_scenario.h"
 #include "lab/sim/sim_schedule.h"
 #include "lab/sim/sim_versions.h"
@@ -131,7 +132,9 @@ class GeneratedScenario final : public Scenario {
   void add_workflow(const std::string& name, std::uint64_t which) {
     // Some of the generated definitions are invalid.
     for (std::uint64_t tries = 0;; ++tries) {
-      std::string text = Author(dice_.number("author", which * 1000 + tries), name).write();
+      std::string text =
+          Author(dice_.number("author", which * 1000 + tries), name, std::string(kCarriedQueue))
+              .write();
       if (Definition::parse(text).ok()) {
         definitions_.push_back(std::move(text));
         return;

@@ -12,8 +12,9 @@ namespace holdfast {
 
 class Author {
  public:
-  explicit Author(std::uint64_t seed, std::string workflow = "flow")
-      : random_(seed), workflow_(std::move(workflow)) {}
+  // queue: of some of the steps; empty: all steps are in the queue of their run.
+  explicit Author(std::uint64_t seed, std::string workflow = "flow", std::string queue = "")
+      : random_(seed), workflow_(std::move(workflow)), queue_(std::move(queue)) {}
 
   // trigger: members to write first, each followed by a comma.
   std::string write(const std::string& trigger = "") {
@@ -102,7 +103,9 @@ class Author {
                         : "";
   }
 
-  std::string queue() { return pick(2) == 0 ? R"(,"queue":"carried")" : ""; }
+  std::string queue() {
+    return queue_.empty() || pick(2) != 0 ? "" : R"(,"queue":")" + queue_ + "\"";
+  }
 
   void add(const std::string& transition) {
     transitions_ += (transitions_.empty() ? "" : ",") + transition;
@@ -130,6 +133,7 @@ class Author {
 
   SeededRandom random_;
   std::string workflow_;
+  std::string queue_;
   std::string transitions_;
   std::size_t fallbacks_ = 0;
 };

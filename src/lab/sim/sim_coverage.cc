@@ -64,9 +64,7 @@ std::vector<std::string> required_coverage() {
   add_words(names, "check:", "restart past twice explained_anew");
   add_words(names, "damage:", "reported harmless");
   add_words(names, "side_write:", "crash_landed crash_lost lost");
-  add_words(names, "lease:",
-            "granted refused lost worker_stopped dead_letter round_failed "
-            "lost_signal lost_answer lost_enqueue");
+  add_words(names, "lease:", "granted refused round_failed lost_signal lost_answer lost_enqueue");
   add_words(names, "refusal:",
             "stale_claim expired_claim conflicting_completion terminal_run run_not_found "
             "run_exists invalid_transition stale_manual_resolution idempotency_conflict "
