@@ -123,7 +123,7 @@ def numbers_of(text):
 def numbered_tests():
     """{(test, file): numbers} of the tests of the mesh that carry numbers."""
     found = {}
-    for file in ROOT.glob("src/mesh/**/*_test.cc"):
+    for file in [*ROOT.glob("src/mesh/**/*_test.cc"), *ROOT.glob("tests/mesh_*_test.cc")]:
         for suite, test, numbers in NUMBERED.findall(file.read_text(encoding="utf-8")):
             found[(f"{suite}.{test}", str(file.relative_to(ROOT)))] = set(numbers_of(numbers))
     return found

@@ -72,6 +72,12 @@ struct Pool {
     issue(nodes[2], spec_for(nodes[3], {grant("Claim", "Write", audited)}, {watched}));
     issue(nodes[2], spec_for(nodes[3], {grant("Claim", "Write")}, {watched}));  // drops the audit
     issue(nodes[0], spec_for(nodes[3], {grant("Job", "*")}, {blake3("nothing")}));
+    // Owners that do not speak for the user: who coordinates depends on which of them are known.
+    for (unsigned node = 1; node < kNodes; ++node) {
+      issue(user_key(),
+            spec_for(nodes[node], {grant("Mesh", "Write"), grant("Claim", "Write"),
+                                   grant("Entity", "Write"), grant("Job", "Schedule")}));
+    }
   }
 };
 
@@ -100,10 +106,36 @@ std::vector<VerifiedOperation> HistoryMaker::make() {
       add(operation);
     }
   }
+  if (draw(6) == 0) {
+    add_tenures();
+  }
   for (unsigned count = 6 + draw(28); count > 0; --count) {
     add(any_operation());
   }
   return ops_;
+}
+
+// One node claims a job twice, and completes it for the first or the second tenure.
+void HistoryMaker::add_tenures() {
+  const auto job = small_id<JobId>(draw(2) + 1);
+  const auto say = [&](std::uint64_t wall_ms, Payload payload, std::vector<OpId> deps) {
+    Operation operation;
+    operation.id = small_id<OpId>(static_cast<unsigned>(ops_.size()) + 1);
+    operation.timestamp = {wall_ms, 9, pool().nodes[author_].node_id()};
+    operation.payload = std::move(payload);
+    operation.causal_deps = std::move(deps);
+    const OpId id = operation.id;
+    add(std::move(operation));
+    return id;
+  };
+  author_ = 0;
+  say(0, ScheduleJob{job, std::string(kKinds[draw(kKinds.size())]), {}, {}}, {});
+  author_ = draw(kNodes);
+  const NodeId claimer = pool().nodes[author_].node_id();
+  const OpId first = say(3'000, ClaimWork{job, claimer, 500}, {});
+  say(4'000, YieldWork{job, claimer, ""}, {});
+  const OpId second = say(5'000, ClaimWork{job, claimer, 500}, {});
+  say(7'000, CompleteJob{job, {}, {}, {}}, {draw(2) == 0 ? first : second});
 }
 
 void HistoryMaker::add(Operation operation) {
@@ -142,6 +174,7 @@ Operation HistoryMaker::any_operation() {
     operation.timestamp.logical = taken.logical;
   }
   link_output(operation);
+  cite_claims(operation);
   std::erase(operation.causal_deps, operation.id);
   return operation;
 }
@@ -157,6 +190,25 @@ void HistoryMaker::link_output(Operation& operation) {
     if (std::holds_alternative<CreateArtifact>(known.operation.payload) && draw(2) == 0 &&
         std::find(deps.begin(), deps.end(), id) == deps.end()) {
       operation.timestamp.wall_ms = 11'000 + draw(2);
+      deps.push_back(id);
+    }
+  }
+}
+
+// A completion often cites the claims of its author, as workers do, and comes late.
+void HistoryMaker::cite_claims(Operation& operation) {
+  auto& deps = operation.causal_deps;
+  const auto* completion = std::get_if<CompleteJob>(&operation.payload);
+  if (completion == nullptr || draw(2) == 0) {
+    return;
+  }
+  operation.timestamp.wall_ms = 8'000 + draw(4) * 1000;
+  for (const VerifiedOperation& known : ops_) {
+    const auto* claim = std::get_if<ClaimWork>(&known.operation.payload);
+    const OpId& id = known.operation.id;
+    if (claim != nullptr && claim->job_id == completion->job_id && draw(2) == 0 &&
+        known.operation.author() == operation.author() &&
+        std::find(deps.begin(), deps.end(), id) == deps.end()) {
       deps.push_back(id);
     }
   }
@@ -236,7 +288,13 @@ Payload HistoryMaker::any_knowledge_payload() {
     }
   }
   const auto job = small_id<JobId>(draw(2) + 1);
-  switch (draw(12)) {
+  switch (draw(15)) {
+    case 11:
+      return AddEntityAlias{small_id<EntityId>(1), "alias"};
+    case 12:
+      return MergeEntities{small_id<EntityId>(draw(4)), {small_id<EntityId>(draw(4))}, ""};
+    case 13:
+      return SplitEntity{small_id<EntityId>(draw(4)), {small_id<EntityId>(draw(4))}, ""};
     case 0:
       return IngestEvidence{evidence, {}, draw(2) == 0 ? "mail" : "chat", "", {}};
     case 1:

@@ -23,10 +23,12 @@ class HistoryMaker {
 
  private:
   Operation any_operation();
+  void add_tenures();
   Payload any_payload();
   Payload any_job_payload(NodeId author);
   Payload any_knowledge_payload();
   std::vector<OpId> any_dependencies();
+  void cite_claims(Operation& operation);
   void link_output(Operation& operation);
   void add(Operation operation);
 

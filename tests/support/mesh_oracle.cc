@@ -15,6 +15,7 @@ struct Fold {
   const World& world;
   std::map<JobId, OracleJob> jobs;
   std::map<std::string, std::optional<NodeId>> routes;
+  std::map<JobId, Timestamp> tenures;  // when the current or last one began
   std::optional<NodeId> coordinator;
   std::map<ArtifactId, NodeId> artifacts;
   std::set<ArtifactId> evicted;
@@ -33,6 +34,8 @@ struct Fold {
   std::string effect(const Op& op);
   std::string job_state(const Op& op, OracleJob& job);
   std::string late(const Op& op, Pair pair, Facts facts) const;
+  std::string refusal(const Op& op, Pair pair, const Facts& facts) const;
+  bool cites_old_claim(const Op& op, const JobId& job) const;
   bool may_derive(const Op& op) const;
   std::string audit(const Op& op) const;
 };
@@ -101,7 +104,7 @@ std::string Fold::authority(const Op& op, bool& is_void) const {
   }
   if (const auto* p = std::get_if<IngestEvidence>(&payload)) facts.source_type = p->source_type;
   if (const auto* p = std::get_if<CreateClaim>(&payload)) facts.predicate = p->predicate;
-  const std::string reason = why_not(world, op.author, pair, facts);
+  const std::string reason = refusal(op, pair, facts);
   if (!reason.empty()) {
     return "parked " + reason;
   }
@@ -114,8 +117,15 @@ std::string Fold::authority(const Op& op, bool& is_void) const {
   return "";
 }
 
+std::string Fold::refusal(const Op& op, Pair pair, const Facts& facts) const {
+  const bool expires = std::holds_alternative<ExpireWork>(op.operation.payload);
+  return expires && world.rules.expire_authority == ExpireAuthority::enrolled
+             ? why_not_enrolled(world, op.author, facts.wall_ms)
+             : why_not(world, op.author, pair, facts);
+}
+
 std::string Fold::late(const Op& op, Pair pair, Facts facts) const {
-  const std::string reason = why_not(world, op.author, pair, facts);
+  const std::string reason = refusal(op, pair, facts);
   return reason.empty() ? "" : "void " + reason;
 }
 
@@ -189,7 +199,7 @@ std::string Fold::audit(const Op& op) const {
       is_inference = is_inference || (artifact.artifact_type == "likewise.inference.snapshot" &&
                                       artifact.source_job == job);
     }
-    for (const std::string& prefix : world.inference_kinds) {
+    for (const std::string& prefix : world.rules.inference_kinds) {
       is_inference = is_inference ||
                      (jobs.contains(job) && jobs.at(job).kind.substr(0, prefix.size()) == prefix);
     }
@@ -212,12 +222,30 @@ std::string Fold::audit(const Op& op) const {
   return unknown ? "deferred missing_dep" : "void audit_link_invalid";
 }
 
+// The dependencies of the operation are effective.
+bool Fold::cites_old_claim(const Op& op, const JobId& job) const {
+  for (const Op& other : world.ops) {
+    const auto* claim = std::get_if<ClaimWork>(&other.operation.payload);
+    const auto& deps = op.operation.causal_deps;
+    if (claim != nullptr && claim->job_id == job && other.author == op.author &&
+        std::count(deps.begin(), deps.end(), other.operation.id) > 0 &&
+        (verdicts.contains(other.hash) && verdicts.at(other.hash) == "applied") &&
+        other.operation.timestamp < tenures.at(job)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::string Fold::job_state(const Op& op, OracleJob& job) {
   const Timestamp t = op.operation.timestamp;
   const Payload& payload = op.operation.payload;
   const bool mine = job.claimer == t.node;
   if (const auto* p = std::get_if<ClaimWork>(&payload)) {
     if (job.phase == "Completed") return "void job_completed";
+    if (world.rules.max_lease_ms > 0 && p->lease_duration_ms > world.rules.max_lease_ms) {
+      return "void lease_too_long";
+    }
     const auto route = routes.find(job.kind);
     if (route != routes.end() && route->second && *route->second != t.node) {
       return "void routed_elsewhere";
@@ -225,6 +253,7 @@ std::string Fold::job_state(const Op& op, OracleJob& job) {
     if (job.phase == "Claimed" && !mine) return "void already_claimed";
     if (job.phase == "Claimed" && t.wall_ms > *job.deadline_ms) return "void renew_after_deadline";
     job.attempts += job.phase == "Pending" ? 1 : 0;
+    if (job.phase == "Pending") tenures[p->job_id] = t;
     job.phase = "Claimed";
     job.claimer = t.node;
     const bool never = p->lease_duration_ms > std::numeric_limits<std::uint64_t>::max() - t.wall_ms;
@@ -241,7 +270,9 @@ std::string Fold::job_state(const Op& op, OracleJob& job) {
     if (job.phase == "Completed") return "void job_completed";
     if (job.phase == "Pending") return "void not_claimed";
     if (!mine) return "void not_claimer";
-    if (std::holds_alternative<CompleteJob>(payload)) {
+    if (const auto* done = std::get_if<CompleteJob>(&payload)) {
+      if (world.rules.strict_tenure && cites_old_claim(op, done->job_id))
+        return "void stale_tenure";
       job.phase = "Completed";
       job.deadline_ms.reset();
       return "applied";
@@ -289,7 +320,8 @@ std::string Fold::state(const Op& op) {
       return known ? failed : "deferred missing_dep";
     }
   }
-  if (payload.index() >= 2 && payload.index() <= 9 && !may_derive(op)) {
+  if (payload.index() >= 2 && payload.index() <= 9 && world.rules.enforce_coordinator &&
+      !may_derive(op)) {
     return "void not_coordinator";
   }
   if (payload.index() == 6 || payload.index() == 22 || payload.index() == 24) {
@@ -383,13 +415,13 @@ void Fold::run() {
 
 }  // namespace
 
-OracleResult consult_oracle(const PublicKey& user, const std::vector<std::string>& inference_kinds,
+OracleResult consult_oracle(const PublicKey& user, const RosterRules& rules,
                             std::vector<VerifiedOperation> operations) {
   std::sort(operations.begin(), operations.end(), [](const Op& left, const Op& right) {
     return std::pair(left.operation.timestamp, left.hash) <
            std::pair(right.operation.timestamp, right.hash);
   });
-  World world{user, inference_kinds, std::move(operations), {}, {}};
+  World world{user, rules, std::move(operations), {}, {}};
   for (const Op& op : world.ops) {
     if (op.token) {
       world.tokens.emplace(op.token->cid, *op.token);
@@ -402,7 +434,7 @@ OracleResult consult_oracle(const PublicKey& user, const std::vector<std::string
       }
     }
   }
-  Fold fold{world, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  Fold fold{world, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   fold.run();
   return {fold.verdicts, fold.jobs};
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mesh/roster/op_record.h"
+#include "mesh/roster/roster_rules.h"
 
 namespace holdfast::mesh {
 
@@ -29,7 +30,7 @@ struct OracleResult {
   std::map<JobId, OracleJob> jobs;
 };
 
-OracleResult consult_oracle(const PublicKey& user, const std::vector<std::string>& inference_kinds,
+OracleResult consult_oracle(const PublicKey& user, const RosterRules& rules,
                             std::vector<VerifiedOperation> operations);
 
 }  // namespace holdfast::mesh

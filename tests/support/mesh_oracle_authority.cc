@@ -232,6 +232,31 @@ std::string why_not(const World& world, const PublicKey& author, Pair pair, cons
   return kOrder[best];
 }
 
+std::string why_not_enrolled(const World& world, const PublicKey& author, std::uint64_t wall_ms) {
+  const std::vector<std::string> order = {"no_chain", "missing_proof", "chain_revoked",
+                                          "chain_not_yet", "chain_expired"};
+  std::size_t best = 0;
+  for (const auto& [cid, token] : world.tokens) {
+    if (token.audience != author) {
+      continue;
+    }
+    std::size_t reached = 0;
+    const Chain chain = chain_of(world, token).first;
+    if (chain == Chain::missing) {
+      reached = 1;
+    } else if (chain == Chain::good) {
+      const bool late = token.expires_s && wall_ms > *token.expires_s * 1000;
+      const bool early = wall_ms < token.not_before_s * 1000;
+      if (!is_revoked(world, token) && !early && !late) {
+        return "";
+      }
+      reached = is_revoked(world, token) ? 2 : early ? 3 : 4;
+    }
+    best = std::max(best, reached);
+  }
+  return order[best];
+}
+
 bool root_grants(const World& world, const PublicKey& author, Pair pair, std::uint64_t wall_ms,
                  Caveated caveats) {
   for (const auto& [cid, token] : world.tokens) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mesh/roster/op_record.h"
+#include "mesh/roster/roster_rules.h"
 
 namespace holdfast::mesh::oracle {
 
@@ -17,7 +18,7 @@ using Op = VerifiedOperation;
 
 struct World {
   PublicKey user;
-  std::vector<std::string> inference_kinds;
+  RosterRules rules;
   std::vector<Op> ops;  // sorted by time
   std::map<Digest, Token> tokens;
   std::set<Digest> revoked;
@@ -36,6 +37,8 @@ struct Facts {
 
 // Empty when admitted, else the most advanced failure.
 std::string why_not(const World& world, const PublicKey& author, Pair pair, const Facts& facts);
+// The same for a node that needs any token in force, whatever it grants.
+std::string why_not_enrolled(const World& world, const PublicKey& author, std::uint64_t wall_ms);
 // A root token grants the pair: with all caveats satisfied, or without any that concerns it.
 enum class Caveated { satisfied, absent };
 bool root_grants(const World& world, const PublicKey& author, Pair pair, std::uint64_t wall_ms,

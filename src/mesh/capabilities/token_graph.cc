@@ -25,6 +25,13 @@ bool is_within(const Token& child, const Token& parent) {
          (child.expires_s.has_value() && *child.expires_s <= *parent.expires_s);
 }
 
+Reason why_not_timely(const Token& token, std::uint64_t wall_ms) {
+  if (!token.has_begun(wall_ms)) {
+    return Reason::chain_not_yet;
+  }
+  return token.has_expired(wall_ms) ? Reason::chain_expired : Reason::none;
+}
+
 bool grants(const Token& token, Pair pair) {
   return std::any_of(token.capabilities.begin(), token.capabilities.end(),
                      [&](const Capability& capability) { return capability.pairs.has(pair); });
@@ -49,7 +56,6 @@ void TokenGraph::add(const Token& token) {
   for (const Digest& proof : token.proofs) {
     nodes_[proof].children.push_back(token.cid);
   }
-  changed_.insert(token.audience);
   evaluate_from(token.cid);
   const auto parent_revoked = [&](const Digest& proof) { return is_revoked(proof); };
   if (std::any_of(token.proofs.begin(), token.proofs.end(), parent_revoked)) {
@@ -61,6 +67,56 @@ void TokenGraph::add(const Token& token) {
 void TokenGraph::add_revocation(const PublicKey& author, const Digest& target) {
   waiting_revocations_.emplace(target, author);
   count_revocations();
+}
+
+void TokenGraph::remove(const Digest& cid) {
+  const auto removed = nodes_.find(cid);
+  HOLDFAST_ASSERT(removed != nodes_.end() && removed->second.token.has_value());
+  HOLDFAST_ASSERT(removed->second.structure != Structure::valid);
+  const Token token = *removed->second.token;
+  note_change(token);
+  const auto audience = by_audience_.find(token.audience);
+  audience->second.erase(cid);
+  if (audience->second.empty()) {
+    by_audience_.erase(audience);
+  }
+  for (const Digest& proof : token.proofs) {
+    const auto parent = nodes_.find(proof);
+    std::erase(parent->second.children, cid);
+    if (parent->second.children.empty() && !parent->second.token.has_value()) {
+      nodes_.erase(parent);
+    }
+  }
+  const std::vector<Digest> children = nodes_.at(cid).children;
+  nodes_.erase(cid);
+  if (!children.empty()) {
+    nodes_[cid].children = children;
+  }
+  for (const Digest& child : children) {
+    evaluate_from(child);
+  }
+  for (auto counted = counted_revocations_.lower_bound({cid, PublicKey{}});
+       counted != counted_revocations_.end() && counted->first == cid;) {
+    waiting_revocations_.insert(*counted);
+    counted = counted_revocations_.erase(counted);
+  }
+}
+
+void TokenGraph::remove_revocation(const PublicKey& author, const Digest& target) {
+  HOLDFAST_ASSERT(structure(target) != Structure::valid);
+  waiting_revocations_.erase({target, author});
+  counted_revocations_.erase({target, author});
+}
+
+bool TokenGraph::sanitises(const Digest& cid, const PublicKey& audience, Resource resource,
+                           const std::vector<SanitiseRule>& rules) const {
+  const Node* node = find(cid);
+  return node != nullptr && is_live(*node) && node->token->audience == audience &&
+         std::any_of(node->token->capabilities.begin(), node->token->capabilities.end(),
+                     [&](const Capability& capability) {
+                       return capability.pairs.has({resource, Action::read}) &&
+                              capability.caveats.sanitize == rules;
+                     });
 }
 
 std::optional<TokenGraph::Structure> TokenGraph::structure(const Digest& cid) const {
@@ -142,8 +198,16 @@ void TokenGraph::evaluate_from(const Digest& cid) {
     const Structure before = node.structure;
     node.structure = judge(*node.token, depth);
     node.depth = node.structure == Structure::valid ? depth : 0;
+    if (node.structure == Structure::valid && before != Structure::valid) {
+      // Before, revocations of it and of its ancestors may have been forgotten.
+      const auto counted = counted_revocations_.lower_bound({next, PublicKey{}});
+      const auto& proofs = node.token->proofs;
+      node.revoked = (counted != counted_revocations_.end() && counted->first == next) ||
+                     std::any_of(proofs.begin(), proofs.end(),
+                                 [&](const Digest& proof) { return is_revoked(proof); });
+    }
     if (node.structure != before || next == cid) {
-      changed_.insert(node.token->audience);
+      note_change(*node.token);
       waiting.insert(waiting.end(), node.children.begin(), node.children.end());
     }
   }
@@ -157,7 +221,7 @@ void TokenGraph::revoke_from(const Digest& cid) {
     HOLDFAST_ASSERT(node.token.has_value());
     if (!node.revoked) {
       node.revoked = true;
-      changed_.insert(node.token->audience);
+      note_change(*node.token);
       waiting.insert(waiting.end(), node.children.begin(), node.children.end());
     }
   }
@@ -168,6 +232,7 @@ void TokenGraph::count_revocations() {
     const auto& [target, author] = *waiting;
     if (may_revoke(author, target)) {
       revoke_from(target);
+      counted_revocations_.insert(*waiting);
       waiting = waiting_revocations_.erase(waiting);
     } else {
       ++waiting;
@@ -207,6 +272,12 @@ bool TokenGraph::may_revoke(const PublicKey& author, const Digest& target) const
   return false;
 }
 
+void TokenGraph::note_change(const Token& token) {
+  changes_.audiences.insert(token.audience);
+  changes_.tokens.insert(token.cid);
+  changes_.owners = changes_.owners || (is_root(token) && grants(token, kMeshWrite));
+}
+
 bool TokenGraph::is_live(const Node& node) const {
   return node.structure == Structure::valid && !node.revoked;
 }
@@ -216,22 +287,23 @@ bool TokenGraph::owns_structurally(const PublicKey& author) const {
   return owner != owners_.end() && owner->second == author;
 }
 
+Reason TokenGraph::why_not_chained(const Node& node) {
+  if (node.structure != Structure::valid) {
+    return node.structure == Structure::invalid ? Reason::no_chain : Reason::missing_proof;
+  }
+  return node.revoked ? Reason::chain_revoked : Reason::none;
+}
+
 Admission TokenGraph::judge_token(const Node& node, Pair pair, const CaveatFacts& facts) const {
   const Token& token = *node.token;
-  if (node.structure != Structure::valid) {
-    return {node.structure == Structure::invalid ? Reason::no_chain : Reason::missing_proof, {}};
-  }
-  if (node.revoked) {
-    return {Reason::chain_revoked, {}};
+  if (const Reason reason = why_not_chained(node); reason != Reason::none) {
+    return {reason, {}};
   }
   if (!grants(token, pair)) {
     return {Reason::not_admitted, {}};
   }
-  if (!token.has_begun(facts.wall_ms)) {
-    return {Reason::chain_not_yet, {}};
-  }
-  if (token.has_expired(facts.wall_ms)) {
-    return {Reason::chain_expired, {}};
+  if (const Reason reason = why_not_timely(token, facts.wall_ms); reason != Reason::none) {
+    return {reason, {}};
   }
   std::optional<Caveat> failed;
   for (const Capability& capability : token.capabilities) {
@@ -245,6 +317,24 @@ Admission TokenGraph::judge_token(const Node& node, Pair pair, const CaveatFacts
   }
   HOLDFAST_ASSERT(failed.has_value());
   return {Reason::caveat_failed, failed};
+}
+
+Admission TokenGraph::admit_enrolled(const PublicKey& author, std::uint64_t wall_ms) const {
+  Admission best;
+  if (const auto tokens = by_audience_.find(author); tokens != by_audience_.end()) {
+    for (const Digest& cid : tokens->second) {
+      const Node& node = *find(cid);
+      Reason reason = why_not_chained(node);
+      if (reason == Reason::none) {
+        reason = why_not_timely(*node.token, wall_ms);
+      }
+      if (reason == Reason::none) {
+        return {Reason::none, {}};
+      }
+      best.reason = std::max(best.reason, reason);
+    }
+  }
+  return best;
 }
 
 Admission TokenGraph::admit(const PublicKey& author, Pair pair, const CaveatFacts& facts) const {
@@ -346,6 +436,6 @@ std::set<NodeId> TokenGraph::possible_claimers(std::string_view kind) const {
   return nodes;
 }
 
-std::set<PublicKey> TokenGraph::take_changed() { return std::exchange(changed_, {}); }
+AuthorityChanges TokenGraph::take_changes() { return std::exchange(changes_, {}); }
 
 }  // namespace holdfast::mesh

@@ -34,6 +34,12 @@ struct Admission {
   bool operator==(const Admission&) const = default;
 };
 
+struct AuthorityChanges {
+  std::set<PublicKey> audiences;  // of tokens whose structure or revocation changed
+  std::set<Digest> tokens;        // these tokens
+  bool owners = false;            // a token that makes an owner is among them
+};
+
 class TokenGraph {
  public:
   explicit TokenGraph(const PublicKey& user) : user_(user) {}
@@ -44,6 +50,10 @@ class TokenGraph {
   void add(const Token& token);
   // Remembers the revocation; it counts from the moment its author has the right to it.
   void add_revocation(const PublicKey& author, const Digest& target);
+  // Forgets a token that is not valid; revocations of it wait for it again.
+  void remove(const Digest& cid);
+  // Forgets a revocation that does not count.
+  void remove_revocation(const PublicKey& author, const Digest& target);
 
   [[nodiscard]] bool knows(const Digest& cid) const { return find(cid) != nullptr; }
   // Empty when the token is unknown.
@@ -53,6 +63,11 @@ class TokenGraph {
   [[nodiscard]] bool may_revoke(const PublicKey& author, const Digest& target) const;
 
   [[nodiscard]] Admission admit(const PublicKey& author, Pair pair, const CaveatFacts& facts) const;
+  // A live token of the audience grants reading this resource with exactly these rules.
+  [[nodiscard]] bool sanitises(const Digest& cid, const PublicKey& audience, Resource resource,
+                               const std::vector<SanitiseRule>& rules) const;
+  // Holds a token that is in force at that time, whatever it grants.
+  [[nodiscard]] Admission admit_enrolled(const PublicKey& author, std::uint64_t wall_ms) const;
   // Holds (Mesh, Write) by a root token that is addressed to it directly.
   [[nodiscard]] bool is_owner(const PublicKey& author, std::uint64_t wall_ms) const;
   // The owner with the lowest node id.
@@ -65,8 +80,8 @@ class TokenGraph {
   // Audiences that could ever claim jobs of this kind, at whatever time.
   [[nodiscard]] std::set<NodeId> possible_claimers(std::string_view kind) const;
 
-  // The audiences of all tokens whose structure or revocation changed since the last call.
-  std::set<PublicKey> take_changed();
+  // What changed since the last call.
+  AuthorityChanges take_changes();
 
  private:
   struct Node {
@@ -86,6 +101,9 @@ class TokenGraph {
   template <typename Accepts>
   [[nodiscard]] bool holds(const PublicKey& author, std::uint64_t wall_ms, Pair pair,
                            Accepts accepts) const;
+  void note_change(const Token& token);
+  // Why no chain supports the token; none when one does.
+  static Reason why_not_chained(const Node& node);
   Admission judge_token(const Node& node, Pair pair, const CaveatFacts& facts) const;
   void evaluate_from(const Digest& cid);
   void count_revocations();
@@ -97,7 +115,8 @@ class TokenGraph {
   std::map<PublicKey, std::set<Digest>> by_audience_;
   std::map<NodeId, PublicKey> owners_;  // by root tokens, whether they are in force or not
   std::set<std::pair<Digest, PublicKey>> waiting_revocations_;  // target, author
-  std::set<PublicKey> changed_;
+  std::set<std::pair<Digest, PublicKey>> counted_revocations_;
+  AuthorityChanges changes_;
 };
 
 }  // namespace holdfast::mesh

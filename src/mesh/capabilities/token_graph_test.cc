@@ -110,10 +110,10 @@ TEST_F(TokenGraphTest, a_chain_is_in_force_when_its_last_proof_arrives) {  // 10
   graph.add(middle);
   EXPECT_EQ(reason(worker, kClaim), Reason::missing_proof);
   EXPECT_EQ(reason(server, kClaim), Reason::missing_proof);
-  graph.take_changed();
+  graph.take_changes();
   graph.add(root);
   EXPECT_EQ(reason(worker, kClaim), Reason::none);
-  EXPECT_EQ(graph.take_changed(),
+  EXPECT_EQ(graph.take_changes().audiences,
             (std::set{phone.public_key(), server.public_key(), worker.public_key()}));
 }
 

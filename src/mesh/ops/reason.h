@@ -43,8 +43,12 @@ enum class Reason : std::uint8_t {
   not_claimer,
   stale_expire,
   lease_not_expired,
+  stale_tenure,
+  lease_too_long,
   audit_link_missing,
   audit_link_invalid,
+  // Authoring.
+  clock_overflow,
 };
 
 }  // namespace holdfast::mesh
@@ -83,8 +87,11 @@ inline constexpr std::string_view kEnumNames<mesh::Reason>[] = {
     "not_claimer",
     "stale_expire",
     "lease_not_expired",
+    "stale_tenure",
+    "lease_too_long",
     "audit_link_missing",
     "audit_link_invalid",
+    "clock_overflow",
 };
 
 }  // namespace holdfast

@@ -61,6 +61,9 @@ JobStep claim(const JobState& before, const JobOp& op) {
   if (before.phase == JobPhase::completed) {
     return refuse(before, Reason::job_completed);
   }
+  if (op.too_long) {
+    return refuse(before, Reason::lease_too_long);
+  }
   if (op.route.has_value() && *op.route != op.at.node) {
     return refuse(before, Reason::routed_elsewhere);
   }
@@ -101,6 +104,9 @@ JobStep yield(const JobState& before, const JobOp& op) {
 JobStep complete(const JobState& before, const JobOp& op) {
   if (const Reason reason = why_not_holder(before, op.at.node); reason != Reason::none) {
     return refuse(before, reason);
+  }
+  if (op.of_old_tenure) {
+    return refuse(before, Reason::stale_tenure);
   }
   JobState after = before;
   after.phase = JobPhase::completed;

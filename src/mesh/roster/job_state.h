@@ -3,18 +3,21 @@
 //
 //   operation       Pending                 Claimed by X                    Completed
 //   ScheduleJob     void duplicate_job      void duplicate_job              void duplicate_job
-//   ClaimWork by Y  routed away from Y:     routed away from Y:             void job_completed
-//                     void                    void routed_elsewhere
-//                     routed_elsewhere      Y != X: void already_claimed
-//                   else -> Claimed by Y    in time: renewed
-//                                           late: void renew_after_deadline
+//   ClaimWork by Y  too long: void          too long: void lease_too_long   void job_completed
+//                     lease_too_long        routed away from Y:
+//                   routed away from Y:       void routed_elsewhere
+//                     void                  Y != X: void already_claimed
+//                     routed_elsewhere      in time: renewed
+//                   else -> Claimed by Y    late: void renew_after_deadline
 //   YieldWork by Y  void not_claimed        Y = X -> Pending                void job_completed
 //                                           else void not_claimer
 //   ExpireWork of C noop                    C != X: void stale_expire       noop
 //                                           in time: void lease_not_expired
 //                                           late -> Pending
-//   CompleteJob     void not_claimed        Y = X -> Completed              void job_completed
-//     by Y                                  else void not_claimer
+//   CompleteJob     void not_claimed        Y != X: void not_claimer        void job_completed
+//     by Y                                  of an old tenure:
+//                                             void stale_tenure
+//                                           else -> Completed
 //
 // Before its ScheduleJob a job is Unknown: ScheduleJob makes it Pending, everything else is
 // deferred. In time means wall time <= deadline, for renewal and expiry alike.
@@ -56,6 +59,8 @@ struct JobOp {
   OpRef op = 0;
   Timestamp at;                 // its node is the author
   std::uint64_t lease_ms = 0;   // of a claim
+  bool too_long = false;        // the lease is longer than the rules allow
+  bool of_old_tenure = false;   // a completion that the rules forbid for that reason
   NodeId expired_claimer = {};  // of an expiry
   std::optional<NodeId> route =
       std::nullopt;  // of the job's kind, in force at that time; for a claim

@@ -65,7 +65,7 @@ Pair required_pair(const Payload& payload) {
 
 Judge::Judge(const Roster& roster, OpRef op) : roster_(roster), op_(op), self_(roster.at(op)) {
   if (self_.subject.has_value()) {
-    before_ = roster_.state_before(*self_.subject, self_.key);
+    before_ = roster_.state_before(self_);
   }
 }
 
@@ -153,15 +153,22 @@ std::optional<Verdict> Judge::check_dependencies() const {
   return ineffective ? std::optional(deferred(Reason::dep_void)) : std::nullopt;
 }
 
+Admission Judge::admit(const CaveatFacts& facts) const {
+  const Payload& payload = self_.operation.payload;
+  if (is<ExpireWork>(payload) && roster_.rules_.expire_authority == ExpireAuthority::enrolled) {
+    return roster_.graph_.admit_enrolled(self_.author, facts.wall_ms);
+  }
+  return roster_.graph_.admit(self_.author, required_pair(payload), facts);
+}
+
 std::optional<Verdict> Judge::check_chain(const CaveatFacts& facts) const {
-  const Admission admission =
-      roster_.graph_.admit(self_.author, required_pair(self_.operation.payload), facts);
+  const Admission admission = admit(facts);
   return admission.admitted() ? std::nullopt
                               : std::optional(unauthorised(admission, Outcome::parked));
 }
 
 std::optional<Verdict> Judge::check_delegation() const {
-  if (!self_.token.has_value()) {
+  if (self_.token == nullptr) {
     return rejected(Reason::malformed);
   }
   if (roster_.graph_.structure(self_.token->cid) == TokenGraph::Structure::invalid) {
@@ -204,7 +211,7 @@ std::optional<Verdict> Judge::check_authority() const {
   }
   if (const auto* schedule = std::get_if<ScheduleJob>(&payload)) {
     known.kind = schedule->kind;
-    const Admission admission = roster_.graph_.admit(self_.author, required_pair(payload), known);
+    const Admission admission = admit(known);
     if (!admission.admitted()) {
       return unauthorised(admission, Outcome::void_);
     }
@@ -233,11 +240,10 @@ std::optional<Verdict> Judge::check_late_caveats() const {
       known.predicate = std::get<CreateClaim>(creation).predicate;
     }
   }
-  const Pair pair = required_pair(payload);
   if (!known.kind.has_value() && !known.predicate.has_value() && !known.source_type.has_value()) {
     return std::nullopt;
   }
-  const Admission admission = roster_.graph_.admit(self_.author, pair, known);
+  const Admission admission = admit(known);
   return admission.admitted() ? std::nullopt
                               : std::optional(unauthorised(admission, Outcome::void_));
 }
@@ -247,13 +253,12 @@ std::optional<Verdict> Judge::check_unknown_subject() const {
   CaveatFacts unknown = facts();
   unknown.predicate = kUnknownText;
   unknown.source_type = kUnknownText;
-  const Admission admission =
-      roster_.graph_.admit(self_.author, required_pair(self_.operation.payload), unknown);
+  const Admission admission = admit(unknown);
   return admission.admitted() ? std::nullopt : std::optional(deferred(Reason::missing_dep));
 }
 
 std::optional<Verdict> Judge::check_coordinator() {
-  if (!is_derivation(self_.operation.payload)) {
+  if (!roster_.rules_.enforce_coordinator || !is_derivation(self_.operation.payload)) {
     return std::nullopt;
   }
   const bool allowed = holds_named_job() ||
@@ -284,7 +289,7 @@ void Judge::decide(Judgement& result) {
     decide_artifact(result);
   } else if (is<IngestEvidence>(payload) || is<CreateClaim>(payload)) {
     result.after.creation = before_.creation.value_or(op_);
-  } else if (self_.token.has_value() &&
+  } else if (self_.token != nullptr &&
              roster_.graph_.structure(self_.token->cid) != TokenGraph::Structure::valid) {
     result.verdict = deferred(Reason::missing_proof);
   }
@@ -313,17 +318,34 @@ void Judge::decide_job(Judgement& result) const {
   result.after.job = step.after;
 }
 
+// The dependencies are effective, so claims among them are of earlier tenures or of this one.
+bool Judge::cites_old_tenure() const {
+  const auto& first = before_.job.first_claim;
+  return first.has_value() && std::any_of(self_.operation.causal_deps.begin(),
+                                          self_.operation.causal_deps.end(), [&](const OpId& id) {
+                                            const OpRecord* cause = effective(id);
+                                            HOLDFAST_ASSERT(cause != nullptr);
+                                            return is<ClaimWork>(cause->operation.payload) &&
+                                                   cause->key.at.node == self_.key.at.node &&
+                                                   cause->subject == self_.subject &&
+                                                   cause->key < roster_.at(*first).key;
+                                          });
+}
+
 JobOp Judge::job_op() const {
   const Payload& payload = self_.operation.payload;
   JobOp op{.kind = JobOpKind::schedule, .op = op_, .at = self_.key.at};
   if (const auto* claim = std::get_if<ClaimWork>(&payload)) {
     op.kind = JobOpKind::claim;
     op.lease_ms = claim->lease_duration_ms;
+    const std::uint64_t longest_ms = roster_.rules_.max_lease_ms;
+    op.too_long = longest_ms > 0 && op.lease_ms > longest_ms;
     op.route = before_.job.phase == JobPhase::unknown
                    ? std::nullopt
                    : roster_.route_at(roster_.kind_of(before_.job), self_.key.at);
   } else if (is<CompleteJob>(payload)) {
     op.kind = JobOpKind::complete;
+    op.of_old_tenure = roster_.rules_.strict_tenure && cites_old_tenure();
   } else if (is<YieldWork>(payload)) {
     op.kind = JobOpKind::yield;
   } else if (const auto* expiry = std::get_if<ExpireWork>(&payload)) {

@@ -40,6 +40,7 @@ class Judge {
   [[nodiscard]] std::optional<Verdict> check_authority() const;
   [[nodiscard]] std::optional<Verdict> check_delegation() const;
   [[nodiscard]] std::optional<Verdict> check_revocation(const RevokeUcan& revocation) const;
+  [[nodiscard]] Admission admit(const CaveatFacts& facts) const;
   [[nodiscard]] std::optional<Verdict> check_chain(const CaveatFacts& facts) const;
   // The same once the job, claim or evidence is known that the operation is about.
   [[nodiscard]] std::optional<Verdict> check_late_caveats() const;
@@ -59,6 +60,7 @@ class Judge {
   void decide(Judgement& result);
   void decide_job(Judgement& result) const;
   void decide_artifact(Judgement& result) const;
+  [[nodiscard]] bool cites_old_tenure() const;
   [[nodiscard]] JobOp job_op() const;
 
   const Roster& roster_;

@@ -3,10 +3,12 @@
 #include <utility>
 
 #include "base/blake3.h"
+#include "holdfast/assert.h"
 
 namespace holdfast::mesh {
 
 VerifiedOperation verified(Operation operation, const PublicKey& author) {
+  HOLDFAST_ASSERT(node_id_of(author) == operation.author());
   VerifiedOperation result{std::move(operation), author, {}, std::nullopt};
   result.hash = blake3(encode_operation(result.operation));
   if (const auto* delegation = std::get_if<DelegateUcan>(&result.operation.payload)) {

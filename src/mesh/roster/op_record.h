@@ -1,6 +1,8 @@
 // What the roster keeps for one operation, and the subject whose state it may change.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "mesh/capabilities/token.h"
@@ -49,14 +51,19 @@ struct VerifiedOperation {
 // The caller has verified the signature.
 VerifiedOperation verified(Operation operation, const PublicKey& author);
 
+// Operations in the order of the fold.
+using Timeline = std::map<OrderKey, OpRef>;
+
 struct OpRecord {
   Operation operation;
   PublicKey author;
   OrderKey key;
   std::optional<Subject> subject;
-  std::optional<Token> token;
+  Timeline* timeline = nullptr;        // of the subject
+  std::shared_ptr<const Token> token;  // of a DelegateUcan; most operations have none
   Judgement judgement;
   bool judged = false;
+  bool on_log = false;  // and not aside; never reset
 };
 
 std::optional<Subject> subject_of(const Payload& payload);

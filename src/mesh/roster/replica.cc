@@ -1,33 +1,60 @@
 #include "mesh/roster/replica.h"
 
-#include <iterator>
+#include <algorithm>
 #include <utility>
 
 #include "base/blake3.h"
 #include "holdfast/assert.h"
 #include "mesh/ops/signature.h"
+#include "mesh/roster/judge.h"
 
 namespace holdfast::mesh {
 
-IntakeResult Replica::ingest(std::span<const std::byte> bytes, std::uint64_t wall_now_ms) {
+Replica::Replica(const PublicKey& user, NodeId self, const ReplicaLimits& limits)
+    : self_(self),
+      limits_(limits),
+      time_(self),
+      roster_(user, limits.rules),
+      aside_(limits.aside),
+      unknown_(limits.unknown) {}
+
+IntakeResult Replica::ingest(std::span<const std::byte> bytes, std::uint64_t wall_now_ms,
+                             IngestSource source) {
   const auto operation = decode_operation(bytes);
   if (!operation.ok()) {
     return {Intake::rejected, Reason::malformed};
   }
   const Digest hash = blake3(bytes);
-  if (roster_.verdict(hash).has_value() || unknown_.hashes.contains(hash) ||
-      future_.hashes.contains(hash)) {
+  if (find(hash) != nullptr) {
     return {Intake::duplicated, Reason::none};
   }
-  if (!operation.value().signature.has_value()) {
-    return {Intake::rejected, Reason::unsigned_operation};
+  if (operation.value().signature.has_value()) {
+    return admit(operation.value(), hash, wall_now_ms);
   }
-  return admit(operation.value(), hash, wall_now_ms);
+  return operation.value().sanitised.has_value() && source == IngestSource::fetched
+             ? take_sanitised(operation.value(), hash)
+             : IntakeResult{Intake::rejected, Reason::unsigned_operation};
 }
 
 std::optional<PublicKey> Replica::key_of(NodeId node) const {
   const auto found = keys_.find(node);
   return found == keys_.end() ? std::nullopt : std::optional(found->second);
+}
+
+const Operation* Replica::find(const Digest& hash) const {
+  if (const auto waiting = waiting_.find(hash); waiting != waiting_.end()) {
+    return &waiting->second.operation;
+  }
+  if (const Operation* known = roster_.find_bytes(hash); known != nullptr) {
+    return known;
+  }
+  const auto copy = sanitised_ids_.find(hash);
+  return copy == sanitised_ids_.end() ? nullptr : find_sanitised(copy->second);
+}
+
+const Operation* Replica::find_sanitised(const OpId& id) const {
+  const auto copy = sanitised_.find(id);
+  return copy == sanitised_.end() ? nullptr : &copy->second.second;
 }
 
 std::optional<PublicKey> Replica::key_in(const Operation& operation) {
@@ -51,7 +78,7 @@ IntakeResult Replica::admit(const Operation& operation, const Digest& hash,
   const auto bound = key_of(operation.author());
   const auto key = bound.has_value() ? bound : key_in(operation);
   if (!key.has_value()) {
-    put_aside(unknown_, hash, operation);
+    hold(unknown_, hash, operation, Place::unknown);
     return {Intake::parked, Reason::unknown_author};
   }
   if (!verify_operation(operation, *key)) {
@@ -60,7 +87,13 @@ IntakeResult Replica::admit(const Operation& operation, const Digest& hash,
   keys_.emplace(operation.author(), *key);
   const IntakeResult result = place(operation, *key, hash, wall_now_ms);
   if (!bound.has_value()) {
-    retry_unknown(wall_now_ms);
+    std::vector<Digest> ready;
+    for (const auto& [other, waiting] : waiting_) {
+      if (waiting.place == Place::unknown && waiting.operation.author() == operation.author()) {
+        ready.push_back(other);
+      }
+    }
+    readmit(ready, wall_now_ms);
   }
   return result;
 }
@@ -72,8 +105,9 @@ IntakeResult Replica::place(const Operation& operation, const PublicKey& key, co
   if (skew == Skew::quarantine) {
     if (valid.token.has_value()) {
       roster_.add_token(*valid.token);
+      note_logged();
     }
-    put_aside(future_, hash, operation);
+    hold(aside_, hash, operation, Place::future);
     return {Intake::quarantined, Reason::future_skew};
   }
   suspicious_ += skew == Skew::suspicious ? 1 : 0;
@@ -84,56 +118,149 @@ IntakeResult Replica::place(const Operation& operation, const PublicKey& key, co
 IntakeResult Replica::append(const VerifiedOperation& operation) {
   const bool is_new = roster_.add(operation);
   HOLDFAST_ASSERT(is_new);
-  advance(frontier_, operation.operation.timestamp);
+  if (const Operation* copy = find_sanitised(operation.operation.id);
+      copy != nullptr && copy->timestamp == operation.operation.timestamp) {
+    drop_sanitised(copy->id);
+  }
+  note_logged();
   const Verdict verdict = *roster_.verdict(operation.hash);
-  switch (verdict.outcome) {
-    case Outcome::parked:
-      return {Intake::parked, verdict.reason};
-    case Outcome::rejected:
-      return {Intake::rejected, verdict.reason};
-    case Outcome::applied:
-    case Outcome::noop:
-    case Outcome::void_:
-    case Outcome::deferred:
-      return {Intake::appended, verdict.reason};
+  if (roster_.is_on_log(operation.hash)) {
+    advance(frontier_, operation.operation.timestamp);
+    return {Intake::appended, verdict.reason};
   }
-  return {Intake::appended, verdict.reason};
+  hold(aside_, operation.hash, operation.operation, Place::aside);
+  return {verdict.outcome == Outcome::rejected ? Intake::rejected : Intake::parked, verdict.reason};
 }
 
-void Replica::put_aside(Aside& pool, const Digest& hash, const Operation& operation) {
-  const std::size_t size = encode_operation(operation).size();
-  pool.operations.emplace_back(hash, operation);
-  pool.hashes.insert(hash);
-  pool.bytes += size;
-  while (pool.operations.size() > limits_.max_aside_ops || pool.bytes > limits_.max_aside_bytes) {
-    const auto& [oldest, dropped] = pool.operations.front();
-    pool.bytes -= encode_operation(dropped).size();
-    pool.hashes.erase(oldest);
-    losses_.insert(dropped.author());
-    pool.operations.pop_front();
+// Operations that now belong on the log: the one that was just added, and those that had waited
+// aside for what it brings.
+void Replica::note_logged() {
+  for (const Digest& hash : roster_.take_logged()) {
+    aside_.remove(hash);
+    const Timestamp& logged = roster_.find_bytes(hash)->timestamp;
+    advance(frontier_, logged);
+    note(hash, logged.node, Place::log);
   }
 }
 
-std::vector<std::pair<Digest, Operation>> Replica::take_all(Aside& pool) {
-  Aside taken = std::exchange(pool, {});
-  return {std::make_move_iterator(taken.operations.begin()),
-          std::make_move_iterator(taken.operations.end())};
+void Replica::wait_in(AsidePool& pool, const Digest& hash, const Operation& operation,
+                      Place place) {
+  pool.add(hash, operation.author(), encode_operation(operation).size());
+  if (place != Place::aside) {
+    Waiting waiting{operation, place, std::nullopt, next_order_++};
+    const auto* delegation = std::get_if<DelegateUcan>(&operation.payload);
+    if (place == Place::future && delegation != nullptr) {
+      waiting.token = parse_token(delegation->ucan_bytes).value();
+    }
+    waiting_.emplace(hash, std::move(waiting));
+  }
 }
 
-void Replica::retry_unknown(std::uint64_t wall_now_ms) {
-  for (const auto& [hash, operation] : take_all(unknown_)) {
-    admit(operation, hash, wall_now_ms);
+void Replica::hold(AsidePool& pool, const Digest& hash, const Operation& operation, Place place) {
+  note(hash, operation.author(), place);
+  wait_in(pool, hash, operation, place);
+  while (const auto leaving = pool.overflow()) {
+    pool.remove(*leaving);
+    if (may_leave(*leaving)) {
+      forget(*leaving);
+    }
+  }
+}
+
+// Not when its token is valid: how many those are is decided by the issuers of tokens.
+bool Replica::may_leave(const Digest& hash) const {
+  const auto waiting = waiting_.find(hash);
+  if (waiting == waiting_.end()) {
+    return roster_.is_removable(hash);
+  }
+  const auto& token = waiting->second.token;
+  return !token.has_value() ||
+         roster_.tokens().structure(token->cid) != TokenGraph::Structure::valid;
+}
+
+void Replica::forget(const Digest& hash) {
+  const NodeId author = find(hash)->author();
+  if (const auto waiting = waiting_.find(hash); waiting != waiting_.end()) {
+    const auto token = std::move(waiting->second.token);
+    waiting_.erase(waiting);
+    if (token.has_value()) {
+      roster_.remove_token(*token);
+    }
+  } else {
+    roster_.remove(hash);
+  }
+  note(hash, author, Place::gone);
+  losses_.insert(author);
+  ++lost_;
+  if (!roster_.has_author(author) && !aside_.has_author(author)) {
+    keys_.erase(author);
+  }
+}
+
+// In the order in which they arrived.
+void Replica::readmit(const std::vector<Digest>& hashes, std::uint64_t wall_now_ms) {
+  std::map<std::uint64_t, std::pair<Digest, Waiting>> taken;
+  for (const Digest& hash : hashes) {
+    auto node = waiting_.extract(hash);
+    unknown_.remove(hash);
+    aside_.remove(hash);
+    taken.emplace(node.mapped().order, std::pair(hash, std::move(node.mapped())));
+  }
+  for (const auto& [order, one] : taken) {
+    const auto& [hash, waiting] = one;
+    if (admit(waiting.operation, hash, wall_now_ms).reason == Reason::bad_signature) {
+      note(hash, waiting.operation.author(), Place::gone);
+    }
+    if (waiting.token.has_value()) {
+      roster_.remove_token(*waiting.token);  // the operation carries it now
+    }
   }
 }
 
 std::size_t Replica::release(std::uint64_t wall_now_ms) {
-  std::size_t released = 0;
-  for (const auto& [hash, operation] : take_all(future_)) {
-    if (admit(operation, hash, wall_now_ms).intake != Intake::quarantined) {
-      ++released;
+  std::vector<Digest> ready;
+  for (const auto& [hash, waiting] : waiting_) {
+    if (waiting.place == Place::future &&
+        judge_skew(waiting.operation.timestamp, wall_now_ms, limits_.skew) != Skew::quarantine) {
+      ready.push_back(hash);
     }
   }
-  return released;
+  readmit(ready, wall_now_ms);
+  return ready.size();
 }
+
+IntakeResult Replica::take_sanitised(const Operation& operation, const Digest& hash) {
+  const SanitisedMark& mark = *operation.sanitised;
+  const auto own_key = key_of(self_);
+  const Resource resource = required_pair(operation.payload).resource;
+  if (!own_key.has_value() ||
+      !roster_.tokens().sanitises(mark.delegation, *own_key, resource, mark.rules)) {
+    return {Intake::rejected, Reason::unsigned_operation};
+  }
+  const auto known = roster_.find_at(operation.timestamp);
+  if (std::any_of(known.begin(), known.end(),
+                  [&](const Operation* one) { return one->id == operation.id; })) {
+    return {Intake::duplicated, Reason::none};
+  }
+  drop_sanitised(operation.id);
+  if (sanitised_.size() >= limits_.sanitised_ops) {
+    drop_sanitised(sanitised_.begin()->first);
+    ++lost_;
+  }
+  sanitised_.emplace(operation.id, std::pair(hash, operation));
+  sanitised_ids_.emplace(hash, operation.id);
+  note(hash, operation.author(), Place::sanitised);
+  return {Intake::appended, Reason::none};
+}
+
+void Replica::drop_sanitised(const OpId& id) {
+  if (const auto copy = sanitised_.find(id); copy != sanitised_.end()) {
+    note(copy->second.first, copy->second.second.author(), Place::gone);
+    sanitised_ids_.erase(copy->second.first);
+    sanitised_.erase(copy);
+  }
+}
+
+std::vector<PlaceChange> Replica::take_changes() { return std::exchange(changes_, {}); }
 
 }  // namespace holdfast::mesh

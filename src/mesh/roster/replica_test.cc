@@ -145,7 +145,7 @@ TEST_F(ReplicaTest, a_node_id_belongs_to_one_key) {  // 119
 }
 
 TEST_F(ReplicaTest, a_flood_of_unknown_authors_is_bounded_and_reported) {
-  Replica small(user.public_key(), numbered_key(50).node_id(), {.skew = {}, .max_aside_ops = 3});
+  Replica small(user.public_key(), numbered_key(50).node_id(), {.unknown = {.author_ops = 3}});
   for (std::uint64_t wall_ms = 1; wall_ms <= 5; ++wall_ms) {
     small.ingest(signed_bytes(anna, scheduled(anna, wall_ms)), kNowMs);
   }

@@ -15,18 +15,26 @@ bool Roster::add(const VerifiedOperation& operation) {
   return added;
 }
 
-bool Roster::insert(const VerifiedOperation& added) {
-  HOLDFAST_ASSERT(node_id_of(added.author) == added.operation.author());
-  const auto op = static_cast<OpRef>(records_.size());
+bool Roster::insert(VerifiedOperation added, LogState state) {
+  const bool reuses = !free_.empty();
+  const auto op = reuses ? free_.back() : static_cast<OpRef>(records_.size());
   if (!by_hash_.emplace(added.hash, op).second) {
     return false;
   }
-  OpRecord& record = records_.emplace_back();
-  record.operation = added.operation;
+  if (reuses) {
+    free_.pop_back();
+  } else {
+    records_.emplace_back();
+  }
+  OpRecord& record = records_[op];
+  record.operation = std::move(added.operation);
   record.author = added.author;
-  record.key = {added.operation.timestamp, added.hash};
-  record.subject = subject_of(added.operation.payload);
-  record.token = added.token;
+  record.key = {record.operation.timestamp, added.hash};
+  record.subject = subject_of(record.operation.payload);
+  if (added.token.has_value()) {
+    record.token = std::make_shared<const Token>(std::move(*added.token));
+  }
+  record.on_log = state == LogState::on_log;
   index(op);
   index_dependencies(op);
   add_delegation(op);
@@ -35,7 +43,8 @@ bool Roster::insert(const VerifiedOperation& added) {
 
 void Roster::index(OpRef op) {
   OpRecord& record = records_[op];
-  const auto place = by_time_.emplace(record.key, op).first;
+  // Operations mostly come in the order of their timestamps.
+  const auto place = by_time_.emplace_hint(by_time_.end(), record.key, op);
   // Operations with the same timestamp void each other.
   if (place != by_time_.begin() && std::prev(place)->first.at == record.key.at) {
     mark(std::prev(place)->second);
@@ -47,8 +56,9 @@ void Roster::index(OpRef op) {
   by_author_[record.key.at.node].push_back(op);
   if (record.subject.has_value()) {
     // Until it is judged, it leaves the state as it finds it.
-    record.judgement.after = state_before(*record.subject, record.key);
-    subjects_[*record.subject].emplace(record.key, op);
+    record.timeline = &subjects_[*record.subject];
+    record.judgement.after = state_before(record);
+    record.timeline->emplace_hint(record.timeline->end(), record.key, op);
   }
   if (const auto* schedule = std::get_if<ScheduleJob>(&record.operation.payload)) {
     jobs_of_kind_[schedule->kind].insert(schedule->job_id);
@@ -70,7 +80,7 @@ void Roster::index(OpRef op) {
 
 void Roster::index_dependencies(OpRef op) {
   const OpRecord& record = at(op);
-  auto& same_id = by_id_[record.operation.id];
+  auto& same_id = by_id_.try_emplace(by_id_.end(), record.operation.id)->second;
   mark_all(same_id);
   same_id.push_back(op);
   if (const auto waiting = dependents_.find(record.operation.id); waiting != dependents_.end()) {
@@ -84,39 +94,44 @@ void Roster::index_dependencies(OpRef op) {
 void Roster::add_delegation(OpRef op) {
   const OpRecord& record = at(op);
   if (std::holds_alternative<DelegateUcan>(record.operation.payload)) {
-    if (record.token.has_value()) {
+    if (record.token != nullptr) {
+      delegations_[record.token->cid].push_back(op);
       graph_.add(*record.token);
     }
   } else if (const auto* revocation = std::get_if<RevokeUcan>(&record.operation.payload)) {
+    delegations_[revocation->ucan_cid].push_back(op);
     graph_.add_revocation(record.author, revocation->ucan_cid);
   } else {
     return;
   }
-  delegations_.push_back(op);
   mark_authority_changes();
 }
 
 void Roster::add_token(const Token& token) {
+  ++spare_tokens_[token.cid];
   graph_.add(token);
   mark_authority_changes();
   settle();
 }
 
 void Roster::mark_authority_changes() {
-  const auto changed = graph_.take_changed();
-  if (changed.empty()) {
-    return;
-  }
-  for (const PublicKey& author : changed) {
+  const AuthorityChanges changes = graph_.take_changes();
+  for (const PublicKey& author : changes.audiences) {
     if (const auto ops = by_author_.find(node_id_of(author)); ops != by_author_.end()) {
       mark_all(ops->second);
     }
   }
-  mark_all(delegations_);
-  mark_all(derivations_);  // the owner may be another one
+  for (const Digest& cid : changes.tokens) {
+    if (const auto ops = delegations_.find(cid); ops != delegations_.end()) {
+      mark_all(ops->second);
+    }
+  }
+  if (changes.owners) {
+    mark_all(derivations_);  // the owner that coordinates may be another one
+  }
 }
 
-void Roster::mark(OpRef op) { dirty_.emplace(at(op).key, op); }
+void Roster::mark(OpRef op) { dirty_.emplace_hint(dirty_.end(), at(op).key, op); }
 
 void Roster::mark_all(const std::vector<OpRef>& ops) {
   for (const OpRef op : ops) {
@@ -159,15 +174,44 @@ void Roster::settle() {
   before_.clear();
 }
 
+std::vector<Digest> Roster::take_logged() {
+  std::vector<Digest> hashes;
+  hashes.reserve(logged_.size());
+  for (const OpRef op : std::exchange(logged_, {})) {
+    hashes.push_back(at(op).key.hash);
+  }
+  return hashes;
+}
+
 std::vector<JobRegressed> Roster::take_regressed() { return std::exchange(regressed_, {}); }
+
+// A failed caveat about the kind of a job is on the log, as an operation that was undecided before.
+// Delegations and revocations wait aside until their token is valid, although their authors may
+// author them: a node without any authority can make as many of them as it likes.
+bool Roster::belongs_on_log(const OpRecord& record, const Judgement& judgement) const {
+  const auto* revocation = std::get_if<RevokeUcan>(&record.operation.payload);
+  if (record.token != nullptr || revocation != nullptr) {
+    const Digest& cid = record.token != nullptr ? record.token->cid : revocation->ucan_cid;
+    if (graph_.structure(cid) != TokenGraph::Structure::valid) {
+      return false;
+    }
+  }
+  return judgement.authorised || judgement.verdict.outcome == Outcome::applied ||
+         (judgement.verdict.outcome == Outcome::void_ &&
+          judgement.verdict.reason == Reason::caveat_failed);
+}
 
 void Roster::store(OpRef op, const Judgement& judgement) {
   OpRecord& record = records_[op];
+  if (!record.on_log && belongs_on_log(record, judgement)) {
+    record.on_log = true;
+    logged_.push_back(op);
+  }
   if (record.judged && record.judgement == judgement) {
     return;
   }
   if (record.subject.has_value() && record.subject->type == Subject::Type::job) {
-    remember_job({record.subject->id});
+    remember_job(record);
   }
   mark_what_follows(op, judgement);
   record.judgement = judgement;
@@ -175,10 +219,9 @@ void Roster::store(OpRef op, const Judgement& judgement) {
   update_registers(op);
 }
 
-void Roster::remember_job(const JobId& job) {
-  if (!before_.contains(job)) {
-    before_.emplace(job, latest(job));
-  }
+void Roster::remember_job(const OpRecord& record) {
+  before_.try_emplace(JobId{record.subject->id},
+                      at(record.timeline->rbegin()->second).judgement.after.job);
 }
 
 // Compares with the stored judgement, which is replaced afterwards.
@@ -200,7 +243,7 @@ void Roster::mark_what_follows(OpRef op, const Judgement& judgement) {
   if (stored.after == judgement.after) {
     return;
   }
-  const Timeline& timeline = subjects_.at(*record.subject);
+  const Timeline& timeline = *record.timeline;
   if (const auto next = timeline.upper_bound(record.key); next != timeline.end()) {
     mark(next->second);
   }
@@ -216,10 +259,10 @@ void Roster::update_registers(OpRef op) {
   const OpRecord& record = at(op);
   const bool is_applied = record.judgement.verdict.outcome == Outcome::applied;
   if (const auto* route = std::get_if<RouteKind>(&record.operation.payload)) {
-    auto& timeline = routes_[route->kind];
-    const bool was_applied = timeline.erase(record.key.at) > 0;
+    const auto known = routes_.find(route->kind);
+    const bool was_applied = known != routes_.end() && known->second.erase(record.key.at) > 0;
     if (is_applied) {
-      timeline.emplace(record.key.at, route->route);
+      routes_[route->kind].emplace(record.key.at, route->route);
     }
     if (const auto jobs = jobs_of_kind_.find(route->kind);
         is_applied != was_applied && jobs != jobs_of_kind_.end()) {
@@ -249,6 +292,12 @@ SubjectState Roster::state_before(const Subject& subject, const OrderKey& key) c
   }
   const auto place = timeline->second.lower_bound(key);
   return place == timeline->second.begin() ? SubjectState{}
+                                           : at(std::prev(place)->second).judgement.after;
+}
+
+SubjectState Roster::state_before(const OpRecord& record) const {
+  const auto place = record.timeline->lower_bound(record.key);
+  return place == record.timeline->begin() ? SubjectState{}
                                            : at(std::prev(place)->second).judgement.after;
 }
 

@@ -7,20 +7,24 @@
 // Operations are never removed: losing ones keep their verdict and may win later.
 #pragma once
 
+#include <cstring>
 #include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "mesh/capabilities/token_graph.h"
 #include "mesh/ops/frontier.h"
 #include "mesh/ops/operation.h"
+#include "mesh/roster/entity_merges.h"
 #include "mesh/roster/job_index.h"
 #include "mesh/roster/job_state.h"
 #include "mesh/roster/op_record.h"
+#include "mesh/roster/roster_rules.h"
 #include "mesh/roster/verdict.h"
 
 namespace holdfast::mesh {
@@ -59,11 +63,7 @@ struct OpView {
   Verdict verdict;
 };
 
-// What all nodes of a mesh must agree on.
-struct RosterRules {
-  // Prefixes of job kinds whose output counts as inference, even without a snapshot.
-  std::vector<std::string> inference_kinds;
-};
+enum class LogState : std::uint8_t { not_yet, on_log };
 
 class Roster {
  public:
@@ -73,14 +73,24 @@ class Roster {
   // Judges the operation and everything that it changes. False when these bytes are known.
   bool add(const VerifiedOperation& operation);
   // Adds without judging; settle() judges all at once. For loading many operations.
-  bool insert(const VerifiedOperation& operation);
+  bool insert(VerifiedOperation operation, LogState state = LogState::not_yet);
   void settle();
   // A token of an operation that is not in the set, because it is quarantined.
   void add_token(const Token& token);
+  // That operation is gone, or has entered the set. The token must not be valid if it is gone.
+  void remove_token(const Token& token);
+  // Forgets an operation: one that is_removable, or that was just added and not served to others.
+  // Everything that it changed is judged again. Its token must not be valid.
+  void remove(const Digest& hash);
+  // The operation is not on the log, and no valid token is in it.
+  [[nodiscard]] bool is_removable(const Digest& hash) const;
   // Jobs that settled from completed to something else since the last call.
   std::vector<JobRegressed> take_regressed();
+  // Operations that were found to belong on the log since the last call: their author was
+  // authorised, or they could not be judged before. They stay there, whatever their verdict.
+  std::vector<Digest> take_logged();
 
-  [[nodiscard]] std::size_t size() const { return records_.size(); }
+  [[nodiscard]] std::size_t size() const { return by_hash_.size(); }
   [[nodiscard]] const TokenGraph& tokens() const { return graph_; }
 
   // Verdicts on the operation with that hash of its wire bytes, or on all with that id, by time.
@@ -97,8 +107,20 @@ class Roster {
   [[nodiscard]] std::vector<JobId> overdue(const Timestamp& now) const;
   // The operation that created the artifact, by the first that was applied.
   [[nodiscard]] std::optional<ArtifactView> artifact(const ArtifactId& id) const;
+  // All that were created, evicted ones too, by id.
+  [[nodiscard]] std::vector<ArtifactId> artifacts() const;
+  // The operations about a subject that are applied or a noop, by time.
+  [[nodiscard]] std::vector<const Operation*> effective_on(const Subject& subject) const;
   // The operation with that id that is applied, or has no effect and is valid.
   [[nodiscard]] const Operation* find(const OpId& id) const;
+  // The operation whose wire bytes have that hash.
+  [[nodiscard]] const Operation* find_bytes(const Digest& hash) const;
+  [[nodiscard]] bool is_on_log(const Digest& hash) const;
+  [[nodiscard]] bool has_author(NodeId node) const { return by_author_.contains(node); }
+  // Of all verdicts and of the state of all jobs: equal for equal sets of operations.
+  [[nodiscard]] Digest state_digest() const;
+  // By merges and splits that are applied.
+  [[nodiscard]] EntityRedirects entity_redirects() const;
   // All operations with that author and time; more than one if the author broke the rule.
   [[nodiscard]] std::vector<const Operation*> find_at(const Timestamp& at) const;
   // All operations that are newer than the frontier has for their author, by time.
@@ -122,8 +144,6 @@ class Roster {
  private:
   friend class Judge;
 
-  using Timeline = std::map<OrderKey, OpRef>;
-
   void mark(OpRef op);
   void mark_all(const std::vector<OpRef>& ops);
   void mark_after(const std::vector<OpRef>& ops, const OrderKey& key);
@@ -131,14 +151,21 @@ class Roster {
   void index_dependencies(OpRef op);
   void add_delegation(OpRef op);
   void mark_authority_changes();
+  [[nodiscard]] bool belongs_on_log(const OpRecord& record, const Judgement& judgement) const;
   void store(OpRef op, const Judgement& judgement);
   void mark_what_follows(OpRef op, const Judgement& judgement);
   void update_registers(OpRef op);
-  void remember_job(const JobId& job);
+  void remember_job(const OpRecord& record);
+  void unindex(OpRef op);
+  void unindex_subject(OpRef op);
+  void remove_delegation(OpRef op);
+  void remove_if_unused(const Token& token);
 
   [[nodiscard]] const OpRecord& at(OpRef op) const { return records_[op]; }
   // The state of a subject just before that operation.
   [[nodiscard]] SubjectState state_before(const Subject& subject, const OrderKey& key) const;
+  // The same for the subject of an operation, just before it.
+  [[nodiscard]] SubjectState state_before(const OpRecord& record) const;
   [[nodiscard]] JobState latest(const JobId& job) const;
   [[nodiscard]] std::string_view kind_of(const JobState& state) const;
   [[nodiscard]] OpView view(OpRef op) const;
@@ -146,14 +173,22 @@ class Roster {
   RosterRules rules_;
   TokenGraph graph_;
   std::deque<OpRecord> records_;
-  std::map<Digest, OpRef> by_hash_;
+  std::vector<OpRef> free_;  // records of removed operations
+  struct FirstBytes {
+    std::size_t operator()(const Digest& hash) const {
+      std::size_t first = 0;
+      std::memcpy(&first, hash.data(), sizeof(first));
+      return first;
+    }
+  };
+  std::unordered_map<Digest, OpRef, FirstBytes> by_hash_;  // never iterated
   Timeline by_time_;
   std::map<OpId, std::vector<OpRef>> by_id_;
   std::map<OpId, std::vector<OpRef>> dependents_;
   std::map<NodeId, std::vector<OpRef>> by_author_;
   std::map<Subject, Timeline> subjects_;
   std::map<std::string, std::set<JobId>, std::less<>> jobs_of_kind_;  // by any ScheduleJob
-  std::vector<OpRef> delegations_;
+  std::map<Digest, std::vector<OpRef>> delegations_;  // and revocations, by their token
   std::vector<OpRef> derivations_;
   std::vector<OpRef> outputs_;
   std::map<JobId, Timeline> snapshots_;
@@ -165,6 +200,8 @@ class Roster {
   JobIndex jobs_;
   std::map<JobId, JobState> before_;  // of the jobs touched since the last settle
   std::vector<JobRegressed> regressed_;
+  std::vector<OpRef> logged_;
+  std::map<Digest, std::uint32_t> spare_tokens_;  // of quarantined operations
 };
 
 }  // namespace holdfast::mesh

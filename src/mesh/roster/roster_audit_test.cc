@@ -1,4 +1,5 @@
 // Output of inference and its links. The numbers at the tests are those of docs/mesh-tests.md.
+#include "mesh/roster/artifact_lifecycle.h"
 #include "mesh/roster/audit_trace.h"
 #include "tests/support/mesh_fixture.h"
 
@@ -143,6 +144,48 @@ TEST_F(RosterAuditTest, eviction_keeps_the_operation_and_the_trace_reports_it) {
   ASSERT_EQ(calls.size(), 1U);
   EXPECT_TRUE(calls[0].evicted);
   EXPECT_FALSE(calls[0].content.has_value());
+}
+
+TEST_F(RosterAuditTest, an_artifact_may_go_after_its_time) {
+  CreateArtifact note = snapshot(1, job);
+  note.artifact_type = "note";
+  note.ttl_ms = 5;
+  add(anna, 30, note);
+  EXPECT_TRUE(evictable_artifacts(roster, {35, 9, {}}).empty());
+  EXPECT_EQ(evictable_artifacts(roster, {36, 0, {}}),
+            (std::vector<EvictableArtifact>{{note.artifact_id, EvictionCause::ttl_passed}}));
+  add(anna, 40, EvictArtifact{note.artifact_id});
+  EXPECT_TRUE(evictable_artifacts(roster, {36, 0, {}}).empty());
+  EXPECT_EQ(roster.artifacts(), std::vector{note.artifact_id});
+}
+
+TEST_F(RosterAuditTest, a_snapshot_may_go_when_its_context_is_gone) {
+  const CreateArtifact call = snapshot(1, job);
+  add(anna, 30, call);
+  EXPECT_TRUE(evictable_artifacts(roster, {100, 0, {}}).empty());
+  add(owner, 50, TombstoneEvidence{sample_id<EvidenceId>(), "Privacy"});
+  EXPECT_EQ(
+      evictable_artifacts(roster, {100, 0, {}}),
+      (std::vector<EvictableArtifact>{{call.artifact_id, EvictionCause::evidence_tombstoned}}));
+}
+
+TEST_F(RosterAuditTest, a_snapshot_may_go_while_a_claim_of_its_context_is_rejected) {
+  InferenceSnapshot content;
+  content.model_id = "model";
+  content.model_version = "1";
+  content.claims = {sample_id<ClaimId>()};
+  content.started_at = {21, 0, anna.node_id()};
+  content.completed_at = {22, 0, anna.node_id()};
+  CreateArtifact call = snapshot(1, job);
+  call.content_inline = encode_snapshot(content);
+  call.content_hash = blake3(*call.content_inline);
+  call.size_bytes = call.content_inline->size();
+  add(anna, 30, call);
+  add(owner, 50, UpdateClaimStatus{sample_id<ClaimId>(), ClaimStatus::rejected, {}});
+  EXPECT_EQ(evictable_artifacts(roster, {100, 0, {}}),
+            (std::vector<EvictableArtifact>{{call.artifact_id, EvictionCause::claim_rejected}}));
+  add(owner, 60, UpdateClaimStatus{sample_id<ClaimId>(), ClaimStatus::fact, {}});
+  EXPECT_TRUE(evictable_artifacts(roster, {100, 0, {}}).empty());
 }
 
 }  // namespace

@@ -15,16 +15,40 @@ namespace {
 
 using History = std::vector<VerifiedOperation>;
 
-RosterRules rules() { return {.inference_kinds = {"b."}}; }
+// Every mesh has rules of its own.
+struct RandomMesh {
+  explicit RandomMesh(std::uint64_t seed) : maker(seed), history(maker.make()) {
+    rules.inference_kinds = {"b."};
+    rules.max_lease_ms = maker.draw(4) == 0 ? 1'000 : 0;
+    rules.expire_authority =
+        maker.draw(4) == 0 ? ExpireAuthority::enrolled : ExpireAuthority::complete;
+    rules.strict_tenure = maker.draw(2) == 0;
+    rules.enforce_coordinator = maker.draw(4) > 0;
+  }
 
-OracleResult oracle_on(const History& history) {
-  return consult_oracle(history_user(), rules().inference_kinds, history);
-}
+  [[nodiscard]] OracleResult oracle_on(const History& operations) const {
+    return consult_oracle(history_user(), rules, operations);
+  }
+  [[nodiscard]] Roster roster() const { return Roster(history_user(), rules); }
+  [[nodiscard]] Roster roster_of(const History& operations) const {
+    Roster filled = roster();
+    for (const VerifiedOperation& operation : operations) {
+      filled.add(operation);
+    }
+    return filled;
+  }
 
-// HOLDFAST_MESH_SEEDS=N checks N histories instead.
+  HistoryMaker maker;
+  History history;
+  RosterRules rules;
+};
+
+// HOLDFAST_LONG=1 checks a hundred times as many histories; HOLDFAST_MESH_SEEDS=N checks N.
 std::uint64_t seeds(std::uint64_t usual) {
-  const char* wanted = std::getenv("HOLDFAST_MESH_SEEDS");
-  return wanted == nullptr ? usual : std::strtoull(wanted, nullptr, 10);
+  if (const char* wanted = std::getenv("HOLDFAST_MESH_SEEDS"); wanted != nullptr) {
+    return std::strtoull(wanted, nullptr, 10);
+  }
+  return std::getenv("HOLDFAST_LONG") == nullptr ? usual : 100 * usual;
 }
 
 OracleJob plain(const JobView& view) {
@@ -59,34 +83,23 @@ std::string difference(const Roster& roster, const History& history, const Oracl
   return "";
 }
 
-std::string difference(const Roster& roster, const History& history) {
-  return difference(roster, history, oracle_on(history));
-}
-
-Roster roster_of(const History& history) {
-  Roster roster(history_user(), rules());
-  for (const VerifiedOperation& operation : history) {
-    roster.add(operation);
-  }
-  return roster;
-}
-
-bool fails(const History& history) { return !difference(roster_of(history), history).empty(); }
-
 // The smallest history, in its order, that still fails.
-std::string report(History history) {
+std::string report(const RandomMesh& mesh, History history) {
+  const auto found = [&](const History& operations) {
+    return difference(mesh.roster_of(operations), operations, mesh.oracle_on(operations));
+  };
   for (std::size_t i = 0; i < history.size();) {
     History smaller = history;
     smaller.erase(smaller.begin() + static_cast<std::ptrdiff_t>(i));
-    if (fails(smaller)) {
+    if (!found(smaller).empty()) {
       history = smaller;
       i = 0;
     } else {
       ++i;
     }
   }
-  const Roster roster = roster_of(history);
-  std::string text = difference(roster, history) + "\n";
+  const Roster roster = mesh.roster_of(history);
+  std::string text = found(history) + "\n";
   for (const VerifiedOperation& operation : history) {
     text += "  " + describe(operation) + ": " + to_text(*roster.verdict(operation.hash)) + "\n";
   }
@@ -101,13 +114,13 @@ void shuffle(HistoryMaker& maker, History& history) {
 
 TEST(Convergence, every_order_of_arrival_gives_the_verdicts_of_the_oracle) {  // 30, 31
   for (std::uint64_t seed = 0; seed < seeds(5000); ++seed) {
-    HistoryMaker maker(seed);
-    History history = maker.make();
-    const OracleResult expected = oracle_on(history);
+    RandomMesh mesh(seed);
+    const OracleResult expected = mesh.oracle_on(mesh.history);
     for (int order = 0; order < 20; ++order) {
-      shuffle(maker, history);
-      ASSERT_EQ(difference(roster_of(history), history, expected), "") << "seed " << seed << "\n"
-                                                                       << report(history);
+      shuffle(mesh.maker, mesh.history);
+      ASSERT_EQ(difference(mesh.roster_of(mesh.history), mesh.history, expected), "")
+          << "seed " << seed << "\n"
+          << report(mesh, mesh.history);
     }
   }
 }
@@ -147,11 +160,14 @@ TEST(Convergence, the_histories_reach_every_verdict) {
                                    "void not_claimer",
                                    "void stale_expire",
                                    "void lease_not_expired",
+                                   "void stale_tenure",
+                                   "void lease_too_long",
                                    "void audit_link_missing",
                                    "void audit_link_invalid",
                                    "rejected malformed"};
   for (std::uint64_t seed = 0; seed < 2000 && !missing.empty(); ++seed) {
-    for (const auto& [hash, verdict] : oracle_on(HistoryMaker(seed).make()).verdicts) {
+    const RandomMesh mesh(seed);
+    for (const auto& [hash, verdict] : mesh.oracle_on(mesh.history).verdicts) {
       missing.erase(verdict);
     }
   }
@@ -160,35 +176,64 @@ TEST(Convergence, the_histories_reach_every_verdict) {
 
 TEST(Convergence, every_prefix_of_a_history_is_judged_right) {  // 31
   for (std::uint64_t seed = 0; seed < seeds(300); ++seed) {
-    HistoryMaker maker(1'000'000 + seed);
-    History history = maker.make();
-    shuffle(maker, history);
-    Roster roster(history_user(), rules());
+    RandomMesh mesh(1'000'000 + seed);
+    History& history = mesh.history;
+    shuffle(mesh.maker, history);
+    Roster roster = mesh.roster();
     for (std::size_t size = 1; size <= history.size(); ++size) {
       roster.add(history[size - 1]);
       const History prefix(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(size));
-      ASSERT_EQ(difference(roster, prefix), "") << "seed " << seed << "\n" << report(prefix);
+      ASSERT_EQ(difference(roster, prefix, mesh.oracle_on(prefix)), "") << "seed " << seed << "\n"
+                                                                        << report(mesh, prefix);
     }
   }
 }
 
 TEST(Convergence, a_rebuild_at_once_and_repeats_give_the_same_state) {  // 29, 32
   for (std::uint64_t seed = 0; seed < seeds(500); ++seed) {
-    HistoryMaker maker(2'000'000 + seed);
-    History history = maker.make();
-    Roster rebuilt(history_user(), rules());
+    RandomMesh mesh(2'000'000 + seed);
+    History& history = mesh.history;
+    const OracleResult expected = mesh.oracle_on(history);
+    Roster rebuilt = mesh.roster();
     for (const VerifiedOperation& operation : history) {
       ASSERT_TRUE(rebuilt.insert(operation));
     }
     rebuilt.settle();
-    ASSERT_EQ(difference(rebuilt, history), "") << "seed " << seed;
-    shuffle(maker, history);
+    ASSERT_EQ(difference(rebuilt, history, expected), "") << "seed " << seed;
+    shuffle(mesh.maker, history);
     for (const VerifiedOperation& operation : history) {
       ASSERT_FALSE(rebuilt.add(operation));
     }
     ASSERT_EQ(rebuilt.size(), history.size());
-    ASSERT_EQ(difference(rebuilt, history), "") << "seed " << seed;
+    ASSERT_EQ(difference(rebuilt, history, expected), "") << "seed " << seed;
   }
+}
+
+TEST(Convergence, a_forgotten_operation_leaves_no_trace) {
+  std::size_t removed = 0;
+  for (std::uint64_t seed = 0; seed < seeds(1000); ++seed) {
+    RandomMesh mesh(3'000'000 + seed);
+    shuffle(mesh.maker, mesh.history);
+    Roster roster = mesh.roster_of(mesh.history);
+    History kept = mesh.history;
+    for (int i = 0; i < 8; ++i) {
+      const Digest hash =
+          mesh.history[mesh.maker.draw(static_cast<unsigned>(mesh.history.size()))].hash;
+      if (roster.is_removable(hash)) {
+        roster.remove(hash);
+        std::erase_if(kept, [&](const VerifiedOperation& one) { return one.hash == hash; });
+        ++removed;
+      }
+    }
+    ASSERT_EQ(roster.size(), kept.size());
+    ASSERT_EQ(difference(roster, kept, mesh.oracle_on(kept)), "") << "seed " << seed;
+    for (const VerifiedOperation& operation : mesh.history) {
+      roster.add(operation);
+    }
+    ASSERT_EQ(difference(roster, mesh.history, mesh.oracle_on(mesh.history)), "")
+        << "seed " << seed;
+  }
+  EXPECT_GT(removed, 100U);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The queries of the roster; none of them changes anything.
 #include <algorithm>
 
+#include "base/blake3.h"
 #include "mesh/roster/roster.h"
 
 namespace holdfast::mesh {
@@ -91,6 +92,29 @@ std::optional<ArtifactView> Roster::artifact(const ArtifactId& id) const {
   return ArtifactView{&at(*state.creation).operation, state.evicted};
 }
 
+std::vector<ArtifactId> Roster::artifacts() const {
+  std::vector<ArtifactId> found;
+  for (auto next = subjects_.lower_bound({Subject::Type::artifact, {}});
+       next != subjects_.end() && next->first.type == Subject::Type::artifact; ++next) {
+    if (at(next->second.rbegin()->second).judgement.after.creation.has_value()) {
+      found.push_back({next->first.id});
+    }
+  }
+  return found;
+}
+
+std::vector<const Operation*> Roster::effective_on(const Subject& subject) const {
+  std::vector<const Operation*> found;
+  if (const auto timeline = subjects_.find(subject); timeline != subjects_.end()) {
+    for (const auto& [key, op] : timeline->second) {
+      if (at(op).judgement.verdict.is_effective()) {
+        found.push_back(&at(op).operation);
+      }
+    }
+  }
+  return found;
+}
+
 const Operation* Roster::find(const OpId& id) const {
   if (const auto found = by_id_.find(id); found != by_id_.end()) {
     for (const OpRef op : found->second) {
@@ -100,6 +124,55 @@ const Operation* Roster::find(const OpId& id) const {
     }
   }
   return nullptr;
+}
+
+const Operation* Roster::find_bytes(const Digest& hash) const {
+  const auto found = by_hash_.find(hash);
+  return found == by_hash_.end() ? nullptr : &at(found->second).operation;
+}
+
+bool Roster::is_on_log(const Digest& hash) const {
+  const auto found = by_hash_.find(hash);
+  return found != by_hash_.end() && at(found->second).on_log;
+}
+
+Digest Roster::state_digest() const {
+  std::string text;
+  for (const auto& [key, op] : by_time_) {
+    text += to_hex(key.hash) + " " + to_text(at(op).judgement.verdict) + "\n";
+  }
+  const auto name_of = [&](const std::optional<OpRef>& op) {
+    return op.has_value() ? to_hex(at(*op).key.hash) : std::string("-");
+  };
+  for (const auto& [subject, timeline] : subjects_) {
+    const SubjectState& state = at(timeline.rbegin()->second).judgement.after;
+    const JobState& job = state.job;
+    text += to_hex(std::span<const std::byte>(subject.id)) + " " + std::string(to_text(job.phase)) +
+            " " + (job.claimer.has_value() ? node_name(*job.claimer) : "-") + " " +
+            name_of(job.first_claim) + " " + name_of(job.latest_claim) + " " +
+            name_of(job.completion) + " " + std::to_string(job.deadline_ms.value_or(0)) + " " +
+            std::to_string(job.attempts) + " " + name_of(state.creation) + "\n";
+  }
+  return blake3(text);
+}
+
+EntityRedirects Roster::entity_redirects() const {
+  std::vector<EntityMerge> merges;
+  std::vector<EntitySplit> splits;
+  for (const OpRef op : derivations_) {
+    const OpRecord& record = at(op);
+    if (record.judgement.verdict.outcome != Outcome::applied) {
+      continue;
+    }
+    const OpId& id = record.operation.id;
+    if (const auto* merge = std::get_if<MergeEntities>(&record.operation.payload)) {
+      const bool by_user = graph_.speaks_for_user(record.author, record.key.at.wall_ms);
+      merges.push_back({id, by_user, merge->survivor, merge->consumed});
+    } else if (const auto* split = std::get_if<SplitEntity>(&record.operation.payload)) {
+      splits.push_back({id, split->original});
+    }
+  }
+  return redirect_entities(std::move(merges), splits);
 }
 
 std::vector<const Operation*> Roster::find_at(const Timestamp& at) const {
