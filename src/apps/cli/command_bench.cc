@@ -157,6 +157,23 @@ struct BenchBrokerCommand : BenchOptions {
   }
 };
 
+struct BenchMeshCommand : BenchOptions {
+  std::optional<std::uint64_t> operations = {};
+
+  void declare(Arguments& arguments) {
+    add_only(arguments);
+    arguments.option("--operations", "N", operations, "Operations of the mesh (default: 1000000)");
+    add_quick(arguments);
+  }
+
+  Result<void> run(Context& context) const {
+    return run_bench("mesh", context, [&](BenchContext& bench_context) {
+      return run_mesh_bench({.only = only, .entries = operations.value_or(0), .effort = effort()},
+                            bench_context);
+    });
+  }
+};
+
 }  // namespace
 
 extern const Command kBenchJournalCommand = make_command<BenchJournalCommand>(
@@ -238,5 +255,18 @@ Examples:
   holdfast bench broker
   holdfast bench broker --only accept
   holdfast bench broker --only dedupe_lookup --rows 1000000)");
+
+extern const Command kBenchMeshCommand = make_command<BenchMeshCommand>(
+    "bench mesh", "Measure the operations of a mesh.",
+    R"(One owner, eight workers, three operations for each job. In the case signatures limit is
+the rate of libsodium alone, on one core, measured in turns in the same run; ratio is value /
+limit. Prints a table on a terminal, otherwise JSON lines. The store is a temporary folder under
+$TMPDIR or /var/tmp.
+
+Cases: fold, apply, memory, signatures, open.
+
+Examples:
+  holdfast bench mesh
+  holdfast bench mesh --only open --operations 100000)");
 
 }  // namespace holdfast::cli

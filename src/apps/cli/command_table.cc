@@ -96,6 +96,7 @@ extern const Command kBenchEngineCommand;
 extern const Command kBenchWorkflowCommand;
 extern const Command kBenchServerCommand;
 extern const Command kBenchBrokerCommand;
+extern const Command kBenchMeshCommand;
 
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
@@ -149,7 +150,7 @@ const std::vector<CommandGroup>& command_groups() {
         &kJournalCopyCommand, &kJournalSealCommand}},
       {"Tools",
        {&kCompletionCommand, &kBenchJournalCommand, &kBenchEngineCommand, &kBenchWorkflowCommand,
-        &kBenchServerCommand, &kBenchBrokerCommand}},
+        &kBenchServerCommand, &kBenchBrokerCommand, &kBenchMeshCommand}},
   };
   return groups;
 }
