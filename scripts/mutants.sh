@@ -8,10 +8,11 @@
 #   --help       this text
 #
 # Copies the sources to build/mutants and builds the simulators with the bugs of
-# tools/planted_bugs.py and tools/planted_broker_bugs.py, each enabled by an environment variable;
-# the product itself contains none of this. With --only, a simulator that none of the bugs needs is
-# not built. Prints a table and exits with 1 if a bug was not found, or if a simulator fails without
-# any bug.
+# tools/planted_bugs.py, tools/planted_broker_bugs.py and tools/planted_mesh_bugs.py, each enabled by
+# an environment variable; the product itself contains none of this. The convergence test of the mesh
+# takes the place of a simulator for the last ones. With --only, a simulator that none of the bugs
+# needs is not built. Prints a table and exits with 1 if a bug was not found, or if a simulator fails
+# without any bug.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
@@ -62,12 +63,17 @@ cmake --build build/mutants/build --target $programs
 
 echo "== without any bug"
 for program in $programs; do
-  "build/mutants/build/bin/$program" 100 > /dev/null || {
-    echo "mutants.sh: the simulator fails without a planted bug; run $program 100" >&2
+  if [[ $program == mesh_roster_tests ]]; then
+    check=(env HOLDFAST_MESH_SEEDS=100 build/mutants/build/tests/$program --gtest_filter='Convergence.*')
+  else
+    check=("build/mutants/build/bin/$program" 100)
+  fi
+  "${check[@]}" > /dev/null || {
+    echo "mutants.sh: ${check[*]} fails without a planted bug" >&2
     exit 1
   }
 done
 
 echo "== one bug at a time"
-exec python3 tools/hunt_bugs.py --programs build/mutants/build/bin --seeds "$seeds" \
+exec python3 tools/hunt_bugs.py --build build/mutants/build --seeds "$seeds" \
   ${only:+--only "$only"}

@@ -1,35 +1,53 @@
 #!/usr/bin/env python3
 """Lets the simulator search for each planted bug and prints the results.
 
-usage: hunt_bugs.py --programs FOLDER --seeds N [--only NAME,NAME]
+usage: hunt_bugs.py --build FOLDER --seeds N [--only NAME,NAME]
        hunt_bugs.py --list-programs [--only NAME,NAME]
 
-FOLDER has the simulators that scripts/mutants.sh builds; --list-programs prints which of them the
-bugs need. Exits with 1 if a bug was not found.
+FOLDER is the build with the programs that scripts/mutants.sh makes; --list-programs prints which of
+them the bugs need. The bugs of the mesh are searched by mesh_roster_tests: its convergence test,
+with as many random histories. Exits with 1 if a bug was not found.
 """
 
 import argparse
 import concurrent.futures
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 
 from planted_broker_bugs import BROKER_BUGS
 from planted_bugs import BUGS
+from planted_mesh_bugs import MESH_BUGS
 
 LONGEST_SECONDS = 600
 OF_BROKERS = {name for name, _, _ in BROKER_BUGS}
+OF_MESH = {name for name, _, _ in MESH_BUGS}
+ALL = BUGS + BROKER_BUGS + MESH_BUGS
 
 
 def program_for(name: str) -> str:
+    if name in OF_MESH:
+        return "mesh_roster_tests"
     return "planted_broker_simulator" if name in OF_BROKERS else "planted_simulator"
 
 
-def hunt(folder: str, name: str, seeds: int) -> tuple[int | None, str]:
+def hunt_in_mesh(build: str, name: str, seeds: int) -> tuple[int | None, str]:
+    """After how many histories the convergence test found it, and where the first difference is."""
+    environment = dict(os.environ, HOLDFAST_PLANTED=name, HOLDFAST_MESH_SEEDS=str(seeds))
+    command = [os.path.join(build, "tests", program_for(name)), "--gtest_filter=Convergence.*"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode == 0:
+        return None, f"nothing was found in {seeds} histories"
+    seed = re.search(r"seed (\d+)\n(.*)", done.stdout)
+    return (int(seed[1]) % 1_000_000 + 1, seed[2]) if seed else (0, "an assertion stopped the test")
+
+
+def hunt(build: str, name: str, seeds: int) -> tuple[int | None, str]:
     """After how many simulations it was found (0: by an assertion), and by which broken promise."""
-    command = [os.path.join(folder, program_for(name)), str(seeds)]
+    command = [os.path.join(build, "bin", program_for(name)), str(seeds)]
     environment = dict(os.environ, HOLDFAST_PLANTED=name)
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True,
@@ -46,25 +64,26 @@ def hunt(folder: str, name: str, seeds: int) -> tuple[int | None, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--programs")
+    parser.add_argument("--build")
     parser.add_argument("--list-programs", action="store_true")
     parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     names = [name for name in given.only.split(",") if name]
-    unknown = set(names) - {name for name, _, _ in BUGS + BROKER_BUGS}
+    unknown = set(names) - {name for name, _, _ in ALL}
     if unknown:
         print(f"hunt_bugs.py: no such bug: {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
-    bugs = [(name, what) for name, what, _ in BUGS + BROKER_BUGS if not names or name in names]
+    bugs = [(name, what) for name, what, _ in ALL if not names or name in names]
     if given.list_programs:
         print("\n".join(sorted({program_for(name) for name, _ in bugs})))
         return 0
-    if given.programs is None:
-        parser.error("--programs is missing")
+    if given.build is None:
+        parser.error("--build is missing")
     found = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        hunts = [pool.submit(hunt, given.programs, name, given.seeds) for name, _ in bugs]
+        hunts = [pool.submit(hunt_in_mesh if name in OF_MESH else hunt, given.build, name, given.seeds)
+                 for name, _ in bugs]
         for (name, _), future in zip(bugs, hunts):
             seeds, how = future.result()
             found.append(seeds)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Plants the bugs of planted_bugs.py and planted_broker_bugs.py into a copy of the sources.
+"""Plants the bugs of planted_bugs.py, planted_broker_bugs.py and planted_mesh_bugs.py into a copy
+of the sources.
 
 usage: plant_bugs.py SOURCES   SOURCES is the src/ of the copy; it is changed in place
        plant_bugs.py --list    name and sentence of each bug, with a tab between them
@@ -10,6 +11,7 @@ import sys
 
 from planted_broker_bugs import BROKER_BUGS
 from planted_bugs import BUGS
+from planted_mesh_bugs import MESH_BUGS
 
 HEADER = """// Bugs that are there on purpose: these sources are only for scripts/mutants.sh.
 #pragma once
@@ -45,7 +47,7 @@ def plant(sources: pathlib.Path) -> list[str]:
     faults = []
     texts = {}
     by_place = {}
-    for name, _, edits in BUGS + BROKER_BUGS:
+    for name, _, edits in BUGS + BROKER_BUGS + MESH_BUGS:
         for file, old, new in edits:
             by_place.setdefault((file, old), []).append((name, new))
     for (file, old), changes in by_place.items():
@@ -89,7 +91,7 @@ def main() -> int:
         print(__doc__.strip(), file=sys.stderr)
         return 0 if len(sys.argv) == 2 else 2
     if sys.argv[1] == "--list":
-        for name, sentence, _ in BUGS + BROKER_BUGS:
+        for name, sentence, _ in BUGS + BROKER_BUGS + MESH_BUGS:
             print(f"{name}\t{sentence}")
         return 0
     faults = plant(pathlib.Path(sys.argv[1]))
