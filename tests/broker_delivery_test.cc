@@ -7,6 +7,7 @@
 
 #include "delivery/broker/deliveries.h"
 #include "delivery/broker/orphan_check.h"
+#include "delivery/broker/push_rows.h"
 #include "tests/support/broker_fixture.h"
 
 namespace holdfast::delivery::broker_delivery_test {
@@ -122,6 +123,60 @@ TEST_P(BrokerDelivery, FO_02_FO_09_without_an_ack_it_comes_again_and_counts_from
   EXPECT_EQ(ack(ben_, again).acked.size(), 1U) << "an ack whose answer was lost is repeated";
   clock_.advance_ms(10 * rules_.lease_ms);
   EXPECT_EQ(claimed_ids(ben_), "");
+}
+
+TEST_P(BrokerDelivery, FO_03_what_an_owner_releases_is_claimed_at_once_and_its_late_ack_fenced) {
+  post("m-1");
+  post("m-2");
+  const ClaimedDeliveries first = claim(ben_, 1, "owner");
+  const ClaimedDeliveries second = claim(ben_, 1, "owner");
+  EXPECT_EQ(ids_of(first) + ids_of(second), "m-1 m-2 ");
+  must(deliveries_->release(ann_.member_id, "owner"));
+  must(deliveries_->release(ben_.member_id, "another"));
+  EXPECT_EQ(claimed_ids(ben_), "");
+  must(deliveries_->release(ben_.member_id, "owner"));
+  const ClaimedDeliveries again = claim(ben_);
+  EXPECT_EQ(ids_of(again), "m-1 m-2 ");
+  EXPECT_EQ(again.deliveries.at(0).attempt, 2U);
+  EXPECT_EQ(ack(ben_, first).fenced.size(), 1U);
+  EXPECT_EQ(ack(ben_, again).acked.size(), 2U);
+}
+
+TEST_P(BrokerDelivery, a_revoked_member_claims_nothing) {
+  post("m-1");
+  write([&](SqlSession& s) { return revoke_member(s, ben_.member_id, clock_.now()); });
+  EXPECT_EQ(claimed_ids(ben_), "");
+  EXPECT_EQ(claimed_ids(ann_), "m-1 ");
+}
+
+TEST_P(BrokerDelivery, the_recipients_of_new_deliveries_are_found_once) {
+  const auto found = [&](std::uint64_t& after) {
+    std::string names;
+    must(store_->read([&](SqlSession& s) -> Result<void> {
+      HOLDFAST_TRY(const NewRecipients recipients, find_new_recipients(s, after));
+      HOLDFAST_TRY(const std::uint64_t newest, newest_delivery(s));
+      EXPECT_EQ(recipients.last_id, newest);
+      EXPECT_FALSE(recipients.more);
+      for (const Member& member : {ann_, ben_, cat_}) {
+        const auto& ids = recipients.member_ids;
+        const bool is_one = std::find(ids.begin(), ids.end(), member.member_id) != ids.end();
+        names += is_one ? member.display_name + " " : "";
+      }
+      after = recipients.last_id;
+      return {};
+    }));
+    return names;
+  };
+  std::uint64_t after = 0;
+  EXPECT_EQ(found(after), "");
+  post("m-1");
+  EXPECT_EQ(found(after), "ann Ben ");
+  EXPECT_EQ(found(after), "");
+  post("m-2", {DestinationKind::dm, cat_.pubkey});
+  EXPECT_EQ(found(after), "cat ");
+  claim(cat_);
+  std::uint64_t all = 0;
+  EXPECT_EQ(found(all), "ann Ben ") << "what is leased needs no waking";
 }
 
 TEST_P(BrokerDelivery, FO_03_the_late_ack_of_an_old_holder_is_fenced_and_counted) {

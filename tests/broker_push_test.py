@@ -243,6 +243,25 @@ class Hello(PushTest):
         self.assertEqual(self.client("ben").get("/v1/ws").status, 426)
 
 
+class Command(PushTest):
+    def test_the_command_line_prints_and_acknowledges_what_arrives(self):
+        self.write("ben.token", self.members["ben"]["token"] + "\n")
+        self.write("wrong.token", "hfm_wrong\n")
+        receive = ("broker", "message", "receive", "team", "--broker", self.broker.url)
+        self.send_all("m-1", "m-2", "m-3", body="a text")
+        self.assertEqual(self.ok(*receive, "--token-file", "ben.token", "--count", "2"),
+                         "ann topic:alerts m-1: a text\nann topic:alerts m-2: a text\n")
+        one = self.ok_json(*receive, "--token-file", "ben.token", "--count", "1")
+        # It may have been pushed before, behind the second.
+        self.assertEqual((one["client_message_id"], one["destination"]), ("m-3", "topic:alerts"))
+        self.assertIn(one["attempt"], (1, 2))
+        self.assertEqual(self.states().count("delivered"), 3)
+        self.fails(2, *receive, "--token-file", "wrong.token", says="no member has this token")
+        self.fails(2, *receive)
+        self.fails(5, "broker", "message", "receive", "team", "--broker", "http://127.0.0.1:1",
+                   "--token-file", "ben.token")
+
+
 class Origins(PushTest):
     def options(self):
         return ("--origin", "https://app.example", "--origin", "http://localhost:8080")

@@ -11,6 +11,7 @@
 #include "apps/cli/json_rows.h"
 #include "base/json_writer.h"
 #include "delivery/contract/features.h"
+#include "delivery/contract/hello.h"
 #include "net/ws_client.h"
 
 namespace holdfast::cli {
@@ -20,10 +21,27 @@ namespace {
 // The broker pings after 30 s.
 constexpr std::chrono::seconds kBrokerSilence{75};
 
-Error connection_ended(const net::WsIncoming& closed) {
-  const bool lost = closed.code == net::ws_code::kLost;
-  return Error{lost ? ErrorCode::unavailable : ErrorCode::invalid_argument,
-               fmt::format("the broker ended the connection: {}", closed.text)}
+ErrorCode code_of(std::uint16_t close_code) {
+  switch (close_code) {
+    case delivery::push_close::kUnauthenticated:
+    case delivery::push_close::kRevoked:
+      return ErrorCode::unauthenticated;
+    case delivery::push_close::kReplaced:
+    case delivery::push_close::kAlreadyConnected:
+      return ErrorCode::conflict;
+    case net::ws_code::kGoingAway:
+    case net::ws_code::kLost:
+    case net::ws_code::kTryAgainLater:
+      return ErrorCode::unavailable;
+    default:
+      return ErrorCode::invalid_argument;
+  }
+}
+
+// detail: of the error frame before, if there was one.
+Error connection_ended(const net::WsIncoming& closed, const std::string& detail) {
+  return Error{code_of(closed.code), fmt::format("the broker ended the connection: {}",
+                                                 detail.empty() ? closed.text : detail)}
       .with("close_code", std::to_string(closed.code));
 }
 
@@ -81,6 +99,7 @@ struct MessageReceiveCommand {
                  net::WsClient::connect(std::move(parsed), std::move(options), context.random));
     const Interrupt interrupt([&] { socket->wake(); });
     std::uint64_t received = 0;
+    std::string detail;
     for (;;) {
       net::WsIncoming incoming = socket->receive(kBrokerSilence);
       if (interrupt.came() || incoming.kind == net::WsIncoming::Kind::silent) {
@@ -89,9 +108,10 @@ struct MessageReceiveCommand {
                                 : Error{ErrorCode::unavailable, "the broker does not answer"};
       }
       if (incoming.kind == net::WsIncoming::Kind::closed) {
-        return connection_ended(incoming);
+        return connection_ended(incoming, detail);
       }
       HOLDFAST_TRY(const Json json, Json::parse(incoming.text));
+      detail = json.text("type") == "error" ? json.text("detail") : "";
       HOLDFAST_CHECK(handle(context, *socket, json, token, received));
       if (json.text("type") == "ack" && count > 0 && received >= count) {
         socket->close(net::ws_code::kNormal, "");
@@ -117,13 +137,7 @@ struct MessageReceiveCommand {
     if (type == "hello_ack") {
       return socket.send(negotiation());
     }
-    if (type == "push") {
-      return show(context, socket, json, received);
-    }
-    if (type == "error") {
-      warn(json.text("detail"));
-    }
-    return {};
+    return type == "push" ? show(context, socket, json, received) : Result<void>();
   }
 
   // What was printed is acknowledged.

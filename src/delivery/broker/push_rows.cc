@@ -12,8 +12,9 @@ constexpr std::int64_t kMostRows = 10'000;
 
 Result<NewRecipients> find_new_recipients(SqlSession& session, std::uint64_t after_id) {
   HOLDFAST_TRY(const SqlRows rows,
-               session.query("SELECT recipient_member_id, max(delivery_id), count(*) FROM ("
-                             "SELECT recipient_member_id, delivery_id FROM @.delivery_queue "
+               session.query("SELECT recipient_member_id, max(delivery_id), count(*), "
+                             "sum(CASE WHEN state = 'queued' THEN 1 ELSE 0 END) FROM ("
+                             "SELECT recipient_member_id, delivery_id, state FROM @.delivery_queue "
                              "WHERE delivery_id > $1i ORDER BY delivery_id LIMIT $2i) newer "
                              "GROUP BY recipient_member_id",
                              {static_cast<std::int64_t>(after_id), kMostRows}));
@@ -21,7 +22,9 @@ Result<NewRecipients> find_new_recipients(SqlSession& session, std::uint64_t aft
   found.last_id = after_id;
   std::int64_t count = 0;
   for (const auto& row : rows) {
-    found.member_ids.push_back(row[0].bytes);
+    if (row[3].integer > 0) {
+      found.member_ids.push_back(row[0].bytes);
+    }
     found.last_id = std::max(found.last_id, static_cast<std::uint64_t>(row[1].integer));
     count += row[2].integer;
   }

@@ -21,7 +21,7 @@ struct NewRecipients {
   bool more = false;          // there are newer ones
 };
 
-// The recipients of the deliveries after an id. Costs as much as there are such deliveries, however
+// Who has queued deliveries after an id. Costs as much as there are such deliveries, however
 // many members wait. Ids of other brokers may become visible out of order.
 Result<NewRecipients> find_new_recipients(SqlSession& session, std::uint64_t after_id);
 
