@@ -12,7 +12,10 @@
 #include <fstream>
 #include <string>
 
+#include "base/random.h"
 #include "net/http_server.h"
+#include "net/ws_client.h"
+#include "tests/support/must.h"
 #include "tests/support/test_client.h"
 
 namespace holdfast::net::http_tls_test {
@@ -233,6 +236,43 @@ TEST_F(HttpTls, unusable_files_are_named) {
   write_certificate(folder_ / "other.pem", folder_ / "other_key.pem");
   EXPECT_NE(code_with(certificate, folder_ / "other_key.pem").find("other_key.pem"),
             std::string::npos);
+}
+
+class EchoSocket final : public WebSocketHandler {
+ public:
+  void on_text(std::string text) override { socket->send(text); }
+  void on_drained() override {}
+  void on_closed(std::uint16_t /*code*/) override { socket.reset(); }
+  std::shared_ptr<WebSocket> socket;
+};
+
+TEST_F(HttpTls, web_sockets_work_over_tls_in_both_directions) {
+  options_.limits.web_socket.message_bytes = 1U << 20U;
+  TestServer server(
+      [](const ExchangePtr& exchange) {
+        auto handler = std::make_shared<EchoSocket>();
+        handler->socket = exchange->upgrade(handler);
+      },
+      options_);
+  Url url = must(parse_url(server.url()));
+  url.host = "localhost";
+  url.authority = "localhost:" + std::to_string(url.port);
+  WsClientOptions trusting;
+  trusting.http.tls_ca_file = options_.tls_certificate;
+  SystemRandom random;
+  auto client = must(WsClient::connect(url, trusting, random));
+  // More than one record, and several messages in one read.
+  for (const std::size_t size : {5U, 100'000U, 900'000U, 1U}) {
+    const std::string text(size, 'x');
+    for (int i = 0; i < 3; ++i) {
+      must(client->send(text));
+    }
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(client->receive(kPatience).text, text);
+    }
+  }
+  client->close(ws_code::kNormal, "");
+  EXPECT_EQ(code_of(WsClient::connect(url, {}, random)), "unavailable") << "an unknown authority";
 }
 
 }  // namespace
