@@ -30,7 +30,7 @@ Result<void> check_subscription_count(SqlSession& session, const Subscription& s
                              "AND topic = $2t AND member_id <> $3t",
                              {subscription.mesh_id, subscription.topic, subscription.member_id}));
   if (rows[0][0].integer >= kMostSubscriptions) {
-    return Error{ErrorCode::too_large,
+    return Error{ErrorCode::invalid_argument,
                  fmt::format("the topic {} has {} subscriptions, and no topic has more; use "
                              "several topics",
                              quote(subscription.topic), kMostSubscriptions)};

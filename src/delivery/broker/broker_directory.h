@@ -81,8 +81,8 @@ struct Subscription {
 inline constexpr std::int64_t kMostSubscriptions = 10'000;
 
 // Again with another role changes the role. not_found when the topic does not exist or is
-// archived, or the member is not a member of the workspace or was revoked; too_large when the
-// topic has as many as it may have.
+// archived, or the member is not a member of the workspace or was revoked; invalid_argument when
+// the topic has as many as it may have.
 Result<void> subscribe(SqlSession& session, const Subscription& subscription, TimeMs now);
 Result<void> unsubscribe(SqlSession& session, const Subscription& subscription);
 
