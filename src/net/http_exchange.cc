@@ -1,5 +1,6 @@
 #include "net/http_exchange.h"
 
+#include <map>
 #include <utility>
 
 #include "holdfast/assert.h"
@@ -79,10 +80,28 @@ ServerExchange::~ServerExchange() {
   }
 }
 
-void ServerExchange::reply(Response response) {
+GiveReply ServerExchange::take_reply(Response response) {
   HOLDFAST_ASSERT(!answered_.exchange(true));
   address_.presence->settle();
-  address_.mailbox->post(GiveReply{address_.id, std::move(response)});
+  return {address_.id, std::move(response)};
+}
+
+void ServerExchange::reply(Response response) {
+  address_.mailbox->post(take_reply(std::move(response)));
+}
+
+void reply_all(std::vector<Reply> replies) {
+  std::map<std::shared_ptr<Mailbox>, std::vector<Mail>> mails;
+  for (Reply& one : replies) {
+    if (auto* const exchange = dynamic_cast<ServerExchange*>(one.exchange.get())) {
+      mails[exchange->mailbox()].emplace_back(exchange->take_reply(std::move(one.response)));
+    } else {
+      one.exchange->reply(std::move(one.response));
+    }
+  }
+  for (auto& [mailbox, all] : mails) {
+    mailbox->post_all(std::move(all));
+  }
 }
 
 std::shared_ptr<Stream> ServerExchange::stream(Response head) {

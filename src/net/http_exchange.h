@@ -49,6 +49,9 @@ class ServerExchange final : public Exchange {
 
   [[nodiscard]] const Request& request() const override { return request_; }
   void reply(Response response) override;
+  // As reply(), but what would be posted is returned.
+  [[nodiscard]] GiveReply take_reply(Response response);
+  [[nodiscard]] const std::shared_ptr<Mailbox>& mailbox() const { return address_.mailbox; }
   std::shared_ptr<Stream> stream(Response head) override;
   std::shared_ptr<WebSocket> upgrade(std::shared_ptr<WebSocketHandler> handler) override;
   void when_gone(std::function<void()> gone) override;

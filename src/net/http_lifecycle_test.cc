@@ -74,6 +74,21 @@ TEST(HttpLifecycle, a_peer_that_leaves_with_its_response_causes_no_callback) {
   EXPECT_EQ(gone, 0);
 }
 
+TEST(HttpLifecycle, responses_that_are_given_together_reach_every_peer_that_is_there) {
+  OneHeld one;
+  TestClient second = one.server.client();
+  EXPECT_TRUE(second.send(get("/")));
+  const ExchangePtr other = one.held.take();
+  TestClient third = one.server.client();
+  EXPECT_TRUE(third.send(get("/")));
+  const ExchangePtr gone = one.held.take();
+  third.reset();
+  reply_all({{one.exchange, text("first")}, {gone, text("unread")}, {other, text("second")}});
+  EXPECT_EQ(one.client.receive().body, "first");
+  EXPECT_EQ(second.receive().body, "second");
+  EXPECT_TRUE(eventually([&] { return one.server.server->counters().open == 2; }));
+}
+
 TEST(HttpLifecycle, a_peer_that_only_stops_sending_still_receives_its_response) {
   OneHeld one;
   std::atomic<int> gone = 0;

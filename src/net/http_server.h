@@ -64,6 +64,14 @@ class Exchange {
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
+struct Reply {
+  ExchangePtr exchange;
+  Response response;
+};
+// Exchange::reply for each. A thread of the server is woken once for all of its connections, not
+// for each of them.
+void reply_all(std::vector<Reply> replies);
+
 struct Limits {
   std::size_t header_bytes = 16U << 10U;      // request line and headers: 431
   std::size_t body_bytes = 8U << 20U;         // 413

@@ -1,10 +1,14 @@
 #include "net/mailbox.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "holdfast/assert.h"
 
 namespace holdfast::net {
 
-void Mailbox::post(Mail mail) {
+template <typename Add>
+void Mailbox::add(const Add& add) {
   // The reactor reads its mailbox before it waits; only other threads must wake it.
   const bool own = owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   {
@@ -12,7 +16,7 @@ void Mailbox::post(Mail mail) {
     if (closed_) {
       return;
     }
-    mails_.push_back(std::move(mail));
+    add();
     if (own || woken_) {
       return;
     }
@@ -20,6 +24,14 @@ void Mailbox::post(Mail mail) {
   }
   const std::uint64_t one = 1;
   HOLDFAST_ASSERT(::write(event_.get(), &one, sizeof one) == sizeof one);
+}
+
+void Mailbox::post(Mail mail) {
+  add([&] { mails_.push_back(std::move(mail)); });
+}
+
+void Mailbox::post_all(std::vector<Mail> mails) {
+  add([&] { std::move(mails.begin(), mails.end(), std::back_inserter(mails_)); });
 }
 
 void Mailbox::clear_event() const {

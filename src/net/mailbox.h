@@ -78,6 +78,8 @@ class Mailbox {
 
   // Any thread. After close() messages are dropped.
   void post(Mail mail);
+  // All of them in their order, as one.
+  void post_all(std::vector<Mail> mails);
   // The descriptor that becomes readable when another thread has posted a message.
   [[nodiscard]] int event() const { return event_.get(); }
 
@@ -90,6 +92,10 @@ class Mailbox {
   void close();
 
  private:
+  // Adds messages with the mutex held, and wakes the reactor.
+  template <typename Add>
+  void add(const Add& add);
+
   OwnedFd event_;
   std::atomic<std::thread::id> owner_ = std::thread::id();
   std::mutex mutex_;
