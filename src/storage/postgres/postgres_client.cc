@@ -18,7 +18,15 @@ namespace holdfast {
 namespace {
 
 constexpr int kBinary = 1;
-constexpr std::uint32_t kByteaOid = 17;
+
+// Of an element of an array.
+std::uint32_t oid_of(PgElement element) {
+  constexpr std::uint32_t kByteaOid = 17;
+  constexpr std::uint32_t kBigintOid = 20;
+  constexpr std::uint32_t kTextOid = 25;
+  return element == PgElement::text ? kTextOid
+                                    : (element == PgElement::bigint ? kBigintOid : kByteaOid);
+}
 
 void put_u32(std::string& out, std::uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -172,13 +180,18 @@ PgParams& PgParams::bytes(std::span<const std::byte> value) & {
   return bytes(std::string_view(reinterpret_cast<const char*>(value.data()), value.size()));
 }
 
-PgParams& PgParams::number(std::uint64_t value) & {
+std::string pg_bigint(std::uint64_t value) {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  put_u64(owned_.emplace_back(), std::min(value, kMax));
-  return bytes(owned_.back());
+  std::string out;
+  put_u64(out, std::min(value, kMax));
+  return out;
 }
 
-PgParams& PgParams::list(std::span<const std::string_view> values) & {
+PgParams& PgParams::number(std::uint64_t value) & {
+  return bytes(owned_.emplace_back(pg_bigint(value)));
+}
+
+PgParams& PgParams::list(std::span<const std::string_view> values, PgElement element) & {
   std::size_t size = 20;
   for (const std::string_view value : values) {
     size += 4 + value.size();
@@ -188,7 +201,7 @@ PgParams& PgParams::list(std::span<const std::string_view> values) & {
   // Dimensions, has-null flag, element type; then length and lower bound of the dimension.
   put_u32(out, values.empty() ? 0 : 1);
   put_u32(out, 0);
-  put_u32(out, kByteaOid);
+  put_u32(out, oid_of(element));
   if (!values.empty()) {
     put_u32(out, static_cast<std::uint32_t>(values.size()));
     put_u32(out, 1);

@@ -39,6 +39,11 @@ struct PgStatement {
   std::string sql;
 };
 
+// What an array is made of.
+enum class PgElement : std::uint8_t { bytea, text, bigint };
+// A bigint as the server's binary format has it; what does not fit becomes the largest.
+std::string pg_bigint(std::uint64_t value);
+
 // Parameters $1, $2, ... in the server's binary format; the SQL casts each to its type.
 class PgParams {
  public:
@@ -55,8 +60,8 @@ class PgParams {
   PgParams& bytes(std::span<const std::byte> value) &;
   // bigint; what does not fit becomes the largest bigint.
   PgParams& number(std::uint64_t value) &;
-  // bytea[]
-  PgParams& list(std::span<const std::string_view> values) &;
+  // bytea[], text[], bigint[] of eight bytes each (see pg_bigint)
+  PgParams& list(std::span<const std::string_view> values, PgElement element = PgElement::bytea) &;
 
  private:
   friend class PgConnection;
