@@ -441,6 +441,31 @@ TEST_P(BrokerAccept, TX_04_of_concurrent_different_contents_one_wins) {
   EXPECT_EQ(count("topic_message"), 1);
 }
 
+TEST_P(BrokerAccept, TX_03_TX_04_equal_ids_in_one_group_are_examined_in_their_order) {
+  execute("UPDATE @.mesh SET rate_limit_per_window = 4");
+  const std::vector<MessageRequest> requests{request("m-1", "hello", to_topic("missing")),
+                                             request("m-1", "hello"),
+                                             request("m-2", "hello"),
+                                             request("m-1", "hello"),
+                                             request("m-1", "other"),
+                                             request("m-2", "hello")};
+  std::vector<AcceptCall> calls;
+  for (const MessageRequest& one : requests) {
+    calls.push_back({"token-ann", &one});
+  }
+  calls.push_back({"token-ben", &requests[1]});  // an id of its own
+  std::vector<std::string> outcomes;
+  for (const auto& reply : broker_->accept_group(calls)) {
+    outcomes.push_back(outcome_of(reply));
+  }
+  EXPECT_EQ(outcomes,
+            (std::vector<std::string>{"unknown_destination", "created", "created", "duplicate",
+                                      "idempotency_key_reused", "duplicate", "created"}));
+  EXPECT_EQ(count("topic_message"), 3);
+  EXPECT_EQ(broker_->counters().b0_hit, 3U);
+  EXPECT_EQ(outcome_of(send(request("m-3", "hello"))), "rate_limited") << "four units are spent";
+}
+
 TEST_P(BrokerAccept, HI_01_H_27_sequences_follow_commits_and_a_reader_misses_none) {
   std::atomic<bool> done{false};
   std::vector<std::string> seen;

@@ -65,6 +65,60 @@ TEST_P(BrokerPostgres, G_07_two_brokers_accept_each_id_once) {
   EXPECT_EQ(count("delivery_queue"), 2 * count("topic_message"));
 }
 
+TEST_P(BrokerPostgres, a_query_for_many_sets_of_parameters_has_the_rows_of_each) {
+  must(store_->read([](SqlSession& s) -> Result<void> {
+    const std::string binary("\0\1", 2);
+    const std::vector<SqlParams> sets{{std::string_view("a"), std::int64_t{2}, SqlBytes{binary}},
+                                      {std::string_view(""), std::int64_t{0}, SqlBytes{""}},
+                                      {std::string_view("c"), std::int64_t{1}, SqlBytes{"x"}}};
+    HOLDFAST_TRY(const auto rows, s.query_each("SELECT $1t || '!', $2i, $3b, NULL "
+                                               "FROM generate_series(1, $2i) ORDER BY 1",
+                                               sets));
+    EXPECT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].size(), 2U);
+    EXPECT_EQ(rows[1].size(), 0U);
+    EXPECT_EQ(rows[2].size(), 1U);
+    EXPECT_EQ(rows[0][1][0].bytes, "a!");
+    EXPECT_EQ(rows[0][1][1].integer, 2);
+    EXPECT_EQ(rows[0][1][2].bytes, binary);
+    EXPECT_TRUE(rows[0][1][3].null);
+    EXPECT_EQ(rows[2][0][0].bytes, "c!");
+    return {};
+  }));
+}
+
+// Statements are planned while the tables are empty.
+TEST_P(BrokerPostgres, a_dedupe_row_is_found_by_its_whole_key) {
+  const std::vector<LookupKey> keys(2, {"team", sha256("token-ann"), "m-1"});
+  must(store_->read_once([&](SqlSession& s) -> Result<void> {
+    HOLDFAST_CHECK(look_up(s, keys));
+    HOLDFAST_CHECK(look_up(s, std::span(keys).first(1)));
+    HOLDFAST_TRY(const SqlRows statements,
+                 s.query("SELECT name FROM pg_prepared_statements "
+                         "WHERE statement LIKE '%client_message_dedupe%' AND statement NOT LIKE "
+                         "'%pg_prepared_statements%'",
+                         {}));
+    EXPECT_EQ(statements.size(), 2U) << "for one set of parameters, and for many";
+    for (const auto& statement : statements) {
+      const bool many = statement[0].bytes.starts_with("broker_set");
+      HOLDFAST_TRY(const SqlRows plan,
+                   s.query("EXPLAIN EXECUTE " + statement[0].bytes +
+                               (many ? "(ARRAY['team'], ARRAY['x'::bytea], ARRAY['m-1'])"
+                                     : "('team', 'x', 'm-1')"),
+                           {}));
+      std::string text;
+      for (const auto& line : plan) {
+        text += line[0].bytes + "\n";
+      }
+      EXPECT_NE(text.find("Index Cond: ((mesh_id = m.mesh_id) AND (sender_member_id = "
+                          "m.member_id) AND (client_message_id = "),
+                std::string::npos)
+          << text;
+    }
+    return {};
+  }));
+}
+
 TEST_P(BrokerPostgres, TX_05_the_waiter_behind_a_refused_claim_gets_its_own_result) {
   std::atomic<bool> claimed{false};
   std::atomic<bool> released{false};

@@ -82,6 +82,8 @@ Result<BrokerReply> reply_with(const T& response, int status = 200) {
 
 // The error as a problem document (RFC 9457); a rejection has its name in the member "error".
 net::Response broker_problem(const Error& error);
+// The same, with what the log of the broker says when the broker itself has failed.
+Served served_problem(const Error& error);
 
 // What the broker supports in a workspace, and which of the required features it does not.
 NegotiationResponse features_of(const BrokerService& service, const Workspace& workspace,
@@ -96,7 +98,6 @@ Result<BrokerReply> get_readiness(BrokerCall& call);
 Result<BrokerReply> get_openapi(BrokerCall& call);
 Result<BrokerReply> get_metrics(BrokerCall& call);
 
-Result<BrokerReply> send_message(BrokerCall& call);
 Result<BrokerReply> get_dedupe(BrokerCall& call);
 Result<BrokerReply> get_features(BrokerCall& call);
 Result<BrokerReply> get_history(BrokerCall& call);

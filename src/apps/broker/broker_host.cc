@@ -103,7 +103,6 @@ BrokerHost::BrokerHost(const BrokerHostOptions& options, Clock& clock, Random& r
     : clock_(clock),
       random_(random),
       log_(log),
-      accepts_(std::make_unique<Readers>(options.accept_threads, kMostWaiting)),
       receives_(std::make_unique<Readers>(options.delivery_threads, kMostReceivers)),
       reads_(std::make_unique<Readers>(options.read_threads, kMostWaiting)) {}
 
@@ -116,7 +115,6 @@ Result<std::unique_ptr<BrokerHost>> BrokerHost::start(const BrokerHostOptions& o
 }
 
 Result<void> BrokerHost::open(const BrokerHostOptions& options) {
-  HOLDFAST_CHECK(accepts_->started());
   HOLDFAST_CHECK(receives_->started());
   HOLDFAST_CHECK(reads_->started());
   HOLDFAST_CHECK(check_limiter(options));
@@ -148,6 +146,9 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
   service_->push = push_.get();
   push_watcher_.emplace(store_->commits(), [this](CommitOrigin) { push_->commits_changed(); });
   HOLDFAST_CHECK(push_->start());
+  messages_ = std::make_unique<MessageLoop>(
+      *service_, [this](std::vector<ServedRequest> served) { give_all(std::move(served)); });
+  HOLDFAST_CHECK(messages_->start());
   HOLDFAST_CHECK(polls_->start());
   jobs_ = std::make_unique<BrokerJobs>(*service_, log_, options.jobs);
   return jobs_->start();
@@ -177,22 +178,34 @@ void BrokerHost::log_failure(const net::Request& request, const Served& served) 
               {"others_before", std::to_string(more)}});
 }
 
-void BrokerHost::serve(const net::ExchangePtr& exchange) {
-  if (exchange->request().path == kPushPath) {
-    push_->open(exchange);
-  } else if (is_delivery(exchange->request())) {
-    serve_poll(std::make_shared<DeliveryPoll>(DeliveryPoll{.exchange = exchange}));
-  } else {
-    serve_on(is_message(exchange->request()) ? *accepts_ : *reads_, exchange);
+void BrokerHost::give_all(std::vector<ServedRequest> served) {
+  std::vector<net::Reply> replies;
+  replies.reserve(served.size());
+  for (ServedRequest& one : served) {
+    log_failure(one.exchange->request(), one.served);
+    replies.push_back({std::move(one.exchange), std::move(one.served.response)});
+  }
+  net::reply_all(std::move(replies));
+  for (std::size_t i = 0; i < served.size(); ++i) {
+    static_cast<void>(store_->reach(FaultPoint::replied));
   }
 }
 
-void BrokerHost::serve_on(Readers& threads, const net::ExchangePtr& exchange) {
-  const auto taken = threads.run([this, exchange] {
-    Served served = serve_request(*service_, exchange->request());
-    log_failure(exchange->request(), served);
-    exchange->reply(std::move(served.response));
-    static_cast<void>(store_->reach(FaultPoint::replied));
+void BrokerHost::serve(const net::ExchangePtr& exchange) {
+  if (exchange->request().path == kPushPath) {
+    push_->open(exchange);
+  } else if (is_message(exchange->request())) {
+    messages_->add(exchange);
+  } else if (is_delivery(exchange->request())) {
+    serve_poll(std::make_shared<DeliveryPoll>(DeliveryPoll{.exchange = exchange}));
+  } else {
+    serve_other(exchange);
+  }
+}
+
+void BrokerHost::serve_other(const net::ExchangePtr& exchange) {
+  const auto taken = reads_->run([this, exchange] {
+    give_all({{exchange, serve_request(*service_, exchange->request())}});
   });
   if (!taken.ok()) {
     exchange->reply(busy_response());
@@ -231,7 +244,9 @@ void BrokerHost::stop() {
   if (polls_ != nullptr) {
     polls_->stop();
   }
-  accepts_->stop();
+  if (messages_ != nullptr) {
+    messages_->stop();
+  }
   receives_->stop();
   if (push_ != nullptr) {
     push_->stop();

@@ -1,9 +1,9 @@
 // BrokerHost: a broker in this process: its store, limiter, jobs, and the threads that serve its
 // requests. It has no listener of its own: BrokerServer gives it one, `holdfast server` another.
 //
-// Threads wait for the store in place of the threads of connections. Messages have threads of
-// their own, and so have deliveries, so that a long read does not delay them; as many of them as
-// there are threads share one commit.
+// Threads wait for the store in place of the threads of connections. Messages have a thread of
+// their own, which accepts all that wait in one commit, and deliveries have threads too, so that a
+// long read does not delay them.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,7 @@
 #include "apps/broker/broker_jobs.h"
 #include "apps/broker/broker_service.h"
 #include "apps/broker/delivery_polls.h"
+#include "apps/broker/message_loop.h"
 #include "apps/broker/push_hub.h"
 #include "apps/server/readers.h"
 #include "apps/server/server_log.h"
@@ -48,7 +49,6 @@ struct BrokerHostOptions {
   JobTimes jobs = {};
   DeliveryRules deliveries = {};
   PushOptions push = {};
-  std::size_t accept_threads = 64;
   std::size_t delivery_threads = 32;
   std::size_t read_threads = 2;
   FaultHook fault = {};  // empty outside tests
@@ -77,8 +77,9 @@ class BrokerHost {
   BrokerHost(const BrokerHostOptions& options, Clock& clock, Random& random, ServerLog& log);
   Result<void> open(const BrokerHostOptions& options);
   void log_failure(const net::Request& request, const Served& served);
+  void give_all(std::vector<ServedRequest> served);
   void serve_poll(const DeliveryPollPtr& poll);
-  void serve_on(Readers& threads, const net::ExchangePtr& exchange);
+  void serve_other(const net::ExchangePtr& exchange);
 
   Clock& clock_;
   Random& random_;
@@ -98,7 +99,7 @@ class BrokerHost {
   std::unique_ptr<PushHub> push_;
   std::optional<CommitWatcher> push_watcher_;
   std::unique_ptr<BrokerJobs> jobs_;
-  std::unique_ptr<Readers> accepts_;
+  std::unique_ptr<MessageLoop> messages_;
   std::unique_ptr<Readers> receives_;  // deliveries
   std::unique_ptr<Readers> reads_;
 };

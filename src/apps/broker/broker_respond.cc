@@ -6,10 +6,12 @@
 #include "apps/broker/broker_call.h"
 #include "apps/broker/delivery_polls.h"
 #include "apps/broker/push_hub.h"
+#include "apps/broker/sent_message.h"
 #include "apps/server/path_match.h"
 #include "apps/server/server_problem.h"
 #include "delivery/api/broker_operations.h"
 #include "delivery/contract/rejection.h"
+#include "holdfast/assert.h"
 
 namespace holdfast::delivery {
 
@@ -30,7 +32,7 @@ constexpr std::array kBrokerRoutes{
     BrokerRoute{op::kGetReadiness, get_readiness},
     BrokerRoute{op::kGetOpenapi, get_openapi},
     BrokerRoute{op::kGetMetrics, get_metrics},
-    BrokerRoute{op::kSendMessage, send_message},
+    BrokerRoute{op::kSendMessage, nullptr},  // see sent_message.h
     BrokerRoute{op::kGetDedupe, get_dedupe},
     BrokerRoute{op::kGetFeatures, get_features},
     BrokerRoute{op::kGetHistory, get_history},
@@ -96,7 +98,7 @@ Error unknown_caller(std::string_view detail) {
 
 Result<LookupResult> caller_of(BrokerService& service, std::string_view token) {
   LookupResult caller;
-  HOLDFAST_CHECK(service.store.read([&](SqlSession& session) -> Result<void> {
+  HOLDFAST_CHECK(service.store.read_once([&](SqlSession& session) -> Result<void> {
     HOLDFAST_TRY(caller, find_caller(session, sha256(token)));
     return {};
   }));
@@ -144,8 +146,7 @@ Result<BrokerReply> serve_route(BrokerService& service, const net::Request& requ
   BrokerCall call{service, request, std::move(arguments), std::move(query)};
   if (route.access == Operation::Access::permitted) {
     HOLDFAST_CHECK(authenticate_admin(service, request, route));
-  } else if (route.access == Operation::Access::authenticated && route.id != op::kSendMessage.id) {
-    // The broker authenticates the sender of a message itself, together with other reads.
+  } else if (route.access == Operation::Access::authenticated) {
     HOLDFAST_TRY(call.caller, authenticate_member(service, request));
   }
   return route.run(call);
@@ -202,6 +203,14 @@ net::Response broker_problem(const Error& error) {
   return problem_response(shown, info.http_status);
 }
 
+Served served_problem(const Error& error) {
+  Served served{broker_problem(error)};
+  if (served.response.status >= kFirstFailure) {
+    served.failure = error.text();
+  }
+  return served;
+}
+
 void BrokerService::deliveries_changed(const std::string& member_id) const {
   store.commits().notify();
   if (push != nullptr && member_id.empty()) {
@@ -213,6 +222,17 @@ void BrokerService::deliveries_changed(const std::string& member_id) const {
 
 net::Response respond(BrokerService& service, const net::Request& request) {
   return serve_request(service, request).response;
+}
+
+// The broker authenticates the sender of a message itself, together with other reads.
+Served accept_message(BrokerService& service, const net::Request& request) {
+  HOLDFAST_ASSERT(service.broker != nullptr);
+  const auto sent = read_sent_message(request);
+  if (!sent.ok()) {
+    return message_refusal(service.metrics, sent.error());
+  }
+  return message_response(service.metrics, sent.value(),
+                          service.broker->accept(sent.value().token, sent.value().request));
 }
 
 Served serve_request(BrokerService& service, const net::Request& request) {
@@ -230,15 +250,14 @@ Served serve_request(BrokerService& service, const net::Request& request) {
     }
     return {std::move(response)};
   }
-  auto reply = serve_route(service, request, *match.value().route, match.value().arguments);
-  Served served;
-  if (!reply.ok()) {
-    served.response = broker_problem(reply.error());
-    if (served.response.status >= kFirstFailure) {
-      served.failure = reply.error().text();
-    }
-    return served;
+  if (match.value().route->id == op::kSendMessage.id) {
+    return accept_message(service, request);
   }
+  auto reply = serve_route(service, request, *match.value().route, match.value().arguments);
+  if (!reply.ok()) {
+    return served_problem(reply.error());
+  }
+  Served served;
   served.response.status = reply.value().status;
   served.response.content_type = std::move(reply.value().content_type);
   served.response.body = std::move(reply.value().body);

@@ -2,7 +2,7 @@
 // route, authentication, operation, response.
 //
 // A request is served by one thread, which may wait for the store: never call respond() from a
-// thread of net::HttpServer. Requests that wait together share reads and transactions.
+// thread of net::HttpServer. MessageLoop serves messages in groups.
 #pragma once
 
 #include <atomic>

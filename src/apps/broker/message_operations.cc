@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 
 #include "apps/broker/broker_call.h"
 #include "apps/broker/directory_calls.h"
@@ -7,7 +6,6 @@
 #include "delivery/api/broker_views.h"
 #include "delivery/broker/refusal_detail.h"
 #include "delivery/contract/features.h"
-#include "delivery/contract/message_request.h"
 #include "delivery/contract/rejection.h"
 #include "holdfast/assert.h"
 
@@ -15,7 +13,6 @@ namespace holdfast::delivery {
 
 namespace {
 
-constexpr int kCreated = 201;
 constexpr std::size_t kPageBytes = 4U << 20U;  // of bodies: a page ends after so many
 
 // What this broker implements; the contract knows more.
@@ -43,30 +40,6 @@ NegotiationResponse features_of(const BrokerService& service, const Workspace& w
     }
   }
   return response;
-}
-
-Result<BrokerReply> send_message(BrokerCall& call) {
-  HOLDFAST_ASSERT(call.service.broker != nullptr);
-  const auto begin = std::chrono::steady_clock::now();
-  Priority priority = Priority::next;
-  const auto serve = [&]() -> Result<AcceptReply> {
-    HOLDFAST_CHECK(call.query.finish());
-    const std::string_view type = call.request.header("Content-Type");
-    if (!type.empty() && !type.starts_with("application/json")) {
-      return rejected(Rejection::invalid_request, "the body must be application/json");
-    }
-    HOLDFAST_TRY(const MessageRequest request, parse_message_request(call.request.body));
-    priority = request.priority.value_or(Priority::next);
-    HOLDFAST_TRY(const std::string_view token, bearer_of(call.request));
-    return call.service.broker->accept(token, request);
-  };
-  const auto reply = serve();
-  call.service.metrics.accept_took(std::chrono::steady_clock::now() - begin);
-  call.service.metrics.count_answer(reply, priority);
-  if (!reply.ok()) {
-    return reply.error();
-  }
-  return reply_with(view_of(reply.value()), reply.value().duplicate ? 200 : kCreated);
 }
 
 Result<BrokerReply> get_dedupe(BrokerCall& call) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <chrono>
 
@@ -15,6 +16,15 @@ namespace {
 using delivery::BrokerServer;
 using std::chrono::seconds;
 
+// What a group of messages used is kept for the next one. The system would take it back and give it
+// again, page by page, for each group.
+void keep_memory() {
+  constexpr int kKept = 16 << 20;
+  constexpr int kStep = 1 << 20;
+  mallopt(M_TRIM_THRESHOLD, kKept);
+  mallopt(M_TOP_PAD, kStep);
+}
+
 struct BrokerServeCommand {
   std::string store = {};
   BrokerServing serving = {};
@@ -23,7 +33,6 @@ struct BrokerServeCommand {
   std::string tls_key = {};
   bool withhold_dedupe = false;
   std::uint64_t sweep_every_s = 3600;
-  std::uint64_t accept_threads = 64;
   std::string log = "text";
   std::string log_level = "info";
   std::uint64_t grace_s = 30;
@@ -41,9 +50,6 @@ struct BrokerServeCommand {
                    "Do not offer dedupe: daemons then stop sending, and stored rows stay");
     arguments.option("--sweep-every", "SECONDS", sweep_every_s,
                      "Time between two retention sweeps (default: 3600)");
-    arguments.option("--accept-threads", "N", accept_threads,
-                     "Messages that are accepted at the same time, and share a commit (default: "
-                     "64)");
     arguments.option("--log", "FORMAT", log, "Format of the log on standard error (default: text)");
     arguments.restrict_to("--log", {"text", "json"});
     arguments.option("--log-level", "LEVEL", log_level, "Least level to log (default: info)");
@@ -67,16 +73,13 @@ struct BrokerServeCommand {
   }
 
   [[nodiscard]] Result<delivery::BrokerHostOptions> host_options() const {
-    constexpr std::uint64_t kMostThreads = 1024;
-    if (accept_threads == 0 || accept_threads > kMostThreads || sweep_every_s == 0) {
-      return Error{ErrorCode::invalid_argument,
-                   "--accept-threads is 1 to 1024, --sweep-every at least 1"};
+    if (sweep_every_s == 0) {
+      return Error{ErrorCode::invalid_argument, "--sweep-every is at least 1"};
     }
     HOLDFAST_TRY(delivery::BrokerHostOptions options, serving.host_options(broker_store_of(store)));
     options.dedupe = withhold_dedupe ? delivery::DedupeAdvertising::withheld
                                      : delivery::DedupeAdvertising::advertised;
     options.jobs.sweep_every = seconds(sweep_every_s);
-    options.accept_threads = static_cast<std::size_t>(accept_threads);
     return options;
   }
 
@@ -86,6 +89,7 @@ struct BrokerServeCommand {
     ServerLog logger(context.clock, *level, log == "json" ? LogForm::json : LogForm::text,
                      write_log_line);
     HOLDFAST_TRY(const delivery::BrokerHostOptions options, host_options());
+    keep_memory();
     HOLDFAST_TRY(const auto server, BrokerServer::start(options, http_options(), context.clock,
                                                         context.random, logger));
     logger.write(LogLevel::info, "broker started",

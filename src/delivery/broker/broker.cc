@@ -1,9 +1,8 @@
 #include "delivery/broker/broker.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/names.h"
@@ -15,19 +14,6 @@ namespace holdfast::delivery {
 namespace {
 
 constexpr std::uint64_t kMaxJitterMs = 1000;
-
-std::vector<Result<LookupResult>> look_up_group(BrokerStore& store,
-                                                const std::vector<LookupKey>& keys) {
-  std::vector<LookupResult> found;
-  const auto done = store.read([&](SqlSession& session) -> Result<void> {
-    HOLDFAST_TRY(found, look_up(session, keys));
-    return {};
-  });
-  if (!done.ok()) {
-    return std::vector<Result<LookupResult>>(keys.size(), done.error());
-  }
-  return {std::make_move_iterator(found.begin()), std::make_move_iterator(found.end())};
-}
 
 // What the store cannot do is never a 4xx: a daemon would give the message up.
 Error store_error(Error error) {
@@ -46,19 +32,32 @@ TimeMs expiry(const Workspace& workspace, TimeMs now) {
              : TimeMs{now.value + std::int64_t{workspace.dedupe.retention_days} * kDayMs};
 }
 
+// What a message is looked up by. A name that is not one is the name of nothing, and an id that is
+// not one has no row: neither reaches the database.
+LookupKey key_of(const AcceptCall& call) {
+  const MessageRequest& request = *call.request;
+  return {is_name(request.mesh) ? request.mesh : "", sha256(call.token),
+          ClientMessageId::parse(request.client_message_id).ok() ? request.client_message_id : ""};
+}
+
 }  // namespace
 
-// What is known about one request on its way.
+// What is known about one call on its way.
 struct Broker::Examined {
-  AcceptKnowledge knowledge;
+  Examined(const AcceptCall& call, TimeMs time)
+      : request(*call.request), now(time), key(key_of(call)) {}
+
+  const MessageRequest& request;
   TimeMs now;
   LookupKey key;
-  LookupResult found;
-  std::optional<Message> message;
-  std::optional<Error> invalid;  // of the request itself
-  BudgetAnswer budget;
+  AcceptKnowledge knowledge = {};
+  LookupResult found = {};
+  std::optional<Message> message = {};
+  std::optional<Error> invalid = {};  // of the request itself
+  BudgetAnswer budget = {};
   bool charged = false;  // the limiter was consulted
-  std::optional<AcceptOutcome> outcome;
+  std::optional<AcceptOutcome> outcome = {};
+  std::optional<Result<AcceptReply>> reply = {};
 
   [[nodiscard]] LimitedWorkspace limited() const {
     return {found.workspace.mesh_id, found.workspace.rate_limit_per_window,
@@ -75,56 +74,109 @@ struct Broker::Examined {
 };
 
 Broker::Broker(BrokerStore& store, RateLimiter& limiter, Clock& clock, Random& random)
-    : store_(store),
-      limiter_(limiter),
-      clock_(clock),
-      random_(random),
-      lookups_([this](const std::vector<LookupKey>& keys) { return look_up_group(store_, keys); }),
-      accepts_([this](const std::vector<AcceptRow>& rows) { return store_.accept(rows); }) {}
+    : store_(store), limiter_(limiter), clock_(clock), random_(random) {}
 
 Result<AcceptReply> Broker::accept(std::string_view token, const MessageRequest& request) {
-  auto reply = decide(token, request);
-  if (!reply.ok() && !rejection_of(reply.error()).has_value()) {
-    ++counters_.error;
-    return store_error(std::move(reply).error());
-  }
-  return reply;
+  const AcceptCall call{token, &request};
+  return std::move(accept_group({&call, 1}).front());
 }
 
-Result<AcceptReply> Broker::decide(std::string_view token, const MessageRequest& request) {
-  Examined examined;
-  examined.now = clock_.now();
-  examined.key = {request.mesh, sha256(token), request.client_message_id};
-  const KeyLocks::Held held = keys_.hold(fmt::format(
-      "{}/{}/{}", request.mesh, to_hex(examined.key.token_hash), request.client_message_id));
+std::vector<Result<AcceptReply>> Broker::accept_group(std::span<const AcceptCall> calls) {
+  const std::lock_guard lock(mutex_);
+  const TimeMs now = clock_.now();
+  std::vector<Examined> all;
+  all.reserve(calls.size());
+  Open open;
+  for (const AcceptCall& call : calls) {
+    open.push_back(&all.emplace_back(call, now));
+  }
+  while (!open.empty()) {
+    run_round(open);
+    const std::size_t before = open.size();
+    std::erase_if(open, [](const Examined* examined) { return examined->reply.has_value(); });
+    HOLDFAST_ASSERT(open.size() < before);
+  }
+  std::vector<Result<AcceptReply>> replies;
+  replies.reserve(all.size());
+  for (Examined& examined : all) {
+    replies.push_back(*std::move(examined.reply));
+  }
+  return replies;
+}
+
+// Of the calls with the same id that is not known, one continues in a round: in the next the others
+// find its row, or that it left none.
+void Broker::run_round(const Open& open) {
+  if (!look_up_all(open)) {
+    return;
+  }
+  std::set<std::tuple<std::string_view, std::string_view, std::string_view>> taken;
+  Open fresh;
+  for (Examined* const examined : open) {
+    if (examine(*examined) && taken
+                                  .emplace(examined->found.workspace.mesh_id,
+                                           examined->found.member_id, examined->message->id.text())
+                                  .second) {
+      fresh.push_back(examined);
+    }
+  }
+  if (!fresh.empty()) {
+    consume_budgets(fresh, fresh.front()->now);
+    commit(fresh);
+  }
+}
+
+// False: the store could not be read, and all have its error.
+bool Broker::look_up_all(const Open& open) {
+  std::vector<LookupKey> keys;
+  keys.reserve(open.size());
+  for (const Examined* const examined : open) {
+    keys.push_back(examined->key);
+  }
+  std::vector<LookupResult> found;
+  const auto done = store_.read_once([&](SqlSession& session) -> Result<void> {
+    HOLDFAST_TRY(found, look_up(session, keys));
+    return {};
+  });
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    Examined& examined = *open[i];
+    if (!done.ok()) {
+      conclude(examined, done.error());
+      continue;
+    }
+    examined.found = std::move(found[i]);
+    AcceptKnowledge knowledge;
+    knowledge.caller = examined.found.caller;
+    knowledge.request = examined.knowledge.request;  // of an earlier round
+    examined.knowledge = knowledge;
+  }
+  return done.ok();
+}
+
+// Up to the limiter. False: the call has its reply.
+bool Broker::examine(Examined& examined) {
   for (;;) {
     const AcceptNext next = decide_accept(examined.knowledge);
     if (const auto* decided = std::get_if<AcceptAnswer>(&next)) {
-      return answer(examined, *decided);
+      conclude(examined, *decided);
+      return false;
     }
-    HOLDFAST_CHECK(find_out(std::get<AcceptStep>(next), request, examined));
-    if (examined.outcome.has_value()) {
-      return answer(examined, examined.outcome->answer);
+    const AcceptStep step = std::get<AcceptStep>(next);
+    if (step == AcceptStep::consume_budget) {
+      return true;
+    }
+    if (auto done = find_out(step, examined); !done.ok()) {
+      conclude(examined, std::move(done).error());
+      return false;
     }
   }
 }
 
-Result<void> Broker::find_out(AcceptStep step, const MessageRequest& request, Examined& examined) {
+Result<void> Broker::find_out(AcceptStep step, Examined& examined) {
   AcceptKnowledge& knowledge = examined.knowledge;
   switch (step) {
-    case AcceptStep::authenticate: {
-      // A name that is not one is the name of nothing, and an id that is not one has no row:
-      // neither reaches the database.
-      LookupKey key = examined.key;
-      key.slug = is_name(key.slug) ? key.slug : "";
-      key.client_message_id =
-          ClientMessageId::parse(key.client_message_id).ok() ? key.client_message_id : "";
-      HOLDFAST_TRY(examined.found, lookups_.run(std::move(key)));
-      knowledge.caller = examined.found.caller;
-      return {};
-    }
     case AcceptStep::check_request: {
-      auto checked = check_message(request, examined.found.workspace.body_form);
+      auto checked = check_message(examined.request, examined.found.workspace.body_form);
       knowledge.request.emplace();
       if (checked.ok()) {
         examined.message = std::move(checked).value();
@@ -154,72 +206,113 @@ Result<void> Broker::find_out(AcceptStep step, const MessageRequest& request, Ex
                           ? AgeState::stale
                           : AgeState::fresh;
       return {};
+    case AcceptStep::authenticate:
     case AcceptStep::consume_budget:
-      consume_budget(examined);
-      return store_.reach(FaultPoint::budget_consumed);
     case AcceptStep::claim:
-      return commit(examined);
     case AcceptStep::check_destination:
-      break;  // only inside the transaction
+      break;  // of all calls together
   }
   HOLDFAST_ASSERT(false);
   return {};
 }
 
-void Broker::consume_budget(Examined& examined) {
-  const LimitedWorkspace limited = examined.limited();
-  if (limited.limit == 0) {
-    examined.knowledge.budget = BudgetState::admitted;
-    return;
+void Broker::consume_budgets(const Open& open, TimeMs now) {
+  std::vector<LimitedMessage> limited;
+  for (Examined* const examined : open) {
+    examined->charged = examined->found.workspace.rate_limit_per_window != 0;
+    if (examined->charged) {
+      limited.push_back({examined->limited(), examined->marker()});
+    }
   }
-  examined.charged = true;
-  examined.budget = limiter_.consume(limited, examined.marker(), examined.now);
-  switch (examined.budget.state) {
-    case BudgetAnswer::State::admitted:
-      examined.knowledge.budget = BudgetState::admitted;
-      return;
-    case BudgetAnswer::State::denied:
-      examined.knowledge.budget = BudgetState::denied;
-      ++counters_.rate_limit_rejection;
-      return;
-    case BudgetAnswer::State::unavailable:
-      examined.knowledge.budget = BudgetState::unavailable;
-      ++counters_.limiter_error;
-      return;
+  const std::vector<BudgetAnswer> answers =
+      limited.empty() ? std::vector<BudgetAnswer>() : limiter_.consume_each(limited, now);
+  HOLDFAST_ASSERT(answers.size() == limited.size());
+  std::size_t next = 0;
+  for (Examined* const examined : open) {
+    examined->budget =
+        examined->charged ? answers[next++] : BudgetAnswer{BudgetAnswer::State::admitted, 0};
+    switch (examined->budget.state) {
+      case BudgetAnswer::State::admitted:
+        examined->knowledge.budget = BudgetState::admitted;
+        break;
+      case BudgetAnswer::State::denied:
+        examined->knowledge.budget = BudgetState::denied;
+        ++counters_.rate_limit_rejection;
+        break;
+      case BudgetAnswer::State::unavailable:
+        examined->knowledge.budget = BudgetState::unavailable;
+        ++counters_.limiter_error;
+        break;
+    }
   }
 }
 
-Result<void> Broker::commit(Examined& examined) {
-  AcceptRow row{.mesh_id = examined.found.workspace.mesh_id,
-                .sender_member_id = examined.found.member_id,
-                .broker_message_id = next_id(examined.now).text(),
-                .history_id = next_id(examined.now).text(),
-                .now = examined.now,
-                .expires_at = expiry(examined.found.workspace, examined.now),
-                .message = *examined.message,
-                .knowledge = examined.knowledge};
-  HOLDFAST_TRY(examined.outcome, accepts_.run(std::move(row)));
-  return {};
+// What the limiter has admitted, in one transaction.
+void Broker::commit(const Open& open) {
+  Open sent;
+  std::vector<AcceptRow> rows;
+  for (Examined* const examined : open) {
+    if (auto done = store_.reach(FaultPoint::budget_consumed); !done.ok()) {
+      conclude(*examined, std::move(done).error());
+      continue;
+    }
+    const AcceptNext next = decide_accept(examined->knowledge);
+    if (const auto* decided = std::get_if<AcceptAnswer>(&next)) {
+      conclude(*examined, *decided);
+      continue;
+    }
+    sent.push_back(examined);
+    rows.push_back({.mesh_id = examined->found.workspace.mesh_id,
+                    .sender_member_id = examined->found.member_id,
+                    .broker_message_id = next_id(examined->now).text(),
+                    .history_id = next_id(examined->now).text(),
+                    .now = examined->now,
+                    .expires_at = expiry(examined->found.workspace, examined->now),
+                    .message = *examined->message,
+                    .knowledge = examined->knowledge});
+  }
+  if (rows.empty()) {
+    return;
+  }
+  std::vector<Result<AcceptOutcome>> outcomes = store_.accept(rows);
+  HOLDFAST_ASSERT(outcomes.size() == sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if (outcomes[i].ok()) {
+      sent[i]->outcome = std::move(outcomes[i]).value();
+      conclude(*sent[i], sent[i]->outcome->answer);
+    } else {
+      conclude(*sent[i], std::move(outcomes[i]).error());
+    }
+  }
 }
 
 Ulid Broker::next_id(TimeMs now) {
   std::array<std::byte, 10> entropy{};
-  const std::lock_guard lock(id_mutex_);
   random_.fill(entropy);
   return ids_.next(now, entropy);
 }
 
-Result<AcceptReply> Broker::answer(const Examined& examined, const AcceptAnswer& decided) {
+void Broker::conclude(Examined& examined, Result<AcceptReply> reply) {
+  if (!reply.ok() && !rejection_of(reply.error()).has_value()) {
+    ++counters_.error;
+    examined.reply = store_error(std::move(reply).error());
+  } else {
+    examined.reply = std::move(reply);
+  }
+}
+
+void Broker::conclude(Examined& examined, const AcceptAnswer& decided) {
   if (decided.phase == AcceptPhase::b0) {
     ++counters_.b0_hit;
   }
   if (const auto* refused = std::get_if<Refused>(&decided.answer)) {
-    return refuse(examined, decided.phase, refused->rejection);
+    examined.reply = refuse(examined, decided.phase, refused->rejection);
+    return;
   }
   const bool duplicate = std::holds_alternative<Duplicate>(decided.answer);
   ++(duplicate ? counters_.duplicate : counters_.created);
   const DedupeRecord& record = examined.record();
-  return AcceptReply{
+  examined.reply = AcceptReply{
       .duplicate = duplicate,
       .broker_message_id = record.broker_message_id,
       .client_message_id = examined.message->id.text(),
@@ -256,7 +349,6 @@ Error Broker::refuse(const Examined& examined, AcceptPhase phase, Rejection reje
     return *examined.invalid;
   }
   if (rejection == Rejection::rate_limited) {
-    const std::lock_guard lock(id_mutex_);
     const std::uint64_t jitter_ms = random_.below(kMaxJitterMs);
     return std::move(error).with(
         "retry_after_ms", static_cast<std::uint64_t>(examined.budget.retry_after_ms) + jitter_ms);

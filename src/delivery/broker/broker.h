@@ -1,6 +1,7 @@
 // Broker: accepts messages. Each is accepted exactly once, with all of its rows, or not at all; a
-// retry gets the ids of the first. Requests that arrive together share reads, transactions and
-// syncs.
+// retry gets the ids of the first. The messages of a group share reads, a transaction and a sync,
+// and one group at a time is on its way: a broker spends its time in commits, and a larger group
+// costs hardly more than a small one.
 //
 // Failures of the store are errors with an HTTP status of 500 or above, so that a daemon tries
 // again: a lock that could not be taken is not a verdict on the message.
@@ -10,15 +11,15 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "delivery/broker/broker_lookup.h"
 #include "delivery/broker/broker_store.h"
-#include "delivery/broker/group_runner.h"
-#include "delivery/broker/key_locks.h"
 #include "delivery/broker/rate_limiter.h"
 #include "delivery/contract/message_request.h"
 #include "holdfast/result.h"
@@ -33,6 +34,12 @@ struct AcceptReply {
   bool history_available = true;
   TimeMs first_seen_at;
   std::uint64_t fanout_count = 0;  // of a new message
+};
+
+// A message on its way in; both must outlive the call.
+struct AcceptCall {
+  std::string_view token;  // the secret of the sender
+  const MessageRequest* request;
 };
 
 // Counted since the start of the process.
@@ -55,23 +62,31 @@ class Broker {
   // All must outlive the broker.
   Broker(BrokerStore& store, RateLimiter& limiter, Clock& clock, Random& random);
 
-  // token: the caller's secret. Thread-safe; returns when the outcome is durable.
+  // One reply for each call, in their order, when the outcome of all is durable. What happens to
+  // one does not change the reply to another, but for calls with the same id: they are examined in
+  // their order, and the first that is accepted makes the others duplicates or conflicts.
+  // Thread-safe: groups wait for each other.
   //
   // Refusals are those of rejection.h; two of them have fields of their own:
   // idempotency_key_reused has conflict, client_message_id and broker_fingerprint_prefix (the
   // stored one), rate_limited has retry_after_ms.
+  std::vector<Result<AcceptReply>> accept_group(std::span<const AcceptCall> calls);
   Result<AcceptReply> accept(std::string_view token, const MessageRequest& request);
 
   [[nodiscard]] const BrokerCounters& counters() const { return counters_; }
 
  private:
   struct Examined;
+  using Open = std::vector<Examined*>;  // calls that have no reply yet
 
-  Result<AcceptReply> decide(std::string_view token, const MessageRequest& request);
-  Result<void> find_out(AcceptStep step, const MessageRequest& request, Examined& examined);
-  void consume_budget(Examined& examined);
-  Result<void> commit(Examined& examined);
-  Result<AcceptReply> answer(const Examined& examined, const AcceptAnswer& answer);
+  void run_round(const Open& open);
+  bool look_up_all(const Open& open);
+  bool examine(Examined& examined);
+  Result<void> find_out(AcceptStep step, Examined& examined);
+  void consume_budgets(const Open& open, TimeMs now);
+  void commit(const Open& open);
+  void conclude(Examined& examined, Result<AcceptReply> reply);
+  void conclude(Examined& examined, const AcceptAnswer& decided);
   Error refuse(const Examined& examined, AcceptPhase phase, Rejection rejection);
   Ulid next_id(TimeMs now);
 
@@ -80,11 +95,8 @@ class Broker {
   Clock& clock_;
   Random& random_;
   BrokerCounters counters_;
-  KeyLocks keys_;
-  GroupRunner<LookupKey, LookupResult> lookups_;
-  GroupRunner<AcceptRow, AcceptOutcome> accepts_;
-  std::mutex id_mutex_;
-  UlidSequence ids_;  // guarded by id_mutex_
+  std::mutex mutex_;  // held by the group that is on its way; guards what follows
+  UlidSequence ids_;
 };
 
 }  // namespace holdfast::delivery

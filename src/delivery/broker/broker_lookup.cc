@@ -18,17 +18,31 @@ constexpr std::string_view kMemberColumns =
     "m.member_id, m.mesh_id, m.pubkey, m.revoked_at, m.token_hash";
 constexpr std::size_t kTokenKeyBytes = 8;  // as in the index
 
-const std::string& lookup_query() {
-  static const std::string text = fmt::format(
+// PostgreSQL plans the query for a table of any size, perhaps an empty one, and then may find a row
+// by some columns of its key and search for the others. In a query of its own they are all known.
+constexpr std::string_view kDedupeJoin =
+    "LEFT JOIN @.client_message_dedupe d ON d.mesh_id = w.mesh_id AND m.mesh_id = w.mesh_id "
+    "AND d.sender_member_id = m.member_id AND d.client_message_id = i.client_message_id";
+constexpr std::string_view kLateralDedupeJoin =
+    "LEFT JOIN LATERAL (SELECT * FROM @.client_message_dedupe r WHERE r.mesh_id = m.mesh_id "
+    "AND r.sender_member_id = m.member_id AND r.client_message_id = i.client_message_id OFFSET 0) "
+    "d "
+    "ON m.mesh_id = w.mesh_id";
+
+std::string lookup_query(std::string_view dedupe_join) {
+  return fmt::format(
       "SELECT {}, {}, d.broker_message_id, d.history_id, d.request_fingerprint, d.first_seen_at, "
       "d.history_available "
       "FROM (SELECT $1t AS slug, $2b AS token_key, $3t AS client_message_id) i "
       "LEFT JOIN @.mesh w ON w.slug = i.slug "
-      "LEFT JOIN @.member m ON substr(m.token_hash, 1, 8) = i.token_key "
-      "LEFT JOIN @.client_message_dedupe d ON d.mesh_id = w.mesh_id AND m.mesh_id = w.mesh_id "
-      "AND d.sender_member_id = m.member_id AND d.client_message_id = i.client_message_id",
-      kWorkspaceColumns, kMemberColumns);
-  return text;
+      "LEFT JOIN @.member m ON substr(m.token_hash, 1, 8) = i.token_key {}",
+      kWorkspaceColumns, kMemberColumns, dedupe_join);
+}
+
+const std::string& lookup_query(SqlDialect dialect) {
+  static const std::string sqlite = lookup_query(kDedupeJoin);
+  static const std::string postgres = lookup_query(kLateralDedupeJoin);
+  return dialect == SqlDialect::sqlite ? sqlite : postgres;
 }
 
 template <typename T>
@@ -94,7 +108,8 @@ Result<std::vector<LookupResult>> look_up(SqlSession& session, std::span<const L
   for (const LookupKey& key : keys) {
     params.push_back({key.slug, token_key(key.token_hash), key.client_message_id});
   }
-  HOLDFAST_TRY(const std::vector<SqlRows> found, session.query_each(lookup_query(), params));
+  HOLDFAST_TRY(const std::vector<SqlRows> found,
+               session.query_each(lookup_query(session.dialect()), params));
   std::vector<LookupResult> results;
   results.reserve(keys.size());
   for (std::size_t i = 0; i < found.size(); ++i) {

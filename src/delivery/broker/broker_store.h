@@ -105,6 +105,8 @@ class BrokerStore {
   virtual Result<void> read(const Work& work) = 0;
   // As read(), beside all other work and without a limit of time: for what looks at many rows.
   virtual Result<void> scan(const Work& work) = 0;
+  // As read(), for work that is one query: where the database is far away, one round trip.
+  virtual Result<void> read_once(const Work& work) { return read(work); }
 
   // Notified after each accept() that committed messages, and by the caller of write() or deliver()
   // when members may have deliveries that they did not have before.

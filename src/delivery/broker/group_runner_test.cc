@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/threads.h"
-#include "delivery/broker/key_locks.h"
 #include "delivery/broker/sql_session.h"
 #include "tests/support/must.h"
 
@@ -85,25 +84,6 @@ TEST(GroupRunner, groups_and_the_queue_are_bounded) {
   first.join();
   others.join();
   EXPECT_EQ(largest, 2U);
-}
-
-TEST(KeyLocks, one_caller_at_a_time_holds_a_key) {
-  KeyLocks locks;
-  std::atomic<int> inside{0};
-  std::atomic<int> most{0};
-  ThreadGroup group;
-  must(group.start(8, [&] {
-    for (int i = 0; i < 200; ++i) {
-      const KeyLocks::Held held = locks.hold("same");
-      const int now = ++inside;
-      most = std::max(most.load(), now);
-      --inside;
-    }
-  }));
-  group.join();
-  EXPECT_EQ(most, 1);
-  const KeyLocks::Held one = locks.hold("one");
-  const KeyLocks::Held other = locks.hold("other");  // does not wait
 }
 
 TEST(SqlTexts, parameters_and_the_schema_are_written_for_each_database) {

@@ -15,14 +15,14 @@ namespace holdfast::delivery {
 
 namespace {
 
-// Columns of the messages of a group, as arrays of bytea: the SQL makes texts and numbers of them.
+// Columns of the messages of a group, as arrays.
 class Columns {
  public:
-  Columns& text(std::string_view value) {
-    row_.push_back(value);
-    return *this;
+  Columns& text(std::string_view value) { return add(value, PgElement::text); }
+  Columns& bytes(std::string_view value) { return add(value, PgElement::bytea); }
+  Columns& number(std::uint64_t value) {
+    return add(owned_.emplace_back(pg_bigint(value)), PgElement::bigint);
   }
-  Columns& number(std::uint64_t value) { return text(owned_.emplace_back(std::to_string(value))); }
   Columns& time(TimeMs value) { return number(static_cast<std::uint64_t>(value.value)); }
   Columns& destination(const AcceptRow& row) {
     const Destination& to = row.message.envelope.destination;
@@ -31,25 +31,32 @@ class Columns {
   Columns& key(const AcceptRow& row) {
     return text(row.mesh_id).text(row.sender_member_id).text(row.message.id.text());
   }
-  void end_row() {
-    columns_.resize(row_.size());
-    for (std::size_t i = 0; i < row_.size(); ++i) {
-      columns_[i].push_back(row_[i]);
-    }
-    row_.clear();
-  }
+  void end_row() { next_ = 0; }
   [[nodiscard]] bool empty() const { return columns_.empty(); }
   [[nodiscard]] PgParams params() const {
     PgParams params;
-    for (const auto& column : columns_) {
-      params.list(column);
+    for (const Column& column : columns_) {
+      params.list(column.values, column.element);
     }
     return params;
   }
 
  private:
-  std::vector<std::string_view> row_;
-  std::vector<std::vector<std::string_view>> columns_;
+  struct Column {
+    PgElement element;
+    std::vector<std::string_view> values = {};
+  };
+
+  Columns& add(std::string_view value, PgElement element) {
+    if (next_ == columns_.size()) {
+      columns_.push_back({element});
+    }
+    columns_[next_++].values.push_back(value);
+    return *this;
+  }
+
+  std::vector<Column> columns_;
+  std::size_t next_ = 0;           // column of the row
   std::deque<std::string> owned_;  // does not move its elements
 };
 
@@ -133,7 +140,7 @@ void add_message(Columns& columns, const AcceptRow& row, std::uint64_t seq) {
   const Envelope& envelope = row.message.envelope;
   columns.text(row.broker_message_id).destination(row).text(row.sender_member_id);
   columns.text(row.message.id.text()).number(envelope.version).text(to_text(envelope.priority));
-  columns.text(envelope.reply_to).text(envelope.meta).text(envelope.body).time(row.now);
+  columns.text(envelope.reply_to).text(envelope.meta).bytes(envelope.body).time(row.now);
   columns.number(seq).end_row();
 }
 
@@ -188,7 +195,7 @@ std::vector<PostgresAccept::Step> PostgresAccept::examining(
   Columns destinations;
   for (const AcceptRow& row : group) {
     claims.key(row).text(row.broker_message_id).text(row.history_id);
-    claims.text(sql_bytes(row.message.fingerprint).bytes);
+    claims.bytes(sql_bytes(row.message.fingerprint).bytes);
     claims.text(to_text(row.message.envelope.destination.kind));
     claims.text(row.message.envelope.destination.ref).time(row.now).time(row.expires_at).end_row();
   }

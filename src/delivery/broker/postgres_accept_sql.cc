@@ -11,27 +11,20 @@ namespace holdfast::delivery {
 
 namespace {
 
-// The arrays as a relation i with typed columns and ord. A name ends with its type: mesh_id:t is
-// a text, first_seen_at:i an integer, body:b bytes.
+// The arrays as a relation i with ord. A name ends with its type: mesh_id:t is a text,
+// first_seen_at:i an integer, body:b bytes.
 std::string relation(std::initializer_list<std::string_view> columns) {
   std::string arrays;
   std::string names;
-  std::string typed;
   int number = 0;
   for (const std::string_view column : columns) {
-    const std::string_view name = column.substr(0, column.size() - 2);
-    arrays += fmt::format("{}${}::bytea[]", number == 0 ? "" : ", ", number + 1);
-    names += fmt::format("{}, ", name);
-    if (column.ends_with(":b")) {
-      typed += fmt::format("{}, ", name);
-    } else {
-      typed += fmt::format("convert_from({0}, 'UTF8'){1} AS {0}, ", name,
-                           column.ends_with(":i") ? "::bigint" : "");
-    }
+    const std::string_view type =
+        column.ends_with(":b") ? "bytea" : (column.ends_with(":i") ? "bigint" : "text");
+    arrays += fmt::format("{}${}::{}[]", number == 0 ? "" : ", ", number + 1, type);
+    names += fmt::format("{}, ", column.substr(0, column.size() - 2));
     ++number;
   }
-  return fmt::format("(SELECT {}ord FROM unnest({}) WITH ORDINALITY AS r({}ord)) i", typed, arrays,
-                     names);
+  return fmt::format("unnest({}) WITH ORDINALITY AS i({}ord)", arrays, names);
 }
 
 std::string keys() { return relation({"mesh_id:t", "sender_member_id:t", "client_message_id:t"}); }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 
 #include "base/retry_pause.h"
@@ -18,6 +19,13 @@ namespace {
 constexpr int kAttempts = 5;  // at a group that met a deadlock
 constexpr std::string_view kSnapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
+// Every statement of an accept finds its rows by keys. PostgreSQL plans a statement once, perhaps
+// while its table is still empty, and would then read the whole table for each message until the
+// statistics are collected again.
+constexpr std::string_view kByKeys =
+    "; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+    "SET enable_material = off; SET plan_cache_mode = force_generic_plan";
+
 std::string prefix_of(const PostgresUrl& url) { return "\"" + url.schema + "\"."; }
 
 // A connection that is made again after it was lost. Guarded by its mutex.
@@ -28,6 +36,7 @@ struct Link {
   std::chrono::steady_clock::time_point pause_until = {};  // after a failed attempt
   std::unique_ptr<PgConnection> connection;
   std::unique_ptr<SqlSession> session;
+  bool by_keys = false;  // its statements are planned for single rows
 };
 
 class PostgresBrokerStore final : public BrokerStore {
@@ -36,7 +45,10 @@ class PostgresBrokerStore final : public BrokerStore {
       : BrokerStore(options.fault),
         url_(std::move(url)),
         options_(std::move(options)),
-        accept_(prefix_of(url_), options_.fault) {}
+        accept_(prefix_of(url_), options_.fault) {
+    writer_.by_keys = true;
+    finder_.by_keys = true;
+  }
 
   Result<void> open();
   std::vector<Result<AcceptOutcome>> accept(std::span<const AcceptRow> group) override;
@@ -44,9 +56,14 @@ class PostgresBrokerStore final : public BrokerStore {
   Result<void> deliver(const Work& work) override { return transact(deliverer_, "BEGIN", work); }
   Result<void> read(const Work& work) override { return transact(reader_, kSnapshot, work); }
   Result<void> scan(const Work& work) override { return transact(scanner_, kSnapshot, work); }
+  Result<void> read_once(const Work& work) override {
+    const std::lock_guard lock(finder_.mutex);
+    return on_live(finder_, [&] { return work(*finder_.session); });
+  }
 
  private:
   Result<void> connect(Link& link);
+  Result<void> on_live(Link& link, const std::function<Result<void>()>& step);
   Result<void> migrate();
   Result<void> transact(Link& link, std::string_view begin, const Work& work);
   Result<std::vector<AcceptOutcome>> accept_group(std::span<const AcceptRow> group);
@@ -58,6 +75,7 @@ class PostgresBrokerStore final : public BrokerStore {
   Link deliverer_;
   Link reader_;
   Link scanner_;
+  Link finder_;  // of single queries
 };
 
 // Lock and statement times end below the timeouts of clients, so that retries do not pile up. A
@@ -77,13 +95,25 @@ Result<void> PostgresBrokerStore::connect(Link& link) {
   if (&link != &scanner_) {
     HOLDFAST_CHECK(link.connection->run(
         fmt::format("SET lock_timeout = {0}; SET statement_timeout = {1}; "
-                    "SET idle_in_transaction_session_timeout = {1}",
-                    options_.busy_timeout.count(), 2 * options_.busy_timeout.count())));
+                    "SET idle_in_transaction_session_timeout = {1}{2}",
+                    options_.busy_timeout.count(), 2 * options_.busy_timeout.count(),
+                    link.by_keys ? kByKeys : "")));
   }
   link.session = make_postgres_session(*link.connection, prefix_of(url_));
   link.pause_until = {};
   link.pause.reset();
   return {};
+}
+
+// A step that may be repeated: a connection that was lost while it was idle is noticed only now.
+Result<void> PostgresBrokerStore::on_live(Link& link, const std::function<Result<void>()>& step) {
+  HOLDFAST_CHECK(connect(link));
+  auto done = step();
+  if (done.ok() || !link.connection->lost()) {
+    return done;
+  }
+  HOLDFAST_CHECK(connect(link));
+  return step();
 }
 
 Result<void> PostgresBrokerStore::open() {
@@ -131,12 +161,7 @@ Result<void> PostgresBrokerStore::migrate() {
 Result<void> PostgresBrokerStore::transact(Link& link, std::string_view begin, const Work& work) {
   const std::lock_guard lock(link.mutex);
   for (int attempt = 1;; ++attempt) {
-    HOLDFAST_CHECK(connect(link));
-    const auto begun = link.session->run(begin);
-    if (!begun.ok() && link.connection->lost() && attempt == 1) {
-      continue;  // lost while it was not used: nothing was done
-    }
-    HOLDFAST_CHECK(begun);
+    HOLDFAST_CHECK(on_live(link, [&] { return link.session->run(begin); }));
     auto done = work(*link.session);
     if (done.ok()) {
       done = link.session->run("COMMIT");

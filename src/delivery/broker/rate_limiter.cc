@@ -31,4 +31,14 @@ Digest marker_key(const std::string& mesh_id, const std::string& sender_member_i
   return hash_of({"marker", mesh_id, sender_member_id, client_message_id, content});
 }
 
+std::vector<BudgetAnswer> RateLimiter::consume_each(std::span<const LimitedMessage> messages,
+                                                    TimeMs now) {
+  std::vector<BudgetAnswer> answers;
+  answers.reserve(messages.size());
+  for (const LimitedMessage& message : messages) {
+    answers.push_back(consume(message.workspace, message.marker, now));
+  }
+  return answers;
+}
+
 }  // namespace holdfast::delivery

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -35,12 +37,21 @@ struct BudgetAnswer {
   std::int64_t retry_after_ms = 0;  // of denied: until the window ends
 };
 
+// A message that a limiter is consulted about.
+struct LimitedMessage {
+  LimitedWorkspace workspace;
+  Digest marker;
+};
+
 class RateLimiter {
  public:
   virtual ~RateLimiter() = default;
   // One atomic step. Thread-safe.
   virtual BudgetAnswer consume(const LimitedWorkspace& workspace, const Digest& marker,
                                TimeMs now) = 0;
+  // As consume() for each message, in their order; where the counters are far away, in one call.
+  virtual std::vector<BudgetAnswer> consume_each(std::span<const LimitedMessage> messages,
+                                                 TimeMs now);
   // The message was admitted, and then refused inside the transaction.
   virtual void note_refused(const LimitedWorkspace& workspace, const Digest& marker,
                             TimeMs now) = 0;

@@ -15,11 +15,12 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-// A message waits for at most two exchanges: one that is under way, and its own.
 constexpr milliseconds kLimiterConnectTime{1000};
 constexpr milliseconds kLimiterReplyTime{1000};
-// After a failure; so that messages do not queue up behind a server that does not answer.
+// After a failure, so that messages do not queue up behind a server that does not answer: at least
+// so long, and so many times as long as the failure took.
 constexpr milliseconds kLimiterPause{250};
+constexpr int kLimiterPauseTimes = 4;
 constexpr std::string_view kDefaultPrefix = "holdfast:limit";
 
 // KEYS: the epoch, the counter of a workspace, the marker of a message.
@@ -95,8 +96,7 @@ bool is_unknown_script(const RedisReply& reply) {
 
 RedisLimiter::RedisLimiter(RedisUrl url, std::string prefix)
     : prefix_(std::move(prefix)),
-      client_(std::move(url), {kLimiterConnectTime, kLimiterReplyTime}),
-      groups_([this](const std::vector<RedisCommand>& calls) { return run_group(calls); }) {}
+      client_(std::move(url), {kLimiterConnectTime, kLimiterReplyTime}) {}
 
 Result<std::unique_ptr<RedisLimiter>> RedisLimiter::open(std::string_view text) {
   HOLDFAST_TRY(RedisUrl url, parse_redis_url(text));
@@ -127,29 +127,25 @@ RedisCommand RedisLimiter::arguments(Operation operation, const LimitedWorkspace
           std::to_string(kFreeRefusals)};
 }
 
-// Threads that wait here cannot answer anything else, so at most one waits for a lost server.
-BudgetAnswer RedisLimiter::ask(RedisCommand call) {
-  constexpr BudgetAnswer kUnavailable{BudgetAnswer::State::unavailable, 0};
-  const bool tries = lost_;
-  if (tries && trying_.exchange(true)) {
-    return kUnavailable;
-  }
-  const auto answer = groups_.run(std::move(call));
-  if (tries) {
-    trying_ = false;
-  }
-  return answer.ok() ? answer.value() : kUnavailable;
-}
-
 BudgetAnswer RedisLimiter::consume(const LimitedWorkspace& workspace, const Digest& marker,
                                    TimeMs /*now*/) {
-  return ask(arguments(Operation::consume, workspace, marker));
+  return ask({arguments(Operation::consume, workspace, marker)}).front();
+}
+
+std::vector<BudgetAnswer> RedisLimiter::consume_each(std::span<const LimitedMessage> messages,
+                                                     TimeMs /*now*/) {
+  std::vector<RedisCommand> calls;
+  calls.reserve(messages.size());
+  for (const LimitedMessage& message : messages) {
+    calls.push_back(arguments(Operation::consume, message.workspace, message.marker));
+  }
+  return ask(calls);
 }
 
 // When it fails, the message has one free retry more.
 void RedisLimiter::note_refused(const LimitedWorkspace& workspace, const Digest& marker,
                                 TimeMs /*now*/) {
-  ask(arguments(Operation::note_refused, workspace, marker));
+  ask({arguments(Operation::note_refused, workspace, marker)});
 }
 
 // The script is known by its hash, except to a server that has just started.
@@ -187,26 +183,28 @@ Result<std::vector<RedisReply>> RedisLimiter::repeat_unknown(const std::vector<R
   return replies;
 }
 
-std::vector<Result<BudgetAnswer>> RedisLimiter::run_group(const std::vector<RedisCommand>& calls) {
-  std::vector<Result<BudgetAnswer>> answers;
-  const auto now = SteadyClock::now();
-  if (pause_until_.has_value() && now < *pause_until_) {
-    answers.assign(calls.size(), Error{ErrorCode::unavailable, "the limiter did not answer"});
+// One answer for each call; unavailable where Redis has not given any.
+std::vector<BudgetAnswer> RedisLimiter::ask(const std::vector<RedisCommand>& calls) {
+  std::vector<BudgetAnswer> answers(calls.size());
+  const std::lock_guard lock(mutex_);
+  const auto begin = SteadyClock::now();
+  if (calls.empty() || (pause_until_.has_value() && begin < *pause_until_)) {
     return answers;
   }
   auto replies = exchange(calls);
   if (replies.ok()) {
     replies = repeat_unknown(calls, std::move(replies).value());
   }
-  lost_ = !replies.ok();
   if (!replies.ok()) {
-    pause_until_ = SteadyClock::now() + kLimiterPause;
-    answers.assign(calls.size(), replies.error());
+    const auto end = SteadyClock::now();
+    pause_until_ =
+        end + std::max<SteadyClock::duration>(kLimiterPause, kLimiterPauseTimes * (end - begin));
     return answers;
   }
   pause_until_.reset();
-  for (const RedisReply& reply : replies.value()) {
-    answers.push_back(answer_of(reply, client_));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto answer = answer_of(replies.value()[i], client_);
+    answers[i] = answer.ok() ? answer.value() : BudgetAnswer{};
   }
   return answers;
 }

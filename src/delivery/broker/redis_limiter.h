@@ -1,5 +1,5 @@
 // RedisLimiter: a RateLimiter that several brokers share. Counters and markers are in Redis; each
-// decision is one script, so it is atomic, and calls that wait together share a round trip. The
+// decision is one script, so it is atomic, and the messages of a group share a round trip. The
 // window comes from the clock of Redis: the clocks of brokers do not matter.
 //
 // Redis may lose its data, or restart with an old copy. A key beside the counters has the identity
@@ -11,14 +11,13 @@
 //   redis+unix:///PATH[?db=N&prefix=NAME]
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "delivery/broker/group_runner.h"
 #include "delivery/broker/rate_limiter.h"
 #include "holdfast/result.h"
 #include "storage/redis/redis_client.h"
@@ -31,10 +30,12 @@ class RedisLimiter final : public RateLimiter {
   // invalid_url.
   static Result<std::unique_ptr<RedisLimiter>> open(std::string_view url);
 
-  // unavailable within a bounded time when Redis does not answer; from then on at once, but for one
-  // call at a time that tries whether it does. now is not used.
+  // unavailable within a bounded time when Redis does not answer, and at once for a while after
+  // that: the caller waits for a lost Redis during at most a fifth of the time. now is not used.
   BudgetAnswer consume(const LimitedWorkspace& workspace, const Digest& marker,
                        TimeMs now) override;
+  std::vector<BudgetAnswer> consume_each(std::span<const LimitedMessage> messages,
+                                         TimeMs now) override;
   void note_refused(const LimitedWorkspace& workspace, const Digest& marker, TimeMs now) override;
 
  private:
@@ -43,20 +44,16 @@ class RedisLimiter final : public RateLimiter {
   RedisLimiter(RedisUrl url, std::string prefix);
   [[nodiscard]] RedisCommand arguments(Operation operation, const LimitedWorkspace& workspace,
                                        const Digest& marker) const;
-  BudgetAnswer ask(RedisCommand call);
-  // By one thread at a time.
-  std::vector<Result<BudgetAnswer>> run_group(const std::vector<RedisCommand>& calls);
+  std::vector<BudgetAnswer> ask(const std::vector<RedisCommand>& calls);
   Result<std::vector<RedisReply>> exchange(const std::vector<RedisCommand>& calls);
   Result<std::vector<RedisReply>> repeat_unknown(const std::vector<RedisCommand>& calls,
                                                  std::vector<RedisReply> replies);
 
   const std::string prefix_;
+  std::mutex mutex_;  // guards what follows
   RedisClient client_;
   std::string script_;  // its hash; empty: the server may not know it
   std::optional<std::chrono::steady_clock::time_point> pause_until_;  // after a failure
-  std::atomic<bool> lost_{false};                                     // the last group failed
-  std::atomic<bool> trying_{false};                                   // a call waits for it
-  GroupRunner<RedisCommand, BudgetAnswer> groups_;
 };
 
 }  // namespace holdfast::delivery

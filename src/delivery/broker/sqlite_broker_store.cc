@@ -20,7 +20,14 @@ namespace holdfast::delivery {
 
 namespace {
 
-constexpr int kWalPages = 1000;
+// A page that many commits change is moved once per checkpoint, so a long log is cheaper.
+constexpr int kWalPages = 4000;
+// Pages are kept in memory, 32 MB of them. A group that changes more pages than fit writes them to
+// the log before the commit, and some of them again at the commit; and the statements of a group
+// write temporary files.
+constexpr const char* kWriterSettings =
+    "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -32768; "
+    "PRAGMA temp_store = MEMORY";
 
 // A connection that only reads.
 class Reader {
@@ -198,7 +205,7 @@ Result<std::unique_ptr<BrokerStore>> open_sqlite_broker_store(const std::string&
   if (mode != "wal") {
     return Error{ErrorCode::io_error, "SQLite cannot use a write-ahead log on this file system"};
   }
-  HOLDFAST_CHECK(writer->exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"));
+  HOLDFAST_CHECK(writer->exec(kWriterSettings));
   HOLDFAST_CHECK(migrate(*writer, path));
   HOLDFAST_TRY(auto accept, SqliteAccept::prepare(*writer, options.fault));
   HOLDFAST_TRY(auto reader, Reader::open(path, options.busy_timeout));
