@@ -11,7 +11,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::array<std::size_t, 2> kAcceptGroups{1, 64};
-constexpr int kAcceptSlices = 11;
+constexpr int kAcceptSlices = 9;
 constexpr std::size_t kRowsInSlice = 8000;  // about
 
 // One side of the comparison: seconds of each group, and messages per second of each slice.

@@ -94,7 +94,7 @@ struct Filled {
     const Stopwatch watch;
     for (std::uint64_t i = 0; i < lookups; ++i) {
       key.client_message_id = client_id(1 + random.below(rows));
-      HOLDFAST_CHECK(store->read([&](delivery::SqlSession& session) -> Result<void> {
+      HOLDFAST_CHECK(store->read_once([&](delivery::SqlSession& session) -> Result<void> {
         HOLDFAST_TRY(const auto found, look_up(session, std::span(&key, 1)));
         HOLDFAST_ASSERT(found.front().dedupe.has_value());
         return {};

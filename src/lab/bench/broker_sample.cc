@@ -98,12 +98,12 @@ std::vector<delivery::AcceptRow> BrokerSample::group(std::size_t messages, std::
   return rows;
 }
 
-std::string BrokerSample::request(std::size_t fan_out, std::uint64_t number) {
-  return fmt::format(
-      R"({{"mesh":"{}","client_message_id":"m-{:016}","request_fingerprint":"{}",)"
-      R"("envelope_version":1,"destination":{{"kind":"topic","ref":"{}"}},"body":"{}"}})",
-      kBenchMesh, number, to_hex(fingerprint_of(envelope_to(fan_out))), topic_with(fan_out).ref,
-      payload());
+BrokerSample::Request BrokerSample::request(std::size_t fan_out) {
+  return {fmt::format(R"({{"mesh":"{}","client_message_id":"m-)", kBenchMesh),
+          fmt::format(R"(","request_fingerprint":"{}","envelope_version":1,)"
+                      R"("destination":{{"kind":"topic","ref":"{}"}},"body":"{}"}})",
+                      to_hex(fingerprint_of(envelope_to(fan_out))), topic_with(fan_out).ref,
+                      payload())};
 }
 
 std::string BrokerSample::payload() { return std::string(kMessageBytes, 'x'); }

@@ -30,8 +30,12 @@ class BrokerSample {
   // A new message to the topic with so many subscribers, past every check before the transaction.
   delivery::AcceptRow row(std::size_t fan_out);
   std::vector<delivery::AcceptRow> group(std::size_t messages, std::size_t fan_out);
-  // The body of POST /v1/messages; the number is part of the id.
-  [[nodiscard]] static std::string request(std::size_t fan_out, std::uint64_t number);
+  // The body of POST /v1/messages, before and after the number of the message, which has 16 digits.
+  struct Request {
+    std::string before;
+    std::string after;
+  };
+  [[nodiscard]] static Request request(std::size_t fan_out);
   [[nodiscard]] static std::string payload();
 
   [[nodiscard]] const std::string& mesh_id() const { return mesh_id_; }

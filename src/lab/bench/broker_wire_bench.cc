@@ -14,7 +14,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::array<std::size_t, 2> kWireClients{1, 64};
-constexpr int kWireRounds = 9;
+constexpr int kWireRounds = 7;
 constexpr int kQuickWireRounds = 2;
 constexpr std::uint64_t kQuickRequests = 80;
 
@@ -81,9 +81,8 @@ struct BrokerService {
   // New messages, each with the number that the load gives it.
   [[nodiscard]] Result<Subject> accepts(const BrokerRun& run, std::size_t clients,
                                         std::size_t fan_out, std::uint64_t first_number) const {
-    auto protocol = http_messages(std::string(kBenchToken), [fan_out](std::uint64_t number) {
-      return BrokerSample::request(fan_out, number);
-    });
+    const BrokerSample::Request request = BrokerSample::request(fan_out);
+    auto protocol = http_messages(kBenchToken, request.before, request.after);
     HOLDFAST_TRY(auto load, WireLoad::connect(server->port(), std::move(protocol), clients));
     const std::uint64_t requests = (clients == 1 ? 400U : 6000U) / (fan_out == 100 ? 5 : 1);
     return Subject{std::string(store_name(kind)), std::move(load),

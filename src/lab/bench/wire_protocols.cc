@@ -18,19 +18,18 @@ Error refused(std::string_view service, std::string_view answer) {
 
 class HttpMessages final : public WireProtocol {
  public:
-  HttpMessages(std::string token, std::function<std::string(std::uint64_t)> body)
-      : head_(fmt::format("POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-                          "Authorization: Bearer {}\r\nContent-Type: application/json\r\n"
-                          "Content-Length: ",
-                          token)),
-        body_(std::move(body)) {}
+  HttpMessages(std::string_view token, std::string_view before, std::string_view after)
+      : before_(fmt::format("POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                            "Authorization: Bearer {}\r\nContent-Type: application/json\r\n"
+                            "Content-Length: {}\r\n\r\n{}",
+                            token, before.size() + kDigits + after.size(), before)),
+        after_(after) {}
 
   [[nodiscard]] std::string greeting(std::size_t /*client*/) const override { return {}; }
   Result<std::size_t> greeted(std::string_view /*received*/) const override { return kMore; }
 
   void write(std::size_t /*client*/, std::uint64_t number, std::string& out) const override {
-    const std::string body = body_(number);
-    out.append(head_).append(std::to_string(body.size())).append("\r\n\r\n").append(body);
+    fmt::format_to(std::back_inserter(out), "{}{:0{}}{}", before_, number, kDigits, after_);
   }
 
   Result<std::size_t> answered(std::string_view received) const override {
@@ -54,8 +53,10 @@ class HttpMessages final : public WireProtocol {
   }
 
  private:
-  std::string head_;
-  std::function<std::string(std::uint64_t)> body_;
+  static constexpr std::size_t kDigits = 16;
+
+  std::string before_;
+  std::string after_;
 };
 
 class RedisStream final : public WireProtocol {
@@ -229,9 +230,9 @@ class NatsStream final : public WireProtocol {
 
 }  // namespace
 
-std::unique_ptr<WireProtocol> http_messages(std::string token,
-                                            std::function<std::string(std::uint64_t)> body) {
-  return std::make_unique<HttpMessages>(std::move(token), std::move(body));
+std::unique_ptr<WireProtocol> http_messages(std::string_view token, std::string_view before,
+                                            std::string_view after) {
+  return std::make_unique<HttpMessages>(token, before, after);
 }
 
 std::unique_ptr<WireProtocol> redis_stream(std::string payload) {

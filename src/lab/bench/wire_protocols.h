@@ -1,7 +1,6 @@
 // What the broker and its peers are sent: a message of the same size, in the protocol of each.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,9 +9,10 @@
 
 namespace holdfast {
 
-// POST /v1/messages with a token. body: the request of a message number.
-std::unique_ptr<WireProtocol> http_messages(std::string token,
-                                            std::function<std::string(std::uint64_t)> body);
+// POST /v1/messages with a token. before, after: what the body has around the number of the
+// message.
+std::unique_ptr<WireProtocol> http_messages(std::string_view token, std::string_view before,
+                                            std::string_view after);
 // XADD to a stream.
 std::unique_ptr<WireProtocol> redis_stream(std::string payload);
 // INSERT of one row into a table, a transaction of its own. The table has the columns id and body.

@@ -29,8 +29,9 @@ std::string request_of(const WireProtocol& protocol) {
 }
 
 TEST(WireProtocols, a_response_over_http_ends_with_its_body) {
-  const auto http = http_messages("secret", [](std::uint64_t n) { return std::to_string(n); });
-  EXPECT_TRUE(request_of(*http).ends_with("Content-Length: 1\r\n\r\n7"));
+  const auto http = http_messages("secret", "{\"id\":\"", "\"}");
+  EXPECT_TRUE(
+      request_of(*http).ends_with("Content-Length: 25\r\n\r\n{\"id\":\"0000000000000007\"}"));
   expect_answer(*http, "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}");
   expect_refusal(*http, "HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n");
 }
