@@ -424,6 +424,42 @@ TEST_F(ProtocolRun, a_stale_resolution_is_an_anomaly) {
   expect_anomaly(resolved("b"), "stale_manual_resolution");
 }
 
+// What a run records of a result that no transition fits.
+RunnableApplied undecided(std::string_view step) {
+  RunnableApplied fact = applied_run(std::string(step) + "#1");
+  fact.transition = json(R"({"from":"a","on":"ok","to":"__none__"})");
+  return fact;
+}
+
+TEST_F(ProtocolRun, a_result_is_parked_only_if_no_transition_fits_it) {
+  expect_accepted(applied_run("b#1"));
+  expect_accepted(undecided("a"));
+  expect_accepted(parked("a"));
+  EXPECT_EQ(run_.status(), RunStatus::parked);
+  expect_anomaly(parked("b"), "unknown_runnable_intent");
+}
+
+TEST_F(ProtocolRun, only_the_retry_of_such_a_result_takes_a_transition) {
+  ManualStepResolved retried = resolved("a", "");
+  retried.action = ManualAction::retried;
+  retried.transition = json(R"({"from":"a","on":"ok","to":"b"})");
+  expect_accepted(parked("a"));
+  expect_anomaly(retried, "stale_manual_resolution");
+}
+
+TEST_F(ProtocolRun, the_retry_of_a_result_records_the_transition_that_fits) {
+  ManualStepResolved retried = resolved("a", "");
+  retried.action = ManualAction::discarded;
+  retried.transition = json(R"({"from":"a","on":"ok","to":"b"})");
+  expect_accepted(undecided("a"));
+  expect_accepted(parked("a"));
+  expect_anomaly(retried, "stale_manual_resolution");
+  retried.action = ManualAction::retried;
+  run_.evolve(ms(200), retried);
+  EXPECT_EQ(transition_of(run_.latest("a")->transition).to, SharedText("b"));
+  EXPECT_EQ(run_.parked("a"), nullptr);
+}
+
 TEST_F(ProtocolRun, manual_facts_and_results_after_the_end_are_anomalies) {
   expect_accepted(paused("a"));
   expect_accepted(terminal());

@@ -326,7 +326,7 @@ class Try {
   void check_keys() const {
     static const std::set<std::string> kKeys = {
         "workflow", "trigger", "input", "handlers", "then", "status",  "context", "result",
-        "error",    "steps",   "got",   "called",   "log",  "refused", "says"};
+        "error",    "steps",   "got",   "called",   "log",  "refused", "says",    "errors"};
     EXPECT_FALSE(documented_.empty()) << "not a JSON object";
     for (const auto& [key, value] : documented_) {
       EXPECT_TRUE(kKeys.contains(key)) << key;
@@ -417,6 +417,13 @@ class Try {
                        [&step = step](const StepView& known) { return known.name == step; });
       const std::string is = found == view.steps.end() ? "missing" : found->status;
       EXPECT_EQ(status, json_quote(is)) << step;
+    }
+    for (const auto& [step, code] : members_of(documented("errors"))) {
+      const auto found =
+          std::find_if(view.steps.begin(), view.steps.end(),
+                       [&step = step](const StepView& known) { return known.name == step; });
+      const std::string error = found == view.steps.end() ? "" : found->error;
+      EXPECT_EQ(code, json_value(error, "code").value_or("none")) << step;
     }
     const std::scoped_lock lock(log_mutex_);
     compare("log", quoted_list(log_));

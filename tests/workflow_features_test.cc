@@ -219,14 +219,38 @@ steps:
   EXPECT_EQ(input_of("b"), R"({"limit":5,"unit":"EUR","x":{"deep":1}})");
 }
 
-TEST_F(Steps, a_missing_mapped_path_fails_the_run_and_is_named) {
+TEST_F(Steps, a_missing_mapped_path_is_named_and_corrected_by_a_migration) {
   define("{workflow: map, steps: [{name: a, input: {x: order.id}}]}");
   handle("a");
-  const RunView view = run("map", R"({"order":{}})");
-  EXPECT_EQ(view.status, "failed");
+  const std::string id = start("map", R"({"order":{"no":7}})");
+  const RunView view = until_parked(id);
+  EXPECT_EQ(view.status, "parked");
   for (const char* part : {"missing_input_path", "order.id", R"("missing_at":"id")"}) {
-    EXPECT_THAT(view.error, HasSubstr(part));
+    EXPECT_THAT(step(view, "a").error, HasSubstr(part));
   }
+  stop_pool();
+  define("{workflow: map, steps: [{name: a, input: {x: order.no}}]}");
+  must(engine_.migrate(id));
+  work();
+  EXPECT_EQ(end_of(id).status, "completed");
+  EXPECT_EQ(input_of("a"), R"({"x":7})");
+  EXPECT_THAT(calls(), ElementsAre("a"));
+}
+
+TEST_F(Steps, a_parent_waits_for_a_child_whose_definition_has_a_fault) {
+  define("{workflow: child, steps: [{name: a, input: {x: lost}}]}");
+  define("{workflow: parent, steps: [{name: kid, child: child}]}");
+  handle("a");
+  const std::string id = start("parent");
+  const RunView parent =
+      until(id, [](const RunView& view) { return !view.children.empty() || view.terminal; });
+  ASSERT_EQ(parent.children.size(), 1U);
+  const std::string child = parent.children.front();
+  EXPECT_EQ(until_parked(child).status, "parked");
+  EXPECT_FALSE(inspect(engine_, id).terminal);
+  must(engine_.retry(child, {.input = R"({"x":1})"}));
+  EXPECT_EQ(end_of(id).status, "completed");
+  EXPECT_EQ(input_of("a"), R"({"x":1})");
 }
 
 TEST_F(Steps, the_payload_is_always_the_base_of_the_context) {
@@ -250,9 +274,9 @@ steps:
   handle("a", says(R"({"n":"one"})"));
   EXPECT_THAT(run("strict").error, HasSubstr("invalid_output"));
   handle("a", says(R"({"n":1})"));
-  const RunView view = run("strict");
-  EXPECT_THAT(view.error, HasSubstr("invalid_input"));
-  EXPECT_THAT(view.error, HasSubstr(R"("missing_fields":["m"])"));
+  const std::string error = step(until_parked(start("strict")), "b").error;
+  EXPECT_THAT(error, HasSubstr("invalid_input"));
+  EXPECT_THAT(error, HasSubstr(R"("missing_fields":["m"])"));
 }
 
 TEST_F(Steps, retries_follow_the_rule_of_the_error_code) {

@@ -321,10 +321,14 @@ transitions: [{from: kid, on: error, to: fallback}]
   }
 }
 
-TEST_F(Compensation, a_run_whose_output_cannot_be_built_is_compensated_too) {
+TEST_F(Compensation, a_run_whose_output_cannot_be_built_is_compensated_when_it_is_given_up) {
   define("{workflow: odd, output: {x: y}, steps: [{name: a, compensate: undo}]}");
   handle_all({"a", "undo"});
-  const RunView view = run("odd");
+  const std::string id = start("odd");
+  EXPECT_EQ(until_parked(id).status, "parked");
+  EXPECT_THAT(calls(), ElementsAre("a"));
+  must(engine_.discard(id));
+  const RunView view = end_of(id);
   EXPECT_EQ(view.status, "failed");
   EXPECT_THAT(view.error, HasSubstr("missing_output_path"));
   EXPECT_THAT(calls(), ElementsAre("a", "undo"));

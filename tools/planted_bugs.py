@@ -181,11 +181,11 @@ BUGS = [
          "    --unmet[dependent];",
          "    unmet[dependent] -= planted && unmet[dependent] == 0 ? 0U : 1U;")]),
     ("last_transition", "the last transition that fits is taken, not the first", [
-        ("runs/run/run_advance.cc",
+        ("runs/run/run_planning.cc",
          "      return &transition;\n    }\n  }\n  return nullptr;",
          "      if (!planted) {\n        return &transition;\n      }\n"
          "      last = &transition;\n    }\n  }\n  return last;"),
-        ("runs/run/run_advance.cc",
+        ("runs/run/run_planning.cc",
          "  for (const Transition& transition : transitions) {",
          "  const Transition* last = nullptr;\n"
          "  for (const Transition& transition : transitions) {")]),
@@ -330,13 +330,35 @@ BUGS = [
         ("runs/run/run_decide_manual.cc",
          "      draft.give_up(*planned, state.error);\n",
          "      planted ? draft.done(*planned, {}) : draft.give_up(*planned, state.error);\n")]),
+    # Faults of definitions
+    ("fault_fails", "a fault of the definition fails the step instead of parking it", [
+        ("runs/run/run_fault.cc",
+         "  if (takes_error(planned.plan, error)) {",
+         "  if (planted || takes_error(planned.plan, error)) {")]),
+    ("fault_key_changes", "a step that begins again after a fault has another idempotency key", [
+        ("runs/run/run_fault.cc",
+         "  again.input = input;\n",
+         "  again.input = input;\n"
+         "  again.idempotency_key = planted ? again.runnable_key : again.idempotency_key;\n")]),
+    ("faulty_list_continues", "items begin although the definition has a fault at one", [
+        ("runs/run/run_each.cc",
+         "  if (has_faulty_item(visit.view())) {",
+         "  if (has_faulty_item(visit.view()) && !planted) {")]),
+    ("undecided_ends_path", "a path ends with a result that no transition fits", [
+        ("runs/run/run_progress.cc",
+         "taken.to.view() != kCompleteStep;",
+         "taken.to.view() != kCompleteStep &&\n"
+         "         !(planted && taken.to.view() == kNoTransition);")]),
+    ("late_transition_lost", "the transition that fits at last is not recorded", [
+        ("runs/run/run_decide_manual.cc",
+         "    resolved.transition = draft.transition_after(*planned);",
+         "    resolved.transition = planted ? Payload() : draft.transition_after(*planned);")]),
     # Dead letters of runs that have ended
     ("discarded_is_exhausted", "a parked step that is discarded becomes a dead letter again", [
-        ("runs/run/run_advance.cc",
-         "void RunDraft::give_up(const PlannedRunnable& planned, const Payload& error) {\n"
-         "  fail_step(planned, error);\n",
-         "void RunDraft::give_up(const PlannedRunnable& planned, const Payload& error) {\n"
-         "  planted ? failed(planned, error) : fail_step(planned, error);\n")]),
+        ("runs/run/run_fault.cc",
+         "    fail_run(error);\n  } else {\n    fail_step(planned, error);\n",
+         "    fail_run(error);\n  } else {\n"
+         "    planted ? failed(planned, error) : fail_step(planned, error);\n")]),
     ("exhausted_not_named", "the end of a run does not name the attempt that failed it", [
         ("runs/run/run_advance.cc",
          "  terminal.exhausted = exhausted_;\n",

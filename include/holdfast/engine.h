@@ -187,7 +187,8 @@ class Engine {
   // invalid_argument, invalid_json.
   Result<void> mutate_graph(std::string_view run_id, const GraphMutation& mutation,
                             const MutationOptions& options = {});
-  // Continues a run that has not ended on another definition of its workflow. Idempotent.
+  // Continues a run that has not ended on another definition of its workflow; a step that is parked
+  // because its definition has a fault begins again there. Idempotent.
   // invalid_transition when the run could not have come to where it is on that definition: its
   // field "problems" says why. unknown_workflow when there is no such definition. terminal_run,
   // run_not_found.

@@ -74,7 +74,8 @@ struct DecisionOptions {
   std::string idempotency_key = {};
 };
 
-// For a parked step: its last attempt failed, and its retry policy says "then: park".
+// For a parked step: its last attempt failed, and its retry policy says "then: park"; or the
+// definition has a fault there.
 struct RetryStepOptions {
   std::string step = {};          // empty: the only step that is parked
   std::string input = {};         // a JSON object; empty: the same input as before
@@ -213,13 +214,13 @@ struct MutationOptions {
 struct StepView {
   std::string name;
   // waiting (for other steps), planned, scheduled (for later), ready, running, paused (waits for a
-  // decision), parked (no attempt is left, waits to be retried or discarded), completed, failed
+  // decision), parked (no attempt is left, or the definition has a fault there), completed, failed
   // (also when an error route was taken), withdrawn; skipped when the run completed without it,
   // abandoned when the run ended otherwise.
   std::string status;
   std::uint32_t attempts = 0;
   std::string result = {};  // of a completed step
-  std::string error = {};   // of the latest failed attempt
+  std::string error = {};   // of the latest failed attempt, or why it is parked
 };
 
 struct RunView {

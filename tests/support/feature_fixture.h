@@ -85,6 +85,9 @@ class FeatureTest : public testing::Test {
   RunView until_paused(const std::string& run) {
     return until(run, [](const RunView& view) { return view.status == "paused" || view.terminal; });
   }
+  RunView until_parked(const std::string& run) {
+    return until(run, [](const RunView& view) { return view.status == "parked" || view.terminal; });
+  }
   std::vector<std::string> calls() {
     const std::scoped_lock lock(mutex_);
     return calls_;

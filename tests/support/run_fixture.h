@@ -307,6 +307,12 @@ struct TestRun {
     return run->is_terminal() ? error_code_of(run->terminal()->error) : "the run has not ended";
   }
 
+  // The code of the error with which the step is parked.
+  std::string parked_code(std::string_view step) const {
+    const ManualState* parked = run->parked(SharedText(step));
+    return parked == nullptr ? "it is not parked" : error_code_of(parked->error);
+  }
+
   std::shared_ptr<const Definition> definition;
   TestWorld around;
   UndoLog undo;

@@ -26,7 +26,8 @@ extern const Command kMigrateCommand = make_command<MigrateCommand>(
     "migrate", "Continue a run that has not ended on another definition of its workflow.",
     R"(The steps that are finished must have the same place, output and transitions on the
 other definition, and the open steps must be the same; otherwise the command fails and
-says why. Everything that has not begun may differ.
+says why. Everything that has not begun may differ. A step that is parked because the
+definition has a fault there may differ too: it begins again.
 
 Examples:
   holdfast migrate latest

@@ -35,8 +35,9 @@ struct RetryCommand {
 extern const Command kRetryCommand = make_command<RetryCommand>(
     "retry", "Attempt a parked step again, in the same run.",
     R"(A step with `retry: {then: park}` is parked when its last attempt has failed. A retry gives
-it as many attempts as its policy says, under the same idempotency key. To repeat a run that
-has ended, use `holdfast replay`.
+it as many attempts as its policy says, under the same idempotency key. A step is also parked
+where the definition has a fault: a retry begins it again; to correct the definition, use
+`holdfast migrate`. To repeat a run that has ended, use `holdfast replay`.
 
 Examples:
   holdfast retry latest

@@ -155,7 +155,8 @@ class GeneratedScenario final : public Scenario {
       later.retry_after_ms = 1500;
       return later;
     }
-    const std::string result = R"({"n":)" + std::to_string(luck % 5) + "}";
+    const std::string result =
+        R"({"n":)" + std::to_string(luck % 5) + (luck % 3 == 0 ? R"(,"late":[1,2]})" : "}");
     const std::string_view key = attempt.runnable_key.view();
     if (luck < 11 && key.find(":deferred") == std::string_view::npos) {
       return completed(result, R"({"defer":{"reason":"early","schedule_in_ms":700}})");

@@ -374,7 +374,8 @@ class AnswerCheck {
     if (run_->has_ended()) {
       codes.insert("terminal_run");
     } else if (there && at->second.open && fits(at->second.kind, action)) {
-      codes = {"ok"};
+      const bool refused = !params_["input"].is_null() && !takes_input(*run_, at->second);
+      codes = refused ? Codes{"invalid_argument"} : Codes{"ok"};
     } else {
       codes.insert("invalid_transition");
       if (waits_elsewhere(step)) {

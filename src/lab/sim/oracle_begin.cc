@@ -1,7 +1,7 @@
 // How a step starts, and the steps that the engine executes itself.
 //
 // Guarantees: the input of a step is what its mapping selects from the context at that moment, the
-// same for all its attempts; a missing path fails the step before a handler is called; no step
+// same for all its attempts; a missing path is a fault before a handler is called; no step
 // starts more often than max_visits allows; no more items of a list are in progress than its
 // concurrency allows; a step of the engine is executed in the commit that plans it, or when its
 // time has come, never before.
@@ -69,6 +69,10 @@ void NextFacts::begin(const Step& step, const std::string& path, std::int64_t vi
   if (!path.empty() && path != name) {
     expected.members.set("path", path);
   }
+  fill_visit(expected, step);
+}
+
+void NextFacts::fill_visit(ExpectedFact& expected, const Step& step) {
   copy_if_there(expected.members, "queue", step.spec["queue"]);
   if (!step.for_each()) {
     fill_plan(expected, step, run_.context);
@@ -88,15 +92,20 @@ void NextFacts::begin(const Step& step, const std::string& path, std::int64_t vi
 
 void NextFacts::begin_item(const Step& step, const Runnable& list, std::int64_t item) {
   const std::string name = list.step + "[" + std::to_string(item) + "]";
+  ExpectedFact& expected = plan(run_.id + ":" + name + ":1", name, 1, "items");
+  expected.because = "it is the next item of its list";
+  expected.earliest = expected.latest = std::max(now_, list.visible_at);
+  copy_if_there(expected.members, "path", list.plan["path"]);
+  fill_item(expected, step, list, item);
+}
+
+void NextFacts::fill_item(ExpectedFact& expected, const Step& step, const Runnable& list,
+                          std::int64_t item) {
   const std::string as =
       step.spec["for_each"].has("as") ? step.spec["for_each"]["as"].string() : "item";
   Value data = step.spec.has("input") ? run_.context : Value::object();
   data.set(as, list.plan["input"]["items"].list()[static_cast<std::size_t>(item)]);
   data.set("index", item);
-  ExpectedFact& expected = plan(run_.id + ":" + name + ":1", name, 1, "items");
-  expected.because = "it is the next item of its list";
-  expected.earliest = expected.latest = std::max(now_, list.visible_at);
-  copy_if_there(expected.members, "path", list.plan["path"]);
   copy_if_there(expected.members, "queue", step.spec["queue"]);
   fill_plan(expected, step, data);
 }
@@ -133,6 +142,10 @@ void NextFacts::fill_plan(ExpectedFact& expected, const Step& step, const Value&
 
 void NextFacts::fill_input(ExpectedFact& expected, const Step& step, const Value& data) {
   Value input = data;
+  if (!given_.is_null()) {
+    expected.members.set("input", given_);
+    return;
+  }
   if (step.spec.has("input")) {
     const Mapped mapped = map_values(step.spec["input"], data);
     if (mapped.missing) {
@@ -176,6 +189,7 @@ void NextFacts::items(const Runnable& list, const Step& step) {
   std::int64_t next = 0;
   std::int64_t ended = 0;
   bool broken = false;
+  bool blocked = false;  // no item begins while the definition has a fault at one
   std::set<std::string> others;
   for (; next < size; ++next) {
     const Runnable* item = run_.newest_of(list.step + "[" + std::to_string(next) + "]");
@@ -189,6 +203,7 @@ void NextFacts::items(const Runnable& list, const Step& step) {
     if (item->is_open() && !kept) {
       others.insert(item->key);
     }
+    blocked = blocked || has_fault(*item, step);
   }
   if (broken && step.spec["for_each"]["on_error"].string() != "collect") {
     if (!others.empty()) {
@@ -198,7 +213,7 @@ void NextFacts::items(const Runnable& list, const Step& step) {
     }
     return;
   }
-  for (; next < size && (most == 0 || next - ended < most); ++next) {
+  for (; !blocked && next < size && (most == 0 || next - ended < most); ++next) {
     begin_item(step, list, next);
   }
 }
@@ -298,7 +313,8 @@ void NextFacts::plan_timer(const Runnable& of, const std::string& suffix, const 
 }
 
 void NextFacts::open_manual(const Runnable& runnable, const Step& step) {
-  if (run_.manual.contains(runnable.step)) {
+  const auto known = run_.manual.find(runnable.step);
+  if (known != run_.manual.end() && known->second.kind != "parked") {
     return;
   }
   const bool pause = step.kind == StepKind::pause;
@@ -351,7 +367,7 @@ void NextFacts::open_wait(const Runnable& runnable, const Step& step) {
       const auto found = at_path(run_.context, correlation["path"].string());
       if (!found.has_value()) {
         expected_.pop_back();
-        failed(runnable, step, error_of("missing_input_path", step.name));
+        fault(runnable, &step, error_of("missing_input_path", step.name));
         return;
       }
       const std::string text = found->is_string() ? found->string() : found->text();
@@ -380,7 +396,7 @@ void NextFacts::start_child(const Runnable& runnable, const Step& step) {
   }
   const auto current = model_.workflows.find(spec["workflow"].string());
   if (current == model_.workflows.end()) {
-    failed(runnable, step, error_of("unknown_workflow", step.name));
+    fault(runnable, &step, error_of("unknown_workflow", step.name));
     return;
   }
   const Definition& child = model_.definitions.at(current->second);
@@ -391,7 +407,7 @@ void NextFacts::start_child(const Runnable& runnable, const Step& step) {
     if (known["name"].string() == trigger && known.has("payload") &&
         (!fits_contract(known["payload"], runnable.plan["input"]) ||
          !has_only(known["payload"], runnable.plan["input"]))) {
-      failed(runnable, step, error_of("invalid_payload", step.name));
+      fault(runnable, &step, error_of("invalid_payload", step.name));
       return;
     }
   }

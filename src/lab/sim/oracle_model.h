@@ -75,6 +75,7 @@ struct Runnable {
     return plan.has("timer") || plan.has("event_wait_timeout");
   }
   [[nodiscard]] bool is_open() const { return !applied && !withdrawn; }
+  [[nodiscard]] bool is_undecided() const;  // it has a result that no transition fits
   [[nodiscard]] bool is_deferred() const { return opts.has("defer"); }
   // It completed without an error.
   [[nodiscard]] bool is_done() const {
@@ -101,7 +102,8 @@ struct Manual {
   std::string action;
   Value result;
   std::string key = {};  // of a parked step: the attempt that failed
-  Value input = {};      // of a retry; null: as before
+  Value error = {};
+  Value input = {};  // of a retry; null: as before
   std::int64_t resolved_at = 0;
 };
 
@@ -276,6 +278,9 @@ std::string window_name(const std::string& workflow, const std::string& trigger,
                         const std::string& signal_id);
 std::string signal_of_window(const std::string& workflow, const std::string& trigger,
                              const Value& time);
+
+// oracle_fault.cc: whether the retry of what is parked there may bring an input.
+bool takes_input(const Run& run, const Manual& parked);
 
 // oracle_waits.cc: the command that makes a decision, and the kind of step that it is about.
 std::string command_of(const std::string& action);

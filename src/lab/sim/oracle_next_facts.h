@@ -3,6 +3,7 @@
 //
 //   oracle_steps.cc         from step to step: results, failures, transitions, joins, the end
 //   oracle_begin.cc         how a step starts: input, visits, lists, waits, children
+//   oracle_fault.cc         what the definition has a fault at
 //   oracle_compensation.cc  withdrawals and compensations
 //   oracle_graph.cc         steps that are added to the run
 #pragma once
@@ -59,10 +60,24 @@ class NextFacts {
   bool parks(const Runnable& runnable) const;
   void defer(const Runnable& runnable);
 
+  // oracle_fault.cc
+  // Whether a fault of the definition parked it, whatever an operator decided.
+  bool parked_by_fault(const Runnable& runnable);
+  void fault(const Runnable& runnable, const Step* step, const Value& error);
+  // The definition has a fault at the open item, and nothing takes the error.
+  bool has_fault(const Runnable& item, const Step& step) const;
+  void pause_at(const Runnable& runnable, const Value& error);
+  bool takes_error(const Runnable& runnable, const Step* step, const Value& error) const;
+  void begin_again(const Runnable& runnable, const Step* step, const Manual& manual);
+  void undecided(const Runnable& runnable);
+  void output_fault();
+
   // oracle_begin.cc
   void begin(const Step& step, const std::string& path, std::int64_t visible_at,
              const std::string& because);
   void begin_item(const Step& step, const Runnable& list, std::int64_t item);
+  void fill_visit(ExpectedFact& expected, const Step& step);
+  void fill_item(ExpectedFact& expected, const Step& step, const Runnable& list, std::int64_t item);
   void fill_plan(ExpectedFact& expected, const Step& step, const Value& data);
   void fill_input(ExpectedFact& expected, const Step& step, const Value& data);
   void fill_wait(ExpectedFact& expected, const Step& step, const Value& data);
@@ -102,6 +117,7 @@ class NextFacts {
   const Run& run_;
   const Definition& definition_;
   std::int64_t now_;
+  Value given_;  // by an operator: the input of what begins again
   std::vector<ExpectedFact> expected_;
 };
 

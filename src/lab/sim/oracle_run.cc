@@ -343,6 +343,10 @@ void RunFact::compensation_started() {
   };
   match(ExpectedFact::Kind::compensate, run_.id, "compensation", fits);
   run_.compensation = data_;
+  for (auto& [step, manual] : run_.manual) {
+    const Runnable* runnable = run_.find(manual.key);
+    manual.open = manual.open && (runnable == nullptr || !runnable->is_undecided());
+  }
   if (data_["outcome"].string() == "cancelled") {
     expect_command({"cancel_run"});
   }
@@ -422,6 +426,12 @@ std::string Run::status() const {
     const bool at_wait = wait != waits.end() && wait->second.is_open();
     all_paused = all_paused && (at_manual || at_wait);
     parked = parked || (at_manual && at->second.kind == "parked");
+  }
+  for (const auto& [step, at] : manual) {
+    const Runnable* runnable = find(at.key);
+    const bool undecided = at.open && runnable != nullptr && runnable->is_undecided();
+    open = open || undecided;
+    parked = parked || undecided;
   }
   return !open ? "idle" : !all_paused ? "running" : parked ? "parked" : "paused";
 }

@@ -3,6 +3,7 @@
 //
 //   oracle_run.cc     plans, results, the end, and what must be complete when a batch ends
 //   oracle_waits.cc   decisions, events and children
+//   oracle_fault.cc   the transition that a retry takes
 //   oracle_replay.cc  what a replay adopts
 //   oracle_graph.cc   steps that are added to the run
 //   oracle_migration.cc  continuing on another definition
@@ -57,6 +58,7 @@ class RunFact {
   void child();
   void paused();
   void resolved();
+  void decided(const std::string& step, const Manual& manual);
   void wait_opened();
   void buffered();
   void received();

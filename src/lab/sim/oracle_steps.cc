@@ -3,8 +3,8 @@
 // Guarantees: a result is applied to its run once, in the commit that completes its attempt,
 // together with everything that follows from it; the first transition that matches is taken and
 // recorded; a step with `after` starts when the last of the steps it names has ended, never before;
-// a failure that cannot be retried takes its error transition or ends the run; the run completes
-// when every path has ended.
+// a failure that cannot be retried takes its error transition or ends the run, unless it is a fault
+// of the definition (oracle_fault.cc); the run completes when every path has ended.
 #include <algorithm>
 
 #include "lab/sim/oracle_next_facts.h"
@@ -123,10 +123,12 @@ void NextFacts::forward() {
     if (run_.is_newest(runnable) && runnable.is_open() && !runnable.is_timer()) {
       const Step* step = definition_.find(runnable.name.base);
       const Ending ending = ending_of(runnable);
-      if (park(runnable)) {
+      if (park(runnable) || parked_by_fault(runnable)) {
         continue;
       }
-      if (ending.kind != Ending::Kind::none) {
+      if (runnable.failure.has_value()) {
+        fault(runnable, step, *runnable.failure);
+      } else if (ending.kind != Ending::Kind::none) {
         close(runnable, ending);
       } else if (step != nullptr && !runnable.name.compensates) {
         execute_step(runnable, *step);
@@ -192,6 +194,7 @@ void NextFacts::done(const Runnable& runnable, const Step& step, const Ending& e
     if (ending.result.has_value()) {
       model::join(data, key, *ending.result);
     }
+    Value none = Value::object({{"from", runnable.step}, {"on", "ok"}, {"to", "__none__"}});
     for (const Value& transition : definition_.transitions_from(step.name, "ok")) {
       if (!transition.has("when") || holds(transition["when"], data)) {
         Value taken = transition;
@@ -199,6 +202,7 @@ void NextFacts::done(const Runnable& runnable, const Step& step, const Ending& e
         expected.members.set("transition", taken);
         break;
       }
+      expected.members.set("transition", none);
     }
   }
   expected_.push_back(expected);
@@ -292,10 +296,8 @@ void NextFacts::continue_path(const std::string& path) {
   }
   const std::string& on = last->transition["on"].string();
   const std::string& to = last->transition["to"].string();
-  if (last->transition.is_null()) {
-    if (!definition_.transitions_from(last->name.base, "ok").empty()) {
-      fail_run(error_of("no_matching_transition", last->step), "no transition matches");
-    }
+  if (last->is_undecided()) {
+    undecided(*last);
   } else if (to == "fail") {
     fail_run(on == "ok" ? error_of("failed_by_transition", last->step) : last->result["error"],
              "a transition leads to fail", on == "error" ? exhausted_by(*last) : Value());
@@ -348,7 +350,7 @@ void NextFacts::complete() {
   if (definition_.spec.has("output")) {
     const Mapped mapped = map_values(definition_.spec["output"], run_.context);
     if (mapped.missing) {
-      fail_run(error_of("missing_output_path", ""), "a path of the output is missing");
+      output_fault();
       return;
     }
     members.set("result", mapped.value);
@@ -378,8 +380,6 @@ void NextFacts::fail_run(const Value& error, const std::string& because, const V
 Ending NextFacts::ending_of(const Runnable& runnable) const {
   Ending ending;
   if (runnable.failure.has_value()) {
-    ending.kind = Ending::Kind::failed;
-    ending.error = *runnable.failure;
     return ending;
   }
   const Step* step = definition_.find(runnable.name.base);
@@ -423,7 +423,7 @@ Ending NextFacts::ending_of_wait(const Runnable& runnable, const Step& step) con
     return ending_of_child(runnable, step);
   }
   const auto manual = run_.manual.find(runnable.step);
-  if (manual != run_.manual.end() && !manual->second.open) {
+  if (manual != run_.manual.end() && !manual->second.open && manual->second.kind != "parked") {
     const bool rejected = manual->second.action == "rejected";
     ending.kind = rejected ? Ending::Kind::failed : Ending::Kind::done;
     ending.result = manual->second.result;

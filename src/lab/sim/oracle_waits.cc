@@ -77,6 +77,7 @@ void RunFact::paused() {
   Manual manual;
   manual.kind = data_["kind"].string();
   manual.key = data_["runnable_key"].string();
+  manual.error = data_["error"];
   run_.manual[step] = manual;
 }
 
@@ -96,6 +97,7 @@ void RunFact::resolved() {
   manual.open = false;
   manual.action = action;
   manual.result = data_["result"];
+  decided(found->first, manual);
   if (manual.kind == "approval" && modelled()) {
     const Step* step = run_.definition->find(StepName::parse(found->first).base);
     const std::string name = step == nullptr            ? found->first

@@ -1,5 +1,6 @@
 // Author: writes random workflows: steps of every kind, connected by `after`, by transitions, or
-// both. All of them end if handlers, operators and events respond.
+// both. Some have faults that show only while a run executes: "lost" is never in the context,
+// "late" is after some results. All of them end if handlers, operators and events respond.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,7 @@ class Author {
     text += transitions_.empty() ? "" : R"(,"transitions":[)" + transitions_ + "]";
     text += pick(4) == 0 ? R"(,"timeout":"1h")" : "";
     text += pick(3) == 0 ? R"(,"compensate_on_cancel":true)" : "";
+    text += pick(6) == 0 ? R"(,"output":{"n":"n","maybe":"late"})" : "";
     return text + "}";
   }
 
@@ -62,22 +64,24 @@ class Author {
       case 0:
         return R"(,"log":"here {n}")";
       case 1:
-        return R"(,"wait":"10s")";
+        return pick(4) == 0 ? R"(,"wait":{"until":"late"})" : R"(,"wait":"10s")";
       case 2:
         return R"(,"pause":true)";
       case 3:
         return R"(,"approval":true)";
       case 4:
-        return R"(,"await_event":{"event":"e","timeout":"5m"})";
+        return R"(,"await_event":{"event":"e","timeout":"5m")" +
+               std::string(pick(5) == 0 ? R"(,"correlation":{"path":"lost"}})" : "}");
       case 5:
         return R"(,"await_event":{"any_of":["e","f"]})";
       case 6:
-        return R"(,"child":{"workflow":"inner","detached":)" +
-               std::string(pick(3) == 0 ? "true}" : "false}");
+        return R"(,"child":{"workflow":")" + std::string(pick(6) == 0 ? "lost" : "inner") +
+               R"(","detached":)" + std::string(pick(3) == 0 ? "true}" : "false}");
       case 7:
-        return R"(,"for_each":{"items":"list","concurrency":2,"on_error":")" +
+        return R"(,"for_each":{"items":")" + std::string(pick(5) == 0 ? "late" : "list") +
+               R"(","concurrency":2,"on_error":")" +
                std::string(pick(2) == 0 ? "fail" : "collect") + R"("},"retry":{"max_attempts":2)" +
-               then() + "}";
+               then() + "}" + (pick(4) == 0 ? R"(,"input":{"i":"item","maybe":"late"})" : "");
       case 8:
         return R"(,"compensate":{"handler":"undo","retry":{"max_attempts":2)" + then() +
                R"(}},"output":"o)" + std::to_string(i) + "\"" + queue();
@@ -85,7 +89,8 @@ class Author {
         return R"(,"timeout":{"start_to_close":"1m","schedule_to_start":")" +
                std::string(pick(2) == 0 ? "2m" : "2s") + R"("})" + circuit_breaker() + queue();
       case 10:
-        return R"(,"input":{"n":"n","maybe":"missing"})" + queue();
+        return R"(,"input":{"n":"n","maybe":")" + std::string(pick(2) == 0 ? "late" : "missing") +
+               R"("})" + queue();
       default:
         return R"(,"retry":{"max_attempts":3,"delay_ms":100,"jitter_percent":50)" + then() + "}" +
                circuit_breaker() + queue() +
@@ -120,7 +125,9 @@ class Author {
       add(from + R"("to":")" + target(count) + R"(","when":{"path":"n","greater":)" +
           std::to_string(pick(4)) + "}}");
     }
-    add(from + R"("to":")" + (i + 1 < count ? name(i + 1) : "complete") + R"("})");
+    // Without it, no transition may fit.
+    const std::string when = pick(5) == 0 ? R"(","when":{"path":"n","less":3}})" : R"("})";
+    add(from + R"("to":")" + (i + 1 < count ? name(i + 1) : "complete") + when);
     add(from + R"("on":"error","to":")" + target(count) + R"("})");
   }
   void add_error_route(std::size_t i) {

@@ -8,6 +8,7 @@
 #include "runs/engine/step_chain.h"
 #include "runs/facts/activation.h"
 #include "runs/language/data/iso8601.h"
+#include "runs/run/run_planning.h"
 
 namespace holdfast::sim {
 
@@ -334,7 +335,13 @@ Clients::ClientCommand Clients::resolve_command(const RunId& run, const std::str
       .member("action", to_text(action))
       .member("actor", "ann")
       .member("key", key);
-  if (action == ManualAction::retried && step.size() % 2 == 0) {
+  // What the engine does by itself takes no input.
+  const auto audited = simulation_.audit().runs.find(run);
+  const ManualState* parked = audited == simulation_.audit().runs.end()
+                                  ? nullptr
+                                  : audited->second->parked(SharedText(step));
+  const bool fault = parked != nullptr && is_fault(*audited->second, *parked);
+  if (action == ManualAction::retried && step.size() % 2 == 0 && !fault) {
     command.input = Payload::trusted(R"({"n":2,"corrected":true})");
     json.member("input", JsonText::trusted(std::string(command.input.view())));
   }

@@ -11,6 +11,8 @@
 namespace holdfast {
 
 inline constexpr std::string_view kCompensatePrefix = "compensate:";
+// Stands for the output of the run where its mapping has a fault. No step can have the name.
+inline constexpr std::string_view kOutputStep = "__output__";
 
 struct Activation {
   std::string_view step;

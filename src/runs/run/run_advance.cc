@@ -12,52 +12,12 @@ namespace holdfast {
 
 namespace {
 
-const Transition* choose(const std::vector<Transition>& transitions, const DataView& data) {
-  for (const Transition& transition : transitions) {
-    if (!transition.when.has_value() || transition.when->matches(data)) {
-      return &transition;
-    }
-  }
-  return nullptr;
-}
-
-TransitionTaken chosen_by(const Runnable& plan, RouteOn on, const Transition& transition) {
-  TransitionTaken taken = taken_by(plan, on, transition.to_name);
-  taken.when = transition.when_json;
-  if (transition.recovery != RecoveryLabel::none) {
-    taken.recovery = transition.recovery;
-  }
-  return taken;
-}
-
-RunnableApplied applied_fact(const RunProjection& run, const Runnable& plan, const StepEnd& end,
-                             TimeMs now) {
-  RunnableApplied fact;
-  fact.run_id = run.run_id();
-  fact.runnable_key = plan.runnable_key;
-  fact.result = end.result;
-  fact.applied_at = now;
-  fact.execution_opts = end.execution_opts;
-  return fact;
-}
-
 // The list of a for_each cannot join the context without a name. A decision has its name already.
 SharedText output_key_of(const Step& step) {
   if (step.kind == StepKind::approval) {
     return {};
   }
   return step.spec.output.empty() && step.spec.for_each.has_value() ? step.name : step.spec.output;
-}
-
-Payload error_result(const Payload& error) {
-  JsonWriter writer;
-  writer.begin_object().member("error", JsonText::trusted(std::string(error.view())));
-  writer.end_object();
-  return std::move(writer).take_text();
-}
-
-SharedText path_name(const Runnable& plan) {
-  return plan.path.empty() ? SharedText(parse_activation(plan.step.view()).step) : plan.path;
 }
 
 constexpr std::string_view kDeferredSuffix = ":deferred";
@@ -166,20 +126,17 @@ void RunDraft::done(const PlannedRunnable& planned, const StepEnd& end) {
   const Transition* taken = nullptr;
   if (!step.on_ok.empty()) {
     taken = choose(step.on_ok, ContextView(run_, applied.output_key, end.result));
-    if (taken != nullptr) {
-      applied.transition = to_json(chosen_by(plan, RouteOn::ok, *taken)).value();
-    }
+    applied.transition =
+        to_json(taken == nullptr ? taken_by(plan, RouteOn::ok, SharedText(kNoTransition))
+                                 : chosen_by(plan, RouteOn::ok, *taken))
+            .value();
   }
   add(std::move(applied));
   const TimeMs visible_at = later(now_, opts.schedule_in_ms);
   if (taken != nullptr) {
-    follow(taken->to, path_name(plan), visible_at,
-           terminal_error("failed_by_transition",
-                          fmt::format("a transition of step {} says that the run has failed", name),
-                          name));
+    follow(taken->to, path_name(plan), visible_at, failed_by_transition(plan));
   } else if (!step.on_ok.empty()) {
-    fail_run(terminal_error("no_matching_transition",
-                            fmt::format("no transition of step {} fits its result", name), name));
+    park(planned, no_transition_error(plan));
   } else {
     end_path(path_name(plan), visible_at);
   }
@@ -198,10 +155,6 @@ void RunDraft::failed(const PlannedRunnable& planned, const Payload& error) {
   }
   fail_step(planned, error);
   exhausted_.reset();
-}
-
-void RunDraft::give_up(const PlannedRunnable& planned, const Payload& error) {
-  fail_step(planned, error);
 }
 
 void RunDraft::fail_step(const PlannedRunnable& planned, const Payload& error) {
@@ -357,7 +310,7 @@ void RunDraft::complete_if_done() {
   if (definition().output().has_value()) {
     auto mapped = definition().output()->apply(ContextView(run_));
     if (const auto* missing = std::get_if<MissingPath>(&mapped)) {
-      fail_run(missing_path_error("missing_output_path", *missing, ""));
+      plan_output_fault(missing_path_error("missing_output_path", *missing, ""));
       return;
     }
     terminal.result = std::get<Payload>(std::move(mapped));

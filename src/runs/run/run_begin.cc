@@ -99,11 +99,15 @@ void RunDraft::begin(StepIndex index, const SharedText& path, TimeMs visible_at)
     return;
   }
   const SharedText name = visit == 1 ? step.name : visit_name(step.name.view(), visit);
-  Runnable runnable = runnable_of(step, name, path, visible_at);
+  begin_visit(step, runnable_of(step, name, path, visible_at));
+}
+
+// The runnable may have an input: one that an operator gave.
+void RunDraft::begin_visit(const Step& step, Runnable runnable) {
   if (step.spec.for_each.has_value()) {
     begin_each(step, std::move(runnable));
   } else if (step.kind == StepKind::handler && !step.input.has_value() &&
-             !step.input_contract.has_value()) {
+             !step.input_contract.has_value() && runnable.input.empty()) {
     runnable.handler = step.handler;
     runnable.policy = step.spec.policy;
     runnable.input = whole_context();
@@ -114,14 +118,14 @@ void RunDraft::begin(StepIndex index, const SharedText& path, TimeMs visible_at)
 }
 
 void RunDraft::begin_body(const Step& step, Runnable runnable, const DataView& data) {
-  runnable.input = empty_object();
+  const Payload given = std::exchange(runnable.input, empty_object());
   switch (step.kind) {
     case StepKind::handler:
     case StepKind::http:
     case StepKind::exec:
     case StepKind::child: {
       Payload error;
-      runnable.input = input_of(step, data, error);
+      runnable.input = given.empty() ? input_of(step, data, error) : given;
       if (!error.empty()) {
         plan_failed(std::move(runnable), error);
         return;
@@ -185,7 +189,7 @@ void RunDraft::plan_wait(Runnable runnable) {
   plan(std::move(runnable));
 }
 
-// A step that cannot be attempted at all.
+// A step that cannot be attempted on this definition.
 void RunDraft::plan_failed(Runnable runnable, const Payload& error) {
   const SharedText key = runnable.runnable_key;
   runnable.handler = kEngineHandler;
@@ -196,7 +200,7 @@ void RunDraft::plan_failed(Runnable runnable, const Payload& error) {
   flush();
   // Missing when facts of another writer forbid it; finish() reports that.
   if (const PlannedRunnable* planned = run_.find(key.view())) {
-    failed(*planned, error);
+    fault(*planned, error);
   }
 }
 

@@ -134,18 +134,18 @@ TEST(Children, a_retry_waits_as_long_as_the_policy_says) {
   EXPECT_EQ(planned_steps(test->child_ended(test->key("send"), completed("{}"))), Steps({"last"}));
 }
 
-TEST(Children, a_workflow_that_does_not_exist_fails_the_step) {
+TEST(Children, a_workflow_that_does_not_exist_parks_the_step) {
   const auto test = started(definition_of(sending(R"("nothing")")));
-  EXPECT_EQ(test->error_code(), "unknown_workflow");
+  EXPECT_EQ(test->parked_code("send"), "unknown_workflow");
   EXPECT_TRUE(test->run->children().empty());
 }
 
-TEST(Children, an_input_the_child_does_not_take_fails_the_step) {
+TEST(Children, an_input_the_child_does_not_take_parks_the_step) {
   const auto misfit = started(definition_of(sending(R"("parcel")")), R"({"kg":"three"})");
-  EXPECT_EQ(misfit->error_code(), "invalid_payload");
+  EXPECT_EQ(misfit->parked_code("send"), "invalid_payload");
   const auto trigger =
       started(definition_of(sending(R"({"workflow":"parcel","trigger":"unknown"})")));
-  EXPECT_EQ(trigger->error_code(), "invalid_trigger");
+  EXPECT_EQ(trigger->parked_code("send"), "invalid_trigger");
   EXPECT_TRUE(trigger->run->children().empty());
 }
 

@@ -151,9 +151,9 @@ void RunDraft::start_child(const Step& step, const PlannedRunnable& planned) {
   StartChild command;
   command.definition = around_.current(spec.workflow.view());
   if (command.definition == nullptr) {
-    failed(planned, terminal_error("unknown_workflow",
-                                   fmt::format("there is no workflow {}", spec.workflow.view()),
-                                   step.name.view()));
+    fault(planned, terminal_error("unknown_workflow",
+                                  fmt::format("there is no workflow {}", spec.workflow.view()),
+                                  step.name.view()));
     return;
   }
   const Runnable& plan = planned.plan;
@@ -168,8 +168,8 @@ void RunDraft::start_child(const Step& step, const PlannedRunnable& planned) {
   command.on_parent_close = spec.on_parent_close;
   const auto input = checked_input(*command.definition, command.trigger.view(), plan.input, now_);
   if (!input.ok()) {
-    failed(planned, terminal_error(error_info(input.error().code()).name, input.error().message(),
-                                   step.name.view()));
+    fault(planned, terminal_error(error_info(input.error().code()).name, input.error().message(),
+                                  step.name.view()));
     return;
   }
   command.input = plan.input;

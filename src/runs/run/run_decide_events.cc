@@ -177,10 +177,10 @@ void RunDraft::open_wait(const Step& step, const PlannedRunnable& planned) {
   for (const EventSpec& event : spec.any_of) {
     const auto correlation = correlation_of(event, ContextView(run_));
     if (!correlation.has_value()) {
-      failed(planned, terminal_error("missing_input_path",
-                                     fmt::format("the correlation of event {} is not there: {}",
-                                                 event.event.view(), event.correlation.view()),
-                                     step.name.view()));
+      fault(planned, terminal_error("missing_input_path",
+                                    fmt::format("the correlation of event {} is not there: {}",
+                                                event.event.view(), event.correlation.view()),
+                                    step.name.view()));
       return;
     }
     if (opened.event.empty()) {

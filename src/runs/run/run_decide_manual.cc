@@ -255,23 +255,34 @@ Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
   const ManualState state = *boundary;
   const PlannedRunnable* planned = run.latest(state.step.view());
   if (planned != nullptr) {
-    HOLDFAST_CHECK(check_retry_input(run, planned->plan, command.input));
+    HOLDFAST_CHECK(check_retry_input(run, *planned, command.input));
   }
   RunDraft draft(run, around, now);
   draft.add(
       receipt(run.run_id(), signal_of(command.action), command.source, naming(command, state)));
+  resolve_boundary(draft, state, command);
+  return draft.finish();
+}
+
+void resolve_boundary(RunDraft& draft, const ManualState& state, const ResolveStep& command) {
+  RunProjection& run = draft.run();
+  const PlannedRunnable* planned = run.latest(state.step.view());
+  HOLDFAST_ASSERT(state.kind != BoundaryKind::parked ||
+                  (planned != nullptr && (!planned->applied || planned->is_undecided())));  // R11
   ManualStepResolved resolved;
   resolved.run_id = run.run_id();
   resolved.step = state.step;
   resolved.action = command.action;
-  resolved.result = result_of(run, command, state, now);
-  resolved.metadata = audit(command, now);
+  resolved.result = result_of(run, command, state, draft.now());
+  resolved.metadata = audit(command, draft.now());
+  if (command.action == ManualAction::retried && planned != nullptr && planned->is_undecided()) {
+    resolved.transition = draft.transition_after(*planned);
+  }
   const Payload result = resolved.result;
   draft.add(std::move(resolved));
   if (state.kind == BoundaryKind::parked) {
-    HOLDFAST_ASSERT(planned != nullptr && !planned->applied);  // R11
     if (command.action == ManualAction::retried) {
-      draft.plan(retried_by_operator(planned->plan, command.input, now));
+      draft.retry(*planned, command.input);
     } else {
       draft.give_up(*planned, state.error);
     }
@@ -287,7 +298,6 @@ Result<RunFacts> decide_resolve(RunProjection& run, const ResolveStep& command,
   } else if (planned != nullptr) {
     draft.done(*planned, {result});
   }
-  return draft.finish();
 }
 
 }  // namespace holdfast

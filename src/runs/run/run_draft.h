@@ -68,6 +68,12 @@ class RunDraft {
   void give_up(const PlannedRunnable& planned, const Payload& error);
   // The last attempt failed: the run waits with the error until an operator decides.
   void park(const PlannedRunnable& planned, const Payload& error);
+  // What an operator decided about a parked one: it is attempted again, or what the definition has
+  // a fault in is carried out again. With this input, unless it is empty.
+  void retry(const PlannedRunnable& parked, const Payload& input);
+  // The transition that now fits the result of a step that was parked because none did; empty:
+  // none.
+  [[nodiscard]] Payload transition_after(const PlannedRunnable& parked) const;
   // The same for one that is applied already, but was waited at.
   void continue_after(const PlannedRunnable& planned);
   // Plans the nodes of a changed graph that wait for nothing more.
@@ -121,13 +127,22 @@ class RunDraft {
   [[nodiscard]] Runnable runnable_of(const Step& step, const SharedText& name,
                                      const SharedText& path, TimeMs visible_at) const;
 
+  // fault.cc
+  void fault(const PlannedRunnable& planned, const Payload& error);
+  [[nodiscard]] bool takes_error(const Runnable& plan, const Payload& error) const;
+  void plan_output_fault(const Payload& error);
+  void follow_undecided(const PlannedRunnable& parked);
+  void begin_again(const Runnable& parked, const Payload& input);
+
   // begin.cc
+  void begin_visit(const Step& step, Runnable runnable);
   void begin_body(const Step& step, Runnable runnable, const DataView& data);
   void begin_wait(const Step& step, Runnable runnable, const DataView& data);
   void plan_internal(Runnable runnable);
   void plan_wait(Runnable runnable);
   // A timer beside a runnable.
   void plan_timer(const Runnable& runnable, TimerPurpose purpose, TimeMs at);
+  // The definition has a fault there.
   void plan_failed(Runnable runnable, const Payload& error);
   [[nodiscard]] Payload input_of(const Step& step, const DataView& data, Payload& error);
   void open_wait(const Step& step, const PlannedRunnable& planned);
@@ -137,6 +152,8 @@ class RunDraft {
   // each.cc
   void begin_each(const Step& step, Runnable runnable);
   void plan_items(const Step& step, const SharedText& visit);
+  [[nodiscard]] bool has_faulty_item(std::string_view visit) const;
+  void begin_item(const Step& step, std::uint64_t item, Runnable runnable);
   void next_items(const SharedText& visit);
   void item_done(std::string_view visit);
   void item_failed(const PlannedRunnable& planned, const Payload& error);

@@ -23,16 +23,6 @@ std::string list_of(const Payload& items, const DataView& data) {
   return value.has_value() && value->starts_with('[') ? std::string(*value) : std::string();
 }
 
-Payload with_item(const Payload& error, std::uint64_t item) {
-  std::string text(error.view());
-  if (!error.is_object()) {
-    return error;
-  }
-  text.pop_back();
-  text += fmt::format("{}\"item\":{}}}", text.size() > 1 ? "," : "", item);
-  return Payload::trusted(text);
-}
-
 }  // namespace
 
 void RunDraft::begin_each(const Step& step, Runnable runnable) {
@@ -60,34 +50,53 @@ void RunDraft::begin_each(const Step& step, Runnable runnable) {
   }
 }
 
-// As many as may be under way at once.
+// The same mapping begins every item, so a fault in it would be found once for each of them.
+bool RunDraft::has_faulty_item(std::string_view visit) const {
+  return std::any_of(run_.boundaries().begin(), run_.boundaries().end(), [&](const auto& at) {
+    const std::string_view step = at.first.view();
+    return is_item(step) && without_item(step) == visit && is_fault(run_, at.second);
+  });
+}
+
+// As many as may be under way at once; none while the definition has a fault at one.
 void RunDraft::plan_items(const Step& step, const SharedText& visit) {
   const ForEachSpec& spec = *step.spec.for_each;
   const EachProgress& each = *run_.each(visit.view());
   const std::uint64_t most = spec.concurrency == 0 ? each.items.size() : spec.concurrency;
-  const std::string_view as = spec.as.empty() ? "item" : spec.as.view();
   const PlannedRunnable& whole = *run_.latest(visit.view());
   const TimeMs visible_at = std::max(now_, whole.plan.visible_at);
-  // An item that cannot begin is done here and now, or ends the whole.
+  if (has_faulty_item(visit.view())) {
+    return;
+  }
+  // An item that cannot begin is done here and now, is parked, or ends the whole.
   for (std::uint64_t item = each.next;
        item < each.items.size() && item - each.done < most && !whole.applied && !has_stopped();
        ++item) {
-    Runnable runnable =
-        runnable_of(step, item_name(visit.view(), item), whole.plan.path, visible_at);
-    const std::string place = fmt::format("{}", item);
-    if (step.input.has_value()) {
-      ContextView data(run_);
-      data.put(as, each.items[item]);
-      data.put("index", place);
-      begin_body(step, std::move(runnable), data);
-    } else {
-      std::string alone = "{";
-      append_json_string(alone, as);
-      alone += fmt::format(":{},\"index\":{}}}", each.items[item], place);
-      begin_body(step, std::move(runnable), ObjectView(alone));
+    const SharedText name = item_name(visit.view(), item);
+    begin_item(step, item, runnable_of(step, name, whole.plan.path, visible_at));
+    if (run_.parked(name) != nullptr) {
+      break;
     }
   }
   flush();
+}
+
+void RunDraft::begin_item(const Step& step, std::uint64_t item, Runnable runnable) {
+  const ForEachSpec& spec = *step.spec.for_each;
+  const std::string_view as = spec.as.empty() ? "item" : spec.as.view();
+  const std::string_view value = run_.each(without_item(runnable.step.view()))->items[item];
+  const std::string place = fmt::format("{}", item);
+  if (step.input.has_value()) {
+    ContextView data(run_);
+    data.put(as, value);
+    data.put("index", place);
+    begin_body(step, std::move(runnable), data);
+    return;
+  }
+  std::string alone = "{";
+  append_json_string(alone, as);
+  alone += fmt::format(":{},\"index\":{}}}", value, place);
+  begin_body(step, std::move(runnable), ObjectView(alone));
 }
 
 // Not at once: it may be plan_items that is done with an item.
@@ -149,7 +158,7 @@ void RunDraft::item_failed(const PlannedRunnable& planned, const Payload& error)
   if (!rest.runnable_keys.empty()) {
     add(std::move(rest));
   }
-  fail_step(*whole, with_item(error, *parse_activation(planned.plan.step.view()).item));
+  fail_step(*whole, item_error(error, *parse_activation(planned.plan.step.view()).item));
 }
 
 }  // namespace holdfast

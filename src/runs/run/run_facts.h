@@ -156,6 +156,9 @@ struct RunnablesPlanned {
 // How a step ended whose transition was taken.
 HOLDFAST_ENUM(RouteOn, ok, error, timeout);
 
+// Where a result leads that no transition fits: its path has not ended, and the run waits there.
+inline constexpr std::string_view kNoTransition = "__none__";
+
 // The transition that was taken. Recorded, so that no condition is ever evaluated again.
 struct TransitionTaken {
   SharedText from;
@@ -226,7 +229,8 @@ struct ChildRunStarted {
   friend bool operator==(const ChildRunStarted&, const ChildRunStarted&) = default;
 };
 
-// parked: the last attempt of the step has failed, and its policy says that the run waits.
+// parked: the last attempt of the step has failed, and its policy says that the run waits; or the
+// definition has a fault at the step.
 HOLDFAST_ENUM(ManualKind, pause, approval, parked);
 
 struct ManualStepPaused {
@@ -238,7 +242,7 @@ struct ManualStepPaused {
   std::optional<TimeMs> paused_at;
   SharedText reason;
   Payload deadline;
-  SharedText runnable_key;  // of a parked step, the attempt that failed
+  SharedText runnable_key;  // of a parked step, the attempt that failed or was never made
   SharedText queue;         // of that attempt
   Payload error;            // likewise
   Payload trace;
@@ -258,11 +262,12 @@ struct ManualStepResolved {
   SharedText step;
   ManualAction action = ManualAction::resumed;
   Payload result;
+  Payload transition;  // that the retry of a step took that was parked because none fitted
   Payload metadata;
   Payload trace;
 
   HOLDFAST_FIELDS(required(run_id), required(step), required(action), optional(result),
-                  optional(metadata), optional(trace));
+                  optional(transition), optional(metadata), optional(trace));
   friend bool operator==(const ManualStepResolved&, const ManualStepResolved&) = default;
 };
 

@@ -135,6 +135,9 @@ class RunFold::Visitor {
   }
 
   void operator()(const ManualStepResolved& fact) const {
+    if (!fact.transition.empty()) {
+      decide(*run_.latest(fact.step.view()), fact.transition);
+    }
     end_boundary(fact.step);
     merge(fact.result);
   }
@@ -222,6 +225,17 @@ class RunFold::Visitor {
   void operator()(const CompensationStarted& fact) const {
     HOLDFAST_ASSERT(!run_.compensation().has_value() && !run_.terminal_.has_value());  // R10
     edit_optional_state().compensation = fact;
+    // What is open is withdrawn. A step that has a result waits for nothing more.
+    std::vector<SharedText> undecided;
+    for (const auto& [step, state] : run_.manual_) {
+      const PlannedRunnable* planned = run_.find(state.runnable_key.view());
+      if (planned != nullptr && planned->is_undecided()) {
+        undecided.push_back(step);
+      }
+    }
+    for (const SharedText& step : undecided) {
+      end_boundary(step);
+    }
   }
 
   void operator()(const StepsAdopted& fact) const {
@@ -330,6 +344,18 @@ class RunFold::Visitor {
   void unpark(const SharedText& step) const {
     if (run_.parked(step) != nullptr) {
       end_boundary(step);
+    }
+  }
+
+  // A transition fits a result at last.
+  void decide(const PlannedRunnable& undecided, const Payload& transition) const {
+    HOLDFAST_ASSERT(undecided.is_undecided());  // R12
+    PlannedRunnable& planned = run_.runnables_.find(undecided.plan.runnable_key)->second;
+    note_progress_undo(planned.plan);
+    save(undo_, planned.transition);
+    planned.transition = transition;
+    if (run_.progress_ != nullptr) {
+      run_.progress_->apply(*run_.definition_, planned);
     }
   }
 

@@ -21,16 +21,52 @@ bool same_routes(const std::vector<Transition>& left, const std::vector<Transiti
                     });
 }
 
-std::string spec_text(const Step& step) {
-  const auto json = to_json(step.spec);
+// The first one that fits is taken, so those after it could as well be others.
+bool same_until(const TransitionTaken& taken, const std::vector<Transition>& left,
+                const std::vector<Transition>& right) {
+  for (std::size_t i = 0; i < left.size() && i < right.size(); ++i) {
+    if (left[i].to_name != right[i].to_name || left[i].when_json != right[i].when_json) {
+      return false;
+    }
+    if (left[i].to_name == taken.to && left[i].when_json == taken.when) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string spec_text(const StepSpec& spec) {
+  const auto json = to_json(spec);
   return json.ok() ? std::string(json.value().view()) : std::string();
+}
+
+StepSpec without_input(StepSpec spec) {
+  spec.input = Payload();
+  spec.input_schema = Payload();
+  if (spec.child.has_value()) {
+    spec.child->workflow = SharedText("any");
+    spec.child->trigger = SharedText();
+  }
+  return spec;
 }
 
 // Looks at everything the run has begun.
 class Comparison {
  public:
   Comparison(const RunProjection& run, const Definition& target)
-      : run_(run), source_(*run.definition()), target_(target) {}
+      : run_(run), source_(*run.definition()), target_(target) {
+    for (const auto& [step, state] : run.boundaries()) {
+      const PlannedRunnable* planned = run.find(state.runnable_key.view());
+      if (!is_fault(run, state)) {
+        continue;
+      }
+      if (is_item(step.view())) {
+        faulty_lists_.emplace(without_item(step.view()));
+      } else if (planned->is_undecided()) {
+        undecided_.emplace(parse_activation(step.view()).step);
+      }
+    }
+  }
 
   std::vector<MigrationProblem> problems() && {
     if (source_.parts().timeout_ms != target_.parts().timeout_ms) {
@@ -50,6 +86,22 @@ class Comparison {
   }
 
  private:
+  // It begins again with the migration, so nothing of it has to be what it was.
+  [[nodiscard]] bool is_faulty(const PlannedRunnable& planned) const {
+    const ManualState* parked = planned.applied ? nullptr : run_.parked(planned.plan.step);
+    return parked != nullptr && is_fault(run_, *parked);
+  }
+  // What is open is the same step. The items of a list begin one by one: while one of them is
+  // faulty, their input may be corrected.
+  [[nodiscard]] bool is_same_open(const PlannedRunnable& planned, const Step& before,
+                                  const Step& after) const {
+    if (run_.each(planned.plan.step.view()) == nullptr ||
+        !faulty_lists_.contains(planned.plan.step.str())) {
+      return spec_text(before.spec) == spec_text(after.spec);
+    }
+    return spec_text(without_input(before.spec)) == spec_text(without_input(after.spec));
+  }
+
   void add(Blocker blocker, std::string_view step, const std::string& message) {
     if (reported_.emplace(blocker, step).second) {
       problems_.push_back({blocker, std::string(step), message});
@@ -61,7 +113,7 @@ class Comparison {
     const std::string name(parse_activation(plan.step.view()).step);
     const auto now = source_.find(name);
     const auto then = target_.find(name);
-    if (plan.graph_mutation.has_value()) {
+    if (plan.graph_mutation.has_value() || name == kOutputStep) {
       return;
     }
     if (!now.has_value() || !then.has_value()) {
@@ -81,7 +133,8 @@ class Comparison {
     }
     if (planned.applied) {
       compare_finished(planned, before, after);
-    } else if (run_.latest(plan.step.view()) == &planned && spec_text(before) != spec_text(after)) {
+    } else if (run_.latest(plan.step.view()) == &planned && !is_faulty(planned) &&
+               !is_same_open(planned, before, after)) {
       add(Blocker::step_changed, name, fmt::format("step {} is open and differs", name));
     }
   }
@@ -97,10 +150,14 @@ class Comparison {
         execution_opts(planned.execution_opts).defer.has_value()) {
       return;
     }
-    const RouteOn on = transition_of(planned.transition).on;
-    const bool same = on == RouteOn::ok      ? same_routes(before.on_ok, after.on_ok)
+    const TransitionTaken taken = transition_of(planned.transition);
+    const RouteOn on = taken.on;
+    const bool same = planned.is_undecided() ? true
+                      : undecided_.contains(name) && on == RouteOn::ok
+                          ? same_until(taken, before.on_ok, after.on_ok)
+                      : on == RouteOn::ok    ? same_routes(before.on_ok, after.on_ok)
                       : on == RouteOn::error ? same_routes(before.on_error, after.on_error)
-                                             : spec_text(before) == spec_text(after);
+                                             : spec_text(before.spec) == spec_text(after.spec);
     if (!same) {
       add(Blocker::transition_changed, name,
           fmt::format("step {} is finished, and what follows it differs", name));
@@ -151,7 +208,9 @@ class Comparison {
     for (StepIndex index = 0; index < target_.steps().size(); ++index) {
       const Step& step = target_.steps()[index];
       const std::string_view name = step.name.view();
-      if (run_.latest(name) != nullptr && (progress.unmet[index] > 0 || !has_waited_for(step))) {
+      const PlannedRunnable* begun = run_.latest(name);
+      if (begun != nullptr &&
+          (progress.unmet[index] > 0 || (!is_faulty(*begun) && !has_waited_for(step)))) {
         add(Blocker::dependency_not_done, name,
             fmt::format("step {} has begun and did not wait for a step that it names now", name));
       }
@@ -188,9 +247,32 @@ class Comparison {
   const RunProjection& run_;
   const Definition& source_;
   const Definition& target_;
+  std::set<std::string> faulty_lists_;  // visits of which an item is parked by a fault
+  std::set<std::string> undecided_;     // steps with a result that no transition fits
   std::vector<MigrationProblem> problems_;
   std::set<std::pair<Blocker, std::string>> reported_;
 };
+
+// The other definition may not have the faults any more.
+void retry_faults(RunDraft& draft, const CommandSource& source) {
+  const RunProjection& run = draft.run();
+  std::vector<ManualState> faults;
+  for (const auto& [step, state] : run.boundaries()) {
+    if (is_fault(run, state)) {
+      faults.push_back(state);
+    }
+  }
+  for (const ManualState& state : faults) {
+    if (run.parked(state.step) == nullptr) {
+      continue;  // what another one led to has ended the run
+    }
+    ResolveStep command;
+    command.action = ManualAction::retried;
+    command.step = state.step;
+    command.source = source;
+    resolve_boundary(draft, state, command);
+  }
+}
 
 std::string text_of(const std::vector<MigrationProblem>& problems) {
   std::string text;
@@ -254,7 +336,8 @@ Result<RunFacts> decide_migrate(RunProjection& run, const MigrateRun& command,
       receipt(run.run_id(), SignalType::migrate_run, command.source, std::move(named).take_text()));
   draft.add(std::move(fact));
   run.follow(command.target);
-  draft.begin_ready();
+  draft.begin_ready();  // before: what a fault held back begins with it
+  retry_faults(draft, command.source);
   return draft.finish();
 }
 

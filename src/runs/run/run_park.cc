@@ -1,5 +1,6 @@
 // Parked steps: the last attempt has failed, and the run waits until an operator decides whether
-// the step is attempted again or fails.
+// the step is attempted again or fails. run_fault.cc parks steps in which the definition has a
+// fault.
 #include <fmt/format.h>
 
 #include "runs/facts/activation.h"
@@ -45,10 +46,35 @@ Runnable retried_by_operator(const Runnable& parked, const Payload& input, TimeM
   return again;
 }
 
-Result<void> check_retry_input(const RunProjection& run, const Runnable& parked,
+namespace {
+
+// Whether its attempt has an input. What the engine does by itself has none.
+bool takes_input(const RunProjection& run, const PlannedRunnable& parked) {
+  const std::string_view name = parked.plan.step.view();
+  if (!parked.plan.is_internal() || parked.applied) {
+    return !parked.applied;
+  }
+  const auto index = run.definition()->find(name);
+  if (!index.has_value()) {
+    return false;
+  }
+  const StepSpec& spec = run.definition()->steps()[*index].spec;
+  return spec.is_called() && (!spec.for_each.has_value() || is_item(name));
+}
+
+}  // namespace
+
+Result<void> check_retry_input(const RunProjection& run, const PlannedRunnable& planned,
                                const Payload& input) {
   if (input.empty()) {
     return {};
+  }
+  const Runnable& parked = planned.plan;
+  if (!takes_input(run, planned)) {
+    return refusal(run, ErrorCode::invalid_argument,
+                   fmt::format("what is parked at step \"{}\" takes no input; retry it without one",
+                               parked.step.view()))
+        .with("field", "input");
   }
   if (!input.is_object()) {
     return refusal(run, ErrorCode::invalid_argument, "the input of a retry is a JSON object")

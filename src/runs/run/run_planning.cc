@@ -93,12 +93,62 @@ Runnable first_attempt(const RunProjection& run, const SharedText& step, const S
   return runnable;
 }
 
+SharedText path_name(const Runnable& plan) {
+  return plan.path.empty() ? SharedText(parse_activation(plan.step.view()).step) : plan.path;
+}
+
 TransitionTaken taken_by(const Runnable& plan, RouteOn on, const SharedText& to) {
   TransitionTaken taken;
   taken.from = plan.step;
   taken.on = on;
   taken.to = to;
   return taken;
+}
+
+const Transition* choose(const std::vector<Transition>& transitions, const DataView& data) {
+  for (const Transition& transition : transitions) {
+    if (!transition.when.has_value() || transition.when->matches(data)) {
+      return &transition;
+    }
+  }
+  return nullptr;
+}
+
+TransitionTaken chosen_by(const Runnable& plan, RouteOn on, const Transition& transition) {
+  TransitionTaken taken = taken_by(plan, on, transition.to_name);
+  taken.when = transition.when_json;
+  if (transition.recovery != RecoveryLabel::none) {
+    taken.recovery = transition.recovery;
+  }
+  return taken;
+}
+
+RunnableApplied applied_fact(const RunProjection& run, const Runnable& plan, const StepEnd& end,
+                             TimeMs now) {
+  RunnableApplied fact;
+  fact.run_id = run.run_id();
+  fact.runnable_key = plan.runnable_key;
+  fact.result = end.result;
+  fact.applied_at = now;
+  fact.execution_opts = end.execution_opts;
+  return fact;
+}
+
+Payload error_result(const Payload& error) {
+  JsonWriter writer;
+  writer.begin_object().member("error", JsonText::trusted(std::string(error.view())));
+  writer.end_object();
+  return std::move(writer).take_text();
+}
+
+Payload item_error(const Payload& error, std::uint64_t item) {
+  std::string text(error.view());
+  if (!error.is_object()) {
+    return error;
+  }
+  text.pop_back();
+  text += fmt::format("{}\"item\":{}}}", text.size() > 1 ? "," : "", item);
+  return Payload::trusted(text);
 }
 
 RunTerminal terminal_fact(const RunProjection& run, TerminalStatus status, const Payload& error) {
@@ -114,6 +164,19 @@ Payload terminal_error(std::string_view code, std::string_view message, std::str
   writer.begin_object().member("code", code).member("message", message).member("step", step);
   writer.member("retryable", false).end_object();
   return std::move(writer).take_text();
+}
+
+Payload no_transition_error(const Runnable& plan) {
+  const std::string_view step = plan.step.view();
+  return terminal_error("no_matching_transition",
+                        fmt::format("no transition of step {} fits its result", step), step);
+}
+
+Payload failed_by_transition(const Runnable& plan) {
+  const std::string_view step = plan.step.view();
+  return terminal_error("failed_by_transition",
+                        fmt::format("a transition of step {} says that the run has failed", step),
+                        step);
 }
 
 Payload timeout_error(TimedOut what, std::string_view step) {

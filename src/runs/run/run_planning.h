@@ -49,13 +49,27 @@ Result<const PlannedRunnable*> find_applicable(const RunProjection& run, const A
 // done, with what and when is left to the caller.
 Runnable first_attempt(const RunProjection& run, const SharedText& step, const SharedText& queue);
 
+// The step that began the path of a runnable.
+SharedText path_name(const Runnable& plan);
 // The way that a run takes after a step.
 TransitionTaken taken_by(const Runnable& plan, RouteOn on, const SharedText& to);
 
 RunTerminal terminal_fact(const RunProjection& run, TerminalStatus status,
                           const Payload& error = Payload());
+// The first of them that fits; nullptr when none does.
+const Transition* choose(const std::vector<Transition>& transitions, const DataView& data);
+TransitionTaken chosen_by(const Runnable& plan, RouteOn on, const Transition& transition);
+// The result of a step that failed, as its error routes see it.
+Payload error_result(const Payload& error);
+// The error of an item, as the error of its list.
+Payload item_error(const Payload& error, std::uint64_t item);
+RunnableApplied applied_fact(const RunProjection& run, const Runnable& plan, const StepEnd& end,
+                             TimeMs now);
+
 // An error as run_terminal carries it: {"code","message","step","retryable":false}.
 Payload terminal_error(std::string_view code, std::string_view message, std::string_view step);
+Payload no_transition_error(const Runnable& plan);
+Payload failed_by_transition(const Runnable& plan);
 Payload missing_path_error(std::string_view code, const MissingPath& missing,
                            std::string_view step);
 Payload misfit_error(std::string_view code, std::string_view what, const ContractMisfit& misfit,
@@ -71,9 +85,15 @@ const RetryPolicy& policy_of(const RunProjection& run, const Runnable& plan);
 bool parks(const RunProjection& run, const Runnable& plan);
 // The attempt after a parked one, as an operator requests it. Its number of attempts begins anew.
 Runnable retried_by_operator(const Runnable& parked, const Payload& input, TimeMs now);
-// invalid_argument unless the input is an object, invalid_payload unless it fits the step.
-Result<void> check_retry_input(const RunProjection& run, const Runnable& parked,
+// invalid_argument unless the input is an object and something that takes one is parked,
+// invalid_payload unless it fits the step.
+Result<void> check_retry_input(const RunProjection& run, const PlannedRunnable& parked,
                                const Payload& input);
+// Whether the run is parked there because its definition has a fault: what cannot be done is a step
+// of the engine, or has a result already.
+bool is_fault(const RunProjection& run, const ManualState& state);
+// What a decision of an operator causes: that the boundary is resolved, and what follows.
+void resolve_boundary(RunDraft& draft, const ManualState& state, const ResolveStep& command);
 // When the attempt after this one may begin; empty: no more attempts.
 std::optional<TimeMs> retry_at(const RunProjection& run, const Runnable& plan,
                                const Failure& failure, TimeMs now);

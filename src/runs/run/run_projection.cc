@@ -160,6 +160,10 @@ std::optional<ManualState> RunProjection::manual_state() const {
   return first == nullptr ? std::nullopt : std::optional(*first);
 }
 
+bool PlannedRunnable::is_undecided() const {
+  return applied && !withdrawn && transition_of(transition).to.view() == kNoTransition;
+}
+
 const ManualState* RunProjection::parked(const SharedText& step) const {
   const auto found = manual_.find(step);
   return found == manual_.end() || found->second.kind != BoundaryKind::parked ? nullptr

@@ -56,6 +56,9 @@ struct PlannedRunnable {
   Payload transition;
   Payload execution_opts;
 
+  // It has a result, and no transition fits it: its path continues when one does.
+  [[nodiscard]] bool is_undecided() const;
+
   HOLDFAST_FIELDS(required(plan), required(order), optional(applied), optional(withdrawn),
                   optional(applied_order), required(applied_at), optional(result),
                   optional(output_key), optional(transition), optional(execution_opts));
@@ -105,7 +108,7 @@ struct ManualState {
   SharedText reason;
   Payload metadata;
   Payload deadline;
-  // Of a parked step: the attempt that failed, and its error.
+  // Of a parked step: the attempt that failed, or is not made because of the definition, and why.
   SharedText runnable_key = {};
   Payload error = {};
 

@@ -251,7 +251,7 @@ class Judge {
   RunVerdict operator()(const ManualStepPaused& fact) const {
     const ManualState* active = boundary(fact.step);
     if (active == nullptr) {
-      return fact.kind != ManualKind::parked || is_open(fact.step, fact.runnable_key)
+      return fact.kind != ManualKind::parked || can_park(fact.step, fact.runnable_key)
                  ? RunVerdict::accept()
                  : RunVerdict::refuse(Reason::unknown_runnable_intent);
     }
@@ -270,7 +270,9 @@ class Judge {
     const ManualState* active = boundary(fact.step);
     const bool fits = is_pause(active) && (active->kind == BoundaryKind::parked) ==
                                               (boundary_for(fact.action) == BoundaryKind::parked);
-    return fits ? RunVerdict::accept() : RunVerdict::refuse(Reason::stale_manual_resolution);
+    return fits && fits_transition(fact, *active)
+               ? RunVerdict::accept()
+               : RunVerdict::refuse(Reason::stale_manual_resolution);
   }
 
   RunVerdict operator()(const RunTerminal& fact) const {
@@ -426,6 +428,21 @@ class Judge {
   [[nodiscard]] bool is_open(const SharedText& step, const SharedText& runnable_key) const {
     const PlannedRunnable* planned = run_.find(runnable_key.view());
     return planned != nullptr && !planned->applied && run_.latest(step.view()) == planned;
+  }
+  // The same, or it has a result that no transition fits.
+  [[nodiscard]] bool can_park(const SharedText& step, const SharedText& runnable_key) const {
+    const PlannedRunnable* planned = run_.find(runnable_key.view());
+    return is_open(step, runnable_key) ||
+           (planned != nullptr && planned->is_undecided() && run_.latest(step.view()) == planned);
+  }
+  // Only the retry of a step that no transition followed takes one.
+  [[nodiscard]] bool fits_transition(const ManualStepResolved& fact,
+                                     const ManualState& active) const {
+    if (fact.transition.empty()) {
+      return true;
+    }
+    const PlannedRunnable* planned = run_.find(active.runnable_key.view());
+    return fact.action == ManualAction::retried && planned != nullptr && planned->is_undecided();
   }
   // The run waits where the migration found it, and can wait where it moves to.
   [[nodiscard]] bool is_boundary_of(const RunDefinitionMigrated& fact) const {

@@ -1,4 +1,5 @@
 // How a run moves along transitions, and what its steps see.
+#include "runs/facts/activation.h"
 #include "tests/support/run_fixture.h"
 
 namespace holdfast::run_transitions_test {
@@ -50,14 +51,14 @@ TEST(Transitions, without_a_condition_it_is_the_way_for_all_others) {
   EXPECT_EQ(test.run->latest("big"), nullptr) << "the other way was never gone";
 }
 
-TEST(Transitions, a_result_that_fits_no_condition_fails_the_run) {
+TEST(Transitions, a_result_that_fits_no_condition_waits_for_one_that_does) {
   TestRun test(flow(R"([{"name":"check"},{"name":"big"}])",
                     R"([{"from":"check","to":"big","when":{"path":"total","greater":100}}])"));
   test.start();
   const RunFacts facts = test.apply("check", R"({"total":5})");
-  EXPECT_EQ(kinds(facts), Kinds({"runnable_applied", "run_terminal"}));
-  EXPECT_EQ(test.run->status(), RunStatus::failed);
-  EXPECT_EQ(test.error_code(), "no_matching_transition");
+  EXPECT_EQ(kinds(facts), Kinds({"runnable_applied", "manual_step_paused"}));
+  EXPECT_EQ(test.run->status(), RunStatus::parked);
+  EXPECT_EQ(test.parked_code("check"), "no_matching_transition");
 }
 
 TEST(Transitions, a_failure_takes_the_error_route_with_the_error_in_the_context) {
@@ -250,15 +251,14 @@ TEST(StepData, a_mapping_says_what_a_step_gets) {
   EXPECT_EQ(test.input("pay"), json(R"({"card":"c1","currency":"EUR","tries":3})"));
 }
 
-TEST(StepData, a_path_that_leads_nowhere_is_the_failure_of_the_step) {
+TEST(StepData, a_path_that_leads_nowhere_parks_the_step_unless_a_route_takes_the_error) {
   const std::string steps = R"([{"name":"pay","input":{"card":"customer.card"}},{"name":"ask"}])";
   TestRun alone(definition_of(R"([{"name":"pay","input":{"card":"customer.card"}}])"));
   alone.start();
-  EXPECT_EQ(alone.run->status(), RunStatus::failed);
-  EXPECT_EQ(alone.error_code(), "missing_input_path");
-  EXPECT_NE(alone.run->terminal()->error.view().find(R"("missing_at":"customer")"),
-            std::string_view::npos)
-      << alone.run->terminal()->error.view();
+  EXPECT_EQ(alone.run->status(), RunStatus::parked);
+  EXPECT_EQ(alone.parked_code("pay"), "missing_input_path");
+  EXPECT_NE(alone.run->parked("pay")->error.view().find(R"("missing_at":"customer")"),
+            std::string_view::npos);
 
   TestRun routed(flow(steps, R"([{"from":"pay","on":"error","to":"ask"}])"));
   const RunFacts facts = routed.start();
@@ -287,14 +287,14 @@ TEST(StepData, conditions_find_the_result_under_its_output_key) {
   EXPECT_EQ(planned_steps(test.apply("pay", R"({"ok":true})")), Steps({"ship"}));
 }
 
-TEST(StepData, an_input_that_breaks_the_contract_of_its_step_is_its_failure) {
+TEST(StepData, an_input_that_breaks_the_contract_of_its_step_parks_it) {
   const std::string_view steps = R"([{"name":"pay","input_schema":{"order":"integer"}}])";
   TestRun good(steps);
   EXPECT_EQ(planned_steps(good.start()), Steps({"pay"}));
   TestRun bad(steps);
   bad.start(R"({"order":"seven"})");
-  EXPECT_EQ(bad.error_code(), "invalid_input");
-  EXPECT_NE(bad.run->terminal()->error.view().find("validation_errors"), std::string_view::npos);
+  EXPECT_EQ(bad.parked_code("pay"), "invalid_input");
+  EXPECT_NE(bad.run->parked("pay")->error.view().find("validation_errors"), std::string_view::npos);
 }
 
 TEST(StepData, a_result_is_held_to_what_its_step_promises) {
@@ -316,7 +316,7 @@ TEST(StepData, the_output_of_a_workflow_is_the_result_of_its_runs) {
   TestRun missing(test.definition);
   missing.start();
   missing.apply("pay");
-  EXPECT_EQ(missing.error_code(), "missing_output_path");
+  EXPECT_EQ(missing.parked_code(kOutputStep), "missing_output_path");
 }
 
 TEST(Delays, what_follows_a_transition_waits_as_the_step_requested) {

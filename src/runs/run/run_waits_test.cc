@@ -49,11 +49,11 @@ TEST(Wait, a_time_that_has_passed_is_not_waited_for) {
   EXPECT_EQ(planned_steps(test.start(R"({"at":999})")), Steps({"rest", "act"}));
 }
 
-TEST(Wait, an_invalid_time_fails_the_step) {
+TEST(Wait, an_invalid_time_parks_the_step) {
   for (const std::string_view input : {"{}", R"({"at":"soon"})", R"({"at":[1]})"}) {
     TestRun test(wait_then_act(R"({"until":"at"})"));
     test.start(input);
-    EXPECT_EQ(test.error_code(), "invalid_wait_time") << input;
+    EXPECT_EQ(test.parked_code("rest"), "invalid_wait_time") << input;
   }
   TestRun routed(flow(R"([{"name":"rest","wait":{"until":"at"}},{"name":"ask"}])",
                       R"([{"from":"rest","on":"error","to":"ask"}])"));
@@ -216,7 +216,7 @@ TEST(AwaitEvent, a_correlation_may_come_from_the_context) {
   EXPECT_EQ(text.run->status(), RunStatus::completed);
   TestRun missing(steps);
   missing.start("{}");
-  EXPECT_EQ(missing.error_code(), "missing_input_path");
+  EXPECT_EQ(missing.parked_code("hear"), "missing_input_path");
 }
 
 TEST(AwaitEvent, of_several_waits_the_oldest_takes_the_event) {

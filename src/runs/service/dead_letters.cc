@@ -68,7 +68,7 @@ std::optional<DeadLetter> read_letter(const RunProjection& run, const Place& at,
   letter.queue = at.queue.str();
   letter.runnable_key = known.runnable_key.str();
   letter.idempotency_key = planned->plan.idempotency_key.str();
-  letter.attempts = planned->plan.attempt_number;
+  letter.attempts = planned->plan.is_internal() ? 0 : planned->plan.attempt_number;
   letter.since = known.exhausted ? run.terminal_at() : parked->paused_at;
   letter.age_ms = std::max<std::int64_t>(0, now.value - letter.since.value);
   letter.error = redact(known.exhausted ? run.terminal()->error : parked->error);

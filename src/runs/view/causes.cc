@@ -100,7 +100,8 @@ Result<std::vector<Cause>> CauseFinder::find() {
   std::map<std::string, std::size_t> parents;  // of items: by visit
   for (const PlannedRunnable* planned : run_.runnables()) {
     const std::string_view step = planned->plan.step.view();
-    if (planned->applied || planned->plan.is_timer() || run_.latest(step) != planned) {
+    const bool over = planned->applied && run_.parked(planned->plan.step) == nullptr;
+    if (over || planned->plan.is_timer() || run_.latest(step) != planned) {
       continue;
     }
     HOLDFAST_TRY(Cause cause, of_runnable(*planned));
@@ -314,14 +315,7 @@ Cause CauseFinder::of_boundary(const ManualState& boundary, const PlannedRunnabl
   }
   cause.waits_for = std::string(to_text(boundary.kind));
   if (boundary.kind == BoundaryKind::parked) {
-    cause.summary = fmt::format("has parked step {} since {}, because attempt {} failed: {}", step,
-                                since(boundary.paused_at), planned.plan.attempt_number,
-                                error_text(boundary.error));
-    cause.next_actions.push_back({"retry_parked_step", "after fixing the cause, retry the step",
-                                  fmt::format("holdfast retry {} --step {}", id(), step)});
-    cause.next_actions.push_back(
-        {"discard_parked_step", "or give up: the step fails, and the run continues as it defines",
-         fmt::format("holdfast dead-letters discard {} --step {}", id(), step)});
+    about_parked(cause, boundary, planned);
     return cause;
   }
   if (boundary.kind == BoundaryKind::approval) {

@@ -25,6 +25,7 @@ class CauseFinder {
   Cause missing_definition() const;
   Result<Cause> of_runnable(const PlannedRunnable& planned);
   Cause of_boundary(const ManualState& boundary, const PlannedRunnable& planned) const;
+  void about_parked(Cause& cause, const ManualState& parked, const PlannedRunnable& planned) const;
   void offer_events(Cause& cause, const EventWait& wait) const;
   Result<Cause> of_internal(const PlannedRunnable& planned);
   Cause of_items(const PlannedRunnable& planned, const EachProgress& each) const;

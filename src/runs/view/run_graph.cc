@@ -283,9 +283,11 @@ class GraphMaker {
       count_items(node, planned->plan.step.view(), *each);
     }
     node.current =
-        !run_.is_terminal() &&
-        std::any_of(activations->second.begin(), activations->second.end(),
-                    [&](const StepState* one) { return !run_.latest(one->step.view())->applied; });
+        !run_.is_terminal() && std::any_of(activations->second.begin(), activations->second.end(),
+                                           [&](const StepState* one) {
+                                             return one->status == StepStatus::parked ||
+                                                    !run_.latest(one->step.view())->applied;
+                                           });
     return node;
   }
 
@@ -402,7 +404,7 @@ class GraphMaker {
   [[nodiscard]] std::string_view transition_status(const GraphEdge& edge) const {
     const PlannedRunnable* from = run_.visits(edge.from) == 0 ? nullptr : newest(edge.from);
     if (over_ || is_adopted(edge.from) ||
-        (from != nullptr && from->applied && !is_put_off(*from))) {
+        (from != nullptr && from->applied && !is_put_off(*from) && !from->is_undecided())) {
       return "skipped";
     }
     return from == nullptr ? "blocked" : "pending";

@@ -43,9 +43,6 @@ StepStatus engine_status(const RunProjection& run, const PlannedRunnable& latest
 
 StepStatus status_of_open(const RunSource& source, const PlannedRunnable& latest,
                           const Attempt* attempt) {
-  if (source.run->parked(latest.plan.step) != nullptr) {
-    return StepStatus::parked;
-  }
   return latest.plan.is_internal() ? engine_status(*source.run, latest)
                                    : open_status(attempt, source.now);
 }
@@ -71,6 +68,13 @@ StepState step_state(const RunSource& source, const ByStep& attempts, const Shar
     return state;
   }
   const bool put_off = execution_opts(latest->execution_opts).defer.has_value();
+  const ManualState* parked = source.run->parked(step);
+  if (parked != nullptr) {
+    state.status = StepStatus::parked;
+    state.error = parked->error;
+    state.result = latest->result;
+    return state;
+  }
   if (latest->applied && !put_off) {
     state.status = closed_status(*latest);
     if (state.status == StepStatus::completed) {

@@ -195,6 +195,9 @@ class RunFactTaker {
   }
   // The run waits where the new definition says, and nowhere else.
   void operator()(const RunDefinitionMigrated& fact) const {
+    if (fact.manual_state.empty()) {
+      return;  // the run waits where it waited
+    }
     const auto state = from_json<ManualState>(fact.manual_state.view());
     const auto pauses = bars_.pauses_;
     for (const auto& [step, index] : pauses) {

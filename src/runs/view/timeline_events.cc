@@ -37,6 +37,18 @@ std::string joined(const std::vector<SharedText>& names) {
   return text;
 }
 
+// What follows a transition.
+std::string where_to(const TransitionTaken& taken) {
+  if (taken.to == kCompleteStep) {
+    return ", its path ends";
+  }
+  if (taken.to == kNoTransition) {
+    return ", and no transition fits";
+  }
+  return taken.to == kFailStep ? ", so the run fails"
+                               : fmt::format(", continues to {}", taken.to.view());
+}
+
 Payload without_correlation(const Payload& timeout) {
   auto read = from_json<WaitTimeout>(timeout.view());
   if (!read.ok()) {
@@ -217,6 +229,7 @@ class RunDescriber : public Describer {
     const std::string actor = text_of(fact.metadata, "actor");
     std::string text(to_text(fact.action));
     text += actor.empty() ? "" : " by " + one_line(actor);
+    text += fact.transition.empty() ? "" : where_to(transition_of(fact.transition));
     add("manual_step_resolved", text + because(text_of(fact.metadata, "comment")), fact).step =
         fact.step.str();
   }
@@ -342,11 +355,7 @@ class RunDescriber : public Describer {
     if (!leads_on) {
       return text;
     }
-    if (taken.to == kCompleteStep) {
-      return text + ", its path ends";
-    }
-    return text + (taken.to == kFailStep ? ", so the run fails"
-                                         : fmt::format(", continues to {}", taken.to.view()));
+    return text + where_to(taken);
   }
   static std::string_view ending_text(RouteOn on) {
     switch (on) {
