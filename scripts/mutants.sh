@@ -8,11 +8,11 @@
 #   --help       this text
 #
 # Copies the sources to build/mutants and builds the simulators with the bugs of
-# tools/planted_bugs.py, tools/planted_broker_bugs.py and tools/planted_mesh_bugs.py, each enabled by
-# an environment variable; the product itself contains none of this. The convergence test of the mesh
-# takes the place of a simulator for the last ones. With --only, a simulator that none of the bugs
-# needs is not built. Prints a table and exits with 1 if a bug was not found, or if a simulator fails
-# without any bug.
+# tools/planted_bugs.py, tools/planted_broker_bugs.py and tools/planted_mesh_bugs.py, each enabled
+# by an environment variable; the product itself contains none of this. The convergence test of the
+# mesh takes the place of a simulator for the last ones. With --only, a simulator that none of the
+# bugs needs is not built. Prints a table and exits with 1 if a bug was not found, or if a simulator
+# fails without any bug.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
@@ -64,7 +64,8 @@ cmake --build build/mutants/build --target $programs
 echo "== without any bug"
 for program in $programs; do
   if [[ $program == mesh_roster_tests ]]; then
-    check=(env HOLDFAST_MESH_SEEDS=100 build/mutants/build/tests/$program --gtest_filter='Convergence.*')
+    check=(env HOLDFAST_MESH_SEEDS=100 "build/mutants/build/tests/$program")
+    check+=(--gtest_filter='Convergence.*')
   else
     check=("build/mutants/build/bin/$program" 100)
   fi

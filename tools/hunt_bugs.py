@@ -82,8 +82,8 @@ def main() -> int:
         parser.error("--build is missing")
     found = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        hunts = [pool.submit(hunt_in_mesh if name in OF_MESH else hunt, given.build, name, given.seeds)
-                 for name, _ in bugs]
+        hunts = [pool.submit(hunt_in_mesh if name in OF_MESH else hunt, given.build, name,
+                             given.seeds) for name, _ in bugs]
         for (name, _), future in zip(bugs, hunts):
             seeds, how = future.result()
             found.append(seeds)
