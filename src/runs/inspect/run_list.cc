@@ -266,8 +266,8 @@ Result<ListThread> ListThread::open(Journal& journal, ThreadId thread, const Mom
 
 Result<RunRows> list_runs(Journal& journal, const RunListQuery& query, const Moment& moment) {
   if (query.limit == 0 || query.limit > kMaxListed) {
-    return bad_query("limit",
-                     fmt::format("a page holds 1 to {} runs, not {}", kMaxListed, query.limit));
+    return bad_query("limit", fmt::format(R"(limit must be a number from 1 to {}, not "{}")",
+                                          kMaxListed, query.limit));
   }
   HOLDFAST_TRY(ThreadId thread, thread_of(query.filter));
   HOLDFAST_TRY(ListThread list, ListThread::open(journal, std::move(thread), moment));
