@@ -194,21 +194,24 @@ TEST_P(BrokerPostgres, H_35_a_lock_that_is_not_released_is_a_failure_for_all_wit
     }));
   }));
   EXPECT_TRUE(eventually([&] { return holds.load(); }));
-  constexpr int kMessages = 40;
-  std::vector<std::function<void()>> bodies;
-  for (int i = 0; i < kMessages; ++i) {
-    bodies.emplace_back([&, i] {
-      const auto failed = send(request("m-" + std::to_string(i), "hello"));
-      EXPECT_EQ(outcome_of(failed), "busy");
-      EXPECT_EQ(failed.ok() ? 0 : error_info(failed.error().code()).http_status, 503);
-    });
+  constexpr std::size_t kMessages = 40;
+  std::vector<MessageRequest> messages;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    messages.push_back(request("m-" + std::to_string(i), "hello"));
+  }
+  std::vector<AcceptCall> calls;
+  for (const MessageRequest& message : messages) {
+    calls.push_back({"token-ann", &message});
   }
   const auto began = std::chrono::steady_clock::now();
-  ThreadGroup senders;
-  must(senders.start(bodies));
-  senders.join();
+  const auto replies = broker_->accept_group(calls);
   EXPECT_LT(std::chrono::steady_clock::now() - began, kMessages * options.busy_timeout / 2)
       << "they do not wait one after the other";
+  ASSERT_EQ(replies.size(), kMessages);
+  for (const Result<AcceptReply>& failed : replies) {
+    EXPECT_EQ(outcome_of(failed), "busy");
+    EXPECT_EQ(failed.ok() ? 0 : error_info(failed.error().code()).http_status, 503);
+  }
   done = true;
   holder.join();
   EXPECT_EQ(outcome_of(send(request("m-0", "hello"))), "created");
