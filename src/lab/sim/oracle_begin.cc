@@ -432,10 +432,12 @@ void NextFacts::retry_child(const Runnable& runnable, const Step& step, const Va
     failed(runnable, step, error);
     return;
   }
+  if (runnable.is_open()) {
+    ExpectedFact& replaced = add(ExpectedFact::Kind::withdraw, runnable.key, "child");
+    replaced.because = "a new child run replaces it";
+    replaced.keys = {runnable.key};
+  }
   const std::int64_t number = runnable.plan["attempt_number"].integer() + 1;
-  ExpectedFact& replaced = add(ExpectedFact::Kind::withdraw, runnable.key, "child");
-  replaced.because = "a new child run replaces it";
-  replaced.keys = {runnable.key};
   ExpectedFact& expected = plan(run_.id + ":" + runnable.step + ":" + std::to_string(number),
                                 runnable.step, number, "retry");
   for (const char* name : {"input", "queue", "handler", "path"}) {

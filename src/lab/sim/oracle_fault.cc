@@ -4,7 +4,8 @@
 // transition or a list that collects errors takes it; nothing that is done is repeated; a retry
 // begins the step again from its start, as the next attempt with the idempotency key of the first;
 // a result that no transition fits stays applied, its path does not continue, and a retry records
-// the transition that fits; a run whose output cannot be mapped does not end.
+// the transition that fits; a run whose output cannot be mapped does not end; a migration retries
+// every fault.
 #include <algorithm>
 
 #include "lab/sim/oracle_next_facts.h"
@@ -16,8 +17,6 @@ namespace holdfast::sim::model {
 namespace {
 
 constexpr const char* kNoTransition = "__none__";
-constexpr const char* kOutput = "__output__";
-
 const Manual* parked_at(const Run& run, const Runnable& runnable) {
   const auto at = run.manual.find(runnable.step);
   const bool here =
@@ -29,6 +28,12 @@ const Manual* parked_at(const Run& run, const Runnable& runnable) {
 
 bool Runnable::is_undecided() const {
   return applied && !withdrawn && transition["to"].string() == kNoTransition;
+}
+
+bool is_fault(const Run& run, const Manual& manual) {
+  const Runnable* runnable =
+      manual.open && manual.kind == "parked" ? run.find(manual.key) : nullptr;
+  return runnable != nullptr && (runnable->handler() == "__engine__" || runnable->applied);
 }
 
 bool takes_input(const Run& run, const Manual& parked) {
@@ -146,10 +151,10 @@ void NextFacts::undecided(const Runnable& runnable) {
 }
 
 void NextFacts::output_fault() {
-  const Runnable* last = run_.newest_of(kOutput);
+  const Runnable* last = run_.newest_of(kOutputStep);
   const std::int64_t number = last == nullptr ? 1 : last->plan["attempt_number"].integer() + 1;
-  ExpectedFact& expected =
-      plan(run_.id + ":" + kOutput + ":" + std::to_string(number), kOutput, number, "fault");
+  ExpectedFact& expected = plan(run_.id + ":" + kOutputStep + ":" + std::to_string(number),
+                                kOutputStep, number, "fault");
   expected.because = "a path of the output is missing";
   expected.members.set("handler", "__engine__");
   expected.failure = error_of("missing_output_path", "");

@@ -60,7 +60,7 @@ bool is_step_done(const Run& run, const std::string& step) {
     return has_path_ended(run, step);
   }
   const Runnable* newest = run.newest_of(step);
-  return newest != nullptr && newest->applied;
+  return newest != nullptr && newest->applied && !newest->is_undecided();
 }
 
 void RunFact::mutated() {

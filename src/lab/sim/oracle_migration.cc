@@ -4,8 +4,10 @@
 // each step that it has begun is there, on the same path; a finished one has the same kind and
 // output, and the same transitions for how it ended; an open one is the same step; each waited for
 // what it names there; the timeout of the run is the same; steps that were added to it do not
-// collide with steps of the definition. From then on it follows the other definition, and what that
-// begins at once is in the same batch.
+// collide with steps of the definition. What the run waits at because of a fault begins again, so
+// it may differ: a faulty step as a whole, a list with a faulty item in its input, and behind a
+// result that no transition fits the transitions. From then on the run follows the other
+// definition; what that begins at once, and the retry of each fault, are in the same batch.
 #include <algorithm>
 
 #include "lab/sim/oracle_next_facts.h"
@@ -46,10 +48,35 @@ std::set<std::string> waits_for(const Definition& definition, const std::string&
   return found;
 }
 
+// The step without what each item of a list reads when it begins.
+Value without_input(Value spec) {
+  spec.erase("input");
+  spec.erase("input_schema");
+  if (spec.has("child")) {
+    Value child = spec["child"];
+    child.set("workflow", "any");
+    child.erase("trigger");
+    spec.set("child", child);
+  }
+  return spec;
+}
+
 class Fit {
  public:
   Fit(const Run& run, const Definition& target)
-      : run_(run), source_(*run.definition), target_(target) {}
+      : run_(run), source_(*run.definition), target_(target) {
+    for (const auto& [step, manual] : run_.manual) {
+      if (!is_fault(run_, manual)) {
+        continue;
+      }
+      const Runnable& runnable = *run_.find(manual.key);
+      if (runnable.name.item.has_value()) {
+        faulty_lists_.insert(step.substr(0, step.rfind('[')));
+      } else if (runnable.is_undecided()) {
+        undecided_.insert(runnable.name.base);
+      }
+    }
+  }
 
   std::string problem() {
     if (run_.workflow != target_.workflow) {
@@ -90,6 +117,9 @@ class Fit {
 
   void begun(const Runnable& runnable) {
     const std::string& name = runnable.name.base;
+    if (name == kOutputStep) {
+      return;
+    }
     const Step* before = source_.find(name);
     const Step* after = target_.find(name);
     if (before == nullptr || after == nullptr) {
@@ -101,20 +131,49 @@ class Fit {
          name + " has begun and is on another path");
     need(runnable.name.visit <= target_.max_visits(*after), name + " was visited too often");
     if (!runnable.applied) {
-      need(!run_.is_newest(runnable) || before->spec == after->spec, name + " is open and differs");
+      need(!run_.is_newest(runnable) || is_faulty(runnable) ||
+               is_same_open(runnable, *before, *after),
+           name + " is open and differs");
       return;
     }
     need(before->kind == after->kind && before->spec["output"] == after->spec["output"] &&
              before->for_each() == after->for_each(),
          name + " is finished, and its kind or output differs");
-    if (runnable.name.item.has_value() || runnable.is_deferred()) {
+    if (runnable.name.item.has_value() || runnable.is_deferred() || runnable.is_undecided()) {
       return;
     }
     const std::string& on = runnable.transition["on"].string();
     const std::string way = on.empty() ? "ok" : on;
     const bool same = way == "timeout" ? before->spec["await_event"] == after->spec["await_event"]
-                                       : routes(source_, name, way) == routes(target_, name, way);
+                      : way == "ok" && undecided_.contains(name)
+                          ? same_until_taken(runnable)
+                          : routes(source_, name, way) == routes(target_, name, way);
     need(same, "what follows the finished step " + name + " differs");
+  }
+
+  // Another visit of the step has a result that no transition fits: those behind the one that this
+  // visit took may be others.
+  [[nodiscard]] bool same_until_taken(const Runnable& runnable) const {
+    const auto before = routes(source_, runnable.name.base, "ok");
+    const auto after = routes(target_, runnable.name.base, "ok");
+    const std::pair<Value, Value> taken{runnable.transition["to"], runnable.transition["when"]};
+    for (std::size_t i = 0; i < before.size() && i < after.size() && before[i] == after[i]; ++i) {
+      if (before[i] == taken) {
+        return true;
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] bool is_faulty(const Runnable& runnable) const {
+    const auto manual = run_.manual.find(runnable.step);
+    return manual != run_.manual.end() && manual->second.key == runnable.key && !runnable.applied &&
+           is_fault(run_, manual->second);
+  }
+  [[nodiscard]] bool is_same_open(const Runnable& runnable, const Step& before,
+                                  const Step& after) const {
+    return faulty_lists_.contains(runnable.step)
+               ? without_input(before.spec) == without_input(after.spec)
+               : before.spec == after.spec;
   }
 
   void added() {
@@ -131,14 +190,16 @@ class Fit {
     Run moved = run_;
     moved.definition = &target_;
     for (const Step& step : target_.steps) {
-      if (run_.newest_of(step.name) == nullptr) {
+      const Runnable* begun = run_.newest_of(step.name);
+      if (begun == nullptr) {
         continue;
       }
       const std::set<std::string> waited = waits_for(source_, step.name);
       const auto& adopted = run_.adopted["done"].list();
       for (const std::string& before : step.after) {
-        const bool known = waited.contains(before) || std::find(adopted.begin(), adopted.end(),
-                                                                Value(before)) != adopted.end();
+        const bool known =
+            is_faulty(*begun) || waited.contains(before) ||
+            std::find(adopted.begin(), adopted.end(), Value(before)) != adopted.end();
         need(known && has_path_ended(moved, before),
              step.name + " has begun and did not wait for " + before);
       }
@@ -148,6 +209,8 @@ class Fit {
   const Run& run_;
   const Definition& source_;
   const Definition& target_;
+  std::set<std::string> faulty_lists_;  // visits of which an item has a fault
+  std::set<std::string> undecided_;     // steps with a result that no transition fits
   std::string problem_;
 };
 
@@ -172,6 +235,11 @@ void RunFact::migrated() {
   if (modelled()) {
     const std::string problem = why_not_migrate(run_, target->second);
     check(problem.empty(), "migration", "the run cannot continue there: " + problem);
+  }
+  for (const auto& [step, manual] : run_.manual) {
+    if (is_fault(run_, manual)) {
+      run_.faults_to_retry.insert(step);
+    }
   }
   run_.fingerprint = fingerprint;
   run_.followed.insert(fingerprint);

@@ -68,6 +68,7 @@ struct Runnable {
   Value transition;
   Value opts;
   std::optional<Value> failure;  // set if the step fails before it is attempted
+  bool replaced = false;         // withdrawn, so that another child run takes its place
   Value retry;                   // the policy of an added step
 
   [[nodiscard]] std::string handler() const { return plan["handler"].string(); }
@@ -126,6 +127,7 @@ struct Run {
   std::string fingerprint;                 // its name
   std::set<std::string> followed;          // the names of all that it has followed
   std::set<std::string> migrations;        // keys
+  std::set<std::string> faults_to_retry;   // steps that the migration of this batch must retry
   Value context = Value::object();
   std::int64_t started_at = 0;
   std::map<std::string, Runnable> runnables;
@@ -279,7 +281,10 @@ std::string window_name(const std::string& workflow, const std::string& trigger,
 std::string signal_of_window(const std::string& workflow, const std::string& trigger,
                              const Value& time);
 
-// oracle_fault.cc: whether the retry of what is parked there may bring an input.
+// oracle_fault.cc: the step that has a faulty output; whether the run waits there because of a
+// fault; whether the retry of what is parked there may bring an input.
+inline constexpr const char* kOutputStep = "__output__";
+bool is_fault(const Run& run, const Manual& manual);
 bool takes_input(const Run& run, const Manual& parked);
 
 // oracle_waits.cc: the command that makes a decision, and the kind of step that it is about.

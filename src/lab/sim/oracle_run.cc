@@ -284,6 +284,7 @@ void RunFact::withdrawn() {
   for (const Value& key : data_["runnable_keys"].list()) {
     keys.insert(key.string());
   }
+  bool replaces = false;
   const auto fits = [&](const ExpectedFact& expected) { return expected.keys == keys; };
   if (modelled() && !run_.has_ended()) {
     std::string due;
@@ -291,6 +292,7 @@ void RunFact::withdrawn() {
     for (const ExpectedFact& expected : expected_facts(model_, run_, at_)) {
       if (expected.kind == ExpectedFact::Kind::withdraw) {
         found = found || fits(expected);
+        replaces = replaces || (fits(expected) && expected.guarantee == "child");
         for (const std::string& key : expected.keys) {
           due += " " + key;
         }
@@ -305,6 +307,7 @@ void RunFact::withdrawn() {
       continue;
     }
     found->second.withdrawn = true;
+    found->second.replaced = replaces;
     if (const auto attempt = model_.attempts.find(key); attempt != model_.attempts.end()) {
       attempt->second.withdrawn = true;
     }
@@ -479,6 +482,11 @@ void OracleModel::check_run(Run& run) {
   check(run.indexed && run.cataloged, "listed", "the run is not listed");
   check(run.queued || run.has_ended(), "listed", "the run is not in its queue");
   check(run.command.is_null(), "receipt", "a command had no effect");
+  for (const std::string& step : run.faults_to_retry) {
+    check(run.has_ended() || !run.manual[step].open, "migration",
+          step + " has a fault, and the migration did not retry it");
+  }
+  run.faults_to_retry.clear();
   for (const ExpectedFact& expected : expected_facts(*this, run, run.last_at)) {
     check(!expected.must, expected.guarantee,
           "a fact is missing: " + expected.subject + " " + expected.members.text() +

@@ -138,6 +138,9 @@ void NextFacts::forward() {
     if (run_.is_newest(runnable) && runnable.applied && runnable.is_deferred()) {
       defer(runnable);
     }
+    if (run_.is_newest(runnable) && runnable.replaced) {
+      retry_child(runnable, *definition_.find(runnable.name.base), ending_of(runnable).error);
+    }
   }
   for (const std::string& path : definition_.path_steps) {
     continue_path(path);

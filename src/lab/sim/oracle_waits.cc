@@ -89,8 +89,13 @@ void RunFact::resolved() {
   }
   Manual& manual = found->second;
   const std::string& action = data_["action"].string();
-  manual.input = run_.command["payload"]["input"];
-  expect_command({command_of(action)});
+  if (run_.faults_to_retry.erase(found->first) > 0) {
+    check(action == "retried", "migration", found->first + " has a fault and is " + action);
+    manual.input = Value();
+  } else {
+    manual.input = run_.command["payload"]["input"];
+    expect_command({command_of(action)});
+  }
   check(kind_for(action) == manual.kind, "manual", manual.kind + " step cannot be " + action);
   manual.resolved_at = at_;
   run_.resolved.insert(found->first);

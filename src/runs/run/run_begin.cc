@@ -176,6 +176,7 @@ void RunDraft::plan_timer(const Runnable& runnable, TimerPurpose purpose, TimeMs
   timer.timer = to_payload(TimerAction{purpose, runnable.runnable_key.str()});
   timer.deadline = Payload();
   timer.recovery = Payload();
+  timer.earlier_attempts = 0;
   plan(std::move(timer));
 }
 

@@ -192,6 +192,7 @@ TEST(FaultyWait, the_time_is_read_again) {
   EXPECT_EQ(test.parked_code("rest"), "invalid_wait_time");
   migrate(test, definition_of(R"([{"name":"rest","wait":{"until":"when"}}])"));
   EXPECT_EQ(test.plan_of("rest").visible_at, TimeMs{9000});
+  EXPECT_EQ(test.plan_of("rest").earlier_attempts, 1U);
   test.fire(test.key("rest"));
   EXPECT_EQ(test.run->status(), RunStatus::completed);
 }
@@ -312,6 +313,30 @@ TEST(NoTransition, the_corrected_definition_may_have_no_transitions_at_all) {
   const auto plain = definition_of(R"([{"name":"check"},{"name":"big","after":["check"]},)"
                                    R"({"name":"end","after":["check"]}])");
   EXPECT_EQ(planned_steps(migrate(test, plain)), Steps({"big", "end"}));
+}
+
+TEST(NoTransition, a_step_that_was_added_behind_it_waits_for_the_retry) {
+  const std::string steps = R"([{"name":"first"},{"name":"check"},{"name":"end"}])";
+  const auto from_check = [&](const std::string& when) {
+    return flow(steps,
+                R"([{"from":"first","to":"check"},{"from":"check","to":"end")" + when + "}]");
+  };
+  TestRun test(from_check(R"(,"when":{"path":"total","greater":100})"));
+  test.start();
+  MutateGraph more;
+  more.mutation_id = "m";
+  more.additions.resize(2);
+  more.additions[0].id = "new";
+  more.additions[0].handler = "h";
+  more.additions[1].kind = GraphItem::edge;
+  more.additions[1].id = "to-new";
+  more.additions[1].from = "check";
+  more.additions[1].to = "new";
+  test.put([&](RunProjection& run) { return decide_mutate_graph(run, more, test.now); });
+  test.apply("first");
+  EXPECT_EQ(kinds(test.apply("check")), Kinds({"runnable_applied", "manual_step_paused"}));
+  EXPECT_TRUE(ready_nodes(*test.run, test.now).empty());
+  EXPECT_EQ(planned_steps(migrate(test, from_check(""))), Steps({"new", "end"}));
 }
 
 TEST(NoTransition, a_discarded_one_fails_the_run_and_compensates_the_step) {

@@ -298,7 +298,7 @@ bool is_done(const RunProjection& run, std::string_view step) {
     return run.progress().done[*index];
   }
   const PlannedRunnable* latest = run.latest(step);
-  return latest != nullptr && latest->applied;
+  return latest != nullptr && latest->applied && !latest->is_undecided();
 }
 
 Result<Payload> checked_input(const Definition& definition, std::string_view trigger,
