@@ -55,6 +55,14 @@ Table::Cell number_cell(std::uint64_t number, Ink ink = Ink::plain) {
   return {with_thousands(number), number == 0 ? Ink::dim : ink};
 }
 
+// "step charge of pay, 5 failures, opened 3 min ago, probe in 12 s"
+std::string circuit_text(const CircuitStatus& circuit, TimeMs now) {
+  return fmt::format(
+      "step {} of {}, {}, opened {}, {}", circuit.step, circuit.workflow,
+      counted(circuit.failures, "failure"), from_now(circuit.opened_at, now),
+      circuit.probing ? "a worker probes" : "probe " + from_now(circuit.probe_at, now));
+}
+
 std::string show_queues(const StoreStatus& status, const Style& style) {
   if (status.queues.empty()) {
     return {};
@@ -87,6 +95,9 @@ std::string show_queues(const StoreStatus& status, const Style& style) {
     };
     below("waited for", counts_text(queue.waiting_by_handler));
     below("held by", counts_text(queue.claimed_by_owner));
+    for (const CircuitStatus& circuit : queue.open_circuits) {
+      below("circuit open", circuit_text(circuit, now));
+    }
   }
   return heading("Queues", style) + table.text(style, 2);
 }

@@ -27,6 +27,8 @@ StoreStatus busy() {
   main.claimed_by_owner = {{"worker-1", 2}};
   QueueStatus slow;
   slow.name = "slow";
+  slow.open_circuits = {
+      {"pay", "charge", 5, TimeMs{kNow.value - 180'000}, TimeMs{kNow.value + 12'000}, false}};
   status.queues = {main, slow};
   status.pending_results = 1;
   status.workflows = {"invoice", "order"};
@@ -50,6 +52,7 @@ Queues
     waited for: mail 2, charge 1
     held by: worker-1 2
   slow           0          0        0        0         0
+    circuit open: step charge of pay, 5 failures, opened 3 min ago, probe in 12 s
 
 Needs attention
   3 steps that wait for a person

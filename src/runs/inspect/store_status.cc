@@ -11,8 +11,9 @@ namespace {
 
 bool is_empty(const QueueStatus& queue) {
   return queue.visible + queue.scheduled + queue.claimed + queue.expired + queue.sleeping +
-             queue.anomalies ==
-         0;
+                 queue.anomalies ==
+             0 &&
+         queue.open_circuits.empty();
 }
 
 void keep_earliest(std::optional<TimeMs>& earliest, TimeMs time) {
@@ -47,6 +48,17 @@ ClaimStatus claim_of(const Attempt& attempt) {
           attempt.claim->owner_id.str(), attempt.claim->claimed_at, attempt.claim->lease_until};
 }
 
+std::vector<CircuitStatus> open_circuits(const DispatchProjection& queue, TimeMs now) {
+  std::vector<CircuitStatus> open;
+  for (const auto& [type, circuit] : queue.circuits()) {
+    if (circuit.is_open()) {
+      open.push_back({type.workflow.str(), type.step.str(), circuit.failures, *circuit.opened_at,
+                      circuit.probe_at, queue.live_probe(circuit, now) != nullptr});
+    }
+  }
+  return open;
+}
+
 void write_claims(JsonWriter& json, const std::vector<ClaimStatus>& claims) {
   constexpr std::size_t kMaxShown = 100;
   const std::span shown(claims.data(), std::min(claims.size(), kMaxShown));
@@ -76,6 +88,11 @@ void write_queue(JsonWriter& json, const QueueStatus& queue) {
   write_counts(json, "waiting_by_handler", queue.waiting_by_handler);
   write_counts(json, "claimed_by_owner", queue.claimed_by_owner);
   write_claims(json, queue.claims);
+  json.objects("open_circuits", queue.open_circuits, [&](const CircuitStatus& circuit) {
+    json.member("workflow", circuit.workflow).member("step", circuit.step);
+    json.member("failures", circuit.failures).member("opened_at", circuit.opened_at);
+    json.member("probe_at", circuit.probe_at).member("probing", circuit.probing);
+  });
   json.member("anomalies", queue.anomalies);
 }
 
@@ -100,6 +117,7 @@ Result<StoreStatus> store_status(LiveState& state, const Moment& moment) {
               [](const ClaimStatus& left, const ClaimStatus& right) {
                 return left.claimed_at < right.claimed_at;
               });
+    counted.open_circuits = open_circuits(*queue, moment.now);
     // A queue in which nothing is left is as good as none; a worker that looks makes one, too.
     if (!is_empty(counted)) {
       status.queues.push_back(std::move(counted));

@@ -21,6 +21,16 @@ struct ClaimStatus {
   TimeMs lease_until = {};
 };
 
+// An open circuit breaker.
+struct CircuitStatus {
+  std::string workflow;
+  std::string step;
+  std::uint64_t failures = 0;  // consecutive
+  TimeMs opened_at = {};
+  TimeMs probe_at = {};  // when one attempt may be claimed
+  bool probing = false;  // a worker has it
+};
+
 struct QueueStatus {
   std::string name;
   std::uint64_t visible = 0;    // a worker may take them
@@ -34,6 +44,7 @@ struct QueueStatus {
   std::map<std::string, std::uint64_t> waiting_by_handler = {};  // of those that are visible
   std::map<std::string, std::uint64_t> claimed_by_owner = {};
   std::vector<ClaimStatus> claims = {};  // oldest first
+  std::vector<CircuitStatus> open_circuits = {};
   std::uint64_t anomalies = 0;
 };
 

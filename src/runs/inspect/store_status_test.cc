@@ -186,6 +186,30 @@ TEST_F(Status, boundaries_are_counted) {
   EXPECT_THAT(status().live, ElementsAre(Pair("paused", 2)));
 }
 
+TEST_F(Status, open_circuit_breakers_are_listed) {
+  const auto guarded =
+      definition_of(R"([{"name":"a","circuit_breaker":{"failures":1,"probe_after_ms":5000}}])");
+  start(1, guarded);
+  start(2, guarded);
+  const TimeMs opened_at = clock_.now();
+  fail();
+  clock_.advance_ms(100);
+  const auto open = [&] { return status().queues.front().open_circuits; };
+  ASSERT_EQ(open().size(), 1U);
+  EXPECT_EQ(open()[0].step, "a");
+  EXPECT_EQ(open()[0].failures, 1U);
+  EXPECT_EQ(open()[0].opened_at, opened_at);
+  EXPECT_EQ(open()[0].probe_at, TimeMs{opened_at.value + 5000});
+  EXPECT_FALSE(open()[0].probing);
+  clock_.advance_ms(5000);
+  const Assignment probe = take();
+  EXPECT_TRUE(open()[0].probing);
+  const auto done = core_->complete(proof_of(probe), completion());
+  core_->settle();
+  ASSERT_EQ(done->code(), "ok");
+  EXPECT_THAT(status().queues, ::testing::IsEmpty());
+}
+
 TEST_F(Status, each_attempt_of_a_queue_is_counted_once) {
   const auto retried =
       definition_of(R"([{"name":"a","retry":{"max_attempts":2,"delay":"5m"}}])", "stubborn");
