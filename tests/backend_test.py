@@ -25,13 +25,13 @@ class BackendTest(cli.CliTest):
         self.addCleanup(self.redis.close)
         self.server = self.new_server()
 
-    def new_server(self, *options):
+    def new_server(self, token=None):
         one = server.Server(cli.program(), self.url("s.db"), "--work", 1, "--backend",
-                            f"remote={self.redis.url}?redeliver_ms=500", *options,
+                            f"remote={self.redis.url}?redeliver_ms=500",
                             log=self.path("server.log"))
         self.addCleanup(one.close)
         one.start()
-        self.client = one.client()
+        self.client = one.client(token)
         self.client.good("POST", "/v1/workflows", ORDER)
         return one
 
@@ -57,6 +57,19 @@ class BackendTest(cli.CliTest):
             found = self.client.good("GET", f"/v1/runs/{run}/outcome?wait=1000")
             return found if found["terminal"] else None
         return server.wait_until(ended, "the run ends")
+
+    def backend_of(self, queue):
+        listed = {one["name"]: one for one in self.client.good("GET", "/v1/queues")["queues"]}
+        self.assertEqual(self.client.good("GET", f"/v1/queues/{queue}"), listed[queue])
+        return listed[queue]["backend"]
+
+    def counts(self):
+        answer = self.client.get("/readyz")
+        self.assertEqual(answer.status, 200, answer.text)
+        return answer.json()["backends"]
+
+    def queues_text(self):
+        return self.ok("queues", "--server", self.server.url)
 
     def explanation(self, run):
         return self.client.good("GET", f"/v1/runs/{run}/explain")
@@ -110,23 +123,36 @@ class BackendTest(cli.CliTest):
         client.close()
 
     def test_an_outage_of_redis_is_reported_and_loses_nothing(self):
-        ready = self.client.good("GET", "/readyz")
-        self.assertEqual([one["queue"] for one in ready["backends"]], ["remote"])
+        self.assertTrue(self.backend_of("remote")["reachable"])
+        self.assertEqual(self.counts(), {"bound": 1, "unreachable": 0})
+        self.assertIn("carried by a lease backend", self.queues_text())
         self.redis.kill()
         run = self.start(name="ann")
 
         def unreachable():
-            answer = self.client.get("/readyz")
-            self.assertEqual(answer.status, 200)
-            one = answer.json()["backends"][0]
-            return one if not one["reachable"] else None
+            state = self.backend_of("remote")
+            return state if not state["reachable"] else None
         state = server.wait_until(unreachable, "the outage is reported")
         self.assertGreater(state["next_try_at"], state["unreachable_since"] - 1)
+        self.assertEqual(self.counts(), {"bound": 1, "unreachable": 1})
+        self.assertIn("its lease backend failed", self.queues_text())
         self.redis.start()
         self.backend_worker()
         self.assertEqual(self.outcome(run)["status"], "completed")
-        server.wait_until(lambda: self.client.good("GET", "/readyz")["backends"][0]["reachable"],
+        server.wait_until(lambda: self.counts()["unreachable"] == 0,
                           "the backend is reachable again")
+
+    def test_readiness_names_no_queue(self):
+        self.server.close()
+        token = self.ok_json("token", "create", "--role", "admin", "--name", "root", "--store",
+                             self.url("s.db"))["token"]
+        self.server = self.new_server(token=token)
+        anonymous = self.server.client()
+        self.assertEqual(anonymous.get("/readyz").json(),
+                         {"ready": True, "backends": {"bound": 1, "unreachable": 0}})
+        for path in ("/v1/queues", "/v1/queues/remote"):
+            self.assertEqual(anonymous.get(path).status, 401)
+        self.assertTrue(self.backend_of("remote")["reachable"])
 
     def test_bindings_are_checked(self):
         for option, said in (("remote", "QUEUE=URL"), ("remote=http://x", "redis://"),

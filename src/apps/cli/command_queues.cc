@@ -16,6 +16,16 @@ struct QueuesCommand {
                              [&](const ServerList& list) { print(list, context); });
   }
 
+  static void add_backend_state(Table& table, const JsonRow& state, TimeMs now) {
+    if (state.truth("reachable")) {
+      table.add_below("  carried by a lease backend");
+    } else {
+      table.add_below(fmt::format("  its lease backend failed {}; the server tries again {}",
+                                  state.age("unreachable_since", now),
+                                  state.age("next_try_at", now)));
+    }
+  }
+
   static void print(const ServerList& list, Context& context) {
     using Align = Table::Column::Align;
     if (list.rows.empty()) {
@@ -40,6 +50,9 @@ struct QueuesCommand {
                  {row.text("sleeping")},
                  {row.duration("oldest_age_ms")},
                  {row.age("next_visible_at", context.clock.now())}});
+      if (const auto backend = item.find("backend")) {
+        add_backend_state(table, JsonRow(*backend), context.clock.now());
+      }
       for (const Json& blocked : rows_of(item, "blocked")) {
         table.add_below(fmt::format("  {}", JsonRow(blocked).text("summary")));
       }

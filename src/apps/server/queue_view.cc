@@ -101,6 +101,13 @@ void write_queue(JsonWriter& json, const QueueView& queue, const std::vector<Kno
   if (total.next_at.has_value()) {
     json.member("next_visible_at", total.next_at->value);
   }
+  if (const auto& backend = queue.backend) {
+    json.object("backend", [&] {
+      json.member("reachable", backend->reachable);
+      json.optional("unreachable_since", backend->unreachable_since);
+      json.optional("next_try_at", backend->next_try_at);
+    });
+  }
   json.key("waiting").begin_array();
   for (const HandlerView& waiting : queue.handlers) {
     if (waiting.visible > 0) {
@@ -163,6 +170,23 @@ std::vector<QueueView> queue_views(Turn& turn, const std::string& only) {
     }
   }
   return views;
+}
+
+void add_backends(std::vector<QueueView>& queues, const std::vector<LeaseHealth>& backends,
+                  const std::string& only) {
+  for (const LeaseHealth& health : backends) {
+    if (!only.empty() && health.queue != only) {
+      continue;
+    }
+    auto at = std::lower_bound(
+        queues.begin(), queues.end(), health.queue,
+        [](const QueueView& queue, const std::string& name) { return queue.name < name; });
+    if (at == queues.end() || at->name != health.queue) {
+      at = queues.insert(at, QueueView());
+      at->name = health.queue;
+    }
+    at->backend = {!health.why.has_value(), health.unreachable_since, health.next_try_at};
+  }
 }
 
 std::string queues_text(const std::vector<QueueView>& queues,

@@ -7,6 +7,7 @@
 
 #include "apps/server/worker_list.h"
 #include "runs/engine/turn.h"
+#include "runs/lease_adapter/lease_exchange.h"
 
 namespace holdfast {
 
@@ -20,13 +21,22 @@ struct HandlerView {
   std::optional<TimeMs> next_at = std::nullopt;    // of the later ones
 };
 
+// The lease backend that carries a queue. Without the text of its error, which names hosts and
+// users and is in the log.
+struct QueueBackendView {
+  bool reachable = true;
+  std::optional<TimeMs> unreachable_since = std::nullopt;
+  std::optional<TimeMs> next_try_at = std::nullopt;
+};
+
 struct QueueView {
   std::string name;
   std::vector<HandlerView> handlers;  // without timers
   std::size_t claimed = 0;
   std::size_t sleeping = 0;  // timers
   std::size_t anomalies = 0;
-  std::size_t open_circuits = 0;  // circuit breakers
+  std::size_t open_circuits = 0;                           // circuit breakers
+  std::optional<QueueBackendView> backend = std::nullopt;  // empty: it is not bound to one
 
   // Of all handlers.
   [[nodiscard]] HandlerView total() const;
@@ -34,6 +44,9 @@ struct QueueView {
 
 // All, or the one of that name.
 std::vector<QueueView> queue_views(Turn& turn, const std::string& only);
+// Adds the state of the backends, and the bound queues to which nothing was added yet.
+void add_backends(std::vector<QueueView>& queues, const std::vector<LeaseHealth>& backends,
+                  const std::string& only);
 std::string queues_text(const std::vector<QueueView>& queues,
                         const std::vector<KnownWorker>& workers, TimeMs now);
 std::string queue_text(const QueueView& queue, const std::vector<KnownWorker>& workers, TimeMs now);

@@ -16,8 +16,11 @@ Result<void> answer_queues(const CallPtr& call, const std::string& only) {
   submit_or_read<std::vector<QueueView>>(
       call,
       [only](Turn& turn) -> Result<std::vector<QueueView>> { return queue_views(turn, only); },
-      [call, only](const std::vector<QueueView>& queues) {
+      [call, only](std::vector<QueueView> queues) {
         const TimeMs now = call->service.clock.now();
+        if (call->service.leases != nullptr) {
+          add_backends(queues, call->service.leases->health(), only);
+        }
         const auto workers = call->service.workers.all(now);
         if (only.empty()) {
           return call->answer_json(queues_text(queues, workers, now));

@@ -153,16 +153,16 @@ std::string why_not_ready(Service& service) {
                                                      health.write_pending.count() / 1000);
 }
 
-// Without the text of the error, as above.
-std::vector<QueueBackendState> backend_states(const Service& service) {
-  std::vector<QueueBackendState> states;
-  if (service.leases != nullptr) {
-    for (const LeaseHealth& health : service.leases->health()) {
-      states.push_back(
-          {health.queue, !health.why.has_value(), health.unreachable_since, health.next_try_at});
-    }
+std::optional<BackendCounts> backend_counts(const Service& service) {
+  if (service.leases == nullptr) {
+    return std::nullopt;
   }
-  return states;
+  BackendCounts counts;
+  for (const LeaseHealth& health : service.leases->health()) {
+    ++counts.bound;
+    counts.unreachable += health.why.has_value() ? 1U : 0U;
+  }
+  return counts;
 }
 
 struct EventRequest {
@@ -244,7 +244,7 @@ void get_readiness(const CallPtr& call) {
   ReadinessResponse response;
   response.reason = why_not_ready(call->service);
   response.ready = response.reason.empty();
-  response.backends = backend_states(call->service);
+  response.backends = backend_counts(call->service);
   call->answer_json(response_json(response), response.ready ? 200 : 503);
 }
 

@@ -243,21 +243,19 @@ struct HealthResponse {
   HOLDFAST_FIELDS(required(status));
 };
 
-// How a queue is carried to workers outside the server.
-struct QueueBackendState {
-  std::string queue;
-  bool reachable = true;
-  std::optional<TimeMs> unreachable_since;
-  std::optional<TimeMs> next_try_at;
+// Of the lease backends that carry queues of the server. Without names: no token is needed to read
+// it.
+struct BackendCounts {
+  std::uint64_t bound = 0;
+  std::uint64_t unreachable = 0;
 
-  HOLDFAST_FIELDS(required(queue), required(reachable), optional(unreachable_since),
-                  optional(next_try_at));
+  HOLDFAST_FIELDS(required(bound), required(unreachable));
 };
 
 struct ReadinessResponse {
   bool ready = true;
   std::string reason;
-  std::vector<QueueBackendState> backends = {};
+  std::optional<BackendCounts> backends;  // empty: no queue is bound
 
   HOLDFAST_FIELDS(required(ready), optional(reason), optional(backends));
 };
