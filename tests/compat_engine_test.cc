@@ -89,7 +89,7 @@ class OldEngine {
     for (int claim = 0;; ++claim) {
       std::optional<Assignment> given;
       const auto worker = std::make_shared<ClaimRequest>();
-      worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
+      worker->skills = std::make_shared<const Skills>(Skills{{{SharedText(kDefaultQueue)}}, {}});
       worker->applicants = {
           Applicant{Claimant{"new-" + std::to_string(claim), sha256("token"), "new", {}}, "token"}};
       worker->assigned = [&](std::vector<Result<Assignment>> results) {

@@ -215,7 +215,7 @@ TEST_F(PayloadMemory, sixty_four_megabytes_of_live_payloads_take_less_than_twent
       }
       return outcome;
     };
-    must(WorkerPool::create(*loop, handlers, {SharedText(kDefaultQueue)}, {.threads = 1})
+    must(WorkerPool::create(*loop, handlers, {{SharedText(kDefaultQueue)}}, {.threads = 1})
              ->run(stop.get_token()));
     expect_little_growth("after the results");
   }

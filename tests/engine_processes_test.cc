@@ -107,7 +107,7 @@ TEST(EngineProcesses, two_loops_of_one_process_share_a_journal) {
       }
     });
     const auto pool =
-        WorkerPool::create(*loop, handlers, {SharedText(kDefaultQueue)}, {.threads = 2});
+        WorkerPool::create(*loop, handlers, {{SharedText(kDefaultQueue)}}, {.threads = 2});
     must(pool->run(stop.get_token()));
     starter.join();
     loop->close();

@@ -78,7 +78,7 @@ int run(const std::vector<std::string>& args) {
       return execute(*loop, side, given);
     };
   }
-  const auto pool = WorkerPool::create(*loop, handlers, {SharedText(kDefaultQueue)},
+  const auto pool = WorkerPool::create(*loop, handlers, {{SharedText(kDefaultQueue)}},
                                        {.threads = std::stoul(args[3])});
   std::thread starter;
   if (mode == "start") {

@@ -352,7 +352,7 @@ TEST_F(ProtocolEngine, only_the_hash_of_a_claim_token_is_stored) {
   must(loop->execute<Started>(
       [this](Turn& turn) { return start_run(turn, start_of(1, one_), IdOrigin::given); }));
   const auto worker = std::make_shared<ClaimRequest>();
-  worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
+  worker->skills = std::make_shared<const Skills>(Skills{{{SharedText(kDefaultQueue)}}, {}});
   worker->applicants = {loop->new_applicant(*worker->skills)};
   std::promise<Result<Assignment>> given;
   worker->assigned = [&](std::vector<Result<Assignment>> results) {
@@ -450,7 +450,7 @@ std::vector<std::string> kinds_of_a_run(Journal& journal, ManualClock& clock) {
       [](const Result<Started>& result) { EXPECT_EQ(code_of(result), "ok"); }));
   for (int step = 0; step < 2; ++step) {
     const auto worker = std::make_shared<ClaimRequest>();
-    worker->skills = std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, {}});
+    worker->skills = std::make_shared<const Skills>(Skills{{{SharedText(kDefaultQueue)}}, {}});
     worker->applicants = {
         Applicant{Claimant{"c" + std::to_string(step), sha256("token"), "o", {}}, "token"}};
     std::optional<Assignment> given;

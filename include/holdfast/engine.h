@@ -74,7 +74,8 @@ struct EngineOptions {
   // Must not block and must not call the engine.
   std::function<void(const LogMessage&)> log = nullptr;
   // Queues whose steps workers of a lease backend execute (holdfast/lease_backend.h). The threads
-  // of this engine leave these steps alone. A backend need not be available.
+  // of this engine leave these steps alone: with all of its queues bound it executes none. A
+  // backend need not be available.
   std::vector<BoundQueue> backends = {};
   // Returns the secret of a credential that http steps refer to; empty when it is unknown.
   std::function<std::optional<std::string>(std::string_view name)> credential = nullptr;

@@ -156,7 +156,7 @@ class EngineOnBadDisk : public testing::TestWithParam<DiskFault> {
   }
   // Works until nothing can be claimed or the engine stops.
   void work(Loop& loop) {
-    const Skills skills{{SharedText(kDefaultQueue)}, {}};
+    const Skills skills{{{SharedText(kDefaultQueue)}}, {}};
     for (;;) {
       const Applicant applicant = loop.new_applicant(skills);
       const auto given = loop.execute<std::optional<Assignment>>(

@@ -78,7 +78,7 @@ class LedgerWorker {
   }
   // Executes one attempt after the other and records each reply in the ledger.
   void work(const std::stop_token& stop) {
-    const Skills skills{{SharedText(kDefaultQueue)}, {}};
+    const Skills skills{{{SharedText(kDefaultQueue)}}, {}};
     while (!stop.stop_requested()) {
       const Applicant applicant = loop_.new_applicant(skills);
       const auto given = must(loop_.execute<std::optional<Assignment>>(
@@ -100,7 +100,7 @@ class LedgerWorker {
         return outcome_of(given);
       };
     }
-    return WorkerPool::create(loop_, handlers, {SharedText(kDefaultQueue)}, {.threads = threads})
+    return WorkerPool::create(loop_, handlers, {{SharedText(kDefaultQueue)}}, {.threads = threads})
         ->run(stop);
   }
   [[nodiscard]] const std::shared_ptr<const Definition>& workflow() const { return workflow_; }

@@ -111,7 +111,7 @@ int run(const std::string& path, std::size_t runs, std::size_t samples) {
   }
   std::stop_source stop;
   const auto pool =
-      WorkerPool::create(*loop, handlers, {SharedText(kDefaultQueue)}, {.threads = 2});
+      WorkerPool::create(*loop, handlers, {{SharedText(kDefaultQueue)}}, {.threads = 2});
   std::thread worker([&] {
     if (const auto ended = pool->run(stop.get_token()); !ended.ok()) {
       give_up(ended.error());

@@ -152,7 +152,7 @@ class TestCore {
     auto worker = std::make_shared<TestWorker>();
     worker->waiting = std::make_shared<ClaimRequest>();
     worker->waiting->skills =
-        std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue)}, handlers});
+        std::make_shared<const Skills>(Skills{{{SharedText(kDefaultQueue)}}, handlers});
     const std::string name = "claim-" + std::to_string(++workers_) + "-" + name_;
     worker->waiting->applicants = {Applicant{
         Claimant{SharedText(name), sha256(name), SharedText(name_), std::move(handlers)}, name}};

@@ -317,7 +317,7 @@ class WorkflowWorld {
   Core core_;
   std::shared_ptr<const Definition> first_;
   std::shared_ptr<const Skills> skills_ =
-      std::make_shared<const Skills>(Skills{{SharedText(kDefaultQueue), SharedText("slow")}, {}});
+      std::make_shared<const Skills>(Skills{{{SharedText(kDefaultQueue), SharedText("slow")}}, {}});
   ClaimRequestPtr worker_;
   std::optional<Result<Assignment>> given_;
   std::uint64_t claims_ = 0;

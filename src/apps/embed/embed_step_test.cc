@@ -407,5 +407,19 @@ TEST(EmbedExecute, other_queues_than_the_default_must_be_named) {
   EXPECT_EQ(view.status, "running");
 }
 
+TEST(EmbedExecute, an_engine_with_all_of_its_queues_bound_serves_none) {
+  EngineOptions options;
+  options.queues = {"nightly"};
+  options.backends = {{"default", memory_lease_backend()}, {"nightly", memory_lease_backend()}};
+  Engine engine = open_engine("memory:", options);
+  register_job(engine, nothing);
+  const std::string other = start_job(engine, "{}", {.queue = "weekly"});
+  EXPECT_EQ(must(engine.drain()), 0U);
+  EXPECT_FALSE(must(engine.execute_next()).has_value());
+  EXPECT_EQ(inspect(engine, other).status, "running");
+  register_job(engine, nothing, {.queue = "weekly"});
+  EXPECT_EQ(must(engine.drain()), 1U) << "the queue of a registered workflow is its own";
+}
+
 }  // namespace
 }  // namespace holdfast::embed_step_test

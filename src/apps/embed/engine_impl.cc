@@ -297,7 +297,7 @@ void Engine::Impl::set_skills() {
   Skills skills;
   if (!all_queues_) {
     std::set_difference(queues_.begin(), queues_.end(), bound_.begin(), bound_.end(),
-                        std::back_inserter(skills.queues));
+                        std::back_inserter(skills.queues.emplace()));
   }
   for (const auto& [name, handler] : *handlers_) {
     skills.handlers.push_back(name);

@@ -153,7 +153,8 @@ std::shared_ptr<const Skills> Polls::skills(std::vector<SharedText> queues,
   std::weak_ptr<const Skills>& known = skills_[key];
   auto shared = known.lock();
   if (shared == nullptr) {
-    shared = std::make_shared<const Skills>(Skills{std::move(queues), std::move(handlers)});
+    shared = std::make_shared<const Skills>(
+        Skills{queues.empty() ? ServedQueues() : std::move(queues), std::move(handlers)});
     known = shared;
     if (skills_.size() > 1000) {
       std::erase_if(skills_, [](const auto& entry) { return entry.second.expired(); });

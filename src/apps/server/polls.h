@@ -62,7 +62,8 @@ using PollPtr = std::shared_ptr<Poll>;
 // The polls that wait now.
 class Polls {
  public:
-  // Equal skills are shared, so that such workers wait in one queue of the loop.
+  // No queues: all of them. Equal skills are shared, so that such workers wait in one queue of the
+  // loop.
   std::shared_ptr<const Skills> skills(std::vector<SharedText> queues,
                                        std::vector<SharedText> handlers);
 

@@ -157,8 +157,9 @@ PollPtr poll_for(const WaitingPtr& waiting) {
         waiting->attempts_given(std::move(given));
       });
   ends->poll = poll;
-  service.workers.polls(waiting->request.worker, waiting->request.skills->queues,
-                        waiting->request.skills->handlers, service.clock.now());
+  const Skills& skills = *waiting->request.skills;
+  service.workers.polls(waiting->request.worker, skills.queues.value_or(std::vector<SharedText>()),
+                        skills.handlers, service.clock.now());
   if (waiting->patience.count() > 0) {
     const auto end = [weak = std::weak_ptr(poll)] {
       if (const PollPtr known = weak.lock()) {

@@ -201,8 +201,8 @@ Result<double> BenchEngine::execute(const Load& load) {
           });
     }
   }));
-  const auto pool =
-      WorkerPool::create(*loop_, handlers, {SharedText(kDefaultQueue)}, {.threads = load.threads});
+  const auto pool = WorkerPool::create(*loop_, handlers, {{SharedText(kDefaultQueue)}},
+                                       {.threads = load.threads});
   const Result<void> worked = pool->run(stop.get_token());
   const double seconds = watch.seconds();
   if (!worked.ok()) {
@@ -249,13 +249,13 @@ Result<double> BenchEngine::execute_pending(std::uint64_t attempts, TimeMs begin
     return completed_with(result);
   };
   const auto pool =
-      WorkerPool::create(*loop_, handlers, {SharedText(kDefaultQueue)}, {.threads = 1});
+      WorkerPool::create(*loop_, handlers, {{SharedText(kDefaultQueue)}}, {.threads = 1});
   HOLDFAST_CHECK(pool->run(stop.get_token()));
   return static_cast<double>(context_.clock.now().value - begin.value) / 1e3;
 }
 
 Result<double> BenchEngine::claim(std::size_t commits, std::size_t claims) {
-  const Skills skills{{SharedText(kDefaultQueue)}, {SharedText(kHandler)}};
+  const Skills skills{{{SharedText(kDefaultQueue)}}, {SharedText(kHandler)}};
   double seconds = 0;
   for (std::size_t i = 0; i < commits; ++i) {
     std::vector<Applicant> applicants;

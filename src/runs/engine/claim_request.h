@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runs/dispatch/dispatch_decide.h"
+#include "runs/engine/served_queues.h"
 #include "runs/language/definition/definition.h"
 
 namespace holdfast {
@@ -43,8 +44,7 @@ struct Applicant {
 };
 
 struct Skills {
-  // In order of preference. Empty: all queues; what has been visible longest is claimed first.
-  std::vector<SharedText> queues;
+  ServedQueues queues;
   std::vector<SharedText> handlers;  // empty: all handlers
 };
 

@@ -62,7 +62,7 @@ class RunningPool {
  public:
   RunningPool(Loop& loop, HandlerTable handlers, std::size_t threads = 1)
       : pool_(WorkerPool::create(loop, std::make_shared<const HandlerTable>(std::move(handlers)),
-                                 {SharedText(kDefaultQueue)}, {.threads = threads})),
+                                 {{SharedText(kDefaultQueue)}}, {.threads = threads})),
         thread_([this] { outcome_.emplace(pool_->run(stop_.get_token())); }) {}
   ~RunningPool() { static_cast<void>(stop()); }
 
@@ -319,7 +319,7 @@ TEST_F(LoopTest, a_pool_that_returns_has_reported_everything) {
       stop.request_stop();
       return completion();
     };
-    must(WorkerPool::create(*loop, handlers, {SharedText(kDefaultQueue)}, {.threads = 2})
+    must(WorkerPool::create(*loop, handlers, {{SharedText(kDefaultQueue)}}, {.threads = 2})
              ->run(stop.get_token()));
     handlers.reset();
     EXPECT_EQ(found().runs.at(run_no(1))->status(), RunStatus::completed)

@@ -92,9 +92,9 @@ void LiveQueues::advance(TimeMs now) {
   }
 }
 
-DispatchProjection* LiveQueues::find_claimable(const std::vector<SharedText>& names,
-                                               const std::vector<SharedText>& handlers,
-                                               TimeMs now) {
+DispatchProjection* LiveQueues::find_claimable_in(const std::vector<SharedText>& names,
+                                                  const std::vector<SharedText>& handlers,
+                                                  TimeMs now) {
   for (const SharedText& name : names) {
     const auto known = queues_.find(name);
     if (known == queues_.end()) {
@@ -105,8 +105,14 @@ DispatchProjection* LiveQueues::find_claimable(const std::vector<SharedText>& na
       return known->second.get();
     }
   }
-  if (!names.empty()) {
-    return nullptr;
+  return nullptr;
+}
+
+DispatchProjection* LiveQueues::find_claimable(const ServedQueues& served,
+                                               const std::vector<SharedText>& handlers,
+                                               TimeMs now) {
+  if (served.has_value()) {
+    return find_claimable_in(*served, handlers, now);
   }
   advance(now);
   for (auto first = index().first_ready(handlers); first.has_value() && first->at <= now;
@@ -120,7 +126,7 @@ DispatchProjection* LiveQueues::find_claimable(const std::vector<SharedText>& na
   return nullptr;
 }
 
-std::optional<TimeMs> LiveQueues::next_claimable_at(const std::vector<SharedText>& names,
+std::optional<TimeMs> LiveQueues::next_claimable_at(const ServedQueues& served,
                                                     const std::vector<SharedText>& handlers,
                                                     TimeMs now) const {
   std::optional<TimeMs> next;
@@ -129,16 +135,17 @@ std::optional<TimeMs> LiveQueues::next_claimable_at(const std::vector<SharedText
       next = at;
     }
   };
-  for (const SharedText& name : names) {
-    if (const auto queue = queues_.find(name); queue != queues_.end()) {
-      consider(queue->second->next_change(handlers, now));
-    }
-  }
-  if (names.empty()) {
+  if (!served.has_value()) {
     const auto ready = index().first_ready(handlers);
     const auto lease = index().first_lease();
     consider(ready.has_value() ? std::optional(ready->at) : std::nullopt);
     consider(lease.has_value() ? std::optional(lease->at) : std::nullopt);
+    return next;
+  }
+  for (const SharedText& name : *served) {
+    if (const auto queue = queues_.find(name); queue != queues_.end()) {
+      consider(queue->second->next_change(handlers, now));
+    }
   }
   return next;
 }

@@ -17,6 +17,7 @@
 #include "base/undo.h"
 #include "runs/dispatch/dispatch_projection.h"
 #include "runs/engine/queue_index.h"
+#include "runs/engine/served_queues.h"
 #include "storage/journal/journal.h"
 
 namespace holdfast {
@@ -57,13 +58,12 @@ class LiveQueues {
   // if it names the queue. To be called once, before there are queues.
   void set_carried(std::set<SharedText> names) { carried_ = std::move(names); }
 
-  // The queue with the attempt to claim next, of the first of these queues that has one; without
-  // names, the queue whose attempt has been visible longest, of those that are not carried.
-  // nullptr: there is none. Handlers as in DispatchProjection::next_claimable.
-  DispatchProjection* find_claimable(const std::vector<SharedText>& names,
+  // The queue with the attempt to claim next, of those that are served. nullptr: there is none.
+  // Handlers as in DispatchProjection::next_claimable.
+  DispatchProjection* find_claimable(const ServedQueues& served,
                                      const std::vector<SharedText>& handlers, TimeMs now);
   // When time may next change its answer; empty: never.
-  [[nodiscard]] std::optional<TimeMs> next_claimable_at(const std::vector<SharedText>& names,
+  [[nodiscard]] std::optional<TimeMs> next_claimable_at(const ServedQueues& served,
                                                         const std::vector<SharedText>& handlers,
                                                         TimeMs now) const;
   // The queue with the timer that is due first, and with the attempt that timed out first; nullptr:
@@ -104,6 +104,8 @@ class LiveQueues {
   class TakeFact;
 
   void watch(DispatchProjection& queue);
+  DispatchProjection* find_claimable_in(const std::vector<SharedText>& names,
+                                        const std::vector<SharedText>& handlers, TimeMs now);
   void add(const RunId& run, DispatchProjection& queue);
   void remove(const RunId& run, const DispatchProjection& queue);
   void add_key(const SharedText& runnable_key, DispatchProjection& queue);

@@ -202,6 +202,9 @@ class QueueWorld {
     if (preferred != nullptr) {
       EXPECT_TRUE(std::find(named.begin(), named.end(), preferred->queue()) != named.end());
     }
+    const std::vector<SharedText> none;
+    EXPECT_EQ(queues_.find_claimable(none, handlers, now_), nullptr);
+    EXPECT_EQ(queues_.next_claimable_at(none, handlers, now_), std::nullopt);
   }
   void check_about(const RunId& run) {
     const auto found = queues_.about(run);

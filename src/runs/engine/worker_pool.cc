@@ -78,14 +78,13 @@ Result<Done> report_outcome(Turn& turn, const ClaimProof& proof, const AttemptOu
 
 std::shared_ptr<WorkerPool> WorkerPool::create(Loop& loop,
                                                std::shared_ptr<const HandlerTable> handlers,
-                                               std::vector<SharedText> queues,
-                                               const PoolOptions& options) {
+                                               ServedQueues queues, const PoolOptions& options) {
   return std::shared_ptr<WorkerPool>(
       new WorkerPool(loop, std::move(handlers), std::move(queues), options));
 }
 
 WorkerPool::WorkerPool(Loop& loop, std::shared_ptr<const HandlerTable> handlers,
-                       std::vector<SharedText> queues, const PoolOptions& options)
+                       ServedQueues queues, const PoolOptions& options)
     : loop_(loop), handlers_(std::move(handlers)), options_(options) {
   Skills skills{std::move(queues), {}};
   for (const auto& [name, handler] : *handlers_) {

@@ -41,8 +41,7 @@ class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
   // The loop must outlive run().
   static std::shared_ptr<WorkerPool> create(Loop& loop,
                                             std::shared_ptr<const HandlerTable> handlers,
-                                            std::vector<SharedText> queues,
-                                            const PoolOptions& options);
+                                            ServedQueues queues, const PoolOptions& options);
 
   // Executes attempts until stop is requested; what was claimed by then is still executed and
   // reported. May be called once. ready: is called when all threads exist; they may not be
@@ -59,8 +58,8 @@ class WorkerPool : public std::enable_shared_from_this<WorkerPool> {
     std::stop_source stop;
   };
 
-  WorkerPool(Loop& loop, std::shared_ptr<const HandlerTable> handlers,
-             std::vector<SharedText> queues, const PoolOptions& options);
+  WorkerPool(Loop& loop, std::shared_ptr<const HandlerTable> handlers, ServedQueues queues,
+             const PoolOptions& options);
 
   void work();
   void execute(Lock& lock, Task task);

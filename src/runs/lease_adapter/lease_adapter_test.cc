@@ -357,8 +357,8 @@ TEST_F(LeaseAdapterTest, explain_shows_where_an_attempt_is) {
 TEST_F(LeaseAdapterTest, other_workers_claim_from_the_queue_only_if_they_name_it) {
   open();
   start(1);
-  const auto claim_from = [&](std::vector<SharedText> queues) {
-    const Skills skills{std::move(queues), {}};
+  const auto claim_from = [&](const ServedQueues& queues) {
+    const Skills skills{queues, {}};
     const Applicant applicant = loop_->new_applicant(skills);
     return must(loop_->execute<bool>([&](Turn& turn) -> Result<bool> {
       HOLDFAST_TRY(const auto given, claim_next(turn, skills, applicant));
@@ -366,7 +366,7 @@ TEST_F(LeaseAdapterTest, other_workers_claim_from_the_queue_only_if_they_name_it
     }));
   };
   EXPECT_FALSE(claim_from({}));
-  EXPECT_TRUE(claim_from({SharedText(kDefaultQueue)}));
+  EXPECT_TRUE(claim_from({{SharedText(kDefaultQueue)}}));
 }
 
 TEST(QueueBindings, are_checked) {
