@@ -330,6 +330,10 @@ BUGS = [
         ("runs/run/run_decide_manual.cc",
          "      draft.give_up(*planned, state.error);\n",
          "      planted ? draft.done(*planned, {}) : draft.give_up(*planned, state.error);\n")]),
+    ("replaced_child_kept", "a child run is replaced, and its step keeps waiting for it", [
+        ("runs/run/run_decide_child.cc",
+         "  add(std::move(abandoned));\n",
+         "  if (!planted) {\n    add(std::move(abandoned));\n  }\n")]),
     # Faults of definitions
     ("fault_fails", "a fault of the definition fails the step instead of parking it", [
         ("runs/run/run_fault.cc",
@@ -429,6 +433,10 @@ BUGS = [
         ("runs/run/run_migration.cc",
          "  draft.begin_ready();  // before",
          "  if (!planted) {\n    draft.begin_ready();\n  }  // before")]),
+    ("migrated_faults_wait", "a migrated run does not retry what the definition had a fault at", [
+        ("runs/run/run_migration.cc",
+         "  retry_faults(draft, command.source);\n",
+         "  if (!planted) {\n    retry_faults(draft, command.source);\n  }\n")]),
     ("timeout_changes", "a run migrates to a definition with another timeout", [
         ("runs/run/run_migration.cc",
          "  if (source_.parts().timeout_ms != target_.parts().timeout_ms) {",
