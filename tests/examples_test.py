@@ -434,12 +434,18 @@ class Guide(Documented):
     def test_people_and_events(self):
         output = self.follow(GUIDE / "people-and-events.md")
         self.assertEqual(json.loads(output["cat booked.json"])["decision"]["actor"], "bob")
-        leave, parked = (" ".join(text.split()) for text in self.outputs["holdfast explain latest"])
+        leave, parked, held = (" ".join(text.split())
+                               for text in self.outputs["holdfast explain latest"])
+        self.assertIn("holdfast circuit close bill charge --queue default", held)
         self.assertIn("May Ann be away for 5 days?", leave)
         self.assertIn("has parked step deliver", parked)
         (invoice,) = self.runs("--workflow", "invoice")
         self.assertEqual(self.shown(invoice["run_id"])["context"]["payment"], {"amount": 250})
         self.assertEqual(len(self.runs("--workflow", "deliver")), 3)
+        (status,) = self.outputs["holdfast status"]
+        self.assertRegex(status, "circuit open: step charge of bill, 1 failure, .*probe in")
+        self.assertEqual([run["status"] for run in self.runs("--workflow", "bill")],
+                         ["completed"] * 2)
         self.assertEqual({run["status"] for run in self.runs()}, {"completed"})
 
     def test_many_at_once(self):

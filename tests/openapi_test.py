@@ -51,6 +51,10 @@ steps:
   - {name: hotel, after: flight, for_each: {items: nights, as: night}, output: booked}
   - {name: nap, after: hotel, wait: 1d}
 """
+CARDS = """workflow: cards
+steps:
+  - {name: charge, retry: {max_attempts: 3, delay: 10ms}, circuit_breaker: {failures: 1}}
+"""
 DELIVERY = """workflow: delivery
 steps:
   - {name: deliver, retry: {then: park}}
@@ -155,6 +159,7 @@ class OpenapiTest(cli.CliTest):
 
     def test_every_operation_is_as_described(self):
         for part in (self.workflows, self.runs, self.decisions, self.work, self.parked,
+                     self.circuit_breaker,
                      self.compensation, self.children, self.past, self.many, self.schedules,
                      self.store, self.streams, self.tokens):
             with self.subTest(part.__name__):
@@ -443,6 +448,28 @@ class OpenapiTest(cli.CliTest):
         done = self.good("bulk_dead_letters", body=bulk | {"actor": "ann"})
         self.assertEqual([one["run_id"] for one in done["dead_letters"]], runs[2:])
         self.refused(400, "invalid_argument", "bulk_dead_letters", body={"action": "discard"})
+
+    def circuit_breaker(self):
+        self.register(CARDS)
+        run = self.start("cards")
+        worker, [attempt] = self.claimed(["charge"])
+        self.good("report_work", body={"worker": worker.identity, "reports": [
+            server.proof(attempt, outcome="retry", code="bank_down", message="no answer")]})
+        (queue,) = [one for one in self.good("get_status")["queues"] if one["open_circuits"]]
+        (circuit,) = queue["open_circuits"]
+        self.assertEqual((circuit["workflow"], circuit["step"], circuit["failures"]),
+                         ("cards", "charge", 1))
+        body = {"workflow": "cards", "step": "charge", "actor": "ann", "reason": "repaired"}
+        self.assertEqual(self.good("close_circuit_breaker", body=body | {"queue": "other"}),
+                         {"closed": []})
+        self.assertEqual(self.good("close_circuit_breaker", body=body),
+                         {"closed": [queue["name"]]})
+        self.assertEqual(self.good("close_circuit_breaker", body=body), {"closed": []})
+        self.refused(404, "not_found", "close_circuit_breaker", body=body | {"step": "mail"})
+        self.refused(404, "unknown_workflow", "close_circuit_breaker",
+                     body=body | {"workflow": "unknown"})
+        self.claimed(["charge"])
+        self.good("cancel_run", run=run, body={})
 
     def park(self):
         """A run whose only step has failed for good."""

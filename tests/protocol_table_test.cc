@@ -91,6 +91,8 @@ const Table kQueueTable = {
     {"circuit_closed", "unknown_runnable_intent", "malformed_entry", "malformed_entry",
      "malformed_entry", "malformed_entry", "malformed_entry", "malformed_entry", "malformed_entry",
      "malformed_entry", "terminal_run"},
+    {"circuit_reset", "repeat", "repeat", "repeat", "repeat", "repeat", "repeat", "repeat",
+     "repeat", "repeat", "repeat"},
     {"runnable_applied", "unknown_runnable_intent", "result_not_completed", "result_not_completed",
      "result_not_completed", "result_not_completed", "accept", "result_not_completed", "repeat",
      "repeat", "terminal_run"},
@@ -160,6 +162,7 @@ CircuitProbed probed(std::string_view key, std::string_view claim) {
 CircuitClosed closed(std::string_view key) {
   return {run_no(1), key, kDefaultQueue, "pay", "charge"};
 }
+CircuitReset reset() { return {kDefaultQueue, "pay", "charge", "ann", "repaired"}; }
 
 std::string queue_verdict(const std::string& kind, const QueueState& state) {
   const TimeMs at = ms(state.at);
@@ -181,6 +184,7 @@ std::string queue_verdict(const std::string& kind, const QueueState& state) {
       opened(state.key),
       probed(state.key, "c1"),
       closed(state.key),
+      reset(),
   };
   EXPECT_EQ(facts.size(), std::variant_size_v<DispatchFact>);
   for (std::size_t i = 0; i < facts.size(); ++i) {
@@ -233,17 +237,20 @@ const Table kCircuitTable = {
      "accept", "repeat", "wrong_circuit_state", "wrong_circuit_state"},
     {"circuit_closed", "wrong_circuit_state", "wrong_circuit_state", "wrong_circuit_state",
      "wrong_circuit_state", "wrong_circuit_state", "accept", "repeat"},
+    {"circuit_reset", "repeat", "repeat", "accept", "accept", "accept", "accept", "repeat"},
 };
 
 TEST(ProtocolTable, every_fact_of_a_circuit_breaker_has_one_verdict_in_every_state) {
   DispatchProjection queue{SharedText(kDefaultQueue)};
-  Table found{{"Fact"}, {"circuit_opened"}, {"circuit_probed"}, {"circuit_closed"}};
+  Table found{
+      {"Fact"}, {"circuit_opened"}, {"circuit_probed"}, {"circuit_closed"}, {"circuit_reset"}};
   const auto look = [&](const std::string& state, std::string_view failed_last,
                         std::string_view tried, std::int64_t at) {
     found[0].push_back(state);
     found[1].push_back(text_of(judge(queue, ms(at), opened(failed_last))));
     found[2].push_back(text_of(judge(queue, ms(at), probed(tried, "c1"))));
     found[3].push_back(text_of(judge(queue, ms(at), closed(tried))));
+    found[4].push_back(text_of(judge(queue, ms(at), reset())));
   };
   const auto claim = [&](std::string_view key, std::int64_t at) {
     AttemptScheduled intent = scheduled(key, 0);

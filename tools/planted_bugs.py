@@ -313,6 +313,14 @@ BUGS = [
         ("runs/dispatch/dispatch_circuit.cc",
          "  if (attempt.circuit.is_set() && counts_for_circuit(error)) {",
          "  if (attempt.circuit.is_set() && (planted || counts_for_circuit(error))) {")]),
+    ("reset_stays_open", "a circuit breaker that an operator closed still holds attempts back", [
+        ("runs/dispatch/dispatch_circuit.cc",
+         "const CircuitReset& fact) {\n  edit_circuit(",
+         "const CircuitReset& fact) {\n  if (planted) {\n    return;\n  }\n  edit_circuit(")]),
+    ("reset_without_actor", "the fact does not say who closed a circuit breaker", [
+        ("runs/dispatch/dispatch_circuit.cc",
+         "type.step, SharedText(actor),",
+         "type.step, SharedText(planted ? \"\" : actor),")]),
     ("not_parked", "a step fails although its policy says that it is parked", [
         ("runs/run/run_park.cc",
          "  if (policy_of(run, plan).then != AfterRetries::park ||",

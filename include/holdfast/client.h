@@ -103,6 +103,9 @@ class Client {
   Result<DeadLetterPage> dead_letters(const DeadLetterQuery& query = {});
   Result<DeadLetterDecision> redrive_dead_letters(const DeadLetterSelection& selection);
   Result<DeadLetterDecision> discard_dead_letters(const DeadLetterSelection& selection);
+  Result<std::vector<std::string>> close_circuit_breaker(std::string_view workflow,
+                                                         std::string_view step,
+                                                         const CloseCircuitOptions& options = {});
   Result<void> signal(std::string_view run_id, std::string_view event,
                       std::string_view payload = "{}", const SignalOptions& options = {});
   Result<void> mutate_graph(std::string_view run_id, const GraphMutation& mutation,

@@ -176,6 +176,12 @@ class Engine {
   Result<DeadLetterPage> dead_letters(const DeadLetterQuery& query = {});
   Result<DeadLetterDecision> redrive_dead_letters(const DeadLetterSelection& selection);
   Result<DeadLetterDecision> discard_dead_letters(const DeadLetterSelection& selection);
+  // Closes the circuit breaker of a step, so that its attempts are handed out again. Returns the
+  // queues in which it was open; none when it was closed already. unknown_workflow; not_found when
+  // the workflow has no such step, or the step has no circuit breaker; invalid_argument.
+  Result<std::vector<std::string>> close_circuit_breaker(std::string_view workflow,
+                                                         std::string_view step,
+                                                         const CloseCircuitOptions& options = {});
   // Sends an event to an await_event step. An event that no step waits for yet is stored. payload:
   // a JSON object of at most 1 MiB. run_not_found, terminal_run, idempotency_conflict,
   // invalid_argument.

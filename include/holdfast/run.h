@@ -43,6 +43,13 @@ struct DeliverOptions {
   std::string comment = {};
 };
 
+// Which circuit breakers of a step are closed, and what is recorded about it.
+struct CloseCircuitOptions {
+  std::string queue = {};  // empty: in every queue
+  std::string actor = {};
+  std::string reason = {};
+};
+
 struct DeliveredRun {
   // existing, skipped (with idempotency: skip_duplicate): an earlier delivery started the run.
   // paused: the schedule is paused, and the window has no run.

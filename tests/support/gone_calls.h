@@ -31,6 +31,7 @@ GoneCalls common_calls(Side& side) {
       {"resume", [&] { return code_of(side.resume(kUnknownRun)); }},
       {"approve", [&] { return code_of(side.approve(kUnknownRun, {.actor = "ann"})); }},
       {"reject", [&] { return code_of(side.reject(kUnknownRun, {.actor = "ann"})); }},
+      {"close_circuit_breaker", [&] { return code_of(side.close_circuit_breaker("job", "work")); }},
       {"signal", [&] { return code_of(side.signal(kUnknownRun, "paid")); }},
       {"mutate_graph", [&] { return code_of(side.mutate_graph(kUnknownRun, {.id = "m"})); }},
       {"migrate", [&] { return code_of(side.migrate(kUnknownRun)); }},

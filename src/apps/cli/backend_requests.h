@@ -109,6 +109,6 @@ struct RegisterWorkflow {
 };
 
 using AdminCommand = std::variant<CreateToken, RevokeToken, ChangeSchedule, DeliverSchedule,
-                                  RegisterWorkflow, DeadLetterBulkRequest>;
+                                  RegisterWorkflow, DeadLetterBulkRequest, CloseCircuitRequest>;
 
 }  // namespace holdfast::cli

@@ -26,6 +26,7 @@ extern const Command kDeadLettersListCommand;
 extern const Command kDeadLettersShowCommand;
 extern const Command kDeadLettersRedriveCommand;
 extern const Command kDeadLettersDiscardCommand;
+extern const Command kCircuitCloseCommand;
 extern const Command kReplayCommand;
 extern const Command kWorkflowCheckCommand;
 extern const Command kWorkflowSchemaCommand;
@@ -107,8 +108,8 @@ const std::vector<CommandGroup>& command_groups() {
       {"Control runs",
        {&kCancelCommand, &kSignalCommand, &kResumeCommand, &kApproveCommand, &kRejectCommand,
         &kRetryCommand, &kDeadLettersListCommand, &kDeadLettersShowCommand,
-        &kDeadLettersRedriveCommand, &kDeadLettersDiscardCommand, &kMutateCommand, &kMigrateCommand,
-        &kReplayCommand}},
+        &kDeadLettersRedriveCommand, &kDeadLettersDiscardCommand, &kCircuitCloseCommand,
+        &kMutateCommand, &kMigrateCommand, &kReplayCommand}},
       {"Workflows",
        {&kWorkflowCheckCommand, &kWorkflowSchemaCommand, &kWorkflowRegisterCommand,
         &kWorkflowListCommand, &kWorkflowShowCommand, &kWorkflowDiffCommand, &kSimulateCommand}},
@@ -164,6 +165,9 @@ const std::vector<CommandFamily>& command_families() {
   holdfast workflow register orders.yaml --dry-run
   holdfast workflow list
   holdfast workflow diff order order.yaml)"},
+      {"circuit", "Close circuit breakers.",
+       "Examples:\n  holdfast circuit close invoice charge --actor ann --reason 'it answers "
+       "again'"},
       {"dead-letters", "List and decide attempts that were the last ones of their steps.",
        R"(A step with `retry: {then: park}` waits with its error instead of failing, until it is
 redriven or discarded. An attempt that failed its run is repeated by a new run.
@@ -187,14 +191,10 @@ Examples:
   holdfast broker topic create team alerts
   holdfast broker serve)"},
       {"broker workspace", "Create, list, show and delete workspaces.",
-       R"(Examples:
-  holdfast broker workspace create team
-  holdfast broker workspace list)"},
+       "Examples:\n  holdfast broker workspace create team\n  holdfast broker workspace list"},
       {"broker member", "Create, invite, list and revoke the members of a workspace.",
-       R"(Examples:
-  holdfast broker member create team ann > ann.token
-  holdfast broker member invite team
-  holdfast broker member revoke team ann)"},
+       "Examples:\n  holdfast broker member create team ann > ann.token\n"
+       "  holdfast broker member invite team\n  holdfast broker member revoke team ann"},
       {"broker topic", "Create and archive topics; subscribe members to them.",
        R"(Examples:
   holdfast broker topic create team alerts

@@ -209,7 +209,15 @@ void WorkWatch::print_entry(const EntryView& entry, Position position) {
   } else if (entry.thread.starts_with(kDispatchPrefix)) {
     const auto fact = dispatch_fact(entry.kind, entry.data);
     if (fact.ok()) {
-      run = std::visit([](const auto& known) { return known.run_id; }, fact.value());
+      run = std::visit(
+          [](const auto& known) {
+            if constexpr (requires { known.run_id; }) {
+              return known.run_id;
+            } else {
+              return RunId();
+            }
+          },
+          fact.value());
       if (const auto* scheduled = std::get_if<AttemptScheduled>(&fact.value())) {
         missing_.report(
             {(scheduled->handler.empty() ? scheduled->step : scheduled->handler).str()});

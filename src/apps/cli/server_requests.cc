@@ -110,6 +110,10 @@ struct CommandRequest {
     return post(operation::kDeliverSchedule, {command.workflow, command.trigger}, request,
                 repeat_if(!request.signal_id.empty() || request.intended_window.has_value()));
   }
+  // Closing what is closed changes nothing.
+  Result<ServerRequest> operator()(const CloseCircuitRequest& command) const {
+    return post(operation::kCloseCircuit, {}, command, Repeat::yes);
+  }
   // What was decided is not selected again.
   Result<ServerRequest> operator()(const DeadLetterBulkRequest& command) const {
     return post(operation::kBulkDeadLetters, {}, command, repeat_if(command.dry_run));

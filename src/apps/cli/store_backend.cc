@@ -4,6 +4,7 @@
 
 #include "apps/cli/argument_values.h"
 #include "apps/server/server_problem.h"
+#include "runs/service/circuit_commands.h"
 #include "runs/service/dead_letters.h"
 #include "runs/service/migration_report.h"
 #include "storage/journal/journal_transfer.h"
@@ -335,6 +336,14 @@ Result<std::string> StoreBackend::run(const DeadLetterBulkRequest& command) {
                loop->execute<DeadLetterOutcomes>(std::move(decide)));
   return response_json(bulk_response(
       command, decided, [](const Error& error) -> Payload { return problem_json(error); }));
+}
+
+Result<std::string> StoreBackend::run(const CloseCircuitRequest& command) {
+  HOLDFAST_CHECK(reader());  // its not_found error names the store
+  HOLDFAST_TRY(const auto loop, open_loop(OpenMode::write));
+  HOLDFAST_TRY(const CloseCircuitResponse closed,
+               loop->execute<CloseCircuitResponse>(close_circuit(command)));
+  return response_json(closed);
 }
 
 Error StoreBackend::needs_server(std::string_view alternative) const {

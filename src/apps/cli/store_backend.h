@@ -40,6 +40,7 @@ class StoreBackend final : public Backend {
   Result<std::string> run(const DeliverSchedule& command);
   Result<std::string> run(const RegisterWorkflow& command);
   Result<std::string> run(const DeadLetterBulkRequest& command);
+  Result<std::string> run(const CloseCircuitRequest& command);
   [[nodiscard]] Error needs_server(std::string_view alternative) const;
 
   NamedStore store_;

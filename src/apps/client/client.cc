@@ -121,6 +121,17 @@ Result<DeliveredRun> Client::deliver_cron(std::string_view workflow, std::string
   return delivered_run(response);
 }
 
+Result<std::vector<std::string>> Client::close_circuit_breaker(std::string_view workflow,
+                                                               std::string_view step,
+                                                               const CloseCircuitOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  HOLDFAST_TRY(
+      const std::string answer,
+      impl->post(operation::kCloseCircuit, close_circuit_request(workflow, step, options)));
+  HOLDFAST_TRY(CloseCircuitResponse response, client::read_response<CloseCircuitResponse>(answer));
+  return std::move(response.closed);
+}
+
 Result<void> Client::cancel(std::string_view run_id, const CancelOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
   CancelRequest request = cancel_request(options);

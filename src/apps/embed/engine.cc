@@ -2,6 +2,7 @@
 
 #include "apps/embed/engine_impl.h"
 #include "apps/embed/run_wait.h"
+#include "runs/api/public_requests.h"
 #include "runs/api/workflow_builder.h"
 #include "runs/language/yaml/check_workflow.h"
 #include "runs/service/engine_handlers.h"
@@ -82,6 +83,13 @@ Result<StartedRun> Engine::start(std::string_view workflow, std::string_view inp
                                  const StartOptions& options) {
   HOLDFAST_TRY(Impl* const impl, live());
   return impl->start(workflow, input, options);
+}
+
+Result<std::vector<std::string>> Engine::close_circuit_breaker(std::string_view workflow,
+                                                               std::string_view step,
+                                                               const CloseCircuitOptions& options) {
+  HOLDFAST_TRY(Impl* const impl, live());
+  return impl->close_circuit_breaker(close_circuit_request(workflow, step, options));
 }
 
 Result<DeliveredRun> Engine::deliver_cron(std::string_view workflow, std::string_view trigger,

@@ -1,6 +1,7 @@
 // The commands on runs.
 #include "apps/embed/engine_impl.h"
 #include "runs/api/public_requests.h"
+#include "runs/service/circuit_commands.h"
 
 namespace holdfast {
 
@@ -26,6 +27,13 @@ Result<DeliveredRun> Engine::Impl::deliver_cron(std::string_view workflow, std::
   HOLDFAST_TRY(auto deliver, commands_.deliver(workflow, trigger, deliver_request(options)));
   HOLDFAST_TRY(const Delivered delivered, loop_->execute<Delivered>(std::move(deliver)));
   return delivered_run(deliver_response(delivered));
+}
+
+Result<std::vector<std::string>> Engine::Impl::close_circuit_breaker(
+    const CloseCircuitRequest& request) {
+  HOLDFAST_TRY(CloseCircuitResponse response,
+               loop_->execute<CloseCircuitResponse>(close_circuit(request)));
+  return std::move(response.closed);
 }
 
 Result<void> Engine::Impl::cancel(const RunId& run, const CancelOptions& options) {

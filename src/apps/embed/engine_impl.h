@@ -34,6 +34,7 @@ class Engine::Impl {
                            const StartOptions& options);
   Result<DeliveredRun> deliver_cron(std::string_view workflow, std::string_view trigger,
                                     const DeliverOptions& options);
+  Result<std::vector<std::string>> close_circuit_breaker(const CloseCircuitRequest& request);
   Result<void> cancel(const RunId& run, const CancelOptions& options);
   Result<void> resolve(const RunId& run, ManualAction action, const DecisionOptions& options);
   Result<void> retry(const RunId& run, const RetryStepOptions& options);

@@ -52,6 +52,7 @@ constexpr std::array kRoutes{
     Route{operation::kListApprovals, list_approvals},
     Route{operation::kListDeadLetters, list_dead_letters},
     Route{operation::kBulkDeadLetters, bulk_dead_letters},
+    Route{operation::kCloseCircuit, close_circuit_breaker},
     Route{operation::kListSchedules, list_schedules},
     Route{operation::kPauseSchedule, pause_schedule},
     Route{operation::kResumeSchedule, resume_schedule},

@@ -41,6 +41,9 @@ extern CheckedOperation list_queues, get_queue, list_workers, list_approvals, li
 // dead_letter_operations.cc
 extern CheckedOperation list_dead_letters, bulk_dead_letters;
 
+// circuit_operations.cc
+extern CheckedOperation close_circuit_breaker;
+
 // system_operations.cc
 extern OperationFunction get_health, get_readiness, get_openapi;
 extern CheckedOperation get_metrics, get_server, stream_events, stream_run_events;

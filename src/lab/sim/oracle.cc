@@ -34,6 +34,7 @@ const std::map<std::string, std::vector<std::string>>& required() {
       {"circuit_opened", {"run_id", "runnable_key", "queue", "step", "failures", "probe_at"}},
       {"circuit_probed", {"run_id", "runnable_key", "probe_claim_id", "queue", "step"}},
       {"circuit_closed", {"run_id", "runnable_key", "queue", "step"}},
+      {"circuit_reset", {"queue", "step"}},
       {"run_signal_received", {"run_id", "signal_type", "payload", "metadata"}},
       {"run_started", {"run_id", "workflow"}},
       {"runnables_planned", {"run_id", "runnables"}},

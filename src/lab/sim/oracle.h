@@ -37,21 +37,22 @@ struct Answer {
     start,  // params: run_id, workflow, definition (fingerprint), input, key
     claim,  // params: queues, handlers ([]: any), claim_id; result: the assignment. Passed when the
             // attempt is assigned: after its fact, perhaps much later
-    heartbeat,     // params: run_id, runnable_key, claim_id, token_hash
-    complete,      // the same, and result, execution_opts
-    fail,          // the same, and error, retryable
-    event,         // params: run_id, event, correlation, payload, key
-    resolve,       // params: run_id, step, action (approved, rejected, resumed), actor, key
-    cancel,        // params: run_id, reason, key
-    other,         // any other command: only its position is checked
-    registration,  // params: definition (fingerprint)
-    delivery,      // params: workflow, trigger, signal_id (or empty), start_at, end_at
-    schedule,      // params: workflow, trigger, paused
-    replay,        // params: run_id (of the original), new_run_id, from_step, allow_irreversible,
-                   // definition (as `to` of migrate; empty: that of the original)
-    migrate,       // params: run_id, to (a fingerprint, or newest)
-    redrive,       // params: run_id; result: run_id (of the run that repeats it)
-    discard,       // params: run_id; a dead letter of a run that has ended
+    heartbeat,      // params: run_id, runnable_key, claim_id, token_hash
+    complete,       // the same, and result, execution_opts
+    fail,           // the same, and error, retryable
+    event,          // params: run_id, event, correlation, payload, key
+    resolve,        // params: run_id, step, action (approved, rejected, resumed), actor, key
+    cancel,         // params: run_id, reason, key
+    other,          // any other command: only its position is checked
+    registration,   // params: definition (fingerprint)
+    delivery,       // params: workflow, trigger, signal_id (or empty), start_at, end_at
+    schedule,       // params: workflow, trigger, paused
+    replay,         // params: run_id (of the original), new_run_id, from_step, allow_irreversible,
+                    // definition (as `to` of migrate; empty: that of the original)
+    migrate,        // params: run_id, to (a fingerprint, or newest)
+    redrive,        // params: run_id; result: run_id (of the run that repeats it)
+    discard,        // params: run_id; a dead letter of a run that has ended
+    close_circuit,  // params: workflow, step; result: closed (queues)
   };
   What what = What::start;
   TimeMs at;           // by the clock of the process that decided

@@ -37,13 +37,21 @@ class AnswerCheck {
     }
     using What = Answer::What;
     static const std::map<What, void (AnswerCheck::*)()> checks{
-        {What::start, &AnswerCheck::start},         {What::claim, &AnswerCheck::claim},
-        {What::heartbeat, &AnswerCheck::report},    {What::complete, &AnswerCheck::report},
-        {What::fail, &AnswerCheck::report},         {What::event, &AnswerCheck::event},
-        {What::resolve, &AnswerCheck::resolve},     {What::cancel, &AnswerCheck::cancel},
-        {What::replay, &AnswerCheck::replay},       {What::redrive, &AnswerCheck::dead_letter},
-        {What::discard, &AnswerCheck::dead_letter}, {What::delivery, &AnswerCheck::delivery},
-        {What::migrate, &AnswerCheck::migrate},     {What::schedule, &AnswerCheck::schedule}};
+        {What::start, &AnswerCheck::start},
+        {What::claim, &AnswerCheck::claim},
+        {What::heartbeat, &AnswerCheck::report},
+        {What::complete, &AnswerCheck::report},
+        {What::fail, &AnswerCheck::report},
+        {What::event, &AnswerCheck::event},
+        {What::resolve, &AnswerCheck::resolve},
+        {What::cancel, &AnswerCheck::cancel},
+        {What::replay, &AnswerCheck::replay},
+        {What::redrive, &AnswerCheck::dead_letter},
+        {What::discard, &AnswerCheck::dead_letter},
+        {What::delivery, &AnswerCheck::delivery},
+        {What::migrate, &AnswerCheck::migrate},
+        {What::schedule, &AnswerCheck::schedule},
+        {What::close_circuit, &AnswerCheck::close_circuit}};
     static const std::set<What> of_runs{What::event,   What::resolve, What::cancel, What::replay,
                                         What::redrive, What::discard, What::migrate};
     const auto check = checks.find(answer_.what);
@@ -179,6 +187,32 @@ class AnswerCheck {
         return model.paused.contains(name) == paused || model.changed_schedules.contains(name);
       });
     }
+  }
+
+  void close_circuit() {
+    const std::string type = " " + params_["workflow"].string() + " " + params_["step"].string();
+    std::set<std::string> open;
+    for (const auto& [name, circuit] : model_.circuits) {
+      if (circuit.open && name.ends_with(type)) {
+        open.insert(name);
+      }
+    }
+    if (!ok()) {
+      model_.check(open.empty(), "circuit",
+                   "an open circuit breaker was not closed: " + answer_.code);
+      return;
+    }
+    std::set<std::string> closed;
+    for (const Value& queue : result_["closed"].list()) {
+      closed.insert(queue.string() + type);
+    }
+    model_.check(closed == open, "circuit",
+                 "an operator closed " + result_["closed"].text() + ", but " +
+                     std::to_string(open.size()) + " are open");
+    model_.requested_resets.insert(closed.begin(), closed.end());
+    durable("closing" + type, [closed](const OracleModel& model) {
+      return std::includes(model.resets.begin(), model.resets.end(), closed.begin(), closed.end());
+    });
   }
 
   // All executions of one visit or item of a step have one key, and no other work has it.

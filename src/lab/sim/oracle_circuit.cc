@@ -3,7 +3,8 @@
 // Guarantees: a breaker opens with the failure that makes enough consecutive ones, and opens again
 // with the failure of a probe; it closes with any success; while it is open, no worker is given an
 // attempt of the type, except one probe at a time, not before it is due. An attempt that no worker
-// had in time says nothing about the step.
+// had in time says nothing about the step. An operator closes what is open, and nothing else does
+// so without a success; what was closed so counts from zero.
 #include "lab/sim/oracle_model.h"
 
 namespace holdfast::sim::model {
@@ -101,6 +102,16 @@ void OracleModel::circuit_fact(const StoredFact& fact, const Value& data, const 
     circuit = Circuit();
   }
   circuit_follows.erase(attempt.key);
+}
+
+void OracleModel::circuit_reset(const std::string& queue, const Value& data) {
+  const std::string name = queue + " " + data["workflow"].string() + " " + data["step"].string();
+  check(circuits[name].open, kGuarantee, "an operator closed what is not open: " + name);
+  check(requested_resets.contains(name), kGuarantee, "no operator closed " + name);
+  check(data["actor"].string() == "ann" && data["reason"].string() == "repaired", kGuarantee,
+        "the fact does not say who closed " + name + ", and why");
+  circuits[name] = Circuit();
+  resets.insert(name);
 }
 
 // What a fact about an attempt means for its breaker is in the same batch.

@@ -320,6 +320,10 @@ void OracleModel::queue_fact(const StoredFact& fact, const std::string& queue, c
     return;
   }
   check(data["queue"].string() == queue, "form", "the fact is in the thread of another queue");
+  if (fact.kind == "circuit_reset") {
+    circuit_reset(queue, data);
+    return;
+  }
   AttemptFact(*this, fact, queue, data).process();
   touched.insert(data["run_id"].string());
 }

@@ -255,6 +255,10 @@ struct OracleModel {
   void circuit_completed(const Attempt& attempt);
   void circuit_failed(const Attempt& attempt);
   void circuit_fact(const StoredFact& fact, const Value& data, const Attempt& attempt);
+  // An operator closed one, in that batch.
+  std::set<std::string> resets;
+  std::set<std::string> requested_resets;
+  void circuit_reset(const std::string& queue, const Value& data);
   void check_circuits(bool whole);
   // oracle_leases.cc
   std::set<std::string> carried;                   // queues

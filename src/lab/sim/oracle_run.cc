@@ -471,6 +471,7 @@ void OracleModel::check_batch(std::uint64_t batch, bool whole) {
   }
   acknowledged.clear();
   changed_schedules.clear();
+  resets.clear();
   position = batch;
 }
 

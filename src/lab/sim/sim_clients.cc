@@ -9,6 +9,7 @@
 #include "runs/facts/activation.h"
 #include "runs/language/data/iso8601.h"
 #include "runs/run/run_planning.h"
+#include "runs/service/circuit_commands.h"
 
 namespace holdfast::sim {
 
@@ -142,6 +143,7 @@ bool Clients::act(Act act, const Dice& dice) {
       {Act::register_again, &Clients::register_again},
       {Act::register_newer, &Clients::register_newer},
       {Act::pause_schedule, &Clients::pause_schedule},
+      {Act::close_circuit, &Clients::close_circuit},
   };
   static const std::map<Act, bool (Clients::*)(const RunProjection&, const Dice&)> acts_on_a_run{
       {Act::event, &Clients::send_event}, {Act::resolve, &Clients::resolve},
@@ -233,6 +235,39 @@ bool Clients::pause_schedule(const Dice& dice) {
   command.decision = [change, pauses](Turn& turn) -> Result<std::string> {
     HOLDFAST_CHECK(pauses ? turn.emit(SchedulePaused{change}) : turn.emit(ScheduleResumed{change}));
     return std::string("{}");
+  };
+  submit(command, dice, 2);
+  return true;
+}
+
+// An operator closes the circuit breaker of a step: usually one that is open.
+bool Clients::close_circuit(const Dice& dice) {
+  std::vector<StepType> open;
+  std::vector<StepType> known;
+  for (const auto& [name, queue] : simulation_.audit().queues) {
+    for (const auto& [type, circuit] : queue->circuits()) {
+      (circuit.is_open() ? open : known).push_back(type);
+    }
+  }
+  const bool from_open = !open.empty() && dice.chance(85, "an open one");
+  const std::vector<StepType>& types = from_open ? open : known;
+  if (types.empty()) {
+    return false;
+  }
+  const StepType& type = types[dice.below(types.size(), "step")];
+  CloseCircuitRequest request;
+  request.workflow = type.workflow.str();
+  request.step = type.step.str();
+  request.actor = "ann";
+  request.reason = "repaired";
+  ClientCommand command;
+  command.what = Answer::What::close_circuit;
+  JsonWriter json;
+  json.begin_object().member("workflow", request.workflow).member("step", request.step);
+  command.params = std::move(json.end_object()).take();
+  command.decision = [request](Turn& turn) -> Result<std::string> {
+    HOLDFAST_TRY(const CloseCircuitResponse closed, holdfast::close_circuit(request)(turn));
+    return response_json(closed);
   };
   submit(command, dice, 2);
   return true;

@@ -70,6 +70,7 @@ class Clients {
   bool register_newer(const Dice& dice);
   bool migrate(const RunProjection& run, const Dice& dice);
   bool pause_schedule(const Dice& dice);
+  bool close_circuit(const Dice& dice);
 
   static ClientCommand other_command(const RunId& run, const std::string& member, DecideRun decide);
   ClientCommand registration_command(std::shared_ptr<const Definition> definition) const;

@@ -38,7 +38,7 @@ std::vector<std::string> required_coverage() {
   add_words(names, "fact:",
             "run_queued attempt_scheduled attempt_claimed attempt_heartbeat attempt_completed "
             "attempt_failed live_wakeup_emitted circuit_opened circuit_probed circuit_closed "
-            "run_signal_received run_started runnables_planned "
+            "circuit_reset run_signal_received run_started runnables_planned "
             "runnable_applied child_run_started manual_step_paused manual_step_resolved "
             "run_terminal dynamic_graph_mutated run_continuation_requested run_continued_from "
             "external_event_wait_opened external_event_buffered external_event_received "

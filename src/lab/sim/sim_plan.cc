@@ -30,10 +30,10 @@ const std::map<Fault, std::vector<Act>>& acts_of_faults() {
 
 Act client_act(const Dice& dice) {
   static constexpr Act kActs[] = {
-      Act::event,          Act::event,   Act::event,        Act::resolve,
-      Act::resolve,        Act::cancel,  Act::replay,       Act::attributes,
-      Act::archive,        Act::start,   Act::mutate_graph, Act::register_again,
-      Act::register_newer, Act::migrate, Act::migrate,      Act::pause_schedule};
+      Act::event,          Act::event,          Act::event,          Act::resolve, Act::resolve,
+      Act::cancel,         Act::replay,         Act::attributes,     Act::archive, Act::start,
+      Act::mutate_graph,   Act::register_again, Act::register_newer, Act::migrate, Act::migrate,
+      Act::pause_schedule, Act::close_circuit};
   return kActs[dice.below(std::size(kActs), "client act")];
 }
 

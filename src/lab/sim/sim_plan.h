@@ -17,7 +17,7 @@ namespace holdfast::sim {
 HOLDFAST_ENUM(Act,
               // Commands of clients.
               start, start_again, event, resolve, cancel, replay, attributes, archive, mutate_graph,
-              register_again, register_newer, migrate, pause_schedule,
+              register_again, register_newer, migrate, pause_schedule, close_circuit,
               // Maintenance of the store.
               seal, save_directory, checkpoint,
               // Faults.

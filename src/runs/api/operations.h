@@ -173,6 +173,9 @@ inline constexpr auto kListDeadLetters =
     get<DeadLettersRequest, DeadLettersResponse>("list_dead_letters", "/v1/dead-letters");
 inline constexpr auto kBulkDeadLetters = post<DeadLetterBulkRequest, DeadLetterBulkResponse>(
     "bulk_dead_letters", "/v1/dead-letters/bulk", Permission::steer);
+inline constexpr auto kCloseCircuit = post<CloseCircuitRequest, CloseCircuitResponse>(
+    "close_circuit_breaker", "/v1/circuit-breakers/close", Permission::steer, Success::ok,
+    {.not_found = true});
 inline constexpr auto kListSchedules =
     get<SchedulesRequest, SchedulesResponse>("list_schedules", "/v1/schedules");
 inline constexpr auto kPauseSchedule = post<ScheduleRequest, ScheduleResponse>(
@@ -222,25 +225,26 @@ inline constexpr auto kGetBackup = with(
 
 // All of them, in the order of the document.
 inline constexpr std::tuple kOperations{
-    operation::kGetHealth,       operation::kGetReadiness,    operation::kGetOpenapi,
-    operation::kGetMetrics,      operation::kGetServer,       operation::kRegisterWorkflow,
-    operation::kListWorkflows,   operation::kGetWorkflow,     operation::kListVersions,
-    operation::kDiffWorkflow,    operation::kStartRun,        operation::kListRuns,
-    operation::kStartRuns,       operation::kBulkRuns,        operation::kGetRun,
-    operation::kExplainRun,      operation::kGetGraph,        operation::kGetTimeline,
-    operation::kDiffRun,         operation::kGetFacts,        operation::kGetOutcome,
-    operation::kStreamRunEvents, operation::kCancelRun,       operation::kSignalRun,
-    operation::kResumeRun,       operation::kApproveRun,      operation::kRejectRun,
-    operation::kMutateGraph,     operation::kMigrateRun,      operation::kRetryRun,
-    operation::kDiscardRun,      operation::kReplayRun,       operation::kSetAttributes,
-    operation::kArchiveRun,      operation::kUnarchiveRun,    operation::kGetStatus,
-    operation::kGetDoctor,       operation::kListQueues,      operation::kGetQueue,
-    operation::kListWorkers,     operation::kListApprovals,   operation::kListDeadLetters,
-    operation::kBulkDeadLetters, operation::kListSchedules,   operation::kPauseSchedule,
-    operation::kResumeSchedule,  operation::kTriggerSchedule, operation::kDeliverSchedule,
-    operation::kStreamEvents,    operation::kClaimWork,       operation::kHeartbeatWork,
-    operation::kReportWork,      operation::kStartChild,      operation::kListTokens,
-    operation::kCreateToken,     operation::kRevokeToken,     operation::kGetBackup,
+    operation::kGetHealth,       operation::kGetReadiness,   operation::kGetOpenapi,
+    operation::kGetMetrics,      operation::kGetServer,      operation::kRegisterWorkflow,
+    operation::kListWorkflows,   operation::kGetWorkflow,    operation::kListVersions,
+    operation::kDiffWorkflow,    operation::kStartRun,       operation::kListRuns,
+    operation::kStartRuns,       operation::kBulkRuns,       operation::kGetRun,
+    operation::kExplainRun,      operation::kGetGraph,       operation::kGetTimeline,
+    operation::kDiffRun,         operation::kGetFacts,       operation::kGetOutcome,
+    operation::kStreamRunEvents, operation::kCancelRun,      operation::kSignalRun,
+    operation::kResumeRun,       operation::kApproveRun,     operation::kRejectRun,
+    operation::kMutateGraph,     operation::kMigrateRun,     operation::kRetryRun,
+    operation::kDiscardRun,      operation::kReplayRun,      operation::kSetAttributes,
+    operation::kArchiveRun,      operation::kUnarchiveRun,   operation::kGetStatus,
+    operation::kGetDoctor,       operation::kListQueues,     operation::kGetQueue,
+    operation::kListWorkers,     operation::kListApprovals,  operation::kListDeadLetters,
+    operation::kBulkDeadLetters, operation::kCloseCircuit,   operation::kListSchedules,
+    operation::kPauseSchedule,   operation::kResumeSchedule, operation::kTriggerSchedule,
+    operation::kDeliverSchedule, operation::kStreamEvents,   operation::kClaimWork,
+    operation::kHeartbeatWork,   operation::kReportWork,     operation::kStartChild,
+    operation::kListTokens,      operation::kCreateToken,    operation::kRevokeToken,
+    operation::kGetBackup,
 };
 
 // The operation of a query: request types of queries belong to one operation each.

@@ -57,6 +57,17 @@ Result<StartRequest> start_request(std::string_view workflow, std::string_view i
   return request;
 }
 
+CloseCircuitRequest close_circuit_request(std::string_view workflow, std::string_view step,
+                                          const CloseCircuitOptions& options) {
+  CloseCircuitRequest request;
+  request.workflow = workflow;
+  request.step = step;
+  request.queue = options.queue;
+  request.actor = options.actor;
+  request.reason = options.reason;
+  return request;
+}
+
 DeliverRequest deliver_request(const DeliverOptions& options) {
   DeliverRequest request;
   request.signal_id = options.signal_id;

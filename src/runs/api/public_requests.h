@@ -25,6 +25,8 @@ Result<DeadLetterBulkRequest> dead_letter_bulk_request(DeadLetterAction action,
 DeadLetterView dead_letter_view(const DeadLetter& letter);
 // parked or exhausted; empty text: no reason.
 Result<std::optional<DeadLetterReason>> read_dead_letter_reason(std::string_view text);
+CloseCircuitRequest close_circuit_request(std::string_view workflow, std::string_view step,
+                                          const CloseCircuitOptions& options);
 Result<SignalRequest> signal_request(std::string_view event, std::string_view payload,
                                      const SignalOptions& options);
 // The operations of a mutation, and the defaults of what is empty.

@@ -195,6 +195,24 @@ struct ContinueRequest {
   std::string key;
 };
 
+// Closes the open circuit breaker of a step.
+struct CloseCircuitRequest {
+  std::string workflow;
+  std::string step;
+  NonEmptyText queue;  // empty: in every queue
+  std::string actor;
+  std::string reason;
+
+  HOLDFAST_FIELDS(required(workflow), required(step), optional(queue), optional(actor),
+                  optional(reason));
+};
+
+struct CloseCircuitResponse {
+  std::vector<std::string> closed;  // queues; empty: none was open
+
+  HOLDFAST_FIELDS(required(closed));
+};
+
 // Of pausing and resuming a schedule.
 struct ScheduleRequest {
   std::string actor;

@@ -177,6 +177,14 @@ Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const CircuitClose
   return circuit != nullptr && circuit->is_open() ? Verdict::accept() : Verdict::repeat();
 }
 
+Verdict judge(const DispatchProjection& state, TimeMs /*at*/, const CircuitReset& fact) {
+  if (fact.queue != state.queue()) {
+    return Verdict::refuse(Reason::malformed_entry);
+  }
+  const Circuit* circuit = state.find_circuit({fact.workflow, fact.step});
+  return circuit != nullptr && circuit->is_open() ? Verdict::accept() : Verdict::repeat();
+}
+
 // --- The fold ---
 
 void DispatchProjection::set_circuit(const StepType& type, const std::optional<Circuit>& circuit) {
@@ -235,6 +243,10 @@ void DispatchProjection::apply(TimeMs /*at*/, const CircuitClosed& fact) {
   edit_circuit({fact.workflow, fact.step}, [](Circuit& circuit) { circuit = Circuit(); });
 }
 
+void DispatchProjection::apply(TimeMs /*at*/, const CircuitReset& fact) {
+  edit_circuit({fact.workflow, fact.step}, [](Circuit& circuit) { circuit = Circuit(); });
+}
+
 // --- The decisions ---
 
 std::optional<CircuitOpened> decide_circuit_opened(const DispatchProjection& state,
@@ -271,6 +283,17 @@ std::optional<CircuitClosed> decide_circuit_closed(const DispatchProjection& sta
     return std::nullopt;
   }
   return if_accepted(state, now, about<CircuitClosed>(state, *attempt));
+}
+
+std::optional<CircuitReset> decide_circuit_reset(const DispatchProjection& state,
+                                                 const StepType& type, std::string_view actor,
+                                                 std::string_view reason) {
+  const Circuit* circuit = state.find_circuit(type);
+  if (circuit == nullptr || !circuit->is_open()) {
+    return std::nullopt;
+  }
+  return CircuitReset{state.queue(), type.workflow, type.step, SharedText(actor),
+                      SharedText(reason)};
 }
 
 }  // namespace holdfast

@@ -106,6 +106,43 @@ TEST_F(CircuitTest, a_success_resets_the_count) {
   EXPECT_TRUE(is_open());
 }
 
+TEST_F(CircuitTest, an_operator_closes_it) {
+  EXPECT_FALSE(decide_circuit_reset(*state_, kCharge, "ann", "").has_value()) << "it is closed";
+  open();
+  EXPECT_EQ(claim(1019, 5000), "");
+  const auto reset = decide_circuit_reset(*state_, kCharge, "ann", "repaired");
+  ASSERT_TRUE(reset.has_value());
+  EXPECT_EQ(reset->actor, "ann");
+  EXPECT_EQ(reset->reason, "repaired");
+  const UndoLog::Mark before = undo_.mark();
+  const std::string encoded = state_->encode();
+  state_->evolve(ms(1019), *reset);
+  EXPECT_THAT(state_->circuits(), IsEmpty());
+  undo_.roll_back_to(before);
+  EXPECT_EQ(state_->encode(), encoded);
+  state_->evolve(ms(1019), *reset);
+  restart();
+  EXPECT_EQ(claim(1019, 5000), "c");
+  EXPECT_EQ(claim(1019, 5000), "d");
+  fail("c", 1020);
+  EXPECT_FALSE(is_open()) << "failures are counted from the reset on";
+  fail("d", 1021);
+  EXPECT_TRUE(is_open());
+  EXPECT_THAT(reasons(*state_), IsEmpty());
+}
+
+TEST_F(CircuitTest, the_probe_of_a_breaker_that_an_operator_closed_is_an_attempt_like_others) {
+  open();
+  EXPECT_EQ(claim(1020, 5000), "c");
+  state_->evolve(ms(1030), *decide_circuit_reset(*state_, kCharge, "ann", ""));
+  EXPECT_EQ(claim(1030, 5000), "d");
+  fail("c", 1040);
+  EXPECT_FALSE(is_open());
+  complete("d", 1050);
+  EXPECT_THAT(state_->circuits(), IsEmpty());
+  EXPECT_THAT(reasons(*state_), IsEmpty());
+}
+
 TEST_F(CircuitTest, one_attempt_probes) {
   open();
   EXPECT_EQ(claim(1020, 5000), "c");

@@ -73,6 +73,10 @@ std::optional<CircuitProbed> decide_circuit_probed(const DispatchProjection& sta
                                                    std::string_view runnable_key, TimeMs now);
 std::optional<CircuitClosed> decide_circuit_closed(const DispatchProjection& state,
                                                    std::string_view runnable_key, TimeMs now);
+// An operator closes the circuit breaker of a step type. No value: it is not open.
+std::optional<CircuitReset> decide_circuit_reset(const DispatchProjection& state,
+                                                 const StepType& type, std::string_view actor,
+                                                 std::string_view reason);
 
 Result<LiveWakeupEmitted> decide_wakeup(const DispatchProjection& state,
                                         std::string_view runnable_key, TimeMs now);

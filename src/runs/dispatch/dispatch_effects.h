@@ -49,6 +49,7 @@ struct DispatchEffectVisitor {
   void operator()(const CircuitOpened& /*fact*/) const {}
   void operator()(const CircuitProbed& /*fact*/) const {}
   void operator()(const CircuitClosed& /*fact*/) const { sink.circuit_closed(); }
+  void operator()(const CircuitReset& /*fact*/) const { sink.circuit_closed(); }
 };
 
 template <typename Sink>

@@ -34,6 +34,18 @@ Result<void> check_fact(const AttemptFailed& fact) {
 
 std::string_view kind_of(const DispatchFact& fact) { return fact_kind(fact); }
 
+bool is_about(const DispatchFact& fact, const RunId& run) {
+  return std::visit(
+      [&](const auto& known) {
+        if constexpr (requires { known.run_id; }) {
+          return known.run_id == run;
+        } else {
+          return false;
+        }
+      },
+      fact);
+}
+
 Result<NewEntry> to_entry(const DispatchFact& fact, TimeMs at) { return encode_fact(fact, at); }
 
 Result<DispatchFact> dispatch_fact(std::string_view kind, std::string_view data) {

@@ -202,9 +202,27 @@ struct CircuitClosed {
   friend bool operator==(const CircuitClosed&, const CircuitClosed&) = default;
 };
 
-using DispatchFact =
-    std::variant<RunQueued, AttemptScheduled, AttemptClaimed, AttemptHeartbeat, AttemptCompleted,
-                 AttemptFailed, LiveWakeupEmitted, CircuitOpened, CircuitProbed, CircuitClosed>;
+// An operator closed the circuit breaker of the step type. About no attempt: all runs that had one
+// may have ended.
+struct CircuitReset {
+  static constexpr std::string_view kKind = "circuit_reset";
+  SharedText queue;
+  SharedText workflow;
+  SharedText step;
+  SharedText actor;
+  SharedText reason;
+
+  HOLDFAST_FIELDS(required(queue), optional(workflow), required(step), optional(actor),
+                  optional(reason));
+  friend bool operator==(const CircuitReset&, const CircuitReset&) = default;
+};
+
+using DispatchFact = std::variant<RunQueued, AttemptScheduled, AttemptClaimed, AttemptHeartbeat,
+                                  AttemptCompleted, AttemptFailed, LiveWakeupEmitted, CircuitOpened,
+                                  CircuitProbed, CircuitClosed, CircuitReset>;
+
+// Whether the fact is about the run; a circuit_reset is about none.
+bool is_about(const DispatchFact& fact, const RunId& run);
 
 std::string_view kind_of(const DispatchFact& fact);
 

@@ -40,7 +40,8 @@ std::vector<DispatchFact> full_facts() {
           wakeup("k1"),
           CircuitOpened{run_no(1), "k1", "default", "order", "charge", 5, TimeMs{9}, json("[6]")},
           CircuitProbed{run_no(1), "k1", "c1", "default", "order", "charge"},
-          CircuitClosed{run_no(1), "k1", "default", "order", "charge"}};
+          CircuitClosed{run_no(1), "k1", "default", "order", "charge"},
+          CircuitReset{"default", "order", "charge", "ann", "repaired"}};
 }
 
 std::vector<std::string> required_fields(std::string_view kind) {
@@ -61,7 +62,8 @@ std::vector<std::string> required_fields(std::string_view kind) {
       {"live_wakeup_emitted", {"run_id", "runnable_key", "queue"}},
       {"circuit_opened", {"run_id", "runnable_key", "queue", "step", "failures", "probe_at"}},
       {"circuit_probed", {"run_id", "runnable_key", "probe_claim_id", "queue", "step"}},
-      {"circuit_closed", {"run_id", "runnable_key", "queue", "step"}}};
+      {"circuit_closed", {"run_id", "runnable_key", "queue", "step"}},
+      {"circuit_reset", {"queue", "step"}}};
   return fields.at(kind);
 }
 

@@ -18,7 +18,9 @@ Anomaly describe(TimeMs at, const Fact& fact, DispatchReason reason) {
   anomaly.reason = to_text(reason);
   anomaly.entry_type = Fact::kKind;
   anomaly.at = at;
-  anomaly.run_id = fact.run_id;
+  if constexpr (requires { fact.run_id; }) {
+    anomaly.run_id = fact.run_id;
+  }
   if constexpr (requires { fact.runnable_key; }) {
     anomaly.runnable_key = fact.runnable_key;
   }

@@ -148,6 +148,7 @@ class DispatchProjection {
   void apply(TimeMs at, const CircuitOpened& fact);
   void apply(TimeMs at, const CircuitProbed& fact);
   void apply(TimeMs at, const CircuitClosed& fact);
+  void apply(TimeMs at, const CircuitReset& fact);
   void apply(TimeMs at, const ResultApplied& fact);
 
   // The record of the run, created if needed.

@@ -44,6 +44,7 @@ Verdict judge(const DispatchProjection& state, TimeMs at, const LiveWakeupEmitte
 Verdict judge(const DispatchProjection& state, TimeMs at, const CircuitOpened& fact);
 Verdict judge(const DispatchProjection& state, TimeMs at, const CircuitProbed& fact);
 Verdict judge(const DispatchProjection& state, TimeMs at, const CircuitClosed& fact);
+Verdict judge(const DispatchProjection& state, TimeMs at, const CircuitReset& fact);
 Verdict judge(const DispatchProjection& state, TimeMs at, const ResultApplied& fact);
 
 // The intent that a failure with a retry schedules.

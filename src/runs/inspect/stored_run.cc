@@ -75,9 +75,7 @@ bool is_about_circuit(const DispatchFact& fact) {
 
 void fold_dispatch(StoredRun& stored, const EntryView& entry) {
   const auto fact = dispatch_fact(entry.kind, entry.data);
-  const RunId& id = stored.run->run_id();
-  const bool about_it =
-      fact.ok() && std::visit([&](const auto& known) { return known.run_id == id; }, fact.value());
+  const bool about_it = fact.ok() && is_about(fact.value(), stored.run->run_id());
   if (!about_it || is_about_circuit(fact.value())) {
     return;
   }

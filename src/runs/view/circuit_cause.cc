@@ -41,6 +41,12 @@ Cause circuit_cause(const Attempt& attempt, const SharedText& queue, const OpenC
       {"fix_failing_step",
        fmt::format("fix what makes step {} fail: its first success closes the circuit breaker",
                    parse_activation(attempt.step.view()).step)});
+  NextAction close;
+  close.action = "close_circuit_breaker";
+  close.summary = "or close the circuit breaker now, if the step works again";
+  close.command = fmt::format("holdfast circuit close {} {} --queue {}", attempt.workflow.view(),
+                              parse_activation(attempt.step.view()).step, queue.view());
+  cause.next_actions.push_back(std::move(close));
   return cause;
 }
 

@@ -44,8 +44,7 @@ TimelineBuilder::~TimelineBuilder() = default;
 
 namespace {
 
-template <typename Fact>
-bool is_about(const RunId& run, const Fact& fact) {
+bool is_about(const RunFact& fact, const RunId& run) {
   return std::visit([&](const auto& known) { return known.run_id == run; }, fact);
 }
 
@@ -56,7 +55,7 @@ void TimelineBuilder::add(const EntryView& entry, Position position) {
   if (entry.thread == state.thread) {
     const auto fact = run_fact(entry.kind, entry.data);
     state.fold(entry);
-    if (fact.ok() && is_about(state.run_id, fact.value())) {
+    if (fact.ok() && is_about(fact.value(), state.run_id)) {
       state.bars.take(entry.at, fact.value());
       describe(state.events, state.bars, {entry.at, position}, fact.value());
     }
@@ -68,7 +67,7 @@ void TimelineBuilder::add(const EntryView& entry, Position position) {
     return;
   }
   const auto fact = dispatch_fact(entry.kind, entry.data);
-  if (fact.ok() && is_about(state.run_id, fact.value())) {
+  if (fact.ok() && is_about(fact.value(), state.run_id)) {
     state.bars.take(entry.at, fact.value());
     describe(state.events, state.bars, {entry.at, position}, fact.value());
   }

@@ -298,6 +298,7 @@ class DispatchFactTaker {
   void operator()(const CircuitOpened& /*fact*/) const {}
   void operator()(const CircuitProbed& /*fact*/) const {}
   void operator()(const CircuitClosed& /*fact*/) const {}
+  void operator()(const CircuitReset& /*fact*/) const {}
 
  private:
   // By that claim, now.

@@ -427,6 +427,8 @@ class DispatchDescriber : public Describer {
     add_of("circuit_closed", fact.runnable_key,
            fmt::format("circuit breaker of step {} closed", fact.step.view()), fact);
   }
+  // Of a queue, not of a run.
+  void operator()(const CircuitReset& /*fact*/) const {}
 
  private:
   template <typename Fact>

@@ -62,15 +62,22 @@ TEST_F(TimelineFacts, every_fact_of_a_run_is_an_event_that_says_something) {
                                              "steps_adopted",        "dead_letter_resolved"}));
 }
 
-TEST_F(TimelineFacts, every_fact_of_a_queue_but_a_hint_is_an_event) {
+TEST_F(TimelineFacts, every_fact_of_a_queue_about_the_run_but_a_hint_is_an_event) {
   RunQueued queued{run_no(1), SharedText(kDefaultQueue)};
   const CircuitOpened opened{run_no(1), "k", kDefaultQueue, "w", "a", 5, ms(900), {}};
   const CircuitProbed probed{run_no(1), "k", "claim-1", kDefaultQueue, "w", "a"};
   const CircuitClosed closed{run_no(1), "k", kDefaultQueue, "w", "a"};
-  const std::vector<DispatchFact> facts = {
-      queued,         scheduled("k"), claimed("k", 900), heartbeat("k", 950),
-      completed("k"), failed("k"),    wakeup("k"),       opened,
-      probed,         closed};
+  const std::vector<DispatchFact> facts = {queued,
+                                           scheduled("k"),
+                                           claimed("k", 900),
+                                           heartbeat("k", 950),
+                                           completed("k"),
+                                           failed("k"),
+                                           wakeup("k"),
+                                           opened,
+                                           probed,
+                                           closed,
+                                           CircuitReset{kDefaultQueue, "w", "a", "ann", "fixed"}};
   ASSERT_EQ(facts.size(), std::variant_size_v<DispatchFact>);
   std::vector<std::string> types;
   for (const DispatchFact& fact : facts) {
