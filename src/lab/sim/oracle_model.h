@@ -106,6 +106,7 @@ struct Manual {
   Value error = {};
   Value input = {};  // of a retry; null: as before
   std::int64_t resolved_at = 0;
+  std::string earlier = {};  // the last decision at the step before it waited again
 };
 
 struct ChildLink {

@@ -78,6 +78,10 @@ void RunFact::paused() {
   manual.kind = data_["kind"].string();
   manual.key = data_["runnable_key"].string();
   manual.error = data_["error"];
+  if (const auto before = run_.manual.find(step); before != run_.manual.end()) {
+    const Manual& known = before->second;
+    manual.earlier = known.action.empty() ? known.earlier : known.action;
+  }
   run_.manual[step] = manual;
 }
 
