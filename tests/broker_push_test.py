@@ -246,7 +246,7 @@ class Hello(PushTest):
 class Command(PushTest):
     def test_the_command_line_prints_and_acknowledges_what_arrives(self):
         self.write("ben.token", self.members["ben"]["token"] + "\n")
-        self.write("wrong.token", "hfm_of-nobody-here\n")
+        self.write("wrong.token", "hfm_of-another-broker\n")
         receive = ("broker", "message", "receive", "team", "--broker", self.broker.url)
         self.send_all("m-1", "m-2", "m-3", body="a text")
         self.assertEqual(self.ok(*receive, "--token-file", "ben.token", "--count", "2"),

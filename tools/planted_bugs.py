@@ -365,10 +365,6 @@ BUGS = [
         ("runs/run/run_decide_manual.cc",
          "    resolved.transition = draft.transition_after(*planned);",
          "    resolved.transition = planted ? Payload() : draft.transition_after(*planned);")]),
-    ("fault_stays_after_migration", "a migration does not retry the faults of the definition", [
-        ("runs/run/run_migration.cc",
-         "  retry_faults(draft, command.source);",
-         "  if (!planted) {\n    retry_faults(draft, command.source);\n  }")]),
     # Dead letters of runs that have ended
     ("discarded_is_exhausted", "a parked step that is discarded becomes a dead letter again", [
         ("runs/run/run_fault.cc",
