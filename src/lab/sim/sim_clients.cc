@@ -240,8 +240,11 @@ bool Clients::pause_schedule(const Dice& dice) {
   return true;
 }
 
-// An operator closes the circuit breaker of a step: usually one that is open.
-bool Clients::close_circuit(const Dice& dice) {
+// An operator closes the circuit breaker of a step: usually one that is open, for which it watches
+// a minute.
+bool Clients::close_circuit(const Dice& dice) { return close_circuit_within(dice, 60); }
+
+bool Clients::close_circuit_within(const Dice& dice, int seconds) {
   std::vector<StepType> open;
   std::vector<StepType> known;
   for (const auto& [name, queue] : simulation_.audit().queues) {
@@ -249,7 +252,11 @@ bool Clients::close_circuit(const Dice& dice) {
       (circuit.is_open() ? open : known).push_back(type);
     }
   }
-  const bool from_open = !open.empty() && dice.chance(85, "an open one");
+  const bool from_open = dice.chance(85, "an open one");
+  if (from_open && open.empty() && seconds > 0) {
+    simulation_.schedule().after(kSecond, [=, this] { close_circuit_within(dice, seconds - 1); });
+    return true;
+  }
   const std::vector<StepType>& types = from_open ? open : known;
   if (types.empty()) {
     return false;

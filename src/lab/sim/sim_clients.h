@@ -71,6 +71,7 @@ class Clients {
   bool migrate(const RunProjection& run, const Dice& dice);
   bool pause_schedule(const Dice& dice);
   bool close_circuit(const Dice& dice);
+  bool close_circuit_within(const Dice& dice, int seconds);
 
   static ClientCommand other_command(const RunId& run, const std::string& member, DecideRun decide);
   ClientCommand registration_command(std::shared_ptr<const Definition> definition) const;
