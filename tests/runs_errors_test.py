@@ -117,8 +117,8 @@ class ExitCodes(ErrorsTest):
                                      rb"\Aholdfast: [^\n]*No space left[^\n]*\n\Z")
 
     def test_5_full_disk_under_the_store(self):
-        """A limit on the size of files stands in for a full disk. ThreadSanitizer writes a file of 512
-        KiB when a program starts, so the limit is above that."""
+        """A limit on the size of files stands in for a full disk: more than the 512 KiB that
+        ThreadSanitizer writes when a program starts."""
         self.ok("run", "bread.yaml", "--quiet")
         self.write("large.json", json.dumps({"text": "x" * 1_000_000}))
 
