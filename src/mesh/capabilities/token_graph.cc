@@ -1,6 +1,7 @@
 #include "mesh/capabilities/token_graph.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "holdfast/assert.h"
@@ -44,12 +45,19 @@ const TokenGraph::Node* TokenGraph::find(const Digest& cid) const {
   return found == nodes_.end() || !found->second.token.has_value() ? nullptr : &found->second;
 }
 
+const TokenGraph::Tokens& TokenGraph::tokens_of(const PublicKey& audience) const {
+  static const Tokens kNone;
+  const auto tokens = by_audience_.find(audience);
+  return tokens == by_audience_.end() ? kNone : tokens->second;
+}
+
 void TokenGraph::add(const Token& token) {
   if (find(token.cid) != nullptr) {
     return;
   }
-  nodes_[token.cid].token = token;
-  by_audience_[token.audience].insert(token.cid);
+  Node& added = nodes_[token.cid];
+  added.token = token;
+  by_audience_[token.audience].push_back(&added);
   if (is_root(token) && grants(token, kMeshWrite)) {
     owners_.emplace(node_id_of(token.audience), token.audience);
   }
@@ -76,7 +84,7 @@ void TokenGraph::remove(const Digest& cid) {
   const Token token = *removed->second.token;
   note_change(token);
   const auto audience = by_audience_.find(token.audience);
-  audience->second.erase(cid);
+  std::erase(audience->second, &removed->second);
   if (audience->second.empty()) {
     by_audience_.erase(audience);
   }
@@ -321,30 +329,23 @@ Admission TokenGraph::judge_token(const Node& node, Pair pair, const CaveatFacts
 
 Admission TokenGraph::admit_enrolled(const PublicKey& author, std::uint64_t wall_ms) const {
   Admission best;
-  if (const auto tokens = by_audience_.find(author); tokens != by_audience_.end()) {
-    for (const Digest& cid : tokens->second) {
-      const Node& node = *find(cid);
-      Reason reason = why_not_chained(node);
-      if (reason == Reason::none) {
-        reason = why_not_timely(*node.token, wall_ms);
-      }
-      if (reason == Reason::none) {
-        return {Reason::none, {}};
-      }
-      best.reason = std::max(best.reason, reason);
+  for (const Node* node : tokens_of(author)) {
+    Reason reason = why_not_chained(*node);
+    if (reason == Reason::none) {
+      reason = why_not_timely(*node->token, wall_ms);
     }
+    if (reason == Reason::none) {
+      return {Reason::none, {}};
+    }
+    best.reason = std::max(best.reason, reason);
   }
   return best;
 }
 
 Admission TokenGraph::admit(const PublicKey& author, Pair pair, const CaveatFacts& facts) const {
   Admission best;
-  const auto tokens = by_audience_.find(author);
-  if (tokens == by_audience_.end()) {
-    return best;
-  }
-  for (const Digest& cid : tokens->second) {
-    const Admission one = judge_token(*find(cid), pair, facts);
+  for (const Node* node : tokens_of(author)) {
+    const Admission one = judge_token(*node, pair, facts);
     if (one.admitted()) {
       return one;
     }
@@ -357,20 +358,60 @@ Admission TokenGraph::admit(const PublicKey& author, Pair pair, const CaveatFact
   return best;
 }
 
+template <typename Condition>
+std::optional<Digest> TokenGraph::nearest(const Digest& cid, Condition condition) const {
+  std::set<Digest> seen{cid};
+  std::deque<Digest> waiting{cid};
+  while (!waiting.empty()) {
+    const Digest next = waiting.front();
+    waiting.pop_front();
+    if (condition(next)) {
+      return next;
+    }
+    if (const Node* node = find(next); node != nullptr) {
+      for (const Digest& proof : node->token->proofs) {
+        if (seen.insert(proof).second) {
+          waiting.push_back(proof);
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<TokenFault> TokenGraph::faults(const PublicKey& author, Pair pair,
+                                           const CaveatFacts& facts) const {
+  std::vector<TokenFault> found;
+  for (const Node* node : tokens_of(author)) {
+    const Admission admission = judge_token(*node, pair, facts);
+    std::optional<Digest> cause;
+    if (admission.reason == Reason::missing_proof) {
+      cause = nearest(node->token->cid, [&](const Digest& cid) { return !knows(cid); });
+    } else if (admission.reason == Reason::chain_revoked) {
+      cause = nearest(node->token->cid, [&](const Digest& cid) {
+        const auto counted = counted_revocations_.lower_bound({cid, PublicKey{}});
+        return counted != counted_revocations_.end() && counted->first == cid;
+      });
+    }
+    if (!admission.admitted()) {
+      found.push_back({&*node->token, admission, cause});
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const TokenFault& left, const TokenFault& right) {
+    return left.token->cid < right.token->cid;
+  });
+  return found;
+}
+
 template <typename Accepts>
 bool TokenGraph::holds(const PublicKey& author, std::uint64_t wall_ms, Pair pair,
                        Accepts accepts) const {
-  const auto tokens = by_audience_.find(author);
-  if (tokens == by_audience_.end()) {
-    return false;
-  }
-  for (const Digest& cid : tokens->second) {
-    const Node& node = *find(cid);
-    if (!is_live(node) || !node.token->has_begun(wall_ms) || node.token->has_expired(wall_ms)) {
+  for (const Node* node : tokens_of(author)) {
+    if (!is_live(*node) || !node->token->has_begun(wall_ms) || node->token->has_expired(wall_ms)) {
       continue;
     }
-    for (const Capability& capability : node.token->capabilities) {
-      if (capability.pairs.has(pair) && accepts(*node.token, capability.caveats)) {
+    for (const Capability& capability : node->token->capabilities) {
+      if (capability.pairs.has(pair) && accepts(*node->token, capability.caveats)) {
         return true;
       }
     }
@@ -398,10 +439,6 @@ bool TokenGraph::speaks_for_user(const PublicKey& author, std::uint64_t wall_ms)
 }
 
 bool TokenGraph::is_audited(const PublicKey& author, std::uint64_t wall_ms) const {
-  const auto tokens = by_audience_.find(author);
-  if (tokens == by_audience_.end()) {
-    return false;
-  }
   const auto audits = [&](const Capability& capability) {
     return capability.caveats.audit_inference &&
            std::any_of(std::begin(kAuditedPairs), std::end(kAuditedPairs), [&](Pair pair) {
@@ -409,11 +446,12 @@ bool TokenGraph::is_audited(const PublicKey& author, std::uint64_t wall_ms) cons
                     !first_failure(capability.caveats, pair, {.wall_ms = wall_ms}).has_value();
            });
   };
-  return std::any_of(tokens->second.begin(), tokens->second.end(), [&](const Digest& cid) {
-    const Node& node = *find(cid);
-    const auto& granted = node.token->capabilities;
-    return is_live(node) && node.token->has_begun(wall_ms) && !node.token->has_expired(wall_ms) &&
-           (is_root(*node.token) || std::any_of(granted.begin(), granted.end(), audits));
+  const Tokens& tokens = tokens_of(author);
+  return std::any_of(tokens.begin(), tokens.end(), [&](const Node* node) {
+    const auto& granted = node->token->capabilities;
+    return is_live(*node) && node->token->has_begun(wall_ms) &&
+           !node->token->has_expired(wall_ms) &&
+           (is_root(*node->token) || std::any_of(granted.begin(), granted.end(), audits));
   });
 }
 

@@ -12,9 +12,11 @@
 // tokens of one audience only.
 #pragma once
 
+#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "mesh/capabilities/token.h"
@@ -32,6 +34,13 @@ struct Admission {
 
   [[nodiscard]] bool admitted() const { return reason == Reason::none; }
   bool operator==(const Admission&) const = default;
+};
+
+// Why one token does not admit something.
+struct TokenFault {
+  const Token* token = nullptr;  // valid until the graph changes
+  Admission admission;
+  std::optional<Digest> cause;  // the proof that is missing, or the token that was revoked
 };
 
 struct AuthorityChanges {
@@ -63,6 +72,9 @@ class TokenGraph {
   [[nodiscard]] bool may_revoke(const PublicKey& author, const Digest& target) const;
 
   [[nodiscard]] Admission admit(const PublicKey& author, Pair pair, const CaveatFacts& facts) const;
+  // Of each token of the author that does not admit it, by cid.
+  [[nodiscard]] std::vector<TokenFault> faults(const PublicKey& author, Pair pair,
+                                               const CaveatFacts& facts) const;
   // A live token of the audience grants reading this resource with exactly these rules.
   [[nodiscard]] bool sanitises(const Digest& cid, const PublicKey& audience, Resource resource,
                                const std::vector<SanitiseRule>& rules) const;
@@ -105,14 +117,28 @@ class TokenGraph {
   // Why no chain supports the token; none when one does.
   static Reason why_not_chained(const Node& node);
   Admission judge_token(const Node& node, Pair pair, const CaveatFacts& facts) const;
+  // The nearest token of the chain, from this one upwards, for which the condition holds.
+  template <typename Condition>
+  [[nodiscard]] std::optional<Digest> nearest(const Digest& cid, Condition condition) const;
   void evaluate_from(const Digest& cid);
   void count_revocations();
   void revoke_from(const Digest& cid);
   const Node* find(const Digest& cid) const;
 
+  struct FirstBytes {
+    std::size_t operator()(const PublicKey& key) const {
+      std::size_t first = 0;
+      std::memcpy(&first, key.bytes.data(), sizeof(first));
+      return first;
+    }
+  };
+  using Tokens = std::vector<const Node*>;  // each has a token
+  // The tokens of an audience, in no order.
+  [[nodiscard]] const Tokens& tokens_of(const PublicKey& audience) const;
+
   PublicKey user_;
   std::map<Digest, Node> nodes_;
-  std::map<PublicKey, std::set<Digest>> by_audience_;
+  std::unordered_map<PublicKey, Tokens, FirstBytes> by_audience_;  // never iterated
   std::map<NodeId, PublicKey> owners_;  // by root tokens, whether they are in force or not
   std::set<std::pair<Digest, PublicKey>> waiting_revocations_;  // target, author
   std::set<std::pair<Digest, PublicKey>> counted_revocations_;

@@ -123,6 +123,16 @@ Result<Operation> decode_operation(std::span<const std::byte> bytes) {
   return operation;
 }
 
+Result<Operation> decode_stored_operation(std::span<const std::byte> bytes) {
+  PostcardReader in(bytes);
+  Operation operation = get_operation(in);
+  if (in.ok() && in.remaining() > 0) {
+    in.fail("bytes after the end of the operation");
+  }
+  HOLDFAST_CHECK(in.result());
+  return operation;
+}
+
 std::vector<std::byte> encode_sequence(std::span<const std::vector<std::byte>> operations) {
   PostcardWriter out;
   out.varint(operations.size());

@@ -57,6 +57,9 @@ std::vector<std::byte> signing_bytes(const Operation& operation);
 // One operation and nothing after it. invalid_argument, with the byte offset, when the bytes are
 // malformed, not canonical, or break a rule that needs no other operation (check_operation).
 Result<Operation> decode_operation(std::span<const std::byte> bytes);
+// The same for bytes that were decoded before and stored since: their form is not checked again,
+// only that they can be read.
+Result<Operation> decode_stored_operation(std::span<const std::byte> bytes);
 // invalid_argument when the envelope or a field breaks a rule that needs no other operation.
 Result<void> check_operation(const Operation& operation);
 

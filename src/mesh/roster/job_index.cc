@@ -19,7 +19,11 @@ void JobIndex::remove(const Entry& entry) {
 
 void JobIndex::insert(const Entry& entry) {
   if (entry.state.phase == JobPhase::pending) {
-    pending_[entry.kind].emplace(entry.scheduled, entry.job);
+    auto jobs = pending_.find(entry.kind);
+    if (jobs == pending_.end()) {
+      jobs = pending_.try_emplace(std::string(entry.kind)).first;
+    }
+    jobs->second.emplace(entry.scheduled, entry.job);
   } else if (entry.state.phase == JobPhase::claimed) {
     claimed_.emplace(*entry.state.deadline_ms, entry.job);
   }

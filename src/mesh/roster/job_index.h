@@ -18,9 +18,9 @@ class JobIndex {
   // `kind` and `scheduled` are those of the job in the given state; ignored when it is unknown.
   struct Entry {
     JobId job;
-    std::string kind;
+    std::string_view kind;
     Timestamp scheduled;
-    JobState state;
+    const JobState& state;
   };
   void remove(const Entry& entry);
   void insert(const Entry& entry);

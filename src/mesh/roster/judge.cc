@@ -64,7 +64,7 @@ Pair required_pair(const Payload& payload) {
 }
 
 Judge::Judge(const Roster& roster, OpRef op) : roster_(roster), op_(op), self_(roster.at(op)) {
-  if (self_.subject.has_value()) {
+  if (self_.subject != kNoRef) {
     before_ = roster_.state_before(self_);
   }
 }
@@ -99,53 +99,44 @@ Judgement Judge::run() {
   return result;
 }
 
-bool Judge::has_twin() const {
-  const auto self = roster_.by_time_.find(self_.key);
-  HOLDFAST_ASSERT(self != roster_.by_time_.end());
-  const auto next = std::next(self);
-  return (next != roster_.by_time_.end() && next->first.at == self_.key.at) ||
-         (self != roster_.by_time_.begin() && std::prev(self)->first.at == self_.key.at);
-}
+bool Judge::has_twin() const { return self_.twin != op_; }
 
 // A dependency is known when any operation carries its id. If all that do are not earlier than
 // this one, it cannot be a cause. An unauthorised operation with a stolen id changes nothing: it
 // could only add an earlier carrier.
 bool Judge::violates_causality() const {
-  return std::any_of(
-      self_.operation.causal_deps.begin(), self_.operation.causal_deps.end(), [&](const OpId& id) {
-        const auto known = roster_.by_id_.find(id);
-        return known != roster_.by_id_.end() &&
-               std::none_of(known->second.begin(), known->second.end(),
-                            [&](OpRef other) { return roster_.at(other).key.at < self_.key.at; });
-      });
+  return std::any_of(self_.operation.causal_deps.begin(), self_.operation.causal_deps.end(),
+                     [&](const OpId& id) {
+                       bool known = false;
+                       for (const OpRef other : roster_.carriers(id)) {
+                         if (roster_.at(other).key.at < self_.key.at) {
+                           return false;
+                         }
+                         known = true;
+                       }
+                       return known;
+                     });
 }
 
 bool Judge::is_id_taken() const {
-  const auto& same = roster_.by_id_.at(self_.operation.id);
-  return std::any_of(same.begin(), same.end(), [&](OpRef other) {
+  for (const OpRef other : roster_.carriers(self_.operation.id)) {
     const OpRecord& record = roster_.at(other);
-    return record.key.at < self_.key.at && record.judgement.authorised;
-  });
+    if (record.key.at < self_.key.at && record.judgement.authorised) {
+      return true;
+    }
+  }
+  return false;
 }
 
 const OpRecord* Judge::effective(const OpId& id) const {
-  const auto known = roster_.by_id_.find(id);
-  if (known == roster_.by_id_.end()) {
-    return nullptr;
-  }
-  for (const OpRef other : known->second) {
-    const OpRecord& record = roster_.at(other);
-    if (record.key.at < self_.key.at && record.judgement.verdict.is_effective()) {
-      return &record;
-    }
-  }
-  return nullptr;
+  const OpRef cause = roster_.effective_before(id, self_.key.at);
+  return cause == kNoRef ? nullptr : &roster_.at(cause);
 }
 
 std::optional<Verdict> Judge::check_dependencies() const {
   bool ineffective = false;
   for (const OpId& id : self_.operation.causal_deps) {
-    if (!roster_.by_id_.contains(id)) {
+    if (roster_.carriers(id).empty()) {
       return deferred(Reason::missing_dep);
     }
     ineffective = ineffective || effective(id) == nullptr;

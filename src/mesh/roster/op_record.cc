@@ -9,8 +9,14 @@ namespace holdfast::mesh {
 
 VerifiedOperation verified(Operation operation, const PublicKey& author) {
   HOLDFAST_ASSERT(node_id_of(author) == operation.author());
-  VerifiedOperation result{std::move(operation), author, {}, std::nullopt};
-  result.hash = blake3(encode_operation(result.operation));
+  const Digest hash = blake3(encode_operation(operation));
+  VerifiedOperation result = with_token(std::move(operation), hash);
+  result.author = author;
+  return result;
+}
+
+VerifiedOperation with_token(Operation operation, const Digest& hash) {
+  VerifiedOperation result{std::move(operation), {}, hash, std::nullopt};
   if (const auto* delegation = std::get_if<DelegateUcan>(&result.operation.payload)) {
     if (auto token = parse_token(delegation->ucan_bytes); token.ok()) {
       result.token = std::move(token).value();

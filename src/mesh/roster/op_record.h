@@ -4,10 +4,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "mesh/capabilities/token.h"
 #include "mesh/ops/operation.h"
 #include "mesh/roster/job_state.h"
+#include "mesh/roster/ref_table.h"
 
 namespace holdfast::mesh {
 
@@ -50,6 +52,8 @@ struct VerifiedOperation {
 };
 // The caller has verified the signature.
 VerifiedOperation verified(Operation operation, const PublicKey& author);
+// With the token that it carries; whose signature it has is still to be found out.
+VerifiedOperation with_token(Operation operation, const Digest& hash);
 
 // Operations in the order of the fold.
 using Timeline = std::map<OrderKey, OpRef>;
@@ -58,12 +62,27 @@ struct OpRecord {
   Operation operation;
   PublicKey author;
   OrderKey key;
-  std::optional<Subject> subject;
-  Timeline* timeline = nullptr;        // of the subject
+  Ref subject = kNoRef;                // of a SubjectRecord
+  OpRef twin = 0;                      // the next with the same timestamp, in a ring; mostly itself
   std::shared_ptr<const Token> token;  // of a DelegateUcan; most operations have none
   Judgement judgement;
   bool judged = false;
-  bool on_log = false;  // and not aside; never reset
+  bool on_log = false;   // and not aside; never reset
+  bool waiting = false;  // to be judged
+};
+
+// A subject, with the operations about it in the order of the fold.
+struct SubjectRecord {
+  Subject subject;
+  std::vector<OpRef> ops;
+  bool touched = false;  // its job has changed since the last settle
+};
+
+// An id that an operation has, or that others depend on.
+struct IdRecord {
+  OpId id;
+  RefLists::Head carriers = kNoRef;    // operations with this id
+  RefLists::Head dependents = kNoRef;  // operations that depend on it
 };
 
 std::optional<Subject> subject_of(const Payload& payload);

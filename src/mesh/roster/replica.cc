@@ -20,16 +20,17 @@ Replica::Replica(const PublicKey& user, NodeId self, const ReplicaLimits& limits
 
 IntakeResult Replica::ingest(std::span<const std::byte> bytes, std::uint64_t wall_now_ms,
                              IngestSource source) {
-  const auto operation = decode_operation(bytes);
-  if (!operation.ok()) {
-    return {Intake::rejected, Reason::malformed};
-  }
+  // Known bytes were decoded before: what repeats costs one hash.
   const Digest hash = blake3(bytes);
   if (find(hash) != nullptr) {
     return {Intake::duplicated, Reason::none};
   }
+  auto operation = decode_operation(bytes);
+  if (!operation.ok()) {
+    return {Intake::rejected, Reason::malformed};
+  }
   if (operation.value().signature.has_value()) {
-    return admit(operation.value(), hash, wall_now_ms);
+    return admit(std::move(operation).value(), hash, wall_now_ms);
   }
   return operation.value().sanitised.has_value() && source == IngestSource::fetched
              ? take_sanitised(operation.value(), hash)
@@ -57,39 +58,53 @@ const Operation* Replica::find_sanitised(const OpId& id) const {
   return copy == sanitised_.end() ? nullptr : &copy->second.second;
 }
 
-std::optional<PublicKey> Replica::key_in(const Operation& operation) {
-  const auto* delegation = std::get_if<DelegateUcan>(&operation.payload);
-  if (delegation == nullptr) {
-    return std::nullopt;
+std::vector<std::pair<const Operation*, Place>> Replica::waiting_about(const JobId& job) const {
+  std::vector<std::pair<const Operation*, Place>> found;
+  for (const auto& [hash, waiting] : waiting_) {
+    if (job_of(waiting.operation.payload) == job) {
+      found.emplace_back(&waiting.operation, waiting.place);
+    }
   }
-  const auto token = parse_token(delegation->ucan_bytes);
-  if (!token.ok() || node_id_of(token.value().audience) != operation.author()) {
-    return std::nullopt;
-  }
-  return token.value().audience;
+  std::sort(found.begin(), found.end(), [](const auto& left, const auto& right) {
+    return left.first->timestamp < right.first->timestamp;
+  });
+  return found;
 }
 
-IntakeResult Replica::admit(const Operation& operation, const Digest& hash,
-                            std::uint64_t wall_now_ms) {
-  const auto* delegation = std::get_if<DelegateUcan>(&operation.payload);
-  if (delegation != nullptr && !parse_token(delegation->ucan_bytes).ok()) {
+std::optional<PublicKey> Replica::key_for(const VerifiedOperation& candidate) const {
+  if (const auto bound = key_of(candidate.operation.author()); bound.has_value()) {
+    return bound;
+  }
+  const bool self_addressed = candidate.token.has_value() &&
+                              node_id_of(candidate.token->audience) == candidate.operation.author();
+  return self_addressed ? std::optional(candidate.token->audience) : std::nullopt;
+}
+
+IntakeResult Replica::admit(Operation operation, const Digest& hash, std::uint64_t wall_now_ms) {
+  VerifiedOperation candidate = with_token(std::move(operation), hash);
+  if (std::holds_alternative<DelegateUcan>(candidate.operation.payload) &&
+      !candidate.token.has_value()) {
     return {Intake::rejected, Reason::malformed};
   }
-  const auto bound = key_of(operation.author());
-  const auto key = bound.has_value() ? bound : key_in(operation);
+  const auto key = key_for(candidate);
   if (!key.has_value()) {
-    hold(unknown_, hash, operation, Place::unknown);
+    hold(unknown_, hash, candidate.operation, Place::unknown);
     return {Intake::parked, Reason::unknown_author};
   }
-  if (!verify_operation(operation, *key)) {
+  if (!verify_operation(candidate.operation, *key)) {
     return {Intake::rejected, Reason::bad_signature};
   }
-  keys_.emplace(operation.author(), *key);
-  const IntakeResult result = place(operation, *key, hash, wall_now_ms);
-  if (!bound.has_value()) {
+  candidate.author = *key;
+  const NodeId author = candidate.operation.author();
+  const bool is_new = keys_.emplace(author, *key).second;
+  if (is_new && unknown_lost_) {
+    losses_.insert(author);
+  }
+  const IntakeResult result = place(std::move(candidate), wall_now_ms);
+  if (is_new) {
     std::vector<Digest> ready;
     for (const auto& [other, waiting] : waiting_) {
-      if (waiting.place == Place::unknown && waiting.operation.author() == operation.author()) {
+      if (waiting.place == Place::unknown && waiting.operation.author() == author) {
         ready.push_back(other);
       }
     }
@@ -98,37 +113,36 @@ IntakeResult Replica::admit(const Operation& operation, const Digest& hash,
   return result;
 }
 
-IntakeResult Replica::place(const Operation& operation, const PublicKey& key, const Digest& hash,
-                            std::uint64_t wall_now_ms) {
-  const VerifiedOperation valid = verified(operation, key);
-  const Skew skew = judge_skew(operation.timestamp, wall_now_ms, limits_.skew);
+IntakeResult Replica::place(VerifiedOperation valid, std::uint64_t wall_now_ms) {
+  const Skew skew = judge_skew(valid.operation.timestamp, wall_now_ms, limits_.skew);
   if (skew == Skew::quarantine) {
     if (valid.token.has_value()) {
       roster_.add_token(*valid.token);
       note_logged();
     }
-    hold(aside_, hash, operation, Place::future);
+    hold(aside_, valid.hash, valid.operation, Place::future);
     return {Intake::quarantined, Reason::future_skew};
   }
   suspicious_ += skew == Skew::suspicious ? 1 : 0;
-  time_.receive(operation.timestamp, wall_now_ms);
-  return append(valid);
+  time_.receive(valid.operation.timestamp, wall_now_ms);
+  return append(std::move(valid));
 }
 
-IntakeResult Replica::append(const VerifiedOperation& operation) {
-  const bool is_new = roster_.add(operation);
+IntakeResult Replica::append(VerifiedOperation valid) {
+  const Digest hash = valid.hash;
+  const bool is_new = roster_.add(std::move(valid));
   HOLDFAST_ASSERT(is_new);
-  if (const Operation* copy = find_sanitised(operation.operation.id);
-      copy != nullptr && copy->timestamp == operation.operation.timestamp) {
+  const Operation& operation = *roster_.find_bytes(hash);
+  if (const Operation* copy = find_sanitised(operation.id);
+      copy != nullptr && copy->timestamp == operation.timestamp) {
     drop_sanitised(copy->id);
   }
   note_logged();
-  const Verdict verdict = *roster_.verdict(operation.hash);
-  if (roster_.is_on_log(operation.hash)) {
-    advance(frontier_, operation.operation.timestamp);
+  const Verdict verdict = *roster_.verdict(hash);
+  if (roster_.is_on_log(hash)) {
     return {Intake::appended, verdict.reason};
   }
-  hold(aside_, operation.hash, operation.operation, Place::aside);
+  hold(aside_, hash, operation, Place::aside);
   return {verdict.outcome == Outcome::rejected ? Intake::rejected : Intake::parked, verdict.reason};
 }
 
@@ -190,10 +204,15 @@ void Replica::forget(const Digest& hash) {
     roster_.remove(hash);
   }
   note(hash, author, Place::gone);
-  losses_.insert(author);
   ++lost_;
   if (!roster_.has_author(author) && !aside_.has_author(author)) {
     keys_.erase(author);
+  }
+  if (keys_.contains(author)) {
+    losses_.insert(author);
+  } else {
+    losses_.erase(author);
+    unknown_lost_ = true;
   }
 }
 
@@ -206,10 +225,11 @@ void Replica::readmit(const std::vector<Digest>& hashes, std::uint64_t wall_now_
     aside_.remove(hash);
     taken.emplace(node.mapped().order, std::pair(hash, std::move(node.mapped())));
   }
-  for (const auto& [order, one] : taken) {
-    const auto& [hash, waiting] = one;
-    if (admit(waiting.operation, hash, wall_now_ms).reason == Reason::bad_signature) {
-      note(hash, waiting.operation.author(), Place::gone);
+  for (auto& [order, one] : taken) {
+    auto& [hash, waiting] = one;
+    const NodeId author = waiting.operation.author();
+    if (admit(std::move(waiting.operation), hash, wall_now_ms).reason == Reason::bad_signature) {
+      note(hash, author, Place::gone);
     }
     if (waiting.token.has_value()) {
       roster_.remove_token(*waiting.token);  // the operation carries it now

@@ -26,6 +26,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "mesh/clock/hybrid_time.h"
@@ -112,18 +113,21 @@ class Replica {
   // The operation, wherever it is kept; null when it is not.
   [[nodiscard]] const Operation* find(const Digest& hash) const;
   [[nodiscard]] const Operation* find_sanitised(const OpId& id) const;
+  // The operations about a job that have not reached the roster, with where they wait, by time.
+  [[nodiscard]] std::vector<std::pair<const Operation*, Place>> waiting_about(
+      const JobId& job) const;
   // Received with a timestamp that is suspiciously far ahead; a warning for the operator.
   [[nodiscard]] std::size_t suspicious() const { return suspicious_; }
-  // Operations that left because there were too many aside: their authors need a full fetch.
+  // Authors with a bound key of which operations may have left because there were too many aside:
+  // they need a full fetch.
   [[nodiscard]] const std::set<NodeId>& authors_with_losses() const { return losses_; }
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
   [[nodiscard]] std::size_t aside_ops() const { return aside_.size() + unknown_.size(); }
 
  private:
-  IntakeResult admit(const Operation& operation, const Digest& hash, std::uint64_t wall_now_ms);
-  IntakeResult place(const Operation& operation, const PublicKey& key, const Digest& hash,
-                     std::uint64_t wall_now_ms);
-  IntakeResult append(const VerifiedOperation& operation);
+  IntakeResult admit(Operation operation, const Digest& hash, std::uint64_t wall_now_ms);
+  IntakeResult place(VerifiedOperation valid, std::uint64_t wall_now_ms);
+  IntakeResult append(VerifiedOperation valid);
   IntakeResult take_sanitised(const Operation& operation, const Digest& hash);
   void drop_sanitised(const OpId& id);
   void hold(AsidePool& pool, const Digest& hash, const Operation& operation, Place place);
@@ -136,8 +140,8 @@ class Replica {
   void wait_in(AsidePool& pool, const Digest& hash, const Operation& operation, Place place);
   [[nodiscard]] bool may_leave(const Digest& hash) const;
   void forget(const Digest& hash);
-  // The key that a delegation to its own author would bind, or empty.
-  static std::optional<PublicKey> key_in(const Operation& operation);
+  // The key of the author: the one that is bound, or that this delegation to its author binds.
+  [[nodiscard]] std::optional<PublicKey> key_for(const VerifiedOperation& candidate) const;
 
   struct Waiting {
     Operation operation;
@@ -145,8 +149,6 @@ class Replica {
     std::optional<Token> token;  // of a quarantined delegation
     std::uint64_t order = 0;
   };
-  static VerifiedOperation with_token(Operation operation, const PublicKey& key,
-                                      const Digest& hash);
 
   NodeId self_;
   ReplicaLimits limits_;
@@ -162,7 +164,8 @@ class Replica {
   std::map<Digest, OpId> sanitised_ids_;
   std::vector<Digest> restored_aside_;
   std::vector<PlaceChange> changes_;
-  std::set<NodeId> losses_;
+  std::set<NodeId> losses_;    // with a bound key only: others could be any number
+  bool unknown_lost_ = false;  // so every author that is bound from now on may have losses
   std::uint64_t lost_ = 0;
   std::size_t suspicious_ = 0;
 };

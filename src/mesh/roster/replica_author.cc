@@ -55,17 +55,6 @@ Result<Operation> Replica::author(Draft draft, const SigningKey& key, std::uint6
   return operation;
 }
 
-VerifiedOperation Replica::with_token(Operation operation, const PublicKey& key,
-                                      const Digest& hash) {
-  VerifiedOperation result{std::move(operation), key, hash, std::nullopt};
-  if (const auto* delegation = std::get_if<DelegateUcan>(&result.operation.payload)) {
-    if (auto token = parse_token(delegation->ucan_bytes); token.ok()) {
-      result.token = std::move(token).value();
-    }
-  }
-  return result;
-}
-
 Result<void> Replica::restore(Operation operation, const Digest& hash, Place place) {
   switch (place) {
     case Place::log:
@@ -79,8 +68,9 @@ Result<void> Replica::restore(Operation operation, const Digest& hash, Place pla
       } else {
         restored_aside_.push_back(hash);
       }
-      roster_.insert(with_token(std::move(operation), key->second, hash),
-                     place == Place::log ? LogState::on_log : LogState::not_yet);
+      VerifiedOperation stored = with_token(std::move(operation), hash);
+      stored.author = key->second;
+      roster_.insert(std::move(stored), place == Place::log ? LogState::on_log : LogState::not_yet);
       return {};
     }
     case Place::unknown:

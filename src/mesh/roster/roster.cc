@@ -9,28 +9,27 @@
 
 namespace holdfast::mesh {
 
-bool Roster::add(const VerifiedOperation& operation) {
-  const bool added = insert(operation);
+bool Roster::add(VerifiedOperation operation) {
+  const bool added = insert(std::move(operation));
   settle();
   return added;
 }
 
 bool Roster::insert(VerifiedOperation added, LogState state) {
-  const bool reuses = !free_.empty();
-  const auto op = reuses ? free_.back() : static_cast<OpRef>(records_.size());
-  if (!by_hash_.emplace(added.hash, op).second) {
+  if (ref_of(added.hash) != kNoRef) {
     return false;
   }
-  if (reuses) {
-    free_.pop_back();
-  } else {
+  if (free_records_.empty()) {
+    free_records_.push_back(static_cast<OpRef>(records_.size()));
     records_.emplace_back();
   }
+  const OpRef op = free_records_.back();
+  free_records_.pop_back();
+  by_hash_.insert(ref_hash(added.hash), op);
   OpRecord& record = records_[op];
   record.operation = std::move(added.operation);
   record.author = added.author;
   record.key = {record.operation.timestamp, added.hash};
-  record.subject = subject_of(record.operation.payload);
   if (added.token.has_value()) {
     record.token = std::make_shared<const Token>(std::move(*added.token));
   }
@@ -43,25 +42,13 @@ bool Roster::insert(VerifiedOperation added, LogState state) {
 
 void Roster::index(OpRef op) {
   OpRecord& record = records_[op];
-  // Operations mostly come in the order of their timestamps.
-  const auto place = by_time_.emplace_hint(by_time_.end(), record.key, op);
-  // Operations with the same timestamp void each other.
-  if (place != by_time_.begin() && std::prev(place)->first.at == record.key.at) {
-    mark(std::prev(place)->second);
-  }
-  if (const auto next = std::next(place);
-      next != by_time_.end() && next->first.at == record.key.at) {
-    mark(next->second);
-  }
-  by_author_[record.key.at.node].push_back(op);
-  if (record.subject.has_value()) {
-    // Until it is judged, it leaves the state as it finds it.
-    record.timeline = &subjects_[*record.subject];
-    record.judgement.after = state_before(record);
-    record.timeline->emplace_hint(record.timeline->end(), record.key, op);
-  }
+  index_time(op);
+  Author& author = authors_[record.key.at.node];
+  author.ops.push_back(op);
+  author.newest = std::max(author.newest, record.key.at);
+  index_subject(op);
   if (const auto* schedule = std::get_if<ScheduleJob>(&record.operation.payload)) {
-    jobs_of_kind_[schedule->kind].insert(schedule->job_id);
+    jobs_of_kind_[schedule->kind].push_back(schedule->job_id);
   }
   if (is_derivation(record.operation.payload)) {
     derivations_.push_back(op);
@@ -78,17 +65,112 @@ void Roster::index(OpRef op) {
   mark(op);
 }
 
+// Operations with the same timestamp void each other.
+void Roster::index_time(OpRef op) {
+  OpRecord& record = records_[op];
+  const std::uint32_t hash = ref_hash(record.key.at);
+  const OpRef twin =
+      by_time_.find(hash, [&](OpRef one) { return at(one).key.at == record.key.at; });
+  if (twin == kNoRef) {
+    record.twin = op;
+    by_time_.insert(hash, op);
+    return;
+  }
+  record.twin = std::exchange(records_[twin].twin, op);
+  for (OpRef other = record.twin; other != op; other = at(other).twin) {
+    mark(other);
+  }
+}
+
+// Until it is judged, an operation leaves the state of its subject as it finds it.
+void Roster::index_subject(OpRef op) {
+  OpRecord& record = records_[op];
+  const auto subject = subject_of(record.operation.payload);
+  if (!subject.has_value()) {
+    return;
+  }
+  record.subject = intern(*subject);
+  auto& ops = subjects_[record.subject].ops;
+  const auto place = place_in(ops, record.key);
+  record.judgement.after =
+      place == ops.begin() ? SubjectState{} : at(*std::prev(place)).judgement.after;
+  ops.insert(place, op);
+}
+
 void Roster::index_dependencies(OpRef op) {
   const OpRecord& record = at(op);
-  auto& same_id = by_id_.try_emplace(by_id_.end(), record.operation.id)->second;
-  mark_all(same_id);
-  same_id.push_back(op);
-  if (const auto waiting = dependents_.find(record.operation.id); waiting != dependents_.end()) {
-    mark_all(waiting->second);
+  const Ref id = intern(record.operation.id);
+  mark_all(id_lists_.in(ids_[id].carriers));
+  mark_all(id_lists_.in(ids_[id].dependents));
+  id_lists_.push(ids_[id].carriers, op);
+  for (const OpId& dependency : record.operation.causal_deps) {
+    const Ref cause = intern(dependency);
+    id_lists_.push(ids_[cause].dependents, op);
   }
-  for (const OpId& id : record.operation.causal_deps) {
-    dependents_[id].push_back(op);
+}
+
+Ref Roster::ref_of(const Digest& hash) const {
+  return by_hash_.find(ref_hash(hash), [&](Ref one) { return at(one).key.hash == hash; });
+}
+
+Ref Roster::ref_of(const OpId& id) const {
+  return by_id_.find(ref_hash(id.bytes), [&](Ref one) { return ids_[one].id == id; });
+}
+
+Ref Roster::ref_of(const Subject& subject) const {
+  return by_subject_.find(ref_hash(subject.id),
+                          [&](Ref one) { return subjects_[one].subject == subject; });
+}
+
+Ref Roster::intern(const OpId& id) {
+  if (const Ref known = ref_of(id); known != kNoRef) {
+    return known;
   }
+  if (free_ids_.empty()) {
+    free_ids_.push_back(static_cast<Ref>(ids_.size()));
+    ids_.emplace_back();
+  }
+  const Ref added = free_ids_.back();
+  free_ids_.pop_back();
+  ids_[added].id = id;
+  by_id_.insert(ref_hash(id.bytes), added);
+  return added;
+}
+
+Ref Roster::intern(const Subject& subject) {
+  if (const Ref known = ref_of(subject); known != kNoRef) {
+    return known;
+  }
+  if (free_subjects_.empty()) {
+    free_subjects_.push_back(static_cast<Ref>(subjects_.size()));
+    subjects_.emplace_back();
+  }
+  const Ref added = free_subjects_.back();
+  free_subjects_.pop_back();
+  subjects_[added].subject = subject;
+  by_subject_.insert(ref_hash(subject.id), added);
+  return added;
+}
+
+RefLists::Range Roster::carriers(const OpId& id) const {
+  const Ref known = ref_of(id);
+  return id_lists_.in(known == kNoRef ? kNoRef : ids_[known].carriers);
+}
+
+const std::vector<OpRef>& Roster::about(const Subject& subject) const {
+  static const std::vector<OpRef> kNone;
+  const Ref known = ref_of(subject);
+  return known == kNoRef ? kNone : subjects_[known].ops;
+}
+
+// Mostly at the end.
+std::vector<OpRef>::const_iterator Roster::place_in(const std::vector<OpRef>& ops,
+                                                    const OrderKey& key) const {
+  if (ops.empty() || at(ops.back()).key < key) {
+    return ops.end();
+  }
+  return std::lower_bound(ops.begin(), ops.end(), key,
+                          [&](OpRef op, const OrderKey& other) { return at(op).key < other; });
 }
 
 void Roster::add_delegation(OpRef op) {
@@ -117,8 +199,8 @@ void Roster::add_token(const Token& token) {
 void Roster::mark_authority_changes() {
   const AuthorityChanges changes = graph_.take_changes();
   for (const PublicKey& author : changes.audiences) {
-    if (const auto ops = by_author_.find(node_id_of(author)); ops != by_author_.end()) {
-      mark_all(ops->second);
+    if (const auto ops = authors_.find(node_id_of(author)); ops != authors_.end()) {
+      mark_all(ops->second.ops);
     }
   }
   for (const Digest& cid : changes.tokens) {
@@ -131,26 +213,19 @@ void Roster::mark_authority_changes() {
   }
 }
 
-void Roster::mark(OpRef op) { dirty_.emplace_hint(dirty_.end(), at(op).key, op); }
-
-void Roster::mark_all(const std::vector<OpRef>& ops) {
-  for (const OpRef op : ops) {
-    mark(op);
-  }
-}
-
-void Roster::mark_after(const std::vector<OpRef>& ops, const OrderKey& key) {
-  for (const OpRef op : ops) {
-    if (key < at(op).key) {
-      mark(op);
-    }
+void Roster::mark(OpRef op) {
+  if (!std::exchange(records_[op].waiting, true)) {
+    marked_.add(at(op).key, op);
   }
 }
 
 // In the order of timestamps: what an operation depends on is judged before it.
 void Roster::settle() {
-  while (!dirty_.empty()) {
-    const OpRef op = dirty_.extract(dirty_.begin()).mapped();
+  while (!marked_.empty()) {
+    const OpRef op = marked_.take();
+    if (!std::exchange(records_[op].waiting, false)) {
+      continue;  // it was removed
+    }
     Judge judge(*this, op);
     const Judgement judgement = judge.run();
     for (const JobId& job : judge.watched()) {
@@ -158,12 +233,20 @@ void Roster::settle() {
     }
     store(op, judgement);
   }
+  update_job_index();
+}
+
+void Roster::update_job_index() {
   for (const auto& [job, before] : before_) {
-    const JobState after = latest(job);
+    const Ref subject = ref_of({Subject::Type::job, job.bytes});
+    if (subject != kNoRef) {
+      subjects_[subject].touched = false;
+    }
+    const JobState after = latest_job(job);
     const auto entry = [&, id = job](const JobState& state) {
-      return state.phase == JobPhase::unknown ? JobIndex::Entry{id, "", {}, state}
-                                              : JobIndex::Entry{id, std::string(kind_of(state)),
-                                                                at(*state.schedule).key.at, state};
+      return state.phase == JobPhase::unknown
+                 ? JobIndex::Entry{id, "", {}, state}
+                 : JobIndex::Entry{id, kind_of(state), at(*state.schedule).key.at, state};
     };
     jobs_.remove(entry(before));
     jobs_.insert(entry(after));
@@ -210,7 +293,7 @@ void Roster::store(OpRef op, const Judgement& judgement) {
   if (record.judged && record.judgement == judgement) {
     return;
   }
-  if (record.subject.has_value() && record.subject->type == Subject::Type::job) {
+  if (record.subject != kNoRef) {
     remember_job(record);
   }
   mark_what_follows(op, judgement);
@@ -220,8 +303,10 @@ void Roster::store(OpRef op, const Judgement& judgement) {
 }
 
 void Roster::remember_job(const OpRecord& record) {
-  before_.try_emplace(JobId{record.subject->id},
-                      at(record.timeline->rbegin()->second).judgement.after.job);
+  SubjectRecord& subject = subjects_[record.subject];
+  if (subject.subject.type == Subject::Type::job && !std::exchange(subject.touched, true)) {
+    before_.emplace_back(JobId{subject.subject.id}, at(subject.ops.back()).judgement.after.job);
+  }
 }
 
 // Compares with the stored judgement, which is replaced afterwards.
@@ -229,27 +314,34 @@ void Roster::mark_what_follows(OpRef op, const Judgement& judgement) {
   const OpRecord& record = at(op);
   const Judgement& stored = record.judgement;
   if (stored.verdict.is_effective() != judgement.verdict.is_effective()) {
-    if (const auto waiting = dependents_.find(record.operation.id); waiting != dependents_.end()) {
-      mark_after(waiting->second, record.key);
-    }
+    mark_dependents(op);
   }
   if (stored.authorised != judgement.authorised) {
-    mark_after(by_id_.at(record.operation.id), record.key);
+    mark_after(carriers(record.operation.id), record.key);
   }
   if (stored.verdict != judgement.verdict &&
       std::holds_alternative<CreateArtifact>(record.operation.payload)) {
     mark_after(outputs_, record.key);
   }
-  if (stored.after == judgement.after) {
-    return;
+  if (stored.after != judgement.after) {
+    mark_next_in_subject(op);
   }
-  const Timeline& timeline = *record.timeline;
-  if (const auto next = timeline.upper_bound(record.key); next != timeline.end()) {
-    mark(next->second);
+}
+
+void Roster::mark_dependents(OpRef op) {
+  const OpRecord& record = at(op);
+  mark_after(id_lists_.in(ids_[ref_of(record.operation.id)].dependents), record.key);
+}
+
+void Roster::mark_next_in_subject(OpRef op) {
+  const OpRecord& record = at(op);
+  const SubjectRecord& subject = subjects_[record.subject];
+  if (subject.ops.back() != op) {
+    mark(*(place_in(subject.ops, record.key) + 1));
   }
-  if (record.subject->type == Subject::Type::job) {
-    if (const auto watching = watchers_.find({record.subject->id}); watching != watchers_.end()) {
-      mark_after({watching->second.begin(), watching->second.end()}, record.key);
+  if (subject.subject.type == Subject::Type::job) {
+    if (const auto watching = watchers_.find({subject.subject.id}); watching != watchers_.end()) {
+      mark_after(watching->second, record.key);
     }
   }
 }
@@ -264,14 +356,8 @@ void Roster::update_registers(OpRef op) {
     if (is_applied) {
       routes_[route->kind].emplace(record.key.at, route->route);
     }
-    if (const auto jobs = jobs_of_kind_.find(route->kind);
-        is_applied != was_applied && jobs != jobs_of_kind_.end()) {
-      for (const JobId& job : jobs->second) {
-        const Timeline& ops = subjects_.at({Subject::Type::job, job.bytes});
-        for (auto next = ops.upper_bound(record.key); next != ops.end(); ++next) {
-          mark(next->second);
-        }
-      }
+    if (is_applied != was_applied) {
+      mark_jobs_of_kind(route->kind, record.key);
     }
   } else if (const auto* designation =
                  std::get_if<DesignateCoordinator>(&record.operation.payload)) {
@@ -285,26 +371,27 @@ void Roster::update_registers(OpRef op) {
   }
 }
 
-SubjectState Roster::state_before(const Subject& subject, const OrderKey& key) const {
-  const auto timeline = subjects_.find(subject);
-  if (timeline == subjects_.end()) {
-    return {};
+void Roster::mark_jobs_of_kind(const std::string& kind, const OrderKey& after) {
+  if (const auto jobs = jobs_of_kind_.find(kind); jobs != jobs_of_kind_.end()) {
+    for (const JobId& job : jobs->second) {
+      mark_after(about({Subject::Type::job, job.bytes}), after);
+    }
   }
-  const auto place = timeline->second.lower_bound(key);
-  return place == timeline->second.begin() ? SubjectState{}
-                                           : at(std::prev(place)->second).judgement.after;
 }
 
-SubjectState Roster::state_before(const OpRecord& record) const {
-  const auto place = record.timeline->lower_bound(record.key);
-  return place == record.timeline->begin() ? SubjectState{}
-                                           : at(std::prev(place)->second).judgement.after;
+SubjectState Roster::state_before(const std::vector<OpRef>& ops, const OrderKey& key) const {
+  const auto place = place_in(ops, key);
+  return place == ops.begin() ? SubjectState{} : at(*std::prev(place)).judgement.after;
 }
 
-JobState Roster::latest(const JobId& job) const {
-  const auto timeline = subjects_.find({Subject::Type::job, job.bytes});
-  return timeline == subjects_.end() ? JobState{}
-                                     : at(timeline->second.rbegin()->second).judgement.after.job;
+const SubjectState* Roster::latest(const Subject& subject) const {
+  const auto& ops = about(subject);
+  return ops.empty() ? nullptr : &at(ops.back()).judgement.after;
+}
+
+JobState Roster::latest_job(const JobId& job) const {
+  const SubjectState* state = latest({Subject::Type::job, job.bytes});
+  return state == nullptr ? JobState{} : state->job;
 }
 
 std::string_view Roster::kind_of(const JobState& state) const {

@@ -7,14 +7,12 @@
 // Operations are never removed: losing ones keep their verdict and may win later.
 #pragma once
 
-#include <cstring>
 #include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "mesh/capabilities/token_graph.h"
@@ -23,6 +21,7 @@
 #include "mesh/roster/entity_merges.h"
 #include "mesh/roster/job_index.h"
 #include "mesh/roster/job_state.h"
+#include "mesh/roster/mark_queue.h"
 #include "mesh/roster/op_record.h"
 #include "mesh/roster/roster_rules.h"
 #include "mesh/roster/verdict.h"
@@ -71,7 +70,7 @@ class Roster {
       : rules_(std::move(rules)), graph_(user) {}
 
   // Judges the operation and everything that it changes. False when these bytes are known.
-  bool add(const VerifiedOperation& operation);
+  bool add(VerifiedOperation operation);
   // Adds without judging; settle() judges all at once. For loading many operations.
   bool insert(VerifiedOperation operation, LogState state = LogState::not_yet);
   void settle();
@@ -116,7 +115,7 @@ class Roster {
   // The operation whose wire bytes have that hash.
   [[nodiscard]] const Operation* find_bytes(const Digest& hash) const;
   [[nodiscard]] bool is_on_log(const Digest& hash) const;
-  [[nodiscard]] bool has_author(NodeId node) const { return by_author_.contains(node); }
+  [[nodiscard]] bool has_author(NodeId node) const { return authors_.contains(node); }
   // Of all verdicts and of the state of all jobs: equal for equal sets of operations.
   [[nodiscard]] Digest state_digest() const;
   // By merges and splits that are applied.
@@ -145,49 +144,103 @@ class Roster {
   friend class Judge;
 
   void mark(OpRef op);
-  void mark_all(const std::vector<OpRef>& ops);
-  void mark_after(const std::vector<OpRef>& ops, const OrderKey& key);
+  template <typename Refs>
+  void mark_all(const Refs& ops) {
+    for (const OpRef op : ops) {
+      mark(op);
+    }
+  }
+  template <typename Refs>
+  void mark_after(const Refs& ops, const OrderKey& key) {
+    for (const OpRef op : ops) {
+      if (key < at(op).key) {
+        mark(op);
+      }
+    }
+  }
+  void mark_dependents(OpRef op);
   void index(OpRef op);
+  void index_time(OpRef op);
+  void index_subject(OpRef op);
   void index_dependencies(OpRef op);
   void add_delegation(OpRef op);
   void mark_authority_changes();
   [[nodiscard]] bool belongs_on_log(const OpRecord& record, const Judgement& judgement) const;
   void store(OpRef op, const Judgement& judgement);
   void mark_what_follows(OpRef op, const Judgement& judgement);
+  void mark_next_in_subject(OpRef op);
   void update_registers(OpRef op);
+  void mark_jobs_of_kind(const std::string& kind, const OrderKey& after);
   void remember_job(const OpRecord& record);
+  void update_job_index();
   void unindex(OpRef op);
+  void unindex_time(OpRef op);
+  void unindex_id(OpRef op);
+  void unindex_author(OpRef op);
   void unindex_subject(OpRef op);
+  void unindex_kind(const ScheduleJob& schedule);
   void remove_delegation(OpRef op);
   void remove_if_unused(const Token& token);
 
   [[nodiscard]] const OpRecord& at(OpRef op) const { return records_[op]; }
+  [[nodiscard]] Ref ref_of(const Digest& hash) const;
+  [[nodiscard]] Ref ref_of(const OpId& id) const;
+  [[nodiscard]] Ref ref_of(const Subject& subject) const;
+  Ref intern(const OpId& id);
+  Ref intern(const Subject& subject);
+  void drop_if_unused(Ref id);
+  // Operations with that id; none when it is unknown.
+  [[nodiscard]] RefLists::Range carriers(const OpId& id) const;
+  // The effective operation with that id and a smaller timestamp; kNoRef when there is none.
+  [[nodiscard]] OpRef effective_before(const OpId& id, const Timestamp& at) const;
+  // The operations about a subject in the order of the fold; none when it is unknown.
+  [[nodiscard]] const std::vector<OpRef>& about(const Subject& subject) const;
+  // The place of an operation with that key among operations in the order of the fold.
+  [[nodiscard]] std::vector<OpRef>::const_iterator place_in(const std::vector<OpRef>& ops,
+                                                            const OrderKey& key) const;
+  // The state that the operations leave which come before that place.
+  [[nodiscard]] SubjectState state_before(const std::vector<OpRef>& ops, const OrderKey& key) const;
   // The state of a subject just before that operation.
-  [[nodiscard]] SubjectState state_before(const Subject& subject, const OrderKey& key) const;
+  [[nodiscard]] SubjectState state_before(const Subject& subject, const OrderKey& key) const {
+    return state_before(about(subject), key);
+  }
   // The same for the subject of an operation, just before it.
-  [[nodiscard]] SubjectState state_before(const OpRecord& record) const;
-  [[nodiscard]] JobState latest(const JobId& job) const;
+  [[nodiscard]] SubjectState state_before(const OpRecord& record) const {
+    return state_before(subjects_[record.subject].ops, record.key);
+  }
+  [[nodiscard]] const SubjectState* latest(const Subject& subject) const;
+  [[nodiscard]] JobState latest_job(const JobId& job) const;
   [[nodiscard]] std::string_view kind_of(const JobState& state) const;
   [[nodiscard]] OpView view(OpRef op) const;
+  [[nodiscard]] std::vector<OpView> views(const std::vector<OpRef>& ops) const;
+  [[nodiscard]] std::vector<const Operation*> operations(const std::vector<OpRef>& ops) const;
+  // The same operations in the order of the fold.
+  template <typename Refs>
+  [[nodiscard]] std::vector<OpRef> in_order(const Refs& ops) const;
+  // The operations for which a condition holds, in the order of the fold.
+  template <typename Condition>
+  [[nodiscard]] std::vector<OpRef> all_with(Condition condition) const;
+
+  struct Author {
+    std::vector<OpRef> ops;  // in no order
+    Timestamp newest;
+  };
 
   RosterRules rules_;
   TokenGraph graph_;
   std::deque<OpRecord> records_;
-  std::vector<OpRef> free_;  // records of removed operations
-  struct FirstBytes {
-    std::size_t operator()(const Digest& hash) const {
-      std::size_t first = 0;
-      std::memcpy(&first, hash.data(), sizeof(first));
-      return first;
-    }
-  };
-  std::unordered_map<Digest, OpRef, FirstBytes> by_hash_;  // never iterated
-  Timeline by_time_;
-  std::map<OpId, std::vector<OpRef>> by_id_;
-  std::map<OpId, std::vector<OpRef>> dependents_;
-  std::map<NodeId, std::vector<OpRef>> by_author_;
-  std::map<Subject, Timeline> subjects_;
-  std::map<std::string, std::set<JobId>, std::less<>> jobs_of_kind_;  // by any ScheduleJob
+  std::vector<OpRef> free_records_;  // of removed operations
+  RefTable by_hash_;
+  RefTable by_time_;  // one of each ring of twins
+  std::vector<IdRecord> ids_;
+  std::vector<Ref> free_ids_;
+  RefTable by_id_;
+  RefLists id_lists_;
+  std::vector<SubjectRecord> subjects_;
+  std::vector<Ref> free_subjects_;
+  RefTable by_subject_;
+  std::map<NodeId, Author> authors_;
+  std::map<std::string, std::vector<JobId>, std::less<>> jobs_of_kind_;  // by any ScheduleJob
   std::map<Digest, std::vector<OpRef>> delegations_;  // and revocations, by their token
   std::vector<OpRef> derivations_;
   std::vector<OpRef> outputs_;
@@ -195,10 +248,10 @@ class Roster {
   std::map<JobId, std::set<OpRef>> watchers_;  // derivations and outputs that looked at the job
   std::map<std::string, std::map<Timestamp, std::optional<NodeId>>, std::less<>> routes_;
   std::map<Timestamp, NodeId> coordinators_;
-  Timeline dirty_;
+  MarkQueue marked_;
 
   JobIndex jobs_;
-  std::map<JobId, JobState> before_;  // of the jobs touched since the last settle
+  std::vector<std::pair<JobId, JobState>> before_;  // of the jobs touched since the last settle
   std::vector<JobRegressed> regressed_;
   std::vector<OpRef> logged_;
   std::map<Digest, std::uint32_t> spare_tokens_;  // of quarantined operations

@@ -1,5 +1,6 @@
 // The queries of the roster; none of them changes anything.
 #include <algorithm>
+#include <iterator>
 
 #include "base/blake3.h"
 #include "mesh/roster/roster.h"
@@ -23,27 +24,54 @@ OpView Roster::view(OpRef op) const {
           record.judgement.verdict};
 }
 
-std::optional<Verdict> Roster::verdict(const Digest& hash) const {
-  const auto found = by_hash_.find(hash);
-  return found == by_hash_.end() ? std::nullopt
-                                 : std::optional(at(found->second).judgement.verdict);
+template <typename Refs>
+std::vector<OpRef> Roster::in_order(const Refs& ops) const {
+  std::vector<OpRef> sorted;
+  for (const OpRef op : ops) {
+    sorted.push_back(op);
+  }
+  std::sort(sorted.begin(), sorted.end(),
+            [&](OpRef left, OpRef right) { return at(left).key < at(right).key; });
+  return sorted;
 }
 
-std::vector<OpView> Roster::verdicts(const OpId& id) const {
-  std::vector<OpView> views;
-  if (const auto found = by_id_.find(id); found != by_id_.end()) {
-    std::vector<OpRef> ops = found->second;
-    std::sort(ops.begin(), ops.end(),
-              [&](OpRef left, OpRef right) { return at(left).key < at(right).key; });
-    for (const OpRef op : ops) {
-      views.push_back(view(op));
-    }
+template <typename Condition>
+std::vector<OpRef> Roster::all_with(Condition condition) const {
+  std::vector<OpRef> found;
+  for (const auto& [node, author] : authors_) {
+    std::copy_if(author.ops.begin(), author.ops.end(), std::back_inserter(found),
+                 [&](OpRef op) { return condition(at(op)); });
   }
-  return views;
+  return in_order(found);
 }
+
+std::vector<OpView> Roster::views(const std::vector<OpRef>& ops) const {
+  std::vector<OpView> shown;
+  shown.reserve(ops.size());
+  for (const OpRef op : ops) {
+    shown.push_back(view(op));
+  }
+  return shown;
+}
+
+std::vector<const Operation*> Roster::operations(const std::vector<OpRef>& ops) const {
+  std::vector<const Operation*> found;
+  found.reserve(ops.size());
+  for (const OpRef op : ops) {
+    found.push_back(&at(op).operation);
+  }
+  return found;
+}
+
+std::optional<Verdict> Roster::verdict(const Digest& hash) const {
+  const OpRef op = ref_of(hash);
+  return op == kNoRef ? std::nullopt : std::optional(at(op).judgement.verdict);
+}
+
+std::vector<OpView> Roster::verdicts(const OpId& id) const { return views(in_order(carriers(id))); }
 
 std::optional<JobView> Roster::job(const JobId& job) const {
-  const JobState state = latest(job);
+  const JobState state = latest_job(job);
   if (state.phase == JobPhase::unknown) {
     return std::nullopt;
   }
@@ -81,71 +109,77 @@ std::vector<JobId> Roster::overdue(const Timestamp& now) const {
 }
 
 std::optional<ArtifactView> Roster::artifact(const ArtifactId& id) const {
-  const auto timeline = subjects_.find({Subject::Type::artifact, id.bytes});
-  if (timeline == subjects_.end()) {
+  const SubjectState* state = latest({Subject::Type::artifact, id.bytes});
+  if (state == nullptr || !state->creation.has_value()) {
     return std::nullopt;
   }
-  const SubjectState& state = at(timeline->second.rbegin()->second).judgement.after;
-  if (!state.creation.has_value()) {
-    return std::nullopt;
-  }
-  return ArtifactView{&at(*state.creation).operation, state.evicted};
+  return ArtifactView{&at(*state->creation).operation, state->evicted};
 }
 
 std::vector<ArtifactId> Roster::artifacts() const {
   std::vector<ArtifactId> found;
-  for (auto next = subjects_.lower_bound({Subject::Type::artifact, {}});
-       next != subjects_.end() && next->first.type == Subject::Type::artifact; ++next) {
-    if (at(next->second.rbegin()->second).judgement.after.creation.has_value()) {
-      found.push_back({next->first.id});
+  for (const SubjectRecord& record : subjects_) {
+    if (record.subject.type == Subject::Type::artifact &&
+        artifact({record.subject.id}).has_value()) {
+      found.push_back({record.subject.id});
     }
   }
+  std::sort(found.begin(), found.end());
   return found;
 }
 
 std::vector<const Operation*> Roster::effective_on(const Subject& subject) const {
-  std::vector<const Operation*> found;
-  if (const auto timeline = subjects_.find(subject); timeline != subjects_.end()) {
-    for (const auto& [key, op] : timeline->second) {
-      if (at(op).judgement.verdict.is_effective()) {
-        found.push_back(&at(op).operation);
-      }
+  std::vector<OpRef> effective = about(subject);
+  std::erase_if(effective, [&](OpRef op) { return !at(op).judgement.verdict.is_effective(); });
+  return operations(effective);
+}
+
+OpRef Roster::effective_before(const OpId& id, const Timestamp& at) const {
+  for (const OpRef op : carriers(id)) {
+    const OpRecord& record = this->at(op);
+    if (record.key.at < at && record.judgement.verdict.is_effective()) {
+      return op;
     }
   }
-  return found;
+  return kNoRef;
 }
 
 const Operation* Roster::find(const OpId& id) const {
-  if (const auto found = by_id_.find(id); found != by_id_.end()) {
-    for (const OpRef op : found->second) {
-      if (at(op).judgement.verdict.is_effective()) {
-        return &at(op).operation;
-      }
+  for (const OpRef op : carriers(id)) {
+    if (at(op).judgement.verdict.is_effective()) {
+      return &at(op).operation;
     }
   }
   return nullptr;
 }
 
 const Operation* Roster::find_bytes(const Digest& hash) const {
-  const auto found = by_hash_.find(hash);
-  return found == by_hash_.end() ? nullptr : &at(found->second).operation;
+  const OpRef op = ref_of(hash);
+  return op == kNoRef ? nullptr : &at(op).operation;
 }
 
 bool Roster::is_on_log(const Digest& hash) const {
-  const auto found = by_hash_.find(hash);
-  return found != by_hash_.end() && at(found->second).on_log;
+  const OpRef op = ref_of(hash);
+  return op != kNoRef && at(op).on_log;
 }
 
 Digest Roster::state_digest() const {
   std::string text;
-  for (const auto& [key, op] : by_time_) {
-    text += to_hex(key.hash) + " " + to_text(at(op).judgement.verdict) + "\n";
+  for (const OpRef op : all_with([](const OpRecord&) { return true; })) {
+    text += to_hex(at(op).key.hash) + " " + to_text(at(op).judgement.verdict) + "\n";
   }
   const auto name_of = [&](const std::optional<OpRef>& op) {
     return op.has_value() ? to_hex(at(*op).key.hash) : std::string("-");
   };
-  for (const auto& [subject, timeline] : subjects_) {
-    const SubjectState& state = at(timeline.rbegin()->second).judgement.after;
+  std::vector<Subject> known;
+  for (const SubjectRecord& record : subjects_) {
+    if (!record.ops.empty()) {
+      known.push_back(record.subject);
+    }
+  }
+  std::sort(known.begin(), known.end());
+  for (const Subject& subject : known) {
+    const SubjectState& state = *latest(subject);
     const JobState& job = state.job;
     text += to_hex(std::span<const std::byte>(subject.id)) + " " + std::string(to_text(job.phase)) +
             " " + (job.claimer.has_value() ? node_name(*job.claimer) : "-") + " " +
@@ -176,35 +210,26 @@ EntityRedirects Roster::entity_redirects() const {
 }
 
 std::vector<const Operation*> Roster::find_at(const Timestamp& at) const {
-  std::vector<const Operation*> found;
-  for (auto next = by_time_.lower_bound({at, {}}); next != by_time_.end() && next->first.at == at;
-       ++next) {
-    found.push_back(&records_[next->second].operation);
+  std::vector<OpRef> found;
+  const OpRef first =
+      by_time_.find(ref_hash(at), [&](OpRef one) { return this->at(one).key.at == at; });
+  for (OpRef op = first; op != kNoRef;
+       op = this->at(op).twin == first ? kNoRef : this->at(op).twin) {
+    found.push_back(op);
   }
-  return found;
+  return operations(in_order(found));
 }
 
 std::vector<const Operation*> Roster::newer_than(const Frontier& frontier) const {
-  std::vector<const Operation*> found;
-  for (const auto& [key, op] : by_time_) {
-    const auto known = frontier.find(key.at.node);
-    if (known == frontier.end() || known->second < key.at) {
-      found.push_back(&at(op).operation);
-    }
-  }
-  return found;
+  return operations(all_with([&](const OpRecord& record) {
+    const auto known = frontier.find(record.key.at.node);
+    return known == frontier.end() || known->second < record.key.at;
+  }));
 }
 
 std::optional<Timestamp> Roster::newest_of(NodeId node) const {
-  const auto ops = by_author_.find(node);
-  if (ops == by_author_.end()) {
-    return std::nullopt;
-  }
-  Timestamp newest;
-  for (const OpRef op : ops->second) {
-    newest = std::max(newest, at(op).key.at);
-  }
-  return newest;
+  const auto author = authors_.find(node);
+  return author == authors_.end() ? std::nullopt : std::optional(author->second.newest);
 }
 
 std::optional<NodeId> Roster::route_at(std::string_view kind, const Timestamp& at) const {
@@ -223,49 +248,28 @@ std::optional<NodeId> Roster::coordinator_at(const Timestamp& at) const {
 }
 
 std::vector<OpView> Roster::history(const JobId& job) const {
-  std::vector<OpView> views;
-  if (const auto timeline = subjects_.find({Subject::Type::job, job.bytes});
-      timeline != subjects_.end()) {
-    for (const auto& [key, op] : timeline->second) {
-      views.push_back(view(op));
-    }
-  }
-  return views;
+  return views(about({Subject::Type::job, job.bytes}));
 }
 
 std::vector<OpView> Roster::blocked() const {
-  std::vector<OpView> views;
-  for (const auto& [key, op] : by_time_) {
-    if (this->at(op).judgement.verdict.outcome == Outcome::deferred) {
-      views.push_back(view(op));
-    }
-  }
-  return views;
+  return views(all_with([](const OpRecord& record) {
+    return record.judgement.verdict.outcome == Outcome::deferred;
+  }));
 }
 
 std::vector<OpId> Roster::unmet_dependencies(const Digest& hash) const {
-  std::vector<OpId> unmet;
-  const auto found = by_hash_.find(hash);
-  if (found == by_hash_.end()) {
-    return unmet;
+  const OpRef op = ref_of(hash);
+  if (op == kNoRef) {
+    return {};
   }
-  const OpRecord& record = at(found->second);
-  for (const OpId& id : record.operation.causal_deps) {
-    const auto known = by_id_.find(id);
-    const bool met =
-        known != by_id_.end() &&
-        std::any_of(known->second.begin(), known->second.end(), [&](OpRef other) {
-          return at(other).key.at < record.key.at && at(other).judgement.verdict.is_effective();
-        });
-    if (!met) {
-      unmet.push_back(id);
-    }
-  }
+  std::vector<OpId> unmet = at(op).operation.causal_deps;
+  std::erase_if(unmet,
+                [&](const OpId& id) { return effective_before(id, at(op).key.at) != kNoRef; });
   return unmet;
 }
 
 bool Roster::is_settled(const JobId& job, const std::set<NodeId>& confirmed) const {
-  const JobState state = latest(job);
+  const JobState state = latest_job(job);
   if (state.phase != JobPhase::completed) {
     return false;
   }
@@ -275,10 +279,8 @@ bool Roster::is_settled(const JobId& job, const std::set<NodeId>& confirmed) con
     if (confirmed.contains(node)) {
       return true;
     }
-    const auto ops = by_author_.find(node);
-    return ops != by_author_.end() &&
-           std::any_of(ops->second.begin(), ops->second.end(),
-                       [&](OpRef op) { return completed < at(op).key.at; });
+    const auto newest = newest_of(node);
+    return newest.has_value() && completed < *newest;
   });
 }
 

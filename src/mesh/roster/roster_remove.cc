@@ -10,10 +10,11 @@ namespace holdfast::mesh {
 namespace {
 
 // What is removed was usually added last.
-void erase_last(std::vector<OpRef>& ops, OpRef op) {
-  const auto found = std::find(ops.rbegin(), ops.rend(), op);
-  HOLDFAST_ASSERT(found != ops.rend());
-  ops.erase(std::next(found).base());
+template <typename T>
+void erase_last(std::vector<T>& items, const T& item) {
+  const auto found = std::find(items.rbegin(), items.rend(), item);
+  HOLDFAST_ASSERT(found != items.rend());
+  items.erase(std::next(found).base());
 }
 
 template <typename Key>
@@ -29,11 +30,11 @@ void erase_from(std::map<Key, std::vector<OpRef>>& lists, const Key& key, OpRef 
 }  // namespace
 
 bool Roster::is_removable(const Digest& hash) const {
-  const auto found = by_hash_.find(hash);
-  if (found == by_hash_.end() || at(found->second).on_log) {
+  const OpRef op = ref_of(hash);
+  if (op == kNoRef || at(op).on_log) {
     return false;
   }
-  const OpRecord& record = at(found->second);
+  const OpRecord& record = at(op);
   const auto* revocation = std::get_if<RevokeUcan>(&record.operation.payload);
   const auto structure = record.token != nullptr ? graph_.structure(record.token->cid)
                          : revocation != nullptr ? graph_.structure(revocation->ucan_cid)
@@ -42,11 +43,12 @@ bool Roster::is_removable(const Digest& hash) const {
 }
 
 void Roster::remove(const Digest& hash) {
-  HOLDFAST_ASSERT(dirty_.empty());
-  const OpRef op = by_hash_.at(hash);
+  HOLDFAST_ASSERT(marked_.empty());
+  const OpRef op = ref_of(hash);
+  HOLDFAST_ASSERT(op != kNoRef);
   OpRecord& record = records_[op];
   Judgement without_effect;
-  if (record.subject.has_value()) {
+  if (record.subject != kNoRef) {
     without_effect.after = state_before(record);
   }
   without_effect.verdict = deferred(Reason::none);
@@ -54,48 +56,81 @@ void Roster::remove(const Digest& hash) {
   unindex(op);
   settle();
   record = OpRecord{};
-  free_.push_back(op);
+  free_records_.push_back(op);
 }
 
 void Roster::unindex(OpRef op) {
-  const OpRecord& record = at(op);
-  const auto place = by_time_.find(record.key);
-  HOLDFAST_ASSERT(place != by_time_.end());
-  if (place != by_time_.begin() && std::prev(place)->first.at == record.key.at) {
-    mark(std::prev(place)->second);
-  }
-  if (const auto next = std::next(place);
-      next != by_time_.end() && next->first.at == record.key.at) {
-    mark(next->second);
-  }
-  by_time_.erase(place);
-  erase_from(by_author_, record.key.at.node, op);
-  erase_from(by_id_, record.operation.id, op);
-  if (const auto same = by_id_.find(record.operation.id); same != by_id_.end()) {
-    mark_all(same->second);
-  }
-  for (const OpId& id : record.operation.causal_deps) {
-    erase_from(dependents_, id, op);
-  }
-  if (const auto waiting = dependents_.find(record.operation.id); waiting != dependents_.end()) {
-    mark_all(waiting->second);
-  }
+  OpRecord& record = records_[op];
+  unindex_time(op);
+  unindex_author(op);
+  unindex_id(op);
   if (is_derivation(record.operation.payload)) {
     erase_last(derivations_, op);
   }
   if (is_output(record.operation.payload)) {
     erase_last(outputs_, op);
   }
-  for (auto& [job, ops] : watchers_) {
-    if (!is_derivation(record.operation.payload) && !is_output(record.operation.payload)) {
-      break;  // only these watch
+  if (is_derivation(record.operation.payload) || is_output(record.operation.payload)) {
+    for (auto& [job, ops] : watchers_) {
+      ops.erase(op);
     }
-    ops.erase(op);
   }
   unindex_subject(op);
   remove_delegation(op);
-  by_hash_.erase(record.key.hash);
-  dirty_.erase(record.key);
+  by_hash_.erase(ref_hash(record.key.hash), op);
+  record.waiting = false;
+}
+
+void Roster::unindex_time(OpRef op) {
+  const OpRecord& record = at(op);
+  OpRef previous = op;
+  while (at(previous).twin != op) {
+    previous = at(previous).twin;
+    mark(previous);
+  }
+  records_[previous].twin = record.twin;
+  const std::uint32_t hash = ref_hash(record.key.at);
+  if (by_time_.find(hash, [&](OpRef one) { return one == op; }) == op) {
+    by_time_.erase(hash, op);
+    if (previous != op) {
+      by_time_.insert(hash, previous);
+    }
+  }
+}
+
+void Roster::unindex_author(OpRef op) {
+  const auto author = authors_.find(at(op).key.at.node);
+  auto& ops = author->second.ops;
+  erase_last(ops, op);
+  if (ops.empty()) {
+    authors_.erase(author);
+  } else if (author->second.newest == at(op).key.at) {
+    author->second.newest = {};
+    for (const OpRef other : ops) {
+      author->second.newest = std::max(author->second.newest, at(other).key.at);
+    }
+  }
+}
+
+void Roster::unindex_id(OpRef op) {
+  const OpRecord& record = at(op);
+  const Ref id = ref_of(record.operation.id);
+  id_lists_.erase(ids_[id].carriers, op);
+  mark_all(id_lists_.in(ids_[id].carriers));
+  mark_all(id_lists_.in(ids_[id].dependents));
+  drop_if_unused(id);
+  for (const OpId& dependency : record.operation.causal_deps) {
+    const Ref cause = ref_of(dependency);
+    id_lists_.erase(ids_[cause].dependents, op);
+    drop_if_unused(cause);
+  }
+}
+
+void Roster::drop_if_unused(Ref id) {
+  if (ids_[id].carriers == kNoRef && ids_[id].dependents == kNoRef) {
+    by_id_.erase(ref_hash(ids_[id].id.bytes), id);
+    free_ids_.push_back(id);
+  }
 }
 
 void Roster::unindex_subject(OpRef op) {
@@ -109,26 +144,28 @@ void Roster::unindex_subject(OpRef op) {
       snapshots_.erase(snapshots);
     }
   }
-  if (!record.subject.has_value()) {
+  if (record.subject == kNoRef) {
     return;
   }
-  const auto timeline = subjects_.find(*record.subject);
-  timeline->second.erase(record.key);
+  SubjectRecord& subject = subjects_[record.subject];
+  subject.ops.erase(place_in(subject.ops, record.key));
   if (const auto* schedule = std::get_if<ScheduleJob>(&record.operation.payload)) {
-    const bool other =
-        std::any_of(timeline->second.begin(), timeline->second.end(), [&](const auto& entry) {
-          const auto* same = std::get_if<ScheduleJob>(&at(entry.second).operation.payload);
-          return same != nullptr && same->kind == schedule->kind;
-        });
-    if (const auto jobs = jobs_of_kind_.find(schedule->kind); !other) {
-      jobs->second.erase(schedule->job_id);
-      if (jobs->second.empty()) {
-        jobs_of_kind_.erase(jobs);
-      }
-    }
+    unindex_kind(*schedule);
   }
-  if (timeline->second.empty()) {
-    subjects_.erase(timeline);
+  if (subject.ops.empty()) {
+    by_subject_.erase(ref_hash(subject.subject.id), record.subject);
+    free_subjects_.push_back(record.subject);
+    subject = SubjectRecord{};
+  }
+}
+
+// A job is in the list of a kind once for each ScheduleJob that names both.
+void Roster::unindex_kind(const ScheduleJob& schedule) {
+  const auto jobs = jobs_of_kind_.find(schedule.kind);
+  HOLDFAST_ASSERT(jobs != jobs_of_kind_.end());
+  erase_last(jobs->second, schedule.job_id);
+  if (jobs->second.empty()) {
+    jobs_of_kind_.erase(jobs);
   }
 }
 

@@ -78,7 +78,7 @@ Result<void> MeshStore::load(std::uint64_t wall_now_ms) {
     stored_keys_.insert(node_id_of(key));
   }
   HOLDFAST_CHECK(file_->each([&](StoredOperation& stored) -> Result<void> {
-    auto operation = decode_operation(stored.bytes);
+    auto operation = decode_stored_operation(stored.bytes);
     if (!operation.ok()) {
       return Error{ErrorCode::corrupt_log,
                    "mesh.db has an operation that cannot be read: " + operation.error().message()};
