@@ -1,21 +1,10 @@
 // The queries of the roster. The numbers at the tests are those of docs/mesh-tests.md.
-#include "mesh/roster/explain_job.h"
 #include "tests/support/mesh_fixture.h"
 
 namespace holdfast::mesh::roster_queries_test {
 namespace {
 
-class RosterQueriesTest : public MeshTest {
- protected:
-  std::vector<std::string> why_not(const SigningKey& node, std::uint64_t wall_ms = 50) {
-    std::vector<std::string> texts;
-    for (const Obstacle& obstacle :
-         explain_claim(roster, job, node.public_key(), {wall_ms, 0, node.node_id()})) {
-      texts.push_back(obstacle.text);
-    }
-    return texts;
-  }
-};
+using RosterQueriesTest = MeshTest;
 
 TEST_F(RosterQueriesTest, the_state_of_a_job_is_complete) {  // 157
   EXPECT_EQ(roster.job(job), std::nullopt);
@@ -109,29 +98,6 @@ TEST_F(RosterQueriesTest, a_completion_settles_when_every_possible_claimer_was_h
   EXPECT_TRUE(roster.is_settled(job, {bert.node_id()}));
   add(bert, 41, ClaimWork{job_id(9), bert.node_id(), 5});
   EXPECT_TRUE(roster.is_settled(job, {}));
-}
-
-TEST_F(RosterQueriesTest, an_explanation_names_what_is_missing) {
-  using Texts = std::vector<std::string>;
-  EXPECT_EQ(why_not(anna), Texts{"no ScheduleJob for this job is known"});
-  const VerifiedOperation cause = make(owner, 5, ScheduleJob{job_id(2), "k", {}, {}});
-  add(owner, 10, ScheduleJob{job, "k", {}, {}}, {cause.operation.id});
-  EXPECT_EQ(why_not(anna),
-            Texts{"its ScheduleJob is deferred missing_dep: it waits for operation " +
-                  to_text(cause.operation.id)});
-  add(cause);
-  EXPECT_EQ(why_not(anna), Texts{});
-  EXPECT_EQ(why_not(numbered_key(9)),
-            Texts{"no token of the node admits (Job, Claim) for kind \"k\": no_chain"});
-  add(owner, 20, RouteKind{"k", bert.node_id()});
-  EXPECT_EQ(why_not(anna), Texts{"kind \"k\" is routed to " + node_name(bert.node_id())});
-  add(bert, 30, claim_by(bert, 100));
-  EXPECT_EQ(why_not(bert, 130), Texts{node_name(bert.node_id()) + " holds it until 130 ms"});
-  EXPECT_EQ(why_not(bert, 131),
-            Texts{node_name(bert.node_id()) +
-                  " holds it; its lease ended at 130 ms, and an ExpireWork releases it"});
-  add(bert, 140, completion());
-  EXPECT_EQ(why_not(bert, 150), Texts{"it is completed by " + node_name(bert.node_id())});
 }
 
 }  // namespace
