@@ -1,7 +1,9 @@
 // Everything that a node of a mesh reads from another: operations, sequences of them, tokens and
-// their JSON, frontiers, snapshots. What is accepted has exactly the bytes it was read from.
+// their JSON, frontiers, snapshots. What is accepted has exactly the bytes it was read from; the
+// order in which operations arrive does not matter.
 #include <algorithm>
 
+#include "base/blake3.h"
 #include "base/encoding.h"
 #include "fuzz/target.h"
 #include "mesh/audit/snapshot.h"
@@ -17,10 +19,11 @@ bool same_bytes(std::span<const std::byte> left, std::span<const std::byte> righ
   return std::equal(left.begin(), left.end(), right.begin(), right.end());
 }
 
-mesh::SigningKey any_key() {
-  constexpr std::array<std::byte, 32> kSeed{std::byte{7}};
-  return mesh::SigningKey(std::span<const std::byte, 32>(kSeed));
+mesh::SigningKey numbered_key(std::uint64_t number) {
+  const std::array<std::byte, 32> seed{static_cast<std::byte>(number)};
+  return mesh::SigningKey(std::span<const std::byte, 32>(seed));
 }
+mesh::SigningKey any_key() { return numbered_key(7); }
 
 void check_operation_bytes(std::span<const std::byte> bytes) {
   const auto operation = mesh::decode_operation(bytes);
@@ -68,6 +71,58 @@ void check_ingest(std::span<const std::byte> bytes) {
           "bytes without a valid signature change nothing");
 }
 
+// Operations of a mesh with three nodes, signed, with everything else as in the input.
+std::vector<std::vector<std::byte>> signed_operations(std::span<const std::byte> bytes) {
+  std::vector<std::vector<std::byte>> wire;
+  for (mesh::Operation& operation : mesh::decode_sequence(bytes).operations) {
+    const mesh::SigningKey key = numbered_key(operation.author().value % 3);
+    operation.timestamp.node = key.node_id();
+    operation.sanitised.reset();
+    if (auto* claim = std::get_if<mesh::ClaimWork>(&operation.payload)) {
+      claim->claimer = key.node_id();
+    } else if (auto* yield = std::get_if<mesh::YieldWork>(&operation.payload)) {
+      yield->claimer = key.node_id();
+    }
+    wire.push_back(mesh::encode_operation(mesh::sign_operation(operation, key)));
+  }
+  return wire;
+}
+
+// The user's node may do everything, the second has a part of it, the third nothing.
+mesh::Replica three_nodes() {
+  mesh::ReplicaLimits limits;
+  limits.skew.max_ms = 0;
+  mesh::Replica replica(any_key().public_key(), {1}, limits);
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    const mesh::SigningKey key = numbered_key(number);
+    mesh::TokenSpec spec;
+    spec.audience = key.public_key();
+    if (number < 2) {
+      spec.grants = {{number == 0 ? "*" : "Job", "*", {}}};
+    }
+    const auto token = mesh::issue_token(spec, any_key());
+    mesh::Operation first;
+    first.timestamp.node = key.node_id();
+    first.id.bytes[0] = static_cast<std::byte>(number);
+    first.payload = mesh::DelegateUcan{blake3(std::span<const std::byte>(token)), token};
+    replica.ingest(mesh::encode_operation(mesh::sign_operation(first, key)), 0);
+  }
+  return replica;
+}
+
+void check_every_order_agrees(std::span<const std::byte> bytes) {
+  const auto wire = signed_operations(bytes);
+  mesh::Replica forward = three_nodes();
+  mesh::Replica backward = three_nodes();
+  for (std::size_t i = 0; i < wire.size(); ++i) {
+    forward.ingest(wire[i], 0);
+    backward.ingest(wire[wire.size() - 1 - i], 0);
+  }
+  require(forward.lost() > 0 || backward.lost() > 0 ||
+              forward.roster().state_digest() == backward.roster().state_digest(),
+          "the order of arrival does not matter");
+}
+
 void check(std::string_view input) {
   const char choice = fuzz::take_choice(input);
   const auto bytes = as_bytes(input);
@@ -78,6 +133,9 @@ void check(std::string_view input) {
       return;
     case 's':
       check_sequence(bytes);
+      return;
+    case 'i':
+      check_every_order_agrees(bytes);
       return;
     case 't':
       require(!mesh::parse_token(bytes).ok() || input.find('.') != std::string_view::npos,
