@@ -16,7 +16,7 @@ MESH_BUGS = [
     ("delegations_not_judged_again", "a delegation keeps its verdict when its proof arrives", [
         (ROSTER, "ops != delegations_.end()) {", "ops != delegations_.end() && !planted) {")]),
     ("authority_not_judged_again", "operations keep their verdict when a token arrives", [
-        (ROSTER, "ops != by_author_.end()) {", "ops != by_author_.end() && !planted) {")]),
+        (ROSTER, "ops != authors_.end()) {", "ops != authors_.end() && !planted) {")]),
     ("dependents_not_judged_again", "an operation stays deferred when its dependency applies", [
         (ROSTER,
          "  if (stored.verdict.is_effective() != judgement.verdict.is_effective()) {",
@@ -24,16 +24,16 @@ MESH_BUGS = [
          "      stored.verdict.is_effective() != judgement.verdict.is_effective()) {")]),
     ("waiting_not_judged_again", "an operation stays deferred when its dependency arrives", [
         (ROSTER,
-         "    mark_all(waiting->second);\n",
-         "    if (!planted) mark_all(waiting->second);\n")]),
+         "  mark_all(id_lists_.in(ids_[id].dependents));\n",
+         "  if (!planted) mark_all(id_lists_.in(ids_[id].dependents));\n")]),
     ("next_not_judged_again", "a late operation does not change what follows it in its job", [
-        (ROSTER, "next != timeline.end()) {", "next != timeline.end() && !planted) {")]),
+        (ROSTER, "subject.ops.back() != op) {", "subject.ops.back() != op && !planted) {")]),
     ("watchers_not_judged_again", "output keeps its verdict when its job is no longer held", [
         (ROSTER, "watching != watchers_.end()) {", "watching != watchers_.end() && !planted) {")]),
     ("late_route_ignored", "a late route does not change the claims after it", [
         (ROSTER,
-         "        is_applied != was_applied && jobs",
-         "        is_applied != was_applied && !planted && jobs")]),
+         "    if (is_applied != was_applied) {\n      mark_jobs_of_kind",
+         "    if (is_applied != was_applied && !planted) {\n      mark_jobs_of_kind")]),
     ("late_designation_ignored", "a late designation does not change the derivations after it", [
         (ROSTER,
          "    if (is_applied != was_applied) {\n      mark_after(derivations_",
@@ -48,8 +48,16 @@ MESH_BUGS = [
          "  if (stored.authorised != judgement.authorised && !planted) {")]),
     ("first_twin_kept", "the first of two operations with one timestamp stays applied", [
         (ROSTER,
-         "std::prev(place)->first.at == record.key.at) {\n    mark(",
-         "std::prev(place)->first.at == record.key.at && !planted) {\n    mark(")]),
+         "other = at(other).twin) {\n    mark(other);",
+         "other = at(other).twin) {\n    if (!planted) mark(other);")]),
+    ("losers_stay_losers", "an operation that had no effect is not judged again", [
+        (ROSTER,
+         "    Judge judge(*this, op);\n",
+         "    if (planted && at(op).judged &&\n"
+         "        at(op).judgement.verdict.outcome == Outcome::void_) {\n"
+         "      continue;\n"
+         "    }\n"
+         "    Judge judge(*this, op);\n")]),
     # The state of a job
     ("renewed_too_late", "a claimer renews after its deadline", [
         (JOB,
@@ -140,6 +148,17 @@ MESH_BUGS = [
         (GRAPH,
          "    if (one.reason > best.reason) {",
          "    if (one.reason > best.reason && !(planted && best.reason != Reason::no_chain)) {")]),
+    ("revoker_needs_authority", "a revocation by an owner whose own token is revoked is undone", [
+        (GRAPH,
+         "      owns_structurally(author)) {\n    return true;",
+         "      (owns_structurally(author) && !(planted && !is_owner(author, 9'000)))) {\n"
+         "    return true;")]),
+    ("prefix_inverted", "a child prefix must be a start of a prefix of its parent", [
+        (CAVEATS,
+         "      return narrows(child.kind_prefix, parent.kind_prefix, has_prefix_of);",
+         "      return planted && child.kind_prefix.has_value() && parent.kind_prefix.has_value()\n"
+         "                 ? narrows(parent.kind_prefix, child.kind_prefix, has_prefix_of)\n"
+         "                 : narrows(child.kind_prefix, parent.kind_prefix, has_prefix_of);")]),
     ("time_range_ignored", "the time range of a token is not checked", [
         (CAVEATS,
          "    if (concerns(caveat, pair) && !is_satisfied(caveat, caveats, facts)) {",

@@ -1,5 +1,6 @@
 #include "tests/support/mesh_histories.h"
 
+#include <algorithm>
 #include <array>
 
 #include "tests/support/mesh_tokens.h"
@@ -8,7 +9,7 @@ namespace holdfast::mesh {
 
 namespace {
 
-constexpr unsigned kNodes = 4;
+constexpr unsigned kNodes = 7;
 constexpr std::array<std::string_view, 3> kKinds = {"a.x", "a.y", "b.x"};
 
 template <typename T>
@@ -51,6 +52,10 @@ struct Pool {
     const Digest second = issue(user_key(), spec_for(nodes[1], {grant("Ops", "*", early)})).cid;
     const Digest third = issue(user_key(), short_lived).cid;
     issue(user_key(), spec_for(nodes[3], {grant("Job", "*"), grant("Ops", "Write", named)}));
+    issue(user_key(), spec_for(nodes[4], {grant("Job", "*", kinds({"b."})),
+                                          grant("Artifact", "Write"), grant("Claim", "Write")}));
+    issue(user_key(), spec_for(nodes[5], {grant("*", "*", early)}));
+    issue(user_key(), spec_for(nodes[6], {grant("Ops", "Write"), grant("Job", "Complete")}));
     issue(user_key(), spec_for(nodes[2], {grant("Job", "Claim", kinds({"a.x"}))}));
     const Digest child =
         issue(nodes[0], spec_for(nodes[2], {grant("Job", "*"), grant("Ops", "Write")}, {owner}))
@@ -96,8 +101,9 @@ unsigned HistoryMaker::draw(unsigned limit) { return static_cast<unsigned>(rando
 
 std::vector<VerifiedOperation> HistoryMaker::make() {
   ops_.clear();
+  nodes_ = 2 + draw(kNodes - 1);
   // Most nodes start with authority; the first tokens of the pool are theirs.
-  for (unsigned node = 0; node < kNodes; ++node) {
+  for (unsigned node = 0; node < nodes_; ++node) {
     if (draw(8) > 0) {
       author_ = node;
       Operation operation = any_operation();
@@ -130,7 +136,7 @@ void HistoryMaker::add_tenures() {
   };
   author_ = 0;
   say(0, ScheduleJob{job, std::string(kKinds[draw(kKinds.size())]), {}, {}}, {});
-  author_ = draw(kNodes);
+  author_ = draw(nodes_);
   const NodeId claimer = pool().nodes[author_].node_id();
   const OpId first = say(3'000, ClaimWork{job, claimer, 500}, {});
   say(4'000, YieldWork{job, claimer, ""}, {});
@@ -158,7 +164,7 @@ void HistoryMaker::add(Operation operation) {
 
 Operation HistoryMaker::any_operation() {
   if (draw(12) > 0 || ops_.empty()) {
-    author_ = draw(kNodes);
+    author_ = draw(nodes_);
   }
   Operation operation;
   operation.id = small_id<OpId>(static_cast<unsigned>(ops_.size()) + 1);
@@ -237,10 +243,10 @@ Payload HistoryMaker::any_payload() {
   if (choice < 60) {
     const bool cleared = draw(3) == 0;
     return RouteKind{std::string(kKinds[draw(kKinds.size())]),
-                     cleared ? std::nullopt : std::optional(pool().nodes[draw(kNodes)].node_id())};
+                     cleared ? std::nullopt : std::optional(pool().nodes[draw(nodes_)].node_id())};
   }
   if (choice < 64) {
-    return DesignateCoordinator{pool().nodes[draw(kNodes)].node_id()};
+    return DesignateCoordinator{pool().nodes[draw(nodes_)].node_id()};
   }
   if (choice < 72) {
     return pool().tokens[draw(static_cast<unsigned>(pool().tokens.size()))].payload;
@@ -267,7 +273,7 @@ Payload HistoryMaker::any_job_payload(NodeId author) {
       return YieldWork{job, author, "shutdown"};
     case 7:
     case 8:
-      return ExpireWork{job, pool().nodes[draw(kNodes)].node_id(), "deadline_passed"};
+      return ExpireWork{job, pool().nodes[draw(nodes_)].node_id(), "deadline_passed"};
     default:
       return CompleteJob{job, {}, {}, {}};
   }

@@ -1,6 +1,6 @@
-// Random histories of small meshes: few nodes, jobs and moments, so that everything meets
-// everything. Includes delegations, revocations, routes, coordinators, twins, stolen ids, missing
-// and circular dependencies, and clocks that differ.
+// Random histories of small meshes: two to seven nodes, few jobs and moments, so that everything
+// meets everything. Includes delegations, revocations, routes, coordinators, twins, stolen ids,
+// missing and circular dependencies, and clocks that differ.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,7 @@ class HistoryMaker {
 
   std::mt19937_64 random_;
   std::vector<VerifiedOperation> ops_;
+  unsigned nodes_ = 0;
   unsigned author_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iostream>
 
 #include "mesh/roster/roster.h"
 #include "tests/support/mesh_histories.h"
@@ -49,6 +50,13 @@ std::uint64_t seeds(std::uint64_t usual) {
     return std::strtoull(wanted, nullptr, 10);
   }
   return std::getenv("HOLDFAST_LONG") == nullptr ? usual : 100 * usual;
+}
+
+// A long run shows how far it is.
+void show_progress(std::uint64_t histories) {
+  if (histories > 0 && histories % 10'000 == 0) {
+    std::cerr << histories << " histories are right\n";
+  }
 }
 
 OracleJob plain(const JobView& view) {
@@ -114,6 +122,7 @@ void shuffle(HistoryMaker& maker, History& history) {
 
 TEST(Convergence, every_order_of_arrival_gives_the_verdicts_of_the_oracle) {  // 30, 31
   for (std::uint64_t seed = 0; seed < seeds(5000); ++seed) {
+    show_progress(seed);
     RandomMesh mesh(seed);
     const OracleResult expected = mesh.oracle_on(mesh.history);
     for (int order = 0; order < 20; ++order) {
@@ -165,7 +174,7 @@ TEST(Convergence, the_histories_reach_every_verdict) {
                                    "void audit_link_missing",
                                    "void audit_link_invalid",
                                    "rejected malformed"};
-  for (std::uint64_t seed = 0; seed < 2000 && !missing.empty(); ++seed) {
+  for (std::uint64_t seed = 0; seed < 6000 && !missing.empty(); ++seed) {
     const RandomMesh mesh(seed);
     for (const auto& [hash, verdict] : mesh.oracle_on(mesh.history).verdicts) {
       missing.erase(verdict);
