@@ -136,10 +136,14 @@ def mesh_rows():
         yield int(number), named(tests)
 
 
+# What the mesh promises so far: all but synchronisation and workers.
+MESH_NUMBERS = set(numbers_of("1 to 66, 68 to 91, 93 to 119, 134 to 135, 138 to 147, 157 to 159"))
+
+
 class MeshMap(unittest.TestCase):
     def test_every_number_has_one_row_and_every_row_a_test(self):
         numbers = [number for number, _ in mesh_rows()]
-        self.assertGreater(len(numbers), 90)
+        self.assertEqual(MESH_NUMBERS - set(numbers), set())
         self.assertEqual(numbers, sorted(set(numbers)))
         for number, tests in mesh_rows():
             self.assertTrue(tests, number)

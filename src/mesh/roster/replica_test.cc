@@ -2,6 +2,11 @@
 // docs/mesh-tests.md.
 #include "mesh/roster/replica.h"
 
+#include <malloc.h>
+
+#include <cstring>
+#include <functional>
+
 #include "tests/support/mesh_fixture.h"
 
 namespace holdfast::mesh::replica_test {
@@ -81,6 +86,24 @@ TEST_F(ReplicaTest, a_quarantined_operation_is_known_and_its_token_counts) {
   EXPECT_EQ(ingest(bert, scheduled(bert, 20)), appended);
 }
 
+TEST_F(ReplicaTest, what_else_is_in_quarantine_counts_when_its_time_comes) {
+  ingest(anna, bootstrap(anna, {grant("*", "*")}));
+  const TokenSpec granted = spec_for(bert, {grant("Job", "*")});
+  ingest(bert, make_delegation(bert, user, granted));
+  const std::uint64_t far = kNowMs + SkewLimits{}.max_ms + 1;
+  const VerifiedOperation revocation = make(anna, far, RevokeUcan{make_token(user, granted).cid});
+  EXPECT_EQ(ingest(anna, revocation).intake, Intake::quarantined);
+  EXPECT_EQ(ingest(bert, scheduled(bert, 20)), appended);
+  // A dependency in quarantine is not there yet.
+  const VerifiedOperation claim = make(bert, 30, claim_by(bert), {revocation.operation.id});
+  EXPECT_EQ(ingest(bert, claim), (IntakeResult{Intake::appended, Reason::missing_dep}));
+  EXPECT_EQ(replica.release(kNowMs + 1), 1U);
+  EXPECT_EQ(replica.roster().job(job), std::nullopt);
+  const auto views = replica.roster().verdicts(claim.operation.id);
+  ASSERT_EQ(views.size(), 1U);
+  EXPECT_EQ(to_text(views[0].verdict), "rejected causality_violation");
+}
+
 TEST_F(ReplicaTest, a_forged_twin_does_not_void_the_honest_operation) {  // 28
   ingest(anna, bootstrap(anna, {grant("*", "*")}));
   const VerifiedOperation honest = scheduled(anna, 10);
@@ -149,9 +172,66 @@ TEST_F(ReplicaTest, a_flood_of_unknown_authors_is_bounded_and_reported) {
   for (std::uint64_t wall_ms = 1; wall_ms <= 5; ++wall_ms) {
     small.ingest(signed_bytes(anna, scheduled(anna, wall_ms)), kNowMs);
   }
-  EXPECT_EQ(small.authors_with_losses(), std::set{anna.node_id()});
+  EXPECT_EQ(small.lost(), 2U);
+  EXPECT_TRUE(small.authors_with_losses().empty());  // who they are is not proven
   small.ingest(signed_bytes(anna, bootstrap(anna, {grant("*", "*")})), kNowMs);
   EXPECT_EQ(small.roster().size(), 4U);
+  EXPECT_EQ(small.authors_with_losses(), std::set{anna.node_id()});
+}
+
+// Everything that a node without authority can send, without end.
+TEST_F(ReplicaTest, no_flood_grows_without_bound) {
+  constexpr AsideLimits kFew{.author_ops = 20, .total_ops = 100};
+  using Make = std::function<Bytes(std::uint64_t)>;
+  const auto growth = [&](const Make& made) {
+    Replica small(user.public_key(), numbered_key(50).node_id(), {.aside = kFew, .unknown = kFew});
+    small.ingest(signed_bytes(anna, bootstrap(anna, {})), kNowMs);
+    std::size_t before = 0;
+    for (std::uint64_t i = 1; i <= 1200; ++i) {
+      small.ingest(made(i), kNowMs);
+      small.take_changes();
+      before = i == 600 ? mallinfo2().uordblks : before;
+    }
+    EXPECT_LE(small.aside_ops(), 200U);
+    EXPECT_GT(small.lost(), 1000U);
+    EXPECT_LE(small.authors_with_losses().size(), 100U);
+    const std::size_t after = mallinfo2().uordblks;
+    return after > before ? after - before : 0;
+  };
+  constexpr std::size_t kSlack = 64 * 1024;
+  EXPECT_LT(growth([&](std::uint64_t i) {  // by authors that are not known
+              VerifiedOperation one = scheduled(anna, 10);
+              one.operation.timestamp.node = {i};
+              return signed_bytes(anna, one);
+            }),
+            kSlack);
+  EXPECT_LT(growth([&](std::uint64_t i) {  // by nodes that grant themselves everything
+              const SigningKey key = numbered_key(10'000 + static_cast<unsigned>(i));
+              return signed_bytes(key, make_delegation(key, key, spec_for(key, {grant("*", "*")})));
+            }),
+            kSlack);
+  EXPECT_LT(growth([&](std::uint64_t i) {  // of jobs, dependencies and kinds
+              JobId other = job;
+              std::memcpy(other.bytes.data(), &i, sizeof(i));
+              const ScheduleJob schedule{other, "k" + std::to_string(i), {}, {}};
+              return signed_bytes(anna, make(anna, i, schedule, {next_id()}));
+            }),
+            kSlack);
+  EXPECT_LT(growth([&](std::uint64_t i) {  // into quarantine
+              return signed_bytes(anna, scheduled(anna, kNowMs + 90'000'000 + i));
+            }),
+            kSlack);
+  EXPECT_LT(growth([&](std::uint64_t i) {  // of revocations of tokens that are not there
+              const RevokeUcan revocation{blake3(std::to_string(i))};
+              return signed_bytes(anna, make(anna, i, revocation));
+            }),
+            kSlack);
+  EXPECT_LT(growth([&](std::uint64_t i) {  // of tokens whose proof is not there
+              const Digest proof = blake3(std::to_string(i));
+              return signed_bytes(
+                  anna, make_delegation(anna, anna, spec_for(bert, {grant("*", "*")}, {proof})));
+            }),
+            kSlack);
 }
 
 }  // namespace

@@ -345,6 +345,43 @@ TEST_F(RosterTest, a_void_dependency_defers_until_it_takes_effect) {  // 89, 91
   EXPECT_EQ(roster.pending("k").size(), 1U);
 }
 
+TEST_F(RosterTest, a_dependency_is_the_operation_that_owns_its_id) {
+  const VerifiedOperation cause = make(owner, 10, ScheduleJob{job, "k", {}, {}});
+  const auto with_its_id = [&](const SigningKey& author, std::uint64_t wall_ms) {
+    Operation thief = cause.operation;
+    thief.timestamp = {wall_ms, 0, author.node_id()};
+    thief.payload = ScheduleJob{job_id(2), "k", {}, {}};
+    return verified(thief, author.public_key());
+  };
+  const OpId claimed = add(anna, 20, claim_by(anna), {cause.operation.id});
+  EXPECT_EQ(verdict(claimed), "deferred missing_dep");
+  add(with_its_id(bert, 30));  // as far as this replica knows, the cause is later than the claim
+  EXPECT_EQ(verdict(claimed), "rejected causality_violation");
+  add(cause);
+  EXPECT_EQ(verdict(claimed), "applied");
+  add(with_its_id(numbered_key(77), 5));  // an earlier one that nothing authorises
+  EXPECT_EQ(verdict(claimed), "applied");
+  EXPECT_EQ(phase(job_id(2)), "Unknown");
+  add(with_its_id(bert, 8));  // an earlier one that is authorised takes the id away
+  EXPECT_EQ(phase(job_id(2)), "Pending");
+  EXPECT_EQ(phase(job), "Unknown");
+  EXPECT_EQ(verdict(claimed), "deferred unknown_job");  // its dependency is met, by that one
+}
+
+TEST_F(RosterTest, a_second_creation_of_an_artifact_has_nothing_left_to_do) {
+  CreateArtifact created;
+  created.artifact_id = sample_id<ArtifactId>();
+  const OpId first = add(anna, 10, created);
+  const OpId second = add(bert, 20, created);
+  EXPECT_EQ(verdict(first), "applied");
+  EXPECT_EQ(verdict(second), "noop");
+  EXPECT_EQ(verdict(add(bert, 30, EvictArtifact{created.artifact_id})), "void not_owner");
+  EXPECT_EQ(verdict(add(bert, 40, ScheduleJob{job, "k", {}, {}}, {second})), "applied");
+  const OpId earlier = add(bert, 5, created);
+  EXPECT_EQ(verdict(earlier), "applied");
+  EXPECT_EQ(verdict(first), "noop");
+}
+
 TEST_F(RosterTest, an_artifact_is_evicted_by_its_creator_or_an_owner_once) {
   const ArtifactId artifact = sample_id<ArtifactId>();
   const OpId early = add(anna, 5, EvictArtifact{artifact});
