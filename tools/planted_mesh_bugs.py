@@ -120,8 +120,8 @@ MESH_BUGS = [
     # Authority
     ("revoked_children_live", "the descendants of a revoked token stay in force", [
         (GRAPH,
-         "      node.revoked = true;\n      note_change(*node.token);\n      waiting.insert(",
-         "      node.revoked = true;\n      note_change(*node.token);\n"
+         "      note_change(*node.token, Weight::authority);\n      waiting.insert(",
+         "      note_change(*node.token, Weight::authority);\n"
          "      if (!planted) waiting.insert(")]),
     ("late_child_not_revoked", "a child that arrives after the revocation is in force", [
         (GRAPH,

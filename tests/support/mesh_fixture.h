@@ -41,8 +41,9 @@ class MeshTest : public testing::Test {
     roster.add(operation);
     return operation.operation.id;
   }
-  OpId add(const SigningKey& author, std::uint64_t wall_ms, Payload payload, Deps deps = {}) {
-    return add(make(author, wall_ms, std::move(payload), std::move(deps)));
+  OpId add(const SigningKey& author, std::uint64_t wall_ms, Payload payload, Deps deps = {},
+           std::uint32_t logical = 0) {
+    return add(make(author, wall_ms, std::move(payload), std::move(deps), logical));
   }
   VerifiedOperation make_delegation(const SigningKey& author, const SigningKey& issuer,
                                     const TokenSpec& spec) {

@@ -58,23 +58,27 @@ void TokenGraph::add(const Token& token) {
   Node& added = nodes_[token.cid];
   added.token = token;
   by_audience_[token.audience].push_back(&added);
-  if (is_root(token) && grants(token, kMeshWrite)) {
-    owners_.emplace(node_id_of(token.audience), token.audience);
-  }
+  const bool owner = is_root(token) && grants(token, kMeshWrite) &&
+                     owners_.emplace(node_id_of(token.audience), token.audience).second;
   for (const Digest& proof : token.proofs) {
     nodes_[proof].children.push_back(token.cid);
   }
-  evaluate_from(token.cid);
+  const std::vector<Digest> judged = evaluate_from(token.cid);
   const auto parent_revoked = [&](const Digest& proof) { return is_revoked(proof); };
   if (std::any_of(token.proofs.begin(), token.proofs.end(), parent_revoked)) {
     revoke_from(token.cid);
   }
-  count_revocations();
+  if (owner) {
+    count_all_revocations();
+  }
+  for (const Digest& target : judged) {
+    count_revocations_of(target);
+  }
 }
 
 void TokenGraph::add_revocation(const PublicKey& author, const Digest& target) {
   waiting_revocations_.emplace(target, author);
-  count_revocations();
+  count_revocations_of(target);
 }
 
 void TokenGraph::remove(const Digest& cid) {
@@ -82,7 +86,7 @@ void TokenGraph::remove(const Digest& cid) {
   HOLDFAST_ASSERT(removed != nodes_.end() && removed->second.token.has_value());
   HOLDFAST_ASSERT(removed->second.structure != Structure::valid);
   const Token token = *removed->second.token;
-  note_change(token);
+  note_change(token, Weight::reason);
   const auto audience = by_audience_.find(token.audience);
   std::erase(audience->second, &removed->second);
   if (audience->second.empty()) {
@@ -195,7 +199,8 @@ bool TokenGraph::covers(const std::vector<const Token*>& parents, const Token& c
 
 // Judges the token and, where something changed, the tokens that cite it. A citation is a hash of
 // the cited token, so there are no cycles.
-void TokenGraph::evaluate_from(const Digest& cid) {
+std::vector<Digest> TokenGraph::evaluate_from(const Digest& cid) {
+  std::vector<Digest> judged;
   std::vector<Digest> waiting{cid};
   while (!waiting.empty()) {
     const Digest next = waiting.back();
@@ -215,10 +220,13 @@ void TokenGraph::evaluate_from(const Digest& cid) {
                                  [&](const Digest& proof) { return is_revoked(proof); });
     }
     if (node.structure != before || next == cid) {
-      note_change(*node.token);
+      const bool counts = node.structure == Structure::valid || before == Structure::valid;
+      note_change(*node.token, counts ? Weight::authority : Weight::reason);
+      judged.push_back(next);
       waiting.insert(waiting.end(), node.children.begin(), node.children.end());
     }
   }
+  return judged;
 }
 
 void TokenGraph::revoke_from(const Digest& cid) {
@@ -229,22 +237,33 @@ void TokenGraph::revoke_from(const Digest& cid) {
     HOLDFAST_ASSERT(node.token.has_value());
     if (!node.revoked) {
       node.revoked = true;
-      note_change(*node.token);
+      note_change(*node.token, Weight::authority);
       waiting.insert(waiting.end(), node.children.begin(), node.children.end());
     }
   }
 }
 
-void TokenGraph::count_revocations() {
-  for (auto waiting = waiting_revocations_.begin(); waiting != waiting_revocations_.end();) {
-    const auto& [target, author] = *waiting;
-    if (may_revoke(author, target)) {
+// Whose revocation counts depends on the token, its ancestors through valid tokens, and the owners.
+void TokenGraph::count_revocations_of(const Digest& target) {
+  for (auto waiting = waiting_revocations_.lower_bound({target, PublicKey{}});
+       waiting != waiting_revocations_.end() && waiting->first == target;) {
+    if (may_revoke(waiting->second, target)) {
       revoke_from(target);
       counted_revocations_.insert(*waiting);
       waiting = waiting_revocations_.erase(waiting);
     } else {
       ++waiting;
     }
+  }
+}
+
+void TokenGraph::count_all_revocations() {
+  std::set<Digest> targets;
+  for (const auto& [target, author] : waiting_revocations_) {
+    targets.insert(target);
+  }
+  for (const Digest& target : targets) {
+    count_revocations_of(target);
   }
 }
 
@@ -280,8 +299,8 @@ bool TokenGraph::may_revoke(const PublicKey& author, const Digest& target) const
   return false;
 }
 
-void TokenGraph::note_change(const Token& token) {
-  changes_.audiences.insert(token.audience);
+void TokenGraph::note_change(const Token& token, Weight weight) {
+  (weight == Weight::authority ? changes_.audiences : changes_.refused).insert(token.audience);
   changes_.tokens.insert(token.cid);
   changes_.owners = changes_.owners || (is_root(token) && grants(token, kMeshWrite));
 }

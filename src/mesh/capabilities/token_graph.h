@@ -44,8 +44,9 @@ struct TokenFault {
 };
 
 struct AuthorityChanges {
-  std::set<PublicKey> audiences;  // of tokens whose structure or revocation changed
-  std::set<Digest> tokens;        // these tokens
+  std::set<PublicKey> audiences;  // of tokens that became valid, invalid or revoked
+  std::set<PublicKey> refused;    // of others: only why they are refused may have changed
+  std::set<Digest> tokens;        // all of these tokens
   bool owners = false;            // a token that makes an owner is among them
 };
 
@@ -104,6 +105,9 @@ class TokenGraph {
     std::vector<Digest> children;
   };
 
+  // Whether a change of a token may change what its audience may do.
+  enum class Weight : std::uint8_t { reason, authority };
+
   [[nodiscard]] bool is_root(const Token& token) const;
   [[nodiscard]] Structure judge(const Token& token, std::size_t& depth) const;
   [[nodiscard]] bool covers(const std::vector<const Token*>& parents, const Token& child) const;
@@ -113,15 +117,16 @@ class TokenGraph {
   template <typename Accepts>
   [[nodiscard]] bool holds(const PublicKey& author, std::uint64_t wall_ms, Pair pair,
                            Accepts accepts) const;
-  void note_change(const Token& token);
+  void note_change(const Token& token, Weight weight);
   // Why no chain supports the token; none when one does.
   static Reason why_not_chained(const Node& node);
   Admission judge_token(const Node& node, Pair pair, const CaveatFacts& facts) const;
   // The nearest token of the chain, from this one upwards, for which the condition holds.
   template <typename Condition>
   [[nodiscard]] std::optional<Digest> nearest(const Digest& cid, Condition condition) const;
-  void evaluate_from(const Digest& cid);
-  void count_revocations();
+  std::vector<Digest> evaluate_from(const Digest& cid);
+  void count_revocations_of(const Digest& target);
+  void count_all_revocations();
   void revoke_from(const Digest& cid);
   const Node* find(const Digest& cid) const;
 

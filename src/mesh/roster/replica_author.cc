@@ -95,7 +95,9 @@ Result<void> Replica::restore(Operation operation, const Digest& hash, Place pla
 void Replica::settle(const Timestamp& persisted, std::uint64_t wall_now_ms) {
   roster_.settle();
   note_logged();
-  static_cast<void>(roster_.take_regressed());  // everything was judged for the first time
+  // Everything was judged for the first time.
+  static_cast<void>(roster_.take_regressed());
+  static_cast<void>(roster_.take_integrity_events());
   Timestamp newest;
   for (const auto& [node, at] : frontier_) {
     newest = std::max(newest, at);

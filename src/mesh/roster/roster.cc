@@ -9,6 +9,14 @@
 
 namespace holdfast::mesh {
 
+namespace {
+
+bool is_integrity_failure(Reason reason) {
+  return reason == Reason::integrity_duplicate_hlc || reason == Reason::integrity_id_conflict;
+}
+
+}  // namespace
+
 bool Roster::add(VerifiedOperation operation) {
   const bool added = insert(std::move(operation));
   settle();
@@ -203,6 +211,11 @@ void Roster::mark_authority_changes() {
       mark_all(ops->second.ops);
     }
   }
+  for (const PublicKey& author : changes.refused) {
+    if (const auto known = authors_.find(node_id_of(author)); known != authors_.end()) {
+      mark_all(known->second.refused);
+    }
+  }
   for (const Digest& cid : changes.tokens) {
     if (const auto ops = delegations_.find(cid); ops != delegations_.end()) {
       mark_all(ops->second);
@@ -226,6 +239,7 @@ void Roster::settle() {
     if (!std::exchange(records_[op].waiting, false)) {
       continue;  // it was removed
     }
+    ++judgements_;
     Judge judge(*this, op);
     const Judgement judgement = judge.run();
     for (const JobId& job : judge.watched()) {
@@ -296,10 +310,23 @@ void Roster::store(OpRef op, const Judgement& judgement) {
   if (record.subject != kNoRef) {
     remember_job(record);
   }
+  note_authority(op, judgement);
   mark_what_follows(op, judgement);
-  record.judgement = judgement;
+  const Reason before = std::exchange(record.judgement, judgement).verdict.reason;
   record.judged = true;
   update_registers(op);
+  if (is_integrity_failure(judgement.verdict.reason) && judgement.verdict.reason != before) {
+    integrity_events_.push_back(view(op));
+  }
+}
+
+void Roster::note_authority(OpRef op, const Judgement& judgement) {
+  const OpRecord& record = at(op);
+  if (!judgement.authorised) {
+    authors_.at(record.key.at.node).refused.insert(op);
+  } else if (record.judged && !record.judgement.authorised) {
+    authors_.at(record.key.at.node).refused.erase(op);
+  }
 }
 
 void Roster::remember_job(const OpRecord& record) {

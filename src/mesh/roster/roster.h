@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mesh/capabilities/token_graph.h"
@@ -85,11 +86,16 @@ class Roster {
   [[nodiscard]] bool is_removable(const Digest& hash) const;
   // Jobs that settled from completed to something else since the last call.
   std::vector<JobRegressed> take_regressed();
+  // Operations that since the last call were found to have a twin or the id of another one: their
+  // author, or whose key it has, broke a rule that honest nodes never break.
+  std::vector<OpView> take_integrity_events() { return std::exchange(integrity_events_, {}); }
   // Operations that were found to belong on the log since the last call: their author was
   // authorised, or they could not be judged before. They stay there, whatever their verdict.
   std::vector<Digest> take_logged();
 
   [[nodiscard]] std::size_t size() const { return by_hash_.size(); }
+  // How often an operation was judged, for the first time or again.
+  [[nodiscard]] std::uint64_t judgements() const { return judgements_; }
   [[nodiscard]] const TokenGraph& tokens() const { return graph_; }
 
   // Verdicts on the operation with that hash of its wire bytes, or on all with that id, by time.
@@ -167,6 +173,7 @@ class Roster {
   void mark_authority_changes();
   [[nodiscard]] bool belongs_on_log(const OpRecord& record, const Judgement& judgement) const;
   void store(OpRef op, const Judgement& judgement);
+  void note_authority(OpRef op, const Judgement& judgement);
   void mark_what_follows(OpRef op, const Judgement& judgement);
   void mark_next_in_subject(OpRef op);
   void update_registers(OpRef op);
@@ -222,7 +229,8 @@ class Roster {
   [[nodiscard]] std::vector<OpRef> all_with(Condition condition) const;
 
   struct Author {
-    std::vector<OpRef> ops;  // in no order
+    std::vector<OpRef> ops;   // in no order
+    std::set<OpRef> refused;  // those that nothing authorises
     Timestamp newest;
   };
 
@@ -249,10 +257,12 @@ class Roster {
   std::map<std::string, std::map<Timestamp, std::optional<NodeId>>, std::less<>> routes_;
   std::map<Timestamp, NodeId> coordinators_;
   MarkQueue marked_;
+  std::uint64_t judgements_ = 0;
 
   JobIndex jobs_;
   std::vector<std::pair<JobId, JobState>> before_;  // of the jobs touched since the last settle
   std::vector<JobRegressed> regressed_;
+  std::vector<OpView> integrity_events_;
   std::vector<OpRef> logged_;
   std::map<Digest, std::uint32_t> spare_tokens_;  // of quarantined operations
 };

@@ -70,7 +70,9 @@ void Roster::unindex(OpRef op) {
   if (is_output(record.operation.payload)) {
     erase_last(outputs_, op);
   }
-  if (is_derivation(record.operation.payload) || is_output(record.operation.payload)) {
+  // What was never authorised has not looked at any job.
+  if (record.on_log &&
+      (is_derivation(record.operation.payload) || is_output(record.operation.payload))) {
     for (auto& [job, ops] : watchers_) {
       ops.erase(op);
     }
@@ -102,6 +104,7 @@ void Roster::unindex_author(OpRef op) {
   const auto author = authors_.find(at(op).key.at.node);
   auto& ops = author->second.ops;
   erase_last(ops, op);
+  author->second.refused.erase(op);
   if (ops.empty()) {
     authors_.erase(author);
   } else if (author->second.newest == at(op).key.at) {

@@ -136,6 +136,59 @@ TEST_F(RosterTest, an_id_belongs_to_the_first_authorised_operation) {
   EXPECT_EQ(to_text(roster.verdicts(good.operation.id)[1].verdict), "applied");
 }
 
+TEST_F(RosterTest, a_late_operation_judges_the_rest_of_its_own_job_again) {
+  for (unsigned number = 1; number <= 100; ++number) {
+    const JobId each = job_id(number);
+    add(owner, 10, ScheduleJob{each, "k", {}, {}}, {}, number);
+    add(anna, 30, ClaimWork{each, anna.node_id(), 100}, {}, number);
+    add(anna, 40, CompleteJob{each, {}, {}, {}}, {}, number);
+  }
+  const std::uint64_t before = roster.judgements();
+  add(bert, 20, ClaimWork{job_id(50), bert.node_id(), 100});
+  EXPECT_EQ(claimer(job_id(50)), bert.node_id());
+  EXPECT_EQ(roster.judgements() - before, 3U);  // itself, the claim and the completion
+}
+
+TEST_F(RosterTest, tokens_without_a_chain_judge_only_what_is_refused_again) {
+  const SigningKey stranger = numbered_key(60);
+  for (unsigned number = 1; number <= 100; ++number) {
+    add(anna, 10, ScheduleJob{job_id(number), "k", {}, {}}, {}, number);
+  }
+  const OpId refused = add(anna, 20, RouteKind{"k", std::nullopt});
+  const std::uint64_t before = roster.judgements();
+  delegate(bert, stranger, spec_for(anna, {grant("*", "*")}));
+  delegate(bert, stranger, spec_for(anna, {grant("Job", "*")}, {blake3("nothing")}));
+  EXPECT_EQ(roster.judgements() - before, 4U);  // each delegation, and what is refused
+  EXPECT_EQ(verdict(refused), "parked not_owner");
+  const SigningKey clara = numbered_key(9);
+  const OpId waits = add(clara, 30, ScheduleJob{job_id(200), "k", {}, {}});
+  EXPECT_EQ(verdict(waits), "parked no_chain");
+  delegate(bert, stranger, spec_for(clara, {grant("Job", "*")}, {blake3("nothing")}));
+  EXPECT_EQ(verdict(waits), "parked missing_proof");
+}
+
+TEST_F(RosterTest, twins_and_taken_ids_are_reported_once) {
+  schedule(10);
+  const OpId first = add(anna, 20, claim_by(anna));
+  EXPECT_TRUE(roster.take_integrity_events().empty());
+  const OpId second = add(anna, 20, claim_by(anna, 200));
+  const auto ids = [&] {
+    std::set<OpId> found;
+    for (const OpView& event : roster.take_integrity_events()) {
+      EXPECT_EQ(event.verdict.outcome, Outcome::void_);
+      found.insert(event.id);
+    }
+    return found;
+  };
+  EXPECT_EQ(ids(), (std::set{first, second}));
+  Operation thief = make(bert, 30, claim_by(bert)).operation;
+  thief.id = add(anna, 25, yield_by(anna));
+  add(verified(thief, bert.public_key()));
+  EXPECT_EQ(ids(), std::set{thief.id});
+  add(owner, 5, RouteKind{"k", bert.node_id()});  // all are judged again
+  EXPECT_EQ(ids(), std::set<OpId>());
+}
+
 TEST_F(RosterTest, a_claim_counts_only_after_its_schedule_in_time_whenever_it_arrives) {  // 61, 62
   const OpId early = add(anna, 5, claim_by(anna));
   const OpId later = add(bert, 20, claim_by(bert));
