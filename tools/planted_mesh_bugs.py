@@ -125,9 +125,11 @@ MESH_BUGS = [
          "      if (!planted) waiting.insert(")]),
     ("late_child_not_revoked", "a child that arrives after the revocation is in force", [
         (GRAPH,
-         "  if (std::any_of(token.proofs.begin(), token.proofs.end(), parent_revoked)) {",
-         "  if (std::any_of(token.proofs.begin(), token.proofs.end(), parent_revoked) && "
-         "!planted) {")]),
+         "                     std::any_of(proofs.begin(), proofs.end(),",
+         "                     (!planted && std::any_of(proofs.begin(), proofs.end(),"),
+        (GRAPH,
+         "[&](const Digest& proof) { return is_revoked(proof); });\n    }",
+         "[&](const Digest& proof) { return is_revoked(proof); }));\n    }")]),
     ("child_outlives_parent", "a token may live longer than its parent", [
         (GRAPH,
          "  return !parent.expires_s.has_value() ||",

@@ -66,10 +66,13 @@ struct Pool {
     within.not_before_s = 3;
     within.expires_s = 7;
     issue(nodes[2], within);
-    issue(nodes[2], spec_for(nodes[3], {grant("Job", "*", kinds({"a.x"}))}, {third}));  // outlives
-    issue(nodes[1], spec_for(nodes[2], {grant("Job", "*")}, {second}));  // drops a caveat
-    issue(nodes[1], spec_for(nodes[2], {grant("Job", "*")}, {owner}));   // not its token
-    issue(nodes[3], spec_for(nodes[3], {grant("*", "*")}));              // from nothing
+    within.expires_s = 20;  // outlives its parent
+    issue(nodes[2], within);
+    issue(nodes[2],
+          spec_for(nodes[3], {grant("Job", "*", kinds({"a.x"}))}, {third}));  // begins before
+    issue(nodes[1], spec_for(nodes[2], {grant("Job", "*")}, {second}));       // drops a caveat
+    issue(nodes[1], spec_for(nodes[2], {grant("Job", "*")}, {owner}));        // not its token
+    issue(nodes[3], spec_for(nodes[3], {grant("*", "*")}));                   // from nothing
     Caveats audited;
     audited.audit_inference = true;
     const Digest watched =

@@ -64,10 +64,6 @@ void TokenGraph::add(const Token& token) {
     nodes_[proof].children.push_back(token.cid);
   }
   const std::vector<Digest> judged = evaluate_from(token.cid);
-  const auto parent_revoked = [&](const Digest& proof) { return is_revoked(proof); };
-  if (std::any_of(token.proofs.begin(), token.proofs.end(), parent_revoked)) {
-    revoke_from(token.cid);
-  }
   if (owner) {
     count_all_revocations();
   }
@@ -212,7 +208,7 @@ std::vector<Digest> TokenGraph::evaluate_from(const Digest& cid) {
     node.structure = judge(*node.token, depth);
     node.depth = node.structure == Structure::valid ? depth : 0;
     if (node.structure == Structure::valid && before != Structure::valid) {
-      // Before, revocations of it and of its ancestors may have been forgotten.
+      // Revocations of it and of its ancestors may have come before.
       const auto counted = counted_revocations_.lower_bound({next, PublicKey{}});
       const auto& proofs = node.token->proofs;
       node.revoked = (counted != counted_revocations_.end() && counted->first == next) ||
