@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/base64.h"
 #include "holdfast/assert.h"
 #include "net/http_text.h"
 
@@ -15,26 +16,12 @@ namespace {
 constexpr std::string_view kGuid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 constexpr std::string_view kVersion = "13";
 constexpr std::size_t kKeyBytes = 16;
-constexpr std::size_t kKeyCharacters = 24;
 constexpr int kUpgradeRequired = 426;
-
-std::string to_base64(const unsigned char* bytes, std::size_t size) {
-  std::string text(4 * ((size + 2) / 3) + 1, '\0');
-  const int length =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes, static_cast<int>(size));
-  text.resize(static_cast<std::size_t>(length));
-  return text;
-}
 
 // 16 bytes in base64, in its only canonical form.
 bool is_key(std::string_view key) {
-  if (key.size() != kKeyCharacters || !key.ends_with("==")) {
-    return false;
-  }
-  std::array<unsigned char, 18> bytes{};
-  const int length = EVP_DecodeBlock(
-      bytes.data(), reinterpret_cast<const unsigned char*>(key.data()), kKeyCharacters);
-  return length == static_cast<int>(bytes.size()) && to_base64(bytes.data(), kKeyBytes) == key;
+  const auto bytes = from_base64(key);
+  return bytes.ok() && bytes.value().size() == kKeyBytes;
 }
 
 std::string_view only_value(const std::vector<Header>& headers, std::string_view name,
@@ -84,7 +71,7 @@ std::string ws_accept_of(std::string_view key) {
   unsigned int size = 0;
   HOLDFAST_ASSERT(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) ==
                   1);
-  return to_base64(digest.data(), size);
+  return to_base64(std::as_bytes(std::span(digest).first(size)));
 }
 
 bool requests_web_socket(const Request& request) {
@@ -130,9 +117,7 @@ std::string ws_response_head(std::string_view key, std::string_view date) {
       date, ws_accept_of(key));
 }
 
-std::string ws_key(const std::array<std::byte, 16>& random) {
-  return to_base64(reinterpret_cast<const unsigned char*>(random.data()), random.size());
-}
+std::string ws_key(const std::array<std::byte, 16>& random) { return to_base64(random); }
 
 std::string_view ws_response_fault(const std::vector<Header>& headers, std::string_view key) {
   std::size_t count = 0;

@@ -14,8 +14,8 @@
 
 #include "base/json_value.h"
 #include "base/json_writer.h"
+#include "base/utf8_cut.h"
 #include "runs/steps/child_process.h"
-#include "runs/steps/utf8_cut.h"
 
 namespace holdfast {
 namespace {

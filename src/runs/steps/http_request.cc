@@ -7,10 +7,10 @@
 #include <map>
 
 #include "base/json_value.h"
+#include "base/utf8_cut.h"
 #include "net/http_text.h"
 #include "runs/steps/http_response.h"
 #include "runs/steps/step_url.h"
-#include "runs/steps/utf8_cut.h"
 
 namespace holdfast {
 namespace {

@@ -10,9 +10,9 @@
 #include "base/json_value.h"
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "base/utf8_cut.h"
 #include "net/http.h"
 #include "net/http_text.h"
-#include "runs/steps/utf8_cut.h"
 
 namespace holdfast {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/json_writer.h"
+#include "base/utf8_cut.h"
 #include "net/http.h"
 #include "net/http_text.h"
-#include "runs/steps/utf8_cut.h"
 
 namespace holdfast {
 namespace {

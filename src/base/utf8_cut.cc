@@ -1,4 +1,4 @@
-#include "runs/steps/utf8_cut.h"
+#include "base/utf8_cut.h"
 
 #include "base/text.h"
 
