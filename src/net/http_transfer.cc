@@ -154,6 +154,10 @@ struct HttpTransfer::Callbacks {
       transfer.repeat_prevented_ = true;
       return CURL_SOCKET_BAD;
     }
+    if (transfer.addresses_ != nullptr && !transfer.addresses_->permits(address->addr)) {
+      transfer.address_refused_ = true;
+      return CURL_SOCKET_BAD;
+    }
     transfer.opened_ = true;
     return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   }
@@ -285,7 +289,7 @@ bool HttpTransfer::prepare(const HttpCall& call, const Stream* stream) {
   certificate_error_.clear();
   receive_failure_ = HttpFailure::none;
   receive_cause_ = {};
-  request_begun_ = opened_ = repeat_prevented_ = head_done_ = streaming_ = false;
+  request_begun_ = opened_ = address_refused_ = repeat_prevented_ = head_done_ = streaming_ = false;
   if (easy_ == nullptr) {
     return false;
   }
@@ -297,6 +301,11 @@ bool HttpTransfer::prepare(const HttpCall& call, const Stream* stream) {
 
 void HttpTransfer::require_new_connection(bool required) {
   set(CURLOPT_FRESH_CONNECT, required ? 1L : 0L);
+}
+
+void HttpTransfer::limit_addresses(const AddressPolicy& policy) {
+  addresses_ = &policy;
+  set(CURLOPT_DNS_CACHE_TIMEOUT, 0L);
 }
 
 bool HttpTransfer::broke_idle_connection() const {

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/address_policy.h"
 #include "net/http_client.h"
 
 // The type that libcurl's own header declares.
@@ -47,6 +48,11 @@ class HttpTransfer {
   HttpOutcome finish(int code);
   [[nodiscard]] void* handle() const { return easy_; }
   void require_new_connection(bool required);
+  // New connections go only to addresses that the policy permits; it must outlive the transfer.
+  // Every connection resolves its name anew.
+  void limit_addresses(const AddressPolicy& policy);
+  // The last call had no connection because no address of the server was permitted.
+  [[nodiscard]] bool address_refused() const { return address_refused_ && !opened_; }
 
   struct Callbacks;
 
@@ -71,6 +77,7 @@ class HttpTransfer {
   void* easy_;
   void* multi_ = nullptr;
   curl_slist* lines_ = nullptr;
+  const AddressPolicy* addresses_ = nullptr;
   bool usable_ = true;  // libcurl has accepted every option
 
   // Of the current call.
@@ -86,6 +93,7 @@ class HttpTransfer {
   bool is_head_ = false;        // the method is HEAD
   bool request_begun_ = false;  // there is a connection, and bytes of the request may be on it
   bool opened_ = false;         // a new connection was opened
+  bool address_refused_ = false;
   bool repeat_prevented_ = false;
   bool head_done_ = false;
   bool streaming_ = false;
