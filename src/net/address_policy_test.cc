@@ -114,7 +114,7 @@ TEST(AddressPolicies, the_address_of_a_socket_is_judged) {
   EXPECT_FALSE(policy({"0.0.0.0/0", "::/0"}).permits(local));
 }
 
-TEST(AddressPolicies, what_is_no_network_is_refused) {
+TEST(AddressPolicies, other_texts_than_networks_are_refused) {
   for (const char* const text : {"", "10.0.0.0/33", "::/129", "10.0.0/8", "localhost", "10.0.0.0/",
                                  "10.0.0.0/-1", "10.0.0.0/8 ", "/8", "fd00::/8/8"}) {
     const auto created = AddressPolicy::create(std::vector<std::string>{text});

@@ -105,6 +105,9 @@ void HttpSender::finish(Call& call, HttpOutcome outcome) {
   SenderOutcome ended;
   ended.address_refused = call.transfer.address_refused();
   ended.response = std::move(outcome);
+  if (!call.transfer.has_head()) {
+    ended.response.status = 0;
+  }
   ended.took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - call.begun);
   ended_.emplace_back(std::move(call.done), std::move(ended));
   std::erase_if(calls_, [&](const auto& one) { return one.get() == &call; });

@@ -39,7 +39,8 @@ struct SenderRequest {
 };
 
 struct SenderOutcome {
-  // status, headers and body of a response also when its body was too long or did not end.
+  // Status, headers and body of a response also when its body was too long or did not end; the
+  // status is 0 without a whole head.
   HttpOutcome response = {};
   bool address_refused = false;  // by the policy
   std::chrono::milliseconds took{0};
@@ -59,7 +60,7 @@ class HttpSender {
   // `done` runs in run().
   void post(SenderRequest request, Done done);
   [[nodiscard]] std::size_t in_flight() const { return calls_.size(); }
-  // Returns when requests have ended, after wake(), or when the time is over.
+  // Returns when requests have ended, after wake(), or when the time has ended.
   void run(std::chrono::milliseconds most);
   // Any thread: the next run(), or the one that runs, returns.
   void wake();

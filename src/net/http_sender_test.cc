@@ -126,7 +126,7 @@ TEST(HttpSender, WH_07_a_name_that_is_bound_to_another_address_is_refused) {
   EXPECT_TRUE(second.address_refused);
   EXPECT_EQ(second.response.status, 0);
   EXPECT_EQ(accept(victim.get(), nullptr, nullptr), -1);
-  EXPECT_EQ(errno, EAGAIN) << "nobody connected";
+  EXPECT_EQ(errno, EAGAIN) << "there is not a connection";
 }
 
 TEST(HttpSender, WH_02_a_redirect_is_returned_and_not_followed) {
@@ -175,6 +175,7 @@ TEST(HttpSender, WH_08_servers_that_hang_or_trickle_delay_only_themselves) {
   run_until(*sender, [&] { return bad == 40; });
   for (const SenderOutcome& end : ends) {
     EXPECT_EQ(end.response.failure, HttpFailure::timed_out);
+    EXPECT_EQ(end.response.status, 0) << "a head that did not end";
     EXPECT_GE(end.took, milliseconds(1400));
   }
   release.set_value();
@@ -194,7 +195,7 @@ TEST(HttpSender, WH_08_little_of_a_huge_response_is_read_and_its_status_is_known
   EXPECT_EQ(outcome.response.body.size(), 1024U);
 }
 
-TEST(HttpSender, a_connection_that_was_closed_while_idle_is_no_failure) {
+TEST(HttpSender, a_connection_that_was_closed_while_idle_is_not_a_failure) {
   std::atomic<int> served = 0;
   ScriptedServer server([&](ScriptedPeer& peer) {
     static_cast<void>(peer.read());

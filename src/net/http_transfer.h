@@ -42,6 +42,9 @@ class HttpTransfer {
   // may just have closed it.
   [[nodiscard]] bool broke_idle_connection() const;
 
+  // The last call got a whole head of a response, whatever the end of its body was.
+  [[nodiscard]] bool has_head() const { return head_done_; }
+
   // For an event loop that drives many transfers: prepares the handle for a call, which must live
   // until finish; false if libcurl rejects it. The code is the CURLcode of the transfer.
   bool prepare(const HttpCall& call, const Stream* stream);
