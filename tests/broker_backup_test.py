@@ -114,6 +114,8 @@ class Backup(broker.BrokerTest):
             for index in ("member_token_key", "delivery_queue_open", "delivery_queue_leased",
                           "delivery_queue_dead"):
                 db.execute(f"DROP INDEX {index}")
+            for table in ("attempt", "delivery", "cursor", "filter", "endpoint"):
+                db.execute(f"DROP TABLE webhook_{table}")
             db.execute("ALTER TABLE message_history DROP COLUMN redacted_at")
             db.execute("PRAGMA user_version = 2")
         old = cli.snapshot(self.directory)[self.path("saved.db")]

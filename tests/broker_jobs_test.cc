@@ -353,6 +353,7 @@ TEST(BrokerSchema, released_migrations_are_never_edited) {
       "3028887b57976e9125bbcfdf432aaa84ce4c246d12c4b0eb5676711827dcfd3e",
       "522f02a65134136039353dfed5d47ba89bdf97cc5822bdbb1e5972f83eee4f54",
       "9058f69b632ac6139d92251d5a9d72f1a33e7faf3e6c8d7dea8949902041a766",
+      "0c8424fbcb229ccec292a217b9c2a35dd3fdda9e9e6e93ac6556514050192fa5",
   };
   ASSERT_EQ(broker_migrations().size(), released.size());
   for (std::size_t i = 0; i < released.size(); ++i) {

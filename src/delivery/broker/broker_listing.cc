@@ -137,10 +137,13 @@ Result<std::vector<QueueEntry>> list_queues(SqlSession& session, std::string_vie
 }
 
 Result<DeliveryDepth> count_deliveries(SqlSession& session) {
-  HOLDFAST_TRY(const SqlRows rows, session.query("SELECT channel, state, count(*), min(created_at) "
-                                                 "FROM @.delivery_queue GROUP BY channel, state "
-                                                 "ORDER BY channel, state",
-                                                 {}));
+  HOLDFAST_TRY(const SqlRows rows,
+               session.query("SELECT channel, state, count(*), min(created_at) "
+                             "FROM @.delivery_queue GROUP BY channel, state UNION ALL "
+                             "SELECT 'webhook', CASE state WHEN 'sending' THEN 'leased' "
+                             "ELSE state END, count(*), min(queued_at) "
+                             "FROM @.webhook_delivery GROUP BY state ORDER BY 1, 2",
+                             {}));
   DeliveryDepth depth;
   for (const Cells& row : rows) {
     depth.counts.push_back(
@@ -150,6 +153,13 @@ Result<DeliveryDepth> count_deliveries(SqlSession& session) {
     if (waits && (!depth.oldest_at.has_value() || first < *depth.oldest_at)) {
       depth.oldest_at = first;
     }
+  }
+  HOLDFAST_TRY(const SqlRows webhooks,
+               session.query("SELECT state, count(*) FROM @.webhook_endpoint GROUP BY state "
+                             "ORDER BY state",
+                             {}));
+  for (const Cells& row : webhooks) {
+    depth.webhooks.push_back({row[0].bytes, static_cast<std::uint64_t>(row[1].integer)});
   }
   return depth;
 }

@@ -75,11 +75,16 @@ struct DeliveryDepth {
     std::string state;
     std::uint64_t rows = 0;
   };
+  struct WebhookCount {
+    std::string state;
+    std::uint64_t rows = 0;
+  };
   std::vector<Count> counts;
+  std::vector<WebhookCount> webhooks;
   std::optional<TimeMs> oldest_at;
 };
 
-// Reads the whole table of deliveries.
+// Reads the whole tables of deliveries.
 Result<DeliveryDepth> count_deliveries(SqlSession& session);
 
 }  // namespace holdfast::delivery

@@ -179,8 +179,83 @@ CREATE INDEX delivery_queue_leased ON @.delivery_queue(recipient_member_id, leas
 CREATE INDEX delivery_queue_dead ON @.delivery_queue(mesh_id, delivery_id) WHERE state = 'dead';
 )sql";
 
+// A cursor row is missing while nothing of the destination was taken over. Deliveries that wait are
+// found by their time, those on their way by their state.
+constexpr std::string_view kWebhooks = R"sql(
+CREATE TABLE @.webhook_endpoint(
+  endpoint_id TEXT PRIMARY KEY,
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  url TEXT NOT NULL,
+  description TEXT NOT NULL,
+  secret TEXT NOT NULL,
+  old_secret TEXT,
+  old_secret_until #int,
+  state TEXT NOT NULL CHECK (state IN ('active', 'disabled')),
+  disabled_reason TEXT,
+  state_at #int NOT NULL,
+  max_in_flight #int NOT NULL CHECK (max_in_flight > 0),
+  rate_per_second #int NOT NULL,
+  created_at #int NOT NULL,
+  consecutive_failures #int NOT NULL,
+  failing_since #int,
+  hold_until #int NOT NULL,
+  hold_ms #int NOT NULL,
+  last_success_at #int,
+  last_failure_at #int,
+  last_error TEXT,
+  owner TEXT,
+  lease_until #int NOT NULL
+) #without_rowid;
+CREATE INDEX webhook_endpoint_mesh ON @.webhook_endpoint(mesh_id);
+CREATE TABLE @.webhook_filter(
+  endpoint_id TEXT NOT NULL REFERENCES @.webhook_endpoint(endpoint_id) ON DELETE CASCADE,
+  destination_kind TEXT NOT NULL,
+  destination_ref TEXT NOT NULL,
+  PRIMARY KEY (endpoint_id, destination_kind, destination_ref)
+) #without_rowid;
+CREATE TABLE @.webhook_cursor(
+  endpoint_id TEXT NOT NULL REFERENCES @.webhook_endpoint(endpoint_id) ON DELETE CASCADE,
+  destination_kind TEXT NOT NULL,
+  destination_ref TEXT NOT NULL,
+  last_seq #int NOT NULL,
+  PRIMARY KEY (endpoint_id, destination_kind, destination_ref)
+) #without_rowid;
+CREATE TABLE @.webhook_delivery(
+  endpoint_id TEXT NOT NULL REFERENCES @.webhook_endpoint(endpoint_id) ON DELETE CASCADE,
+  broker_message_id TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('queued', 'sending', 'delivered', 'dead')),
+  attempts #int NOT NULL,
+  failures #int NOT NULL,
+  interruptions #int NOT NULL,
+  queued_at #int NOT NULL,
+  next_attempt_at #int NOT NULL,
+  ended_at #int,
+  last_error TEXT,
+  PRIMARY KEY (endpoint_id, broker_message_id)
+) #without_rowid;
+CREATE INDEX webhook_delivery_due ON @.webhook_delivery(endpoint_id, next_attempt_at)
+  WHERE state = 'queued';
+CREATE INDEX webhook_delivery_sending ON @.webhook_delivery(endpoint_id) WHERE state = 'sending';
+CREATE INDEX webhook_delivery_ended ON @.webhook_delivery(ended_at) WHERE ended_at IS NOT NULL;
+CREATE TABLE @.webhook_attempt(
+  attempt_id #identity,
+  endpoint_id TEXT NOT NULL REFERENCES @.webhook_endpoint(endpoint_id) ON DELETE CASCADE,
+  broker_message_id TEXT NOT NULL,
+  attempt #int NOT NULL,
+  started_at #int NOT NULL,
+  duration_ms #int NOT NULL,
+  outcome TEXT NOT NULL,
+  status #int NOT NULL,
+  error TEXT NOT NULL,
+  response TEXT NOT NULL,
+  UNIQUE (endpoint_id, broker_message_id, attempt)
+);
+CREATE INDEX webhook_attempt_endpoint ON @.webhook_attempt(endpoint_id, attempt_id);
+CREATE INDEX webhook_attempt_time ON @.webhook_attempt(started_at);
+)sql";
+
 constexpr auto kMigrations = std::to_array<Migration>(
-    {{1, kFirst}, {2, kInvitations}, {3, kTokenKeys}, {4, kDeliveryIndexes}});
+    {{1, kFirst}, {2, kInvitations}, {3, kTokenKeys}, {4, kDeliveryIndexes}, {5, kWebhooks}});
 
 struct Word {
   std::string_view token;

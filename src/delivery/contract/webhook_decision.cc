@@ -85,17 +85,17 @@ WebhookVerdict decide_after_attempt(const EndpointHealth& health, const WebhookA
   verdict.health = health;
   count_failure(verdict.health, attempt, now);
   verdict.failures = attempt.failures + 1;
-  const std::int64_t asked =
+  const std::int64_t wait =
       std::clamp<std::int64_t>(attempt.retry_after_ms.value_or(0), 0, kLongestRetryAfterMs);
   if (waits_for_server(attempt.outcome)) {
-    verdict.health.hold_until = std::max(verdict.health.hold_until, TimeMs{now.value + asked});
+    verdict.health.hold_until = std::max(verdict.health.hold_until, TimeMs{now.value + wait});
   }
   if (attempt.failures >= kWebhookSchedule.size()) {
     verdict.progress = WebhookProgress::dead;
   } else {
     const std::int64_t pause = with_jitter(kWebhookSchedule.at(attempt.failures), attempt.random);
     verdict.next_attempt_at =
-        TimeMs{now.value + std::max(pause, waits_for_server(attempt.outcome) ? asked : 0)};
+        TimeMs{now.value + std::max(pause, waits_for_server(attempt.outcome) ? wait : 0)};
   }
   if (attempt.outcome == WebhookOutcome::gone) {
     verdict.disable = DisableReason::gone;
