@@ -544,6 +544,11 @@ class Metrics(broker.BrokerTest):
                 ("cm_broker_push_refused_total", "", 0), ("cm_broker_push_slow_total", "", 0),
                 ("cm_broker_push_concurrent_total", "", 0),
                 ("cm_broker_push_deliveries_total", "", 0),
+                ("cm_broker_webhook_attempts_total", '{outcome="delivered"}', 0),
+                ("cm_broker_webhook_attempts_total", '{outcome="forbidden_address"}', 0),
+                ("cm_broker_webhook_exhausted_total", "", 0),
+                ("cm_broker_webhook_disabled_total", "", 0),
+                ("cm_broker_webhook_in_flight", "", 0),
                 ("broker_ttl_sweeps_total", "", 1), ("broker_db_healthy", "", 1)):
             self.assertEqual(self.metric(name, labels), value, (name, labels))
         self.assertGreaterEqual(self.metric("broker_connections_total"), 4)
@@ -593,7 +598,8 @@ class Metrics(broker.BrokerTest):
             self.assertRegex(text, rf"(?m)^cm_broker_{name} ")
         self.assertNotIn("m-1", text)
         self.assertEqual(set(re.findall(r"(\w+)=\"", text)), {"result", "le", "job", "channel",
-                                                              "state", "priority", "reason"})
+                                                              "state", "priority", "reason",
+                                                              "outcome"})
 
     def test_RT_06_jobs_show_when_they_last_succeeded(self):
         self.admin.good("POST", "/admin/sweep", {})

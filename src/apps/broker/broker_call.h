@@ -135,6 +135,18 @@ Result<BrokerReply> end_subscription(BrokerCall& call);
 Result<BrokerReply> list_all_queues(BrokerCall& call);
 Result<BrokerReply> add_queue(BrokerCall& call);
 
+Result<BrokerReply> list_all_webhooks(BrokerCall& call);
+Result<BrokerReply> add_webhook(BrokerCall& call);
+Result<BrokerReply> get_webhook(BrokerCall& call);
+Result<BrokerReply> update_webhook(BrokerCall& call);
+Result<BrokerReply> remove_webhook(BrokerCall& call);
+Result<BrokerReply> enable_one_webhook(BrokerCall& call);
+Result<BrokerReply> disable_one_webhook(BrokerCall& call);
+Result<BrokerReply> rotate_webhook(BrokerCall& call);
+Result<BrokerReply> list_deliveries_of_webhook(BrokerCall& call);
+Result<BrokerReply> list_attempts_of_webhook(BrokerCall& call);
+Result<BrokerReply> replay_to_webhook(BrokerCall& call);
+
 Result<BrokerReply> run_sweep(BrokerCall& call);
 Result<BrokerReply> run_orphan_check(BrokerCall& call);
 

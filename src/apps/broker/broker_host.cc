@@ -146,12 +146,23 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
   service_->push = push_.get();
   push_watcher_.emplace(store_->commits(), [this](CommitOrigin) { push_->commits_changed(); });
   HOLDFAST_CHECK(push_->start());
+  HOLDFAST_CHECK(start_webhooks(options));
   messages_ = std::make_unique<MessageLoop>(
       *service_, [this](std::vector<ServedRequest> served) { give_all(std::move(served)); });
   HOLDFAST_CHECK(messages_->start());
   HOLDFAST_CHECK(polls_->start());
   jobs_ = std::make_unique<BrokerJobs>(*service_, log_, options.jobs);
   return jobs_->start();
+}
+
+Result<void> BrokerHost::start_webhooks(const BrokerHostOptions& options) {
+  WebhookOptions webhooks = options.webhooks;
+  webhooks.several = link_ != nullptr;
+  HOLDFAST_TRY(webhooks_, WebhookSender::create(*store_, clock_, random_, log_, webhooks));
+  service_->webhooks = webhooks_.get();
+  webhook_watcher_.emplace(store_->commits(),
+                           [this](CommitOrigin) { webhooks_->commits_changed(); });
+  return webhooks_->start();
 }
 
 // One line a second: when a store is full or away, every repeat of every message fails.
@@ -252,6 +263,9 @@ void BrokerHost::stop() {
     push_->stop();
   }
   reads_->stop();
+  if (webhooks_ != nullptr) {
+    webhooks_->stop();
+  }
   if (jobs_ != nullptr) {
     jobs_->stop();
   }

@@ -17,6 +17,7 @@
 #include "apps/broker/delivery_polls.h"
 #include "apps/broker/message_loop.h"
 #include "apps/broker/push_hub.h"
+#include "apps/broker/webhook_sender.h"
 #include "apps/server/readers.h"
 #include "apps/server/server_log.h"
 #include "delivery/broker/broker.h"
@@ -49,6 +50,7 @@ struct BrokerHostOptions {
   JobTimes jobs = {};
   DeliveryRules deliveries = {};
   PushOptions push = {};
+  WebhookOptions webhooks = {};  // `several` is set by the store
   std::size_t delivery_threads = 32;
   std::size_t read_threads = 2;
   FaultHook fault = {};  // empty outside tests
@@ -76,6 +78,7 @@ class BrokerHost {
  private:
   BrokerHost(const BrokerHostOptions& options, Clock& clock, Random& random, ServerLog& log);
   Result<void> open(const BrokerHostOptions& options);
+  Result<void> start_webhooks(const BrokerHostOptions& options);
   void log_failure(const net::Request& request, const Served& served);
   void give_all(std::vector<ServedRequest> served);
   void serve_poll(const DeliveryPollPtr& poll);
@@ -98,6 +101,8 @@ class BrokerHost {
   std::unique_ptr<BrokerService> service_;
   std::unique_ptr<PushHub> push_;
   std::optional<CommitWatcher> push_watcher_;
+  std::unique_ptr<WebhookSender> webhooks_;
+  std::optional<CommitWatcher> webhook_watcher_;
   std::unique_ptr<BrokerJobs> jobs_;
   std::unique_ptr<MessageLoop> messages_;
   std::unique_ptr<Readers> receives_;  // deliveries

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "delivery/broker/retention.h"
+#include "delivery/broker/webhook_log.h"
 #include "holdfast/assert.h"
 
 namespace holdfast::delivery {
@@ -10,6 +11,7 @@ namespace holdfast::delivery {
 namespace {
 
 constexpr std::uint32_t kBatchRows = 1000;
+constexpr std::int64_t kWebhookLogMs = 30 * kDaysMs;
 
 Result<std::uint64_t> prune_all(BrokerStore& store, TimeMs now) {
   std::uint64_t messages = 0;
@@ -48,6 +50,7 @@ Result<Swept> sweep_all(BrokerService& service) {
   }
   HOLDFAST_TRY(swept.messages, prune_all(service.store, now));
   HOLDFAST_TRY(swept.dedupe_rows, sweep_all_dedupe(service.store, now));
+  HOLDFAST_CHECK(prune_webhook_log(service.store, TimeMs{now.value - kWebhookLogMs}, kBatchRows));
   return swept;
 }
 

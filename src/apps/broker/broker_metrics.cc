@@ -4,6 +4,7 @@
 
 #include "apps/broker/delivery_polls.h"
 #include "apps/broker/push_hub.h"
+#include "apps/broker/webhook_sender.h"
 #include "base/fields.h"
 
 namespace holdfast::delivery {
@@ -102,6 +103,28 @@ void write_pushes(MetricsText& text, const PushHub& push) {
                 counters.pushed);
 }
 
+void write_webhooks(MetricsText& text, const WebhookCounters& counters) {
+  text.family("cm_broker_webhook_attempts_total", Kind::counter,
+              "Requests to webhooks that have ended, by outcome.");
+  for (std::size_t i = 0; i < counters.attempts.size(); ++i) {
+    text.value(metric_label("outcome", to_text(static_cast<WebhookOutcome>(i))),
+               static_cast<double>(counters.attempts.at(i).load()));
+  }
+  write_counter(text, "cm_broker_webhook_exhausted_total",
+                "Messages that were given up for a webhook.", counters.exhausted);
+  write_counter(text, "cm_broker_webhook_disabled_total",
+                "Webhooks that were disabled by their failures.", counters.disabled);
+  text.family("cm_broker_webhook_in_flight", Kind::gauge, "Requests to webhooks on their way.");
+  text.value("", static_cast<double>(counters.in_flight.load()));
+}
+
+void write_webhook_states(MetricsText& text, const DeliveryDepth& depth) {
+  text.family("cm_broker_webhooks", Kind::gauge, "Webhooks by state.");
+  for (const DeliveryDepth::WebhookCount& count : depth.webhooks) {
+    text.value(metric_label("state", count.state), static_cast<double>(count.rows));
+  }
+}
+
 void write_connections(MetricsText& text, const net::Counters& counters) {
   write_counter(text, "broker_connections_total", "Connections that were accepted.",
                 counters.accepted);
@@ -185,6 +208,9 @@ std::string BrokerMetrics::text(const MetricsSources& sources, const Result<Deli
   if (sources.push != nullptr) {
     write_pushes(text, *sources.push);
   }
+  if (sources.webhooks != nullptr) {
+    write_webhooks(text, sources.webhooks->counters());
+  }
   if (sources.listener != nullptr) {
     write_connections(text, sources.listener->counters());
   }
@@ -209,6 +235,7 @@ std::string BrokerMetrics::text(const MetricsSources& sources, const Result<Deli
   }
   if (depth.ok()) {
     write_depth(text, depth.value(), now);
+    write_webhook_states(text, depth.value());
   }
   return std::move(text).take();
 }

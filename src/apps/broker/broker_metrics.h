@@ -29,6 +29,7 @@ inline constexpr std::size_t kRejections = 0 HOLDFAST_DELIVERY_REJECTIONS(HOLDFA
 
 class DeliveryPolls;
 class PushHub;
+class WebhookSender;
 
 // What counts for itself; null: there is none.
 struct MetricsSources {
@@ -36,6 +37,7 @@ struct MetricsSources {
   const Deliveries* deliveries = nullptr;
   const DeliveryPolls* polls = nullptr;
   const PushHub* push = nullptr;
+  const WebhookSender* webhooks = nullptr;
   const net::HttpServer* listener = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include "apps/broker/delivery_polls.h"
 #include "apps/broker/push_hub.h"
 #include "apps/broker/sent_message.h"
+#include "apps/broker/webhook_sender.h"
 #include "apps/server/path_match.h"
 #include "apps/server/server_problem.h"
 #include "delivery/api/broker_operations.h"
@@ -63,6 +64,17 @@ constexpr std::array kBrokerRoutes{
     BrokerRoute{op::kRedactMessage, redact},
     BrokerRoute{op::kListDeliveries, list_all_deliveries},
     BrokerRoute{op::kReplayForMembers, replay_for_members},
+    BrokerRoute{op::kListWebhooks, list_all_webhooks},
+    BrokerRoute{op::kCreateWebhook, add_webhook},
+    BrokerRoute{op::kGetWebhook, get_webhook},
+    BrokerRoute{op::kUpdateWebhook, update_webhook},
+    BrokerRoute{op::kDeleteWebhook, remove_webhook},
+    BrokerRoute{op::kEnableWebhook, enable_one_webhook},
+    BrokerRoute{op::kDisableWebhook, disable_one_webhook},
+    BrokerRoute{op::kRotateWebhook, rotate_webhook},
+    BrokerRoute{op::kListWebhookDeliveries, list_deliveries_of_webhook},
+    BrokerRoute{op::kListWebhookAttempts, list_attempts_of_webhook},
+    BrokerRoute{op::kReplayWebhook, replay_to_webhook},
     BrokerRoute{op::kSweep, run_sweep},
     BrokerRoute{op::kCheckOrphans, run_orphan_check},
 };
@@ -217,6 +229,13 @@ void BrokerService::deliveries_changed(const std::string& member_id) const {
     push->check_all();
   } else if (push != nullptr) {
     push->check_member(member_id);
+  }
+}
+
+void BrokerService::webhooks_changed() const {
+  store.commits().notify();  // for other brokers
+  if (webhooks != nullptr) {
+    webhooks->endpoints_changed();
   }
 }
 

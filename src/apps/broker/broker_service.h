@@ -29,6 +29,7 @@ inline constexpr std::size_t kMostBodyBytes = 1'048'576;
 
 class DeliveryPolls;
 class PushHub;
+class WebhookSender;
 
 struct BrokerService {
   BrokerStore& store;
@@ -44,12 +45,15 @@ struct BrokerService {
   Deliveries* deliveries = nullptr;
   const DeliveryPolls* polls = nullptr;
   PushHub* push = nullptr;
+  WebhookSender* webhooks = nullptr;
   // Whose connections are counted; null: none.
   std::atomic<const net::HttpServer*> listener{nullptr};
 
   // A member, or any of them, may have deliveries that it did not have before, without a new
   // message. After the commit. Never blocks.
   void deliveries_changed(const std::string& member_id = {}) const;
+  // A webhook was made, changed or removed, or has deliveries that it did not have. Likewise.
+  void webhooks_changed() const;
 };
 
 // A request for deliveries that found none, of a caller that waits for some.

@@ -49,7 +49,7 @@ Result<BrokerReply> get_metrics(BrokerCall& call) {
   BrokerService& service = call.service;
   return BrokerReply{200,
                      service.metrics.text({service.broker, service.deliveries, service.polls,
-                                           service.push, service.listener},
+                                           service.push, service.webhooks, service.listener},
                                           depth, service.clock.now()),
                      "text/plain; version=0.0.4"};
 }

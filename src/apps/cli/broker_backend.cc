@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "apps/broker/broker_host.h"
@@ -43,7 +44,9 @@ class StoreBroker final : public BrokerBackend {
   Result<std::string> send(const Call& call) override {
     net::Request request;
     request.method = call.method;
-    request.path = call.path;
+    const std::size_t question = std::min(call.path.find('?'), call.path.size());
+    request.path = call.path.substr(0, question);
+    request.query = call.path.substr(std::min(question + 1, call.path.size()));
     request.body = call.body;
     request.peer.uid = geteuid();  // who may open the store may administer it
     net::Response response = delivery::respond(service_, request);

@@ -44,7 +44,7 @@ class BrokerBackend {
 
   struct Call {
     std::string_view method = "GET";
-    std::string path = {};  // percent-encoded
+    std::string path = {};  // percent-encoded, with its query
     std::string body = {};  // JSON
   };
   // The JSON of the response. The errors of the broker, and `unavailable`.

@@ -29,6 +29,12 @@ void BrokerServing::declare(Arguments& arguments, const std::string& prefix) {
   arguments.option((prefix + "origin").c_str(), "ORIGIN", origins,
                    "Origin of web pages that may receive, such as https://app.example; may be "
                    "given several times (default: none)");
+  arguments.option((prefix + "webhook-allow").c_str(), "NETWORK", webhook_allow,
+                   "Network that is not public to which webhooks may be sent, such as 10.0.0.0/8; "
+                   "may be given several times (default: none)");
+  arguments.option((prefix + "webhook-ca").c_str(), "FILE", webhook_ca,
+                   "PEM file of the certificate authorities to trust for webhooks (default: the "
+                   "system's)");
 }
 
 std::vector<std::string> BrokerServing::addresses() const {
@@ -44,6 +50,8 @@ Result<delivery::BrokerHostOptions> BrokerServing::host_options(const std::strin
   HOLDFAST_ASSERT(policy.has_value());  // the option takes no other word
   options.push.policy = *policy;
   options.push.origins = origins;
+  options.webhooks.allow = webhook_allow;
+  options.webhooks.tls_ca_file = webhook_ca;
   if (!admin_token_file.empty()) {
     HOLDFAST_TRY(options.admin_token, read_token_file(admin_token_file));
   }

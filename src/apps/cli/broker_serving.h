@@ -19,6 +19,8 @@ struct BrokerServing {
   std::string admin_token_file = {};
   std::string connections = "prefer_newest";
   std::vector<std::string> origins = {};
+  std::vector<std::string> webhook_allow = {};
+  std::string webhook_ca = {};
 
   // With names that begin with `prefix`: "--" or "--broker-".
   void declare(Arguments& arguments, const std::string& prefix);

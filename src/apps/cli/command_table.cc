@@ -63,6 +63,17 @@ extern const Command kBrokerQueueCreateCommand;
 extern const Command kBrokerQueueListCommand;
 extern const Command kBrokerMessageReceiveCommand;
 extern const Command kBrokerMessageRedactCommand;
+extern const Command kBrokerWebhooksCreateCommand;
+extern const Command kBrokerWebhooksListCommand;
+extern const Command kBrokerWebhooksShowCommand;
+extern const Command kBrokerWebhooksUpdateCommand;
+extern const Command kBrokerWebhooksEnableCommand;
+extern const Command kBrokerWebhooksDisableCommand;
+extern const Command kBrokerWebhooksRotateCommand;
+extern const Command kBrokerWebhooksDeleteCommand;
+extern const Command kBrokerWebhooksDeliveriesCommand;
+extern const Command kBrokerWebhooksAttemptsCommand;
+extern const Command kBrokerWebhooksReplayCommand;
 extern const Command kBrokerCheckCommand;
 extern const Command kBrokerSweepCommand;
 extern const Command kBrokerBackupCommand;
@@ -117,29 +128,41 @@ const std::vector<CommandGroup>& command_groups() {
        {&kServerCommand, &kWorkerCommand, &kTokenCreateCommand, &kTokenListCommand,
         &kTokenRevokeCommand, &kQueuesCommand, &kWorkersCommand, &kSchedulesCommand,
         &kApprovalsCommand}},
-      {"Messages", {&kBrokerServeCommand,
-                    &kBrokerWorkspaceCreateCommand,
-                    &kBrokerWorkspaceListCommand,
-                    &kBrokerWorkspaceShowCommand,
-                    &kBrokerWorkspaceDeleteCommand,
-                    &kBrokerMemberCreateCommand,
-                    &kBrokerMemberInviteCommand,
-                    &kBrokerMemberListCommand,
-                    &kBrokerMemberRevokeCommand,
-                    &kBrokerTopicCreateCommand,
-                    &kBrokerTopicListCommand,
-                    &kBrokerTopicShowCommand,
-                    &kBrokerTopicArchiveCommand,
-                    &kBrokerTopicSubscribeCommand,
-                    &kBrokerTopicUnsubscribeCommand,
-                    &kBrokerQueueCreateCommand,
-                    &kBrokerQueueListCommand,
-                    &kBrokerMessageReceiveCommand,
-                    &kBrokerMessageRedactCommand,
-                    &kBrokerCheckCommand,
-                    &kBrokerSweepCommand,
-                    &kBrokerBackupCommand,
-                    &kBrokerRestoreCommand}},
+      {"Messages",
+       {&kBrokerServeCommand,
+        &kBrokerWorkspaceCreateCommand,
+        &kBrokerWorkspaceListCommand,
+        &kBrokerWorkspaceShowCommand,
+        &kBrokerWorkspaceDeleteCommand,
+        &kBrokerMemberCreateCommand,
+        &kBrokerMemberInviteCommand,
+        &kBrokerMemberListCommand,
+        &kBrokerMemberRevokeCommand,
+        &kBrokerTopicCreateCommand,
+        &kBrokerTopicListCommand,
+        &kBrokerTopicShowCommand,
+        &kBrokerTopicArchiveCommand,
+        &kBrokerTopicSubscribeCommand,
+        &kBrokerTopicUnsubscribeCommand,
+        &kBrokerQueueCreateCommand,
+        &kBrokerQueueListCommand,
+        &kBrokerMessageReceiveCommand,
+        &kBrokerMessageRedactCommand,
+        &kBrokerWebhooksCreateCommand,
+        &kBrokerWebhooksListCommand,
+        &kBrokerWebhooksShowCommand,
+        &kBrokerWebhooksUpdateCommand,
+        &kBrokerWebhooksEnableCommand,
+        &kBrokerWebhooksDisableCommand,
+        &kBrokerWebhooksRotateCommand,
+        &kBrokerWebhooksDeleteCommand,
+        &kBrokerWebhooksDeliveriesCommand,
+        &kBrokerWebhooksAttemptsCommand,
+        &kBrokerWebhooksReplayCommand,
+        &kBrokerCheckCommand,
+        &kBrokerSweepCommand,
+        &kBrokerBackupCommand,
+        &kBrokerRestoreCommand}},
       {"Daemon",
        {&kDaemonUpCommand, &kDaemonDownCommand, &kDaemonStatusCommand, &kDaemonVersionCommand,
         &kDaemonJoinCommand, &kDaemonLeaveCommand, &kDaemonRotateTokenCommand, &kSendCommand,
@@ -198,10 +221,11 @@ Examples:
       {"broker topic", "Create and archive topics; subscribe members to them.",
        R"(Examples:
   holdfast broker topic create team alerts
-  holdfast broker topic subscribe team alerts ben
-  holdfast broker topic show team alerts)"},
+  holdfast broker topic subscribe team alerts ben)"},
       {"broker queue", "Create and list queues of messages.",
        "Examples:\n  holdfast broker queue create team jobs\n  holdfast broker queue list team"},
+      {"broker webhooks", "Post messages to URLs.",
+       "Examples:\n  holdfast broker webhooks create team https://hooks.example/holdfast"},
       {"broker message", "Receive messages; remove the content of messages.",
        "Examples:\n  holdfast broker message receive team --token-file ben.token"},
       {"daemon", "Send the messages of this machine, also while no broker can be reached.",

@@ -12,6 +12,7 @@
 #include "delivery/api/broker_requests.h"
 #include "delivery/api/delivery_requests.h"
 #include "delivery/api/directory_requests.h"
+#include "delivery/api/webhook_requests.h"
 
 namespace holdfast::delivery {
 
@@ -133,6 +134,30 @@ inline constexpr auto kListDeliveries = manage<ListDeliveriesRequest, DeliveryLi
     "list_deliveries", "GET", "/v1/workspaces/{workspace}/deliveries");
 inline constexpr auto kReplayForMembers = manage<ReplayRequest, ReplayResponse>(
     "replay_for_members", "POST", "/v1/workspaces/{workspace}/deliveries/replay");
+inline constexpr auto kListWebhooks = manage<NoParameters, WebhookList>(
+    "list_webhooks", "GET", "/v1/workspaces/{workspace}/webhooks");
+inline constexpr auto kCreateWebhook = manage<CreateWebhookRequest, WebhookCreated>(
+    "create_webhook", "POST", "/v1/workspaces/{workspace}/webhooks", Success::created);
+inline constexpr auto kGetWebhook = manage<NoParameters, WebhookView>(
+    "get_webhook", "GET", "/v1/workspaces/{workspace}/webhooks/{webhook}");
+inline constexpr auto kUpdateWebhook = manage<UpdateWebhookRequest, WebhookView>(
+    "update_webhook", "POST", "/v1/workspaces/{workspace}/webhooks/{webhook}");
+inline constexpr auto kDeleteWebhook = manage<NoParameters, DeletedResponse>(
+    "delete_webhook", "DELETE", "/v1/workspaces/{workspace}/webhooks/{webhook}");
+inline constexpr auto kEnableWebhook = manage<EnableWebhookRequest, WebhookView>(
+    "enable_webhook", "POST", "/v1/workspaces/{workspace}/webhooks/{webhook}/enable");
+inline constexpr auto kDisableWebhook = manage<DisableWebhookRequest, WebhookView>(
+    "disable_webhook", "POST", "/v1/workspaces/{workspace}/webhooks/{webhook}/disable");
+inline constexpr auto kRotateWebhook = manage<RotateWebhookRequest, WebhookCreated>(
+    "rotate_webhook", "POST", "/v1/workspaces/{workspace}/webhooks/{webhook}/rotate");
+inline constexpr auto kListWebhookDeliveries =
+    manage<WebhookDeliveriesRequest, WebhookDeliveryList>(
+        "list_webhook_deliveries", "GET",
+        "/v1/workspaces/{workspace}/webhooks/{webhook}/deliveries");
+inline constexpr auto kListWebhookAttempts = manage<WebhookAttemptsRequest, WebhookAttemptList>(
+    "list_webhook_attempts", "GET", "/v1/workspaces/{workspace}/webhooks/{webhook}/attempts");
+inline constexpr auto kReplayWebhook = manage<WebhookReplayRequest, WebhookReplayResponse>(
+    "replay_webhook", "POST", "/v1/workspaces/{workspace}/webhooks/{webhook}/replay");
 inline constexpr auto kSweep = manage<JobRequest, SweepResponse>("sweep", "POST", "/admin/sweep");
 inline constexpr auto kCheckOrphans =
     manage<JobRequest, OrphanResponse>("check_orphans", "POST", "/admin/orphan-check");
@@ -141,24 +166,53 @@ inline constexpr auto kCheckOrphans =
 
 // All of them, in the order of the document.
 inline constexpr std::tuple kBrokerOperations{
-    broker_operation::kGetHealth,        broker_operation::kGetReadiness,
-    broker_operation::kGetOpenapi,       broker_operation::kGetMetrics,
-    broker_operation::kSendMessage,      broker_operation::kGetDedupe,
-    broker_operation::kGetFeatures,      broker_operation::kGetHistory,
-    broker_operation::kGetMentions,      broker_operation::kClaimDeliveries,
-    broker_operation::kAckDeliveries,    broker_operation::kListDeadDeliveries,
-    broker_operation::kReplayDeliveries, broker_operation::kGetPeers,
-    broker_operation::kSetProfile,       broker_operation::kJoin,
-    broker_operation::kListWorkspaces,   broker_operation::kCreateWorkspace,
-    broker_operation::kGetWorkspace,     broker_operation::kDeleteWorkspace,
-    broker_operation::kListMembers,      broker_operation::kCreateMember,
-    broker_operation::kRevokeMember,     broker_operation::kInviteMember,
-    broker_operation::kListTopics,       broker_operation::kCreateTopic,
-    broker_operation::kGetTopic,         broker_operation::kArchiveTopic,
-    broker_operation::kSubscribe,        broker_operation::kUnsubscribe,
-    broker_operation::kListQueues,       broker_operation::kCreateQueue,
-    broker_operation::kRedactMessage,    broker_operation::kListDeliveries,
-    broker_operation::kReplayForMembers, broker_operation::kSweep,
+    broker_operation::kGetHealth,
+    broker_operation::kGetReadiness,
+    broker_operation::kGetOpenapi,
+    broker_operation::kGetMetrics,
+    broker_operation::kSendMessage,
+    broker_operation::kGetDedupe,
+    broker_operation::kGetFeatures,
+    broker_operation::kGetHistory,
+    broker_operation::kGetMentions,
+    broker_operation::kClaimDeliveries,
+    broker_operation::kAckDeliveries,
+    broker_operation::kListDeadDeliveries,
+    broker_operation::kReplayDeliveries,
+    broker_operation::kGetPeers,
+    broker_operation::kSetProfile,
+    broker_operation::kJoin,
+    broker_operation::kListWorkspaces,
+    broker_operation::kCreateWorkspace,
+    broker_operation::kGetWorkspace,
+    broker_operation::kDeleteWorkspace,
+    broker_operation::kListMembers,
+    broker_operation::kCreateMember,
+    broker_operation::kRevokeMember,
+    broker_operation::kInviteMember,
+    broker_operation::kListTopics,
+    broker_operation::kCreateTopic,
+    broker_operation::kGetTopic,
+    broker_operation::kArchiveTopic,
+    broker_operation::kSubscribe,
+    broker_operation::kUnsubscribe,
+    broker_operation::kListQueues,
+    broker_operation::kCreateQueue,
+    broker_operation::kRedactMessage,
+    broker_operation::kListDeliveries,
+    broker_operation::kReplayForMembers,
+    broker_operation::kListWebhooks,
+    broker_operation::kCreateWebhook,
+    broker_operation::kGetWebhook,
+    broker_operation::kUpdateWebhook,
+    broker_operation::kDeleteWebhook,
+    broker_operation::kEnableWebhook,
+    broker_operation::kDisableWebhook,
+    broker_operation::kRotateWebhook,
+    broker_operation::kListWebhookDeliveries,
+    broker_operation::kListWebhookAttempts,
+    broker_operation::kReplayWebhook,
+    broker_operation::kSweep,
     broker_operation::kCheckOrphans,
 };
 

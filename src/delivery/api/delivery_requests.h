@@ -53,6 +53,10 @@ struct DeliveryView {
   static void visit(auto& self, auto& v) {
     v.required("delivery_id", self.delivery_id);
     v.required("attempt", self.attempt);
+    visit_message(self, v);
+  }
+  // What it delivers.
+  static void visit_message(auto& self, auto& v) {
     v.required("mesh", self.mesh);
     v.required("broker_message_id", self.broker_message_id);
     v.required("client_message_id", self.client_message_id);
